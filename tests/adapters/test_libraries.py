@@ -144,8 +144,15 @@ class TestObjects:
             .to_pandas()
         )
         measures = as_ir_measures(["nDCG@3", "AP@3"])
-        found = ir_measures.calc_aggregate(measures, qrels, ranked)
         audit = rt.audit(collection, run, ["nDCG@3", "AP@3"], resamples=100)
+        ours = {
+            (f"{m}[source={group}]", query): value
+            for m, group, query, value in audit.table.select("measure", "group", "query", "value").iter_rows()
+            if group in ("human", "llm")
+        }
+        each = {(str(m.measure), m.query_id): m.value for m in ir_measures.iter_calc(measures, qrels, ranked)}
+        assert {key: each[key] for key in ours} == ours  # to the last bit
+        found = ir_measures.calc_aggregate(measures, qrels, ranked)  # which adds them up in another order
         means = {(m, g): v for m, g, v in audit.frame("means").select("measure", "group", "mean").iter_rows()}
         for tilt in audit.tilts:
             human, llm, delta = measures[:3] if tilt.measure == "nDCG@3" else measures[3:]

@@ -1,20 +1,21 @@
-"""Audits made from arrays of per-query values, without documents or rankings."""
+"""Audits from arrays of per-query values; collections with rewrites at several temperatures, and their ranker."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt import Collection, Ranker, Run, measure
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
 from ranktilt.auditing.significance import InferenceOptions, Sample, effects
-from ranktilt.measures.base import measure
 from ranktilt.measures.contrast import RelativeDelta
 from tests.reporting.audits import small
+from tests.toy import collection_of, run_of
 
 GROUPS = ("human", "llm")
 
@@ -46,15 +47,8 @@ def audit_of(
     primary = {"primary": measures[0]} if measures else {}
     found = effects(sides, how, primary=measure(measures[0]) if measures else None)
     base = _base()
-    settings = {
-        "by": "source",
-        "ties": "expected",
-        "rounding": "none",
-        "inputs": [],
-        "resamples": resamples,
-        **primary,
-        **spec,
-    }
+    plain = {"by": "source", "ties": "expected", "rounding": "none", "inputs": []}
+    settings = {**plain, "resamples": resamples, **primary, **spec}
     return replace(
         base, spec={**base.spec, **settings}, runs=tuple(runs), measures=tuple(map(measure, measures)),
         groups=("all", *groups), queries=names, values=table, tilts=found, notes=(),
@@ -80,3 +74,60 @@ def noisy(rng: np.random.Generator, queries: int = 100, lift: float = 0.0) -> Au
     hard = np.random.default_rng(0).uniform(0.1, 0.6, queries)
     sides = [np.clip(hard + rng.normal(0, 0.15, queries) + more, 0, 1) for more in (0.0, lift)]
     return one(*sides, resamples=400)
+
+
+QUERIES = 40
+TEMPERATURES = {"llm-tmp1.0": 1.0, "llm-tmp0.2": 0.2, "llm-tmp0.7": 0.7}
+"""In the order in which the collection holds them, which is not that of temperature."""
+WINS = {"llm-tmp0.2": 10, "llm-tmp0.7": 20, "llm-tmp1.0": 30}
+"""Queries of which the human document stands first: Relative Δ(nDCG@1) is −100, 0 and +100 %."""
+
+
+def studied(
+    sources: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    count: int = QUERIES,
+    without: Mapping[str, int] | None = None,
+) -> Collection:
+    """One query a document h0, h1, …, of which all versions are relevant; `without` drops a source's last rewrites.
+
+    `sources` gives further columns of each source.
+    """
+    every = {"human": {}, **({name: {} for name in TEMPERATURES} if sources is None else sources)}
+    rows = [
+        {"id": f"{name}:{n}" if name != "human" else f"h{n}", "text": f"note {n} from {name}", "source": name,
+         "origin": f"h{n}", **more}
+        for name, more in every.items()
+        for n in range(count - (without or {}).get(name, 0))
+    ]  # fmt: skip
+    qrels: dict[str, dict[str, int]] = {f"q{n}": {} for n in range(count)}
+    for row in rows:
+        qrels[f"q{row['origin'][1:]}"][row["id"]] = 1
+    return collection_of(rows, dict.fromkeys(qrels, "note"), qrels)
+
+
+@dataclass(frozen=True)
+class Decided(Ranker):
+    """Puts the human version first for so many queries, the rewrite for the others."""
+
+    wins: str = ""
+    """Sources and numbers, as `decided` writes them."""
+    name: ClassVar[str] = "decided"
+    seen: ClassVar[list[tuple[str, ...]]] = []
+    """Sources of every collection that was ranked."""
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        self.seen.append(collection.sources)
+        wins = dict(part.split("=") for part in self.wins.split())
+        (other,) = (name for name in collection.sources if name != "human")
+        scores: dict[str, dict[str, float]] = {query: {} for query in collection.judged["id"]}
+        for name, source, origin in collection.docs.select("id", "source", "origin").iter_rows():
+            if f"q{origin[1:]}" in scores:
+                first = int(origin[1:]) < int(wins[other])
+                scores[f"q{origin[1:]}"][name] = 2.0 if source != "human" else 3.0 if first else 1.0
+        return run_of(collection, scores, ranker=repr(self))
+
+
+def decided(wins: Mapping[str, int] | None = None) -> Decided:
+    """Make the ranker from numbers of queries that human text wins."""
+    return Decided(" ".join(f"{name}={number}" for name, number in (wins or WINS).items()))

@@ -12,19 +12,13 @@ import numpy.typing as npt
 import polars as pl
 import pytest
 
-from ranktilt import PairwiseAudit, table
-from ranktilt.auditing.audit import audit
-from ranktilt.auditing.comparison.compare import Comparison, compare
+from ranktilt import Audit, Collection, Comparison, PairwiseAudit, Run, UserError, audit, compare
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.pairwise.result import QueryChoices
-from ranktilt.auditing.result import Audit
-from ranktilt.collection import Collection
-from ranktilt.errors import UserError
 from ranktilt.reporting.papers.figures import paper_figures
 from ranktilt.reporting.papers.results import cells_of, tables_of
 from ranktilt.reporting.views.compare import choices_of, ratios
-from ranktilt.run import Run
-from ranktilt.statistics.permutation import Systems, sign_flip_p, swap_ps
+from ranktilt.statistics.permutation import sign_flip_p
 from tests.auditing.arrays import noisy, one
 from tests.refusals import refused
 from tests.toy import collection_of, run_of
@@ -99,29 +93,25 @@ class TestByHand:
         # Turning both signs keeps |T|, turning one makes it 0.
         assert (change.p, change.queries, change.excluded) == (0.5, 6, 0)
 
-
-def test_what_is_said_of_a_difference() -> None:
-    comparison = TestByHand().both("ExposureRatio", "AWRF@1")
-    ratio, spread = (v.sentence for v in comparison.verdicts())
-    assert ratio == (
-        "new: no difference in ExposureRatio from old shown; these 6 queries could detect one of .889 or more; "
-        "difference +.385 [.000, +.770], corrected p = 1.000"
-    )
-    assert spread.startswith("new: no difference in AWRF@1 from old shown; ")
-    said = []
-    for measure, sign in product(("ExposureRatio", "AWRF@1"), (1, -1)):
+    @pytest.mark.parametrize("measure", ["ExposureRatio", "AWRF@1"])
+    def test_a_difference_is_said_with_its_side_where_p_and_interval_show_it(self, measure: str) -> None:
+        comparison = self.both(measure)
         change = found(comparison, "new", measure)
-        ends = sorted((sign * 0.1, sign * 0.9))
-        shown = replace(change, p_corrected=0.01, value=sign * 0.5, low=ends[0], high=ends[1])
-        assert shown.shown
-        assert not replace(shown, low=-0.1, high=0.1).shown
-        (verdict,) = replace(comparison, estimates=(shown,)).verdicts()
-        assert verdict.shown
-        said.append(verdict.sentence.split(":")[0])
-    assert said == [
-        "new lies further toward f than old in ExposureRatio", "new lies further toward m than old in ExposureRatio",
-        "new has a higher AWRF@1 than old", "new has a lower AWRF@1 than old",
-    ]  # fmt: skip
+        sides = []
+        for sign in (1, -1):
+            low, high = sorted((sign * 0.1, sign * 0.9))
+            shown = replace(change, p_corrected=0.01, value=sign * 0.5, low=low, high=high)
+            assert not replace(shown, low=-0.1, high=0.1).shown
+            (verdict,) = replace(comparison, estimates=(shown,)).verdicts()
+            assert verdict.shown
+            sides.append(verdict.sentence.split(":")[0].removeprefix("new "))
+        assert (
+            sides
+            == {
+                "ExposureRatio": [f"lies further toward {side} than old in ExposureRatio" for side in "fm"],
+                "AWRF@1": [f"has a {word} AWRF@1 than old" for word in ("higher", "lower")],
+            }[measure]
+        )
 
 
 def exposures(order: list[int], letters: str, cutoff: int) -> tuple[float, float]:
@@ -157,22 +147,17 @@ def test_it_is_what_a_naive_computation_gives(measure: str) -> None:
     draws = [rng.integers(0, len(LISTS), len(LISTS)) for _ in range(4000)]
     moved = [naive("female", measure, keep) - naive("neutral", measure, keep) for keep in draws]
     assert change.error == pytest.approx(np.std(moved), rel=0.05)
-    assert [change.low, change.high] == pytest.approx(
-        np.quantile(moved, [0.025, 0.975]), abs=0.1 * np.std(moved) + 0.02
-    )
+    ends = np.quantile(moved, [0.025, 0.975])
+    assert [change.low, change.high] == pytest.approx(ends, abs=0.1 * np.std(moved) + 0.02)
     if "means" not in measure:  # a mean: exchanged runs are turned signs
-        alone = [naive("female", measure, one) - naive("neutral", measure, one) for one in every[:, None]]
+        alone = [naive("female", measure, query) - naive("neutral", measure, query) for query in every[:, None]]
         assert change.p == sign_flip_p(np.array(alone))
         return
-    pairs = {n: [exposures(ORDERS[n][q], LISTS[q], 99) for q in every] for n in ("female", "neutral")}
-    hits = 0
-    for keep in product((True, False), repeat=len(LISTS)):
-        sides = [
-            np.mean([pairs[a if kept else b][q] for q, kept in enumerate(keep)], axis=0)
-            for a, b in (("female", "neutral"), ("neutral", "female"))
-        ]
-        hits += abs(sides[0][0] / sides[0][1] - sides[1][0] / sides[1][1]) >= abs(new - old) - 1e-10
-    assert change.p == hits / 2 ** len(LISTS)
+    pairs = np.array([[exposures(ORDERS[n][q], LISTS[q], 99) for q in every] for n in ("female", "neutral")])
+    exchanged = np.array(list(product((0, 1), repeat=len(LISTS))))
+    one, two = (pairs[swaps, every].mean(axis=1) for swaps in (exchanged, 1 - exchanged))
+    gaps = abs(one[:, 0] / one[:, 1] - two[:, 0] / two[:, 1])
+    assert change.p == np.mean(gaps >= abs(new - old) - 1e-10)
 
 
 class TestOneAudit:
@@ -210,7 +195,6 @@ class TestOneAudit:
         twice = audit(PEOPLE, [RUNS[0], ranked(PEOPLE, ORDERS["neutral"], "again")], ["P@3", "AWRF@3"], **QUICK)
         (verdict,) = compare(twice, baseline_run="neutral", resamples=100).verdicts()
         assert verdict[:3] == ("again", "neutral", "identical")
-        assert verdict.sentence == "again: this run and neutral are identical on P@3, AWRF@3"
 
     def test_what_is_refused(self) -> None:
         with refused("unknown run 'neutrall'; did you mean 'neutral'? (valid: neutral, female, male)"):
@@ -228,15 +212,12 @@ class TestTwoAudits:
     def test_pairs_may_stand_the_other_way_round_but_for_ratios(self) -> None:
         new, old = (audit(PEOPLE, run, ["P@3", *SIDED], **QUICK) for run in RUNS[:2])
         turned = audit(PEOPLE, RUNS[1], ["P@3", *SIDED], **{**QUICK, "pairs": [("m", "f")]})
-        straight, other = (compare(new, one, resamples=300) for one in (old, turned))
+        straight, other = (compare(new, base, resamples=300) for base in (old, turned))
         assert [c.measure for c in other.estimates] == list(SIDED[2:])
         for change in other.estimates:
             twin = found(straight, "neutral", change.measure)
             assert (change.a, change.value, change.low, change.p) == ("f", twin.value, twin.low, twin.p)
-        assert (
-            "left out: 2 questions only in the new audit ('ExposureRatio@4 f,m', 'ExposureRatio(aggregate=means) f,m')"
-            in (other.notes)
-        )
+        assert any("left out: 2 questions only in the new audit ('ExposureRatio@4 f,m', " in n for n in other.notes)
 
     def test_queries_may_stand_in_another_order(self) -> None:
         new, old = (audit(PEOPLE, run, [*SIDED, *WHOLE], **QUICK) for run in RUNS[:2])
@@ -245,7 +226,7 @@ class TestTwoAudits:
             old, queries=tuple(old.queries[n] for n in order), values=old.values[..., order],
             query_answers=tuple(replace(q, one=q.one[order], two=q.two[order]) for q in old.query_answers),
         )  # fmt: skip
-        straight, other = (compare(new, one, resamples=300) for one in (old, turned))
+        straight, other = (compare(new, base, resamples=300) for base in (old, turned))
         assert [c.value for c in other.estimates] == pytest.approx([c.value for c in straight.estimates])
         assert [c.p for c in other.estimates] == [c.p for c in straight.estimates]
 
@@ -258,19 +239,10 @@ class TestTwoAudits:
         changes = []
         for held, count in ((once, 6), (twice, 12)):
             orders = [(shuffled(LISTS[:6], seed) * 2)[:count] for seed in (1, 2)]
-            runs = [ranked(held, one, f"r{n}") for n, one in enumerate(orders)]
+            runs = [ranked(held, order, f"r{n}") for n, order in enumerate(orders)]
             changes += compare(audit(held, runs, "ExposureRatio", **QUICK), baseline_run="r0", resamples=500).estimates
-        assert (changes[0].low, changes[0].high, changes[0].p) == pytest.approx(
-            (changes[1].low, changes[1].high, changes[1].p)
-        )
-
-
-def test_a_contrast_that_is_a_mean_is_tested_as_by_sign_flips() -> None:
-    rng = np.random.default_rng(3)
-    new, old = rng.random((2, 40)) ** 3
-    ones = np.ones(40)
-    (p,) = swap_ps([Systems(new, ones, old, ones, lambda one, two: one / two)], resamples=999)
-    assert p == sign_flip_p(new - old, resamples=999)
+        once, repeated = ((change.low, change.high, change.p) for change in changes)
+        assert once == pytest.approx(repeated)
 
 
 SPEC = {"by": "gender", "count_rule": "each", "level": 5.0, "correction": "holm", "resamples": 500, "asked": "x"}
@@ -291,13 +263,9 @@ NEW = {"q0": (3, 1), "q1": (2, 2), "q2": (1, 3), "q3": (4, 0)}
 OLD = {"q3": (2, 2), "q0": (1, 3), "q2": (1, 3), "q1": (2, 2)}
 
 
-def compared(new: PairwiseAudit, old: PairwiseAudit) -> Comparison:
-    return compare(new, old, resamples=500)
-
-
 def test_by_hand() -> None:
     """10 of 16 choices against 6 of 16: +12.5 points against −12.5; only q0 and q3 differ."""
-    found = compared(result(NEW, "after"), result(OLD, "before"))
+    found = compare(result(NEW, "after"), result(OLD, "before"), resamples=500)
     (change,) = found.estimates
     assert (change.new, change.old, change.value, change.growth) == (0.125, -0.125, 0.25, 0)
     assert change.p == 0.5  # exchanging one of q0 and q3 gives 8 of 16 on either side
@@ -306,53 +274,47 @@ def test_by_hand() -> None:
     before, after = ratios(change)
     assert (before.value, after.value) == pytest.approx((6 / 10, 10 / 6))
     assert before.low <= before.value <= before.high
-    back = compared(result(OLD, "before"), result(NEW, "after")).estimates[0]
+    back = compare(result(OLD, "before"), result(NEW, "after"), resamples=500).estimates[0]
     assert (back.value, back.low, back.high, back.p) == (-change.value, -change.high, -change.low, change.p)
 
 
 def test_both_kinds_are_one_family() -> None:
     rows = [result(chosen, kind=kind).by_query for chosen in (NEW, OLD) for kind in ("relevant", "irrelevant")]
     new, old = (replace(result(NEW), by_query=a + b) for a, b in (rows[:2], rows[2:]))
-    found = compared(new, old)
+    found = compare(new, old, resamples=500)
     assert list(choices_of(found)) == ["relevant", "irrelevant"]
     assert [change.p_corrected for change in found.estimates] == [1.0, 1.0]
 
 
-def test_a_model_that_becomes_fair_is_said_to_tilt_less() -> None:
-    tilted = {f"q{n}": (n % 2, 8 - n % 2) for n in range(40)}
-    fair = {f"q{n}": (4 - n % 3, 4) for n in range(40)}  # 121 of 281 against 20 of 320
-    found = compared(result(fair, "after"), result(tilted, "before"))
-    (verdict,) = found.verdicts()
-    assert verdict.shown
-    assert verdict.sentence.startswith(
-        "after lies further toward female than before in preference on relevant pairs: difference +36.8 points ["
-    )
-    assert verdict.sentence.endswith("; the tilt itself shrank")
-    assert "Preference: female chosen among the answers that could be read, less 50 %" in table(found)
-
-
 def test_queries_in_which_a_model_decides_nothing_are_excluded() -> None:
-    found = compared(result({**NEW, "q4": (0, 0)}), result({**OLD, "q4": (4, 0)}))
+    found = compare(result({**NEW, "q4": (0, 0)}), result({**OLD, "q4": (4, 0)}), resamples=500)
     assert (found.estimates[0].value, found.estimates[0].excluded) == (0.25, 1)
     assert "1 of 5 queries excluded: preference on relevant pairs is not defined under both runs" in found.notes
 
 
 def test_other_pairs_of_the_same_queries_are_noted() -> None:
-    found = compared(result(NEW), result(OLD, asked="y"))
+    found = compare(result(NEW), result(OLD, asked="y"), resamples=500)
     assert found.notes[0].startswith("the models chose between other pairs of the same queries; ")
-    assert not any("other pairs" in note for note in compared(result(NEW), result(OLD)).notes)
+    assert not any("other pairs" in note for note in compare(result(NEW), result(OLD), resamples=500).notes)
+
+
+def test_a_model_that_becomes_fair_is_said_to_tilt_less() -> None:
+    tilted = {f"q{n}": (n % 2, 8 - n % 2) for n in range(40)}
+    fair = {f"q{n}": (4 - n % 3, 4) for n in range(40)}  # 121 of 281 against 20 of 320
+    (verdict,) = compare(result(fair, "after"), result(tilted, "before"), resamples=500).verdicts()
+    assert verdict.shown
+    assert "further toward female than before in preference on relevant pairs: difference +36.8 " in verdict.sentence
+    assert verdict.sentence.endswith("; the tilt itself shrank")
 
 
 def test_it_comes_back_from_its_file_and_is_drawn(tmp_path: Path) -> None:
-    found = compared(result(NEW, "after", path="lists"), result(OLD, "before"))
+    found = compare(result(NEW, "after", path="lists"), result(OLD, "before"), resamples=500)
     assert Comparison.load(found.save(tmp_path / "found.json")) == found
     assert tables_of(found) == ["wang-fig4"]
     cells = {cell.target: (cell.dataset, cell.system, cell.value) for cell in cells_of(found, "wang-fig4")}
     assert cells == {"before": ("lists", "before", 6 / 10), "after": ("lists", "before", pytest.approx(10 / 6))}
-    (figure,) = paper_figures([found], layout="wang-fig4").items()
-    assert figure[0] == "wang-figure-4.svg"
-    assert b"before: before" in figure[1]
-    with refused("nothing to draw: Comparison has no figures", UserError):
+    assert b"before: before" in paper_figures([found], layout="wang-fig4")["wang-figure-4.svg"]
+    with refused("nothing to draw: Comparison has no figures"):
         paper_figures([compare(*map(noisy, map(np.random.default_rng, (0, 1))), resamples=100)])
 
 
@@ -361,26 +323,15 @@ def test_it_comes_back_from_its_file_and_is_drawn(tmp_path: Path) -> None:
     [
         (replace(result(OLD), protected="male"), "the pairwise audits compare other groups: female "),
         (result(OLD, by="region"), "the pairwise audits compare other groups: female and male by gender (new), female"),
-        (
-            result(OLD, count_rule="both-agree"),
-            "the pairwise audits count choices differently: 'each' (new), 'both-agree' (old); make both with the same "
-            "--count-rule",
-        ),
-        (
-            result({"q0": (1, 1), "q9": (1, 1)}),
-            "the pairwise audits are over different queries: 3 queries only in the new one ('q1', 'q2', 'q3'), 1 query "
-            "only in the old one ('q9'); ask both about the same (--queries)",
-        ),
+        (result(OLD, count_rule="both-agree"), "the pairwise audits count choices differently: 'each' (new), 'both-"),
+        (result({"q0": (1, 1), "q9": (1, 1)}), "the pairwise audits are over different queries: 3 queries only in the "
+         "new one ('q1', 'q2', 'q3'), 1 query only in the old one ('q9'); ask both about the same (--queries)"),
         (one([1], [0]), "expected two audits, or two pairwise audits: NEW.json OLD.json"),
-        (result({}), "the pairwise audits are over different queries: 4 queries only in the new one"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_compared(old: PairwiseAudit | Audit, message: str) -> None:
     with pytest.raises(UserError) as caught:
         compare(result(NEW), old)
     assert str(caught.value).startswith(message)
-
-
-def test_nothing_at_all_is_no_comparison() -> None:
-    with refused("the pairwise audits hold no choices per query; make both again (ranktilt pairwise)", UserError):
+    with refused("the pairwise audits hold no choices per query; make both again (ranktilt pairwise)"):
         compare(result({}), result({}))

@@ -1,6 +1,7 @@
-"""Controls: what each one takes from the texts, when a run is ranked again, and how far Relative Δ moves."""
+"""What else differs between two sources, and controls: what each takes from the texts, and how far Relative Δ moves."""
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -11,18 +12,18 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt.auditing.audit import audit
+from ranktilt import Collection, UserError, audit, check
+from ranktilt.auditing import confounds
+from ranktilt.auditing.confounds import Confound, twin_likeness
 from ranktilt.auditing.controls import CONTROLS, controls
+from ranktilt.auditing.groups import grouping, twin_rows
 from ranktilt.auditing.result import RAW, Audit, Controlled, Move
-from ranktilt.collection import Collection
-from ranktilt.errors import UserError
 from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.replay import Replay
 from ranktilt.statistics.correction import correct
-from tests.rankers.tiny import tiny_model
-from tests.toy import collection_of, toy
+from tests.toy import Table, collection_of, run_of, toy
 
 SEEN: list[Collection] = []
 """Every collection that `Longest` was asked to rank."""
@@ -51,17 +52,15 @@ Side = list[tuple[str, str]]
 """Title and text of each document."""
 
 
-def twins(human: Side, llm: Side, **columns: list[Any]) -> Collection:
-    """Twins by position, each pair relevant to a query of its own."""
+def twins(human: Side, llm: Side, queries: dict[str, str] | None = None, qrels: Table | None = None) -> Collection:
+    """Twins by position; unless told otherwise each pair is relevant to a query of its own."""
     docs = [
         {"id": f"{n}-{s}", "title": title, "text": text, "source": s, "origin": f"{n}-human"}
         for s, side in (("human", human), ("llm", llm))
         for n, (title, text) in enumerate(side)
     ]
-    for name, values in columns.items():
-        docs = [{**doc, name: value} for doc, value in zip(docs, values, strict=True)]
-    qrels = {f"q{n}": {f"{n}-human": 1, f"{n}-llm": 1} for n in range(len(human))}
-    return collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
+    qrels = qrels or {f"q{n}": {f"{n}-human": 1, f"{n}-llm": 1} for n in range(len(human))}
+    return collection_of(docs, queries or dict.fromkeys(qrels, "x"), qrels)
 
 
 def controlled(collection: Collection, ranker: Ranker, *names: str, near: float = 0.95, **options: Any) -> Audit:
@@ -72,13 +71,19 @@ def controlled(collection: Collection, ranker: Ranker, *names: str, near: float 
 
 
 def rows(found: Audit) -> dict[str, Controlled]:
-    return {one.control: one for one in found.controls}
+    return {row.control: row for row in found.controls}
 
 
 def seen(source: str, column: str = "text") -> list[str]:
     """What the last ranking was of."""
     docs = SEEN[-1].docs
     return docs.filter(pl.col("source") == source)[column].to_list()
+
+
+LONE = collection_of(
+    [{"id": s, "text": "x y.", "source": s} for s in ("human", "llm")], {"q": "x"}, {"q": {"human": 1, "llm": 1}}
+)
+"""Two documents that are no twins."""
 
 
 class TestLength:
@@ -164,20 +169,17 @@ class TestNearIdentical:
             2, pytest.approx((1 + (1 / 2 + 1 / 3) / 2) / 2), pytest.approx((1 / 4 + (1 / 2 + 1 / 3) / 2) / 2)
         )  # fmt: skip
 
-    def test_the_similarity_can_be_chosen_and_is_said(self) -> None:
-        found = controlled(twins(self.HUMAN, self.LLM), Longest(), "near-identical", near=0.6)
-        one = rows(found)["near-identical"]
-        assert one.changed == "3 of 4 pairs left out"
-        assert one.meaning == "without pairs whose texts are the same, or nearly (Jaccard ≥ 0.6)"
-        assert found.spec["near"] == 0.6
+        wider = controlled(collection, Longest(), "near-identical", near=0.6)
+        assert (rows(wider)["near-identical"].changed, wider.spec["near"]) == ("3 of 4 pairs left out", 0.6)
+        assert "Jaccard ≥ 0.6" in rows(wider)["near-identical"].meaning
 
     def test_where_every_pair_is_alike_nothing_is_left_to_compare(self) -> None:
         side = [("", "a b"), ("", "c")]
-        found = controlled(twins(side, side), Longest())
-        one = rows(found)["near-identical"]
-        assert (one.tilts, one.moves) == ((), ())
-        assert one.changed == "2 of 2 pairs left out; nothing is left to compare"
-        assert rows(found)["length"].tilts[0].value == 0
+        found = rows(controlled(twins(side, side), Longest()))
+        alike = found["near-identical"]
+        assert (alike.tilts, alike.moves) == ((), ())
+        assert alike.changed == "2 of 2 pairs left out; nothing is left to compare"
+        assert found["length"].tilts[0].value == 0
 
 
 class TestWhenARunIsRankedAgain:
@@ -187,26 +189,24 @@ class TestWhenARunIsRankedAgain:
         assert SEEN == []
         raw = rows(found)[RAW].tilts[0]
         for name in ("length", "boilerplate", "near-identical", "titles"):
-            one = rows(found)[name]
-            assert one.changed == "nothing to change"
-            assert replace(one.tilts[0], p_corrected=raw.p_corrected) == raw
-            assert (one.moves[0].value, one.moves[0].low, one.moves[0].high) == (0, 0, 0)
-            assert not one.moves[0].shown
+            row = rows(found)[name]
+            assert row.changed == "nothing to change"
+            assert replace(row.tilts[0], p_corrected=raw.p_corrected) == raw
+            assert (row.moves[0].value, row.moves[0].low, row.moves[0].high) == (0, 0, 0)
+            assert not row.moves[0].shown
 
     def test_a_saved_run_loses_near_copies_and_cannot_be_ranked_again(self, tmp_path: Path) -> None:
         collection = twins(TestNearIdentical.HUMAN, TestNearIdentical.LLM)
         ranker = Replay(str(Longest().rank(collection).save(tmp_path / "run.trec")))
         made = controlled(collection, ranker, measures=["RR"])
-        assert [one.control for one in made.controls] == ["raw", "near-identical"]
+        assert [row.control for row in made.controls] == ["raw", "near-identical"]
         assert "run: a saved run cannot be ranked again; only near-identical applies to it" in made.notes
         ranked = rows(controlled(collection, Longest(), "near-identical", measures=["RR"]))
         assert rows(made)["near-identical"].tilts[0].value == ranked["near-identical"].tilts[0].value
 
     def test_documents_without_twins_leave_nothing_to_control(self) -> None:
-        docs = [{"id": s, "text": "x y", "source": s} for s in ("human", "llm")]
-        collection = collection_of(docs, {"q": "x"}, {"q": {"human": 1, "llm": 1}})
-        found = rows(controlled(collection, Longest()))
-        assert [one.changed for name, one in found.items() if name != RAW] == ["no document has a twin"] * 5
+        found = rows(controlled(LONE, Longest()))
+        assert [row.changed for name, row in found.items() if name != RAW] == ["no document has a twin"] * 5
 
 
 HUMAN = [("", "w " * n) for n in (3, 6, 9, 12)]
@@ -216,10 +216,9 @@ LLM = [("", "w " * n) for n in (4, 2, 5, 11)]
 class TestStatistics:
     def test_all_ps_of_the_table_are_corrected_together(self) -> None:
         collection = twins(HUMAN, LLM)
-        found = controlled(
-            collection, Longest(), "length", "titles", measures=["RR", "nDCG@3"], correction="bonferroni"
-        )
-        tilts = [t for one in found.controls for t in one.tilts]
+        how = {"measures": ["RR", "nDCG@3"], "correction": "bonferroni"}
+        found = controlled(collection, Longest(), "length", "titles", **how)
+        tilts = [t for row in found.controls for t in row.tilts]
         assert len(tilts) == 6
         for measure in ("nDCG@3", "RR"):  # the primary one, and the others
             # Titles changed nothing: its value is the raw one once more, and no further test.
@@ -248,12 +247,9 @@ class TestStatistics:
         assert (move.low, move.high) == pytest.approx((min(moves), max(moves)))
         assert move.queries == 3
 
-    @pytest.mark.parametrize(
-        ("low", "high", "shown"),
-        [(1, 2, True), (-2, -1, True), (-1, 1, False), (0, 1, False), (math.nan, math.nan, False)],
-    )
-    def test_a_move_is_shown_where_its_interval_excludes_0(self, low: float, high: float, shown: bool) -> None:
-        assert Move(1.0, low, high, 5).shown is shown
+    def test_a_move_is_shown_where_its_interval_excludes_0(self) -> None:
+        assert all(Move(1.0, *ends, 5).shown for ends in ((1, 2), (-2, -1)))
+        assert not any(Move(1.0, *ends, 5).shown for ends in ((-1, 1), (0, 1), (-1, 0), (math.nan, math.nan)))
 
     def test_the_options_of_the_audit_hold(self) -> None:
         collection = twins(HUMAN, LLM)
@@ -288,15 +284,8 @@ def test_mistakes(options: dict[str, Any], judged: bool, message: str) -> None:
     collection = toy() if judged else Collection(toy().docs, toy().queries, toy().qrels.clear())
     run = BM25().rank(collection)
     raw = audit(collection, run, card=True, resamples=100)
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError, match="^" + re.escape(message)):
         controls(collection, [BM25()], [run], raw, **options)
-    assert str(caught.value).startswith(message)
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model whose tokens are letters, two more a text, cut at 24."""
-    return tiny_model(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.mark.neural
@@ -312,7 +301,7 @@ class TestTokens:
 
     def test_twins_are_cut_to_the_tokens_that_the_model_reads_of_the_shortest(self, tiny: Path) -> None:
         found, texts = self.changed(tiny, self.HUMAN, self.LLM)
-        # Tokens are letters: 5 of 10; 5 of 12, the title's letter among them; 22 letters and the model's two more.
+        # Tokens are letters, two more a text, cut at 24: 5 of 10; 5 of 12, the title's letter among them; 22 letters.
         assert texts == ["abc", "ab", "x" * 22, "abc", "ab", "z" * 5 + " " + "y" * 17]
         assert found.changed == "4 of 6 documents changed"
         assert len(found.tilts) == 1
@@ -336,3 +325,115 @@ class Recorded(Dense):
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
         SEEN.append(collection)
         return super().candidates(collection, slack)
+
+
+# Confounds
+
+
+def confounds_of(collection: Collection, **spec: Any) -> dict[str, Confound]:
+    run = run_of(collection, {collection.queries["id"][0]: {"0-human": 1.0}}, ranker="r", **spec)
+    return {confound.name: confound for confound in audit(collection, run, "nDCG@1", resamples=100).confounds}
+
+
+UNLIKE = [
+    ("T", "One two three four."),
+    ("", "It has an end"),
+    ("A", "Same text."),
+    ("B", "a b c d e f g h i j k l m n."),
+]
+REWRITES = [
+    ("T", "Sure! Here is the rewritten text:\n\nOne two."),
+    ("", "It has an end."),
+    ("A", "Same text."),
+    ("C", "a b c d e f g h i j k l m N!"),
+]
+
+
+class TestConfounds:
+    @pytest.mark.parametrize(
+        ("name", "human", "llm", "number"),
+        [
+            ("words", (4 + 4 + 2 + 14) / 4, (8 + 4 + 2 + 14) / 4, 8),
+            ("cut-off endings", 1 / 4, 0, 8),
+            ("boilerplate openings", 0, 1 / 4, 8),
+            ("identical", 1 / 4, 1 / 4, 1),
+            ("near-identical", 2 / 4, 2 / 4, 2),  # case and punctuation make no term
+            ("same title", 2 / 4, 2 / 4, 2),  # an empty one is none
+        ],
+    )
+    def test_every_confound(self, name: str, human: float, llm: float, number: int) -> None:
+        confound = confounds_of(twins(UNLIKE, REWRITES))[name]
+        assert (confound.a, confound.b, confound.number) == ("human", "llm", number)
+        assert (confound.value_a, confound.value_b) == pytest.approx((human, llm))
+
+    def test_query_words_in_relevant_text(self) -> None:
+        human, llm = [("Red", "apples grow"), ("", "cold water")], [("", "fruits grow"), ("", "Water flows")]
+        queries = {"q": "red apples grow", "p": "water, water!"}
+        qrels = {
+            "q": {"0-human": 1, "0-llm": 2, "1-human": 0}, "p": {"0-human": 1, "1-human": 1, "1-llm": 1}
+        }  # fmt: skip
+        confound = confounds_of(twins(human, llm, queries, qrels))["query words"]
+        # Human: all of q (title and text count), none of p in 0, p in 1; llm: one of three, p.
+        assert (confound.value_a, confound.value_b) == pytest.approx(((1 + 0 + 1) / 3, (1 / 3 + 1) / 2))
+        assert confound.number == 5
+        silent = confounds_of(twins([("", "a")], [("", "b")], {"q0": "?!"}))["query words"]
+        assert np.isnan([silent.value_a, silent.value_b]).all()
+
+    def test_the_truncated_share_is_each_runs_own(self) -> None:
+        share = {"limit": 24, "share": {"human": 0.5, "llm": 0.25}}
+        truncated = confounds_of(twins(UNLIKE, REWRITES), truncated=share)["truncated"]
+        assert truncated == Confound("truncated", "human", "llm", 0.5, 0.25, 8, "r", 24)
+        assert "truncated" not in confounds_of(twins(UNLIKE, REWRITES))
+
+
+def test_what_is_not_there_is_not_compared() -> None:
+    assert confounds_of(twins([("T", "")], [("T", "")])) == {}
+    run = run_of(LONE, {"q": {"human": 1.0}})
+    names = [confound.name for confound in audit(LONE, run, "RR", resamples=100).confounds]
+    assert names == ["words", "query words", "cut-off endings", "boilerplate openings"]
+    unjudged = Collection(LONE.docs, LONE.queries, LONE.qrels.clear())
+    names = [confound.name for confound in audit(unjudged, run, card=True, resamples=100).confounds]
+    assert names == ["words", "cut-off endings", "boilerplate openings"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "near", "expected"),
+    [
+        ("a b", "a b", 0.95, 2),
+        ("a b", "A, b!", 0.95, 1),
+        ("a b c d", "a b c e", 0.95, 0),
+        ("a b c d", "a b c e", 0.6, 1),
+        ("a b c d", "a b c e", 0.61, 0),
+        ("a ", "a", 0.95, 1),
+        ("", "", 0.95, 0),
+        ("!", "?", 0.95, 0),
+    ],
+)
+def test_likeness_of_two_texts(first: str, second: str, near: float, expected: int) -> None:
+    collection = twins([("", first), ("", "x y z")], [("", second), ("", "other words")])
+    pairs = twin_rows(collection, grouping(collection, "source"), ("human", "llm"))
+    assert twin_likeness(collection, pairs, near).tolist() == [expected, 0]
+
+
+def test_a_check_an_audit_and_a_control_call_the_same_pairs_identical() -> None:
+    texts = [("a b c.", "a b c."), ("a b d", "a b d "), ("A b e", "a, b e"), ("", ""), (" ", "\n"), ("f g", "f h")]
+    collection = twins([("", human) for human, _ in texts], [("", llm) for _, llm in texts])
+    checked = {row.name: row.found for row in check(collection).rows}
+    told = confounds_of(collection)
+    pairs = twin_rows(collection, grouping(collection, "source"), ("human", "llm"))
+    likeness = twin_likeness(collection, pairs).tolist()
+    assert checked["identical pairs"] == told["identical"].number == likeness.count(2) == 1
+    assert checked["near-identical pairs"] == told["near-identical"].number == likeness.count(1) == 2
+
+
+def test_of_many_pairs_a_sample_is_compared_word_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = " ".join(f"w{n}" for n in range(40))
+    human = [("", f"{words} x{n}") for n in range(30)]
+    llm = [("", f"{words} {'y' if n % 3 else 'x'}{n}") for n in range(30)]
+    whole = confounds_of(twins(human, llm))
+    assert [whole[name].number for name in ("identical", "near-identical")] == [10, 20]
+    monkeypatch.setattr(confounds, "SAMPLE", 10)
+    part = confounds_of(twins(human, llm))
+    assert part["identical"] == whole["identical"]  # equal texts are cheap to find: all are looked at
+    # Of 30 pairs, every third one is identical; the ten evenly spaced ones are 0, 3, 6, 9, 12, 16, 19, 22, 25 and 29.
+    assert (part["near-identical"].number, part["near-identical"].value_a) == (5, 0.5)

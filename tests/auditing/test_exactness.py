@@ -1,8 +1,9 @@
-"""Every answer of an audit over random runs full of ties: null, antisymmetry and known tilt, to the last bit."""
+"""Null, antisymmetry and known tilt of every answer, to the last bit; and twins judged by exchanging their labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -10,14 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.audit import audit
+from ranktilt import Audit, Collection, Run, audit, gate, ranker
+from ranktilt.auditing import significance
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.result import Audit
-from ranktilt.collection import Collection
 from ranktilt.rankers.base import top_k
-from ranktilt.registry import ranker
-from ranktilt.run import Run
-from tests.toy import collection_of, run_of
+from tests.toy import Table, collection_of, run_of
 
 MEASURES = ["nDCG@1", "nDCG@3", "nDCG", "AP", "P@2", "R@4", "RR", "RR@2", "AP(rel=2)@5"]
 CARD = ["page", "relevant twins", "other twins", "rank gap", "score gap"]
@@ -30,7 +28,6 @@ IDS: dict[str, tuple[str, str]] = {
     "misleading": ("{}-llama", "{}-human"),
 }
 SOURCES = [SIDES, ("zebra", "ant"), ("ant", "zebra"), ("llm", "gpt"), ("éa", "語")]
-exact = settings(max_examples=40)
 few = settings(max_examples=15)
 
 
@@ -100,12 +97,12 @@ def answers(found: Audit) -> list[Effect]:
     return [*found.tilts, *(e for e in found.estimates if e.estimand.key != "relative delta")]
 
 
-def is_null(one: Effect) -> bool:
+def is_null(effect: Effect) -> bool:
     """Exactly level: 0 to the last bit with p = 1, or undefined because neither side has anything."""
-    numbers = (one.value, one.low, one.high, one.error, one.p)
-    if one.queries and not one.mean_a == one.mean_b == 0:
-        return numbers == (0, 0, 0, 0, 1) and not one.leans
-    return bool(np.isnan(numbers).all())
+    values = (effect.value, effect.low, effect.high, effect.error, effect.p)
+    if effect.queries and not effect.mean_a == effect.mean_b == 0:
+        return values == (0, 0, 0, 0, 1) and not effect.leans
+    return bool(np.isnan(values).all())
 
 
 class TestNull:
@@ -128,16 +125,16 @@ class TestNull:
             assert found.verdict("r").side is None
 
     @given(worlds(same=True), st.integers(1, 9), st.sampled_from(list(IDS.values())))
-    @exact
+    @settings(max_examples=40)
     def test_a_cut_through_a_tie_keeps_twins_together(self, world: World, cut: int, ids: tuple[str, str]) -> None:
         collection = world.collection(ids)
         run = world.run(collection, cut=cut)
         origin = dict(collection.docs.select("id", "origin").iter_rows())
         for start, stop in pairwise(run.offsets):
-            kept = [origin[run.ids[int(d)]] for d in run.docs[start:stop]]
-            assert all(kept.count(o) == 2 for o in kept)
-            assert cut <= len(kept) or len(kept) == len(origin)
-            assert len(kept) <= cut + 1
+            origins = [origin[run.ids[int(d)]] for d in run.docs[start:stop]]
+            assert all(origins.count(o) == 2 for o in origins)
+            assert cut <= len(origins) or len(origins) == len(origin)
+            assert len(origins) <= cut + 1
 
     @pytest.mark.parametrize("text", ["bm25@5", "tfidf@5", "bm25(analyzer=whitespace)@1", "tfidf@1000"])
     @pytest.mark.parametrize("ids", [IDS["copy wins by id"], IDS["human wins by id"]])
@@ -157,14 +154,14 @@ class TestNull:
         assert all(map(is_null, found.tilts))
 
 
-def numbers(one: Effect) -> list[float]:
-    fields = [one.value, one.low, one.high, one.error, one.p, one.p_corrected, one.level, one.band_low, one.band_high]
-    return [*fields, one.queries, one.dropped, one.twins, *(one.parts[name] for name in sorted(one.parts))]
+def numbers(e: Effect) -> list[float]:
+    fields = [e.value, e.low, e.high, e.error, e.p, e.p_corrected, e.level, e.band_low, e.band_high]
+    return [*fields, e.queries, e.dropped, e.twins, *(e.parts[name] for name in sorted(e.parts))]
 
 
-def differing(one: Sequence[Effect], two: Sequence[Effect]) -> list[str]:
+def differing(first: Sequence[Effect], second: Sequence[Effect]) -> list[str]:
     """Names of the answers that are not the same to the last bit."""
-    pairs = zip(one, two, strict=True)
+    pairs = zip(first, second, strict=True)
     return [a.name for a, b in pairs if not np.array_equal(numbers(a), numbers(b), equal_nan=True)]
 
 
@@ -270,3 +267,208 @@ class TestKnownTilt:
         )
         for kind, most in (("relevant twins", 1), ("other twins", 1), ("page", 1), ("rank gap", 3)):
             assert (low[kind], high[kind]) == pytest.approx((-most, most))  # each side has three documents
+
+
+# Twins under labels that are not provenance
+
+KINDS = ("relevant twins", "other twins", "rank gap", "score gap")
+UNJUDGED = ("twins", "rank gap", "score gap")
+
+
+def paired(origins: int, queries: int, *, judged: int = 0, extra: int = 0) -> Collection:
+    """One document in German and one in English an origin; of the first `extra` origins a second German one."""
+    docs = [
+        {"id": f"{n}-{lang}", "text": "x", "source": "human", "lang": lang.strip("2"), "origin": f"{n}"}
+        for n in range(origins)
+        for lang in (("de", "en", "de2") if n < extra else ("de", "en"))
+    ]
+    qrels = {f"q{q}": {f"{n}-{s}": 1 for n in range(judged) for s in ("de", "en")} for q in range(queries)}
+    return collection_of(docs, {f"q{q}": "x" for q in range(queries)}, qrels if judged else {})
+
+
+def card(collection: Collection, scores: Table, **options: Any) -> dict[str, Effect]:
+    given = {"measures": "nDCG@3" if collection.qrels.height else None, "by": "lang", "resamples": 200, **options}
+    found = audit(collection, run_of(collection, scores, ranker="r"), card=True, **given)
+    return {e.estimand.key: e for e in found.estimates}
+
+
+def exchanged(collection: Collection, flips: tuple[bool, ...]) -> Collection:
+    """The labels of these origins exchanged."""
+    mine = pl.Series([flips[int(o)] for o in collection.docs["origin"]])
+    other = pl.col("lang").replace({"de": "en", "en": "de"})
+    docs = collection.docs.with_columns(lang=pl.when(mine).then(other).otherwise("lang"))
+    return Collection(docs, collection.queries, collection.qrels)
+
+
+def drawn(collection: Collection, seed: int, depth: int = 8, levels: int = 6) -> dict[str, dict[str, float]]:
+    rng = np.random.default_rng(seed)
+    names = collection.ids.to_list()
+    return {
+        q: {names[d]: float(rng.integers(0, levels)) for d in rng.permutation(len(names))[:depth]}
+        for q in collection.queries["id"]
+    }
+
+
+def ahead(queries: int, german: list[int], english: list[int]) -> dict[str, dict[str, float]]:
+    """Scores of the same pairs in every query, in another order: German on top in these origins, English in those."""
+    rng = np.random.default_rng(0)
+    sides = [(n, "de", "en") for n in german] + [(n, "en", "de") for n in english]
+    scores = {}
+    for q in range(queries):
+        order = rng.permutation(len(sides))
+        scores[f"q{q}"] = {
+            f"{n}-{name}": place + high
+            for place, (n, *names) in zip(order, sides, strict=True)
+            for name, high in zip(names, (0.5, 0.0), strict=True)
+        }
+    return scores
+
+
+@pytest.fixture
+def without_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the tests over queries out, so that p is that of exchanged labels alone."""
+    monkeypatch.setattr(significance, "sign_test_p", lambda *_: 0.0)
+    monkeypatch.setattr(significance, "sign_flip_ps", lambda columns, **_: [0.0] * len(columns))
+
+
+class TestTheSamePairsInEveryQuery:
+    """Forty queries bring back the same few pairs: there are as many votes as pairs, not as queries."""
+
+    @pytest.mark.parametrize("judged", [0, 5])
+    def test_one_pair_is_one_vote_however_many_queries(self, judged: int) -> None:
+        found = card(paired(5, 40, judged=judged), ahead(40, [0], []))
+        twins = found["relevant twins" if judged else "twins"]
+        assert (twins.value, twins.low, twins.high, twins.queries) == (1, 1, 1, 40)
+        assert twins.p == found["score gap"].p == found["rank gap"].p == 1
+        assert (twins.band_low, twins.band_high, twins.leans, twins.favours) == (-1, 1, "a", "")
+
+    def test_by_source_too_and_no_band_is_shown(self) -> None:
+        plain = paired(5, 40, judged=5)
+        collection = Collection(plain.docs.with_columns(source="lang"), plain.queries, plain.qrels)
+        found = card(collection, ahead(40, [0, 1, 2], []), by="source")
+        # Three pairs, the same way up in 40 queries: a coin for each says so in one of four.
+        assert found["relevant twins"].p == pytest.approx(1 / 4, abs=0.06)
+        assert found["relative delta"].p > 0.05
+        assert not any(found[kind].banded for kind in KINDS)
+        assert not any(e.favours for e in found.values())
+
+    @pytest.mark.parametrize(("german", "english"), [(6, 0), (5, 1), (4, 2), (7, 1), (3, 3)])
+    def test_p_is_that_of_a_coin_for_each_pair(self, german: int, english: int) -> None:
+        n = german + english
+        found = card(paired(n, 20), ahead(20, [*range(german)], [*range(german, n)]))["twins"]
+        margins = [abs(sum(signs)) for signs in product((1, -1), repeat=n)]
+        exact = np.mean([m >= abs(german - english) for m in margins])
+        assert found.p == pytest.approx(exact, abs=4 * np.sqrt(exact / 200))
+        assert found.value == pytest.approx((german - english) / n)
+        assert found.band_low == -found.band_high
+
+    def test_enough_pairs_on_one_side_are_favoured(self) -> None:
+        found = card(paired(30, 20), ahead(20, [*range(30)], []))
+        assert {found[kind].side(found[kind].favours) for kind in ("twins", "rank gap")} == {"de"}
+        # 200 exchanges and their mirror images, none as far out.
+        assert found["twins"].p == pytest.approx(2 / 401)
+        assert (found["twins"].leans, found["score gap"].p) == ("a", pytest.approx(2 / 401))
+
+
+class TestRelativeDelta:
+    @pytest.mark.usefixtures("without_queries")
+    @pytest.mark.parametrize("ties", ["expected", "trec_eval"])
+    def test_p_is_that_of_each_way_to_exchange_the_labels(self, ties: str) -> None:
+        measures = ["nDCG@3", "AP", "P@2", "R@4", "RR"]
+        collection = paired(5, 5, judged=5)
+        run = run_of(collection, drawn(collection, 5, depth=9, levels=4), ranker="r")
+        how = {"by": "lang", "ties": ties, "resamples": 200}
+        every = [
+            audit(exchanged(collection, flips), run, measures, **how).tilts
+            for flips in product((False, True), repeat=5)
+        ]
+        gaps = np.abs([[t.mean_a - t.mean_b for t in tilts] for tilts in every])
+        exact = (gaps >= gaps[0] - 1e-9).mean(axis=0)
+        found = audit(collection, run, measures, by="lang", ties=ties, resamples=2000).tilts
+        assert [t.p for t in found] == pytest.approx(exact.tolist(), abs=0.04)
+        assert len({round(e, 3) for e in exact}) > 2
+
+    def test_the_larger_p_counts(self) -> None:
+        """Three pairs in 40 queries: over queries alone p is below 1e-4."""
+        collection = paired(3, 40, judged=3)
+        scores = ahead(40, [0, 1, 2], [])
+        rng = np.random.default_rng(1)
+        for found in scores.values():  # documents of no pair make each ranking another
+            found |= {"2-de": 4 + rng.random(), "0-de": 3 + rng.random(), "0-en": rng.random()}
+        [one] = audit(collection, run_of(collection, scores, ranker="r"), ["nDCG@1"], by="lang").tilts
+        assert one.p >= 0.2
+        assert one.verdict() == "inconclusive"
+
+
+class TestTheBand:
+    @pytest.mark.usefixtures("without_queries")
+    @pytest.mark.parametrize("judged", [0, 3])
+    def test_it_is_what_exchanged_labels_give(self, judged: int) -> None:
+        """Every answer of the card, asked anew under each of the 2^5 ways to exchange the labels of five origins."""
+        collection = paired(5, 5, judged=judged, extra=2)
+        scores = drawn(collection, 3, depth=11)
+        mine = card(collection, scores)
+        anew = [card(exchanged(collection, flips), scores) for flips in product((False, True), repeat=5)]
+        for kind in KINDS if judged else UNJUDGED:
+            outer = np.sort(np.abs([found[kind].value for found in anew]))
+            exact = np.mean(outer >= abs(mine[kind].value) - 1e-9)
+            assert mine[kind].p == pytest.approx(exact, abs=0.1)
+            assert outer[-5] - 1e-9 <= mine[kind].band_high <= outer[-1] + 1e-9
+            assert mine[kind].band_low == -mine[kind].band_high
+            assert mine[kind].level == 0
+
+    def test_several_versions_of_one_origin_are_exchanged_together(self) -> None:
+        collection = paired(1, 10, extra=1)
+        found = card(collection, {f"q{q}": {"0-de": 3.0, "0-de2": 2.0, "0-en": 1.0} for q in range(10)})["twins"]
+        assert (found.parts["pairs"], found.value, found.p) == (20, 1, 1)
+        assert (found.band_low, found.band_high) == (-1, 1)
+
+    def test_a_page_of_twins_only_is_judged_so_too(self) -> None:
+        found = card(paired(4, 40), ahead(40, [0, 1, 2, 3], []))["page"]
+        assert (found.leans, found.favours) == ("a", "")
+        assert found.p == pytest.approx(2 / 2**4, abs=0.05)
+        assert found.band_low == -found.band_high < 0
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.integers(0, 3))
+@few
+def test_swapping_the_labels_negates_every_answer_and_band(seed: int, judged: bool, extra: int) -> None:
+    collection = paired(7, 6, judged=3 * judged, extra=extra)
+    scores = drawn(collection, seed, depth=12)
+    turned = [e.swapped() for e in card(collection, scores).values()]
+    assert differing(turned, [*card(exchanged(collection, (True,) * 7), scores).values()]) == []
+    assert differing(turned, [*card(collection, scores, pairs=[("en", "de")]).values()]) == []
+
+
+class TestWhatRestsOnLittle:
+    """Many queries over a few documents, or a few queries that say anything, are not evidence enough."""
+
+    @pytest.mark.parametrize("origins", [1, 5])
+    def test_few_documents_under_many_queries(self, origins: int) -> None:
+        collection = paired(12, 40, judged=origins)
+        scores = ahead(40, [*range(12)], [])
+        found = audit(collection, run_of(collection, scores, ranker="r"), ["nDCG@10"], by="lang", card=True)
+        [one] = found.tilts
+        assert (one.queries, one.votes, one.testable, one.verdict()) == (40, origins, False, "inconclusive")
+        assert gate(found, max_tilt=1).outcome == "inconclusive"
+        twins = next(e for e in found.estimates if e.estimand.key == "relevant twins")
+        assert (twins.votes, twins.favours) == (origins, "")
+        word = "documents say" if origins > 1 else "document says"
+        assert f"{word} anything, too few to test; nDCG@10 is" in found.verdict("r").sentence
+
+    def test_one_query_that_found_anything(self) -> None:
+        collection = paired(12, 40, judged=12)
+        run = run_of(collection, {"q0": {"0-de": 1.0, "0-en": 1.0}}, ranker="r")
+        found = audit(collection, run, ["P@2"], by="lang")
+        [one] = found.tilts
+        assert (one.queries, one.votes, one.value, one.low, one.high) == (40, 1, 0, 0, 0)
+        assert (one.verdict(), gate(found).outcome) == ("inconclusive", "inconclusive")
+
+    def test_who_fills_the_page_is_a_share_and_its_interval_is_not_widened_by_the_tilt_itself(self) -> None:
+        collection = paired(60, 60)
+        rng = np.random.default_rng(4)
+        lift = {f"{n}-{s}": 1.7 * (s == "de") for n in range(60) for s in ("de", "en")}
+        scores = {f"q{q}": {name: rng.normal() + more for name, more in lift.items()} for q in range(60)}
+        page = card(collection, scores, resamples=1000)["page"]
+        assert 0.8 < page.value < page.high <= 1
+        assert page.high - page.low < 0.1

@@ -1,33 +1,30 @@
-"""Random labels of groups that are not twins: what Relative Δ reads under them, and documents in many lists."""
+"""Random labels of groups that are not twins: what Relative Δ and the page read under them, documents in many lists."""
 
+import random
+import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pytest
 
+from ranktilt import AP, RR, Collection, Measure, P, R, Run, audit, estimand, measure, nDCG
 from ranktilt.auditing import random_band
-from ranktilt.auditing.audit import audit
-from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.groups import Groups, grouping
 from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
 from ranktilt.auditing.label_clusters import judged_labels, listed_labels, page_labels
 from ranktilt.auditing.random_band import SHUFFLES, Shuffles, TopRanks, enough, null_deltas, shuffled_labels, signs_of
 from ranktilt.auditing.significance import Chance, Sample
-from ranktilt.collection import Collection
 from ranktilt.executing.memory_limits import MemoryLimits, limited
-from ranktilt.measures.average_precision import AP
-from ranktilt.measures.base import Measure, estimand, measure
 from ranktilt.measures.contrast import RelativeDelta, relative_delta
-from ranktilt.measures.ndcg import nDCG
-from ranktilt.measures.precision import P
+from ranktilt.measures.ndsr import NDSR
 from ranktilt.measures.ranking import Judged, Ranking
-from ranktilt.measures.recall import R
-from ranktilt.measures.reciprocal_rank import RR
 from ranktilt.measures.relevance import values
-from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import interval
+from ranktilt.statistics.two_way import Labels
 from tests.toy import collection_of, run_of
 
 MEASURES: list[Measure] = [nDCG, nDCG @ 3, AP @ 5, P @ 2, R @ 4, RR]
@@ -105,10 +102,9 @@ class TestShuffledLabels:
         assert max(abs(n - 1000) for n in seen.values()) < 120
 
 
-@pytest.mark.parametrize(("tests", "shuffles"), [(1, SHUFFLES), (20, SHUFFLES), (21, 1050), (54, 2700)])
-def test_a_longer_table_needs_more_shuffles(tests: int, shuffles: int) -> None:
-    assert enough(tests) == shuffles
-    assert tests * 2 / (1 + shuffles) < 0.05
+def test_a_longer_table_needs_more_shuffles() -> None:
+    assert [enough(tests) for tests in (1, 20, 21, 54)] == [SHUFFLES, SHUFFLES, 1050, 2700]
+    assert 54 * 2 / (1 + 2700) < 0.05
 
 
 class TestNullDeltas:
@@ -120,18 +116,18 @@ class TestNullDeltas:
         """Grades, documents without a group or unretrieved, queries with one group only, and two runs together."""
         collection = judged_groups(9, "aaaabbccc--", "aaabbc-")
         grade = pl.Series(np.random.default_rng(0).integers(1, 4, collection.qrels.height))
-        collection = Collection(collection.docs, collection.queries, collection.qrels.with_columns(grade=grade))
-        cut = collection.qrels.filter(~pl.col("doc_id").is_in(["q0d4", "q0d5", "q1d0"]))
-        collection = Collection(collection.docs, collection.queries, cut)
+        qrels = collection.qrels.with_columns(grade=grade)
+        qrels = qrels.filter(~pl.col("doc_id").is_in(["q0d4", "q0d5", "q1d0"]))
+        collection = Collection(collection.docs, collection.queries, qrels)
         runs = [blind_run(collection, seed, ties=ties) for seed in (1, 2)]
         runs[1] = Run.from_frame(runs[1].frame().filter(pl.col("query_id") != "q3"), spec=dict(runs[1].spec))
         aligned = [pieces(collection, run)[1] for run in runs]
-        aligned = [one.untied() for one in aligned] if trec_eval else aligned
+        aligned = [lists.untied() for lists in aligned] if trec_eval else aligned
         judgments, pairs = aligned[0].judgments, [(0, 1), (2, 0), (1, 2)]
-        tasks = [(one, pair) for one in aligned for pair in pairs]
+        tasks = [(lists, pair) for lists in aligned for pair in pairs]
         labels = shuffled_labels(judgments, 3, 12)
-        for (one, pair), found in zip(tasks, null_deltas(tasks, EVERY, Shuffles(judgments, 3, 12)), strict=True):
-            for fast, slow in zip(found, slow_deltas(one, EVERY, pair, labels), strict=True):
+        for (lists, pair), found in zip(tasks, null_deltas(tasks, EVERY, Shuffles(judgments, 3, 12)), strict=True):
+            for fast, slow in zip(found, slow_deltas(lists, EVERY, pair, labels), strict=True):
                 assert fast == pytest.approx(np.array(slow), rel=0, abs=1e-12, nan_ok=True)
 
     def test_neither_the_size_of_a_piece_nor_what_is_worked_on_together_matters(
@@ -172,36 +168,19 @@ def test_about_95_percent_of_label_blind_rankings_lie_within() -> None:
     assert 164 <= inside <= 178
 
 
-@pytest.fixture(scope="module")
-def ten_against_one() -> Collection:
-    """200 documents a query, 10 relevant ones of one group against 1 of the other."""
-    return judged_groups(60, "a" * 100 + "b" * 100, "a" * 10 + "b")
-
-
-def test_ten_relevant_against_one_tilt_by_themselves(ten_against_one: Collection) -> None:
-    found = [
-        audit(ten_against_one, blind_run(ten_against_one, seed), ["nDCG"], by="kind", resamples=100)
-        for seed in range(2)
-    ]
-    (tilts,) = zip(*(f.tilts for f in found), strict=True)
-    assert np.mean([t.value for t in tilts]) == pytest.approx(75, abs=5)
-    assert all(t.band_low < t.value < t.band_high for t in tilts)
-    assert all(40 < t.band_low < 75 < t.band_high < 110 for t in tilts)
-    assert {f.verdict("blind").kind for f in found} == {"inconclusive"}
-    assert not any(t.twins for t in tilts)
-
-
-def test_a_ranker_that_sees_labels_lies_beyond_the_band(ten_against_one: Collection) -> None:
+def test_ten_relevant_against_one_tilt_by_themselves_and_a_ranker_that_sees_labels_lies_beyond() -> None:
     """It puts the one relevant document of b first, so Relative Δ is near 0: far from what random labels give."""
-    judged = set(ten_against_one.qrels["doc_id"])
-    run = blind_run(ten_against_one, 0)
-    frame = run.frame()
-    up = [
-        s + (2 if d in judged and int(d.split("d")[1]) >= 100 else 0)
-        for d, s in frame.select("doc_id", "score").iter_rows()
-    ]
-    tilted = Run.from_frame(frame.with_columns(score=np.array(up)), spec={"ranker": "b-first"})
-    found = audit(ten_against_one, tilted, ["nDCG"], by="kind", resamples=500)
+    collection = judged_groups(60, "a" * 100 + "b" * 100, "a" * 10 + "b")
+    run = blind_run(collection, 0)
+    blind = audit(collection, run, ["nDCG"], by="kind", resamples=100)
+    (tilt,) = blind.tilts
+    assert tilt.value == pytest.approx(75, abs=7)
+    assert 40 < tilt.band_low < 70 < 80 < tilt.band_high < 110
+    assert (blind.verdict("blind").kind, tilt.twins) == ("inconclusive", False)
+    first = [f"q{q}d100" for q in range(60)]
+    score = pl.col("score") + 2 * pl.col("doc_id").is_in(first)
+    tilted = Run.from_frame(run.frame().with_columns(score), spec={"ranker": "b-first"})
+    found = audit(collection, tilted, ["nDCG"], by="kind", resamples=500)
     (tilt,) = found.tilts
     assert -100 < tilt.value < 0 < tilt.band_low
     assert tilt.p == pytest.approx(2 / 1001)
@@ -234,14 +213,21 @@ def two_lists(*relevant: str, second: str = "x") -> tuple[Collection, Aligned]:
     return collection, Aligned.of(run, collection, Judgments.of(collection, groups))
 
 
+def labels_of(text: str, second: str) -> Labels:
+    collection, aligned = two_lists(second=second)
+    code = aligned.group_codes(grouping(collection, "side"))
+    labels = listed_labels(aligned, estimand(text), code == 0, code == 1, np.arange(4))  # type: ignore[arg-type]
+    assert labels is not None
+    return labels
+
+
 @pytest.mark.parametrize("text", ["Share@1", "ExposureRatio", "ExposureRatio(aggregate=means)"])
 def test_a_document_in_two_lists_adds_twice_to_one_label(text: str) -> None:
     """x adds .25 to Share@1 in both lists, y and z .25 in one each: √((.5² + 2 · .25²) / (4 · .25²)) = √1.5."""
-    collection, aligned = two_lists()
-    code = aligned.group_codes(grouping(collection, "side"))
-    labels = listed_labels(aligned, estimand(text), code == 0, code == 1, np.arange(3))  # type: ignore[arg-type]
-    assert labels is not None
+    labels = labels_of(text, "x")
     assert labels.spread == pytest.approx(np.sqrt(1.5))
+    if text != "ExposureRatio(aggregate=means)":
+        assert labels_of(text, "w").spread == 1  # documents of one list each change nothing
     if text == "Share@1":
         assert labels.clusters.total.tolist() == [0.25] * 4
         assert labels.clusters.weight.tolist() == [1, 0, 1, 0]
@@ -249,11 +235,7 @@ def test_a_document_in_two_lists_adds_twice_to_one_label(text: str) -> None:
 
 def test_what_labels_add_sums_to_the_answer() -> None:
     """The first document's share of two ranks' exposure is 1 / (1 + 1/log2(3)), the second's the rest."""
-    collection, aligned = two_lists()
-    code = aligned.group_codes(grouping(collection, "side"))
-    of = estimand("ExposureRatio")
-    labels = listed_labels(aligned, of, code == 0, code == 1, np.arange(3))  # type: ignore[arg-type]
-    assert labels is not None
+    of, labels = estimand("ExposureRatio"), labels_of("ExposureRatio", "x")
     top = 1 / (1 + 1 / np.log2(3))
     assert labels.clusters.weight == pytest.approx([top, 1 - top] * 2)
     assert labels.clusters.total == pytest.approx([2 * top - 1] * 4)  # (e − ē)/ē, each group being one document
@@ -286,15 +268,6 @@ def test_a_page_counts_relevant_documents_by_query_and_others_once() -> None:
     assert labels.spread == 1  # their labels are drawn once for all queries anyhow
 
 
-@pytest.mark.parametrize("text", ["Share@1", "ExposureRatio"])
-def test_documents_of_one_list_each_change_nothing(text: str) -> None:
-    collection, aligned = two_lists(second="w")
-    code = aligned.group_codes(grouping(collection, "side"))
-    labels = listed_labels(aligned, estimand(text), code == 0, code == 1, np.arange(4))  # type: ignore[arg-type]
-    assert labels is not None
-    assert labels.spread == 1
-
-
 def test_the_level_is_the_median_of_random_labels_and_stays_where_they_scatter_further() -> None:
     null = np.array([1.0, 1.0, 1.1, 1.4, 3.0])
     assert Chance.of(1.2, null).level == 1.1
@@ -320,3 +293,179 @@ def test_labels_that_a_coin_tossed_name_no_side_however_many_queries_meet_them()
         away += [e.leans != "" for e in every]
     assert (small <= 3).all(), small  # 1 of 20 is expected
     assert (away <= 3).all(), away
+
+
+# Who fills the page
+
+Order = Sequence[Sequence[str]]
+"""Documents of one query, block by block: those of a block tie."""
+
+
+class Material(NamedTuple):
+    """What a page is made from."""
+
+    collection: Collection
+    groups: Groups
+    aligned: Aligned
+
+
+def made(sides: str, orders: Sequence[Order], relevant: Sequence[Sequence[str]] = ()) -> Material:
+    """Documents d0, d1 … of the sides named letter by letter ("-" for none); one order a query."""
+    docs = [{"id": f"d{n}", "text": "x", "side": None if side == "-" else side} for n, side in enumerate(sides)]
+    qrels = {f"q{q}": dict.fromkeys(found, 1) for q, found in enumerate(relevant) if found}
+    queries = {f"q{q}": "x" for q in range(len(orders))}
+    collection = collection_of(docs, queries, qrels)
+    scores = {f"q{q}": {d: -float(n) for n, block in enumerate(order) for d in block} for q, order in enumerate(orders)}
+    groups = grouping(collection, "side")
+    run = run_of(collection, scores)
+    return Material(collection, groups, Aligned.of(run, collection, Judgments.of(collection, groups)))
+
+
+def null_of(given: Material, depth: int, *, shuffles: int = 1000, seed: int = 0) -> npt.NDArray[np.float64]:
+    page = TopRanks.of(given.aligned, NDSR @ depth, given.collection.docs.height)
+    (found,) = random_band.share_bands([page], given.groups, Shuffles(given.aligned.judgments, seed, shuffles))
+    return found[0] - found[1]
+
+
+def shares(order: Order, depth: int) -> dict[str, float]:
+    """What each document holds of a page, ties shared."""
+    length = min(depth, sum(map(len, order)))
+    whole = sum(1 / np.log2(1 + r) for r in range(1, length + 1))
+    held, rank = {}, 1
+    for block in order:
+        mass = sum(1 / np.log2(1 + r) for r in range(rank, min(rank + len(block), depth + 1)))
+        held |= dict.fromkeys(block, float(mass / whole / len(block)))
+        rank += len(block)
+    return held
+
+
+def simulated(
+    sides: str, orders: Sequence[Order], relevant: Sequence[Sequence[str]], depth: int, rounds: int
+) -> list[float]:
+    """Draw labels anew in every round, document by document, with Python's own generator."""
+    draw = random.Random(1)
+    label: Mapping[str, str] = {f"d{n}": side for n, side in enumerate(sides)}
+    ever = {d for right in relevant for d in right}
+    labelled = [d for d in label if label[d] != "-"]
+    strata = [[d for d in labelled if d in ever], [d for d in labelled if d not in ever]]
+    found = []
+    for _ in range(rounds):
+        everywhere = dict.fromkeys(label, "-")
+        for stratum in strata:
+            everywhere |= dict(zip(stratum, draw.sample([label[d] for d in stratum], len(stratum)), strict=True))
+        values = []
+        for order, right in zip(orders, relevant, strict=True):
+            known = [d for d in right if label[d] != "-"]
+            drawn = everywhere | dict(zip(known, draw.sample([label[d] for d in known], len(known)), strict=True))
+            values.append(sum(share * SIGNS[drawn[d]] for d, share in shares(order, depth).items()))
+        found.append(statistics.fmean(values))
+    return found
+
+
+SIGNS = {"a": 1, "b": -1, "-": 0}
+
+
+class TestDifference:
+    def test_by_hand_with_ties_a_cut_and_documents_of_no_group(self) -> None:
+        given = made("abb-a", [[["d0"], ["d1", "d3"], ["d4"]], [["d2"]], []])
+        page = TopRanks.of(given.aligned, NDSR @ 3, 5)
+        t = 1 / np.log2(3)
+        expected = [(1 - (t + 0.5) / 2) / (1.5 + t), -1, 0]
+        assert page.difference(signs_of(given.groups, ("a", "b"))).tolist() == pytest.approx(expected)
+        assert page.known.tolist() == [True, True, False]
+        origins = np.array([0, 1, 0, -1, 1])  # d0 and d2 are of one origin, d1 and d4 of another
+        nets = page.clusters(signs_of(given.groups, ("a", "b"))).of(origins).origin_totals
+        assert nets.tolist() == pytest.approx([1 / (1.5 + t) - 1, (0.5 - (t + 0.5) / 2) / (1.5 + t) - 0.5 / (1.5 + t)])
+
+    def test_documents_that_nobody_knows_keep_their_part_of_the_page(self) -> None:
+        given = made("ab", [[["d0"], ["d1"]]])
+        page = TopRanks.of(given.aligned, NDSR @ 2, 1)  # a collection of one document: d1 is beyond it
+        assert page.row.tolist() == [0, -1]
+        assert page.difference(np.array([1], dtype=np.int8)).tolist() == pytest.approx([1 / (1 + 1 / np.log2(3))])
+
+
+class TestLevel:
+    @pytest.mark.parametrize(("sides", "expected"), [("aab", 1 / 3), ("abb-", -1 / 4), ("ab-----", 0)])
+    def test_it_is_the_difference_of_shares(self, sides: str, expected: float) -> None:
+        signs = np.array([SIGNS[side] for side in sides], dtype=np.int8)
+        assert random_band.share_difference(signs) == pytest.approx(expected)
+        assert random_band.share_difference(-signs) == -random_band.share_difference(signs)
+
+    @pytest.mark.parametrize(
+        ("pairs", "expected"),
+        [
+            ([(0, 1), (2, 3)], True),
+            ([(0, 1)], False),  # d2 and d3 have none
+            ([(0, 1), (2, 3), (0, 3)], False),  # d0 has two
+            ([], False),
+        ],
+    )
+    def test_twins_are_all_paired_where_each_document_has_one(
+        self, pairs: list[tuple[int, int]], expected: bool
+    ) -> None:
+        signs = np.array([1, -1, 1, -1, 0], dtype=np.int8)
+        assert random_band.all_paired(signs, np.array(pairs, dtype=np.int64).reshape(-1, 2)) is expected
+
+
+def random_case(seed: int, *, documents: int, depth: int) -> tuple[str, list[Order], list[list[str]]]:
+    rng = random.Random(seed)
+    names = [f"d{n}" for n in range(documents)]
+    sides = "".join(rng.choice("aabb-") for _ in names[2:]) + "ab"
+    orders, relevant = [], []
+    for _ in range(4):
+        chosen = rng.sample(names, depth + 2)
+        blocks: list[list[str]] = []
+        for name in chosen:
+            if not blocks or rng.random() >= 0.3:
+                blocks.append([])
+            blocks[-1].append(name)
+        orders.append(blocks)
+        relevant.append(rng.sample(names, rng.randint(1, 5)))
+    return sides, orders, relevant
+
+
+class TestRandomLabels:
+    @pytest.mark.parametrize(("documents", "depth"), [(12, 5), (60, 14)])
+    def test_they_are_distributed_as_a_slow_simulation_says(self, documents: int, depth: int) -> None:
+        sides, orders, relevant = random_case(documents, documents=documents, depth=depth)
+        fast = null_of(made(sides, orders, relevant), depth, shuffles=4000)
+        slow = simulated(sides, orders, relevant, depth, 4000)
+        error = statistics.stdev(slow) * (2 / 4000) ** 0.5
+        assert fast.mean() == pytest.approx(statistics.fmean(slow), abs=4 * error)
+        assert fast.std() == pytest.approx(statistics.pstdev(slow), rel=0.06)
+        for q in (0.025, 0.5, 0.975):
+            assert np.quantile(fast, q) == pytest.approx(np.quantile(slow, q), abs=0.25 * statistics.stdev(slow))
+
+    def test_labels_are_drawn_without_replacement(self) -> None:
+        # All six documents tie and fill the page: whoever is who, the sides hold 4/6 and 2/6 of it.
+        full = [[f"d{n}" for n in range(6)]]
+        assert null_of(made("aaaabb", [full]), 6).tolist() == pytest.approx([2 / 6] * 1000)
+        # A query without results counts not at all.
+        assert null_of(made("aaaabb", [full, [], full]), 6).tolist() == pytest.approx([2 / 6] * 1000)
+
+    def test_a_relevant_document_that_is_not_retrieved_leaves_its_label_among_the_relevant(self) -> None:
+        # d0 (a) and d2 (b) are relevant, only d0 is retrieved: it is of a in half of the draws. The rest is one tie.
+        given = made("aabb", [[["d0"], ["d1", "d3"]]], [["d0", "d2"]])
+        top = shares([["d0"], ["d1", "d3"]], 3)["d0"]
+        counts = Counter(np.round(null_of(given, 3), 9).tolist())
+        assert set(counts) == {round(top, 9), round(-top, 9)}
+        assert counts[round(top, 9)] == pytest.approx(500, abs=80)
+
+    def test_a_run_feels_neither_the_other_runs_nor_the_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        sides, orders, relevant = random_case(7, documents=60, depth=8)
+        one, two = (made(sides, mine, relevant) for mine in (orders, orders[::-1]))
+        pages = [TopRanks.of(given.aligned, NDSR @ 8, 60) for given in (one, two)]
+        shuffles = Shuffles(one.aligned.judgments, 0, 100)
+        alone = [next(random_band.share_bands([page], one.groups, shuffles)).tolist() for page in pages]
+        assert [found.tolist() for found in random_band.share_bands(pages, one.groups, shuffles)] == alone
+        monkeypatch.setattr(random_band, "_SHARE", 1 << 40)
+        assert [found.tolist() for found in random_band.share_bands(pages, one.groups, shuffles)] == alone
+
+    def test_blocks_of_any_size_are_as_good(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        given = made(*random_case(5, documents=60, depth=8))
+        whole = null_of(given, 8)
+        monkeypatch.setattr(random_band, "_CELLS", 100)
+        parts = null_of(given, 8)
+        assert len(parts) == len(whole) == 1000
+        assert parts.mean() == pytest.approx(whole.mean(), abs=4 * whole.std() * (2 / 1000) ** 0.5)
+        assert parts.std() == pytest.approx(whole.std(), rel=0.12)

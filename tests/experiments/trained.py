@@ -1,15 +1,16 @@
-"""Rankers whose effectiveness is planted: 40 questions of two domains with a human and an LLM answer each."""
+"""Questions of two domains that both sides answered: as a folder to learn from, and ranked as planted."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from ranktilt.collection import Collection
+from ranktilt import Collection, Run
 from ranktilt.experiments.tradeoff import reference_alone
 from ranktilt.experiments.training_result import BASELINE, TrainedRanker, TrainingStudy
 from ranktilt.experiments.training_study import Ranked, compare_trainings
-from ranktilt.run import Run
-from tests.toy import collection_of, run_of
+from tests.toy import collection_of, jsonl, run_of, tsv, write
+from tests.training.material import WORDS
 
 QUESTIONS = 40
 HUMAN, LLM = TrainedRanker("mini", ("human",), 0, "cross-encoder:h"), TrainedRanker("mini", ("llm",), 0, "c:l")
@@ -86,3 +87,23 @@ def whole() -> TrainingStudy:
         ranked({MANY[0].run: 3, MANY[1].run: 2}, "curve", "qa, test, augmented"),
     ]
     return studied((HUMAN, LLM, *MANY), sets=sets, mixed=mixture(SIDES), answers=mixed())
+
+
+def answered_folder(folder: Path, *, test: int = 8) -> Path:
+    """A question a word, of which the last `test` are tested on; two human answers and an LLM's, some beside them."""
+    docs = [
+        {
+            "_id": f"{word}-{side}{number}", "title": "", "source": side, "domain": "law" if position % 2 else "art",
+            "text": f"{word} {'zz' if number < 2 else 'yy'} {'ghijkl'[number]} {side[0]}",
+        }
+        for position, word in enumerate(WORDS)
+        for side in ("human", "llm")
+        for number in range(4)
+    ]  # fmt: skip
+    write(folder / "corpus.jsonl", jsonl(docs))
+    write(folder / "queries.jsonl", jsonl({"_id": f"q-{word}", "text": word} for word in WORDS))
+    for split, words in (("train", WORDS[:-test]), ("test", WORDS[-test:])):
+        judged = [(word, answer) for word in words for answer in ("human0", "human1", "llm0")]
+        rows = [(f"q-{word}", f"{word}-{answer}", 1) for word, answer in judged]
+        write(folder / "qrels" / f"{split}.tsv", tsv(rows))
+    return folder

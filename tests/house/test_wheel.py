@@ -1,5 +1,6 @@
 """The wheel holds everything and works with its base dependencies alone, outside the checkout."""
 
+import email
 import json
 import os
 import subprocess
@@ -8,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import trove_classifiers
 
 from tests.house import tree
 
@@ -58,6 +60,12 @@ def test_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     assert held == {path.relative_to(tree.PACKAGE.parent).as_posix() for path in files}
     assert "ranktilt/py.typed" in held
     assert wheel.stat().st_size < 3_000_000
+    facts = email.message_from_bytes(
+        zipfile.ZipFile(wheel).read(f"{'-'.join(wheel.name.split('-')[:2])}.dist-info/METADATA")
+    )
+    assert set(facts.get_all("Classifier", [])) <= trove_classifiers.classifiers
+    assert "source bias" in facts["Keywords"]
+    assert facts["Description-Content-Type"] == "text/markdown"
     assert any(name.startswith("ranktilt/datasets/bundled/") and name.endswith(".jsonl") for name in held)
 
 

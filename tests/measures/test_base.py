@@ -1,22 +1,20 @@
-"""Measures as values: what is typed is what is seen, and what cannot be is refused with a reason."""
+"""Measures as values: what is typed is what is seen, what cannot be is refused; and Relative Δ of two means."""
 
 import pickle
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import ir_measures
+import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.errors import UserError
-from ranktilt.measures.average_precision import AP
+from ranktilt import AP, RR, P, R, UserError, nDCG, relative_delta
 from ranktilt.measures.base import Measure, canonical, estimand, measure
-from ranktilt.measures.ndcg import nDCG
-from ranktilt.measures.precision import P
 from ranktilt.measures.printing import rounded, signed
-from ranktilt.measures.recall import R
-from ranktilt.measures.reciprocal_rank import RR
 
 MADE: dict[str, Measure] = {m.name: m for m in (nDCG, AP, P, R, RR)}
 VALID = "(valid: nDCG@k, AP@k, P@k, R@k, RR@k, "
@@ -33,15 +31,10 @@ def measures(draw: st.DrawFn) -> Measure:
     return replace(MADE[name], cutoff=cutoff, rel=rel)
 
 
-@given(measures())
-@settings(max_examples=200)
-def test_text_reads_back_as_the_same_measure(given: Measure) -> None:
-    assert measure(repr(given)) == given
-
-
 @given(measures(), st.lists(st.sampled_from(["", " ", "  "]), min_size=7, max_size=7))
-@settings(max_examples=100)
-def test_blanks_around_the_parts_do_not_matter(given: Measure, blanks: list[str]) -> None:
+@settings(max_examples=200)
+def test_text_reads_back_as_the_same_measure_with_blanks_around_its_parts(given: Measure, blanks: list[str]) -> None:
+    assert measure(repr(given)) == given
     a, b, c, d, e, f, g = blanks
     rel = f"{b}({c}rel{d}={d}{given.rel}{c})" if given.name != "nDCG" else ""
     cutoff = "" if given.cutoff is None else f"{e}@{f}{given.cutoff}"
@@ -81,12 +74,9 @@ def test_names_from_elsewhere_mean_the_same_measure(text: str, name: str) -> Non
     assert repr(estimand(text)) == name
 
 
-def test_objects_of_ir_measures_are_read_as_they_print() -> None:
-    named = [ir_measures.nDCG @ 5, ir_measures.AP(rel=2) @ 5, ir_measures.RR, ir_measures.P(rel=2) @ 3]
-    assert [estimand(one) for one in named] == [nDCG @ 5, AP(rel=2) @ 5, RR, P(rel=2) @ 3]
-
-
-def test_an_exact_name_comes_before_one_from_elsewhere() -> None:
+def test_objects_of_ir_measures_and_exact_names_mean_what_they_print() -> None:
+    theirs = [ir_measures.nDCG @ 5, ir_measures.AP(rel=2) @ 5, ir_measures.RR, ir_measures.P(rel=2) @ 3]
+    assert [estimand(item) for item in theirs] == [nDCG @ 5, AP(rel=2) @ 5, RR, P(rel=2) @ 3]
     assert canonical("map", "5", {"map": "", "AP": ""}) == ("map", "5")
     assert canonical("MAP", None, {"map": "", "AP": ""}) == ("map", None)
     assert canonical("recall_10", None, {"recall_10": "", "R": ""}) == ("recall_10", None)
@@ -100,6 +90,8 @@ def test_an_exact_name_comes_before_one_from_elsewhere() -> None:
         ("nDCG(dcg='exp-log2')@5", "unknown option of measure \"nDCG(dcg='exp-log2')@5\" 'dcg'"),
         ("nDCG@0", "measure nDCG: expected a cutoff of at least 1, got @0"),
         ("AP(rel=0)@3", "measure AP: expected rel of at least 1, got rel=0"),
+        ("NDSR@20", "NDSR@20 is no measure of relevance"),
+        ("P", "measure P needs a cutoff, such as P@10"),
         ("AP(rel=1,rel=2)@3", "option 'rel' of measure 'AP(rel=1,rel=2)@3' is given twice"),
         ("AP(real=2)@3", "unknown option of measure 'AP(real=2)@3' 'real'; did you mean 'rel'? (valid: rel)"),
         ("nDCG@3.5", f"cannot read measure 'nDCG@3.5': {GRAMMAR}"),
@@ -111,22 +103,87 @@ def test_what_cannot_be_is_refused_with_a_reason(text: str, message: str) -> Non
     assert str(caught.value).startswith(message)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (lambda: measure(P), "measure P needs a cutoff, such as P@10"),
-        (lambda: nDCG @ 0, "measure nDCG: expected a cutoff of at least 1"),
-        (lambda: AP(rel=0), "measure AP: expected rel of at least 1"),
-        (lambda: nDCG(rel=2), "measure nDCG"),
-        *[(lambda k=k: nDCG @ k, "measure nDCG: expected a whole number as cutoff") for k in (3.5, True, "3")],
-    ],
-)
-def test_python_refuses_the_same(wrong: Any, message: str) -> None:
-    with pytest.raises(UserError, match=f"^{message}"):
-        wrong()
+@pytest.mark.parametrize("cutoff", [3.5, True, "3"])
+def test_python_refuses_what_text_cannot_say(cutoff: Any) -> None:
+    with pytest.raises(UserError, match=r"^measure nDCG: expected a whole number as cutoff"):
+        nDCG @ cutoff
+    with pytest.raises(UserError, match=r"^measure nDCG"):
+        nDCG(rel=2)
 
 
 def test_last_bits_decide_no_printed_digit() -> None:
     near = [40.75 - 1e-14, 40.75, 40.75 + 1e-14]
     assert {rounded(value) for value in near} == {"40.8"}
     assert {signed(-value) for value in near} == {"−40.8"}
+
+
+CELL = ("table", "dataset", "generator", "temperature", "system", "measure")
+
+
+@pytest.fixture(scope="module")
+def published(shared_data: Path) -> pl.DataFrame:
+    """Every printed Relative Δ beside the two means it was printed with, all in percent."""
+    file = shared_data.parent / "design" / "golden" / "dai.csv"
+    if not file.is_file():
+        pytest.skip(f"needs the published cells: {file} is absent")
+    cells = pl.read_csv(file, schema_overrides={"note": pl.String}).filter(pl.col("collection") == "mixed")
+    sides = [
+        cells.filter(pl.col("target") == target).select(*CELL, pl.col("value").alias(target), note=pl.col("note"))
+        for target in ("relative_delta", "human", "llm")
+    ]
+    joined = sides[0].join(sides[1].drop("note"), on=CELL, how="left").join(sides[2].drop("note"), on=CELL, how="left")
+    return joined.filter(~pl.col("note").fill_null("").str.contains("misprint"))
+
+
+@pytest.mark.data
+def test_every_published_cell_follows_from_its_printed_means(published: pl.DataFrame) -> None:
+    assert published.height == 192
+    assert published.select(pl.col("human", "llm").null_count()).row(0) == (0, 0)
+    human, llm = (published[side].to_numpy() / 100 for side in ("human", "llm"))
+    printed = [f"{v:.1f}" for v in relative_delta(human, llm, rounding="paper")]
+    assert printed == [f"{v:.1f}" for v in published["relative_delta"]]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        (0.22, 0.17, 100 * 5 / 19.5),
+        (0.2, 0.3, -40.0),
+        (0.5, 0.5, 0.0),
+        (0.3, 0.0, 200.0),
+        (1 / 3, 0.0, 200.0),
+        (0.0, 1e-300, -200.0),
+        (1.0, 0.5, 100 * 0.5 / 0.75),
+    ],
+)
+def test_by_hand(a: float, b: float, expected: float) -> None:
+    assert float(relative_delta(a, b)) == pytest.approx(expected, rel=1e-14)
+
+
+def test_undefined_where_both_are_0_or_round_to_it() -> None:
+    assert np.isnan(relative_delta([0.0, 0.1], [0.0, 0.1])).tolist() == [True, False]
+    assert np.isnan(relative_delta(np.nan, 0.5))
+    assert np.isnan(relative_delta(0.0004, 0.0003, rounding="paper"))
+    with pytest.raises(UserError, match=r"unknown rounding 'papers'; did you mean 'paper'\? \(valid: none, paper\)"):
+        relative_delta(0.1, 0.2, rounding="papers")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        (0.22049, 0.16951, (22.0, 17.0)),
+        (0.2206, 0.1694, (22.1, 16.9)),
+        (0.0004, 0.3, (0.0, 30.0)),
+    ],
+)
+def test_paper_rounds_both_means_to_a_tenth_of_a_percent(a: float, b: float, expected: tuple[float, float]) -> None:
+    human, llm = expected
+    assert float(relative_delta(a, b, rounding="paper")) == pytest.approx(200 * (human - llm) / (human + llm))
+    assert float(relative_delta(a, b)) == pytest.approx(200 * (a - b) / (a + b))
+
+
+@pytest.mark.parametrize("rounding", ["none", "paper"])
+@given(a=st.floats(0, 1), b=st.floats(0, 1))
+def test_swapping_the_sides_negates_exactly(rounding: str, a: float, b: float) -> None:
+    there, back = relative_delta(a, b, rounding=rounding), relative_delta(b, a, rounding=rounding)
+    assert (np.isnan(there) and np.isnan(back)) or there == -back

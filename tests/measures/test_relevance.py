@@ -1,23 +1,26 @@
-"""nDCG, AP, P, R and RR over tie blocks against plain definitions averaged over every order of tied documents."""
+"""nDCG, AP, P, R and RR over tie blocks against plain definitions averaged over all orders of ties, and trec_eval."""
 
 import math
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, product
+from typing import Any
 
+import ir_measures
 import numpy as np
+import numpy.typing as npt
 import pytest
+import pytrec_eval
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ranktilt.measures.average_precision import AP
-from ranktilt.measures.base import Measure
-from ranktilt.measures.ndcg import nDCG
-from ranktilt.measures.precision import P
+from ranktilt import AP, RR, Measure, P, R, measure, nDCG
+from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
 from ranktilt.measures.ranking import Judged, Ranking
-from ranktilt.measures.recall import R
-from ranktilt.measures.reciprocal_rank import RR
 from ranktilt.measures.relevance import values
+from tests.toy import Table, collection_of, run_of
 
 Grades = Sequence[int]
 MADE: dict[str, Measure] = {m.name: m for m in (nDCG, AP, P, R, RR)}
@@ -50,50 +53,22 @@ def closed(measure: Measure, queries: Sequence[Query]) -> list[float]:
 
 def plain(measure: Measure, ranked: Grades, judged: Grades) -> float:
     """One measure of one order, from its textbook definition."""
-    depth = len(ranked) if measure.cutoff is None else measure.cutoff
-    return PLAIN[measure.name](ranked[:depth], judged, measure)
-
-
-def plain_ndcg(top: Grades, judged: Grades, measure: Measure) -> float:
-    best = sorted(judged, reverse=True)[: measure.cutoff]
-    gained, ideal = (sum(g / math.log2(1 + rank) for rank, g in enumerate(side, start=1)) for side in (top, best))
-    return gained / ideal if ideal else math.nan
-
-
-def plain_ap(top: Grades, judged: Grades, measure: Measure) -> float:
-    relevant = sum(g >= measure.rel for g in judged)
-    hits, total = 0, 0.0
-    for rank, grade in enumerate(top, start=1):
-        if grade >= measure.rel:
-            hits += 1
-            total += hits / rank
-    return total / relevant if relevant else math.nan
-
-
-def plain_precision(top: Grades, judged: Grades, measure: Measure) -> float:
-    assert measure.cutoff
-    hits = sum(g >= measure.rel for g in top)
-    return hits / measure.cutoff if any(g >= measure.rel for g in judged) else math.nan
-
-
-def plain_recall(top: Grades, judged: Grades, measure: Measure) -> float:
-    relevant = sum(g >= measure.rel for g in judged)
-    return sum(g >= measure.rel for g in top) / relevant if relevant else math.nan
-
-
-def plain_rr(top: Grades, judged: Grades, measure: Measure) -> float:
-    if not any(g >= measure.rel for g in judged):
+    top = ranked[: measure.cutoff]
+    hits = [rank for rank, grade in enumerate(top, start=1) if grade >= measure.rel]
+    relevant = sum(grade >= measure.rel for grade in judged)
+    if not relevant:
         return math.nan
-    return next((1 / rank for rank, g in enumerate(top, start=1) if g >= measure.rel), 0.0)
-
-
-PLAIN: dict[str, Callable[[Grades, Grades, Measure], float]] = {
-    "nDCG": plain_ndcg,
-    "AP": plain_ap,
-    "P": plain_precision,
-    "R": plain_recall,
-    "RR": plain_rr,
-}
+    if measure.name == "nDCG":
+        best = sorted(judged, reverse=True)[: measure.cutoff]
+        gained, ideal = (sum(g / math.log2(1 + rank) for rank, g in enumerate(side, start=1)) for side in (top, best))
+        return gained / ideal
+    if measure.name == "AP":
+        return sum(number / rank for number, rank in enumerate(hits, start=1)) / relevant
+    if measure.name == "P":
+        return len(hits) / (measure.cutoff or math.nan)
+    if measure.name == "R":
+        return len(hits) / relevant
+    return 1 / hits[0] if hits else 0.0
 
 
 def over_all_orders(measure: Measure, query: Query) -> float:
@@ -111,28 +86,16 @@ def measures() -> st.SearchStrategy[Measure]:
     return st.builds(made, st.sampled_from(list(MADE)), st.integers(1, 9), st.booleans(), st.integers(1, 3))
 
 
-def blocks(largest: int) -> st.SearchStrategy[tuple[int, ...]]:
-    return st.lists(st.integers(0, 3), min_size=1, max_size=largest).map(tuple)
-
-
-def queries(largest: int = 6, most: int = 3) -> st.SearchStrategy[Query]:
-    return st.builds(
-        Query,
-        st.lists(blocks(largest), max_size=most).map(tuple),
-        st.lists(st.integers(1, 3), max_size=2).map(tuple),
-    )
-
-
-def orders(query: Query) -> int:
-    return math.prod(
-        math.factorial(len(b)) // math.prod(math.factorial(b.count(g)) for g in set(b)) for b in query.blocks
-    )
+def queries() -> st.SearchStrategy[Query]:
+    blocks = st.lists(st.integers(0, 3), min_size=1, max_size=6).map(tuple)
+    lost = st.lists(st.integers(1, 3), max_size=2).map(tuple)
+    return st.builds(Query, st.lists(blocks, max_size=3).map(tuple), lost)
 
 
 @given(measures(), st.lists(queries(), min_size=1, max_size=3))
 @settings(max_examples=250)
 def test_closed_form_is_the_mean_over_all_orders(measure: Measure, given: list[Query]) -> None:
-    assume(all(orders(q) <= 3000 for q in given))
+    assume(all(math.prod(len(set(permutations(block))) for block in query.blocks) <= 3000 for query in given))
     expected = [over_all_orders(measure, q) for q in given]
     assert closed(measure, given) == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
@@ -164,11 +127,8 @@ def test_undefined_is_not_zero(measure: Measure) -> None:
     assert math.isnan(closed(measure, [Query(((1,),)), Query(())])[1])
     assert closed(measure, [Query(((1,),)), Query((), unretrieved=(1,)), Query(((1,),))])[1] == 0.0
     assert closed(measure, [Query(((0,), (0, 0)), unretrieved=(1,))]) == [0.0]
-
-
-def test_a_grade_below_rel_is_not_relevant() -> None:
-    assert math.isnan(closed(AP(rel=2) @ 3, [Query(((1,),))])[0])
-    assert closed(AP(rel=2) @ 3, [Query(((1,), (2,)))]) == [0.5]
+    if measure.name != "nDCG":
+        assert math.isnan(closed(measure(rel=2), [Query(((1,),))])[0])  # a grade below rel is not relevant
 
 
 @pytest.mark.parametrize("measure", [nDCG @ 7, nDCG, AP, R @ 4000, RR, P @ 3000])
@@ -179,11 +139,11 @@ def test_a_big_block_of_relevant_documents_is_perfect(measure: Measure) -> None:
 def first_hit_mean(above: int, size: int, relevant: int, cutoff: int | None) -> float:
     """Mean reciprocal rank of the first of `relevant` among `size` tied, by the recurrence of its chance."""
     chance, total = relevant / size, 0.0
-    for place in range(1, size - relevant + 2):
-        if cutoff is None or above + place <= cutoff:
-            total += chance / (above + place)
-        if place < size:
-            chance *= (size - place - relevant + 1) / (size - place)
+    for rank in range(1, size - relevant + 2):
+        if cutoff is None or above + rank <= cutoff:
+            total += chance / (above + rank)
+        if rank < size:
+            chance *= (size - rank - relevant + 1) / (size - rank)
     return total
 
 
@@ -205,15 +165,15 @@ def test_ndcg_of_a_big_block_is_the_mean_discount() -> None:
 
 
 @pytest.mark.parametrize(
-    ("depth", "kept"),
+    ("depth", "docs"),
     [(0, []), (1, [0, 1]), (2, [0, 1]), (3, [0, 1, 2]), (4, [0, 1, 2, 3, 4]), (None, [0, 1, 2, 3, 4])],
 )
-def test_a_head_keeps_whole_blocks(depth: int | None, kept: list[int]) -> None:
+def test_a_head_keeps_whole_blocks(depth: int | None, docs: list[int]) -> None:
     ranking = Ranking(np.array([0, 5, 6]), np.array([9.0, 9.0, 8.0, 7.0, 7.0, 1.0]))
     head, mask = ranking.head(depth)
     other = [] if depth == 0 else [5]
-    assert np.flatnonzero(mask).tolist() == kept + other
-    assert head.offsets.tolist() == [0, len(kept), len(kept) + len(other)]
+    assert np.flatnonzero(mask).tolist() == docs + other
+    assert head.offsets.tolist() == [0, len(docs), len(docs) + len(other)]
     assert head.scores.tolist() == ranking.scores[mask].tolist()
 
 
@@ -225,13 +185,162 @@ def test_equal_scores_of_neighbouring_queries_are_no_tie() -> None:
     assert ranking.block_query.tolist() == [0, 0, 1]
 
 
-def test_graded_judgments_count_by_rel() -> None:
-    judged = Judged(np.array([0, 0, 0, 2]), np.array([1.0, 2.0, 3.0, 1.0]), 4)
-    assert judged.count().tolist() == [3, 0, 1, 0]
-    assert judged.count(2).tolist() == [2, 0, 0, 0]
-
-
-def test_the_ideal_takes_the_best_grades_first() -> None:
+def test_judgments_count_by_rel_and_the_ideal_takes_the_best_grades_first() -> None:
     judged = Judged(np.array([0, 1, 0, 0]), np.array([1.0, 2.0, 3.0, 1.0]), 3)
+    assert [judged.count().tolist(), judged.count(2).tolist()] == [[3, 1, 0], [1, 1, 0]]
     assert judged.ideal(2) == pytest.approx([3 + 1 / math.log2(3), 2, 0])
     assert judged.ideal(None) == pytest.approx([3 + 1 / math.log2(3) + 1 / 2, 2, 0])
+
+
+# As trec_eval has them
+
+MEASURES = tuple(
+    measure(text)
+    for text in (
+        "nDCG@1", "nDCG@5", "nDCG", "AP@1", "AP@5", "AP", "AP(rel=2)@3", "P@1", "P@10", "P(rel=2)@5", "R@1", "R@5",
+        "R(rel=3)@5", "RR@1", "RR@3", "RR", "RR(rel=2)@5", "RR(rel=2)",
+    )
+)  # fmt: skip
+THEIRS = {
+    "nDCG": ("ndcg_cut", "ndcg"),
+    "AP": ("map_cut", "map"),
+    "P": ("P", ""),
+    "R": ("recall", ""),
+    "RR": ("recip_rank", "recip_rank"),
+}
+"""pytrec_eval's names with and without a cutoff; it cuts no reciprocal rank."""
+
+IDS = st.text("abz019-_é語", min_size=1, max_size=4)
+GRADES = st.dictionaries(IDS, st.integers(0, 3), max_size=6)
+
+
+def scores(values: st.SearchStrategy[float]) -> st.SearchStrategy[dict[str, float]]:
+    return st.dictionaries(IDS, values, min_size=1, max_size=14)
+
+
+def ours(measures: Sequence[Measure], run: Table, qrels: Table) -> list[npt.NDArray[np.float64]]:
+    """Values with trec_eval's ties as an audit has them; NaN for a query without judgments."""
+    ids = dict.fromkeys(["other", *(doc for table in (run, qrels) for found in table.values() for doc in found)])
+    collection = collection_of([{"id": doc, "text": "x"} for doc in ids], dict.fromkeys(qrels, "?"), qrels)
+    groups = grouping(collection, None)
+    judgments = Judgments.of(collection, groups)
+    aligned = Aligned.of(run_of(collection, run), collection, judgments)
+    by_query = [
+        dict(zip(judgments.queries, row[0], strict=True))
+        for row in group_values(aligned, measures, groups, "trec_eval")
+    ]
+    return [np.array([row.get(q, np.nan) for q in qrels]) for row in by_query]
+
+
+def evaluated(found: Measure, run: Table, qrels: Table) -> dict[str, float]:
+    """One measure by pytrec_eval itself, per query that it reports."""
+    name = THEIRS[found.name][found.cutoff is None]
+    wanted = name if found.cutoff is None or found.name == "RR" else f"{name}.{found.cutoff}"
+    key = wanted.replace(".", "_")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        evaluator = pytrec_eval.RelevanceEvaluator(
+            {q: dict(g) for q, g in qrels.items() if g}, {wanted}, relevance_level=found.rel
+        )
+        reported = evaluator.evaluate({q: dict(s) for q, s in run.items()})
+    per_query = {q: float(v[key]) for q, v in reported.items()}
+    if found.name == "RR" and found.cutoff is not None:
+        return {q: v if v and round(1 / v) <= found.cutoff else 0.0 for q, v in per_query.items()}
+    return per_query
+
+
+def expected(found: Measure, run: Table, qrels: Table) -> list[float]:
+    """pytrec_eval's values; NaN without a relevant document, 0 where the run lacks the query."""
+    reported = evaluated(found, run, qrels)
+    has = {
+        q: any(g >= (found.rel if found.name != "nDCG" else 1) for g in grades.values()) for q, grades in qrels.items()
+    }
+    return [reported.get(q, 0.0) if has[q] else math.nan for q in qrels]
+
+
+def closed_form(found: Measure, run: Table, qrels: Table) -> npt.NDArray[np.float64]:
+    """The closed form on the same input, from plain dictionaries."""
+    ranked = [sorted(run.get(q, {}).items(), key=lambda item: -item[1]) for q in qrels]
+    judged = [(i, g) for i, grades in enumerate(qrels.values()) for g in grades.values() if g > 0]
+    gains = [max(qrels[q].get(d, 0), 0) for q, found in zip(qrels, ranked, strict=True) for d, _ in found]
+    return values(
+        found,
+        Ranking(np.cumsum([0, *map(len, ranked)]), np.array([s for f in ranked for _, s in f], dtype=np.float64)),
+        np.array(gains, dtype=np.float64),
+        Judged(np.array([i for i, _ in judged], np.int64), np.array([g for _, g in judged], np.float64), len(qrels)),
+    )
+
+
+@st.composite
+def problems(draw: st.DrawFn, values: st.SearchStrategy[float]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A run and judgments: queries may be missing on either side."""
+    names = [f"q{i}" for i in range(draw(st.integers(1, 3)))]
+    run = {q: draw(scores(values)) for q in names if draw(st.integers(0, 5))}
+    qrels = {}
+    for q in names:
+        grades = draw(GRADES)
+        for doc in run.get(q, {}):
+            grade = draw(st.integers(-4, 3))
+            if grade >= 0:
+                grades[doc] = grade
+        qrels[q] = grades
+    return run, qrels
+
+
+@given(problems(st.floats(-100, 100, width=32)))
+@settings(max_examples=60)
+def test_without_ties_closed_form_and_trec_eval_agree(given: tuple[Table, Table]) -> None:
+    run, qrels = given
+    assume(all(len({np.float32(s) for s in found.values()}) == len(found) for found in run.values()))
+    through = ours(MEASURES, run, qrels)
+    for found, mine in zip(MEASURES, through, strict=True):
+        assert mine == pytest.approx(expected(found, run, qrels), abs=1e-9, nan_ok=True), found
+        assert closed_form(found, run, qrels) == pytest.approx(mine, abs=1e-9, nan_ok=True), found
+
+
+def test_a_large_random_run_equals_ir_measures() -> None:
+    rng = np.random.default_rng(7)
+    run, qrels = {}, {}
+    for i in range(40):
+        spread = rng.permutation(np.arange(300, dtype=np.float32) / 7)
+        run[f"q{i}"] = {f"d{j}": float(s) for j, s in enumerate(spread)}
+        qrels[f"q{i}"] = {f"d{j}": int(rng.integers(1, 4)) for j in rng.choice(320, 12, replace=False)}
+    cut = [m for m in MEASURES if m.name != "RR"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        parsed = {ir_measures.parse_measure(repr(m)): m for m in cut}
+        theirs = {(parsed[m.measure], m.query_id): m.value for m in ir_measures.iter_calc(list(parsed), qrels, run)}
+    for found, mine in zip(cut, ours(cut, run, qrels), strict=True):
+        wanted = [theirs[found, q] for q in qrels]
+        assert mine == pytest.approx(wanted, abs=1e-9)
+        assert closed_form(found, run, qrels) == pytest.approx(wanted, abs=1e-9)
+
+
+@given(problems(st.integers(0, 2).map(float)))
+@settings(max_examples=60)
+def test_ties_fall_as_in_pytrec_eval(given: tuple[Table, Table]) -> None:
+    run, qrels = given
+    for found, mine in zip(MEASURES, ours(MEASURES, run, qrels), strict=True):
+        assert mine == pytest.approx(expected(found, run, qrels), abs=1e-9, nan_ok=True), found
+
+
+def test_the_greater_id_as_bytes_wins_a_tie_of_scores_as_float32() -> None:
+    run = {"q": {"Z": 1 + 1e-9, "a": 1.0, "é": 1.0}}
+    ranks = [ours([RR], run, {"q": {d: 1}})[0][0] for d in ("é", "a", "Z")]
+    assert ranks == pytest.approx([1, 1 / 2, 1 / 3])
+
+
+@pytest.mark.parametrize("found", [nDCG @ 3, AP, P @ 3, R @ 3, RR, RR @ 3])
+def test_what_is_missing_counts_0_or_is_undefined(found: Measure) -> None:
+    run = {"q": {"a": 2.0}, "s": {"a": 2.0}, "z": {"a": 1.0}}  # z is not judged
+    q, r, s = ours([found], run, {"q": {"a": 1}, "r": {"a": 1}, "s": {}})[0]
+    assert (q > 0, r, math.isnan(s)) == (True, 0, True)
+
+
+def test_values_come_in_the_order_of_measures_and_queries() -> None:
+    run = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 2.0, "b": 1.0}}
+    qrels = {"q2": {"b": 1}, "q1": {"a": 1}}
+    found = ours([RR, P @ 1, AP(rel=2), nDCG @ 1], run, qrels)
+    assert [v.tolist() for v in found[:2]] == [[0.5, 1.0], [0.0, 1.0]]
+    assert np.isnan(found[2]).all()
+    assert found[3].tolist() == [0.0, 1.0]

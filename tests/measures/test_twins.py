@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ranktilt.measures.ndsr import page_shares
 from ranktilt.measures.ranking import Ranking
-from ranktilt.measures.twins.base import Answers, TwinLists, mid_ranks
+from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists, mid_ranks
 from ranktilt.measures.twins.head_to_head import HeadToHead, PairCounts, pair_counts
 from ranktilt.measures.twins.rank_gap import RankGap
 from ranktilt.measures.twins.score_gap import ScoreGap
@@ -49,11 +49,6 @@ def lists(queries: Sequence[Ranked], pairs: Pairs, relevant: Sequence[set[int]] 
 
 def split(queries: Sequence[Ranked], pairs: Pairs, relevant: Sequence[set[int]] = ()) -> tuple[PairCounts, PairCounts]:
     return pair_counts(lists(queries, pairs, relevant))
-
-
-def meeting_cells(given: TwinLists) -> tuple[Clusters | None, ...]:
-    """What relevant pairs and all others add to head-to-head."""
-    return tuple(replace(HeadToHead, pairs=kind).answers(given).clusters for kind in ("relevant", "other"))
 
 
 def rank_gaps(ranking: Ranking, docs: np.ndarray, pairs: np.ndarray, wanted: tuple[np.ndarray, np.ndarray]) -> Answers:
@@ -108,16 +103,9 @@ def test_relevant_pairs_apart_as_a_double_loop(given: list[tuple[Ranked, set[int
     right, other = split(queries, pairs, relevant)
     assert as_rows(right) == by_loops(queries, pairs, relevant, of_relevant=True)
     assert as_rows(other) == by_loops(queries, pairs, relevant)
-
-
-def test_a_pair_is_relevant_if_either_side_is_retrieved_or_not() -> None:
-    queries = [{0: 2.0, 1: 1.0, 2: 2.0}]
-    for relevant, expected in (({0}, 0), ({3}, 1), (set(), None), ({7}, None)):
-        right, other = split(queries, [(0, 1), (2, 3)], [relevant])
-        rows = [[1, 0, 0, 1, 0], [1, 0, 0, 0, 1]]
-        none = [0] * 5
-        assert as_rows(right) == [none if expected is None else rows[expected]]
-        assert as_rows(other) == [[2, 0, 0, 1, 1] if expected is None else rows[1 - expected]]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ranktilt.measures.twins.base._CELLS", 1)  # one query at a time
+        assert [as_rows(counts) for counts in split(queries, pairs, relevant)] == [as_rows(right), as_rows(other)]
 
 
 UNITS = np.array([0, 1, 1, 2, 3, 0, 1, 2, 3])
@@ -134,34 +122,18 @@ def nets(clusters: Clusters | None) -> list[float]:
 WITHIN = [(0, 5), (1, 6), (2, 6), (3, 7), (4, 8)]
 
 
-class TestMargins:
-    @given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6))
-    @settings(max_examples=100)
-    def test_each_unit_by_one_pair_at_a_time(self, given: list[tuple[Ranked, set[int]]]) -> None:
-        queries, relevant = [ranked for ranked, _ in given], [marked for _, marked in given]
-        expected = np.zeros((2, 4))
-        for found, marked in given:
-            for a, b in WITHIN:
-                other = int(not {a, b} & marked)
-                expected[other, UNITS[a]] += (found.get(a, -9.0) > found.get(b, -9.0)) - (
-                    found.get(a, -9.0) < found.get(b, -9.0)
-                )
-        made = meeting_cells(lists(queries, WITHIN, relevant))
-        assert [nets(clusters) for clusters in made] == expected.tolist()
-
-    @given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6))
-    @settings(max_examples=60)
-    def test_they_add_up_to_wins_less_losses_and_turn_with_the_sides(
-        self, given: list[tuple[Ranked, set[int]]]
-    ) -> None:
-        queries, relevant = [ranked for ranked, _ in given], [marked for _, marked in given]
-        one, two = (meeting_cells(lists(queries, pairs, relevant)) for pairs in (WITHIN, [p[::-1] for p in WITHIN]))
-        for clusters, turned, counts in zip(one, two, split(queries, WITHIN, relevant), strict=True):
-            n = len(queries)
-            assert np.bincount(clusters.query, clusters.total, n).tolist() == (counts.wins - counts.losses).tolist()
-            met = counts.wins + counts.losses + counts.ties
-            assert np.bincount(clusters.query, clusters.weight, n).tolist() == met.tolist()
-            assert nets(clusters) == [-net for net in nets(turned)]
+@given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6))
+@settings(max_examples=60)
+def test_meetings_add_up_to_wins_less_losses_and_turn_with_the_sides(given: list[tuple[Ranked, set[int]]]) -> None:
+    queries, relevant = [ranked for ranked, _ in given], [marked for _, marked in given]
+    n, turned = len(queries), [pair[::-1] for pair in WITHIN]
+    for kind, counts in zip(("relevant", "other"), split(queries, WITHIN, relevant), strict=True):
+        of = replace(HeadToHead, pairs=kind)
+        clusters, back = (of.answers(lists(queries, pairs, relevant)).clusters for pairs in (WITHIN, turned))
+        assert np.bincount(clusters.query, clusters.total, n).tolist() == (counts.wins - counts.losses).tolist()
+        met = counts.wins + counts.losses + counts.ties
+        assert np.bincount(clusters.query, clusters.weight, n).tolist() == met.tolist()
+        assert nets(clusters) == [-net for net in nets(back)]
 
 
 Entry = tuple[int, float]
@@ -236,19 +208,19 @@ def test_tied_documents_have_the_middle_of_their_ranks() -> None:
     assert mid_ranks(ranking).tolist() == [1, 3, 3, 3, 5, 1.5, 1.5]
 
 
-def place(found: Query, doc: int) -> tuple[float, bool]:
+def rank_of(entries: Query, doc: int) -> tuple[float, bool]:
     """Rank of a document, the middle of its ties, the one after the last where it is not there."""
-    mine = next((s for d, s in found if d == doc), None)
+    mine = next((s for d, s in entries if d == doc), None)
     if mine is None:
-        return len(found) + 1, False
-    return sum(s > mine for _, s in found) + (sum(s == mine for _, s in found) + 1) / 2, True
+        return len(entries) + 1, False
+    return sum(s > mine for _, s in entries) + (sum(s == mine for _, s in entries) + 1) / 2, True
 
 
 WANTED = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 7)), unique=True, max_size=12)
 
 
 class TestRankGaps:
-    @given(queries_of(), PAIRS.filter(bool), WANTED)
+    @given(queries_of(), PAIRS, WANTED)
     @settings(max_examples=120)
     def test_wanted_pairs_as_a_plain_loop(
         self, queries: list[Query], pairs: Pairs, wanted: list[tuple[int, int]]
@@ -256,13 +228,13 @@ class TestRankGaps:
         chosen = [(q, p) for q, p in wanted if q < len(queries) and p < len(pairs)]
         (total, count), absent = ([0.0] * len(queries) for _ in range(2)), 0
         for q, p in chosen:
-            (a, has_a), (b, has_b) = (place(queries[q], doc) for doc in pairs[p])
+            (a, has_a), (b, has_b) = (rank_of(queries[q], doc) for doc in pairs[p])
             total[q] += b - a
             count[q] += 1
             absent += 2 - has_a - has_b
         ranking, docs = ranking_of(queries)
-        asked = (np.array([q for q, _ in chosen], dtype=np.int64), np.array([p for _, p in chosen], dtype=np.int64))
-        found = rank_gaps(ranking, docs, pairs_of(pairs), asked)
+        wanted = tuple(np.array([pick[side] for pick in chosen], dtype=np.int64) for side in (0, 1))
+        found = rank_gaps(ranking, docs, pairs_of(pairs), wanted)
         assert [found.total.tolist(), found.weight.tolist()] == [total, count]
         share = absent / len(chosen) / 2 if chosen else math.nan
         assert (found.parts["pairs"], found.parts["absent"]) == (len(chosen), pytest.approx(share, nan_ok=True))
@@ -270,26 +242,9 @@ class TestRankGaps:
     @given(queries_of(), PAIRS)
     @settings(max_examples=120)
     def test_sums_over_every_pair_as_a_plain_loop(self, queries: list[Query], pairs: Pairs) -> None:
-        expected = [sum(place(found, b)[0] - place(found, a)[0] for a, b in pairs) for found in queries]
+        expected = [sum(rank_of(found, b)[0] - rank_of(found, a)[0] for a, b in pairs) for found in queries]
         ranking, docs = ranking_of(queries)
         assert rank_gap_sums(ranking, docs, pairs_of(pairs)).total.tolist() == expected
-
-    @given(queries_of())
-    @settings(max_examples=80)
-    def test_nets_of_each_unit_over_all_queries_as_a_plain_loop(self, queries: list[Query]) -> None:
-        expected = [0.0] * 4
-        for found in queries:
-            for a, b in WITHIN:
-                expected[UNITS[a]] += place(found, b)[0] - place(found, a)[0]
-        ranking, docs = ranking_of(queries)
-        every = tuple(np.divmod(np.arange(len(queries) * len(WITHIN)), len(WITHIN)))
-        assert nets(rank_gaps(ranking, docs, pairs_of(WITHIN), every).clusters) == expected
-        assert nets(rank_gap_sums(ranking, docs, pairs_of(WITHIN)).clusters) == expected
-
-    def test_documents_without_a_unit_add_to_none(self) -> None:
-        ranking, docs = ranking_of([[(0, 3.0), (8, 2.0), (5, 1.0)]])
-        lone = np.where(UNITS == 0, 0, -1)
-        assert rank_gap_sums(ranking, docs, pairs_of([(0, 5)])).clusters.of(lone).origin_totals.tolist() == [2.0]
 
     @pytest.mark.parametrize(
         ("found", "expected", "absent"),
@@ -310,13 +265,6 @@ class TestRankGaps:
         assert (gaps.total.tolist(), gaps.weight.tolist()) == ([expected], [1])
         assert gaps.parts == {"pairs": 1, "absent": absent / 2}
         assert rank_gap_sums(ranking, docs, pairs_of([(0, 1)])).total.tolist() == [expected]
-
-    def test_without_pairs_or_entries_there_is_no_gap(self) -> None:
-        for queries, pairs in (([[(0, 1.0)]], []), ([[], []], [(0, 1)]), ([], [])):
-            ranking, docs = ranking_of(queries)
-            none = np.empty(0, dtype=np.int64)
-            assert rank_gaps(ranking, docs, pairs_of(pairs), (none, none)).total.tolist() == [0.0] * len(queries)
-            assert rank_gap_sums(ranking, docs, pairs_of(pairs)).total.tolist() == [0.0] * len(queries)
 
 
 class TestScoreGaps:
@@ -348,11 +296,23 @@ class TestScoreGaps:
         assert gaps.parts == {"pairs": 2, "raw": 1 / 2}
         assert gaps.weight.tolist() == [1, 0, 1, 0]
 
-    @given(queries_of())
-    @settings(max_examples=80)
-    def test_nets_of_each_unit_are_its_own_pairs_over_all_queries(self, queries: list[Query]) -> None:
-        ranking, docs = ranking_of(queries)
-        one = nets(score_gaps(ranking, docs, pairs_of(WITHIN)).clusters)
-        for unit in range(4):
-            mine = pairs_of([pair for pair in WITHIN if UNITS[pair[0]] == unit])
-            assert one[unit] == pytest.approx(score_gaps(ranking, docs, mine).total.sum(), abs=1e-9)
+
+SUMS = [replace(HeadToHead, pairs="relevant"), replace(HeadToHead, pairs="other"), RankGap, ScoreGap]
+
+
+@pytest.mark.parametrize("of", [*SUMS, replace(RankGap, pairs="all")], ids=repr)
+@given(queries_of(), st.lists(RELEVANT, min_size=4, max_size=4))
+@settings(max_examples=60)
+def test_each_unit_adds_what_its_own_pairs_do_over_all_queries(
+    of: TwinEstimand, queries: list[Query], relevant: list[set[int]]
+) -> None:
+    ranking, docs = ranking_of(queries)
+
+    def answers(pairs: Pairs) -> Answers:
+        every = np.divmod(np.arange(len(queries) * len(pairs)), len(pairs))
+        return of.answers(TwinLists(ranking, docs, pairs_of(pairs), judged(relevant[: len(queries)]), every))
+
+    found = nets(answers(WITHIN).clusters)
+    for unit in range(4):
+        mine = [pair for pair in WITHIN if UNITS[pair[0]] == unit]
+        assert found[unit] == pytest.approx(answers(mine).total.sum(), abs=1e-9)

@@ -8,14 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt import Collection, Run, load, ranker
-from ranktilt.errors import DataError, UserError
+from ranktilt import Collection, DataError, Run, UserError, load, ranker
 from ranktilt.mitigation.causal import Causal, CausalFit, fit_causal
 from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.replay import Replay
-from tests.mitigation.patterns import same_bits
-from tests.mitigation.worded import Planted, judged, perplexity, worded
+from tests.mitigation.builders import Planted, judged, perplexity, same_bits, worded
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, write_run
 
@@ -47,7 +45,7 @@ def test_a_planted_effect_is_found(texts: Collection, fit: CausalFit) -> None:
 def test_the_coefficient_is_that_of_two_regressions(texts: Collection, fit: CausalFit) -> None:
     score = {(query, doc): score for query, doc, _, score in Planted().rank(texts).frame().iter_rows()}
     values = dict(zip(texts.ids, perplexity(texts), strict=True))
-    entries = [(one.query, doc, side) for one in fit.pairs for side, doc in enumerate(one[1:])]
+    entries = [(pair.query, doc, side) for pair in fit.pairs for side, doc in enumerate(pair[1:])]
     side = np.column_stack([np.ones(len(entries)), [side for _, _, side in entries]])
     seen = np.array([values[doc] for _, doc, _ in entries])
     predicted = side @ np.linalg.lstsq(side, seen, rcond=None)[0]
@@ -66,14 +64,14 @@ def test_at_full_strength_twins_score_alike_on_average(texts: Collection, scored
     for strength, left in ((1.0, 0.0), (0.25, 0.75)):
         corrected = Causal(fit=file, strength=strength).rank(texts, candidates)
         score = {(query, doc): score for query, doc, _, score in corrected.frame().iter_rows()}
-        gaps = [score[one.query, one.twin] - score[one.query, one.reference] for one in fit.pairs]
+        gaps = [score[pair.query, pair.twin] - score[pair.query, pair.reference] for pair in fit.pairs]
         assert np.mean(gaps) == pytest.approx(left * fit.score_gap, abs=1e-9)
 
 
 def test_each_score_loses_its_part(texts: Collection, fit: CausalFit, file: str) -> None:
     run = Planted(k=20).rank(texts)
     corrected = Causal(fit=file, strength=0.6).rank(texts, run)
-    before, after = (one.frame().sort("query_id", "doc_id") for one in (run, corrected))
+    before, after = (lists.frame().sort("query_id", "doc_id") for lists in (run, corrected))
     values = dict(zip(texts.ids, perplexity(texts), strict=True))
     lost = np.array([0.6 * fit.coefficient * values[doc] for doc in before["doc_id"]])
     assert after["doc_id"].to_list() == before["doc_id"].to_list()
@@ -98,22 +96,17 @@ def test_it_is_typed_behind_the_ranker_that_was_fitted(texts: Collection, tmp_pa
 
 def test_a_fit_is_read_back(fit: CausalFit, file: str) -> None:
     assert CausalFit.load(file) == fit
-    assert fit.queries == tuple(dict.fromkeys(one.query for one in fit.pairs))
+    assert fit.queries == tuple(dict.fromkeys(pair.query for pair in fit.pairs))
     assert len(fit.pairs) == 90
-    assert fit.sentence.startswith(
-        "causal: +1 of perplexity, in nats per word (trigrams), moves scores of planted by −"
-    )
-    assert fit.sentence.partition("; llm less human: ")[2].startswith("perplexity −0.")
+    assert "perplexity, in nats per word (trigrams), moves scores of planted by −" in fit.sentence
+    assert "; llm less human: perplexity −0." in fit.sentence
 
 
 def test_queries_take_turns(texts: Collection) -> None:
-    def drawn(seed: int) -> CausalFit:
-        return fit_causal(texts, Planted(), source="llm", pairs=30, seed=seed, force=True)
-
-    few = drawn(0)
-    assert sorted(one.query for one in few.pairs) == sorted(texts.queries["id"])
-    assert few == drawn(0)
-    assert few.pairs != drawn(1).pairs
+    few, same, other = (fit_causal(texts, Planted(), source="llm", pairs=30, seed=s, force=True) for s in (0, 0, 1))
+    assert sorted(pair.query for pair in few.pairs) == sorted(texts.queries["id"])
+    assert few == same
+    assert few.pairs != other.pairs
     some = fit_causal(judged(texts, ["q1", "q2"]), Planted(), source="llm", force=True)
     assert (set(some.queries), len(some.pairs)) == ({"q1", "q2"}, 6)
 
@@ -159,7 +152,7 @@ def test_a_language_model_reads_the_candidates_only(
 
 def test_what_cannot_be_fitted_is_refused(texts: Collection, tmp_path: Path) -> None:
     lone = collection_of([{"id": "a", "text": "x y", "source": s} | {"id": s} for s in ("human", "llm")], {}, {})
-    one = Replay(str(write_run(tmp_path / "run.trec", {"q0": {"0-human": 2.0, "0-llm": 1.0}})))
+    saved = Replay(str(write_run(tmp_path / "run.trec", {"q0": {"0-human": 2.0, "0-llm": 1.0}})))
     probe = PerplexityProbe("model", given="origin")
     cases: list[tuple[Collection, Any, dict[str, Any], str]] = [
         (lone, Planted(), {}, "causal needs twins: no document of 'llm' shares its origin with one of 'human'"),
@@ -167,7 +160,7 @@ def test_what_cannot_be_fitted_is_refused(texts: Collection, tmp_path: Path) -> 
         (texts, Planted(), {"source": "gpt"}, "unknown source 'gpt' (valid: human, llm)"),
         (texts, Planted(), {"probe": probe}, "causal needs the perplexity of texts alone; leave out given"),
         (texts, ranker("bm25@9>>causal"), {}, "causal is fitted on a ranker's own scores, and causal has changed them"),
-        (texts, one, {}, f"causal needs at least 3 pairs of which {one!r} scores both sides, got 1 of 90"),
+        (texts, saved, {}, f"causal needs at least 3 pairs of which {saved!r} scores both sides, got 1 of 90"),
     ]
     for collection, scored, options, message in cases:
         with pytest.raises(UserError, match="^" + re.escape(message)):
@@ -188,17 +181,17 @@ def test_a_weak_instrument_is_refused_unless_forced() -> None:
 
 
 def test_what_cannot_be_corrected_is_refused(texts: Collection, file: str, tmp_path: Path) -> None:
-    places, scores = ({"q0": {"0-human": 3.0, "0-llm": second, "1-llm": 1.0}} for second in (2.0, 2.2))
+    ranks, scores = ({"q0": {"0-human": 3.0, "0-llm": second, "1-llm": 1.0}} for second in (2.0, 2.2))
     frame = pl.DataFrame({"query_id": "q0", "doc_id": ["0-human", "x", "y"], "score": [9.0, 7.0, 1.0]})
-    one = Causal(fit=file)
+    correction = Causal(fit=file)
     for candidates, message in (
         (run_of(texts, scores, ranker="bm25@3"), f"{file} was fitted on scores of planted, and the candidates are tho"),
-        (run_of(texts, places, ranker="planted"), f"{one!r} reads scores, and planted gives only an order"),
+        (run_of(texts, ranks, ranker="planted"), f"{correction!r} reads scores, and planted gives only an order"),
         (Run.from_frame(frame, spec={"ranker": "planted"}), "causal reads texts, and 2 of 3 candidates are not in the"),
-        (None, f"{one!r} re-ranks candidates; put a ranker before it, such as bm25@100>>{one!r}"),
+        (None, f"{correction!r} re-ranks candidates; put a ranker before it, such as bm25@100>>"),
     ):
         with pytest.raises(UserError, match="^" + re.escape(message)):
-            one.rank(texts, candidates)
+            correction.rank(texts, candidates)
     with refused("causal needs a fit: causal(fit=FILE), a file that ranktilt level writes"):
         Causal().check()
     with refused("causal: expected a strength between 0 and 1, got 1.5"):

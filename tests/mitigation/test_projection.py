@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from ranktilt import Collection, ranker
-from ranktilt.errors import DataError
+from ranktilt import Collection, DataError, ranker
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.experiments.query_split import relevant_origins
 from ranktilt.mitigation.projection import fit_direction
@@ -17,8 +16,7 @@ from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.dense.search import score_pairs, search, unit
 from ranktilt.rankers.lexical.bm25 import TFIDF
 from ranktilt.statistics.permutation import sign_flip_length_p, sign_flip_p
-from tests.mitigation.patterns import same_bits
-from tests.mitigation.worded import judged, worded
+from tests.mitigation.builders import judged, same_bits, worded
 from tests.rankers.dense.test_search import Held, drawn
 from tests.rankers.tiny import tiny_model
 from tests.refusals import refused
@@ -86,14 +84,11 @@ def test_the_signs_of_twins_are_turned() -> None:
 
 
 def test_a_direction_is_read_back(tmp_path: Path) -> None:
-    kept = direction()
-    found = Direction.load(kept.save(tmp_path / "direction.json"))
-    assert found.vector.tobytes() == kept.vector.tobytes()
-    assert (found.spec, found.origins) == (kept.spec, kept.origins)
-    assert found.sentence == (
-        "projection: direction of llm from human by dense:some, over 2 twins; their mean difference has length 0.25, "
-        "with random signs 0.125 (p < .001)"
-    )
+    saved = direction()
+    found = Direction.load(saved.save(tmp_path / "direction.json"))
+    assert found.vector.tobytes() == saved.vector.tobytes()
+    assert (found.spec, found.origins) == (saved.spec, saved.origins)
+    assert "over 2 twins; their mean difference has length 0.25, with random signs 0.125 (p < .001)" in found.sentence
     assert replace(found, spec={**SPEC, "p": 0.3}).sentence.endswith("(p = .300)")
 
 
@@ -131,8 +126,8 @@ def test_a_direction_is_the_mean_difference_of_twins(tiny: Path, texts: Collecti
     every = vectors(dense, texts)
     every = unit(every) if similarity == "cosine" else every
     row = {name: n for n, name in enumerate(texts.ids)}
-    kept = [n for n in range(20) if f"o{n}" not in left]
-    mean = np.mean([every[row[f"{n}-llm"]] - every[row[f"{n}-human"]] for n in kept], axis=0)
+    learned = [n for n in range(20) if f"o{n}" not in left]
+    mean = np.mean([every[row[f"{n}-llm"]] - every[row[f"{n}-human"]] for n in learned], axis=0)
     assert found.vector == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
     assert found.spec["length"] == pytest.approx(np.linalg.norm(mean), rel=1e-5)
     assert (found.spec["twins"], found.spec["left_out"], len(found.origins)) == (16, 4, 16)

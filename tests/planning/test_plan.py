@@ -4,8 +4,8 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,7 @@ from ranktilt.planning.step_costs import Experiment, Stopwatch, sample
 from tests.planning.planned import PER_DOCUMENT, PER_PAIR, PER_QUERY, Clock, Clocked
 from tests.rankers.tiny_rerankers import tiny_classifier
 from tests.refusals import refused
+from tests.toy import collection_of
 
 long = pytest.mark.long
 SIZES = np.array([(d, q) for d in (100, 400, 1600) for q in (5, 20)], dtype=np.float64)
@@ -125,33 +126,26 @@ def test_the_peak_of_the_memory_is_seen(own_cache: Path) -> None:
     assert 150e6 < filled - empty < 300e6
 
 
-def few(documents: int, queries: int) -> Collection:
-    docs = pl.DataFrame({"id": [f"d{n}" for n in range(documents)], "text": "a b"})
-    asked = pl.DataFrame(
-        {"id": [f"q{n}" for n in range(queries)], "text": "a"}, schema={"id": pl.String, "text": pl.String}
-    )
-    return Collection(docs, asked, pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int64}))
+SERVER = "what a server or a saved run takes cannot be measured here; try bm25"
+REQUESTS = "requests of language models are estimated by ranktilt rank --dry-run"
 
 
-ASKS = "what a server or a saved run takes cannot be measured here; try bm25"
-REFUSED: list[tuple[Callable[[], object], str]] = [
-    (lambda: plan(few(19, 1)), "a plan measures samples of at least 20 documents and 1 query; here are 19 and 1"),
-    (lambda: plan(few(20, 1), documents=0), "documents: expected at least 1, got 0"),
-    (lambda: plan(few(20, 1), seconds=math.nan), "expected seconds to measure above 0, got nan"),
-    (lambda: plan(few(20, 1), []), "nothing to plan for: name a ranker, such as bm25"),
-    (lambda: plan(few(20, 1), [rt.ranker("replay:x.trec")]), f"replay:x.trec: {ASKS}"),
-    (lambda: plan(few(20, 1), [rt.ranker("dense:openai:m")]), f"dense:openai:m: {ASKS}"),
-    (
-        lambda: plan(few(20, 1), [rt.ranker("listwise:openai:m")]),
-        "listwise:openai:m: requests of language models are estimated by ranktilt rank --dry-run",
-    ),
-]
-
-
-@pytest.mark.parametrize(("call", "said"), REFUSED)
-def test_what_cannot_be_planned_is_refused(call: Callable[[], object], said: str) -> None:
-    with refused(said):
-        call()
+@pytest.mark.parametrize(
+    ("documents", "options", "message"),
+    [
+        (19, {}, "a plan measures samples of at least 20 documents and 1 query; here are 19 and 1"),
+        (20, {"documents": 0}, "documents: expected at least 1, got 0"),
+        (20, {"seconds": math.nan}, "expected seconds to measure above 0, got nan"),
+        (20, {"rankers": []}, "nothing to plan for: name a ranker, such as bm25"),
+        (20, {"rankers": [rt.ranker("replay:x.trec")]}, f"replay:x.trec: {SERVER}"),
+        (20, {"rankers": [rt.ranker("dense:openai:m")]}, f"dense:openai:m: {SERVER}"),
+        (20, {"rankers": [rt.ranker("listwise:openai:m")]}, f"listwise:openai:m: {REQUESTS}"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(documents: int, options: dict[str, Any], message: str) -> None:
+    docs = [{"id": f"d{n}", "text": "a b"} for n in range(documents)]
+    with refused(message):
+        plan(collection_of(docs, {"q0": "a"}, {}), **options)
 
 
 @long
@@ -198,10 +192,10 @@ def test_twins_stay_together_and_are_judged_alike() -> None:
     whole = rt.bundled()
     drawn = sample(whole, 100, 20, seed=3)
     versions = whole.docs.group_by("origin").len()
-    kept = drawn.docs.group_by("origin").len().join(versions, on="origin", suffix="_whole")
-    assert (kept["len"] == kept["len_whole"]).all()
+    sampled = drawn.docs.group_by("origin").len().join(versions, on="origin", suffix="_whole")
+    assert (sampled["len"] == sampled["len_whole"]).all()
     judged = drawn.qrels.join(drawn.docs, left_on="doc_id", right_on="id").group_by("query_id", "origin").len()
-    assert judged.join(kept, on="origin", suffix="_kept").filter(pl.col("len") != pl.col("len_kept")).is_empty()
+    assert judged.join(sampled, on="origin", suffix="_all").filter(pl.col("len") != pl.col("len_all")).is_empty()
 
 
 def test_documents_beyond_those_there_are_copies_with_texts_of_their_own() -> None:

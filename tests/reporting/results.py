@@ -36,14 +36,11 @@ from ranktilt.probes.text_probes import statistics
 from ranktilt.rankers.base import FirstStage, Rows, Scores
 from ranktilt.rankers.llm.published_run import ReadAnswer, UnmatchedCall
 from ranktilt.reporting.views.doctor import Extra, Installation
-from tests.auditing.arrays import audit_of, one
-from tests.auditing.studied import decided, studied
-from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
+from tests.auditing.arrays import audit_of, decided, one, studied
+from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE, Noisy
+from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
-from tests.auditing.test_sequential import Noisy
-from tests.auditing.test_sequential import collection as asked_queries
-from tests.experiments.growing import grown
-from tests.experiments.planted import swept
+from tests.experiments.planted import grown, swept
 from tests.experiments.trained import whole
 from tests.planning.planned import whole as planned
 from tests.probes.validations import toy_validation

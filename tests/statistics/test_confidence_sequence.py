@@ -70,6 +70,7 @@ def test_values_and_options_out_of_range_are_refused() -> None:
         ConfidenceSequence(0.0, 1.0).add(1.5)
     with refused("expected values from 0.0 to 1.0, got nan"):
         ConfidenceSequence(0.0, 1.0).add(math.nan)
+
     assert math.isnan(ConfidenceSequence(0.0, 1.0).mean)
 
 

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ranktilt.errors import UserError
-from ranktilt.measures.contrast import relative_delta
-from ranktilt.statistics import bootstrap, permutation
+from ranktilt import UserError, relative_delta
+from ranktilt.statistics import bootstrap
 from ranktilt.statistics.bootstrap import in_all, interval, resampled_means, together
 from ranktilt.statistics.correction import bonferroni, correct, detectable_effect, holm
 from ranktilt.statistics.permutation import (
@@ -61,10 +60,10 @@ class TestResampledMeans:
 
     def test_the_seed_decides_and_memory_and_empty_columns_do_not_matter(self) -> None:
         table = np.random.default_rng(5).random((90, 4))
-        one, same, other = (resampled_means([table[:, 2]], resamples=200, seed=s)[0] for s in (1, 1, 2))
-        assert np.array_equal(one, same)
-        assert not np.array_equal(one, other)
-        assert np.array_equal(one, resampled_means([table[:, 2].copy()], resamples=200, seed=1)[0])
+        first, same, other = (resampled_means([table[:, 2].copy()], resamples=200, seed=s)[0] for s in (1, 1, 2))
+        assert np.array_equal(first, same)
+        assert not np.array_equal(first, other)
+        assert np.array_equal(first, resampled_means([table[:, 2]], resamples=200, seed=1)[0])
         empty = resampled_means([np.empty(0)] * 2, resamples=10)
         assert np.isnan(empty).tolist() == [[True] * 10] * 2
         assert resampled_means([]) == []
@@ -125,27 +124,11 @@ class TestSignFlip:
     def test_by_hand(self, difference: list[float], expected: float) -> None:
         assert sign_flip_p(np.array(difference), resamples=499) == pytest.approx(expected, abs=1e-15, nan_ok=True)
 
-    @pytest.mark.parametrize("cells", [1 << 19, 30 * 64])
-    def test_sampled_p_is_near_the_exact_one(self, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        # +-1 differences: T depends on the number of minus signs only, so p is a two-sided binomial tail.
-        monkeypatch.setattr(bootstrap, "_CELLS", cells)
-        difference = np.array([1.0] * 20 + [-1.0] * 10)
-        exact = stats.binomtest(20, 30).pvalue
-        assert sign_flip_p(difference, resamples=10_000) == pytest.approx(exact, abs=0.01)
-
     @pytest.mark.parametrize("n", [12, 70])
     def test_several_share_signs_and_keep_their_own_p(self, n: int) -> None:
         columns = [grid(i, n) - grid(i + 9, n) for i in range(5)] + [np.zeros(n)]
         together = sign_flip_ps(columns, resamples=500, seed=4)
         assert together == [sign_flip_p(c, resamples=500, seed=4) for c in columns]
-
-    def test_signs_are_fair_and_independent_of_each_other(self) -> None:
-        n = 20
-        rng = np.random.default_rng(0)
-        signs = permutation._random_signs(rng, 20_000, n)
-        assert set(np.unique(signs)) == {-1.0, 1.0}
-        assert np.abs(signs.mean(axis=0)).max() < 0.03
-        assert np.abs(np.corrcoef(signs.T) - np.eye(n)).max() < 0.04
 
 
 def systems(*columns: object) -> Systems:
@@ -191,20 +174,10 @@ class TestSwap:
         sixteen, seventeen = (systems(np.ones(n), np.zeros(n), np.zeros(n), np.ones(n)) for n in (16, 17))
         assert swap_ps([sixteen], resamples=100) == [2 / 2**16]
         assert swap_ps([seventeen], resamples=499) == [1 / 500]
-        for n in (8, 40):  # undefined where a system has nothing
-            nothing, some = np.zeros(n), np.ones(n)
-            assert np.isnan(swap_ps([systems(nothing, nothing, some, some)], resamples=100)[0])
+        nothing, some = np.zeros(40), np.ones(40)  # undefined where a system has nothing
+        assert np.isnan(swap_ps([systems(nothing, nothing, some, some)], resamples=100)[0])
         assert np.isnan(swap_ps([systems([], [], [], [])])[0])
         assert swap_ps([]) == []
-
-    @pytest.mark.parametrize("cells", [1 << 19, 30 * 64])
-    def test_sampled_p_is_near_the_exact_one(self, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        # Of 30 queries 20 have a on top under the new system and b under the old, 10 the other way round. T then
-        # depends on the number of exchanges only, and p is a two-sided binomial tail.
-        monkeypatch.setattr(bootstrap, "_CELLS", cells)
-        a = np.array([1.0] * 20 + [0.0] * 10)
-        exact = stats.binomtest(20, 30).pvalue
-        assert swap_ps([systems(a, 1 - a, 1 - a, a)])[0] == pytest.approx(exact, abs=0.01)
 
     @pytest.mark.parametrize("n", [9, 60])
     def test_exchanging_systems_or_groups_changes_nothing(self, n: int) -> None:
@@ -221,15 +194,24 @@ class TestSwap:
         assert np.isnan(together[3])
 
 
-class TestPairedT:
-    @pytest.mark.parametrize("n", [2, 3, 10, 300])
-    def test_as_scipy(self, n: int) -> None:
+@pytest.mark.parametrize("cells", [1 << 19, 30 * 64])
+def test_sampled_ps_are_near_the_exact_one(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 30 queries 20 have a on top under the new system and b under the old, 10 the other way round.
+
+    T depends on the number of signs or exchanges only, and p is a two-sided binomial tail.
+    """
+    monkeypatch.setattr(bootstrap, "_CELLS", cells)
+    a, exact = np.array([1.0] * 20 + [0.0] * 10), stats.binomtest(20, 30).pvalue
+    assert sign_flip_p(2 * a - 1, resamples=10_000) == pytest.approx(exact, abs=0.01)
+    assert swap_ps([systems(a, 1 - a, 1 - a, a)])[0] == pytest.approx(exact, abs=0.01)
+
+
+def test_paired_t_as_scipy_and_without_a_spread_or_two_queries() -> None:
+    for n in (2, 3, 10, 300):
         difference = np.random.default_rng(n).normal(0.1, 1, n)
         assert t_test_p(difference) == pytest.approx(stats.ttest_1samp(difference, 0).pvalue, rel=1e-12)
-
-    def test_without_a_spread_or_two_queries(self) -> None:
-        assert (t_test_p(np.zeros(10)), t_test_p(np.full(8, 0.25))) == (1.0, 0.0)
-        assert np.isnan([t_test_p(np.ones(n)) for n in (0, 1)]).all()
+    assert (t_test_p(np.zeros(10)), t_test_p(np.full(8, 0.25))) == (1.0, 0.0)
+    assert np.isnan([t_test_p(np.ones(n)) for n in (0, 1)]).all()
 
 
 class TestShuffledLabels:
@@ -303,7 +285,6 @@ class TestCorrections:
             ([0.01, 0.02, 0.03], [0.03, 0.04, 0.04]),  # the later one may not be below the earlier
             ([0.04, 0.03, 0.01], [0.06, 0.06, 0.03]),
             ([0.5, 0.6], [1.0, 1.0]),
-            ([0.02, 0.02], [0.04, 0.04]),
             ([NAN, 0.01, NAN, 0.04], [NAN, 0.02, NAN, 0.04]),
             ([NAN], [NAN]),
             ([], []),
@@ -358,7 +339,6 @@ def test_queries_repeat_each_other_where_all_numberings_say_so() -> None:
     ("up", "down", "expected"),
     [
         (0, 0, 1.0),
-        (1, 0, 1.0),
         (2, 0, 0.5),
         (0, 5, 0.0625),
         (3, 3, 1.0),

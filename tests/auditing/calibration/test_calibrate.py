@@ -7,8 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
-from ranktilt import bundled, ranker
+from benchmarks import simulated_rankings as simulated
+from benchmarks.simulated_rankings import Population, coverage, population
+from ranktilt import Collection, Ranker, Run, UserError, audit, bundled, ranker
 from ranktilt.auditing.calibration import calibrate as module
 from ranktilt.auditing.calibration.calibrate import (
     STEPS,
@@ -28,14 +31,12 @@ from ranktilt.auditing.calibration.synthetic_twins import (
     swapped,
     with_synthetic_twins,
 )
-from ranktilt.collection import Collection
-from ranktilt.errors import UserError
+from ranktilt.auditing.significance import InferenceOptions, Sample
 from ranktilt.executing.memory_limits import MemoryLimits, limited
-from ranktilt.rankers.base import Ranker
+from ranktilt.measures.twins.rank_gap import RankGap
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.lexical.bm25 import BM25
-from ranktilt.run import Run
-from tests.rankers.tiny import tiny_model
+from ranktilt.statistics.two_way import Clusters
 from tests.refusals import refused
 from tests.toy import QRELS, TEXTS, collection_of, run_of, toy
 
@@ -69,11 +70,6 @@ def found(collection: Collection, *rankers: Any, **options: Any) -> Calibration:
 
 def rows(calibration: Calibration, check: str, name: str = "") -> list[CheckOutcome]:
     return [row for row in calibration.rows if row.check == check and row.ranker in (name or row.ranker)]
-
-
-@pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_model(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture(scope="module")
@@ -113,17 +109,16 @@ class TestRightInstrument:
         assert [r.verdict for r in made.rows].count("untested") == 0
 
     def test_nothing_judged_asks_what_needs_no_judgments(self) -> None:
-        one = pairs()
-        made = found(Collection(one.docs, one.queries, one.qrels.clear()), "bm25", measures=None)
+        whole = pairs()
+        made = found(Collection(whole.docs, whole.queries, whole.qrels.clear()), "bm25", measures=None)
         assert made.passed
         names = ["ΔNDSR", "head-to-head", "pair rank gap, summed per query", "score gap"]
         assert [r.estimand for r in rows(made, "antisymmetry")] == names
 
     def test_groups_that_are_no_twins(self) -> None:
-        one = pairs(12, 6)
-        made = found(
-            Collection(one.docs.with_columns(origin=pl.col("id")), one.queries, one.qrels), "bm25", depths=(3,)
-        )
+        twins = pairs(12, 6)
+        lone = Collection(twins.docs.with_columns(origin=pl.col("id")), twins.queries, twins.qrels)
+        made = found(lone, "bm25", depths=(3,))
         assert made.passed
         assert [r.estimand for r in rows(made, "antisymmetry")] == CARD[:3]
         assert [r.estimand for r in rows(made, "null")] == [*CARD, "the verdict"]
@@ -134,10 +129,10 @@ class TestRightInstrument:
         assert (made.spec["documents"], made.spec["queries"]) == (40, 10)
         [note] = made.notes
         assert note.startswith("Sampled: 20 of 60 documents of human and 10 of 30 queries;")
-        one = pairs()
-        human = one.docs.filter(pl.col("source") == "human")
-        kept = one.qrels.filter(pl.col("doc_id").is_in(human["id"].implode()))
-        made = found(Collection(human, one.queries, kept), "bm25", depths=(3,))
+        whole = pairs()
+        human = whole.docs.filter(pl.col("source") == "human")
+        judged = whole.qrels.filter(pl.col("doc_id").is_in(human["id"].implode()))
+        made = found(Collection(human, whole.queries, judged), "bm25", depths=(3,))
         assert made.passed
         assert made.notes[0].startswith("One source only: beside human stands the same text with every third word left")
 
@@ -241,10 +236,8 @@ def counted(check: Any, *comparisons: tuple[bool, float, str]) -> CheckOutcome:
 def test_the_first_failure_is_shown_and_what_is_undefined_counts_not_at_all() -> None:
     row = counted("null", *((value == 0, value, f"at {value}") for value in (0.0, 12.5, -31.25, np.nan)))
     assert (row.measured, row.details) == ("1 of 3", "at 12.5")
-    assert (counted("null", (False, np.nan, "")).verdict, counted("null", (True, 0.0, "")).verdict) == (
-        "untested",
-        "ok",
-    )
+    assert counted("null", (False, np.nan, "")).verdict == "untested"
+    assert counted("null", (True, 0.0, "")).verdict == "ok"
 
 
 @pytest.mark.parametrize(
@@ -264,23 +257,20 @@ def test_a_fall_is_found_and_what_never_moves_shows_nothing(moved: dict[int, flo
     assert (row.verdict, row.measured, row.details) == outcome
 
 
-def a_row(verdict: str, check: str = "null", name: str = "r") -> CheckOutcome:
-    return CheckOutcome(check, name, "x", int(verdict != "untested"), int(verdict == "failed"))  # type: ignore[arg-type]
-
-
-class TestResult:
-    @pytest.mark.parametrize(
-        ("verdicts", "passed", "sentence"),
-        [
-            (["ok", "ok"], True, "Calibrated: 2 checks came out as expected."),
-            (["ok", "untested"], True, "Calibrated: 1 check came out as expected; 1 could not be tested."),
-            (["untested"], False, "Nothing could be tested: no estimand was ever defined."),
-            (["ok", "failed"], False, "Not calibrated: 1 of 2 checks failed (r: null)."),
-        ],
-    )
-    def test_verdict_on_the_whole(self, verdicts: list[str], passed: bool, sentence: str) -> None:
-        made = Calibration(tuple(map(a_row, verdicts)))
-        assert (made.passed, made.sentence) == (passed, sentence)
+@pytest.mark.parametrize(
+    ("verdicts", "passed", "sentence"),
+    [
+        (["ok", "untested"], True, "Calibrated: 1 check came out as expected; 1 could not be tested."),
+        (["untested"], False, "Nothing could be tested: no estimand was ever defined."),
+        (["ok", "failed"], False, "Not calibrated: 1 of 2 checks failed (r: null)."),
+    ],
+)
+def test_verdict_on_the_whole(verdicts: list[str], passed: bool, sentence: str) -> None:
+    rows = [
+        CheckOutcome("null", "r", "x", int(verdict != "untested"), int(verdict == "failed")) for verdict in verdicts
+    ]
+    made = Calibration(tuple(rows))
+    assert (made.passed, made.sentence) == (passed, sentence)
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -288,7 +278,6 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"rankers": []}, "a calibration needs at least one ranker, such as bm25 (-r bm25)"),
     ({"rankers": [ranker("bm25"), ranker("bm25(k1=1.2)")]}, "ranker 'bm25' is given twice"),
     ({"rankers": ranker("replay:r.trec")}, "replay:r.trec cannot be calibrated: a saved run or an engine"),
-    ({"rankers": ranker("engine:m:f")}, "engine:m:f cannot be calibrated: a saved run or an engine"),
     ({"depths": [3, 0]}, "expected depths of at least 1, got 0, 3"),
     ({"sample": 1}, "expected a sample of at least 2 pairs, got 1"),
 ]
@@ -304,10 +293,9 @@ def test_what_cannot_be_calibrated_is_refused(change: dict[str, Any], message: s
 
 @long
 @pytest.mark.neural
-class TestDense:
-    def test_copies_are_level_in_small_chunks(self, tiny: Path) -> None:
-        with limited(MemoryLimits(1, 1)):
-            assert found(pairs(8, 4), Dense(str(tiny)), depths=(3,)).passed
+def test_copies_are_level_in_small_chunks_of_vectors(tiny: Path) -> None:
+    with limited(MemoryLimits(1, 1)):
+        assert found(pairs(8, 4), Dense(str(tiny)), depths=(3,)).passed
 
 
 def sides(copies: Collection) -> list[tuple[str, str]]:
@@ -323,17 +311,15 @@ def large(pairs: int, queries: int, relevant: int = 2) -> Collection:
         for n in range(pairs)
         for source in ("llm", "human")
     ]
-    grades = {
-        f"q{q}": {f"{q * relevant + r}-{s}": 1 for r in range(relevant) for s in ("llm", "human")}
-        for q in range(queries)
-    }
+    numbers = {f"q{q}": range(q * relevant, (q + 1) * relevant) for q in range(queries)}
+    grades = {query: {f"{n}-{s}": 1 for n in found for s in ("llm", "human")} for query, found in numbers.items()}
     return collection_of(docs, dict.fromkeys(grades, "text"), grades)
 
 
 class TestWithCopies:
-    @pytest.mark.parametrize("one", SCHEMES, ids=lambda s: s.name)
-    def test_every_original_has_one_copy_byte_for_byte_with_its_judgments(self, one: Scheme) -> None:
-        copies = with_synthetic_twins(toy(), one, seed=0)
+    @pytest.mark.parametrize("scheme", SCHEMES, ids=lambda s: s.name)
+    def test_every_original_has_one_copy_byte_for_byte_with_its_judgments(self, scheme: Scheme) -> None:
+        copies = with_synthetic_twins(toy(), scheme, seed=0)
         assert set(copies.sources) == {"human", COPY}
         found = {name: (title, text) for name, title, text in copies.docs.select("id", "title", "text").iter_rows()}
         assert len(found) == 6
@@ -393,11 +379,8 @@ class TestSampled:
         assert list(found.qrels.iter_rows()) == expected
 
     def test_human_text_comes_first_and_further_sources_are_left_out(self) -> None:
-        more = (
-            toy()
-            .docs.filter(pl.col("source") == "llm")
-            .with_columns(pl.format("x{}", "id").alias("id"), source=pl.lit("a third"))
-        )
+        llm = toy().docs.filter(pl.col("source") == "llm")
+        more = llm.with_columns(pl.format("x{}", "id").alias("id"), source=pl.lit("a third"))
         qrels = pl.concat([toy().qrels, toy().qrels.with_columns(pl.format("x{}", "doc_id").alias("doc_id"))])
         qrels = qrels.filter(pl.col("doc_id").is_in(pl.concat([toy().docs["id"], more["id"]]).implode()))
         found = sampled(Collection(pl.concat([more, toy().docs]), toy().queries, qrels), pairs=9, queries=9, seed=0)
@@ -421,3 +404,43 @@ def test_swapping_changes_names_and_nothing_else() -> None:
     assert after.docs["source"].to_list() == ["llm"] * 3 + ["human"] * 3
     assert after.docs.drop("source").equals(before.docs.drop("source"))
     assert swapped(after) == before
+
+
+SIMULATED = [
+    "Relative Δ nDCG@1", "Relative Δ nDCG@5", "Relative Δ AP@5", "ΔNDSR@20", "head-to-head, relevant twins",
+    "head-to-head, other twins", "pair rank gap", "score gap",
+]  # fmt: skip
+
+
+class TestCoverage:
+    """Intervals hold the true values of simulated rankings about as often as they claim."""
+
+    def test_a_sample_gives_what_an_audit_of_its_queries_gives(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """But for what documents add to intervals: those of the simulation differ by chance only."""
+        monkeypatch.setattr(Clusters, "variance", lambda *_: 0.0)
+        collection, run = simulated._rankings(np.random.default_rng(3), 60)
+        rows = np.arange(5, 45)
+        queries = [f"q{n}" for n in rows]
+        found = audit(collection.only_queries(queries), run, simulated.MEASURES, card=True, resamples=300, seed=7)
+        answers = [*found.tilts, *(e for e in found.estimates if e.estimand.key != "relative delta")]
+        drawn = population(60, seed=3)
+        assert list(drawn.truth) == SIMULATED
+        assert not np.isnan(list(drawn.truth.values())).any()
+        made = drawn.sampled(rows, InferenceOptions(300, 7, "permutation", "holm", "none"))
+        assert [(e.value, e.low, e.high) for e in made] == [(e.value, e.low, e.high) for e in answers]
+
+    def test_intervals_of_a_mean_hold_it_about_as_often_as_they_claim(self) -> None:
+        values = np.random.default_rng(0).normal(0.3, 1, 2_000)  # one pair a query
+        sample = Sample("r", RankGap, *simulated.SIDES, values, np.ones(len(values)))
+        [found] = coverage(Population((sample,)), 50, draws=400, resamples=400)
+        assert found.draws == 400
+        assert 0.91 < found.share < 0.97
+        assert abs(found.bias) < 0.15
+
+    @long
+    def test_intervals_of_every_estimand_hold_its_true_value(self) -> None:
+        """93-97 % of 400 draws, give or take what chance does to so few in one of 1,000 such tests."""
+        found = coverage(population(4_000), 50, draws=400, resamples=1_000)
+        tail = 0.001 / len(found) / 2
+        low, high = stats.binom.ppf(tail, 400, 0.93), stats.binom.isf(tail, 400, 0.97)
+        assert all(low <= estimand.held <= high for estimand in found), found

@@ -1,8 +1,8 @@
-"""Fair re-ranking: the published algorithms, all orders of small lists, and what comes back as it was."""
+"""Fair re-ranking: the published algorithms, all orders of small lists, what comes back as it was; and interleaving."""
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -12,14 +12,12 @@ import pytest
 from scipy import stats
 from scipy.optimize import linprog
 
-from ranktilt.collection import Collection
-from ranktilt.errors import UserError
+from ranktilt import Collection, Run, UserError, ranker
 from ranktilt.measures.exposure_ratio import ExposureRatio
 from ranktilt.measures.ranking import Ranking
 from ranktilt.mitigation.fair_rerank import FairReRank, exposure_mixture, fail_probability, m_table
-from ranktilt.registry import ranker
-from ranktilt.run import Run
-from tests.mitigation.patterns import labelled, patterns_of, same_bits
+from ranktilt.mitigation.interleave import Interleave
+from tests.mitigation.builders import labelled, patterns_of, same_bits
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, toy
 
@@ -39,7 +37,7 @@ def minimum(share: float, k: int) -> int:
 
 def published(pattern: str, share: dict[str, float]) -> str:
     """Algorithm 3 of Geyik et al., line by line; places are counted from 1, for from 0 a minimum is missed."""
-    pools = {side: [-place for place, one in enumerate(pattern) if one == side] for side in share}
+    pools = {side: [-rank for rank, letter in enumerate(pattern) if letter == side] for side in share}
     counts, minimums = dict.fromkeys(share, 0), dict.fromkeys(share, 0)
     sides, scores, limits = list[str](), list[int](), list[float]()
 
@@ -68,22 +66,19 @@ def published(pattern: str, share: dict[str, float]) -> str:
     return "".join(sides)
 
 
-def fair(pattern: str, *, method: str = "det-const-sort", target: float = 0.0, alpha: float = 0.1) -> Iterator[int]:
-    """Least number of human documents, and of others, on each prefix: h1, l1, h2, l2, …."""
+def fair(pattern: str, method: str, target: float, alpha: float) -> list[tuple[int, int]]:
+    """Least number of human documents, and of others, on each prefix."""
     share, n = shares(pattern, target), len(pattern)
-    table = m_table(n, share["h"], alpha)
-    for k in range(1, n + 1):
-        least = minimum(share["h"], k) if method == "det-const-sort" else table[k - 1]
-        yield min(least, pattern.count("h"))
-        yield min(minimum(share["l"], k), pattern.count("l")) if method == "det-const-sort" else 0
+    if method == "fa-ir":
+        return [(min(least, pattern.count("h")), 0) for least in m_table(n, share["h"], alpha)]
+    human, llm = ([min(minimum(share[side], k), pattern.count(side)) for k in range(1, n + 1)] for side in "hl")
+    return list(zip(human, llm, strict=True))
 
 
-def keeps(pattern: str, needed: Sequence[int]) -> bool:
+def keeps(pattern: str, needed: Sequence[tuple[int, int]]) -> bool:
     """Whether all prefixes hold what they need."""
-    return all(
-        pattern[:k].count("h") >= needed[2 * k - 2] and pattern[:k].count("l") >= needed[2 * k - 1]
-        for k in range(1, len(pattern) + 1)
-    )
+    prefixes = (pattern[:k] for k in range(1, len(pattern) + 1))
+    return all(p.count("h") >= human and p.count("l") >= llm for p, (human, llm) in zip(prefixes, needed, strict=True))
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -99,16 +94,16 @@ def test_it_is_the_best_of_all_orders_that_keep_to_the_target(method: str, targe
     collection, run = labelled(MIXED)
     found = FairReRank(method=method, group="human", target=target, alpha=0.3).rank(collection, run)
     for pattern, got in zip(MIXED, patterns_of(collection, found), strict=True):
-        needed = list(fair(pattern, method=method, target=target, alpha=0.3))
-        orders = {"".join(one) for one in itertools.permutations(pattern)} if len(pattern) < 6 else {got}
+        needed = fair(pattern, method, target, 0.3)
+        orders = {"".join(order) for order in itertools.permutations(pattern)} if len(pattern) < 6 else {got}
         assert got in orders
         assert keeps(got, needed)
 
         def documents(order: str, pattern: str = pattern) -> list[int]:
-            left = {side: [place for place, one in enumerate(pattern) if one == side] for side in "hl"}
+            left = {side: [rank for rank, letter in enumerate(pattern) if letter == side] for side in "hl"}
             return [left[side].pop(0) for side in order]
 
-        assert got == min((one for one in orders if keeps(one, needed)), key=documents)
+        assert got == min((order for order in orders if keeps(order, needed)), key=documents)
 
 
 @pytest.mark.parametrize("method", ["det-const-sort", "fa-ir", "exposure"])
@@ -160,20 +155,18 @@ def test_ties_are_broken_where_a_side_needs_it_and_within_no_side() -> None:
 
 def test_ties_favour_nobody_whatever_ids_and_groups_are_called() -> None:
     """Twins share their tie keys, so all depends on what the sides are called or on the order in which they come."""
-    rng = np.random.default_rng(2)
-    names = [("human", "llm"), ("z", "a")]
-    results = []
-    for first, second in names:
+    rng, results = np.random.default_rng(2), []
+    levels = {"q0": 2, "q1": 3, "q2": 6}
+    for first, second in (("human", "llm"), ("z", "a")):
         docs = [
             {"id": f"{n if first == 'human' else 9 - n}{side}", "text": f"{n}", "source": side, "origin": f"o{n}"}
             for n in rng.permutation(6).tolist()
             for side in ((first, second) if rng.random() < 0.5 else (second, first))
         ]
-        collection = collection_of(docs, {"q0": "a", "q1": "b", "q2": "c"}, {"q0": {docs[0]["id"]: 1}})
+        collection = collection_of(docs, {query: query for query in levels}, {"q0": {docs[0]["id"]: 1}})
         origin = dict(zip(collection.docs["id"], collection.docs["origin"], strict=True))
-        levels = {"q0": 2, "q1": 3, "q2": 6}
         scores = {
-            query: {one["id"]: -float(int(one["origin"][1:]) // size) for one in docs} for query, size in levels.items()
+            query: {name: -float(int(o[1:]) // size) for name, o in origin.items()} for query, size in levels.items()
         }
         found = FairReRank(group=first, target=20.0).rank(collection, run_of(collection, scores))
         rows = found.frame().iter_rows()
@@ -183,15 +176,15 @@ def test_ties_favour_nobody_whatever_ids_and_groups_are_called() -> None:
 
 
 def test_it_reads_back_and_refuses() -> None:
-    for one in (
+    for correction in (
         FairReRank(method="fa-ir", group="a,b", target=-5.5, alpha=0.05, by="gender", k=10),
         FairReRank(method="exposure", group="human", target=0.9, seed=3),
+        Interleave(by="gender", strength=0.5, seed=2, k=7),
     ):
-        assert ranker(repr(one)) == one
+        assert ranker(repr(correction)) == correction
     for text, message in (
         ("method=greedy", "unknown method of fair-rerank 'greedy' (valid: det-const-sort, fa-ir, exposure)"),
         ("target=101.0", "fair-rerank: expected a target from -100 to 100 points, got 101.0"),
-        ("target=-100.5", "fair-rerank: expected a target from -100 to 100 points, got -100.5"),
         ("target=nan", "fair-rerank: expected a target from -100 to 100 points, got nan"),
         ("method=exposure,target=-0.1", "fair-rerank: expected a ratio of exposures of 0 or more as target, got -0.1"),
         ("method=exposure,target=inf", "fair-rerank: expected a ratio of exposures of 0 or more as target, got inf"),
@@ -199,6 +192,9 @@ def test_it_reads_back_and_refuses() -> None:
     ):
         with refused(message):
             ranker(f"fair-rerank({text})")
+    for strength in ("1.5", "-0.1", "nan"):
+        with refused(f"interleave: expected a strength from 0 to 1, got {strength}"):
+            ranker(f"interleave(strength={strength})")
 
 
 def test_lists_that_cannot_be_re_ranked_are_refused() -> None:
@@ -207,8 +203,9 @@ def test_lists_that_cannot_be_re_ranked_are_refused() -> None:
         ranker("fair-rerank").rank(collection, run)
     with refused("unknown source 'people' (valid: human, llm)"):
         ranker("fair-rerank(group=people)").rank(collection, run)
-    with pytest.raises(UserError, match=r"^fair-rerank\(group=human\) re-ranks candidates; put a ranker before it, su"):
-        FairReRank(group="human").rank(toy())
+    for correction in (FairReRank(group="human"), Interleave()):
+        with pytest.raises(UserError, match="re-ranks candidates; put a ranker before it, such as bm25@100>>"):
+            correction.rank(toy())
     order = Run(run.queries, run.offsets, run.docs, run.scores, run.ids, {"score_order": "rank", "ranker": "listed"})
     with refused("fair-rerank(method=exposure,group=human) reads scores, and listed gives only an order"):
         FairReRank(method="exposure", group="human").rank(collection, order)
@@ -234,12 +231,9 @@ def test_the_published_table_and_groups_of_none_or_of_all() -> None:
     assert fail_probability(table, 0.25) == pytest.approx(0.10515247355215251, abs=1e-15)
     unadjusted = (0,) * 8 + (1,) * 6 + (2,) * 5 + (3,)
     assert fail_probability(unadjusted, 0.25) == pytest.approx(0.14688718869911094, abs=1e-15)
-    assert m_table(4, 0.0, 0.1) == (0, 0, 0, 0)
-    assert m_table(4, 1.0, 0.1) == (1, 2, 3, 4)
-    assert fail_probability((0, 0, 0), 0.0) == 0
-    assert fail_probability((0, 1), 0.0) == 1
-    assert fail_probability((1, 2), 1.0) == 0
-    assert fail_probability((3, 3), 0.5) == 1
+    assert [m_table(4, share, 0.1) for share in (0.0, 1.0)] == [(0, 0, 0, 0), (1, 2, 3, 4)]
+    certain = [((0, 0, 0), 0.0, 0), ((0, 1), 0.0, 1), ((1, 2), 1.0, 0), ((3, 3), 0.5, 1)]
+    assert [fail_probability(table, p) for table, p, _ in certain] == [chance for *_, chance in certain]
 
 
 @pytest.mark.parametrize("p", [0.05, 0.25, 0.5, 0.7])
@@ -277,11 +271,11 @@ def solved(first: npt.NDArray[np.bool_], scores: Floats, weights: Floats, target
 
 
 def gained(
-    first: npt.NDArray[np.bool_], gains: Floats, weights: Floats, places: npt.NDArray[np.int64]
+    first: npt.NDArray[np.bool_], gains: Floats, weights: Floats, ranks: npt.NDArray[np.int64]
 ) -> tuple[float, float]:
     """DCG of an order, and the first side's share of the weights."""
-    rest = np.setdiff1d(np.arange(len(first)), places)
-    return float(gains[first] @ weights[places] + gains[~first] @ weights[rest]), float(weights[places].sum())
+    rest = np.setdiff1d(np.arange(len(first)), ranks)
+    return float(gains[first] @ weights[ranks] + gains[~first] @ weights[rest]), float(weights[ranks].sum())
 
 
 @pytest.mark.parametrize("tied", [False, True])
@@ -344,35 +338,26 @@ def test_one_of_two_orders_is_drawn_by_seed_and_query() -> None:
     assert patterns_of(collection, correct.rank(collection, part)) == drawn[7:9]
 
 
-def tossed() -> tuple[Collection, Run]:
-    """300 lists of 3 to 20 documents whose groups a coin tossed."""
-    rng = np.random.default_rng(4)
-    patterns = ["".join(rng.choice(["h", "l"], rng.integers(3, 21))) for _ in range(300)]
-    return labelled(patterns)
-
-
-@pytest.mark.parametrize("group", ["human", "llm"])
-def test_a_ranker_that_is_level_stays_level_whichever_group_is_named(group: str) -> None:
-    """Lifting the named group alone, where chance puts it low, gives it 1.14 times the exposure of the others."""
-    collection, run = tossed()
-    human = (collection.docs["source"] == "human").to_numpy()
-    corrected = FairReRank(method="exposure", group=group).rank(collection, run)
-    before, after = (
-        ExposureRatio.contrast(Ranking(one.offsets, one.scores), human[one.docs], ~human[one.docs])
-        for one in (run, corrected)
-    )
-    assert abs(np.nanmean(np.log(before))) < 0.05
-    assert abs(np.nanmean(np.log(after))) < 0.02
-
-
 @pytest.mark.parametrize("target", [1.0, 0.8])
-def test_both_groups_are_treated_alike(target: float) -> None:
-    collection, run = tossed()
-    human, llm = (FairReRank(method="exposure", group=one, target=target) for one in ("human", "llm"))
-    assert same_bits(human.rank(collection, run), llm.rank(collection, run))
+def test_both_groups_are_treated_alike_and_a_ranker_that_is_level_stays_level(target: float) -> None:
+    """Lifting the named group alone, where chance puts it low, gives it 1.14 times the exposure of the others."""
+    rng = np.random.default_rng(4)
+    collection, run = labelled(["".join(rng.choice(["h", "l"], rng.integers(3, 21))) for _ in range(300)])
+    human, llm = (FairReRank(method="exposure", group=group, target=target) for group in ("human", "llm"))
+    corrected = human.rank(collection, run)
+    assert same_bits(corrected, llm.rank(collection, run))
     renamed = pl.col("source").replace({"human": "llm", "llm": "human"})
     mirrored = Collection(collection.docs.with_columns(renamed), collection.queries, collection.qrels)
-    assert same_bits(human.rank(collection, run), human.rank(mirrored, run))
+    assert same_bits(corrected, human.rank(mirrored, run))
+    if target == 1:
+        first = (collection.docs["source"] == "human").to_numpy()
+        ratios = [
+            ExposureRatio.contrast(Ranking(lists.offsets, lists.scores), first[lists.docs], ~first[lists.docs])
+            for lists in (run, corrected)
+        ]
+        before, after = np.abs(np.nanmean(np.log(ratios), axis=1))
+        assert before < 0.05
+        assert after < 0.02
 
 
 def test_a_list_goes_as_far_as_its_target_asks_and_what_is_enough_already_stays() -> None:
@@ -385,3 +370,72 @@ def test_a_list_goes_as_far_as_its_target_asks_and_what_is_enough_already_stays(
         assert patterns_of(collection, found) == expected
     collection, run = labelled(["llhh", "hlh"], [[1.0] * 4, [3.0, 2.0, 1.0]])
     assert same_bits(FairReRank(method="exposure", group="llm", target=0.6).rank(collection, run), run)
+
+
+# Interleaving: right on average at every prefix
+
+
+def counts(pattern: str, side: str = "l") -> npt.NDArray[np.int64]:
+    return np.cumsum([letter == side for letter in pattern])
+
+
+def held_by(correction: Interleave, collection: Collection, run: Run) -> npt.NDArray[np.int64]:
+    """The LLM's documents among the first of each corrected list."""
+    return np.stack([counts(pattern) for pattern in patterns_of(collection, correction.rank(collection, run))])
+
+
+def test_the_mean_share_of_the_first_ranks_is_that_of_the_candidates() -> None:
+    collection, run = labelled(["hhhhhhhlll"] * 20)
+    held = np.concatenate([held_by(Interleave(seed=seed), collection, run) for seed in range(15)])
+    exact = 0.3 * np.arange(1, 11)
+    assert (abs(held - exact) < 1).all()
+    for k in (1, 3, 5, 10):
+        error = held[:, k - 1].std() / len(held) ** 0.5
+        assert abs(held[:, k - 1].mean() - exact[k - 1]) <= 3 * error
+
+
+@pytest.mark.parametrize("strength", [0.25, 0.5, 0.9])
+def test_a_part_of_the_way_is_gone_on_average(strength: float) -> None:
+    pattern = "hhhhhhlhll"
+    collection, run = labelled([pattern] * 250)
+    held = held_by(Interleave(strength=strength), collection, run)
+    aim = (1 - strength) * counts(pattern) + strength * 0.3 * np.arange(1, 11)
+    assert (abs(held - aim) < 1).all()
+    assert (abs(held.mean(axis=0) - aim) <= 3.5 * held.std(axis=0) / 250**0.5).all()
+
+
+def test_within_a_group_the_order_stays_and_scores_are_handed_out_again() -> None:
+    collection, run = labelled(["hhhhllll"])
+    found = Interleave().rank(collection, run)
+    assert patterns_of(collection, found)[0] in ("hlhlhlhl", "lhlhlhlh")
+    assert found.scores.tobytes() == run.scores.tobytes()
+    assert sorted(d for d in found.docs.tolist() if d < 4) == [d for d in found.docs.tolist() if d < 4]
+
+
+def test_several_groups_take_turns() -> None:
+    collection, run = labelled(["hhhhhhlllggg"] * 250)
+    found = patterns_of(collection, Interleave().rank(collection, run))
+    for side, share in (("h", 0.5), ("l", 0.25), ("g", 0.25)):
+        held = np.stack([counts(one, side) for one in found])
+        aim = share * np.arange(1, 13)
+        assert (abs(held - aim) < 2).all()
+        assert (abs(held.mean(axis=0) - aim) <= 3.5 * held.std(axis=0) / 250**0.5 + 1e-12).all()
+    assert {one[0] for one in found} == set("hlg")
+
+
+def test_nothing_to_do_leaves_the_run_to_the_last_bit() -> None:
+    rng = np.random.default_rng(1)
+    patterns = ["".join(rng.permutation(list("hhlllg.."))) for _ in range(10)] + ["", "h", "hhh", "..."]
+    collection, run = labelled(patterns, [np.sort(rng.normal(size=len(one)))[::-1] for one in patterns])
+    assert same_bits(Interleave(strength=0).rank(collection, run), run)
+    found = Interleave().rank(collection, run)
+    assert patterns_of(collection, found)[-4:] == patterns[-4:]
+    for before, after in zip(patterns, patterns_of(collection, found), strict=True):
+        assert [one == "." for one in before] == [one == "." for one in after]
+
+
+def test_a_list_of_ties_favours_nobody_on_average() -> None:
+    collection, run = labelled(["hhll", "llhh"] * 150, [[2.0] * 4] * 300)
+    for strength in (0.5, 1.0):
+        held = held_by(Interleave(strength=strength), collection, run)
+        assert abs(held[:, 0].mean() - 0.5) < 3 * 0.5 / 300**0.5

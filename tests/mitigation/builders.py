@@ -1,5 +1,6 @@
-"""Human texts of rare words and their twins of common ones, and a ranker whose scores depend on how rare words are."""
+"""Lists of groups as strings; texts of rare and common words, and a ranker that scores by how rare words are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,6 +12,47 @@ from ranktilt.mitigation.causal import perplexities
 from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.rankers.base import cut
 from tests.toy import collection_of
+
+GROUPS = {"h": "human", "l": "llm", "g": "gpt", ".": ""}
+"""`hl.` is a human document above one of an LLM's, above one of no group."""
+
+
+def labelled(patterns: Sequence[str], scores: Sequence[Sequence[float]] | None = None) -> tuple[Collection, Run]:
+    """Make a collection in which no two lists share a document, and a run of it; scores fall unevenly by default."""
+    cells = [(f"d{q}-{rank}", letter) for q, pattern in enumerate(patterns) for rank, letter in enumerate(pattern)]
+    docs = [
+        {"id": name, "text": f"text {name}{' more' * (n % 2)}", "source": GROUPS[letter]}
+        for n, (name, letter) in enumerate(cells)
+    ]
+    queries = {f"q{number}": f"words {number}" for number in range(len(patterns))}
+    collection = collection_of(docs, queries, {query: {docs[0]["id"]: 1} for query in queries})
+    lengths = np.cumsum([0, *map(len, patterns)])
+    given = [1 / np.arange(1, len(p) + 1) ** 2 for p in patterns] if scores is None else scores
+    run = Run(tuple(queries), lengths, np.arange(len(cells)), np.concatenate(given), collection.ids)
+    return collection, run
+
+
+def patterns_of(collection: Collection, run: Run) -> list[str]:
+    """Read a run's lists as strings; what is tied stands in brackets."""
+    letter = {group: sign for sign, group in GROUPS.items()}
+    source = dict(zip(collection.docs["id"], collection.docs["source"], strict=True))
+    found = dict.fromkeys(run.queries, "")
+    last: tuple[str, float] | None = None
+    for query, doc, _, score in run.frame().iter_rows():
+        sign = letter[source[doc]]
+        if last == (query, score):
+            before = found[query]
+            found[query] = f"{before[:-1]}{sign}]" if before.endswith("]") else f"{before[:-1]}[{before[-1]}{sign}]"
+        else:
+            found[query] += sign
+        last = (query, score)
+    return list(found.values())
+
+
+def same_bits(one: Run, two: Run) -> bool:
+    """Whether two runs hold the same lists to the last bit."""
+    return one.docs.tobytes() == two.docs.tobytes() and one.scores.tobytes() == two.scores.tobytes()
+
 
 FIT = {"reference": "human", "perplexity": PerplexityProbe().options}
 RARE, COMMON = [f"rare{n}" for n in range(60)], [f"common{n}" for n in range(6)]
