@@ -1,4 +1,4 @@
-"""The examples do what they say: the workflow in a repository of its own, the engines against a server or a client."""
+"""The examples do what they say: the workflow, the action and the image; engines against a server or a client."""
 
 import ast
 import os
@@ -44,22 +44,24 @@ def shell(script: str, folder: Path, **more: str) -> subprocess.CompletedProcess
     )
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    """A repository whose base branch holds a collection and the audit of its ranker."""
+def prepare(folder: Path) -> None:
+    """Write the collection that is audited, and the command."""
     words = ["apple", "river", "stone", "cloud", "tiger", "violin", "harbour", "lantern"]  # three would be too few
     ends = {"human": "is seen here", "llm": "can be seen"}
     write_cocktail(
-        tmp_path / "toy",
-        corpora={
-            source: [{"_id": f"d{n}", "title": "", "text": f"{word} {end}"} for n, word in enumerate(words)]
-            for source, end in ends.items()
-        },
+        folder / "toy",
+        corpora={s: [{"_id": f"d{n}", "text": f"{w} {end}"} for n, w in enumerate(words)] for s, end in ends.items()},
         queries=[{"_id": f"q{n}", "text": word} for n, word in enumerate(words)],
         qrels=[(f"q{n}", f"d{n}", 1) for n in range(len(words))],
     )
-    command = write(tmp_path / "bin" / "ranktilt", f'#!/bin/sh\nexec "{sys.executable}" -m ranktilt.cli.main "$@"\n')
+    command = write(folder / "bin" / "ranktilt", f'#!/bin/sh\nexec "{sys.executable}" -m ranktilt.cli.main "$@"\n')
     command.chmod(0o755)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository whose base branch holds a collection and the audit of its ranker."""
+    prepare(tmp_path)
     begun = f"git init -q -b main .\n{scripts()['Audit']}\nmv audit.json ranktilt-baseline.json"
     done = shell(f"{begun}\ngit add toy ranktilt-baseline.json\ngit commit -q -m first\ngit checkout -q -b x", tmp_path)
     assert done.returncode == 0, done.stderr
@@ -156,3 +158,25 @@ def test_the_database_is_asked_for_the_nearest_in_one_query(engines: None, monke
     run = ranker("engine:pgvector:search@3").rank(toy())
     assert client.__dict__["ASKED"] == [(2, "[0.5, -1.0]", 3, True)] * 3
     assert first_of(run) == ["d1-human"] * 3
+
+
+@pytest.mark.parametrize(("options", "code"), [("--max-tilt 199", 0), ("--max-tilt 199 --run-name none", 2)])
+def test_the_steps_of_the_action_audit_gate_and_tell(tmp_path: Path, options: str, code: int) -> None:
+    yaml = pytest.importorskip("yaml")
+    steps = yaml.safe_load((tree.ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
+    audit, gate = (step["run"] for step in steps if re.search("ranktilt audit|gate", step.get("run", "")))
+    prepare(tmp_path)
+    summary = tmp_path / "summary"
+    given = {"OPTIONS": options, "AUDITED": "toy -r bm25 --resamples 200", "GITHUB_STEP_SUMMARY": str(summary)}
+    assert [shell(step, tmp_path, **given).returncode for step in (audit, gate)] == [0, code]
+    assert (tmp_path / "ranktilt-report" / "report.html").exists()
+    if code == 0:
+        assert summary.read_text(encoding="utf-8").startswith("## ")
+
+
+def test_the_dockerfile_holds_known_instructions_and_no_root() -> None:
+    text = re.sub(r"\\\n", " ", (tree.ROOT / "Dockerfile").read_text(encoding="utf-8"))
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    known = {"FROM", "COPY", "RUN", "USER", "WORKDIR", "ENTRYPOINT", "CMD"}
+    assert {line.split()[0] for line in lines} <= known
+    assert [line.split()[0] for line in lines].index("USER") < len(lines) - 2

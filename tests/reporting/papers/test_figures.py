@@ -20,9 +20,8 @@ from tests.experiments.planted import collection, swept, trial
 from tests.probes.validations import toy_validation
 from tests.refusals import refused
 from tests.reporting.openings import opened
-from tests.reporting.papers.explanations import ENDS, explained
 from tests.reporting.results import result
-from tests.reporting.studies import toy_study
+from tests.reporting.studies import ENDS, explained, toy_study
 
 pytest.importorskip("vl_convert")
 PAIR = ("human", "llm")
