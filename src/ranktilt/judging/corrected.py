@@ -53,10 +53,12 @@ def _row(values: SystemValues, row: tuple[Floats, Floats, Floats], known: Bools,
     human, judged, more = row
     labels, beside = human[known], judged[known]
     found = powered_mean(labels, beside, np.concatenate([judged[~known], more]))
+    within = values.measure.bounds if not runs[1] else (-1.0, 1.0)
+    alone, powered = (np.clip(ends, *within).tolist() for ends in (t_interval(labels), found[1:3]))
     varied = labels.std() > 0 and beside.std() > 0
     return Corrected(
-        values.judge, repr(values.measure), *runs, Estimate(float(labels.mean()), *t_interval(labels)),
-        float(np.concatenate([judged, more]).mean()), Estimate(*found[:3]), found.weight,
+        values.judge, repr(values.measure), *runs, Estimate(float(labels.mean()), *alone),
+        float(np.concatenate([judged, more]).mean()), Estimate(found.value, *powered), found.weight,
         float(np.corrcoef(labels, beside)[0, 1]) if varied else np.nan, len(labels), found.effective,
         np.nan if known.all() else float(human.mean()),
     )  # fmt: skip
