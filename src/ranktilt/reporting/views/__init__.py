@@ -20,6 +20,7 @@ _VIEWS = {
     "Explanation": "explain",
     "Gate": "gate",
     "Installation": "doctor",
+    "JudgeAudit": "judge",
     "LoadedAudit": "audit",
     "PairwiseAudit": "pairwise",
     "ReplayedLog": "replay_log",
