@@ -15,7 +15,7 @@ import ranktilt as rt
 from ranktilt.errors import UserError
 from ranktilt.probes.explain import PROBES, Explanation, probe, probe_classes
 from tests.cli.conftest import Cli
-from tests.probes import exclaiming
+from tests.probes.validations import exclaiming, install
 from tests.rankers.tiny import tiny_model
 from tests.reporting.readers import Markup
 from tests.toy import write_cocktail
@@ -191,12 +191,12 @@ def test_without_an_encoder_it_says_so(cli: Cli, bed: Path, monkeypatch: pytest.
 @pytest.fixture
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder for what is written, with the package installed."""
-    monkeypatch.syspath_prepend(exclaiming.install(tmp_path / "site"))
+    monkeypatch.syspath_prepend(install(tmp_path / "site"))
     return tmp_path
 
 
 def test_a_probe_of_another_package_prints_everywhere(plugin: Path, cli: Cli) -> None:
-    folder = rt.save(exclaiming.bed(), plugin / "bed")
+    folder = rt.save(exclaiming(), plugin / "bed")
     code, out, err = cli("explain", folder, "--probe", "marks", "--json", plugin / "marks.json")
     assert (code, err) == (0, "")
     assert "marks: Do rewrites exclaim more than people?" in out

@@ -10,7 +10,7 @@ import ranktilt as rt
 from ranktilt.cli.study import read_zero_shot
 from ranktilt.cli.train import read_amounts
 from tests.cli.conftest import Cli
-from tests.experiments.trained import answered_folder
+from tests.experiments.planted import answered_folder
 from tests.toy import raw_docs, write_cocktail
 
 QUICK = ("-m", "nDCG@3", "--resamples", "200", "--strength", "0.5", "--strength", "1")

@@ -23,12 +23,11 @@ from scripts import pictures
 from tests.house import tree
 from tests.probes.validations import toy_validation
 from tests.refusals import refused
-from tests.reporting.audits import clear, ordered, twins
+from tests.reporting.audits import clear, ordered, toy_study, twins
 from tests.reporting.browser import Browser, program
 from tests.reporting.openings import TOY_RUN, audited
 from tests.reporting.readers import Markup, explorers, html
 from tests.reporting.results import result
-from tests.reporting.studies import toy_study
 from tests.toy import run_of, toy, write
 
 QUICK: dict[str, Any] = {"resamples": 100}
