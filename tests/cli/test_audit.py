@@ -103,6 +103,7 @@ def test_unknown_judgments_can_be_kept_out_of_groups(cli: Cli, tmp_path: Path) -
 def test_statistics_can_be_chosen(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     chosen = {
         "ties": "trec_eval", "rounding": "paper", "test": "t", "correction": "bonferroni", "level": 7.5, "seed": 3,
+        "missing": "exclude",
     }  # fmt: skip
     options = [part for name, value in chosen.items() for part in (f"--{name}", str(value))]
     options[options.index("--level")] = "--level-margin"
@@ -146,14 +147,6 @@ def test_controls_stand_under_the_table(cli: Cli, toy_folder: Path, tmp_path: Pa
     assert found.spec["near"] == 0.5
 
 
-def test_card_and_controls_of_rankers_and_runs_together(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    file = write_run(tmp_path / "my.trec", {"q1": {"d1-llm": 1.0, "d1-human": 0.5}})
-    found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--run", file, "--card", "--controls")
-    assert [e.run for e in found.estimates] == ["bm25"] * 6 + ["my"] * 6
-    assert {c.control for c in found.controls if c.run != "bm25"} == {"raw", "near-identical"}
-    assert "my: a saved run cannot be ranked again; only near-identical applies to it" in found.notes
-
-
 # Runs that exist, and labels
 
 
@@ -186,16 +179,6 @@ def test_labels_beside_a_collection(cli: Cli, toy_folder: Path, tmp_path: Path) 
     assert found.groups == ("all", "east", "west")
     assert "2 documents without side, in no group" in found.notes
     assert found.spec["inputs"][-1]["path"] == str(table)
-
-
-@pytest.mark.parametrize(("missing", "queries", "words"), [("zero", 3, "counted as 0"), ("exclude", 2, "not counted")])
-def test_a_missing_query_counts_as_asked(
-    cli: Cli, toy_folder: Path, tmp_path: Path, missing: str, queries: int, words: str
-) -> None:
-    file = write_run(tmp_path / "short.trec", {q: SCORES[q] for q in ("q1", "q2")})
-    found = saved(cli, tmp_path, toy_folder, "--run", file, "--missing", missing)
-    assert (found.tilts[0].queries, found.spec["missing"]) == (queries, missing)
-    assert f"short: 1 judged query not in the run, {words}" in found.notes
 
 
 def test_the_order_of_ranks_can_be_asked_for(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:

@@ -102,9 +102,7 @@ def broad(tmp_path: Path) -> Path:
     ("options", "rows"),
     [
         ([], 6),
-        (["-m", "RR"], 6),
         (["--measure", "RR", "-m", "nDCG@5"], 12),
-        (["--run-name", "dense"], 3),
         (["--run-name", "dense", "--pair", "c,a", "-m", "RR"], 1),
     ],
 )

@@ -23,8 +23,7 @@ from ranktilt.io.parquet import read_judgments
 from tests.cli.conftest import Cli, refused
 from tests.datasets.hub_cache import COMMIT, cached, cocktail_zip, mteb, point_to
 from tests.datasets.test_natural_questions import files as nq_files
-from tests.generation.questions import simplified
-from tests.toy import jsonl, no_permission, raw_docs, toy, write, write_beir, write_cocktail, write_paper
+from tests.toy import no_permission, raw_docs, toy, write, write_beir, write_cocktail, write_paper
 
 
 @pytest.fixture
@@ -129,19 +128,13 @@ def test_a_collection_is_built_and_its_counts_are_told(cli: Cli, tmp_path: Path)
     assert load(tmp_path / "nq") == build_nq320k(paths).collection
 
 
-def test_texts_are_cut_to_so_many_words_and_a_bad_line_is_named(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_are_cut_to_so_many_words(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build, place = ("data", "build", "nq320k"), tmp_path / "nq"
     monkeypatch.setattr(natural_questions, "PUBLISHED", {"documents": 3, "test queries": 4, "mean words": 2.0})
     code, out, err = cli(*build, *nq_files(tmp_path), "-o", place, "--words", "2", "--quiet")
     assert (code, err) == (0, "")
     assert out.splitlines()[0] == "documents           3   3 expected", "as published"
     assert load(place).docs["text"][0] == "Red Apple"
-    train = write(tmp_path / "nq-train.jsonl", jsonl([simplified(1, "q", "T", "x")]) + "{oops\n")
-    fault = refused(cli, *build, train, nq_files(tmp_path)[0], "-o", tmp_path / "other")
-    assert fault.startswith(f"{train}:2: expected one JSON object")
-    assert not (tmp_path / "other").exists()
 
 
 def questions(path: Path, n: int = 40) -> Path:
@@ -246,18 +239,9 @@ def test_a_folder_is_built_and_told_of(cli: Cli, tmp_path: Path) -> None:
 REGIONS = ("Europe", "Asia", "Northern America", "Europe|Asia", "Africa", "Côte d'Ivoire")
 
 
-@pytest.mark.parametrize(
-    ("protected", "side", "members"),
-    [
-        ("Europe|Asia", "Asia|Europe", {0, 1, 3}),
-        ("non-Europe|Asia", "non-Asia|Europe", {2, 4, 5}),
-        ("Northern America|Côte d'Ivoire", "Côte d'Ivoire|Northern America", {2, 5}),
-    ],
-)
-def test_every_verb_reads_a_union_of_groups(
-    cli: Cli, tmp_path: Path, protected: str, side: str, members: set[int]
-) -> None:
+def test_every_verb_reads_a_union_of_groups(cli: Cli, tmp_path: Path) -> None:
     """build, audit, rank and pairwise mean the same documents, and the next command can be pasted."""
+    protected, side, members = "non-Europe|Asia", "non-Asia|Europe", {2, 4, 5}
     rows = [
         f"{query},{text},{query}-{n},{REGIONS[n % 6]},Person {n},Known for {text} and {n} books.\n"
         for query, text in TOPICS.items()
