@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from ranktilt.probes.similarity import Map
 from ranktilt.reporting.document import Cell, Code, Column, Document, Row, Section, Table
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.render.html import render as html_document
 from tests.probes.validations import toy_validation
-from tests.reporting.audits import small, uneven
+from tests.reporting.audits import small, toy_study, uneven
 from tests.reporting.browser import Browser
 from tests.reporting.openings import alone, audit_page, colours, many, opened, sources, ungrouped, unjudged
 from tests.reporting.readers import html
 from tests.reporting.results import controlled as made
-from tests.reporting.studies import toy_study
 
 pytestmark = pytest.mark.long
 
@@ -190,19 +186,3 @@ def test_broken_library_is_said_and_its_places_go(browser: Browser, pages: dict[
     browser.until("document.getElementById('undrawn') && !document.getElementById('undrawn').hidden")
     assert "could not be drawn" in browser.run("document.getElementById('undrawn').textContent")
     assert browser.run("document.querySelectorAll('.plot').length") == 0
-
-
-def test_large_map_is_drawn(browser: Browser, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    pairs = 2000
-    ids = tuple(f"d{n % pairs}-{'human' if n < pairs else 'llm'}" for n in range(2 * pairs))
-    sources = ("human",) * pairs + ("llm",) * pairs
-    validation = toy_validation()
-    drawn = Map(rng.normal(size=2 * pairs), rng.normal(size=2 * pairs), ids, sources, pairs)
-    path = tmp_path / "large.html"
-    similar = replace(validation.similarities[0], map=drawn)
-    path.write_text(html(replace(validation, similarities=(similar,))), encoding="utf-8")
-    browser.open(path)
-    assert browser.run("document.querySelectorAll('.plot .mark-symbol.role-mark path').length") > 2 * pairs
-    assert browser.complaints == []
-    assert path.stat().st_size < 3_000_000
