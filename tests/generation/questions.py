@@ -6,19 +6,18 @@ from typing import Any
 
 def tokens(title: str, *paragraphs: str, lists: Sequence[str] = ()) -> list[str]:
     """A page as Natural Questions tokenizes it: heading, a table, paragraphs, and lists of links at its end."""
-    found = ["<H1>", *title.split(), "</H1>", "<Table>", "<Tr>", "<Td>", "Infobox", "</Td>", "</Tr>", "</Table>"]
+    page = ["<H1>", *title.split(), "</H1>", "<Table>", "<Tr>", "<Td>", "Infobox", "</Td>", "</Tr>", "</Table>"]
     for text in paragraphs:
-        found += ["<P>", *text.split(), "</P>"]
+        page += ["<P>", *text.split(), "</P>"]
     for text in lists:
-        found += ["<Ul>", "<Li>", *text.split(), "</Li>", "</Ul>"]
-    return found
+        page += ["<Ul>", "<Li>", *text.split(), "</Li>", "</Ul>"]
+    return page
 
 
 def simplified(id: int, question: str, title: str, *paragraphs: str, **more: Any) -> dict[str, Any]:
     """A line of the simplified training set."""
     return {
         "document_text": " ".join(tokens(title, *paragraphs, **more)),
-        "long_answer_candidates": [{"start_token": 10, "end_token": 20, "top_level": True}],
         "question_text": question,
         "annotations": [{"yes_no_answer": "NONE", "long_answer": {"start_token": -1, "end_token": -1}}],
         "document_url": f"https://en.wikipedia.org//w/index.php?title={title.replace(' ', '_')}&amp;oldid={id}",
@@ -28,18 +27,12 @@ def simplified(id: int, question: str, title: str, *paragraphs: str, **more: Any
 
 def full(id: int, question: str, title: str, *paragraphs: str, **more: Any) -> dict[str, Any]:
     """A line of the development set: HTML, and tokens that say whether they are a tag."""
-    found = tokens(title, *paragraphs, **more)
-    html = " ".join(found)
+    page = tokens(title, *paragraphs, **more)
     return {
-        "annotations": [{"annotation_id": 1, "long_answer": {"start_token": -1}, "short_answers": []}],
-        "document_html": f"<!DOCTYPE html>\n<html>{html}</html>",
+        "document_html": f"<!DOCTYPE html>\n<html>{' '.join(page)}</html>",
         "document_title": title,
-        "document_tokens": [
-            {"end_byte": 0, "html_token": token.startswith("<"), "start_byte": 0, "token": token} for token in found
-        ],
+        "document_tokens": [{"start_byte": 0, "html_token": text.startswith("<"), "token": text} for text in page],
         "document_url": f"https://en.wikipedia.org//w/index.php?title={title.replace(' ', '_')}&amp;oldid={id}",
         "example_id": id,
-        "long_answer_candidates": [],
         "question_text": question,
-        "question_tokens": question.split(),
     }

@@ -1,4 +1,4 @@
-"""The examples of vector stores ask real ones, in memory or in a folder: Qdrant's, and LangChain's with chunks."""
+"""The examples of vector stores ask real ones, in memory or in a folder: Milvus, Qdrant, LangChain, LlamaIndex."""
 
 import sys
 import types
@@ -26,7 +26,7 @@ def examples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tree.ROOT / "examples" / "engines")
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    for name in ("qdrant", "langchain_store"):
+    for name in ("milvus_index", "qdrant", "langchain_store", "llamaindex"):
         monkeypatch.delitem(sys.modules, name, raising=False)
 
 
@@ -42,6 +42,30 @@ def scores_of(name: str, k: int) -> dict[str, list[float]]:
     return {query: run.scores[run.offsets[n] : run.offsets[n + 1]].tolist() for n, query in enumerate(run.queries)}
 
 
+def encode_by_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `counts` stand for a model of sentence-transformers."""
+    encoder = types.ModuleType("sentence_transformers")
+    encoder.SentenceTransformer = lambda _: types.SimpleNamespace(encode=lambda text, **_: counts(text))  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "sentence_transformers", encoder)
+
+
+def test_milvus(examples: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("milvus_lite")
+    milvus = pytest.importorskip("pymilvus")
+    address = str(tmp_path / "store.db")
+    store = milvus.MilvusClient(address)
+    store.create_collection(
+        "docs", dimension=len(WORDS) + 1, id_type="string", max_length=50, vector_field_name="embedding",
+        metric_type="COSINE",
+    )  # fmt: skip
+    texts = dict(toy().docs.select("id", "text").iter_rows())
+    store.insert("docs", [{"id": name, "embedding": counts(text).tolist()} for name, text in texts.items()])
+    encode_by_counts(monkeypatch)
+    monkeypatch.setenv("MILVUS_URL", address)
+    monkeypatch.setenv("MILVUS_COLLECTION", "docs")
+    assert_best_chunks("milvus_index", {name: [text] for name, text in texts.items()})
+
+
 def test_qdrant(examples: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     qdrant = pytest.importorskip("qdrant_client")
     from qdrant_client.models import Distance, PointStruct, VectorParams
@@ -52,9 +76,7 @@ def test_qdrant(examples: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     points = [PointStruct(id=n, vector=counts(text).tolist(), payload={"doc_id": name}) for n, (name, text) in rows]
     store.upsert("docs", points)
     store.close()
-    encoder = types.ModuleType("sentence_transformers")
-    encoder.SentenceTransformer = lambda _: types.SimpleNamespace(encode=lambda text, **_: counts(text))  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "sentence_transformers", encoder)
+    encode_by_counts(monkeypatch)
     monkeypatch.setenv("QDRANT", str(tmp_path / "store"))
     monkeypatch.setenv("QDRANT_COLLECTION", "docs")
     found = scores_of("qdrant", 4)
@@ -82,11 +104,43 @@ def test_langchain_folds_chunks_to_their_documents(examples: None, monkeypatch: 
     mine.store = store  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "my_store", mine)
 
+    assert_best_chunks("langchain_store", {name: text.split() for name, text in texts.items()})
+
+
+def test_llamaindex_folds_chunks_to_their_documents(examples: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    core = pytest.importorskip("llama_index.core")
+    from llama_index.core.embeddings import BaseEmbedding
+    from llama_index.core.node_parser import TokenTextSplitter
+
+    class Counts(BaseEmbedding):
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return counts(text).tolist()
+
+        _get_query_embedding = _get_text_embedding
+
+        async def _aget_query_embedding(self, query: str) -> list[float]:
+            return self._get_text_embedding(query)
+
+    documents = [core.Document(id_=name, text=text) for name, text in toy().docs.select("id", "text").iter_rows()]
+    splitter = TokenTextSplitter(chunk_size=5, chunk_overlap=0, tokenizer=str.split)
+    mine = types.ModuleType("my_index")
+    mine.index = core.VectorStoreIndex.from_documents(documents, transformations=[splitter], embed_model=Counts())
+    monkeypatch.setitem(sys.modules, "my_index", mine)
+    chunks: dict[str, list[str]] = {document.id_: [] for document in documents}
+    for node in splitter.get_nodes_from_documents(documents):
+        chunks[node.ref_doc_id].append(node.text)
+    assert min(map(len, chunks.values())) > 1
+    assert_best_chunks("llamaindex", chunks)
+
+
+def assert_best_chunks(example: str, chunks: dict[str, list[str]]) -> None:
+    """Each query's scores are those of the documents' best chunks by cosine, best first."""
+
     def cosine(one: str, two: str) -> float:
         a, b = counts(one), counts(two)
         return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
-    for query, found in scores_of("langchain_store", 6).items():
-        best = [max(cosine(QUERIES[query], word) for word in text.split()) for text in texts.values()]
+    for query, found in scores_of(example, 6).items():
+        best = [max(cosine(QUERIES[query], chunk) for chunk in some) for some in chunks.values()]
         assert found == pytest.approx(sorted(best, reverse=True)[: len(found)])
         assert len(found) > 1

@@ -1,5 +1,6 @@
-"""The wheel holds everything and works with its base dependencies alone, outside the checkout."""
+"""The wheel and the source distribution: whole, small, and at work alone outside the checkout."""
 
+import email
 import json
 import os
 import subprocess
@@ -8,25 +9,20 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import trove_classifiers
 
 from tests.house import tree
 
-pytestmark = [pytest.mark.long, pytest.mark.journey]
+pytestmark = pytest.mark.long
 
 
 def run(command: list[str | Path], folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder, away from PYTHONPATH, in a terminal so wide that no line is folded."""
     env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     return subprocess.run(
-        command,
-        cwd=folder,
-        env={**env, "COLUMNS": "200", "NO_COLOR": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=900,
-    )
+        command, cwd=folder, env={**env, "COLUMNS": "200", "NO_COLOR": "1"}, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, check=False, timeout=900,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -52,15 +48,23 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return scripts / "ranktilt"
 
 
+@pytest.mark.journey
 def test_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     held = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("ranktilt/")}
     files = {path for path in tree.PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
     assert held == {path.relative_to(tree.PACKAGE.parent).as_posix() for path in files}
     assert "ranktilt/py.typed" in held
     assert wheel.stat().st_size < 3_000_000
+    facts = email.message_from_bytes(
+        zipfile.ZipFile(wheel).read(f"{'-'.join(wheel.name.split('-')[:2])}.dist-info/METADATA")
+    )
+    assert set(facts.get_all("Classifier", [])) <= trove_classifiers.classifiers
+    assert "source bias" in facts["Keywords"]
+    assert facts["Description-Content-Type"] == "text/markdown"
     assert any(name.startswith("ranktilt/datasets/bundled/") and name.endswith(".jsonl") for name in held)
 
 
+@pytest.mark.journey
 def test_demo_runs_without_extras_and_a_missing_one_is_named_in_one_line(installed: Path, tmp_path: Path) -> None:
     result = run([installed, "demo", "-r", "bm25", "-r", "tfidf"], tmp_path)
     assert result.returncode == 0, result.stderr
@@ -72,6 +76,7 @@ def test_demo_runs_without_extras_and_a_missing_one_is_named_in_one_line(install
     assert "ranktilt[" in line
 
 
+@pytest.mark.journey
 def test_a_stranger_gets_a_verdict_on_an_mteb_prediction_file_in_one_command(installed: Path, tmp_path: Path) -> None:
     scores = {f"q{n}": {f"d{n}-{side}": 1.0 + (side == "llm") for side in ("human", "llm")} for n in range(40)}
     predictions = {"mteb_model_meta": {"model_name": "my/model"}, "default": {"test": scores}}

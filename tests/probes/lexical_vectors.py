@@ -15,8 +15,6 @@ from ranktilt.run import Run
 
 @dataclass(frozen=True)
 class Letters:
-    """The encoder."""
-
     letters: str
 
     def encode(self, texts: Sequence[str], kind: str, label: str) -> tuple[Stored, npt.NDArray[np.int64]]:
@@ -38,9 +36,7 @@ class LetterVectors(Ranker):
 
     @property
     def encoder(self) -> Letters:
-        """What makes the vectors."""
         return Letters(self.letters)
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """It is no ranker for documents."""
         raise AssertionError("not asked to rank")

@@ -37,29 +37,18 @@ def toy_similarity(source: str = "llm", seed: int = 0, *, map: bool = True) -> S
     points = rng.normal(size=(2, PAIRS))
     ids = tuple(f"d{n}-{name}" for name in ("human", source) for n in range(PAIRS // 2))
     sources = tuple(name for name in ("human", source) for _ in range(PAIRS // 2))
-    return Similarity(
-        source,
-        "dense:minilm",
-        "title+text",
-        Cosines("twins", cosine),
-        Cosines("other pairs", baseline),
-        Separation(auc=0.871, auc_low=0.84, auc_high=0.902, pairs=PAIRS),
-        Map(points[0], points[1], ids, sources, PAIRS) if map else None,
-    )
+    apart = Separation(auc=0.871, auc_low=0.84, auc_high=0.902, pairs=PAIRS)
+    plane = Map(points[0], points[1], ids, sources, PAIRS) if map else None
+    cosines = Cosines("twins", cosine), Cosines("other pairs", baseline)
+    return Similarity(source, "dense:minilm", "title+text", *cosines, apart, plane)
 
 
 def toy_effectiveness(source: str = "llm", measure: str = "nDCG@10") -> tuple[Equivalence, ...]:
     """A row for each outcome that there is."""
     numbers = {
-        "estimand": to_measure(measure),
-        "a": "human",
-        "b": source,
-        "error": np.nan,
-        "margin": 0.02,
-        "excluded": 2,
-        "pairs": PAIRS,
-        "left_out": 3,
-    }
+        "estimand": to_measure(measure), "a": "human", "b": source, "error": np.nan, "margin": 0.02, "excluded": 2,
+        "pairs": PAIRS, "left_out": 3,
+    }  # fmt: skip
     return (
         Equivalence(
             run="bm25", parts={"mean_a": 0.322, "mean_b": 0.318}, value=0.004, low=-0.003, high=0.011,
@@ -95,9 +84,8 @@ def toy_statistics(names: tuple[str, ...] = ("human", "llm")) -> CollectionStati
         SourceStatistics(name, PAIRS, 0, 20.5 + n, (19.0, 20.0, 22.0), 300, 1.25, judged=38, twins=PAIRS, duplicates=n)
         for n, name in enumerate(names)
     ]
-    return CollectionStatistics(
-        tuple(rows), (QueryStatistics("all", 1109, 12.38), QueryStatistics("judged", 300, 12.5)), "test"
-    )
+    queries = QueryStatistics("all", 1109, 12.38), QueryStatistics("judged", 300, 12.5)
+    return CollectionStatistics(tuple(rows), queries, "test")
 
 
 def toy_validation(names: tuple[str, ...] = ("human", "llm"), *, map: bool = True) -> Validation:

@@ -18,9 +18,13 @@ def tiny_model(folder: Path, *, similarity: str | None = None, seed: int = 0) ->
     from transformers import BertModel
 
     torch.manual_seed(seed)
-    _tokenizer(folder)
+    letter_tokenizer(folder)
     BertModel(bert_config(max_position_embeddings=64, initializer_range=0.5)).eval().save_pretrained(folder)
-    write_json(folder / "modules.json", _modules())
+    modules = [("", "Transformer"), ("1_Pooling", "Pooling")]
+    write_json(folder / "modules.json", [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (path, kind) in enumerate(modules)
+    ])  # fmt: skip
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": LENGTH, "do_lower_case": False})
     pooling = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True}
     write_json(folder / "1_Pooling" / "config.json", pooling)
@@ -43,21 +47,14 @@ def write_json(path: Path, content: Any) -> None:
     path.write_text(json.dumps(content), encoding="utf-8")
 
 
-def _modules() -> list[dict[str, Any]]:
-    kinds = (("", "Transformer"), ("1_Pooling", "Pooling"))
-    return [
-        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-        for i, (path, kind) in enumerate(kinds)
-    ]
-
-
 def _vocabulary() -> dict[str, int]:
     signs = string.ascii_lowercase + string.digits
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *signs, *(f"##{s}" for s in signs)]
     return {piece: number for number, piece in enumerate(pieces)}
 
 
-def _tokenizer(folder: Path) -> None:
+def letter_tokenizer(folder: Path, *, length: int = 64, **tokens: str) -> int:
+    """Write a WordPiece tokenizer of letters and digits; returns the size of its vocabulary."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
@@ -77,5 +74,7 @@ def _tokenizer(folder: Path) -> None:
         cls_token="[CLS]",
         sep_token="[SEP]",
         mask_token="[MASK]",
-        model_max_length=64,
+        model_max_length=length,
+        **tokens,
     ).save_pretrained(folder)
+    return len(vocabulary)

@@ -239,7 +239,7 @@ def controlled(sources: tuple[str, ...] = ("human", "llm")) -> Audit:
     return controls(collection, [Longest()], [run], raw, which=["length", "tokens", "titles"])
 
 
-def asked() -> Audit:
+def by_the_papers_rules() -> Audit:
     """The toy with its card, by the papers' rules."""
     return small(card=True, ties="trec_eval", rounding="paper", test="t")
 
@@ -255,7 +255,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "audit, three groups": three,
     "audit, clear": clear,
     "audit, card": torn,
-    "audit, papers' rules": asked,
+    "audit, papers' rules": by_the_papers_rules,
     "audit, controls": controlled,
     "audit, controls of three": lambda: controlled(("human", "a", "b")),
     "bench": partial(swept, budget=0.05),

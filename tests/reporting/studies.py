@@ -1,11 +1,16 @@
-"""Temperature studies made by hand, for what prints them."""
+"""Temperature studies made by hand, and explanations of one model at several temperatures, for what prints them."""
 
 import numpy as np
 
+import ranktilt as rt
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.study import Study, StudySource, Trend
+from ranktilt.collection import Collection
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.probes.explain import Explanation
+from tests.probes.lexical_vectors import LetterVectors
+from tests.toy import collection_of
 
 TEMPERATURES = (0.2, 0.6, 1.0)
 VALUES = {"bm25": (12.4, 6.1, 1.0), "dense:minilm": (-9.5, -15.0, -22.25)}
@@ -14,6 +19,12 @@ SPEC = {
     "resamples": 10_000,
 }  # fmt: skip
 HALF = {"bm25": 5.0, "dense:minilm": 7.5}
+WORDS = ["apple", "river", "clock", "stone", "field", "glass", "horse", "night", "paper", "queen", "train", "voice"]
+ENDS = {
+    "human": "stands there.", "llama-t1.0": "was seen once, and again.", "llama-t0.2": "is there.",
+    "llama-t0.7": "is standing over there.",
+}  # fmt: skip
+PROBES = ["statistics", "perplexity", "spectrum(values=11)"]
 
 
 def toy_tilt(run: str, source: str, value: float, half: float, measure: str = "nDCG@3") -> Effect:
@@ -58,3 +69,16 @@ def timeless_study() -> Study:
     """One ranker and one source whose temperature nothing says."""
     tilt = toy_tilt("bm25", "gpt", np.nan, np.nan)
     return Study(SPEC, "human", ("bm25",), ("nDCG@3",), (StudySource("gpt", "gpt", np.nan, 40),), (tilt,), (), ())
+
+
+def temperatures(*sources: str) -> Collection:
+    docs = [
+        {"id": f"{n}-{s}", "text": f"The {word} {ENDS[s]}", "source": s, "origin": f"{n}-human"}
+        for s in sources
+        for n, word in enumerate(WORDS)
+    ]
+    return collection_of(docs, {"q": "apple"}, {})
+
+
+def explained(*sources: str) -> Explanation:
+    return rt.explain(temperatures(*sources), PROBES, LetterVectors("abcdefghijklmnopqrst"))

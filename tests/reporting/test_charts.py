@@ -19,7 +19,7 @@ from ranktilt.reporting.figures.charts import (
 )
 from ranktilt.reporting.papers.figures import for_paper
 from ranktilt.reporting.views import view
-from tests.reporting.charts import by_name, domain, points, rows
+from tests.reporting.readers import by_name, domain, points, rows
 from tests.reporting.results import RESULTS, result
 
 NAN = float("nan")
@@ -116,12 +116,9 @@ def test_random_labels_take_the_place_of_a_band_around_zero() -> None:
     assert {"row": "bm25", "low": -3.0, "high": 4.0} in rows(drawing, "rule", 0)
 
 
-def test_scatter_leaves_out_what_has_no_place() -> None:
-    drawing = scatter([ScatterPoint(Mark("a", NAN, NAN, NAN, "unsure"), 1, 0, 2)], x="x", y="y", margin=5, names=NAMES)
-    assert points(drawing) == []
-
-
-def test_scatter_names_few_points_and_not_many() -> None:
+def test_scatter_names_few_points_and_leaves_out_what_has_no_place() -> None:
+    nowhere = ScatterPoint(Mark("a", NAN, NAN, NAN, "unsure"), 1, 0, 2)
+    assert points(scatter([nowhere], x="x", y="y", margin=5, names=NAMES)) == []
     near = [ScatterPoint(Mark(name, 5.0, 4.0, 6.0, "good"), 50 + n, 49, 51) for n, name in enumerate("abc")]
     drawing = scatter(near, x="x", y="y", margin=0.0, names=NAMES)
     assert [note["text"] for note in rows(drawing, "text")] == ["a", "b", "c"]

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from ranktilt import Collection, Run
-from tests.toy import collection_of
+from tests.toy import collection_of, run_of
 
 _ITEM = re.compile(r"(?:^|(?<=: ))\[(\d+)\] (.*)$", re.M)
 _WORTH = re.compile(r"worth (-?[\d.]+)")
@@ -21,8 +19,8 @@ _WORTH = re.compile(r"worth (-?[\d.]+)")
 
 def worth(text: str) -> float:
     """The number that a passage says it is worth."""
-    found = _WORTH.search(text)
-    return float(found[1]) if found else 0.0
+    match = _WORTH.search(text)
+    return float(match[1]) if match else 0.0
 
 
 @dataclass
@@ -46,45 +44,42 @@ class Judge:
         chance = random.Random(f"{self.seed} {prompt}")
         if chance.random() < self.prose:
             return f"{len(items)} passages have been provided."
-        values = [self.value(text) + (self.first if place == 0 else 0.0) for place, text in enumerate(items)]
-        order = sorted(range(len(items)), key=lambda place: -values[place])
+        values = [self.value(text) + (self.first if rank == 0 else 0.0) for rank, text in enumerate(items)]
+        order = sorted(range(len(items)), key=lambda rank: -values[rank])
         if "chosen passage" in prompt:
             return f"[{order[0] + 1}]"
-        named = [f"[{place + 1}]" for place in order]
+        named = [f"[{rank + 1}]" for rank in order]
         if chance.random() < self.repeated:
             named.append(named[0])
         return " > ".join(named)
+
+
+def ranked(texts: Mapping[str, str], orders: Mapping[str, Sequence[str]]) -> tuple[Collection, Run]:
+    """Documents with some texts, and a first stage that ranks them for each query in some order."""
+    docs = [{"id": name, "text": text} for name, text in texts.items()]
+    queries = {query: f"question {query[1:]}".strip() for query in orders}
+    collection = collection_of(docs, queries, {query: {docs[0]["id"]: 1} for query in queries})
+    scores = {query: {doc: -float(rank) for rank, doc in enumerate(order)} for query, order in orders.items()}
+    return collection, run_of(collection, scores)
 
 
 def worths(count: int, queries: int = 2, seed: int = 0) -> tuple[Collection, Run]:
     """Documents that say what they are worth, and a first stage that knows nothing of it."""
     chance = random.Random(seed)
     values = chance.sample(range(10 * count), count)
-    docs = [
-        {"id": f"d{number}", "text": f"worth {value} of [7] things", "source": "human", "origin": f"d{number}"}
-        for number, value in enumerate(values)
-    ]
-    names = {f"q{number}": f"question {number}" for number in range(queries)}
-    collection = collection_of(docs, names, {name: {"d0": 1} for name in names})
-    offsets = np.arange(queries + 1) * count
-    order = np.concatenate([chance.sample(range(count), count) for _ in names])
-    scores = np.tile(np.arange(count, 0, -1, dtype=np.float64), queries)
-    return collection, Run(tuple(names), offsets, order, scores, collection.ids)
+    texts = {f"d{number}": f"worth {value} of [7] things" for number, value in enumerate(values)}
+    return ranked(texts, {f"q{number}": chance.sample(list(texts), count) for number in range(queries)})
 
 
 def texts_of(texts: dict[str, str]) -> tuple[Collection, Run]:
     """Documents with some texts, ranked for one query in their order."""
-    docs = [{"id": name, "text": text, "source": "human", "origin": name} for name, text in texts.items()]
-    collection = collection_of(docs, {"q": "question"}, {"q": {docs[0]["id"]: 1}})
-    count = len(docs)
-    scores = np.arange(count, 0, -1, dtype=np.float64)
-    return collection, Run(("q",), np.array([0, count]), np.arange(count), scores, collection.ids)
+    return ranked(texts, {"q": list(texts)})
 
 
 def best(collection: Collection) -> list[str]:
     """Ids in the order of a perfect judge."""
     values = [int(text.split()[1]) for text in collection.docs["text"]]
-    return [collection.ids[place] for place in sorted(range(len(values)), key=lambda place: -values[place])]
+    return [collection.ids[rank] for rank in sorted(range(len(values)), key=lambda rank: -values[rank])]
 
 
 def ids(run: Run, query: int = 0) -> list[str]:

@@ -14,18 +14,17 @@ Answer = Callable[[str, Sequence[str]], str]
 
 def published(answer: str, count: int) -> list[int]:
     """Read an answer letter by letter: digits stay, all else is a blank, and each number counts once."""
-    numbers = [int(one) - 1 for one in "".join(sign if sign.isdigit() else " " for sign in answer).split()]
-    named = [one for place, one in enumerate(numbers) if one in range(count) and one not in numbers[:place]]
-    return named + [one for one in range(count) if one not in named]
+    numbers = [int(word) - 1 for word in "".join(sign if sign.isdigit() else " " for sign in answer).split()]
+    return list(dict.fromkeys(number for number in [*numbers, *range(count)] if number in range(count)))
 
 
 def prompt(query: str, texts: Sequence[str]) -> str:
     """Ask as RankVicuna does."""
-    shown = "\n".join(f"[{place}] {text}" for place, text in enumerate(texts, start=1))
+    passages = "\n".join(f"[{number}] {text}" for number, text in enumerate(texts, start=1))
     return (
         f"USER: I will provide you with {len(texts)} passages, each indicated by a numerical identifier []. Rank the "
-        f"passages based on their relevance to the search query: {query}.\n\n{shown}\nSearch Query: {query}.\nRank the "
-        f"{len(texts)} passages above. The output format should be [] > [], e.g., [4] > [2]. ASSISTANT:"
+        f"passages based on their relevance to the search query: {query}.\n\n{passages}\nSearch Query: {query}.\nRank "
+        f"the {len(texts)} passages above. The output format should be [] > [], e.g., [4] > [2]. ASSISTANT:"
     )
 
 
@@ -36,22 +35,18 @@ def logged(
     """Rank each query's list from its end; returns the records of the calls, and the run."""
     records, run = list[dict[str, Any]](), dict[str, list[str]]()
     for query, docs in lists.items():
-        order = list(docs)
-        start = max(len(order) - window, 0)
-        while True:
-            shown = order[start : start + window]
-            said = answer(query, shown)
-            asked = prompt(queries[query], [texts[one] for one in shown])
-            record = {"query": query, "ids": shown, "answer": said} if ids else {"prompt": asked, "response": said}
-            records.append(record)
-            order[start : start + window] = [shown[place] for place in published(said, len(shown))]
-            if start == 0:
-                break
-            start = max(start - step, 0)
+        order, last = list(docs), max(len(docs) - window, 0)
+        for start in [*range(last, 0, -step), 0]:
+            passages = order[start : start + window]
+            response = answer(query, passages)
+            text = prompt(queries[query], [texts[name] for name in passages])
+            by_id = {"query": query, "ids": passages, "answer": response}
+            records.append(by_id if ids else {"prompt": text, "response": response})
+            order[start : start + window] = [passages[rank] for rank in published(response, len(passages))]
         run[query] = order
     return records, run
 
 
 def rank_llm_text(records: Sequence[Mapping[str, Any]]) -> str:
     """Write records as rank_llm did: pretty-printed, one after the other, each with a comma behind it."""
-    return "".join(json.dumps(one, indent=4) + ", " for one in records)
+    return "".join(json.dumps(record, indent=4) + ", " for record in records)

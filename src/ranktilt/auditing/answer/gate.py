@@ -161,7 +161,7 @@ def gate(
 ) -> Gate:
     """Judge an audit by fixed limits, and by the rule of its own verdicts.
 
-    The answer, against `max_tilt`: where its 95 % interval lies inside ±`max_tilt` around its level value, ends
+    The answer, against `max_tilt`: where its 95 % interval lies within `max_tilt` of its level value, ends
     included, it is *level*, or *within* the limit if a side is shown to be favoured all the same; *tilted* if a side
     is, and the interval lies wholly beyond either limit; else *inconclusive*.
 

@@ -1,6 +1,6 @@
-"""Which documents are worth a rewrite: the judged ones, and what rankers find; and what a pooled collection is then."""
+"""Before anything is asked: which documents are worth a rewrite, and what the answers will cost."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,10 +14,16 @@ from ranktilt.datasets.check import check
 from ranktilt.datasets.load import load
 from ranktilt.datasets.save import save
 from ranktilt.errors import UserError
+from ranktilt.generation.estimate import CostEstimate, estimate
 from ranktilt.generation.pooling import Pool, Reason, pool, pooled
+from ranktilt.generation.rewrite.plan import plan
+from ranktilt.generation.rewrite.rewrite import rewrite
+from ranktilt.generation.settings import Rewriting
+from ranktilt.llm.journal import Journal
 from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
 from ranktilt.run import Run
+from tests.generation.scripted import TEXTS, Scripted, humans
 from tests.toy import collection_of, run_of
 
 COUNT = 8
@@ -44,10 +50,10 @@ class Listed(Ranker):
     lists: str
     name: ClassVar[str] = "listed"
     argument: ClassVar[str | None] = "lists"
-    asked: ClassVar[list[Collection]] = []
+    ranked: ClassVar[list[Collection]] = []
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        self.asked.append(collection)
+        self.ranked.append(collection)
         lists = dict(part.split("-") for part in self.lists.split("_"))
         scores = {
             query: {f"d{n}": float(-place) for place, n in enumerate(lists.get(query, ""))}
@@ -67,6 +73,13 @@ def test_the_top_of_each_query_is_in_in_the_collections_order(
     assert found.ids.to_list() == ids
     assert found.reasons[1] == Reason("listed:q0-012_q1-76", ranked, alone)
     assert found.reasons[0].documents == 2
+    assert found.spec == {"of": "human", "rankers": ["listed:q0-012_q1-76"], "depth": depth}
+    if depth == 2:
+        assert found.sentences == (
+            "pool: 4 of 8 documents chosen by 2 queries; 4 need no rewrite (50.0 %)",
+            "judged, whatever the grade: 2, of these 0 by nothing else",
+            "top 2 of listed:q0-012_q1-76: 4, of these 2 by nothing else",
+        )
 
 
 def test_unjudged_queries_choose_nothing_unless_nothing_is_judged() -> None:
@@ -79,10 +92,10 @@ def test_unjudged_queries_choose_nothing_unless_nothing_is_judged() -> None:
 
 
 def test_only_one_source_is_ranked_and_chosen() -> None:
-    Listed.asked.clear()
+    Listed.ranked.clear()
     both = made({"q0": {"d0": 1, "d0-llm": 1}, "q1": {"d1-llm": 1}}, ("human", "llm"))
     found = pool(both, [Listed("q0-3")])
-    assert [one.sources for one in Listed.asked] == [("human",)]
+    assert [collection.sources for collection in Listed.ranked] == [("human",)]
     assert found.ids.to_list() == ["d0", "d3"]
     assert pool(both, [], of="llm").ids.to_list() == ["d0-llm", "d1-llm"]
     assert found.documents == COUNT
@@ -119,25 +132,13 @@ def test_mistakes_are_named(grades: Any, rankers: list[str], options: dict[str, 
 def test_a_ranker_that_cannot_rank_says_so_before_any_other_starts() -> None:
     @dataclass(frozen=True)
     class Unable(Listed):
-        """Lacks something."""
-
         def check(self) -> None:
             raise UserError("no model here")
 
-    Listed.asked.clear()
+    Listed.ranked.clear()
     with pytest.raises(UserError, match="no model here"):
         pool(made(), [Listed("q0-0"), Unable("q0-1")])
-    assert Listed.asked == []
-
-
-def test_the_pool_says_what_it_is() -> None:
-    found = pool(made(), [Listed("q0-012_q1-76")], depth=2)
-    assert found.sentences == (
-        "pool: 4 of 8 documents chosen by 2 queries; 4 need no rewrite (50.0 %)",
-        "judged, whatever the grade: 2, of these 0 by nothing else",
-        "top 2 of listed:q0-012_q1-76: 4, of these 2 by nothing else",
-    )
-    assert found.spec == {"of": "human", "rankers": ["listed:q0-012_q1-76"], "depth": 2}
+    assert Listed.ranked == []
 
 
 def test_a_pooled_collection_keeps_all_human_documents_and_the_twins_of_the_pool() -> None:
@@ -170,9 +171,94 @@ def test_relative_delta_from_a_pool_of_nfcorpus_is_within_the_full_interval(shar
     part = pooled(collection, chosen)
     measures = ["nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5"]
     full, less = (
-        audit(one, [r.rank(one) for r in rankers], measures, confounds=False, resamples=500)
-        for one in (collection, part)
+        audit(docs, [r.rank(docs) for r in rankers], measures, confounds=False, resamples=500).tilts
+        for docs in (collection, part)
     )
-    assert all(a.low <= b.value <= a.high for a, b in zip(full.tilts, less.tilts, strict=True))
-    assert max(abs(a.value - b.value) for a, b in zip(full.tilts, less.tilts, strict=True)) < 2
-    assert all(t.twins for t in less.tilts)
+    for whole, pooled_only in zip(full, less, strict=True):
+        assert whole.low <= pooled_only.value <= whole.high
+        assert abs(whole.value - pooled_only.value) < 2
+        assert pooled_only.twins
+
+
+WORDS = {"d1": "abcd " * 19 + "abcd.", "d2": "abcd " * 39 + "abcd."}
+"""25 and 50 tokens of four bytes."""
+
+
+@pytest.fixture
+def guess(own_cache: Path) -> Any:
+    """CostEstimate with a journal of this test."""
+
+    def run(llm: Scripted | None = None, texts: dict[str, str] | None = None, **how: Any) -> CostEstimate:
+        rates = {name: how.pop(name) for name in ("price", "requests_per_minute") if name in how}
+        model = llm or Scripted()
+        return estimate(plan(humans(texts), model, Rewriting(**how)), model, journal=Journal(own_cache), **rates)
+
+    return run
+
+
+def test_tokens_and_price_by_hand(guess: Any) -> None:
+    llm = Scripted()
+    found = guess(llm, WORDS, price=(2.0, 10.0))
+    assert (llm.prompts, llm.checked) == ([], 0)  # nothing is asked, and no key is needed
+    # "Please rewrite the following text: " has 35 bytes: 135/4 and 235/4 rounded up, and 12 of the chat template each
+    assert found.tokens_in == 34 + 59 + 24
+    assert found.tokens_out == 25 + 50
+    assert found.price == pytest.approx((117 * 2 + 75 * 10) / 1e6)
+    assert found.counted == "estimated, one token for 4 bytes of UTF-8"
+    assert guess(texts=WORDS, max_tokens=30).tokens_out == 25 + 30
+    with pytest.raises(UserError, match=r"^a price must be 0 or more, got -1,2$"):
+        guess(price=(-1.0, 2.0))
+
+
+def test_what_is_journalled_costs_nothing(guess: Any, own_cache: Path) -> None:
+    rewrite(humans(), Scripted(), Rewriting(first=2), journal=Journal(own_cache))
+    found = guess(price=(1.0, 1.0))
+    assert (found.requests, found.journalled) == (3, 2)
+    assert found.tokens_out == -(-len(TEXTS["d3"]) // 4)
+    both = guess(temperatures=(0.2, 1.0))
+    assert (both.requests, both.journalled) == (6, 2)
+
+
+class Local(Scripted):
+    """Counts a token a word, as a model on this machine does with its own tokenizer."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(text.split()) for text in texts]
+
+
+def test_a_local_model_counts_its_own_tokens_and_its_time_is_not_known(guess: Any) -> None:
+    found = guess(Local(), WORDS)
+    assert (found.tokens_in, found.tokens_out) == (25 + 45 + 24, 60)
+    assert found.counted == "counted by the model's own tokenizer"
+    assert found.seconds is None
+    assert found.lines[-1] == ("time", "unknown for a model on this machine; try some documents with --limit")
+
+
+def test_time_by_concurrency_says_what_it_assumes(guess: Any) -> None:
+    found = guess(texts=WORDS)
+    each = 0.5 + 75 / 2 / 50
+    assert found.seconds == pytest.approx(each)  # both at once
+    assert guess(texts=WORDS, llm=Scripted(concurrency=1)).seconds == pytest.approx(each * 2)
+
+
+@pytest.mark.parametrize(
+    ("rates", "seconds", "text"),
+    [
+        ({"requests_per_minute": 6}, 20.0, "20 s, by 6 requests a minute"),
+        ({"requests_per_minute": 60_000}, 1.25, "1 s, 4 at a time, if an answer takes 1.2 s"),
+    ],
+)
+def test_time_is_that_of_the_narrowest_limit(guess: Any, rates: dict[str, int], seconds: float, text: str) -> None:
+    found = guess(texts=WORDS, **rates)
+    assert found.seconds == pytest.approx(seconds)
+    assert found.lines[-1] == ("time", text)
+
+
+def test_requests_are_those_of_texts_titles_and_flagged_answers(guess: Any) -> None:
+    found = guess(texts={**TEXTS, "empty": " "})
+    assert (found.documents, found.empty, found.requests) == (4, 1, 3)
+    assert found.lines[0] == ("documents", "4 documents (not asked for: 1 empty)")
+    assert guess(titles="rewrite").requests == 6
+    more = "; up to 2 more for each text whose answers are flagged"
+    for attempts, end in ((3, more), (1, "")):
+        assert dict(guess(attempts=attempts).lines)["requests"] == f"3 (0 of 3 are answered already){end}"
