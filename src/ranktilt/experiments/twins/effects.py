@@ -85,7 +85,8 @@ class FactorDesign:
 
     @property
     def designed(self) -> npt.NDArray[np.bool_]:
-        return ~np.any(np.isnan(self.levels), axis=1)
+        held: npt.NDArray[np.bool_] = np.isfinite(self.levels.sum(axis=1))
+        return held
 
     @classmethod
     def of(cls, collection: Collection, failed: Sequence[str] = ()) -> FactorDesign:
@@ -340,20 +341,21 @@ def _sources(fit: Fit, design: FactorDesign, of: tuple[str, str]) -> Iterator[So
 
 
 def _adoptions(standing: Standings, design: FactorDesign, shares: Sequence[float]) -> Iterator[AdoptionEffect]:
-    """What each edit does to the rank of who makes it, and of who does not, as a share of all others makes it.
+    """What each edit does to the exposure of who makes it, and of who does not, as a share of all others makes it.
 
-    Both are held against the unedited document where nobody edits.
+    Both are held against the unedited document where nobody edits. Exposure and not ranks, because how deep a document
+    stands that is not retrieved depends on how many others are.
     """
     for number, factor in enumerate(design.factors):
         if not factor.analysed or not shares:
             continue
         levels = design.levels[:, number]
-        nobody = standing.rank_gap(adopted_weights(standing.collection, levels, 0.0))
+        nobody = standing.exposure(adopted_weights(standing.collection, levels, 0.0))
         edited = levels[nobody.row] > 0
         weights = np.zeros((1, len(design.terms)))
         weights[0, number] = 2
         for share in shares:
-            others = standing.rank_gap(adopted_weights(standing.collection, levels, share)).values
+            others = standing.exposure(adopted_weights(standing.collection, levels, share)).values
             of = (standing.run.name, factor.name, float(share))
             gain = nobody._replace(values=np.where(edited, others, nobody.values))
             value, _, half = (float(one[0]) for one in _fit(gain, design, design.terms).combined(weights))
@@ -386,7 +388,8 @@ def _notes(standing: Standings, fits: Mapping[str, Fit]) -> Iterator[str]:
     name, outcome = standing.run.name, fits[PRIMARY].outcome
     if standing.absent > _ABSENT:
         share = f"{100 * standing.absent:.0f} %"
-        yield f"{name}: {share} of versions are not retrieved and stand below all that are: rank deeper (@k)."
+        hint = ": rank deeper (@k)" if standing.cut else ""
+        yield f"{name}: {share} of versions are not retrieved and stand below all that are{hint}."
     if "score gap" not in fits:
         yield f"{name}: no score gap: its scores say no more than an order, or no document has all versions retrieved."
     if min(len(np.unique(outcome.query)), len(np.unique(outcome.origin))) < _FEWEST:

@@ -112,6 +112,12 @@ class Standings:
         present = self.rows >= 0
         return float((self.entries[present] < 0).mean()) if present.any() else np.nan
 
+    @property
+    def cut(self) -> bool:
+        """Whether most lists are as long as the longest, which they are where a ranker cuts them."""
+        lengths = np.diff(self.run.offsets)
+        return bool((lengths == lengths.max(initial=0)).mean() > 0.5)
+
     def ranks(self, weights: Floats) -> Floats:
         """Rank of each version among all other documents, where each of these stands in one of its versions.
 
@@ -154,6 +160,10 @@ class Standings:
     def rank_gap(self, weights: Floats) -> Outcome:
         """By how many ranks each version stands up: its rank, negated."""
         return self._outcome(-self.ranks(weights))
+
+    def exposure(self, weights: Floats) -> Outcome:
+        """Weight of each version's place, in percent of the first: ``100 / log2(1 + rank)``; 0 where not retrieved."""
+        return self._outcome(np.where(self.entries >= 0, 100 / np.log2(1 + self.ranks(weights)), 0.0))
 
     def score_gap(self) -> Outcome | None:
         """Scores in standard deviations of the query's, of documents with all versions retrieved; None without any."""

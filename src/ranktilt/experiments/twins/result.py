@@ -41,6 +41,8 @@ UNITS = {
     )
 }
 PRIMARY = "rank gap"
+_NOTHING = 1e-9
+"""What rounding leaves of an effect of nothing, in ranks."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ class SourceEffect:
 
 @dataclass(frozen=True)
 class AdoptionEffect:
-    """What an edit does to a document's rank where a share of all other documents has it, against where none has."""
+    """What an edit does to a document's exposure where a share of all others has it, against no edit where none has."""
 
     ranker: str
     factor: str
@@ -116,7 +118,7 @@ class AdoptionEffect:
     edited: bool
     """Whether the document itself has the edit."""
     value: float
-    """Ranks that it moves up."""
+    """Points of exposure, ``100 / log2(1 + rank)``: 100 in the first place, 0 where it is not retrieved."""
     low: float
     high: float
 
@@ -138,7 +140,7 @@ class FactorEffects(
     sources : tuple of SourceEffect
         The source before and after the other factors are held; empty without a factor ``source``.
     adoptions : tuple of AdoptionEffect
-        What edits do to ranks as ever more documents have them; empty where no share was given.
+        What edits do to exposure as ever more documents have them; empty where no share was given.
     notes : tuple of str
         What a reader should know.
     """
@@ -204,15 +206,22 @@ def _source_sentence(told: SourceEffect, mains: Sequence[FactorEffect]) -> str:
 
 
 def _movers(mains: Sequence[FactorEffect]) -> str:
-    """Name the factors that move a version, and those of which nothing is shown."""
-    shown, still = ([row for row in mains if row.shown is way] for way in (True, False))
+    """Name the factors that move a version, those of which nothing is shown, and those that change no rank at all."""
+    shown = [row for row in mains if row.shown]
+    idle = [row.effect for row in mains if abs(row.value) + row.error < _NOTHING]
+    still = [row for row in mains if not row.shown and row.effect not in idle]
     said = []
     if shown:
-        said.append(f"{join_words([f'{row.effect} moves a text by {_number(row)} ranks' for row in shown])}")
+        first, *rest = (f"by {_number(row)}" for row in shown)
+        parts = [f"{shown[0].effect} moves a text {first} ranks"]
+        parts += [f"{row.effect} {by}" for row, by in zip(shown[1:], rest, strict=True)]
+        said.append(join_words(parts))
     if still:
         most = max(row.detectable for row in still)
         could = f" (detectable: {most:.1f} ranks)" if most == most else ""
         said.append(f"no effect of {join_words([row.effect for row in still], 'or')} is shown{could}")
+    if idle:
+        said.append(f"{join_words(idle)} {'changes' if len(idle) == 1 else 'change'} no rank")
     return "; ".join(said)
 
 

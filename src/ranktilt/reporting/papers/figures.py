@@ -19,10 +19,10 @@ from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.papers.layouts import FIGURES, LAYOUTS
 from ranktilt.reporting.papers.results import Result as Bare
+from ranktilt.reporting.provenance import folder
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.audit import view as audit_view
-from ranktilt.reporting.views.provenance import folder
 from ranktilt.reporting.views.validate import distribution_figure
 
 Result = LoadedAudit | Bare

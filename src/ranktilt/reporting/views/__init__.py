@@ -18,6 +18,7 @@ _VIEWS = {
     "CostPlan": "plan",
     "Description": "describe",
     "Explanation": "explain",
+    "FactorEffects": "factors",
     "Gate": "gate",
     "Installation": "doctor",
     "LoadedAudit": "audit",

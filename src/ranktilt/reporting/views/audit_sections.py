@@ -20,6 +20,7 @@ from ranktilt.reporting.explorer.section import BUDGET, explorer
 from ranktilt.reporting.figures.charts import Mark, ScatterPoint, curves, forest, scatter
 from ranktilt.reporting.figures.drawing import known_size
 from ranktilt.reporting.numbers import DASH, decimal, interval, number, percent, signed
+from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.verdicts import sides_named
@@ -31,7 +32,6 @@ from ranktilt.reporting.views.audit_tables import (
     control_table,
     group_table,
 )
-from ranktilt.reporting.views.provenance import provenance
 
 Floats = npt.NDArray[np.float64]
 _DEPTH = 100
