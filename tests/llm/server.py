@@ -287,6 +287,9 @@ async def _read(reader: asyncio.StreamReader) -> _Request | None:
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in rest)}
     content = await reader.readexactly(int(headers.get("content-length", 0)))
     path = first.split()[1]
+    if headers.get("content-type", "").startswith("multipart/"):  # a file of requests, for a batch
+        lines = [json.loads(line) for line in content.splitlines() if line.startswith(b'{"custom_id"')]
+        return _Request(path, headers.get("authorization", "").removeprefix("Bearer "), {"lines": lines})
     return _Request(path, headers.get("authorization", "").removeprefix("Bearer "), json.loads(content or b"{}"))
 
 

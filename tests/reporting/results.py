@@ -42,6 +42,7 @@ from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
 from tests.experiments.planted import grown, swept
 from tests.experiments.trained import whole
+from tests.judging.judged import whole as judged
 from tests.planning.planned import whole as planned
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three, twins, uneven
@@ -271,6 +272,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "comparison, runs of one audit": prompts,
     "gate": gated,
     "gate, nothing": lambda: gate(NOTHING),
+    "judges": judged,
     "models": lambda: Installation(MODELS, {"dense:one": "cache"}, [("alpha", "a-package 1.0")]),
     "description": lambda: Description({"path": "toy"}, statistics(toy())),
     "installation": lambda: Installation(

@@ -19,6 +19,7 @@ from ranktilt.cli.compare import compare, gate
 from ranktilt.cli.data import describe, load, mix
 from ranktilt.cli.explain import explain
 from ranktilt.cli.generate import answer, rewrite
+from ranktilt.cli.judge import judge
 from ranktilt.cli.level import level
 from ranktilt.cli.notes import say
 from ranktilt.cli.options import Verb
@@ -31,7 +32,7 @@ from ranktilt.errors import UserError
 
 _VERBS: dict[str, Any] = {
     "demo": demo, "audit": audit, "rank": rank, "compare": compare, "gate": gate, "explain": explain, "level": level,
-    "train": train.train, "study": study.study, "pairwise": pairwise, "report": report, "check": check,
+    "train": train.train, "study": study.study, "pairwise": pairwise, "judge": judge, "report": report, "check": check,
 }  # fmt: skip
 _GROUPS: dict[str, tuple[str, dict[str, Any]]] = {
     "data": (

@@ -26,6 +26,7 @@ from ranktilt.experiments.training_result import TrainingStudy
 from ranktilt.experiments.twins.result import FactorEffects
 from ranktilt.io.artifact import Result, read_json
 from ranktilt.io.files import read_bytes, write_bytes
+from ranktilt.judging.result import JudgeAudit
 from ranktilt.planning.plan import CostPlan
 from ranktilt.probes.description import Description
 from ranktilt.probes.explain import Explanation
@@ -49,6 +50,7 @@ RESULTS: tuple[type[Result], ...] = (
     Explanation,
     FactorEffects,
     PairwiseAudit,
+    JudgeAudit,
     Bench,
     TrainingStudy,
     Spiral,

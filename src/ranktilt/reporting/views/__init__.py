@@ -21,6 +21,7 @@ _VIEWS = {
     "FactorEffects": "factors",
     "Gate": "gate",
     "Installation": "doctor",
+    "JudgeAudit": "judge",
     "LoadedAudit": "audit",
     "PairwiseAudit": "pairwise",
     "ReplayedLog": "replay_log",

@@ -119,7 +119,7 @@ def _confounds(audit: Audit) -> Section | None:
     if not audit.confounds:
         return None
     lead = "Who wrote a text is not all in which the sides differ. A ranker may respond to any of these."
-    return Section("confounds", "What else differs", (lead,), (confound_table(audit),))
+    return Section("confounds", "What else differs", (lead,), (confound_table(audit.confounds),))
 
 
 def _controls(audit: Audit) -> Section | None:
