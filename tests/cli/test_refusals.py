@@ -91,6 +91,11 @@ EXPLAIN = [
     ("toy --probe overlap --lm gpt2", "--lm needs --probe perplexity or --theorem"),
     ("toy --probe spectrum --encoder bm25", "spectrum needs the vectors of an encoder, such as dense:minilm"),
     ("toy --attribution", "--attribution needs rankers: name one or more with -r"),
+    ("toy --by-factor", "--by-factor needs rankers: name one or more with -r"),
+    ("toy --by-factor -r bm25 --attribution", "--by-factor examines no texts: omit --probe,"),
+    ("toy --by-factor -r bm25", "no factors: expected columns factor:NAME of low and high"),
+    ("toy --by-factor -r bm25 --adopters 0,half", "--adopters expects shares from 0 to 1, such as 0,0.1,0.5,1"),
+    ("toy --adopters 0,1", "--adopters and --failed-too need --by-factor"),
     ("toy --theorem", "--theorem needs language models: name two or three with --lm"),
 ]
 LEVEL_ROWS = [

@@ -42,6 +42,7 @@ from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
 from tests.experiments.planted import grown, swept
 from tests.experiments.trained import whole
+from tests.experiments.twins.designed import caused
 from tests.judging.judged import whole as judged
 from tests.planning.planned import whole as planned
 from tests.probes.validations import toy_validation
@@ -270,6 +271,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "comparison, turned": turned,
     "comparison, nothing new": gone,
     "comparison, runs of one audit": prompts,
+    "factors": caused,
+    "factors, no source": partial(caused, ("facts", "length")),
     "gate": gated,
     "gate, nothing": lambda: gate(NOTHING),
     "judges": judged,

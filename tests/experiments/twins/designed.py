@@ -1,6 +1,7 @@
 """Designed collections by the contract of ``ranktilt twins``, and runs whose scores have planted effects of factors."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
@@ -8,6 +9,8 @@ import numpy as np
 import polars as pl
 
 from ranktilt.collection import Collection
+from ranktilt.experiments.twins.effects import factor_effects
+from ranktilt.experiments.twins.result import FactorEffects
 from ranktilt.run import Run
 
 Cells = Sequence[Sequence[int]]
@@ -83,3 +86,14 @@ def scored(
     found = np.take_along_axis(scores, order, 1)
     names_of = tuple(collection.queries["id"])
     return Run(names_of, offsets, order.ravel(), found.ravel(), collection.ids, {"ranker": "planted"})
+
+
+def caused(names: Sequence[str] = ("source", "length", "facts")) -> FactorEffects:
+    """Two rankers of a full design: one goes by length, the more so of a model's texts; the other by nothing."""
+    collection = designed(names, full(len(names)))
+    planted: dict[tuple[str, ...], float] = {("length",): 0.8, ("source", "length"): 0.4}
+    if "source" not in names:
+        planted = {("length",): 0.8}
+    runs = [scored(collection, planted), scored(collection, {}, seed=3, noise=0.3)]
+    runs = [replace(run, spec={"ranker": name}) for run, name in zip(runs, ("bm25", "dense:x"), strict=True)]
+    return factor_effects(collection, runs, adopters=[0, 0.5, 1] if "source" not in names else (), draws=1_000)

@@ -316,7 +316,7 @@ class TestSource:
         collection = designed(("source", "facts"), full(2))
         found = factor_effects(collection, [scored(collection, {("facts",): -0.8})])
         assert found.sources[0].factors == ("source",)
-        assert found.headline.startswith("of planted's ")
+        assert found.headline.startswith("planted shows no effect of model text (−0.9 [−2.2, +0.4] ranks): −0.9 [")
         assert "with source itself; beside it, facts moves a text by −" in found.headline
 
 

@@ -1,1 +1,1 @@
-"""Experiments on twins: versions of documents made by a factorial design, and what each factor does to their ranks."""
+"""Twins by design: versions of a document that differ in chosen properties, crossed like an experiment's factors."""

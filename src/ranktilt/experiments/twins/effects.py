@@ -62,7 +62,7 @@ _ABSENT = 0.05
 """Share of versions that were not retrieved from which it is said."""
 
 
-class Term(NamedTuple):
+class DesignTerm(NamedTuple):
     """A column of the regression: a factor, or the product of two, with all that it cannot be told apart from."""
 
     label: str
@@ -75,7 +75,7 @@ class FactorDesign:
 
     factors: tuple[DesignedFactor, ...]
     levels: Floats
-    terms: tuple[Term, ...]
+    terms: tuple[DesignTerm, ...]
     """Main effects, then interactions."""
     notes: tuple[str, ...]
 
@@ -108,12 +108,12 @@ class FactorDesign:
         terms, notes = _terms(names, within(levels[designed], origin), levels[designed], origin)
         return cls(factors, levels, terms, tuple(notes))
 
-    def columns(self, rows: Ints, terms: Sequence[Term]) -> Floats:
+    def columns(self, rows: Ints, terms: Sequence[DesignTerm]) -> Floats:
         """Columns of the regression for some documents."""
         held = self.levels[rows]
         return np.stack([held[:, list(term.factors)].prod(axis=1) for term in terms], axis=1)
 
-    def analysed(self, term: Term) -> bool:
+    def analysed(self, term: DesignTerm) -> bool:
         """Whether none of a term's factors failed its check."""
         return all(self.factors[number].analysed for number in term.factors)
 
@@ -127,7 +127,9 @@ def _levels(collection: Collection, name: str) -> Floats:
     return np.array([codes.get(value, np.nan) for value in column.to_list()])
 
 
-def _terms(names: Sequence[str], centred: Floats, levels: Floats, origin: Ints) -> tuple[tuple[Term, ...], list[str]]:
+def _terms(
+    names: Sequence[str], centred: Floats, levels: Floats, origin: Ints
+) -> tuple[tuple[DesignTerm, ...], list[str]]:
     """Find which effects can be told apart within documents; `UserError` where main effects cannot."""
     for name, column, whole in zip(names, centred.T, levels.T, strict=True):
         if not column.any():
@@ -138,8 +140,8 @@ def _terms(names: Sequence[str], centred: Floats, levels: Floats, origin: Ints) 
             raise UserError(f"factors {one!r} and {other!r} are aliased: they change together in every version")
     if np.linalg.matrix_rank(centred) < len(names):
         raise UserError(f"factors {join_words(names)} are aliased: each follows from the others")
-    mains = tuple(Term(name, (number,)) for number, name in enumerate(names))
-    pairs = [Term(f"{names[a]} × {names[b]}", (a, b)) for a, b in combinations(range(len(names)), 2)]
+    mains = tuple(DesignTerm(name, (number,)) for number, name in enumerate(names))
+    pairs = [DesignTerm(f"{names[a]} × {names[b]}", (a, b)) for a, b in combinations(range(len(names)), 2)]
     if not pairs:
         return mains, []
     products = within(np.stack([levels[:, list(pair.factors)].prod(axis=1) for pair in pairs], axis=1), origin)
@@ -148,8 +150,8 @@ def _terms(names: Sequence[str], centred: Floats, levels: Floats, origin: Ints) 
 
 
 def _interactions(
-    mains: Sequence[Term], centred: Floats, pairs: Sequence[Term], products: Floats
-) -> tuple[list[Term], list[str]]:
+    mains: Sequence[DesignTerm], centred: Floats, pairs: Sequence[DesignTerm], products: Floats
+) -> tuple[list[DesignTerm], list[str]]:
     """Join interactions that change together; leave out all where they cannot be told from main effects."""
     sets: list[list[int]] = []
     for number, column in enumerate(products.T):
@@ -171,7 +173,7 @@ def _interactions(
         for other in one[1:]:
             sign = "" if _correlation(products[:, one[0]], products[:, other]) > 0 else "−"
             names.append(f"{sign}{pairs[other].label}")
-        found.append(Term(" = ".join(names), pairs[one[0]].factors))
+        found.append(DesignTerm(" = ".join(names), pairs[one[0]].factors))
         if len(names) > 1:
             notes.append(f"This design cannot tell apart {join_words(names)}: one number is their sum.")
     return found, notes
@@ -249,7 +251,7 @@ def factor_effects(
     )  # fmt: skip
 
 
-class Fit(NamedTuple):
+class EstimandFit(NamedTuple):
     """A regression on one estimand, and what it was of."""
 
     whole: WithinFit
@@ -270,7 +272,7 @@ def _ranked(collection: Collection, rankers: Sequence[Ranker | Run], versions: i
         yield replace(run, spec={**run.spec, "ranker": repr(one)})
 
 
-def _fits(standing: Standings, design: FactorDesign) -> Iterator[tuple[str, Fit]]:
+def _fits(standing: Standings, design: FactorDesign) -> Iterator[tuple[str, EstimandFit]]:
     """Regress each estimand that the run has on all terms of the design."""
     if not len(standing.rows):
         raise UserError(f"{standing.run.name}: no document with two versions is judged relevant, or retrieved")
@@ -281,15 +283,17 @@ def _fits(standing: Standings, design: FactorDesign) -> Iterator[tuple[str, Fit]
     }  # fmt: skip
     for name, outcome in outcomes.items():
         if outcome is not None and len(outcome.values):
-            yield name, Fit(_fit(outcome, design, design.terms), outcome)
+            yield name, EstimandFit(_fit(outcome, design, design.terms), outcome)
 
 
-def _fit(outcome: Outcome, design: FactorDesign, terms: Sequence[Term]) -> WithinFit:
+def _fit(outcome: Outcome, design: FactorDesign, terms: Sequence[DesignTerm]) -> WithinFit:
     columns = design.columns(outcome.row, terms)
     return regress_within(outcome.values, columns, outcome.group, outcome.query, outcome.origin)
 
 
-def _rows(fit: Fit, design: FactorDesign, of: tuple[str, str], exchange: tuple[int, int]) -> Iterator[FactorEffect]:
+def _rows(
+    fit: EstimandFit, design: FactorDesign, of: tuple[str, str], exchange: tuple[int, int]
+) -> Iterator[FactorEffect]:
     """Every effect on an estimand, not yet corrected."""
     whole, outcome = fit
     values, errors, halves = whole.combined(2 * np.eye(len(design.terms)))
@@ -316,7 +320,7 @@ def _corrected(rows: Sequence[FactorEffect]) -> Iterator[FactorEffect]:
             yield replace(row, p_corrected=p, detectable=least)
 
 
-def _sources(fit: Fit, design: FactorDesign, of: tuple[str, str]) -> Iterator[SourceEffect]:
+def _sources(fit: EstimandFit, design: FactorDesign, of: tuple[str, str]) -> Iterator[SourceEffect]:
     """The source before and after other factors are held; nothing without a factor ``source`` and another one."""
     names, terms = design.names, design.terms
     if SOURCE not in names or len(names) < 2 or not design.factors[names.index(SOURCE)].analysed:
@@ -383,7 +387,7 @@ def _about(collection: Collection, design: FactorDesign) -> Iterator[str]:
         yield "Nothing is judged: the documents of which a version is retrieved are compared, and there is no nDCG."
 
 
-def _notes(standing: Standings, fits: Mapping[str, Fit]) -> Iterator[str]:
+def _notes(standing: Standings, fits: Mapping[str, EstimandFit]) -> Iterator[str]:
     """What a reader should know of one run."""
     name, outcome = standing.run.name, fits[PRIMARY].outcome
     if standing.absent > _ABSENT:

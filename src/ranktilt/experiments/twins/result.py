@@ -202,6 +202,8 @@ def _source_sentence(told: SourceEffect, mains: Sequence[FactorEffect]) -> str:
     said += [f"{_number(row)} {'' if said else 'go '}with source itself" for row in own]
     others = [row for row in mains if row.effect not in told.factors]
     beside = f"; beside it, {_movers(others)}" if others else ""
+    if told.low <= 0 <= told.high:
+        return f"{told.ranker} shows no effect of model text ({_number(told)} ranks): {', '.join(said)}{beside}"
     return f"of {told.ranker}'s {signed(told.value)} ranks for model text, {', '.join(said)}{beside}"
 
 
