@@ -286,7 +286,7 @@ def test_more_that_is_refused() -> None:
         factor_effects(whole, [])
     with pytest.raises(UserError, match="no factor is left: A and B failed their checks"):
         FactorDesign.of(whole, ["A", "B"])
-    with refused("run: no document with two versions is judged relevant, or retrieved"):
+    with refused("run: no document with two versions is judged relevant and retrieved"):
         factor_effects(replace(whole, qrels=whole.qrels.with_columns(grade=0)), [Run.from_dict({"q0": {"d0": 1.0}})])
 
 
@@ -355,8 +355,8 @@ def test_without_judgments_what_is_retrieved_is_compared() -> None:
     unjudged = replace(collection, qrels=collection.qrels.clear())
     found = factor_effects(unjudged, [scored(collection, {("length",): 0.8}, depth=30)])
     assert found.estimands == ("rank gap", "score gap", "head-to-head")
-    assert found.notes[0].startswith("Nothing is judged: the documents of which a version is retrieved are compared")
-    absent = "planted: 27 % of versions are not retrieved and stand below all that are: rank deeper (@k)."
+    assert found.notes[0].startswith("Nothing is judged: all documents of which a version is retrieved are compared")
+    absent = "planted: 27 % of these versions are not retrieved and stand below all that are: rank deeper (@k)."
     assert found.notes[1] == absent
 
 

@@ -275,7 +275,7 @@ def _ranked(collection: Collection, rankers: Sequence[Ranker | Run], versions: i
 def _fits(standing: Standings, design: FactorDesign) -> Iterator[tuple[str, EstimandFit]]:
     """Regress each estimand that the run has on all terms of the design."""
     if not len(standing.rows):
-        raise UserError(f"{standing.run.name}: no document with two versions is judged relevant, or retrieved")
+        raise UserError(f"{standing.run.name}: no document with two versions is judged relevant and retrieved")
     weights = even_weights(standing.collection)
     outcomes: dict[str, Outcome | None] = {
         PRIMARY: standing.rank_gap(weights), "score gap": standing.score_gap(),
@@ -384,16 +384,20 @@ def _about(collection: Collection, design: FactorDesign) -> Iterator[str]:
     if failed:
         yield f"Not told, because their checks failed: {join_words(failed)}; they are held in the regression."
     if not collection.qrels.height:
-        yield "Nothing is judged: the documents of which a version is retrieved are compared, and there is no nDCG."
+        yield "Nothing is judged: all documents of which a version is retrieved are compared, and there is no nDCG."
 
 
 def _notes(standing: Standings, fits: Mapping[str, EstimandFit]) -> Iterator[str]:
     """What a reader should know of one run."""
     name, outcome = standing.run.name, fits[PRIMARY].outcome
+    if standing.left_out:
+        every = standing.left_out + len(standing.rows)
+        pairs = f"{standing.left_out:,} of {counted(every, 'relevant document', 'relevant documents')}"
+        yield f"{name}: {pairs}, query by query, have no version that is retrieved: they say nothing of the factors."
     if standing.absent > _ABSENT:
         share = f"{100 * standing.absent:.0f} %"
         hint = ": rank deeper (@k)" if standing.cut else ""
-        yield f"{name}: {share} of versions are not retrieved and stand below all that are{hint}."
+        yield f"{name}: {share} of these versions are not retrieved and stand below all that are{hint}."
     if "score gap" not in fits:
         yield f"{name}: no score gap: its scores say no more than an order, or no document has all versions retrieved."
     if min(len(np.unique(outcome.query)), len(np.unique(outcome.origin))) < _FEWEST:

@@ -62,22 +62,40 @@ class Standings:
 
     @cached_property
     def targets(self) -> Targets:
-        """Origins of which a version is judged relevant to a query; where nothing is judged, those retrieved.
+        """Documents judged relevant of which a version is retrieved; where nothing is judged, all that are.
 
-        An origin has the highest grade of its versions. Only those with two versions or more can tell anything.
+        Where no version is retrieved all have one rank, whatever the factors do.
         """
+        query, origin, grade = self._judged
+        held = np.isin(query * len(self.versions) + origin, self._retrieved)
+        return Targets(query[held], origin[held], grade[held])
+
+    @property
+    def left_out(self) -> int:
+        """How many documents judged relevant, query by query, have no version that is retrieved."""
+        return len(self._judged.query) - len(self.targets.query)
+
+    @cached_property
+    def _retrieved(self) -> Ints:
+        """Query and origin, as one number, of which a version is retrieved."""
+        width, ours = len(self.versions), np.zeros(self.collection.docs.height, dtype=bool)
+        ours[self.versions[self.versions >= 0]] = True
+        held = (self.docs >= 0) & ours[self.docs]
+        origin = self.collection.origin_codes()[self.docs[held]]
+        return np.unique(self.ranking.query[held] * width + origin)
+
+    @cached_property
+    def _judged(self) -> Targets:
+        """Origins with two versions or more, of which one is judged relevant to a query, by its highest grade."""
         origins, width = self.collection.origin_codes(), len(self.versions)
         qrels = self.collection.qrels
-        query = codes(qrels["query_id"], self._queries)
-        row = codes(qrels["doc_id"], self.collection.ids)
-        grade = qrels["grade"].to_numpy().astype(np.float64)
-        known = (query >= 0) & (row >= 0) & (grade > 0)
-        key = query[known] * width + origins[row[known]]
-        grade = grade[known]
-        if not qrels.height:
-            held = self.docs >= 0
-            key = self.ranking.query[held] * width + origins[self.docs[held]]
-            grade = np.full(len(key), np.nan)
+        if qrels.height:
+            query, row = codes(qrels["query_id"], self._queries), codes(qrels["doc_id"], self.collection.ids)
+            grade = qrels["grade"].to_numpy().astype(np.float64)
+            known = (query >= 0) & (row >= 0) & (grade > 0)
+            key, grade = query[known] * width + origins[row[known]], grade[known]
+        else:
+            key, grade = self._retrieved, np.full(len(self._retrieved), np.nan)
         order = np.lexsort((-grade, key))
         key, first = np.unique(key[order], return_index=True)
         several = (self.versions[key % width] >= 0).sum(axis=1) > 1
@@ -177,8 +195,8 @@ class Standings:
         return self._outcome(np.where(self.rows >= 0, values, 0.0), whole) if whole.any() else None
 
     def head_to_head(self) -> Outcome:
-        """In percent, of documents with a version retrieved."""
-        return self._outcome(100 * self.won(), np.any(self.entries >= 0, axis=1))
+        """In percent."""
+        return self._outcome(100 * self.won())
 
     def ndcg(self, weights: Floats) -> Outcome | None:
         """``100 · grade / log2(1 + rank) / ideal DCG``, by the grade of the document; 0 where it was not retrieved."""

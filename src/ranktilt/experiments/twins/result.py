@@ -41,8 +41,8 @@ UNITS = {
     )
 }
 PRIMARY = "rank gap"
-_NOTHING = 1e-9
-"""What rounding leaves of an effect of nothing, in ranks."""
+_NOTHING, _SMALL = 1e-9, 0.05
+"""What rounding leaves of an effect of nothing, and what is printed as one, in ranks."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def _movers(mains: Sequence[FactorEffect]) -> str:
         said.append(join_words(parts))
     if still:
         most = max(row.detectable for row in still)
-        could = f" (detectable: {most:.1f} ranks)" if most == most else ""
+        could = f" (detectable: {most:.1f} ranks)" if most >= _SMALL else ""
         said.append(f"no effect of {join_words([row.effect for row in still], 'or')} is shown{could}")
     if idle:
         said.append(f"{join_words(idle)} {'changes' if len(idle) == 1 else 'change'} no rank")

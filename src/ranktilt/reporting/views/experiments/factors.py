@@ -150,10 +150,13 @@ def _factors(found: FactorEffects) -> Table:
 
 def _legend(found: FactorEffects) -> Iterator[str]:
     """Say what the numbers are."""
-    sizes = {(row.queries, row.origins, row.versions) for row in found.of(PRIMARY)}
-    if len(sizes) == 1:
-        queries, origins, versions = map(count, next(iter(sizes)))
-        yield f"{versions} versions of {origins} documents under {queries} queries."
+    sizes = {}
+    for row in found.of(PRIMARY):
+        size = (count(row.versions), count(row.origins), count(row.queries))
+        sizes[row.ranker] = "{} versions of {} documents under {} queries".format(*size)
+    alike = len(set(sizes.values())) == 1
+    for ranker, text in list(sizes.items())[: 1 if alike else None]:
+        yield f"{text}." if alike else f"{ranker}: {text}."
     yield (
         "An effect is the mean of the versions in which a factor is high less that of the others, above 0 where it "
         "lifts a text; a × b is half of what a's effect gains where b is high. Ranks are those among all other "
