@@ -193,9 +193,10 @@ def mixed() -> Collection:
 
 
 def late() -> Collection:
-    """Only documents that one source lacks are judged."""
+    """Only documents that one source lacks are judged relevant."""
     whole = studied(without={"llm-tmp1.0": 8})
-    judged = whole.qrels.filter(pl.col("query_id").str.tail(-1).cast(int) >= 32)
+    last = pl.col("query_id").str.tail(-1).cast(int) >= 32
+    judged = whole.qrels.with_columns(grade=pl.when(last).then("grade").otherwise(0))
     return Collection(whole.docs, whole.queries, judged)
 
 

@@ -56,6 +56,7 @@ def test_id_and_text_come_first_and_a_field_named_id_is_another(tmp_path: Path) 
         ([1, 2.5], pl.Binary, [b"1", b"2.5"]),
         ([1, "1"], pl.Binary, [b"1", b'"1"']),
         ([{"a": None}, [], None], pl.Binary, [b'{"a":null}', b"[]", None]),
+        ([-(2**63), 2**63 - 1], pl.Int64, [-(2**63), 2**63 - 1]),
         ([2**63, 1], pl.Binary, [b"9223372036854775808", b"1"]),
         ([None, None], pl.String, [None, None]),
     ],

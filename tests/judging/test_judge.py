@@ -42,7 +42,7 @@ def test_pairs_of_one_side_are_counted_and_never_zero() -> None:
     assert (found.human_only, found.judge_only, found.human_queries) == (1, 1, 1)
     assert found.more.rows() == [("q9", "a", 2)]
     assert found.notes() == [
-        "j: 1 pairs graded by humans only and 1 by the judge only are left out, not counted as 0",
+        "j: 1 pair graded by humans only and 1 by the judge only left out, not counted as 0",
         "j: 1 query graded by humans only left out",
         "j: 1 query graded by the judge only left out",
     ]

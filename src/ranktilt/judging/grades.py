@@ -33,9 +33,10 @@ class Graded(NamedTuple):
         """Say what is left out, and where two files may not be what they seem."""
         found = []
         if self.human_only or self.judge_only:
+            pairs = counted(self.human_only, "pair", "pairs")
             found.append(
-                f"{self.judge}: {self.human_only:,} pairs graded by humans only and {self.judge_only:,} by the judge "
-                "only are left out, not counted as 0"
+                f"{self.judge}: {pairs} graded by humans only and {self.judge_only:,} by the judge only left out, not "
+                "counted as 0"
             )
         alone = {"humans": self.human_queries, "the judge": self.more["query_id"].n_unique()}
         for who, number in alone.items():
