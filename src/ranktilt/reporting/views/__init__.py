@@ -21,6 +21,7 @@ _VIEWS = {
     "Gate": "gate",
     "Installation": "doctor",
     "LoadedAudit": "audit",
+    "ManipulationChecks": "twins",
     "PairwiseAudit": "pairwise",
     "ReplayedLog": "replay_log",
     "SequentialAudit": "sequential",
