@@ -153,7 +153,7 @@ class _Target:
             texts = counted(made.unanswered, "text", "texts")
             note(f"{texts} got no answer; the same command again asks only for these")
             return INCOMPLETE
-        note(f"Next: {shlex.join(['ranktilt', 'audit', str(saved.folder), '-r', 'bm25', '--by-factor'])}")
+        note(f"Next: {shlex.join(['ranktilt', 'explain', str(saved.folder), '-r', 'bm25', '--by-factor'])}")
         return 0
 
 

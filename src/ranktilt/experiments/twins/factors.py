@@ -140,9 +140,7 @@ def require_model(factors: Sequence[Factor], given: bool) -> None:
     """Refuse factors that need a language model where none is given, and a model that no factor asks."""
     prompted = [one.name for one in factors if one.by == "model"]
     if prompted and not given:
-        raise UserError(
-            f"factor {prompted[0]!r} is made by a language model: name one (--llm), or use rules (--by-rule)"
-        )
+        raise UserError(f"factor {prompted[0]!r} needs a language model: name one (--llm), or use --by-rule")
     if given and not prompted:
         raise UserError("every factor is made by rule: leave out the language model (--llm)")
 

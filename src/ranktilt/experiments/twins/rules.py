@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -157,23 +157,30 @@ def swapped_words(text: str, origin: Origin) -> str:
 
 def other_facts(text: str, origin: Origin) -> str:
     """Change numbers, and put names of other documents in the place of names; those that a query holds stay."""
-    starts = {found.start() for found in _SENTENCE.finditer(text)}
-
-    def named(found: re.Match[str]) -> str:
-        name = found[0]
-        if found.start() in starts or origin.held & {*terms(name)}:
-            return name
-        size = len(name.split())
-        pool = [one for one in _near(origin, name, size) if one != name]
-        return pool[0] if pool else name
-
-    changed = _NAME.sub(named, text)
+    parts, end = list[str](), 0
+    for start, stop in _names(text):
+        name = text[start:stop]
+        pool = [one for one in _near(origin, name) if one != name]
+        other = pool[0] if pool and not origin.held & {*terms(name)} else name
+        parts += [text[end:start], other]
+        end = stop
+    changed = "".join([*parts, text[end:]])
     return _NUMBER.sub(lambda found: found[0] if found[0] in origin.held else _other_number(found[0], origin), changed)
 
 
-def _near(origin: Origin, name: str, size: int) -> Iterable[str]:
-    """Two names of a length, drawn for this document and this name."""
-    pool = origin.names.get(size, ())
+def _names(text: str) -> Iterator[tuple[int, int]]:
+    """Where names are: capitalised words that follow each other, without one that begins a sentence."""
+    starts = {found.start() for found in _SENTENCE.finditer(text)}
+    for found in _NAME.finditer(text):
+        first = re.match(r"\S+\s*", found[0]) if found.start() in starts else None
+        start = found.start() + (first.end() if first else 0)
+        if start < found.end():
+            yield start, found.end()
+
+
+def _near(origin: Origin, name: str) -> Iterable[str]:
+    """Two names of as many words, drawn for this document and this name."""
+    pool = origin.names.get(len(name.split()), ())
     start = origin.number("name", name) % len(pool) if pool else 0
     return [pool[(start + step) % len(pool)] for step in range(min(2, len(pool)))]
 
@@ -194,8 +201,7 @@ def _other_number(number: str, origin: Origin) -> str:
 
 def names_of(text: str) -> list[str]:
     """List the names of a text: capitalised words that follow each other and do not begin a sentence."""
-    starts = {found.start() for found in _SENTENCE.finditer(text)}
-    return [found[0] for found in _NAME.finditer(text) if found.start() not in starts]
+    return [text[start:end] for start, end in _names(text)]
 
 
 def facts_of(text: str) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import DataError, UserError, join_words
+from ranktilt.errors import DataError, DataWarning, UserError, counted, join_words
 from ranktilt.experiments.twins.checks import ManipulationChecks, check_factors
 from ranktilt.experiments.twins.design import HIGH, LOW, given_design
 from ranktilt.experiments.twins.factors import RULES, Factor
@@ -101,7 +102,11 @@ def _levelled(
                 f"name the low and the high one: --level {name}=LOW,HIGH"
             )  # fmt: skip
         column = pl.col(name).replace_strict({low: LOW, high: HIGH}, default=None, return_dtype=pl.String)
-        table = table.with_columns(column.alias(f"factor:{name}")).drop_nulls(f"factor:{name}")
+        held = table.with_columns(column.alias(f"factor:{name}")).drop_nulls(f"factor:{name}")
+        if held.height < table.height:
+            rows = counted(table.height - held.height, "row is", "rows are")
+            warnings.warn(f"{rows} left out: {name!r} is neither {low!r} nor {high!r}", DataWarning, stacklevel=3)
+        table = held
     return table
 
 
