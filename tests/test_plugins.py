@@ -1,8 +1,6 @@
 """A ranker of another package, installed as pip would leave it, works wherever a ranker is named."""
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +11,7 @@ import ranktilt as rt
 from ranktilt.registry import RANKERS, foreign_rankers, ranker_class, ranker_names
 from tests.cli.conftest import Cli, Result
 from tests.refusals import refused
-from tests.toy import TEXTS, toy, write, write_cocktail
+from tests.toy import toy, write, write_cocktail
 
 CODE = '''
 """Ranks by length: a ranker that also re-ranks; and much that is no ranker."""
@@ -98,7 +96,6 @@ class Named(Plain):
     index: str
 '''
 QUICK = ("--resamples", "200")
-LENGTHS = {f"{bare}-{source}": len(text) for source, texts in TEXTS.items() for bare, text in texts.items()}
 Install = Callable[..., None]
 
 
@@ -139,11 +136,6 @@ def ranktilt(
         return Result(int(end.value.code or 0), *capfd.readouterr())
 
     return run
-
-
-def ranked(file: Path) -> dict[str, list[str]]:
-    lines = [line.split() for line in file.read_text().splitlines()]
-    return {query: [line[2] for line in lines if line[0] == query] for query in {line[0]: None for line in lines}}
 
 
 @pytest.mark.parametrize("name", RANKERS)
@@ -195,28 +187,6 @@ def test_options_of_a_foreign_ranker(install: Install) -> None:
     assert repr(rt.ranker("deep(depth=3)")) == "deep(depth=3)"
     with refused("deep takes no depth, got @5"):
         rt.ranker("deep@5")
-
-
-def test_it_ranks_in_a_process_of_its_own(ranktilt: Cli, tmp_path: Path) -> None:
-    code = "from ranktilt.cli.main import main; main()"
-    command = [sys.executable, "-c", code, "rank", "toy", "-r", "shortest@4", "-o", "run.trec", "--quiet"]
-    path = os.pathsep.join(filter(None, [str(tmp_path / "site"), os.environ.get("PYTHONPATH")]))
-    environment = {**os.environ, "PYTHONPATH": path}
-    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    lengths = {query: [LENGTHS[doc] for doc in docs] for query, docs in ranked(tmp_path / "run.trec").items()}
-    assert lengths == dict.fromkeys(["q1", "q2", "q3"], sorted(LENGTHS.values())[:4])
-    assert rt.Run.load(tmp_path / "run.trec").name == "shortest@4"
-
-
-def test_it_re_ranks_what_bm25_found(ranktilt: Cli, tmp_path: Path) -> None:
-    ranktilt("rank", "toy", "-r", "bm25", "-r", "bm25>>shortest", "-r", "bm25@2>>shortest@1", "-o", "runs/")
-    names = ("bm25", "bm25_shortest", "bm25@2_shortest@1")
-    first, both, short = (ranked(tmp_path / "runs" / f"{name}.trec") for name in names)
-    for query, docs in both.items():
-        assert sorted(docs) == sorted(first[query])
-        assert [LENGTHS[doc] for doc in docs] == sorted(LENGTHS[doc] for doc in docs)
-    assert short == {query: [min(docs[:2], key=LENGTHS.__getitem__)] for query, docs in first.items()}
 
 
 @pytest.mark.parametrize(("spec", "delta"), [("bm25>>shortest", 40.0), ("bm25>>shortest(longest=true)", 0.0)])

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, DataWarning, UserError
-from ranktilt.io import files
 from ranktilt.run import Run, codes, collection_rows, named_apart, sidecar
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, toy, write
@@ -153,28 +152,6 @@ def test_scores_in_any_notation(tmp_path: Path) -> None:
     scores = {"1": 1.0, "-2.5": -2.5, "+3": 3.0, "1e-3": 0.001, "2E5": 2e5, ".5": 0.5, "5.": 5.0, "-0": 0.0}
     for written, score in scores.items():
         assert Run.load(write(tmp_path / "f", f"q 0 d 1 {written} t")).scores.tolist() == [score]
-
-
-FIELDS = "expected query-id, Q0, document-id, rank, score, tag (6 fields, as in the first line)"
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("q1 Q0 d2 1 2.5 tag x", f"{FIELDS}, got 7: 'q1 Q0 d2 1 2.5 tag x'"),
-        ("q1\td2\t2.5", rf"{FIELDS}, got 3: 'q1\td2\t2.5'"),
-        ("q1 Q0 d2 1 nan tag", "expected a finite number as score, got 'nan'"),
-        ("q1 Q0 d2 1 -Infinity tag", "expected a finite number as score, got '-Infinity'"),
-        ("q1 Q0 d2 1 1e400 tag", "expected a finite number as score, got '1e400'"),
-        ("q1 Q0 d2 1 1,5 tag", "expected a finite number as score, got '1,5'"),
-    ],
-)
-def test_a_bad_line_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, message: str) -> None:
-    path = write(tmp_path / "run.trec", f"{LINE}\r\n\n{line}\nq2 Q0 d1 1 1.0 tag\n")
-    for size in (3, 10**6):
-        monkeypatch.setattr(files, "CHUNK", size)
-        with refused(f"{path}:4: {message}", DataError):
-            Run.load(path)
 
 
 def test_an_id_that_the_format_cannot_hold_is_refused(tmp_path: Path) -> None:

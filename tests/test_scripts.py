@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -33,13 +32,6 @@ def test_what_changes_from_run_to_run_is_replaced() -> None:
     assert {text: compare_outputs.normalised(text, {"/tmp/x": "<work>"}) for text in expected} == expected
 
 
-def test_pages_and_json_are_laid_out_without_programs(tmp_path: Path) -> None:
-    page = '<p class="a">One  two</p><script>var x</script><script type="application/json">{"b": 0.1000000000000001}'
-    assert compare_outputs.page(page + "</script>").splitlines() == [
-        "<p class='a'>", "One two", "<script>", "<script type='application/json'>", "{", ' "b": 0.1', "}",
-    ]  # fmt: skip
-
-
 def test_a_difference_is_shown_unless_it_is_expected(tmp_path: Path) -> None:
     old, new = {"a/stdout": "1\n", "b/stdout": "2\n", "b/x": "3\n"}, {"a/stdout": "1\n", "b/stdout": "4\n"}
     lines, surprises = compare_outputs.compare(old, new, {})
@@ -57,15 +49,6 @@ def test_a_checkout_equals_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     listed.write_text("[one]\nlist: mix bundled hot -o mixed\nerror: audit bundled -r bm52\n")
     monkeypatch.setattr(compare_outputs, "COMMANDS", listed)
     assert compare_outputs.main([str(tree.ROOT), str(tree.ROOT)]) == 0
-
-
-def test_what_was_not_recorded_is_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compare_outputs, "run", lambda *_: {"help-version/stdout": "1", "help-help/stdout": "new"})
-    saved = {"help-version/stdout": "1", "audit-table/stdout": "é\n", "a/x/y.json": "{}"}
-    compare_outputs.save(saved, tmp_path)
-    assert compare_outputs.load(tmp_path) == saved
-    assert compare_outputs.main([str(tree.ROOT), "--against", str(tmp_path)]) == 1
-    assert compare_outputs.main([str(tree.ROOT), "--against", str(tmp_path), "--only", "help"]) == 0
 
 
 CODE = '''"""A toy."""
@@ -123,23 +106,6 @@ def test_lines_keep_their_numbers(tmp_path: Path) -> None:
         found = [one.applied(text.encode()).decode() for one in mutants.mutants(tmp_path, ["io"], tmp_path)]
         assert expected in found
         assert {changed.count("\n") for changed in found} == {text.count("\n")}
-
-
-def test_the_seed_draws_and_every_kind_has_its_share(checkout: Path) -> None:
-    every = mutants.mutants(checkout / "src" / "ranktilt", mutants.ROOMS, checkout) * 3
-    drawn = mutants.drawn(every, 8, 1)
-    assert drawn == mutants.drawn(every, 8, 1)
-    assert Counter(mutant.kind for mutant in drawn) == dict.fromkeys(
-        ["comparison", "boundary", "constant", "return"], 2
-    )
-
-
-def test_near_and_quick_tests_come_first_as_many_as_fit() -> None:
-    seconds = {"tests/io/test_b.py::x": 9.0, "tests/cli/test_c.py::y": 1.0, "tests/io/test_a.py::z": 8.0}
-    known = mutants.Reached(seconds, {"src/io/a.py": {"3": [*seconds, "tests/io/test_gone.py::failed"]}})
-    mutant = mutants.Mutant("src/io/a.py", "constant", 2, 4, 0, 1, "1", "2")  # lines 2 to 4 are one statement
-    assert known.tests(mutant, 60) == ["tests/io/test_a.py::z", "tests/io/test_b.py::x", "tests/cli/test_c.py::y"]
-    assert known.tests(mutant, 10) == ["tests/io/test_a.py::z", "tests/cli/test_c.py::y"]
 
 
 @pytest.mark.long

@@ -1,6 +1,5 @@
 """What is decided: by the gate, level, within, tilted or inconclusive; and query by query, once a tilt is shown."""
 
-import json
 import math
 import re
 from dataclasses import dataclass, replace
@@ -20,8 +19,7 @@ from ranktilt.auditing.effects import Change
 from ranktilt.auditing.sequential import BATCH, Look, SequentialAudit, audit_until, decided
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.rankers.base import Ranker, cut
-from tests.auditing.arrays import audit_of, noisy, one
-from tests.effects import tilt
+from tests.auditing.arrays import audit_of, noisy, one, tilt
 from tests.refusals import refused
 from tests.reporting.audits import clear, ordered, twins
 
@@ -270,15 +268,6 @@ def test_a_baseline_may_hold_more_and_an_audit_without_groups_is_refused() -> No
     assert not [n for n in found.notes if "left out" in n]
     with refused("nothing to gate: this audit compares no groups; audit with --by COLUMN"):
         gate(audit_of(np.ones((1, 1, 1, 5)), groups=()))
-
-
-def test_the_file_holds_what_programs_read() -> None:
-    found = gate(HUMAN, max_tilt=60, baseline=LEVEL, resamples=200)
-    content = json.loads(found.to_json())
-    assert (content["outcome"], content["exit_code"], content["headline"]) == ("tilted", 1, found.headline)
-    (row,) = content["rows"]
-    assert (row["run"], row["outcome"], row["reason"]) == ("run", "tilted", found.rows[0].reason)
-    assert [(c["name"], c["floor"]) for c in row["checks"]] == [("tilt", -60), ("growth", None)]
 
 
 class TestCalibration:

@@ -21,7 +21,7 @@ from ranktilt.auditing.study_sources import only, source_pairs, study_sources
 from ranktilt.statistics.correction import correct
 from ranktilt.statistics.trend import rank_correlation
 from tests.auditing.arrays import QUERIES, TEMPERATURES, Decided, decided, studied
-from tests.reporting.studies import timeless_study, toy_study
+from tests.reporting.audits import timeless_study, toy_study
 
 QUICK: dict[str, Any] = {"resamples": 300}
 

@@ -16,7 +16,7 @@ from ranktilt import Audit, Run
 from ranktilt.cli.options import read_rankers
 from tests.cli.conftest import SCORES, Cli, judgments, labels, refused, sided
 from tests.reporting.readers import explorers
-from tests.toy import raw_docs, raw_qrels, write, write_cocktail, write_run
+from tests.toy import raw_qrels, write, write_cocktail, write_run
 
 RANKERS = ("-r", "tfidf", "-r", "bm25(k1=0.9,b=0.4)@5")
 QUICK = ("--resamples", "200")
@@ -100,24 +100,10 @@ def test_unknown_judgments_can_be_kept_out_of_groups(cli: Cli, tmp_path: Path) -
     assert everyone["q9"] == 0
 
 
-@pytest.mark.parametrize(
-    ("option", "dropped"), [((), True), (("--exclude-self",), True), (("--no-exclude-self",), False)]
-)
-def test_own_documents_are_dropped_or_kept(cli: Cli, tmp_path: Path, option: tuple[str, ...], dropped: bool) -> None:
-    queries = [{"_id": row["_id"], "text": row["text"]} for row in raw_docs()]
-    qrels = [("d1", "d2", 1), ("d2", "d3", 1), ("d3", "d1", 1)]
-    folder = write_cocktail(tmp_path / "arguments", queries=queries, qrels=qrels)
-    found = saved(cli, tmp_path, folder, "-r", "bm25", "-m", "P@1", *option)
-    name = {(): "bm25", ("--exclude-self",): "bm25(exclude_self=true)"}.get(option, "bm25(exclude_self=false)")
-    assert found.runs == (name,)
-    note = f"{name}: own documents of 3 queries left out (--no-exclude-self)"
-    assert (note in found.notes) == dropped
-    assert found.values[0, 0, 0].any() == dropped
-
-
 def test_statistics_can_be_chosen(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     chosen = {
         "ties": "trec_eval", "rounding": "paper", "test": "t", "correction": "bonferroni", "level": 7.5, "seed": 3,
+        "missing": "exclude",
     }  # fmt: skip
     options = [part for name, value in chosen.items() for part in (f"--{name}", str(value))]
     options[options.index("--level")] = "--level-margin"
@@ -161,52 +147,12 @@ def test_controls_stand_under_the_table(cli: Cli, toy_folder: Path, tmp_path: Pa
     assert found.spec["near"] == 0.5
 
 
-def test_card_and_controls_of_rankers_and_runs_together(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    file = write_run(tmp_path / "my.trec", {"q1": {"d1-llm": 1.0, "d1-human": 0.5}})
-    found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--run", file, "--card", "--controls")
-    assert [e.run for e in found.estimates] == ["bm25"] * 6 + ["my"] * 6
-    assert {c.control for c in found.controls if c.run != "bm25"} == {"raw", "near-identical"}
-    assert "my: a saved run cannot be ranked again; only near-identical applies to it" in found.notes
-
-
 # Runs that exist, and labels
 
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Path:
     return write_run(tmp_path / "engine.trec", SCORES)
-
-
-def test_a_pair_is_compared_whatever_the_number_of_other_groups(
-    cli: Cli, toy_folder: Path, engine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    topics = {"d1-human": "a", "d2-llm": "a", "d3-human": "a", "d1-llm": "b", "d2-human": "c", "d3-llm": "d"}
-    table = write(tmp_path / "l.csv", "doc_id,topic\n" + "".join(f"{doc},{topic}\n" for doc, topic in topics.items()))
-    options = ("--groups", table, "--by", "topic", "-m", "RR", "--pair", "a,b")
-    every = saved(cli, tmp_path, toy_folder, "--run", engine, *options)
-    monkeypatch.setattr("ranktilt.auditing.groups.MOST_GROUPS", 3)
-    assert refused(cli, "audit", toy_folder, "-r", "bm25", *options[:-2]).startswith("column 'topic' makes 4 groups")
-    for place in ((toy_folder,), ("--qrels", judgments(tmp_path))):
-        found = saved(cli, tmp_path, *place, "--run", engine, *options)
-        assert (every.groups, found.groups) == (("all", *"abcd"), ("all", "a", "b", "2 other groups"))
-        assert [(t.value, t.low, t.high, t.p) for t in found.tilts] == [
-            (t.value, t.low, t.high, t.p) for t in every.tilts
-        ]
-
-
-@pytest.mark.parametrize("ending", ["tsv", "csv", "parquet"])
-def test_a_run_and_labels_give_what_the_collection_gives(
-    cli: Cli, toy_folder: Path, engine: Path, tmp_path: Path, ending: str
-) -> None:
-    table = labels(tmp_path, ending=ending)
-    bare = saved(cli, tmp_path, "--run", engine, "--groups", table, "--qrels", judgments(tmp_path), "--card")
-    whole = saved(cli, tmp_path, toy_folder, "--run", engine, "--card")
-    assert bare.values.tolist() == whole.values.tolist()
-    assert [(e.estimand.key, e.value, e.low, e.high, e.p) for e in bare.estimates] == [
-        (e.estimand.key, e.value, e.low, e.high, e.p) for e in whole.estimates
-    ]
-    assert bare.runs == whole.runs == ("engine",)
-    assert bare.confounds == ()
 
 
 def test_without_judgments_the_card_answers(cli: Cli, engine: Path, tmp_path: Path) -> None:
@@ -235,16 +181,6 @@ def test_labels_beside_a_collection(cli: Cli, toy_folder: Path, tmp_path: Path) 
     assert found.spec["inputs"][-1]["path"] == str(table)
 
 
-@pytest.mark.parametrize(("missing", "queries", "words"), [("zero", 3, "counted as 0"), ("exclude", 2, "not counted")])
-def test_a_missing_query_counts_as_asked(
-    cli: Cli, toy_folder: Path, tmp_path: Path, missing: str, queries: int, words: str
-) -> None:
-    file = write_run(tmp_path / "short.trec", {q: SCORES[q] for q in ("q1", "q2")})
-    found = saved(cli, tmp_path, toy_folder, "--run", file, "--missing", missing)
-    assert (found.tilts[0].queries, found.spec["missing"]) == (queries, missing)
-    assert f"short: 1 judged query not in the run, {words}" in found.notes
-
-
 def test_the_order_of_ranks_can_be_asked_for(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     lines = ["q1 Q0 d1-llm 1 0.1 x", "q1 Q0 d1-human 2 0.9 x", "q2 Q0 d2-llm 1 7 x"]
     file = write(tmp_path / "ranks.trec", "\n".join(lines) + "\n")
@@ -257,16 +193,6 @@ def test_the_order_of_ranks_can_be_asked_for(cli: Cli, toy_folder: Path, tmp_pat
     assert result.code == 0
     assert result.err.startswith(f"warning: {file}")
     assert result.err.count("\n") == 1
-
-
-def test_a_file_of_ids_says_nothing_of_sources(cli: Cli, engine: Path, tmp_path: Path) -> None:
-    text = labels(tmp_path).read_text()
-    turned = text.replace("\thuman\t", "\t?\t").replace("\tllm\t", "\thuman\t").replace("\t?\t", "\tllm\t")
-    one, two = (
-        saved(cli, tmp_path, "--run", engine, "--groups", write(tmp_path / f"{n}.tsv", content))
-        for n, content in enumerate((text, turned))
-    )
-    assert [e.value for e in two.estimates] == [-e.value for e in one.estimates]
 
 
 # Pages and places

@@ -15,11 +15,10 @@ import ranktilt as rt
 from ranktilt.errors import UserError
 from ranktilt.experiments.twins.result import FactorEffects
 from ranktilt.probes.explain import PROBES, Explanation, probe, probe_classes
-from tests.cli.conftest import Cli, refused
-from tests.probes import exclaiming
+from tests.cli.conftest import Cli
+from tests.probes.validations import exclaiming, install
 from tests.rankers.tiny import tiny_model
 from tests.reporting.readers import Markup
-from tests.reporting.studies import explained, toy_study
 from tests.toy import collection_of, write_cocktail
 
 Docs = list[dict[str, Any]]
@@ -63,17 +62,6 @@ def test_a_fair_comparison_ends_with_0(cli: Cli, tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     assert "A fair comparison of llm with human: nothing found that voids it.\n" in out
     assert sum(line.endswith("  ok") for line in out.splitlines()) == 16
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_each_fault_alone_ends_with_1_and_is_named(cli: Cli, tmp_path: Path, fault: str) -> None:
-    docs, option = FAULTS[fault]
-    folder = folder_of(tmp_path / "spoiled", llm=docs)
-    code, out, err = cli("check", folder)
-    assert (code, err) == (1, "")
-    assert [line[1:].split("  ")[0] for line in out.splitlines() if "   void " in line] == [fault]
-    assert f"Void because of {fault} (" in out
-    assert cli("check", folder, option).code == 0
 
 
 def test_dangling_judgments_are_counted_not_refused(cli: Cli, tmp_path: Path) -> None:
@@ -121,6 +109,17 @@ def test_a_fair_test_bed_ends_with_0(cli: Cli, bed: Path) -> None:
     assert (code, err) == (0, "")
     assert "Cosine" not in out
     assert re.search(r"^ bm25 +1\.000 +1\.000 +\+0\.000 .*equivalent within ±0\.02$", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_alone_ends_with_1_and_is_named(cli: Cli, tmp_path: Path, fault: str) -> None:
+    docs, option = FAULTS[fault]
+    folder = folder_of(tmp_path / "spoiled", llm=docs)
+    code, out, err = cli("check", folder)
+    assert (code, err) == (1, "")
+    assert [line[1:].split("  ")[0] for line in out.splitlines() if "   void " in line] == [fault]
+    assert f"Void because of {fault} (" in out
+    assert cli("check", folder, option).code == 0
 
 
 def test_a_fault_that_voids_ends_with_1_and_everything_is_printed_and_written(cli: Cli, tmp_path: Path) -> None:
@@ -193,12 +192,12 @@ def test_without_an_encoder_it_says_so(cli: Cli, bed: Path, monkeypatch: pytest.
 @pytest.fixture
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder for what is written, with the package installed."""
-    monkeypatch.syspath_prepend(exclaiming.install(tmp_path / "site"))
+    monkeypatch.syspath_prepend(install(tmp_path / "site"))
     return tmp_path
 
 
 def test_a_probe_of_another_package_prints_everywhere(plugin: Path, cli: Cli) -> None:
-    folder = rt.save(exclaiming.bed(), plugin / "bed")
+    folder = rt.save(exclaiming(), plugin / "bed")
     code, out, err = cli("explain", folder, "--probe", "marks", "--json", plugin / "marks.json")
     assert (code, err) == (0, "")
     assert "marks: Do rewrites exclaim more than people?" in out
@@ -261,19 +260,3 @@ def test_effects_of_factors_are_printed_saved_and_a_page(cli: Cli, tmp_path: Pat
     cli("report", tmp_path / "causes.json", "-o", tmp_path / "again.html")
     pages = [Markup((tmp_path / name).read_text(encoding="utf-8")).text for name in ("causes.html", "again.html")]
     assert all("What each factor does to the rank" in text for text in pages)
-
-
-def test_figures_of_the_paper_are_drawn_printed_and_refused(tmp_path: Path, cli: Cli) -> None:
-    pytest.importorskip("vl_convert")
-    file = explained("human", "llama-t0.2").save(tmp_path / "why.json")
-    study = toy_study().save(tmp_path / "study.json")
-    assert cli("report", file, "--layout", "dai-fig9")[1].startswith("**Log perplexity of the documents")
-    assert cli("report", file, "--layout", "dai-fig7", "--format", "pdf", "--figures", tmp_path / "drawn")[0] == 0
-    assert [one.name for one in (tmp_path / "drawn").iterdir()] == ["dai-figure-7.pdf"]
-    for arguments, message in [
-        ([file, "--layout", "dai-fig8"], "dai-fig8 shows the spectra of several sources"),
-        ([study, "--layout", "dai-fig9", "--figures", tmp_path / "none"], "dai-fig9 shows perplexities"),
-        ([file, "--layout", "dai-fig77", "-o", tmp_path / "none.md"], "unknown layout 'dai-fig77'; did you mean "),
-    ]:
-        assert refused(cli, "report", *arguments).startswith(message)
-    assert not (tmp_path / "none").exists()

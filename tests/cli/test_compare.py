@@ -35,17 +35,6 @@ def test_the_first_file_is_the_new_one(cli: Cli, new: Path, old: Path) -> None:
     assert "; the tilt itself shrank" in back
 
 
-def test_real_audits_of_one_collection(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    for ranker in ("bm25", "tfidf"):
-        cli("audit", toy_folder, "-r", ranker, "-r", "bm25@2", *QUICK, "--json", tmp_path / f"{ranker}.json")
-    result = cli("compare", tmp_path / "bm25.json", tmp_path / "tfidf.json", *QUICK)
-    assert result.code == 0
-    assert "bm25@2: the two audits are identical on nDCG@10\n" in result.out
-    assert "left out: 1 run only in the new audit ('bm25')" in result.out
-    assert "left out: 1 run only in the old audit ('tfidf')" in result.out
-    assert "warning: only 3 queries are compared" in result.out
-
-
 def test_runs_of_one_audit(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     audit, found = tmp_path / "audit.json", tmp_path / "found.json"
     asked = ("-m", "nDCG@1", "-m", "ExposureRatio@2", "-m", "NDKL", *QUICK)
@@ -113,9 +102,7 @@ def broad(tmp_path: Path) -> Path:
     ("options", "rows"),
     [
         ([], 6),
-        (["-m", "RR"], 6),
         (["--measure", "RR", "-m", "nDCG@5"], 12),
-        (["--run-name", "dense"], 3),
         (["--run-name", "dense", "--pair", "c,a", "-m", "RR"], 1),
     ],
 )

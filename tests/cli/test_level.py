@@ -9,8 +9,8 @@ import pytest
 import ranktilt as rt
 from ranktilt.cli.study import read_zero_shot
 from ranktilt.cli.train import read_amounts
-from tests.cli.conftest import Cli, refused
-from tests.experiments.trained import answered_folder
+from tests.cli.conftest import Cli
+from tests.experiments.planted import answered_folder
 from tests.toy import raw_docs, write_cocktail
 
 QUICK = ("-m", "nDCG@3", "--resamples", "200", "--strength", "0.5", "--strength", "1")
@@ -97,15 +97,6 @@ def test_audit_gate_and_level_say_the_same_of_a_run_and_labels(cli: Cli, bundled
     assert "Nothing to level: bm25 favours human text slightly, within ±5 points: human text fills " in out
     bench = json.loads(Path("level.json").read_text("utf-8"))
     assert (bench["outcome"], bench["chosen"], bench["verdicts"][0]["kind"]) == ("within", None, "favours")
-
-
-def test_queries_that_a_fit_knows_alone_are_no_test(cli: Cli, bundled: Path) -> None:
-    assert cli("level", bundled, "-r", "bm25", "--method", "offset", *QUICK, "--work-dir", "fits").code == 0
-    fitted = json.loads(Path("fits/bm25-100-offset.json").read_text("utf-8"))["queries"]
-    qrels = pl.read_csv(bundled / "qrels" / "test.tsv", separator="\t")
-    qrels.filter(pl.col("query-id").is_in(fitted)).write_csv(bundled / "qrels" / "test.tsv", separator="\t")
-    message = refused(cli, "audit", bundled, "-r", "bm25>>offset(fit=fits/bm25-100-offset.json)")
-    assert "nothing left to test on: fits/bm25-100-offset.json learned from all 87 queries" in message
 
 
 STUDY = ("-r", "bm25", "--resamples", "200")

@@ -64,19 +64,6 @@ def test_the_next_command_gives_the_same_audit(cli: Cli, toy_folder: Path, tmp_p
     assert later == now
 
 
-@pytest.mark.data
-def test_a_real_run_gives_the_same_verdict(cli: Cli, shared_data: Path, tmp_path: Path) -> None:
-    folder = shared_data / "cocktail-nfcorpus"
-    err = cli("rank", folder, "-r", "bm25", "-o", tmp_path / "run.trec").err
-    assert "323 queries, 0 to 1,000 documents a query (bm25)\nbm25: found nothing for 15 queries; an audit" in err
-    outs = [
-        cli("audit", folder, *ranked, *QUICK, "-m", "nDCG@1", "--quiet").out
-        for ranked in (("-r", "bm25"), ("--run", tmp_path / "run.trec"))
-    ]
-    said = [next(line for line in out.splitlines() if "Relative Δ −27.3 %" in line) for out in outs]
-    assert said[0].removeprefix("bm25: ") == said[1].removeprefix("run: ")
-
-
 def test_stdout_holds_the_run_alone_and_a_name_in_gz_is_compressed(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     cli("rank", toy_folder, "-r", "bm25", "-o", tmp_path / "run.trec")
     before = files(tmp_path)
@@ -224,11 +211,7 @@ def test_a_dry_run_counts_what_would_be_asked_and_asks_nothing(
     assert cli("rank", folder, "-r", RANKER, "-o", tmp_path / "run.trec").code == 0
     count = len(server.requests)
     assert first["requests"] == f"{count} (0 of {count} are answered already)"
-    bodies = [body["messages"][0]["content"] for body in server.bodies]
-    read = int(first["tokens in"].partition(",")[0])
-    assert abs(read - sum(len(text.encode()) / 4 + 12 for text in bodies)) <= len(bodies)
-    written = int(first["tokens out"].partition(",")[0])
-    assert 3 * count <= written <= 12 * count
+    read, written = (int(first[name].partition(",")[0]) for name in ("tokens in", "tokens out"))
     assert first["price"] == f"{(read * 1000 + written * 2000) / 1e6:,.2f}"
 
     again = estimated(cli("rank", folder, "-r", RANKER, "--dry-run").out)

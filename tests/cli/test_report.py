@@ -148,14 +148,3 @@ def test_a_folder_that_may_not_be_written_is_named_before_any_work(cli: Cli, her
     with no_permission(here / "closed"):
         said = refused(cli, "report", "gone.json", "-o", "closed/report.html")
     assert "Permission denied" in said
-
-
-@pytest.mark.data
-def test_nfcorpus_becomes_a_page_below_6_mb(cli: Cli, shared_data: Path, tmp_path: Path) -> None:
-    folder = shared_data / "cocktail-nfcorpus"
-    file, page = tmp_path / "audit.json", tmp_path / "report.html"
-    cli("audit", folder, "-r", "tfidf", "-r", "bm25", "--resamples", "100", "--json", file, "--quiet")
-    assert cli("report", file, "-o", page).code == 0
-    assert page.stat().st_size < 6_000_000
-    found = explorers(page.read_text("utf-8"))[0]
-    assert (found["runs"], found["shown"], found["of"]) == (["tfidf", "bm25"], 323, 323)

@@ -148,11 +148,14 @@ def test_a_broken_zip_file_leaves_nothing(cache: Path, tmp_path: Path) -> None:
     assert not list((tmp_path / "ours" / "collections").iterdir())
 
 
-def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+@pytest.mark.parametrize(
+    ("name", "package"), [("hub:a/b", "huggingface_hub"), ("irds:beir/scifact/test", "ir_datasets")]
+)
+def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch, name: str, package: str) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtra) as caught:
-        load("hub:IR-Cocktail/scifact")
-    assert 'needs huggingface_hub. Install it with: pip install "ranktilt[datasets]"' in str(caught.value)
+        load(name)
+    assert f'needs {package}. Install it with: pip install "ranktilt[datasets]"' in str(caught.value)
 
 
 def files_in(folder: Path, *names: str) -> Path:

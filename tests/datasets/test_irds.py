@@ -13,7 +13,7 @@ import pytest
 
 from ranktilt.datasets.load import load
 from ranktilt.datasets.trec_fair import read_labelled
-from ranktilt.errors import DataError, DataWarning, MissingExtra, UserError
+from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.optional import nothing_fetched
 from tests.datasets.hub_cache import zipped
 from tests.refusals import refused
@@ -132,13 +132,6 @@ def test_what_cannot_be_loaded_is_refused_in_one_line(home: Path, name: str, sta
     write(home / "beir" / "nfcorpus" / "source.zip", "<html>not found</html>")
     assert message(f"irds:{name}").startswith(f"irds:{name}: {start.format(home=home)}")
     assert load("irds:beir/scifact/test", ignore_unknown=True).qrels.rows() == [("q1", "d9", 1)]
-
-
-def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ir_datasets", None)
-    with pytest.raises(MissingExtra) as caught:
-        load("irds:beir/scifact/test")
-    assert 'needs ir_datasets. Install it with: pip install "ranktilt[datasets]"' in str(caught.value)
 
 
 def test_documents_and_queries_without_a_text(home: Path) -> None:

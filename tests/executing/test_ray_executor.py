@@ -29,7 +29,7 @@ from ranktilt.models.likelihood import Likelihood
 from ranktilt.rankers.dense import search
 from ranktilt.rankers.lexical import bm25, index
 from tests.llm.server import Faults, Server
-from tests.models.tiny_language_models import make
+from tests.rankers.tiny import language_model
 from tests.rankers.tiny_rerankers import tiny_classifier
 from tests.refusals import refused
 
@@ -155,7 +155,7 @@ def test_rankers_equal_those_of_one_machine(
 
 
 def test_perplexities_equal_those_of_one_machine(here_and_there: Both, docs: Collection, tmp_path: Path) -> None:
-    folder, texts = make("causal", tmp_path / "model"), docs.docs["text"].to_list()
+    folder, texts = language_model("causal", tmp_path / "model"), docs.docs["text"].to_list()
     here, there = here_and_there(lambda: Likelihood(folder=folder).score(texts, label="x"))
     np.testing.assert_array_equal(here.perplexity, there.perplexity)
     np.testing.assert_array_equal(here.tokens, there.tokens)

@@ -17,7 +17,6 @@ from ranktilt.errors import UserError
 from ranktilt.generation.estimate import CostEstimate, estimate
 from ranktilt.generation.pooling import Pool, Reason, pool, pooled
 from ranktilt.generation.rewrite.plan import plan
-from ranktilt.generation.rewrite.rewrite import rewrite
 from ranktilt.generation.settings import Rewriting
 from ranktilt.llm.journal import Journal
 from ranktilt.rankers.base import Ranker
@@ -208,15 +207,6 @@ def test_tokens_and_price_by_hand(guess: Any) -> None:
     assert guess(texts=WORDS, max_tokens=30).tokens_out == 25 + 30
     with pytest.raises(UserError, match=r"^a price must be 0 or more, got -1,2$"):
         guess(price=(-1.0, 2.0))
-
-
-def test_what_is_journalled_costs_nothing(guess: Any, own_cache: Path) -> None:
-    rewrite(humans(), Scripted(), Rewriting(first=2), journal=Journal(own_cache))
-    found = guess(price=(1.0, 1.0))
-    assert (found.requests, found.journalled) == (3, 2)
-    assert found.tokens_out == -(-len(TEXTS["d3"]) // 4)
-    both = guess(temperatures=(0.2, 1.0))
-    assert (both.requests, both.journalled) == (6, 2)
 
 
 class Local(Scripted):

@@ -15,7 +15,6 @@ from ranktilt.measures.base import Measure, every_estimand
 from scripts import refresh_docs
 from scripts.refresh_docs import DATA, SHARED, Block, Mistake, blocks, brought_up, pages, refreshed, steps
 from tests.house import tree
-from tests.toy import write
 
 MEASURES = tree.ROOT / "docs" / "measures"
 SECTIONS = ["Formula", "Facts", "When it misleads", "Source"]
@@ -125,14 +124,6 @@ def test_lines_that_are_not_printed_are_a_mistake(documented: str, printed: list
     assert str(caught.value).endswith("printed is:\n" + "\n".join(printed))
 
 
-def test_long_sentences_are_broken_and_tables_are_not() -> None:
-    sentence, row = "  " + "word " * 40 + "1 %", "column  " * 20
-    lines = brought_up("...\n" + sentence, ["x", sentence], "a.md:1").splitlines()[1:]
-    assert [line.strip() for line in lines] == ["word " * 22 + "word", "word " * 17 + "1 %"]
-    assert all(line.startswith("  ") for line in lines)
-    assert brought_up(row, [row], "a.md:1") == row + "\n"
-
-
 @pytest.mark.parametrize(
     ("language", "line", "problem"),
     [
@@ -170,17 +161,6 @@ def test_a_page_is_brought_up_to_date(monkeypatch: pytest.MonkeyPatch, tmp_path:
         "```console", "$ ls ../shared/data", "tiny", "$ echo no >&2; exit 2 # exit 2", "no", "```",
     )  # fmt: skip
     assert refreshed(text, "a.md", tmp_path) == text.replace("\n0\n", "\n1\n")
-
-
-def test_the_script_rewrites_pages_and_says_what_it_cannot(tmp_path: Path) -> None:
-    good = write(tmp_path / "good.md", page_of("```console", "$ echo 2", "1", "```"))
-    bad = write(tmp_path / "bad.md", page_of("```console", "$ echo 2", "two", "```"))
-    script = [sys.executable, str(tree.ROOT / "scripts" / "refresh_docs.py"), str(bad), str(good)]
-    done = subprocess.run(script, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    assert (done.returncode, done.stdout) == (1, f"refreshed {good}\n")
-    assert good.read_text() == page_of("```console", "$ echo 2", "2", "```")
-    assert bad.read_text() == page_of("```console", "$ echo 2", "two", "```")
-    assert "bad.md:2: shows lines that are not printed:\ntwo\nprinted is:\n2" in done.stderr
 
 
 README = tree.ROOT / "README.md"

@@ -1,22 +1,16 @@
-"""The examples do what they say: the workflow, the action and the image; engines against a server or a client."""
+"""The examples do what they say: the workflow, the action, the image and the notebooks."""
 
-import ast
 import os
 import re
-import shlex
 import subprocess
 import sys
 import textwrap
-import types
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ranktilt import Run, ranker
-from ranktilt.rankers.engines.function import Engine
 from tests.house import tree
-from tests.toy import toy, write, write_cocktail
+from tests.toy import write, write_cocktail
 
 WORKFLOW = tree.ROOT / "examples" / "ci" / "ranktilt.yml"
 STEP = re.compile(r"^      - name: (\w+).*?^        run: (.*?)(?=^      - |^      #|\Z)", re.DOTALL | re.MULTILINE)
@@ -89,77 +83,6 @@ def test_every_setting_is_used() -> None:
     assert set(settings()) == set(re.findall(r"\$([A-Z_]+)", text)) - {"BASE", "GITHUB_STEP_SUMMARY"}
 
 
-ENGINES = sorted((tree.ROOT / "examples" / "engines").glob("*.py"))
-DOCUMENTS = [("d1-human", 2.5), ("d2-llm", 1.5), ("d3-llm", 0.5)]
-
-
-def named(page: Path) -> str:
-    return page.stem
-
-
-@pytest.mark.parametrize("page", ENGINES, ids=named)
-def test_an_engine_is_short_and_says_how_it_is_run(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    code = [line for line in text.split('"""', 2)[2].splitlines() if line.partition("#")[0].strip()]
-    assert len(code) <= 15
-    early = [name for node in ast.parse(text).body for name in re.findall(r"^(?:from|import) (\w+)", ast.unparse(node))]
-    assert set(early) <= {"functools", "os"}, "a client is imported where it is used"
-    [typed] = re.findall(r"^    ranktilt audit DIR -r (.+)$", text, re.MULTILINE)
-    at_once = {"concurrency": 4} if "concurrency" in typed else {}
-    assert ranker(shlex.split(typed)[0]) == Engine(f"{page.stem}:search", k=100, **at_once)
-
-
-@pytest.fixture
-def engines(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The examples' folder as the current one; its modules are forgotten afterwards."""
-    monkeypatch.chdir(ENGINES[0].parent)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    yield
-    for page in ENGINES:
-        sys.modules.pop(page.stem, None)
-
-
-def first_of(run: Run) -> list[str]:
-    return [run.ids[int(run.docs[start])] for start in run.offsets[:-1]]
-
-
-PGVECTOR = """
-    import contextlib
-    ASKED = []
-    class ConnectionPool:
-        def __init__(self, url, **options):
-            assert url == "postgresql://somewhere/search"
-        @contextlib.contextmanager
-        def connection(self):
-            yield self
-        def execute(self, text, values):
-            ASKED.append((text.count("%(v)s"), values["v"], values["k"], text.startswith("SELECT id, 1 - ")))
-            return self
-        def fetchall(self):
-            return HITS
-    class SentenceTransformer:
-        def __init__(self, name): ...
-        def encode(self, text, *, show_progress_bar):
-            return self
-        def tolist(self):
-            return [0.5, -1.0]
-    """
-"""Stands for psycopg's pool and a model: PostgreSQL is no package that tests could install."""
-
-
-def test_the_database_is_asked_for_the_nearest_in_one_query(engines: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = types.ModuleType("client")
-    client.__dict__["HITS"] = DOCUMENTS
-    exec(textwrap.dedent(PGVECTOR), client.__dict__)
-    for module in ("psycopg_pool", "sentence_transformers"):
-        monkeypatch.setitem(sys.modules, module, client)
-    monkeypatch.setenv("DATABASE_URL", "postgresql://somewhere/search")
-    run = ranker("engine:pgvector:search@3").rank(toy())
-    assert client.__dict__["ASKED"] == [(2, "[0.5, -1.0]", 3, True)] * 3
-    assert first_of(run) == ["d1-human"] * 3
-
-
 @pytest.mark.parametrize(("options", "code"), [("--max-tilt 199", 0), ("--max-tilt 199 --run-name none", 2)])
 def test_the_steps_of_the_action_audit_gate_and_tell(tmp_path: Path, options: str, code: int) -> None:
     yaml = pytest.importorskip("yaml")
@@ -180,3 +103,58 @@ def test_the_dockerfile_holds_known_instructions_and_no_root() -> None:
     known = {"FROM", "COPY", "RUN", "USER", "WORKDIR", "ENTRYPOINT", "CMD"}
     assert {line.split()[0] for line in lines} <= known
     assert [line.split()[0] for line in lines].index("USER") < len(lines) - 2
+
+
+NOTEBOOKS = sorted((tree.ROOT / "examples" / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", NOTEBOOKS, ids=lambda page: page.stem)
+@pytest.mark.filterwarnings("ignore")
+def test_a_notebook_runs_and_shows_its_results(page: Path, tmp_path: Path) -> None:
+    nbformat, nbclient = (pytest.importorskip(name) for name in ("nbformat", "nbclient"))
+    notebook = nbformat.read(page, 4)
+    assert [cell for cell in notebook.cells if cell.get("outputs")] == [], "stored without outputs"
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    assert any("text/html" in output.get("data", {}) for output in outputs)
+    assert [output for output in outputs if output.output_type == "error" or output.get("name") == "stderr"] == []
+
+
+_SHOWN = [
+    "import time, polars as pl, ranktilt as rt\nfrom ranktilt.progress import report\ncollection = rt.bundled()\n"
+    "run = rt.ranker('bm25').rank(collection)\naudit = rt.audit(collection, run, 'nDCG@3', resamples=100); audit",
+    "audit.plot()",
+    "rt.explain(collection, ['statistics'])",
+    "docs = collection.docs.with_columns(temperature=pl.lit(0.7))\n"
+    "warm = rt.Collection(docs, collection.queries, collection.qrels)\n"
+    "rt.study(warm, [rt.ranker('bm25')], 'nDCG@3', resamples=100)",
+    "rt.level(collection, rt.ranker('bm25'), ['nDCG@3'])",
+    "audit.frame('tilts').to_pandas()",
+    "for n in range(301):\n    report('encoding', n, 300); report('asking', n, 300); time.sleep(0.004)",
+    "for n in range(200):\n    report('broken off', n, 300); time.sleep(0.004)\nraise ValueError",
+]
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+def test_results_show_themselves_and_progress_is_one_output_a_cell(tmp_path: Path) -> None:
+    nbformat, nbclient = (pytest.importorskip(name) for name in ("nbformat", "nbclient"))
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in _SHOWN])
+    resources = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(notebook, timeout=300, allow_errors=True, resources=resources).execute()
+    outputs = [
+        [output for output in cell.outputs if output.output_type != "display_data" or output.data["text/plain"]]
+        for cell in notebook.cells
+    ]
+    for number in (0, 2, 3, 4, 5):
+        [shown] = outputs[number]
+        assert "<table" in shown.data["text/html"], notebook.cells[number].source
+        assert len(shown.data["text/plain"]) < 6000
+    assert outputs[0][0].data["text/plain"].startswith("Means and Relative Δ, in %")
+    [figure] = outputs[1]
+    assert "mark" in str(figure.data["application/vnd.vegalite.v5+json"])
+    assert [output.data for output in notebook.cells[6].outputs] == [{"text/html": "", "text/plain": ""}]
+    bar, error = notebook.cells[7].outputs
+    assert bar.data["text/plain"].endswith("% broken off")
+    assert error.ename == "ValueError"

@@ -109,15 +109,6 @@ def test_ids_of_any_characters_between_any_blanks(
     assert found == [(query, doc, 0.5) for query, doc, _ in ids]
 
 
-def test_ranks_become_scores_where_they_are_asked_for(tmp_path: Path) -> None:
-    content = "q Q0 a 3 9.5 t\nq Q0 b 1 nan t\nq Q0 c 3 - t\nq Q0 d 0 1 t\n"
-    found = rows(tmp_path, content, score_order="rank")
-    assert found == [("q", "a", -3.0), ("q", "b", -1.0), ("q", "c", -3.0), ("q", "d", 0.0)]
-    run = Run.load(tmp_path / "run", score_order="rank")
-    assert [doc for _, doc, _, _ in run.frame().iter_rows()] == ["d", "b", "a", "c"]
-    assert json.dumps(run.scores.tolist()) == "[0.0, -1.0, -3.0, -3.0]"
-
-
 @pytest.mark.parametrize("rank", ["1.0", "first", "1e3", "-", "99999999999"])
 def test_a_rank_that_is_no_whole_number_is_refused_only_where_it_is_read(tmp_path: Path, rank: str) -> None:
     content = f"q Q0 a 1 2 t\nq Q0 b {rank} 1 t\n"

@@ -259,9 +259,6 @@ def error(message: str, **fields: object) -> dict[str, object]:
     return {"error": {"message": message, **fields}}
 
 
-# Everything ends
-
-
 @pytest.mark.parametrize(
     ("status", "body", "message"),
     [
@@ -281,21 +278,12 @@ def test_what_no_other_attempt_can_mend_ends_everything(status: int, body: objec
     assert "asks for a key" in str(verdict(401, body, key=None))
 
 
-# Another attempt may help
-
-
 @pytest.mark.parametrize("status", [408, 429, 500, 503, 529])
 def test_passing_errors_are_asked_again(status: int) -> None:
     failure = verdict(status, error("You exceeded your current quota"))
     assert isinstance(failure, FailedRequest)
     assert (failure.kind, failure.message[:27]) == ("unavailable", f"error of the server ({status}): ")
     assert kind(400, error("Invalid role in messages: expected context")) == "refused"
-
-
-# One prompt alone
-
-
-# The words
 
 
 @pytest.mark.parametrize(
@@ -312,9 +300,6 @@ def test_passing_errors_are_asked_again(status: int) -> None:
 )
 def test_the_words_of_an_error_in_the_shapes_there_are(body: object, words: str) -> None:
     assert error_text(body)[0] == words
-
-
-# One prompt alone, in the words of many servers
 
 
 @pytest.mark.parametrize(
@@ -356,9 +341,6 @@ def test_the_key_is_in_no_message(status: int) -> None:
     assert KEY not in message
     assert "[key]" in message
     assert len(message) < 400
-
-
-# Answers
 
 
 def completion(**choice: object) -> dict[str, object]:

@@ -188,34 +188,6 @@ def started(folder: Path, log: Path, count: int, *more: object) -> "subprocess.P
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def test_after_kills_each_request_is_answered_once_and_no_answer_asked_again(tmp_path: Path) -> None:
-    folder, count, yielded = tmp_path / "journal", 120, list[str]()
-    for kill in range(3):
-        with started(folder, tmp_path / f"{kill}.log", count, 0.01) as process:
-            assert process.stdout is not None
-            before = len(contents(folder))
-            for line in process.stdout:
-                yielded.append(line)
-                if line.split("\t")[1] == "fresh" and len(yielded) > before + 20:
-                    break
-            process.kill()
-            yielded += process.stdout.readlines()
-        answered = [line["text"] for line in contents(folder)]
-        whole = [line for line in yielded if line.endswith("\n")]
-        assert {line.split("\t")[2].strip() for line in whole} <= set(answered), "what was yielded is kept"
-    with started(folder, tmp_path / "last.log", count) as process:
-        assert process.stdout is not None
-        got = [line.rstrip("\n").split("\t") for line in process.stdout]
-    assert process.returncode == 0
-    assert sorted(int(number) for number, _, _ in got) == list(range(count))
-    assert all(text == f"REQUEST {number}" for number, _, text in got)
-    answers = [line["text"] for line in contents(folder)]
-    assert len(answers) == len(set(answers)) == count
-    logs = [tmp_path / f"{name}.log" for name in ("0", "1", "2", "last")]
-    paid = [line for log in logs if log.exists() for line in log.read_text().splitlines()]
-    assert len(paid) <= count + 3 * 4, "kills cost what was under way: 4 requests each"
-
-
 def test_a_second_process_is_refused_in_one_sentence_and_reads(tmp_path: Path) -> None:
     folder = tmp_path / "journal"
     with started(folder, tmp_path / "first.log", 40, 0.2) as first:

@@ -12,7 +12,7 @@ from ranktilt.errors import UserError
 from ranktilt.models import likelihood
 from ranktilt.models.likelihood import Likelihood
 from tests.llm.stories import SENTENCES, known_model
-from tests.models.tiny_language_models import make
+from tests.rankers.tiny import language_model
 
 pytestmark = pytest.mark.neural
 
@@ -24,7 +24,7 @@ REVERSED = " ".join(reversed(SENTENCES.split()))
 def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One of each kind, of random weights, that reads 32 tokens."""
     root = tmp_path_factory.mktemp("tiny-language-models")
-    return {kind: make(kind, root / kind) for kind in NAIVE}
+    return {kind: language_model(kind, root / kind) for kind in NAIVE}
 
 
 def loaded(folder: Path) -> tuple[Any, Any]:

@@ -31,8 +31,7 @@ from ranktilt.probes.text_probes import (
 )
 from ranktilt.reporting.output import table
 from tests.house.tree import ROOT
-from tests.probes.exclaiming import bed
-from tests.probes.lexical_vectors import LetterVectors
+from tests.probes.validations import LetterVectors, exclaiming
 from tests.refusals import refused
 from tests.toy import collection_of, toy, versions
 
@@ -41,7 +40,7 @@ LETTERS = LetterVectors("abcdefghijklmnopqrstuvwxyz")
 
 def test_each_probe_says_what_its_function_finds() -> None:
     pytest.importorskip("sklearn")
-    whole = bed()
+    whole = exclaiming()
     found = rt.explain(whole, ["statistics", "overlap", "similarity"], LETTERS)
     counted, terms, near = found.results
     assert [row["source"] for row in counted.rows] == ["human", "llm"]
@@ -62,7 +61,7 @@ def test_each_probe_says_what_its_function_finds() -> None:
 
 
 def test_the_effect_of_a_property_of_texts_by_hand() -> None:
-    (words,) = rt.explain(bed(), ["statistics"]).results
+    (words,) = rt.explain(exclaiming(), ["statistics"]).results
     (effect,) = words.effects
     assert (effect.what, effect.reference_mean, effect.source_mean) == ("words", 13.0, 17.0)
     assert effect.g == pytest.approx(4 / np.std(2.0 * np.arange(12), ddof=1) * (1 - 3 / 43))
@@ -70,7 +69,7 @@ def test_the_effect_of_a_property_of_texts_by_hand() -> None:
 
 
 def test_by_default_all_that_can_run(tmp_path: Path) -> None:
-    found = rt.explain(bed())
+    found = rt.explain(exclaiming())
     names = "statistics overlap type-token specificity query-words sentences readability perplexity"
     assert [result.probe for result in found.results] == names.split()
     left_out = [note.partition(" is left out: it needs an encoder, such as ")[0] for note in found.notes]
@@ -79,13 +78,13 @@ def test_by_default_all_that_can_run(tmp_path: Path) -> None:
 
 
 def test_sources_without_twins_are_noted_and_refused_alone() -> None:
-    docs = bed().docs
+    docs = exclaiming().docs
     llm = docs.filter(pl.col("source") == "llm")
     third = llm.with_columns(id=pl.col("id") + "-gpt", source=pl.lit("gpt"), origin=pl.col("id") + "-gpt")
-    found = rt.explain(Collection(pl.concat([docs, third]), bed().queries, bed().qrels), ["statistics"])
+    found = rt.explain(Collection(pl.concat([docs, third]), exclaiming().queries, exclaiming().qrels), ["statistics"])
     assert [effect.pairs for effect in found.results[0].effects] == [0, 12]
     assert found.notes == ("gpt has no twins of human: nothing of it can be compared",)
-    alone = Collection(llm, bed().queries, bed().qrels.clear())
+    alone = Collection(llm, exclaiming().queries, exclaiming().qrels.clear())
     with refused("nothing to explain: no other source has twins of llm (documents with the same origin)"):
         rt.explain(alone)
     assert OverlapProbe()(alone).summary == "no other source has twins: there is nothing to compare."
@@ -114,7 +113,7 @@ def test_sources_without_twins_are_noted_and_refused_alone() -> None:
 )
 def test_what_cannot_be_explained_is_said(call: Callable[[Collection], Any], message: str) -> None:
     with pytest.raises(UserError, match="^" + re.escape(message)):
-        call(bed())
+        call(exclaiming())
 
 
 @pytest.mark.data

@@ -21,19 +21,19 @@ from ranktilt.probes.spectrum import SpectrumProbe, singular_values, spectrum
 from ranktilt.probes.theorem import Condition, check_theorem, conditions, divergence, read_twin
 from ranktilt.probes.vectors import DocumentVectors
 from tests.llm.server import Server, vector
-from tests.models.tiny_language_models import make
+from tests.rankers.tiny import language_model
 from tests.refusals import refused
 from tests.toy import collection_of, toy, versions
 
 
 @pytest.fixture(scope="module")
 def masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make("masked", tmp_path_factory.mktemp("masked") / "masked")
+    return language_model("masked", tmp_path_factory.mktemp("masked") / "masked")
 
 
 @pytest.fixture(scope="module")
 def causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make("causal", tmp_path_factory.mktemp("causal") / "causal")
+    return language_model("causal", tmp_path_factory.mktemp("causal") / "causal")
 
 
 @pytest.mark.data

@@ -28,8 +28,7 @@ from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
 from ranktilt.run import Run
 from ranktilt.statistics.equivalence import smallest_margin, t_interval, tost_p
-from tests.probes.lexical_vectors import LetterVectors
-from tests.probes.validations import toy_effectiveness, toy_validation
+from tests.probes.validations import LetterVectors, toy_effectiveness, toy_validation
 from tests.toy import QUERIES, collection_of, run_of, toy, versions, write_cocktail
 
 
@@ -179,9 +178,6 @@ def test_nfcorpus_is_as_easy_to_search_on_either_side(shared_data: Path) -> None
     whole = load(shared_data / "cocktail-nfcorpus", ignore_unknown=True)
     rankers = [ranker("bm25(k1=0.9,b=0.4)"), ranker("tfidf")]
     found = validate(whole, rankers, ["nDCG@1", "nDCG@10"])
-    assert [row.words for row in found.statistics.sources] == pytest.approx([220.98, 179.76], abs=0.01)
-    assert found.overlaps[0].jaccard.mean == pytest.approx(0.58, abs=0.01)
-    assert found.overlaps[0].overlap.mean == pytest.approx(0.69, abs=0.01)
     assert found.fair
     # At rank 10 323 queries show that the sides are alike; at rank 1 they cannot.
     assert [row.outcome for row in found.effectiveness] == ["inconclusive", "equivalent"] * 2

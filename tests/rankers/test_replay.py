@@ -82,14 +82,6 @@ def test_a_run_or_a_collection_may_be_empty(tmp_path: Path) -> None:
             Replay(str(file)).rank(Collection(docs, toy().queries, toy().qrels))
 
 
-def test_unknown_documents_keep_their_places(tmp_path: Path) -> None:
-    run = replayed(tmp_path, {"q1": {"web-1": 9.0, "d1-llm": 5.0, "web-2": 2.0, "d1-human": 1.0}})
-    assert [doc for doc, _ in entries(run)["q1"]] == ["web-1", "d1-llm", "web-2", "d1-human"]
-    result = audit(toy(), run, ["RR@10"])
-    assert result.values[0, 0, :, 0].tolist() == [0.5, 0.25, 0.5]
-    assert "2 entries of 2 documents not in the collection (first: 'web-1')" in result.notes[1]
-
-
 OWN = {query: {"a": 3.0, "b": 2.0, "c": 1.0} for query in ("a", "b")}
 WITHOUT_OWN = {"a": [("b", 2.0), ("c", 1.0)], "b": [("a", 3.0), ("c", 1.0)]}
 

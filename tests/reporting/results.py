@@ -40,11 +40,10 @@ from tests.auditing.arrays import audit_of, decided, one, studied
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE, Noisy
 from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
-from tests.experiments.planted import grown, swept
-from tests.experiments.trained import whole
+from tests.experiments.planted import grown, swept, whole
 from tests.experiments.twins.designed import caused
 from tests.judging.judged import whole as judged
-from tests.planning.planned import whole as planned
+from tests.planning.test_plan import whole as planned
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three, twins, uneven
 from tests.toy import collection_of, run_of, toy

@@ -11,9 +11,9 @@ import pytest
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.report import report_page
 from tests.probes.validations import toy_validation
+from tests.reporting.audits import toy_study
 from tests.reporting.browser import Browser
 from tests.reporting.openings import toy_opened
-from tests.reporting.studies import toy_study
 
 pytestmark = pytest.mark.long
 

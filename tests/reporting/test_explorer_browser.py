@@ -209,29 +209,6 @@ def test_a_query_opens_with_its_ranked_list_and_another_rankers(enter: Callable[
     assert browser.complaints == []
 
 
-def test_two_rankers_stand_beside_each_other_where_there_is_room(enter: Callable[..., Browser]) -> None:
-    browser = enter()
-    open_query(browser)
-    browser.choose(".beside select", "dense")
-    boxes = "[...document.querySelectorAll('.results')].map(r => r.getBoundingClientRect())"
-    first, second = browser.run(f"{boxes}.map(b => [b.left, b.right, b.top])")
-    assert first[1] <= second[0]
-    assert first[2] == second[2]
-    browser.size(360)
-    first, second = browser.run(f"{boxes}.map(b => [b.left, b.bottom, b.top])")
-    assert first[0] == second[0]
-    assert first[1] <= second[2]
-
-
-def test_neighbours_are_those_of_the_order_shown(enter: Callable[..., Browser]) -> None:
-    browser = enter()
-    browser.click(f"[data-query='{SIZES[0]}']")
-    assert browser.run("document.querySelector('[aria-label=\"Previous query\"]').ariaDisabled") == "true"
-    browser.click("[aria-label='Next query']")
-    assert browser.run("document.querySelector('.explorer h3').textContent") == "bell 28"
-    assert focused(browser) == "Next \u203a"
-
-
 @pytest.mark.journey
 def test_everything_works_by_keyboard_alone(enter: Callable[..., Browser]) -> None:
     browser = enter()
@@ -340,23 +317,6 @@ def test_without_twins_a_sign_says_who_stands_higher(folder: Path, enter: Callab
 
 
 VIEWS: dict[str, Callable[[Browser], None]] = {"queries": lambda browser: None, "list": open_query, "pair": open_pair}
-
-
-@pytest.mark.parametrize("width", [360, 1280])
-def test_long_names_stay_inside(browser: Browser, tmp_path: Path, width: int) -> None:
-    name, query = "n" * 120, "q" * 300
-    content = lists(groups=["human", name], pairs=[["human", name]], runs=[name, "dense"], measures=[name, "RR"])
-    content["queries"][0]["text"] = content["docs"]["title"][0] = content["docs"]["id"][0] = query
-    path = tmp_path / "long.html"
-    path.write_text(page(block(content)), encoding="utf-8")
-    browser.open(path, width=width)
-    show(browser)
-    assert browser.overflow == 0
-    for view in (open_query, open_pair):
-        view(browser)
-        assert browser.overflow == 0
-        browser.press("Escape")
-        browser.press("Escape")
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -13,7 +13,7 @@ from ranktilt import Collection
 from ranktilt.auditing.groups import grouping
 from ranktilt.reporting.explorer.lists import FURTHER, twins_of
 from ranktilt.reporting.explorer.numbers import MOST_PAIRS, Numbers
-from ranktilt.reporting.explorer.pack import pack, rounded, shortened
+from ranktilt.reporting.explorer.pack import pack, rounded
 from tests.auditing.arrays import audit_of
 from tests.reporting.audits import twins
 from tests.reporting.openings import explored, toy_opened, unpacked
@@ -183,26 +183,6 @@ def test_nan_stays_and_nothing_is_minus_0() -> None:
     assert np.isnan(out[0])
     assert json.dumps(out[1:].tolist()) == "[0.0, -0.00012346]"
     assert unpacked(pack({"v": np.array([[1.5, NAN]])})) == {"v": [[1.5, None]]}
-
-
-def test_long_strings_end_in_an_ellipsis() -> None:
-    texts = ["é" * 300, "é" * 301, "a"]
-    assert shortened(pl.Series(texts), "id") == ["é" * 300, "é" * 300 + "…", "a"]
-
-
-@pytest.mark.parametrize(("budget", "letters"), [(3_000, 10), (3_000, 500), (40_000, 10), (40_000, 500)])
-def test_as_many_queries_and_texts_are_carried_as_fit(budget: int, letters: int) -> None:
-    collection, rng = twins(120), np.random.default_rng(0)
-    drawn = ["".join(map(chr, rng.integers(97, 123, letters))) for _ in collection.ids]
-    collection = Collection(collection.docs.with_columns(text=pl.Series(drawn)), collection.queries, collection.qrels)
-    scores = {f"q{n}": {f"{n}-human": 2.0, f"{n}-llm": 1.0} for n in range(120)}
-    found = explored(toy_opened(collection, [scores]), budget=budget)
-    size = len(found.block.lists) + len(found.block.texts)
-    assert size <= budget
-    if found.lists["shown"] < 120:
-        assert 0.4 * budget < len(found.block.lists)
-    if len(found.texts or []) < len(found.lists["docs"]["id"]):
-        assert size > 0.9 * budget
 
 
 @pytest.mark.parametrize("grade", [2, 0.25])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ranktilt import UserError, table
 from ranktilt.auditing.answer.gate import Gate, gate
 from ranktilt.reporting.render.junit import junit
-from tests.auditing.test_gate import HUMAN, LEVEL, UNSURE
+from tests.auditing.test_gate import HUMAN, UNSURE
 from tests.reporting.audits import clear, small
 from tests.reporting.results import RESULTS, THREE, result
 
@@ -116,14 +116,6 @@ class TestJUnit:
         assert (root.get("errors"), root.get("skipped")) == ("0", "1")
         assert [node.get("type") for node in root.iter("skipped")] == ["inconclusive"]
         assert not list(root.iter("error"))
-
-    def test_properties_say_how(self) -> None:
-        found = gate(LEVEL)
-        named = replace(found, spec={**found.spec, "command": (command := "ranktilt gate <x> & 'y'")})
-        values = {p.get("name"): p.get("value") for p in parsed(named).iter("property")}
-        assert (values["command"], values["asked"]) == (command, "tilt within ±15 points of level")
-        assert set(values) == {"ranktilt", "asked", "command"}
-        assert len(list(parsed(found).iter("property"))) == 2
 
     @given(st.text(st.characters(codec=None), min_size=1, max_size=20))
     def test_any_name_can_be_parsed_again(self, name: str) -> None:

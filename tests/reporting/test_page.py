@@ -38,10 +38,9 @@ from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.render.html import digest, safe_json
 from ranktilt.reporting.render.html import render as html_document
 from tests.auditing.test_pairwise import chosen
-from tests.reporting.audits import small, uneven
+from tests.reporting.audits import small, toy_study, uneven
 from tests.reporting.openings import audit_page
 from tests.reporting.readers import Markup, html
-from tests.reporting.studies import toy_study
 
 HOSTILE = "</script><script>alert(1)</script>{{7*7}}{% raw %}\u202egpj.exe\x00<img src=x onerror=alert(1)>&amp;\"'"
 

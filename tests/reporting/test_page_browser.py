@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import cycle, pairwise
+from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from ranktilt.probes.similarity import Map
-from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import Cell, Code, Column, Document, Row, Section, Table
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.render.html import render as html_document
-from tests.probes.validations import toy_effectiveness, toy_validation
-from tests.reporting.audits import small, uneven
+from tests.probes.validations import toy_validation
+from tests.reporting.audits import small, toy_study, uneven
 from tests.reporting.browser import Browser
 from tests.reporting.openings import alone, audit_page, colours, many, opened, sources, ungrouped, unjudged
 from tests.reporting.readers import html
 from tests.reporting.results import controlled as made
-from tests.reporting.studies import toy_study
-from tests.reporting.test_safety_browser import ATTACKS
 
 pytestmark = pytest.mark.long
 
@@ -113,47 +107,11 @@ def test_pointing_at_a_mark_tells_its_numbers(browser: Browser, pages: dict[str,
     assert "Relative Δ" in browser.run("document.querySelector('.tip').textContent")
 
 
-pytestmark = pytest.mark.long
-
-ATTACK = ATTACKS[0] + ATTACKS[1]
-
-
-def hostile() -> Validation:
-    """A validation in which every name is an attack."""
-    validation = toy_validation(("human", ATTACK))
-    ids = tuple(attack + str(n) for n, attack in zip(range(40), cycle(ATTACKS), strict=False))
-    sources = ("human",) * 20 + (ATTACK,) * 20
-    drawn = Map(np.arange(40.0), np.arange(40.0) % 7, ids, sources, 40)
-    rows = tuple(replace(row, run=attack, b=ATTACK) for row, attack in zip(toy_effectiveness(), ATTACKS, strict=False))
-    return replace(
-        validation,
-        similarities=(replace(validation.similarities[0], map=drawn, model=ATTACK),),
-        effectiveness=rows,
-        notes=ATTACKS,
-        spec={"path": ATTACK, "command": ATTACK, ATTACK: [ATTACK]},
-    )
-
-
 def test_figures_follow_the_window(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["study"], width=1280)
     browser.call("Emulation.setDeviceMetricsOverride", width=500, height=900, deviceScaleFactor=1, mobile=False)
     browser.until("document.querySelector('.plot svg').clientWidth <= document.querySelector('.plot').clientWidth")
     assert browser.run("document.documentElement.scrollWidth") == 500
-
-
-@pytest.mark.journey
-def test_hostile_texts_run_nothing(browser: Browser, tmp_path: Path) -> None:
-    path = tmp_path / "hostile.html"
-    path.write_text(html(hostile()), encoding="utf-8")
-    browser.open(path)
-    assert browser.run("window.run ?? null") is None
-    harmful = "img, main script:not([type]), [onerror], [onmouseover]"
-    assert browser.run(f"document.querySelectorAll('{harmful}').length") == 0
-    assert browser.run("document.querySelectorAll('.plot a[*|href]').length") == 0
-    assert browser.complaints == []
-    assert browser.requests == [path.as_uri()]
-    assert "{{7*7}}" in browser.run("document.body.textContent")
-    assert "\u202e" not in browser.run("document.documentElement.outerHTML")
 
 
 def test_theme_follows_the_system_and_is_switched_by_keyboard(browser: Browser, pages: dict[str, Path]) -> None:
@@ -228,19 +186,3 @@ def test_broken_library_is_said_and_its_places_go(browser: Browser, pages: dict[
     browser.until("document.getElementById('undrawn') && !document.getElementById('undrawn').hidden")
     assert "could not be drawn" in browser.run("document.getElementById('undrawn').textContent")
     assert browser.run("document.querySelectorAll('.plot').length") == 0
-
-
-def test_large_map_is_drawn(browser: Browser, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    pairs = 2000
-    ids = tuple(f"d{n % pairs}-{'human' if n < pairs else 'llm'}" for n in range(2 * pairs))
-    sources = ("human",) * pairs + ("llm",) * pairs
-    validation = toy_validation()
-    drawn = Map(rng.normal(size=2 * pairs), rng.normal(size=2 * pairs), ids, sources, pairs)
-    path = tmp_path / "large.html"
-    similar = replace(validation.similarities[0], map=drawn)
-    path.write_text(html(replace(validation, similarities=(similar,))), encoding="utf-8")
-    browser.open(path)
-    assert browser.run("document.querySelectorAll('.plot .mark-symbol.role-mark path').length") > 2 * pairs
-    assert browser.complaints == []
-    assert path.stat().st_size < 3_000_000

@@ -1,14 +1,11 @@
 """An audit opened again: from where its files lie now, and only where they are what they were."""
 
-import json
-import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import ranktilt as rt
@@ -242,23 +239,6 @@ def test_given_runs_without_a_collection_open_it_or_say_so(here: Path) -> None:
     shutil.rmtree(here / "toy")
     with refused("runs need the audit's collection, and corpus/human.jsonl is not there any more; pass it too"):
         reload(audit, None, runs=runs)
-
-
-@pytest.mark.data
-def test_runs_of_trec_dl_are_read_again_with_labels(shared_data: Path, tmp_path: Path) -> None:
-    folder = shared_data / "dl19"
-    runs = [Run.load(folder / "runs" / f"{name}.trec") for name in ("bm25", "bm25-gpt35-repeat1")]
-    ids = sorted(set().union(*(run.ids.to_list() for run in runs)))
-    table = "".join(f"{name}\t{'odd' if int(name) % 2 else 'even'}\n" for name in ids)
-    file = write(tmp_path / "parity.tsv", f"doc_id\tparity\n{table}")
-    collection = rt.labelled(file, runs, by="parity", qrels=folder / "qrels.dl19-passage.txt")
-    audit = rt.audit(collection, runs, ["nDCG@10"], by="parity", **QUICK)
-    opened = reload(audit)
-    assert opened.notes == ()
-    assert same_runs(opened.runs, runs)
-    assert np.array_equal(opened.collection.qrels if opened.collection else [], collection.qrels)
-    assert json.loads(audit.to_json())["spec"]["collection"]["by"] == "parity"
-    assert os.fspath(file) in [one["path"] for one in audit.spec["inputs"]]
 
 
 SECRET = "PASSWORD=hunter2 and more\n"

@@ -23,12 +23,11 @@ from scripts import pictures
 from tests.house import tree
 from tests.probes.validations import toy_validation
 from tests.refusals import refused
-from tests.reporting.audits import clear, ordered, twins
+from tests.reporting.audits import clear, ordered, toy_study, twins
 from tests.reporting.browser import Browser, program
 from tests.reporting.openings import TOY_RUN, audited
 from tests.reporting.readers import Markup, explorers, html
 from tests.reporting.results import result
-from tests.reporting.studies import toy_study
 from tests.toy import run_of, toy, write
 
 QUICK: dict[str, Any] = {"resamples": 100}
@@ -251,15 +250,6 @@ def png_size(picture: Path) -> tuple[int, int]:
     return width, height
 
 
-@pytest.mark.parametrize("name", ["report", "explorer"])
-def test_a_picture_is_there_and_small(name: str) -> None:
-    picture = IMAGES / f"{name}.png"
-    width, height = png_size(picture)
-    assert 1000 <= width <= 1280
-    assert 300 <= height <= 1600
-    assert picture.stat().st_size <= 250_000
-
-
 def test_every_picture_is_shown() -> None:
     pages = [tree.ROOT / "README.md", *(tree.ROOT / "docs").rglob("*.md")]
     said = "".join(page.read_text(encoding="utf-8") for page in pages)
@@ -276,14 +266,3 @@ def test_both_pictures_are_made(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert [picture.name for picture in made] == ["explorer.png", "report.png"]
     assert png_size(made[1])[0] == 1280
     assert capsys.readouterr().out.count(" kB\n") == 2
-
-
-def test_without_a_browser_it_says_what_it_needs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("playwright", reason="needs Playwright, which is not installed")
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(pictures, "report", lambda folder: folder / "report.html")
-    assert pictures.main([str(tmp_path / "new")]) == 1
-    assert "needs Chromium" in capsys.readouterr().err
-    assert not (tmp_path / "new").exists()

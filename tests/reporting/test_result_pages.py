@@ -25,12 +25,11 @@ from ranktilt.reporting.provenance import folder, provenance
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.experiments.bench import pareto
 from ranktilt.reporting.views.validate import headline, validation_sections
-from tests.experiments.planted import collection, trial
-from tests.experiments.trained import HUMAN, mixture, ranked, studied
+from tests.experiments.planted import HUMAN, collection, mixture, ranked, studied, trial
 from tests.probes.validations import toy_effectiveness, toy_similarity, toy_validation
+from tests.reporting.audits import ENDS, HALF, TEMPERATURES, VALUES, explained, temperatures, timeless_study, toy_study
 from tests.reporting.readers import Markup, by_name, domain, html, points, rows
 from tests.reporting.results import result
-from tests.reporting.studies import ENDS, HALF, TEMPERATURES, VALUES, explained, temperatures, timeless_study, toy_study
 
 NAN = float("nan")
 STUDY = toy_study()

@@ -31,7 +31,7 @@ from ranktilt.rankers.lexical.bm25 import BM25
 from tests.generation.scripted import GOOD, TEXTS, Scripted, answer, good, humans, texts_of
 from tests.house.tree import ROOT
 from tests.llm.echo import contents
-from tests.toy import no_permission, no_room, tsv, write, write_beir
+from tests.toy import no_permission, tsv, write, write_beir
 
 SOURCE = "tiny-tmp0.2"
 NAMES = [
@@ -110,15 +110,6 @@ def test_every_answer_is_kept_as_it_came(made: Made, tmp_path: Path) -> None:
     assert texts_of(load(tmp_path / "out"), SOURCE)[f"d1-{SOURCE}"] == GOOD["d1"]
 
 
-def test_the_same_answers_make_the_same_bytes(made: Made, tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        save_rewritten(made(), tmp_path / name)
-    assert files(tmp_path / "one") == files(tmp_path / "two")
-    save_rewritten(made(first=1), tmp_path / "three")
-    save_rewritten(made(), tmp_path / "three")  # a rerun replaces its own folder
-    assert files(tmp_path / "one") == files(tmp_path / "three")
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -153,16 +144,6 @@ def test_the_rewrites_of_another_collection_are_not_replaced(made: Made, tmp_pat
     assert files(tmp_path / "out") == before
     with no_permission(tmp_path), pytest.raises(UserError, match="cannot be written: Permission denied"):
         require_ours(tmp_path / "new")
-
-
-def test_a_full_disk_leaves_the_earlier_version(made: Made, tmp_path: Path) -> None:
-    save_rewritten(made(first=1), tmp_path / "out")
-    before = files(tmp_path / "out")
-    rewritten = made()
-    with no_room(1_000), pytest.raises(UserError, match=r"cannot be written: File too large"):
-        save_rewritten(rewritten, tmp_path / "out")
-    assert files(tmp_path / "out") == before
-    assert [p.name for p in tmp_path.iterdir() if p.name != "journal"] == ["out"]
 
 
 @pytest.fixture

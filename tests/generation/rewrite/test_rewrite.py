@@ -128,38 +128,11 @@ def test_a_flagged_answer_is_asked_for_again(do: Do) -> None:
     assert made.made[0].lost == {}
 
 
-def test_a_document_whose_answers_are_all_flagged_is_left_out_and_listed(do: Do) -> None:
-    llm = Scripted(lambda prompt, times: TEXTS["d2"] if "river" in prompt else good(prompt, times))
-    made = do(humans(), llm, attempts=2)
-    assert sorted(texts_of(made.collection, SOURCE)) == [f"d1-{SOURCE}", f"d3-{SOURCE}"]
-    assert made.left_out.rows() == [("d2-human", SOURCE, "text", "flagged", ["copied"], 2, "")]
-    assert made.made[0]._asdict() | {"prompt_tokens": 0, "completion_tokens": 0} == {
-        "source": SOURCE, "temperature": 0.2, "documents": 3, "rewritten": 2, "lost": {"flagged": 1},
-        "flags": {"copied": 2}, "answers": 4, "fresh": 4, "cut": 0, "prompt_tokens": 0, "completion_tokens": 0,
-    }  # fmt: skip
-    assert made.unanswered == 0
-
-
 def test_limits_of_the_prompt_hold_unless_others_are_given(do: Do) -> None:
     short = Scripted(lambda prompt, times: "A new spring mends them.")
     assert do(humans(), short, attempts=1).made[0].rewritten == 0
     assert do(humans(), short, attempts=1, prompt="summarise").made[0].rewritten == 3
     assert do(humans(), short, attempts=1, shortest=0.1).made[0].rewritten == 3
-
-
-def test_what_is_in_the_journal_is_not_asked_again(do: Do) -> None:
-    first = do(humans(), Scripted())
-    llm = Scripted()
-    again = do(humans(), llm)
-    assert llm.prompts == []
-    assert again.collection == first.collection
-    assert (first.made[0].fresh, again.made[0].fresh) == (3, 0)
-    changed = humans({**TEXTS, "d2": TEXTS["d2"] + " It is slow."})
-    assert do(changed, llm).made[0].rewritten == 3
-    assert llm.prompts == [f"Please rewrite the following text: {TEXTS['d2']} It is slow."]
-    made = do(humans({"one": TEXTS["d3"] + " Rust too.", "two": TEXTS["d3"] + " Rust too."}), llm)
-    assert len(llm.prompts) == 2  # equal texts are asked for once, and each gets the rewrite
-    assert texts_of(made.collection, SOURCE) == {f"one-{SOURCE}": GOOD["d3"], f"two-{SOURCE}": GOOD["d3"]}
 
 
 @pytest.mark.parametrize(
@@ -288,16 +261,3 @@ def test_what_cannot_be_planned_is_refused_before_anything_is_asked(
     with pytest.raises(UserError, match="^" + re.escape(message)):
         do(collection, llm, only, **how)
     assert (llm.prompts, llm.checked) == ([], 0)
-
-
-def test_a_model_that_cannot_be_asked_ends_it_and_keeps_what_was_answered(do: Do) -> None:
-    def expires(prompt: str, times: int) -> str:
-        if "clocks" in prompt:
-            raise UserError("the key is not valid (401)")
-        return good(prompt, times)
-
-    with pytest.raises(UserError, match="the key is not valid"):
-        do(humans(), Scripted(expires))
-    later = Scripted()
-    assert do(humans(), later).made[0].rewritten == 3
-    assert len(later.prompts) == 1

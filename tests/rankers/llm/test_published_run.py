@@ -19,7 +19,7 @@ from ranktilt.rankers.llm.answers import MISSING, OFF_FORMAT, OK, REPEATED
 from ranktilt.rankers.llm.log import EXPECTED, LoggedCall, read_log
 from ranktilt.rankers.llm.prompt_matching import CandidateTexts, MatchedCall
 from ranktilt.rankers.llm.published_run import UnmatchedCall, replay_calls
-from tests.rankers.llm.logged import WORDS, Answer, logged, prompt, rank_llm_text
+from tests.rankers.llm.judge import WORDS, Answer, logged, prompt, rank_llm_text
 from tests.toy import write
 
 # Reading a log

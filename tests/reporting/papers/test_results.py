@@ -18,9 +18,19 @@ from ranktilt.reporting.papers.cells import PaperCell, read_cells
 from ranktilt.reporting.papers.results import Result, cells_of, tables_of
 from ranktilt.reporting.papers.tables import paper_tables
 from tests.probes.validations import toy_effectiveness, toy_validation
-from tests.reporting.audits import RERANKED, named, ordered, small, sourced, three, twins, uneven
+from tests.reporting.audits import (
+    RERANKED,
+    named,
+    ordered,
+    small,
+    sourced,
+    three,
+    timeless_study,
+    toy_study,
+    twins,
+    uneven,
+)
 from tests.reporting.results import result
-from tests.reporting.studies import timeless_study, toy_study
 from tests.toy import collection_of, run_of
 
 

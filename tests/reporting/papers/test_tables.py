@@ -19,9 +19,8 @@ from ranktilt.reporting.papers.tables import Source, paper_document, paper_table
 from ranktilt.reporting.papers.texts import PAIRS, chosen_texts, of_collections
 from ranktilt.reporting.reload import LoadedAudit
 from tests.probes.validations import toy_validation
-from tests.reporting.audits import RERANKED, named, ordered, small, sourced, twins, uneven
+from tests.reporting.audits import RERANKED, named, ordered, small, sourced, toy_study, twins, uneven
 from tests.reporting.readers import read_tex
-from tests.reporting.studies import toy_study
 from tests.toy import collection_of, run_of
 
 DAI = LAYOUTS["dai-3"]
