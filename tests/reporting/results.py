@@ -29,6 +29,9 @@ from ranktilt.auditing.significance import (
 )
 from ranktilt.auditing.study import Study, study
 from ranktilt.datasets.check import CheckResult, check
+from ranktilt.experiments.twins.checks import ManipulationChecks
+from ranktilt.experiments.twins.factors import read_factors
+from ranktilt.experiments.twins.make import twins as twins_by_design
 from ranktilt.measures.base import estimand, measure
 from ranktilt.models.catalogue import Model
 from ranktilt.probes.description import Description
@@ -249,6 +252,11 @@ def beside() -> PairwiseAudit:
     return chosen(level=5.0)
 
 
+def designed() -> ManipulationChecks:
+    """Synonyms move what they should; texts of one sentence cannot be halved."""
+    return twins_by_design(toy(), read_factors(["words", "length"], by_rule=True)).checks
+
+
 RESULTS: dict[str, Callable[[], Any]] = {
     "audit": small,
     "audit, no twins": uneven,
@@ -271,6 +279,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "comparison, runs of one audit": prompts,
     "gate": gated,
     "gate, nothing": lambda: gate(NOTHING),
+    "manipulation checks": designed,
     "models": lambda: Installation(MODELS, {"dense:one": "cache"}, [("alpha", "a-package 1.0")]),
     "description": lambda: Description({"path": "toy"}, statistics(toy())),
     "installation": lambda: Installation(
