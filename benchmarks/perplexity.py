@@ -154,7 +154,7 @@ def prepare(root: Path, texts: list[str], quick: bool) -> dict[str, Path]:
     """Write models and the texts that each is to score; only the small ones for a quick look."""
     sys.path.insert(0, str(ROOT))
     from tests.llm.stories import make_stories
-    from tests.models.tiny_language_models import make
+    from tests.rankers.tiny import language_model as make
 
     data, found = shared("stories260k"), dict[str, Path]()
 
@@ -172,7 +172,13 @@ def prepare(root: Path, texts: list[str], quick: bool) -> dict[str, Path]:
             title = f"causal, stories of 260,000 weights, {words} words"
             add(title, f"stories-{words}", words, count, lambda folder: make_stories(data.parent, folder))
     texts = [text[:24] for text in texts]  # it reads 32 tokens, most of them letters
-    add("masked exact, BERT of two layers, 24 letters", "tiny-bert", 24, 100, lambda folder: make("masked", folder))
+    add(
+        "masked exact, BERT of two layers, 24 letters",
+        "tiny-bert",
+        24,
+        100,
+        lambda folder: make("masked", folder),
+    )
     return found
 
 

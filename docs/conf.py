@@ -21,6 +21,8 @@ smartquotes = False
 html_theme = "furo"
 html_title = f"RankTilt {__version__}"
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 myst_heading_anchors = 4
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
@@ -34,4 +36,5 @@ def setup(app: Any) -> None:
     """Write the pages of the command line before, and the list for language models after the build."""
     app.connect("builder-inited", lambda app: docs_site.write_command_pages(Path(app.srcdir)))
     app.connect("source-read", docs_site.name_files)
+    app.connect("doctree-resolved", docs_site.set_dashes)
     app.connect("build-finished", docs_site.write_llms)

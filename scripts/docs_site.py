@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import typer.main
+from docutils import nodes
 
 from ranktilt.cli.main import app
 from ranktilt.cli.options import PANELS
@@ -69,6 +70,13 @@ def name_files(app: Any, page: str, source: list[str]) -> None:
     source[0] = re.sub(
         outside, lambda link: f"{link[1]} (`{link[2]}`)" if link[1] != link[2] else f"`{link[2]}`", source[0]
     )
+
+
+def set_dashes(app: Any, tree: Any, page: str) -> None:
+    """Set a dash between a parameter and what it means, where Sphinx writes two hyphens."""
+    for text in list(tree.findall(nodes.Text)):
+        if text.astext() == " -- ":
+            text.parent.replace(text, nodes.Text(" – "))
 
 
 def write_llms(app: Any, error: Exception | None) -> None:

@@ -87,3 +87,11 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.rankers.tiny import tiny_model
 
     return tiny_model(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="session")
+def stories(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the small model of stories."""
+    from tests.llm.stories import make_stories
+
+    return make_stories(shared_data, tmp_path_factory.mktemp("stories") / "stories")

@@ -27,7 +27,6 @@ def of(**columns: Any) -> Collection:
 
 
 def toy_with(which: str, change: Any) -> Collection:
-    """The toy with one of its tables changed."""
     parts = {name: getattr(toy(), name) for name in ("docs", "queries", "qrels")}
     return Collection(**{**parts, which: change(parts[which])})
 
@@ -37,9 +36,6 @@ def judged(*grades: Any, dtype: Any = None) -> Collection:
     docs = list("abcdefghij"[: len(grades)])
     qrels = pl.DataFrame({"query_id": "q", "doc_id": docs, "grade": pl.Series(grades, dtype=dtype)})
     return Collection(pl.DataFrame({"id": docs, "text": docs}), pl.DataFrame({"id": ["q"], "text": ["?"]}), qrels)
-
-
-# What may be left out
 
 
 def test_title_source_and_origin_have_defaults_and_the_columns_of_documents_come_first() -> None:
@@ -61,9 +57,6 @@ def test_numbers_as_ids_become_strings_and_judgments_keep_three_columns_and_may_
     assert collection.qrels.rows() == [("1", "7", 1), ("8", "9", 0)]
 
 
-# What is refused
-
-
 def emptied(column: str, value: str | None, row: int) -> Any:
     """Put a value into one row of a column."""
     there = pl.when(pl.int_range(pl.len()) == row).then(pl.lit(value)).otherwise(pl.col(column)).alias(column)
@@ -76,7 +69,6 @@ def emptied(column: str, value: str | None, row: int) -> Any:
         ("docs", lambda frame: frame.drop("id"), "docs: expected columns id, text; missing: id"),
         ("queries", lambda frame: frame.drop("text"), "queries: expected columns id, text; missing: text"),
         ("qrels", lambda frame: frame.drop("grade"), "expected columns query_id, doc_id, grade; missing: grade"),
-        ("docs", emptied("id", None, 1), "docs: column 'id' has no value in row 1"),
         ("docs", emptied("text", None, 1), "docs: column 'text' has no value in row 1"),
         ("queries", emptied("text", None, 1), "queries: column 'text' has no value in row 1"),
         ("qrels", lambda frame: emptied("grade", None, 1)(frame).cast(frame.schema), "column 'grade' has no value in"),
@@ -113,11 +105,8 @@ def test_other_grades_are_refused(grade: Any, dtype: Any) -> None:
         judged(grade, dtype=dtype)
 
 
-# Further columns
-
-
 @pytest.mark.parametrize(
-    ("given", "kept", "values"),
+    ("given", "dtype", "values"),
     [
         (pl.Series(["x", None]), pl.String, ["x", None]),
         (pl.Series([1, 2], dtype=pl.UInt8), pl.Int64, [1, 2]),
@@ -133,10 +122,9 @@ def test_other_grades_are_refused(grade: Any, dtype: Any) -> None:
         (pl.Series([b"18446744073709551615", b"true"]), pl.Binary, [b"18446744073709551615", b"true"]),
     ],
 )
-def test_further_columns_take_the_types_that_files_keep(given: pl.Series, kept: Any, values: list[Any]) -> None:
+def test_further_columns_take_the_types_that_files_keep(given: pl.Series, dtype: Any, values: list[Any]) -> None:
     column = of(text=[""] * len(given), extra=given).docs["extra"]
-    assert column.dtype == kept
-    assert column.to_list() == values
+    assert (column.dtype, column.to_list()) == (dtype, values)
 
 
 def test_a_column_without_any_value_is_dropped() -> None:
@@ -153,14 +141,9 @@ def test_a_column_without_any_value_is_dropped() -> None:
     ],
 )  # fmt: skip
 def test_a_column_that_no_file_keeps_is_refused(given: pl.Series) -> None:
-    with refused(
-        f"docs: column 'extra' of type {given.dtype} cannot be kept; "
-        "use strings, numbers, truth values, or raw JSON as bytes"
-    ):
+    with pytest.raises(UserError) as caught:
         of(extra=given)
-
-
-# Immutable, equal, shown
+    assert str(caught.value).startswith(f"docs: column 'extra' of type {given.dtype} cannot be kept; use strings, ")
 
 
 def test_what_happens_to_the_caller_s_tables_does_not_reach_the_collection() -> None:
@@ -182,20 +165,14 @@ def test_collections_are_equal_in_any_order_of_rows_and_columns() -> None:
     assert hash(first) == hash(other)
 
 
-@pytest.mark.parametrize("column", ["docs.text", "docs.title", "docs.source", "docs.origin", "docs.id", "queries.text"])
-def test_collections_differ_where_any_value_does(column: str) -> None:
-    which, name = column.split(".")
-    assert toy_with(which, emptied(name, "other", 0)) != toy()
-
-
-def test_collections_differ_where_a_judgment_does_and_a_missing_value_equals_itself_only() -> None:
-    assert toy_with("qrels", lambda frame: frame.with_columns(grade=pl.col("grade") + 1)) != toy()
+def test_collections_differ_where_any_value_does_and_a_missing_value_equals_itself_only() -> None:
+    for column in ("text", "title", "source", "origin", "id"):
+        assert toy_with("docs", emptied(column, "other", 0)) != toy()
+    assert toy_with("queries", emptied("text", "other", 0)) != toy()
     assert toy_with("qrels", emptied("doc_id", "other", 0)) != toy()
+    assert toy_with("qrels", lambda frame: frame.with_columns(grade=pl.col("grade") + 1)) != toy()
     assert of(n=[1, None]) == of(n=[1, None])
     assert of(n=[1, None]) != of(n=[1, 0])
-
-
-# Views
 
 
 def test_ids_are_one_object_and_sources_come_in_order_of_appearance() -> None:
@@ -211,7 +188,7 @@ def test_a_query_with_any_judgment_is_judged() -> None:
     assert collection.judged["id"].to_list() == ["q1", "q2", "q4"]
 
 
-def test_the_text_that_is_ranked() -> None:
+def test_the_text_that_is_ranked_is_a_choice() -> None:
     collection = of(title=["T", "", "T3", ""], text=["one", "two", "", ""])
     assert collection.texts("title+text").to_list() == ["T one", "two", "T3", ""]
     assert collection.texts("text").to_list() == ["one", "two", "", ""]
@@ -220,44 +197,27 @@ def test_the_text_that_is_ranked() -> None:
         collection.texts("titel")
 
 
-# Twins
-
-
-def test_twins_share_an_origin() -> None:
-    assert toy().pairs("human", "llm").rows() == [
-        ("d1-human", "d1-human", "d1-llm"),
-        ("d2-human", "d2-human", "d2-llm"),
-        ("d3-human", "d3-human", "d3-llm"),
-    ]
-
-
-def test_several_versions_of_one_origin_pair_each_with_each_in_the_order_of_the_first_source() -> None:
+def test_twins_share_an_origin_and_pair_each_with_each_in_the_order_of_the_first_source() -> None:
+    twins = [(f"d{n}-human", f"d{n}-human", f"d{n}-llm") for n in (1, 2, 3)]
+    assert toy().pairs("human", "llm").rows() == twins
     collection = of(source=["h", "x", "x", "h", "x"], origin=["1", "1", "1", "2", "3"])
     assert collection.pairs("h", "x").rows() == [("1", "a", "b"), ("1", "a", "c")]
     collection = of(source=["x", "h", "x", "h"], origin=["1", "2", "2", "1"])
     assert collection.pairs("h", "x").rows() == [("2", "b", "c"), ("1", "d", "a")]
 
 
-@pytest.mark.parametrize(
-    ("pair", "message"),
-    [
-        (("human", "lln"), "unknown source 'lln'; did you mean 'llm'? (valid: human, llm)"),
-        (("lln", "human"), "unknown source 'lln'; did you mean 'llm'? (valid: human, llm)"),
-        (("llm", "llm"), "twins need two different sources, got 'llm' twice"),
-    ],
-)
-def test_twins_need_two_known_sources(pair: tuple[str, str], message: str) -> None:
-    with refused(message):
-        toy().pairs(*pair)
+def test_twins_need_two_known_sources() -> None:
+    for pair in (("human", "lln"), ("lln", "human")):
+        with refused("unknown source 'lln'; did you mean 'llm'? (valid: human, llm)"):
+            toy().pairs(*pair)
+    with refused("twins need two different sources, got 'llm' twice"):
+        toy().pairs("llm", "llm")
 
 
 def test_documents_without_a_twin() -> None:
     collection = of(source=["h", "x", "h", "x", "y"], origin=["1", "1", "2", "3", "2"])
     assert collection.unpaired("h", "x").rows() == [("c", "h"), ("d", "x")]
     assert collection.unpaired("h", "y").rows() == [("a", "h")]
-
-
-# Ids without their source
 
 
 @pytest.mark.parametrize(
@@ -275,9 +235,6 @@ def test_documents_without_a_twin() -> None:
 )
 def test_the_bare_id_is_what_loading_added_to(name: str, source: str, origin: str, bare: str) -> None:
     assert of(id=[name], source=[source], origin=[origin]).bare_ids().to_list() == [bare]
-
-
-# Keys for ties
 
 
 def keys(**columns: Any) -> list[int]:
@@ -316,6 +273,5 @@ def test_a_key_is_the_same_in_every_process() -> None:
 @settings(max_examples=10)
 @given(st.permutations(range(6)))
 def test_a_key_does_not_depend_on_the_order_of_rows(order: list[int]) -> None:
-    one = toy()
-    shuffled = Collection(one.docs[order], one.queries, one.qrels)
-    assert shuffled.tie_keys().tolist() == one.tie_keys()[order].tolist()
+    shuffled = toy_with("docs", lambda docs: docs[order])
+    assert shuffled.tie_keys().tolist() == toy().tie_keys()[order].tolist()

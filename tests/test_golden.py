@@ -1,4 +1,4 @@
-"""The golden numbers of lexical rankers and saved runs. Neural ones have their own file."""
+"""The golden numbers of lexical rankers and saved runs, and the tables of README and the tour that show them."""
 
 import json
 import re
@@ -21,6 +21,7 @@ from ranktilt.datasets.load import load
 from ranktilt.registry import ranker
 from ranktilt.reporting.output import table
 from ranktilt.run import Run
+from tests.toy import write
 
 pytestmark = pytest.mark.data
 
@@ -29,14 +30,8 @@ TIES = ("expected", "trec_eval")
 Ranked = Callable[[str], Run]
 
 
-def means(found: Audit, group: str = "all") -> list[float]:
-    """Mean of every measure in one group."""
-    return found.by_group().filter(pl.col("group") == group)["mean"].to_list()
-
-
-def mean_words(texts: pl.Series) -> float:
-    """Mean number of whitespace words."""
-    return float(np.mean([len(t.split()) for t in texts]))
+def means(audited: Audit, group: str = "all") -> list[float]:
+    return audited.by_group().filter(pl.col("group") == group)["mean"].to_list()
 
 
 def command(folder: Path, *arguments: str | Path) -> tuple[Audit, str]:
@@ -49,8 +44,8 @@ def command(folder: Path, *arguments: str | Path) -> tuple[Audit, str]:
     return Audit.load(file), done.stdout
 
 
-def card_of(found: Audit) -> dict[str, Effect]:
-    return {e.estimand.key: e for e in found.estimates_of(None)}
+def card_of(audited: Audit) -> dict[str, Effect]:
+    return {e.estimand.key: e for e in audited.estimates_of(None)}
 
 
 @pytest.fixture(scope="module")
@@ -129,19 +124,6 @@ def scifact(shared_data: Path) -> Collection:
 
 
 class TestNFCorpus:
-    def test_pairs_and_their_words(self, nfcorpus: Collection) -> None:
-        pairs = nfcorpus.pairs("human", LLM)
-        text = dict(nfcorpus.docs.select("id", "text").iter_rows())
-        human, machine = ([text[d] for d in pairs[side]] for side in ("a", "b"))
-        assert len(human) == 3633
-        assert mean_words(pl.Series(human)) == pytest.approx(220.98, abs=0.01)
-        assert mean_words(pl.Series(machine)) == pytest.approx(179.76, abs=0.01)
-        terms = [[set(re.findall(r"\w+", t.lower())) for t in side] for side in (human, machine)]
-        shared = [(len(h & g), len(h | g), len(h)) for h, g in zip(*terms, strict=True)]
-        assert np.mean([both / either for both, either, _ in shared]) == pytest.approx(0.58, abs=0.01)
-        assert np.mean([both / of_human for both, _, of_human in shared]) == pytest.approx(0.69, abs=0.01)
-        assert sum(h == m for h, m in zip(human, machine, strict=True)) == 2
-
     def test_bm25_on_human_documents(self, nfcorpus: Collection) -> None:
         docs = nfcorpus.docs.filter(pl.col("source") == "human")
         qrels = nfcorpus.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode()))
@@ -237,13 +219,11 @@ class TestNFCorpus:
     ) -> None:
         """About +39 becomes about -14, by what of a document is ranked."""
         found = audit(nfcorpus, ranked(text), ["nDCG@3"])
-        one, two = controls(nfcorpus, [ranker(text)], [ranked(text)], found, which=["length"]).controls
-        assert one.tilts[0].value == found.tilts[0].value == pytest.approx(raw, abs=1.5)
-        assert one.tilts[0].value == pytest.approx(39, abs=3)
-        assert two.tilts[0].value == pytest.approx(cut, abs=1.5)
-        assert two.tilts[0].value == pytest.approx(-14, abs=3)
-        assert two.changed == "3,584 of 7,266 documents changed"
-        assert two.moves[0].high < -30
+        plain, length = controls(nfcorpus, [ranker(text)], [ranked(text)], found, which=["length"]).controls
+        assert plain.tilts[0].value == found.tilts[0].value == pytest.approx(raw, abs=1.5)
+        assert length.tilts[0].value == pytest.approx(cut, abs=1.5)
+        assert length.changed == "3,584 of 7,266 documents changed"
+        assert length.moves[0].high < -30
 
 
 def lines_of(file: Path) -> list[dict[str, Any]]:
@@ -260,12 +240,12 @@ def converted(folder: Path, scored: Iterable[Scored]) -> tuple[Path, Path]:
     names = {
         key: f"{n:05d}" for n, key in enumerate(dict.fromkeys((origin, source) for _, origin, source, _ in scored))
     }
-    run, labels = folder / "ance.trec", folder / "labels.tsv"
     lines = [f"{query} Q0 {names[origin, source]} 0 {score!r} ance\n" for query, origin, source, score in scored]
-    run.write_text("".join(lines), encoding="utf-8")
-    rows = [f"{name}\t{source}\t{origin}\n" for (origin, source), name in names.items()]
-    labels.write_text("doc_id\tsource\torigin\n" + "".join(rows), encoding="utf-8")
-    return run, labels
+    labels = [f"{name}\t{source}\t{origin}\n" for (origin, source), name in names.items()]
+    return (
+        write(folder / "ance.trec", "".join(lines)),
+        write(folder / "labels.tsv", "doc_id\tsource\torigin\n" + "".join(labels)),
+    )
 
 
 class TestPerplexityTrap:
@@ -273,18 +253,15 @@ class TestPerplexityTrap:
 
     @pytest.mark.parametrize("judged", [False, True])
     def test_relevant_twins(self, shared_data: Path, tmp_path: Path, judged: bool) -> None:
-        found = lines_of(shared_data / "perplexity-trap-scidocs" / "pos_rel_ance.jsonl")
-        scored = [(one["query_id"], one["doc_id"], side, one[side]) for one in found for side in ("human", "llm")]
+        lines = lines_of(shared_data / "perplexity-trap-scidocs" / "pos_rel_ance.jsonl")
+        scored = [(line["query_id"], line["doc_id"], side, line[side]) for line in lines for side in ("human", "llm")]
         run, labels = converted(tmp_path, scored)
         options: list[str | Path] = []
         if judged:
-            name = {
-                row.split("\t")[2] + row.split("\t")[1]: row.split("\t")[0]
-                for row in labels.read_text().split("\n")[1:-1]
-            }
-            rows = [f"{query} 0 {name[origin + side]} 1\n" for query, origin, side, _ in scored]
-            (tmp_path / "qrels.txt").write_text("".join(rows), encoding="utf-8")
-            options = ["--qrels", tmp_path / "qrels.txt", "--card"]
+            table_rows = [line.split("\t") for line in labels.read_text(encoding="utf-8").splitlines()[1:]]
+            name = {(origin, side): doc for doc, side, origin in table_rows}
+            judged_rows = [f"{query} 0 {name[origin, side]} 1\n" for query, origin, side, _ in scored]
+            options = ["--qrels", write(tmp_path / "qrels.txt", "".join(judged_rows)), "--card"]
         audited, printed = command(tmp_path, "--run", run, "--groups", labels, *options)
         card = card_of(audited)
         twins, gap = card["relevant twins" if judged else "twins"], card["score gap"]
@@ -296,11 +273,10 @@ class TestPerplexityTrap:
         assert f"4,739 pairs: human {int(twins.parts['wins']):,}, llm {int(twins.parts['losses']):,}" in printed
 
     def test_pairs_of_the_mixed_ranking_that_are_retrieved_whole(self, shared_data: Path, tmp_path: Path) -> None:
-        found = lines_of(shared_data / "perplexity-trap-scidocs" / "ance.jsonl")
         scored = [
-            (one["qid"], name.removeprefix("-"), "llm" if name.startswith("-") else "human", score)
-            for one in found
-            for name, score in one["rel"].items()
+            (line["qid"], name.removeprefix("-"), "llm" if name.startswith("-") else "human", score)
+            for line in lines_of(shared_data / "perplexity-trap-scidocs" / "ance.jsonl")
+            for name, score in line["rel"].items()
         ]
         run, labels = converted(tmp_path, scored)
         audited, printed = command(tmp_path, "--run", run, "--groups", labels)
@@ -313,14 +289,6 @@ class TestPerplexityTrap:
 
 
 class TestSciFact:
-    def test_documents_and_queries(self, scifact: Collection) -> None:
-        assert scifact.docs.height == 5183
-        assert mean_words(scifact.docs["text"]) == pytest.approx(201.81, abs=0.01)
-        assert scifact.judged.height == 300
-        assert scifact.queries.height == 1109
-        assert mean_words(scifact.queries["text"]) == pytest.approx(12.38, abs=0.01)
-        assert scifact.qrels.filter(pl.col("grade") > 0).height / 300 == pytest.approx(1.13, abs=0.01)
-
     def test_bm25(self, scifact: Collection) -> None:
         run = ranker("bm25(k1=0.9,b=0.4)").rank(scifact)
         for ties in TIES:
@@ -344,3 +312,45 @@ class TestSciFact:
             found = [100 * v for v in means(audit(scifact, run, ["nDCG@1", "nDCG@3", "nDCG@5"], by=None, ties=ties))]
             assert found == pytest.approx(expected, abs=0.4)
             assert found == pytest.approx(published, abs=0.4)
+
+
+README = Path(__file__).parents[1] / "README.md"
+TOUR = README.parent / "docs" / "tour.md"
+
+
+def rows(text: str, ranker: str) -> list[list[str]]:
+    """Words of each line of one ranker's block, without the marks, which depend on the whole table."""
+    lines = text.splitlines()
+    start = next(n for n, line in enumerate(lines) if line.strip() == ranker)
+    block = []
+    for line in lines[start + 1 :]:
+        if not line.strip():
+            break
+        block.append(re.sub(r"\*", "", line).split())
+    return block
+
+
+@pytest.mark.parametrize("name", ["tfidf", "bm25"])
+def test_the_lexical_rankers_of_the_table(nfcorpus: Collection, ranked: Ranked, name: str) -> None:
+    printed = table(audit(nfcorpus, ranked(name), ["nDCG@1", "nDCG@5", "nDCG@10"]))
+    documented = rows(README.read_text(encoding="utf-8"), name)
+    assert len(documented) == 5
+    assert documented == rows(printed, name)
+
+
+def test_what_the_length_control_is_said_to_show(nfcorpus: Collection, ranked: Ranked) -> None:
+    run = ranked("tfidf")
+    found = controls(nfcorpus, [ranker("tfidf")], [run], audit(nfcorpus, run, "nDCG@1"), which=["length"])
+    raw, length = (f"{control.tilts[0].value:+.1f}".replace("-", "−") for control in found.controls)
+    text = " ".join(TOUR.read_text(encoding="utf-8").split())
+    assert f"TF-IDF's {raw} % on nDCG@1 becomes {length} % when both sides have the same length" in text
+
+
+def test_bm25_is_shown_to_favour_rewrites_where_the_noisiest_measure_shows_nothing(
+    nfcorpus: Collection, ranked: Ranked
+) -> None:
+    found = audit(nfcorpus, ranked("bm25"), keep_top=0)
+    verdict = found.verdict("bm25")
+    assert (verdict.kind, verdict.side, verdict.primary) == ("favours", LLM, "nDCG@10")
+    noisiest = next(tilt for tilt in found.tilts if tilt.measure == "nDCG@1")
+    assert noisiest.verdict() == "inconclusive"

@@ -61,8 +61,8 @@ def versions(texts: Mapping[str, Iterable[str]], prefix: str = "") -> list[dict[
     """Documents by source: the first texts of all sources are twins, 0-human and 0-llm, and so on."""
     return [
         {"id": f"{prefix}{n}-{source}", "text": text, "source": source, "origin": f"{prefix}{n}-human"}
-        for source, found in texts.items()
-        for n, text in enumerate(found)
+        for source, source_texts in texts.items()
+        for n, text in enumerate(source_texts)
     ]
 
 
@@ -97,7 +97,6 @@ def run_of(collection: Collection, scores: Table, **spec: Any) -> Run:
 
 
 def jsonl(rows: Iterable[Row]) -> str:
-    """One JSON object a line."""
     return "".join(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
 
 
@@ -115,55 +114,43 @@ def write(path: Path, content: str | bytes) -> Path:
 
 
 def raw_queries() -> list[dict[str, Any]]:
-    """Rows of the toy's query file."""
     return [{"_id": name, "text": text} for name, text in QUERIES.items()]
 
 
 def raw_docs(source: str = "human") -> list[dict[str, Any]]:
-    """Rows of one of the toy's corpus files, under bare ids."""
     return [{"_id": d, "title": TITLES[d], "text": text} for d, text in TEXTS[source].items()]
 
 
 def raw_qrels() -> list[Judgment]:
-    """Judgments of the toy under bare ids."""
     return [(q, d, g) for q, grades in QRELS.items() for d, g in grades.items()]
 
 
-def write_beir(folder: Path, *, docs: Iterable[Row] | None = None, end: str = "", **rest: Any) -> Path:
-    """Write a BEIR folder; what is left out is the toy's human side. `end` may be ".gz"."""
-    write(folder / f"corpus.jsonl{end}", jsonl(raw_docs() if docs is None else docs))
-    return _write_rest(folder, end=end, **rest)
+def write_beir(folder: Path, *, docs: Iterable[Row] | None = None, **rest: Any) -> Path:
+    """Write a BEIR folder; what is left out is the toy's human side."""
+    write(folder / "corpus.jsonl", jsonl(raw_docs() if docs is None else docs))
+    return _write_rest(folder, **rest)
 
 
-def write_cocktail(
-    folder: Path, *, corpora: Mapping[str, Iterable[Row]] | None = None, end: str = "", **rest: Any
-) -> Path:
+def write_cocktail(folder: Path, *, corpora: Mapping[str, Iterable[Row]] | None = None, **rest: Any) -> Path:
     """Write a Cocktail folder, a corpus a source; what is left out is the toy's. Loads equal to `toy()`."""
     for source, rows in (corpora or {source: raw_docs(source) for source in TEXTS}).items():
-        write(folder / "corpus" / f"{source}.jsonl{end}", jsonl(rows))
-    return _write_rest(folder, end=end, **rest)
+        write(folder / "corpus" / f"{source}.jsonl", jsonl(rows))
+    return _write_rest(folder, **rest)
 
 
-def write_paper(
-    folder: Path, *, corpora: Mapping[str, Iterable[Row]] | None = None, end: str = "", **rest: Any
-) -> Path:
+def write_paper(folder: Path, *, corpora: Mapping[str, Iterable[Row]] | None = None, **rest: Any) -> Path:
     """Write the first paper's layout; corpora by path, such as "0.2/corpus-llama". Default: the toy at 0.2."""
     default = {"corpus-human": raw_docs("human"), "0.2/corpus-llm": raw_docs("llm")}
     for name, rows in (corpora or default).items():
-        write(folder / f"{name}.jsonl{end}", jsonl(rows))
-    return _write_rest(folder, end=end, **rest)
+        write(folder / f"{name}.jsonl", jsonl(rows))
+    return _write_rest(folder, **rest)
 
 
 def _write_rest(
-    folder: Path,
-    *,
-    queries: Iterable[Row] | None = None,
-    qrels: Iterable[Judgment] | None = None,
-    split: str = "test",
-    end: str = "",
+    folder: Path, queries: Iterable[Row] | None = None, qrels: Iterable[Judgment] | None = None, split: str = "test"
 ) -> Path:
-    write(folder / f"queries.jsonl{end}", jsonl(raw_queries() if queries is None else queries))
-    write(folder / "qrels" / f"{split}.tsv{end}", tsv(raw_qrels() if qrels is None else qrels))
+    write(folder / "queries.jsonl", jsonl(raw_queries() if queries is None else queries))
+    write(folder / "qrels" / f"{split}.tsv", tsv(raw_qrels() if qrels is None else qrels))
     return folder
 
 

@@ -4,7 +4,7 @@
     ranktilt audit DIR -r engine:langchain_store:search@100
 
 Run it in the folder of this file, or copy the file to yours; `my_store` is the module that makes your store. A document
-is as good as its best chunk. In LlamaIndex `index.as_retriever(similarity_top_k=5 * k).retrieve(query)` gives chunks.
+is as good as its best chunk.
 """
 
 

@@ -73,6 +73,10 @@ if TYPE_CHECKING:
     from ranktilt.generation.rewrite.save import save_rewritten as save_rewritten
     from ranktilt.generation.settings import Answering as Answering
     from ranktilt.generation.settings import Rewriting as Rewriting
+    from ranktilt.judging.grading import grade as grade
+    from ranktilt.judging.grading_settings import Grading as Grading
+    from ranktilt.judging.judge import judge as judge
+    from ranktilt.judging.result import JudgeAudit as JudgeAudit
     from ranktilt.measures.average_precision import AP as AP
     from ranktilt.measures.base import Estimand as Estimand
     from ranktilt.measures.base import GroupEstimand as GroupEstimand
@@ -118,7 +122,9 @@ _NAMES = {
     "Description": "probes.description",
     "Explanation": "probes.explain",
     "Gate": "auditing.answer.gate",
+    "Grading": "judging.grading_settings",
     "GroupEstimand": "measures.base",
+    "JudgeAudit": "judging.result",
     "Levelling": "experiments.level_options",
     "Measure": "measures.base",
     "MissingExtra": "errors",
@@ -156,6 +162,8 @@ _NAMES = {
     "describe": "probes.description",
     "explain": "probes.explain",
     "gate": "auditing.answer.gate",
+    "grade": "judging.grading",
+    "judge": "judging.judge",
     "labelled": "datasets.labels",
     "level": "experiments.level",
     "load": "datasets.load",

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt import Audit, Collection, Run, audit, gate, ranker
+from ranktilt import Audit, Collection, Run, audit, gate
 from ranktilt.auditing import significance
 from ranktilt.auditing.effects import Effect
 from ranktilt.rankers.base import top_k
@@ -135,23 +135,6 @@ class TestNull:
             assert all(origins.count(o) == 2 for o in origins)
             assert cut <= len(origins) or len(origins) == len(origin)
             assert len(origins) <= cut + 1
-
-    @pytest.mark.parametrize("text", ["bm25@5", "tfidf@5", "bm25(analyzer=whitespace)@1", "tfidf@1000"])
-    @pytest.mark.parametrize("ids", [IDS["copy wins by id"], IDS["human wins by id"]])
-    def test_lexical_rankers_see_no_difference_between_copies(self, text: str, ids: tuple[str, str]) -> None:
-        rng = np.random.default_rng(5)
-        words = np.array([f"w{i}" for i in range(25)])
-        texts = [" ".join(rng.choice(words, rng.integers(3, 30))) for _ in range(30)]
-        docs = [
-            {"id": ids[side].format(i), "text": t, "source": SIDES[side], "origin": ids[0].format(i)}
-            for side in (0, 1)
-            for i, t in enumerate(texts)
-        ]
-        queries = {f"q{i}": " ".join(rng.choice(words, 3)) for i in range(20)}
-        qrels = {q: {ids[s].format(i): 1 for i in rng.integers(0, 30, 4) for s in (0, 1)} for q in queries}
-        collection = collection_of(docs, queries, qrels)
-        found = audit(collection, ranker(text).rank(collection), ["nDCG@1", "nDCG@5", "AP@3", "RR"])
-        assert all(map(is_null, found.tilts))
 
 
 def numbers(e: Effect) -> list[float]:

@@ -14,7 +14,7 @@ from ranktilt.auditing.options import files_of_runs
 from ranktilt.datasets.labels import from_labels
 from ranktilt.rankers.candidates import reranked_spec
 from ranktilt.rankers.rerank.cross_encoder import sigmoid
-from tests.effects import tilt
+from tests.auditing.arrays import tilt
 from tests.refusals import refused
 from tests.reporting.audits import ordered, twins
 from tests.toy import collection_of, run_of, toy

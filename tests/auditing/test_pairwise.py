@@ -160,23 +160,6 @@ def test_candidates_bound_the_pairs() -> None:
         draw_pairs(people(queries=2), two_groups(people(queries=2), "gender"), candidates=run)
 
 
-def test_only_the_queries_asked_for_count(asked) -> None:
-    collection = people(queries=6)
-    unjudged = Collection(collection.docs, collection.queries, collection.qrels.filter(pl.col("query_id") != "q5"))
-    judge = Judge()
-    found = asked(judge, unjudged, pairs=2, queries=iter(["q1", "q5", "q0"]))
-    prompts = Counter(map(tuple, judge.shown))
-    assert len(prompts) == 2 * 2 * 2 * 2  # two queries, kinds, pairs and orders
-    assert all(prompts[pair] == prompts[pair[::-1]] == 1 for pair in prompts)
-    asked_of = list(product(("relevant", "irrelevant"), ("q0", "q1"), (2,)))
-    assert [(row.kind, row.query, row.pairs) for row in found.by_query] == asked_of
-    assert "1 of the 3 queries asked for without a pair" in found.notes
-    assert found.spec["queries"] == 3
-    decisions = stored(collection, lambda query, kind, pair: pair[0])
-    part = pairwise(collection, decisions, queries=["q3"], resamples=100)
-    assert {row.query for row in part.by_query} == {"q3"}
-
-
 def test_documents_without_a_label_are_in_no_pair() -> None:
     collection = people(queries=4)
     half = pl.col("id").str.ends_with("-0") | pl.col("id").str.ends_with("-1") | pl.col("id").str.ends_with("-2")

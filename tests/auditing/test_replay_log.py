@@ -23,7 +23,7 @@ from ranktilt.auditing.replay_log import (
     log_runs,
     replay_log,
 )
-from tests.rankers.llm.logged import WORDS, Answer, logged, rank_llm_text
+from tests.rankers.llm.judge import WORDS, Answer, logged, rank_llm_text
 from tests.refusals import refused
 from tests.toy import collection_of, run_of
 

@@ -21,7 +21,7 @@ from ranktilt.auditing.study_sources import only, source_pairs, study_sources
 from ranktilt.statistics.correction import correct
 from ranktilt.statistics.trend import rank_correlation
 from tests.auditing.arrays import QUERIES, TEMPERATURES, Decided, decided, studied
-from tests.reporting.studies import timeless_study, toy_study
+from tests.reporting.audits import timeless_study, toy_study
 
 QUICK: dict[str, Any] = {"resamples": 300}
 
@@ -193,9 +193,10 @@ def mixed() -> Collection:
 
 
 def late() -> Collection:
-    """Only documents that one source lacks are judged."""
+    """Only documents that one source lacks are judged relevant."""
     whole = studied(without={"llm-tmp1.0": 8})
-    judged = whole.qrels.filter(pl.col("query_id").str.tail(-1).cast(int) >= 32)
+    last = pl.col("query_id").str.tail(-1).cast(int) >= 32
+    judged = whole.qrels.with_columns(grade=pl.when(last).then("grade").otherwise(0))
     return Collection(whole.docs, whole.queries, judged)
 
 

@@ -17,9 +17,8 @@ from ranktilt.auditing.significance import InferenceOptions, Sample, corrected, 
 from ranktilt.measures.base import measure as as_measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import read_margin
-from tests.auditing.arrays import one
+from tests.auditing.arrays import answer, one, tilt
 from tests.auditing.test_gate import HUMAN, LEVEL, UNSURE
-from tests.effects import answer, tilt
 
 NAN = math.nan
 

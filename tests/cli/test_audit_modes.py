@@ -12,9 +12,8 @@ from ranktilt import Audit, Collection, load, save
 from ranktilt.auditing.controls import CONTROLS
 from ranktilt.datasets.labels import LabelFile, labelled, read_labels, with_labels
 from ranktilt.reporting.reload import reload
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, sided
 from tests.cli.conftest import refused as refused_by
-from tests.cli.inputs import sided
 from tests.cli.test_audit import QUICK, RANKERS, saved
 from tests.refusals import refused
 from tests.toy import toy, write, write_run
@@ -25,16 +24,12 @@ class TestSeveralModels:
 
     def test_each_is_what_a_folder_without_the_other_gives(self, cli: Cli, tmp_path: Path) -> None:
         folder = sided(tmp_path / "sided")
-        result = cli(
-            "audit", folder, *RANKERS, *QUICK, "--json", tmp_path / "a.json", "--per-query", tmp_path / "q.csv"
-        )
+        files = ("--json", tmp_path / "a.json", "--per-query", tmp_path / "q.csv")
+        result = cli("audit", folder, *RANKERS, *QUICK, *files)
         names = [f"{tmp_path}/{name}" for s in ("llm", "gpt") for name in (f"a-{s}.json", f"q-{s}.csv")]
         assert result.err == f"One audit a source: {', '.join(names)}\n"
-        assert [len(result.out.split(f"sources ranked together: human, {s}; without")) for s in ("llm", "gpt")] == [
-            2,
-            2,
-        ]
         for source in ("llm", "gpt"):
+            assert result.out.count(f"sources ranked together: human, {source}; without") == 1
             found = Audit.load(tmp_path / f"a-{source}.json")
             two = saved(cli, tmp_path, folder, *RANKERS, *QUICK, "--source", "human", "--source", source)
             alone = tmp_path / source

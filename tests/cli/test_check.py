@@ -1,4 +1,4 @@
-"""ranktilt check: exit 0 for a fair comparison, 1 for a void one, and the whole test bed with --full."""
+"""ranktilt check and explain: 0 for a fair comparison, 1 for a void one; probes by name, and of other packages."""
 
 import csv
 import io
@@ -11,12 +11,17 @@ from typing import Any
 import orjson
 import pytest
 
+import ranktilt as rt
+from ranktilt.errors import UserError
+from ranktilt.probes.explain import PROBES, Explanation, probe, probe_classes
 from tests.cli.conftest import Cli
+from tests.probes.validations import exclaiming, install
 from tests.rankers.tiny import tiny_model
+from tests.reporting.readers import Markup
 from tests.toy import write_cocktail
 
 Docs = list[dict[str, Any]]
-COUNT = 20
+COUNT = 40
 
 
 def texts(kind: str) -> Docs:
@@ -29,7 +34,7 @@ def texts(kind: str) -> Docs:
 def folder_of(
     path: Path, *, llm: Docs | None = None, qrels: list[tuple[str, str, int]] | None = None, **options: Any
 ) -> Path:
-    """Write twenty pairs, each relevant to a query of its own; nothing about them is at fault unless asked for."""
+    """Write forty pairs, each relevant to a query of its own; nothing about them is at fault unless asked for."""
     corpora = {"human": texts("first"), "llm": texts("other") if llm is None else llm}
     queries = [{"_id": f"q{n}", "text": f"walk {n}"} for n in range(COUNT)]
     judgments = [(f"q{n}", f"d{n}", 1) for n in range(COUNT)] if qrels is None else qrels
@@ -56,17 +61,6 @@ def test_a_fair_comparison_ends_with_0(cli: Cli, tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     assert "A fair comparison of llm with human: nothing found that voids it.\n" in out
     assert sum(line.endswith("  ok") for line in out.splitlines()) == 16
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_each_fault_alone_ends_with_1_and_is_named(cli: Cli, tmp_path: Path, fault: str) -> None:
-    docs, option = FAULTS[fault]
-    folder = folder_of(tmp_path / "spoiled", llm=docs)
-    code, out, err = cli("check", folder)
-    assert (code, err) == (1, "")
-    assert [line[1:].split("  ")[0] for line in out.splitlines() if "   void " in line] == [fault]
-    assert f"Void because of {fault} (" in out
-    assert cli("check", folder, option).code == 0
 
 
 def test_dangling_judgments_are_counted_not_refused(cli: Cli, tmp_path: Path) -> None:
@@ -101,49 +95,37 @@ def test_another_reference_and_split_can_be_chosen(cli: Cli, tmp_path: Path) -> 
     assert cli("check", folder, "--split", "train").code == 1
 
 
-FORTY = 40
 PLAIN = ("--similarity", "none")
-
-
-def pairs(path: Path, *, refusing: bool = False, **options: Any) -> Path:
-    """Forty pairs; with `refusing`, half of the rewrites are none."""
-    corpora = {
-        "human": [{"_id": f"d{n}", "text": f"Text number {n} is about a walk on day {n}."} for n in range(FORTY)],
-        "llm": [
-            {"_id": f"d{n}", "text": f"Text number {n} tells of a walk, day {n}."}
-            if n % 2 or not refusing
-            else {"_id": f"d{n}", "text": f"I'm sorry, but I cannot rewrite text {n}."}
-            for n in range(FORTY)
-        ],
-    }
-    queries = [{"_id": f"q{n}", "text": f"walk day {n}"} for n in range(FORTY)]
-    qrels = [(f"q{n}", f"d{n}", 1) for n in range(FORTY)]
-    return write_cocktail(path, corpora=corpora, queries=queries, **{"qrels": qrels, **options})
 
 
 @pytest.fixture
 def bed(tmp_path: Path) -> Path:
-    return pairs(tmp_path / "bed")
+    return folder_of(tmp_path / "bed")
 
 
 def test_a_fair_test_bed_ends_with_0(cli: Cli, bed: Path) -> None:
     code, out, err = cli("check", "--full", bed, *PLAIN)
     assert (code, err) == (0, "")
-    titles = [
-        "Documents by source",
-        "Terms shared with human, 0 to 1",
-        "Effectiveness on each side alone, nDCG@10",
-        "Faults",
-    ]
-    places = [out.index(f"{title}") for title in titles]
-    assert places == sorted(places)
     assert "Cosine" not in out
     assert re.search(r"^ bm25 +1\.000 +1\.000 +\+0\.000 .*equivalent within ±0\.02$", out, re.MULTILINE)
 
 
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_alone_ends_with_1_and_is_named(cli: Cli, tmp_path: Path, fault: str) -> None:
+    docs, option = FAULTS[fault]
+    folder = folder_of(tmp_path / "spoiled", llm=docs)
+    code, out, err = cli("check", folder)
+    assert (code, err) == (1, "")
+    assert [line[1:].split("  ")[0] for line in out.splitlines() if "   void " in line] == [fault]
+    assert f"Void because of {fault} (" in out
+    assert cli("check", folder, option).code == 0
+
+
 def test_a_fault_that_voids_ends_with_1_and_everything_is_printed_and_written(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "found.json"
-    code, out, err = cli("check", "--full", pairs(tmp_path / "bed", refusing=True), *PLAIN, "--json", file)
+    code, out, err = cli(
+        "check", "--full", folder_of(tmp_path / "bed", llm=FAULTS["refusals"][0]), *PLAIN, "--json", file
+    )
     assert (code, err) == (1, "")
     assert "Void because of refusals (20 of 40, 50.0 %; limit ≤ 10 %)" in out
     assert "Effectiveness on each side alone" in out
@@ -177,9 +159,9 @@ class TestWithAnEncoder:
         assert f"Cosine similarity of llm, dense:{model}, title+text\n" in out
         content = json.loads(file.read_bytes())
         (near,) = content["similarity"]
-        assert near["twins"]["count"] == near["other_pairs"]["count"] == FORTY
+        assert near["twins"]["count"] == near["other_pairs"]["count"] == COUNT
         assert near["twins"]["mean"] > near["other_pairs"]["mean"]
-        assert (len(near["map"]["ids"]), near["map"]["of"]) == (40, FORTY)
+        assert (len(near["map"]["ids"]), near["map"]["of"]) == (40, COUNT)
         assert [row["run"] for row in content["effectiveness"]] == ["bm25", f"dense:{model}"]
         assert str(model) in page.read_text(encoding="utf-8")
 
@@ -204,3 +186,52 @@ def test_without_an_encoder_it_says_so(cli: Cli, bed: Path, monkeypatch: pytest.
     )
     assert cli("check", "--full", bed, "--quiet").err == ""
     assert cli("check", "--full", bed, *PLAIN).err == ""
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for what is written, with the package installed."""
+    monkeypatch.syspath_prepend(install(tmp_path / "site"))
+    return tmp_path
+
+
+def test_a_probe_of_another_package_prints_everywhere(plugin: Path, cli: Cli) -> None:
+    folder = rt.save(exclaiming(), plugin / "bed")
+    code, out, err = cli("explain", folder, "--probe", "marks", "--json", plugin / "marks.json")
+    assert (code, err) == (0, "")
+    assert "marks: Do rewrites exclaim more than people?" in out
+    assert out.startswith("Largest difference from human: exclamation marks, higher in llm.")
+    _, out, _ = cli("explain", folder, "--probe", "marks", "--format", "markdown")
+    assert "### marks" in out
+    assert "| llm | exclamation marks | +2.18 [" in out
+    (marks,) = Explanation.load(plugin / "marks.json").results
+    assert (marks.probe, marks.effects[0].pairs, marks.rows[1]["mean"]) == ("marks", 12, 3.0)
+    assert json.loads(cli("explain", folder, "--probe", "marks", "--json", "-")[1])["results"][0]["probe"] == "marks"
+
+
+def test_probes_are_found_by_name(plugin: Path) -> None:
+    assert set(probe_classes()) == {*PROBES, "broken", "lost", "marks"}
+    assert {name: probe(name).name for name in (*PROBES, "marks")} == {name: name for name in (*PROBES, "marks")}
+    with pytest.raises(UserError, match="probe 'broken': expected a subclass of ranktilt's Probe, got <class"):
+        probe("broken")
+    with pytest.raises(UserError, match=r"probe 'lost' \(exclaiming:Lost\) cannot be imported: .*Lost"):
+        probe("lost")
+
+
+def test_attribution_is_a_table_a_ranker(cli: Cli, tmp_path: Path) -> None:
+    """Rank gaps stand in CSV and JSON alone, and a file that is read back prints the same."""
+    folder = rt.save(rt.bundled(), tmp_path / "bed")
+    said = cli("explain", folder, "--attribution", "-r", "bm25", "-r", "tfidf", "--json", tmp_path / "why.json")[1]
+    lines = said.splitlines()
+    starts = [n for n, line in enumerate(lines) if line.startswith(" property ")]
+    assert [lines[n - 2].partition(":")[0] for n in starts] == ["bm25, claude", "tfidf, claude"]
+    for start in starts:
+        assert lines[start + 2].startswith(" what remains ")
+    assert "rank gap" not in said
+    found = Explanation.load(tmp_path / "why.json")
+    assert {row["of"] for row in found.results[0].rows} == {"score gap", "rank gap"}
+    page, again = tmp_path / "why.html", tmp_path / "again.html"
+    cli("explain", folder, "--attribution", "-r", "bm25", "-r", "tfidf", "-o", page)
+    cli("report", tmp_path / "why.json", "-o", again)
+    first, second = (Markup(path.read_text(encoding="utf-8")).text for path in (page, again))
+    assert all(table.says in first and table.says in second for table in found.results[0].tables)

@@ -1,7 +1,6 @@
 """The command line as a whole: mistakes end in one line, and nothing is left behind."""
 
 import errno
-import io
 import os
 import re
 import shlex
@@ -16,6 +15,7 @@ import ranktilt as rt
 from ranktilt.cli.main import app, main
 from ranktilt.cli.options import PANELS, Verb
 from tests.cli.conftest import Cli, refused
+from tests.reporting.readers import Terminal
 from tests.toy import raw_docs, raw_qrels, raw_queries, write, write_beir
 
 BM25 = ("-r", "bm25", "--resamples", "100")
@@ -30,14 +30,12 @@ def hostile(tmp_path: Path) -> Path:
     """The toy, with an escape sequence in every id, source and text."""
     rows = [
         {
-            "_id": f"{doc['_id']}-{side}{BAD}",
-            "text": doc["text"] + BAD,
-            "source": side + BAD,
+            "_id": f"{doc['_id']}-{side}{BAD}", "text": doc["text"] + BAD, "source": side + BAD,
             "origin": doc["_id"] + BAD,
         }
         for side in ("human", "llm")
         for doc in raw_docs(side)
-    ]
+    ]  # fmt: skip
     queries = [{"_id": row["_id"] + BAD, "text": row["text"] + BAD} for row in raw_queries()]
     qrels = [(q + BAD, f"{d}-{s}{BAD}", g) for q, d, g in raw_qrels() for s in ("human", "llm")]
     return write_beir(tmp_path / f"hostile{BAD}", docs=rows, queries=queries, qrels=qrels)
@@ -79,11 +77,6 @@ def test_a_terminal_is_sent_colours_and_nothing_else(hostile: Path, monkeypatch:
         assert bool(colours.search(stream.getvalue())) == (format == "table")
         assert r"\x1b]0;" in stream.getvalue()
         assert not CONTROLS.findall(colours.sub("", stream.getvalue()))
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def test_a_missing_extra_names_the_command(cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,15 +125,6 @@ def test_a_reader_that_leaves_is_no_error(process: Cli, toy_folder: Path) -> Non
     assert (done.code, done.err) == (141, "")
 
 
-def test_an_interruption_is_one_line(cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*parts: object, **options: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("ranktilt.rankers.lexical.bm25.BM25.rank", interrupt)
-    result = cli("audit", toy_folder, *BM25)
-    assert result == (130, "", "ranktilt: interrupted; what was cached is kept\n")
-
-
 def test_debug_shows_where_it_happened(process: Cli) -> None:
     done = process("audit", "no/such/folder", *BM25, "--debug")
     assert done.code == 2
@@ -161,6 +145,7 @@ class Panic(BaseException):
         (PermissionError(13, "Permission denied", "x"), 2, "ranktilt: [Errno 13] Permission denied: 'x'\n"),
         (BrokenPipeError(32, "Broken pipe"), 141, ""),
         (EOFError(), 130, "ranktilt: interrupted; what was cached is kept\n"),
+        (KeyboardInterrupt(), 130, "ranktilt: interrupted; what was cached is kept\n"),
     ],
 )
 def test_what_gate_says_is_never_said_by_a_crash(
@@ -189,6 +174,9 @@ def test_notes_that_nobody_reads_end_no_work(process: Cli, toy_folder: Path, tmp
 
 def test_help_names_the_verbs(cli: Cli) -> None:
     assert cli("--version") == (0, f"ranktilt {rt.__version__}\n", "")
+    bare = cli()
+    assert (bare.code, bare.out) == (2, "")
+    assert bare.err.startswith("Usage: ranktilt [OPTIONS] COMMAND [ARGS]...")
     code, out, err = cli("--help")
     assert (code, err) == (0, "")
     lines = out.partition("\nCommands:\n")[2].splitlines()
@@ -211,36 +199,21 @@ VERBS = _verbs(typer.main.get_command(app))
 
 
 @pytest.mark.parametrize(("name", "verb"), VERBS.items(), ids=VERBS)
-def test_help_opens_with_commands_that_can_be_typed(name: str, verb: Verb) -> None:
+def test_help_opens_with_commands_that_can_be_typed_and_has_a_heading_for_every_option(name: str, verb: Verb) -> None:
     assert len(verb.examples) == 2
     for example in verb.examples:
         words = shlex.split(example)
         named = ["ranktilt", *name.split()]
         assert words[: len(named)] == named
         verb.make_context(name, words[len(named) :])
-
-
-@pytest.mark.parametrize(("name", "verb"), VERBS.items(), ids=VERBS)
-def test_help_has_a_heading_for_every_option(name: str, verb: Verb) -> None:
     *panels, common = PANELS
     own = [one for one in verb.params if one.param_type_name == "option" and one.name not in ("quiet", "debug")]
     assert {one.rich_help_panel for one in own} <= set(panels)
     assert common in verb.get_help(verb.make_context(name, [], resilient_parsing=True))
 
 
-def test_without_a_verb_the_help_is_shown(cli: Cli) -> None:
-    code, out, err = cli()
-    assert (code, out) == (2, "")
-    assert err.startswith("Usage: ranktilt [OPTIONS] COMMAND [ARGS]...")
-    assert "Commands:" in err
-
-
 def test_shells_can_complete(process: Cli) -> None:
-    shown = process(
-        "--show-completion", env={"SHELL": "/bin/bash", "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
-    )
     assert "--show-completion" in process("--help").out
-    assert shown.code in (0, 2)
     words = {"COMP_WORDS": "ranktilt au", "COMP_CWORD": "1", "_RANKTILT_COMPLETE": "complete_bash"}
     assert process(env=words).out.split() == ["audit"]
 

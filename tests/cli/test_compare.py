@@ -1,7 +1,6 @@
 """ranktilt compare and gate: what two audits, or one and a limit, decide."""
 
 import json
-import shlex
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 
 from tests.auditing.arrays import audit_of, one
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
-from tests.cli.conftest import Cli, Result
+from tests.cli.conftest import Cli
 
 TILE = np.tile([0.9, 0.7, 0.8], 12)
 QUICK = ("--resamples", "200")
@@ -36,17 +35,6 @@ def test_the_first_file_is_the_new_one(cli: Cli, new: Path, old: Path) -> None:
     assert "; the tilt itself shrank" in back
 
 
-def test_real_audits_of_one_collection(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    for ranker in ("bm25", "tfidf"):
-        cli("audit", toy_folder, "-r", ranker, "-r", "bm25@2", *QUICK, "--json", tmp_path / f"{ranker}.json")
-    result = cli("compare", tmp_path / "bm25.json", tmp_path / "tfidf.json", *QUICK)
-    assert result.code == 0
-    assert "bm25@2: the two audits are identical on nDCG@10\n" in result.out
-    assert "left out: 1 run only in the new audit ('bm25')" in result.out
-    assert "left out: 1 run only in the old audit ('tfidf')" in result.out
-    assert "warning: only 3 queries are compared" in result.out
-
-
 def test_runs_of_one_audit(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     audit, found = tmp_path / "audit.json", tmp_path / "found.json"
     asked = ("-m", "nDCG@1", "-m", "ExposureRatio@2", "-m", "NDKL", *QUICK)
@@ -62,11 +50,6 @@ def test_runs_of_one_audit(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     assert content["spec"]["baseline_run"] == "tfidf"
     page = cli("compare", audit, "--baseline-run", "tfidf", *QUICK, "--format", "html").out
     assert "Comparison of one audit&#39;s runs" in page
-    assert " beside reference" in page
-    assert "Other estimands of " in page
-
-
-QUICK = ("--resamples", "200")
 
 
 @pytest.fixture
@@ -83,26 +66,28 @@ def saved(tmp_path: Path) -> dict[str, Path]:
         ("human", [], 1, "✗ tilted (asked: tilt within ±15 points of level)"),
         ("human", ["--max-tilt", "60"], 0, "✓ within the limit (asked: tilt within ±60 points of level)"),
         ("unsure", [], 3, "? inconclusive (asked: tilt within ±15 points of level)"),
-        (
-            "unsure",
-            ["--inconclusive", "pass"],
-            0,
-            "? inconclusive (asked: tilt within ±15 points of level; passes by --inconclusive pass)",
-        ),
+        ("unsure", ["--inconclusive", "pass"], 0, "15 points of level; passes by --inconclusive pass)"),
         ("human", ["--baseline", "human"], 0, "✓ level (asked: no growth since the baseline)"),
         ("human", ["--baseline", "level"], 1, "✗ tilted (asked: no growth since the baseline)"),
-        (
-            "human",
-            ["--baseline", "level", "--min-effect", "60"],
-            0,
-            "✓ level (asked: growth of at most 60 points since the baseline)",
-        ),
+        ("human", ["--baseline", "level", "--min-effect", "60"], 0, "at most 60 points since the baseline)"),
     ],
 )
-def test_exit_codes(cli: Cli, saved: dict[str, Path], name: str, options: list[str], code: int, last: str) -> None:
-    result = cli("gate", saved[name], *(saved.get(o, o) for o in options), *QUICK)
+def test_a_verdict_has_an_exit_code_and_stands_in_every_file(
+    cli: Cli, saved: dict[str, Path], tmp_path: Path, name: str, options: list[str], code: int, last: str
+) -> None:
+    files = {"--junit": "r.xml", "--markdown": "s.md", "--json": "g.json"}
+    paths = {option: tmp_path / "made" / "here" / file for option, file in files.items()}
+    written = [part for pair in paths.items() for part in pair]
+    result = cli("gate", saved[name], *(saved.get(o, o) for o in options), *QUICK, *written)
     assert (result.code, result.err) == (code, "")
-    assert result.out.splitlines()[-1] == last
+    assert result.out.splitlines()[-1].endswith(last)
+    root = ElementTree.parse(paths["--junit"]).getroot()
+    content = json.loads(paths["--json"].read_text())
+    assert (content["exit_code"], content["rows"][0]["outcome"]) == (code, content["outcome"])
+    assert [root.get("failures"), root.get("errors")] == [str(int(code == 1)), str(int(code == 3))]
+    assert f"RankTilt: {content['outcome']}" in paths["--markdown"].read_text("utf-8").splitlines()[0]
+    assert {p.get("name"): p.get("value") for p in root.iter("property")}["command"] == content["spec"]["command"]
+    assert paths["--markdown"].read_text("utf-8").splitlines()[-1] == f"Make it again: `{content['spec']['command']}`"
 
 
 @pytest.fixture
@@ -117,9 +102,7 @@ def broad(tmp_path: Path) -> Path:
     ("options", "rows"),
     [
         ([], 6),
-        (["-m", "RR"], 6),
         (["--measure", "RR", "-m", "nDCG@5"], 12),
-        (["--run-name", "dense"], 3),
         (["--run-name", "dense", "--pair", "c,a", "-m", "RR"], 1),
     ],
 )
@@ -131,38 +114,9 @@ def test_rows_can_be_chosen(cli: Cli, broad: Path, options: list[str], rows: int
     assert "c,a" not in options or (found[0]["a"], found[0]["b"]) == ("c", "a")
 
 
-class TestFiles:
-    @staticmethod
-    def everything(folder: Path) -> list[str]:
-        files = {"--junit": "r.xml", "--markdown": "s.md", "--json": "g.json"}
-        return [part for option, name in files.items() for part in (option, str(folder / name))]
-
-    def run(self, cli: Cli, audit: Path, folder: Path, *more: str) -> Result:
-        return cli("gate", audit, *more, *self.everything(folder))
-
-    @pytest.mark.parametrize(("name", "code"), [("level", 0), ("human", 1), ("unsure", 3)])
-    def test_all_are_written_whatever_the_outcome(
-        self, cli: Cli, saved: dict[str, Path], tmp_path: Path, name: str, code: int
-    ) -> None:
-        out = tmp_path / "made" / "here"
-        assert self.run(cli, saved[name], out).code == code
-        root = ElementTree.parse(out / "r.xml").getroot()
-        content = json.loads((out / "g.json").read_text())
-        assert (content["exit_code"], content["rows"][0]["outcome"]) == (code, content["outcome"])
-        assert [root.get("failures"), root.get("errors")] == [str(int(code == 1)), str(int(code == 3))]
-        assert f"RankTilt: {content['outcome']} (asked: " in (out / "s.md").read_text("utf-8").splitlines()[0]
-
-    def test_the_command_is_kept(self, cli: Cli, saved: dict[str, Path], tmp_path: Path) -> None:
-        self.run(cli, saved["human"], tmp_path, "--max-tilt", "20")
-        line = shlex.join(["ranktilt", "gate", str(saved["human"]), "--max-tilt", "20", *self.everything(tmp_path)])
-        assert json.loads((tmp_path / "g.json").read_text())["spec"]["command"] == line
-        assert (tmp_path / "s.md").read_text("utf-8").splitlines()[-1] == f"Make it again: `{line}`"
-        properties = ElementTree.parse(tmp_path / "r.xml").getroot().iter("property")
-        assert {p.get("name"): p.get("value") for p in properties}["command"] == line
-
-    @pytest.mark.parametrize(("option", "start"), [("--markdown", "## ❌ RankTilt: tilted"), ("--json", '{"format":')])
-    def test_to_stdout_in_place_of_the_table(self, cli: Cli, saved: dict[str, Path], option: str, start: str) -> None:
-        result = cli("gate", saved["human"], option, "-")
-        assert (result.code, result.err) == (1, "")
-        assert result.out.startswith(start)
-        assert "✗ tilted (asked" not in result.out
+@pytest.mark.parametrize(("option", "start"), [("--markdown", "## ❌ RankTilt: tilted"), ("--json", '{"format":')])
+def test_to_stdout_in_place_of_the_table(cli: Cli, saved: dict[str, Path], option: str, start: str) -> None:
+    result = cli("gate", saved["human"], option, "-")
+    assert (result.code, result.err) == (1, "")
+    assert result.out.startswith(start)
+    assert "✗ tilted (asked" not in result.out

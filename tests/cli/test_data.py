@@ -1,21 +1,29 @@
-"""ranktilt data: collections loaded, mixed, described and built; what was read is written beside them."""
+"""ranktilt data: collections loaded, mixed, described and built from files by the very names that they have."""
 
 import json
+import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import orjson
+import polars as pl
 import pytest
 
 import ranktilt as rt
+from ranktilt import Audit, PairwiseAudit, Run
 from ranktilt.datasets import natural_questions
+from ranktilt.datasets.assemble import read_rows
+from ranktilt.datasets.labels import read_labels
 from ranktilt.datasets.load import load
 from ranktilt.datasets.natural_questions import build_nq320k
 from ranktilt.io.files import sha256
+from ranktilt.io.parquet import read_judgments
 from tests.cli.conftest import Cli, refused
 from tests.datasets.hub_cache import COMMIT, cached, cocktail_zip, mteb, point_to
-from tests.datasets.test_natural_questions import files
-from tests.generation.questions import simplified
-from tests.toy import jsonl, no_permission, raw_docs, toy, write, write_beir, write_cocktail, write_paper
+from tests.datasets.test_natural_questions import files as nq_files
+from tests.toy import no_permission, raw_docs, toy, write, write_beir, write_cocktail, write_paper
 
 
 @pytest.fixture
@@ -42,12 +50,8 @@ def test_what_it_was_made_from_is_written_beside(cli: Cli, cache: Path, tmp_path
     cached(cache, "mteb/scifact", mteb())
     cli("data", "load", f"hub:mteb/scifact@{COMMIT}", "-o", tmp_path / "x", "--split", "train")
     about = json.loads((tmp_path / "x" / "loaded.json").read_text())
-    assert {name: about[name] for name in ("path", "revision", "split", "layout")} == {
-        "path": "hub:mteb/scifact",
-        "revision": COMMIT,
-        "split": "train",
-        "layout": "beir",
-    }
+    expected = {"path": "hub:mteb/scifact", "revision": COMMIT, "split": "train", "layout": "beir"}
+    assert {name: about[name] for name in expected} == expected
     snapshot = cache / "datasets--mteb--scifact" / "snapshots" / COMMIT
     places = ("corpus.jsonl", "queries.jsonl", "qrels/train.jsonl")
     assert about["files"] == {place: sha256(snapshot / place) for place in places}
@@ -88,37 +92,26 @@ def test_a_place_that_cannot_be_written_is_found_before_anything_is_read(
 def test_without_judgments_no_check_is_advised(cli: Cli, tmp_path: Path) -> None:
     folder = write_cocktail(tmp_path / "in")
     code, _, err = cli("data", "load", folder, "--qrels", "none", "-o", tmp_path / "out")
-    assert (code, err) == (
-        0,
-        f"{tmp_path / 'out'}: Collection(3 human, 3 llm; 3 queries, 0 judgments), from {folder}\n",
-    )
+    assert code == 0
+    assert err == f"{tmp_path / 'out'}: Collection(3 human, 3 llm; 3 queries, 0 judgments), from {folder}\n"
     assert not (tmp_path / "out" / "qrels").exists()
 
 
-def test_mix_unites_folders(cli: Cli, tmp_path: Path) -> None:
-    one = write_cocktail(tmp_path / "one", corpora={"human": raw_docs("human")})
-    two = write_cocktail(tmp_path / "two", corpora={"llm": raw_docs("llm")})
-    code, out, err = cli("data", "mix", one, two, "-o", tmp_path / "mixed")
-    mixed = rt.load(tmp_path / "mixed")
-    assert (code, out) == (0, "")
-    assert err == f"{tmp_path / 'mixed'}: {mixed!r}\n"
-    assert mixed == toy()
-    assert (tmp_path / "mixed" / "corpus.jsonl").is_file()
-
-
-def test_mix_and_load_write_parts_and_read_them(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    assert cli("data", "load", toy_folder, "-o", tmp_path / "one", "--rows-per-file", 4, "--quiet") == (0, "", "")
-    assert cli("data", "mix", tmp_path / "one", tmp_path / "one", "-o", tmp_path / "two", "--rows-per-file", 3) == (
-        0, "", f"{tmp_path / 'two'}: {toy()!r}\n",
-    )  # fmt: skip
-    for name, number in (("one", 2), ("two", 2)):
-        assert rt.load(tmp_path / name) == toy()
-        assert len(list((tmp_path / name / "corpus").iterdir())) == number
-        assert not (tmp_path / name / "corpus.jsonl").exists()
+def test_mix_unites_folders_and_mix_and_load_write_parts_and_read_them(cli: Cli, tmp_path: Path) -> None:
+    folders = [write_cocktail(tmp_path / side, corpora={side: raw_docs(side)}) for side in ("human", "llm")]
+    whole, one, two = (tmp_path / name for name in ("whole", "one", "two"))
+    assert cli("data", "mix", *folders, "-o", whole) == (0, "", f"{whole}: {toy()!r}\n")
+    assert cli("data", "load", whole, "-o", one, "--rows-per-file", 4, "--quiet") == (0, "", "")
+    assert cli("data", "mix", one, one, "-o", two, "--rows-per-file", 3).code == 0
+    assert [rt.load(folder) for folder in (whole, one, two)] == [toy()] * 3
+    assert (whole / "corpus.jsonl").is_file()
+    for folder in (one, two):
+        assert len(list((folder / "corpus").iterdir())) == 2
+        assert not (folder / "corpus.jsonl").exists()
 
 
 def test_a_collection_is_built_and_its_counts_are_told(cli: Cli, tmp_path: Path) -> None:
-    paths = files(tmp_path)
+    paths = nq_files(tmp_path)
     code, out, err = cli("data", "build", "nq320k", *paths, "-o", tmp_path / "nq")
     assert code == 0
     assert out.splitlines() == [
@@ -135,19 +128,13 @@ def test_a_collection_is_built_and_its_counts_are_told(cli: Cli, tmp_path: Path)
     assert load(tmp_path / "nq") == build_nq320k(paths).collection
 
 
-def test_texts_are_cut_to_so_many_words_and_a_bad_line_is_named(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_are_cut_to_so_many_words(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build, place = ("data", "build", "nq320k"), tmp_path / "nq"
     monkeypatch.setattr(natural_questions, "PUBLISHED", {"documents": 3, "test queries": 4, "mean words": 2.0})
-    code, out, err = cli(*build, *files(tmp_path), "-o", place, "--words", "2", "--quiet")
+    code, out, err = cli(*build, *nq_files(tmp_path), "-o", place, "--words", "2", "--quiet")
     assert (code, err) == (0, "")
     assert out.splitlines()[0] == "documents           3   3 expected", "as published"
     assert load(place).docs["text"][0] == "Red Apple"
-    train = write(tmp_path / "nq-train.jsonl", jsonl([simplified(1, "q", "T", "x")]) + "{oops\n")
-    fault = refused(cli, *build, train, files(tmp_path)[0], "-o", tmp_path / "other")
-    assert fault.startswith(f"{train}:2: expected one JSON object")
-    assert not (tmp_path / "other").exists()
 
 
 def questions(path: Path, n: int = 40) -> Path:
@@ -205,3 +192,128 @@ def test_options_say_fields_sizes_and_names(cli: Cli, tmp_path: Path) -> None:
         "b            10 questions: train 5, dev 1, test 4",
     ]
     assert load(place).sources == ("people", "gpt-4")
+
+
+HEAD = "q_id,q_text,doc_id,gender,doc_title,first sentence\n"
+TOPICS = {"q1": "cold water", "q2": "old clocks", "q3": "red apples"}
+
+
+def people(tmp_path: Path, *, unlabelled: int = 0) -> Path:
+    """Eight men and four women for each query, whose texts name what the query asks for."""
+    lines = []
+    for query, text in TOPICS.items():
+        for n in range(12):
+            gender = "" if n < unlabelled else "female" if n % 3 == 0 else "male"
+            lines.append(f"{query},{text},{query}-{n},{gender},Person {n},Known for {text} and {n} books.\n")
+    return write(tmp_path / "people.csv", HEAD + "".join(lines))
+
+
+def test_a_folder_is_built_and_told_of(cli: Cli, tmp_path: Path) -> None:
+    place = tmp_path / "people"
+    code, out, err = cli(
+        "data", "build", "fair-ranking", people(tmp_path), "--protected", "female", "--items", 12, "-o", place
+    )
+    assert code == 0
+    lines = dict(line.split("  ", 1) for line in out.splitlines())
+    assert lines["queries"].strip() == "3 of 3"
+    assert lines["no label"].strip() == "0 documents, left out"
+    assert lines["P@20 by chance"].strip() == "0.300"  # a list of 12 fills 12 of 20 ranks
+    candidates = f"replay:{place}/candidates.trec"
+    assert err.splitlines()[-1] == (
+        f"Next: ranktilt audit {place} --by gender --protected female -m P@20 -m ExposureRatio@12 "
+        f"-r {candidates} -r '{candidates}>>bm25'"
+    )
+    collection = load(place)
+    assert set(collection.docs["gender"]) == {"female", "male"}
+    assert collection.queries.rows() == list(TOPICS.items())
+    about = orjson.loads((place / "built.json").read_bytes())
+    assert about["files"] == {"people.csv": sha256(tmp_path / "people.csv")}
+    assert (about["seed"], about["blocks"], about["min_judged"]) == (0, "natural", 12)
+    runs = [Run.load(place / name) for name in ("candidates.trec", "initial.trec")]
+    assert [run.spec["ranker"] for run in runs] == ["shuffled items", "initial ranking"]
+    assert all(set(np.diff(run.offsets)) == {12} for run in runs)
+    shown = cli("audit", place, "--by", "gender", "--protected", "female", "-m", "P@20", "-r", f"{candidates}>>bm25")
+    assert shown.code == 0
+
+
+REGIONS = ("Europe", "Asia", "Northern America", "Europe|Asia", "Africa", "Côte d'Ivoire")
+
+
+def test_every_verb_reads_a_union_of_groups(cli: Cli, tmp_path: Path) -> None:
+    """build, audit, rank and pairwise mean the same documents, and the next command can be pasted."""
+    protected, side, members = "non-Europe|Asia", "non-Asia|Europe", {2, 4, 5}
+    rows = [
+        f"{query},{text},{query}-{n},{REGIONS[n % 6]},Person {n},Known for {text} and {n} books.\n"
+        for query, text in TOPICS.items()
+        for n in range(12)
+    ]
+    file = write(tmp_path / "regions.csv", HEAD.replace("gender", "region") + "".join(rows))
+    place, audited, chosen = tmp_path / "lists", tmp_path / "audit.json", tmp_path / "pairs.json"
+    code, _, err = cli("data", "build", "fair-ranking", file, "--protected", protected, "--items", 12, "-o", place)
+    assert code == 0
+    pasted = shlex.split(err.splitlines()[-1].removeprefix("Next: ranktilt "))
+    assert cli(*pasted, "--resamples", 100, "--json", audited).code == 0
+    assert Audit.load(audited).pairs[0][0] == side
+    gated = cli("gate", audited, "--pair", f"{protected},{Audit.load(audited).pairs[0][1]}", "--max-tilt", 199)
+    assert gated.code != 2, gated.err
+    fair = f"replay:{place}/candidates.trec>>fair-rerank(by=region,group={protected},target=100)"
+    assert cli("rank", place, "-r", fair, "-o", tmp_path / "fair.trec").code == 0
+    collection, run = load(place), Run.load(tmp_path / "fair.trec").frame()
+    inside = {doc for doc in collection.ids if int(doc.partition("-")[2]) % 6 in members}
+    for query in TOPICS:  # as many as a list has, before all others
+        docs = run.filter(query_id=query).sort("rank")["doc_id"].to_list()
+        assert [doc in inside for doc in docs] == sorted((doc in inside for doc in docs), reverse=True)
+    choices = [
+        {"query": query, "first": first, "second": second, "choice": first if first in inside else second}
+        for query in TOPICS
+        for one, two in zip(sorted(inside), sorted({*collection.ids} - inside), strict=False)
+        for first, second in ((one, two), (two, one))
+    ]
+    stored = write(tmp_path / "choices.jsonl", "".join(f"{json.dumps(one)}\n" for one in choices))
+    by = ("--by", "region", "--protected", protected, "--resamples", 100, "--json", chosen)
+    assert cli("pairwise", place, "--decisions", stored, *by).code == 0
+    found = PairwiseAudit.load(chosen)
+    assert found.protected == side
+    assert {one.protected.value for one in found.outcomes} == {1.0}
+
+
+def test_a_list_with_one_item_of_a_group_is_warned_of(cli: Cli, tmp_path: Path) -> None:
+    build = ("data", "build", "fair-ranking", people(tmp_path), "--protected", "female", "--items", 6)
+    err = cli(*build, "--blocks", "3,0,2,1", "-o", tmp_path / "one").err
+    assert "warning: 3 lists have fewer than 2 items of a group; their exposure ratio says little, or nothing\n" in err
+
+
+NAMES = ["a[1]", "{a,a1}", "a b@2,(c)"]
+DECOYS = ["a1", "a", "aa"]
+"""What the names would match as patterns; each lies beside, with other content."""
+READERS: dict[str, Callable[[Path], Any]] = {
+    "docs.parquet": lambda path: read_rows(path)["id"].item(),
+    "labels.csv": lambda path: read_labels(path)["doc_id"].item(),
+    "labels.parquet": lambda path: read_labels(path)["doc_id"].item(),
+    "qrels.parquet": lambda path: read_judgments(path)["query_id"].item(),
+}
+"""Of the files that a library of tables reads, which takes patterns."""
+
+
+def made(path: Path, kind: str, name: str) -> Path:
+    """Write a table of one row, whose id is `name`."""
+    columns: dict[str, dict[str, Any]] = {
+        "docs": {"_id": name, "text": ""},
+        "labels": {"doc_id": name, "source": "human"},
+        "qrels": {"query-id": name, "corpus-id": "d", "score": 1},
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = pl.DataFrame([columns[kind]])
+    (table.write_parquet if path.suffix == ".parquet" else table.write_csv)(path)
+    return path
+
+
+@pytest.mark.parametrize("file", READERS)
+@pytest.mark.parametrize("where", ["file", "folder"])
+def test_the_named_file_is_read(tmp_path: Path, file: str, where: str) -> None:
+    kind, _, end = file.partition(".")
+    for name in NAMES:
+        place = tmp_path / (f"{name}.{end}" if where == "file" else f"{name}/f.{end}")
+        for decoy in DECOYS:
+            made(Path(str(place).replace(name, decoy)), kind, "decoy")
+        assert READERS[file](made(place, kind, "wanted")) == "wanted"

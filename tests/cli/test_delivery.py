@@ -1,6 +1,5 @@
 """A result is shown and written in one way, whichever verb found it, with progress and warnings beside it."""
 
-import io
 import json
 import shlex
 import sys
@@ -22,6 +21,7 @@ from ranktilt.progress import report
 from ranktilt.reporting.output import table
 from tests.auditing.arrays import one
 from tests.cli.conftest import Cli, refused
+from tests.reporting.readers import Terminal
 from tests.toy import full_device, no_permission, raw_docs, write_cocktail
 
 TILE = np.tile([0.9, 0.7, 0.8], 12)
@@ -67,11 +67,6 @@ def command(inputs: dict[str, Path], verb: str) -> list[str]:
     return [*verb.split(), *(word.format(**inputs) for word in VERBS[verb].words)]
 
 
-def _read(command: list[str]) -> Path:
-    """What a command reads first."""
-    return next(Path(word) for word in command if Path(word).is_absolute())
-
-
 @each_verb
 @pytest.mark.parametrize("form", ["table", "markdown", "csv"])
 def test_what_is_printed_is_the_librarys_and_json_all_of_it(
@@ -89,7 +84,7 @@ def test_what_is_printed_is_the_librarys_and_json_all_of_it(
 
 
 @each_verb
-def test_json_to_stdout_is_all_there_is(cli: Cli, command: list[str], verb: str, monkeypatch: Any) -> None:
+def test_json_to_stdout_is_all_there_is(cli: Cli, command: list[str], verb: str) -> None:
     first, second = cli(*command, "--json", "-"), cli(*command, "--format", "json")
     assert first[::2] == second[::2] == (VERBS[verb].code, "")
     contents = [json.loads(result.out) for result in (first, second)]
@@ -109,8 +104,8 @@ def test_a_page_is_written_beside_what_is_printed(cli: Cli, command: list[str], 
 
 
 @each_verb
-def test_a_place_that_cannot_be_is_refused(cli: Cli, command: list[str], tmp_path: Path) -> None:
-    read = _read(command)
+def test_a_place_that_cannot_be_is_refused(cli: Cli, command: list[str], verb: str, tmp_path: Path) -> None:
+    read = next(Path(word) for word in command if Path(word).is_absolute())
     read = read if read.is_file() else read / "queries.jsonl"
     before = read.read_bytes()
     for place, message in (
@@ -119,19 +114,12 @@ def test_a_place_that_cannot_be_is_refused(cli: Cli, command: list[str], tmp_pat
         (read / "x", str(read)),
     ):
         assert refused(cli, *command, "--json", place).startswith(message)
+    if verb in PAGES:
+        assert refused(cli, *command, "-o", "-") == "-o writes a file; standard output (-) is for --json"
+        assert refused(cli, *command, "-o", read) == f"-o {read}: this file is read too; choose another file"
+        message = "-o page.txt: expected a name that ends in .html or .htm, for html"
+        assert refused(cli, *command, "-o", "page.txt") == message
     assert read.read_bytes() == before
-
-
-@pytest.mark.parametrize("verb", PAGES)
-def test_a_page_has_a_file_of_its_own(cli: Cli, command: list[str], tmp_path: Path) -> None:
-    read = _read(command) / "queries.jsonl"
-    for place, message in (
-        ("-", "-o writes a file; standard output (-) is for --json"),
-        (tmp_path, f"-o {tmp_path}: expected a file, this is a folder"),
-        (read, f"-o {read}: this file is read too; choose another file"),
-        ("page.txt", "-o page.txt: expected a name that ends in .html or .htm, for html"),
-    ):
-        assert refused(cli, *command, "-o", place) == message
 
 
 @pytest.mark.parametrize("verb", ["audit", "gate"])
@@ -150,11 +138,6 @@ def test_a_full_disk_is_an_error_and_no_verdict(cli: Cli, command: list[str]) ->
     assert out, "what was found is shown all the same"
     assert err.startswith("ranktilt: /dev/full: cannot be written: No space left on device")
     assert err.count("\n") == 1
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def wait_for(seen: Callable[[], bool]) -> None:
@@ -198,14 +181,11 @@ def test_quiet_shows_neither_progress_nor_warnings(capfd: pytest.CaptureFixture[
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_warning_about_data_is_a_line(capfd: pytest.CaptureFixture[str]) -> None:
+def test_warnings_about_data_are_a_line_each_and_others_shown_as_ever(capfd: pytest.CaptureFixture[str]) -> None:
     with reporting(quiet=False):
         for _ in range(2):
             warnings.warn("3 documents have no twin", DataWarning, stacklevel=1)
     assert capfd.readouterr().err == "warning: 3 documents have no twin\n" * 2
-
-
-def test_other_warnings_are_shown_as_ever() -> None:
     before = warnings.showwarning
     with pytest.warns(UserWarning, match="of others"), reporting(quiet=False):
         warnings.warn("of others", UserWarning, stacklevel=1)

@@ -78,10 +78,8 @@ def test_a_collection_and_its_rewrites_are_written(cli: Cli, server: Server, fol
     assert (code, len(server.requests)) == (0, 12)
     assert "0 answers asked for; 12 were known" in err
     assert {path: path.read_bytes() for path in made.rglob("*") if path.is_file()} == before
-    assert rewrite(cli, server, folder, "--rows-per-file", "10", "--quiet", "-o", folder.parent / "parts")[1:] == (
-        "",
-        "",
-    )
+    quiet = rewrite(cli, server, folder, "--rows-per-file", "10", "--quiet", "-o", folder.parent / "parts")
+    assert quiet[1:] == ("", "")
     assert rt.load(folder.parent / "parts") == rt.load(made)
     assert len(list((folder.parent / "parts" / "corpus").glob("part-*.parquet"))) == 3
 
@@ -172,13 +170,10 @@ def test_all_splits_come_along_and_the_pool_is_marked(cli: Cli, server: Server, 
     assert {"d0-human", "d1-human", "d2-human"} <= set(chosen)
     assert len(server.requests) == len(chosen) < 12
     assert "Queries chose the documents" in (folder.parent / "out" / "README.md").read_text()
-
-
-def test_the_next_command_names_the_split_that_was_named(cli: Cli, server: Server, folder: Path) -> None:
-    write(folder / "qrels" / "train.tsv", tsv([("q1", "d5", 1)]))
-    err = rewrite(cli, server, folder, "--split", "train", "--pool", "bm25", "--pool-depth", "1")[2]
-    assert err.splitlines()[-1] == f"Next: ranktilt check {folder.parent / 'out'} --split train"
-    assert "d5-human" in rt.load(folder.parent / "out").docs.filter(pl.col("pool"))["id"].to_list()
+    other = folder.parent / "other"
+    err = rewrite(cli, server, folder, "--split", "train", "--pool", "bm25", "--pool-depth", "1", "-o", other)[2]
+    assert err.splitlines()[-1] == f"Next: ranktilt check {other} --split train"
+    assert "d5-human" in rt.load(other).docs.filter(pl.col("pool"))["id"].to_list()
 
 
 def test_a_dry_run_asks_nothing_and_knows_what_was_answered(cli: Cli, server: Server, folder: Path) -> None:
@@ -250,11 +245,8 @@ def test_a_query_file_becomes_a_collection(cli: Cli, server: Server, queries: Pa
     assert "Made, not judged: each document is taken as relevant (grade 1) to the query it was written from" in card
     other = write(queries.parent / "others.tsv", "id\ttext\nq9\tanother thing\n")
     error = refused(cli, "generate", "answer", other, *usual(server, queries.parent / "out"))
-    assert (
-        error
-        == f"{queries.parent / 'out'}: holds answers to other queries, {queries}; choose another folder or "
-        + ("remove it")
-    )
+    held = f"{queries.parent / 'out'}: holds answers to other queries, {queries}; "
+    assert error == f"{held}choose another folder or remove it"
 
 
 def test_the_train_side_of_a_collection_mixes_with_it(cli: Cli, server: Server, tmp_path: Path) -> None:

@@ -7,93 +7,49 @@ from pathlib import Path
 import pytest
 
 import ranktilt as rt
-from tests.auditing.arrays import audit_of, one
 from tests.auditing.test_gate import LEVEL
 from tests.auditing.test_pairwise import people
-from tests.cli.conftest import Cli, refused
-from tests.cli.inputs import SCORES, judgments, labels, sided
+from tests.cli.conftest import SCORES, Cli, judgments, labels, refused, sided
 from tests.toy import raw_docs, write, write_beir, write_cocktail, write_run
 
 AUDIT = [
     ("gone -r bm25", "gone: no such folder"),
     ("toy --run gone", "gone: cannot be read: No such file or directory"),
-    ("toy -r bm25 --qrels gone", "gone: cannot be read: No such file or directory"),
     ("broken -r bm25 --json out/a.json --save out --per-query out/q.csv", "human.jsonl:4: expected one JSON object"),
     ("toy", "nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE"),
     ("toy -r bm52", "unknown ranker 'bm52'; did you mean 'bm25'? (valid: "),
-    ("toy -r 'bm25(k2=1)'", "unknown option of bm25 'k2'; did you mean 'k1'?"),
-    ("toy -r 'bm25('", "cannot read ranker 'bm25(' at 'bm25('"),
-    ("toy -r bm25@0", "a depth of at least 1, got @0"),
-    ("toy -r bm25 -r bm25", "run 'bm25' is given twice"),
-    ("toy -r bm25 -m NCDG@3", "unknown measure 'NCDG'; did you mean 'nDCG@k'? (valid: nDCG@k, AP@k, P@k, "),
-    ("toy -r bm25 --by sorce", "unknown column to group by 'sorce'; did you mean 'source'?"),
     ("toy -r bm25 --pair human,", "--pair expects two groups, such as human,llm; got 'human,'"),
-    ("toy -r bm25 --pair llm,llm", "names one group twice"),
-    (
-        "toy -r bm25 --protected llm --pair llm,human",
-        "--protected GROUP means --pair GROUP,rest; give only one of them",
-    ),
+    ("toy -r bm25 --protected llm --pair llm,human", "--protected GROUP means --pair GROUP,rest; give only one of"),
     ("toy -r bm25 --protected ' '", "--protected expects a group, such as female"),
-    ("toy -r bm25 --protected gpt", "unknown source 'gpt' (valid: human, llm)"),
     ("toy -r bm25 --level-margin=-1", "--level-margin: expected a margin of at least 0"),
     ("--run run.trec", "the documents' sources are unknown: name a collection DIR, or a label file (--groups FILE)"),
     ("-r bm25 --groups labels.tsv", "ranker 'bm25' needs texts: name a collection DIR"),
     ("--run run.trec --groups labels.tsv --controls", "--controls rank changed texts: name a collection DIR"),
     ("--run run.trec --groups labels.tsv --source llm", "--source chooses what is ranked: name a collection DIR"),
     ("--run run.trec --groups labels.tsv --split dev", "--split needs a collection DIR"),
-    ("--run run.trec --groups labels.tsv --by gender", "labels.tsv: unknown column 'gender' (valid: source)"),
     ("--run run.trec --groups labels.tsv --by none", "the card needs a column to group by; omit --by none"),
     ("--run run.trec --groups labels.tsv --by length:3", "--by length:3 needs texts: name a collection DIR"),
     ("--run run.trec --groups labels.tsv --name 1", "--name expects a value and its name, such as 1=ai; got 1"),
-    ("--run run.trec --groups labels.tsv --reference man", "unknown source 'man'; did you mean 'human'?"),
     ("run.trec --groups labels.tsv", "run.trec: expected a collection DIR, this is a file; a run: --run run.trec"),
-    ("toy --run run.trec --split test --qrels qrels.tsv", "give a split or a judgment file, not both"),
     ("toy -r bm25 --card-depth 5", "--card-depth needs --card"),
     ("gone -r bm25 --near-identical 0.9", "--near-identical needs --controls"),
     ("gone -r bm25 --score-order rank", "--score-order needs a run"),
     ("toy -r bm25 --queries q.tsv", "--queries needs a run"),
-    ("toy -r bm25 --qrels none --controls", "controls need groups compared by relevance; this audit has none"),
-    ("toy -r bm25 --qrels none -m nDCG@3", "nDCG@3 needs judgments, and there are none"),
-    ("toy -r bm25 --groups labels.tsv --by origin", "--groups cannot replace the column 'origin'"),
     ("toy -r bm25 --rest human", "--rest needs a label file: --groups FILE"),
-    (
-        "--run run.trec --groups twice.csv",
-        "twice.csv:3: document 'd1-human' has two values of 'source': 'human' (line 2",
-    ),
-    ("--run nan.trec --groups labels.tsv", "nan.trec:1: expected a finite number as score, got 'NaN'"),
-    ("--run web.trec --groups labels.tsv", "web.trec: no overlap: none of its 1 document is in "),
-    (
-        "--run web.trec --groups labels.tsv --qrels qrels.tsv",
-        "web.trec: no overlap: none of its 1 query has a judgment",
-    ),
-    ("toy --run bad.trec", "bad.trec.json: expected the run's spec as JSON: Expected `str`, got `int` - at `$.ranker`"),
     ("toy -r bm25 --json toy/queries.jsonl", "--json toy/queries.jsonl: this file is read too; choose another file"),
     ("toy -r bm25 --per-query toy/corpus/human.jsonl", "--per-query toy/corpus/human.jsonl: this file is read too"),
-    ("toy -r bm25 --per-query toy/qrels/test.tsv", "--per-query toy/qrels/test.tsv: this file is read too"),
     ("three -r bm25 --source gpt", "only source 'gpt': name what it is held against too, such as 'human'"),
-    ("three -r bm25 --source human --source gtp", "unknown source 'gtp'; did you mean 'gpt'? (valid: human, llm,"),
     ("three -r bm25 --json -", "standard output takes one audit as JSON, and here are 2, one a source"),
     ("three -r bm25 --format json", "standard output takes one audit as JSON, and here are 2, one a source"),
     ("toy -r bm25 --max-queries 5", "--max-queries needs a sequential audit: --stop-at-tilt"),
-    ("toy -r bm25 --stop-at-tilt 0", "expected a tilt above 0, such as 10 (points), got 0"),
     ("toy -r bm25 --stop-at-tilt 9 --card", "--card does not apply to a sequential audit; omit it or --stop-at-tilt"),
-    ("toy -r bm25 --stop-at-tilt 9 --qrels none", "--qrels does not apply to a sequential audit"),
     ("toy -r bm25 --stop-at-tilt 9 -r tfidf", "a sequential audit takes one ranker or live engine"),
     ("toy -r bm25 --stop-at-tilt 9 -m P@1 -m P@2", "a sequential audit takes one measure and one pair"),
-    ("toy -r bm25 --stop-at-tilt 9 --by none", "a sequential audit needs a column of groups (by)"),
     ("--engine a:b --stop-at-tilt 9", "name --queries FILE and --groups FILE, or a collection"),
     ("--engine a:b --stop-at-tilt 9 --queries q.tsv --groups labels.tsv --rest ai", "--rest needs to know all"),
 ]
 GATE = [
-    ("new.json -m RR", "unknown measure 'RR' (valid: nDCG@5)"),
-    ("new.json --run-name bm25", "unknown run 'bm25' (valid: run)"),
-    ("new.json --pair human,gpt", "unknown pair of groups 'human,gpt'; did you mean 'human,llm'?"),
     ("new.json --pair human", "--pair expects two groups, such as human,llm; got 'human'"),
-    ("new.json --min-effect 5", "--min-effect needs a baseline: --baseline"),
-    ("new.json --max-tilt inf", "--max-tilt: expected a margin of at least 0, such as 5 (points) or '0.5 ranks'"),
-    ("new.json --max-tilt 300", "--max-tilt: expected less than 200, the most Relative Δ can be; got 300"),
-    ("new.json --baseline other.json", "the audits are over different queries: 59 queries only in the new one"),
-    ("flat.json", "nothing to gate: this audit compares no groups; audit with --by COLUMN"),
     ("log.json", "expected an audit"),
     ("new.json --junit -", "--junit writes a file; standard output (-) is for --markdown and --json"),
     ("new.json --markdown - --json -", "--markdown and --json cannot both go to stdout; name a file for one of them"),
@@ -102,12 +58,8 @@ GATE = [
     ("new.json --markdown x --json x", "--json x: this file is written by --markdown too; choose another file"),
 ]
 COMPARE = [
-    ("gone gone", "gone: cannot be read: No such file or directory"),
     ("new.json", "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN)"),
     ("new.json old.json --baseline-run run", "give either an old audit (OLD.json) or a run of the same audit"),
-    ("new.json --baseline-run run", "nothing to compare: the audit has no run other than 'run'"),
-    ("new.json --baseline-run bm25", "unknown run 'bm25' (valid: run)"),
-    ("new.json other.json", "1 query only in the old one ('x9'); make both with the same judgments"),
 ]
 RANK = [
     ("toy -o a", "nothing to rank with: name a ranker, such as -r bm25"),
@@ -116,77 +68,44 @@ RANK = [
     ("toy -r bm25 -o toy/queries.jsonl", "-o toy/queries.jsonl: this file is read too; "),
     ("toy -r bm25 -o toy/queries.jsonl/", "toy/queries.jsonl/bm25.trec: cannot be written: "),
     ("toy -r replay:run.json -o run", "-o, its sidecar run.json: this file is read"),
-    ("toy -r bm25 -o a --split dev", "toy/qrels: unknown split 'dev' (valid: test)"),
-    ("toy -r bm25@5>>replay:run.trec -o a", "replay:run.trec replays a whole run and cannot re-rank"),
-    ("toy -r replay:bad.trec -o a", "bad.trec.json: expected the run's spec as JSON"),
     ("toy -r bm25", "no output: name a file (-o FILE), or ask for the cost of language models (--dry-run)"),
     ("toy -r bm25 --dry-run", "--dry-run needs a ranker that asks a language model"),
     ("toy -r bm25 --price 1,2 -o a", "--price needs --dry-run"),
-    (
-        "toy -r listwise:openai:m --dry-run --price 1",
-        "--price expects two numbers, per million input and output tokens",
-    ),
-    ("toy -r bm25>>listwise:openai:m --dry-run --price=-1,1", "a price must be 0 or more, got -1,1"),
+    ("toy -r listwise:openai:m --dry-run --price 1", "--price expects two numbers, per million input and output"),
 ]
 CHECK = [
-    ("gone", "gone: no such folder"),
-    ("lone", "nothing to compare: only source 'human'; expected two sources"),
-    ("toy --reference gpt", "unknown source 'gpt' (valid: human, llm)"),
     ("toy --split dev", "toy/qrels: unknown split 'dev' (valid: test); choose one with --split"),
-    ("toy --max-missing 120", "limit 'missing': expected 0 to 100 %, got 120"),
-    ("toy --min-length-ratio 3", "limits of the length ratio: expected the lower below the upper, got 3 "),
     ("toy --margin 0.1", "--margin needs --full"),
-    ("toy --full --similarity none --margin 0", "expected a margin above 0 and below 1, such as 0.02, got 0"),
-    ("toy --full --similarity none --alpha 0.5", "expected an alpha above 0 and below 0.5, such as 0.05, got 0.5"),
-    ("toy --full --similarity none -r bm25 -r bm25", "ranker 'bm25' is given twice"),
     ("toy --full --similarity none -r bm25 -r none", "-r none skips effectiveness; name no other ranker"),
-    ("toy --full --similarity bm25", "similarity needs the vectors of an encoder, such as dense:minilm; bm25 makes"),
     ("toy --full --similarity dense:nowhere/at-all", "'nowhere/at-all'"),
 ]
 EXPLAIN = [
-    ("toy --probe similarity", "choose one: --encoder dense:minilm"),
-    ("toy --lm no-such-folder", "no-such-folder"),
     ("toy --probe overlap --lm gpt2", "--lm needs --probe perplexity or --theorem"),
-    ("toy --probe perplexty", "unknown probe 'perplexty'; did you mean 'perplexity'?"),
-    ("toy --probe spectrum --encoder bm25", "spectrum needs the vectors of an encoder, such as dense:minilm"),
-    ("toy --probe perplexity --lm .", "no model: expected a config.json as transformers saves it"),
     ("toy --attribution", "--attribution needs rankers: name one or more with -r"),
     ("toy --theorem", "--theorem needs language models: name two or three with --lm"),
 ]
 LEVEL_ROWS = [
     ("toy -r bm25 --by none", "levelling needs a column of groups (by)"),
-    ("toy -r bm25 --method magic", "unknown method 'magic'"),
-    ("toy -r bm25 --method fair-rerank --target 500", "a target from -100 to 100 points, got 500"),
     ("toy -r bm25 -r tfidf", "level takes one ranker or run; got 2"),
     ("toy -r bm25 --pair human,llm --pair llm,human", "level takes one pair of groups; got 2"),
 ]
 STUDY = [
     ("hot", "nothing to study: name a ranker, such as -r bm25"),
-    ("hot -r bm25 --source gpt", "unknown source 'gpt'"),
     ("hot -r bm25 --base-model x", "--base-model needs --vary training"),
-    ("hot -r bm25 --disjoint", "--disjoint needs --vary training"),
-    ("hot -r bm25 --learning-rate 1", "--learning-rate needs --vary training"),
     ("hot --vary training", "nothing to train: name an encoder to start from, such as --base-model minilm"),
     ("hot --vary training -r bm25", "-r needs --vary temperature"),
-    ("hot --vary training --base-model x --test t", "--test needs --vary temperature"),
-    ("hot --vary training --base-model x --preset no", "unknown preset 'no' (valid: paper, notebook)"),
     ("hot --vary training --base-model x --curve human", "--curve: expected SOURCE=N, each source once, such as"),
     ("hot --vary training --base-model x --zero-shot a,b", "--zero-shot expects a collection, then qrels=FILE,"),
     ("hot --vary training --base-model x --zero-shot ,name=a", "--zero-shot expects a collection, such as a folder"),
 ]
 PAIRWISE = [
     ("people", "name either a model (--llm openai:MODEL) or stored choices (--decisions FILE)"),
-    ("people --llm openai:m --decisions d", "name either a model (--llm openai:MODEL) or stored choices"),
     ("people --decisions d --pairs 3", "--pairs asks a model; omit it with --decisions"),
-    ("people --decisions d --dry-run", "--dry-run asks a model; omit it with --decisions"),
     ("people --llm openai:m --prompt pairwise-sensitive", "--prompt pairwise-sensitive needs an attribute, such as"),
-    ("people --llm openai:m --attribute female", "attribute=female, and the prompt has no {attribute}"),
     ("people --llm openai:m --price 1,2", "--price needs --dry-run"),
     ("people --llm openai:m@3", "--llm expects one model, such as openai:MODEL, got 'openai:m@3'"),
-    ("people --llm tiny", "unknown language model 'tiny' (valid: openai:…, transformers:…)"),
 ]
 REPORT = [
-    ("gone -o r.html", "gone: cannot be read: No such file or directory"),
     ("audit.json --format svg", "svg is a format of figures; name their folder: --figures DIR"),
     ("audit.json --figures f --format csv", "--figures draws svg, pdf or png, not csv"),
     ("audit.json --figures f -o r.html", "--figures writes figures alone; omit -o"),
@@ -200,40 +119,23 @@ REPORT = [
     ("audit.json --open --format latex", "--open needs the page (html), not latex"),
 ]
 DATA = [
-    ("load hub:nobody/nothing -o x", "hub:nobody/nothing: the hub cannot be reached ("),
     ("load gone -o x", "gone: no such folder"),
-    ("load gone --split test --qrels q -o x", "give a split or a judgment file, not both"),
-    ("load lone -o toy", "toy: holds another collection"),
-    ("mix toy gone -o x", "gone: no such folder"),
     ("mix toy -o toy/queries.jsonl", "toy/queries.jsonl/"),
-    ("mix toy -o x --split dev", "toy/qrels: unknown split 'dev' (valid: test); choose one "),
     ("build fair-ranking people.csv --protected female --blocks 3,3 -o x", "--blocks expects four numbers, such as"),
-    ("build fair-ranking people.csv --protected female --blocks 1,1,1,x -o x", "--blocks expects four numbers"),
-    ("build fair-ranking people.csv --protected 'female|mal' -o x", "unknown gender 'mal'; did you mean 'male'"),
     ("build fair-ranking people.csv --protected female --by sex -o x", "people.csv: unknown column of groups 'sex'"),
-    ("build fair-ranking people.csv --protected female --items 99 -o x", "no query has enough documents of known"),
     ("build retrieval-qa qa.jsonl --shares x -o x", "--shares expects three numbers, such as 80,10,10; got 'x'"),
-    ("build retrieval-qa qa.jsonl --llm-name a/b -o x", "source 'a/b' cannot be part of a file's name; choose"),
-    ("build retrieval-qa qa.jsonl --llm-answers bot -o x", "no question has an answer in the field 'bot'; choose"),
 ]
 GENERATE = [
     ("rewrite toy --llm openai:m", "no output: name a folder (-o DIR), or ask for the cost (--dry-run)"),
     ("rewrite toy --llm openai:m -o x --price 1,2", "--price needs --dry-run"),
     ("rewrite toy --llm openai:m -o x --pool-depth 9", "--pool-depth needs a pool"),
     ("rewrite toy --llm openai:m -o toy", "-o toy: this is the collection that is read; choose another"),
-    ("rewrite toy --llm openai:m -o lone", "lone/corpus.jsonl: is no part of rewrites and would be lost"),
     ("rewrite toy --llm openai:m --dry-run --price cheap", "--price expects two numbers, per million input and"),
-    ("rewrite toy --llm openai:m --dry-run --prompt gone.x", "gone.x"),
     ("rewrite toy --llm openai:m --dry-run --prompt q.txt", "q.txt: {query} cannot be filled in"),
-    ("rewrite toy --llm openai:m --dry-run --source-to-rewrite gpt", "unknown source 'gpt' (valid: human, llm)"),
-    ("rewrite toy --llm openai:m --dry-run --device cpu", "unknown option of openai 'device'"),
     ("rewrite toy --llm transformers:m --dry-run --base-url http://x", "unknown option of transformers 'base_url'"),
     ("answer q.tsv --llm openai:m", "no output: name a folder (-o DIR), or ask for the cost (--dry-run)"),
-    ("answer q.tsv --llm openai:m --dry-run -n 2 --temperature 0", "at temperature 0 a model repeats itself: 2"),
     ("answer q.tsv --llm openai:m --dry-run --source-name human", "source 'human' is reserved for documents by people"),
     ("answer q.tsv --llm openai:m --dry-run --split a/b", "--split expects a name such as train, got 'a/b'"),
-    ("answer q.tsv --llm openai:m --dry-run --prompt q.txt", "q.txt: {text} cannot be filled in, only {query} can"),
-    ("answer q.tsv --llm openai:m --dry-run --prompt passsage", "unknown prompt 'passsage'; did you mean 'passage'?"),
     ("answer q.tsv --llm openai:m -o lone", "lone/corpus.jsonl: is no part of answers and would be lost; move it"),
     ("answer q.tsv --llm openai:m --dry-run --prompt none.txt", "none.txt: expected {query}, where the query goes"),
     ("answer twice.tsv --llm openai:m --dry-run", "twice.tsv:2: query 'q1' came before"),
@@ -272,18 +174,11 @@ TWINS = [
     ("--table twice.csv --factors length --by-rule -o x", "--table has its versions already: only --factors, --level"),
 ]
 TOOLS = [
-    ("calibrate toy -r bm25 -r bm25", "ranker 'bm25' is given twice"),
-    ("calibrate toy -r replay:run.trec", "replay:run.trec cannot be calibrated"),
-    ("calibrate toy --depth 0", "expected depths of at least 1, got 0"),
-    ("calibrate toy --sample 1", "expected a sample of at least 2 pairs, got 1"),
     ("doctor contreiver", "unknown model 'contreiver'; did you mean 'dense:contriever'? (valid: dense:minilm, dense:"),
     ("plan toy -r bm52", "unknown ranker 'bm52'"),
     ("spiral toy", "nothing to rank with: name a ranker, such as -r bm25"),
-    ("spiral toy -r bm25 --round-share 2", "expected a share of the origins a round above 0 and at most 1, got 2"),
-    ("spiral toy -r bm25 --source gpt", "unknown source 'gpt' (valid: llm)"),
     ("spiral toy -r replay:run.trec", "a saved run or an engine cannot rank a collection that grows; name a ranker"),
     ("spiral toy -r engine:a:b", "a saved run or an engine cannot rank a collection that grows; name a ranker"),
-    ("spiral lone -r bm25", "nothing can enter: only source 'human'; expected rewrites of its documents"),
     ("cache --all", "--all needs --prune: ranktilt tools cache --prune --all removes everything that was not paid for"),
     ("cache --prune --all --model one", "--all removes everything; omit it to remove only what --model chooses"),
 ]
@@ -309,12 +204,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_run(folder / "run.trec", SCORES)
     write_run(folder / "run", SCORES)
     write(folder / "run.json", json.dumps(SCORES))
-    write_run(folder / "bad.trec", SCORES)
-    write(folder / "bad.trec.json", '{"ranker": 5}')
     labels(folder)
-    write(folder / "twice.csv", "doc_id,source\nd1-human,human\nd1-human,llm\n")
-    write(folder / "nan.trec", "q1 Q0 d1-human 1 NaN x\n")
-    write(folder / "web.trec", "7 Q0 web-1 1 2 x\n")
     judgments(folder)
     write(folder / "q.tsv", "q1\tcold water\nq2\told clocks\n")
     for name, content in {
@@ -332,8 +222,6 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rt.audit(collection, rt.ranker("bm25").rank(collection), ["nDCG@1"], resamples=100).save(folder / "audit.json")
     LEVEL.save(folder / "new.json")
     LEVEL.save(folder / "old.json")
-    one([0.9, 0.7], [0.9, 0.8], queries=["x9", "q0"]).save(folder / "other.json")
-    audit_of([[[[1.0] * 5]]], groups=(), by=None).save(folder / "flat.json")
     write(folder / "log.json", '{"format": "ranktilt-llm-log", "version": 1}')
     write(folder / "cells.csv", "table,dataset\ndai-3,SciFact\n")
     return folder
@@ -358,20 +246,15 @@ def test_what_cannot_be_done_is_one_line(
         ("adit", "ranktilt: No such command 'adit'."),
         ("audit x --measur P@1", "ranktilt audit: No such option: --measur"),
         ("audit x --resamples 99", "ranktilt audit: Invalid value for '--resamples': "),
-        ("audit x --seed 1.5", "ranktilt audit: Invalid value for '--seed': "),
         ("audit x --json", "ranktilt: Option '--json' requires an argument."),
         ("audit x y", "ranktilt audit: Got unexpected extra argument"),
         ("audit x --format htm", "ranktilt audit: Invalid value for '--format': 'htm' is not one of 'table', "),
         ("data mix x", "ranktilt data mix: Missing option '--output' / '-o'."),
-        ("data load x --docs judgd -o y", "ranktilt data load: Invalid value for '--docs': 'judgd' is not one of"),
         ("data build nq320k x -o y --words 0", "ranktilt data build nq320k: Invalid value for '--words': "),
         ("train cross-encoder x -o y --steps 0", "ranktilt train cross-encoder: Invalid value for '--steps': "),
         ("generate rewrite x --llm y --temperature -1", "ranktilt generate rewrite: Invalid value for '--temperature'"),
         ("generate answer x --llm y -n 0", "ranktilt generate answer: Invalid value for '--documents-per-query'"),
-        ("tools plan x --target-documents 8.8M", "ranktilt tools plan: Invalid value for '--target-documents': "),
         ("plan x", "ranktilt: No such command 'plan'. It is in a group: ranktilt tools plan"),
-        ("describe x", "ranktilt: No such command 'describe'. It is in a group: ranktilt data describe"),
-        ("rewrite x", "ranktilt: No such command 'rewrite'. It is in a group: ranktilt generate rewrite"),
     ],
 )
 def test_wrong_usage_is_one_line_too(cli: Cli, command: str, line: str) -> None:

@@ -1,4 +1,4 @@
-"""ranktilt tools: calibration, spirals, plans, the cache, and what is installed."""
+"""ranktilt tools: calibration, spirals, plans, replayed logs, the cache, and what is installed."""
 
 import csv
 import importlib.util
@@ -12,17 +12,23 @@ from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
 import numpy as np
+import orjson
 import pytest
 
 import ranktilt as rt
 import ranktilt.cli.tools as module
 from ranktilt import Calibration, registry
+from ranktilt.auditing.replay_log import ReplayedLog
+from ranktilt.datasets.save import save
 from ranktilt.io.cache import VectorCache, content_keys
 from ranktilt.llm.base import Answer
 from ranktilt.llm.journal import Journal, JournalRecord
 from ranktilt.reporting.output import table
+from ranktilt.run import Run
 from tests.auditing.calibration.test_calibrate import Unfair, pairs
+from tests.auditing.test_replay_log import CANDIDATES, EVERY, both, lists, llm_first, prose
 from tests.cli.conftest import Cli, refused
+from tests.rankers.llm.judge import logged, rank_llm_text
 from tests.toy import tsv, write
 
 DEPTHS = ("-m", "nDCG@3", "--depth", "1", "--depth", "3")
@@ -104,7 +110,7 @@ def test_the_options_reach_the_plan(cli: Cli, tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def filled_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache with the vectors of two models, one of them not used since 1970, and a half-written file."""
     folder = tmp_path / "cache"
     monkeypatch.setenv("RANKTILT_CACHE", str(folder))
@@ -129,21 +135,21 @@ def test_an_empty_cache(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not (tmp_path / "none").exists()
 
 
-def test_what_is_kept_is_shown(cli: Cli, kept: Path) -> None:
+def test_what_is_kept_is_shown(cli: Cli, filled_cache: Path) -> None:
     lines = cli("tools", "cache").out.splitlines()
-    assert lines[0] == f"{kept}: 260 kB"
+    assert lines[0] == f"{filled_cache}: 260 kB"
     assert lines[5].split() == ["embeddings", "two", "259", "kB", "today"]
     assert lines[6].split()[:4] == ["embeddings", "one", "761", "B"]
     assert lines[6].endswith(" days ago")
     found = json.loads(cli("tools", "cache", "--format", "json").out)
-    assert found["folder"] == str(kept)
+    assert found["folder"] == str(filled_cache)
     assert found["entries"][1] == {
         "what": "embeddings", "model": "one", "bytes": 761, "paid": False, "last_use": "1970-01-01T00:00:00Z",
-        "folder": str(kept / "embeddings" / "one"),
+        "folder": str(filled_cache / "embeddings" / "one"),
     }  # fmt: skip
 
 
-def test_a_choice_is_shown_before_it_is_removed(cli: Cli, kept: Path) -> None:
+def test_a_choice_is_shown_before_it_is_removed(cli: Cli, filled_cache: Path) -> None:
     table = cli("tools", "cache", "--model", "two").out
     assert [line.split()[1] for line in table.splitlines() if line.startswith(" embeddings")] == ["two"]
     assert sorted(entries(cli)) == ["one", "two"]
@@ -163,18 +169,18 @@ def test_a_choice_is_shown_before_it_is_removed(cli: Cli, kept: Path) -> None:
     ],
 )
 def test_prune_removes_what_is_asked_for(
-    cli: Cli, kept: Path, options: tuple[str, ...], said: str, left: list[str]
+    cli: Cli, filled_cache: Path, options: tuple[str, ...], said: str, left: list[str]
 ) -> None:
     assert cli("tools", "cache", "--prune", *options) == (0, "", said)
     assert entries(cli) == left
 
 
-def test_what_was_paid_for_is_pruned_by_name_only(cli: Cli, kept: Path) -> None:
+def test_what_was_paid_for_is_pruned_by_name_only(cli: Cli, filled_cache: Path) -> None:
     about = {"llm": "openai:gpt@default", "model": "gpt", "base_url": "http://127.0.0.1:9/v1"}
-    write(kept / "llm" / "x" / "about.json", json.dumps(about).encode())
-    with Journal(kept / "llm" / "x") as journal:
+    write(filled_cache / "llm" / "x" / "about.json", json.dumps(about).encode())
+    with Journal(filled_cache / "llm" / "x") as journal:
         journal.append([JournalRecord(key, "", "", Answer("text", "stop", 1, 1, "gpt")) for key in "ab"])
-    cache = VectorCache(kept / "embeddings" / "y", about={"model": "openai:ada"})
+    cache = VectorCache(filled_cache / "embeddings" / "y", about={"model": "openai:ada"})
     cache.put(content_keys("z"), np.ones((1, 4), dtype=np.float32))
     result = cli("tools", "cache", "--prune", "--all")
     assert result.err.startswith("removed 2 entries")
@@ -183,7 +189,7 @@ def test_what_was_paid_for_is_pruned_by_name_only(cli: Cli, kept: Path) -> None:
     for name in ("gpt", "openai:ada"):
         assert cli("tools", "cache", "--prune", "--model", name).code == 0
         assert name not in entries(cli)
-    assert not (kept / "llm").exists()
+    assert not (filled_cache / "llm").exists()
 
 
 # What is installed
@@ -215,10 +221,8 @@ def test_every_extra_for_users_is_known() -> None:
     ("name", "specs"),
     [
         ("dense:contriever", ["dense:contriever"]),
-        ("contriever", ["dense:contriever"]),
         ("minilm", ["dense:minilm", "cross-encoder:minilm"]),
         ("castorini/monot5-base-msmarco", ["monot5:base"]),
-        ("cross-encoder/ms-marco-TinyBERT-L2-v2", ["cross-encoder:tinybert"]),
     ],
 )
 def test_a_name_shows_all_that_it_may_mean(cli: Cli, name: str, specs: list[str]) -> None:
@@ -262,3 +266,117 @@ def test_looking_loads_no_library_of_models() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "'ranktilt'" in done.stderr
     assert not any(f"'{name}'" in done.stderr for name in ("torch", "transformers", "sentence_transformers"))
+
+
+@pytest.fixture
+def log_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A log of prose and rankings, its candidates with texts and as a run, judgments, and the collection."""
+    monkeypatch.chdir(tmp_path)
+    texts = dict(EVERY.docs.select("id", "text").iter_rows())
+    queries = dict(EVERY.queries.select("id", "text").iter_rows())
+    for name, answer in (("both", both), ("prose", prose), ("llm", llm_first)):
+        records, run = logged(lists(), queries, texts, answer)
+        Path(f"{name}.json").write_text(rank_llm_text(records))
+        Path(f"{name}.run").write_text(json.dumps({q: {d: -n for n, d in enumerate(docs)} for q, docs in run.items()}))
+    ids, _ = logged(lists(), queries, texts, both, ids=True)
+    Path("ids.jsonl").write_bytes(b"\n".join(map(orjson.dumps, ids)))
+    hits = {q: [{"qid": q, "docid": d, "content": texts[d]} for d in docs] for q, docs in lists().items()}
+    Path("texts.json").write_text(json.dumps([{"query": queries[q], "hits": found} for q, found in hits.items()]))
+    docs = {q: [{"docid": d, "doc": {"contents": texts[d]}} for d in found] for q, found in lists().items()}
+    later = [{"query": {"qid": q, "text": queries[q]}, "candidates": rows} for q, rows in docs.items()]
+    Path("later.jsonl").write_text("\n".join(map(json.dumps, later)))
+    CANDIDATES.save("candidates.trec")
+    rows = EVERY.qrels.select("query_id", "doc_id", "grade").iter_rows()
+    Path("qrels.txt").write_text("".join(f"{q} 0 {d} {g}\n" for q, d, g in rows))
+    save(EVERY, "collection")
+    return tmp_path
+
+
+def test_a_log_is_replayed_from_candidates_with_texts(log_folder: Path, cli: Cli) -> None:
+    code, out, err = cli(
+        "tools", "replay-log", "prose.json", "--candidates", "texts.json", "--qrels", "qrels.txt", "--resamples", 200,
+        "-m", "nDCG@5", "--save", "made", "-o", "page.html", "--json", "found.json",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert "In 96 of 96 answers there is no ranking: what the published run shows is the input order and the" in out
+    assert "The published reading takes all 96 answers without a ranking for one." in out
+    found = ReplayedLog.load("found.json")
+    assert found.kinds == {"off-format": 96}
+    assert found.measures == ("nDCG@5",)
+    published, stored = Run.load("made/published.trec"), Run.load("prose.run")
+    for run in (published, stored):
+        assert run.frame().sort("query_id", "rank")["doc_id"].to_list() == [
+            doc for _, docs in sorted(json.loads(Path("prose.run").read_text()).items()) for doc in docs
+        ]
+    assert Run.load("made/strict.trec") != published
+    assert "<title>Stored answers of an LLM ranker, read again</title>" in Path("page.html").read_text()
+    assert cli("report", "found.json", "-o", "report.html").code == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "both.json --candidates later.jsonl --qrels qrels.txt",
+        "both.json --candidates candidates.trec --collection collection --by none",
+        "both.json --candidates texts.json --collection collection --by none",
+        "ids.jsonl --candidates candidates.trec --qrels qrels.txt",
+    ],
+)
+def test_texts_and_judgments_may_lie_anywhere(log_folder: Path, cli: Cli, arguments: str) -> None:
+    code, out, err = cli("tools", "replay-log", *arguments.split(), "--resamples", 100, "--format", "csv")
+    assert (code, err) == (0, "")
+    usual = ("both.json", "--candidates", "texts.json", "--qrels", "qrels.txt")
+    assert out == cli("tools", "replay-log", *usual, "--resamples", 100, "--format", "csv").out
+    assert out.splitlines()[1].startswith("kinds,48,48,")
+
+
+def test_tilts_are_split_where_there_are_sources(log_folder: Path, cli: Cli) -> None:
+    code, out, _ = cli(
+        "tools", "replay-log", "llm.json", "--candidates", "candidates.trec", "--collection", "collection"
+    )
+    assert code == 0
+    assert "Relative Δ nDCG@10, human | llm" in out
+    assert "ExposureRatio, human | llm" in out
+    Path("labels.tsv").write_text(
+        "doc_id\tlength\n" + "".join(f"{d}\t{'long' if d[0] < '1' else 'short'}\n" for d in EVERY.ids)
+    )
+    code, out, _ = cli(
+        "tools", "replay-log", "llm.json", "--candidates", "texts.json", "--groups", "labels.tsv", "--by", "length",
+        "-m", "NDSR@3", "-m", "ExposureRatio", "--pair", "short,long", "--reference", "long", "--resamples", 100,
+    )  # fmt: skip
+    assert code == 0
+    assert "ExposureRatio, long | short" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "code", "said"),
+    [
+        ("both", "0.5", 0, "passed: 48 of 96 answers (50.0 %) hold no ranking; at most 50.0 % may"),
+        ("both", "0.49", 1, "failed: 48 of 96 answers (50.0 %) hold no ranking; at most 49.0 % may"),
+    ],
+)
+def test_too_many_answers_without_a_ranking_fail(
+    log_folder: Path, cli: Cli, name: str, most: str, code: int, said: str
+) -> None:
+    found = cli("tools", "replay-log", f"{name}.json", "--candidates", "texts.json", "--max-failures", most)
+    assert (found.code, found.err) == (code, "")
+    assert found.out.rstrip().endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("both.json --candidates named.json", "named.json: entry 1: expected rank_llm's candidates: query and hits"),
+        ("both.json --candidates texts.json --split test", "--split needs a collection (--collection DIR)"),
+        (
+            "both.json --candidates texts.json --save texts.json",
+            "texts.json/published.trec: cannot be written: Not a dir",
+        ),
+        ("both.json --candidates texts.json --json both.json", "--json both.json: this file is read too"),
+    ],
+)
+def test_what_cannot_be_replayed_is_one_line(log_folder: Path, cli: Cli, arguments: str, message: str) -> None:
+    Path("named.json").write_text(json.dumps([{"query": "clocks", "hits": [{"docid": "d", "content": "t"}]}]))
+    before = sorted(Path().rglob("*"))
+    assert refused(cli, "tools", "replay-log", *arguments.split()).startswith(message)
+    assert sorted(Path().rglob("*")) == before

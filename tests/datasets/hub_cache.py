@@ -17,7 +17,6 @@ OTHER = "2938d17f0a1b2c3d4e5f60718293a4b5c6d7e8f9"
 
 
 def point_to(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let huggingface_hub look into this folder."""
     import huggingface_hub.constants
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(cache))
@@ -41,7 +40,6 @@ def cached(cache: Path, id: str, files: Mapping[str, str | bytes], *, commit: st
 
 
 def zipped(files: Mapping[str, str]) -> bytes:
-    """A zip file."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, content in files.items():
@@ -50,14 +48,12 @@ def zipped(files: Mapping[str, str]) -> bytes:
 
 
 def parquet(**columns: object) -> bytes:
-    """A Parquet file."""
     buffer = io.BytesIO()
     pl.DataFrame(columns).write_parquet(buffer)
     return buffer.getvalue()
 
 
 def rows(raw: list[dict[str, str]]) -> bytes:
-    """Documents or queries as a Parquet file."""
     return parquet(**{name: [row[name] for row in raw] for name in raw[0]})
 
 
@@ -87,7 +83,5 @@ def mteb() -> dict[str, str | bytes]:
 
 def judgments_parquet() -> bytes:
     """The toy's judgments as a Parquet file."""
-    qrels = raw_qrels()
-    return parquet(
-        **{"query-id": [q for q, _, _ in qrels], "corpus-id": [d for _, d, _ in qrels], "score": [g for *_, g in qrels]}
-    )
+    queries, docs, grades = zip(*raw_qrels(), strict=True)
+    return parquet(**{"query-id": queries, "corpus-id": docs, "score": grades})

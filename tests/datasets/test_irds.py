@@ -1,6 +1,5 @@
 """Collections of ir_datasets, from a home folder as that library leaves it, and TREC Fair's documents with labels."""
 
-import gzip
 import io
 import re
 import sys
@@ -14,7 +13,7 @@ import pytest
 
 from ranktilt.datasets.load import load
 from ranktilt.datasets.trec_fair import read_labelled
-from ranktilt.errors import DataError, DataWarning, MissingExtra, UserError
+from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.optional import nothing_fetched
 from tests.datasets.hub_cache import zipped
 from tests.refusals import refused
@@ -30,7 +29,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Let ir_datasets start anew in this folder: it reads the place as it is imported."""
     pytest.importorskip("ir_datasets")
     ours = [name for name in sys.modules if name.partition(".")[0] == "ir_datasets"]
-    kept = {name: sys.modules.pop(name) for name in ours}
+    loaded = {name: sys.modules.pop(name) for name in ours}
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "irds"))
     monkeypatch.setenv("IR_DATASETS_TMP", str(tmp_path / "tmp"))
     monkeypatch.setenv("IR_DATASETS_DL_TRIES", "1")
@@ -39,7 +38,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path / "irds"
     for name in [name for name in sys.modules if name.partition(".")[0] == "ir_datasets"]:
         del sys.modules[name]
-    sys.modules.update(kept)
+    sys.modules.update(loaded)
 
 
 def beir(home: Path, qrels: str | None = None) -> None:
@@ -63,12 +62,11 @@ def msmarco(home: Path, qrels: str) -> None:
         entry.size = len(content)
         packed.addfile(entry, io.BytesIO(content))
     folder = home / "msmarco-passage"
-    (folder / "trec-dl-2019").mkdir(parents=True)
-    (folder / "irds_version.txt").write_text("v2")
+    write(folder / "irds_version.txt", "v2")
     (folder / "collectionandqueries.tar.gz").write_bytes(buffer.getvalue())
-    queries = folder / "trec-dl-2019" / "queries.tsv"
-    queries.write_text("".join(f"{row['_id']}\t{row['text']}\n" for row in raw_queries()))
-    (folder / "trec-dl-2019" / "qrels").write_text(qrels)
+    queries = "".join(f"{row['_id']}\t{row['text']}\n" for row in raw_queries())
+    write(folder / "trec-dl-2019" / "queries.tsv", queries)
+    write(folder / "trec-dl-2019" / "qrels", qrels)
 
 
 def message(name: str, **options: object) -> str:
@@ -93,11 +91,9 @@ def test_title_text_and_judgments_of_beir(home: Path) -> None:
 def test_msmarco_and_its_judged_queries(home: Path) -> None:
     msmarco(home, "q1 Q0 0 3\nq1 Q0 4 0\nq3 Q0 2 1\n")
     collection = load("irds:msmarco-passage/trec-dl-2019/judged")
-    assert dict(collection.docs.select("id", "text").rows()) == PASSAGES
-    assert set(collection.docs["title"]) == {""}
-    assert collection.queries["id"].to_list() == ["q1", "q3"]
+    assert collection.docs.select("id", "title", "text").rows() == [(name, "", text) for name, text in PASSAGES.items()]
+    assert (collection.queries["id"].to_list(), collection.spec["split"]) == (["q1", "q3"], "judged")
     assert collection.qrels.rows() == [("q1", "0", 3), ("q1", "4", 0), ("q3", "2", 1)]
-    assert collection.spec["split"] == "judged"
     judged = load("irds:msmarco-passage/trec-dl-2019/judged", docs="judged")
     assert judged.ids.to_list() == ["0", "2", "4"]
     assert (judged.spec["docs"], judged.spec["docs_of"]) == ("judged", 6)
@@ -105,11 +101,8 @@ def test_msmarco_and_its_judged_queries(home: Path) -> None:
 
 def test_what_is_to_be_agreed_to_before_a_download_is_shown(home: Path) -> None:
     name = "irds:msmarco-passage/trec-dl-2019"
-    with (
-        pytest.warns(DataWarning, match=rf"^{name}: Please confirm you agree to the MSMARCO data usage agreement"),
-        pytest.raises(UserError, match="cannot be read"),
-    ):
-        load(name)
+    with pytest.warns(DataWarning, match=rf"^{name}: Please confirm you agree to the MSMARCO data usage agreement"):
+        assert message(name).startswith(f"{name}: cannot be read")
 
 
 def test_a_judgment_made_again_counts_once_and_the_last_one(home: Path) -> None:
@@ -141,39 +134,25 @@ def test_what_cannot_be_loaded_is_refused_in_one_line(home: Path, name: str, sta
     assert load("irds:beir/scifact/test", ignore_unknown=True).qrels.rows() == [("q1", "d9", 1)]
 
 
-def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ir_datasets", None)
-    with pytest.raises(MissingExtra) as caught:
-        load("irds:beir/scifact/test")
-    assert 'needs ir_datasets. Install it with: pip install "ranktilt[datasets]"' in str(caught.value)
-
-
 def test_documents_and_queries_without_a_text(home: Path) -> None:
     """Vaswani's documents have a text; TREC's topics have a title instead, which is their default text."""
     from ranktilt.datasets.irds import _docs, dataset_queries
 
-    class Doc(NamedTuple):
+    class Topic(NamedTuple):
         doc_id: str = "d"
-        title: str = "T"
-        abstract: str = "A"
-
-        def default_text(self) -> str:
-            return f"{self.title} {self.abstract}"
-
-    class Query(NamedTuple):
         query_id: str = "q"
         title: str = "red apples"
 
         def default_text(self) -> str:
-            return self.title
+            return f"{self.title} by default"
 
-    given = SimpleNamespace(
-        docs_cls=lambda: Doc, docs_iter=lambda: iter([Doc()]), docs_count=lambda: None,
-        queries_cls=lambda: Query, queries_iter=lambda: iter([Query()]),
+    topics = SimpleNamespace(
+        docs_cls=lambda: Topic, docs_iter=lambda: iter([Topic()]), docs_count=lambda: None,
+        queries_cls=lambda: Topic, queries_iter=lambda: iter([Topic()]),
     )  # fmt: skip
-    docs, total = _docs(given, None)
-    assert (docs.rows(), total) == ([("d", "", "T A")], 1)
-    assert dataset_queries(given).rows() == [("q", "red apples")]
+    docs, total = _docs(topics, None)
+    assert (docs.rows(), total) == ([("d", "", "red apples by default")], 1)
+    assert dataset_queries(topics).rows() == [("q", "red apples by default")]
 
 
 @pytest.mark.parametrize("grade", [float("inf"), 2.0**40, None])
@@ -197,8 +176,7 @@ def test_what_is_there_is_read_and_nothing_else_fetched(home: Path) -> None:
     beir(home)
     with nothing_fetched():
         assert load("irds:beir/scifact/test").docs.height == 3
-        said = message("irds:beir/nfcorpus/test")
-    assert "nothing is fetched for a report" in said
+        assert "nothing is fetched for a report" in message("irds:beir/nfcorpus/test")
     assert "nothing is fetched" not in message("irds:beir/nfcorpus/test")
 
 
@@ -216,8 +194,7 @@ def test_a_csv_gives_documents_once_with_their_labels(tmp_path: Path) -> None:
     file = write(tmp_path / "people.csv", HEAD + ROWS)
     found = read_labelled(file)
     assert found.by == "gender"
-    labels = dict(zip(found.labels["id"], found.labels["labels"].to_list(), strict=True))
-    assert labels == {"1": ["male"], "2": ["female"], "3": [], "4": ["female", "other"]}
+    assert found.labels.rows() == [("1", ["male"]), ("2", ["female"]), ("3", []), ("4", ["female", "other"])]
     assert found.queries.rows() == [("84", "Agriculture"), ("85", "Film")]
     assert found.relevant.rows() == [("84", "1"), ("84", "2"), ("85", "1"), ("85", "3"), ("85", "4")]
     assert found.texts(["2", "1"]).rows() == [("2", "Jane Roe", ""), ("1", "John Doe", "A farmer, and a poet.")]
@@ -253,9 +230,6 @@ def test_what_is_wrong_with_a_csv_is_said_with_its_line(tmp_path: Path, text: st
     file = write(tmp_path / "people.csv", text)
     with pytest.raises(DataError, match="^" + re.escape(f"{file}{message}")):
         read_labelled(file)
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with refused(f"{tmp_path / 'none.csv'}: cannot be read: No such file or directory", DataError):
         read_labelled(tmp_path / "none.csv")
     with refused("hub:a/b: expected a CSV file, or irds:ID, such as irds:trec-fair/2022/train"):
@@ -276,18 +250,16 @@ def track(home: Path) -> str:
         {"id": 85, "title": "Film", "url": "", "rel_docs": [4, 9]},
         {"id": 86, "title": "Dams", "url": "", "rel_docs": []},
     ]
-    for name, rows in (("trec_corpus_20220301_plain", articles), ("trec_2022_articles_discrete", people)):
-        place = home / "trec-fair" / "2022" / f"{name}.json.gz"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(gzip.compress(jsonl(rows).encode()))
-    write(home / "trec-fair" / "2022" / "trec_2022_train_reldocs.jsonl", jsonl(topics))
+    folder = home / "trec-fair" / "2022"
+    write(folder / "trec_corpus_20220301_plain.json.gz", jsonl(articles))
+    write(folder / "trec_2022_articles_discrete.json.gz", jsonl(people))
+    write(folder / "trec_2022_train_reldocs.jsonl", jsonl(topics))
     return "irds:trec-fair/2022/train"
 
 
 def test_the_tracks_labels_and_texts_are_read_by_name(track: str) -> None:
     found = read_labelled(track, "gender")
-    labels = dict(zip(found.labels["id"], found.labels["labels"].to_list(), strict=True))
-    assert labels == {"1": ["male"], "2": ["female", "transgender female"], "4": []}
+    assert found.labels.rows() == [("1", ["male"]), ("2", ["female", "transgender female"]), ("4", [])]
     assert found.queries.rows() == [("84", "Agriculture"), ("85", "Film"), ("86", "Dams")]
     assert found.relevant.rows() == [("84", "1"), ("84", "2"), ("85", "4")]  # document 9 is not in the collection
     assert found.texts(["4", "1"]).rows() == [("4", "Title 4", "Page 4"), ("1", "Title 1", "Page 1")]

@@ -1,8 +1,14 @@
-"""Loading: each layout, its twins and judgments, every fault with its place, and the real collections."""
+"""Loading: each layout, its twins and judgments, every fault with its place; the real and the bundled collections."""
 
+import json
 import re
 import shutil
+import statistics
+import subprocess
+import sys
+from importlib import resources
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -10,12 +16,11 @@ import pytest
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.assemble import judged, only_judged
+from ranktilt.datasets.bundled import bundled, reader
 from ranktilt.datasets.load import load, splits
 from ranktilt.datasets.named import Named, read_name
 from ranktilt.errors import DataError, DataWarning, UserError
 from tests.toy import collection_of, jsonl, raw_qrels, toy, tsv, write, write_beir, write_cocktail, write_paper
-
-WRITERS = [write_beir, write_cocktail, write_paper]
 
 
 def doc(name: Any, text: str = "x", **fields: Any) -> dict[str, Any]:
@@ -23,7 +28,6 @@ def doc(name: Any, text: str = "x", **fields: Any) -> dict[str, Any]:
 
 
 def fault(folder: Path, **options: Any) -> str:
-    """Return the message of a folder that is refused, paths from the folder on."""
     with pytest.raises(DataError) as caught:
         load(folder, **options)
     return str(caught.value).replace(f"{folder}/", "")
@@ -60,14 +64,11 @@ def test_a_judgment_of_a_shared_id_holds_for_every_version(tmp_path: Path) -> No
     assert collection.docs.select("id", "origin").rows() == origins
 
 
-def test_the_file_s_name_is_the_source(tmp_path: Path) -> None:
+def test_the_file_s_name_is_the_source_in_either_layout(tmp_path: Path) -> None:
     corpora = {"llama-2-7b-tmp0.2": [doc("a", source="misleading")], "human": [doc("a")]}
-    collection = load(write_cocktail(tmp_path, corpora=corpora, qrels=[("q1", "a", 1)]))
+    collection = load(write_cocktail(tmp_path / "cocktail", corpora=corpora, qrels=[("q1", "a", 1)]))
     assert collection.sources == ("human", "llama-2-7b-tmp0.2")
     assert collection.ids.to_list() == ["a-human", "a-llama-2-7b-tmp0.2"]
-
-
-def test_the_first_paper_s_layout(tmp_path: Path) -> None:
     corpora = {"corpus-human": [doc("a")], "0.2/corpus-llama": [doc("a", "y")], "0.7/corpus-llama": [doc("a", "z")]}
     collection = load(write_paper(tmp_path, corpora=corpora, qrels=[("q1", "a", 1)]))
     assert collection.docs.select("id", "source", "origin", "text").rows() == [
@@ -78,24 +79,29 @@ def test_the_first_paper_s_layout(tmp_path: Path) -> None:
     assert judgments(collection) == {("q1", f"a-{s}", 1) for s in ("human", "llama_0.2", "llama_0.7")}
 
 
-@pytest.mark.parametrize("writer", WRITERS)
-def test_compressed_files_load_alike(tmp_path: Path, writer: Any) -> None:
-    assert load(writer(tmp_path / "plain")) == load(writer(tmp_path / "packed", end=".gz"))
+@pytest.mark.parametrize("writer", [write_beir, write_cocktail, write_paper])
+def test_compressed_files_load_alike_and_what_a_mac_leaves_beside_them_is_passed_over(
+    tmp_path: Path, writer: Any
+) -> None:
+    plain, packed = writer(tmp_path / "plain"), tmp_path / "packed"
+    whole = load(plain)
+    for file in [file for file in plain.rglob("*") if file.is_file()]:
+        copy = write(packed / f"{file.relative_to(plain)}.gz", file.read_bytes())
+        for beside in (file, copy):
+            (beside.parent / f"._{beside.name}").write_bytes(b"\x00\x05\x16\x07 Mac OS X")
+    assert load(packed) == load(plain) == whole
+    assert splits(packed) == splits(plain) == ["test"]
 
 
-def test_the_spec_says_what_was_read(tmp_path: Path) -> None:
+def test_the_spec_says_what_was_read_which_is_the_test_split_or_the_only_one(tmp_path: Path) -> None:
     collection = load(write_cocktail(tmp_path, split="dev"))
     names = ("corpus/human.jsonl", "corpus/llm.jsonl", "queries.jsonl", "qrels/dev.tsv")
     files = [str(tmp_path / name) for name in names]
     assert collection == toy()
     assert collection.spec == {"path": str(tmp_path), "split": "dev", "layout": "cocktail", "files": files}
-
-
-def test_the_test_split_is_loaded_by_default(tmp_path: Path) -> None:
-    write_beir(tmp_path, qrels=[("q1", "d1", 1)], split="train")
-    write_beir(tmp_path, qrels=[("q2", "d2", 1)], split="test")
-    assert judgments(load(tmp_path)) == {("q2", "d2", 1)}
-    assert judgments(load(tmp_path, split="train")) == {("q1", "d1", 1)}
+    write(tmp_path / "qrels" / "test.tsv", tsv([("q2", "d2-llm", 1)]))
+    assert judgments(load(tmp_path)) == {("q2", "d2-llm", 1)}
+    assert load(tmp_path, split="dev") == toy()
 
 
 def test_a_plain_file_is_read_before_a_compressed_one(tmp_path: Path) -> None:
@@ -103,21 +109,9 @@ def test_a_plain_file_is_read_before_a_compressed_one(tmp_path: Path) -> None:
     write(tmp_path / "corpus.jsonl.gz", "broken")
     write(tmp_path / "queries.jsonl.gz", "broken")
     write(tmp_path / "qrels" / "test.tsv.gz", "broken")
-    with pytest.warns(DataWarning) as said:
+    with pytest.warns(DataWarning, match=r"\.(jsonl|tsv) is read instead of .*\.gz beside it") as caught:
         assert judgments(load(tmp_path)) == set(raw_qrels())
-    assert [str(one.message).removeprefix(f"{tmp_path}/") for one in said] == [
-        f"{name} is read instead of {Path(name).name}.gz beside it"
-        for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")
-    ]
-
-
-@pytest.mark.parametrize("written", WRITERS)
-def test_files_that_a_mac_leaves_beside_others_are_passed_over(tmp_path: Path, written: Any) -> None:
-    whole = load(written(tmp_path))
-    for file in [file for file in tmp_path.rglob("*") if file.is_file()]:
-        (file.parent / f"._{file.name}").write_bytes(b"\x00\x05\x16\x07 Mac OS X")
-    assert load(tmp_path) == whole
-    assert splits(tmp_path) == ["test"]
+    assert len(caught) == 3
 
 
 @pytest.mark.parametrize(
@@ -139,23 +133,14 @@ def test_a_fault_in_any_file_names_it(tmp_path: Path, file: str, content: str, m
     assert fault(tmp_path).startswith(message)
 
 
-@pytest.mark.parametrize(
-    ("gone", "message"),
-    [
-        ("corpus.jsonl", "expected corpus.jsonl or corpus/*.parquet (BEIR), corpus/<source>.jsonl (Cocktail) or "),
-        ("queries.jsonl", "expected queries.jsonl (or .gz) in this folder"),
-        ("qrels/dev.tsv", "expected judgments in qrels/<split>.tsv (or .gz)"),
-        ("qrels", "expected judgments in qrels/<split>.tsv (or .gz)"),
-    ],
-)
-def test_a_missing_part_says_what_was_expected(tmp_path: Path, gone: str, message: str) -> None:
-    folder = write_beir(tmp_path, split="dev")
-    if gone == "qrels":
-        shutil.rmtree(folder / gone)
-    else:
-        (folder / gone).unlink()
-    with pytest.raises(DataError, match=re.escape(message)):
-        load(folder)
+def test_a_missing_part_says_what_was_expected(tmp_path: Path) -> None:
+    for gone, message in {
+        "corpus.jsonl": "expected corpus.jsonl or corpus/*.parquet (BEIR), corpus/<source>.jsonl (Cocktail) or ",
+        "queries.jsonl": "expected queries.jsonl (or .gz) in this folder",
+        "qrels/test.tsv": "expected judgments in qrels/<split>.tsv (or .gz)",
+    }.items():
+        (write_beir(tmp_path) / gone).unlink()
+        assert message in fault(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -176,12 +161,14 @@ def test_what_cannot_be_asked_for_is_refused(tmp_path: Path, name: str, options:
     write(tmp_path / "qrels" / "dev.tsv.gz", tsv(raw_qrels()))
     with pytest.raises(UserError, match=re.escape(message)):
         load(name.format(folder=tmp_path), **options)
+    shutil.rmtree(tmp_path / "qrels")
+    with pytest.raises(DataError, match=r"expected judgments in qrels/<split>\.tsv \(or \.gz\)"):
+        load(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("qrels", "line", "message"),
     [
-        ([("q1", "d1", 1), ("q1", "x", 1)], 3, "1 judgment of 1 unknown document (first: 'x')"),
         ([("q1", "y", 1), ("q2", "x", 1), ("q3", "x", 0)], 2, "3 judgments of 2 unknown documents (first: 'y')"),
         ([("q1", "d1", 1), ("q7", "d1", 1), ("q8", "d1", 1)], 3, "2 judgments of 2 unknown queries (first: 'q7')"),
         ([("q9", "d1", 1), ("q9", "d2", 1)], 2, "2 judgments of 1 unknown query (first: 'q9')"),
@@ -204,9 +191,6 @@ def test_unknown_ids_can_be_kept(tmp_path: Path) -> None:
     assert judgments(collection) == known | {("q1", "x", 2)}
     assert collection.judged["id"].to_list() == ["q1"]
     assert collection.spec["ignore_unknown"] is True
-
-
-# The real collections: counts as their authors give them, or by an independent count of the file
 
 
 LLAMA = "llama-2-7b-chat-tmp0.2"
@@ -246,21 +230,16 @@ def test_without_judgments_every_query_is_ranked(tmp_path: Path) -> None:
     assert [Path(name).name for name in found.spec["files"]] == ["human.jsonl", "llm.jsonl", "queries.jsonl"]
 
 
-@pytest.mark.parametrize(
-    ("typed", "expected"),
-    [
-        ("hub:IR-Cocktail/scifact", Named("hub", "IR-Cocktail/scifact")),
-        ("hub:IR-Cocktail/scifact/", Named("hub", "IR-Cocktail/scifact")),
-        ("hub:a/b@v1", Named("hub", "a/b", "v1")),
-        ("hub:a/b@refs/pr/1", Named("hub", "a/b", "refs/pr/1")),
-        (Path("irds:beir/scifact/test"), Named("irds", "beir/scifact/test")),
-        ("some/folder", None),
-        ("C:/folder", None),
-        ("http://x", None),
-    ],
-)
-def test_names_are_read(typed: str | Path, expected: Named | None) -> None:
-    assert read_name(typed) == expected
+def test_names_are_read() -> None:
+    expected = {
+        "hub:IR-Cocktail/scifact/": Named("hub", "IR-Cocktail/scifact"),
+        "hub:a/b@refs/pr/1": Named("hub", "a/b", "refs/pr/1"),
+        Path("irds:beir/scifact/test"): Named("irds", "beir/scifact/test"),
+        "some/folder": None,
+        "C:/folder": None,
+        "http://x": None,
+    }
+    assert {typed: read_name(typed) for typed in expected} == expected
 
 
 def test_a_folder_of_that_name_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,3 +271,145 @@ def test_judgments_without_lines_are_counted_as_pairs() -> None:
         judged((docs, docs["id"]), queries, qrels, "irds:x", spec={})
     kept = judged((docs, docs["id"]), queries, qrels, "irds:x", spec={}, ignore_unknown=True)
     assert (kept.qrels.height, kept.spec["ignore_unknown"]) == (3, True)
+
+
+@pytest.fixture(scope="module")
+def collection() -> Collection:
+    return bundled()
+
+
+@pytest.fixture(scope="module")
+def texts(collection: Collection) -> list[tuple[str, str]]:
+    """Return the two versions of each pair, human first."""
+    text = dict(collection.docs.select("id", "text").iter_rows())
+    return [(text[a], text[b]) for _, a, b in collection.pairs("human", "claude").iter_rows()]
+
+
+def stored(name: str) -> str:
+    return resources.files("ranktilt.datasets.bundled").joinpath(name).read_text(encoding="utf-8")
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
+
+
+def test_the_installed_versions_hold_the_paragraphs_each_with_its_twin(collection: Collection) -> None:
+    docs, spec = collection.docs, collection.spec
+    assert set(spec) == {"path", "pairs", "matched", "numpy", "scipy"}
+    assert spec["path"] == "bundled"
+    assert 200 <= spec["matched"] <= spec["pairs"] == len(reader.pairs())
+    assert docs["source"].to_list() == ["human"] * spec["matched"] + ["claude"] * spec["matched"]
+    sides = docs.partition_by("source", maintain_order=True)
+    assert sides[0]["title"].to_list() == sides[1]["title"].to_list()
+    assert sides[0]["id"].to_list() == sides[0]["origin"].to_list() == sides[1]["origin"].to_list()
+
+
+def test_judgments_name_what_is_there_and_hold_for_both_versions(collection: Collection) -> None:
+    qrels = collection.qrels
+    assert set(qrels["grade"].to_list()) == {1, 2}
+    assert set(qrels["doc_id"].to_list()) <= set(collection.docs["id"].to_list())
+    assert set(qrels["query_id"].to_list()) <= set(collection.queries["id"].to_list())
+    pair = pl.col("doc_id").str.replace("-(human|claude)$", "")
+    sides = qrels.group_by("query_id", pair).agg(pl.len(), pl.col("grade").n_unique().alias("grades"))
+    assert sides["len"].to_list() == [2] * sides.height
+    assert sides["grades"].to_list() == [1] * sides.height
+
+
+def test_neither_queries_nor_lengths_lean_to_a_side(collection: Collection, texts: list[tuple[str, str]]) -> None:
+    text = dict(collection.docs.select("id", "text").iter_rows())
+    queries = dict(collection.queries.iter_rows())
+    shares: dict[str, list[float]] = {"human": [], "claude": []}
+    for query, doc, _ in collection.qrels.filter(pl.col("grade") == 2).iter_rows():
+        wanted = words(queries[query])
+        shares[doc.rpartition("-")[2]].append(len(wanted & words(text[doc])) / len(wanted))
+    assert abs(statistics.mean(shares["human"]) - statistics.mean(shares["claude"])) < 0.02
+    ratios = [len(rewrite.split()) / len(human.split()) for human, rewrite in texts]
+    assert 0.95 <= statistics.median(ratios) <= 1.05
+    assert 0.35 <= statistics.mean(ratio < 1 for ratio in ratios) <= 0.65
+    assert 0.75 <= min(ratios) <= max(ratios) <= 1.25
+
+
+def test_no_human_paragraph_is_stored(texts: list[tuple[str, str]]) -> None:
+    for name in ("rewrites.jsonl", "queries.jsonl", "qrels.tsv", "meta.json"):
+        folded = " ".join(stored(name).replace('\\"', '"').split())
+        assert not [human for human, _ in texts if human in folded], name
+
+
+def test_the_card_counts_what_the_files_hold() -> None:
+    meta = json.loads(stored("meta.json"))
+    numbers = meta["numbers"]
+    assert numbers["pairs"] == len(reader.pairs())
+    assert numbers["queries"] == len(stored("queries.jsonl").splitlines())
+    assert numbers["judgments"] == len(stored("qrels.tsv").splitlines()) - 1
+    for package in ("numpy", "scipy"):
+        number = sum(pair.function.startswith(package) for pair in reader.pairs())
+        assert re.search(rf"{package} \({number} pairs\)", meta["human"]["from"], re.IGNORECASE)
+    assert meta["claude"]["model_family"] == "Claude (Anthropic)"
+    assert meta["claude"]["prompt"] == "Please rewrite the following text: {text}"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", meta["date"])
+
+
+@pytest.mark.parametrize(
+    "before", ["", "Before.\n\n    ", "Before.\n    \n    Twice.\n\n    Heading\n    =======\n\n    "]
+)
+def test_a_paragraph_is_found_wherever_it_stands(before: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = reader.pairs()[0]
+    text = reader.paragraph(pair.function, pair.sha256)
+    assert text is not None
+    head, _, tail = text.partition(" ")
+    doc = f"Moved.\n\n    Notes\n    -----\n    {before}{head}\n    {tail}\n\n    After.\n    "
+    module = SimpleNamespace(f=SimpleNamespace(__doc__=doc), g=SimpleNamespace(__doc__=None))
+    monkeypatch.setattr(reader.importlib, "import_module", lambda _: module)
+    assert reader.paragraph("anywhere.f", pair.sha256) == text
+    assert reader.paragraph("anywhere.g", pair.sha256) is None
+    assert reader.paragraph("anywhere.gone", pair.sha256) is None
+    monkeypatch.undo()
+    assert reader.paragraph("no_such_package.f", pair.sha256) is None
+
+
+def test_a_pair_that_does_not_match_is_left_out_with_its_judgments(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = "numpy.loadtxt"
+    find = reader.paragraph
+    monkeypatch.setattr(reader, "paragraph", lambda f, sha256: None if f == lost else find(f, sha256))
+    fewer = bundled()
+    assert fewer.spec["matched"] == collection.spec["matched"] - 1
+    assert fewer.spec["pairs"] == collection.spec["pairs"]
+    gone = {f"{lost}-human", f"{lost}-claude"}
+    assert set(collection.docs["id"]) - set(fewer.docs["id"]) == gone
+    assert not gone & set(fewer.qrels["doc_id"])
+    assert fewer.queries.equals(collection.queries)
+    assert fewer.judged.height < collection.judged.height
+
+
+def test_fewer_matches_are_warned_of_and_fewer_than_40_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    find, matched = reader.paragraph, {pair.function for pair in reader.pairs()[:119]}
+    monkeypatch.setattr(reader, "paragraph", lambda f, sha256: find(f, sha256) if f in matched else None)
+    with pytest.warns(DataWarning, match=r"^bundled: 119 of \d+ paragraphs were found .* install numpy") as caught:
+        fewer = bundled()
+    assert (fewer.spec["matched"], fewer.docs.height, caught[0].filename) == (119, 2 * 119, __file__)
+    matched.difference_update([pair.function for pair in reader.pairs()[39:119]])
+    with pytest.raises(UserError, match=r"^bundled: 39 of \d+ paragraphs .* expected at least 40; install numpy"):
+        bundled()
+
+
+def test_the_script_that_checks_versions_names_what_a_query_loses(collection: Collection, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "without" / "scipy").mkdir(parents=True)
+    (tmp_path / "without" / "scipy" / "__init__.py").touch()
+    command = [sys.executable, Path(__file__).resolve().parents[2] / "scripts" / "check_bundled.py", "--at-least", "1"]
+    whole, without = (
+        subprocess.run([*command, tmp_path / folder], capture_output=True, text=True, check=False)
+        for folder in ("empty", "without")
+    )
+    assert (whole.returncode, whole.stderr, without.returncode, without.stderr) == (0, "", 1, "")
+    assert whole.stdout.startswith(f"ok: numpy {collection.spec['numpy']} scipy {collection.spec['scipy']}: ")
+    lost = [pair.id for pair in reader.pairs() if pair.function.startswith("scipy.")]
+    pair = pl.col("doc_id").str.replace("-(human|claude)$", "")
+    left = set(collection.qrels.filter(~pair.is_in(lost))["query_id"])
+    alone = [text for query, text in collection.queries.iter_rows() if query not in left]
+    first, *others = without.stdout.splitlines()
+    assert f"{len(alone)} of {collection.queries.height} queries without a relevant document" in first
+    names = [f"  paragraph not found: {name}" for name in lost]
+    assert others == names + [f"  no relevant document: {text}" for text in alone]

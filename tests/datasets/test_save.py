@@ -1,9 +1,10 @@
-"""Saving: what is written loads equal, as JSON lines or in Parquet parts, and is there whole or not at all."""
+"""Saving and mixing: what is written loads equal, whole or not at all; twins keep apart by their source."""
 
 import dataclasses
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,14 +23,26 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.datasets.mix import mix
 from ranktilt.datasets.save import save
-from ranktilt.errors import DataError, UserError
+from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.rankers.lexical.bm25 import BM25
 from tests.refusals import refused
-from tests.toy import QUERIES, collection_of, no_room, toy, write, write_beir, write_cocktail, write_paper
+from tests.toy import (
+    QRELS,
+    QUERIES,
+    TEXTS,
+    TITLES,
+    Table,
+    collection_of,
+    no_room,
+    toy,
+    write,
+    write_beir,
+    write_cocktail,
+    write_paper,
+)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
@@ -48,13 +61,6 @@ def test_a_beir_folder(tmp_path: Path) -> None:
         "queries.jsonl": b'{"_id":"q","text":"?"}\n',
         "qrels/test.tsv": b"query-id\tcorpus-id\tscore\nq\tb\t2\n",
     }
-
-
-def test_the_split_keeps_its_name(tmp_path: Path) -> None:
-    collection = load(write_cocktail(tmp_path / "raw", split="dev"))
-    folder = save(collection, tmp_path / "saved")
-    assert (folder / "qrels" / "dev.tsv").is_file()
-    assert load(folder) == collection
 
 
 @pytest.mark.parametrize(
@@ -91,7 +97,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
     max_leaves=4,
 )  # fmt: skip
-QRELS = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
+SCHEMA = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
 ID = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n"), min_size=1, max_size=6)
 COLUMN = st.sampled_from(["n", "_id", "bare", "metadata", "ü ", "line", "full", "", "new"])
 STEM = st.sampled_from(["x", "y", "x-human", "x-llm", "-human", "llm", "é 1", "x-human-human"])
@@ -155,7 +161,7 @@ def collections(draw: st.DrawFn) -> Collection:
     return Collection(
         pl.DataFrame(docs),
         pl.DataFrame({"id": queries, "text": [f"text of {q}" for q in queries], **draw(extras(len(queries)))}),
-        pl.DataFrame([(q, d, g) for (q, d), g in grades.items()], schema=QRELS, orient="row"),
+        pl.DataFrame([(q, d, g) for (q, d), g in grades.items()], schema=SCHEMA, orient="row"),
     )
 
 
@@ -220,7 +226,7 @@ def parts_of(folder: Path, *frames: pl.DataFrame, names: tuple[str, ...] = ()) -
     return folder
 
 
-def one(name: str, text: str | None = "x") -> pl.DataFrame:
+def document(name: str, text: str | None = "x") -> pl.DataFrame:
     return pl.DataFrame({"_id": [name], "text": [text]}, schema={"_id": pl.String, "text": pl.String})
 
 
@@ -243,19 +249,18 @@ def test_parts_are_equal_to_json_lines(tmp_path: Path, mapped: Path, size: int) 
 
 
 def test_runs_audits_and_mixes_are_equal(tmp_path: Path, mapped: Path) -> None:
-    found = [load(save(toy(), tmp_path / str(parts), rows_per_file=parts)) for parts in (None, 2)]
-    runs = [BM25().rank(one) for one in found]
-    assert runs[0].contents(Path("run.trec"))[Path("run.trec")] == runs[1].contents(Path("run.trec"))[Path("run.trec")]
-    one, two = (audit(c, run, card=True, resamples=200) for c, run in zip(found, runs, strict=True))
+    lines, parts = (load(save(toy(), tmp_path / str(size), rows_per_file=size)) for size in (None, 2))
+    assert BM25().rank(lines) == BM25().rank(parts)
+    one, two = (audit(c, BM25().rank(c), card=True, resamples=200) for c in (lines, parts))
     assert one.table.equals(two.table)
     assert repr(one.estimates) == repr(two.estimates)
     assert one.confounds == two.confounds
-    assert mix(found[1], found[0]) == mix(found[1], found[1]) == found[0]
+    assert mix(parts, lines) == mix(parts, parts) == lines
 
 
 def test_parts_of_others_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     names = ("train-10.parquet", "train-2.parquet", ".hidden.parquet", "train-1.parquet", "more-11.parquet")
-    folder = parts_of(tmp_path / "c", one("x"), one("b"), one("z"), one("a"), one("m"), names=names)
+    folder = parts_of(tmp_path / "c", *map(document, "xbzam"), names=names)
     assert load(folder, qrels="none").ids.to_list() == ["m", "a", "b", "x"]
 
 
@@ -277,11 +282,11 @@ def test_damage_is_one_line(tmp_path: Path, mapped: Path) -> None:
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        (one("b").drop("text"), "expected the columns _id String, text String, as in 0.parquet, got _id String"),
-        (one("b").clear(), "the file is empty"),
-        (pl.concat([one("b"), one("b")]), "_id 'b' occurs twice; ids must be unique"),
-        (one(""), "1: 1 row without _id"),
-        (pl.concat([one("b"), one("c", None)]), "2: 1 row without text"),
+        (document("b").drop("text"), "expected the columns _id String, text String, as in 0.parquet, got _id String"),
+        (document("b").clear(), "the file is empty"),
+        (pl.concat([document("b"), document("b")]), "_id 'b' occurs twice; ids must be unique"),
+        (document(""), "1: 1 row without _id"),
+        (pl.concat([document("b"), document("c", None)]), "2: 1 row without text"),
     ],
 )
 @pytest.mark.parametrize("large", [0, 1 << 30])
@@ -289,7 +294,7 @@ def test_what_is_wrong_with_a_part(
     tmp_path: Path, mapped: Path, monkeypatch: pytest.MonkeyPatch, second: pl.DataFrame, message: str, large: int
 ) -> None:
     monkeypatch.setattr(ranktilt.io.parquet, "LARGE", large)
-    folder = parts_of(tmp_path / "c", one("a"), second)
+    folder = parts_of(tmp_path / "c", document("a"), second)
     file = folder / "corpus" / "1.parquet"
     separator = ":" if message[0].isdigit() else ": "
     with refused(f"{file}{separator}{message}", DataError):
@@ -350,3 +355,137 @@ def test_a_process_holds_no_texts(tmp_path: Path) -> None:
     command = [sys.executable, "-c", CODE, str(tmp_path / "c"), str(tmp_path / "new")]
     done = subprocess.run(command, env=given, capture_output=True, text=True, check=True)
     assert int(done.stdout) < 75_000, done.stdout
+
+
+def docs(source: str, *names: str, **fields: Any) -> list[dict[str, Any]]:
+    return [{"id": name, "text": f"{source} {name}", "source": source, **fields} for name in names]
+
+
+def part(source: str, *names: str, qrels: Table | None = None, **fields: Any) -> Collection:
+    return collection_of(docs(source, *names, **fields), {"q": "?"}, qrels or {})
+
+
+def side(source: str, *, judged: bool = True) -> Collection:
+    rows = [{"id": d, "title": TITLES[d], "text": text, "source": source} for d, text in TEXTS[source].items()]
+    return collection_of(rows, QUERIES, QRELS if judged else {})
+
+
+def judgments(collection: Collection) -> dict[tuple[str, str], int]:
+    return {(q, d): g for q, d, g in collection.qrels.iter_rows()}
+
+
+def quietly(*parts: Collection) -> Collection:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        return mix(*parts)
+
+
+def test_ids_get_their_source_only_where_any_id_is_shared() -> None:
+    mixed = quietly(part("human", "a", "b"), part("llm", "c", "d", origin="a"), part("human", "e"))
+    assert mixed.docs.select("id", "origin").rows() == [("a", "a"), ("b", "b"), ("c", "a"), ("d", "a"), ("e", "e")]
+    mixed = quietly(part("human", "a", "b"), part("llm", "a", "c"))
+    origins = [("a-human", "a-human"), ("b-human", "b-human"), ("a-llm", "a-human"), ("c-llm", "c-human")]
+    assert mixed.docs.select("id", "origin").rows() == origins
+
+
+def test_ids_that_have_their_source_already_get_it_once() -> None:
+    for other in (toy(), side("llm"), side("human")):
+        assert mix(toy(), other) == mix(other, toy()) == toy()
+    assert quietly(toy(), part("human", "e")).ids.to_list() == [*toy().ids, "e"]
+
+
+def test_an_origin_in_another_collection_is_renamed_with_it() -> None:
+    rewrites = collection_of([*docs("llm", "a"), *docs("llm", "r7", origin="b")], {"q": "?"}, {})
+    mixed = mix(part("human", "a", "b"), rewrites)
+    assert mixed.pairs("human", "llm").rows() == [("a-human", "a-human", "a-llm"), ("b-human", "b-human", "r7-llm")]
+
+
+def test_a_third_version_joins_twins_that_were_saved(tmp_path: Path) -> None:
+    saved = load(save(mix(side("human"), side("llm")), tmp_path))
+    mixed = mix(saved, part("gpt", "d1", "d2", "d3"))
+    assert mixed.pairs("human", "gpt")["b"].to_list() == ["d1-gpt", "d2-gpt", "d3-gpt"]
+    assert judgments(mixed)["q1", "d1-gpt"] == 2
+
+
+def test_further_columns_are_kept_side_by_side() -> None:
+    mixed = mix(part("human", "a", year=1999), part("llm", "b", origin="a", model="m", year=0.5))
+    assert mixed.docs.select("year", "model").rows() == [(1999.0, None), (0.5, "m")]
+
+
+def test_the_spec_says_what_was_mixed(tmp_path: Path) -> None:
+    human = load(write_beir(tmp_path, split="dev"))
+    assert mix(human, side("llm")).spec == {"mix": [dict(human.spec), {}], "split": "dev"}
+
+
+@pytest.mark.parametrize("judged", ["human", "llm"])
+def test_an_unjudged_side_inherits_whichever_comes_first(judged: str) -> None:
+    for order in (("human", "llm"), ("llm", "human")):
+        assert mix(*(side(source, judged=source == judged) for source in order)) == toy()
+
+
+@pytest.mark.parametrize(
+    ("grades", "expected"),
+    [
+        ({"human": 2, "x": 0}, {"human": 2, "x": 0, "y": 2}),  # its own judgment is not overruled
+        ({"human": 1, "x": 3}, {"human": 1, "x": 3, "y": 1}),  # the origin's comes before a higher one
+        ({"x": 1, "y": 3}, {"human": 3, "x": 1, "y": 3}),  # without it, the highest one
+    ],
+)
+def test_which_grade_is_inherited(grades: dict[str, int], expected: dict[str, int]) -> None:
+    sources = ("human", "x", "y")
+    mixed = mix(*(part(s, "a", qrels={"q": {"a": grades[s]}} if s in grades else {}) for s in sources))
+    assert judgments(mixed) == {("q", f"a-{source}"): grade for source, grade in expected.items()}
+
+
+def test_grades_may_be_whole_in_one_part_and_fractions_in_another(tmp_path: Path) -> None:
+    human, llm = part("human", "a", "b", qrels={"q": {"a": 1, "b": 2}}), part("llm", "a", "b")
+    halves = Collection(llm.docs, llm.queries, human.qrels.with_columns(grade=pl.col("grade") / 4))
+    mixed = quietly(human, halves)
+    assert judgments(mixed) == {("q", "a-human"): 1, ("q", "b-human"): 2, ("q", "a-llm"): 0.25, ("q", "b-llm"): 0.5}
+    assert load(save(mixed, tmp_path / "c")) == mixed
+
+
+def test_judgments_of_what_is_not_in_the_part() -> None:
+    mixed = mix(part("human", "a", qrels={"q": {"gone": 1, "a": 1}}), part("llm", "a"))
+    assert judgments(mixed) == {("q", "gone"): 1, ("q", "a-human"): 1, ("q", "a-llm"): 1}
+    mixed = quietly(part("human", "a", "b"), part("llm", "a", qrels={"q": {"b": 1}}))
+    assert judgments(mixed) == {("q", "b-human"): 1}
+
+
+@settings(max_examples=10)
+@given(st.permutations([0, 1, 2]), st.lists(st.sampled_from([None, 0, 1, 2]), min_size=6, max_size=6))
+def test_the_order_makes_no_difference(order: list[int], grades: list[int | None]) -> None:
+    parts = []
+    for i, source in enumerate(("human", "x", "y")):
+        found = {name: g for name, g in zip("ab", grades[2 * i : 2 * i + 2], strict=True) if g is not None}
+        parts.append(part(source, "a", "b", qrels={"q": found}))
+    assert mix(*(parts[i] for i in order)) == mix(*parts)
+
+
+@pytest.mark.parametrize(
+    ("sides", "first", "last"),
+    [
+        ({"human": "abcde", "llm": "ax"}, "4 'human' documents have no 'llm' version: b-human, c-human, d-human, …",
+         "1 'llm' documents have no 'human' version: x-llm"),
+        ({"x": "ab", "human": "a", "y": "a"}, "1 'x' documents have no 'human' version: b-x", ""),
+        ({"x": "ab", "y": "a"}, "1 'x' documents have no 'y' version: b-x", ""),  # without a human one: the first
+    ],
+)  # fmt: skip
+def test_missing_sides_are_counted_and_the_first_are_named(sides: dict[str, str], first: str, last: str) -> None:
+    with pytest.warns(DataWarning) as caught:
+        mix(*(part(source, *names) for source, names in sides.items()))
+    assert {warning.filename for warning in caught} == {__file__}
+    assert [str(warning.message) for warning in caught] == [message for message in (first, last) if message]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [
+        (part("human", "a"), part("human", "a", title="other"), "document 'a'"),
+        (part("human", "a"), collection_of(docs("human", "b"), {"q": "two"}, {}), "query 'q'"),
+        (part("human", "a", qrels={"q": {"a": 1}}), part("human", "a", qrels={"q": {"a": 2}}), "judgment 'q', 'a'"),
+    ],
+)
+def test_what_differs_is_named(a: Collection, b: Collection, message: str) -> None:
+    with refused(f"cannot mix: {message} differs between the collections"):
+        mix(a, b)

@@ -1,7 +1,9 @@
-"""Where work is done: in this process, or elsewhere, and what travels there."""
+"""Where work is done, with how much memory, and what travels there."""
 
+import os
 import pickle
 import platform
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,13 +12,16 @@ from pathlib import Path
 import pytest
 
 from ranktilt.errors import MissingExtra
+from ranktilt.executing import memory_limits as chunks
 from ranktilt.executing.executor import Executor, Portable, _rebuilt, executor
+from ranktilt.executing.memory_limits import MemoryLimits, available_memory, limited, read_size
 from ranktilt.executing.run_on import run_on
 from ranktilt.llm.openai import OpenAI
 from ranktilt.llm.transformers import Transformers
 from ranktilt.models.encoder import Encoder
 from tests.rankers.tiny import tiny_model
 from tests.refusals import refused
+from tests.toy import write
 
 
 def doubled(numbers: Iterator[int]) -> Iterator[int]:
@@ -44,14 +49,14 @@ def test_work_is_done_here_by_default_and_items_are_pulled_as_they_are_needed() 
 
 
 @pytest.mark.parametrize("where", ["spark", "ray: ", "local:2", ""])
-def test_other_places_are_refused(where: str) -> None:
+def test_other_executors_are_refused(where: str) -> None:
     message = f"cannot run on {where!r}: expected local, ray or ray:ADDRESS, such as ray:10.0.0.1:6379"
     with refused(message), run_on(where):
         pass
 
 
 def test_without_ray_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    monkeypatch.setitem(sys.modules, "ray", None)
     message = '--executor ray needs ray. Install it with: pip install "ranktilt[ray]"'
     with refused(message, MissingExtra), run_on("ray"):
         pass
@@ -71,9 +76,8 @@ def test_a_model_travels_without_its_weights_and_is_made_once_where_it_arrives()
     assert len(model.weights) == 1_000_000
     packed = pickle.dumps(model)
     assert len(packed) < 300
-    one, other = pickle.loads(packed), pickle.loads(packed)
-    assert one == model
-    assert one is other
+    assert pickle.loads(packed) == model
+    assert pickle.loads(packed) is pickle.loads(packed)
     assert pickle.loads(pickle.dumps(Model(Path("m"), 4))).size == 4
 
 
@@ -99,3 +103,74 @@ def test_language_models_travel_as_their_options_and_share_their_rate_limits(tmp
     local = Transformers(tiny_model(tmp_path / "m"), batch=2, precision="float32")
     assert pickle.loads(pickle.dumps(local)).made_of() == local.made_of()
     assert local.one_of(3) is local
+
+
+GB = 10**9
+WHOLE = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+"""The memory of this machine."""
+
+
+def test_usual_sizes_hold_outside_and_are_back_afterwards() -> None:
+    def sizes() -> tuple[int, int]:
+        return chunks.memory_limit(), chunks.index_files_from(8)
+
+    usual = (available_memory() // 4, 8)
+    assert sizes() == usual
+    with limited(MemoryLimits(1, 2)):
+        with limited(MemoryLimits(index_files_from=0)):
+            assert sizes() == (usual[0], 0)
+        assert sizes() == (1, 2)
+    assert sizes() == usual
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        (" 1 GB ", GB), ("1g", GB), ("512MB", 512 * 10**6), ("0.5GiB", 1 << 29), ("2TB", 2 * 10**12),
+        ("100000KB", 10**8), ("268435456", 1 << 28), ("268435456B", 1 << 28),
+    ],
+)  # fmt: skip
+def test_sizes_are_read_as_people_write_them(text: str, size: int) -> None:
+    assert read_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "GB", "-1GB", "1 PB", "1GB2", "1,5GB", "nan", "64MB"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    expected = "at least 64MiB" if text == "64MB" else "a size such as 1GB, 512MB or 0.5GiB"
+    with refused(f"memory: expected {expected}, got {text!r}"):
+        read_size(text)
+
+
+@pytest.mark.parametrize(
+    ("own", "limits", "expected"),
+    [
+        ("0::/a/b\n", {"a/b/memory.max": "1000000", "a/memory.max": "max"}, 1_000_000),
+        ("0::/a/b\n", {"a/b/memory.max": "max", "a/memory.max": "2000000\n"}, 2_000_000),
+        ("0::/\n", {"memory.max": "3000000\n"}, 3_000_000),
+        ("0::/not/seen\n", {"memory.max": "4000000\n"}, 4_000_000),
+        ("0::/a\n", {"a/memory.max": "max\n"}, WHOLE),
+        ("0::/a\n", {"a/memory.max": "9223372036854771712\n"}, WHOLE),
+        ("nonsense\n", {}, WHOLE),
+        (None, {}, WHOLE),
+    ],
+)
+def test_a_quarter_of_the_machines_memory_or_of_the_control_groups_limit_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str | None, limits: dict[str, str], expected: int
+) -> None:
+    if own is not None:
+        write(tmp_path / "own", own)
+    for name, text in limits.items():
+        write(tmp_path / "cgroup" / name, text)
+    monkeypatch.setattr(chunks, "_CGROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(chunks, "_OWN_CGROUPS", tmp_path / "own")
+    assert (available_memory(), chunks.memory_limit()) == (expected, expected // 4)
+
+
+@pytest.mark.parametrize(("quota", "expected"), [("max 100000", 8), ("150000 100000\n", 2), ("50000 100000\n", 1)])
+def test_processors_are_those_of_the_container(
+    quota: str, expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpu.max").write_text(quota)
+    monkeypatch.setattr(chunks, "_CPU_QUOTA", tmp_path / "cpu.max")
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)))
+    assert chunks.processors() == expected

@@ -1,19 +1,23 @@
-"""Interventions whose tilt and cost are planted, and rankers whose preference is, for a collection that grows."""
+"""Interventions and rankers whose tilt and cost are planted; questions of two domains, to learn from."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ranktilt import Collection, Spiral, spiral
+from ranktilt import Collection, Run, Spiral, spiral
 from ranktilt.experiments.tradeoff import Trial, bench, reference_alone
 from ranktilt.experiments.tradeoff_result import Bench, Intervention
+from ranktilt.experiments.training_result import BASELINE, TrainedRanker, TrainingStudy
+from ranktilt.experiments.training_study import Ranked, compare_trainings
 from ranktilt.mitigation.base import Correction, Lists
 from ranktilt.rankers.base import FirstStage, Rows, Scores
-from tests.toy import collection_of, run_of, versions
+from tests.toy import collection_of, jsonl, run_of, tsv, versions, write
+from tests.training.material import WORDS
 
 QUERIES = 60
 DIAL: Mapping[float, tuple[int, int, int]] = {0: (60, 0, 0), 0.001: (30, 0, 0), 0.01: (0, 0, 1), 0.1: (0, 60, 24)}
@@ -139,3 +143,100 @@ def grown(*, alone: bool = False) -> Spiral:
     ranker = Planted(favour=0.05)
     rankers = [ranker] if alone else [ranker, ranker >> HumanFirst()]
     return spiral(growing(), rankers, rounds=3, entry_rule="random" if alone else "retrieved", resamples=200)
+
+
+QUESTIONS = 40
+HUMAN, LLM = TrainedRanker("mini", ("human",), 0, "cross-encoder:h"), TrainedRanker("mini", ("llm",), 0, "c:l")
+RANKS: Mapping[str, int] = {BASELINE: 10, HUMAN.run: 1, LLM.run: 2}
+"""At which rank each ranker puts the human answer."""
+
+
+@cache
+def mixed(grade: int = 1) -> Collection:
+    """The answers of both sides: the human one holds one of a question's four words, the other two."""
+    docs = [
+        {
+            "id": f"{side}{n}", "source": side, "origin": f"{side}{n}", "domain": "law" if n % 2 else "art",
+            "text": f"answer of {side} {words} n{n}",
+        }
+        for side, words in (("human", "blue"), ("llm", "blue green"))
+        for n in range(QUESTIONS)
+    ]  # fmt: skip
+    grades = {f"q{n}": {f"{side}{n}": grade for side in ("human", "llm")} for n in range(QUESTIONS)}
+    return collection_of(docs, {query: f"Blue red green grey? {query}" for query in grades}, grades)
+
+
+def alone(grade: int = 1) -> Collection:
+    """The human answers."""
+    return reference_alone(mixed(grade))
+
+
+def ranked_at(collection: Collection, rank: int, *, spoilt: int = 0, side: str = "human") -> Run:
+    """Put a side's answer to every question at a rank, among answers to others; to the first `spoilt` one lower."""
+    scores = {}
+    for n in range(QUESTIONS):
+        place = rank + (n < spoilt)
+        others = [name for name in collection.ids if not name.endswith(f"{side}{n}")][n % 7 :][: place + 2]
+        order = [*others[: place - 1], f"{side}{n}", *others[place - 1 :]]
+        scores[f"q{n}"] = {doc: float(-number) for number, doc in enumerate(order)}
+    return run_of(collection, scores, ranker="planted")
+
+
+def ranked(ranks: Mapping[str, int] = RANKS, kind: Any = "supervised", name: str = "qa, test", **more: Any) -> Ranked:
+    """Runs of the human answers as planted."""
+    own, spoilt = alone(more.pop("grade", 1)), more.pop("spoilt", 0)
+    return Ranked(name, kind, own, {run: ranked_at(own, rank, spoilt=spoilt) for run, rank in ranks.items()}, **more)
+
+
+def mixture(sides: Mapping[str, str]) -> Ranked:
+    """Runs of both sides' answers: which side's answer each ranker puts first, below which stands the other one."""
+    both, runs = mixed(), {}
+    for run, side in sides.items():
+        other = "llm" if side == "human" else "human"
+        scores = {f"q{n}": {f"{side}{n}": 2.0, f"{other}{n}": 1.0} for n in range(QUESTIONS)}
+        runs[run] = run_of(both, scores, ranker="planted")
+    return Ranked("mixed", "supervised", both, runs)
+
+
+def studied(rankers: Sequence[TrainedRanker] = (HUMAN, LLM), **more: Any) -> TrainingStudy:
+    """The study of planted runs."""
+    sets = more.pop("sets", None) or [ranked()]
+    return compare_trainings(rankers, sets, **{"resamples": 1000, **more})
+
+
+SIDES = {BASELINE: "llm", HUMAN.run: "human", LLM.run: "llm"}
+"""Whose answer each ranker puts first."""
+MANY = tuple(TrainedRanker("mini", ("human", "llm"), 0, "c", (("human", 10), ("llm", n))) for n in (20, 40))
+
+
+def whole() -> TrainingStudy:
+    """A study of every kind of evaluation."""
+    sets = [
+        ranked(),
+        ranked(kind="zero-shot", name="nf", depth=100, grade=2),
+        ranked({BASELINE: 4, LLM.run: 3}, "seen", "qa, train"),
+        ranked({BASELINE: 4}, "first stage", "qa train (human responses)", split="train", side="human"),
+        ranked({BASELINE: 5}, "first stage", "qa dev (human responses)", split="dev", side="human"),
+        ranked({MANY[0].run: 3, MANY[1].run: 2}, "curve", "qa, test, augmented"),
+    ]
+    return studied((HUMAN, LLM, *MANY), sets=sets, mixed=mixture(SIDES), answers=mixed())
+
+
+def answered_folder(folder: Path, *, test: int = 8) -> Path:
+    """A question a word, of which the last `test` are tested on; two human answers and an LLM's, some beside them."""
+    docs = [
+        {
+            "_id": f"{word}-{side}{number}", "title": "", "source": side, "domain": "law" if position % 2 else "art",
+            "text": f"{word} {'zz' if number < 2 else 'yy'} {'ghijkl'[number]} {side[0]}",
+        }
+        for position, word in enumerate(WORDS)
+        for side in ("human", "llm")
+        for number in range(4)
+    ]  # fmt: skip
+    write(folder / "corpus.jsonl", jsonl(docs))
+    write(folder / "queries.jsonl", jsonl({"_id": f"q-{word}", "text": word} for word in WORDS))
+    for split, words in (("train", WORDS[:-test]), ("test", WORDS[-test:])):
+        judged = [(word, answer) for word in words for answer in ("human0", "human1", "llm0")]
+        rows = [(f"q-{word}", f"{word}-{answer}", 1) for word, answer in judged]
+        write(folder / "qrels" / f"{split}.tsv", tsv(rows))
+    return folder

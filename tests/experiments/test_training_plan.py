@@ -13,7 +13,7 @@ from ranktilt import Collection, Run, TrainingStudy, UserError, audit, load, ran
 from ranktilt.experiments import training_plan
 from ranktilt.experiments.tradeoff import reference_alone
 from ranktilt.experiments.training_plan import StudyOptions, ZeroShot, apart, drawn_queries, training_study, tuned_for
-from tests.experiments.trained import answered_folder, mixed
+from tests.experiments.planted import answered_folder, mixed
 from tests.refusals import refused
 from tests.toy import jsonl, tsv, write
 from tests.training.material import QUICK, WORDS

@@ -11,8 +11,8 @@ from scipy import stats
 from ranktilt import Run, audit
 from ranktilt.experiments.training_result import BASELINE, TrainingStudy
 from ranktilt.experiments.training_study import Ranked, answer_overlaps, compare_trainings, study_measures
-from tests.experiments import trained
-from tests.experiments.trained import (
+from tests.experiments import planted
+from tests.experiments.planted import (
     HUMAN,
     LLM,
     QUESTIONS,
@@ -135,7 +135,7 @@ def test_sentences_say_what_differs() -> None:
     found = studied(mixed=mixture(SIDES))
     assert found.contrasts == [("mini", NAMES[2], NAMES[1])]
     assert ": −36.9 points of nDCG@10 on qa, test and Relative Δ −90.5 points" in found.headline
-    assert "significantly better on 0 and worse on 1 of 1 other collection" in trained.whole().headline
+    assert "significantly better on 0 and worse on 1 of 1 other collection" in planted.whole().headline
     level = studied(sets=[ranked({**RANKS, LLM.run: 1})])
     assert level.headline.endswith(": 0.0 points of nDCG@10 on qa, test, not significant")
     lone = studied((HUMAN,), sets=[ranked({BASELINE: 3, HUMAN.run: 1})])
@@ -151,9 +151,9 @@ def test_sentences_say_what_differs() -> None:
 
 
 def test_a_study_is_saved_and_read(tmp_path: Path) -> None:
-    found = trained.whole()
+    found = planted.whole()
     assert TrainingStudy.load(found.save(tmp_path / "study.json")) == found
-    assert trained.MANY[1].name == "mini trained on 10 human and 40 llm"
+    assert planted.MANY[1].name == "mini trained on 10 human and 40 llm"
     assert LLM.run == "mini trained on llm, seed 0"
 
 

@@ -70,6 +70,5 @@ def humans(texts: dict[str, str] | None = None, **columns: list[Any]) -> Collect
 
 
 def texts_of(collection: Collection, source: str) -> dict[str, str]:
-    """Texts of a source by id."""
     side = collection.docs.filter(pl.col("source") == source)
     return dict(side.select("id", "text").iter_rows())

@@ -20,13 +20,13 @@ from ranktilt.generation.fair_ranking import BLOCKS, FairRanking, ListRules, bui
 WOMEN = "female"
 
 
+def texts(ids: Sequence[str]) -> pl.DataFrame:
+    return pl.DataFrame({"id": ids, "title": ids, "text": [f"about {name}" for name in ids]})
+
+
 def documents(labels: dict[str, list[str]], relevant: dict[str, Sequence[str]]) -> LabelledDocuments:
     """Documents called by their ids, with these labels, and which are relevant to each query."""
     pairs = [(query, doc) for query, docs in relevant.items() for doc in docs]
-
-    def texts(ids: Sequence[str]) -> pl.DataFrame:
-        return pl.DataFrame({"id": ids, "title": ids, "text": [f"about {one}" for one in ids]})
-
     table = pl.DataFrame(list(labels.items()), schema={"id": pl.String, "labels": pl.List(pl.String)}, orient="row")
     queries = pl.DataFrame({"id": list(relevant), "text": [f"query {name}" for name in relevant]})
     judged = pl.DataFrame(pairs, schema={"query_id": pl.String, "doc_id": pl.String}, orient="row")
@@ -46,7 +46,6 @@ def people(sizes: dict[str, tuple[int, int]]) -> LabelledDocuments:
 
 
 def lists(built: FairRanking) -> dict[str, list[str]]:
-    """The items of each query in the initial order."""
     frame = built.initial.frame()
     return {query: frame.filter(pl.col("query_id") == query)["doc_id"].to_list() for query in built.initial.queries}
 
@@ -66,23 +65,18 @@ def test_blocks_have_their_sizes_and_their_order() -> None:
     assert built.counts["precision_by_chance"] == 0.5
 
 
-def test_natural_blocks_are_half_relevant_and_keep_each_groups_share() -> None:
-    built = build_fair_ranking(people({f"q{n}": (300, 100) for n in range(12)}), WOMEN, ListRules(items=100))
+def test_natural_blocks_are_half_relevant_and_candidates_have_the_same_items_in_an_order_that_favours_nobody() -> None:
+    built = build_fair_ranking(people({f"q{n}": (90, 30) for n in range(40)}), WOMEN, ListRules(items=100))
+    frame = built.candidates.frame()
     for query, docs in lists(built).items():
         blocks = [block_of(query, doc) for doc in docs]
         assert blocks == sorted(blocks)
         assert sum(block < 2 for block in blocks) == 50
+        assert set(frame.filter(query_id=query)["doc_id"]) == set(docs)
     assert 0.22 < built.counts["protected_share"] < 0.28
-
-
-def test_candidates_are_the_same_items_in_an_order_that_favours_nobody() -> None:
-    built = build_fair_ranking(people({f"q{n}": (60, 60) for n in range(40)}), WOMEN, ListRules(items=100))
-    frame = built.candidates.frame()
-    for query, docs in lists(built).items():
-        assert set(frame.filter(pl.col("query_id") == query)["doc_id"]) == set(docs)
     women = frame.with_columns(female=pl.col("doc_id").str.contains("-female-"))
     ranks = women.group_by("female").agg(pl.col("rank").mean())["rank"]
-    assert abs(ranks[0] - ranks[1]) < 5  # of 50.5; the standard error is .9
+    assert abs(ranks[0] - ranks[1]) < 5  # of 50.5; the standard error is 1
     relevant = frame.filter(pl.col("doc_id").str.split("-").list.first() == pl.col("query_id"))["rank"].mean()
     assert abs(relevant - 50.5) < 5
     assert "shuffled" in built.candidates.spec["order"]
@@ -92,13 +86,11 @@ def test_candidates_are_the_same_items_in_an_order_that_favours_nobody() -> None
 def test_seeds_give_other_items_and_other_queries_do_not() -> None:
     sizes = {"q1": (60, 30), "q2": (50, 50)}
     rules = ListRules(items=40)
-    one = build_fair_ranking(people(sizes), WOMEN, rules)
-    again = build_fair_ranking(people(sizes), WOMEN, rules)
-    assert (one.candidates, one.initial, one.collection) == (again.candidates, again.initial, again.collection)
-    other = build_fair_ranking(people(sizes), WOMEN, replace(rules, seed=1))
-    assert lists(other) != lists(one)
+    first, again = (build_fair_ranking(people(sizes), WOMEN, rules) for _ in "ab")
+    assert (first.candidates, first.initial, first.collection) == (again.candidates, again.initial, again.collection)
+    assert lists(build_fair_ranking(people(sizes), WOMEN, replace(rules, seed=1))) != lists(first)
     more = build_fair_ranking(people({**sizes, "few": (1, 0)}), WOMEN, rules)
-    relevant = [[doc for doc in lists(built)["q1"] if doc.startswith("q1")] for built in (one, more)]
+    relevant = [[doc for doc in lists(built)["q1"] if doc.startswith("q1")] for built in (first, more)]
     assert relevant[0] == relevant[1]
 
 
@@ -107,8 +99,8 @@ def test_documents_relevant_to_a_query_are_judged_so_in_the_lists_of_others_too(
     relevant = {"q1": [f"d{n}" for n in range(8)], "q2": [f"d{n}" for n in range(4, 12)]}
     built = build_fair_ranking(documents(labels, relevant), WOMEN, ListRules(items=6))
     judged = set(built.collection.qrels.select("query_id", "doc_id").rows())
-    kept = set(built.collection.ids)
-    assert judged == {(query, doc) for query, docs in relevant.items() for doc in docs if doc in kept}
+    held = set(built.collection.ids)
+    assert judged == {(query, doc) for query, docs in relevant.items() for doc in docs if doc in held}
     for query, docs in lists(built).items():
         assert [(query, doc) in judged for doc in docs] == [True] * 3 + [False] * 3
 
@@ -131,11 +123,10 @@ def test_a_short_block_is_filled_from_the_other_group_and_counted() -> None:
 def test_every_list_is_whole_and_only_as_short_of_a_group_as_it_must_be(
     sizes: list[tuple[int, int]], blocks: Any
 ) -> None:
-    given_sizes = {f"q{n}": pair for n, pair in enumerate(sizes)}
-    source = people({**given_sizes, "other": (1, 1)})
+    counts = {**{f"q{n}": pair for n, pair in enumerate(sizes)}, "other": (1, 1)}
     rules = ListRules(items=sum(blocks), blocks=blocks, min_judged=0)
     try:
-        built = build_fair_ranking(source, WOMEN, rules)
+        built = build_fair_ranking(people(counts), WOMEN, rules)
     except UserError:
         # Of irrelevant documents, those of the other queries, there may be too few.
         assert sum(blocks[2:]) or all(sum(pair) < blocks[0] + blocks[1] for pair in sizes)
@@ -144,7 +135,7 @@ def test_every_list_is_whole_and_only_as_short_of_a_group_as_it_must_be(
         assert len(docs) == len(set(docs)) == sum(blocks)
         found = np.bincount([block_of(query, doc) for doc in docs], minlength=4)
         assert found[:2].sum() == blocks[0] + blocks[1]
-        men, women = dict(given_sizes, other=(1, 1))[query]
+        men, women = counts[query]
         assert found[0] >= min(men, blocks[0])
         assert found[1] >= min(women, blocks[1])
 

@@ -1,4 +1,4 @@
-"""Answers as a collection: which question is in which split, what is relevant to what, and what is in the folder."""
+"""Questions with answers of two sides: how they are read, and the collection with splits that they become."""
 
 import gzip
 import tracemalloc
@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import orjson
 import polars as pl
@@ -16,9 +17,15 @@ from hypothesis import strategies as st
 from ranktilt import Run
 from ranktilt import run as run_module
 from ranktilt.collection import Collection
-from ranktilt.datasets.answered_questions import AnsweredQuestion, AnsweredQuestions, read_answered
+from ranktilt.datasets.answered_questions import (
+    AnsweredQuestion,
+    AnsweredQuestions,
+    QuestionFields,
+    fold_question,
+    read_answered,
+)
 from ranktilt.datasets.load import load
-from ranktilt.errors import UserError
+from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.generation.retrieval_qa import SPLITS, QARules, RetrievalQA, assign_splits, build_retrieval_qa, summary
 from ranktilt.generation.retrieval_qa_files import QAFiles, save_retrieval_qa
 from ranktilt.generation.triples import triples
@@ -27,6 +34,63 @@ from ranktilt.io.qrels import read_qrels
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.training.training_set import of_sources
 from tests.refusals import refused
+from tests.toy import collection_of, jsonl, write
+
+
+def row(question: str = "why?", human: Any = ("because",), llm: Any = ("as it is",), **more: Any) -> dict[str, Any]:
+    return {"question": question, "human_answers": human, "chatgpt_answers": llm, **more}
+
+
+def test_answers_of_both_sides_are_read_and_blank_ones_counted(tmp_path: Path) -> None:
+    rows = [row(human=["because", " "], llm=["", "\n"]), row("how?", llm=" one text "), row("who?", human=" ", llm=[])]
+    file = write(tmp_path / "medicine.jsonl", jsonl(rows))
+    with pytest.warns(DataWarning) as caught:
+        read = read_answered([file])
+    message = f"1 question has no answer with any text in it, and will be left out (first: {file}:3)"
+    assert [str(warning.message) for warning in caught] == [message]
+    assert [(q.text, q.domain, q.human, q.llm) for q in read.questions] == [
+        ("why?", "medicine", ("because",), ()),
+        ("how?", "medicine", ("because",), ("one text",)),
+    ]
+    assert dict(read.empty_answers) == {"human": 2, "llm": 2}
+    assert read.unanswered == 1
+
+
+def test_names_of_fields_and_domain_are_options(tmp_path: Path) -> None:
+    file = write(tmp_path / "all.jsonl.gz", '{"q": "why?", "people": ["so"], "model": "thus", "of": "law"}\n\n')
+    fields = QuestionFields(question="q", human="people", llm="model", domain="of")
+    assert read_answered([file], fields).questions == (AnsweredQuestion("why?", "law", ("so",), ("thus",)),)
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "message"),
+    [
+        (b"[1]\n", 1, "expected one JSON object, got list: '[1]'"),
+        (b'{"question": "a", "of": "law\\tmedicine"}\n', 1,
+         "expected a name in one line in the field 'of', got 'law\\tmedicine'"),
+        (b'{"question": " "}\n', 1, "expected a question in the field 'question', got ' '"),
+        (b'{"question": "a", "human_answers": [1]}\n', 1,
+         "expected an answer or a list of answers in the field 'human_answers', got [1]"),
+        (b'{"question": "a", "human_answers": ["b"]}\n', None,
+         "no question has an answer in the field 'chatgpt_answers'; choose another with --llm-answers"),
+        (b'{"question": "a", "human_answers": [""], "chatgpt_answers": ["b"]}\n', None,
+         "no question has an answer in the field 'human_answers'; choose another with --human-answers"),
+    ],
+)  # fmt: skip
+def test_faults_name_their_line(tmp_path: Path, lines: bytes, line: int | None, message: str) -> None:
+    file = write(tmp_path / "a.jsonl", lines)
+    where = file if line is None else f"{file}:{line}"
+    with refused(f"{where}: {message}", DataError):
+        read_answered([file], QuestionFields(domain="of" if "'of'" in message else None))
+    with refused(f"file {str(file)!r} is given twice"):
+        read_answered([file, tmp_path / "." / "a.jsonl"])
+
+
+def test_folding() -> None:
+    assert fold_question("What is  DNA?") == fold_question("what is dna ?") == fold_question("\uff37hat is DNA?!")
+    assert fold_question("what is C#") != fold_question("what is C++")
+    assert fold_question("?") != fold_question("!")
+
 
 PUBLISHED = {
     "medicine": (862, 31, 355),
@@ -37,21 +101,20 @@ PUBLISHED = {
 }
 
 
-def asked(text: str, domain: str = "law", human: int = 1, llm: int = 1) -> AnsweredQuestion:
-    people = tuple(f"people answer {n} to {text}" for n in range(human))
-    return AnsweredQuestion(text, domain, people, tuple(f"bot answer {n} to {text}" for n in range(llm)))
+def question(text: str, domain: str = "law", llm: int = 1) -> AnsweredQuestion:
+    answers = tuple(f"bot answer {n} to {text}" for n in range(llm))
+    return AnsweredQuestion(text, domain, (f"people answer 0 to {text}",), answers)
 
 
-def questions(n: int, domain: str = "law", **counts: int) -> list[AnsweredQuestion]:
-    return [asked(f"{domain} question {number}", domain, **counts) for number in range(n)]
+def questions(n: int, domain: str = "law", llm: int = 1) -> list[AnsweredQuestion]:
+    return [question(f"{domain} question {number}", domain, llm) for number in range(n)]
 
 
-def build(found: Sequence[AnsweredQuestion], rules: QARules | None = None) -> RetrievalQA:
-    return build_retrieval_qa(AnsweredQuestions(tuple(found), ()), rules)
+def build(asked_questions: Sequence[AnsweredQuestion], rules: QARules | None = None) -> RetrievalQA:
+    return build_retrieval_qa(AnsweredQuestions(tuple(asked_questions), ()), rules)
 
 
 def splits_of(built: RetrievalQA) -> dict[str, str]:
-    """The split of each query's id."""
     return {query: split for split, qrels in built.qrels.items() for query in qrels["query_id"].unique()}
 
 
@@ -68,7 +131,7 @@ TEXTS = st.sampled_from(["Why?", "why", " WHY ?", "how?", "How", "who", "who?", 
 @given(st.lists(st.tuples(TEXTS, st.sampled_from(["law", "art"])), max_size=20), st.integers(0, 3))
 @settings(max_examples=100)
 def test_no_question_is_on_two_sides_of_the_split(rows: list[tuple[str, str]], seed: int) -> None:
-    found = [*(asked(text, domain) for text, domain in rows), *questions(30), *questions(30, "art")]
+    found = [*(question(text, domain) for text, domain in rows), *questions(30), *questions(30, "art")]
     built = build(found, QARules(seed=seed))
     split = splits_of(built)
     folded = dict(zip(built.collection.queries["id"], (one.key for one in found), strict=True))
@@ -80,7 +143,7 @@ def test_no_question_is_on_two_sides_of_the_split(rows: list[tuple[str, str]], s
 
 
 def test_domains_get_exactly_their_sizes_though_questions_are_asked_again() -> None:
-    found = [*questions(40), *questions(10), *questions(30, "art"), asked("law question 3.", "art")]
+    found = [*questions(40), *questions(10), *questions(30, "art"), question("law question 3.", "art")]
     built = build(found, QARules(shares=(60, 16, 24)))
     assert {domain: tuple(n.values()) for domain, n in built.counts["questions"].items()} == {
         "law": (30, 8, 12), "art": (20, 4, 7),
@@ -90,18 +153,15 @@ def test_domains_get_exactly_their_sizes_though_questions_are_asked_again() -> N
 
 def test_a_split_depends_on_the_seed_and_on_no_order() -> None:
     found, sizes = questions(60), {"law": (40, 5, 15)}
-    first = dict(zip((one.text for one in found), assign_splits(found, sizes, 0), strict=True))
-    back = found[::-1]
-    again = dict(zip((one.text for one in back), assign_splits(back, sizes, 0), strict=True))
-    assert again == first
-    both = [*questions(30, "art"), *found]
-    mixed = assign_splits(both, {**sizes, "art": (20, 5, 5)}, 0)
-    assert mixed[30:] == list(first.values())
-    assert assign_splits(found, sizes, 1) != list(first.values())
+    first = assign_splits(found, sizes, 0)
+    assert assign_splits(found[::-1], sizes, 0) == first[::-1]
+    mixed = assign_splits([*questions(30, "art"), *found], {**sizes, "art": (20, 5, 5)}, 0)
+    assert mixed[30:] == first
+    assert assign_splits(found, sizes, 1) != first
 
 
 def test_answers_are_relevant_to_every_asking_of_their_question() -> None:
-    built = build([*questions(8), asked("Law question 0 ?", llm=3)])
+    built = build([*questions(8), question("Law question 0 ?", llm=3)])
     judged = pl.concat(built.qrels.values())
     mine = {query: set(judged.filter(pl.col("query_id") == query)["doc_id"]) for query in ("0", "8", "1")}
     assert mine["0"] == mine["8"] == {"0_0", "0_1", "8_0", "8_1", "8_2", "8_3"}
@@ -110,34 +170,34 @@ def test_answers_are_relevant_to_every_asking_of_their_question() -> None:
     collection = built.collection
     assert collection.sources == ("human", "chatgpt")
     assert (collection.docs["origin"] == collection.docs["id"]).all()  # answers are no twins
-    built = build([*questions(5), asked("only people know", llm=0)])
+    built = build([*questions(5), question("only people know", llm=0)])
     assert built.counts["no_answer_of"] == {"human": 0, "chatgpt": 1}
     split = splits_of(built)["5"]
     assert "5" in set(built.side("human", split).qrels["query_id"])
     assert "5" not in set(built.side("chatgpt", split).qrels["query_id"])
 
 
-@pytest.mark.parametrize(("drop", "held", "said"), [(False, 13, "judged relevant, as the"), (True, 10, "left out")])
-def test_error_messages_are_counted_and_left_out_where_asked(drop: bool, held: int, said: str) -> None:
+@pytest.mark.parametrize(("drop", "held", "end"), [(False, 13, "judged relevant, as the"), (True, 10, "left out")])
+def test_error_messages_are_counted_and_left_out_where_asked(drop: bool, held: int, end: str) -> None:
     failed = ("!\nnetwork error", "!\\nToo many requests", "So,\n!\n\nThere was an error generating a response")
     same = [AnsweredQuestion(f"Q{n}", "law", ("The same.",), ()) for n in range(30)]
     found = [*questions(9), *same, AnsweredQuestion("Why!", "law", ("So!",), (*failed, "!important is a rule of CSS"))]
     built = build(found, QARules(drop_errors=drop))
     assert (built.counts["error_messages"], built.counts["in_several_splits"]) == (3, 1)
     assert built.counts["documents"] == {"human": 40, "chatgpt": held}
-    assert dict(summary(built))["errors"].startswith(f"3 answers are error messages, {said}")
+    assert dict(summary(built))["errors"].startswith(f"3 answers are error messages, {end}")
     assert dict(summary(built))["repeated"] == "1 text is an answer to questions of more than one split"
     with refused("no answer of chatgpt is left without those that are error messages"):
         build([AnsweredQuestion("Why!", "law", ("So!",), failed)], QARules(drop_errors=True))
 
 
 @pytest.mark.parametrize(
-    ("found", "rules", "message"),
+    ("rows", "rules", "message"),
     [
         (questions(2), {}, "domain 'law' has 2 questions, too few for its split: train, dev and test need one each"),
         (questions(1), {"shares": (1, 0, 1)},
          "domain 'law' has 1 question, too few for its split: train and test need one each"),
-        ([asked("why?")] * 4, {},
+        ([question("why?")] * 4, {},
          "domain 'law' is too small for its split: 'why?' is asked 4 times, and no split has room for all of them"),
         (questions(9), {"shares": (0, 0, 0)}, "expected three shares of at least 0, not all of them 0, got 0,0,0"),
         (questions(9), {"sources": ("a", "a")}, "the two sides need different names, both are called 'a'"),
@@ -145,13 +205,13 @@ def test_error_messages_are_counted_and_left_out_where_asked(drop: bool, held: i
          "source 'a\\tb' cannot be part of a file's name; choose another name"),
     ],
 )  # fmt: skip
-def test_refusals(found: list[AnsweredQuestion], rules: dict, message: str) -> None:  # type: ignore[type-arg]
+def test_refusals(rows: list[AnsweredQuestion], rules: dict, message: str) -> None:  # type: ignore[type-arg]
     with refused(message):
-        build(found, QARules(**rules))
+        build(rows, QARules(**rules))
 
 
 def test_the_folder_holds_what_others_tools_read(tmp_path: Path) -> None:
-    found = [*questions(20, llm=2), asked("tab\there and\r\nlines")]
+    found = [*questions(20, llm=2), question("tab\there and\r\nlines")]
     built = build(found)
     place = save_retrieval_qa(built, tmp_path / "new" / "qa", QAFiles(depth=5, triples=2))
     whole = load(place)
@@ -241,25 +301,24 @@ def test_hc3_is_split_as_published(shared_data: Path) -> None:
     assert (counts["error_messages"], counts["in_several_splits"]) == (41, 39)
     split = splits_of(built)
     texts = dict(built.collection.queries.select("id", "text").iter_rows())
-    keys = [{asked(texts[query]).key for query, name in split.items() if name == one} for one in SPLITS]
+    keys = [{question(texts[query]).key for query, name in split.items() if name == one} for one in SPLITS]
     assert len(split) == 3_277
     assert len(set.union(*keys)) == sum(map(len, keys))
     assert set(pl.concat(built.qrels.values())["doc_id"]) == set(built.collection.ids)
 
 
-def documents(relevant: dict[str, list[int]], docs: int = 20, texts: dict[int, str] | None = None) -> Collection:
-    """So many documents, called by their numbers, and which are relevant to each query."""
-    names = [str(n) for n in range(docs)]
-    judged = [(query, str(n), 1) for query, rows in relevant.items() for n in rows]
-    return Collection(
-        pl.DataFrame({"id": names, "text": [(texts or {}).get(n, f"text {n}") for n in range(docs)]}),
-        pl.DataFrame({"id": list(relevant), "text": [f"asked {query}" for query in relevant]}),
-        pl.DataFrame(judged, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row"),
+def documents(relevant: dict[str, list[int]], count: int = 20) -> Collection:
+    """So many documents, called by their numbers, and which are relevant to each query; 7 and 8 have one text."""
+    docs = [{"id": str(n), "text": f"text {7 if n == 8 else n}"} for n in range(count)]
+    return collection_of(
+        docs, {name: name for name in relevant}, {q: {str(n): 1 for n in rows} for q, rows in relevant.items()}
     )
 
 
-def triple_lines(found: Collection, negatives: int, seed: int = 0) -> list[tuple[str, ...]]:
-    return [tuple(line.split("\t")) for line in b"".join(triples(found, negatives, seed=seed)).decode().splitlines()]
+def triple_lines(collection: Collection, negatives: int, seed: int = 0) -> list[tuple[str, ...]]:
+    return [
+        tuple(line.split("\t")) for line in b"".join(triples(collection, negatives, seed=seed)).decode().splitlines()
+    ]
 
 
 @given(
@@ -268,8 +327,7 @@ def triple_lines(found: Collection, negatives: int, seed: int = 0) -> list[tuple
     st.integers(0, 5),
 )
 def test_negatives_are_others_and_none_comes_twice(relevant: dict[str, list[int]], n: int, seed: int) -> None:
-    found = documents(relevant, docs=20, texts={7: "same", 8: "same"})
-    rows = triple_lines(found, n, seed)
+    rows = triple_lines(documents(relevant), n, seed)
     for query, positives in relevant.items():
         excluded = {str(p) for p in positives} | ({"7", "8"} if {7, 8} & set(positives) else set())
         expected = min(n, 20 - len(excluded))
@@ -289,7 +347,7 @@ def test_every_other_document_is_as_likely() -> None:
 
 
 def test_triples_are_held_one_piece_at_a_time() -> None:
-    pieces = triples(documents({str(n): [n] for n in range(2_000)}, docs=2_000), 1_000)
+    pieces = triples(documents({str(n): [n] for n in range(2_000)}, 2_000), 1_000)
     next(pieces)
     tracemalloc.start()
     size = sum(map(len, islice(pieces, 1_500)))

@@ -1,17 +1,19 @@
-"""The pages of docs/ run from top to bottom and show what is printed; their links lead somewhere."""
+"""README and docs/ run from top to bottom and show what is printed; links lead somewhere, command lines parse."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+import typer
 
 from ranktilt.datasets.bundled.reader import bundled
 from ranktilt.measures.base import Measure, every_estimand
 from scripts import refresh_docs
-from scripts.refresh_docs import DATA, SHARED, Mistake, blocks, brought_up, pages, refreshed, steps
+from scripts.refresh_docs import DATA, SHARED, Block, Mistake, blocks, brought_up, pages, refreshed, steps
 from tests.house import tree
 
 MEASURES = tree.ROOT / "docs" / "measures"
@@ -24,7 +26,6 @@ MEASURE_PAGES = [page for page in sorted(MEASURES.glob("*.md")) if page.stem not
 
 
 def named(page: Path) -> str:
-    """Name a page as an editor opens it."""
     return page.relative_to(tree.ROOT).as_posix()
 
 
@@ -54,15 +55,12 @@ def test_a_page_runs_and_shows_what_is_printed(page: Path, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("page", LINKED, ids=named)
 def test_links_lead_to_pages_and_headings(page: Path) -> None:
-    lost = []
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         file, _, anchor = target.partition("#")
-        if "://" in target:
-            continue
-        other = page.parent / file if file else page
-        if not other.exists() or (anchor and anchor not in anchors(other)):
-            lost.append(target)
-    assert not lost
+        if "://" not in target:
+            other = page.parent / file if file else page
+            assert other.exists(), target
+            assert not anchor or anchor in anchors(other), target
 
 
 @pytest.mark.parametrize("page", MEASURE_PAGES, ids=named)
@@ -101,7 +99,7 @@ def test_blocks_are_found_with_their_reasons() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "printed", "expected"),
+    ("documented", "printed", "expected"),
     [
         ("...\nb 1\n", ["a", "b 2"], "...\nb 2\n"),
         ("a\n...\nd\n", ["a", "", "c", "d"], "a\n...\nd\n"),
@@ -113,39 +111,29 @@ def test_blocks_are_found_with_their_reasons() -> None:
         ("a\nb\nc\n...\n", ["", "a", "b", "d", "e"], "a\nb\n...\n"),
     ],
 )
-def test_shown_lines_are_found_among_printed_ones(shown: str, printed: list[str], expected: str) -> None:
-    assert brought_up(shown, printed, "a.md:1") == expected
+def test_shown_lines_are_found_among_printed_ones(documented: str, printed: list[str], expected: str) -> None:
+    assert brought_up(documented, printed, "a.md:1") == expected
 
 
 @pytest.mark.parametrize(
-    ("shown", "printed"), [("a\n", ["b", "c"]), ("...\na\n...\n", ["b"]), ("a\n...\nz\n", ["a", "b"]), ("a\n", [])]
+    ("documented", "printed"), [("a\n", ["b", "c"]), ("...\na\n...\n", ["b"]), ("a\n...\nz\n", ["a", "b"]), ("a\n", [])]
 )
-def test_lines_that_are_not_printed_are_a_mistake(shown: str, printed: list[str]) -> None:
+def test_lines_that_are_not_printed_are_a_mistake(documented: str, printed: list[str]) -> None:
     with pytest.raises(Mistake, match=r"^a\.md:7: shows lines that are not printed:\n") as caught:
-        brought_up(shown, printed, "a.md:7")
+        brought_up(documented, printed, "a.md:7")
     assert str(caught.value).endswith("printed is:\n" + "\n".join(printed))
 
 
-def test_long_sentences_are_broken_and_tables_are_not() -> None:
-    sentence, row = "  " + "word " * 40 + "1 %", "column  " * 20
-    lines = brought_up("...\n" + sentence, ["x", sentence], "a.md:1").splitlines()[1:]
-    assert [line.strip() for line in lines] == ["word " * 22 + "word", "word " * 17 + "1 %"]
-    assert all(line.startswith("  ") for line in lines)
-    assert brought_up(row, [row], "a.md:1") == row + "\n"
-
-
 @pytest.mark.parametrize(
-    ("block", "problem"),
+    ("language", "line", "problem"),
     [
-        (("console", "$ exit 3"), r"a\.md:2: expected exit 0, got 3"),
-        (("console", "$ echo told >&2; exit 3  # exit 1"), r"a\.md:2: expected exit 1, got 3\ntold"),
-        (("console", "$ true  # exit 1"), r"a\.md:2: expected exit 1, got 0"),
-        (("python", "1 / 0"), r"a\.md:1: expected exit 0, got 1"),
-        (("python", "import warnings; warnings.warn('old')"), r"a\.md:1: expected exit 0, got 1"),
+        ("console", "$ echo told >&2; exit 3  # exit 1", r"a\.md:2: expected exit 1, got 3\ntold"),
+        ("console", "$ exit 3", r"a\.md:2: expected exit 0, got 3"),
+        ("console", "$ true  # exit 1", r"a\.md:2: expected exit 1, got 0"),
+        ("python", "import warnings; warnings.warn('old')", r"a\.md:1: expected exit 0, got 1"),
     ],
 )
-def test_another_exit_status_than_stated_is_a_mistake(block: tuple[str, str], problem: str, tmp_path: Path) -> None:
-    language, line = block
+def test_another_exit_status_than_stated_is_a_mistake(language: str, line: str, problem: str, tmp_path: Path) -> None:
     with pytest.raises(Mistake, match=problem):
         refreshed(page_of(f"```{language}", line, "```"), "a.md", tmp_path)
 
@@ -175,13 +163,108 @@ def test_a_page_is_brought_up_to_date(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert refreshed(text, "a.md", tmp_path) == text.replace("\n0\n", "\n1\n")
 
 
-def test_the_script_rewrites_pages_and_says_what_it_cannot(tmp_path: Path) -> None:
-    good, bad = tmp_path / "good.md", tmp_path / "bad.md"
-    good.write_text(page_of("```console", "$ echo 2", "1", "```"))
-    bad.write_text(page_of("```console", "$ echo 2", "two", "```"))
-    script = [sys.executable, str(tree.ROOT / "scripts" / "refresh_docs.py"), str(bad), str(good)]
-    done = subprocess.run(script, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    assert (done.returncode, done.stdout) == (1, f"refreshed {good}\n")
-    assert good.read_text() == page_of("```console", "$ echo 2", "2", "```")
-    assert bad.read_text() == page_of("```console", "$ echo 2", "two", "```")
-    assert "bad.md:2: shows lines that are not printed:\ntwo\nprinted is:\n2" in done.stderr
+README = tree.ROOT / "README.md"
+PAGES = [README, tree.ROOT / "CONTRIBUTING.md", *sorted(tree.ROOT.glob("docs/**/*.md"))]
+PAGES += sorted(tree.ROOT.glob("examples/**/*.md"))
+
+
+def commands(text: str) -> list[list[str]]:
+    """List the `ranktilt` commands of a console block, as words; lines marked `# planned` are left out."""
+    found = []
+    for line in text.replace("\\\n", " ").splitlines():
+        if line.startswith("$") and "# planned" not in line:
+            lexer = shlex.shlex(line[1:], posix=True, punctuation_chars="|&;<>()")
+            lexer.whitespace_split = True
+            command: list[str] = []
+            for word in [*lexer, ";"]:
+                if set(word) <= set("|&;<>()"):
+                    found.append(command)
+                    command = []
+                elif command or not re.fullmatch(r"\w+=.*", word):
+                    command.append(word)
+    return [command[1:] for command in found if command[:1] == ["ranktilt"]]
+
+
+def mistake(command: Any, words: list[str]) -> str:
+    """Return what is wrong with the subcommand or the options of a command line; "" if nothing is."""
+    rest = iter(words)
+    for word in rest:
+        subcommands = getattr(command, "commands", {})
+        if word.startswith("-") and word != "-":
+            name = word.split("=")[0]
+            option = next((p for p in command.params if name in [*p.opts, *p.secondary_opts]), None)
+            if option is None and name != "--help":
+                return f"{command.name} has no option {name}"
+            if option is not None and not option.is_flag and not getattr(option, "count", False) and "=" not in word:
+                next(rest, None)
+        elif subcommands:
+            if word not in subcommands:
+                return f"{command.name} has no subcommand {word!r}"
+            command = subcommands[word]
+    return ""
+
+
+PYTHON = [block for block in blocks(README.read_text(encoding="utf-8"), "README.md") if block.language == "python"]
+
+
+@pytest.mark.long
+@pytest.mark.journey
+@pytest.mark.parametrize("block", PYTHON, ids=lambda block: block.place)
+def test_python_block_runs(block: Block, tmp_path: Path) -> None:
+    if block.untested:
+        pytest.skip(block.untested)
+    if SHARED in block.text and not (tree.ROOT / SHARED).is_dir():
+        pytest.skip(f"needs {SHARED}")
+    folder = tree.ROOT if SHARED in block.text else tmp_path
+    result = subprocess.run(
+        [sys.executable, "-c", block.text], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        check=False, timeout=900,
+    )  # fmt: skip
+    assert result.returncode == 0, f"{block.place}\n{result.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(tree.ROOT).as_posix())
+def test_the_command_lines_of_a_page_parse(page: Path) -> None:
+    from ranktilt.cli.main import app
+
+    command = typer.main.get_command(app)
+    for block in blocks(page.read_text(encoding="utf-8"), page.name):
+        if block.language == "console":
+            wrong = {" ".join(words): mistake(command, words) for words in commands(block.text)}
+            assert not {line: problem for line, problem in wrong.items() if problem}, block.place
+
+
+def test_commands_are_found_in_console_blocks() -> None:
+    text = """
+$ ranktilt demo                # no network
+$ HF_HUB_OFFLINE=1 ranktilt audit DIR -r "bm25@100>>x" \\
+    --json a.json | tee log && ranktilt gate a.json > out
+$ ranktilt later               # planned
+$ pip install "ranktilt[neural]"
+ranktilt printed this
+"""
+    audit = ["audit", "DIR", "-r", "bm25@100>>x", "--json", "a.json"]
+    assert commands(text) == [["demo"], audit, ["gate", "a.json"]]
+
+
+def test_mistakes_are_found_in_command_lines() -> None:
+    app = typer.Typer(name="root")
+
+    short = typer.Option("--ranker", "-r")
+
+    @app.command()
+    def audit(folder: list[str], *, by: str = "", ranker: Annotated[str, short] = "", q: bool = False) -> None: ...
+
+    @app.command()
+    def demo() -> None: ...
+
+    command = typer.main.get_command(app)
+    for words, expected in {
+        "audit DIR --by source -r bm25": "",
+        "audit DIR --by=source --q OTHER": "",
+        "audit --help": "",
+        "audit DIR --by --q --bye x": "audit has no option --bye",
+        "audit DIR -x": "audit has no option -x",
+        "adit DIR": "root has no subcommand 'adit'",
+    }.items():
+        assert mistake(command, words.split()) == expected

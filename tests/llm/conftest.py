@@ -2,11 +2,8 @@
 
 import os
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
-
-from tests.llm.stories import make_stories
 
 
 @pytest.fixture(autouse=True)
@@ -16,9 +13,3 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
     with suppress(ImportError):
         monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.001)
-
-
-@pytest.fixture(scope="session")
-def stories(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of the small model of stories."""
-    return make_stories(shared_data, tmp_path_factory.mktemp("models") / "stories")

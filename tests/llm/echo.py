@@ -44,6 +44,7 @@ class Echo(LLM):
         self._delay, self._fails, self._log, self._before = delay, fails or {}, log, before
 
     def arrivals(self, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
+        self.sampling = sampling
         try:
             source = enumerate(prompts)
             while batch := list(itertools.islice(source, self.concurrency)):

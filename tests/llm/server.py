@@ -33,23 +33,13 @@ ERRORS: dict[str, tuple[int, Body]] = {
     "404-model": (404, {"message": "The model `{model}` does not exist.", "code": "model_not_found"}),
     "429": (429, {"message": "Rate limit reached.", "code": "rate_limit_exceeded", "type": "requests"}),
     "429-retry-after": (429, {"message": "Rate limit reached.", "code": "rate_limit_exceeded", "type": "requests"}),
-    "429-quota": (
-        429,
-        {"message": "You exceeded your current quota.", "code": "insufficient_quota", "type": "insufficient_quota"},
-    ),
+    "429-quota": (429, {"message": "You exceeded your current quota.", "code": "insufficient_quota"}),
     "500": (500, {"message": "The server had an error.", "code": None}),
     "503": (503, {"message": "The engine is overloaded.", "code": None}),
-    "content-filter-400": (
-        400,
-        {"message": "The prompt was filtered by our content policy.", "code": "content_filter", "param": "prompt"},
-    ),
-    "too-long": (
-        400,
-        {"message": "This model's maximum context length is 8 tokens.", "code": "context_length_exceeded"},
-    ),
+    "content-filter-400": (400, {"message": "Filtered by our content policy.", "code": "content_filter"}),
+    "too-long": (400, {"message": "Maximum context length is 8 tokens.", "code": "context_length_exceeded"}),
 }
-FAULTS = (*ERRORS, "hang", "drop", "malformed", "empty-choices", "empty", "length", "content-filter", "wrong-model")
-_REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found"}
+FAULTS = (*ERRORS, "hang", "drop", "malformed", "empty-choices", "empty", "length", "content-filter")
 _DIMENSION = 16
 
 
@@ -117,18 +107,17 @@ class Server:
         delay: float = 0.0,
         faults: Faults | None = None,
         script: Sequence[str | Raw | None] = (),
-        models: Sequence[str] = ("tiny",),
         key: str | None = None,
         context: int | None = None,
         retry_after: str = "0.05",
         port: int = 0,
         log: str | None = None,
     ) -> None:
-        wrong = [one for one in (*script, *(faults.kinds if faults else ())) if isinstance(one, str)]
-        if unknown := set(wrong) - set(FAULTS):
+        kinds = {kind for kind in (*script, *(faults.kinds if faults else ())) if isinstance(kind, str)}
+        if unknown := kinds - set(FAULTS):
             raise ValueError(f"no such fault: {sorted(unknown)}; there are {FAULTS}")
         self.answer, self.delay, self.faults = answer, delay, faults
-        self.script, self.models, self.key, self.context = list(script), tuple(models), key, context
+        self.script, self.key, self.context = list(script), key, context
         self.retry_after, self.port = retry_after, port
         self.requests: list[tuple[str, Body, float]] = []
         self.faulted: list[str | None] = []
@@ -238,21 +227,17 @@ class Server:
     def _response(self, request: _Request, fault: str | Raw | None) -> tuple[int, Any, Mapping[str, str]]:
         if isinstance(fault, Raw):
             return fault.status, fault.body, fault.headers or {}
-        if request.path.endswith("/models"):
-            return 200, {"object": "list", "data": [{"id": name, "object": "model"} for name in self.models]}, {}
-        if not request.path.startswith("/v1/"):
-            return 404, {"detail": "Not Found"}, {}
         if self.key is not None and request.key != self.key:
             fault = "401"
-        elif request.body.get("model") not in self.models:
+        elif request.body.get("model") != "tiny":
             fault = "404-model"
         elif self.context is not None and _length(request.body) > self.context:
             fault = "too-long"
         if fault in ERRORS:
             status, error = ERRORS[fault]
-            said = error["message"].replace("{key}", request.key).replace("{model}", str(request.body.get("model")))
+            message = error["message"].replace("{key}", request.key).replace("{model}", request.body["model"])
             headers = {"Retry-After": self.retry_after} if fault == "429-retry-after" else {}
-            return status, {"error": {"type": "error", "param": None, **error, "message": said}}, headers
+            return status, {"error": {"type": "error", "param": None, **error, "message": message}}, headers
         if request.path == "/v1/embeddings":
             return 200, self._embedded(request.body, fault), {}
         return 200, self._completion(request.body, fault), {}
@@ -272,27 +257,18 @@ class Server:
             choice["logprobs"] = {"content": tokens, "refusal": None}
         read, written = _length(body), len(text.split())
         return {
-            "id": "chatcmpl-1",
-            "object": "chat.completion",
-            "created": 1,
-            "model": "another-model" if fault == "wrong-model" else body["model"],
-            "system_fingerprint": "fp_tiny",
-            "choices": [] if fault == "empty-choices" else [choice],
+            "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": body["model"],
+            "system_fingerprint": "fp_tiny", "choices": [] if fault == "empty-choices" else [choice],
             "usage": {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written},
-        }
+        }  # fmt: skip
 
     def _embedded(self, body: Body, fault: str | None) -> Body:
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
         rows = [{"object": "embedding", "index": i, "embedding": vector(text)} for i, text in enumerate(texts)]
-        model = "another-model" if fault == "wrong-model" else body["model"]
-        usage = {"prompt_tokens": _length(body), "total_tokens": _length(body)}
         # In reverse: a client must go by the index.
-        return {
-            "object": "list",
-            "model": model,
-            "data": [] if fault in ("empty-choices", "empty") else rows[::-1],
-            "usage": usage,
-        }
+        data = [] if fault in ("empty-choices", "empty") else rows[::-1]
+        usage = {"prompt_tokens": _length(body), "total_tokens": _length(body)}
+        return {"object": "list", "model": body["model"], "data": data, "usage": usage}
 
 
 @dataclass(frozen=True)
@@ -311,12 +287,15 @@ async def _read(reader: asyncio.StreamReader) -> _Request | None:
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in rest)}
     content = await reader.readexactly(int(headers.get("content-length", 0)))
     path = first.split()[1]
+    if headers.get("content-type", "").startswith("multipart/"):  # a file of requests, for a batch
+        lines = [json.loads(line) for line in content.splitlines() if line.startswith(b'{"custom_id"')]
+        return _Request(path, headers.get("authorization", "").removeprefix("Bearer "), {"lines": lines})
     return _Request(path, headers.get("authorization", "").removeprefix("Bearer "), json.loads(content or b"{}"))
 
 
 def _encoded(status: int, body: Any, headers: Mapping[str, str]) -> tuple[bytes, bytes]:
     content = (body if isinstance(body, str) else json.dumps(body)).encode()
-    lines = [f"HTTP/1.1 {status} {_REASONS.get(status, 'Status')}", "Content-Type: application/json"]
+    lines = [f"HTTP/1.1 {status} Status", "Content-Type: application/json"]
     lines += [f"Content-Length: {len(content)}", *(f"{name}: {value}" for name, value in headers.items())]
     return ("\r\n".join(lines) + "\r\n\r\n").encode(), content
 
@@ -335,12 +314,10 @@ def main() -> None:
     parser.add_argument("--kinds", default=",".join(PASSING), help="faults to draw from, with commas")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
-    parser.add_argument("--models", default="tiny", help="names of models, with commas")
     parser.add_argument("--log", default=None, help="file that gets one JSON line a request")
     given = parser.parse_args()
     faults = Faults(seed=given.seed, share=given.faults, kinds=given.kinds.split(",")) if given.faults else None
-    models = given.models.split(",")
-    with Server(delay=given.delay, faults=faults, models=models, port=given.port, log=given.log) as server:
+    with Server(delay=given.delay, faults=faults, port=given.port, log=given.log) as server:
         print(server.url, flush=True)
         with suppress(KeyboardInterrupt):
             while True:

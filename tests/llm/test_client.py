@@ -1,23 +1,135 @@
-"""The client of servers: items in, results out, from a loop in a thread of its own, and when it gives a server up."""
+"""Who is asked and what, by a client that gives a server up, and how its words and answers are read."""
 
 import asyncio
+import hashlib
+import math
+import re
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 
+import numpy as np
 import pytest
 
 from ranktilt.errors import DataWarning, UserError
-from ranktilt.llm.base import Answer, Failure, FailureKind, Reply
+from ranktilt.llm.base import Answer, Failure, FailureKind, Prompt, Reply, Sampling, llm
 from ranktilt.llm.openai import ServerMonitor, flow
-from tests.refusals import refused
+from ranktilt.llm.responses import (
+    FailedRequest,
+    classify_error,
+    error_text,
+    json_body,
+    read_answer,
+    read_vectors,
+    same_model,
+)
+from ranktilt.llm.server import Server, base_url, redactor
+from tests.llm.echo import Echo
+
+
+def test_a_digest_is_that_of_the_messages_alone() -> None:
+    text = '[{"role":"user","content":"naïve"}]'
+    assert Prompt("naïve").digest == Prompt("naïve", seed=3).digest == hashlib.sha256(text.encode()).hexdigest()
+    others = (Prompt("a"), Prompt("b"), Prompt("a", system=""), Prompt("a", system="s"))
+    assert len({prompt.digest for prompt in others}) == 4
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"temperature": -0.1}, {"temperature": math.inf}, {"top_p": 0.0}, {"top_p": math.nan}, {"max_tokens": 0},
+     {"seed": 2**53 + 1}],
+)  # fmt: skip
+def test_values_out_of_range_are_refused(given: dict[str, float]) -> None:
+    with pytest.raises(UserError, match=f"{next(iter(given))} must be"):
+        Sampling(**given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("opnai:x", {}, "unknown language model 'opnai'; did you mean 'openai:…'"),
+        ("openai: ", {}, "openai: no model is named; expected openai:MODEL or transformers:FOLDER"),
+        ("openai:tiny", {"device": "cpu"}, "unknown option of openai 'device' .valid: base_url, concurrency"),
+    ],
+)
+def test_what_names_no_model_is_refused(text: str, options: dict[str, object], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        llm(text, **options)
+
+
+def test_generate_builds_the_sampling_and_closes_what_is_below() -> None:
+    echo = Echo(concurrency=2)
+    options = {"temperature": 1, "top_p": 0.5, "max_tokens": 7, "seed": 3, "logprobs": True}
+    stream = echo.generate((Prompt(str(n)) for n in range(100)), **options)
+    assert next(stream).answer is not None, "replies come one by one"
+    stream.close()
+    assert (echo.sampling, echo.closed, len(echo.asked)) == (Sampling(**options), 1, 2)
+
+
+KEY = "sk-secret-1234567890"
+
+
+@pytest.mark.parametrize(
+    ("given", "url", "loopback"),
+    [
+        ("http://localhost:8000/v1", "http://localhost:8000/v1", True),
+        (" http://127.0.0.1:8000/v1/ ", "http://127.0.0.1:8000/v1", True),
+        ("http://127.9.9.9/v1", "http://127.9.9.9/v1", True),
+        ("http://[::1]:8000/v1", "http://[::1]:8000/v1", True),
+        ("http://box.localhost/v1", "http://box.localhost/v1", True),
+        ("HTTPS://API.Example.com/V1//", "https://api.example.com/V1", False),
+        ("http://10.0.0.3:8000/v1", "http://10.0.0.3:8000/v1", False),
+        ("http://localhost.example.com/v1", "http://localhost.example.com/v1", False),
+    ],
+)
+def test_a_url_is_brought_into_one_form(given: str, url: str, loopback: bool) -> None:
+    server = Server(model="tiny", url=base_url(given))
+    assert (server.url, server.loopback, server.where) == (url, loopback, url)
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["http://me:sk-secret@host/v1", "http://host/v1?api_key=sk-secret", "http://host/v1#sk-secret",
+     "http://host:port@sk-secret/v1?", "localhost:8000/v1", "http://", "http://host:port/v1", "http://a b/v1"],
+)  # fmt: skip
+def test_what_is_no_url_or_could_be_a_secret_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match=r"^base_url must ") as caught:
+        base_url(given)
+    assert "sk-secret" not in str(caught.value)
+    monkeypatch.setenv("OPENAI_BASE_URL", given)
+    with pytest.raises(UserError, match=r"^OPENAI_BASE_URL must "):
+        base_url(None)
+
+
+def test_openai_s_own_server_is_one_whether_it_is_named_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text in (None, "  ", "https://api.openai.com/v1", "HTTPS://API.OpenAI.com/v1/"):
+        assert base_url(text) is None
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
+    assert base_url(None) == "http://localhost:1/v1"
+    assert base_url("http://localhost:2/v1") == "http://localhost:2/v1"
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "clean"),
+    [
+        ("k", "k is a key: k.", "[key] is a key: [key]."),
+        ("sk.a*b+c", "sk.a*b+c skxa*b+c", "[key] skxa*b+c"),
+        (KEY, f"x{KEY}y", "x[key]y"),
+        (KEY, f"{KEY.upper()} {KEY.swapcase()} {KEY.title()}", "[key] [key] [key]"),
+        (None, "none", "none"),
+    ],
+)
+def test_a_key_is_taken_out_of_a_text(key: str | None, text: str, clean: str) -> None:
+    assert redactor(key)(text) == clean
+    assert redactor("anything", least=16)("it takes anything") == "it takes anything", "a word of the text"
 
 
 class Worker:
-    """Serves an item by a function of it, and keeps the most that were served at once."""
+    """Doubles items, all but 999, and keeps the most that were under way at once."""
 
-    def __init__(self, made: Callable[[int], object], *, wait: float = 0.0) -> None:
-        self.made, self.wait = made, wait
+    def __init__(self, wait: float = 0.0) -> None:
+        self.wait = wait
         self.now = self.peak = self.started = 0
         self.closed = threading.Event()
 
@@ -27,7 +139,9 @@ class Worker:
         self.peak = max(self.peak, self.now)
         try:
             await asyncio.sleep(self.wait)
-            return number, self.made(item)
+            if item == 999:
+                raise ValueError("999 is refused")
+            return number, 2 * item
         finally:
             self.now -= 1
 
@@ -39,56 +153,42 @@ class Worker:
             self.closed.set()
 
 
-def fail(item: int) -> object:
-    if item == 3:
-        raise ValueError("three")
-    return item
-
-
-def test_every_item_comes_back_once() -> None:
-    worker = Worker(lambda item: item * 2, wait=0.001)
-    results = [one for batch in flow(worker.opened, range(200), 16) for one in batch]
+def test_every_item_comes_back_once_and_no_thread_is_made_for_none() -> None:
+    worker, idle, threads = Worker(wait=0.001), Worker(), threading.active_count()
+    assert list(flow(idle.opened, [], 4)) == []
+    assert (threading.active_count(), idle.closed.is_set()) == (threads, False)
+    results = [result for batch in flow(worker.opened, range(200), 16) for result in batch]
     assert sorted(results) == [(n, n * 2) for n in range(200)]
     assert worker.closed.is_set()
 
 
-def test_no_items_no_thread() -> None:
-    before = threading.active_count()
-    worker = Worker(int)
-    assert list(flow(worker.opened, [], 4)) == []
-    assert threading.active_count() == before
-    assert not worker.closed.is_set()
-
-
 def test_items_are_pulled_as_they_are_needed_in_the_thread_of_the_caller() -> None:
-    pulled, threads = list[int](), set[int]()
+    pulled = Counter[int]()
 
     def items() -> Iterator[int]:
-        for n in range(1000):
-            pulled.append(n)
-            threads.add(threading.get_ident())
+        for n in range(900):
+            pulled[threading.get_ident()] += 1
             yield n
 
-    taken, worker = 0, Worker(int, wait=0.0001)
+    taken, worker = 0, Worker(wait=0.0001)
     for batch in flow(worker.opened, items(), 8):
         taken += len(batch)
-        assert len(pulled) <= taken + 10
-    assert (taken, worker.peak, threads) == (1000, 8, {threading.get_ident()})
+        assert pulled.total() <= taken + 10
+    assert (taken, worker.peak, pulled) == (900, 8, {threading.get_ident(): 900})
 
 
 def test_an_error_ends_everything_after_what_was_ready() -> None:
-    worker = Worker(fail, wait=0.001)
-    got: list[object] = []
-    with pytest.raises(ValueError, match="three"):
-        got.extend(one for batch in flow(worker.opened, range(100), 1) for one in batch)
-    assert got == [(0, 0), (1, 1), (2, 2)]
+    worker, results = Worker(wait=0.001), list[object]()
+    with pytest.raises(ValueError, match="999 is refused"):
+        results.extend(result for batch in flow(worker.opened, [1, 2, 3, 999, *range(96)], 1) for result in batch)
+    assert results == [(0, 2), (1, 4), (2, 6)]
     assert worker.closed.wait(5)
     assert worker.started == 4
 
 
 def test_closing_stops_what_is_under_way_and_starts_nothing_more() -> None:
-    worker = Worker(int, wait=0.005)
-    stream = flow(worker.opened, range(1000), 4)
+    worker = Worker(wait=0.005)
+    stream = flow(worker.opened, range(900), 4)
     next(stream)
     stream.close()
     assert worker.closed.is_set()
@@ -100,7 +200,7 @@ def test_a_worker_that_cannot_open_says_so() -> None:
     @asynccontextmanager
     async def closed() -> AsyncGenerator[Worker, None]:
         raise OSError("no door")
-        yield Worker(int)
+        yield Worker()
 
     with pytest.raises(OSError, match="no door"):
         list(flow(closed, range(3), 2))
@@ -117,41 +217,203 @@ def monitor(concurrency: int = 1) -> ServerMonitor:
     return ServerMonitor("tiny", "http://h/v1", concurrency)
 
 
-def test_a_server_never_reached_ends_with_the_first() -> None:
-    with refused(
-        "cannot reach http://h/v1: busy; is the server well, the base URL right, the timeout long enough, "
-        "and does it serve a model named 'tiny'?"
-    ):
-        monitor().look([failed()], reached=False)
-
-
 @pytest.mark.parametrize(("concurrency", "most"), [(1, 8), (8, 8), (20, 20)])
 def test_how_many_in_a_row_are_too_many(concurrency: int, most: int) -> None:
-    one = monitor(concurrency)
-    one.look([failed()] * (most - 1), reached=True)
+    server = monitor(concurrency)
+    server.look([failed()] * (most - 1), reached=True)
     with pytest.raises(UserError, match=r"^http://h/v1 answers nobody: busy"):
-        one.look([failed()], reached=True)
+        server.look([failed()], reached=True)
 
 
-def test_an_answer_or_a_prompt_too_long_between_starts_the_count_again() -> None:
-    one = monitor()
-    one.look([failed()] * 7 + [GOOD] + [failed()] * 7 + [failed("too long")] * 100 + [failed()] * 7, reached=True)
+def test_an_answer_starts_the_count_again_and_prompts_too_long_or_refused_are_not_counted() -> None:
+    server, seven = monitor(), [failed()] * 7
+    server.look([*seven, GOOD, *seven, *[failed("too long")] * 100, *seven], reached=True)
     with pytest.raises(UserError, match="answers nobody: busy"):
-        one.look([failed()], reached=True)
-
-
-def test_refused_prompts_end_it_only_where_none_was_answered() -> None:
+        server.look([failed()], reached=True)
     monitor().look([GOOD] + [failed("refused")] * 100, reached=True)
     with pytest.raises(UserError, match="answers nobody"):
         monitor().look([failed("refused")] * 8, reached=True)
 
 
 def test_another_model_is_told_once_a_name() -> None:
-    one = monitor()
+    server = monitor()
     names = ("tiny", "huge", "huge", "tiny-2024-07-18", "vast")
     with pytest.warns(DataWarning) as warned:
-        assert [one.model(name) for name in names] == [None] * 5
-    assert [str(w.message) for w in warned] == [
-        "asked http://h/v1 for model 'tiny', and 'huge' answered: both names are recorded",
-        "asked http://h/v1 for model 'tiny', and 'vast' answered: both names are recorded",
-    ]
+        assert [server.model(name) for name in names] == [None] * 5
+    message = "asked http://h/v1 for model 'tiny', and '{}' answered: both names are recorded"
+    assert [str(warning.message) for warning in warned] == [message.format(name) for name in ("huge", "vast")]
+
+
+def verdict(status: int, body: object, *, key: str | None = KEY) -> FailedRequest | UserError:
+    inner = body.get("error", body) if isinstance(body, dict) else body  # as the client gives it
+    return classify_error(status, inner, Server(model="tiny", url="http://h/v1", key=key))
+
+
+def kind(status: int, body: object) -> str | None:
+    """Of the failure of one request; None where everything ends."""
+    failure = verdict(status, body)
+    return failure.kind if isinstance(failure, FailedRequest) else None
+
+
+def error(message: str, **fields: object) -> dict[str, object]:
+    return {"error": {"message": message, **fields}}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "message"),
+    [
+        (401, error("Incorrect."), "does not accept the key for model 'tiny' .*OPENAI_API_KEY. .401.: Incorrect"),
+        (403, error("No access."), "does not accept the key for model 'tiny' .*OPENAI_API_KEY. .403.: No access"),
+        (429, error("Exceeded.", code="insufficient_quota"), "the quota of the key .* is used up at http://h/v1 .429."),
+        (402, error("Insufficient Balance"), "the quota of the key .* is used up at http://h/v1 .402."),
+        (404, error("The model `tiny` does not exist."), "has no model 'tiny' .404.: .*; name one that it serves"),
+        (404, {"detail": "Not Found"}, "has no model 'tiny' .404.: Not Found.*base URL that usually ends in /v1"),
+        (308, "", "redirects elsewhere .308.; redirects are not followed"),
+    ],
+)
+def test_what_no_other_attempt_can_mend_ends_everything(status: int, body: object, message: str) -> None:
+    failure = verdict(status, body)
+    assert isinstance(failure, UserError)
+    assert re.search(message, str(failure))
+    assert "asks for a key" in str(verdict(401, body, key=None))
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 503, 529])
+def test_passing_errors_are_asked_again(status: int) -> None:
+    failure = verdict(status, error("You exceeded your current quota"))
+    assert isinstance(failure, FailedRequest)
+    assert (failure.kind, failure.message[:27]) == ("unavailable", f"error of the server ({status}): ")
+    assert kind(400, error("Invalid role in messages: expected context")) == "refused"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"message": "a\n  b"}, "a b"),
+        ({"detail": "FastAPI"}, "FastAPI"),
+        ({"detail": [{"loc": ["body", "x"], "msg": "bad"}]}, "[{'loc': ['body', 'x'], 'msg': 'bad'}]"),
+        ("<html><h1>502 Bad Gateway</h1><hr>nginx</html>", "502 Bad Gateway nginx"),
+        ("Internal Server Error", "Internal Server Error"),
+        ("", ""),
+        ({"message": None, "code": 7}, ""),
+    ],
+)
+def test_the_words_of_an_error_in_the_shapes_there_are(body: object, words: str) -> None:
+    assert error_text(body)[0] == words
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, error("The maximum is 8192 tokens.", code="context_length_exceeded")),
+        (400, {"object": "error", "message": "This model's maximum context length is 6048 tokens. However, you "
+               "requested 6616 tokens (568 in the messages, 6048 in the completion).", "code": 400}),
+        (400, error("'max_tokens' or 'max_completion_tokens' is too large: 600. This model's maximum context length is "
+                    "512 tokens and your request has 100 input tokens.")),
+        (400, error("request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it",
+                    type="exceed_context_size_error", n_ctx=4096)),
+        (500, error("Context size has been exceeded.", code=500, type="server_error")),
+        (400, {"message": "max_tokens must be at least 1, got -186.", "type": "BadRequestError", "code": 400}),
+        (413, {"error": "Payload Too Large"}),
+        (400, error("prompt is too long: 210000 tokens > 200000 maximum")),
+    ],
+)  # fmt: skip
+def test_longer_than_the_context(status: int, body: object) -> None:
+    assert kind(status, body) == "too long"
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, error("Filtered.", code="content_filter")),
+        (400, error("The response was filtered due to the prompt triggering our content management policy.")),
+        (400, error("Input may be inappropriate.", code="data_inspection_failed")),
+        (403, error("Flagged: content policy.", code="content_policy_violation")),
+    ],
+)
+def test_a_content_filter_is_an_answer_of_its_own(status: int, body: object) -> None:
+    assert kind(status, body) == "filtered"
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 429, 500])
+def test_the_key_is_in_no_message(status: int) -> None:
+    message = str(verdict(status, error(f"key {KEY} in Bearer {KEY}, x={KEY}y" + "x" * 5000)))
+    assert KEY not in message
+    assert "[key]" in message
+    assert len(message) < 400
+
+
+def completion(**choice: object) -> dict[str, object]:
+    first = {"message": {"content": "Hi."}, "finish_reason": "stop", **choice}
+    usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
+    return {"model": "tiny-2024-07-18", "system_fingerprint": "fp", "choices": [first], "usage": usage}
+
+
+def rows(*given: tuple[int, list[float]]) -> dict[str, object]:
+    return {"data": [{"index": index, "embedding": values} for index, values in given]}
+
+
+def test_an_answer_is_read_whole_or_bare() -> None:
+    tokens = {"content": [{"token": "Hi", "logprob": -0.5}, {"token": ".", "logprob": -1}]}
+    read = read_answer(completion(logprobs=tokens, finish_reason="length"), "tiny")
+    assert read == Answer("Hi.", "length", 3, 2, "tiny-2024-07-18", "fp", (-0.5, -1.0))
+    for message, text in (
+        ({"content": ""}, ""),
+        ({"content": None, "refusal": "I cannot help with that."}, "I cannot help with that."),
+        ({"content": [{"type": "text", "text": "a "}, {"type": "text", "text": "b"}]}, "a b"),
+        ({"content": "half \ud83d"}, "half ?"),
+    ):
+        read = read_answer({"choices": [{"message": message, "logprobs": {"content": None}}]}, "tiny")
+        assert read == Answer(text, "stop", None, None, "tiny", None, None)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "an empty body"),
+        (b"<html>\n<p>login", "malformed JSON: '<html> <p>login'"),
+        (b"[" * 100_000, "malformed JSON: '" + "[" * 60 + "'"),
+        (b"[]", "expected a JSON object, got list"),
+        (b'{"choices": []}', "no choice in the answer"),
+        (b'{"choices": ["x"]}', "no message in the answer"),
+        (b'{"choices": [{"text": "old style"}]}', "no message in the answer"),
+    ],
+)
+def test_what_is_no_answer_is_asked_again(content: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        read_answer(json_body(content), "tiny")
+    beside_the_standard = b'{"a": [-Infinity, "half \\ud83d"]}'
+    assert json_body(beside_the_standard) == {"a": [-np.inf, "half \ud83d"]}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({}, "expected 2 vectors by their index"),
+        (rows((0, [1.0]), (2, [1.0])), "expected 2 vectors by their index"),
+        (rows((0, [1.0]), (1, [1.0]), (2, [1.0])), "expected 2 vectors of finite numbers, got 3"),
+        (rows((0, [1.0]), (1, [1.0, 2.0])), "of one dimension"),
+        (rows((0, [1.0]), (1, [1e300])), "of finite numbers"),
+    ],
+)
+def test_vectors_are_one_a_text_in_the_order_of_their_index(data: dict[str, object], message: str) -> None:
+    made = read_vectors(rows((1, [3.0, 4.0]), (0, [1.0, 2.0])), 2)
+    assert (made.dtype, made.tolist()) == (np.float32, [[1.0, 2.0], [3.0, 4.0]])
+    with pytest.raises(ValueError, match=message):
+        read_vectors(data, 2)
+
+
+@pytest.mark.parametrize(
+    ("asked", "same", "other"),
+    [
+        ("gpt-4o-mini", "gpt-4o-mini-2024-07-18", "gpt-4o"),
+        ("gpt-4o", "gpt-4o", "gpt-4o-mini-2024-07-18"),
+        ("mistral-large", "mistral-large-latest", "another-model"),
+        ("llama3", "llama3:latest", "llama3:70b"),
+        ("openai/gpt-4", "gpt-4-0613", "openai/gpt-4o"),
+        ("/models/Stories", "/models/stories@main", "/models/tales"),
+    ],
+)
+def test_a_dated_version_is_the_same_model(asked: str, same: str, other: str) -> None:
+    assert same_model(asked, same)
+    assert not same_model(asked, other)

@@ -26,7 +26,6 @@ from ranktilt.progress import listening
 from tests.llm.echo import COLD, Echo, contents, requests, said
 from tests.toy import no_room
 
-LONG = Failure("too long", "it does not fit")
 GONE = Failure("unavailable", "no answer in time")
 WORDS = ("one", "two", "three", "four", "five")
 
@@ -39,43 +38,37 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 def ask(llm: LLM, wanted: list[Request], journal: Journal, sampling: Sampling = COLD) -> list[Reply]:
     """All that comes, in the order of the requests."""
-    return sorted(journalled(llm, wanted, journal, sampling=sampling), key=lambda asked: asked.number)
+    return sorted(journalled(llm, wanted, journal, sampling=sampling), key=lambda reply: reply.number)
 
 
 def test_what_is_in_the_journal_is_never_asked_again(journal: Journal) -> None:
     texts, sampling = [*WORDS, "one", "two"], Sampling(max_tokens=9)
-    first = Echo(concurrency=2)
+    first, fresh = Echo(concurrency=2), Counter[bool]()
     for reply in journalled(first, requests(*texts), journal, sampling=sampling):
         assert reply.answer == said(texts[reply.number])
         assert reply.answer.text in {line["text"] for line in contents(journal.folder)}, "before it is yielded"
-    assert (sorted(first.asked), first.closed) == (sorted(WORDS), 1)
+        fresh[reply.fresh] += 1
+    assert (sorted(first.asked), first.closed, fresh) == (sorted(WORDS), 1, {True: 5, False: 2})
     line = next(line for line in contents(journal.folder) if line["prompt"] == Prompt("one").digest)
     assert (line["text"], line["model"]) == ("ONE", "echo-1")
     journal.close()
     llm = Echo()
-    got = ask(llm, requests("two", "new", "one"), Journal(journal.folder), sampling)
-    assert [one.fresh for one in got] == [False, True, False]
-    assert [one.answer for one in got] == [said("two"), said("new"), said("one")]
+    replies = ask(llm, requests("two", "new", "one"), Journal(journal.folder), sampling)
+    assert [(reply.fresh, reply.answer) for reply in replies] == [
+        (False, said("two")), (True, said("new")), (False, said("one"))
+    ]  # fmt: skip
     assert llm.asked == ["new"]
     idle = Echo()
-    assert [one.fresh for one in ask(idle, requests(*WORDS), journal, sampling)] == [False] * 5
+    assert [reply.fresh for reply in ask(idle, requests(*WORDS), journal, sampling)] == [False] * 5
     assert idle.closed == 0, "it is not even started"
-
-
-def test_equal_requests_are_asked_once(journal: Journal) -> None:
-    llm = Echo(concurrency=2)
-    got = ask(llm, requests("one", "one", "two", "three", "one", "three"), journal)
-    assert sorted(llm.asked) == ["one", "three", "two"]
-    assert [asked.answer for asked in got] == [said(t) for t in ("one", "one", "two", "three", "one", "three")]
-    assert Counter(a.fresh for a in got) == {True: 3, False: 3}
 
 
 def test_another_attempt_is_another_request_with_the_next_seed(journal: Journal) -> None:
     llm, sampling = Echo(concurrency=1), Sampling(seed=7)
     wanted = [*requests("one"), *requests("one", attempt=2), *requests("one", attempt=3)]
-    assert [asked.fresh for asked in ask(llm, wanted, journal, sampling)] == [True, True, True]
+    for fresh in (True, False):
+        assert [reply.fresh for reply in ask(llm, wanted, journal, sampling)] == [fresh] * 3
     assert llm.seeds == [7, 8, 9]
-    assert [asked.fresh for asked in ask(llm, wanted, journal, sampling)] == [False, False, False]
     assert len({line["key"] for line in contents(journal.folder)}) == 3
 
 
@@ -83,20 +76,15 @@ def test_another_attempt_is_another_request_with_the_next_seed(journal: Journal)
 
 
 def test_a_failure_is_yielded_not_kept_and_asked_again_by_the_next_run(journal: Journal) -> None:
-    got = ask(Echo(fails={"two": LONG}), requests("one", "two", "three"), journal)
-    assert got[1] == Reply(1, None, LONG)
-    assert len(journal) == 2
-    llm = Echo()
-    assert [asked.fresh for asked in ask(llm, requests("one", "two", "three"), journal)] == [False, True, False]
-    assert llm.asked == ["two"]
-
-
-def test_equal_requests_share_a_failure(journal: Journal) -> None:
     llm = Echo(concurrency=1, fails={"two": GONE})
-    got = ask(llm, requests("two", "two", "one", "two"), journal)
-    assert [asked.failure for asked in got] == [GONE, GONE, None, GONE]
-    assert [asked.fresh for asked in got] == [True, False, True, False]
+    replies = ask(llm, requests("two", "two", "one", "two"), journal)
+    assert [reply.failure for reply in replies] == [GONE, GONE, None, GONE], "equal requests share it"
+    assert [reply.fresh for reply in replies] == [True, False, True, False]
     assert llm.asked == ["two", "one"]
+    assert len(journal) == 1
+    llm = Echo()
+    assert [reply.fresh for reply in ask(llm, requests("one", "two"), journal)] == [False, True]
+    assert llm.asked == ["two"]
 
 
 def test_an_error_ends_it_and_keeps_what_was_answered(journal: Journal) -> None:
@@ -105,10 +93,9 @@ def test_an_error_ends_it_and_keeps_what_was_answered(journal: Journal) -> None:
             raise UserError("the quota is used up")
 
     work = journalled(Echo(concurrency=1, before=quota), requests(*WORDS), journal, sampling=COLD)
-    got = [next(work).number for _ in range(3)]
+    assert [next(work).number for _ in range(3)] == [0, 1, 2]
     with pytest.raises(UserError, match="the quota is used up"):
         next(work)
-    assert got == [0, 1, 2]
     assert len(Journal(journal.folder)) == 3
 
 
@@ -155,10 +142,9 @@ def test_known_answers_come_before_the_first_that_is_asked(journal: Journal) -> 
     ask(Echo(concurrency=32), requests(*texts), journal)
     llm = Echo()
     work = journalled(llm, requests(*texts, "new"), journal, sampling=COLD)
-    first = [next(work) for _ in range(2_000)]
-    assert [asked.number for asked in first] == list(range(2_000))
+    assert [next(work).number for _ in range(2_000)] == list(range(2_000))
     assert llm.asked == []
-    assert [asked.number for asked in work] == [*range(2_000, 2_501)]
+    assert [reply.number for reply in work] == list(range(2_000, 2_501))
     assert llm.asked == ["new"]
 
 
@@ -180,17 +166,17 @@ def test_progress_counts_requests(journal: Journal, sized: bool) -> None:
 def test_over_any_runs_nothing_is_asked_twice(
     runs: list[tuple[list[int], int]], concurrency: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    folder, kept, paid = tmp_path_factory.mktemp("runs"), set[str](), Counter[str]()
+    folder, stored = tmp_path_factory.mktemp("runs"), set[str]()
     for numbers, stop in runs:
         llm, wanted = Echo(concurrency=concurrency), requests(*(f"text {n}" for n in numbers))
         with Journal(folder) as journal, contextlib.closing(journalled(llm, wanted, journal, sampling=COLD)) as work:
-            got = [asked for asked, _ in zip(work, range(stop), strict=False)]
-        assert not kept & set(llm.asked), "an answer that is kept is not asked for"
-        paid.update(llm.asked)
+            got = [reply for reply, _ in zip(work, range(stop), strict=False)]
+        assert not stored & set(llm.asked), "an answer that is stored is not asked for"
+        assert len(llm.asked) == len(set(llm.asked))
         lines = [line["text"].lower() for line in contents(folder)]
-        kept.update(lines)
+        stored.update(lines)
         assert len(lines) == len(set(lines))
-        assert len({asked.number for asked in got}) == len(got) == min(stop, len(numbers))
+        assert len({reply.number for reply in got}) == len(got) == min(stop, len(numbers))
         assert all(a.answer == said(wanted[a.number].prompt.text) for a in got)
 
 
@@ -200,37 +186,6 @@ def test_over_any_runs_nothing_is_asked_twice(
 def started(folder: Path, log: Path, count: int, *more: object) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "tests.llm.echo", str(folder), str(count), str(log), *map(str, more)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-
-def lines(path: Path) -> list[str]:
-    return path.read_text().splitlines() if path.exists() else []
-
-
-def test_after_kills_each_request_is_answered_once_and_no_answer_asked_again(tmp_path: Path) -> None:
-    folder, count, yielded = tmp_path / "journal", 120, list[str]()
-    for kill in range(3):
-        with started(folder, tmp_path / f"{kill}.log", count, 0.01) as process:
-            assert process.stdout is not None
-            before = len(contents(folder))
-            for line in process.stdout:
-                yielded.append(line)
-                if line.split("\t")[1] == "fresh" and len(yielded) > before + 20:
-                    break
-            process.kill()
-            yielded += process.stdout.readlines()
-        answered = [line["text"] for line in contents(folder)]
-        whole = [line for line in yielded if line.endswith("\n")]
-        assert {line.split("\t")[2].strip() for line in whole} <= set(answered), "what was yielded is kept"
-    with started(folder, tmp_path / "last.log", count) as process:
-        assert process.stdout is not None
-        got = [line.rstrip("\n").split("\t") for line in process.stdout]
-    assert process.returncode == 0
-    assert sorted(int(number) for number, _, _ in got) == list(range(count))
-    assert all(text == f"REQUEST {number}" for number, _, text in got)
-    answers = [line["text"] for line in contents(folder)]
-    assert len(answers) == len(set(answers)) == count
-    asked = [line for name in ("0", "1", "2", "last") for line in lines(tmp_path / f"{name}.log")]
-    assert len(asked) <= count + 3 * 4, "kills cost what was under way: 4 requests each"
 
 
 def test_a_second_process_is_refused_in_one_sentence_and_reads(tmp_path: Path) -> None:
@@ -243,11 +198,11 @@ def test_a_second_process_is_refused_in_one_sentence_and_reads(tmp_path: Path) -
             with pytest.raises(UserError, match=message):
                 ask(Echo(), requests("something new"), journal)
             known = requests(*(line["text"].lower() for line in contents(folder)))
-            assert [asked.fresh for asked in ask(Echo(), known, journal)] == [False] * len(known)
+            assert [reply.fresh for reply in ask(Echo(), known, journal)] == [False] * len(known)
             assert known
             first.kill()
             first.wait()
-            assert [asked.fresh for asked in ask(Echo(), requests("something new"), journal)] == [True]
+            assert [reply.fresh for reply in ask(Echo(), requests("something new"), journal)] == [True]
 
 
 # The file
@@ -263,9 +218,9 @@ def test_what_is_appended_is_found_by_this_journal_and_the_next(journal: Journal
     assert not journal.folder.exists(), "reading makes nothing"
     journal.append([record("a", "größer\u2028\n"), record("b")])
     journal.append([record("a", "the first counts")])
-    for one in (journal, other):
-        assert one.read(["a", "c"]) == {"a": record("a", "größer\u2028\n")}
-        assert len(one) == 2
+    for same in (journal, other):
+        assert same.read(["a", "c"]) == {"a": record("a", "größer\u2028\n")}
+        assert len(same) == 2
 
 
 def test_a_closed_journal_can_be_used_again_and_says_what_it_is(tmp_path: Path) -> None:
@@ -317,15 +272,15 @@ def test_a_key_depends_on_all_that_an_answer_depends_on_and_on_nothing_else() ->
     assert request_key(Echo(concurrency=9), Prompt("rewrite this", seed=1), Sampling(temperature=1.0), 1) == first
     others = {"temperature": 0.3, "top_p": 0.9, "max_tokens": 9, "seed": 2, "logprobs": True}
     assert set(others) == {field.name for field in dataclasses.fields(Sampling)}
-    keys = [
+    keys = {
         first,
         request_key(Echo("other"), prompt, sampling),
         request_key(Echo(), Prompt("rewrite that"), sampling),
         request_key(Echo(), Prompt("rewrite this", system="you rewrite"), sampling),
         request_key(Echo(), prompt, sampling, 2),
         *(request_key(Echo(), prompt, replace(sampling, **{name: value})) for name, value in others.items()),
-    ]
-    assert len(set(keys)) == len(keys)
+    }
+    assert len(keys) == 5 + len(others)
 
 
 def test_each_model_has_a_folder_of_the_cache() -> None:

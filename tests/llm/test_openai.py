@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ranktilt.errors import DataWarning, UserError
-from ranktilt.llm.base import Answer, Prompt, Reply, Sampling
+from ranktilt.llm.base import Answer, Prompt, Reply, Sampling, llm
 from ranktilt.llm.openai import OpenAI, drawn
 from tests.llm.server import PASSING, Faults, Raw, Server, vector
 
@@ -32,8 +32,7 @@ def prompts(count: int) -> list[Prompt]:
     return [Prompt(f"Rewrite: Cat {n} sat on the mat, and it slept.") for n in range(count)]
 
 
-def one(server: Server, **options: object) -> Reply:
-    """Ask one prompt."""
+def only_reply(server: Server, **options: object) -> Reply:
     (reply,) = model(server, **options).generate([Prompt(SENTENCE)])
     return reply
 
@@ -49,9 +48,9 @@ def trouble(server: Server, **options: object) -> str:
 
 def test_what_is_asked_and_what_comes_back() -> None:
     with Server() as server:
-        plain = one(server)
-        asked = [Prompt(SENTENCE, system="Be brief."), Prompt(SENTENCE, seed=1)]
-        full = list(model(server, concurrency=1).generate(asked, top_p=0.9, max_tokens=3, seed=7, logprobs=True))
+        plain = only_reply(server)
+        sent = [Prompt(SENTENCE, system="Be brief."), Prompt(SENTENCE, seed=1)]
+        full = list(model(server, concurrency=1).generate(sent, top_p=0.9, max_tokens=3, seed=7, logprobs=True))
     assert plain == Reply(0, Answer(ANSWER, "stop", 14, 9, "tiny", "fp_tiny"), None)
     assert server.bodies[1] == {
         "model": "tiny", "temperature": 0.2, "top_p": 0.9, "max_tokens": 3, "seed": 7, "logprobs": True,
@@ -87,7 +86,7 @@ def test_a_passing_fault_is_asked_again(fault: str | Raw, monkeypatch: pytest.Mo
     if fault == "429-retry-after":  # the server's word comes before the client's own pause
         monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 3600.0)
     with Server(script=[fault, fault]) as server:
-        reply = one(server)
+        reply = only_reply(server)
     assert reply.answer is not None
     assert (reply.answer.text, len(server.requests)) == (ANSWER, 3)
 
@@ -107,11 +106,12 @@ def test_a_prompt_that_fails_each_time_is_left_out(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with Server(script=[None, fault, fault, fault]) as server:
-        replies = list(model(server, concurrency=1, retries=2, timeout=1.0).generate(prompts(3)))
-    assert replies[1].failure is not None
-    assert (replies[1].failure.kind, len(server.requests)) == ("unavailable", 5)
-    assert replies[1].failure.message.startswith(message)
-    assert [reply.answer is not None for reply in replies] == [True, False, True]
+        first, failed, last = model(server, concurrency=1, retries=2, timeout=1.0).generate(prompts(3))
+    assert first.answer is not None
+    assert last.answer is not None
+    assert failed.failure is not None
+    assert (failed.failure.kind, len(server.requests)) == ("unavailable", 5)
+    assert failed.failure.message.startswith(message)
 
 
 # Faults of one prompt
@@ -120,15 +120,14 @@ def test_a_prompt_that_fails_each_time_is_left_out(
 def test_a_prompt_longer_than_the_context_is_left_out() -> None:
     with Server(context=8) as server:
         replies = list(model(server, concurrency=1).generate([Prompt("a b c"), Prompt("word " * 9), Prompt("d e f")]))
-    assert replies[1].failure is not None
-    assert (replies[1].failure.kind, len(server.requests)) == ("too long", 3)
-    assert [reply.answer is not None for reply in replies] == [True, False, True]
+    assert [reply.failure.kind if reply.failure else None for reply in replies] == [None, "too long", None]
+    assert len(server.requests) == 3
 
 
 @pytest.mark.parametrize("fault", ["content-filter", "content-filter-400"])
 def test_a_content_filter_is_an_answer_without_text(fault: str) -> None:
     with Server(script=[fault]) as server:
-        reply = one(server)
+        reply = only_reply(server)
     assert reply.answer is not None
     assert (reply.answer.text, reply.answer.finish) == ("", "content_filter")
 
@@ -157,18 +156,6 @@ def test_what_no_other_attempt_can_mend_ends_everything(
     assert len(server.requests) <= most
 
 
-def test_a_key_that_expires_halfway(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    answers = []
-    with Server(key=KEY, script=[None] * 5 + ["401"]) as server:
-        with pytest.raises(UserError, match="does not accept the key"):
-            answers.extend(model(server, concurrency=1).generate(prompts(40)))
-        assert [reply.number for reply in answers] == [0, 1, 2, 3, 4]
-        assert len(server.requests) == 6
-        rest = list(model(server).generate(prompts(40)[5:]))
-    assert sum(reply.answer is not None for reply in rest) == 35
-
-
 @pytest.mark.parametrize(
     ("host", "proxy"), [("localhost", "http://127.0.0.1:9"), ("127.0.0.1", "socks5://127.0.0.1:9")]
 )
@@ -181,9 +168,9 @@ def test_a_server_on_this_machine_is_asked_without_the_proxy_and_said_to_be_down
         (reply,) = OpenAI("tiny", base_url=url, retries=0).generate([Prompt(SENTENCE)])
     assert reply.answer is not None
     pulled = []
-    asked = (pulled.append(prompt) or prompt for prompt in prompts(2000))
-    with pytest.raises(UserError, match=rf"^cannot reach {url}: connection failed: "):
-        list(OpenAI("tiny", base_url=url, concurrency=4, retries=3).generate(asked))
+    source = (pulled.append(prompt) or prompt for prompt in prompts(2000))
+    with pytest.raises(UserError, match=rf"^cannot reach {url}: connection failed: .*a model named 'tiny'\?$"):
+        list(OpenAI("tiny", base_url=url, concurrency=4, retries=3).generate(source))
     assert len(pulled) <= 10
 
 
@@ -206,12 +193,11 @@ def test_everything_completes_at_30_percent_of_faults() -> None:
 
 
 def test_every_request_waits_its_turn_over_calls_and_repetitions_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    limits: list[tuple[float, float]] = []
-    turns: list[int] = []
+    limits, turns = list[tuple[float, ...]](), list[int]()
 
     class Limiter:
         def __init__(self, *limit: float) -> None:
-            limits.append(limit)  # type: ignore[arg-type]
+            limits.append(limit)
             turns.append(0)
 
         async def acquire(self) -> None:
@@ -220,8 +206,7 @@ def test_every_request_waits_its_turn_over_calls_and_repetitions_too(monkeypatch
     monkeypatch.setitem(sys.modules, "aiolimiter", SimpleNamespace(AsyncLimiter=Limiter))
     with Server(script=["500"]) as server:
         limited = model(server, requests_per_minute=20)
-        for count in (3, 2):
-            assert len(list(limited.generate(prompts(count)))) == count
+        assert [len(list(limited.generate(prompts(count)))) for count in (3, 2)] == [3, 2]
     assert limits == [(1, 3.0), (1, 3.0)], "one every three seconds"
     assert turns == [4, 1 + 2], "the second call begins where the first has used its turn"
 
@@ -257,34 +242,30 @@ def test_the_key_is_sent_and_shown_nowhere(monkeypatch: pytest.MonkeyPatch, capl
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     caplog.set_level(logging.DEBUG)
     with Server(script=[None, "401"]) as server:
-        asked = model(server, concurrency=1)
-        seen = [repr(asked), str(vars(asked)), asked.identity, str(asked.spec)]
-        try:
-            list(asked.generate(prompts(5)))
-        except UserError as error:
-            told = traceback.TracebackException.from_exception(error, capture_locals=True)
-            seen += ["".join(told.format()), repr(error)]
+        client = model(server, concurrency=1)
+        with pytest.raises(UserError) as caught:
+            list(client.generate(prompts(5)))
+    trace = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    texts = [repr(client), str(vars(client)), client.identity, str(client.spec), repr(caught.value), caplog.text]
     assert server.keys == [KEY, KEY]
-    assert len(seen) == 6
-    assert [text for text in [*seen, caplog.text] if KEY in text] == []
+    assert [text for text in [*texts, "".join(trace.format())] if KEY in text] == []
 
 
 def test_a_key_that_the_server_repeats_is_in_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     choice = {"message": {"content": f"text {KEY}"}, "finish_reason": KEY}
     echo = Raw(200, {"model": f"tiny-{KEY}", "system_fingerprint": KEY, "choices": [choice]})
-    with Server(script=[echo]) as server, pytest.warns(DataWarning) as told:
-        reply = one(server)
+    with Server(script=[echo]) as server, pytest.warns(DataWarning) as warned:
+        reply = only_reply(server)
     assert reply == Reply(0, Answer("text [key]", "[key]", None, None, "tiny-[key]", "[key]"), None)
-    assert [str(one.message) for one in told if KEY in str(one.message)] == []
+    assert [str(warning.message) for warning in warned if KEY in str(warning.message)] == []
 
 
 @pytest.mark.parametrize(("name", "url"), [(KEY, "http://127.0.0.1:1/v1"), ("tiny", f"http://127.0.0.1:1/{KEY}/v1")])
 def test_a_key_in_what_is_kept_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, url: str) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError, match="is part of the model's name or base URL") as caught:
         OpenAI(name, base_url=url).check()
-    assert "is part of the model's name or base URL" in str(caught.value)
     assert KEY not in str(caught.value)
 
 
@@ -294,12 +275,13 @@ def test_a_key_in_what_is_kept_is_refused(monkeypatch: pytest.MonkeyPatch, name:
 @pytest.mark.parametrize(
     ("variable", "value"), [("ALL_PROXY", "foo://user:password@127.0.0.1:9"), ("SSL_CERT_FILE", "/nowhere/cert.pem")]
 )
-def test_a_way_that_cannot_be_used_is_one_line(monkeypatch: pytest.MonkeyPatch, variable: str, value: str) -> None:
+def test_a_proxy_or_certificate_that_cannot_be_used_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv(variable, value)
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError, match=r"^the environment's proxy or certificate cannot be used") as caught:
         list(OpenAI("tiny", base_url="http://gpu.example/v1").generate(prompts(1)))
-    assert str(caught.value).startswith("the environment's proxy or certificate cannot be used")
     assert "password" not in str(caught.value)
 
 
@@ -326,9 +308,10 @@ def test_a_server_elsewhere_wants_a_key(monkeypatch: pytest.MonkeyPatch, value: 
 
 def test_identity_and_card_name_model_and_server() -> None:
     assert OpenAI("gpt-4o-mini").identity == "openai:gpt-4o-mini"
-    local = OpenAI("tiny", base_url="HTTP://LocalHost:8000/v1/")
-    assert local.identity == "openai:tiny at http://localhost:8000/v1"
-    assert local.spec == {"llm": "openai:tiny", "model": "tiny", "base_url": "http://localhost:8000/v1"}
+    local = llm("openai:meta/llama3:8b", base_url="HTTP://LocalHost:8000/v1/", concurrency=3, timeout=None)
+    url, name = "http://localhost:8000/v1", "meta/llama3:8b"
+    assert (local.concurrency, local.identity) == (3, f"openai:{name} at {url}")
+    assert local.spec == {"llm": f"openai:{name}", "model": name, "base_url": url}
 
 
 @pytest.mark.parametrize("option", [{"concurrency": 0}, {"retries": -1}, {"requests_per_minute": 0}, {"timeout": 0.0}])
@@ -342,44 +325,37 @@ def test_options_out_of_range(option: dict[str, int]) -> None:
 TEXTS = [f"text number {n}" for n in range(150)]
 
 
-def gathered(asked: OpenAI, texts: list[str]) -> np.ndarray:
-    found = np.full((len(texts), 16), np.nan, np.float32)
-    for positions, vectors in asked.embed(texts):
+def vectors_of(client: OpenAI, texts: list[str]) -> np.ndarray:
+    gathered = np.full((len(texts), 16), np.nan, np.float32)
+    for positions, vectors in client.embed(texts):
         assert vectors.dtype == np.float32
-        assert np.isnan(found[positions]).all()
-        found[positions] = vectors
-    return found
-
-
-def expected(texts: list[str]) -> np.ndarray:
-    return np.array([vector(text) for text in texts], np.float32)
+        assert np.isnan(gathered[positions]).all()
+        gathered[positions] = vectors
+    return gathered
 
 
 @pytest.mark.parametrize("fault", [None, "429", "empty"])
 def test_every_text_gets_its_vector_after_a_passing_fault_too(fault: str | None) -> None:
-    texts = ["", *TEXTS[1:]]
     with Server(script=[fault]) as server:
-        found = gathered(model(server), texts)
-    np.testing.assert_array_equal(found, expected([" ", *TEXTS[1:]]))
+        vectors = vectors_of(model(server), ["", *TEXTS[1:]])
+    assert vectors.tolist() == [vector(text) for text in (" ", *TEXTS[1:])]
     assert len(server.requests) == 3 + (fault is not None)
 
 
 def test_vectors_that_never_come_end_everything() -> None:
-    with (
-        Server(faults=Faults(share=1.0, kinds=["empty"])) as server,
-        pytest.raises(UserError, match=r"gave no vectors of model 'tiny': expected 2 vectors "),
-    ):
-        gathered(model(server, retries=1), ["a", "b"])
+    message = r"gave no vectors of model 'tiny': expected 2 vectors "
+    with Server(script=["empty"] * 40) as server, pytest.raises(UserError, match=message):
+        vectors_of(model(server, retries=1), ["a", "b"])
 
 
 def test_a_text_too_long_for_vectors_is_named() -> None:
     message = r"does not take text 1 \(30 words\): longer than the model's context .*; cut texts, as dense:openai:MODEL"
     with Server(context=20) as server, pytest.raises(UserError, match=message):
-        gathered(model(server), ["a b", "word " * 30, "c"])
+        vectors_of(model(server), ["a b", "word " * 30, "c"])
 
 
 def test_a_server_that_takes_fewer_texts_at_once_gets_fewer() -> None:
     with Server(context=64) as server:
-        found = gathered(model(server), TEXTS)
-    np.testing.assert_array_equal(found, expected(TEXTS))
+        vectors = vectors_of(model(server), TEXTS)
+    assert vectors.tolist() == [vector(text) for text in TEXTS]
     assert max(len(body["input"]) for body in server.answered) <= 21

@@ -89,6 +89,7 @@ def test_objects_of_ir_measures_and_exact_names_mean_what_they_print() -> None:
         ("ndcg_cut_5@3", "measure ndcg_cut_5@3 has two cutoffs; give only one"),
         ("nDCG(dcg='exp-log2')@5", "unknown option of measure \"nDCG(dcg='exp-log2')@5\" 'dcg'"),
         ("nDCG@0", "measure nDCG: expected a cutoff of at least 1, got @0"),
+        ("nDCG@2147483648", "measure nDCG: expected a cutoff of at most 2,147,483,647, got @2147483648"),
         ("AP(rel=0)@3", "measure AP: expected rel of at least 1, got rel=0"),
         ("NDSR@20", "NDSR@20 is no measure of relevance"),
         ("P", "measure P needs a cutoff, such as P@10"),

@@ -1,4 +1,4 @@
-"""Batches: planned by length, computed once, stored as they come."""
+"""Batches of texts and pairs: counted in tokens, cut where they do not fit, computed once, stored as they come."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,16 +8,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
 from ranktilt.io.cache import VectorCache, Vectors, content_keys
 from ranktilt.models import batching
+from ranktilt.models import token_counts as module
 from ranktilt.models.batching import BatchJob, Ints, compute_missing, plan_batches
 from ranktilt.models.device import inference
+from ranktilt.models.scorer import TextPairs, TokenLimits, fit_texts, sigmoid
+from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.progress import listening
-from tests.toy import no_room, write
+from ranktilt.rankers.dense.retriever import Dense
+from tests.rankers.tiny import LENGTH, write_json
+from tests.rankers.tiny_rerankers import tiny_classifier, word_tokenizer
+from tests.refusals import refused
+from tests.toy import collection_of, no_room, versions, write
 
 LENGTHS = st.lists(st.integers(0, 50), max_size=60)
 
@@ -82,17 +89,10 @@ def all_of(work: Work, folder: Path) -> Vectors:
 
 def test_each_item_gets_its_vector(tmp_path: Path) -> None:
     work = Work(TEXTS)
-    found = all_of(work, tmp_path)
+    vectors = all_of(work, tmp_path)
     assert (work.entered, len(work.batches) > 2) == (1, True)  # one context around all
-    assert found[:, 0].tolist() == [5, 1, 4, 7, 2, 3, 2, 1]
-    assert [chr(int(v)) for v in found[:, 1]] == list("bacdefgh")
-
-
-def test_only_what_is_missing_is_computed(tmp_path: Path) -> None:
-    all_of(Work(TEXTS[:4]), tmp_path)
-    work = Work(TEXTS)
-    all_of(work, tmp_path)
-    assert sorted(text for batch in work.batches for text in batch) == sorted(TEXTS[4:])
+    assert vectors[:, 0].tolist() == [5, 1, 4, 7, 2, 3, 2, 1]
+    assert [chr(int(v)) for v in vectors[:, 1]] == list("bacdefgh")
 
 
 @pytest.mark.parametrize("done", [0, 2])
@@ -102,9 +102,8 @@ def test_work_that_is_taken_up_again_gives_the_same_bits(tmp_path: Path, done: i
     with pytest.raises(KeyboardInterrupt):
         all_of(first, tmp_path / "resumed")
     resumed = all_of(second, tmp_path / "resumed")
-    finished = [text for batch in first.batches for text in batch]
-    redone = [text for batch in second.batches for text in batch]
-    assert sorted(finished + redone) == sorted(TEXTS)
+    computed = [text for work in (first, second) for batch in work.batches for text in batch]
+    assert sorted(computed) == sorted(TEXTS), "only what is missing is computed"
     assert resumed.tobytes() == whole.tobytes()
 
 
@@ -126,33 +125,20 @@ def test_whole_batches_of_so_many_items_are_stored_at_a_time(
     assert sorted(sizes, reverse=True) == files
 
 
-def test_progress_counts_the_tokens_of_what_is_missing(tmp_path: Path) -> None:
-    all_of(Work(["ddddddd", "a"]), tmp_path)
-    steps: list[tuple[str, int, int]] = []
-    with listening(lambda *step: steps.append(step)):
-        compute_missing(Work(TEXTS).job(), VectorCache(tmp_path), "filling")
-    missing = sum(map(len, TEXTS)) - 8
-    assert steps[0] == ("filling", 0, missing)
-    assert steps[-1] == ("filling", missing, missing)
-    assert [done for _, done, _ in steps] == sorted(done for _, done, _ in steps)
-
-
 def test_a_cache_that_cannot_be_is_said_before_any_work(tmp_path: Path) -> None:
     folder = write(tmp_path / "file", "x") / "below"
     work = Work(TEXTS)
-    with pytest.raises(UserError) as caught:
-        all_of(work, folder)
     message = "cannot be written: Not a directory; choose another place (RANKTILT_CACHE names the cache's folder)"
-    assert str(caught.value) == f"{folder}: {message}"
+    with refused(f"{folder}: {message}"):
+        all_of(work, folder)
     assert work.batches == []
 
 
 def test_a_full_disk_is_one_clear_line_and_what_was_stored_stays(tmp_path: Path) -> None:
     many = [f"{i:03}" for i in range(400)]
     all_of(Work(many[:3]), tmp_path)
-    with no_room(2000), pytest.raises(UserError) as caught:
+    with no_room(2000), pytest.raises(UserError, match=f"^{tmp_path}: cannot be written: "):
         all_of(Work(many), tmp_path)
-    assert str(caught.value).startswith(f"{tmp_path}: cannot be written: ")
     work = Work(many)
     all_of(work, tmp_path)
     assert sum(map(len, work.batches)) == 397
@@ -171,13 +157,212 @@ def test_what_is_pruned_meanwhile_is_one_clear_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.neural
-@pytest.mark.parametrize(("precision", "kind"), [("float32", "torch.float32"), ("bfloat16", "torch.bfloat16")])
-def test_products_are_computed_in_the_precision_and_without_gradients(precision: str, kind: str) -> None:
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_products_are_computed_in_the_precision_and_without_gradients(precision: str) -> None:
     torch = pytest.importorskip("torch")
-    one = torch.ones(2, 2, requires_grad=True)
+    ones = torch.ones(2, 2, requires_grad=True)
     with inference("cpu", precision):
-        made = one @ one
-        assert str(made.dtype) == kind
+        product = ones @ ones
         assert torch.is_inference_mode_enabled()
-    assert str((one @ one).dtype) == "torch.float32"
-    assert not made.requires_grad
+    assert str(product.dtype) == f"torch.{precision}"
+    assert str((ones @ ones).dtype) == "torch.float32"
+    assert not product.requires_grad
+
+
+class TestLimit:
+    """The files of a model that say after how many tokens it cuts."""
+
+    @pytest.mark.parametrize(
+        ("files", "expected"),
+        [
+            ({"sentence_bert_config.json": {"max_seq_length": 24}}, 24),
+            ({"tokenizer_config.json": {"model_max_length": 128}}, 128),
+            ({"config.json": {"max_position_embeddings": 512}}, 512),
+            ({"sentence_bert_config.json": {"max_seq_length": 24}, "config.json": {"max_position_embeddings": 99}}, 24),
+            ({"sentence_bert_config.json": {"max_seq_length": None}, "config.json": {"max_position_embeddings": 9}}, 9),
+            ({"tokenizer_config.json": {"model_max_length": int(1e30)}}, None),
+            ({"0_Transformer/sentence_bert_config.json": {"max_seq_length": 64}}, 64),
+            ({}, None),
+        ],
+    )  # fmt: skip
+    def test_the_most_particular_file_counts(self, tmp_path: Path, files: dict[str, Any], expected: int | None) -> None:
+        for name, content in files.items():
+            write_json(tmp_path / name, content)
+        assert Tokens(tmp_path, None).limit == expected
+        assert Tokens(tmp_path, 7).limit == 7, "the user's own comes first"
+
+
+def test_a_folder_without_a_tokenizer_cannot_be_read(tmp_path: Path) -> None:
+    tokens = Tokens(tmp_path, None)
+    assert not tokens.readable
+    with refused(f"{tmp_path}: no tokenizer.json, so its tokens cannot be counted"):
+        tokens.counts(["a"], "counting")
+
+
+def letters(text: str) -> int:
+    """Tokens of the tiny model: a letter or digit each, a sign each, and two around all."""
+    return sum(not c.isspace() for c in text) + 2
+
+
+PLAIN = st.text(alphabet="abcz 09", max_size=60)
+
+
+@pytest.mark.neural
+class TestCounts:
+    @given(st.lists(PLAIN, max_size=12))
+    @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    def test_tokens_of_each_text_before_any_cut(self, tiny: Path, texts: list[str]) -> None:
+        assert Tokens(tiny, None).counts(texts, "x").tolist() == [letters(t) for t in texts]
+
+    def test_a_prompt_is_part_of_every_text(self, tiny: Path) -> None:
+        assert Tokens(tiny, None, "doc: ").counts(["abc", ""], "x").tolist() == [letters("doc: abc"), letters("doc: ")]
+
+    def test_counts_are_kept_by_content(self, tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        first = Tokens(tiny, None).counts(["abc", "de", "abc"], "x")
+        monkeypatch.setattr(Tokens, "_tokenizer", property(lambda self: pytest.fail("was asked again")))
+        assert Tokens(tiny, 9).counts(["de", "abc"], "x").tolist() == first[[1, 0]].tolist()
+        with pytest.raises(pytest.fail.Exception):
+            Tokens(tiny, None, "other prompt").counts(["abc"], "x")
+
+    def test_some_at_a_time_are_as_all_at_once(
+        self, tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 4)
+        steps: list[tuple[str, int, int]] = []
+        with listening(lambda *step: steps.append(step)):
+            counts = Tokens(tiny, None).counts(["a" * n for n in range(11)], "counting")
+        assert counts.tolist() == [n + 2 for n in range(11)]
+        assert steps == [("counting", 4, 11), ("counting", 8, 11), ("counting", 11, 11)]
+
+
+@pytest.mark.neural
+class TestEnds:
+    @pytest.mark.parametrize(
+        ("prompt", "text", "budget", "kept"),
+        [
+            ("", "abcde", 7, "abcde"),
+            ("", "abcde", 6, "abcd"),
+            ("", "ab cde", 6, "ab cd"),
+            ("", "ab cde", 4, "ab"),
+            ("", "abcde", 2, ""),
+            ("", "ÄBC def", 5, "ÄBC"),
+            ("doc: ", "abcde", 8, "ab"),
+            ("doc: ", "abcde", 3, ""),
+        ],
+    )
+    def test_by_hand(self, tiny: Path, prompt: str, text: str, budget: int, kept: str) -> None:
+        (end,) = Tokens(tiny, None, prompt).ends([text], np.array([budget]))
+        assert text[:end] == kept
+
+    @given(st.lists(st.tuples(PLAIN, st.integers(0, 70)), max_size=8))
+    @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    def test_what_is_kept_has_as_many_tokens_as_may_stay(self, tiny: Path, given: list[tuple[str, int]]) -> None:
+        texts, budgets = [t for t, _ in given], np.array([b for _, b in given], dtype=np.int64)
+        ends = Tokens(tiny, None).ends(texts, budgets)
+        for text, budget, end in zip(texts, budgets.tolist(), ends, strict=True):
+            assert letters(text[:end]) == min(letters(text), max(budget, 2))
+
+
+@pytest.mark.neural
+class TestARun:
+    def collection(self) -> Any:
+        lengths = {"human": (21, 22, 5, 30), "llm": (21, 20, 5, 6)}
+        docs = [{**row, "title": "T"} for row in versions({s: ["x" * n for n in of] for s, of in lengths.items()})]
+        return collection_of(docs, {"q": "x"}, {"q": {"0-human": 1, "0-llm": 1}})
+
+    @pytest.mark.parametrize(
+        ("options", "limit", "human", "llm"),
+        [
+            ({}, LENGTH, 2 / 4, 0),  # a letter of the title and two signs: 21 letters of text are read whole
+            ({"text": "text"}, LENGTH, 1 / 4, 0),
+            ({"max_tokens": 8}, 8, 3 / 4, 3 / 4),
+            ({"max_tokens": 64}, 64, 0, 0),
+        ],
+    )
+    def test_its_spec_says_how_many_documents_of_each_source_are_cut(
+        self, tiny: Path, options: dict[str, Any], limit: int, human: float, llm: float
+    ) -> None:
+        run = Dense(str(tiny), device="cpu", **options).rank(self.collection())
+        assert run.spec["truncated"] == {"limit": limit, "share": {"human": human, "llm": llm}}
+
+    def test_without_a_readable_tokenizer_it_says_nothing(self, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Tokens, "readable", property(lambda self: False))
+        ranker = Dense(str(tiny), device="cpu")
+        assert ranker.tokens() is None
+        assert "truncated" not in ranker.rank(self.collection()).spec
+
+
+FEW = st.lists(st.sampled_from(["", "a", "b", "a b", "b a"]), min_size=1, max_size=5)
+
+
+def fitted(limits: TokenLimits, query: int, document: int, *, around: int = 0) -> tuple[int, int]:
+    """Tokens that stay of a query and a document."""
+    queries, documents = limits.fit(ints(query), ints(document), around)
+    return int(queries[0]), int(documents[0])
+
+
+def test_each_combination_of_texts_is_one_pair() -> None:
+    pairs = TextPairs.of(["q", "r", "q"], ["d", "e", "d"], ints(0, 0, 1, 2, 2, 0), ints(0, 1, 0, 0, 2, 2))
+    texts = [(pairs.queries[q], pairs.documents[d]) for q, d in zip(pairs.query, pairs.document, strict=True)]
+    assert sorted(texts) == [("q", "d"), ("q", "e"), ("r", "d")]
+    expected = [("q", "d"), ("q", "e"), ("r", "d"), ("q", "d"), ("q", "d"), ("q", "d")]
+    assert [texts[pair] for pair in pairs.entry] == expected
+
+
+@settings(max_examples=40)
+@given(queries=FEW, documents=FEW, data=st.data())
+def test_a_pairs_key_is_its_texts_and_nothing_else(queries: list[str], documents: list[str], data: Any) -> None:
+    rows = st.tuples(st.integers(0, len(queries) - 1), st.integers(0, len(documents) - 1))
+    query, document = np.array(data.draw(st.lists(rows, min_size=1, max_size=12))).T
+    pairs = TextPairs.of(queries, documents, query, document)
+    keys = {
+        (queries[q], documents[d]): pairs.keys[entry].tobytes()
+        for q, d, entry in zip(query, document, pairs.entry, strict=True)
+    }
+    assert len(pairs) == len(keys) == len(set(keys.values()))
+    for (text, other), expected in keys.items():
+        assert TextPairs.of([text], [other], ints(0), ints(0)).keys[0].tobytes() == expected
+
+
+@settings(max_examples=80)
+@given(st.integers(0, 20), st.integers(0, 20), st.integers(1, 24))
+def test_pairs_are_cut_as_the_tokenizers_library_cuts_them(query: int, document: int, room: int) -> None:
+    reference = word_tokenizer()
+    reference.enable_truncation(room + 3, strategy="longest_first")
+    sides = reference.encode("a " * query, "a " * document).sequence_ids
+    assert fitted(TokenLimits(None, None, room), query, document) == (sides.count(0), sides.count(1))
+
+
+def test_own_limits_come_before_the_pairs() -> None:
+    limits = TokenLimits(2, 5, 12)
+    assert [side.tolist() for side in limits.fit(ints(1, 9, 9), ints(9, 1, 9), 3)] == [[1, 2, 2], [5, 1, 5]]
+    assert fitted(TokenLimits(2, 8, 10), 9, 9, around=3) == (2, 5)
+    assert fitted(TokenLimits(None, None, NO_LIMIT), 700, 9000, around=3) == (700, 9000)
+    assert fitted(TokenLimits(None, None, 7), 9, 9) == (3, 4), "the odd token is the document's"
+    assert fitted(TokenLimits(None, None, -3), 2, 2) == (0, 0)
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("limits", [TokenLimits(None, None, 20), TokenLimits(3, 7, 64), TokenLimits(0, 30, 20)])
+def test_texts_are_cut_behind_their_own_tokens(limits: TokenLimits, tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(tiny_classifier(tmp_path))
+    queries = ["Red apples", "", "a b c d e f g h i j k l m", "[SEP] what?"]
+    documents = ["x y", "Grüße, naïve café!", "word " * 30, "abc def ghi jkl mno"]
+
+    def tokens(texts: list[str]) -> list[list[int]]:
+        return [list(ids) for ids in tokenizer(texts, add_special_tokens=False)["input_ids"]]
+
+    stay = limits.fit(*(ints(*map(len, tokens(side))) for side in (queries, documents)), 3)
+    fit = fit_texts(tokenizer, (queries, documents), limits, 3)
+    for side, texts, counts in zip(fit, (queries, documents), stay, strict=True):
+        assert tokens(side) == [ids[:n] for ids, n in zip(tokens(texts), counts.tolist(), strict=True)]
+        assert all(text.startswith(short) for text, short in zip(texts, side, strict=True))
+
+
+@given(st.lists(st.floats(-800, 800), max_size=5))
+def test_the_logistic_function_holds_for_numbers_of_any_size(values: list[float]) -> None:
+    chances = sigmoid(np.array(values))
+    assert chances.dtype == np.float64
+    assert chances == pytest.approx([(1 + np.tanh(value / 2)) / 2 for value in values], abs=1e-15)

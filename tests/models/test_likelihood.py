@@ -10,9 +10,9 @@ import pytest
 
 from ranktilt.errors import UserError
 from ranktilt.models import likelihood
-from ranktilt.models.likelihood import LONGEST, Likelihood
-from tests.llm.stories import SENTENCES, known_model, make_stories
-from tests.models.tiny_language_models import make
+from ranktilt.models.likelihood import Likelihood
+from tests.llm.stories import SENTENCES, known_model
+from tests.rankers.tiny import language_model
 
 pytestmark = pytest.mark.neural
 
@@ -21,15 +21,10 @@ REVERSED = " ".join(reversed(SENTENCES.split()))
 
 
 @pytest.fixture(scope="session")
-def stories(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_stories(shared_data, tmp_path_factory.mktemp("likelihood") / "stories")
-
-
-@pytest.fixture(scope="session")
 def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One of each kind, of random weights, that reads 32 tokens."""
     root = tmp_path_factory.mktemp("tiny-language-models")
-    return {kind: make(kind, root / kind) for kind in NAIVE}
+    return {kind: language_model(kind, root / kind) for kind in NAIVE}
 
 
 def loaded(folder: Path) -> tuple[Any, Any]:
@@ -43,14 +38,17 @@ def naive_masked(folder: Path, text: str) -> list[float]:
     return naive_ids(folder, loaded(folder)[1](text)["input_ids"])
 
 
-def naive_ids(folder: Path, ids: list[int]) -> list[float]:
+def naive_ids(folder: Path, ids: list[int], every: int = 0) -> list[float]:
+    """Mask one token after the other, or every so many at once."""
     torch = pytest.importorskip("torch")
     model, tokenizer = loaded(folder)
-    losses = []
-    for place in range(1, len(ids) - 1):
-        hidden = [*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :]]
+    losses, count = [], len(ids) - 2
+    for first in range(1, 1 + (every or count)):
+        positions = range(first, 1 + count, every or count)
+        hidden = [tokenizer.mask_token_id if position in positions else token for position, token in enumerate(ids)]
         with torch.no_grad():
-            losses.append(-float(model(torch.tensor([hidden])).logits[0, place].log_softmax(-1)[ids[place]]))
+            chances = model(torch.tensor([hidden])).logits[0].log_softmax(-1)
+        losses += [-float(chances[position, ids[position]]) for position in positions]
     return losses
 
 
@@ -58,11 +56,11 @@ def naive_causal(folder: Path, text: str, before: str = "") -> list[float]:
     """Read the text after the start token, and what is given."""
     torch = pytest.importorskip("torch")
     model, tokenizer = loaded(folder)
-    given, ids = (tokenizer(one, add_special_tokens=False)["input_ids"] for one in (before, text))
+    given, ids = (tokenizer(side, add_special_tokens=False)["input_ids"] for side in (before, text))
     ids, first = [tokenizer.bos_token_id, *given, *ids], len(given) + 1
     with torch.no_grad():
-        found = model(torch.tensor([ids])).logits[0].log_softmax(-1)
-    return [-float(found[place - 1, ids[place]]) for place in range(first, len(ids))]
+        chances = model(torch.tensor([ids])).logits[0].log_softmax(-1)
+    return [-float(chances[position - 1, ids[position]]) for position in range(first, len(ids))]
 
 
 NAIVE: dict[str, Callable[[Path, str], list[float]]] = {"masked": naive_masked, "causal": naive_causal}
@@ -74,18 +72,17 @@ def exact(folder: Path, **options: Any) -> Likelihood:
 
 @pytest.mark.parametrize("kind", NAIVE)
 def test_every_text_as_by_a_naive_loop(tiny_models: dict[str, Path], kind: str, own_cache: Path) -> None:
-    model = exact(tiny_models[kind])
+    model, texts = exact(tiny_models[kind]), TEXTS[:5]
     model.check()
-    short = TEXTS[:5]
-    expected = [NAIVE[kind](tiny_models[kind], text) for text in short]
-    found = model.score(short, label="scoring")
+    expected = [NAIVE[kind](tiny_models[kind], text) for text in texts]
+    scored = model.score(texts, label="scoring")
     assert model.resolved_kind == kind
-    assert found.tokens.tolist() == [len(losses) for losses in expected]
-    assert np.isnan(found.perplexity[1])
+    assert scored.tokens.tolist() == [len(losses) for losses in expected]
     means = [np.mean(losses) if losses else np.nan for losses in expected]
-    np.testing.assert_allclose(found.perplexity, means, atol=1e-5)
-    again = exact(tiny_models[kind]).score(short, label="scoring")
-    np.testing.assert_array_equal(again.perplexity, found.perplexity)
+    np.testing.assert_allclose(scored.perplexity, means, atol=1e-5)
+    assert np.isnan(scored.perplexity[1])
+    again = exact(tiny_models[kind]).score(texts, label="scoring")
+    np.testing.assert_array_equal(again.perplexity, scored.perplexity)
 
 
 def test_pieces_of_a_batch_make_no_difference(stories: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,11 +99,11 @@ def test_pieces_of_a_batch_make_no_difference(stories: Path, own_cache: Path, mo
 
 
 def test_the_golden_values_of_stories(stories: Path, own_cache: Path) -> None:
-    found = exact(stories).score([SENTENCES, REVERSED], label="scoring")
-    assert found.perplexity.tolist() == pytest.approx([0.1804, 7.043], abs=2e-3)
-    assert found.tokens.tolist() == [31, 31]
+    scored = exact(stories).score([SENTENCES, REVERSED], label="scoring")
+    assert scored.perplexity.tolist() == pytest.approx([0.1804, 7.043], abs=2e-3)
+    assert scored.tokens.tolist() == [31, 31]
     naive = [np.mean(naive_causal(stories, text)) for text in (SENTENCES, REVERSED)]
-    np.testing.assert_allclose(found.perplexity, naive, atol=1e-5)
+    np.testing.assert_allclose(scored.perplexity, naive, atol=1e-5)
     rounded = exact(stories, precision="bfloat16").score([SENTENCES, REVERSED], label="scoring")
     np.testing.assert_allclose(rounded.perplexity, naive, rtol=0.05)
 
@@ -121,9 +118,9 @@ def test_a_long_text_is_read_in_windows_that_share_a_half(tiny_models: dict[str,
     while done < len(ids):
         window = [tokenizer.bos_token_id, *ids[begin : begin + 31]]
         with torch.no_grad():
-            found = model(torch.tensor([window])).logits[0].log_softmax(-1)
+            chances = model(torch.tensor([window])).logits[0].log_softmax(-1)
         stop = min(begin + 31, len(ids))
-        losses += [-float(found[place - begin, ids[place]]) for place in range(done, stop)]
+        losses += [-float(chances[position - begin, ids[position]]) for position in range(done, stop)]
         begin, done = stop - 15, stop
     assert len(losses) == len(ids) > 31
     value = exact(folder).score([text], label="scoring")
@@ -138,7 +135,7 @@ def test_what_is_given_has_all_that_the_text_leaves_of_the_window(
     """Of 32 tokens the start takes one and the text its own: the rest is more than half."""
     folder, text = tiny_models["causal"], "a cat"
     _, tokenizer = loaded(folder)
-    first, ids = (tokenizer(one, add_special_tokens=False)["input_ids"] for one in (given, text))
+    first, ids = (tokenizer(side, add_special_tokens=False)["input_ids"] for side in (given, text))
     room = 32 - 1 - len(ids)
     assert (len(first) <= room, len(first) > 15) == (whole, True)
     model = exact(folder)
@@ -156,54 +153,42 @@ def test_a_masked_model_reads_parts_of_equal_length(tiny_models: dict[str, Path]
     pieces = [token for word in words for token in [word[0], *(f"##{sign}" for sign in word[1:])]]
     for begin, stop in itertools.pairwise(edges):
         cut += naive_ids(folder, tokenizer.convert_tokens_to_ids(["[CLS]", *pieces[begin:stop], "[SEP]"]))
-    found = exact(folder).score([text], label="scoring")
-    assert found.tokens.tolist() == [count]
-    assert found.perplexity[0] == pytest.approx(np.mean(cut), abs=1e-5)
+    scored = exact(folder).score([text], label="scoring")
+    assert scored.tokens.tolist() == [count]
+    assert scored.perplexity[0] == pytest.approx(np.mean(cut), abs=1e-5)
 
 
 def test_every_third_token_is_masked_at_once(tiny_models: dict[str, Path], own_cache: Path) -> None:
-    torch = pytest.importorskip("torch")
     folder, text = tiny_models["masked"], "a cat sat on a mat"
-    model, tokenizer = loaded(folder)
-    ids = tokenizer(text)["input_ids"]
-    losses = []
-    for first in (1, 2, 3):
-        places = list(range(first, len(ids) - 1, 3))
-        hidden = [tokenizer.mask_token_id if place in places else one for place, one in enumerate(ids)]
-        with torch.no_grad():
-            logits = model(torch.tensor([hidden])).logits[0].log_softmax(-1)
-        losses += [-float(logits[place, ids[place]]) for place in places]
-    found = exact(folder, every=3).score([text], label="scoring")
-    assert found.perplexity[0] == pytest.approx(np.mean(losses), abs=1e-5)
+    losses = naive_ids(folder, loaded(folder)[1](text)["input_ids"], every=3)
+    scored = exact(folder, every=3).score([text], label="scoring")
+    assert scored.perplexity[0] == pytest.approx(np.mean(losses), abs=1e-5)
     assert exact(folder, every=3).fingerprint != exact(folder).fingerprint
 
 
 def test_another_text_is_read_first(stories: Path, own_cache: Path) -> None:
     model = exact(stories)
-    found = model.score([SENTENCES, SENTENCES], ["Lily is a girl.", ""], label="scoring")
+    scored = model.score([SENTENCES, SENTENCES], ["Lily is a girl.", ""], label="scoring")
     expected = [np.mean(naive_causal(stories, SENTENCES, before)) for before in ("Lily is a girl.", "")]
-    np.testing.assert_allclose(found.perplexity, expected, atol=1e-5)
+    np.testing.assert_allclose(scored.perplexity, expected, atol=1e-5)
     long = model.score(["Lily played."], ["One day, " * 600], label="scoring")
     assert long.tokens.tolist() == model.score(["Lily played."], label="scoring").tokens.tolist()
 
 
 def test_distributions_are_those_that_the_losses_come_from(stories: Path, own_cache: Path) -> None:
-    model = exact(stories)
-    found = model.distributions(SENTENCES)
-    assert found.shape == (31, 512)
-    np.testing.assert_allclose(np.exp(found.astype(float)).sum(1), 1, atol=1e-5)
-    _, tokenizer = loaded(stories)
-    ids = tokenizer(SENTENCES, add_special_tokens=False)["input_ids"]
-    assert -found[np.arange(31), ids].mean() == pytest.approx(
-        model.score([SENTENCES], label="s").perplexity[0], abs=1e-5
-    )
+    model, (_, tokenizer) = exact(stories), loaded(stories)
+    logs, ids = model.distributions(SENTENCES), tokenizer(SENTENCES, add_special_tokens=False)["input_ids"]
+    assert logs.shape == (31, 512)
+    np.testing.assert_allclose(np.exp(logs.astype(float)).sum(1), 1, atol=1e-5)
+    expected = model.score([SENTENCES], label="s").perplexity[0]
+    assert -logs[np.arange(31), ids].mean() == pytest.approx(expected, abs=1e-5)
 
 
 def test_a_known_distribution_is_found_at_every_token(tmp_path: Path, own_cache: Path) -> None:
     folder = known_model(tmp_path / "known", {"a": 0.5, "b": 0.25, "</s>": 0.25})
-    found = np.exp(exact(folder).distributions("aab"))[1:]  # the first token is the space before the text
+    scored = np.exp(exact(folder).distributions("aab"))[1:]  # the first token is the space before the text
     a, b = (loaded(folder)[1].convert_tokens_to_ids(letter) for letter in "ab")
-    np.testing.assert_allclose(found[:, [a, b]], [[0.5, 0.25]] * 3, atol=1e-6)
+    np.testing.assert_allclose(scored[:, [a, b]], [[0.5, 0.25]] * 3, atol=1e-6)
 
 
 @pytest.mark.parametrize(("kind", "options", "message"), [
@@ -226,7 +211,6 @@ def test_models_that_are_no_language_models_are_refused(tiny: Path, tiny_models:
         exact(tiny, kind="causal").score(["a"], label="scoring")
     with pytest.raises(UserError, match="only a causal model can read another text first"):
         exact(tiny_models["masked"]).score(["a"], ["b"], label="scoring")
-    assert LONGEST == 2_048
 
 
 def test_nan_is_refused_and_nothing_is_kept(tmp_path: Path, tiny_models: dict[str, Path], own_cache: Path) -> None:

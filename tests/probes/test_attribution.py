@@ -24,9 +24,9 @@ from tests.toy import collection_of, run_of, toy, versions
 QUERIES, ORIGINS = 12, 40
 
 
-def share_of_length(found: Any) -> tuple[float, ...]:
+def share_of_length(result: Any) -> tuple[float, ...]:
     """How much of the mean gap goes with length, and the ends of its interval."""
-    row = table(found)["long"]
+    row = table(result)["long"]
     return tuple(row[name] / row["mean gap"] for name in ("part", "part low", "part high"))
 
 
@@ -36,9 +36,8 @@ def test_what_is_attributed_does_not_depend_on_what_is_retrieved(k: int) -> None
     whole, ranker = half_length_half_source(0, 300, 20, k)
     found = attribute(whole, [ranker], [LONG])
     share, low, high = share_of_length(found)
-    assert share == pytest.approx(0.5, abs=0.03)
     assert low < 0.5 < high
-    assert table(found)["long"]["twins"] == 20 * k // 2
+    assert (share, table(found)["long"]["twins"]) == (pytest.approx(0.5, abs=0.03), 20 * k // 2)
     assert f"planted: {20 * k:,} documents scored for 20 queries" in found.notes[0]
 
 
@@ -73,8 +72,7 @@ def test_the_last_stage_scores_what_it_is_given(spec: str) -> None:
     every = run_of(whole, {f"q{n}": dict.fromkeys(whole.ids, 0.0) for n in (1, 2, 3)})
     found = score_documents(ranker, whole, every)
     assert found is not None
-    assert found.name == spec
-    assert len(found.docs) == 18
+    assert (found.name, len(found.docs)) == (spec, 18)
     deep = rt.ranker(f"{spec.rpartition('>>')[2].partition('@')[0]}@18").rank(whole).frame()
     both = found.frame().join(deep, on=["query_id", "doc_id"], suffix="_deep")
     assert both.height == deep.height
@@ -87,21 +85,17 @@ def test_what_scores_only_what_it_ranks_scores_nothing_else(spec: str) -> None:
     assert score_documents(ranker, toy(), run_of(toy(), {"q1": {"d1-human": 0.0}})) is None
 
 
-def property_of(name: str, value: Callable[[str], float]) -> TextProbe:
+def property_of(name: str, value: Callable[[str], float] | np.ndarray[Any, Any]) -> TextProbe:
+    """A property of each text, or with these values whatever the texts."""
+
     class Property(TextProbe):
         question, what = "What?", name
 
         def measure(self, collection: Collection, reference: str, ranker: Any) -> np.ndarray[Any, Any]:
-            return np.array([value(text) for text in collection.docs["text"]])
+            return np.array([value(text) for text in collection.docs["text"]] if callable(value) else value, float)
 
     Property.name = name
     return Property()
-
-
-def given(name: str, values: np.ndarray[Any, Any]) -> TextProbe:
-    found = property_of(name, len)
-    found.measure = lambda *_: np.asarray(values, dtype=float)  # type: ignore[method-assign]
-    return found
 
 
 LONG = property_of("long", len)
@@ -141,22 +135,21 @@ def test_gaps_by_hand() -> None:
         "score": [1.0, 3.0, 2.0, 2.0, 1.0],
     }
     strange = Run.from_frame(pl.DataFrame(entries))
-    assert gaps(whole, strange, "human", "llm")["rank"].to_list() == [2.0]  # what is not known keeps its place
+    assert gaps(whole, strange, "human", "llm")["rank"].to_list() == [2.0]  # what is not known keeps its rank
 
 
-def table(found: Any, of: str = SCORE_GAP) -> dict[str, dict[str, Any]]:
-    return {row["property"]: row for row in found.rows if row["of"] == of}
+def table(result: Any, of: str = SCORE_GAP) -> dict[str, dict[str, Any]]:
+    return {row["property"]: row for row in result.rows if row["of"] == of}
 
 
 def test_a_ranker_that_goes_by_length_is_found_to() -> None:
     whole = twins()
     found = attribute(whole, [scored(whole, lambda row: len(row["text"]), noise=0.1)], [LONG, ROUND])
     rows = table(found)
-    assert rows["long"]["R²"] > 0.95
-    assert rows["long"]["R² without"] < 0.5
+    assert rows["long"]["R² without"] < 0.5 < 0.95 < rows["long"]["R²"]
     assert rows["long"]["low"] > 0
-    assert rows["round"]["low"] < 0 < rows["round"]["high"]
-    assert rows["what remains"]["low"] < 0 < rows["what remains"]["high"]
+    for other in ("round", "what remains"):
+        assert rows[other]["low"] < 0 < rows[other]["high"]
     assert sum(row["share of R²"] or 0 for row in rows.values()) == pytest.approx(rows["long"]["R²"])
 
 
@@ -177,13 +170,17 @@ def test_what_all_twins_differ_alike_in_and_pairs_without_a_value_are_left_out(a
     """A sum of such differences is not exact: the spread of 480 times 0.1 is not quite 0."""
     whole = twins()
     values = np.where(whole.docs["source"] == "llm", 0.3 + always, 0.3)
-    found = attribute(whole, [scored(whole, lambda row: len(row["text"]), noise=1)], [given("same", values), LONG])
+    found = attribute(
+        whole, [scored(whole, lambda row: len(row["text"]), noise=1)], [property_of("same", values), LONG]
+    )
     assert list(table(found)) == ["what remains", "long"]
     by = f"{always:+g}" if always else "0"
     assert f"toy, llm: left out, because all twins differ by the same: same ({by})" in found.notes
     holes = np.arange(whole.docs.height, dtype=float) ** 2
     holes[[3, 4, ORIGINS + 4]] = np.nan  # of two origins, in every query
-    found = attribute(whole, [scored(whole, lambda row: len(row["text"]), noise=1)], [given("holes", holes), LONG])
+    found = attribute(
+        whole, [scored(whole, lambda row: len(row["text"]), noise=1)], [property_of("holes", holes), LONG]
+    )
     assert table(found)["long"]["twins"] == QUERIES * (ORIGINS - 2)
     assert "toy, llm: 24 pairs are left out: no value of holes (24)" in found.notes
 
@@ -193,8 +190,8 @@ def test_nothing_is_attributed_to_identical_twins() -> None:
     whole = collection_of(versions({"human": texts, "llm": texts}), {f"q{n}": f"q{n}" for n in range(QUERIES)}, {})
     found = attribute(whole, [scored(whole, lambda row: len(row["text"]))])
     (row,) = table(found).values()
-    assert row["property"] == "what remains"
     assert {row[name] for name in ("coefficient", "low", "high", "part", "mean gap", "gap low", "gap high")} == {0.0}
+
     assert found.summary == "toy shows no gap between llm and human, so nothing is attributed."
     assert found.tables[0].rows[0]["part of the gap, sd"] == (0, 0, 0)
 
@@ -205,7 +202,7 @@ def test_a_ranker_that_goes_by_one_property_gets_it_back(lean: float) -> None:
     whole = twins()
     longer = np.arange(whole.docs.height) % 7 + 6.0 * (whole.docs["source"] == "llm").to_numpy()
     run = scored(whole, lambda row: lean * longer[whole.docs["id"].index_of(row["id"]) or 0])
-    found = attribute(whole, [run], [given("longer", longer), ROUND])
+    found = attribute(whole, [run], [property_of("longer", longer), ROUND])
     rows = table(found)
     assert rows["longer"]["R²"] == pytest.approx(1)
     assert rows["longer"]["part"] == pytest.approx(rows["longer"]["mean gap"])
@@ -220,23 +217,21 @@ def test_parts_of_either_sign_are_told_apart() -> None:
     noise = np.random.default_rng(5).normal(size=(2, len(llm)))
     up, down = llm * 2.0 + noise[0], llm * 2.0 + noise[1]
     run = scored(whole, lambda row: 4 * up[(n := whole.docs["id"].index_of(row["id"]) or 0)] - 2 * down[n], noise=0.1)
-    found = attribute(whole, [run], [given("up", up), given("down", down)])
+    found = attribute(whole, [run], [property_of("up", up), property_of("down", down)])
     assert found.summary == "toy scores llm higher than its twins; this goes with up, in spite of down."
 
 
 def test_query_words_are_those_of_the_query_of_the_row() -> None:
     """No document is judged; a ranker that counts the query's words is found to."""
     generator, words = np.random.default_rng(3), [f"w{n}" for n in range(30)]
-    drawn = {s: [" ".join(generator.choice(words, 12)) for _ in range(ORIGINS)] for s in ("human", "llm")}
-    docs = versions(drawn)
+    docs = versions({s: [" ".join(generator.choice(words, 12)) for _ in range(ORIGINS)] for s in ("human", "llm")})
     queries = {f"q{n}": " ".join(generator.choice(words, 4, replace=False)) for n in range(QUERIES)}
     whole = collection_of(docs, queries, {})
     held = {
         q: {d["id"]: float(len({*text.split()} & {*d["text"].split()})) for d in docs} for q, text in queries.items()
     }
     rows = table(attribute(whole, [run_of(whole, held, ranker="toy")], [QueryWordsProbe()]))
-    assert rows["query words"]["twins"] == QUERIES * ORIGINS
-    assert rows["query words"]["coefficient"] > 0
+    assert (rows["query words"]["twins"], rows["query words"]["coefficient"] > 0) == (QUERIES * ORIGINS, True)
     assert rows["query words"]["R²"] > 0.98  # not 1: standard deviations differ from query to query
 
 
@@ -245,10 +240,10 @@ def test_properties_that_follow_from_each_other_are_said_to() -> None:
     lengths = whole.docs["text"].str.len_chars().to_numpy().astype(float)
     nearly = lengths + 0.05 * np.random.default_rng(0).normal(size=len(lengths))
     run = scored(whole, lambda row: len(row["text"]), noise=1)
-    found = attribute(whole, [run], [LONG, given("nearly", nearly), ROUND])
-    (said,) = [note for note in found.notes if "inflation" in note]
-    assert re.search(r"which of long \(\d{3,}\) and nearly \(\d{3,}\) is uncertain", said)
-    found = attribute(whole, [run], [LONG, given("twice", 2 * lengths)])
+    found = attribute(whole, [run], [LONG, property_of("nearly", nearly), ROUND])
+    (note,) = [note for note in found.notes if "inflation" in note]
+    assert re.search(r"which of long \(\d{3,}\) and nearly \(\d{3,}\) is uncertain", note)
+    found = attribute(whole, [run], [LONG, property_of("twice", 2 * lengths)])
     assert found.tables[0].rows[1]["inflation"] == "∞"
     assert any("which of long (∞) and twice (∞) is uncertain" in note for note in found.notes)
 
@@ -275,8 +270,8 @@ def test_figures_of_one_source_have_one_scale_and_order() -> None:
     found = attribute(whole, [steep, flat], [ROUND, LONG])
     first, second = found.figures
     assert first.edges == second.edges
-    assert list(first.series) == list(second.series) == ["what remains", "long", "round"]
-    assert [row["property"] for row in found.tables[1].rows] == ["what remains", "long", "round"]
+    order = ["what remains", "long", "round"]
+    assert list(first.series) == list(second.series) == [row["property"] for row in found.tables[1].rows] == order
 
 
 def test_what_cannot_be_attributed_is_one_line() -> None:

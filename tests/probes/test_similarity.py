@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ranktilt.errors import UserError
+from ranktilt.io.cache import Stored
 from ranktilt.probes import similarity as module
 from ranktilt.probes import vectors as vectors_module
 from ranktilt.probes.base import Cosines
@@ -24,7 +25,7 @@ from ranktilt.probes.similarity import (
 )
 from ranktilt.probes.vectors import DocumentVectors, parts, require_encoder
 from ranktilt.registry import ranker
-from tests.probes.lexical_vectors import LetterVectors
+from tests.probes.validations import LetterVectors
 from tests.toy import collection_of, versions
 
 pytest.importorskip("sklearn")
@@ -67,28 +68,22 @@ def test_nobody_meets_a_version_of_their_own_text_in_the_baseline(monkeypatch: p
         assert len(two.cosine.values) == 8
         assert 0 < two.baseline.count <= 8
         assert set(two.baseline.values.tolist()) == {0.0}
+    docs = [{**row, "text": row["text"] + "a" * n} for n, row in enumerate(bed(12))]
+    first, again, other = near(docs, seed=1), near(docs, seed=1), near(docs, seed=2)
+    assert first.baseline.values.tolist() == again.baseline.values.tolist() != other.baseline.values.tolist()
+    assert first.cosine.values.tolist() == other.cosine.values.tolist()
     alone = near(bed(1))
     assert (alone.cosine.count, alone.baseline.count) == (1, 0)
     monkeypatch.setattr("ranktilt.probes.similarity.MOST_OTHERS", 5)
     assert near(bed(9)).baseline.count == 5
 
 
-def test_the_seed_decides_the_baseline_and_not_the_twins() -> None:
-    docs = [{**row, "text": row["text"] + "a" * n} for n, row in enumerate(bed(12))]
-    one, again, other = near(docs, seed=1), near(docs, seed=1), near(docs, seed=2)
-    assert one.baseline.values.tolist() == again.baseline.values.tolist() != other.baseline.values.tolist()
-    assert one.cosine.values.tolist() == other.cosine.values.tolist()
-
-
-@pytest.mark.parametrize("auc", [0.612, math.nan])
-def test_the_sentence(auc: float) -> None:
+def test_the_sentence() -> None:
     found = replace(near(bed(4)), cosine=Cosines("twins", np.array([0.9, 0.96, 0.98])))
-    found = replace(found, separation=Separation(auc, auc, auc, 3))
-    apart = "" if math.isnan(auc) else "; a classifier tells the sources apart with an AUC of 0.61"
-    assert _sentence(found) == (
-        "twins have a cosine of 0.96 in the median, 66.7 % above 0.95; a text and the rewrite of another, 0.00"
-        f"{apart} ({found.model})"
-    )
+    told_by = "twins have a cosine of 0.96 in the median, 66.7 % above 0.95; a text and the rewrite of another, 0.00"
+    for auc, apart in ((0.612, "; a classifier tells the sources apart with an AUC of 0.61"), (math.nan, "")):
+        separated = replace(found, separation=Separation(auc, auc, auc, 3))
+        assert _sentence(separated) == f"{told_by}{apart} ({found.model})"
     nothing = replace(found, cosine=Cosines("twins", np.array([math.nan])))
     assert _sentence(nothing) == f"vectors of {found.model} cannot be compared: no pair has a vector on both sides"
 
@@ -99,35 +94,32 @@ def mapped_texts(count: int) -> list[dict[str, str]]:
     return versions({"human": texts, "llm": [text + "d" for text in texts]})
 
 
-def drawn(count: int, most: int = 100, seed: int = 0) -> Map | None:
-    whole = collection_of(mapped_texts(count), {}, {})
-    return scatter(whole, DocumentVectors.of(whole, LetterVectors("abcd")), pairs_of(count), most=most, seed=seed)
+def maps(docs: list[dict[str, str]], pairs: np.ndarray, most: int = 100) -> list[Map]:
+    """The map of these documents, if there is one."""
+    whole = collection_of(docs, {}, {})
+    found = scatter(whole, DocumentVectors.of(whole, LetterVectors("abcd")), pairs, most=most)
+    return [] if found is None else [found]
 
 
-def test_twins_stand_in_the_same_order() -> None:
-    found = drawn(10)
-    assert found is not None
+def drawn(count: int, most: int = 100) -> list[Map]:
+    return maps(mapped_texts(count), pairs_of(count), most)
+
+
+def test_twins_stand_in_the_same_order_and_of_many_pairs_a_sample() -> None:
+    [found], [again], [some] = drawn(10), drawn(10), drawn(30, most=8)
     assert found.sources == ("human",) * 10 + ("llm",) * 10
-    assert [name.partition("-")[0] for name in found.ids] == [str(n) for n in range(10)] * 2
+    assert found.ids == tuple(f"{n}-{source}" for source in ("human", "llm") for n in range(10))
     assert (found.pairs, found.of, len(found.x), len(found.y)) == (10, 10, 20, 20)
     assert np.isfinite([found.x, found.y]).all()
-    again = drawn(10)
-    assert again is not None
     assert (again.x.tolist(), again.ids) == (found.x.tolist(), found.ids)
-    assert drawn(3) is None
-    assert drawn(4) is not None  # few points have a smaller perplexity than 30
-
-
-def test_of_many_pairs_a_sample_is_shown_with_both_twins() -> None:
-    found = drawn(30, most=8)
-    assert found is not None
-    assert (found.pairs, found.of) == (8, 30)
-    assert [name.replace("human", "llm") for name in found.ids[:8]] == list(found.ids[8:])
+    assert (some.pairs, some.of) == (8, 30)
+    assert [name.replace("human", "llm") for name in some.ids[:8]] == list(some.ids[8:])
+    assert drawn(3) == []
+    assert len(drawn(4)) == 1  # few points have a smaller perplexity than 30
 
 
 def test_near_vectors_are_near_points() -> None:
-    found = drawn(40)
-    assert found is not None
+    [found] = drawn(40)
     points = np.stack([found.x, found.y], axis=1)
     about = np.array([int(name.partition("-")[0]) % 2 for name in found.ids])
     apart = np.linalg.norm(points[:, None] - points[None], axis=2)
@@ -136,27 +128,15 @@ def test_near_vectors_are_near_points() -> None:
 
 
 def test_pairs_without_a_vector_are_not_shown() -> None:
-    whole = collection_of([*mapped_texts(6), {"id": "x", "text": "z", "source": "human"}], {}, {})
     pairs = np.array([[0, 6], [1, 7], [2, 8], [3, 9], [12, 10]])
-    found = scatter(whole, DocumentVectors.of(whole, LetterVectors("abcd")), pairs, most=100)
-    assert found is not None
+    [found] = maps([*mapped_texts(6), {"id": "x", "text": "z", "source": "human"}], pairs)
     assert (found.pairs, found.of) == (4, 5)
     assert "x" not in found.ids
 
 
-class Table:
-    """Vectors in memory."""
-
-    def __init__(self, values: np.ndarray) -> None:
-        self.values = values.astype(np.float32)
-
-    def take(self, rows: np.ndarray) -> np.ndarray:
-        return self.values[rows]
-
-
 def of(*vectors: tuple[float, ...]) -> DocumentVectors:
-    table = np.array(vectors, dtype=np.float64)
-    return DocumentVectors(Table(table), np.arange(len(table)))
+    table = np.array(vectors, dtype=np.float32)
+    return DocumentVectors(Stored(table, np.arange(len(table))), np.arange(len(table)))
 
 
 def pairs_of(count: int) -> np.ndarray:
@@ -178,7 +158,9 @@ def test_noise_is_chance() -> None:
     assert told_apart(a, b, seed=1).tolist() == told_apart(a, b, seed=1).tolist() != told_apart(a, b, seed=2).tolist()
 
 
-def test_a_known_overlap_gives_its_area() -> None:
+def test_a_known_overlap_gives_its_area_and_below_ten_pairs_nothing_is_said() -> None:
+    assert len(told_apart(np.ones((9, 2)), np.zeros((9, 2)))) == 0
+    assert len(told_apart(np.ones((90, 2)), np.zeros((90, 2)), np.arange(90) % 9)) == 0
     # Two normal distributions that lie one standard deviation apart: AUC = Φ(1/√2) = .7602.
     drawn = [np.random.default_rng(seed).normal(size=(2, 3000, 1)) for seed in range(3)]
     assert np.mean([told_apart(a, b + 1) for a, b in drawn]) == pytest.approx(0.7602, abs=0.01)
@@ -204,11 +186,6 @@ def test_nor_are_versions_of_one_text() -> None:
     assert np.mean(known) > 0.58
 
 
-def test_below_ten_pairs_nothing_is_said() -> None:
-    assert len(told_apart(np.ones((9, 2)), np.zeros((9, 2)))) == 0
-    assert len(told_apart(np.ones((90, 2)), np.zeros((90, 2)), np.arange(90) % 9)) == 0
-
-
 def test_versions_of_one_text_count_as_one() -> None:
     rng = np.random.default_rng(0)
     pairs = np.stack([np.repeat(np.arange(60), 5), np.arange(60, 360)], axis=1)
@@ -226,38 +203,26 @@ def test_pairs_are_sampled_without_those_that_have_no_vector(monkeypatch: pytest
     assert separation(vectors, pairs_of(30), origin).pairs == 29
     monkeypatch.setattr(module, "MOST_FITTED", 20)
     assert separation(vectors, pairs_of(30), origin).pairs == 20
+    part = sample(pairs_of(30), 20, seed=0)
+    assert (np.diff(part[:, 0]) > 0).all(), "in their order, and none twice"
+    assert part.tolist() == sample(pairs_of(30), 20, seed=0).tolist() != sample(pairs_of(30), 20, seed=1).tolist()
     few = separation(vectors, pairs_of(2), origin)
     assert few.pairs == 0
     assert all(map(math.isnan, (few.auc, few.auc_low, few.auc_high)))
 
 
-def test_a_sample_keeps_the_order_and_takes_none_twice() -> None:
-    pairs = pairs_of(100)
-    drawn = sample(pairs, 30, seed=0)
-    assert len(drawn) == 30
-    assert (np.diff(drawn[:, 0]) > 0).all()
-    assert drawn.tolist() == sample(pairs, 30, seed=0).tolist() != sample(pairs, 30, seed=1).tolist()
-    assert sample(pairs, 100, seed=0) is pairs
-
-
-TEXTS = ["a", "b", "aa", "ab", "xyz"]
-
-
-def made(letters: str = "ab") -> DocumentVectors:
-    docs = [{"id": f"d{n}", "title": "aaaa", "text": text} for n, text in enumerate(TEXTS)]
-    return DocumentVectors.of(collection_of(docs, {}, {}), LetterVectors(letters))
+def made() -> DocumentVectors:
+    docs = [{"id": text, "title": "aaaa", "text": text} for text in ("a", "b", "aa", "ab", "xyz")]
+    return DocumentVectors.of(collection_of(docs, {}, {}), LetterVectors("ab"))
 
 
 def rows(*numbers: int) -> np.ndarray:
     return np.array(numbers, dtype=np.int64)
 
 
-def test_vectors_have_length_one() -> None:
+def test_vectors_have_length_one_and_cosines_by_hand() -> None:
     half = math.sqrt(0.5)
     assert made().unit(rows(0, 2, 3)) == pytest.approx(np.array([[1, 0], [1, 0], [half, half]]))
-
-
-def test_cosines_by_hand() -> None:
     assert made().cosines(rows(0, 0, 0), rows(1, 2, 3)) == pytest.approx([0.0, 1.0, math.sqrt(0.5)])
     assert (made().cosines(np.arange(4), np.arange(4)) <= 1.0).all()
     assert np.isnan(made().cosines(rows(4, 0), rows(0, 4))).all()
@@ -284,9 +249,8 @@ def test_parts_cover_everything_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("spec", ["bm25", "bm25@10>>bm25"])
 def test_a_ranker_without_an_encoder_is_refused(spec: str) -> None:
-    one = ranker(spec)
     with pytest.raises(UserError, match=r"^similarity needs the vectors of an encoder, such as dense:minilm; bm25"):
-        require_encoder(one)
+        require_encoder(ranker(spec))
 
     class Absent(LetterVectors):
         def check(self) -> None:

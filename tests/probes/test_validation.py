@@ -1,28 +1,41 @@
-"""A whole validation: its parts, what it notes and leaves out, and its file."""
+"""Validation: what is measured and printed of a collection, and the paired equivalence test by hand and by scipy."""
 
 import math
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats
 
+from ranktilt.auditing.effects import Equivalence
+from ranktilt.auditing.significance import outcome
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import check
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
+from ranktilt.measures.average_precision import AP
 from ranktilt.measures.ndcg import nDCG
 from ranktilt.probes.text_probes import shared_terms, statistics
 from ranktilt.probes.validation import Validation, _notes, equivalences, split_by_source, validate
 from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
-from tests.probes.lexical_vectors import LetterVectors
-from tests.probes.validations import toy_effectiveness, toy_validation
-from tests.toy import QUERIES, collection_of, toy, versions, write_cocktail
+from ranktilt.run import Run
+from ranktilt.statistics.equivalence import smallest_margin, t_interval, tost_p
+from tests.probes.validations import LetterVectors, toy_effectiveness, toy_validation
+from tests.toy import QUERIES, collection_of, run_of, toy, versions, write_cocktail
 
-pytest.importorskip("sklearn")
-LETTERS = LetterVectors("abcdefghijklmnopqrstuvwxyz")
+
+@pytest.fixture
+def letters() -> LetterVectors:
+    pytest.importorskip("sklearn")
+    return LetterVectors("abcdefghijklmnopqrstuvwxyz")
 
 
 def three() -> Collection:
@@ -34,25 +47,24 @@ def three() -> Collection:
     return collection_of(docs, {f"q{n}": word for n, word in enumerate(words)}, qrels)
 
 
-def test_each_part_is_what_its_own_function_gives() -> None:
+def test_each_part_is_what_its_own_function_gives(letters: LetterVectors) -> None:
     whole, rankers = three(), [ranker("bm25")]
-    found = validate(whole, rankers, similarity=LETTERS)
+    found = validate(whole, rankers, similarity=letters)
     assert (found.reference, found.sources) == ("human", ("gpt", "llm"))
     assert found.statistics == statistics(whole)
     assert found.check == check(whole)
     assert found.effectiveness == equivalences(whole, rankers, [nDCG @ 10], reference="human", sources=["gpt", "llm"])
-    for one, source in zip(found.overlaps, ("gpt", "llm"), strict=True):
-        assert one.source == source
-        assert one.jaccard.values.tolist() == shared_terms(whole, "human", source).jaccard.values.tolist()
-    assert [one.source for one in found.similarities] == ["gpt", "llm"]
-    assert all(one.map is not None and one.map.pairs == 12 for one in found.similarities)
+    for overlap, source in zip(found.overlaps, ("gpt", "llm"), strict=True):
+        assert overlap.source == source
+        assert overlap.jaccard.values.tolist() == shared_terms(whole, "human", source).jaccard.values.tolist()
+    assert [near.source for near in found.similarities] == ["gpt", "llm"]
+    assert all(near.map is not None and near.map.pairs == 12 for near in found.similarities)
 
 
-def test_identical_sides_are_equivalent_and_equal_in_everything() -> None:
-    docs = three().docs.filter(pl.col("source").is_in(["human", "llm"]))
-    human = docs.filter(pl.col("source") == "human")
-    same = docs.with_columns(text=pl.concat([human["text"], human["text"]]))
-    found = validate(Collection(same, three().queries, three().qrels), [ranker("bm25")], similarity=LETTERS)
+def test_identical_sides_are_equivalent_and_equal_in_everything(letters: LetterVectors) -> None:
+    human = three().docs.filter(source="human")
+    llm = three().docs.filter(source="llm").with_columns(text=human["text"])
+    found = validate(replace(three(), docs=pl.concat([human, llm])), [ranker("bm25")], similarity=letters)
     (row,) = found.effectiveness
     assert (row.value, row.outcome, row.p) == (0.0, "equivalent", 1.0)
     assert found.overlaps[0].jaccard.mean == found.overlaps[0].overlap.mean == 1.0
@@ -65,55 +77,46 @@ def test_the_human_side_is_the_reference_unless_another_is_named_or_else_the_fir
     whole = three()
     named = validate(whole, reference="gpt")
     assert (named.reference, named.sources) == ("gpt", ("human", "llm"))
-    assert named.check is not None
-    assert named.check.reference == "gpt"
+    assert named.check == check(whole, reference="gpt")
     assert (named.similarities, named.effectiveness) == ((), ())
     assert (named.spec["similarity"], named.spec["rankers"]) == (None, [])
-    turned = Collection(whole.docs.reverse(), whole.queries, whole.qrels)
-    assert turned.sources[0] != "human"
-    assert validate(turned).reference == "human"
-    llm = Collection(whole.docs.filter(pl.col("source") != "human"), whole.queries, whole.qrels.clear())
+    turned = replace(whole, docs=whole.docs.reverse())
+    assert (turned.sources[0], validate(turned).reference) == ("gpt", "human")
+    llm = replace(whole, docs=whole.docs.filter(pl.col("source") != "human"), qrels=whole.qrels.clear())
     assert validate(llm).reference == "llm"
 
 
-def test_a_seed_makes_it_reproducible() -> None:
-    one, again, other = (validate(three(), [ranker("bm25")], similarity=LETTERS, seed=s) for s in (1, 1, 2))
-    assert one.to_json() == again.to_json() != other.to_json()
-    plain = validate(three(), [ranker("bm25")], similarity=LETTERS, seed=1, map_pairs=0).similarities[0]
+def test_a_seed_makes_it_reproducible(letters: LetterVectors) -> None:
+    first, again, other = (validate(three(), similarity=letters, seed=s) for s in (1, 1, 2))
+    assert first.to_json() == again.to_json() != other.to_json()
+    plain = validate(three(), similarity=letters, seed=1, map_pairs=0).similarities[0]
     assert plain.map is None
-    assert plain.separation == one.similarities[0].separation
+    assert plain.separation == first.similarities[0].separation
 
 
-def test_one_source_has_statistics_and_says_so() -> None:
-    whole = toy()
-    alone = Collection(whole.docs.filter(pl.col("source") == "human"), whole.queries, whole.qrels)
-    found = validate(alone, [ranker("bm25")], similarity=LETTERS)
+def test_one_source_has_statistics_and_says_so(letters: LetterVectors) -> None:
+    alone = replace(toy(), docs=toy().docs.filter(source="human"))
+    found = validate(alone, [ranker("bm25")], similarity=letters)
     assert (found.sources, found.overlaps, found.similarities, found.effectiveness) == ((), (), (), ())
-    assert found.check is None
-    assert found.fair
-    assert found.statistics.sources[0].documents == 3
+    assert (found.check, found.fair, found.statistics.sources[0].documents) == (None, True, 3)
     assert found.notes == ("only source 'human': there is nothing to compare, so that only its statistics are given",)
 
 
-@pytest.mark.parametrize("grade", [None, 0])
-def test_without_judgments_effectiveness_is_left_out(grade: int | None) -> None:
-    whole = toy()
-    qrels = whole.qrels.head(0) if grade is None else whole.qrels.with_columns(grade=pl.lit(grade))
-    found = validate(Collection(whole.docs, whole.queries, qrels), [ranker("bm25")])
-    assert found.effectiveness == ()
-    assert found.overlaps[0].jaccard.count == 3
-    assert found.notes == ("no document is judged relevant: effectiveness is left out",)
+def test_without_judgments_effectiveness_is_left_out() -> None:
+    for qrels in (toy().qrels.clear(), toy().qrels.with_columns(grade=pl.lit(0))):
+        found = validate(replace(toy(), qrels=qrels), [ranker("bm25")])
+        assert (found.effectiveness, found.overlaps[0].jaccard.count) == ((), 3)
+        assert found.notes == ("no document is judged relevant: effectiveness is left out",)
 
 
 def test_a_source_without_twins_is_left_out_and_the_check_voids_it() -> None:
     whole = three()
     origin = pl.when(pl.col("source") == "gpt").then("id").otherwise("origin")
-    found = validate(Collection(whole.docs.with_columns(origin=origin), whole.queries, whole.qrels), [ranker("bm25")])
-    assert [one.source for one in found.overlaps] == [row.source for row in found.effectiveness] == ["llm"]
-    assert found.sources == ("gpt", "llm")
-    assert not found.fair
+    found = validate(replace(whole, docs=whole.docs.with_columns(origin=origin)), [ranker("bm25")])
+    assert [row.source for row in found.overlaps] == [row.source for row in found.effectiveness] == ["llm"]
+    assert (found.sources, found.fair) == (("gpt", "llm"), False)
     assert found.notes[0].startswith("gpt has no document of the same origin")
-    part = Collection(whole.docs.filter(~pl.col("id").is_in(["3-llm", "4-gpt"])), whole.queries, whole.qrels)
+    part = replace(whole, docs=whole.docs.filter(~pl.col("id").is_in(["3-llm", "4-gpt"])))
     found = validate(part, [ranker("bm25")])
     assert [(row.pairs, row.left_out, row.queries, row.excluded) for row in found.effectiveness] == [(11, 1, 11, 1)] * 2
     assert any("effectiveness of human and llm is that of a search among the 11 pairs" in note for note in found.notes)
@@ -128,7 +131,6 @@ def test_a_source_without_twins_is_left_out_and_the_check_voids_it() -> None:
         ({"measures": ["nDGC@3"]}, r"^unknown measure 'nDGC'"),
         ({"map_pairs": -1}, r"^expected 0 or more pairs in the map, got -1$"),
         ({"margin": 0.0}, r"^expected a margin above 0 and below 1"),
-        ({"alpha": 1.0}, r"^expected an alpha above 0"),
         ({"similarity": "bm25"}, r"^similarity needs the vectors of an encoder, such as dense:minilm; bm25 makes "),
     ],
 )
@@ -137,9 +139,8 @@ def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> Non
     encoder = ranker(options.pop("similarity")) if "similarity" in options else None
     with pytest.raises(UserError, match=message):
         validate(three(), rankers, options.pop("measures", None), similarity=encoder, **options)
-    nothing = Collection(three().docs.head(0), three().queries, three().qrels)
     with pytest.raises(UserError, match=r"^nothing to validate: the collection has no document$"):
-        validate(nothing)
+        validate(replace(three(), docs=three().docs.clear()))
 
 
 def test_the_spec_says_how_it_was_made(tmp_path: Path) -> None:
@@ -150,8 +151,8 @@ def test_the_spec_says_how_it_was_made(tmp_path: Path) -> None:
         "similarity": None, "margin": 0.1, "alpha": 0.1, "seed": 5,
     }  # fmt: skip
     assert {name: found.spec[name] for name in expected} == expected
-    assert {Path(one["path"]).name for one in found.spec["inputs"]} >= {"queries.jsonl", "test.tsv"}
-    assert all(len(one["sha256"]) == 64 for one in found.spec["inputs"])
+    hashes = {Path(file["path"]).name: file["sha256"] for file in found.spec["inputs"]}
+    assert len(hashes["queries.jsonl"]) == len(hashes["test.tsv"]) == 64
     assert "numpy" in found.spec["packages"]
     assert Validation.load(found.save(tmp_path / "validation.json")) == found
 
@@ -169,23 +170,21 @@ def test_excluded_and_few_queries_are_noted() -> None:
 def test_a_file_comes_back_equal(names: tuple[str, ...], tmp_path: Path) -> None:
     found = toy_validation(names, map=len(names) == 2)
     back = Validation.load(found.save(tmp_path / "validation.json"))
-    assert back == found
-    assert back.to_json() == found.to_json()
-    assert hash(back) == hash(found)
+    assert (back, hash(back), back.to_json()) == (found, hash(found), found.to_json())
 
 
 @pytest.mark.data
-def test_nfcorpus(shared_data: Path) -> None:
+def test_nfcorpus_is_as_easy_to_search_on_either_side(shared_data: Path) -> None:
     whole = load(shared_data / "cocktail-nfcorpus", ignore_unknown=True)
-    rankers: list[Ranker] = [ranker("bm25"), ranker("tfidf")]
+    rankers = [ranker("bm25(k1=0.9,b=0.4)"), ranker("tfidf")]
     found = validate(whole, rankers, ["nDCG@1", "nDCG@10"])
-    assert [row.words for row in found.statistics.sources] == pytest.approx([220.98, 179.76], abs=0.01)
-    assert found.overlaps[0].jaccard.mean == pytest.approx(0.58, abs=0.01)
-    assert found.overlaps[0].overlap.mean == pytest.approx(0.69, abs=0.01)
     assert found.fair
     # At rank 10 323 queries show that the sides are alike; at rank 1 they cannot.
     assert [row.outcome for row in found.effectiveness] == ["inconclusive", "equivalent"] * 2
     assert not any(math.isnan(row.smallest) for row in found.effectiveness)
+    bm25 = found.effectiveness[1]
+    assert bm25.mean_a == pytest.approx(0.3218, abs=0.003)  # published for human text alone
+    assert (bm25.queries, bm25.pairs) == (323, 3633)
 
 
 DOCS = [
@@ -223,5 +222,241 @@ def test_further_columns_and_the_spec_are_kept() -> None:
     whole = collection_of([{**row, "year": n} for n, row in enumerate(DOCS)], QUERIES, {})
     human, llm = split_by_source(replace(whole, spec={"path": "x"}), "human", "llm")
     assert llm.docs["year"].to_list() == [3, 4]
-    assert (human.spec["path"], human.spec["only"]) == ("x", "human")
+    assert human.spec == {"path": "x", "only": "human"}
     assert human.queries.equals(llm.queries)
+
+
+FIVE = np.array([0.01, 0.02, 0.03, 0.04, 0.05])
+"""Mean .03, standard error √(.00025/5) = .0070711."""
+SECOND = 1 / math.log2(3)
+"""nDCG of one relevant document on rank 2."""
+VECTORS = arrays(np.float64, st.integers(3, 40), elements=st.floats(-1, 1, width=32).map(lambda v: round(v, 3)))
+
+
+def test_by_hand() -> None:
+    # Student's t with 4 degrees of freedom: F(t) = 1/2 + 3/8 · t/√(1+t²/4) · (1 − t²/(12·(1+t²/4))),
+    # here at (.03 − .05)/.0070711 = −√8: 1/2 − 3/8 · √8/√3 · (1 − 8/36)
+    assert tost_p(FIVE, 0.05) == pytest.approx(0.5 - 3 / 8 * math.sqrt(8 / 3) * 7 / 9)
+
+
+@pytest.mark.parametrize("margin", [0.001, 0.02, 0.1])
+def test_as_scipy_s_one_sided_tests(margin: float) -> None:
+    found = np.random.default_rng(1).normal(0.01, 0.1, 50)
+    above = stats.ttest_1samp(found, -margin, alternative="greater").pvalue
+    below = stats.ttest_1samp(found, margin, alternative="less").pvalue
+    assert tost_p(found, margin) == pytest.approx(max(above, below), rel=1e-9)
+
+
+@pytest.mark.parametrize(("value", "p"), [(0.0, 0.0), (0.01, 0.0), (-0.01, 0.0), (0.02, 1.0), (-0.5, 1.0)])
+def test_without_any_spread(value: float, p: float) -> None:
+    assert tost_p(np.full(7, value), 0.02) == p
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_below_two_queries_there_is_no_test(count: int) -> None:
+    assert math.isnan(tost_p(np.zeros(count), 0.02))
+    assert math.isnan(smallest_margin(np.zeros(count)))
+    assert all(map(math.isnan, t_interval(np.zeros(count))))
+
+
+@given(VECTORS, st.floats(0.001, 0.5), st.sampled_from([0.01, 0.05, 0.1]))
+@settings(max_examples=60)
+def test_the_sign_does_not_matter_and_equivalence_is_shown_from_the_smallest_margin_on(
+    differences: np.ndarray, margin: float, alpha: float
+) -> None:
+    assert tost_p(-differences, margin) == pytest.approx(tost_p(differences, margin), abs=1e-12)
+    assert tost_p(differences, 2 * margin) <= tost_p(differences, margin)
+    least = smallest_margin(differences, alpha)
+    assert tost_p(differences, least + 1e-6) < alpha
+    if least > 2e-6:
+        assert tost_p(differences, least - 1e-6) > alpha
+
+
+def test_intervals_are_those_of_scipy() -> None:
+    found = np.random.default_rng(1).normal(-0.2, 1, 30)
+    wide, narrow = (stats.ttest_1samp(found, 0).confidence_interval(level) for level in (0.95, 0.9))
+    assert t_interval(found) == (pytest.approx(wide.low), pytest.approx(wide.high))
+    assert smallest_margin(found) == pytest.approx(max(abs(narrow.low), abs(narrow.high)))
+    assert t_interval(np.full(3, 0.1)) == (0.1, 0.1)
+    assert smallest_margin(np.full(3, -0.1)) == 0.1
+
+
+def test_what_two_p_values_show_together() -> None:
+    for equivalent, different, expected in (
+        (0.01, 0.5, "equivalent"),
+        (0.01, 0.01, "different within the margin"),
+        (0.5, 0.01, "different"),
+        (0.05, 0.05, "inconclusive"),
+        (math.nan, 0.01, "not tested"),
+        (0.01, math.nan, "not tested"),
+    ):
+        assert outcome(equivalent, different, 0.05) == expected
+
+
+@dataclass(frozen=True)
+class Given(Ranker):
+    """Ranks by given scores, by query and document."""
+
+    name: ClassVar[str] = "given"
+    scores: Mapping[str, Mapping[str, float]]
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        held = set(collection.ids)
+        found = {q: {d: s for d, s in self.scores[q].items() if d in held} for q in collection.judged["id"]}
+        return run_of(collection, found, ranker="given")
+
+    def __repr__(self) -> str:
+        return "given"
+
+
+def bed(count: int = 4, sources: tuple[str, ...] = ("human", "llm")) -> Collection:
+    """Query n has the one relevant document n, in a version of every source."""
+    docs = versions({s: [f"text {n} of {s}" for n in range(count)] for s in sources}, "d")
+    qrels = {f"q{n}": {f"d{n}-{s}": 1 for s in sources} for n in range(count)}
+    return collection_of(docs, dict.fromkeys(qrels, "text"), qrels)
+
+
+def ranks(places: Mapping[str, list[int]]) -> Given:
+    """Put query n's relevant document of a source on the given rank, 1 or 2, among those of its source."""
+    scores: dict[str, dict[str, float]] = {}
+    for source, found in places.items():
+        for n, place in enumerate(found):
+            other = (n + 1) % len(found)
+            scores.setdefault(f"q{n}", {}).update({f"d{n}-{source}": 2.0 - place, f"d{other}-{source}": 0.5})
+    return Given(scores)
+
+
+def rows(collection: Collection, given: Ranker, **options: object) -> tuple[Equivalence, ...]:
+    how: dict[str, object] = {"reference": "human", "sources": ["llm"], **options}
+    return equivalences(collection, [given], [nDCG @ 10], **how)  # type: ignore[arg-type]
+
+
+def test_each_side_is_ranked_among_its_own_documents() -> None:
+    (row,) = rows(bed(), ranks({"human": [1, 1, 1, 2], "llm": [1, 2, 2, 2]}))
+    assert row.mean_a == pytest.approx((3 + SECOND) / 4)
+    assert row.mean_b == pytest.approx((1 + 3 * SECOND) / 4)
+    differences = np.array([0, 1 - SECOND, 1 - SECOND, 0])
+    assert row.value == pytest.approx(differences.mean())
+    assert row.error == pytest.approx(stats.sem(differences))
+    expected = stats.ttest_1samp(differences, 0)
+    assert row.p == row.p_corrected == pytest.approx(expected.pvalue)
+    assert (row.low, row.high) == tuple(map(pytest.approx, expected.confidence_interval(0.95)))
+    assert (row.outcome, row.statement) == ("inconclusive", "inconclusive")
+    assert (row.queries, row.excluded, row.pairs, row.left_out) == (4, 0, 4, 0)
+
+
+def test_a_difference_is_called_one() -> None:
+    # On the mixed list each of these documents would stand below twins of the other source.
+    (row,) = rows(bed(), ranks({"human": [1, 1, 1, 1], "llm": [1, 1, 1, 1]}))
+    assert (row.mean_a, row.mean_b, row.p, row.p_equivalent, row.smallest) == (1.0, 1.0, 1.0, 0.0, 0.0)
+    assert row.statement == "equivalent within ±0.02"
+    (row,) = rows(bed(8), ranks({"human": [1] * 8, "llm": [2] * 8}))
+    assert row.value == pytest.approx(1 - SECOND)
+    assert (row.outcome, row.p, row.p_equivalent) == ("different", 0.0, 1.0)
+    (wide,) = rows(bed(8), ranks({"human": [1] * 8, "llm": [2] * 8}), margin=0.5)
+    assert wide.statement == "different within ±0.5"
+
+
+def test_swapping_the_sides_turns_the_sign_and_nothing_else() -> None:
+    given = ranks({"human": [1, 1, 2, 1], "llm": [1, 2, 2, 1]})
+    (there,) = rows(bed(), given)
+    (back,) = rows(bed(), given, reference="llm", sources=["human"])
+    assert (back.value, back.outcome) == (-there.value, there.outcome)
+    assert (back.low, back.high) == (pytest.approx(-there.high), pytest.approx(-there.low))
+    assert back.p_equivalent == pytest.approx(there.p_equivalent)
+
+
+def test_both_sides_are_restricted_to_the_pairs() -> None:
+    pooled = replace(bed(), docs=bed().docs.filter(pl.col("id") != "d3-llm"))
+    (row,) = rows(pooled, ranks({"human": [1, 1, 1, 2], "llm": [1, 1, 1, 2]}))
+    assert (row.pairs, row.left_out, row.queries, row.excluded) == (3, 1, 3, 1)
+    # Without d3 the third query has nothing above its document any more, on either side.
+    assert (row.mean_a, row.mean_b) == (1.0, 1.0)
+
+
+def test_a_query_without_an_answer_on_one_side_is_excluded_and_counted() -> None:
+    lame = replace(bed(), qrels=bed().qrels.filter(pl.col("doc_id") != "d0-llm"))
+    (row,) = rows(lame, ranks({"human": [2, 1, 1, 1], "llm": [1, 1, 1, 1]}))
+    assert (row.queries, row.excluded, row.mean_a) == (3, 1, 1.0)
+    apart = replace(bed(2), qrels=bed(2).qrels.filter(pl.col("doc_id").is_in(["d0-human", "d1-llm"])))
+    (row,) = rows(apart, ranks({"human": [1, 1], "llm": [1, 1]}))
+    assert (row.outcome, row.queries, row.excluded) == ("not tested", 0, 2)
+    assert all(map(math.isnan, (row.mean_a, row.mean_b, row.value, row.low, row.p_corrected)))
+    (row,) = rows(bed(1), Given({"q0": {"d0-human": 1.0, "d0-llm": 1.0}}))
+    assert (row.outcome, row.queries, row.mean_a) == ("not tested", 1, 1.0), "one query cannot be tested"
+    assert all(map(math.isnan, (row.p_equivalent, row.smallest, row.error)))
+
+
+def test_judgments_of_queries_that_are_not_there_count_nowhere() -> None:
+    more = pl.concat([bed().qrels, bed().qrels.with_columns(query_id=pl.lit("q99") + pl.col("query_id"))])
+    given = ranks({"human": [1, 1, 1, 2], "llm": [1, 2, 2, 2]})
+    assert rows(replace(bed(), qrels=more), given) == rows(bed(), given)
+
+
+def test_holm_counts_every_row_and_the_equivalence_test_none() -> None:
+    whole = bed(6, ("human", "llm", "other"))
+    one = ranks({"human": [1] * 6, "llm": [1, 1, 2, 2, 2, 1], "other": [1, 1, 1, 1, 1, 2]})
+    found = equivalences(whole, [one], [nDCG @ 10, AP @ 5], reference="human", sources=["llm", "other"])
+    assert [(row.source, row.measure) for row in found] == [
+        ("llm", "nDCG@10"), ("llm", "AP@5"), ("other", "nDCG@10"), ("other", "AP@5"),
+    ]  # fmt: skip
+    ps = [row.p for row in found]
+    assert ps[0] == pytest.approx(ps[1])  # the same three queries, and one value where they differ
+    smaller, larger = 4 * min(ps), min(1, max(4 * min(ps), 2 * max(ps)))
+    assert sorted(row.p_corrected for row in found) == pytest.approx([smaller, smaller, larger, larger])
+    for row, measure in zip(found, [nDCG @ 10, AP @ 5] * 2, strict=True):
+        (alone,) = equivalences(whole, [one], [measure], reference="human", sources=[row.source])
+        assert alone.p_equivalent == row.p_equivalent
+
+
+@pytest.mark.parametrize(("option", "value"), [
+    ("margin", 0.0), ("margin", 1.0), ("margin", math.nan), ("alpha", 0.0), ("alpha", 0.5), ("alpha", math.nan),
+])  # fmt: skip
+def test_a_margin_or_alpha_out_of_range_is_refused(option: str, value: float) -> None:
+    with pytest.raises(UserError, match=rf"^expected an? {option} above 0 and below .*, got "):
+        rows(bed(), ranks({"human": [1] * 4, "llm": [1] * 4}), **{option: value})
+
+
+def test_a_stricter_level_shows_less() -> None:
+    places = {"human": [1] * 40, "llm": [2] + [1] * 39}
+    (usual,) = rows(bed(40), ranks(places))
+    (strict,) = rows(bed(40), ranks(places), alpha=0.001)
+    assert usual.value == pytest.approx((1 - SECOND) / 40)
+    # Mean and standard error are both (1 − SECOND)/40.
+    expected = stats.t.cdf(1 - 40 * 0.02 / (1 - SECOND), 39)
+    assert usual.p_equivalent == strict.p_equivalent == pytest.approx(expected)
+    assert (usual.outcome, strict.outcome) == ("inconclusive", "inconclusive")
+    assert strict.smallest > usual.smallest
+    (loose,) = rows(bed(40), ranks(places), alpha=0.2)
+    assert loose.outcome == "equivalent"
+
+
+def test_a_difference_that_the_correction_takes_away_is_none() -> None:
+    # Half of ten queries differ by one value: t = 3, p = .015; over four rows .06.
+    one = ranks({"human": [1] * 10, "llm": [1, 2] * 5})
+    (alone,) = rows(bed(10), one)
+    four = equivalences(
+        bed(10), [one], [nDCG @ 10, nDCG @ 5, AP @ 10, AP @ 5], reference="human", sources=["llm"]
+    )  # fmt: skip
+    assert (alone.outcome, alone.p) == ("different", pytest.approx(0.01496, abs=1e-5))
+    assert [row.outcome for row in four] == ["inconclusive"] * 4
+    assert [row.p_corrected for row in four] == [pytest.approx(4 * alone.p)] * 4
+
+
+def test_each_comparison_has_its_own_reference_side_and_a_shared_one_is_ranked_once() -> None:
+    ranked: list[tuple[str, ...]] = []
+
+    @dataclass(frozen=True)
+    class Counting(Given):
+        def rank(self, collection: Collection, run: Run | None = None) -> Run:
+            ranked.append(collection.sources)
+            return super().rank(collection, run)
+
+    whole = bed(4, ("human", "llm", "other"))
+    one = Counting(ranks({"human": [1, 1, 1, 2], "llm": [1, 1, 1, 1], "other": [1, 1, 1, 1]}).scores)
+    equivalences(whole, [one], [nDCG @ 10], reference="human", sources=["llm", "other"])
+    assert ranked == [("human",), ("llm",), ("other",)]
+    part = replace(whole, docs=whole.docs.filter(pl.col("id") != "d3-llm"))
+    found = equivalences(part, [one], [nDCG @ 10], reference="human", sources=["llm", "other"])
+    assert [(row.pairs, row.queries) for row in found] == [(3, 3), (4, 4)]
+    assert [row.mean_a for row in found] == [1.0, pytest.approx((3 + SECOND) / 4)]

@@ -1,27 +1,18 @@
-"""What every ranker keeps to, as one test class that a ranker's author subclasses.
-
-A subclass gives one fixture, `make`: a function of a collection, and of options by name (only ``k`` is asked for),
-that returns the ranker. For most rankers that is::
-
-    class TestMine(RankerContract):
-        @pytest.fixture
-        def make(self) -> Make:
-            return lambda collection, **options: Mine(**options)
-"""
+"""What every ranker keeps to, as one test class that a ranker's author subclasses."""
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt import Collection, Ranker, Run, ranker
+from ranktilt import Collection, Ranker, Run, UserError, ranker
+from ranktilt.rankers.base import cut
 from tests.toy import QUERIES, collection_of, toy
 
 Make = Callable[..., Ranker]
-Found = dict[str, list[tuple[int, float]]]
-"""Query id -> rows and scores, best first."""
 
 TEXTS = (
     "red apples grow on old trees",
@@ -32,13 +23,28 @@ TEXTS = (
 )
 
 
-def found(run: Run, collection: Collection) -> Found:
-    """Take a run apart by query; rows are the collection's, whatever table of ids the run has."""
+def entries(run: Run) -> dict[str, list[tuple[str, float]]]:
+    """Return documents and scores of each query, best first."""
+    by_query: dict[str, list[tuple[str, float]]] = {query: [] for query in run.queries}
+    for query, document, _, score in run.frame().iter_rows():
+        by_query[query].append((document, score))
+    return by_query
+
+
+def scores(run: Run) -> dict[str, dict[str, float]]:
+    """Return each query's scores by document."""
+    return {query: dict(ranked) for query, ranked in entries(run).items()}
+
+
+def ids(run: Run) -> dict[str, list[str]]:
+    """Return each query's documents, best first."""
+    return {query: [document for document, _ in ranked] for query, ranked in entries(run).items()}
+
+
+def rows_of(run: Run, collection: Collection) -> dict[str, list[tuple[int, float]]]:
+    """Return rows of the collection and scores of each query, best first, whatever table of ids the run has."""
     row = {name: number for number, name in enumerate(collection.ids)}
-    entries: Found = {query: [] for query in run.queries}
-    for query, doc, _, score in run.frame().iter_rows():
-        entries[query].append((row[doc], score))
-    return entries
+    return {query: [(row[document], score) for document, score in ranked] for query, ranked in entries(run).items()}
 
 
 def copies(sources: tuple[str, ...], *, ids: str = "{text}-{source}") -> Collection:
@@ -59,28 +65,51 @@ def with_queries(queries: dict[str, str], judged: list[str]) -> Collection:
     return collection_of(documents.to_dicts(), queries, grades)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Counting(Ranker):
+    """Scores a candidate by how many of its words the query has."""
+
+    name: ClassVar[str] = "counting"
+    k: int | None = None
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        """Score the candidates; see `Ranker.rank`."""
+        if run is None:
+            raise UserError(f"{self!r} re-ranks candidates; put a first stage before it, such as bm25@100>>{self!r}")
+        query_texts = dict(collection.queries.select("id", "text").iter_rows())
+        texts = collection.texts().str.to_lowercase().str.split(" ").to_list()
+        scored = []
+        for number, query in enumerate(run.queries):
+            words, docs = set(query_texts[query].split()), run.docs[run.offsets[number] : run.offsets[number + 1]]
+            scores = [float(sum(word in words for word in texts[doc])) for doc in docs]
+            scored.append((docs.astype(np.int64), np.array(scores)))
+        return Run(run.queries, *cut(scored, collection.tie_keys(), self.k), run.ids, {"ranker": repr(self)})
+
+
 class RankerContract:
     """The tests. Each makes the ranker anew for its own collection."""
 
     @pytest.fixture
     def make(self) -> Make:
-        """How to make the ranker; see the top of this file."""
+        """A function of a collection, and of options by name (only ``k`` is asked for), that returns the ranker."""
         raise NotImplementedError
 
-    def test_every_judged_query_is_in_the_run_in_order_and_no_other_is(self, make: Make) -> None:
-        collection = with_queries({"b": "red apples", "unjudged": "river water", "a": "old clock"}, ["a", "b"])
-        assert make(collection).rank(collection).queries == ("b", "a")
+    def test_every_judged_query_is_in_the_run_in_order_without_words_too_and_no_other_is(self, make: Make) -> None:
+        texts = {"b": "red apples", "other": "river", "empty": "", "blank": " ", "signs": "?!", "a": "zyzzyva qwrk"}
+        collection = with_queries(texts, ["a", "blank", "signs", "empty", "b"])
+        run = make(collection).rank(collection)
+        assert run.queries == ("b", "empty", "blank", "signs", "a")
+        assert entries(run)["b"]
 
     def test_scores_are_finite_and_fall_and_documents_come_once(self, make: Make) -> None:
         collection = copies(("human", "llm"))
         run = make(collection).rank(collection)
         assert np.isfinite(run.scores).all()
-        for entries in found(run, collection).values():
-            scores, rows = [score for _, score in entries], {row for row, _ in entries}
-            assert entries
-            assert scores == sorted(scores, reverse=True)
-            assert len(rows) == len(scores)
-        assert set(run.frame()["doc_id"]) <= set(collection.ids)
+        for ranked in entries(run).values():
+            documents, scores = zip(*ranked, strict=True)
+            assert list(scores) == sorted(scores, reverse=True)
+            assert len(set(documents)) == len(documents)
+            assert set(documents) <= set(collection.ids)
 
     def test_the_same_answer_twice(self, make: Make) -> None:
         first, second = toy(), toy()
@@ -89,26 +118,19 @@ class RankerContract:
         assert runs[0] == runs[1] == runs[2]
         assert len({run.scores.tobytes() for run in runs}) == 1
 
-    def test_a_query_without_words_is_in_the_run(self, make: Make) -> None:
-        texts = {"empty": "", "blank": " ", "signs": "?!", "q1": "red apples", "unknown": "zyzzyva qwrk"}
-        collection = with_queries(texts, list(texts))
-        run = make(collection).rank(collection)
-        assert run.queries == tuple(texts)
-        assert found(run, collection)["q1"]
-
     def test_a_depth_keeps_the_best_and_one_beyond_the_collection_finds_no_more_than_there_is(self, make: Make) -> None:
         collection = toy()
         run, deep = make(collection).rank(collection), make(collection, k=1_000_000).rank(collection)
         assert deep == run
-        cut = found(make(collection, k=2).rank(collection), collection)
-        for query, entries in found(run, collection).items():
-            assert len(entries) <= collection.docs.height
-            assert [score for _, score in cut[query][:2]] == [score for _, score in entries[:2]]
+        best = entries(make(collection, k=2).rank(collection))
+        for query, ranked in entries(run).items():
+            assert len(ranked) <= collection.docs.height
+            assert [score for _, score in best[query][:2]] == [score for _, score in ranked[:2]]
 
     def test_a_depth_of_one_keeps_copies_together(self, make: Make) -> None:
         collection = copies(("human", "llm"))
-        everything = found(make(collection).rank(collection), collection)
-        for query, entries in found(make(collection, k=1).rank(collection), collection).items():
+        everything = rows_of(make(collection).rank(collection), collection)
+        for query, entries in rows_of(make(collection, k=1).rank(collection), collection).items():
             rows = [row for row, _ in entries]
             assert len({collection.docs["origin"][row] for row in rows}) == 1
             assert {collection.docs["source"][row] for row in rows} == {"human", "llm"}
@@ -125,30 +147,22 @@ class RankerContract:
 
     def test_identical_texts_get_identical_scores(self, make: Make) -> None:
         collection = copies(("human", "llm", "other"))
-        for entries in found(make(collection).rank(collection), collection).values():
+        for ranked in rows_of(make(collection).rank(collection), collection).values():
             scores: dict[str, list[float]] = {}
-            for row, score in entries:
+            for row, score in ranked:
                 scores.setdefault(collection.docs["text"][row], []).append(score)
-            for same in scores.values():
-                assert len(same) == 3
-                assert same[0] == same[1] == same[2]
+            assert all(len(same) == 3 and len(set(same)) == 1 for same in scores.values())
 
-    @pytest.mark.parametrize(
-        ("sources", "ids", "k"),
-        [
-            pytest.param(("llm", "human"), "{text}-{source}", 1, id="sources swapped"),
-            pytest.param(("human", "llm"), "{source}+{text}", 3, id="ids renamed"),
-            pytest.param(("z", "a"), "x{source}x{text}", None, id="both renamed"),
-        ],
-    )
-    def test_what_sources_and_ids_are_called_does_not_matter(
-        self, make: Make, sources: tuple[str, ...], ids: str, k: int | None
-    ) -> None:
-        options: dict[str, Any] = {} if k is None else {"k": k}
-        before, after = copies(("human", "llm")), copies(sources, ids=ids)
-        expected = found(make(before, **options).rank(before), before)
-        got = found(make(after, **options).rank(after), after)
-        assert {q: sorted(e) for q, e in got.items()} == {q: sorted(e) for q, e in expected.items()}
+    def test_what_sources_and_ids_are_called_does_not_matter(self, make: Make) -> None:
+        for renamed, options in (
+            (copies(("llm", "human")), {"k": 1}),
+            (copies(("human", "llm"), ids="{source}+{text}"), {"k": 3}),
+            (copies(("z", "a"), ids="x{source}x{text}"), {}),
+        ):
+            usual = copies(("human", "llm"))
+            expected = rows_of(make(usual, **options).rank(usual), usual)
+            got = rows_of(make(renamed, **options).rank(renamed), renamed)
+            assert {q: sorted(e) for q, e in got.items()} == {q: sorted(e) for q, e in expected.items()}
 
     def test_the_collection_is_left_as_it_was(self, make: Make) -> None:
         collection = copies(("human", "llm"))
@@ -156,6 +170,6 @@ class RankerContract:
         before = [pl.DataFrame({s.name: s.to_list() for s in f}, schema=f.schema) for f in frames]
         spec = dict(collection.spec)
         make(collection).rank(collection)
-        after = [collection.docs, collection.queries, collection.qrels]
-        assert all(one.equals(two) for one, two in zip(before, after, strict=True))
+        for frame, usual in zip((collection.docs, collection.queries, collection.qrels), before, strict=True):
+            assert frame.equals(usual)
         assert dict(collection.spec) == spec

@@ -1,21 +1,27 @@
-"""What all rankers share: options, depth, ties at the cut, pipelines."""
+"""What all rankers share: depth, ties at the cut, pipelines, templates of queries, and queries that are documents."""
 
+import csv
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt import Collection, Ranker, Run, __version__
+from ranktilt import Collection, Ranker, Run, __version__, ranker
 from ranktilt.errors import UserError
 from ranktilt.progress import listening
 from ranktilt.rankers.base import FirstStage, Pipeline, Rows, Scores, prefilter, top_k
 from ranktilt.rankers.lexical.bm25 import BM25
-from tests.rankers.counting import Counting
+from ranktilt.rankers.self_exclusion import exclusion_notes, exclusion_spec, self_documents
+from tests.rankers.contract import Counting, ids
+from tests.rankers.tiny_rerankers import tiny_classifier, tiny_t5
 from tests.refusals import refused
-from tests.toy import collection_of, toy
+from tests.toy import collection_of, toy, versions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +38,8 @@ class Constant(FirstStage):
             yield np.arange(n), np.full(n, self.score)
 
 
-def best(scores: list[float], keys: list[int], k: int) -> list[int]:
+def best(entries: list[tuple[float, int]], k: int) -> list[int]:
+    scores, keys = [score for score, _ in entries], [key for _, key in entries]
     return top_k(np.array(scores), np.array(keys, dtype=np.uint64), k).tolist()
 
 
@@ -43,8 +50,8 @@ def best(scores: list[float], keys: list[int], k: int) -> list[int]:
 def test_the_cut_is_that_of_a_full_sort(entries: list[tuple[float, int]], k: int) -> None:
     order = sorted(range(len(entries)), key=lambda i: (-entries[i][0], entries[i][1], i))
     last = [entries[i] for i in order[:k]][-1:]
-    expected = [i for place, i in enumerate(order) if place < k or [entries[i]] == last]
-    assert best([s for s, _ in entries], [key for _, key in entries], k) == expected
+    expected = [i for rank, i in enumerate(order) if rank < k or [entries[i]] == last]
+    assert best(entries, k) == expected
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(0, 2000), k=st.integers(1, 40), values=st.sampled_from([1, 3, 10**6]))
@@ -52,25 +59,24 @@ def test_nothing_prefilter_is_left_out(seed: int, n: int, k: int, values: int) -
     draw = np.random.default_rng(seed)
     scores = draw.integers(0, values + 1, n) * (draw.random(n) < draw.random()).astype(float)
     scores = np.sort(scores)[:: draw.choice([1, -1])] if seed % 2 else scores
-    found = prefilter(scores, k)
+    rows = prefilter(scores, k)
     positive = np.sort(scores[scores > 0])[::-1]
     last = positive[:k][-1] if len(positive) else np.inf
-    assert set(np.flatnonzero((scores >= last) & (scores > 0))) <= set(found)
-    assert (scores[found] > 0).all()
-    assert (np.diff(found) > 0).all()
+    assert set(np.flatnonzero((scores >= last) & (scores > 0))) <= set(rows)
+    assert (scores[rows] > 0).all()
+    assert (np.diff(rows) > 0).all()
 
 
 def test_a_cut_through_ties_takes_whole_origins_whatever_ids_and_sources_are() -> None:
     docs = [{"id": f"{s}{n}", "text": f"{s} {n}", "source": s, "origin": f"o{n}"} for s in "ab" for n in range(20)]
     renamed = [{**row, "id": row["id"][::-1], "source": {"a": "y", "b": "x"}[row["source"]]} for row in docs]
-    kept = []
+    chosen = []
     for rows in (docs, renamed):
         collection = collection_of(rows, {"q": "x"}, {"q": {rows[0]["id"]: 1}})
         run = Constant(k=5).rank(collection)
-        kept.append(set(run.docs.tolist()))
-        origins = collection.docs["origin"].gather(run.docs.tolist())
-        assert len(run.docs) == 2 * origins.n_unique() == 6
-    assert kept[0] == kept[1]
+        chosen.append(set(run.docs.tolist()))
+        assert len(run.docs) == 2 * collection.docs["origin"].gather(run.docs.tolist()).n_unique() == 6
+    assert chosen[0] == chosen[1]
 
 
 def test_a_first_stage_names_what_made_the_run_and_reports_to_the_end() -> None:
@@ -91,27 +97,20 @@ def test_a_dataclass_of_ones_own_prints_as_typed() -> None:
     assert (repr(Mine()), repr(Mine(depth=5))) == ("mine", "mine(depth=5)")
 
 
-def test_a_pipeline_checks_every_stage_before_the_first_one_ranks() -> None:
-    seen: list[str] = []
+def test_a_pipeline_checks_every_stage_before_the_first_one_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps, rank = list[str](), Counting.rank
 
-    @dataclass(frozen=True, kw_only=True)
-    class Noted(Counting):
-        name: ClassVar[str] = "noted"
-        fails: bool = False
+    def check(stage: Counting) -> None:
+        steps.append("checked")
+        if stage.k == 1:
+            raise UserError("no such model")
 
-        def check(self) -> None:
-            seen.append("checked")
-            if self.fails:
-                raise UserError("no such model")
-
-        def rank(self, collection: Collection, run: Run | None = None) -> Run:
-            seen.append("ranked")
-            return super().rank(collection, run)
-
-    (BM25() >> Noted() >> Noted()).rank(toy())
+    monkeypatch.setattr(Counting, "check", check)
+    monkeypatch.setattr(Counting, "rank", lambda *given: steps.append("ranked") or rank(*given))
+    (BM25() >> Counting() >> Counting()).rank(toy())
     with refused("no such model"):
-        (BM25() >> Noted() >> Noted(fails=True)).rank(toy())
-    assert seen == ["checked", "checked", "ranked", "ranked", "checked", "checked"]
+        (BM25() >> Counting() >> Counting(k=1)).rank(toy())
+    assert steps == ["checked", "checked", "ranked", "ranked", "checked", "checked"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,11 +125,127 @@ class Wayward(Ranker):
 
 
 def test_a_stage_gives_a_run_of_its_candidates_alone() -> None:
-    with refused("wayward ranks documents that are not among its candidates; put it first"):
-        (BM25(k=1) >> Wayward()).rank(toy())
-    with refused("ranker wayward(run=false) gave NoneType, expected a Run"):
-        (BM25() >> Wayward(run=False)).rank(toy())
-    with refused("a pipeline needs at least one stage"):
-        Pipeline(()).rank(toy())
+    for message, stages in (
+        ("wayward ranks documents that are not among its candidates; put it first", BM25(k=1) >> Wayward()),
+        ("ranker wayward(run=false) gave NoneType, expected a Run", BM25() >> Wayward(run=False)),
+        ("a pipeline needs at least one stage", Pipeline(())),
+    ):
+        with refused(message):
+            stages.rank(toy())
     run = (BM25(k=2) >> Counting(k=1)).rank(toy())
     assert (run.name, np.diff(run.offsets).max()) == ("bm25@2>>counting@1", 2), "twins stay together"
+
+
+WATER = "query_template={attribute} {query},attribute=water"
+STAGES = (
+    "bm25", "tfidf", "dense:{tiny}", "bm25>>dense:{tiny}", "dense:{tiny}>>bm25", "engine:engine_of_lengths:search",
+    "bm25>>cross-encoder:{one}", "bm25>>monobert:{two}", "bm25>>monot5:{t5}",
+)  # fmt: skip
+
+
+def written_as(words: str) -> Collection:
+    """The toy whose queries are written so; their ids and judgments stay."""
+    collection = toy()
+    return replace(collection, queries=collection.queries.with_columns(pl.format(words, "text").alias("text")))
+
+
+def same(run: Run, other: Run) -> bool:
+    return run.queries == other.queries and run == other and run.scores.tobytes() == other.scores.tobytes()
+
+
+@pytest.fixture
+def models(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    code = "def search(query, k):\n    return [(f'd{n}-human', len(query) / n) for n in (1, 2, 3)][:k]\n"
+    (tmp_path / "engine_of_lengths.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))  # what the engine adds to it goes again
+    labels = {name: tiny_classifier(tmp_path / name, labels=n) for n, name in enumerate(("one", "two"), start=1)}
+    return {"tiny": tiny, "t5": tiny_t5(tmp_path / "t5"), **labels}
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("spec", STAGES)
+def test_a_template_is_as_if_the_query_had_been_written_so(spec: str, models: dict[str, Path]) -> None:
+    spec = spec.format(**models)
+    plain = ranker(spec).rank(toy())
+    run = ranker(f"{spec}({WATER})").rank(toy())
+    stage, _, last = spec.rpartition(">>")
+    first = ranker(stage).rank(toy()) if stage else None
+    assert same(run, ranker(last).rank(written_as("water {}"), first))
+    assert not same(run, plain)
+    assert same(ranker(spec).rank(toy()), plain)  # what is cached of one is not taken for the other
+    assert run.spec["queries_read"]["read_as"] == "water red apples"
+    if stage:  # whose stage reads the plain query
+        assert {query: set(docs) for query, docs in ids(run).items()} == {q: set(d) for q, d in ids(plain).items()}
+
+
+def test_the_runs_spec_says_what_was_read() -> None:
+    assert "queries_read" not in ranker("bm25").rank(toy()).spec
+    template = {"template": "{query} by {attribute} writers", "attribute": "female", "query": "red apples"}
+    run = ranker("bm25(query_template={query} by {attribute} writers,attribute=female)").rank(toy())
+    assert run.spec["queries_read"] == {**template, "read_as": "red apples by female writers"}
+    assert run.name == "bm25(query_template={query} by {attribute} writers,attribute=female)"
+    run = ranker("bm25(query_template=old {query})").rank(written_as("{{attribute}} {{query}} {}"))
+    assert run.spec["queries_read"]["read_as"] == "old {attribute} {query} red apples", "it looks like a slot"
+
+
+DOCS = [{"id": str(n), "text": f"words number {n}"} for n in range(6)]
+
+
+def queried(queries: dict[str, str], docs: list[dict[str, str]], *, judged: list[str] | None = None) -> Collection:
+    return collection_of(docs, queries, {q: {docs[-1]["id"]: 1} for q in judged or queries})
+
+
+def left_out(collection: Collection, exclude_self: bool | None = None) -> dict[str, list[str]]:
+    names = collection.judged["id"]
+    excluded = self_documents(collection, exclude_self)
+    return {names[query]: collection.ids.gather(rows).to_list() for query, rows in excluded.items()}
+
+
+@pytest.mark.parametrize(
+    ("queries", "exclude_self", "out"),
+    [
+        ({"0": "number words", "1": "number of words", "p": "z", "q": "w"}, None, ["0", "1"]),  # half are documents
+        ({"1": "red apples", "p": "x", "q": "y"}, None, []),  # by chance
+        ({"1": "red apples", "p": "x", "q": "y"}, True, ["1"]),
+        ({"0": "number words", "1": "red apples"}, None, ["0", "1"]),  # half of them hold the words
+        ({"0": "words of NUMBER 0", "1": "Words, and number"}, None, ["0", "1"]),  # three words in four
+        ({"0": "words of apples", "1": "Words, and apples"}, None, []),
+        ({"0": "words number 0", "1": "red apples", "2": "is of the"}, None, []),
+        ({"0": "", "1": ""}, None, []),
+    ],
+)
+def test_which_documents_a_query_may_not_find(
+    queries: dict[str, str], exclude_self: bool | None, out: list[str]
+) -> None:
+    collection = queried(queries, DOCS)
+    assert left_out(collection, exclude_self) == {name: [name] for name in out}
+    run = BM25(k=2, exclude_self=exclude_self).rank(collection)
+    assert not run.frame().filter(pl.col("query_id").is_in(out) & (pl.col("query_id") == pl.col("doc_id"))).height
+    notes = list(exclusion_notes(exclusion_spec(self_documents(collection, None))))
+    assert notes == (["own documents of 2 queries left out (--no-exclude-self)"] if len(out) == 2 else [])
+
+
+@pytest.mark.data
+def test_grep_bias_ir_numbers_queries_and_documents_alike(shared_data: Path) -> None:
+    """Its queries 0 to 116 are none of its documents 0 to 116."""
+    docs, queries, qrels = dict[str, dict[str, str]](), dict[str, str](), dict[str, dict[str, int]]()
+    for file in sorted((shared_data / "grep-bias-ir").glob("queries-*.csv")):
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            for row in csv.DictReader(stream):
+                docs[row["d_id"]] = {"id": row["d_id"], "title": row["doc_title"], "text": row["document"]}
+                queries[row["q_id"]] = row["query"]
+                qrels.setdefault(row["q_id"], {})[row["d_id"]] = int(row["relevant"])
+    collection = collection_of(list(docs.values()), queries, qrels)
+    assert "own_documents_dropped" not in BM25(k=10).rank(collection).spec
+    assert len(self_documents(collection, True)) == 117
+
+
+def test_all_versions_go_with_a_document_known_by_the_id_in_the_file_too() -> None:
+    texts = {source: [f"{source} words {n}" for n in range(3)] for source in ("human", "llm", "other")}
+    three = versions(texts)
+    two = [row for row in three if row["source"] != "other"]
+    assert left_out(queried({"0": "words 0", "1": "words 1"}, two)) == {q: [f"{q}-human", f"{q}-llm"] for q in "01"}
+    assert left_out(queried({"0-llm": "llm words"}, three)) == {"0-llm": ["0-human", "0-llm", "0-other"]}
+    some = queried({"p": "x", "0": "y", "1": "number 1", "q": "w"}, DOCS, judged=["1", "q"])
+    assert left_out(some) == {"1": ["1"]}, "of judged queries alone"

@@ -45,7 +45,7 @@ class TestLexical(RankerContract):
     def make(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Make:
         if "paper" in request.param or "dai" in request.param:
             pytest.importorskip("nltk")
-        monkeypatch.setitem(RANKERS, "counting", "tests.rankers.counting:Counting")
+        monkeypatch.setitem(RANKERS, "counting", "tests.rankers.contract:Counting")
         return typed(request.param)
 
 

@@ -1,4 +1,4 @@
-"""A sentence-transformers model of two layers and random weights, made on the spot."""
+"""Models of two layers and random weights, made on the spot: one of sentence-transformers, and language models."""
 
 import json
 import string
@@ -18,9 +18,13 @@ def tiny_model(folder: Path, *, similarity: str | None = None, seed: int = 0) ->
     from transformers import BertModel
 
     torch.manual_seed(seed)
-    _tokenizer(folder)
+    letter_tokenizer(folder)
     BertModel(bert_config(max_position_embeddings=64, initializer_range=0.5)).eval().save_pretrained(folder)
-    write_json(folder / "modules.json", _modules())
+    modules = [("", "Transformer"), ("1_Pooling", "Pooling")]
+    write_json(folder / "modules.json", [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (path, kind) in enumerate(modules)
+    ])  # fmt: skip
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": LENGTH, "do_lower_case": False})
     pooling = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True}
     write_json(folder / "1_Pooling" / "config.json", pooling)
@@ -43,21 +47,14 @@ def write_json(path: Path, content: Any) -> None:
     path.write_text(json.dumps(content), encoding="utf-8")
 
 
-def _modules() -> list[dict[str, Any]]:
-    kinds = (("", "Transformer"), ("1_Pooling", "Pooling"))
-    return [
-        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-        for i, (path, kind) in enumerate(kinds)
-    ]
-
-
 def _vocabulary() -> dict[str, int]:
     signs = string.ascii_lowercase + string.digits
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *signs, *(f"##{s}" for s in signs)]
     return {piece: number for number, piece in enumerate(pieces)}
 
 
-def _tokenizer(folder: Path) -> None:
+def letter_tokenizer(folder: Path, *, length: int = 64, **tokens: str) -> int:
+    """Write a WordPiece tokenizer of letters and digits; returns the size of its vocabulary."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
@@ -77,5 +74,34 @@ def _tokenizer(folder: Path) -> None:
         cls_token="[CLS]",
         sep_token="[SEP]",
         mask_token="[MASK]",
-        model_max_length=64,
+        model_max_length=length,
+        **tokens,
     ).save_pretrained(folder)
+    return len(vocabulary)
+
+
+READS = 32
+"""Tokens that a tiny language model reads."""
+
+
+def language_model(kind: str, folder: Path) -> Path:
+    """Write the folder of a ``masked`` or ``causal`` language model with random weights and a tokenizer of letters."""
+    torch = pytest.importorskip("torch")
+    library = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    ends = {"bos_token": "[CLS]", "eos_token": "[SEP]"} if kind == "causal" else {}
+    size = letter_tokenizer(folder, length=READS, **ends)
+    small: dict[str, Any] = {
+        "vocab_size": size, "num_attention_heads": 2, "num_hidden_layers": 2, "hidden_size": 32,
+        "intermediate_size": 64, "max_position_embeddings": READS, "initializer_range": 0.5,
+    }  # fmt: skip
+    if kind == "masked":
+        model = library.BertForMaskedLM(library.BertConfig(**small))
+    else:  # one that caps its logits
+        capped = library.Gemma2Config(
+            **small, head_dim=16, num_key_value_heads=1, final_logit_softcapping=5.0, bos_token_id=2, eos_token_id=3,
+            pad_token_id=0,
+        )  # fmt: skip
+        model = library.Gemma2ForCausalLM(capped)
+    model.eval().save_pretrained(folder)
+    return folder

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.rankers.tiny import _tokenizer, bert_config, write_json
+from tests.rankers.tiny import bert_config, letter_tokenizer, write_json
 
 LENGTH = 64
 """Tokens of a pair that the tiny BERT reads; of a prompt that the tiny T5 reads."""
@@ -21,7 +21,7 @@ def tiny_classifier(folder: Path, *, labels: int = 1, length: int = LENGTH, seed
     from transformers.utils.logging import disable_progress_bar
 
     torch.manual_seed(seed)
-    _tokenizer(folder)
+    letter_tokenizer(folder)
     inputs = ["input_ids", "token_type_ids", "attention_mask"]
     change(folder / "tokenizer_config.json", model_max_length=length, model_input_names=inputs)
     config = bert_config(max_position_embeddings=length, initializer_range=0.3, num_labels=labels, **options)
@@ -39,25 +39,29 @@ def tiny_t5(folder: Path, *, answers: tuple[str, ...] = ANSWERS, limit: int = LE
     torch.manual_seed(seed)
     pieces = _t5_tokenizer(folder, answers, limit)
     config = T5Config(
-        vocab_size=pieces,
-        d_model=32,
-        d_kv=16,
-        d_ff=64,
-        num_layers=2,
-        num_heads=2,
-        decoder_start_token_id=0,
+        vocab_size=pieces, d_model=32, d_kv=16, d_ff=64, num_layers=2, num_heads=2, decoder_start_token_id=0,
         initializer_factor=1.0,
-    )
+    )  # fmt: skip
     disable_progress_bar()
     T5ForConditionalGeneration(config).eval().save_pretrained(folder)
     return folder
 
 
+def word_tokenizer() -> Any:
+    """A tokenizer of words, one token each, with one before, one between and one behind."""
+    tokenizers = pytest.importorskip("tokenizers")
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({"<s>": 0, "</s>": 1, "a": 2}, unk_token="a"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> $B:1 </s>:1", special_tokens=[("<s>", 0), ("</s>", 1)]
+    )
+    return tokenizer
+
+
 def change(file: Path, **values: Any) -> None:
     """Change values of a model's JSON file; None takes one away."""
     content = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    content = {key: value for key, value in {**content, **values}.items() if value is not None}
-    write_json(file, content)
+    write_json(file, {key: value for key, value in {**content, **values}.items() if value is not None})
 
 
 def _t5_tokenizer(folder: Path, answers: tuple[str, ...], limit: int) -> int:
@@ -70,10 +74,7 @@ def _t5_tokenizer(folder: Path, answers: tuple[str, ...], limit: int) -> int:
     vocabulary += [(word, -1.0) for word in words] + [(letter, -3.0) for letter in letters]
     tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=2, byte_fallback=False))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.WhitespaceSplit(),
-            pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always", split=True),
-        ]
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")]
     )
     tokenizer.post_processor = processors.TemplateProcessing(
         single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)]

@@ -1,19 +1,47 @@
-"""Audits opened together with their collections and runs, for the tests of an audit's page."""
+"""Audits opened together with their collections and runs, what an explorer carries of them, and one made by hand."""
 
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from ranktilt import Collection, Run, audit
+import ranktilt as rt
+from ranktilt import Audit, Collection, Run, audit
+from ranktilt.reporting.document import Cell, Column, Document, Explorer, Row, Section, Table
+from ranktilt.reporting.explorer.section import explorer
 from ranktilt.reporting.reload import LoadedAudit
+from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.report import report_page
-from tests.reporting.audits import ordered, twins
-from tests.toy import run_of
+from tests.reporting.audits import FIRST, SECOND, ordered, twins
+from tests.toy import run_of, toy
 
 HUMAN, LLM = ("human", "llm"), ("llm", "human")
 ORDERS = {"people": [HUMAN] * 40, "machines": [LLM] * 40, "nobody": [HUMAN, LLM] * 20}
 """Which twin stands first in each of 40 queries, by the ranker's name."""
+QUERIES = 30
+UNDEFINED = (3, 17)
+"""Queries whose part of the tilt is undefined for the first ranker."""
+TOY_RUN = {
+    "q1": {"d1-human": 3.0, "d1-llm": 2.0},
+    "q2": {"d2-llm": 2.0, "d2-human": 1.0},
+    "q3": {"d3-human": 2.0, "d3-llm": 1.0},
+}
+"""A run of the toy."""
+TEXTS = [
+    "The old river carries cold water to the sea, slowly.",
+    "The old stream carries cold water toward the ocean, slowly.",
+    "A bell rings in the tower.",
+    "In the tower a bell rings.",
+    "Alone in its group.",
+]
 
 
 def audit_page(given: LoadedAudit, *, texts: bool = True) -> str:
@@ -82,3 +110,131 @@ def colours(count: int = 7) -> LoadedAudit:
 def alone(found: LoadedAudit, *notes: str) -> LoadedAudit:
     """Return the audit without what it was made from."""
     return LoadedAudit(found.audit, notes=notes)
+
+
+def toy_opened(
+    collection: Collection | None = None,
+    scores: Sequence[Mapping[str, Mapping[str, float]]] = (FIRST, SECOND),
+    *,
+    runs: Sequence[Run] | None = None,
+    measures: Sequence[str] | None = ("nDCG@1", "AP@3"),
+    **options: Any,
+) -> LoadedAudit:
+    """Audit some runs, named first, second, … where only scores are given; by default the toy's two."""
+    collection = toy() if collection is None else collection
+    if runs is None:
+        runs = [
+            run_of(collection, one, ranker=name)
+            for one, name in zip(scores, ("first", "second", "third"), strict=False)
+        ]
+    found = audit(collection, list(runs), measures, **{"resamples": 100, "confounds": False, **options})
+    return LoadedAudit(found, collection, tuple(runs))
+
+
+@dataclass(frozen=True)
+class Explored:
+    """An explorer's block and its content."""
+
+    block: Explorer
+    lists: Any
+    texts: Any
+
+    def docs(self, run: int, query: str, column: int | None = None) -> list[Any]:
+        """Ids of one list's documents in order, or one of the numbers beside them."""
+        entries = self.list(run, query)["entries"]
+        return [self.lists["docs"]["id"][e[0]] if column is None else e[column] for e in entries]
+
+    def list(self, run: int, query: str) -> Any:
+        """One list."""
+        return self.lists["lists"][run][[q["id"] for q in self.lists["queries"]].index(query)]
+
+    def text(self, doc: str) -> Any:
+        """What is carried of a document's text."""
+        return self.texts[self.lists["docs"]["id"].index(doc)]
+
+
+def unpacked(text: str) -> Any:
+    """Read what a page carries: base64, gzip, JSON without NaN."""
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    data = gzip.decompress(base64.b64decode(text, validate=True))
+    return json.loads(data.decode("utf-8"), parse_constant=refuse)
+
+
+def explored(given: LoadedAudit | None = None, **options: Any) -> Explored:
+    """Make an explorer and unpack it."""
+    block = explorer(toy_opened() if given is None else given, **options)
+    assert block is not None
+    return Explored(block, unpacked(block.lists), unpacked(block.texts) if block.texts else None)
+
+
+def packed(content: Any) -> str:
+    """Pack as a page carries it."""
+    return base64.b64encode(gzip.compress(json.dumps(content).encode(), mtime=0)).decode()
+
+
+def part(query: int) -> float | None:
+    """Points of the first ranker by the first measure: −10 to +19, no two of one size but those of ±1 to ±10."""
+    return None if query in UNDEFINED else float(query - 10)
+
+
+def lists(**other: Any) -> dict[str, Any]:
+    """Thirty queries, two rankers, measures and groups; a tie, a twin not retrieved, a document without a twin."""
+    numbers = range(QUERIES)
+    first = [part(query) for query in numbers]
+    halves = [None if value is None else value / 2 for value in first]
+    flat = [0.25] * QUERIES
+    values = [[[0.5] * QUERIES, [query / 100 for query in numbers], flat], [flat, flat, flat]]
+    empty: dict[str, Any] = {"found": 0, "more": 0, "entries": []}
+    # document, first and last rank of its tie, score, grade, among the first results
+    shown = [[0, 1, 1, 9.5, 2, 1], [2, 2, 3, 7.25, 0, 1], [3, 2, 3, 7.25, 1, 1], [4, 4, 4, 1.0, 0, 1]]
+    below = [[1, 14, 14, 0.125, 1, 0]]
+    gone = [[1, 1, 1, 3.0, 1, 1], [0, None, None, None, 2, 0]]
+    content = {
+        "version": 1, "by": "source", "groups": ["human", "llm"], "pairs": [["human", "llm"]],
+        "measures": ["nDCG@3", "RR"], "primary": 0, "runs": ["bm25", "dense"],
+        "shown": QUERIES, "of": QUERIES, "depth": 4,
+        "queries": [
+            {"id": f"q{n:02}", "text": f"the river number {n}" if n % 2 else f"bell {n}", "relevant": 3}
+            for n in numbers
+        ],
+        "values": [values, values],
+        "tilt": [[[first, halves]], [[flat, flat]]],
+        "heads": [[[[2, 1, query] for query in numbers]], [[None] * QUERIES]],
+        "docs": {
+            "id": ["d0-h", "d0-l", "d1-h", "d1-l", "d2-h"], "title": ["Rivers", "Rivers", "", "", "Alone"],
+            "group": [0, 1, 0, 1, 0], "twins": [[1], [0], [3], [2], []],
+        },
+        "lists": [
+            [{"found": 20, "more": 0, "entries": [*shown, *below]}, *[empty] * (QUERIES - 1)],
+            [{"found": 1, "more": 3, "entries": gone}, *[empty] * (QUERIES - 1)],
+        ],
+    }  # fmt: skip
+    return {**content, **other}
+
+
+def block(content: dict[str, Any] | None = None, texts: Any = TEXTS) -> Explorer:
+    """Make the explorer's block; no texts where they are None."""
+    rows = Table("Queries that contribute most", (Column("query", number=False, header=True), Column("points")),
+                 (Row((Cell("bell 29"), Cell("+19.0", 19.0))),))  # fmt: skip
+    content = lists() if content is None else content
+    return Explorer("Queries, lists and texts", "All 30 queries are here.", packed(content),
+                    "" if texts is None else packed(texts), rows)  # fmt: skip
+
+
+def page(*blocks: Explorer) -> str:
+    """Write a page of a section before, the explorers, and one after."""
+    inner = [Section(f"queries{n or ''}", "Queries", ("Look through them.",), (one,)) for n, one in enumerate(blocks)]
+    sections = (Section("before", "Before", ("Text. " * 2000,)), *inner, Section("after", "After", ("Text. " * 400,)))
+    return html_document(Document("Test", "All is well.", sections))
+
+
+def audited(
+    path: str | Path = "toy", rankers: Sequence[str] = ("bm25",), *, load: Any = None, **options: Any
+) -> tuple[Audit, Collection, list[Run]]:
+    """Audit a folder by rankers; return the collection and the runs too."""
+    collection = rt.load(path, **(load or {}))
+    runs = [rt.ranker(text).rank(collection) for text in rankers]
+    return rt.audit(collection, runs, **{"resamples": 100, **options}), collection, runs

@@ -43,9 +43,9 @@ from tests.auditing.arrays import audit_of, decided, one, studied
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE, Noisy
 from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
-from tests.experiments.planted import grown, swept
-from tests.experiments.trained import whole
-from tests.planning.planned import whole as planned
+from tests.experiments.planted import grown, swept, whole
+from tests.judging.judged import whole as judged
+from tests.planning.test_plan import whole as planned
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three, twins, uneven
 from tests.toy import collection_of, run_of, toy
@@ -242,7 +242,7 @@ def controlled(sources: tuple[str, ...] = ("human", "llm")) -> Audit:
     return controls(collection, [Longest()], [run], raw, which=["length", "tokens", "titles"])
 
 
-def asked() -> Audit:
+def by_the_papers_rules() -> Audit:
     """The toy with its card, by the papers' rules."""
     return small(card=True, ties="trec_eval", rounding="paper", test="t")
 
@@ -253,7 +253,7 @@ def beside() -> PairwiseAudit:
 
 
 def designed() -> ManipulationChecks:
-    """Synonyms move what they should; texts of one sentence cannot be halved."""
+    """Texts of one sentence, without a word that the list has: neither factor moves anything."""
     return twins_by_design(toy(), read_factors(["words", "length"], by_rule=True)).checks
 
 
@@ -263,7 +263,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "audit, three groups": three,
     "audit, clear": clear,
     "audit, card": torn,
-    "audit, papers' rules": asked,
+    "audit, papers' rules": by_the_papers_rules,
     "audit, controls": controlled,
     "audit, controls of three": lambda: controlled(("human", "a", "b")),
     "bench": partial(swept, budget=0.05),
@@ -280,6 +280,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "gate": gated,
     "gate, nothing": lambda: gate(NOTHING),
     "manipulation checks": designed,
+    "judges": judged,
     "models": lambda: Installation(MODELS, {"dense:one": "cache"}, [("alpha", "a-package 1.0")]),
     "description": lambda: Description({"path": "toy"}, statistics(toy())),
     "installation": lambda: Installation(

@@ -11,9 +11,9 @@ import pytest
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.report import report_page
 from tests.probes.validations import toy_validation
+from tests.reporting.audits import toy_study
 from tests.reporting.browser import Browser
-from tests.reporting.explored import opened
-from tests.reporting.studies import toy_study
+from tests.reporting.openings import toy_opened
 
 pytestmark = pytest.mark.long
 
@@ -44,15 +44,13 @@ _FOCUSED = """(element => {
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    found = opened(card=True)
+    found = toy_opened(card=True)
     alone = LoadedAudit(found.audit, notes=("corpus.jsonl is not there any more.",))
+    validation, study = toy_validation(), toy_study()
     results: dict[str, list[Any]] = {
-        "audit": [found],
-        "alone": [alone],
-        "validation": [toy_validation()],
-        "study": [toy_study()],
-        "combined": [found, toy_validation(), toy_study(), alone],
-    }
+        "audit": [found], "alone": [alone], "validation": [validation], "study": [study],
+        "combined": [found, validation, study, alone],
+    }  # fmt: skip
     folder = tmp_path_factory.mktemp("pages")
     for name, listed in results.items():
         (folder / f"{name}.html").write_text(report_page(listed), encoding="utf-8")
@@ -81,22 +79,15 @@ def test_axe_sees_what_is_wrong(browser: Browser, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "width", "dark"),
-    [("combined", 360, False), ("combined", 1280, True), ("alone", 1280, False), ("validation", 360, True)],
-)
+    [
+        ("combined", 360, False), ("combined", 1280, True), ("alone", 1280, False), ("validation", 360, True),
+        ("query", 1280, False), ("query", 360, True), ("pair", 1280, True), ("pair", 360, False),
+    ],
+)  # fmt: skip
 def test_axe_finds_nothing_serious(browser: Browser, pages: dict[str, Path], name: str, width: int, dark: bool) -> None:
-    browser.open(pages[name], width=width, dark=dark, policy=False)
-    assert browser.axe() == []
-
-
-@pytest.mark.parametrize(
-    ("view", "width", "dark"),
-    [("audit", 360, True), ("query", 1280, False), ("query", 360, True), ("pair", 1280, True), ("pair", 360, False)],
-)
-def test_axe_finds_nothing_serious_in_the_explorer(
-    browser: Browser, pages: dict[str, Path], view: str, width: int, dark: bool
-) -> None:
-    browser.open(pages["audit"], width=width, dark=dark, policy=False)
-    bring(browser, view)
+    browser.open(pages.get(name, pages["audit"]), width=width, dark=dark, policy=False)
+    if name in VIEWS:
+        bring(browser, name)
     assert browser.axe() == []
 
 
@@ -137,10 +128,8 @@ def test_the_keyboard_reaches_everything_in_order(browser: Browser, pages: dict[
         reached.append(stop)
     assert reached[0]["name"] == "Skip to the content"
     assert len(reached) < MOST
-    assert [one["tag"] for one in reached if not one["name"]] == []
-    assert [one["tag"] for one in reached if not one["seen"]] == []
-    assert [one["tag"] for one in reached if not one["ring"]] == []
-    assert [one["tag"] for one in reached if not one["follows"]] == []
+    for quality in ("name", "seen", "ring", "follows"):
+        assert [stop["tag"] for stop in reached if not stop[quality]] == [], quality
     left_out = browser.run(
         "[...document.querySelectorAll('a[href], button, input, select, summary')].filter(e => e.tabIndex < 0 && "
         "e.checkVisibility()).map(e => e.outerHTML.slice(0, 120))"

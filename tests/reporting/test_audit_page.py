@@ -1,13 +1,16 @@
-"""An audit as a page: its headline and verdicts, the figures' numbers, who stands at which rank, what is left out."""
+"""An audit as a page: headline, verdicts, the numbers of figures and tables, unrounded and in their tone, and ranks."""
 
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from ranktilt import Audit
-from ranktilt.reporting.document import Explorer, Figure, Section, Sentence, Table
+from ranktilt import Audit, Collection, audit, table
+from ranktilt.measures.base import estimand
+from ranktilt.reporting.document import Figure, Row, Section, Table
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.audit import audit_headline
@@ -22,20 +25,22 @@ from ranktilt.reporting.views.audit_sections import (
     tilt_figure,
     tilt_mark,
 )
+from ranktilt.reporting.views.audit_tables import (
+    card_legend,
+    card_table,
+    confound_table,
+    control_sentences,
+    control_table,
+    group_table,
+)
 from tests.reporting.audits import small, three, uneven
-from tests.reporting.charts import by_name, points, rows
-from tests.reporting.openings import alone, colours, many, opened, sources, ungrouped, unjudged
+from tests.reporting.openings import colours, many, opened, sources, ungrouped, unjudged
+from tests.reporting.readers import by_name, points, rows
 from tests.reporting.results import beside, controlled, temperatures
+from tests.toy import run_of, toy
 
 HUMAN, LLM, LEVEL, OPEN = ("favours", "human"), ("favours", "llm"), ("level", None), ("inconclusive", None)
-PAIR = ("human", "llm")
-WHY = "corpus.jsonl has changed since the audit."
 FILLED, FOUND = "Documents of each group down to a rank, in %", "Relevant documents of each group found down to a rank"
-
-
-def verdicts(audit: Audit) -> list[Sentence]:
-    """The lines at the top of the page."""
-    return view(audit).page_lines
 
 
 def judged(*kinds: tuple[Any, str | None]) -> Audit:
@@ -96,20 +101,13 @@ class TestVerdicts:
             "of 15 comparisons (5 rankers, 3 pairs of groups) 12 favour one side and 3 are inconclusive (by RR)."
         )
 
-    def test_headline_without_judgments_names_the_question_and_without_groups_says_so(self) -> None:
-        assert audit_headline(unjudged().audit) == (
-            "people favours human text; machines favours llm text; nobody is inconclusive (by head-to-head)."
-        )
-        assert audit_headline(ungrouped().audit) == "3 rankers; no groups were compared."
-
     def test_tone_follows_the_pair_and_not_the_name(self) -> None:
         audit = judged(HUMAN, OPEN)
-        verdict, _ = verdicts(replace(audit, tilts=tuple(t.swapped() for t in audit.tilts)))
+        verdict, _ = view(replace(audit, tilts=tuple(t.swapped() for t in audit.tilts))).page_lines
         assert verdict.tone == "second"
         assert verdict.text.startswith("a favours human text")
 
     def test_every_view_gives_the_protected_side_and_the_other_one_tone_each(self) -> None:
-        assert [line.tone for line in view(beside()).sentences if "favours male documents" in line.text] == ["second"]
         found = replace(beside(), protected="male", unprotected="female")
         assert view(found).sentences[0].text.startswith("stored favours female documents")
         assert view(found).sentences[0].tone == "second"
@@ -117,8 +115,9 @@ class TestVerdicts:
         assert [row.cells[-1].tone for row in study.rows[:3]] == ["second", "unsure", "first"]
 
     def test_of_many_verdicts_those_that_favour_a_side_come_first(self) -> None:
-        assert [line.tone for line in verdicts(judged(*[OPEN] * 6, HUMAN))] == ["first", *["unsure"] * 6]
-        assert [line.tone for line in verdicts(judged(OPEN, HUMAN))] == ["unsure", "first"]
+        many, few = (view(judged(*kinds)).page_lines for kinds in ([*[OPEN] * 6, HUMAN], [OPEN, HUMAN]))
+        assert [line.tone for line in many] == ["first", *["unsure"] * 6]
+        assert [line.tone for line in few] == ["unsure", "first"]
 
 
 class TestFigures:
@@ -130,6 +129,8 @@ class TestFigures:
             ("favours human", 200), ("level", 0), ("favours llm", -200), ("level", 0), ("inconclusive", 0),
             ("level", 0),
         ]  # fmt: skip
+        crowded = tilt_figure(many().audit, PAIR)  # of many rankers the primary measure alone
+        assert (crowded.title, len(drawn(crowded))) == ("Relative Δ of nDCG@1, human against llm", 30)
 
     def test_what_could_have_been_detected_is_grey_but_not_where_all_queries_say_the_same(self) -> None:
         audit = opened().audit
@@ -140,11 +141,6 @@ class TestFigures:
         assert all(row["low"] == row["high"] for row in rows(figure.drawing, "rule", -1))
         assert not any("could" in line for line in tilt_mark(same[0], 5).hover)
 
-    def test_many_rankers_are_drawn_on_the_primary_measure(self) -> None:
-        figure = tilt_figure(many().audit, PAIR)
-        assert figure.title == "Relative Δ of nDCG@1, human against llm"
-        assert len(drawn(figure)) == 30
-
     def test_groups_without_twins_are_read_against_the_random_band(self) -> None:
         assert rows(tilt_figure(opened().audit, PAIR).drawing, "rect")
         audit = uneven()
@@ -152,8 +148,6 @@ class TestFigures:
         assert rows(figure.drawing, "rect") == []
         random = {row["low"] for place in (0, 1) for row in rows(figure.drawing, "rule", place)}
         assert {t.band_low for t in audit.tilts} <= random
-        assert "Right of the hatched band: a; left: b." in figure.says
-        assert "Level is what random labels give" in effectiveness_figure(audit, ("a", "b")).says
 
     def test_of_many_pairs_the_clearest_are_drawn_in_the_order_of_the_audit(self) -> None:
         audit = colours().audit
@@ -210,10 +204,6 @@ class TestRanks:
         assert by_name(sooner) == {"people": [100, 0], "machines": [-100, 0], "nobody": [0, 0]}
         assert rows(sooner, "rule") == [{"y": 0}]
 
-    def test_without_judgments_only_who_fills_the_page_is_shown(self) -> None:
-        section = ranks_section(unjudged())
-        assert [block.kind for block in section.blocks] == ["figure", "table"]
-
     def test_each_of_several_groups_has_a_figure_of_its_own(self) -> None:
         human, gpt, llama, *sooner = figures(ranks_section(sources("human", "llama", "gpt")))
         assert [one.title.rpartition(" ")[2] for one in (human, gpt, llama)] == ["human", "gpt", "llama"]
@@ -230,35 +220,164 @@ class TestRanks:
         assert len(grid(section, FOUND)) == 24
 
 
-class TestSections:
-    def test_what_cannot_be_had_is_said(self) -> None:
-        for notes in ((), (WHY,)):
-            found = {section.name: section for section in audit_sections(alone(opened(), *notes))}
-            for name in ("queries", "ranks"):
-                assert found[name].blocks == ()
-                why = notes or ("The audit was not opened together with its collection and runs.",)
-                assert found[name].lead[1:] == why
+def test_controls_that_change_nothing_say_so() -> None:
+    raw = tuple(one for one in controlled().controls if one.control == "raw")
+    sections = {one.name: one for one in audit_sections(LoadedAudit(replace(controlled(), controls=raw)))}
+    assert sections["controls"].lead[1:] == ("No control changes a verdict on the primary measure.",)
 
-    def test_the_explorer_is_carried_with_its_collection_and_left_out_on_request(self) -> None:
-        (carried,), (left,) = (
-            [section for section in audit_sections(opened(), **how) if section.name == "queries"]
-            for how in ({}, {"budget": 0})
-        )
-        assert carried.lead[0].endswith("what the two texts look like side by side.")
-        (block,) = carried.blocks
-        assert isinstance(block, Explorer)
-        assert block.texts
-        assert left.blocks == ()
-        assert left.lead == ("Queries, ranked lists and texts are left out, as was asked for.",)
 
-    def test_controls_that_change_nothing_say_so(self) -> None:
-        raw = tuple(one for one in controlled().controls if one.control == "raw")
-        (section,) = (
-            one for one in audit_sections(LoadedAudit(replace(controlled(), controls=raw))) if one.name == "controls"
-        )
-        assert section.lead[1:] == ("No control changes a verdict on the primary measure.",)
+PAIR = ("human", "llm")
+SCORES = {
+    "q1": {"d1-human": 3.0, "d1-llm": 2.0, "d3-llm": 2.0, "d2-human": 1.0, "d3-human": 1.0},
+    "q2": {"d1-llm": 5.0, "d2-llm": 4.0, "d2-human": 3.0},
+    "q3": {"d3-human": 2.0, "d3-llm": 2.0, "d1-human": 1.0},
+}
 
-    def test_many_pairs_say_which_are_drawn(self) -> None:
-        tilt, *_ = audit_sections(colours())
-        assert len(tilt.blocks) == 4
-        assert tilt.lead[1].startswith("Drawn for the 4 of 21 pairs of groups that tilt most clearly")
+
+def carded(*, judged: bool = True, order: str = "score", **options: Any) -> Audit:
+    """A card whose counts can be told with a pencil."""
+    plain = toy()
+    collection = plain if judged else Collection(plain.docs, plain.queries, plain.qrels.clear())
+    run = run_of(collection, SCORES, ranker="hand", score_order=order)
+    return audit(collection, run, "nDCG@1" if judged else None, card=True, depth=3, **options)
+
+
+def front(row: Row) -> str:
+    return row.cells[0].text
+
+
+def of_run(found: Table, run: str) -> list[Row]:
+    return [row for row in found.rows if row.group == (run,)]
+
+
+class TestTable:
+    def test_numbers_are_kept_unrounded(self) -> None:
+        found = small()
+        means = {(r["run"], r["measure"], r["group"]): r["mean"] for r in found.by_group().to_dicts()}
+        for run in found.runs:
+            everything, human, llm, delta = of_run(group_table(found), run)
+            for place, measure in enumerate(map(repr, found.measures), start=1):
+                for row, group in ((everything, "all"), (human, "human"), (llm, "llm")):
+                    assert row.cells[place].value == means[run, measure, group]
+                (tilt,) = (t for t in found.tilts if (t.run, t.measure) == (run, measure))
+                assert delta.cells[place].value == tilt.value
+            share = delta.cells[-1]
+            assert (share.value, share.text) == (found.tied_share(run, *PAIR), f"{100 * (share.value or 0):.1f} %")
+
+    def test_only_what_the_verdict_finds_is_coloured(self) -> None:
+        found = group_table(opened().audit)
+        tones = {run: [cell.tone for cell in of_run(found, run)[-1].cells[1:3]] for run in opened().audit.runs}
+        assert tones == {"people": ["first", ""], "machines": ["second", ""], "nobody": ["", ""]}
+        assert all(not c.tone for row in found.rows for c in row.cells if not front(row).startswith("Relative"))
+
+
+def test_every_row_is_as_long_as_the_header() -> None:
+    audits = (small(), opened().audit, uneven(), sources("human", "llama", "gpt").audit, ungrouped().audit)
+    tables = [group_table(one) for one in audits]
+    tables += [card_table(opened().audit), control_table(controlled()), card_table(unjudged().audit)]
+    for one in tables:
+        assert {len(row.cells) for row in one.rows} == {len(one.columns)}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "printed"),
+    [
+        ("RelativeDelta(nDCG@3)", 12.34, "+12.3 %"), ("NDSR@20", -0.0504, "−5.0 points"),
+        ("NDSR@20", 0.00001, "0.0 points"), ("HeadToHead(pairs=relevant)", -0.25, "−25.0 %"),
+        ("RankGap", -3.25, "−3.2 ranks"), ("ScoreGap", 10.5, "+10.500 sd"), ("ExposureRatio", 0.98, ".980"),
+        ("ScoreGap", np.nan, "–"),
+    ],
+)  # fmt: skip
+def test_an_answer_has_its_sign_and_unit(name: str, value: float, printed: str) -> None:
+    assert estimand(name).answer(value) == printed
+    assert estimand(name).amount(value) == printed.split()[0]
+
+
+class TestCard:
+    def test_by_hand(self) -> None:
+        found = [tuple(cell.text for cell in row.cells) for row in card_table(carded()).rows]
+        assert found == [
+            ("Relative Δ nDCG@1", "+100.0 %", "[0.0, +200.0]", "1.000", "–", "3 queries"),
+            ("ΔNDSR@3", "−11.9 points", "[−53.1, +23.5]", "1.000", "–", "3 queries"),
+            ("head-to-head, relevant twins", "−25.0 %", "[−100.0, 0.0]", "1.000", "–",
+             "4 pairs: human 1, llm 2, tied 1; 3 queries"),
+            ("head-to-head, other twins", "+33.3 %", "[−100.0, +100.0]", "1.000", "–",
+             "3 pairs: human 2, llm 1, tied 0; 3 queries"),
+            ("pair rank gap", "−0.4 ranks", "[−1.0, 0.0]", "1.000", "–",
+             "4 pairs, 0 % of sides not retrieved; 3 queries"),
+            ("score gap", "−.306 sd", "[−1.225, .000]", "1.000", "–",
+             "4 pairs with both sides retrieved, raw −0.25; 3 queries"),
+        ]  # fmt: skip
+
+    def test_a_run_without_scores_says_so(self) -> None:
+        assert card_table(carded(order="rank")).rows[-1].cells[-1].text == "no pair with two scores"
+        assert "without the score gap, which only describes" in card_legend(carded(order="rank"))[0]
+
+
+class TestControls:
+    def test_numbers_are_exact_and_what_was_not_applied_says_why(self) -> None:
+        found = {front(row): row.cells for row in control_table(controlled()).rows}
+        length = next(one for one in controlled().controls if one.control == "length")
+        assert [cell.value for cell in found["length"][1:3]] == [t.value for t in length.tilts]
+        assert (found["length"][3].value, found["length"][3].text) == (
+            length.moves[0].value, "−200.0 [−200.0, −200.0]",
+        )  # fmt: skip
+        assert [cell.text for cell in found["tokens"][1:]] == ["", "", "", "no token limit"]
+
+    def test_stars_and_sides_go_by_the_correction_over_the_whole_table(self) -> None:
+        found = controlled()
+        weak = tuple(
+            replace(c, tilts=tuple(replace(t, p_corrected=0.06) for t in c.tilts)) for c in found.controls
+        )  # fmt: skip
+        cells = [[row.cells[1] for row in control_table(one).rows] for one in (found, replace(found, controls=weak))]
+        assert [[cell.text for cell in some] for some in cells] == [
+            ["+200.0*", "0.0", "", "+200.0*"], ["+200.0", "0.0", "", "+200.0"],
+        ]  # fmt: skip
+        assert [[cell.tone for cell in some] for some in cells] == [["first", "", "", "first"], [""] * 4]
+
+    def test_a_verdict_that_a_control_changes_is_said(self) -> None:
+        found = controlled()
+        unsure = tuple(replace(c, moves=tuple(m._replace(high=1.0) for m in c.moves)) for c in found.controls)
+        same = tuple(replace(c, tilts=found.controls[0].tilts) if c.tilts else c for c in found.controls)
+        assert "% " + control_sentences(found)[0] in table(found, "latex").splitlines()
+        assert control_sentences(replace(found, controls=unsure)) == []
+        assert control_sentences(replace(found, controls=same)) == []
+
+
+def test_confounds_of_sides_and_of_twins_stand_in_columns_of_their_own() -> None:
+    found = opened().audit
+    rows = confound_table(found).rows
+    assert front(rows[0]) == "words a document"
+    values = [(row.cells[1].value, row.cells[3].value) for row in rows]
+    sided = ("words", "query words", "cut-off endings", "boilerplate openings")
+    assert values == [(one.value_a, None) if one.name in sided else (None, one.value_a) for one in found.confounds]
+    assert [cell.text for cell in rows[-3].cells] == ["the same text", "", "", "100.0 %", "40"]
+
+
+def main_table(audit: Audit, format: str) -> str:
+    """The print down to what else differs."""
+    return table(audit, format).partition("Beside who wrote it")[0]
+
+
+def markdown(audit: Audit) -> list[list[str]]:
+    """Cells of the table as a reader of Markdown sees them, line by line."""
+    lines = [line for line in main_table(audit, "markdown").splitlines() if line.startswith("|")]
+    assert all(line.startswith("| ") and line.endswith(" |") for line in lines)
+    cells = [re.split(r"(?<!\\) \| |^\| | \|$", line)[1:-1] for line in lines]
+    return [[re.sub(r"\\(.)", r"\1", cell).strip() for cell in line] for line in cells]
+
+
+def test_the_toy_with_a_pencil() -> None:
+    head, rule, *body = markdown(small())
+    assert head == ["ranker", "group", "nDCG@1", "nDCG@3", "AP@3", "queries", "tied twins"]
+    assert rule == ["---", "---", *["---:"] * 5]
+    assert [[label, *(cell.split(" [")[0] for cell in cells)] for _, label, *cells in body] == [
+        ["all", "100.0", "100.0", "91.7", "3", ""],
+        ["human", "66.7", "86.0", "77.8", "3", ""],
+        ["llm", "33.3", "70.4", "58.3", "3", ""],
+        ["Relative Δ", "+66.7", "+20.1", "+28.6", "3", "0.0 %"],
+        ["all", "66.7", "53.8", "50.0", "3", ""],
+        ["human", "16.7", "27.2", "25.0", "3", ""],
+        ["llm", "50.0", "60.5", "58.3", "3", ""],
+        ["Relative Δ", "−100.0", "−76.0", "−80.0", "3", "50.0 %"],
+    ]

@@ -19,7 +19,7 @@ from ranktilt.reporting.figures.charts import (
 )
 from ranktilt.reporting.papers.figures import for_paper
 from ranktilt.reporting.views import view
-from tests.reporting.charts import by_name, domain, points, rows
+from tests.reporting.readers import by_name, domain, points, rows
 from tests.reporting.results import RESULTS, result
 
 NAN = float("nan")
@@ -63,22 +63,6 @@ def test_vega_lite_takes_every_figure_of_every_result(name: str) -> None:
             assert block.height > 40
 
 
-def test_histogram_stands_bars_on_their_bins() -> None:
-    bars = rows(histogram({"a": [25.0, 75.0]}, [0, 0.5, 1], x="x"), "bar")
-    assert [(bar["x"], bar["end"], bar["y"]) for bar in bars] == [(0, 0.5, 25), (0.5, 1, 75)]
-    assert "a, 0–0.5: 25.0 %" in bars[0]["tip"]
-
-
-def test_forest_holds_both_intervals_and_the_margin() -> None:
-    drawing = forest({"": [Mark("a", 0.1, 0.0, 0.3, inner=0.05), Mark("a", -0.5, -1, 0)]}, x="x", margin=0.2)
-    first, second = points(drawing)
-    assert (first["x"], first["low"], first["high"], first["from"]) == (0.1, 0.0, 0.3, pytest.approx(0.05))
-    assert first["row"] != second["row"]  # one label, two rows
-    assert rows(drawing, "rect") == [{"x": -0.2, "end": 0.2}]
-    low, high = domain(drawing, "x")
-    assert low == -high < -1
-
-
 def test_lines_stand_beside_each_other_with_their_intervals() -> None:
     series = {"a": [Point(0, 1, 0, 2, "first"), Point(1, NAN, NAN, NAN)], "b": [Point(0, 3, 2, 4), Point(1, 5, 4, 6)]}
     drawing = lines(series, x="x", y="y", dodge=0.1, names={0: "none", 1: "all"})
@@ -87,13 +71,6 @@ def test_lines_stand_beside_each_other_with_their_intervals() -> None:
     axis = drawing["layer"][1]["encoding"]["x"]["axis"]
     assert axis["values"] == [0, 1]
     assert axis["labelExpr"] == "datum.value === 0 ? 'none' : datum.value === 1 ? 'all' : ''"
-
-
-def test_curves_stand_over_ranks_from_one_on() -> None:
-    drawing = curves({"a": [50.0, 60.0], "b": [40.0]}, x="rank", y="y", levels=[45.0, NAN])
-    assert by_name(drawing) == {"a": [50, 60], "b": [40]}
-    assert rows(drawing, "rule") == [{"y": 45.0}]
-    assert drawing["layer"][-1]["encoding"]["x"]["scale"]["type"] == "log"
 
 
 def test_marks_of_a_group_stand_below_its_heading_over_what_could_be_detected() -> None:
@@ -109,19 +86,9 @@ def test_marks_of_a_group_stand_below_its_heading_over_what_could_be_detected() 
     assert low == -high < -30
 
 
-def test_random_labels_take_the_place_of_a_band_around_zero() -> None:
-    mark = Mark("P@5", 1.0, 0.0, 2.0, "unsure", level=0.5, band=(-3.0, 4.0))
-    drawing = forest({"bm25": [mark]}, x="x", sides=("a", "b"), margin=5.0, names=NAMES)
-    assert rows(drawing, "rect") == []
-    assert {"row": "bm25", "low": -3.0, "high": 4.0} in rows(drawing, "rule", 0)
-
-
-def test_scatter_leaves_out_what_has_no_place() -> None:
-    drawing = scatter([ScatterPoint(Mark("a", NAN, NAN, NAN, "unsure"), 1, 0, 2)], x="x", y="y", margin=5, names=NAMES)
-    assert points(drawing) == []
-
-
-def test_scatter_names_few_points_and_not_many() -> None:
+def test_scatter_names_few_points_and_leaves_out_what_has_no_place() -> None:
+    nowhere = ScatterPoint(Mark("a", NAN, NAN, NAN, "unsure"), 1, 0, 2)
+    assert points(scatter([nowhere], x="x", y="y", margin=5, names=NAMES)) == []
     near = [ScatterPoint(Mark(name, 5.0, 4.0, 6.0, "good"), 50 + n, 49, 51) for n, name in enumerate("abc")]
     drawing = scatter(near, x="x", y="y", margin=0.0, names=NAMES)
     assert [note["text"] for note in rows(drawing, "text")] == ["a", "b", "c"]

@@ -17,12 +17,12 @@ from ranktilt.reporting.explorer.section import MOST, explorer
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.tones import LOOKS
 from tests.reporting.audits import twins
-from tests.reporting.explored import explored, opened
+from tests.reporting.openings import explored, toy_opened
 from tests.toy import QUERIES, TEXTS, toy
 
 
-def test_names_sizes_queries_and_values_are_the_audits() -> None:
-    given = opened()
+def test_names_sizes_queries_values_and_parts_of_the_tilt_are_the_audits() -> None:
+    given = toy_opened()
     told = explored(given).lists
     assert (told["version"], told["by"], told["groups"], told["pairs"]) == (
         1, "source", ["human", "llm"], [["human", "llm"]],
@@ -34,12 +34,6 @@ def test_names_sizes_queries_and_values_are_the_audits() -> None:
     assert {name: query["relevant"] for name, query in queries.items()} == {"q1": 4, "q2": 2, "q3": 2}
     order = [given.audit.queries.index(query["id"]) for query in told["queries"]]
     np.testing.assert_allclose(np.array(told["values"], dtype=float), given.audit.values[..., order], rtol=1e-4)
-
-
-def test_parts_of_the_tilt_are_the_contributions_and_add_up_to_it() -> None:
-    given = opened()
-    told = explored(given).lists
-    order = [given.audit.queries.index(query["id"]) for query in told["queries"]]
     for tilt in given.audit.tilts:
         run, number = told["runs"].index(tilt.run), told["measures"].index(tilt.measure)
         carried = np.array(told["tilt"][run][0][number], dtype=float)
@@ -51,19 +45,26 @@ def test_parts_of_the_tilt_are_the_contributions_and_add_up_to_it() -> None:
 def test_what_is_undefined_is_null() -> None:
     collection = toy()
     one_sided = collection.qrels.filter((pl.col("query_id") != "q1") | pl.col("doc_id").str.ends_with("-human"))
-    told = explored(opened(Collection(collection.docs, collection.queries, one_sided))).lists
+    found = explored(toy_opened(Collection(collection.docs, collection.queries, one_sided)))
+    told = found.lists
     at = [query["id"] for query in told["queries"]].index("q1")
+    assert rows(found.block.rows)["q1"][0] == "–"
     assert told["tilt"][0][0][0][at] is None
     assert [side[at] for side in told["values"][0][0]] == [1.0, 1.0, None]
     assert told["queries"][at]["relevant"] == 2
 
 
 def test_heads_count_relevant_twins_and_are_null_where_none_met() -> None:
-    told = explored().lists
+    found = explored()
+    told = found.lists
     heads = [dict(zip([q["id"] for q in told["queries"]], run[0], strict=True)) for run in told["heads"]]
     # q1 retrieves the human side of d3 alone, which is a win.
     assert heads[0] == {"q1": [2, 0, 0], "q2": [0, 1, 0], "q3": [1, 0, 0]}
     assert heads[1] == {"q1": None, "q2": [0, 0, 1], "q3": [0, 1, 0]}
+    # The second run lacks q1: an empty list, and its relevant documents.
+    assert found.list(1, "q1")["found"] == 0
+    assert found.docs(1, "q1", 1) == [None] * 4
+    assert set(found.docs(1, "q1")) == {"d1-human", "d1-llm", "d3-human", "d3-llm"}
 
 
 def test_documents_name_their_twins_both_ways_and_have_their_texts() -> None:
@@ -85,18 +86,14 @@ def test_documents_name_their_twins_both_ways_and_have_their_texts() -> None:
     )
 
 
-def test_it_says_how_many_rankers_could_not_be_had() -> None:
-    whole = opened()
+def test_it_says_how_many_rankers_could_not_be_had_and_is_none_without_any() -> None:
+    whole = toy_opened()
     part = explored(LoadedAudit(whole.audit, whole.collection, whole.runs[1:]))
     assert "of 1 of 2 rankers," in part.block.says
     assert part.lists["runs"] == ["second"]
     sizes = {len(part.lists[name]) for name in ("values", "tilt", "heads", "lists")}
     assert sizes == {1}
     assert part.lists["heads"][0][0].count(None) == 1
-
-
-def test_there_is_none_without_collection_or_runs() -> None:
-    whole = opened()
     assert explorer(LoadedAudit(whole.audit, None, ())) is None
     assert explorer(LoadedAudit(whole.audit, whole.collection, ())) is None
 
@@ -109,7 +106,7 @@ def test_a_small_budget_carries_the_queries_that_bring_most() -> None:
     # Only in every sixth query is the human version above the other; elsewhere both are tied.
     lists = {f"q{n}": {f"{n}-human": 1.0 + (n % 6 == 0), f"{n}-llm": 1.0} for n in range(60)}
     budget = 3_600
-    found = explored(opened(collection, [lists]), budget=budget)
+    found = explored(toy_opened(collection, [lists]), budget=budget)
     told = found.lists
     assert len(found.block.lists) + len(found.block.texts) <= budget
     assert (told["shown"], told["of"]) == (len(told["queries"]), 60)
@@ -121,17 +118,16 @@ def test_a_small_budget_carries_the_queries_that_bring_most() -> None:
     )
     assert len(found.texts or []) < 2 * told["shown"] == len(told["docs"]["id"])
     assert f"Texts are those of {len(found.texts or [])} of {2 * told['shown']} documents" in found.block.says
-
-
-def test_one_query_is_carried_whatever_it_takes() -> None:
-    told = explored(budget=1).lists
-    assert told["shown"] == len(told["queries"]) == 1
+    known = dict(zip(collection.ids, letters, strict=True))
+    assert found.texts == [known[doc] for doc in told["docs"]["id"]][: len(found.texts)]
+    least = explored(budget=1).lists
+    assert least["shown"] == len(least["queries"]) == 1, "one query is carried whatever it takes"
 
 
 def test_documents_without_text_and_labels_alone_have_no_texts(tmp_path: Path) -> None:
     collection = toy()
     bare = Collection(collection.docs.with_columns(text=pl.lit("")), collection.queries, collection.qrels)
-    found = explored(opened(bare))
+    found = explored(toy_opened(bare))
     assert found.block.texts == ""
     assert found.block.says.endswith(" There are no texts to show: the documents have none.")
     labels = tmp_path / "labels.csv"
@@ -141,7 +137,7 @@ def test_documents_without_text_and_labels_alone_have_no_texts(tmp_path: Path) -
         spec={"ranker": "r"},
     )
     collection = labelled(labels, [run], by="gender")
-    found = explored(opened(collection, runs=[run], measures=None, by="gender", card=True))
+    found = explored(toy_opened(collection, runs=[run], measures=None, by="gender", card=True))
     assert found.docs(0, "q") == ["d1", "d2", "d3"]
     assert found.lists["groups"] == ["f", "m"]
     assert found.block.texts == ""
@@ -151,29 +147,36 @@ def test_documents_without_text_and_labels_alone_have_no_texts(tmp_path: Path) -
 def test_without_judgments_heads_count_all_twins() -> None:
     collection = toy()
     bare = Collection(collection.docs, collection.queries, collection.qrels.clear())
-    found = explored(opened(bare, measures=None, card=True))
+    found = explored(toy_opened(bare, measures=None, card=True))
     told = found.lists
     assert told["measures"] == []
     assert told["tilt"] == [[[]], [[]]]
     assert dict(zip([q["id"] for q in told["queries"]], told["heads"][0][0], strict=True))["q1"] == [2, 0, 0]
     assert "where the twins of what is listed stand further down" in found.block.says
+    assert [c.title for c in found.block.rows.columns] == ["query", "human : llm", "human : llm"]
+    assert rows(found.block.rows) == {"q1": ["2 : 0", "–"], "q2": ["0 : 1", "0 : 0"], "q3": ["1 : 0", "0 : 1"]}
+    assert found.block.rows.caption.endswith("first those in which the twins of human and llm differ most")
 
 
 def test_without_groups_there_are_values_and_lists() -> None:
-    told = explored(opened(by=None)).lists
+    found = explored(toy_opened(by=None))
+    told = found.lists
     assert (told["by"], told["groups"], told["pairs"]) == ("", [], [])
     assert [query["id"] for query in told["queries"]] == ["q1", "q2", "q3"]
     assert told["tilt"] == [[], []]
     assert [query["relevant"] for query in told["queries"]] == [4, 2, 2]
     assert set(told["docs"]["group"]) == {-1}
     assert told["docs"]["source"][0] == "human"
+    assert [c.title for c in found.block.rows.columns] == ["query", "nDCG@1", "nDCG@1"]
+    assert found.block.rows.caption == "All 3 queries"
+    assert rows(found.block.rows)["q1"] == ["100.0", "0.0"]
 
 
 def test_groups_of_another_column_carry_the_source_too() -> None:
     collection = toy()
     side = pl.Series("side", ["x", "y", "x", "y", "x", "y"])
     judged = Collection(collection.docs.with_columns(side), collection.queries, collection.qrels)
-    docs = explored(opened(judged, by="side")).lists["docs"]
+    docs = explored(toy_opened(judged, by="side")).lists["docs"]
     assert dict(zip(docs["id"], docs["source"], strict=True))["d2-llm"] == "llm"
     pairs = {docs["id"][i]: [docs["id"][j] for j in of] for i, of in enumerate(docs["twins"])}
     assert pairs["d1-human"] == ["d1-llm"]  # x and y
@@ -183,18 +186,11 @@ def test_groups_of_another_column_carry_the_source_too() -> None:
 def test_three_sources_make_three_pairs_with_two_twins_each() -> None:
     collection = twins(4, ("human", "llama", "gpt"))
     lists = {f"q{n}": {f"{n}-human": 3.0, f"{n}-gpt": 2.0, f"{n}-llama": 2.0} for n in range(4)}
-    told = explored(opened(collection, [lists])).lists
+    told = explored(toy_opened(collection, [lists])).lists
     assert told["pairs"] == [["human", "gpt"], ["human", "llama"], ["gpt", "llama"]]
     assert np.array(told["tilt"]).shape == (1, 3, 2, 4)
     assert {len(of) for of in told["docs"]["twins"]} == {2}
     assert told["heads"][0][2] == [[0, 0, 1]] * 4
-
-
-def test_a_query_that_the_run_lacks_has_an_empty_list_and_its_relevant_documents() -> None:
-    found = explored()
-    assert found.list(1, "q1")["found"] == 0
-    assert found.docs(1, "q1", 1) == [None] * 4
-    assert set(found.docs(1, "q1")) == {"d1-human", "d1-llm", "d3-human", "d3-llm"}
 
 
 def test_documents_that_the_collection_lacks_have_neither_group_nor_text() -> None:
@@ -202,7 +198,7 @@ def test_documents_that_the_collection_lacks_have_neither_group_nor_text() -> No
     judged = toy()
     extra = pl.DataFrame({"query_id": ["q1"], "doc_id": ["nowhere"], "grade": [1]}, schema=judged.qrels.schema)
     collection = Collection(judged.docs, judged.queries, pl.concat([judged.qrels, extra]))
-    found = explored(opened(collection, runs=[Run.from_frame(frame, spec={"ranker": "r"})]))
+    found = explored(toy_opened(collection, runs=[Run.from_frame(frame, spec={"ranker": "r"})]))
     docs = found.lists["docs"]
     assert found.docs(0, "q1")[:2] == ["elsewhere", "d1-llm"]
     for strange in ("elsewhere", "nowhere"):
@@ -226,7 +222,7 @@ def test_hostile_texts_come_through_as_they_are_and_never_bare() -> None:
     collection = toy()
     docs = collection.docs.with_columns(text=pl.Series(HOSTILE), title=pl.Series(HOSTILE[::-1]))
     queries = collection.queries.with_columns(text=pl.Series(HOSTILE[:3]))
-    found = explored(opened(Collection(docs, queries, collection.qrels)))
+    found = explored(toy_opened(Collection(docs, queries, collection.qrels)))
     assert [found.text(name) for name in docs["id"]] == HOSTILE
     assert {query["text"] for query in found.lists["queries"]} == set(HOSTILE[:3])
     assert re.fullmatch(r"[A-Za-z0-9+/=]+", found.block.lists + found.block.texts)
@@ -237,7 +233,7 @@ def test_long_texts_are_cut_and_it_says_so() -> None:
     texts = ["é" * 2_000_000, "é" * 20_000, "x" * 20_001, "x", "x", "x"]
     queries = collection.queries.with_columns(text=pl.Series(["y" * 2_001, "y" * 2_000, "é" * 2_000]))
     docs = collection.docs.with_columns(text=pl.Series(texts), title=pl.lit("t" * 501))
-    found = explored(opened(Collection(docs, queries, collection.qrels)))
+    found = explored(toy_opened(Collection(docs, queries, collection.qrels)))
     assert found.text("d1-human") == {"text": "é" * 20_000, "of": 2_000_000}
     assert found.text("d2-human") == "é" * 20_000
     assert found.text("d3-human") == {"text": "x" * 20_000, "of": 20_001}
@@ -250,7 +246,7 @@ def test_long_texts_are_cut_and_it_says_so() -> None:
 def test_all_queries_of_nfcorpus_with_two_rankers_fit(shared_data: Path) -> None:
     collection = load(shared_data / "cocktail-nfcorpus")
     runs = [ranker(name).rank(collection) for name in ("tfidf", "bm25")]
-    given = opened(collection, runs=runs, measures=["nDCG@1"])
+    given = toy_opened(collection, runs=runs, measures=["nDCG@1"])
     found = explored(given)
     assert found.lists["shown"] == found.lists["of"] == 323
     assert len(found.block.lists) + len(found.block.texts) <= 5_000_000
@@ -260,7 +256,7 @@ def test_all_queries_of_nfcorpus_with_two_rankers_fit(shared_data: Path) -> None
 
 
 def rows_of(*args: Any, **options: Any) -> Table:
-    return explored(opened(*args, **options)).block.rows
+    return explored(toy_opened(*args, **options)).block.rows
 
 
 def rows(found: Table) -> dict[str, list[str]]:
@@ -284,14 +280,11 @@ def test_each_ranker_shows_the_part_of_the_tilt_unrounded_in_its_tone() -> None:
     assert found.columns[1].hint == "points of Relative Δ that the query brings; positive for human"
     why = "first those that contribute most to some ranker's Relative Δ (nDCG@1, human against llm)"
     assert found.caption == f"All 3 queries, {why}"
-    audit = opened().audit
+    audit = toy_opened().audit
     cells = {r.cells[0].note: r.cells[1] for r in found.rows}
     parts = contributions(audit, "first", "nDCG@1", "human", "llm").tolist()
     assert [cells[query].value for query in audit.queries] == parts
     assert [cells[query].tone for query in audit.queries] == ["first", "second", "first"]
-    collection = toy()
-    one_sided = collection.qrels.filter((pl.col("query_id") != "q1") | pl.col("doc_id").str.ends_with("-human"))
-    assert rows(rows_of(Collection(collection.docs, collection.queries, one_sided)))["q1"][0] == "–"
 
 
 def test_at_most_fifty_queries_are_shown() -> None:
@@ -302,21 +295,6 @@ def test_at_most_fifty_queries_are_shown() -> None:
     assert len(found.rows) == MOST
     assert found.rows[0].cells[0].note == f"q{MOST + 6}"
     assert found.caption.startswith("50 of 57 queries, ")
-
-
-def test_without_judgments_twins_stand_against_each_other() -> None:
-    collection = toy()
-    found = rows_of(Collection(collection.docs, collection.queries, collection.qrels.clear()), measures=None, card=True)
-    assert [c.title for c in found.columns] == ["query", "human : llm", "human : llm"]
-    assert rows(found) == {"q1": ["2 : 0", "–"], "q2": ["0 : 1", "0 : 0"], "q3": ["1 : 0", "0 : 1"]}
-    assert found.caption.endswith("first those in which the twins of human and llm differ most")
-
-
-def test_without_groups_all_documents_count() -> None:
-    found = rows_of(by=None)
-    assert [c.title for c in found.columns] == ["query", "nDCG@1", "nDCG@1"]
-    assert found.caption == "All 3 queries"
-    assert rows(found)["q1"] == ["100.0", "0.0"]
 
 
 def test_long_queries_are_cut_and_blank_ones_go_by_their_id() -> None:

@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 from ranktilt.reporting.document import Document, Section
-from ranktilt.reporting.explorer.section import explorer
 from ranktilt.reporting.render.html import render as html_document
 from tests.reporting.browser import Browser
-from tests.reporting.explorables import QUERIES, TEXTS, UNDEFINED, block, lists, page, part
-from tests.reporting.explored import opened
+from tests.reporting.openings import QUERIES, TEXTS, UNDEFINED, block, lists, page, part
 
 pytestmark = pytest.mark.long
 
@@ -81,7 +79,7 @@ def rows(browser: Browser, selector: str) -> list[list[str]]:
     return found
 
 
-def said(browser: Browser) -> str:
+def status(browser: Browser) -> str:
     return str(browser.run("document.querySelector('.explorer [role=status]').textContent"))
 
 
@@ -89,44 +87,37 @@ def focused(browser: Browser) -> str:
     return str(browser.run("document.activeElement.textContent"))
 
 
-def test_explorer_takes_the_place_of_its_rows_once_it_comes_near(browser: Browser, plain: Path) -> None:
+def test_explorer_takes_the_place_of_its_rows_once_it_comes_near_but_on_paper(browser: Browser, plain: Path) -> None:
     browser.open(plain, height=300)
     assert browser.run("document.querySelector('.explorer .controls')") is None
     show(browser)
-    assert browser.run("document.querySelector('.rows').checkVisibility()") is False
+    visible = "['.rows', '.explorer', 'nav'].map(part => document.querySelector(part).checkVisibility())"
+    assert browser.run(visible) == [False, True, True]
+    browser.do(lambda page: page.emulate_media(media="print"))
+    printed = browser.run(visible)
+    browser.do(lambda page: page.emulate_media(media="screen"))
+    assert printed == [True, False, False]
     assert browser.complaints == []
     assert browser.requests == [plain.as_uri()]
 
 
-def test_the_queries_that_contribute_most_stand_first_and_undefined_ones_last(enter: Callable[..., Browser]) -> None:
+def test_the_queries_that_contribute_most_stand_first_and_undefined_ones_last_and_pages_turn(
+    enter: Callable[..., Browser],
+) -> None:
     browser = enter()
     assert order(browser) == SIZES[:25]
-    assert said(browser) == "1–25 of 30 queries"
+    assert status(browser) == "1–25 of 30 queries"
     assert browser.run("document.querySelector('[aria-sort]').getAttribute('aria-sort')") == "other"
-
-
-def test_a_row_says_what_the_audit_says(enter: Callable[..., Browser]) -> None:
-    browser = enter()
     assert rows(browser, ".queries")[0] == [
-        "the river number 29 q29",
-        "▲ +19.0",
-        "29.0",
-        "25.0",
-        "50.0",
-        "29 of 32",
-        "3",
-    ]
+        "the river number 29 q29", "▲ +19.0", "29.0", "25.0", "50.0", "29 of 32", "3",
+    ]  # fmt: skip
     values = browser.run("[...document.querySelector('.queries tbody tr').cells].map(cell => cell.dataset.value)")
     assert values == [None, "19", "0.29", "0.25", "0.5", "29", "3"]
-
-
-def test_pages_turn_and_stop_at_the_ends(enter: Callable[..., Browser]) -> None:
-    browser = enter()
     browser.click("[aria-label='Next queries']")
     assert order(browser) == [*SIZES[25:], *UNDEFINED]
-    assert said(browser) == "26–30 of 30 queries"
+    assert status(browser) == "26–30 of 30 queries"
     browser.press("Enter")
-    assert said(browser) == "26–30 of 30 queries"
+    assert status(browser) == "26–30 of 30 queries"
     assert focused(browser) == "Next \u203a"
     browser.click("[aria-label='Previous queries']")
     assert order(browser) == SIZES[:25]
@@ -154,7 +145,7 @@ def test_search_takes_every_word_in_text_or_id(enter: Callable[..., Browser], ty
     browser.fill("input[type=search]", typed)
     assert len(order(browser)) == min(count, 25)
     noun = "query" if count == 1 else "queries"
-    assert f"{count} {noun}" + (f" with “{typed}”" if typed.strip() else "") in said(browser)
+    assert f"{count} {noun}" + (f" with “{typed}”" if typed.strip() else "") in status(browser)
     assert browser.run("document.querySelector('.explorer [role=status]').getAttribute('aria-live')") == "polite"
 
 
@@ -186,7 +177,7 @@ def test_sides_differ_by_colour_sign_and_direction_of_the_bar(enter: Callable[..
     assert [one[4] for one in found] == pytest.approx([100, 100 * 10 / 19], abs=2)
 
 
-def test_a_query_opens_with_its_ranked_list(enter: Callable[..., Browser]) -> None:
+def test_a_query_opens_with_its_ranked_list_and_another_rankers(enter: Callable[..., Browser]) -> None:
     browser = enter()
     open_query(browser)
     browser.until("document.querySelector('.explorer .start')")
@@ -206,12 +197,6 @@ def test_a_query_opens_with_its_ranked_list(enter: Callable[..., Browser]) -> No
     assert "3 pairs of relevant twins: human stands higher in 2, llm in 1, tied 0." in browser.run(
         "document.querySelector('.explorer').textContent"
     )
-    assert browser.complaints == []
-
-
-def test_another_ranker_is_chosen_while_the_query_stays_open(enter: Callable[..., Browser]) -> None:
-    browser = enter()
-    open_query(browser)
     assert [row[:2] for row in rows(browser, ".overview")] == [["bm25", "▼ −10.0"], ["dense", "▲ +0.3"]]
     browser.click("[data-keep='run-1']")
     assert rows(browser, ".results")[0][::3] == ["1", "3"]
@@ -221,31 +206,7 @@ def test_another_ranker_is_chosen_while_the_query_stays_open(enter: Callable[...
     assert focused(browser) == "dense"
     assert browser.run("document.activeElement.getAttribute('aria-pressed')") == "true"
     assert browser.run("document.querySelector('.controls select').value") == "1"
-
-
-def test_two_rankers_stand_beside_each_other_where_there_is_room(enter: Callable[..., Browser]) -> None:
-    browser = enter()
-    open_query(browser)
-    browser.choose(".beside select", "dense")
-    boxes = "[...document.querySelectorAll('.results')].map(r => r.getBoundingClientRect())"
-    first, second = browser.run(f"{boxes}.map(b => [b.left, b.right, b.top])")
-    assert first[1] <= second[0]
-    assert first[2] == second[2]
-    browser.size(360)
-    first, second = browser.run(f"{boxes}.map(b => [b.left, b.bottom, b.top])")
-    assert first[0] == second[0]
-    assert first[1] <= second[2]
-
-
-def test_neighbours_are_those_of_the_order_shown(enter: Callable[..., Browser]) -> None:
-    browser = enter()
-    browser.click(f"[data-query='{SIZES[0]}']")
-    assert (
-        browser.run("document.querySelector('[aria-label=\"Previous query\"]').getAttribute('aria-disabled')") == "true"
-    )
-    browser.click("[aria-label='Next query']")
-    assert browser.run("document.querySelector('.explorer h3').textContent") == "bell 28"
-    assert focused(browser) == "Next \u203a"
+    assert browser.complaints == []
 
 
 @pytest.mark.journey
@@ -273,7 +234,7 @@ def test_everything_works_by_keyboard_alone(enter: Callable[..., Browser]) -> No
     assert browser.run("document.activeElement.dataset.doc") == "0"
     browser.press("Escape")
     assert browser.run("document.activeElement.dataset.query") == "0"
-    assert said(browser) == "1–1 of 1 query with “q00”"
+    assert status(browser) == "1–1 of 1 query with “q00”"
     browser.press("Escape")
     assert browser.complaints == []
 
@@ -293,13 +254,6 @@ def test_address_leads_back_to_what_was_open(enter: Callable[..., Browser], plai
     assert [one.split("#")[0] for one in browser.requests] == [plain.as_uri()]
 
 
-def test_address_of_something_unknown_shows_the_table(browser: Browser, plain: Path) -> None:
-    browser.open("about:blank")
-    browser.open(plain.as_uri() + "#queries-1-explorer?q=%3Cimg%20src%3Dx%3E&r=none&d=no")
-    browser.until("document.querySelector('.explorer .queries')")
-    assert browser.complaints == []
-
-
 def test_damaged_lists_are_said_and_the_rows_come_back(browser: Browser, folder: Path) -> None:
     path = folder / "damaged.html"
     one = block()
@@ -307,16 +261,8 @@ def test_damaged_lists_are_said_and_the_rows_come_back(browser: Browser, folder:
     browser.open(path)
     browser.run("document.querySelector('.explorer').scrollIntoView({behavior: 'instant'})")
     browser.until("document.querySelector('.explorer [role=status]')")
-    assert said(browser).startswith("The queries could not be opened (")
+    assert status(browser).startswith("The queries could not be opened (")
     assert browser.run("document.querySelector('.rows').checkVisibility()") is True
-
-
-def test_print_shows_the_rows_alone(enter: Callable[..., Browser]) -> None:
-    browser = enter()
-    browser.do(lambda one: one.emulate_media(media="print"))
-    shown = browser.run("['.rows', '.explorer', 'nav'].map(one => document.querySelector(one).checkVisibility())")
-    browser.do(lambda one: one.emulate_media(media="screen"))
-    assert shown == [True, False, False]
 
 
 def test_going_back_closes_what_was_opened_in_another_explorer(browser: Browser, folder: Path) -> None:
@@ -365,31 +311,12 @@ def test_without_twins_a_sign_says_who_stands_higher(folder: Path, enter: Callab
     assert "twins tied" not in browser.run(titles)
     open_query(browser)
     browser.until("document.querySelector('.explorer .between')")
-    assert (
-        browser.run("document.querySelector('.explorer .between').textContent")
-        == "Further down: other relevant documents"
-    )
+    below = browser.run("document.querySelector('.explorer .between').textContent")
+    assert below == "Further down: other relevant documents"
     assert browser.run("document.querySelectorAll('.explorer .twins').length") == 0
 
 
 VIEWS: dict[str, Callable[[Browser], None]] = {"queries": lambda browser: None, "list": open_query, "pair": open_pair}
-
-
-@pytest.mark.parametrize("width", [360, 1280])
-def test_long_names_stay_inside(browser: Browser, tmp_path: Path, width: int) -> None:
-    name, query = "n" * 120, "q" * 300
-    content = lists(groups=["human", name], pairs=[["human", name]], runs=[name, "dense"], measures=[name, "RR"])
-    content["queries"][0]["text"] = content["docs"]["title"][0] = content["docs"]["id"][0] = query
-    path = tmp_path / "long.html"
-    path.write_text(page(block(content)), encoding="utf-8")
-    browser.open(path, width=width)
-    show(browser)
-    assert browser.overflow == 0
-    for view in (open_query, open_pair):
-        view(browser)
-        assert browser.overflow == 0
-        browser.press("Escape")
-        browser.press("Escape")
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -403,16 +330,6 @@ def test_everything_that_acts_is_large_enough_to_hit(browser: Browser, plain: Pa
     )
     assert sizes
     assert [html for html, width, height in sizes if min(width, height) < 24] == []
-
-
-def test_navigation_says_where_the_reader_is(browser: Browser, plain: Path) -> None:
-    browser.open(plain)
-    browser.click("nav a[href='#after']")
-    browser.until("document.querySelector('nav [aria-current]')?.textContent === 'After'")
-    browser.run("document.getElementById('queries').scrollIntoView({behavior: 'instant'})")
-    browser.until("document.querySelector('nav [aria-current]')?.textContent === 'Queries'")
-    assert browser.run("document.querySelectorAll('nav [aria-current]').length") == 1
-    assert browser.run("document.querySelector('nav').getBoundingClientRect().top") == 0
 
 
 def test_navigation_shows_the_sections_of_the_part_that_is_read(browser: Browser, tmp_path: Path) -> None:
@@ -430,8 +347,11 @@ def test_navigation_shows_the_sections_of_the_part_that_is_read(browser: Browser
         ".map((box, n) => n ? box.bottom : box.top)"
     )
     assert heading >= below
+    assert browser.run("document.querySelector('nav').getBoundingClientRect().top") == 0
     marked = "[...document.querySelectorAll('nav [aria-current]')].map(a => a.textContent).join(' ')"
     browser.until(f"{marked} === 'Study three'")
+    browser.run("document.getElementById('four').scrollIntoView({behavior: 'instant'})")
+    browser.until(f"{marked} === 'Study four'")
     browser.open(path, scripts=False)
     assert browser.do(lambda one: one.locator("nav ul:visible").count()) == 3
 
@@ -445,31 +365,3 @@ def test_what_is_focused_is_not_behind_the_navigation(browser: Browser, plain: P
         browser.press("Shift+Tab")
         at = "document.activeElement"
         assert browser.run(f"{at}.closest('nav, .top') || {at}.getBoundingClientRect().bottom > {below}")
-
-
-def test_numbers_of_the_page_are_those_of_the_audit(browser: Browser, tmp_path: Path) -> None:
-    given = opened()
-    made = explorer(given)
-    assert made is not None
-    path = tmp_path / "audit.html"
-    path.write_text(page(made), encoding="utf-8")
-    browser.open(path)
-    show(browser)
-    cells = browser.run(
-        "[...document.querySelectorAll('.queries tbody tr')].map(row => [row.querySelector('small').textContent,"
-        " ...[...row.cells].slice(1).map(cell => cell.dataset.value ?? null)])"
-    )
-    audit = given.audit
-    assert sorted(row[0] for row in cells) == sorted(audit.queries)
-    for name, points, *values in cells:
-        at = audit.queries.index(name)
-        known = [float(audit.values[0, 0, column, at]) for column in (1, 2, 0)]
-        assert [float(value) for value in values[:3]] == pytest.approx(known, rel=1e-4)
-        means = [sum(audit.values[0, 0, column]) / len(audit.queries) for column in (1, 2)]
-        share = 200 * (known[0] - known[1]) / (len(audit.queries) * sum(means))
-        assert float(points) == pytest.approx(share, rel=1e-4)
-    assert sum(float(row[1]) for row in cells) == pytest.approx(audit.tilts[0].value, rel=1e-3)
-    browser.click("[data-query='0']")
-    browser.until("document.querySelector('.explorer .start')")
-    assert rows(browser, ".results")[0][0] == "1"
-    assert browser.complaints == []

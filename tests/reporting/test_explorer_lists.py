@@ -1,9 +1,11 @@
-"""Ranked lists of the explorer: order, ties, what stands further down, twins; its numbers, and which queries lead."""
+"""Ranked lists of the explorer: order, ties, twins, which queries lead, and how much of them fits into a page."""
 
+import json
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,15 +13,16 @@ from ranktilt import Collection
 from ranktilt.auditing.groups import grouping
 from ranktilt.reporting.explorer.lists import FURTHER, twins_of
 from ranktilt.reporting.explorer.numbers import MOST_PAIRS, Numbers
+from ranktilt.reporting.explorer.pack import pack, rounded
 from tests.auditing.arrays import audit_of
-from tests.reporting.audits import small, three, twins
-from tests.reporting.explored import explored, opened
+from tests.reporting.audits import twins
+from tests.reporting.openings import explored, toy_opened, unpacked
 from tests.toy import QRELS, collection_of, run_of, toy
 
 
 def one(scores: dict[str, float], *, depth: int = 10, **options: Any) -> list[tuple[Any, ...]]:
     """Entries of the toy's q1, documents by id: first and last rank, score, grade, whether among the first."""
-    found = explored(opened(scores=[{"q1": scores}], **options), depth=depth)
+    found = explored(toy_opened(scores=[{"q1": scores}], **options), depth=depth)
     ids = found.lists["docs"]["id"]
     return [(ids[doc], *rest) for doc, *rest in found.list(0, "q1")["entries"]]
 
@@ -42,7 +45,7 @@ def test_relevant_documents_further_down_keep_their_ranks() -> None:
 
 
 def test_the_twin_of_a_result_that_was_not_retrieved_is_carried_all_the_same() -> None:
-    found = explored(opened(scores=[{"q2": {"d3-llm": 1.0}}]))
+    found = explored(toy_opened(scores=[{"q2": {"d3-llm": 1.0}}]))
     assert found.docs(0, "q2") == ["d3-llm", "d2-human", "d2-llm"]
     assert "an old clock shows" in found.text("d3-human")
 
@@ -53,7 +56,7 @@ def test_versions_of_one_group_are_found_through_their_common_twin() -> None:
     docs += [{"id": f"n{n}", "text": "x", "source": "llm", "origin": f"n{n}"} for n in range(3)]
     collection = collection_of(docs, {"q": "x"}, {"q": {"h1": 1, "g": 1}})
     ranked = {name: -float(rank) for rank, name in enumerate(["h1", "n0", "n1", "g", "n2", "h2"])}
-    found = explored(opened(collection, [{"q": ranked}]), depth=1)
+    found = explored(toy_opened(collection, [{"q": ranked}]), depth=1)
     assert found.docs(0, "q") == ["h1", "g", "h2"]
     assert found.docs(0, "q", 1) == [1, 4, 6]
 
@@ -79,7 +82,7 @@ def many(relevant: int) -> Any:
 
 def test_only_the_best_ranked_of_very_many_relevant_documents_are_listed() -> None:
     collection, scores = many(80)
-    found = explored(opened(collection, [scores]), depth=3)
+    found = explored(toy_opened(collection, [scores]), depth=3)
     # 3 first results, 100 further ones, of which the last is a human document whose twin comes along.
     assert found.docs(0, "q")[-2:] == ["051-human", "051-llm"]
     assert len(found.docs(0, "q")) == 3 + FURTHER + 1
@@ -97,7 +100,7 @@ def test_lists_hold_what_their_definition_says(found: list[dict[str, int]], dept
     run = run_of(
         collection, {f"q{i + 1}": {d: float(s) for d, s in q.items()} for i, q in enumerate(found)}, ranker="r"
     )
-    told = explored(opened(collection, runs=[run]), depth=depth)
+    told = explored(toy_opened(collection, runs=[run]), depth=depth)
     frame = run.frame()
     for query, grades in QRELS.items():
         mine = frame.filter(pl.col("query_id") == query)
@@ -120,15 +123,6 @@ def test_lists_hold_what_their_definition_says(found: list[dict[str, int]], dept
         assert [d for d in names if d in score] == [d for d in ranked if d in listed]
 
 
-def test_twins_are_those_of_one_origin_in_other_groups() -> None:
-    collection = twins(3, ("human", "llama", "gpt"))
-    found = twins_of(collection, grouping(collection, "source"), np.array([0, 99]))
-    ids = collection.ids.to_list()
-    pairs = {(ids[doc], ids[twin]) for doc, twin in found.iter_rows()}
-    versions = ("0-human", "0-llama", "0-gpt")
-    assert pairs == {(one_, two) for one_ in versions for two in versions if one_ != two}
-
-
 def test_documents_of_no_group_have_no_twins() -> None:
     collection = toy()
     docs = collection.docs.with_columns(side=pl.Series(["x", "x", "x", None, "y", "y"]))
@@ -145,9 +139,6 @@ def test_very_many_versions_of_one_group_are_not_all_twins() -> None:
     found = twins_of(collection, grouping(collection, "source"), np.arange(number + 1))
     assert found.filter(pl.col("doc") == 0)["twin"].to_list() == [1, 2, 3]
     assert found.filter(pl.col("doc") > 0)["twin"].to_list() == [0] * number
-
-
-NAN = float("nan")
 
 
 def order(a: list[list[float]], b: list[list[float]]) -> list[int]:
@@ -173,26 +164,31 @@ def test_without_measures_the_margin_of_wins_decides() -> None:
         "q2": {"d1-human": 2.0, "d2-human": 2.0, "d3-human": 2.0},
         "q3": {"d1-llm": 2.0, "d2-llm": 2.0},
     }
-    audit = opened(bare, [scores], measures=None, card=True).audit
+    audit = toy_opened(bare, [scores], measures=None, card=True).audit
     numbers = Numbers.of(audit, ["first"])
     assert numbers.heads[0, 0].tolist() == [[1, 1, 0], [3, 0, 0], [0, 2, 0]]
     assert numbers.order().tolist() == [1, 2, 0]
 
 
-def test_heads_are_of_relevant_twins_where_there_are_judgments() -> None:
-    audit = small()
-    heads = Numbers.of(audit, audit.runs).heads
-    relevant = audit.pair_counts.filter("relevant", pl.col("run") == "first")
-    assert heads[0, 0].tolist() == [list(row) for row in relevant.select("wins", "losses", "ties").rows()]
-
-
-def test_tilts_of_every_pair_and_measure_add_up_to_the_audits() -> None:
-    audit = three()
-    numbers = Numbers.of(audit, audit.runs)
-    sums = np.nansum(numbers.tilt, axis=-1)
-    for tilt in audit.tilts:
-        at = numbers.pairs.index((tilt.a, tilt.b)), [repr(m) for m in audit.measures].index(tilt.measure)
-        np.testing.assert_allclose(sums[0][at], tilt.value, atol=1e-9)
-    names = tuple("abcde")
-    audit = audit_of(np.full((1, 1, 6, 3), 0.5), groups=names)
+def test_of_very_many_pairs_the_first_have_numbers() -> None:
+    audit = audit_of(np.full((1, 1, 6, 3), 0.5), groups=tuple("abcde"))
     assert len(Numbers.of(audit, ["run"]).pairs) == MOST_PAIRS < len(audit.pairs)
+
+
+NAN = float("nan")
+
+
+def test_nan_stays_and_nothing_is_minus_0() -> None:
+    out = rounded(np.array([NAN, -0.0, -0.000123456789]))
+    assert np.isnan(out[0])
+    assert json.dumps(out[1:].tolist()) == "[0.0, -0.00012346]"
+    assert unpacked(pack({"v": np.array([[1.5, NAN]])})) == {"v": [[1.5, None]]}
+
+
+@pytest.mark.parametrize("grade", [2, 0.25])
+def test_a_grade_may_be_a_fraction(grade: float) -> None:
+    collection = twins(2)
+    qrels = collection.qrels.with_columns(grade=pl.lit(grade))
+    collection = Collection(collection.docs, collection.queries, qrels)
+    found = explored(toy_opened(collection, [{"q0": {"0-human": 2.0, "0-llm": 1.0}}]))
+    assert found.docs(0, "q0", 4) == [grade, grade]

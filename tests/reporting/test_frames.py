@@ -1,16 +1,23 @@
-"""A result's rows as frames and as CSV: every number unrounded, and nothing for what is undefined."""
+"""A result's rows as frames and CSV, every number unrounded and nothing for what is undefined; a gate as JUnit XML."""
 
 import csv
 import io
+from dataclasses import replace
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ranktilt import UserError, table
+from ranktilt.auditing.answer.gate import Gate, gate
+from ranktilt.reporting.render.junit import junit
+from tests.auditing.test_gate import HUMAN, UNSURE
 from tests.reporting.audits import clear, small
-from tests.reporting.results import RESULTS, result
+from tests.reporting.results import RESULTS, THREE, result
 
 NO_RESULTS = ("installation", "models", "models, in full", "explanation")
 
@@ -43,16 +50,13 @@ def test_nested_values_have_both_names() -> None:
     assert result("check").frame("rows")["examples"].drop_nulls().to_list() == ["d0-llm; d1-llm"]
 
 
-def test_of_a_validation_each_part_is_named() -> None:
+def test_each_part_is_named_and_one_that_is_not_there_refused() -> None:
+    with pytest.raises(UserError, match="unknown part of the result 'tilt'; did you mean 'tilts'"):
+        small().frame("tilt")
     validation = result("validation")
     assert validation.frame("statistics.sources")["words"][0] == 20.5
     assert validation.frame("similarity")["separation_auc"][0] == 0.871
     assert validation.frame("effectiveness")["low"][-1] is None  # undefined
-
-
-def test_a_part_that_is_not_there_is_refused() -> None:
-    with pytest.raises(UserError, match="unknown part of the result 'tilt'; did you mean 'tilts'"):
-        small().frame("tilt")
 
 
 @pytest.mark.parametrize("name", [name for name in RESULTS if name not in NO_RESULTS])
@@ -77,3 +81,48 @@ def test_csv_of_models_holds_what_is_known() -> None:
     one, two, *_ = csv.DictReader(io.StringIO(table(result("models"), "csv")))
     known = (one["limit"], one["tuned"], one["here"], two["also"], two["pooling"])
     assert known == ("128", "true", "cache", "org/2", "")
+
+
+def parsed(found: Gate) -> ElementTree.Element:
+    return ElementTree.fromstring(junit(found))
+
+
+class TestJUnit:
+    def test_counts_and_kinds(self) -> None:
+        data = junit(gate(THREE))
+        assert data.startswith(b"<?xml version='1.0' encoding='utf-8'?>\n<testsuites ")
+        root = ElementTree.fromstring(data)
+        assert root.tag == "testsuites"
+        (suite,) = root
+        for node in (root, suite):
+            assert {k: node.get(k) for k in ("tests", "failures", "errors", "skipped")} == {
+                "tests": "3", "failures": "1", "errors": "1", "skipped": "0",
+            }  # fmt: skip
+        cases = suite.findall("testcase")
+        assert [(c.get("classname"), c.get("name")) for c in cases] == [
+            ("a", "nDCG@5: human | llm"), ("b", "nDCG@5: human | llm"), ("c", "nDCG@5: human | llm"),
+        ]  # fmt: skip
+        assert [[child.tag for child in case] for case in cases] == [["system-out"], ["failure"], ["error"]]
+
+    def test_reasons_are_the_messages(self) -> None:
+        found = gate(THREE, max_tilt=15, baseline=THREE, resamples=200)
+        (failure,), (error,) = (list(parsed(found).iter(tag)) for tag in ("failure", "error"))
+        assert (failure.get("type"), failure.get("message")) == ("tilted", found.rows[1].reason)
+        assert (error.get("type"), error.get("message")) == ("inconclusive", found.rows[2].reason)
+        assert (failure.text or "").splitlines() == [c.reason for c in found.rows[1].checks]
+
+    def test_inconclusive_that_passes_is_skipped(self) -> None:
+        root = parsed(gate(UNSURE, inconclusive="pass"))
+        assert (root.get("errors"), root.get("skipped")) == ("0", "1")
+        assert [node.get("type") for node in root.iter("skipped")] == ["inconclusive"]
+        assert not list(root.iter("error"))
+
+    @given(st.text(st.characters(codec=None), min_size=1, max_size=20))
+    def test_any_name_can_be_parsed_again(self, name: str) -> None:
+        found = gate(HUMAN)
+        row = replace(found.rows[0], run=name, a=name)
+        (case,) = parsed(replace(found, rows=(row,))).iter("testcase")
+        allowed = [
+            c for c in name if c in "\t\n\r" or "\x20" <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff"
+        ]
+        assert case.get("classname") == "".join(allowed)

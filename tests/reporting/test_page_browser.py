@@ -1,67 +1,110 @@
-"""Both pages in a real browser: no complaint, no request, nothing of a text's runs, and the numbers are there."""
+"""Pages in a real browser: every figure is drawn, nothing complains, asks for anything or runs, numbers are there."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from ranktilt.probes.similarity import Map
-from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import Cell, Code, Column, Document, Row, Section, Table
+from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.render.html import render as html_document
-from tests.probes.validations import toy_effectiveness, toy_validation
+from tests.probes.validations import toy_validation
+from tests.reporting.audits import small, toy_study, uneven
 from tests.reporting.browser import Browser
-from tests.reporting.screen import html
-from tests.reporting.studies import toy_study
+from tests.reporting.openings import alone, audit_page, colours, many, opened, sources, ungrouped, unjudged
+from tests.reporting.readers import html
+from tests.reporting.results import controlled as made
 
 pytestmark = pytest.mark.long
 
-ATTACK = "</script><script>window.run=1</script><img src=x onerror='window.run=2'>"
-ATTACKS = (
-    ATTACK,
-    "<a href=https://example.org>x</a><b onmouseover='window.run=3'>y</b>",
-    "{{7*7}}{% for x in y %}${7*7}",
-    "\u202egpj.exe\u2066",
-    "%{x}<extra>z</extra>",
-)
+WHOLE = {
+    "opened": opened, "unjudged": unjudged, "ungrouped": ungrouped, "many": lambda: many(12), "colours": colours,
+    "sources": lambda: sources("human", "llama", "gpt"), "small": lambda: LoadedAudit(small()),
+    "uneven": lambda: LoadedAudit(uneven()), "controlled": lambda: LoadedAudit(made()),
+    "alone": lambda: alone(opened()),
+}  # fmt: skip
+RESULTS = {"validation": toy_validation, "study": toy_study}
+EVERY = (*WHOLE, *RESULTS)
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    texts = {"validation": html(toy_validation()), "study": html(toy_study())}
-    found = {name: folder / f"{name} page.html" for name in texts}
-    for name, path in found.items():
-        path.write_text(texts[name], encoding="utf-8")
-    return found
+    paths = {name: folder / f"{name} page.html" for name in EVERY}
+    for name, path in paths.items():
+        path.write_text(audit_page(WHOLE[name]()) if name in WHOLE else html(RESULTS[name]()), encoding="utf-8")
+    return paths
 
 
-def hostile() -> Validation:
-    """A validation in which every name is an attack."""
-    validation = toy_validation(("human", ATTACK))
-    ids = tuple(ATTACKS[n % len(ATTACKS)] + str(n) for n in range(40))
-    sources = ("human",) * 20 + (ATTACK,) * 20
-    drawn = Map(np.arange(40.0), np.arange(40.0) % 7, ids, sources, 40)
-    rows = tuple(replace(row, run=attack, b=ATTACK) for row, attack in zip(toy_effectiveness(), ATTACKS, strict=True))
-    return replace(
-        validation,
-        similarities=(replace(validation.similarities[0], map=drawn, model=ATTACK),),
-        effectiveness=rows,
-        notes=ATTACKS,
-        spec={"path": ATTACK, "command": ATTACK, ATTACK: [ATTACK]},
-    )
-
-
-@pytest.mark.parametrize("name", ["validation", "study"])
+@pytest.mark.parametrize("name", EVERY)
 def test_every_figure_is_drawn_within_its_place(browser: Browser, pages: dict[str, Path], name: str) -> None:
     browser.open(pages[name], width=360)
     sizes = browser.run("[...document.querySelectorAll('.plot')].map(p => [p.clientWidth, "
                         "Math.max(...[...p.querySelectorAll('svg.marks')].map(s => s.clientWidth))])")  # fmt: skip
-    assert len(sizes) == browser.run("Number(document.documentElement.dataset.drawn)") > 0
+    assert len(sizes) == browser.run("Number(document.documentElement.dataset.drawn ?? 0)")
+    assert bool(sizes) == (name != "ungrouped")
     assert all(0 < drawn <= place for place, drawn in sizes)
+    assert browser.complaints == []
+    assert browser.requests == [pages[name].as_uri()]
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_labels_and_ends_stay_inside_their_figure(browser: Browser, pages: dict[str, Path], width: int) -> None:
+    browser.open(pages["opened"], width=width)
+    outside = browser.run(
+        "[...document.querySelectorAll('#tilt .plot')].flatMap(plot => { const box = plot.getBoundingClientRect();"
+        " const texts = '.role-axis-label text, .role-axis-title text, .role-legend-label text';"
+        " return [...plot.querySelectorAll(texts)].filter(text => {"
+        " const at = text.getBoundingClientRect(); return at.left < box.left - 1 || at.right > box.right + 1; })"
+        ".map(text => text.textContent); })"
+    )
+    assert outside == []
+
+
+def test_rows_of_the_forest_do_not_overlap(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["opened"], width=1920)
+    tops = browser.run(
+        "[...document.querySelectorAll('#tilt .plot .role-axis-label text')].map(t => t.getBoundingClientRect())"
+        ".filter(box => box.height).map(box => [box.top, box.bottom, box.left, box.right])"
+    )
+    rows = sorted(tops)[:9]
+    assert all(lower[0] >= upper[1] - 3 for upper, lower in pairwise(rows))
+
+
+def test_drawn_marks_are_the_tilts(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["opened"])
+    drawn = browser.run(
+        "(() => { const plot = document.querySelector('#tilt .plot'), scale = plot.view.scale('x');"
+        " return [...plot.querySelectorAll('.mark-symbol.role-mark path')].map(path => path.getAttribute('transform')"
+        ".match(/-?[\\d.]+/g).map(Number)).map(([x, y]) => [y, Math.round(scale.invert(x))]); })()"
+    )
+    assert [x for _, x in sorted(drawn)] == [t.value for t in opened().audit.tilts]
+
+
+def test_side_has_its_colour_in_figure_and_table(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["opened"])
+    colour = browser.run("getComputedStyle(document.documentElement).getPropertyValue('--first').trim()")
+    marks = browser.run(
+        "[...document.querySelectorAll('#tilt .mark-symbol.role-mark path')].map(m => m.getAttribute('fill'))"
+    )
+    assert colour in marks
+    cell = browser.run("getComputedStyle(document.querySelector('#table-1 td.first')).color")
+    assert cell == f"rgb({int(colour[1:3], 16)}, {int(colour[3:5], 16)}, {int(colour[5:7], 16)})"
+
+
+def test_pointing_at_a_mark_tells_its_numbers(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["opened"])
+    browser.run("document.querySelector('#tilt .plot').scrollIntoView({behavior: 'instant', block: 'center'})")
+    x, y = browser.run(
+        "(() => { const box = document.querySelector('#tilt .mark-symbol.role-mark path').getBoundingClientRect();"
+        " return [box.x + box.width / 2, box.y + box.height / 2]; })()"
+    )
+    browser.point(x - 3, y)
+    browser.point(x, y)
+    browser.until("!document.querySelector('.tip').hidden")
+    assert "Relative Δ" in browser.run("document.querySelector('.tip').textContent")
 
 
 def test_figures_follow_the_window(browser: Browser, pages: dict[str, Path]) -> None:
@@ -71,40 +114,19 @@ def test_figures_follow_the_window(browser: Browser, pages: dict[str, Path]) -> 
     assert browser.run("document.documentElement.scrollWidth") == 500
 
 
-@pytest.mark.journey
-def test_hostile_texts_run_nothing(browser: Browser, tmp_path: Path) -> None:
-    path = tmp_path / "hostile.html"
-    path.write_text(html(hostile()), encoding="utf-8")
-    browser.open(path)
-    assert browser.run("window.run ?? null") is None
-    assert (
-        browser.run("document.querySelectorAll('img, main script:not([type]), [onerror], [onmouseover]').length") == 0
-    )
-    assert browser.run("document.querySelectorAll('.plot a[*|href]').length") == 0
-    assert browser.complaints == []
-    assert browser.requests == [path.as_uri()]
-    assert "{{7*7}}" in browser.run("document.body.textContent")
-    assert "\u202e" not in browser.run("document.documentElement.outerHTML")
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_theme_follows_the_system(browser: Browser, pages: dict[str, Path], dark: bool) -> None:
-    browser.open(pages["study"], dark=dark)
-    ground = browser.run("getComputedStyle(document.body).backgroundColor")
-    assert ground == ("rgb(16, 18, 22)" if dark else "rgb(245, 246, 248)")
-    line = browser.run("document.querySelector('.plot .mark-line path').getAttribute('stroke')")
-    assert line == ("#e193bd" if dark else "#b8578f")
-
-
-def test_theme_is_switched_by_keyboard(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["study"])
+def test_theme_follows_the_system_and_is_switched_by_keyboard(browser: Browser, pages: dict[str, Path]) -> None:
+    line = "document.querySelector('.plot .mark-line path').getAttribute('stroke')"
+    for dark, ground, colour in ((True, "rgb(16, 18, 22)", "#e193bd"), (False, "rgb(245, 246, 248)", "#b8578f")):
+        browser.open(pages["study"], dark=dark)
+        assert browser.run("getComputedStyle(document.body).backgroundColor") == ground
+        assert browser.run(line) == colour
     browser.run("document.getElementById('theme').focus()")
     browser.press("Enter")
-    browser.until("document.querySelector('.plot .mark-line path').getAttribute('stroke') === '#e193bd'")
+    browser.until(f"{line} === '#e193bd'")
     assert browser.run("document.documentElement.dataset.theme") == "dark"
     assert browser.run("document.getElementById('theme').getAttribute('aria-pressed')") == "true"
     browser.press("Enter")
-    browser.until("document.querySelector('.plot .mark-line path').getAttribute('stroke') === '#b8578f'")
+    browser.until(f"{line} === '#b8578f'")
     assert browser.complaints == []
 
 
@@ -112,10 +134,8 @@ def test_a_cut_table_has_a_shadow_and_its_first_column_stays(browser: Browser, p
     browser.open(pages["study"], width=360)
     name = "document.querySelector('#table tbody th').getBoundingClientRect().left"
     before = browser.run(name)
-    assert (
-        browser.run("(w => { w.scrollLeft = 200; return w.scrollLeft; })(document.querySelector('#table .wide'))")
-        == 200
-    )
+    scroll = "(w => { w.scrollLeft = 200; return w.scrollLeft; })(document.querySelector('#table .wide'))"
+    assert browser.run(scroll) == 200
     assert browser.run(name) == before
     for scrolled in ("#table .wide", "nav ul"):
         assert "gradient" in browser.run(f"getComputedStyle(document.querySelector('{scrolled}')).backgroundImage")
@@ -166,19 +186,3 @@ def test_broken_library_is_said_and_its_places_go(browser: Browser, pages: dict[
     browser.until("document.getElementById('undrawn') && !document.getElementById('undrawn').hidden")
     assert "could not be drawn" in browser.run("document.getElementById('undrawn').textContent")
     assert browser.run("document.querySelectorAll('.plot').length") == 0
-
-
-def test_large_map_is_drawn(browser: Browser, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    pairs = 2000
-    ids = tuple(f"d{n % pairs}-{'human' if n < pairs else 'llm'}" for n in range(2 * pairs))
-    sources = ("human",) * pairs + ("llm",) * pairs
-    validation = toy_validation()
-    drawn = Map(rng.normal(size=2 * pairs), rng.normal(size=2 * pairs), ids, sources, pairs)
-    path = tmp_path / "large.html"
-    similar = replace(validation.similarities[0], map=drawn)
-    path.write_text(html(replace(validation, similarities=(similar,))), encoding="utf-8")
-    browser.open(path)
-    assert browser.run("document.querySelectorAll('.plot .mark-symbol.role-mark path').length") > 2 * pairs
-    assert browser.complaints == []
-    assert path.stat().st_size < 3_000_000

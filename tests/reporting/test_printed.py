@@ -18,14 +18,13 @@ from ranktilt.reporting.views import view
 from tests.auditing.arrays import audit_of
 from tests.auditing.test_gate import HUMAN, LEVEL, UNSURE
 from tests.reporting.audits import clear
-from tests.reporting.markup import Markup
 from tests.reporting.openings import alone, colours, opened, sources, ungrouped, unjudged
-from tests.reporting.results import RESULTS, failed, gone, pairs, refused, result
-from tests.reporting.screen import BLUE, BOLD, CODE, ORANGE, plain, screen, style
+from tests.reporting.readers import BLUE, BOLD, CODE, ORANGE, Markup, plain, screen, style
+from tests.reporting.results import RESULTS, failed, pairs, refused, result
 
 PRINTED = Path(__file__).parent / "printed"
 ENDINGS = {"table": "txt", "markdown": "md", "latex": "tex"}
-KEPT = [
+PRINTS = [
     *((name, format) for name in RESULTS for format in ("table", "markdown")),
     *((name, "latex") for name in ("audit", "audit, card", "audit, no twins")),
 ]
@@ -38,18 +37,18 @@ OPENED = {
 every = pytest.mark.parametrize("name", RESULTS)
 
 
-@pytest.mark.parametrize(("name", "format"), KEPT)
+@pytest.mark.parametrize(("name", "format"), PRINTS)
 def test_a_result_is_printed_as_it_was(name: str, format: str) -> None:
     """Run with ``RANKTILT_PRINTED=write`` after a change that is wanted, and look at the difference."""
     text = table(result(name), format)
-    assert text == kept(f"{slug(name)}.{ENDINGS[format]}", text)
+    assert text == stored(f"{slug(name)}.{ENDINGS[format]}", text)
 
 
 def slug(name: str) -> str:
     return re.sub("[^a-z]+", "-", name)
 
 
-def kept(name: str, text: str) -> str:
+def stored(name: str, text: str) -> str:
     """Return what is kept of a text, which is written first where that is asked for."""
     file = PRINTED / name
     if os.environ.get("RANKTILT_PRINTED") == "write":
@@ -78,7 +77,7 @@ def outline(document: Document) -> str:
 def test_a_page_is_laid_out_as_it_was(name: str) -> None:
     """Kept and written like the printed results."""
     text = outline(view(OPENED[name]() if name in OPENED else result(name)))
-    assert text == kept(f"{slug(name)}.page.txt", text)
+    assert text == stored(f"{slug(name)}.page.txt", text)
 
 
 @every
@@ -174,14 +173,14 @@ class TestNarrow:
         assert lines[at].endswith("  warning")
         assert lines[at + 1].strip() == "outside 0.9–1.1"
 
-    def test_a_long_name_is_folded_whole(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        name = "dense:" + "x" * 100
-        lines = [line.strip() for line in plain(screen(clear((name, "b", "c")), monkeypatch, columns=60)).splitlines()]
-        start = next(i for i, line in enumerate(lines) if line.startswith("dense:"))
-        assert "".join(lines[start:]).partition("all")[0] == name
 
-
-def test_a_file_gets_plain_text_as_wide_as_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_name_is_folded_whole_in_a_terminal_and_a_file_is_as_wide_as_it_needs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = "dense:" + "x" * 100
+    lines = [line.strip() for line in plain(screen(clear((name, "b", "c")), monkeypatch, columns=60)).splitlines()]
+    start = next(i for i, line in enumerate(lines) if line.startswith("dense:"))
+    assert "".join(lines[start:]).partition("all")[0] == name
     monkeypatch.setenv("COLUMNS", "20")
     text = table(clear(("a" * 70, "b", "c")))
     assert "\x1b" not in text
@@ -225,11 +224,6 @@ class TestCheck:
     def test_a_length_ratio_within_its_limit_says_why_it_is_a_warning(self, factor: float, ending: str) -> None:
         made = pairs(12, lambda n: " ".join([f"Note {n}.", *["word"] * round(11 * factor - 3), "end."]))
         assert f"| 0.67–1.5 | {ending} |" in table(check(made), "markdown")
-
-
-def test_undefined_changes_are_dashes() -> None:
-    assert " – " in table(gone(), "markdown")
-    assert "nan" not in table(gone()).lower()
 
 
 @every

@@ -1,39 +1,25 @@
 """An audit opened again: from where its files lie now, and only where they are what they were."""
 
-import json
-import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import ranktilt as rt
 from ranktilt import Audit, Collection, Run
+from ranktilt.datasets.labels import with_labels
 from ranktilt.errors import UserError
 from ranktilt.reporting.reload import NO_LISTS, LoadedAudit, reload
 from tests.datasets.hub_cache import cached, cocktail_zip, point_to
 from tests.refusals import refused
+from tests.reporting.openings import TOY_RUN, audited
 from tests.toy import raw_docs, raw_qrels, run_of, toy, tsv, write, write_cocktail, write_run
 
 QUICK: dict[str, Any] = {"resamples": 100}
-FOUND = {
-    "q1": {"d1-human": 3.0, "d1-llm": 2.0},
-    "q2": {"d2-llm": 2.0, "d2-human": 1.0},
-    "q3": {"d3-human": 2.0, "d3-llm": 1.0},
-}
 GONE = "The collection could not be opened again: {}."
-
-
-def audited(
-    path: str | Path = "toy", rankers: Sequence[str] = ("bm25",), *, load: Any = None, **options: Any
-) -> tuple[Audit, Collection, list[Run]]:
-    collection = rt.load(path, **(load or {}))
-    runs = [rt.ranker(text).rank(collection) for text in rankers]
-    return rt.audit(collection, runs, **{**QUICK, **options}), collection, runs
 
 
 def saved(audit: Audit, path: Path) -> Path:
@@ -122,14 +108,11 @@ def test_what_has_changed_is_named_and_the_collection_left_out(
     assert opened.audit is audit
 
 
-def test_a_collection_made_in_python_is_not_looked_for() -> None:
+def test_the_bundled_collection_is_made_again_and_one_made_in_python_not_looked_for() -> None:
     collection = toy()
-    audit = rt.audit(collection, run_of(collection, FOUND, ranker="mine"), **QUICK)
-    said = "the collection was made in Python and is in no file (pass it: ranktilt.report(…, collection=…))"
-    assert reload(audit).notes == (GONE.format(said),)
-
-
-def test_the_bundled_collection_is_made_again() -> None:
+    audit = rt.audit(collection, run_of(collection, TOY_RUN, ranker="mine"), **QUICK)
+    reason = "the collection was made in Python and is in no file (pass it: ranktilt.report(…, collection=…))"
+    assert reload(audit).notes == (GONE.format(reason),)
     collection = rt.bundled()
     run = rt.ranker("bm25@20").rank(collection)
     audit = rt.audit(collection, run, ["nDCG@1"], **QUICK)
@@ -177,8 +160,6 @@ def labels(path: Path, *columns: str, **changed: str) -> Path:
 def test_labels_beside_a_collection_are_read_again(here: Path) -> None:
     labels(here / "labels.tsv", "side")
     collection = rt.load("toy")
-    from ranktilt.datasets.labels import with_labels
-
     collection = with_labels(collection, "labels.tsv", by="side")
     run = rt.ranker("bm25").rank(collection)
     audit = rt.audit(collection, run, by="side", **QUICK)
@@ -191,8 +172,8 @@ def unlabelled_runs(here: Path, qrels: str | None = "judged.tsv") -> tuple[Audit
     """Two run files, and labels in place of a collection."""
     labels(here / "labels.tsv", "source", "origin")
     write(here / "judged.tsv", tsv([(q, f"{d}-{s}", g) for q, d, g in raw_qrels() for s in ("human", "llm")]))
-    write_run(here / "one.trec", {"q3": FOUND["q3"], "q1": FOUND["q1"]})
-    write_run(here / "two.trec", FOUND)
+    write_run(here / "one.trec", {"q3": TOY_RUN["q3"], "q1": TOY_RUN["q1"]})
+    write_run(here / "two.trec", TOY_RUN)
     runs = [Run.load("one.trec"), Run.load("two.trec", score_order="rank")]
     collection = rt.labelled("labels.tsv", runs, qrels=qrels)
     return rt.audit(collection, runs, card=qrels is None, **QUICK), collection, runs
@@ -228,7 +209,7 @@ def test_a_collection_that_does_not_fit_is_left_out(here: Path) -> None:
 
 def test_given_parts_are_used_as_they_are_and_what_is_missing_is_said() -> None:
     collection = toy()
-    runs = [run_of(collection, FOUND, ranker=name) for name in ("mine", "yours")]
+    runs = [run_of(collection, TOY_RUN, ranker=name) for name in ("mine", "yours")]
     audit = rt.audit(collection, runs, **QUICK)
     opened = reload(audit, None, collection=collection, runs=reversed(runs))
     assert opened.collection is collection
@@ -241,10 +222,10 @@ def test_given_parts_are_used_as_they_are_and_what_is_missing_is_said() -> None:
 
 def test_what_is_given_must_be_what_was_audited() -> None:
     collection = toy()
-    audit = rt.audit(collection, run_of(collection, FOUND, ranker="mine"), **QUICK)
+    audit = rt.audit(collection, run_of(collection, TOY_RUN, ranker="mine"), **QUICK)
     with pytest.raises(UserError, match="unknown run of the audit 'other'"):
-        reload(audit, None, collection=collection, runs=[run_of(collection, FOUND, ranker="other")])
-    other = run_of(collection, {**FOUND, "q2": {"d2-human": 1.0}}, ranker="mine")
+        reload(audit, None, collection=collection, runs=[run_of(collection, TOY_RUN, ranker="other")])
+    other = run_of(collection, {**TOY_RUN, "q2": {"d2-human": 1.0}}, ranker="mine")
     said = "it gives other values than the audit's for 1 of 3 queries"
     with refused(f"run 'mine' is not the one that was audited: {said}"):
         reload(audit, None, collection=collection, runs=[other])
@@ -256,27 +237,8 @@ def test_given_runs_without_a_collection_open_it_or_say_so(here: Path) -> None:
     audit, collection, runs = audited(here / "toy")
     assert is_whole(reload(audit, None, runs=runs), collection, runs)
     shutil.rmtree(here / "toy")
-    with refused(
-        "runs need the audit's collection, and corpus/human.jsonl is not there any more; pass it too"
-    ):  # no folder of this machine
+    with refused("runs need the audit's collection, and corpus/human.jsonl is not there any more; pass it too"):
         reload(audit, None, runs=runs)
-
-
-@pytest.mark.data
-def test_runs_of_trec_dl_are_read_again_with_labels(shared_data: Path, tmp_path: Path) -> None:
-    folder = shared_data / "dl19"
-    runs = [Run.load(folder / "runs" / f"{name}.trec") for name in ("bm25", "bm25-gpt35-repeat1")]
-    ids = sorted(set().union(*(run.ids.to_list() for run in runs)))
-    table = "".join(f"{name}\t{'odd' if int(name) % 2 else 'even'}\n" for name in ids)
-    file = write(tmp_path / "parity.tsv", f"doc_id\tparity\n{table}")
-    collection = rt.labelled(file, runs, by="parity", qrels=folder / "qrels.dl19-passage.txt")
-    audit = rt.audit(collection, runs, ["nDCG@10"], by="parity", **QUICK)
-    opened = reload(audit)
-    assert opened.notes == ()
-    assert same_runs(opened.runs, runs)
-    assert np.array_equal(opened.collection.qrels if opened.collection else [], collection.qrels)
-    assert json.loads(audit.to_json())["spec"]["collection"]["by"] == "parity"
-    assert os.fspath(file) in [one["path"] for one in audit.spec["inputs"]]
 
 
 SECRET = "PASSWORD=hunter2 and more\n"
@@ -315,10 +277,6 @@ def test_files_and_folders_that_the_audit_has_no_hash_of_are_not_read(here: Path
         spec = {**audit.spec, "inputs": [], "collection": {**audit.spec["collection"], **told}}
         said = "the audit does not say what was in its files (it has no hashes of them)"
         assert reload(replace(audit, spec=spec)).notes == (GONE.format(said),)
-
-
-def test_names_that_are_no_file_s_are_said(here: Path) -> None:
-    audit, _, _ = audited()
     for name, said in (("/dev/zero", "zero"), ("a\0b", "a\0b"), ("a" * 5000, f"{'a' * 119}…")):
         inputs = [*audit.spec["inputs"], {"path": name, "sha256": "0" * 64}]
         notes = reload(replace(audit, spec={**audit.spec, "inputs": inputs})).notes

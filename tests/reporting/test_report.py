@@ -1,9 +1,8 @@
-"""The one call that makes a report: of results, files and what is at hand; several are the parts of one page."""
+"""The call that makes a report: of results, files and what is at hand, several on one page; pictures for the docs."""
 
-import base64
 import gzip
-import json
 import re
+import struct
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,36 +12,26 @@ from typing import Any
 import pytest
 
 import ranktilt as rt
-from ranktilt import Audit, Collection, Run, audit
+from ranktilt import Audit, audit
 from ranktilt.errors import DataError
 from ranktilt.reporting.reload import LoadedAudit, reload
 from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.report import PAPER_RESULTS, opened, read_result, report, report_page
 from ranktilt.reporting.views.audit import audit_headline
 from ranktilt.reporting.views.audit import view as audit_view
+from scripts import pictures
+from tests.house import tree
 from tests.probes.validations import toy_validation
 from tests.refusals import refused
-from tests.reporting.audits import clear, ordered, twins
-from tests.reporting.browser import Browser
-from tests.reporting.markup import Markup
+from tests.reporting.audits import clear, ordered, toy_study, twins
+from tests.reporting.browser import Browser, program
+from tests.reporting.openings import TOY_RUN, audited
+from tests.reporting.readers import Markup, explorers, html
 from tests.reporting.results import result
-from tests.reporting.screen import html
-from tests.reporting.studies import toy_study
 from tests.toy import run_of, toy, write
 
 QUICK: dict[str, Any] = {"resamples": 100}
-FOUND = {
-    "q1": {"d1-human": 3.0, "d1-llm": 2.0},
-    "q2": {"d2-llm": 2.0, "d2-human": 1.0},
-    "q3": {"d3-human": 2.0, "d3-llm": 1.0},
-}
 VALIDATION, STUDY = toy_validation(), toy_study()
-
-
-def audited(path: str = "toy", rankers: tuple[str, ...] = ("bm25",)) -> tuple[Audit, Collection, list[Run]]:
-    collection = rt.load(path)
-    runs = [rt.ranker(text).rank(collection) for text in rankers]
-    return rt.audit(collection, runs, **QUICK), collection, runs
 
 
 def loaded(name: str = "ground", *, secret: str = "", queries: int = 40) -> LoadedAudit:
@@ -55,12 +44,6 @@ def loaded(name: str = "ground", *, secret: str = "", queries: int = 40) -> Load
     found = audit(collection, run, ["nDCG@1"], **QUICK)
     spec = {**found.spec, "collection": {"path": f"data/{name}"}}
     return LoadedAudit(replace(found, spec=spec), collection, (run,))
-
-
-def explorers(page: str) -> list[Any]:
-    """What the explorers of a page carry: queries and lists."""
-    blocks = re.findall(r'<script type="[^"]*" id="[^"]*-lists"[^>]*>([^<]*)</script>', page)
-    return [json.loads(gzip.decompress(base64.b64decode(block))) for block in blocks]
 
 
 def headings(page: str, level: str) -> list[str]:
@@ -86,11 +69,8 @@ class TestGiven:
         pytest.importorskip("vl_convert")
         found, _, _ = audited()
         found.save("audit.json")
-        for file, layout, start in (
-            ("t.tex", "dai-3", "\\begin"),
-            ("t.md", "paper", "**"),
-            ("t.csv", "dai-3", "table,"),
-        ):
+        starts = {"t.tex": ("dai-3", "\\begin"), "t.md": ("paper", "**"), "t.csv": ("dai-3", "table,")}
+        for file, (layout, start) in starts.items():
             assert start in read(rt.report("audit.json", file, layout=layout))[:300]
         assert read(rt.report(result("validation, three sources"), "f.svg", layout="dai-fig14")).startswith("<svg")
         with refused("dai-fig10 is 3 figures of these results; ranktilt report --figures DIR writes all"):
@@ -107,17 +87,9 @@ class TestGiven:
         twice = opened(["audit.json", here / "audit.json", found, found])
         assert [type(one) for one in twice] == [LoadedAudit, LoadedAudit]
 
-    def test_a_collection_that_changed_is_left_out_and_said(self, here: Path) -> None:
-        found, _, _ = audited()
-        (here / "toy" / "queries.jsonl").write_text("")
-        page = read(rt.report(found, "report.html"))
-        assert explorers(page) == []
-        said = "The collection could not be opened again: queries.jsonl has changed since the audit."
-        assert said in Markup(page).text
-
     def test_a_collection_and_runs_at_hand_are_used(self, tmp_path: Path) -> None:
         collection = toy()
-        run = run_of(collection, FOUND, ranker="mine")
+        run = run_of(collection, TOY_RUN, ranker="mine")
         found = rt.audit(collection, run, **QUICK)
         assert explorers(read(rt.report(found, tmp_path / "without.html"))) == []
         for runs in (run, (one for one in [run])):
@@ -137,47 +109,39 @@ class TestGiven:
 
 
 class TestRefused:
-    @pytest.mark.parametrize("count", [0, 2])
-    def test_a_collection_goes_with_one_audit(self, here: Path, count: int) -> None:
+    def test_what_cannot_be_reported_or_written(self, here: Path) -> None:
         audits = [audited()[0], audited(rankers=("tfidf",))[0]]
-        with refused(f"a collection or runs belong to one audit, got {count} audits"):
-            rt.report([STUDY, *audits[:count]], "report.html", collection=rt.load("toy"))
-
-    def test_an_audit_is_not_overwritten_by_its_page(self, here: Path) -> None:
-        found, _, _ = audited()
-        found.save("audit.json")
-        with refused(f"{here / 'audit.json'}: this file is read too; choose another file for the page"):
-            report("audit.json", here / "audit.json")
-        assert Audit.load("audit.json") == found
-
-    def test_what_is_no_result_is_refused(self, tmp_path: Path) -> None:
+        for count in (0, 2):
+            with refused(f"a collection or runs belong to one audit, got {count} audits"):
+                rt.report([STUDY, *audits[:count]], "report.html", collection=rt.load("toy"))
         with refused("expected a result of RankTilt, or its file, got {'a': 1}"):
-            rt.report([{"a": 1}], tmp_path / "report.html")  # type: ignore[list-item]
+            rt.report([{"a": 1}], "report.html")  # type: ignore[list-item]
         with refused("a report needs a result, such as an audit"):
             report_page([])
+        audits[0].save("audit.json")
+        with refused(f"{here / 'audit.json'}: this file is read too; choose another file for the page"):
+            report("audit.json", here / "audit.json")
+        assert Audit.load("audit.json") == audits[0]
 
     @pytest.mark.parametrize(
-        ("name", "content", "said"),
+        ("name", "content", "message"),
         [
             ("gone.json", None, "cannot be read: No such file or directory"),
             ("", None, "cannot be read: Is a directory"),
             ("empty.json", "", "the file is empty"),
             ("page.html", "<!DOCTYPE html>", "expected a result of RankTilt as JSON: "),
-            ("plain.json", '{"a": 1}', "expected a result of RankTilt, got JSON without a format; ranktilt audit, "
-             "check --full, data describe, study, explain, pairwise, level, study --vary training, tools spiral, "
-             "audit --stop-at-tilt, compare, gate, tools calibrate, check, tools plan and tools replay-log write one "
-             "with --json FILE"),
+            ("plain.json", '{"a": 1}', "expected a result of RankTilt, got JSON without a format; ranktilt audit, "),
             ("other.json", '{"format": "geojson"}', "expected a result of RankTilt, got format 'geojson'; "),
             ("old.json", '{"format": "ranktilt-audit", "version": 99}',
              "is an audit of version 99, this RankTilt reads version 1"),
             ("half.json", '{"format": "ranktilt-audit", "version": 1}', "was changed after ranktilt wrote it"),
         ],
     )  # fmt: skip
-    def test_files_that_hold_no_result(self, tmp_path: Path, name: str, content: str | None, said: str) -> None:
+    def test_files_that_hold_no_result(self, tmp_path: Path, name: str, content: str | None, message: str) -> None:
         path = tmp_path / name if content is None else write(tmp_path / name, content)
         with pytest.raises(DataError) as error:
             read_result(path)
-        assert str(error.value).startswith(f"{path}: {said}")
+        assert str(error.value).startswith(f"{path}: {message}")
 
     def test_papers_take_some_kinds_of_results_only(self, tmp_path: Path) -> None:
         path = result("gate").save(tmp_path / "found.json")
@@ -273,3 +237,32 @@ class TestTexts:
         assert browser.complaints == []
         assert browser.stopped == []
         assert browser.requests == [page.as_uri()]
+
+
+IMAGES = tree.ROOT / "docs" / "images"
+
+
+def png_size(picture: Path) -> tuple[int, int]:
+    """Width and height of a PNG, from its header."""
+    start = picture.read_bytes()[:24]
+    assert start.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", start[16:])
+    return width, height
+
+
+def test_every_picture_is_shown() -> None:
+    pages = [tree.ROOT / "README.md", *(tree.ROOT / "docs").rglob("*.md")]
+    said = "".join(page.read_text(encoding="utf-8") for page in pages)
+    assert [picture.name for picture in IMAGES.iterdir() if f"images/{picture.name}" not in said] == []
+
+
+@pytest.mark.long
+@pytest.mark.neural
+def test_both_pictures_are_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program()
+    pytest.importorskip("playwright", reason="needs Playwright, which is not installed")
+    assert pictures.main([str(tmp_path / "new")]) == 0
+    made = sorted((tmp_path / "new").iterdir())
+    assert [picture.name for picture in made] == ["explorer.png", "report.png"]
+    assert png_size(made[1])[0] == 1280
+    assert capsys.readouterr().out.count(" kB\n") == 2

@@ -80,7 +80,7 @@ def trec(path: Path) -> dict[str, list[tuple[str, float]]]:
 
 
 @pytest.fixture
-def shown(browser: Browser, made: Made) -> Browser:
+def report(browser: Browser, made: Made) -> Browser:
     """The report, opened, with its explorer in sight."""
     browser.open(made.page)
     browser.run("document.querySelector('.explorer').scrollIntoView({behavior: 'instant'})")
@@ -114,9 +114,6 @@ def test_it_opens_without_a_complaint_or_a_request(browser: Browser, made: Made,
     assert browser.requests == [made.page.as_uri()]
     assert browser.stopped == []
     assert browser.overflow == 0
-
-
-def test_it_is_small_enough_to_be_sent(made: Made) -> None:
     assert made.page.stat().st_size < LARGEST
 
 
@@ -141,12 +138,12 @@ def test_numbers_in_the_table_are_those_of_the_audit(browser: Browser, made: Mad
 
 
 @pytest.mark.parametrize("run", RANKERS[1:])
-def test_a_ranked_list_is_that_of_the_run(shown: Browser, made: Made, run: str) -> None:
-    shown.choose(".explorer .controls select", str(RANKERS.index(run)))
-    query = ids(shown)[0]
-    opened(shown, lambda: shown.click(OPEN))
+def test_a_ranked_list_is_that_of_the_run(report: Browser, made: Made, run: str) -> None:
+    report.choose(".explorer .controls select", str(RANKERS.index(run)))
+    query = ids(report)[0]
+    opened(report, lambda: report.click(OPEN))
     wanted = ("[data-title=rank]", ".badge bdi", "[data-title=score]", ".start")
-    listed = shown.run(
+    listed = report.run(
         "[...document.querySelector('.explorer .results tbody').rows].map(row => "
         f"{list(wanted)}.map(part => row.querySelector(part).textContent))"
     )
@@ -161,19 +158,19 @@ def test_a_ranked_list_is_that_of_the_run(shown: Browser, made: Made, run: str) 
             assert " ".join(made.texts[doc].split()).startswith(" ".join(start.removesuffix(" …").split()))
 
 
-def test_a_pair_shows_both_texts_whole(shown: Browser, made: Made) -> None:
-    query = ids(shown)[0]
-    opened(shown, lambda: shown.click(OPEN))
-    shown.click(".explorer .results button.open")
-    shown.until("document.querySelectorAll('.explorer .texts article .text').length == 2")
-    texts = shown.run(
+def test_a_pair_shows_both_texts_whole(report: Browser, made: Made) -> None:
+    query = ids(report)[0]
+    opened(report, lambda: report.click(OPEN))
+    report.click(".explorer .results button.open")
+    report.until("document.querySelectorAll('.explorer .texts article .text').length == 2")
+    texts = report.run(
         "[...document.querySelectorAll('.explorer .texts article')].map(one => "
         "[[...one.querySelectorAll('.line bdi')].at(-1).textContent, one.querySelector('.text').textContent])"
     )
     assert [doc.split("-", 2)[-1] for doc, _ in texts] == made.audit["groups"][1:3]
     for doc, text in texts:
         assert text == made.texts[doc]
-    assert shown.run("document.querySelectorAll('.explorer .texts del, .explorer .texts ins').length") > 0
+    assert report.run("document.querySelectorAll('.explorer .texts del, .explorer .texts ins').length") > 0
     words = made.queries[query].lower().split()
-    marked = shown.run("[...document.querySelectorAll('.explorer .texts mark')].map(m => m.textContent.toLowerCase())")
+    marked = report.run("[...document.querySelectorAll('.explorer .texts mark')].map(m => m.textContent.toLowerCase())")
     assert all(any(word in one or one in word for word in words) for one in marked)

@@ -1,9 +1,11 @@
-"""What studies, benches, spirals and explanations show: every number in a table or figure, and which figures there are.
+"""What studies, benches, spirals, explanations and validations show: every number, and how it was made.
 
 Their sentences and sections are kept in ``printed/``.
 """
 
+import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,20 +15,21 @@ from ranktilt.auditing.study import Study
 from ranktilt.experiments.tradeoff import bench
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.experiments.training_result import BASELINE
+from ranktilt.measures.average_precision import AP
 from ranktilt.measures.base import estimand
+from ranktilt.probes.base import Distribution
 from ranktilt.probes.explain import Explanation
-from ranktilt.reporting.document import Figure, Table
+from ranktilt.reporting.document import Code, Figure, Lines, Pairs, Section, Sentence, Table
 from ranktilt.reporting.output import table
+from ranktilt.reporting.provenance import folder, provenance
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.bench import pareto
-from tests.experiments.planted import collection, trial
-from tests.experiments.trained import HUMAN, mixture, ranked, studied
-from tests.reporting.charts import by_name, points, rows
-from tests.reporting.markup import Markup
-from tests.reporting.papers.explanations import ENDS, explained, temperatures
+from ranktilt.reporting.views.validate import headline, validation_sections
+from tests.experiments.planted import HUMAN, collection, mixture, ranked, studied, trial
+from tests.probes.validations import toy_effectiveness, toy_similarity, toy_validation
+from tests.reporting.audits import ENDS, HALF, TEMPERATURES, VALUES, explained, temperatures, timeless_study, toy_study
+from tests.reporting.readers import Markup, by_name, domain, html, points, rows
 from tests.reporting.results import result
-from tests.reporting.screen import html
-from tests.reporting.studies import HALF, TEMPERATURES, VALUES, timeless_study, toy_study
 
 NAN = float("nan")
 STUDY = toy_study()
@@ -69,18 +72,18 @@ class TestStudy:
             assert row["high"] - row["y"] == pytest.approx(HALF[row["name"]])
         assert figure.drawing["layer"][-1]["encoding"]["x"]["axis"]["values"] == list(TEMPERATURES)
 
+    def test_sources_without_a_temperature_are_in_the_table_only(self) -> None:
+        assert "tilt" not in figures(timeless_study())
+        grid = Markup(html(timeless_study())).grid("human against")
+        assert grid.column("temperature") == ["–"]
+        assert np.isnan(grid.numbers("Relative Δ")[0])
+
     def test_each_measure_has_its_figure_but_many_are_drawn_for_the_first_only(self) -> None:
         assert len(figures(self.measured("nDCG@3", "AP@5"))["tilt"]) == 2
         many = self.measured(*(f"nDCG@{k}" for k in range(1, 9)))
         assert len(figures(many)["tilt"]) == 1
         (every,) = (one for one in view(many).tables if one.caption.startswith("human against"))
         assert len(every.rows) == 8 * 6
-
-    def test_sources_without_a_temperature_are_in_the_table_only(self) -> None:
-        assert "tilt" not in figures(timeless_study())
-        grid = Markup(html(timeless_study())).grid("human against")
-        assert grid.column("temperature") == ["–"]
-        assert np.isnan(grid.numbers("Relative Δ")[0])
 
 
 def test_a_spiral_has_a_line_a_ranker_of_its_share_and_of_what_no_preference_would_leave_less() -> None:
@@ -203,8 +206,167 @@ class TestTrainingStudy:
             "mini trained on human, seed 0": "+45.3", "mini trained on human, seed 1": "−45.3",
         }  # fmt: skip
 
-    def test_it_says_that_a_body_was_tuned_before(self) -> None:
-        study = result("training study")
-        tuned = replace(study, rankers=tuple(replace(one, tuned="retrieval") for one in study.rankers))
-        assert "\nBody already tuned for retrieval: mini.\n" in table(tuned)
-        assert "already tuned" not in table(study)
+
+VALIDATION = toy_validation()
+NEAR = toy_similarity()
+
+
+@pytest.fixture(scope="module")
+def validation_page() -> Markup:
+    return Markup(html(VALIDATION))
+
+
+def drawn(caption: str) -> dict[str, Any]:
+    """The figure whose title begins so."""
+    every = (figure for one in validation_sections(VALIDATION) for figure in drawn_in(one))
+    return next(figure.drawing for figure in every if figure.title.startswith(caption))
+
+
+def section(name: str, **changes: object) -> Section:
+    """One section of the toy validation with some parts changed."""
+    found = validation_sections(replace(VALIDATION, **changes))  # type: ignore[arg-type]
+    return next(one for one in found if one.name == name)
+
+
+def drawn_in(one: Section) -> list[Figure]:
+    return [block for block in one.blocks if isinstance(block, Figure)]
+
+
+def spread(*values: float, low: float = 0.0) -> Distribution:
+    return Distribution("toy", np.array(values), (low, 1.0))
+
+
+def renamed(names: list[str], **changes: Any) -> dict[str, Any]:
+    return {"effectiveness": tuple(replace(toy_effectiveness()[0], run=name, **changes) for name in names)}
+
+
+OTHER_MEASURE = tuple(replace(row, estimand=AP @ 5, outcome="different") for row in toy_effectiveness())
+STRAYING = (NEAR, replace(NEAR, source="b", cosine=NEAR.baseline))
+
+
+@pytest.mark.parametrize(
+    ("changes", "ending"),
+    [
+        ({"effectiveness": toy_effectiveness() + OTHER_MEASURE}, headline(VALIDATION)),
+        (renamed(["a", "b", "c"]), "; a, b and c are equivalent on both sides."),
+        (renamed([f"r{n}" for n in range(6)]), "; r0, r1, r2, r3 and 2 more are equivalent on both sides."),
+        ({"similarities": STRAYING, "effectiveness": ()}, "do not all stay close in meaning."),
+        (
+            {"overlaps": (), "similarities": (), "effectiveness": ()},
+            "No pair of llm and human could be compared.",
+        ),
+    ],
+)
+def test_headline(changes: dict[str, Any], ending: str) -> None:
+    assert headline(replace(VALIDATION, **changes)).endswith(ending)
+
+
+def test_a_void_comparison_is_the_headline() -> None:
+    assert VALIDATION.check is not None
+    check = replace(VALIDATION.check, rows=tuple(replace(row, verdict="void") for row in VALIDATION.check.rows[:1]))
+    assert headline(replace(VALIDATION, check=check)) == check.sentence
+    assert check.sentence.startswith("Void")
+
+
+def test_only_what_was_asked_for_has_a_section() -> None:
+    parts = {"words": "overlaps", "meaning": "similarities", "effectiveness": "effectiveness", "check": "check"}
+    for name, part in parts.items():
+        found = validation_sections(replace(VALIDATION, **{part: None if part == "check" else ()}))  # type: ignore[arg-type]
+        assert [one.name for one in found] == ["collection", *(other for other in parts if other != name)]
+
+
+def test_figure_3_counts_every_pair() -> None:
+    found = VALIDATION.overlaps[0].jaccard.defined
+    bars = rows(drawn("Figure 3, left"), "bar")
+    assert sum(bar["y"] for bar in bars) == pytest.approx(100, abs=1e-3)
+    inside = [100 * np.mean((bar["x"] <= found) & (found < bar["end"])) for bar in bars]
+    assert [bar["y"] for bar in bars] == pytest.approx(inside, abs=1e-3)
+
+
+def test_figure_5_sets_twins_against_unrelated_pairs(validation_page: Markup) -> None:
+    sides = by_name(drawn("Figure 5"), "bar")
+    assert {name: round(sum(shares), 3) for name, shares in sides.items()} == {"twins": 100, "unrelated pairs": 100}
+    one = VALIDATION.similarities[0]
+    assert validation_page.grid("Cosine similarity").numbers("mean") == [one.cosine.mean, one.baseline.mean]
+    one = replace(NEAR, cosine=spread(0.91, low=-1.0), baseline=spread(0.01, low=-1.0))
+    low, high = domain(drawn_in(section("meaning", similarities=(one,)))[0].drawing, "x")
+    assert (low, high) == pytest.approx((0.0, 0.925))  # what there is
+
+
+def test_figure_4_shows_every_text_of_the_map_with_its_id() -> None:
+    places = VALIDATION.similarities[0].map
+    assert places is not None
+    marked = points(drawn("Figure 4"))
+    assert [row["tip"] for row in marked] == list(places.ids)
+    assert [row["x"] for row in marked] == pytest.approx(places.x.tolist(), abs=1e-3)
+    assert [row["name"] for row in marked] == list(places.sources)
+    assert "Figure 4." not in html(toy_validation(map=False))
+
+
+def test_table_2_holds_every_number(validation_page: Markup) -> None:
+    grid, expected = validation_page.grid("Effectiveness on each"), toy_effectiveness()
+    assert grid.column("ranker") == [row.run for row in expected]
+    signs = ["✓", "✓", "!", "○", "○"]
+    assert grid.column("outcome") == [f"{sign} {row.statement}" for sign, row in zip(signs, expected, strict=True)]
+    for title, name in (
+        ("human", "mean_a"), ("rewrite", "mean_b"), ("difference", "value"),
+        ("p different", "p_corrected"), ("p equivalent", "p_equivalent"), ("smallest margin", "smallest"),
+        ("queries", "queries"),
+    ):  # fmt: skip
+        assert grid.numbers(title) == pytest.approx([getattr(row, name) for row in expected], nan_ok=True), title
+    assert grid.column("difference")[0] == "+0.004 [−0.003, +0.011]"
+    assert grid.column("p different")[-1] == "–"
+    assert math.isnan(grid.numbers("p different")[-1])
+
+
+def test_forest_plot_draws_both_intervals_and_the_margin() -> None:
+    drawing = drawn("Difference in nDCG@10")
+    first, row = points(drawing)[0], toy_effectiveness()[0]
+    assert (first["x"], first["high"]) == (row.value, pytest.approx(row.high))
+    assert first["to"] == pytest.approx(row.value + row.smallest - abs(row.value))
+    assert rows(drawing, "rect") == [{"x": -0.02, "end": 0.02}]
+    found = section("effectiveness", spec={**VALIDATION.spec, "alpha": 0.01})
+    assert "thick: 98 % interval, which must lie in the shade" in drawn_in(found)[0].says
+
+
+def test_how_a_result_was_made_is_written_plainly() -> None:
+    spec = {
+        "path": "toy", "rankers": ["bm25", "tfidf"], "level": 5.0, "seed": 0, "map": True, "split": None,
+        "score_order": "score", "versions": {"ranktilt": "0.1.0", "polars": "1.36", "torch": None},
+    }  # fmt: skip
+    section = provenance(spec)
+    assert section.lead == ()
+    expected = (
+        ("collection", "toy"), ("rankers", "bm25, tfidf"), ("level", "5"), ("seed", "0"), ("map", "yes"),
+        ("score order", "score"), ("versions", "ranktilt 0.1.0, polars 1.36"),
+    )  # fmt: skip
+    assert section.blocks == (Pairs(expected),)
+
+
+def test_command_notes_and_files_stand_apart() -> None:
+    command = "ranktilt check --full x"
+    inputs = [{"path": "a", "sha256": "1"}, {"path": "b", "sha256": "2"}]
+    section = provenance({"command": command, "seed": 1, "inputs": inputs}, ["two were left out"])
+    *front, table = section.blocks
+    assert "same numbers" in section.lead[0]
+    assert front == [
+        Lines((Sentence("two were left out"),), only="page"),
+        Code("The command that made it", command),
+        Pairs((("seed", "1"),)),
+    ]
+    assert isinstance(table, Table)
+    assert [[cell.text for cell in row] for row in table.rows] == [["a", "1"], ["b", "2"]]
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"path": "/data/nfcorpus"}, "nfcorpus"),
+        ({"collection": {"path": "sets/scifact/"}}, "scifact"),
+        ({"collection": {"labels": "runs/gender.tsv"}}, "gender.tsv"),
+        ({"collection": {"path": "beds/scifact", "labels": "runs/gender.tsv"}}, "scifact"),
+        ({"path": None, "collection": "toy"}, ""),
+    ],
+)
+def test_a_result_is_named_after_the_last_part_of_its_folder_or_labels(spec: dict[str, object], expected: str) -> None:
+    assert folder(spec) == expected

@@ -1,13 +1,20 @@
-"""Findings about texts: openings, refusals, endings, shared terms, scripts; by hand, and on NFCorpus."""
+"""Findings about texts by hand and on NFCorpus; common subsequences and trigrams beside other implementations."""
 
+import itertools
+from collections.abc import Sequence
 from pathlib import Path
 
+import hypothesis.strategies as st
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
 
 from ranktilt.datasets.load import load
+from ranktilt.errors import UserError
 from ranktilt.text import quality
+from ranktilt.text.ngram import NgramModel, Words, cross_fitted_perplexity
+from ranktilt.text.sequence import common_length, holds_share
 
 
 def series(*texts: str) -> pl.Series:
@@ -65,19 +72,16 @@ def test_what_a_person_may_begin_with_is_no_opening() -> None:
     assert quality.without_opening(series(*SENTENCES)).to_list() == SENTENCES
 
 
-@pytest.mark.parametrize(
-    ("text", "rest"),
-    [
-        (f'Rewritten text: "{BODY}"', BODY),
-        (f"Rewritten text:\n\u201c{BODY}\u201d\n", BODY),
-        ('Rewritten text: "Bees" dance, say "some"', '"Bees" dance, say "some"'),
-        (f'"Bees" is a word. {BODY}', f'"Bees" is a word. {BODY}'),
-        (f"Rewritten text: *Apis mellifera*. {BODY}", f"*Apis mellifera*. {BODY}"),
-        (f"Rewritten text:\n```text\n{BODY}", BODY),
-    ],
-)
-def test_quotation_marks_around_the_whole_rest_go_too(text: str, rest: str) -> None:
-    assert quality.without_opening(series(text)).to_list() == [rest]
+def test_quotation_marks_around_the_whole_rest_go_too() -> None:
+    expected = {
+        f'Rewritten text: "{BODY}"': BODY,
+        f"Rewritten text:\n\u201c{BODY}\u201d\n": BODY,
+        'Rewritten text: "Bees" dance, say "some"': '"Bees" dance, say "some"',
+        f'"Bees" is a word. {BODY}': f'"Bees" is a word. {BODY}',
+        f"Rewritten text: *Apis mellifera*. {BODY}": f"*Apis mellifera*. {BODY}",
+        f"Rewritten text:\n```text\n{BODY}": BODY,
+    }
+    assert {text: quality.without_opening(series(text))[0] for text in expected} == expected
 
 
 REFUSALS = [
@@ -129,13 +133,9 @@ def test_a_text_that_stops_in_the_middle_is_cut_off() -> None:
     assert [text for text in CUT if not quality.cut_off(series(text))[0]] == []
 
 
-@pytest.mark.parametrize(
-    ("text", "count"), [("", 0), ("  ", 0), ("one", 1), ("a  b\tc\nd\u00a0e", 5), ("well-known (fact), 3.5", 3)]
-)
-def test_words_are_runs_between_white_space(text: str, count: int) -> None:
-    found = quality.words(series(text))
-    assert found.to_list() == [count]
-    assert found.dtype == pl.Int64
+def test_words_are_runs_between_white_space() -> None:
+    found = quality.words(series("", "  ", "one", "a  b\tc\nd\u00a0e", "well-known (fact), 3.5"))
+    assert (found.dtype, found.to_list()) == (pl.Int64, [0, 0, 1, 5, 3])
 
 
 @pytest.mark.parametrize(
@@ -158,20 +158,17 @@ def test_shared_terms_by_hand(a: str, b: str, jaccard: float, overlap: float) ->
     np.testing.assert_array_equal(quality.share(both, left), [overlap])
 
 
-@pytest.mark.parametrize(
-    ("text", "script"),
-    [
-        ("Bees dance.", "Latin"),
-        ("Пчёлы танцуют, say bees", "other"),
-        ("Bees (пчёлы) dance", "Latin"),
-        ("蜜蜂会跳舞 bee", "unspaced"),
-        ("蜜蜂研究方法論 について", "unspaced"),
-        ("ᏣᎳᎩ ᎦᏬᏂᎯᏍᏗ", "other"),
-        ("12.5 % !?", None),
-    ],
-)
-def test_the_script_is_that_of_most_letters(text: str, script: str | None) -> None:
-    assert quality.script(series(text)).to_list() == [script]
+def test_the_script_is_that_of_most_letters() -> None:
+    expected = {
+        "Bees dance.": "Latin",
+        "Пчёлы танцуют, say bees": "other",
+        "Bees (пчёлы) dance": "Latin",
+        "蜜蜂会跳舞 bee": "unspaced",
+        "蜜蜂研究方法論 について": "unspaced",
+        "ᏣᎳᎩ ᎦᏬᏂᎯᏍᏗ": "other",
+        "12.5 % !?": None,
+    }
+    assert {text: quality.script(series(text))[0] for text in expected} == expected
 
 
 @pytest.mark.parametrize("function", ["words", "opening", "without_opening", "refusal", "cut_off", "script"])
@@ -182,35 +179,24 @@ def test_a_finding_keeps_name_and_length(function: str) -> None:
         assert len(found) == len(texts)
 
 
-@pytest.fixture(scope="module")
-def twins(shared_data: Path) -> tuple[pl.Series, pl.Series]:
-    nfcorpus = load(shared_data / "cocktail-nfcorpus")
-    human, llama = nfcorpus.sources
-    text = dict(nfcorpus.docs.select("id", "text").iter_rows())
-    pairs = nfcorpus.pairs(human, llama)
-    return tuple(pl.Series([text[i] for i in pairs[side]]) for side in "ab")  # type: ignore[return-value]
-
-
 @pytest.mark.data
-def test_nfcorpus_has_the_published_lengths_and_similarity(twins: tuple[pl.Series, pl.Series]) -> None:
-    assert len(twins[0]) == 3633
+def test_nfcorpus_has_the_published_lengths_and_similarity_and_boilerplate_in_rewrites_only(shared_data: Path) -> None:
+    nfcorpus = load(shared_data / "cocktail-nfcorpus")
+    text = dict(nfcorpus.docs.select("id", "text").iter_rows())
+    pairs = nfcorpus.pairs(*nfcorpus.sources)
+    human, llama = twins = [pl.Series([text[i] for i in pairs[side]]) for side in "ab"]
+    assert len(human) == 3633
     assert [quality.words(side).mean() for side in twins] == pytest.approx([220.98, 179.76], abs=0.01)
     assert quality.jaccard(*twins).mean() == pytest.approx(0.58, abs=0.01)
     left, _, both = quality.term_counts(*twins)
     assert quality.share(both, left).mean() == pytest.approx(0.69, abs=0.01)
-    assert int((twins[0] == twins[1]).sum()) == 2
-
-
-@pytest.mark.data
-def test_nfcorpus_rewrites_begin_with_boilerplate_and_human_texts_never(twins: tuple[pl.Series, pl.Series]) -> None:
-    human, llama = twins
+    assert int((human == llama).sum()) == 2
     found = quality.opening(llama).drop_nulls()
     assert len(found) == 18
     assert found.str.contains("(?i)rewrit|original text").all()
     assert quality.opening(human).null_count() == len(human)
     assert not quality.refusal(pl.concat(twins)).any()
-    changed = quality.without_opening(llama) != llama
-    assert int(changed.sum()) == 18
+    assert int((quality.without_opening(llama) != llama).sum()) == 18
     assert [int(quality.cut_off(side).sum()) for side in twins] == [58, 10]
 
 
@@ -220,3 +206,145 @@ def test_scifact_has_the_published_length_and_no_openings(shared_data: Path) -> 
     assert quality.words(text).mean() == pytest.approx(201.81, abs=0.01)
     assert quality.opening(text).null_count() == len(text) == 5183
     assert not quality.refusal(text).any()
+
+
+def by_table(a: list[str], b: list[str]) -> int:
+    row = [0] * (len(b) + 1)
+    for word in a:
+        last, row = row, [0]
+        for column, other in enumerate(b):
+            row.append(last[column] + 1 if word == other else max(last[column + 1], row[column]))
+    return row[-1]
+
+
+WORDS = st.lists(st.sampled_from("abcd"), max_size=90)
+
+
+@given(WORDS, WORDS, st.sampled_from([0.3, 0.5, 0.8, 0.95, 1.0]))
+@settings(max_examples=80)
+def test_the_length_is_that_of_the_table_and_shortcuts_change_no_answer(
+    a: list[str], b: list[str], share: float
+) -> None:
+    length = by_table(a, b)
+    assert common_length(a, b) == length == common_length(b, a)
+    assert holds_share(a, b, share) is bool(a and length >= share * len(a))
+
+
+def test_more_words_than_a_machine_word_has_bits() -> None:
+    words = [str(number) for number in range(1_000)]
+    assert common_length(words, words[::2]) == 500
+    assert common_length(words, words[500:] + words[:500]) == 500
+
+
+@pytest.mark.parametrize(
+    ("of", "within", "share", "enough"),
+    [
+        ("a b c d", "a b x d", 0.75, True),
+        ("a b c d", "a b x d", 0.76, False),
+        ("a b c d", "a b", 0.5, True),
+        ("a b c d", "x a x b x c x d x", 1.0, True),
+        ("a b", "a b c d", 1.0, True),
+        ("a b c d", "d c b a", 0.5, False),
+        ("a a a b", "a b b b", 0.75, False),
+        ("", "a b", 0.5, False),
+    ],
+)
+def test_the_share_is_of_the_first_in_its_order(of: str, within: str, share: float, enough: bool) -> None:
+    assert holds_share(of.split(), within.split(), share) is enough
+
+
+TEXTS = ["the cat sat on the mat", "the cat ate the rat on the mat", "a rat sat", "on the cat the rat sat"]
+
+
+def fitted(texts: Sequence[str], **options: object) -> tuple[NgramModel, Words]:
+    words = Words.of(pl.Series(texts))
+    trigrams, _ = words.trigrams(np.arange(len(texts)))
+    return NgramModel.fit(trigrams, words.vocabulary, **options), words  # type: ignore[arg-type]
+
+
+def test_by_hand() -> None:
+    model, _ = fitted(["a b", "a c"], discounts=(0.5, 0.5, 0.5))
+    uniform = 1 / 4  # a, b, c and the unknown word
+    a, b = 0.5 / 3 + 0.5 * 3 / 3 * uniform, 0.5 / 3 + 0.5 * 3 / 3 * uniform  # each comes after one word
+    after_a = (1 - 0.5) / 2 + 0.5 * 2 / 2 * b  # two words come after "a", each in one context
+    assert model.probability(np.array([[0, 1, 2]])) == pytest.approx([(1 - 0.5) / 2 + 0.5 * 2 / 2 * after_a])
+    start = (1 - 0.5) / 1 + 0.5 * 1 / 1 * a
+    assert model.probability(np.array([[0, 0, 1]])) == pytest.approx([(2 - 0.5) / 2 + 0.5 * 1 / 2 * start])
+    assert model.probability(np.array([[2, 3, 1], [2, 3, 4]])) == pytest.approx([a, 0.5 * uniform])
+
+
+def test_discounts_are_ney_s() -> None:
+    model, _ = fitted(["a b c", "a b d", "a b c d"])
+    _, _, trigrams = model.levels  # "a b" three times, "a b c" twice; "a", "a b d" and "b c d" otherwise
+    assert sorted(trigrams.counts) == [1, 1, 2, 3, 3]
+    assert trigrams.discount == pytest.approx(2 / (2 + 2 * 1))
+    assert fitted(["a b c"])[0].levels[2].discount == 0.95  # nothing comes twice
+    assert fitted(["a a a", "a a a"])[0].levels[2].discount == 0.1  # nothing comes once
+
+
+@settings(deadline=None)
+@given(st.lists(st.text("abcd ", max_size=20), min_size=1, max_size=6))
+def test_probabilities_add_up_to_one_after_every_context(texts: list[str]) -> None:
+    model, words = fitted(texts)
+    vocabulary = range(1, words.vocabulary + 2)
+    for first, second in itertools.product(range(words.vocabulary + 2), repeat=2):
+        trigrams = np.array([[first, second, word] for word in vocabulary])
+        found = model.probability(trigrams)
+        assert found.sum() == pytest.approx(1, abs=1e-12)
+        assert (found > 0).all()
+
+
+def test_as_nltk_where_single_words_are_not_mixed_with_the_uniform_distribution() -> None:
+    library = pytest.importorskip("nltk.lm")
+    model, words = fitted(TEXTS, discounts=(0.0, 0.3, 0.3))
+    trigrams, _ = words.trigrams(np.arange(len(TEXTS)))
+    names = trigrams.astype(str).tolist()
+    reference = library.KneserNeyInterpolated(3, discount=0.3)
+    reference.fit(
+        [[gram[start:] for start in range(3)] for gram in map(tuple, names)],
+        vocabulary_text=list(itertools.chain(*names)),
+    )
+    every = np.array([[*context, word] for context in {*map(tuple, trigrams[:, :2].tolist()), (1, 1), (3, 2)}
+                      for word in range(1, words.vocabulary + 1)])  # fmt: skip
+    expected = [reference.score(str(gram[2]), [str(gram[0]), str(gram[1])]) for gram in every.tolist()]
+    assert model.probability(every) == pytest.approx(expected, abs=1e-9)
+
+
+def scored(texts: list[str], training: list[bool] | None = None) -> list[float]:
+    origins = pl.Series([f"d{number // 2}" for number in range(len(texts))], dtype=pl.String)
+    learned = np.array(training or [number % 2 == 0 for number in range(len(texts))])
+    return cross_fitted_perplexity(pl.Series(texts, dtype=pl.String), origins, learned).tolist()
+
+
+def test_a_text_and_its_twin_are_never_learned_from() -> None:
+    """Twins of words that nothing else holds are as unlikely as unknown words can be."""
+    others = [text for text in TEXTS * 20 for _ in "ab"]
+    known, rare = scored([*others, "the cat sat", "the cat sat"]), scored([*others, "x y z", "x y z"])
+    assert known[-1] < rare[-1]
+    assert rare[-1] == rare[-2]
+
+
+def test_the_order_of_texts_makes_no_difference() -> None:
+    texts = [*TEXTS, "", "a cat", "the the", "on a mat"] * 3
+    origins = pl.Series([f"d{number % 8}" for number in range(24)])
+    training = np.arange(24) % 3 == 0
+    forward = cross_fitted_perplexity(pl.Series(texts), origins, training)
+    backward = cross_fitted_perplexity(pl.Series(texts[::-1]), origins.reverse(), training[::-1])
+    np.testing.assert_array_equal(forward, backward[::-1])
+    assert np.isnan(forward[4])
+    assert np.isnan(forward).sum() == 3
+
+
+def test_only_so_many_words_are_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [text for text in TEXTS * 10 for _ in "ab"]
+    whole = scored(texts)
+    monkeypatch.setattr("ranktilt.text.ngram.MOST_WORDS", 60)
+    assert scored(texts) != whole
+
+
+@pytest.mark.parametrize(("texts", "training"), [
+    (["a b", "a b"], [True, False]), (["", "", "", ""], None), (["a", "a", "b", "b"], [False] * 4), ([], [])
+])  # fmt: skip
+def test_nothing_to_learn_from_is_one_line(texts: list[str], training: list[bool] | None) -> None:
+    with pytest.raises(UserError, match="an n-gram model needs texts of several origins to learn from"):
+        scored(texts, training)

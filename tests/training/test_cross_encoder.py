@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,13 @@ import pytest
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.io.files import sha256
-from ranktilt.training.batches import BatchSampler
+from ranktilt.training.batches import BatchSampler, EpochRows, Rows
 from ranktilt.training.cross_encoder import epoch_rows, train_cross_encoder
 from ranktilt.training.model import cut_texts, new_cross_encoder, require_encoder, without_dropout
 from ranktilt.training.options import RerankerTraining, Trained
 from ranktilt.training.training_set import reranker_set
 from tests.rankers.tiny import write_json
+from tests.rankers.tiny_rerankers import change
 from tests.toy import no_room
 from tests.training.material import QUICK, WORDS, marked, marked_folder, stopped_at
 
@@ -48,15 +50,12 @@ def test_the_record_says_how_it_was_made(learned: Trained, tiny: Path) -> None:
     record = json.loads((learned.folder / "training.json").read_text())
     assert record == json.loads(json.dumps(learned.record))
     assert record["base_model"] == str(tiny)
-    names = ("kind", "steps", "negatives_per_positive", "seed", "precision", "device")
-    assert {name: record["spec"][name] for name in names} == {
+    assert record["spec"] | {
         "kind": "cross-encoder", "steps": 60, "negatives_per_positive": 3, "seed": 0, "precision": "float32",
         "device": None,
-    }  # fmt: skip
-    figures = record["figures"]
-    assert (figures["steps"], figures["queries"], figures["positives"]) == (60, len(WORDS), 2 * len(WORDS))
-    assert figures["pairs"] == 60 * 8  # 40 positives make 20 batches of 2 groups of 4
-    assert figures["epochs"] == 3.0
+    } == record["spec"]  # fmt: skip
+    figures = {"steps": 60, "queries": len(WORDS), "positives": 2 * len(WORDS), "pairs": 60 * 8, "epochs": 3.0}
+    assert record["figures"] | figures == record["figures"]  # 40 positives make 20 batches of 2 groups of 4
     assert set(record["packages"]) == {"torch", "transformers", "sentence-transformers", "accelerate"}
     origin, data = record["collection"], learned.folder.parent / "data"
     assert (origin["path"], origin["split"], len(origin["files"])) == (str(data), "train", 3)
@@ -68,11 +67,11 @@ def test_the_record_says_how_it_was_made(learned: Trained, tiny: Path) -> None:
 def test_the_first_loss_by_hand(tiny: Path, tmp_path: Path, loss: str, alpha: float) -> None:
     """Of a choice in each group, or of each pair; and α times the logits by which twins exceed their originals."""
     library = pytest.importorskip("sentence_transformers")
-    asked = replace(QUICK, steps=1, rate=1e-12, loss=loss, alpha=alpha)
-    trained = train(tiny, tmp_path / "model", asked)
+    options = replace(QUICK, steps=1, rate=1e-12, loss=loss, alpha=alpha)
+    trained = train(tiny, tmp_path / "model", options)
     model = library.CrossEncoder(str(trained.folder), device="cpu")
-    rows = epoch_rows(reranker_set(marked(), asked), asked, model.tokenizer)
-    batch = next(iter(BatchSampler(rows, None, asked.rows)))
+    rows = epoch_rows(reranker_set(marked(), options), options, model.tokenizer)
+    batch = next(iter(BatchSampler(rows, None, options.rows)))
     columns = rows.columns({"row": batch})
 
     def scores(name: str) -> Any:
@@ -89,8 +88,7 @@ def test_the_first_loss_by_hand(tiny: Path, tmp_path: Path, loss: str, alpha: fl
     if alpha:
         has = np.array([bool(text) for text in columns["twin"]])
         assert has.tolist() == ([label == 1 for label in columns["label"]] if loss == "binary" else [True, True])
-        hinges = np.maximum(scores("twin") - human, 0)[has].sum()
-        expected += alpha * hinges
+        expected += alpha * np.maximum(scores("twin") - human, 0)[has].sum()
     assert trained.figures["loss"] == [pytest.approx(expected, abs=2e-4)]
 
 
@@ -128,12 +126,9 @@ def test_a_loss_that_is_no_number_is_an_error(tiny: Path, tmp_path: Path) -> Non
 def test_nothing_is_written_when_there_is_nothing_to_learn(tiny: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no document of source 'llm' is judged relevant"):
         train(tiny, tmp_path / "model", sources=("llm",))
-    with pytest.raises(UserError, match="has 64 places for tokens"):
-        train(tiny, tmp_path / "model", max_document_tokens=200)
     assert list(tmp_path.iterdir()) == []
 
 
-pytestmark = pytest.mark.neural
 Changed = Callable[..., Path]
 
 
@@ -141,47 +136,44 @@ Changed = Callable[..., Path]
 def changed(tiny: Path, tmp_path: Path) -> Changed:
     """Copy the tiny encoder with files taken away, or with other values in a JSON file."""
 
-    def change(*gone: str, **values: object) -> Path:
+    def copy(*gone: str, file: str = "config.json", **values: object) -> Path:
         folder = shutil.copytree(tiny, tmp_path / "body")
         for name in gone:
             (folder / name).unlink()
         if values:
-            config = json.loads((folder / "config.json").read_text())
-            write_json(folder / "config.json", {**config, **values})
+            change(folder / file, **values)
         return folder
 
-    return change
+    return copy
 
 
-def made(folder: Path, seed: int = 0) -> Any:
+def new_model(folder: Path, seed: int = 0) -> Any:
     return new_cross_encoder(*require_encoder(str(folder), 10, 11), seed)
 
 
-def test_an_encoder_gets_a_head_of_one_number_drawn_from_the_seed(tiny: Path) -> None:
-    model = made(tiny)
+def test_an_encoder_gets_a_head_of_one_number_drawn_from_the_seed_and_no_dropout(changed: Changed) -> None:
+    folder = changed(hidden_dropout_prob=0.3, attention_probs_dropout_prob=0.2)
+    model = new_model(folder)
     assert (model.num_labels, model.max_seq_length) == (1, 24)
     assert {str(weight.dtype) for weight in model.parameters()} == {"torch.float32"}
-    one, same, other = (made(tiny, seed).state_dict() for seed in (0, 0, 1))
-    assert all((one[name] == same[name]).all() for name in one)
-    assert {name.rpartition("model.")[2] for name in one if (one[name] != other[name]).any()} == {"classifier.weight"}
-
-
-def test_dropout_is_switched_off(changed: Changed) -> None:
-    model = made(changed(hidden_dropout_prob=0.3, attention_probs_dropout_prob=0.2)).train()
-    features = model.preprocess([("a b", "c d")])
-    assert (model(dict(features))["scores"] != model(dict(features))["scores"]).any()
+    first, same, other = (new_model(folder, seed).state_dict() for seed in (0, 0, 1))
+    assert all((first[name] == same[name]).all() for name in first)
+    drawn = {name.rpartition("model.")[2] for name in first if (first[name] != other[name]).any()}
+    assert drawn == {"classifier.weight"}
+    pairs = model.train().preprocess([("a b", "c d")])
+    assert (model(dict(pairs))["scores"] != model(dict(pairs))["scores"]).any()
     without_dropout(model)
-    assert (model(dict(features))["scores"] == model(dict(features))["scores"]).all()
+    assert (model(dict(pairs))["scores"] == model(dict(pairs))["scores"]).all()
 
 
 def test_texts_are_cut_at_tokens(tiny: Path) -> None:
-    tokenizer = made(tiny).tokenizer
+    tokenizer = new_model(tiny).tokenizer
     assert cut_texts(tokenizer, 3, ["ab cd ef", "ab", "", "a-b  c", "abcd"]) == ["ab c", "ab", "", "a-b", "abc"]
     rng = np.random.default_rng(0)
     texts = ["".join(rng.choice(list("abc d-1."), size)) for size in rng.integers(0, 40, 200)]
-    kept = cut_texts(tokenizer, 7, texts)
-    assert max(len(ids) for ids in tokenizer(kept, add_special_tokens=False)["input_ids"]) == 7
-    assert all(whole.startswith(part) for whole, part in zip(texts, kept, strict=True))
+    shortened = cut_texts(tokenizer, 7, texts)
+    assert max(len(ids) for ids in tokenizer(shortened, add_special_tokens=False)["input_ids"]) == 7
+    assert all(whole.startswith(part) for whole, part in zip(texts, shortened, strict=True))
     assert cut_texts(None, 7, texts) == texts
 
 
@@ -195,8 +187,8 @@ def test_an_encoder_in_a_folder_of_its_own_is_found(tiny: Path, tmp_path: Path) 
     shutil.copytree(tiny, tmp_path / "old" / "0_Transformer")
     kind = "sentence_transformers.models.Transformer"
     write_json(tmp_path / "old" / "modules.json", [{"idx": 0, "name": "0", "path": "0_Transformer", "type": kind}])
-    inner = made(tmp_path / "old").state_dict()
-    assert all((inner[name] == weight).all() for name, weight in made(tiny).state_dict().items())
+    inner = new_model(tmp_path / "old").state_dict()
+    assert all((inner[name] == weight).all() for name, weight in new_model(tiny).state_dict().items())
 
 
 @pytest.mark.parametrize(
@@ -207,19 +199,94 @@ def test_an_encoder_in_a_folder_of_its_own_is_found(tiny: Path, tmp_path: Path) 
         (["model.safetensors"], {}, "no weights"),
         ([], {"model_type": "mine", "auto_map": {"AutoModel": "mine.Model"}}, "own, which is never run"),
         ([], {"num_hidden_layers": 3}, "its weights lack encoder.layer.2."),
+        ([], {"file": "tokenizer_config.json", "pad_token": None}, "a padding token"),
     ],
 )
-def test_what_is_no_encoder_is_refused(
-    changed: Changed, gone: list[str], values: dict[str, object], message: str
-) -> None:
+def test_what_is_no_encoder_is_refused(changed: Changed, gone: list[str], values: dict[str, Any], message: str) -> None:
     folder = changed(*gone, **values)
     with pytest.raises(UserError, match=rf"^{folder}: .*{message}"):
-        made(folder)
+        new_model(folder)
 
 
-def test_a_tokenizer_that_cannot_pad_is_refused(changed: Changed) -> None:
-    folder = changed()
-    config = json.loads((folder / "tokenizer_config.json").read_text())
-    write_json(folder / "tokenizer_config.json", {k: v for k, v in config.items() if k != "pad_token"})
-    with pytest.raises(UserError, match=f"^{folder}: .*a padding token"):
-        made(folder)
+# What an epoch shows
+
+SIZES = [(3, 5), (1, 9), (6, 2), (4, 7)]  # positives and negatives of each query
+
+
+def epoch_of(sizes: list[tuple[int, int]] = SIZES, **options: Any) -> EpochRows:
+    """Each query has documents of its own, of any length: its positives, then its negatives."""
+    starts = np.cumsum([0, *map(sum, sizes)])
+    middles = [start + good for start, (good, _) in zip(starts, sizes, strict=False)]
+    learned = SimpleNamespace(
+        queries=[f"q{number}" for number in range(len(sizes))],
+        texts=["d" * length for length in np.random.default_rng(1).integers(5, 200, starts[-1])],
+        positives=[np.arange(start, middle) for start, middle in zip(starts, middles, strict=False)],
+        negatives=[
+            (np.arange(middle, stop),) * good
+            for middle, stop, (good, _) in zip(middles, starts[1:], sizes, strict=True)
+        ],
+    )
+    return epoch_rows(learned, RerankerTraining(**{"negatives_per_positive": 3, "batch": 16, **options}), None)
+
+
+def batches(rows: EpochRows, epoch: int = 0, size: int = 4) -> list[list[int]]:
+    sampler = BatchSampler(rows, None, size)
+    sampler.set_epoch(epoch)
+    order = list(sampler)
+    assert len(order) == len(sampler)
+    return order
+
+
+def drawn(rows: EpochRows, epoch: int = 0) -> list[tuple[int, ...]]:
+    """All rows of an epoch as (query, positive, negatives…), in the order of its batches."""
+    every, order = rows.of_epoch(epoch), [row for batch in batches(rows, epoch) for row in batch]
+    assert sorted(order) == list(range(rows.count))
+    return [(int(every.queries[row]), *map(int, every.documents[row])) for row in order]
+
+
+def test_an_epoch_has_each_positive_once_with_negatives_of_its_query() -> None:
+    rows, starts = drawn(epoch_of()), [0, 8, 18, 26]
+    positives = [(q, starts[q] + n) for q, (good, _) in enumerate(SIZES) for n in range(good)]
+    assert sorted(row[:2] for row in rows) == positives
+    for query, _, *negatives in rows:
+        good, bad = SIZES[query]
+        assert set(negatives) <= set(range(starts[query] + good, starts[query] + good + bad))
+        assert len(set(negatives)) == min(bad, 3) or bad < 3  # drawn with repeats where there are too few
+    assert rows == drawn(epoch_of()) != drawn(epoch_of(), 1)
+    assert rows != drawn(epoch_of(seed=1))
+
+
+def test_broad_queries_are_capped_and_take_turns() -> None:
+    rows = epoch_of(positives_per_query=2)
+    assert np.bincount([row[0] for row in drawn(rows)]).tolist() == [2, 1, 2, 2]
+    assert {row[1] for epoch in range(20) for row in drawn(rows, epoch) if row[0] == 2} == set(range(18, 24))
+
+
+def test_rows_of_like_length_share_a_batch_and_lengths_are_mixed_over_batches() -> None:
+    rows = epoch_of([(8, 20)] * 40)
+    longest = [rows.lengths[rows.of_epoch(0).documents[batch]].max(axis=1) for batch in batches(rows)]
+    assert np.mean([np.ptp(lengths) for lengths in longest]) < 0.2 * np.ptp(np.concatenate(longest))
+    assert abs(np.corrcoef([lengths.max() for lengths in longest], np.arange(len(longest)))[0, 1]) < 0.4
+
+
+def test_what_disturbs_each_other_is_kept_apart_where_there_is_room() -> None:
+    queries, documents = np.arange(8), np.arange(8).reshape(8, 1)
+    barred = [frozenset({q, q ^ 1}) for q in range(8)]  # each query's neighbour is relevant to it too
+    rows = EpochRows(lambda _: Rows(queries, documents), 8, ["q"] * 8, ["d"] * 8, None, 0, barred=barred)
+    for batch in batches(rows):
+        assert len({row // 2 for row in batch}) == 4
+    assert sorted(map(len, batches(rows, size=8))) == [8]
+
+
+def test_columns_are_what_the_losses_take() -> None:
+    draw = Rows(np.array([0, 1]), np.array([[0, 1], [1, 0]]))
+    texts, twins = ["one", "two", "one again"], np.array([2, 1, 2])
+    rows = EpochRows(lambda _: draw, 2, ["a", "b"], texts, twins, 0)
+    assert rows.dataset()[:2] == {
+        "query": ["a", "b"], "document": ["one", "two"], "twin": ["one again", ""], "negative1": ["two", "one"],
+    }  # fmt: skip
+    pairs = EpochRows(lambda _: draw.pairs(), 4, ["a", "b"], texts, twins, 0)
+    assert pairs.columns({"row": [0, 1, 2, 3]}) == {
+        "query": ["a", "a", "b", "b"], "document": ["one", "two", "two", "one"], "twin": ["one again", "", "", ""],
+        "label": [1, 0, 1, 0],
+    }  # fmt: skip

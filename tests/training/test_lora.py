@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -13,10 +14,10 @@ from ranktilt import Collection, pairwise
 from ranktilt.errors import UserError
 from ranktilt.llm.base import Prompt, llm
 from ranktilt.llm.transformers import HELD_OUT, TRAINING_QUERIES, Transformers
+from ranktilt.rankers.llm.base import Task
 from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.training.lora import pair_examples, train_lora
-from ranktilt.training.options import LoraTraining
-from tests.llm.stories import make_stories
+from ranktilt.training.options import LoraTraining, Trained
 from tests.refusals import refused
 from tests.toy import collection_of
 from tests.training.material import stopped_at
@@ -27,52 +28,45 @@ QUICK = LoraTraining(
 )
 
 
-@pytest.fixture(scope="module")
-def stories(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_stories(shared_data, tmp_path_factory.mktemp("stories") / "model")
-
-
 def grouped(queries: int = 10) -> Collection:
     """Documents of women and men, some relevant to each query."""
-    chance = random.Random(0)
-    docs = [
-        {"id": f"d{n}", "text": f"a story of {n}", "source": "human", "origin": f"d{n}",
-         "gender": ("female", "male", "male")[n % 3]}
-        for n in range(60)
-    ]  # fmt: skip
+    chance, genders = random.Random(0), ("female", "male", "male")
+    docs = [{"id": f"d{n}", "text": f"a story of {n}", "gender": genders[n % 3]} for n in range(60)]
     names = {f"q{n}": f"who was number {n}" for n in range(queries)}
     return collection_of(docs, names, {name: {f"d{n}": 1 for n in chance.sample(range(60), 20)} for name in names})
 
 
+def train(stories: Path, folder: Path, collection: Collection | None = None, **more: Any) -> Trained:
+    options = {"by": "gender", "protected": "female", "options": QUICK, **more}
+    return train_lora(collection or grouped(), stories, folder, **options)
+
+
 def test_right_answers_are_as_often_of_either_group_and_in_either_place() -> None:
-    asker = Pairwise(llm="transformers:none", text="text")
-    found = pair_examples(grouped(), asker, "gender", "female", QUICK)
-    every = list(zip(found.answers, found.protected.tolist(), strict=True))
+    examples = pair_examples(grouped(), Pairwise(llm="transformers:none", text="text"), "gender", "female", QUICK)
+    every = list(zip(examples.answers, examples.protected.tolist(), strict=True))
     for answer in ("[1]", "[2]"):
         for protected in (True, False):
             assert abs(every.count((answer, protected)) - len(every) / 4) <= 2
     assert len(every) >= 190
-    assert len(found.held_out) == 2
+    assert len(examples.held_out) == 2
     gender = dict(grouped().docs.select("text", "gender").iter_rows())
-    for prompt, (answer, protected) in zip(found.prompts, every, strict=True):
-        (first,) = [line for line in prompt.splitlines() if line.startswith(answer)][:1]
+    for prompt, (answer, protected) in zip(examples.prompts, every, strict=True):
+        first = next(line for line in prompt.splitlines() if line.startswith(answer))
         assert (gender[first.partition(" ")[2]] == "female") == protected
-    for name in found.held_out:
-        assert not any(f"who was number {name[1:]}\n" in prompt for prompt in found.prompts)
+        assert not any(f"who was number {name[1:]}\n" in prompt for name in examples.held_out)
 
 
 @pytest.fixture(scope="module")
 def trained(stories: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("lora") / "adapter"
-    found = train_lora(grouped(), stories, folder, by="gender", protected="female", options=QUICK)
-    assert found.figures["loss"][-1] < found.figures["loss"][0] / 3
-    assert found.figures["pairs"] == 40 * QUICK.batch
-    return folder
+    result = train(stories, tmp_path_factory.mktemp("lora") / "adapter")
+    assert result.figures["loss"][-1] < result.figures["loss"][0] / 3
+    assert result.figures["pairs"] == 40 * QUICK.batch
+    return result.folder
 
 
 @pytest.mark.long
 def test_the_adapter_changes_what_the_model_answers(stories: Path, trained: Path) -> None:
-    prompt = Prompt(Pairwise(llm="transformers:none").prompts_of([_task()])[0])
+    prompt = Prompt(Pairwise(llm="transformers:none").prompts_of([TASK])[0])
     texts = []
     for model in (Transformers(stories), Transformers(stories, adapter=trained)):
         (reply,) = model.generate([prompt], temperature=0, max_tokens=8)
@@ -84,15 +78,13 @@ def test_the_adapter_changes_what_the_model_answers(stories: Path, trained: Path
     assert (sorted(names[0] + names[1]), len(names[0])) == (sorted(grouped().queries["id"]), 2)
 
 
-def _task():
-    from ranktilt.rankers.llm.base import Task
-
-    return Task("who was number 3", ["a story of 4", "a story of 5"])
+TASK = Task("who was number 3", ["a story of 4", "a story of 5"])
 
 
 def test_another_adapter_is_another_model(stories: Path, trained: Path) -> None:
-    assert Transformers(stories).identity != Transformers(stories, adapter=trained).identity
-    assert llm(f"transformers:{stories}", adapter=str(trained)).identity.startswith("transformers:")
+    adapted = llm(f"transformers:{stories}", adapter=str(trained))
+    assert adapted.identity.startswith("transformers:")
+    assert adapted.identity != Transformers(stories).identity
     with refused(f"{stories}: no adapter: expected adapter_config.json and weights, as ranktilt train lora saves them"):
         Transformers(stories, adapter=stories).check()
 
@@ -100,17 +92,13 @@ def test_another_adapter_is_another_model(stories: Path, trained: Path) -> None:
 def test_an_interrupted_training_goes_on(stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ranktilt.training.callbacks.CHECKPOINT_EVERY", 0.0)
     options = replace(QUICK, steps=6)
-
-    def train(folder: Path):
-        return train_lora(grouped(), stories, folder, by="gender", protected="female", options=options)
-
-    whole = train(tmp_path / "whole")
+    whole = train(stories, tmp_path / "whole", options=options)
     with stopped_at(4, tmp_path / "cut"):
-        train(tmp_path / "cut")
-    found = train(tmp_path / "cut")
-    assert (found.resumed, found.figures["pairs"]) == (3, 48)
-    assert found.figures["loss"] == pytest.approx(whole.figures["loss"], rel=1e-3)
-    assert train(tmp_path / "cut").resumed == 6
+        train(stories, tmp_path / "cut", options=options)
+    resumed = train(stories, tmp_path / "cut", options=options)
+    assert (resumed.resumed, resumed.figures["pairs"]) == (3, 48)
+    assert resumed.figures["loss"] == pytest.approx(whole.figures["loss"], rel=1e-3)
+    assert train(stories, tmp_path / "cut", options=options).resumed == 6
 
 
 def test_pairs_that_do_not_fit_the_context_are_refused_before_any_is_read(
@@ -118,12 +106,12 @@ def test_pairs_that_do_not_fit_the_context_are_refused_before_any_is_read(
 ) -> None:
     """In training as in asking afterwards, by the model's own tokens, with room for an answer."""
     chat, asker = Transformers(stories), Pairwise(llm=f"transformers:{stories}", text="text", prompt="choice")
-    needed = len(chat.tokens_of(Prompt(asker.prompts_of([_task()])[0]))) + asker.answer_tokens([_task()])
+    needed = len(chat.tokens_of(Prompt(asker.prompts_of([TASK])[0]))) + asker.answer_tokens([TASK])
 
     def fits(context: int) -> bool:
         chat.context = context
         try:
-            asker.require_room(chat, [_task()])
+            asker.require_room(chat, [TASK])
         except UserError:
             return False
         return True
@@ -141,9 +129,9 @@ def test_pairs_that_do_not_fit_the_context_are_refused_before_any_is_read(
 
 def test_what_cannot_be_learned_from_is_refused(stories: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="did you mean 'female'"):
-        train_lora(grouped(), stories, tmp_path / "a", by="gender", protected="femal", options=QUICK)
+        train(stories, tmp_path / "a", protected="femal")
     with refused("1 query cannot be split into 0.8 and the rest"):
-        train_lora(grouped(1), stories, tmp_path / "a", by="gender", protected="female", options=QUICK)
+        train(stories, tmp_path / "a", grouped(1))
     assert not (tmp_path / "a").exists()
     with refused("training: expected a share of the queries above 0 and below 1, got 1"):
         LoraTraining(share=1)

@@ -1,14 +1,22 @@
-"""The debiased loss: its gradients by hand, the losses it wraps, rows without twins, and what it refuses."""
+"""The debiased loss and the evaluator: by hand, with other losses, in sentence-transformers' own trainers."""
 
+import copy
+import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ranktilt.training import DebiasedLoss
+from ranktilt import Collection, audit, ranker
+from ranktilt.training import DebiasedLoss, SourceBiasEvaluator
+from tests.house import tree
 from tests.rankers.tiny import tiny_model
 from tests.rankers.tiny_rerankers import tiny_classifier
 from tests.refusals import refused
+from tests.training.material import WORDS, human_part, marked, marked_mix
 
 pytestmark = pytest.mark.neural
 torch = pytest.importorskip("torch")
@@ -52,19 +60,14 @@ def gradient(model: Any, loss: Any) -> Any:
 
 def pulled_back(model: Any, outputs: list[Any], slopes: list[np.ndarray]) -> Any:
     """The gradient with respect to all weights, from what is known by hand: slopes of the loss at the outputs."""
-    return gradient(
-        model, sum((out * torch.from_numpy(slope)).sum() for out, slope in zip(outputs, slopes, strict=True))
-    )
-
-
-def softmax(scores: np.ndarray) -> np.ndarray:
-    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return raised / raised.sum(axis=1, keepdims=True)
+    pairs = zip(outputs, slopes, strict=True)
+    return gradient(model, sum((output * torch.from_numpy(slope)).sum() for output, slope in pairs))
 
 
 def cross_entropy(scores: np.ndarray, right: np.ndarray) -> tuple[float, np.ndarray]:
     """Mean cross-entropy and its slope at the scores, by hand."""
-    chances, rows = softmax(scores), np.arange(len(scores))
+    chances, rows = np.exp(scores - scores.max(axis=1, keepdims=True)), np.arange(len(scores))
+    chances /= chances.sum(axis=1, keepdims=True)
     value = -np.log(chances[rows, right]).mean()
     chances[rows, right] -= 1
     return float(value), chances / len(scores)
@@ -89,8 +92,8 @@ def code_by_hand(tables: list[np.ndarray]) -> tuple[float, list[np.ndarray]]:
 
 
 def test_gradient_of_the_paper_by_hand(encoder: Any) -> None:
-    vectors = [encoder(one)["sentence_embedding"] for one in features(encoder)]
-    query, human, llm, hard = (one.detach().numpy() for one in vectors)
+    vectors = [encoder(column)["sentence_embedding"] for column in features(encoder)]
+    query, human, llm, hard = (side.detach().numpy() for side in vectors)
     value, slope = cross_entropy(0.1 * query @ np.vstack([human, hard]).T, np.arange(4))
     gap = ((llm - human) * query).sum(axis=1)
     over = ((gap > 0) & TWINS)[:, None] * ALPHA
@@ -101,26 +104,24 @@ def test_gradient_of_the_paper_by_hand(encoder: Any) -> None:
         over * query,
         0.1 * slope[:, 4:].T @ query,
     ]
+    check_dot_loss(encoder, "paper", value + (over[:, 0] * gap).sum(), pulled_back(encoder, vectors, slopes))
+
+
+def check_dot_loss(encoder: Any, variant: str, value: float, slope: Any) -> None:
+    """Compare the debiased loss over dot products, scaled by 0.1, and its gradient."""
     inner = bi_losses.MultipleNegativesRankingLoss(encoder, scale=0.1, similarity_fct=library.util.dot_score)
-    loss = DebiasedLoss(encoder, inner, alpha=ALPHA)(features(encoder), None)
-    assert loss.item() == pytest.approx(value + (over[:, 0] * gap).sum(), rel=1e-12)
-    expected = pulled_back(encoder, vectors, slopes)
-    loss = DebiasedLoss(encoder, inner, alpha=ALPHA)(features(encoder), None)
-    torch.testing.assert_close(gradient(encoder, loss), expected, rtol=1e-9, atol=1e-12)
+    loss = DebiasedLoss(encoder, inner, alpha=ALPHA, variant=variant)(features(encoder), None)
+    assert loss.item() == pytest.approx(value, rel=1e-12)
+    torch.testing.assert_close(gradient(encoder, loss), slope, rtol=1e-9, atol=1e-12)
 
 
 def test_gradient_of_the_released_code_by_hand(encoder: Any) -> None:
-    vectors = [encoder(one)["sentence_embedding"] for one in features(encoder)]
-    query, *documents = (one.detach().numpy() for one in vectors)
-    value, tables = code_by_hand([0.1 * query @ one.T for one in documents])
-    slopes = [0.1 * sum(table @ one for table, one in zip(tables, documents, strict=True))]
+    vectors = [encoder(column)["sentence_embedding"] for column in features(encoder)]
+    query, *documents = (side.detach().numpy() for side in vectors)
+    value, tables = code_by_hand([0.1 * query @ side.T for side in documents])
+    slopes = [0.1 * sum(table @ side for table, side in zip(tables, documents, strict=True))]
     slopes += [0.1 * table.T @ query for table in tables]
-    inner = bi_losses.MultipleNegativesRankingLoss(encoder, scale=0.1, similarity_fct=library.util.dot_score)
-    loss = DebiasedLoss(encoder, inner, alpha=ALPHA, variant="code")(features(encoder), None)
-    assert loss.item() == pytest.approx(value, rel=1e-12)
-    found = gradient(encoder, loss)
-    vectors = [encoder(one)["sentence_embedding"] for one in features(encoder)]
-    torch.testing.assert_close(found, pulled_back(encoder, vectors, slopes), rtol=1e-9, atol=1e-12)
+    check_dot_loss(encoder, "code", value, pulled_back(encoder, vectors, slopes))
 
 
 def logits(model: Any, queries: list[str], documents: list[str]) -> Any:
@@ -138,17 +139,9 @@ def test_gradient_of_the_paper_by_hand_of_a_cross_encoder(reranker: Any) -> None
     value = -(labels * np.log(chance) + (1 - labels) * np.log(1 - chance)).mean() + (over * gap).sum()
     expected = pulled_back(reranker, [human, llm], [(chance - labels) / 4 - over, over])
     loss = DebiasedLoss(reranker, cross_losses.BinaryCrossEntropyLoss(reranker), alpha=ALPHA)
-    found = loss(COLUMNS[:3], torch.from_numpy(labels))
-    assert found.item() == pytest.approx(value, rel=1e-6)
-    torch.testing.assert_close(gradient(reranker, found), expected, rtol=1e-6, atol=1e-8)
-
-
-def test_a_choice_is_made_among_the_groups_own_documents(reranker: Any) -> None:
-    from ranktilt.training.losses import ChoiceLoss
-
-    tables = [logits(reranker, QUERIES, column).detach().numpy() for column in (HUMAN, NEGATIVES, LLM)]
-    value, _ = cross_entropy(np.stack(tables, axis=1), np.zeros(4, dtype=int))
-    assert ChoiceLoss(reranker)([QUERIES, HUMAN, NEGATIVES, LLM]).item() == pytest.approx(value, rel=1e-6)
+    debiased = loss(COLUMNS[:3], torch.from_numpy(labels))
+    assert debiased.item() == pytest.approx(value, rel=1e-6)
+    torch.testing.assert_close(gradient(reranker, debiased), expected, rtol=1e-6, atol=1e-8)
 
 
 MARGINS = torch.tensor([0.5, 1.0, -0.5, 0.25]).double()
@@ -162,20 +155,18 @@ WRAPPED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "options", "columns", "labels"), WRAPPED, ids=[one[0] for one in WRAPPED])
+@pytest.mark.parametrize(("name", "options", "columns", "labels"), WRAPPED, ids=[case[0] for case in WRAPPED])
 def test_any_loss_of_a_bi_encoder_is_wrapped(
     encoder: Any, name: str, options: dict[str, Any], columns: int, labels: Any
 ) -> None:
-    inner = getattr(bi_losses, name)(encoder, **options)
-    given = COLUMNS[:columns]
+    inner, given = getattr(bi_losses, name)(encoder, **options), COLUMNS[:columns]
     alone = gradient(encoder, inner(features(encoder, [*given[:2], *given[3:]]), labels))
-    query, human, llm = (encoder(one)["sentence_embedding"] for one in features(encoder, given[:3]))
+    query, human, llm = (encoder(column)["sentence_embedding"] for column in features(encoder, given[:3]))
     over = torch.relu((query * (llm - human)).sum(dim=1))[torch.from_numpy(TWINS)].sum()
     expected = alone + ALPHA * gradient(encoder, over)
-    found = gradient(encoder, DebiasedLoss(encoder, inner, alpha=ALPHA)(features(encoder, given), labels))
-    torch.testing.assert_close(found, expected, rtol=1e-8, atol=1e-9)
-    without = gradient(encoder, DebiasedLoss(encoder, inner, alpha=0)(features(encoder, given), labels))
-    torch.testing.assert_close(without, alone, rtol=0, atol=0)
+    for alpha, slope, tolerance in ((ALPHA, expected, 1e-8), (0, alone, 0)):
+        wrapped = gradient(encoder, DebiasedLoss(encoder, inner, alpha=alpha)(features(encoder, given), labels))
+        torch.testing.assert_close(wrapped, slope, rtol=tolerance, atol=tolerance / 10)
 
 
 def test_a_loss_that_takes_features_only_is_wrapped(encoder: Any) -> None:
@@ -189,60 +180,47 @@ def test_a_loss_that_takes_features_only_is_wrapped(encoder: Any) -> None:
 
 
 def test_the_released_code_is_the_same_with_gradient_caching(encoder: Any) -> None:
-    found = []
+    gradients = []
     for name, options in (("MultipleNegativesRankingLoss", {}), WRAPPED[1][:2]):
-        inner = getattr(bi_losses, name)(encoder, **options)
-        loss = DebiasedLoss(encoder, inner, alpha=ALPHA, variant="code")
-        found.append(gradient(encoder, loss(features(encoder), None)))
-    torch.testing.assert_close(*found, rtol=1e-8, atol=1e-9)
+        loss = DebiasedLoss(encoder, getattr(bi_losses, name)(encoder, **options), alpha=ALPHA, variant="code")
+        gradients.append(gradient(encoder, loss(features(encoder), None)))
+    torch.testing.assert_close(*gradients, rtol=1e-8, atol=1e-9)
 
 
 PAIRWISE = [
     ("CachedMultipleNegativesRankingLoss", {"num_negatives": None, "mini_batch_size": 3}, 4, None),
     ("BinaryCrossEntropyLoss", {}, 3, torch.tensor([1.0, 1.0, 0.0, 1.0])),
-    ("MarginMSELoss", {}, 4, torch.tensor([0.5, 1.0, -0.5, 0.25])),
+    ("MarginMSELoss", {}, 4, MARGINS.float()),
 ]
 
 
-@pytest.mark.parametrize(("name", "options", "columns", "labels"), PAIRWISE, ids=[one[0] for one in PAIRWISE])
+@pytest.mark.parametrize(("name", "options", "columns", "labels"), PAIRWISE, ids=[case[0] for case in PAIRWISE])
 def test_any_loss_of_a_cross_encoder_is_wrapped(
     reranker: Any, name: str, options: dict[str, Any], columns: int, labels: Any
 ) -> None:
-    model = reranker.float()
-    try:
-        inner = getattr(cross_losses, name)(model, **options)
-        given = COLUMNS[:columns]
-        over = torch.relu(logits(model, QUERIES, LLM) - logits(model, QUERIES, HUMAN))[torch.from_numpy(TWINS)].sum()
-        expected = inner([*given[:2], *given[3:]], labels, prompt=None) + 100 * over
-        found = DebiasedLoss(model, inner, alpha=100)(given, labels, prompt=None)
-        assert 100 * over.item() > 1
-        assert found.item() == pytest.approx(expected.item(), rel=1e-4)
-    finally:
-        model.double()
+    model = copy.deepcopy(reranker).float()
+    inner, given = getattr(cross_losses, name)(model, **options), COLUMNS[:columns]
+    over = torch.relu(logits(model, QUERIES, LLM) - logits(model, QUERIES, HUMAN))[torch.from_numpy(TWINS)].sum()
+    expected = inner([*given[:2], *given[3:]], labels, prompt=None) + 100 * over
+    loss = DebiasedLoss(model, inner, alpha=100)(given, labels, prompt=None)
+    assert 100 * over.item() > 1
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-4)
 
 
-def test_a_row_without_a_twin_costs_nothing(encoder: Any, reranker: Any) -> None:
+def test_a_row_without_a_twin_costs_nothing(encoder: Any, reranker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = bi_losses.MultipleNegativesRankingLoss(encoder)
-    loss = DebiasedLoss(encoder, plain, alpha=1e6)
-    none = [QUERIES, HUMAN, [""] * 4]
-    assert loss(features(encoder, none), None).item() == plain(features(encoder, none[:2]), None).item()
-    encoder.prompts = {"document": "passage "}
-    try:
-        prompted = features(encoder, none, prompt="passage ")
-        loss = DebiasedLoss(encoder, plain, alpha=1e6)
-        assert loss(prompted, None).item() == plain(features(encoder, none[:2], prompt="passage "), None).item()
-    finally:
-        encoder.prompts = {}
+    without = [QUERIES, HUMAN, [""] * 4]
+    for prompts in ({}, {"document": "passage "}):
+        monkeypatch.setattr(encoder, "prompts", prompts)
+        options = {"prompt": "passage "} if prompts else {}
+        expected = plain(features(encoder, without[:2], **options), None).item()
+        for variant in ("paper", "code"):
+            loss = DebiasedLoss(encoder, plain, alpha=1e6, variant=variant)
+            assert loss(features(encoder, without, **options), None).item() == pytest.approx(expected, rel=1e-12)
     pairwise = cross_losses.BinaryCrossEntropyLoss(reranker)
     grades = torch.ones(4).double()
-    found = DebiasedLoss(reranker, pairwise, alpha=1e6)([QUERIES, HUMAN, [None, "", None, ""]], grades)
-    assert found.item() == pairwise([QUERIES, HUMAN], grades).item()
-
-
-def test_a_batch_without_any_twin_has_the_human_half_of_the_released_code(encoder: Any) -> None:
-    inner = bi_losses.MultipleNegativesRankingLoss(encoder)
-    found = DebiasedLoss(encoder, inner, alpha=1e6, variant="code")(features(encoder, [QUERIES, HUMAN, [""] * 4]), None)
-    assert found.item() == pytest.approx(inner(features(encoder, [QUERIES, HUMAN]), None).item(), rel=1e-12)
+    loss = DebiasedLoss(reranker, pairwise, alpha=1e6)([QUERIES, HUMAN, [None, "", None, ""]], grades)
+    assert loss.item() == pairwise([QUERIES, HUMAN], grades).item()
 
 
 def test_what_does_not_fit_is_refused(encoder: Any, reranker: Any) -> None:
@@ -266,3 +244,113 @@ def test_what_does_not_fit_is_refused(encoder: Any, reranker: Any) -> None:
     listwise = DebiasedLoss(reranker, cross_losses.LambdaLoss(reranker), alpha=1)
     with refused("DebiasedLoss: expected one human document in a row, got list"):
         listwise([QUERIES, [HUMAN] * 4, LLM], None)
+
+
+# The evaluator
+
+
+@pytest.fixture(scope="module")
+def mixed() -> Collection:
+    return marked_mix()
+
+
+def by_hand(mixed: Collection, text: str) -> dict[str, float]:
+    result = audit(mixed, ranker(text).rank(mixed), "nDCG@10", pairs=[("human", "llm")], resamples=2000)
+    alone = audit(human_part(mixed), ranker(text).rank(human_part(mixed)), "nDCG@10", by=None)
+    (effect,) = result.tilts
+    means = dict(result.by_group().select("group", "mean").iter_rows())
+    return {
+        "dev_nDCG@10_human": means["human"],
+        "dev_nDCG@10_llm": means["llm"],
+        "dev_relative_delta_nDCG@10_llm": effect.value,
+        "dev_relative_delta_nDCG@10_llm_low": effect.low,
+        "dev_relative_delta_nDCG@10_llm_high": effect.high,
+        "dev_nDCG@10_human_only": alone.by_group()["mean"][0],
+    }
+
+
+@pytest.mark.parametrize("kind", ["cosine", "dot", "cross-encoder"])
+def test_a_model_is_measured_as_its_folder_would_be(mixed: Collection, tmp_path: Path, kind: str) -> None:
+    if kind == "cross-encoder":
+        model = library.CrossEncoder(str(tiny_classifier(tmp_path)), device="cpu")
+        text, options = f"bm25@9>>cross-encoder:{tmp_path}", {"depth": 9}
+    else:
+        model = library.SentenceTransformer(str(tiny_model(tmp_path, similarity=kind)), device="cpu")
+        text, options = f"dense:{tmp_path}@100", {}
+    figures = SourceBiasEvaluator(mixed, name="dev", **options)(model)
+    assert figures == pytest.approx(by_hand(mixed, text), abs=1e-6)
+    assert 0 < figures["dev_nDCG@10_human"] <= figures["dev_nDCG@10_human_only"] < 1
+
+
+def test_every_measure_has_its_numbers_and_the_first_one_is_primary(mixed: Collection, tiny: Path) -> None:
+    evaluator = SourceBiasEvaluator(mixed, measures=("nDCG@3", "AP@5"))
+    figures = evaluator(library.SentenceTransformer(str(tiny), device="cpu"))
+    assert evaluator.primary_metric == "nDCG@3_human_only"
+    assert {"nDCG@3_human_only", "AP@5_human_only", "relative_delta_AP@5_llm_low"} < set(figures)
+    assert evaluator.get_config_dict()["measures"] == ["nDCG@3", "AP@5"]
+
+
+def test_what_cannot_be_evaluated_is_refused(mixed: Collection, tiny: Path) -> None:
+    with refused("unknown source 'humna'; did you mean 'human'? (valid: human, llm)"):
+        SourceBiasEvaluator(mixed, source="humna")
+    with refused("SourceBiasEvaluator: the collection has one source (human); mix it with rewrites first"):
+        SourceBiasEvaluator(human_part(mixed))
+    with refused("SourceBiasEvaluator: NDSR@20 is no measure of relevance; expected one such as nDCG@10"):
+        SourceBiasEvaluator(mixed, measures=["NDSR@20"])
+    with refused("SourceBiasEvaluator: no document of source 'llm' is judged relevant"):
+        SourceBiasEvaluator(marked(), source="llm")
+
+
+def test_a_model_that_cannot_be_compared_is_refused(mixed: Collection, tiny: Path, tmp_path: Path) -> None:
+    evaluator = SourceBiasEvaluator(mixed, depth=5)
+    with refused("SourceBiasEvaluator: the model compares by 'euclidean'; expected cosine or dot"):
+        evaluator(library.SentenceTransformer(str(tiny), device="cpu", similarity_fn_name="euclidean"))
+    both = library.CrossEncoder(str(tiny_classifier(tmp_path / "two", labels=2)), device="cpu")
+    with refused("SourceBiasEvaluator: expected a model with one score for a pair, got 2"):
+        evaluator(both)
+    model = library.CrossEncoder(str(tiny_classifier(tmp_path / "one")), device="cpu")
+    model[0].auto_model.classifier.bias.data[:] = float("inf")
+    with refused("SourceBiasEvaluator: the model gives NaN or infinite scores"):
+        evaluator(model)
+
+
+@pytest.mark.parametrize("kind", ["SentenceTransformer", "CrossEncoder"])
+def test_the_constraint_turns_a_model_in_an_unmodified_trainer(mixed: Collection, tmp_path: Path, kind: str) -> None:
+    datasets = pytest.importorskip("datasets")
+    pytest.importorskip("accelerate")
+    folder, losses = (tiny_classifier, cross_losses) if kind == "CrossEncoder" else (tiny_model, bi_losses)
+    folder = folder(tmp_path / "model")
+    texts = dict(zip(mixed.ids, mixed.texts(), strict=True))
+    columns = {side: [texts[f"{word}0-{side}"] for word in WORDS] for side in ("human", "llm")}
+    deltas = {}
+    for alpha in (0, 30):
+        model = getattr(library, kind)(str(folder), device="cpu")
+        arguments = getattr(library, f"{kind}TrainingArguments")(
+            str(tmp_path / str(alpha)), max_steps=20, per_device_train_batch_size=5, learning_rate=3e-3, seed=0,
+            eval_strategy="steps", eval_steps=20, report_to="none", save_strategy="no", disable_tqdm=True, use_cpu=True,
+        )  # fmt: skip
+        trainer = getattr(library, f"{kind}Trainer")(
+            model, arguments, datasets.Dataset.from_dict({"query": WORDS, **columns}),
+            loss=DebiasedLoss(model, losses.MultipleNegativesRankingLoss(model), alpha=alpha),
+            evaluator=SourceBiasEvaluator(mixed, name="dev", depth=20),
+        )  # fmt: skip
+        trainer.train()
+        (logged,) = [row for row in trainer.state.log_history if "eval_dev_nDCG@10_human_only" in row]
+        deltas[alpha] = logged["eval_dev_relative_delta_nDCG@10_llm"]
+    assert deltas[30] > deltas[0] + 5
+
+
+@pytest.mark.long
+def test_the_example_trains(tiny: Path, tmp_path: Path) -> None:
+    pytest.importorskip("datasets")
+    pytest.importorskip("accelerate")
+    script = tree.ROOT / "examples" / "train_debiased.py"
+    command = [sys.executable, "-W", "ignore", str(script), "--model", str(tiny), "--steps", "2"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    logged = [line for line in done.stdout.splitlines() if "eval_dev_relative_delta_nDCG@10_claude_low" in line]
+    assert len(logged) == 2
+    assert json.loads((tmp_path / "debiased" / "config_sentence_transformers.json").read_text())
+    card = (tmp_path / "debiased" / "README.md").read_text()
+    assert "DebiasedLoss" in card
+    assert "dev_nDCG@10_human_only" in card

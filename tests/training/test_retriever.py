@@ -15,10 +15,13 @@ from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import Effect
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
+from ranktilt.io.cache import Vectors
 from ranktilt.rankers.dense.retriever import Dense
+from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.training.batches import EpochRows
 from ranktilt.training.options import RetrieverTraining, Trained
-from ranktilt.training.retriever import LOSSES, parse_loss, score_scale, train_retriever
+from ranktilt.training.retriever import LOSSES, Miner, parse_loss, score_scale, train_retriever
+from ranktilt.training.training_set import TrainingSet, retriever_set
 from tests.toy import collection_of
 from tests.training.material import WORDS, human_part, marked, marked_mix, stopped_at
 
@@ -37,16 +40,18 @@ def train(body: Path, folder: Path, options: RetrieverTraining = QUICK, **more: 
     return train_retriever(collection, body, folder, options=replace(options, **more), **given)
 
 
+def mean(model: Path, measure: str) -> float:
+    """Of a dense model's ranking of the human documents."""
+    human = human_part(marked())
+    run = Dense(str(model), precision="float32").rank(human)
+    return float(np.nanmean(audit(human, run, measure, by=None).values))
+
+
 def test_it_learns_what_is_relevant(tiny: Path, tmp_path: Path) -> None:
     trained = train(tiny, tmp_path / "model", BM, steps=150)
     assert trained.figures["loss"][0] > 3 * trained.figures["loss"][-1]
-    human = human_part(marked())
-    before, after = (
-        float(np.nanmean(audit(human, Dense(str(model), k=10).rank(human), "nDCG@3", by=None).values))
-        for model in (tiny, tmp_path / "model")
-    )
-    assert before < 0.7
-    assert after > 0.95
+    assert mean(tiny, "nDCG@3") < 0.7
+    assert mean(trained.folder, "nDCG@3") > 0.95
 
 
 def test_the_folder_is_a_model_of_sentence_transformers(tiny: Path, tmp_path: Path) -> None:
@@ -57,36 +62,30 @@ def test_the_folder_is_a_model_of_sentence_transformers(tiny: Path, tmp_path: Pa
     assert model.encode(["wab zz"]).shape == (1, 32)
     record = json.loads((trained.folder / "training.json").read_text())
     assert record == json.loads(json.dumps(trained.record))
-    names = ("kind", "alpha", "variant", "loss", "mine", "twin_source", "steps")
-    assert {name: record["spec"][name] for name in names} == {
+    assert record["spec"] | {
         "kind": "retriever", "alpha": 0.5, "variant": "paper", "loss": "MultipleNegativesRankingLoss",
         "mine": "in-batch", "twin_source": "llm", "steps": 5,
-    }  # fmt: skip
+    } == record["spec"]  # fmt: skip
     assert record["figures"]["twins"] == record["figures"]["positives"] == 2 * len(WORDS)
     assert not (trained.folder / ".checkpoints").exists()
 
 
 @pytest.mark.parametrize("variant", ["paper", "code"])
-def test_the_first_loss_is_that_of_sentence_transformers(tiny: Path, tmp_path: Path, variant: str) -> None:
-    pytest.importorskip("torch")
+def test_the_first_loss_is_that_of_sentence_transformers(
+    tiny: Path, tmp_path: Path, variant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
     from ranktilt.training import DebiasedLoss
 
-    asked = replace(BM, steps=1, rate=1e-9, alpha=0.25, variant=variant, loss="MultipleNegativesRankingLoss(scale=7)")
-    columns: list[list[str]] = []
-    keep = EpochRows.columns
-
-    def seen(self: EpochRows, batch: dict[str, list[int]]) -> dict[str, list[Any]]:
-        found = keep(self, batch)
-        columns.extend(found.values())
-        return found
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(EpochRows, "columns", seen)
-        trained = train(tiny, tmp_path / "model", asked)
-    columns = columns[:5]  # query, document, twin and two negatives of the first batch
+    batches, columns_of = list[dict[str, list[Any]]](), EpochRows.columns
+    monkeypatch.setattr(
+        EpochRows, "columns", lambda rows, batch: batches.append(columns_of(rows, batch)) or batches[-1]
+    )
+    options = replace(BM, steps=1, rate=1e-9, alpha=0.25, variant=variant, loss="MultipleNegativesRankingLoss(scale=7)")
+    trained = train(tiny, tmp_path / "model", options)
+    columns = list(batches[0].values())  # query, document, twin and two negatives
     twins = {doc["origin"]: doc["text"] for doc in marked().docs.to_dicts() if doc["source"] == "llm"}
     origin = {doc["text"]: doc["origin"] for doc in marked().docs.to_dicts()}
     assert columns[2] == [twins[origin[text]] for text in columns[1]]
@@ -98,18 +97,17 @@ def test_the_first_loss_is_that_of_sentence_transformers(tiny: Path, tmp_path: P
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_loss_is_learned_from_with_the_constraint(tiny: Path, tmp_path: Path, loss: str) -> None:
-    asked = replace(BM, loss=loss, alpha=0.1, negatives_per_positive=1 if loss == "TripletLoss" else 2)
-    trained = train(tiny, tmp_path / "model", asked)
+    negatives = 1 if loss == "TripletLoss" else 2
+    trained = train(tiny, tmp_path / "model", BM, loss=loss, alpha=0.1, negatives_per_positive=negatives)
     losses = trained.figures["loss"]
     assert np.isfinite(losses).all()
     assert losses[0] != losses[-1]
 
 
-def test_options_of_a_loss() -> None:
-    assert parse_loss("CachedMultipleNegativesRankingLoss(scale=20, mini_batch_size=4, show_progress_bar=False)") == (
-        "CachedMultipleNegativesRankingLoss", {"scale": 20, "mini_batch_size": 4, "show_progress_bar": False},
-    )  # fmt: skip
-    assert parse_loss("TripletLoss(triplet_margin=2.5,kind=x)")[1] == {"triplet_margin": 2.5, "kind": "x"}
+def test_a_loss_has_options() -> None:
+    name, options = "CachedMultipleNegativesRankingLoss", {"scale": 20, "show_progress_bar": False, "kind": "x"}
+    assert parse_loss(f"{name}(scale=20, show_progress_bar=False,kind=x)") == (name, options)
+    assert parse_loss("TripletLoss(triplet_margin=2.5)")[1] == {"triplet_margin": 2.5}
 
 
 def test_the_same_seed_gives_the_same_weights_and_alpha_others(tiny: Path, tmp_path: Path) -> None:
@@ -125,57 +123,54 @@ def test_an_interrupted_training_goes_on(
     tiny: Path, tmp_path: Path, mine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ranktilt.training.callbacks.CHECKPOINT_EVERY", 0.0)
-    asked = replace(BM, mine=mine, alpha=0.5, steps=None, epochs=2)
+    options, folder = replace(BM, mine=mine, alpha=0.5, steps=None, epochs=2), tmp_path / "model"
     dev = marked_mix()
-    with stopped_at(8, tmp_path / "model"):
-        train(tiny, tmp_path / "model", asked, dev=dev)
+    with stopped_at(8, folder):
+        train(tiny, folder, options, dev=dev)
     with pytest.raises(UserError, match=r"model: holds an unfinished training with alpha 0\.5, not 1\.0"):
-        train(tiny, tmp_path / "model", replace(asked, alpha=1.0), dev=dev)
+        train(tiny, folder, options, alpha=1.0, dev=dev)
     fewer = replace(marked(), qrels=marked().qrels.slice(3))
     with pytest.raises(UserError, match="holds an unfinished training with data '"):
-        train(tiny, tmp_path / "model", asked, dev=dev, collection=fewer)
-    resumed = train(tiny, tmp_path / "model", asked, dev=dev)
+        train(tiny, folder, options, dev=dev, collection=fewer)
+    resumed = train(tiny, folder, options, dev=dev)
     assert (resumed.resumed, resumed.figures["steps"]) == (7, 10)
     assert len(resumed.figures["evaluations"]) == 2
-    assert train(tiny, tmp_path / "model", asked, dev=dev).resumed == 10, "nothing is left to do"
+    assert train(tiny, folder, options, dev=dev).resumed == 10, "nothing is left to do"
     if mine == "bm25":  # the other mines the begun epoch again, with the model as it is by then
-        whole = train(tiny, tmp_path / "whole", asked, dev=dev)
+        whole = train(tiny, tmp_path / "whole", options, dev=dev)
         assert resumed.figures["loss"] == pytest.approx(whole.figures["loss"], rel=1e-3)
 
 
 def test_each_epoch_is_audited_and_the_best_one_kept(tiny: Path, tmp_path: Path) -> None:
-    asked = replace(QUICK, steps=None, epochs=40, rate=0.05)  # a rate that spoils the model, sooner or later
-    patient = train(tiny, tmp_path / "patient", asked, patience=2, dev=marked_mix())
-    found = patient.figures["evaluations"]
-    scores = [one["dev_nDCG@10_human_only"] for one in found]
+    options = replace(QUICK, steps=None, epochs=40, rate=0.05)  # a rate that spoils the model, sooner or later
+    trained = train(tiny, tmp_path / "model", options, patience=2, dev=marked_mix())
+    evaluations = trained.figures["evaluations"]
+    scores = [evaluation["dev_nDCG@10_human_only"] for evaluation in evaluations]
     best = int(np.argmax(scores))
-    assert patient.figures["kept_evaluation"] == best + 1
-    assert len(found) == best + 3 < 40
-    assert patient.figures["steps"] == 5 * len(found)
-    human = human_part(marked_mix())
-    run = Dense(str(patient.folder), precision="float32").rank(human)
-    kept = float(np.nanmean(audit(human, run, "nDCG@10", by=None).values))
-    assert kept == pytest.approx(scores[best], abs=1e-4)
-    assert {f"dev_relative_delta_nDCG@10_llm{end}" for end in ("", "_low", "_high")} <= found[0].keys()
+    assert trained.figures["kept_evaluation"] == best + 1
+    assert len(evaluations) == best + 3 < 40
+    assert trained.figures["steps"] == 5 * len(evaluations)
+    assert mean(trained.folder, "nDCG@10") == pytest.approx(scores[best], abs=1e-4)
+    ends = ("", "_low", "_high")
+    assert {f"dev_relative_delta_nDCG@10_llm{end}" for end in ends} <= evaluations[0].keys()
 
 
 def test_a_batch_that_does_not_fit_is_made_smaller(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-    tried, most, keep = list[int](), 2, MultipleNegativesRankingLoss.forward
+    rows, most, forward = list[int](), 2, MultipleNegativesRankingLoss.forward
 
-    def forward(self: Any, features: Any, labels: Any = None) -> Any:
+    def limited(self: Any, features: Any, labels: Any = None) -> Any:
         features = list(features)
-        tried.append(len(features[0]["input_ids"]))
-        if tried[-1] > most:
+        rows.append(len(features[0]["input_ids"]))
+        if rows[-1] > most:
             raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 GB")
-        return keep(self, features, labels)
+        return forward(self, features, labels)
 
-    monkeypatch.setattr(MultipleNegativesRankingLoss, "forward", forward)
+    monkeypatch.setattr(MultipleNegativesRankingLoss, "forward", limited)
     trained = train(tiny, tmp_path / "model", device="cpu", batch=4)
-    assert tried[0] == 4
-    assert set(tried[-5:]) == {trained.figures["batch"]}
-    assert trained.figures["batch"] <= 2
+    assert rows[0] == 4
+    assert set(rows[-5:]) == {trained.figures["batch"]} <= {1, 2}
     most = 0
     with pytest.raises(UserError, match=r"not even a batch of one row fits into memory; .* \(--max-document-tokens\)"):
         train(tiny, tmp_path / "other", device="cpu", batch=2)
@@ -183,13 +178,13 @@ def test_a_batch_that_does_not_fit_is_made_smaller(tiny: Path, tmp_path: Path, m
 
 def test_the_scale_of_scores(tiny: Path) -> None:
     library = pytest.importorskip("sentence_transformers")
-    model = library.SentenceTransformer(str(tiny), device="cpu")
-    pairs = [(word, doc["text"]) for word in WORDS for doc in marked().docs.to_dicts() if re.match(
-        rf"{word}[01]-human", doc["id"]
-    )]  # fmt: skip
-    vectors = [model.encode(list(side), normalize_embeddings=True) for side in zip(*pairs, strict=True)]
-    expected = np.abs((vectors[0] * vectors[1]).sum(axis=1)).mean()
-    assert score_scale(marked(), tiny, QUICK) == pytest.approx(expected, abs=1e-5)
+    model, human = library.SentenceTransformer(str(tiny), device="cpu"), human_part(marked())
+    texts = dict(zip(human.ids, human.texts(), strict=True))
+    pairs = [(word, texts[f"{word}{n}-human"]) for word in WORDS for n in (0, 1)]
+    queries, documents = (model.encode(list(side), normalize_embeddings=True) for side in zip(*pairs, strict=True))
+    assert score_scale(marked(), tiny, QUICK) == pytest.approx(
+        np.abs((queries * documents).sum(axis=1)).mean(), abs=1e-5
+    )
 
 
 TWO = ["w" + "".join(letters) for letters in itertools.permutations("abcdef", 2)]
@@ -201,9 +196,9 @@ def planted() -> Collection:
     docs = [
         {"id": f"{word}{n}-{source}", "text": f"{word} {signs[source] if n < 2 else 'yy yy'} {'ghijkl'[n]} {source[0]}"}
         | {"source": source, "origin": f"{word}{n}-human"}
-        for word, n, source in itertools.product(TWO, range(6), ("human", "llm"))
+        for word, n, source in itertools.product(TWO, range(6), signs)
     ]
-    grades = {f"q-{w}": {f"{w}{n}-{s}": 1 for n in range(2) for s in ("human", "llm")} for w in TWO}
+    grades = {f"q-{w}": {f"{w}{n}-{s}": 1 for n in range(2) for s in signs} for w in TWO}
     return collection_of(docs, {f"q-{word}": word for word in TWO}, grades)
 
 
@@ -211,12 +206,11 @@ def planted() -> Collection:
 def test_the_constraint_turns_a_planted_tilt_towards_human_text(tiny: Path, tmp_path: Path) -> None:
     """A model that learned from LLM texts alone favours them; a small weight levels it, a large one turns it over."""
     mixed = planted()
-    asked = replace(BM, batch=16, steps=120)
-    train_retriever(mixed, tiny, tmp_path / "base", options=replace(asked, sources=("llm",)))
+    base = train(tiny, tmp_path / "base", BM, batch=16, steps=120, sources=("llm",), collection=mixed).folder
 
     def tilt(alpha: float) -> Effect:
         folder = tmp_path / f"alpha-{alpha:g}"
-        train_retriever(mixed, tmp_path / "base", folder, options=replace(asked, alpha=alpha, steps=60, rate=5e-4))
+        train(base, folder, BM, batch=16, steps=60, rate=5e-4, alpha=alpha, collection=mixed)
         run = Dense(str(folder), precision="float32").rank(mixed)
         return audit(mixed, run, "nDCG@3", confounds=False).tilts[0]
 
@@ -247,9 +241,69 @@ def test_options_that_do_not_fit_are_refused(tiny: Path, tmp_path: Path, options
 def test_models_that_cannot_be_trained_are_refused(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     pickled = shutil.copytree(tiny, tmp_path / "pickled", ignore=shutil.ignore_patterns("*.safetensors"))
-    (pickled / "pytorch_model.bin").write_bytes(b"\\x80\\x04K\\x01.")
-    bodies = {"empty": tmp_path / "empty", "a server's model": Path("openai:ada"), "pickled": pickled}
-    for message, body in bodies.items():
+    (pickled / "pytorch_model.bin").write_bytes(b"\x80\x04K\x01.")
+    models = {"empty": tmp_path / "empty", "a server's model": Path("openai:ada"), "pickled": pickled}
+    for message, body in models.items():
         with pytest.raises(UserError, match=message):
             train(body, tmp_path / "model")
     assert not (tmp_path / "model").exists()
+
+
+# What is mined
+
+MINING = RetrieverTraining(mine="bm25", negatives_per_positive=2, batch=8, depth=6)
+
+
+def mined_from(collection: Collection | None = None) -> TrainingSet:
+    return retriever_set(collection or marked(), RetrieverTraining())
+
+
+def test_bm25s_best_without_what_is_relevant() -> None:
+    learned = mined_from()
+    run, names = BM25(k=6).rank(learned.part).frame(), learned.part.ids.to_list()
+    mined = Miner(learned, MINING).mined()
+    for query, rows, barred in zip(learned.part.queries["id"], mined, learned.barred, strict=True):
+        ranked = [names.index(doc) for doc in run.filter(query_id=query)["doc_id"]]
+        assert rows.tolist() == [row for row in ranked if row not in barred]
+        assert len(rows) == 4
+
+
+def random_vectors(learned: TrainingSet, seed: int) -> tuple[Vectors, Vectors, bool]:
+    rng = np.random.default_rng(seed)
+    shapes = (len(learned.queries), 8), (learned.part.docs.height, 8)
+    queries, documents = (rng.normal(size=shape).astype(np.float32) for shape in shapes)
+    return queries, documents, False
+
+
+def test_ann_is_the_models_own_best_of_each_epoch() -> None:
+    learned, seeds = mined_from(), iter((1, 2))
+    miner = Miner(learned, RetrieverTraining(mine="ann", depth=5), lambda: random_vectors(learned, next(seeds)))
+    for epoch in (1, 2):
+        mined = miner.mined()
+        queries, documents, _ = random_vectors(learned, epoch)
+        for number, query in enumerate(queries):
+            best = np.argsort(-(documents @ query), kind="stable")[:5]
+            assert mined[number].tolist() == [d for d in best if d not in learned.barred[number]]
+
+
+def test_each_positive_comes_once_with_negatives_of_its_query() -> None:
+    learned = mined_from()
+    rows, same, other = (Miner(learned, MINING).rows(epoch) for epoch in (0, 0, 1))
+    pairs = zip(rows.queries.tolist(), rows.documents[:, 0].tolist(), strict=True)
+    assert sorted(pairs) == [(q, int(d)) for q, relevant in enumerate(learned.positives) for d in relevant]
+    for query, documents in zip(rows.queries, rows.documents[:, 1:], strict=True):
+        assert not np.isin(documents, learned.barred[query]).any()
+    assert (rows.documents == same.documents).all()
+    assert (rows.documents != other.documents).any()
+    in_batch = Miner(learned, RetrieverTraining()).rows(3)
+    assert (in_batch.documents.shape, in_batch.labels) == ((40, 1), None)
+
+
+def test_where_nothing_was_mined_any_other_document_is_a_negative() -> None:
+    docs = [{"id": name, "text": text} for name, text in (("a", "apple"), ("b", "pear"), ("c", "plum"))]
+    learned = mined_from(collection_of(docs, {"q": "stone"}, {"q": {"a": 1}}))  # BM25 finds nothing for it
+    options = RetrieverTraining(mine="bm25", negatives_per_positive=8, batch=1)
+    assert set(Miner(learned, options).rows(0).documents[0, 1:].tolist()) == {1, 2}
+    every = mined_from(collection_of(docs[:1], {"q": "stone"}, {"q": {"a": 1}}))
+    with pytest.raises(UserError, match="a query to which every document is relevant has no negatives"):
+        Miner(every, options).rows(0)

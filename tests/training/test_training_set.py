@@ -1,9 +1,10 @@
-"""What is learned from: BM25's relevant documents, and negatives that are no version of a relevant one."""
+"""What is learned from, and what a training is told: its options, its folder, its clock."""
 
-import gzip
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError
 from ranktilt.generation.triples import triples
-from ranktilt.training.options import RerankerTraining, RetrieverTraining
+from ranktilt.training.options import RerankerTraining, RetrieverTraining, Schedule
+from ranktilt.training.trainer import CHECKPOINTS, TrainingRun, last_checkpoint
 from ranktilt.training.training_set import TrainingSet, of_sources, reranker_set, retriever_set
+from tests.rankers.tiny import write_json
 from tests.refusals import refused
 from tests.toy import Row, Table, collection_of, toy, write
 from tests.training.material import WORDS, marked
@@ -24,10 +27,10 @@ from tests.training.material import WORDS, marked
 
 def learned(collection: Collection, **options: object) -> dict[str, tuple[set[str], set[str]]]:
     """Texts of positives and negatives by text of the query."""
-    found = reranker_set(collection, RerankerTraining(**options))  # type: ignore[arg-type]
+    made = reranker_set(collection, RerankerTraining(**options))  # type: ignore[arg-type]
     return {
-        query: ({found.texts[i] for i in positives}, {found.texts[i] for i in np.concatenate(negatives)})
-        for query, positives, negatives in zip(found.queries, found.positives, found.negatives, strict=True)
+        query: ({made.texts[i] for i in positives}, {made.texts[i] for i in np.concatenate(negatives)})
+        for query, positives, negatives in zip(made.queries, made.positives, made.negatives, strict=True)
     }
 
 
@@ -72,40 +75,27 @@ def test_random_negatives_are_any_documents_that_are_not_relevant() -> None:
 
 
 def test_each_positive_has_random_negatives_of_its_own() -> None:
-    given = RerankerTraining(negatives="random:40", seed=5)
-    first, again, other = (reranker_set(marked(), replace(given, seed=seed)) for seed in (5, 5, 6))
-    pools = [[pool.tolist() for pools in found.negatives for pool in pools] for found in (first, again, other)]
+    options = RerankerTraining(negatives="random:40")
+    first, again, other = (reranker_set(marked(), replace(options, seed=seed)) for seed in (5, 5, 6))
+    pools = [[pool.tolist() for pools in made.negatives for pool in pools] for made in (first, again, other)]
     assert pools[0] == pools[1] != pools[2]
-    assert len(pools[0]) == 2 * len(WORDS)
+    assert len({tuple(pool) for pool in pools[0]}) == len(pools[0]) == 2 * len(WORDS)
     assert all(len(set(pool)) == 40 for pool in pools[0])
-    assert len({tuple(pool) for pool in pools[0]}) == len(pools[0])
     for query, negatives in zip(first.queries, first.negatives, strict=True):
-        texts = {first.texts[row] for pool in negatives for row in pool}
-        assert not any(text.startswith(f"{query} zz") for text in texts)
+        assert not any(first.texts[row].startswith(f"{query} zz") for pool in negatives for row in pool)
     drawn = np.bincount([row for pool in pools[0] for row in pool], minlength=240)
     assert drawn.min() > 0  # 1,600 draws reach every one of 240 documents
 
 
-def test_depth_cuts_what_is_learned_from() -> None:
-    many = apples(*({"id": f"m{i}", "text": f"red {'thing ' * i}"} for i in range(1, 9)))
-    assert len(learned(many)["red apples"][1]) == 9
-    assert len(learned(many, negatives="bm25:4")["red apples"][1]) == 3
-
-
 def test_queries_without_a_positive_or_a_negative_are_counted_and_left_out() -> None:
-    docs = [{"id": name, "text": name} for name in ("red apples", "red cars", "old clock", "sea")]
+    docs = [{"id": name, "text": name} for name in ("red apples", "red cars", "red", "old clock", "sea")]
     queries = {"q1": "red apples", "q2": "old clock", "q3": "boats"}
     qrels = {"q1": {"red apples": 1}, "q2": {"old clock": 1}, "q3": {"sea": 1}}
-    found = reranker_set(collection_of(docs, queries, qrels), RerankerTraining())
-    assert (found.queries, found.skipped, found.skipped_positives) == (["red apples"], 2, 2)
-
-
-def test_only_the_documents_of_the_sources_are_learned_from() -> None:
-    both = marked()
-    assert {text[-1] for text in reranker_set(both, RerankerTraining(sources=("human",))).texts} == {"h"}
-    for positives, negatives in learned(both, sources=["human"]).values():
-        assert len(positives) == 2
-        assert len(negatives) == 4
+    collection = collection_of(docs, queries, qrels)
+    made = reranker_set(collection, RerankerTraining())
+    assert (made.queries, made.skipped, made.skipped_positives) == (["red apples"], 2, 2)
+    assert learned(collection) == {"red apples": ({"red apples"}, {"red cars", "red"})}
+    assert learned(collection, negatives="bm25:2") == {"red apples": ({"red apples"}, {"red"})}
 
 
 def test_versions_of_other_sources_count_when_a_source_is_chosen() -> None:
@@ -125,11 +115,11 @@ def test_a_negative_is_never_relevant_nor_a_version_of_what_is(grades: list[int]
     qrels = {"q-wab": dict(zip(judged, grades, strict=True)), "q-wba": {"wba0-human": 1, "wba0-llm": 1}}
     docs = base.docs.to_dicts()
     mixed = collection_of(docs, dict(base.queries.iter_rows()), qrels)
-    of_text = {text: (name, origin) for name, text, origin in mixed.docs.select("id", "text", "origin").iter_rows()}
-    origins = {of_text[text][1] for text in of_text if qrels["q-wab"].get(of_text[text][0], 0) > 0}
+    relevant = {doc["text"] for doc in docs if qrels["q-wab"].get(doc["id"], 0) > 0}
+    origin = {doc["text"]: doc["origin"] for doc in docs}
     positives, negatives = learned(mixed, sources=sources).get("wab", (set(), set()))
-    assert all(qrels["q-wab"][of_text[text][0]] > 0 for text in positives)
-    assert not {of_text[text][1] for text in negatives} & origins
+    assert positives <= relevant
+    assert not {origin[text] for text in negatives} & {origin[text] for text in relevant}
     wanted = {d["source"] for d in docs} if sources is None else set(sources)
     assert {d["source"] for d in docs if d["text"] in positives | negatives} <= wanted
 
@@ -156,12 +146,10 @@ def test_queries_that_are_documents_do_not_learn_from_themselves() -> None:
 
 
 def test_limits_are_drawn_by_the_seed_and_leave_no_false_negatives() -> None:
-    first, again, other = (
-        reranker_set(marked(), RerankerTraining(sources=("human",), limits=(("human", 9),), seed=seed))
-        for seed in (1, 1, 2)
-    )
+    options = RerankerTraining(sources=("human",), limits=(("human", 9),))
+    first, again, other = (reranker_set(marked(), replace(options, seed=seed)) for seed in (1, 1, 2))
     assert sum(map(len, first.positives)) == 9
-    chosen = [{int(d) for rows in found.positives for d in rows} for found in (first, again, other)]
+    chosen = [{int(d) for rows in made.positives for d in rows} for made in (first, again, other)]
     assert chosen[0] == chosen[1] != chosen[2]
     assert not any("zz" in first.texts[d] for pools in first.negatives for pool in pools for d in pool)
 
@@ -188,11 +176,11 @@ def fruit_set(**options: object) -> TrainingSet:
 
 
 def test_the_first_source_is_learned_from_and_grades_above_0_are_relevant() -> None:
-    learned = fruit_set()
-    assert learned.part.docs["id"].to_list() == ["a", "b", "c", "copy"]
-    assert learned.queries == ["fruit", "pome"]
-    assert [rows.tolist() for rows in learned.positives] == [[0, 1], [2]]
-    assert learned.skipped == 1  # what is relevant to s is no human text
+    made = fruit_set()
+    assert made.part.docs["id"].to_list() == ["a", "b", "c", "copy"]
+    assert made.queries == ["fruit", "pome"]
+    assert [rows.tolist() for rows in made.positives] == [[0, 1], [2]]
+    assert made.skipped == 1  # what is relevant to s is no human text
 
 
 def test_versions_and_copies_of_what_is_relevant_are_no_negatives() -> None:
@@ -202,13 +190,13 @@ def test_versions_and_copies_of_what_is_relevant_are_no_negatives() -> None:
 
 
 def test_each_document_knows_its_twin() -> None:
-    learned = fruit_set()
-    assert learned.twin_source == "llm"
-    assert [learned.texts[place] for place in learned.twins] == ["an apple", "pear", "a plum", "apple"]
-    assert learned.paired == 2
-    named = fruit_set(twins="two")
-    assert [named.texts[place] for place in named.twins] == ["apples", "pear", "plum", "apple"]
-    assert named.paired == 1
+    for options, source, twins, paired in (
+        ({}, "llm", ["an apple", "pear", "a plum", "apple"], 2),
+        ({"twins": "two"}, "two", ["apples", "pear", "plum", "apple"], 1),
+    ):
+        made = fruit_set(**options)
+        assert (made.twin_source, made.paired) == (source, paired)
+        assert [made.texts[row] for row in made.twins] == twins
 
 
 def test_trainings_on_one_collection_share_it() -> None:
@@ -219,9 +207,9 @@ def test_trainings_on_one_collection_share_it() -> None:
 
 
 def test_no_twin_is_refused_only_where_there_is_a_constraint() -> None:
-    alone = fruit([one for one in DOCS if one["source"] == "human"])
+    human = [doc for doc in DOCS if doc["source"] == "human"]
+    alone, unrelated = fruit(human), fruit([*human, DOCS[5]], {"q": {"b": 1}})
     assert (retriever_set(alone, RetrieverTraining()).twins == np.arange(4)).all()
-    unrelated = fruit([*alone.docs.select("id", "text", "source", "origin").to_dicts(), DOCS[5]], {"q": {"b": 1}})
     for collection, options in ((alone, {"alpha": 0.1}), (unrelated, {"variant": "code"})):
         with pytest.raises(UserError, match="no relevant document that is learned from has a twin, and the constr"):
             retriever_set(collection, RetrieverTraining(**options))  # type: ignore[arg-type]
@@ -236,52 +224,45 @@ def test_twins_of_another_source_than_what_is_learned_from() -> None:
 
 FRUIT = collection_of(
     [
-        {"id": name, "title": "T", "text": text}
-        for name, text in (("a", "red\tapples"), ("b", "old clock"), ("c", "sea"))
+        {"id": "a", "title": "T", "text": "red\tapples"},
+        {"id": "b", "title": "T", "text": "old clock"},
+        {"id": "c", "title": "T", "text": "sea"},
     ],
     {"q1": "fruit", "q2": "time"},
     {"q1": {"a": 1, "c": 0}, "q2": {"b": 2, "a": 1}},
 )
 
 
-def by_query(path: Path, **options: object) -> dict[str, list[tuple[str, list[str]]]]:
-    """Positives of each query, each with what it is by_query against."""
-    found = reranker_set(FRUIT, RerankerTraining(triples=str(path), text="text", **options))  # type: ignore[arg-type]
+def by_query(path: Path) -> dict[str, list[tuple[str, list[str]]]]:
+    """Positives of each query, each with what it is learned against."""
+    made = reranker_set(FRUIT, RerankerTraining(triples=str(path), text="text"))
+    assert (made.skipped, made.skipped_positives) == (2 - len(made.queries), 3 - sum(map(len, made.positives)))
     return {
         query: [
-            (found.texts[good], [found.texts[row] for row in pool])
+            (made.texts[good], [made.texts[row] for row in pool])
             for good, pool in zip(positives, negatives, strict=True)
         ]
-        for query, positives, negatives in zip(found.queries, found.positives, found.negatives, strict=True)
+        for query, positives, negatives in zip(made.queries, made.positives, made.negatives, strict=True)
     }
 
 
-def test_lines_are_gathered_by_their_positive(tmp_path: Path) -> None:
-    lines = ["q1\ta\tb", "q1\ta\tc", "", "q2\tb\tc"]
-    write(tmp_path / "t.tsv", "\n".join(lines))
+@pytest.mark.parametrize("name", ["t.tsv", "t.tsv.gz"])
+def test_lines_are_gathered_by_their_positive_and_what_none_names_is_counted(tmp_path: Path, name: str) -> None:
+    file = write(tmp_path / name, "q1\ta\tb\nq1\ta\tc\n\nq2\tb\tc")
     expected = {"fruit": [("red\tapples", ["old clock", "sea"])], "time": [("old clock", ["sea"])]}
-    assert by_query(tmp_path / "t.tsv") == expected
-    (tmp_path / "t.tsv.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
-    assert by_query(tmp_path / "t.tsv.gz") == expected
-
-
-def test_what_no_triple_names_is_counted(tmp_path: Path) -> None:
-    write(tmp_path / "t.tsv", "q2\tb\tc\n")
-    found = reranker_set(FRUIT, RerankerTraining(triples=str(tmp_path / "t.tsv")))
-    assert (found.skipped, found.skipped_positives) == (1, 2)
+    assert by_query(file) == expected
+    assert by_query(write(tmp_path / name, "q2\tb\tc\n")) == {"time": expected["time"]}
 
 
 def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
     human = of_sources(marked(), ["human"])
-    (tmp_path / "t.tsv").write_bytes(b"".join(triples(human, 7)))
-    found = reranker_set(marked(), RerankerTraining(triples=str(tmp_path / "t.tsv"), sources=("human",)))
-    assert (len(found.queries), found.skipped_positives) == (len(WORDS), 0)
-    assert {len(pool) for pools in found.negatives for pool in pools} == {7}
-    rows = {text: row for row, text in enumerate(found.texts)}
-    written = [line.split("\t") for line in (tmp_path / "t.tsv").read_text().splitlines()]
+    file = write(tmp_path / "t.tsv", b"".join(triples(human, 7)))
+    made = reranker_set(marked(), RerankerTraining(triples=str(file), sources=("human",)))
+    assert (len(made.queries), made.skipped_positives) == (len(WORDS), 0)
+    assert {len(pool) for pools in made.negatives for pool in pools} == {7}
     texts = dict(marked().docs.select("id", "text").iter_rows())
-    negatives = [rows[texts[line[2]]] for line in written]
-    assert np.concatenate([pool for pools in found.negatives for pool in pools]).tolist() == negatives
+    written = [texts[line.split("\t")[2]] for line in file.read_text().splitlines()]
+    assert [made.texts[row] for pools in made.negatives for pool in pools for row in pool] == written
 
 
 @pytest.mark.parametrize(
@@ -297,6 +278,122 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
 )
 def test_what_is_no_triple_of_the_collection_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = write(tmp_path / "t.tsv", text)
-    with pytest.raises(DataError) as found:
+    with pytest.raises(DataError, match="^" + re.escape(f"{path}{message}")):
         by_query(path)
-    assert str(found.value).startswith(f"{path}{message}")
+
+
+SPEC = {"kind": "toy", "steps": 5, "sources": ("human",)}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> TrainingRun:
+    return TrainingRun("train toy", tmp_path / "model", Schedule(), SPEC, 0.0)
+
+
+@pytest.mark.parametrize(("figures", "what"), [({}, "an unfinished training"), ({"steps": 5}, "a model trained")])
+def test_the_same_training_is_known_again_and_another_refused(
+    run: TrainingRun, figures: dict[str, int], what: str
+) -> None:
+    write_json(run.folder / "training.json", {"spec": SPEC, **({"figures": figures} if figures else {})})
+    trained = run.finished
+    assert (trained.resumed if trained else None) == figures.get("steps")
+    with refused(f"{run.folder}: holds {what} with steps 5, not 6; name another folder, or remove this one"):
+        _ = replace(run, spec={**SPEC, "steps": 6}).finished
+    with pytest.raises(UserError, match=r"with sources \['human'\], not None \(and seed\); name"):
+        _ = replace(run, spec={**SPEC, "sources": None, "seed": 1}).finished
+
+
+def test_folders_of_something_else_are_refused(run: TrainingRun) -> None:
+    assert run.finished is None
+    assert not run.folder.exists()
+    record, letters = write(run.folder / "training.json", "{"), run.folder / "letters.txt"
+    with pytest.raises(UserError, match=r"training\.json: expected .* as JSON"):
+        _ = replace(run).finished
+    record.rename(letters)
+    with refused(f"{run.folder}: holds files of something else; name a new folder"):
+        _ = replace(run).finished
+    with refused(f"{letters}: expected a folder to write to, this is a file"):
+        _ = replace(run, folder=letters).finished
+
+
+def test_a_checkpoint_that_a_kill_cut_short_is_passed_over(tmp_path: Path) -> None:
+    assert last_checkpoint(tmp_path) is None
+    folder = tmp_path / CHECKPOINTS
+    for step, state in ((9, '{"global_step": 9}'), (10, '{"global_step": 10}'), (11, '{"glo')):
+        write(folder / f"checkpoint-{step}" / "trainer_state.json", state)
+    (folder / "checkpoint-12").mkdir()
+    assert last_checkpoint(tmp_path) == folder / "checkpoint-10"
+    assert {path.name for path in folder.iterdir()} == {"checkpoint-9", "checkpoint-10"}
+
+
+@pytest.mark.neural
+def test_the_clock_rules_a_training_by_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("transformers")
+    from ranktilt.training import callbacks
+
+    times = iter((100.0, 100.0, 100.0, 106.0, 160.0, 210.0, 214.0))
+    monkeypatch.setattr(callbacks, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    clock = callbacks.Clock("train toy", minutes=2, rate=1.0, spent=6)
+    group = {"lr": 0.0}
+    state = SimpleNamespace(global_step=0, max_steps=9)
+    optimizer = SimpleNamespace(param_groups=[group])
+    rates, saved, stopped = [], [], []
+    clock.on_train_begin(None, state, None)
+    for _ in range(5):
+        control = SimpleNamespace(should_save=False, should_training_stop=False)
+        clock.on_step_end(None, state, control)
+        clock.on_step_begin(None, state, control, optimizer=optimizer)
+        rates.append(group["lr"])
+        saved.append(control.should_save)
+        stopped.append(control.should_training_stop)
+    assert rates == pytest.approx([0.5, 1.0, 0.5, 0.0370, 0.0], abs=1e-3)  # 12 of 120 s up, the others down
+    assert (saved, stopped) == ([False, False, True, False, False], [False] * 4 + [True])
+    assert json.loads(json.dumps(clock.state()))["args"]["spent"] == 120
+    with refused("train toy: the loss is NaN or infinite at step 0; choose a lower rate than 1"):
+        clock.on_log(SimpleNamespace(learning_rate=1.0), state, None, logs={"loss": float("nan")})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"steps": 0}, "training: expected steps of at least 1, got 0"),
+        ({"rate": 0.0}, "training: expected rate above 0, got 0.0"),
+        ({"minutes": float("inf")}, "training: expected minutes above 0, got inf"),
+        ({"steps": 5, "minutes": 5.0}, "training: choose a number of steps or of minutes, not both"),
+        ({"sources": ()}, "training: expected at least one source, got none"),
+        ({"alpha": -1}, "training: expected alpha of at least 0, got -1"),
+        ({"negatives": "random:0"}, "training: expected negatives as bm25:K or random:N, such as random:1000, got"),
+        ({"negatives": "bm25:x"}, "training: expected negatives as bm25:K or random:N, such as random:1000, got"),
+        ({"negatives": "random:3"}, "training: negatives=random:3 are fewer than the 4 of each positive"),
+        ({"negatives": "random:9", "positives": "retrieved"}, "training: positives=retrieved are those of BM25's best"),
+        ({"triples": "t.tsv", "positives": "all"}, "training: triples say what is positive and negative; leave out"),
+        ({"loss": "hinge"}, "unknown loss of training 'hinge'"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match="^" + re.escape(message)):
+        RerankerTraining(**options)
+
+
+def test_only_what_bm25_finds_is_learned_from_unless_all_is_asked_for_or_negatives_are_random() -> None:
+    choices = [{}, {"positives": "all"}, {"negatives": "random:9"}, {"negatives": "bm25:9"}]
+    assert [RerankerTraining(**options).retrieved_only for options in choices] == [True, False, False, True]
+
+
+def test_presets() -> None:
+    paper, notebook = (RerankerTraining.of_preset(name) for name in ("paper", "notebook"))
+    names = ("rate", "max_query_tokens", "max_document_tokens", "weight_decay", "warmup_steps", "dropout", "epochs")
+    assert [getattr(paper, name) for name in names] == [7e-6, 30, 200, 0.0, None, False, 1]
+    assert [getattr(notebook, name) for name in names] == [2e-5, 70, 350, 0.01, 5000, True, 1000]
+    for preset in (paper, notebook):
+        assert (preset.pool, preset.retrieved_only, preset.negatives_per_positive) == (("random", 1000), False, 4)
+        assert (preset.loss, preset.batch, preset.rows, preset.positives_per_query) == ("binary", 32, 32, None)
+    given = RerankerTraining.of_preset("paper", triples="t.tsv")
+    assert (given.triples, given.negatives, given.positives, given.rate) == ("t.tsv", None, None, 7e-6)
+    assert RerankerTraining.of_preset("paper", negatives="bm25:50").positives == "all"
+
+
+@pytest.mark.parametrize(("batch", "negatives", "groups"), [(32, 4, 6), (32, 3, 8), (5, 4, 1), (3, 4, 1)])
+def test_a_batch_is_made_of_whole_groups(batch: int, negatives: int, groups: int) -> None:
+    assert RerankerTraining(batch=batch, negatives_per_positive=negatives).rows == groups
+    assert RerankerTraining(batch=batch, negatives_per_positive=negatives, loss="binary").rows == batch

@@ -74,11 +74,9 @@ def _values(
     Other libraries take plain means over all queries: where a group has nothing relevant to a query, its value is the
     mean over the others, so that it moves nothing.
     """
-    for what, frame in (("qrels", qrels), ("run", run)):
-        if by not in frame.columns:
-            raise UserError(
-                f"{asked!r} by {by}: expected a column {by!r} in the {what}, got {', '.join(frame.columns)}"
-            )
+    for what, names in (("qrels", qrels.columns), ("run", run.columns)):
+        if by not in names:
+            raise UserError(f"{asked!r} by {by}: expected a column {by!r} in the {what}, got {', '.join(names)}")
     judged, ranked = pl.from_pandas(qrels), pl.from_pandas(run)
     frames = (frame.select(id="doc_id", source=pl.col(by).cast(pl.String)) for frame in (judged, ranked))
     docs = pl.concat(frames).unique("id", maintain_order=True).with_columns(title=pl.lit(""), text=pl.lit(""))
@@ -87,16 +85,13 @@ def _values(
     collection = Collection(docs, queries, judgments)
     groups = grouping(collection, "source")
     held = Judgments.of(collection, groups)
-    aligned = Aligned.of(Run.from_frame(ranked.select("query_id", "doc_id", "score")), collection, held)
-    found = group_values(aligned, [asked], groups, "expected")[0]
+    ranking = Run.from_frame(ranked.select("query_id", "doc_id", "score"))
+    found = group_values(Aligned.of(ranking, collection, held), [asked], groups, "expected")[0]
     one, two = (found[1 + groups.number(name)] for name in pair)
     both = ~np.isnan(one + two)
     if not both.any():
         raise UserError(f"{asked!r}: no query has a relevant document of both {pair[0]} and {pair[1]}")
     means = float(np.mean(one[both])), float(np.mean(two[both]))
     parts = 200 * (one - two) / sum(means)
-    return held.queries, (_filled(one), _filled(two), np.where(both, parts, relative_delta(*means)))
-
-
-def _filled(values: Floats) -> Floats:
-    return np.where(np.isnan(values), np.nanmean(values), values)
+    filled = (np.where(np.isnan(side), np.nanmean(side), side) for side in (one, two))
+    return held.queries, (*filled, np.where(both, parts, relative_delta(*means)))

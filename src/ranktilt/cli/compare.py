@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,6 +11,7 @@ import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.output import Output, check_paths, text_of, with_command
+from ranktilt.errors import UserError
 from ranktilt.option import Option
 
 if TYPE_CHECKING:
@@ -57,7 +59,9 @@ def compare(
 
 @options.verb("gate audit.json --max-tilt 10", "gate new.json --baseline old.json --junit gate.xml")
 def gate(
-    audit: Annotated[Path, typer.Argument(metavar="AUDIT.json", help="An audit (ranktilt audit --json).")],
+    audit: Annotated[
+        Path, typer.Argument(metavar="AUDIT.json", help="An audit (ranktilt audit --json, or judge --json).")
+    ],
     *,
     max_tilt: Annotated[
         str | None, Option("Maximum tilt, either way: points, or '2 ranks' (default: 15; with --baseline none).", "X")
@@ -71,6 +75,12 @@ def gate(
     ] = None,
     run_name: Annotated[list[str] | None, Option("Run of the audit to gate on (default: all).", "NAME")] = None,
     pair: Annotated[list[str] | None, Option("Groups of the audit to gate on (default: all pairs).", "A,B")] = None,
+    max_gap: Annotated[
+        float | None, Option("Of judges: maximum grade gap between twins, either way, in grades.", "X", min=0)
+    ] = None,
+    min_tau: Annotated[
+        float | None, Option("Of judges: minimum Kendall's τ-b of systems with the human order.", "X", min=-1, max=1)
+    ] = None,
     inconclusive: Annotated[
         Literal["fail", "pass"], Option("Exit code when inconclusive: fail (3) or pass (0).")
     ] = "fail",
@@ -93,12 +103,22 @@ def gate(
     pairs = options.read_pairs(pair)
     from ranktilt.auditing.answer.gate import gate as gate_audit
     from ranktilt.auditing.result import Audit
+    from ranktilt.judging.gate import gate_judges
+    from ranktilt.judging.result import JudgeAudit
     from ranktilt.measures.margin import read_margin
+    from ranktilt.reporting.report import read_result
 
     paths = {"--junit": junit, "--markdown": markdown, "--json": output.json}
     check_paths(paths, stdout=("--markdown", "--json"), inputs=[audit] if baseline is None else [audit, baseline])
     limit = None if max_tilt is None else read_margin(max_tilt, "--max-tilt")
-    given = Audit.load(audit)
+    given = read_result(audit, (Audit, JudgeAudit))
+    if isinstance(given, JudgeAudit):
+        unread = {"--max-tilt": max_tilt, "--baseline": baseline, "--min-effect": min_effect, "-m": measure,
+                  "--run-name": run_name, "--pair": pair}  # fmt: skip
+        _refuse_unread(unread, "an audit of judges takes --max-gap and --min-tau")
+        found = gate_judges(given, max_gap=max_gap, min_tau=min_tau, inconclusive=inconclusive)
+        return _deliver_gate(with_command(found), output, junit, markdown)
+    _refuse_unread({"--max-gap": max_gap, "--min-tau": min_tau}, "it needs an audit of judges (ranktilt judge --json)")
     before = None if baseline is None else Audit.load(baseline)
     for one in filter(None, (given, before)):
         options.require_answers(one.spec.get("runs", ()), max_failures)
@@ -107,6 +127,13 @@ def gate(
         min_effect=min_effect, inconclusive=inconclusive, resamples=resamples, seed=seed,
     )  # fmt: skip
     return _deliver_gate(with_command(found), output, junit, markdown)
+
+
+def _refuse_unread(given: Mapping[str, object], why: str) -> None:
+    """Refuse options that the kind of audit does not read."""
+    name = next((name for name, value in given.items() if value), None)
+    if name is not None:
+        raise UserError(f"{name}: {why}")
 
 
 def _deliver_gate(result: Gate, output: Output, junit: Path | None, markdown: str | None) -> int:

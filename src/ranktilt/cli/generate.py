@@ -48,7 +48,9 @@ class ModelOptions(options.OptionGroup):
         str | None, Option("Address of a compatible server, such as http://localhost:8000/v1.", "URL")
     ] = None
     concurrency: Annotated[int | None, Option("Concurrent requests (default: 8).", "N", min=1)] = None
-    batch: Annotated[int | None, Option("Batch size of a transformers: model.", "N", min=1)] = None
+    batch_size: Annotated[int | None, Option("Batch size of a transformers: model.", "N", min=1)] = None
+    batch: Annotated[bool, Option("Ask through the server's batches: within 24 hours, at half the price.")] = False
+    poll_interval: Annotated[float | None, Option("Seconds between looks at a batch (default: 30).", "S")] = None
     requests_per_minute: Annotated[int | None, Option("Maximum requests per minute.", "N", min=1)] = None
     timeout: Annotated[float | None, Option("Seconds to wait for an answer.", "S")] = None
     retries: Annotated[int | None, Option("Retries of a failed request.", "N", min=0)] = None
@@ -56,9 +58,14 @@ class ModelOptions(options.OptionGroup):
     def client(self, device: str | None) -> LLM:
         """The model, ready to be asked."""
         from ranktilt.llm.base import llm
+        from ranktilt.llm.batches import in_batches
 
         given = dict(vars(self))
-        return llm(given.pop("llm"), **given, device=device)
+        batch, interval = given.pop("batch"), given.pop("poll_interval")
+        if interval is not None and not batch:
+            raise UserError("--poll-interval needs --batch")
+        model = llm(given.pop("llm"), batch=given.pop("batch_size"), **given, device=device)
+        return in_batches(model, interval) if batch else model
 
 
 def check_request(given: Path, output: Path | None, json: str | None, *, kind: str, dry_run: bool) -> None:

@@ -19,6 +19,7 @@ from ranktilt.cli.compare import compare, gate
 from ranktilt.cli.data import describe, load, mix
 from ranktilt.cli.explain import explain
 from ranktilt.cli.generate import answer, rewrite
+from ranktilt.cli.judge import judge
 from ranktilt.cli.level import level
 from ranktilt.cli.notes import say
 from ranktilt.cli.options import Verb
@@ -32,8 +33,12 @@ from ranktilt.errors import UserError
 
 _VERBS: dict[str, Any] = {
     "demo": demo, "audit": audit, "rank": rank, "compare": compare, "gate": gate, "explain": explain, "level": level,
+<<<<<<< HEAD
     "train": train.train, "study": study.study, "pairwise": pairwise, "twins": twins, "report": report,
     "check": check,
+=======
+    "train": train.train, "study": study.study, "pairwise": pairwise, "judge": judge, "report": report, "check": check,
+>>>>>>> main
 }  # fmt: skip
 _GROUPS: dict[str, tuple[str, dict[str, Any]]] = {
     "data": (

@@ -35,7 +35,7 @@ def load(
         A BEIR folder (``corpus.jsonl``, or Parquet parts in ``corpus/``; fields ``source`` and ``origin`` are read
         where given), a Cocktail folder (``corpus/<source>.jsonl``), or the layout of Dai et al.
         (``corpus-human.jsonl``, ``<temperature>/corpus-<llm>.jsonl``, source ``<llm>_<temperature>``), each with
-        ``queries.jsonl`` and ``qrels/<split>.tsv``; every file plain or ``.gz``. Where files share ``_id``s, these are
+        ``queries.jsonl`` and ``qrels/<split>.tsv``; every file plain or ``.gz``. Texts that share an ``_id`` are
         twins: ids become ``<_id>-<source>``, origins ``<_id>-human``, and a judgment of a bare ``_id``
         holds for every version. Or ``hub:OWNER/NAME[@REVISION]``, a dataset of the Hugging Face hub in the
         layout of Cocktail, BEIR or MTEB; or ``irds:ID``, a collection of ir_datasets.

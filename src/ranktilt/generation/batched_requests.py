@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import polars as pl
 
@@ -74,6 +74,11 @@ class GenerationPlan:
     `sources` names the sources to be made, each with how its answers are drawn; `tasks` are the texts, in order; `lost`
     those that are not asked for; `chosen` counts both.
     """
+
+    noun: ClassVar[str] = "document"
+    """What is counted."""
+    answer_noun: ClassVar[str] = "a document"
+    """What has `answer_tokens`."""
 
     settings: GenerationSettings
     template: PromptTemplate

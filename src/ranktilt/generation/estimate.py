@@ -9,7 +9,7 @@ from typing import Any
 from ranktilt.errors import counted
 from ranktilt.generation.batched_requests import EMPTY, GenerationPlan
 from ranktilt.llm.base import LLM, Prompt
-from ranktilt.llm.estimate import TEMPLATE_TOKENS, counting, duration, price_of, time_of
+from ranktilt.llm.estimate import BATCH_PRICE, TEMPLATE_TOKENS, counting, duration, price_of, time_of
 from ranktilt.llm.journal import Journal, journal_of, request_key
 
 
@@ -34,6 +34,10 @@ class CostEstimate:
     pace: str
     retries: int
     length: str
+    noun: str = "document"
+    """What is counted in `documents`."""
+    batched: bool = False
+    """Whether the price is that of batches, half of it."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
@@ -46,8 +50,9 @@ class CostEstimate:
         empty = f" (not asked for: {self.empty:,} empty)" if self.empty else ""
         retries = f"; up to {self.retries} more for each text whose answers are flagged" if self.retries else ""
         price = "give one with --price IN,OUT per million tokens" if self.price is None else f"{self.price:,.2f}"
+        price += ", at half price, as a batch" if self.batched and self.price is not None else ""
         return (
-            ("documents", counted(self.documents, "document", "documents") + empty),
+            (f"{self.noun}s", counted(self.documents, self.noun, f"{self.noun}s") + empty),
             ("sources", ", ".join(self.sources)),
             ("requests", f"{left:,} ({self.journalled:,} of {self.requests:,} are answered already){retries}"),
             ("tokens in", f"{self.tokens_in:,}, {self.counted}"),
@@ -79,6 +84,7 @@ def estimate(
     answers = by.count([text for _, text in left]) if each is None else [each] * len(left)
     most = planned.settings.max_tokens
     written = sum(answers if most is None else [min(most, n) for n in answers])
+    cost = price_of(read, written, price)
     seconds, pace = time_of(llm, (len(left), read, written), requests_per_minute)
     return CostEstimate(
         documents=planned.chosen,
@@ -89,11 +95,13 @@ def estimate(
         tokens_in=read,
         tokens_out=written,
         counted=by.how,
-        price=price_of(read, written, price),
+        price=None if cost is None else cost * (BATCH_PRICE if llm.batched else 1),
         seconds=seconds,
         pace=pace,
         retries=planned.settings.attempts - 1,
-        length="a rewrite is as long as its text" if each is None else f"a document has {each:,} tokens",
+        length="a rewrite is as long as its text" if each is None else f"{planned.answer_noun} has {each:,} tokens",
+        noun=planned.noun,
+        batched=llm.batched,
     )
 
 

@@ -64,6 +64,7 @@ class Result:
     def __init_subclass__(cls, **header: Any) -> None:
         """Keep the fields of `Header` that a class of results gives: ``class Study(Result, format=…, version=…)``."""
         super().__init_subclass__()
+        cls._repr_pretty_ = Result._repr_pretty_  # type: ignore[method-assign]  # IPython prefers the repr beside it
         if header:
             cls.header = Header(**header)
 
@@ -86,6 +87,10 @@ class Result:
         """Show it in a notebook; what prints results lies above this module and is found by its name."""
         return str(import_module("ranktilt.reporting.output").notebook(self))
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show it in IPython as the command line prints it."""
+        printer.text(import_module("ranktilt.reporting.output").table(self).rstrip("\n"))
+
     def frame(self, part: str = "") -> pl.DataFrame:
         """Return the rows of one part, such as ``tilts``, as a polars frame; of all parts, below each other.
 
@@ -94,11 +99,11 @@ class Result:
         frame: pl.DataFrame = import_module("ranktilt.reporting.frames").frame(self, part)
         return frame
 
-    def figure(self, name: str = "") -> Any:
-        """Return a figure by the name of its part, such as ``tilt``; it shows itself in a notebook.
+    def plot(self, name: str = "") -> Any:
+        """Return the first figure, or that of a part, such as ``effectiveness``; it shows itself in a notebook.
 
-        ``.save("tilt.pdf")`` writes it for a paper (also ``.svg``, ``.png``; needs ``[plots]``). Of several figures
-        an error lists the names.
+        ``.save("tilt.pdf")`` writes it for a paper (also ``.svg``, ``.png``; needs ``[plots]``). A wrong name is
+        answered with those that there are.
         """
         return import_module("ranktilt.reporting.papers.figures").result_figure(self, name)
 

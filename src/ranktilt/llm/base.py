@@ -134,6 +134,8 @@ class LLM(ABC):
     """What tells it from every other: kind, model and where it is asked. Never a key; part of a journal's key."""
     neural: ClassVar[bool] = False
     """Whether it computes where it is asked, and so wants a GPU there."""
+    batched: ClassVar[bool] = False
+    """Whether it answers in batches, within a day and at half the price."""
     concurrency: int = 1
     """Prompts it wants under way at once."""
     context: int | None = None
@@ -166,6 +168,15 @@ class LLM(ABC):
         Prompts are pulled as they are needed, in the caller's thread. Closing the iterator gives up what is under way
         and asks nothing more. `UserError` if no prompt can be answered.
         """
+
+    def journal_arrivals(
+        self, requests: Iterable[tuple[str, Prompt]], sampling: Sampling, journal: Any
+    ) -> Generator[list[Reply], None, None]:
+        """Answer prompts for a journal, each given with the key of its request there; see `arrivals`.
+
+        All machines there are take part. A model that is asked in batches keeps in the journal which are under way.
+        """
+        return spread(self, (prompt for _, prompt in requests), sampling)
 
     def embed(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
         """Turn texts into vectors; `UserError` if the model makes none, or cannot be asked.

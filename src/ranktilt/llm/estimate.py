@@ -15,6 +15,8 @@ from ranktilt.llm.prompts import BYTES_A_TOKEN
 
 TOKENS_A_SECOND = 50.0
 """Speed of one answer of a server that is assumed where no rate is given."""
+BATCH_PRICE = 0.5
+"""What a batch costs of the price of its requests."""
 LATENCY = 0.5
 """Seconds until an answer begins, assumed likewise."""
 TEMPLATE_TOKENS = 12
@@ -57,6 +59,8 @@ def time_of(llm: LLM, left: Sequence[int], requests_per_minute: float | None = N
     `left` are requests, tokens read and tokens written.
     """
     requests, _, written = left
+    if llm.batched:
+        return None, "within 24 hours, as a batch"
     if hasattr(llm, "count_tokens"):  # a model on this machine
         return None, "unknown for a model on this machine; try some documents with --limit"
     each = LATENCY + written / requests / TOKENS_A_SECOND if requests else 0.0

@@ -20,7 +20,7 @@ import orjson
 from ranktilt.errors import UserError
 from ranktilt.io.cache import ABOUT, cache_folder
 from ranktilt.io.files import alone
-from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling, spread
+from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
 from ranktilt.progress import report
 
 JOURNAL = "journal.sqlite"
@@ -90,10 +90,16 @@ class Journal:
 
     def append(self, records: Sequence[JournalRecord]) -> None:
         """Write records down: all of them, or none and a `UserError`; the first record of a key counts."""
-        self.claim()
         rows = [(*record[:3], json.dumps(asdict(record.answer))) for record in records]
-        with self._errors(), self._opened() as db:
+        with self.writing() as db:
             db.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)", rows)
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Give the file to change it, in one transaction, as the only writer."""
+        self.claim()
+        with self._errors(), self._opened() as db:
+            yield db
 
     def close(self) -> None:
         """Let others write; the journal can be used again."""
@@ -206,7 +212,7 @@ class _OpenRequests:
         while not self._waiting and self._look():
             yield from self._known()
         if self._waiting:
-            with closing(spread(self._llm, self._prompts(), self._sampling)) as arrivals:
+            with closing(self._llm.journal_arrivals(self._prompts(), self._sampling, self._journal)) as arrivals:
                 for replies in arrivals:
                     yield from self._settle(replies)
                     yield from self._known()
@@ -237,12 +243,12 @@ class _OpenRequests:
             self._ready.extend(Reply(number, answer, None, fresh=False, time=time) for number in numbers)
         return bool(batch)
 
-    def _prompts(self) -> Iterator[Prompt]:
+    def _prompts(self) -> Iterator[tuple[str, Prompt]]:
         number = 0
         while self._waiting or self._look():
             if self._waiting:
-                self._sent[number] = _, request = self._waiting.popleft()
-                yield replace(request.prompt, seed=seed_of(request.prompt, self._sampling, request.attempt))
+                self._sent[number] = key, request = self._waiting.popleft()
+                yield key, replace(request.prompt, seed=seed_of(request.prompt, self._sampling, request.attempt))
                 number += 1
 
     def _settle(self, replies: Sequence[Reply]) -> Iterator[Reply]:

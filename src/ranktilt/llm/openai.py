@@ -7,7 +7,7 @@ import importlib
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AbstractAsyncContextManager, closing
 from dataclasses import KW_ONLY, dataclass, replace
@@ -86,22 +86,31 @@ class ServerClient(ABC):
         """
         left = self.server.retries
         while True:
-            try:
-                response = await self._client.post(self.path, cast_to=self._http.Response, body=body)
-            except self._openai.APIStatusError as error:
-                self.server.reached = True
-                raise classify_error(error.status_code, error.body, self.server) from None
-            except self._openai.APITimeoutError:
-                raise FailedRequest("unavailable", f"no answer within {self.server.timeout:g} s") from None
-            except self._openai.APIConnectionError as error:
-                raise FailedRequest("unavailable", f"connection failed: {self._cause(error)}") from None
-            self.server.reached = True
+            response = await self.response(self._client.post(self.path, cast_to=self._http.Response, body=body))
             try:
                 return read(json_body(response.content, self.server.clean))
             except ValueError as error:
                 if not left:
                     raise FailedRequest("unavailable", str(error)) from None
                 left -= 1
+
+    async def response(self, request: Awaitable[Any]) -> Any:
+        """Wait for the response to a request of the client; raises as `post` does."""
+        try:
+            response = await request
+        except self._openai.APIStatusError as error:
+            self.server.reached = True
+            raise self.status_error(error.status_code, error.body) from None
+        except self._openai.APITimeoutError:
+            raise FailedRequest("unavailable", f"no answer within {self.server.timeout:g} s") from None
+        except self._openai.APIConnectionError as error:
+            raise FailedRequest("unavailable", f"connection failed: {self._cause(error)}") from None
+        self.server.reached = True
+        return response
+
+    def status_error(self, status: int, body: object) -> Exception:
+        """Return the exception that an error of the server calls for."""
+        return classify_error(status, body, self.server)
 
     def _cause(self, error: BaseException) -> str:
         while error.__cause__ is not None:
@@ -121,14 +130,10 @@ class ChatClient(ServerClient):
 
     def __init__(self, server: Server, *, sampling: Sampling) -> None:
         super().__init__(server)
-        self._body = {"model": server.model, **drawn(sampling, own=server.url is None)}
-        self._seed = sampling.seed
+        self._sampling = sampling
 
     async def serve(self, number: int, item: Prompt) -> Reply:
-        body = {**self._body, "messages": item.messages()}
-        seed = self._seed if item.seed is None else item.seed
-        if seed is not None:
-            body["seed"] = seed
+        body = chat_body(self.server, self._sampling, item)
         model, secret = self.server.model, self.server.secret
         try:
             answer = await self.post(body, lambda data: read_answer(data, model, secret))
@@ -137,6 +142,14 @@ class ChatClient(ServerClient):
                 return Reply(number, Answer("", "content_filter", None, None, model), None)
             return Reply(number, None, Failure(error.kind, error.message))
         return Reply(number, answer, None)
+
+
+def chat_body(server: Server, sampling: Sampling, prompt: Prompt) -> dict[str, Any]:
+    """Return what a request for a chat completion holds."""
+    seed = sampling.seed if prompt.seed is None else prompt.seed
+    seeded = {} if seed is None else {"seed": seed}
+    sampled = drawn(sampling, own=server.url is None)
+    return {"model": server.model, **sampled, "messages": prompt.messages(), **seeded}
 
 
 def drawn(sampling: Sampling, *, own: bool) -> dict[str, Any]:
@@ -214,7 +227,7 @@ class OpenAI(Portable, LLM):
             model=self.name, url=url, timeout=self.timeout, retries=self.retries,
             requests_per_minute=self.requests_per_minute,
         )  # fmt: skip
-        self._monitor = ServerMonitor(self.name, self._server.where, self.concurrency)
+        self.monitor = ServerMonitor(self.name, self._server.where, self.concurrency)
 
     def one_of(self, workers: int) -> OpenAI:
         limit = self.requests_per_minute
@@ -234,7 +247,7 @@ class OpenAI(Portable, LLM):
         need("openai", extra="llm", for_=f"openai:{self.name}")
         if self.requests_per_minute is not None:
             need("aiolimiter", extra="llm", for_="requests_per_minute")
-        key = _key()
+        key = key_of_environment()
         if key is not None and len(key) >= LONG_KEY and key.casefold() in self.identity.casefold():
             raise UserError(
                 f"the key in {VARIABLE} is part of the model's name or base URL, which are stored: remove it"
@@ -247,7 +260,7 @@ class OpenAI(Portable, LLM):
         with closing(self._served(prompts, ChatClient, sampling=sampling)) as stream:
             for replies in stream:
                 yield replies
-                self._monitor.look(replies, reached=self._server.reached)
+                self.monitor.look(replies, reached=self._server.reached)
 
     def embed(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
         """Turn texts into vectors, up to 64 a request; see `LLM.embed`. An empty text is sent as a blank."""
@@ -255,7 +268,7 @@ class OpenAI(Portable, LLM):
         parts = (numbered[start : start + TEXTS_A_REQUEST] for start in range(0, len(texts), TEXTS_A_REQUEST))
         with closing(self._served(parts, EmbeddingClient)) as stream:
             for positions, vectors, model in chain.from_iterable(chain.from_iterable(stream)):
-                self._monitor.model(model)
+                self.monitor.model(model)
                 yield positions, vectors
 
     def _served(
@@ -263,7 +276,7 @@ class OpenAI(Portable, LLM):
     ) -> Generator[list[Any], None, None]:
         """Send items through a client of some kind; what was found out of the server before is still known."""
         self.check()
-        self._server = replace(self._server, key=_key())
+        self._server = replace(self._server, key=key_of_environment())
         yield from flow(partial(kind, self._server, **options), items, self.concurrency)
 
 
@@ -307,7 +320,7 @@ class ServerMonitor:
         self._known.add(returned)
 
 
-def _key() -> str | None:
+def key_of_environment() -> str | None:
     key = os.environ.get(VARIABLE, "").strip()
     if not key.isascii() or any(sign.isspace() or not sign.isprintable() for sign in key):
         raise UserError(f"the environment variable {VARIABLE} holds characters that no key has: copy the key again")

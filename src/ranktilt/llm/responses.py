@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import numpy as np
 
 from ranktilt.errors import UserError
-from ranktilt.llm.base import Answer, FailureKind, Vectors
+from ranktilt.llm.base import Answer, Failure, FailureKind, Vectors
 from ranktilt.llm.server import VARIABLE, Server
 
 _WIDTH = 200
@@ -118,6 +118,34 @@ def read_answer(data: dict[str, Any], model: str, clean: Callable[[str], str] = 
         )
     except (AttributeError, KeyError, TypeError):
         raise ValueError("no message in the answer") from None
+
+
+def read_batch(content: bytes, server: Server) -> Iterator[tuple[str, Answer | Failure | UserError]]:
+    """Read what became of each request of a batch, by its key, from the lines of its answers and its errors.
+
+    A `UserError` ends everything; a line that cannot be read is none.
+    """
+    for line in content.splitlines():
+        try:
+            row = json.loads(line)
+            yield str(row["custom_id"]), _batch_outcome(row, server)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            continue
+
+
+def _batch_outcome(row: dict[str, Any], server: Server) -> Answer | Failure | UserError:
+    response, body = row.get("response") or {}, (row.get("response") or {}).get("body") or {}
+    if response.get("status_code") == 200:
+        return read_answer(body, server.model, server.secret)
+    if response:
+        error = classify_error(int(response["status_code"]), body.get("error", body), server)
+    else:
+        error = FailedRequest("unavailable", error_text(row.get("error") or {}, server.clean)[0])
+    if isinstance(error, UserError):
+        return error
+    if error.kind == "filtered":
+        return Answer("", "content_filter", None, None, server.model)
+    return Failure(error.kind, error.message)
 
 
 def read_vectors(data: dict[str, Any], count: int) -> Vectors:

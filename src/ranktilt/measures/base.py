@@ -34,6 +34,7 @@ ESTIMANDS = {
     "NDKL": "exposure.ndkl:NDKL",
     "RelativeDelta": "contrast:RELATIVE_DELTA",
     "Preference": "preference:Preference",
+    "GradeGap": "grade_gap:GradeGap",
 }
 """Every estimand by the name that is typed for it: where it is defined, looked up when it is first asked for."""
 ENTRY_POINTS = "ranktilt.measures"
@@ -65,8 +66,8 @@ class Estimand:
 
     name: ClassVar[str]
     """What is typed: ``nDCG``."""
-    kind: ClassVar[Literal["relevance", "group", "twins", "choices"]]
-    """What it is given: judgments; the ranks of groups; twins; choices between two documents."""
+    kind: ClassVar[Literal["relevance", "group", "twins", "choices", "grades"]]
+    """What it is given: judgments; the ranks of groups; twins; choices between two documents; a judge's grades."""
     unit: ClassVar[Literal["query", "pair", "list"]] = "query"
     """What its values are a mean over."""
     question: ClassVar[str] = ""
@@ -436,7 +437,7 @@ def every_estimand() -> tuple[Estimand, ...]:
 
 def _named(name: str) -> Estimand:
     if name not in estimands():
-        typed = (_typed(one) for one in every_estimand() if one.name not in ("RelativeDelta", "Preference"))
+        typed = (_typed(one) for one in every_estimand() if one.name not in ("RelativeDelta", "Preference", "GradeGap"))
         raise unknown("measure", name, typed)
     module, _, attribute = estimands()[name].partition(":")
     found = getattr(import_module(module), attribute)

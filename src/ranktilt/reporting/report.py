@@ -25,6 +25,7 @@ from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.experiments.training_result import TrainingStudy
 from ranktilt.io.artifact import Result, read_json
 from ranktilt.io.files import read_bytes, write_bytes
+from ranktilt.judging.result import JudgeAudit
 from ranktilt.planning.plan import CostPlan
 from ranktilt.probes.description import Description
 from ranktilt.probes.explain import Explanation
@@ -47,6 +48,7 @@ RESULTS: tuple[type[Result], ...] = (
     Study,
     Explanation,
     PairwiseAudit,
+    JudgeAudit,
     Bench,
     TrainingStudy,
     Spiral,

@@ -1,7 +1,6 @@
 """Calibration: what is right comes out as expected, what is wrong is caught, and copies are byte for byte."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,9 +31,7 @@ from ranktilt.auditing.calibration.synthetic_twins import (
     with_synthetic_twins,
 )
 from ranktilt.auditing.significance import InferenceOptions, Sample
-from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.measures.twins.rank_gap import RankGap
-from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.statistics.two_way import Clusters
 from tests.refusals import refused
@@ -216,14 +213,6 @@ class TestVectors:
         cut = vectors.tilted(100.0, 2).frame()
         assert cut.filter(pl.col("query_id") == "q1")["doc_id"].to_list() == ["d1-human", "d3-human"]
 
-    def test_scores_are_made_distinct_before_a_cut_only(self) -> None:
-        collection = toy()
-        tied = {"q1": dict.fromkeys(collection.ids, 1.0), "q2": {"d1-llm": 1.0, "d2-llm": 2.0}}
-        vectors = Vectors(collection, run_of(collection, tied), seed=0)
-        assert len(set(vectors.tilted(0.0, None).scores[:6])) == 1
-        assert len(set(vectors.tilted(0.0, 9).scores[:6])) == 6
-        assert vectors.tilted(0.0, 9).scores == pytest.approx([1, 1, 1, 1, 1, 1, 2, 1], abs=1e-6)
-
 
 def counted(check: Any, *comparisons: tuple[bool, float, str]) -> CheckOutcome:
     counter = ComparisonCounter(check, "r")
@@ -289,13 +278,6 @@ def test_what_cannot_be_calibrated_is_refused(change: dict[str, Any], message: s
     with pytest.raises(UserError) as error:
         calibrate(given.pop("collection"), given.pop("rankers"), **given)
     assert message in str(error.value)
-
-
-@long
-@pytest.mark.neural
-def test_copies_are_level_in_small_chunks_of_vectors(tiny: Path) -> None:
-    with limited(MemoryLimits(1, 1)):
-        assert found(pairs(8, 4), Dense(str(tiny)), depths=(3,)).passed
 
 
 def sides(copies: Collection) -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ from ranktilt.llm.base import Failure
 from ranktilt.llm.journal import Journal
 from ranktilt.rankers.lexical.bm25 import BM25
 from tests.generation.scripted import GOOD, TEXTS, Scripted, good, humans, texts_of
-from tests.refusals import refused
+from tests.toy import write
 
 SOURCE = "tiny-tmp0.2"
 Do = Callable[..., Rewritten]
@@ -79,20 +79,19 @@ def test_each_temperature_makes_a_source_of_its_own(do: Do) -> None:
     assert made.collection.sources == ("human", SOURCE, "tiny-tmp1.0")
     assert made.collection.docs.group_by("source").len()["len"].to_list() == [3, 3, 3]
     assert [s.temperature for s in llm.samplings] == [0.2] * 3 + [1.0] * 3
-    made_of = [(one.source, one.temperature, one.rewritten) for one in made.made]
-    assert made_of == [(SOURCE, 0.2, 3), ("tiny-tmp1.0", 1.0, 3)]
+    summary = [(row.source, row.temperature, row.rewritten) for row in made.made]
+    assert summary == [(SOURCE, 0.2, 3), ("tiny-tmp1.0", 1.0, 3)]
 
 
 def test_a_collection_with_rewrites_gets_more(do: Do) -> None:
     first = do(humans(), Scripted()).collection
     llm = Scripted()
     both = do(first, llm, temperatures=(1.0,)).collection
-    assert both.sources == ("human", SOURCE, "tiny-tmp1.0")
     assert texts_of(both, SOURCE) == texts_of(first, SOURCE)
     assert len(llm.prompts) == 3
     assert both.pairs(SOURCE, "tiny-tmp1.0").height == 3
-    told = both.docs.select("source", "temperature").unique().sort("source").rows()
-    assert told == [("human", None), (SOURCE, 0.2), ("tiny-tmp1.0", 1.0)]
+    temperatures = both.docs.select("source", "temperature").unique(maintain_order=True).rows()
+    assert temperatures == [("human", None), (SOURCE, 0.2), ("tiny-tmp1.0", 1.0)]
     again = do(first, Scripted(lambda prompt, times: TEXTS["d1"]), of=SOURCE, source="again").collection
     assert again.pairs(SOURCE, "again").height == again.pairs("human", "again").height == 3
 
@@ -100,7 +99,6 @@ def test_a_collection_with_rewrites_gets_more(do: Do) -> None:
 @pytest.mark.parametrize(
     ("how", "name", "source"),
     [
-        ({}, "lab/tiny", "tiny-tmp0.2"),
         ({}, "models/my tiny/", "my_tiny-tmp0.2"),
         ({"temperatures": (1,)}, "tiny", "tiny-tmp1.0"),
         ({"prompt": "paraphrase"}, "tiny", "tiny-tmp0.2-paraphrase"),
@@ -112,10 +110,8 @@ def test_sources_are_named_after_model_temperature_and_prompt(how: dict[str, Any
 
 
 def test_prompts_hold_the_document_and_nothing_of_queries_or_judgments(do: Do, tmp_path: Path) -> None:
-    file = tmp_path / "both.txt"
-    file.write_text("{title} | {text}", encoding="utf-8")
     llm = Scripted()
-    do(humans(), llm, prompt=file)
+    do(humans(), llm, prompt=write(tmp_path / "both.txt", "{title} | {text}"))
     assert sorted(llm.prompts) == [f"On {name} | {text}" for name, text in TEXTS.items()]
 
 
@@ -126,33 +122,10 @@ def test_a_flagged_answer_is_asked_for_again(do: Do) -> None:
     llm = Scripted(says)
     made = do(humans(), llm, seed=5)
     assert texts_of(made.collection, SOURCE)[f"d3-{SOURCE}"] == GOOD["d3"]
-    assert llm.prompts.count(f"Please rewrite the following text: {TEXTS['d3']}") == 3
     assert [seed for prompt, seed in zip(llm.prompts, llm.seeds, strict=True) if "clocks" in prompt] == [5, 6, 7]
     assert len(llm.prompts) == 5
-    flags = made.answers.filter(pl.col("id") == "d3-human")["flags"].to_list()
-    assert [bool(found) for found in flags] == [True, True, False]
+    assert made.answers.filter(id="d3-human")["flags"].list.len().sign().to_list() == [1, 1, 0]
     assert made.made[0].lost == {}
-
-
-def test_a_document_whose_answers_are_all_flagged_is_left_out_and_listed(do: Do) -> None:
-    llm = Scripted(lambda prompt, times: TEXTS["d2"] if "river" in prompt else good(prompt, times))
-    made = do(humans(), llm, attempts=2)
-    assert sorted(texts_of(made.collection, SOURCE)) == [f"d1-{SOURCE}", f"d3-{SOURCE}"]
-    assert made.left_out.rows() == [("d2-human", SOURCE, "text", "flagged", ["copied"], 2, "")]
-    assert made.made[0]._asdict() | {"prompt_tokens": 0, "completion_tokens": 0} == {
-        "source": SOURCE, "temperature": 0.2, "documents": 3, "rewritten": 2, "lost": {"flagged": 1},
-        "flags": {"copied": 2}, "answers": 4, "fresh": 4, "cut": 0, "prompt_tokens": 0, "completion_tokens": 0,
-    }  # fmt: skip
-    assert made.unanswered == 0
-
-
-def test_wrappers_are_removed_and_the_raw_answer_is_kept(do: Do) -> None:
-    llm = Scripted(lambda prompt, times: "Sure, here is a rewritten version of the text:\n\n" + good(prompt, times))
-    made = do(humans(), llm)
-    assert texts_of(made.collection, SOURCE)[f"d1-{SOURCE}"] == GOOD["d1"]
-    assert made.answers["answer"].str.starts_with("Sure, here is").all()
-    assert made.answers["opening"].str.starts_with("Sure").all()
-    assert made.answers["flags"].list.len().sum() == 0
 
 
 def test_limits_of_the_prompt_hold_unless_others_are_given(do: Do) -> None:
@@ -160,21 +133,6 @@ def test_limits_of_the_prompt_hold_unless_others_are_given(do: Do) -> None:
     assert do(humans(), short, attempts=1).made[0].rewritten == 0
     assert do(humans(), short, attempts=1, prompt="summarise").made[0].rewritten == 3
     assert do(humans(), short, attempts=1, shortest=0.1).made[0].rewritten == 3
-
-
-def test_what_is_in_the_journal_is_not_asked_again(do: Do) -> None:
-    first = do(humans(), Scripted())
-    llm = Scripted()
-    again = do(humans(), llm)
-    assert llm.prompts == []
-    assert again.collection == first.collection
-    assert (first.made[0].fresh, again.made[0].fresh) == (3, 0)
-    changed = humans({**TEXTS, "d2": TEXTS["d2"] + " It is slow."})
-    assert do(changed, llm).made[0].rewritten == 3
-    assert llm.prompts == [f"Please rewrite the following text: {TEXTS['d2']} It is slow."]
-    made = do(humans({"one": TEXTS["d3"] + " Rust too.", "two": TEXTS["d3"] + " Rust too."}), llm)
-    assert len(llm.prompts) == 2  # equal texts are asked for once, and each gets the rewrite
-    assert texts_of(made.collection, SOURCE) == {f"one-{SOURCE}": GOOD["d3"], f"two-{SOURCE}": GOOD["d3"]}
 
 
 @pytest.mark.parametrize(
@@ -208,7 +166,6 @@ LONG = {**TEXTS, "long": " ".join(f"word{n}" for n in range(99)) + " end."}
 
 
 def asked_words(llm: Scripted) -> list[int]:
-    """Words of the long document in each prompt."""
     return [len(prompt.split()) - 5 for prompt in llm.prompts if "word0 " in prompt]
 
 
@@ -230,13 +187,11 @@ def test_truncate_shortens_it_until_the_server_takes_it_or_ten_words_are_left(do
     llm = Scripted(fits(40))
     made = do(humans(LONG), llm, truncate=True)
     assert made.left_out.height == 0
-    flags = made.answers.filter(pl.col("id") == "long-human")["flags"].to_list()
-    assert flags == [[]], "checked against what the model was given"
+    assert made.answers.filter(id="long-human")["flags"].to_list() == [[]], "checked against what the model was given"
     assert asked_words(llm) == [100, 75, 56, 42, 31]
-    docs = made.collection.docs.filter(pl.col("source") == SOURCE)
+    docs = made.collection.docs.filter(source=SOURCE)
     assert docs["cut_to"].to_list() == [None, None, None, 31]
-    assert len(docs["text"][3].split()) == 32
-    assert made.made[0].cut == 1
+    assert (len(docs["text"][3].split()), made.made[0].cut) == (32, 1)
 
 
 def titled(prompt: str, times: int) -> str:
@@ -251,7 +206,6 @@ def test_titles_are_rewritten_by_requests_of_their_own(do: Do) -> None:
     docs = made.collection.docs.filter(pl.col("source") == SOURCE)
     assert docs["title"].to_list() == ["ON D1", "ON D3"]
     assert made.left_out.rows() == [("d2-human", SOURCE, "title", "flagged", ["refusal"], 3, "")]
-    assert made.made[0].rewritten == 2
     assert made.answers["part"].value_counts().sort("part").rows() == [("text", 3), ("title", 5)]
     docs = do(humans(), Scripted(), titles="drop").collection.docs
     assert docs["title"].to_list() == ["On d1", "On d2", "On d3", "", "", ""]
@@ -295,7 +249,6 @@ ONE_ORIGIN = humans(origin=["d1", "d1", "d3"])
         (humans(), {"of": "humans"}, None, "unknown source 'humans'; did you mean 'human'? (valid: human)"),
         (humans(), {"source": "human"}, None, "source 'human' is in this collection already, and a document has one"),
         (humans(), {}, ["d9"], "document 'd9' is to be rewritten, but source 'human' does not have it"),
-        (humans(), {"prompt": "nonsense"}, None, "unknown prompt 'nonsense'"),
         (ONE_ORIGIN, {}, None, "documents 'd1' and 'd2' of source 'human' have one origin, 'd1': nobody could"),
         (humans({**TEXTS, f"d1-{SOURCE}": "x"}), {}, None, f"two documents would be called 'd1-{SOURCE}' beside the r"),
         (humans({"x": "a", "x-human": "b", "y": "c"}), {}, ["y"], "two documents would be called 'x-human' beside the"),
@@ -308,32 +261,3 @@ def test_what_cannot_be_planned_is_refused_before_anything_is_asked(
     with pytest.raises(UserError, match="^" + re.escape(message)):
         do(collection, llm, only, **how)
     assert (llm.prompts, llm.checked) == ([], 0)
-
-
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"attempts": 0}, "generation: expected attempts of at least 1 and at most 1,000, got 0"),
-        ({"temperatures": ()}, "expected a temperature, got none"),
-        ({"temperatures": (0.2, 1.0, 0.2)}, "temperature 0.2 is given twice; each temperature makes one source"),
-        ({"temperatures": (0, 1), "source": "x"}, "2 temperatures make 2 sources, and one name was given: 'x'"),
-        ({"source": " "}, "expected a name for the source, got an empty one"),
-    ],
-)
-def test_wrong_options_are_refused(how: dict[str, Any], message: str) -> None:
-    with refused(message):
-        Rewriting(**how)
-
-
-def test_a_model_that_cannot_be_asked_ends_it_and_keeps_what_was_answered(do: Do) -> None:
-    def expires(prompt: str, times: int) -> str:
-        if len(llm.prompts) > 2:
-            raise UserError("the key is not valid (401)")
-        return good(prompt, times)
-
-    llm = Scripted(expires)
-    with pytest.raises(UserError, match="the key is not valid"):
-        do(humans(), llm)
-    later = Scripted()
-    assert do(humans(), later).made[0].rewritten == 3
-    assert len(later.prompts) == 1

@@ -1,4 +1,4 @@
-"""Dense and learned sparse retrieval: exact search by the library's own vectors, and scores that do not tell copies."""
+"""Dense and sparse retrieval and vectors of a server: exact search, and scores that do not tell copies."""
 
 from pathlib import Path
 from typing import Any
@@ -6,18 +6,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ranktilt import Collection, Ranker, Run, ranker
+from ranktilt import Collection, Run, UserError, ranker
+from ranktilt.llm.prompts import cut_tokens
 from ranktilt.models.catalogue import MODELS, Model
 from ranktilt.rankers import sparse as sparse_module
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.dense.search import InMemory
 from ranktilt.rankers.lexical.bm25 import TFIDF
 from ranktilt.rankers.sparse import Sparse
+from tests.llm.server import Raw, Server, vector
 from tests.rankers.contract import Make, RankerContract
-from tests.rankers.entries import scores as scores_of
-from tests.rankers.tiny import _tokenizer, bert_config, tiny_model, write_json
+from tests.rankers.contract import scores as scores_of
+from tests.rankers.tiny import bert_config, letter_tokenizer, tiny_model, write_json
 from tests.refusals import refused
-from tests.toy import collection_of, toy
+from tests.toy import collection_of, toy, versions
 
 neural = pytest.mark.neural
 WORDS = ["red", "apples", "grow", "on", "old", "trees", "the", "river", "carries", "water", "clock", "shows", "hour"]
@@ -31,7 +33,7 @@ def splade(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("splade")
     torch.manual_seed(0)
-    _tokenizer(folder)
+    letter_tokenizer(folder)
     model = BertForMaskedLM(bert_config(num_hidden_layers=1, initializer_range=0.5)).eval()
     with torch.no_grad():
         model.cls.predictions.bias -= 6
@@ -46,13 +48,9 @@ def texts(n: int, seed: int = 0) -> list[str]:
     return [" ".join(draw.choice(WORDS, size=draw.integers(1, 15))) for _ in range(n)]
 
 
-def collection(*, docs: int = 30, queries: int = 9, sources: tuple[str, ...] = ("human",)) -> Collection:
+def copied(*, docs: int = 30, queries: int = 9, sources: tuple[str, ...] = ("human",)) -> Collection:
     """Documents of random words, word for word the same in every source."""
-    rows = [
-        {"id": f"{n}-{source}", "text": text, "source": source, "origin": f"{n}"}
-        for source in sources
-        for n, text in enumerate(texts(docs))
-    ]
+    rows = versions(dict.fromkeys(sources, texts(docs)))
     names = {f"q{n}": text for n, text in enumerate(texts(queries, seed=1))}
     relevant = {f"{n}-{source}": 1 for n in range(0, docs, 4) for source in sources}
     return collection_of(rows, names, dict.fromkeys(names, relevant))
@@ -80,26 +78,23 @@ class TestSparseContract(RankerContract):
 
     @pytest.fixture
     def make(self, splade: Path) -> Make:
-        def made(collection: Any, **options: Any) -> Ranker:
-            return Sparse(str(splade), **options)
-
-        return made
+        return lambda collection, **options: Sparse(str(splade), **options)
 
 
 @neural
 @pytest.mark.parametrize("kind", ["dense, cosine", "dense, dot", "sparse, cosine", "sparse, dot"])
 def test_search_is_exact(kind: str, tiny: Path, splade: Path, tmp_path: Path) -> None:
-    found, (name, similarity) = collection(), kind.split(", ")
+    collection, (name, similarity) = copied(), kind.split(", ")
     folder = tiny if name == "dense" else splade
     if kind == "sparse, cosine":
         from sentence_transformers import SparseEncoder
 
         SparseEncoder(str(splade), similarity_fn_name="cosine").save_pretrained(str(tmp_path))
         folder = tmp_path
-    expected = reference(folder, found, similarity, sparse=name == "sparse")
+    expected = reference(folder, collection, similarity, sparse=name == "sparse")
     options = f"(similarity={similarity})" if name == "dense" else ""
     for k in (1, 7, 100):
-        run = ranker(f"{name}:{folder}{options}@{k}").rank(found)
+        run = ranker(f"{name}:{folder}{options}@{k}").rank(collection)
         for query, chosen in enumerate(rows(run)):
             every = expected[query] if name == "dense" else expected[query][expected[query] > 0]
             best = np.sort(every)[::-1][:k]
@@ -109,38 +104,40 @@ def test_search_is_exact(kind: str, tiny: Path, splade: Path, tmp_path: Path) ->
 
 @neural
 def test_the_models_own_similarity_is_the_default(tiny: Path, tmp_path: Path) -> None:
-    found = collection()
-    dotted = tiny_model(tmp_path, similarity="dot")
-    for folder, similarity in ((tiny, "cosine"), (dotted, "dot")):
-        assert Dense(str(folder)).rank(found) == Dense(str(folder), similarity=similarity).rank(found)
-    assert Dense(str(tiny)).rank(found) != Dense(str(tiny), similarity="dot").rank(found)
+    collection = copied()
+    for folder, similarity, other in (
+        (tiny, "cosine", "dot"),
+        (tiny_model(tmp_path, similarity="dot"), "dot", "cosine"),
+    ):
+        run = Dense(str(folder)).rank(collection)
+        assert run == Dense(str(folder), similarity=similarity).rank(collection)
+        assert run != Dense(str(folder), similarity=other).rank(collection)
 
 
 @neural
 @pytest.mark.parametrize("similarity", ["cosine", "dot"])
 def test_a_candidate_scores_as_in_a_search_of_everything(tiny: Path, similarity: str) -> None:
-    found = collection(sources=("human", "llm"))
-    searched = scores_of(Dense(str(tiny), similarity=similarity).rank(found))
-    candidates = scores_of(TFIDF(k=9).rank(found))
-    run = Dense(str(tiny), similarity=similarity).rank(found, TFIDF(k=9).rank(found))
-    assert scores_of(run) == {q: {doc: searched[q][doc] for doc in docs} for q, docs in candidates.items()}
+    collection = copied(sources=("human", "llm"))
+    first = TFIDF(k=9).rank(collection)
+    searched = scores_of(Dense(str(tiny), similarity=similarity).rank(collection))
+    run = Dense(str(tiny), similarity=similarity).rank(collection, first)
+    assert scores_of(run) == {q: {doc: searched[q][doc] for doc in docs} for q, docs in scores_of(first).items()}
 
 
 @neural
 def test_a_reranked_run_says_where_it_comes_from_and_is_cut_where_a_depth_is_typed(tiny: Path, tmp_path: Path) -> None:
-    found = collection(sources=("human", "llm"))
-    candidates = TFIDF(k=9).rank(found)
-    run = Dense(str(tiny), max_tokens=5).rank(found, candidates)
+    collection = copied(sources=("human", "llm"))
+    candidates = TFIDF(k=9).rank(collection)
+    run = Dense(str(tiny), max_tokens=5).rank(collection, candidates)
     assert run.name == f"dense:{tiny}(max_tokens=5)"
     assert (run.spec["candidates"]["ranker"], run.spec["precision"]) == ("tfidf@9", "float32")
     assert run.spec["model"]["folder"] == str(tiny)
     other = Dense(str(tiny_model(tmp_path, seed=1))).provenance()
     assert other["model"]["fingerprint"] != run.spec["model"]["fingerprint"]
     assert set(other["packages"]) == {"torch", "transformers", "sentence-transformers"}
-    cut = run.spec["truncated"]
-    assert (cut["limit"], set(cut["share"])) == (5, {"human", "llm"})
-    assert cut["share"]["human"] == cut["share"]["llm"] > 0
-    best = Dense(str(tiny), max_tokens=5, k=4).rank(found, candidates)
+    share = run.spec["truncated"]["share"]
+    assert share["human"] == share["llm"] > 0
+    best = Dense(str(tiny), max_tokens=5, k=4).rank(collection, candidates)
     assert rows(best) == [chosen[:4] for chosen in rows(run)]
 
 
@@ -161,15 +158,13 @@ def test_the_model_table_fills_in_what_files_do_not_say(
     folder = tiny_model(tmp_path)
     if bare:
         (folder / "modules.json").unlink()
-    entry = Model(
-        name=str(folder), kind="dense", hub="some/model", about="", licence="MIT", source="",
-        pooling="cls", similarity="dot", query_prefix="query: ",
-    )  # fmt: skip
-    monkeypatch.setitem(MODELS, entry.spec, entry)
-    made = Dense(str(folder), **typed)
-    found = made.encoder
-    assert (found.pooling, made.cosine, found.prefix("query"), found.prefix("document")) == expected
-    assert len(made.rank(toy()).docs) == 18
+    table = {"pooling": "cls", "similarity": "dot", "query_prefix": "query: "}
+    listed = Model(name=str(folder), kind="dense", hub="some/model", about="", licence="MIT", source="", **table)
+    monkeypatch.setitem(MODELS, listed.spec, listed)
+    dense = Dense(str(folder), **typed)
+    encoder = dense.encoder
+    assert (encoder.pooling, dense.cosine, encoder.prefix("query"), encoder.prefix("document")) == expected
+    assert len(dense.rank(toy()).docs) == 18
 
 
 @neural
@@ -190,10 +185,10 @@ def test_models_of_another_kind_are_refused(tmp_path: Path) -> None:
 
 def packed(*texts: dict[int, float]) -> np.ndarray[Any, Any]:
     """Texts by the weights of their terms, as the cache holds them."""
-    made = np.zeros((len(texts), 6), dtype=np.float32)
-    for row, weights in zip(made, texts, strict=True):
+    vectors = np.zeros((len(texts), 6), dtype=np.float32)
+    for row, weights in zip(vectors, texts, strict=True):
         row[: len(weights)], row[3 : 3 + len(weights)] = list(weights), list(weights.values())
-    return made
+    return vectors
 
 
 @pytest.mark.parametrize(
@@ -211,20 +206,127 @@ def test_a_text_that_shares_no_term_is_not_found(k: int, cosine: bool, expected:
 
 @neural
 def test_the_largest_weights_are_kept_and_the_run_says_how_it_was_made(splade: Path) -> None:
-    found, few = collection(), 3
-    stored, row = Sparse(str(splade), max_active_dims=few).encoder.encode(found.texts(), "document", "x")
-    whole, other = Sparse(str(splade)).encoder.encode(found.texts(), "document", "x")
+    documents, few = texts(30), 3
+    stored, row = Sparse(str(splade), max_active_dims=few).encoder.encode(documents, "document", "x")
+    whole, other = Sparse(str(splade)).encoder.encode(documents, "document", "x")
     largest = np.sort(whole.take(other)[:, whole.shape[1] // 2 :])[:, -few:]
     assert np.sort(stored.take(row)[:, few:]) == pytest.approx(largest, abs=1e-5)
     assert (np.count_nonzero(largest, axis=1) == few).any()
     spec = Sparse(str(splade), max_tokens=5).rank(toy()).spec
-    assert spec["model"]["folder"] == str(splade)
-    assert (spec["precision"], spec["truncated"]["limit"]) == ("float32", 5)
+    assert (spec["model"]["folder"], spec["precision"], spec["truncated"]["limit"]) == (str(splade), "float32", 5)
 
 
 @neural
 def test_parts_of_the_documents_do_not_change_a_sparse_score(splade: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = collection(sources=("human", "llm"))
-    whole = Sparse(str(splade), k=5).rank(found)
+    collection = copied(sources=("human", "llm"))
+    whole = Sparse(str(splade), k=5).rank(collection)
     monkeypatch.setattr(sparse_module, "_TEXTS_AT_ONCE", 4)
-    assert Sparse(str(splade), k=5).rank(found) == whole
+    assert Sparse(str(splade), k=5).rank(collection) == whole
+
+
+KEY = "sk-secret-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def cache(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of this test alone, and no key."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    return own_cache
+
+
+def dense_of(server: Server, **options: object) -> Dense:
+    return Dense("openai:tiny", base_url=server.url, **options)  # type: ignore[arg-type]
+
+
+def texts_sent(server: Server) -> list[str]:
+    return [text for body in server.bodies for text in body["input"]]
+
+
+def numbered(n: int) -> Collection:
+    docs = versions({source: [f"text {i} {source}" for i in range(n)] for source in ("human", "llm")})
+    queries = {f"q{i}": f"question {i}" for i in range(5)}
+    return collection_of(docs, queries, {q: {"0-human": 1, "0-llm": 1} for q in queries})
+
+
+def test_documents_are_ranked_by_the_servers_vectors_each_distinct_text_being_asked_for_once() -> None:
+    collection = numbered(3)
+    with Server() as server:
+        run = dense_of(server).rank(collection)
+        count = len(server.requests)
+        assert sorted(texts_sent(server)) == sorted([*collection.texts(), *collection.judged["text"]])
+        assert dense_of(server).rank(collection) == run
+        copies = collection_of([{"id": str(i), "text": "same"} for i in range(3)], {"q": "same"}, {"q": {"0": 1}})
+        assert len(set(dense_of(server).rank(copies).scores)) == 1
+        assert (len(server.requests), texts_sent(server)[-2:]) == (count + 2, ["same", "same"]), "document and query"
+    queries, documents = (
+        np.array([vector(text) for text in texts]) for texts in (collection.judged["text"], collection.texts())
+    )
+    for number, (products, ranked) in enumerate(zip(queries @ documents.T, rows(run), strict=True)):
+        assert ranked == np.argsort(-products).tolist()
+        scores = run.scores[run.offsets[number] : run.offsets[number + 1]]
+        assert scores == pytest.approx(np.sort(products)[::-1], abs=1e-6)
+
+
+def test_what_came_before_a_failure_is_kept() -> None:
+    collection = numbered(150)
+    with Server(script=[None, "401"]) as server:
+        with pytest.raises(UserError, match="OPENAI_API_KEY"):
+            dense_of(server).rank(collection)
+        port = server.port
+    with Server(port=port) as server:
+        run = dense_of(server).rank(collection)
+        assert len(texts_sent(server)) < 305
+    with Server(port=port, script=["500"]) as server:
+        assert dense_of(server).rank(collection) == run
+        assert server.requests == []
+
+
+def test_prefixes_are_put_before_texts_and_make_another_entry() -> None:
+    with Server() as server:
+        prefixed = dense_of(server, query_prefix="query: ", document_prefix="passage: ")
+        assert prefixed.encoder.fingerprint != dense_of(server).encoder.fingerprint
+        prefixed.rank(numbered(1))
+        assert {text.split(": ")[0] for text in texts_sent(server)} == {"query", "passage"}
+
+
+def test_the_run_says_who_was_asked_and_holds_no_key(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with Server(key=KEY) as server:
+        run = dense_of(server).rank(toy())
+    assert (run.spec["model"]["model"], run.spec["model"]["base_url"]) == ("tiny", server.url)
+    assert "openai" in run.spec["packages"]
+    assert KEY not in repr(run.spec)
+    assert not [p for p in cache.rglob("*") if p.is_file() and KEY.encode() in p.read_bytes()]
+
+
+def test_long_texts_are_cut_at_four_bytes_a_token() -> None:
+    assert cut_tokens("twenty bytes exactly", 5) == "twenty bytes exactly"
+    assert cut_tokens("twenty bytes exactly, and more", 5) == "twenty bytes exactly", "no blank in the last tenth"
+    assert cut_tokens("nineteen bytes here and more", 5) == "nineteen bytes here"
+    assert cut_tokens("x" * 30, 5) == "x" * 20
+    assert cut_tokens("xü" * 30, 5) == "xüxüxüxüxüxüx", "never half a letter"
+
+
+def test_a_text_that_is_too_long_is_named_with_the_way_out() -> None:
+    docs = [{"id": "a", "text": "short words"}, {"id": "b", "text": "word " * 400}]
+    collection = collection_of(docs, {"q": "words"}, {"q": {"a": 1}})
+    with Server(context=100) as server:
+        with pytest.raises(UserError, match=r"400 words.*max_tokens"):
+            dense_of(server).rank(collection)
+        run = dense_of(server, max_tokens=50).rank(collection)
+        assert max(len(text.encode()) for text in texts_sent(server)[-2:]) <= 200
+    assert run.spec["truncated"] == {"limit": 50, "share": {"human": 0.5}}
+
+
+def test_vectors_of_another_length_than_those_kept_are_refused_and_not_kept() -> None:
+    def ones(count: int, dimension: int) -> Raw:
+        return Raw(200, {"data": [{"index": i, "embedding": [1.0] * dimension} for i in range(count)]})
+
+    collection = numbered(3)
+    with Server(script=[ones(6, 4), ones(5, 4), ones(2, 8)]) as server:
+        first = dense_of(server).rank(collection)
+        with pytest.raises(UserError, match=r"now gives vectors of 8 numbers, and .* holds those of 4"):
+            dense_of(server).rank(numbered(4))
+        assert dense_of(server).rank(collection) == first
+        assert len(server.requests) == 3

@@ -12,7 +12,7 @@ from ranktilt.rankers.dense import search as module
 from ranktilt.rankers.dense.search import search, unit
 
 Vectors = npt.NDArray[np.float32]
-Found = list[dict[int, float]]
+Scores = list[dict[int, float]]
 
 
 class Held:
@@ -36,18 +36,19 @@ def drawn(n: int, d: int, seed: int = 0) -> Vectors:
     return np.random.default_rng(seed).standard_normal((n, d)).astype(np.float32)
 
 
-def found(queries: Vectors, documents: Vectors, k: int, *, cosine: bool = False, memory: int | None = None) -> Found:
+def searched(
+    queries: Vectors, documents: Vectors, k: int, *, cosine: bool = False, memory: int | None = None
+) -> Scores:
     """Rows and scores of each query."""
     with limited(MemoryLimits(memory)):
         parts = list(search(queries, Held(documents), k, cosine=cosine, label="searching"))
     for rows, scores in parts:
-        assert rows.dtype == np.int64
-        assert scores.dtype == np.float32
+        assert (rows.dtype, scores.dtype) == (np.int64, np.float32)
         assert len(set(rows.tolist())) == len(rows) == len(scores)
     return [dict(zip(rows.tolist(), scores.tolist(), strict=True)) for rows, scores in parts]
 
 
-def every_pair(queries: Vectors, documents: Vectors, k: int, *, cosine: bool = False) -> Found:
+def every_pair(queries: Vectors, documents: Vectors, k: int, *, cosine: bool = False) -> Scores:
     """Score all pairs in Python's exact fractions of floats, round once, and keep the best k with all ties."""
     best = []
     if cosine:
@@ -64,26 +65,28 @@ def _divided(vectors: Vectors) -> Vectors:
     return np.array([row / length if length else row for row, length in zip(vectors, lengths, strict=True)])
 
 
-def close(one: Found, two: Found) -> bool:
-    return all(a == pytest.approx(b, rel=1e-6, abs=1e-6) for a, b in zip(one, two, strict=True))
+def as_every_pair(queries: Vectors, documents: Vectors, k: int, *, cosine: bool) -> bool:
+    scores = searched(queries, documents, k, cosine=cosine)
+    expected = every_pair(queries, documents, k, cosine=cosine)
+    return all(a == pytest.approx(b, rel=1e-6, abs=1e-6) for a, b in zip(scores, expected, strict=True))
 
 
 def test_with_a_pencil() -> None:
     documents = np.array([[1, 0], [0, 2], [3, 4], [0, 0]], dtype=np.float32)
     queries = np.array([[1, 0], [0, 10]], dtype=np.float32)
-    assert found(queries, documents, 2) == [{2: 3.0, 0: 1.0}, {2: 40.0, 1: 20.0}]
-    cosine = found(queries, documents, 2, cosine=True)
+    assert searched(queries, documents, 2) == [{2: 3.0, 0: 1.0}, {2: 40.0, 1: 20.0}]
+    cosine = searched(queries, documents, 2, cosine=True)
     assert cosine == [{0: 1.0, 2: np.float32(0.6)}, {1: 1.0, 2: np.float32(0.8)}]
 
 
 @settings(max_examples=30)
 @given(
-    n=st.integers(1, 80), m=st.integers(1, 8), d=st.integers(1, 40), k=st.integers(1, 90),
-    cosine=st.booleans(), seed=st.integers(0, 99),
+    n=st.integers(1, 80), m=st.integers(1, 8), d=st.integers(1, 40), k=st.integers(1, 90), cosine=st.booleans(),
+    seed=st.integers(0, 99),
 )  # fmt: skip
 def test_as_comparing_every_pair(n: int, m: int, d: int, k: int, cosine: bool, seed: int) -> None:
     queries, documents = drawn(m, d, seed), drawn(n, d, seed + 100)
-    assert close(found(queries, documents, k, cosine=cosine), every_pair(queries, documents, k, cosine=cosine))
+    assert as_every_pair(queries, documents, k, cosine=cosine)
 
 
 @pytest.mark.parametrize("cosine", [True, False])
@@ -91,7 +94,7 @@ def test_as_comparing_every_pair_in_many_small_blocks(cosine: bool, monkeypatch:
     small_blocks(monkeypatch)
     queries, documents = drawn(7, 24), drawn(900, 24, 1)
     for k in (1, 10, 100, 899, 900, 5000):
-        assert close(found(queries, documents, k, cosine=cosine), every_pair(queries, documents, k, cosine=cosine))
+        assert as_every_pair(queries, documents, k, cosine=cosine)
 
 
 def small_blocks(patch: pytest.MonkeyPatch, *, docs: int = 32, room: int = 16) -> None:
@@ -106,20 +109,20 @@ def small_blocks(patch: pytest.MonkeyPatch, *, docs: int = 32, room: int = 16) -
 )
 def test_the_place_of_a_document_changes_no_bit(d: int, cosine: bool) -> None:
     documents, queries = drawn(257, d), drawn(5, d, 1)
-    usual = found(queries, documents, 300, cosine=cosine)
+    usual = searched(queries, documents, 300, cosine=cosine)
     order = np.random.default_rng(2).permutation(257)
-    moved = found(queries, documents[order], 300, cosine=cosine)
+    moved = searched(queries, documents[order], 300, cosine=cosine)
     assert [{int(order[row]): score for row, score in scores.items()} for scores in moved] == usual
-    few = found(queries, documents[100:103], 300, cosine=cosine)
+    few = searched(queries, documents[100:103], 300, cosine=cosine)
     assert few == [{row: scores[row + 100] for row in range(3)} for scores in usual]
 
 
 @pytest.mark.parametrize(("cosine", "k"), [(True, 1), (False, 10), (True, 150)])
 def test_no_memory_changes_a_bit(cosine: bool, k: int) -> None:
     queries, documents = drawn(50, 48), drawn(20_000, 48, 1)
-    usual = found(queries, documents, k, cosine=cosine)
+    usual = searched(queries, documents, k, cosine=cosine)
     for memory in (1, 50 << 20, 1 << 30):
-        assert found(queries, documents, k, cosine=cosine, memory=memory) == usual
+        assert searched(queries, documents, k, cosine=cosine, memory=memory) == usual
 
 
 @pytest.mark.parametrize("memory", [None, 1])
@@ -128,7 +131,7 @@ def test_all_tied_with_the_last_come_however_many(memory: int | None, monkeypatc
     documents = np.zeros((500, 2), dtype=np.float32)
     documents[::100] = [1, 0]
     queries = np.array([[1, 0], [0, 1], [-1, 1]], dtype=np.float32)
-    best = found(queries, documents, 3, memory=memory)
+    best = searched(queries, documents, 3, memory=memory)
     assert set(best[0]) == {0, 100, 200, 300, 400}
     assert set(best[1]) == set(range(500))
     assert set(best[2]) == set(range(500)) - {0, 100, 200, 300, 400}
@@ -137,9 +140,9 @@ def test_all_tied_with_the_last_come_however_many(memory: int | None, monkeypatc
 def test_scores_that_float32_sums_cannot_tell_apart_are_ranked_as_they_are_and_none_where_there_are_none() -> None:
     # 2^24 + 1 is no float32: whoever adds in float32, in this order or another, may lose the last 1.
     documents = np.array([[2**24, 1, 1, -(2**24)], [2**24, 1, 0, -(2**24)], [0, 0, 0, 0]], dtype=np.float32)
-    assert found(np.ones((1, 4), dtype=np.float32), documents, 1) == [{0: 2.0}]
-    assert found(drawn(2, 3), drawn(0, 3), 5) == [{}, {}]
-    assert found(drawn(0, 3), drawn(5, 3), 5) == []
+    assert searched(np.ones((1, 4), dtype=np.float32), documents, 1) == [{0: 2.0}]
+    assert searched(drawn(2, 3), drawn(0, 3), 5) == [{}, {}]
+    assert searched(drawn(0, 3), drawn(5, 3), 5) == []
 
 
 def test_documents_pass_once_for_all_queries() -> None:
@@ -153,12 +156,11 @@ def test_documents_pass_once_for_all_queries() -> None:
 def test_unit_is_numpys_norm_row_by_row() -> None:
     vectors = drawn(100, 33)
     vectors[7] = 0
-    made = unit(vectors)
-    assert made.dtype == np.float32
-    assert np.array_equal(made[7], np.zeros(33))
+    divided = unit(vectors)
     norm = np.linalg.norm(vectors, axis=1, keepdims=True)
-    assert made.tobytes() == (vectors / np.where(norm > 0, norm, 1)).tobytes()
-    assert all(unit(vectors[i : i + 1]).tobytes() == made[i].tobytes() for i in range(100))
+    assert divided.dtype == np.float32
+    assert divided.tobytes() == (vectors / np.where(norm > 0, norm, 1)).tobytes()
+    assert all(unit(vectors[i : i + 1]).tobytes() == divided[i].tobytes() for i in range(100))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e30])

@@ -14,8 +14,8 @@ from ranktilt import Collection, MissingExtra, UserError
 from ranktilt.errors import DataWarning
 from ranktilt.progress import listening
 from ranktilt.rankers.engines.milvus import LONGEST, Milvus, client, cut_bytes, insertion_order
+from tests.rankers.contract import ids, scores
 from tests.rankers.dense.test_retriever import reference
-from tests.rankers.entries import ids, scores
 from tests.rankers.tiny import tiny_model
 from tests.toy import QUERIES, collection_of, toy, write
 
@@ -26,45 +26,44 @@ pytest.importorskip("milvus_lite")
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> str:
+def database(tmp_path: Path) -> str:
     return str(tmp_path / "index.db")
 
 
-def indexes(place: str) -> list[str]:
-    with client(place) as made:
-        return sorted(made.list_collections())
+def indexes(database: str) -> list[str]:
+    with client(database) as connection:
+        return sorted(connection.list_collections())
 
 
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
-    """A Milvus server on loopback."""
     from milvus_lite.adapter.grpc.server import start_server_in_thread
 
-    server, database, port = start_server_in_thread(data_dir=str(folder), host="127.0.0.1", port=0)
+    server, store, port = start_server_in_thread(data_dir=str(folder), host="127.0.0.1", port=0)
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
         server.stop(grace=None).wait()
-        database.close()
+        store.close()
 
 
 # The index: whole, and of these contents only.
 
 
-def test_an_index_is_built_once_and_other_contents_get_their_own(place: str) -> None:
-    made, steps = Milvus(place, mode="bm25"), list[str]()
+def test_an_index_is_built_once_and_other_contents_get_their_own(database: str) -> None:
+    ranker, steps = Milvus(database, mode="bm25"), list[str]()
     with listening(lambda label, done, total: steps.append(label)):
-        first = made.rank(toy())
-        assert made.rank(toy()) == first
-    assert steps.count(f"milvus:{place}(mode=bm25): indexing") == 1
+        first = ranker.rank(toy())
+        assert ranker.rank(toy()) == first
+    assert steps.count(f"milvus:{database}(mode=bm25): indexing") == 1
     grades = {query: {"d1-llm": 1} for query in QUERIES}
     runs = [first]
     for values in ({"title": "Plums", "text": "blue plums"}, {"id": "d1-man"}):
         rows = toy().docs.to_dicts()
         rows[0] |= values
-        runs.append(made.rank(collection_of(rows, QUERIES, grades)))
-    assert indexes(place) == sorted({run.spec["engine"]["index"] for run in runs})
-    assert len(indexes(place)) == 3
+        runs.append(ranker.rank(collection_of(rows, QUERIES, grades)))
+    assert indexes(database) == sorted({run.spec["engine"]["index"] for run in runs})
+    assert len(indexes(database)) == 3
     assert "d1-human" not in ids(runs[1])["q1"]
     assert first.spec["engine"]["version"].startswith("milvus_lite-")
 
@@ -75,26 +74,26 @@ def test_the_order_of_insertion_has_nothing_to_do_with_sources() -> None:
         for source in ("human", "llm")
         for n in range(500)
     ]
-    found = insertion_order(collection_of(rows, {"q": "x"}, {}))
-    assert sorted(found) == list(range(1000))
-    number = np.argsort(found)
+    order = insertion_order(collection_of(rows, {"q": "x"}, {}))
+    assert sorted(order) == list(range(1000))
+    number = np.argsort(order)
     assert 0.4 < (number[:500] < number[500:]).mean() < 0.6
-    assert 0.4 < (found[:500] < 500).mean() < 0.6
+    assert 0.4 < (order[:500] < 500).mean() < 0.6
 
 
 # Long texts.
 
 
-def test_texts_are_cut_between_characters_and_counted(place: str) -> None:
+def test_texts_are_cut_between_characters_and_counted(database: str) -> None:
     for text, length in (("a" * (LONGEST + 1), LONGEST), ("€" * 21_845, 21_845), ("a" + "𝄞" * 20_000, 16_384)):
         assert cut_bytes(text) == text[:length]
     rows = toy().docs.to_dicts()
     rows[0]["text"] = "early " + "ü " * 30_000 + "late"
     rows[1]["text"] = "early " * 20_000
     rows[4]["text"] = "early " + "x" * LONGEST + " late"
-    asked = collection_of(rows, {"q1": "early", "q2": "late river"}, {"q1": {"d1-llm": 1}, "q2": {"d1-llm": 1}})
+    collection = collection_of(rows, {"q1": "early", "q2": "late river"}, {"q1": {"d1-llm": 1}, "q2": {"d1-llm": 1}})
     with pytest.warns(DataWarning, match="3 documents cut after 65,535 bytes, the most that Milvus holds$"):
-        run = Milvus(place, mode="bm25").rank(asked)
+        run = Milvus(database, mode="bm25").rank(collection)
     assert set(ids(run)["q1"]) == {"d1-human", "d2-human", "d2-llm"}
     assert ids(run)["q2"] == []
 
@@ -104,9 +103,9 @@ def test_texts_are_cut_between_characters_and_counted(place: str) -> None:
 
 @pytest.mark.neural
 @pytest.mark.parametrize("similarity", ["cosine", "dot"])
-def test_dense_search_is_exact(place: str, tmp_path: Path, similarity: str) -> None:
+def test_dense_search_is_exact(database: str, tmp_path: Path, similarity: str) -> None:
     collection, folder = toy(), tiny_model(tmp_path / "model", similarity=similarity)
-    run = Milvus(place, model=str(folder)).rank(collection)
+    run = Milvus(database, model=str(folder)).rank(collection)
     for query, known in zip(QUERIES, reference(folder, collection, similarity), strict=True):
         assert ids(run)[query] == collection.ids.gather(np.argsort(-known)).to_list()
         assert list(scores(run)[query].values()) == pytest.approx(sorted(known, reverse=True), abs=1e-4)
@@ -115,20 +114,20 @@ def test_dense_search_is_exact(place: str, tmp_path: Path, similarity: str) -> N
 
 
 @pytest.mark.neural
-def test_hybrid_fuses_the_ranks_of_both(place: str, tiny: Path) -> None:
+def test_hybrid_fuses_the_ranks_of_both(database: str, tiny: Path) -> None:
     collection = toy()
-    parts = [ids(Milvus(place, mode=mode, model=str(tiny)).rank(collection)) for mode in ("bm25", "dense")]
-    got = scores(Milvus(place, mode="hybrid", model=str(tiny)).rank(collection))
+    parts = [ids(Milvus(database, mode=mode, model=str(tiny)).rank(collection)) for mode in ("bm25", "dense")]
+    got = scores(Milvus(database, mode="hybrid", model=str(tiny)).rank(collection))
     for query in QUERIES:
         expected = dict.fromkeys(parts[1][query], 0.0)
         for part in parts:
             for rank, name in enumerate(part[query], start=1):
                 expected[name] += 1 / (60 + rank)
         assert got[query] == pytest.approx(expected, rel=1e-5)
-    assert sorted(name.split("_")[1] for name in indexes(place)) == ["bm25", "dense", "hybrid"]
+    assert sorted(name.split("_")[1] for name in indexes(database)) == ["bm25", "dense", "hybrid"]
 
 
-# Places.
+# Refusals.
 
 
 def test_what_cannot_be_used_is_one_line(
@@ -142,10 +141,8 @@ def test_what_cannot_be_used_is_one_line(
         (tmp_path / "other.db", {}, "Open local milvus failed"),
         ("http://127.0.0.1:1", {}, "connect"),
     ):
-        with pytest.raises(UserError, match=message) as caught:
+        with pytest.raises(UserError, match=rf"^milvus:{where}[^\n]*{message}[^\n]*\Z") as caught:
             Milvus(str(where), mode="bm25", **options).rank(toy())
-        assert str(caught.value).startswith(f"milvus:{where}")
-        assert "\n" not in str(caught.value)
         assert "secret" not in str(caught.value)
     assert capfd.readouterr() == ("", "")
     monkeypatch.setitem(sys.modules, "pymilvus", None)
@@ -159,12 +156,12 @@ def test_what_cannot_be_used_is_one_line(
 @pytest.mark.neural
 @pytest.mark.parametrize("mode", ["bm25", "dense", "hybrid"])
 def test_a_server_ranks_as_the_file_does(
-    tmp_path: Path, place: str, tiny: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, database: str, tiny: Path, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MILVUS_TOKEN", "root:secret")
     with serving(tmp_path / "served") as address:
         run = Milvus(address, mode=mode, model=str(tiny)).rank(toy())
-    expected = Milvus(place, mode=mode, model=str(tiny)).rank(toy())
+    expected = Milvus(database, mode=mode, model=str(tiny)).rank(toy())
     assert ids(run) == ids(expected)
     assert run.scores == pytest.approx(expected.scores)
     assert run.spec["engine"] == expected.spec["engine"]
@@ -179,9 +176,9 @@ TEXTS = [" ".join(f"w{n}" for n in row) for row in np.random.default_rng(0).inte
 
 
 def many() -> Collection:
-    asked = {f"q{n}": f"w{n} w{n + 1} w{n + 2}" for n in range(10)}
+    queries = {f"q{n}": f"w{n} w{n + 1} w{n + 2}" for n in range(10)}
     docs = [{"id": f"d{n}", "text": text} for n, text in enumerate(TEXTS)]
-    return collection_of(docs, asked, {name: {"d1": 1} for name in asked})
+    return collection_of(docs, queries, {name: {"d1": 1} for name in queries})
 
 
 @pytest.fixture
@@ -201,11 +198,11 @@ def inserted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def interrupt(ranker: Milvus, after: int) -> None:
     """Rank, and end as Ctrl-C does after so many insertions."""
-    heard = list[str]()
+    labels = list[str]()
 
     def hear(label: str, done: int, total: int) -> None:
-        heard.append(label)
-        if sum("indexing" in one for one in heard) == after:
+        labels.append(label)
+        if sum("indexing" in name for name in labels) == after:
             raise KeyboardInterrupt
 
     with listening(hear), pytest.raises(KeyboardInterrupt):
@@ -215,11 +212,11 @@ def interrupt(ranker: Milvus, after: int) -> None:
 @pytest.mark.neural
 @pytest.mark.parametrize("mode", ["bm25", "dense", "hybrid"])
 def test_an_interrupted_build_ends_with_the_same_run(
-    tmp_path: Path, place: str, tiny: Path, mode: str, inserted: list[int]
+    tmp_path: Path, database: str, tiny: Path, mode: str, inserted: list[int]
 ) -> None:
     expected = Milvus(str(tmp_path / "whole.db"), mode=mode, model=str(tiny)).rank(many())
     inserted.clear()
-    ranker = Milvus(place, mode=mode, model=str(tiny))
+    ranker = Milvus(database, mode=mode, model=str(tiny))
     interrupt(ranker, 5)
     run = ranker.rank(many())
     assert ids(run) == ids(expected)
@@ -236,8 +233,8 @@ def test_only_what_a_server_does_not_hold_is_inserted(
         ranker = Milvus(address, mode="bm25")
         interrupt(ranker, 3)
         [name] = indexes(address)
-        with client(address) as made:
-            made.delete(name, ids=[5])
+        with client(address) as connection:
+            connection.delete(name, ids=[5])
         assert len(ranker.rank(many()).queries) == 10
         assert inserted == [*range(3 * ROWS), 5, *range(3 * ROWS, DOCUMENTS)]
         assert indexes(address) == [name]

@@ -1,23 +1,209 @@
-"""BM25 and TF-IDF: the same scores as bm25s, as the formulas in the papers, and as a pencil gives."""
+"""BM25 and TF-IDF as bm25s, the papers and a pencil have them; their index, the same in any memory and from disk."""
 
 import math
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import bm25s
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt import Collection, Ranker, ranker
+from ranktilt.errors import DataWarning, UserError
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.rankers.lexical import bm25 as lexical
+from ranktilt.rankers.lexical import index
+from ranktilt.rankers.lexical import index_files as indexfile
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
-from ranktilt.rankers.lexical.index import terms
-from tests.rankers.entries import entries
-from tests.rankers.entries import scores as scores_of
-from tests.toy import collection_of, run_of, toy
+from ranktilt.rankers.lexical.index import Terms, terms
+from ranktilt.rankers.lexical.index_files import IndexFolder
+from ranktilt.text.analyzers import TokenCodes, Vocabulary
+from tests.rankers.contract import entries
+from tests.rankers.contract import scores as scores_of
+from tests.toy import collection_of, no_room, run_of, toy
+
+TEXTS = ("red apples", "apples", "", "blue river red red", "sea", "apples of the sea", "the of")
+
+
+def collection(*texts: str, query: str = "red apples") -> Collection:
+    docs = [{"id": f"d{n}", "text": text} for n, text in enumerate(texts)]
+    return collection_of(docs, {"q": query}, {"q": {"d0": 1}})
+
+
+def counted(index_terms: Terms) -> list[dict[str, int]]:
+    """Terms of each document, read from the postings."""
+    counts: list[dict[str, int]] = [{} for _ in index_terms.table.lengths]
+    for name, number in index_terms.vocabulary.terms.items():
+        postings = index_terms.table.postings(np.array([number]))
+        assert postings.rows.tolist() == sorted(set(postings.rows.tolist()))
+        assert postings.sizes.tolist() == [len(postings.rows)]
+        for row, times in zip(postings.rows.tolist(), postings.times.tolist(), strict=True):
+            counts[row][name] = int(times)
+    assert [sum(words.values()) for words in counts] == index_terms.table.lengths.tolist()
+    return counts
+
+
+@pytest.fixture
+def folder(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep an index of any size on disk, in a cache of the test's own."""
+    monkeypatch.setattr(index, "LARGE", 0)
+    return own_cache / "lexical"
+
+
+@pytest.fixture
+def tokenized(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count the documents of each call that tokenizes some for the index."""
+    calls, encode = list[int](), Vocabulary.encode
+
+    def counting(self: Vocabulary, tokens: TokenCodes, *, grow: bool) -> Any:
+        calls.extend([len(tokens.counts)] if grow else [])
+        return encode(self, tokens, grow=grow)
+
+    monkeypatch.setattr(Vocabulary, "encode", counting)
+    return calls
+
+
+class TestCounts:
+    def test_terms_are_counted_by_document(self) -> None:
+        texts = ("The cat sat; cats sit. CAT!", "", "of the", "a cat's hat")
+        expected = [{"cat": 3, "sat": 1, "sit": 1}, {}, {}, {"cat": 1, "hat": 1}]
+        assert counted(terms(collection(*texts), "english", "text")) == expected
+
+    def test_counts_are_shared_by_rankers_and_made_once(self, tokenized: list[int]) -> None:
+        shared = toy()
+        BM25(k1=0.9).rank(shared)
+        TFIDF().rank(shared)
+        assert tokenized == [shared.docs.height]
+
+    @settings(max_examples=30)
+    @given(
+        texts=st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=9),
+        chunk=st.integers(1, 5),
+        memory=st.sampled_from([None, 1, 64 * 3]),
+    )
+    def test_no_size_of_a_block_shows(self, texts: list[list[str]], chunk: int, memory: int | None) -> None:
+        with pytest.MonkeyPatch.context() as patch, limited(MemoryLimits(memory)):
+            patch.setattr(index, "CHUNK", chunk)
+            made = terms(collection(*(" ".join(words) for words in texts)), "whitespace", "text")
+        assert counted(made) == [dict(Counter(words)) for words in texts]
+
+    @pytest.mark.parametrize(("times", "kind"), [(255, np.uint8), (256, np.uint16), (70_000, np.uint32)])
+    def test_counts_take_the_least_room_that_holds_them(self, times: int, kind: type) -> None:
+        made = terms(collection("a " * times + "b", "b"), "whitespace", "text")
+        assert counted(made) == [{"a": times, "b": 1}, {"b": 1}]
+        assert made.table.times.dtype == kind
+
+
+class TestOnDisk:
+    @pytest.mark.parametrize(("chunk", "memory"), [(1, None), (2, 1), (16_384, None), (16_384, 1)])
+    def test_the_run_is_the_same_made_kept_and_read_again(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, chunk: int, memory: int | None
+    ) -> None:
+        monkeypatch.setattr(index, "CHUNK", chunk)
+        monkeypatch.setattr(index, "LARGE", 1 << 30)
+        usual = BM25().rank(collection(*TEXTS))
+        assert not folder.exists()
+        monkeypatch.setattr(index, "LARGE", 0)
+        with limited(MemoryLimits(memory)):
+            runs = [BM25().rank(collection(*TEXTS)) for _ in range(2)]
+        assert runs == [usual, usual]
+        assert {run.scores.tobytes() for run in runs} == {usual.scores.tobytes()}
+
+    @pytest.mark.parametrize(
+        ("texts", "analyzer"),
+        [
+            pytest.param((*TEXTS[:-1], "the  of"), "english", id="one blank more"),
+            pytest.param(("red apples apples", "", *TEXTS[2:]), "english", id="the same letters, divided otherwise"),
+            pytest.param((TEXTS[1], TEXTS[0], *TEXTS[2:]), "english", id="another order"),
+            pytest.param(TEXTS, "whitespace", id="another analyzer"),
+        ],
+    )
+    def test_other_contents_are_never_taken_for_these(
+        self, folder: Path, tokenized: list[int], texts: tuple[str, ...], analyzer: str
+    ) -> None:
+        terms(collection(*TEXTS), "english", "text")
+        counts = counted(terms(collection(*texts), analyzer, "text"))
+        assert len(tokenized) == 2
+        assert counts == [counted(terms(collection(text), analyzer, "text"))[0] for text in texts]
+
+    def test_ids_sources_and_titles_that_make_no_text_do_not_matter(self, folder: Path, tokenized: list[int]) -> None:
+        terms(collection(*TEXTS), "english", "title+text")
+        other = [{"id": f"x{n}", "text": text, "source": "llm"} for n, text in enumerate(TEXTS)]
+        terms(collection_of(other, {"q": "red"}, {"q": {"x0": 1}}), "english", "text")
+        assert len(tokenized) == 1
+
+    def test_its_name_is_that_of_all_texts_however_they_lie_in_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(indexfile, "_HASHED", 7)
+        whole = pl.Series([f"text {n} é" for n in range(20)])
+        parts = pl.concat([whole.slice(0, 9), whole.slice(9)], rechunk=False)
+        longer = pl.concat([pl.Series(["before"]), whole]).slice(1)
+        assert len({IndexFolder.of(texts, "english").path for texts in (whole, parts, longer)}) == 1
+        others = [pl.concat([whole.slice(0, n), pl.Series(["x"]), whole.slice(n + 1)]) for n in range(20)]
+        assert len({IndexFolder.of(texts, "english").path for texts in (whole, *others)}) == 21
+
+    def test_the_second_of_two_writers_takes_the_firsts(self, folder: Path) -> None:
+        first, texts = terms(collection(*TEXTS), "english", "text"), pl.Series(TEXTS)
+        with IndexFolder.of(texts, "english").writing() as writer:
+            second = index._make(texts, "english", writer)
+        assert counted(first) == counted(second)
+        assert len(list(folder.iterdir())) == 1
+
+
+class TestWhatGoesWrong:
+    @pytest.mark.parametrize(
+        ("file", "change"),
+        [
+            ("rows.npy", lambda data: data[:-1]),
+            ("times.npy", lambda data: bytes([data[0] ^ 1]) + data[1:]),
+            ("terms.json", lambda data: data[:-1]),
+            ("offsets.npy", None),
+            ("terms.json", None),
+        ],
+    )
+    def test_a_damaged_index_is_warned_of_and_made_anew(
+        self, folder: Path, file: str, change: Any, tokenized: list[int]
+    ) -> None:
+        expected = counted(terms(collection(*TEXTS), "english", "text"))
+        [path] = folder.iterdir()
+        data = (path / file).read_bytes()
+        (path / file).unlink()
+        if change is not None:
+            (path / file).write_bytes(change(data))
+        with pytest.warns(DataWarning, match="a damaged lexical index is made anew: "):
+            assert counted(terms(collection(*TEXTS), "english", "text")) == expected
+        again = terms(collection(*TEXTS), "english", "text")
+        assert counted(again) == expected
+        assert isinstance(again.table.rows, np.memmap)
+        assert tokenized == [len(TEXTS)] * 2, "it is read without tokenizing"
+        assert list(folder.iterdir()) == [path]
+        assert {name.name for name in path.iterdir()} == {"about.json", *indexfile.FILES}
+
+    def test_a_place_that_cannot_be_written_or_is_full_is_one_error(self, folder: Path) -> None:
+        with no_room(100), pytest.raises(UserError, match=f"^{folder}: cannot be written: File too large"):
+            terms(collection(*TEXTS), "whitespace", "text")
+        assert list(folder.iterdir()) == []
+        folder.rmdir()
+        folder.write_text("a file where the folder should be")
+        with pytest.raises(UserError, match=f"^{folder}: cannot be written: Not a directory"):
+            terms(collection(*TEXTS), "english", "text")
+
+    def test_an_interruption_leaves_nothing_that_could_be_read(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def stop(*_: Any) -> None:
+            assert [path.suffix for path in folder.iterdir()] == [".tmp"], "what a kill would leave"
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(index, "report", stop)
+        with pytest.raises(KeyboardInterrupt):
+            terms(collection(*TEXTS), "english", "text")
+        assert list(folder.iterdir()) == []
+
 
 few = settings(max_examples=25)
 tokens = st.lists(st.sampled_from("abcdefg"), max_size=8)
@@ -28,30 +214,30 @@ Weight = Callable[[float, float, float, int], float]
 """tf, length over mean length, number of documents, document frequency -> weight of a term."""
 
 
-def scores(ranker: Ranker, corpus: list[list[str]], *asked: list[str]) -> list[dict[int, float]]:
+def scores(ranker: Ranker, corpus: list[list[str]], *queries: list[str]) -> list[dict[int, float]]:
     """Rank token lists; return row -> score for each query."""
     docs = [{"id": str(n), "text": " ".join(words)} for n, words in enumerate(corpus)]
-    names = {f"q{n}": " ".join(words) for n, words in enumerate(asked)}
+    names = {f"q{n}": " ".join(words) for n, words in enumerate(queries)}
     run = ranker.rank(collection_of(docs, names, {query: {"0": 1} for query in names}))
-    return [{int(row): score for row, score in found.items()} for found in scores_of(run).values()]
+    return [{int(row): score for row, score in ranked.items()} for ranked in scores_of(run).values()]
 
 
 def by_hand(corpus: list[list[str]], query: list[str], weight: Weight) -> dict[int, float]:
     """Sum the weights of a query's words, one at a time, over the documents that hold any of them."""
     mean = sum(map(len, corpus)) / len(corpus)
-    found = {}
+    sums = {}
     for row, words in enumerate(corpus):
         counts = Counter(words)
         shared = [word for word in query if word in counts]
         df = {word: sum(word in other for other in corpus) for word in shared}
         if shared:
             ratio = len(words) / mean
-            found[row] = math.fsum(weight(counts[w], ratio, len(corpus), df[w]) for w in shared)
-    return found
+            sums[row] = math.fsum(weight(counts[w], ratio, len(corpus), df[w]) for w in shared)
+    return sums
 
 
-def close(found: dict[int, float], expected: dict[int, float]) -> bool:
-    return found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+def close(values: dict[int, float], expected: dict[int, float]) -> bool:
+    return values == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("method", ["lucene", "robertson", "atire"])
@@ -101,14 +287,13 @@ CORPUS = [["a", "a", "b"], ["a", "c", "c", "c", "c"], ["b"], []]
 
 
 def test_with_a_pencil() -> None:
-    found = scores(BM25(analyzer="whitespace"), CORPUS, ["a"])[0]
     idf = math.log(1 + 2.5 / 2.5)
     first = 2 / (1.2 * (0.25 + 0.75 * 3 / 2.25) + 2)
     second = 1 / (1.2 * (0.25 + 0.75 * 5 / 2.25) + 1)
-    assert close(found, {0: idf * first, 1: idf * second})
-    found, other = scores(TFIDF(analyzer="whitespace"), CORPUS, ["a"], ["c", "b"])
-    assert close(found, {0: (1 + math.log(2)) * math.log(2), 1: math.log(2)})
-    assert close(other, {1: (1 + math.log(4)) * math.log(4), 0: math.log(2), 2: math.log(2)})
+    assert close(scores(BM25(analyzer="whitespace"), CORPUS, ["a"])[0], {0: idf * first, 1: idf * second})
+    single, double = scores(TFIDF(analyzer="whitespace"), CORPUS, ["a"], ["c", "b"])
+    assert close(single, {0: (1 + math.log(2)) * math.log(2), 1: math.log(2)})
+    assert close(double, {1: (1 + math.log(4)) * math.log(4), 0: math.log(2), 2: math.log(2)})
 
 
 RANKERS = [TFIDF(analyzer="whitespace"), *(BM25(method=m, analyzer="whitespace") for m in lexical._VARIANTS)]
@@ -117,8 +302,8 @@ every_ranker = pytest.mark.parametrize("ranker", RANKERS, ids=repr)
 
 @every_ranker
 def test_a_word_of_no_weight_still_finds_its_documents_and_one_asked_twice_counts_twice(ranker: Ranker) -> None:
-    found = scores(ranker, [["a", "b"], ["a", "c"], ["a"], ["d"]], ["a"], ["a", "b"])
-    assert [set(rows) for rows in found] == [{0, 1, 2}, {0, 1, 2}]
+    weightless = scores(ranker, [["a", "b"], ["a", "c"], ["a"], ["d"]], ["a"], ["a", "b"])
+    assert [set(rows) for rows in weightless] == [{0, 1, 2}, {0, 1, 2}]
     assert scores(ranker, [[], []], ["a"], []) == [{}, {}]
     once, twice = scores(ranker, CORPUS, ["a"], ["a", "a"])
     assert close(twice, {row: 2 * score for row, score in once.items()})
@@ -137,45 +322,25 @@ def test_the_cut_of_many_documents_is_that_of_all(method: str) -> None:
             assert len(best) >= k or query == "q3"
 
 
-def of_all_terms(ranker: BM25 | TFIDF, collection: Collection) -> list[dict[int, float]]:
-    """Weigh every term of every document as if all were asked for, then add up a query's terms by their numbers."""
-    shared = terms(collection, ranker.analyzer, ranker.text)
-    number = shared.vocabulary.terms
-    every = shared.table.postings(np.arange(len(number)))
-    weights = ranker.weights(every, shared.table.lengths.astype(np.float64))
-    ends = np.concatenate([[0], np.cumsum(every.sizes)])
-    found = []
-    for text in collection.judged["text"]:
-        words = Counter(text.split())
-        scores: dict[int, float] = {}
-        for name in sorted(set(words) & set(number), key=number.__getitem__):
-            for entry in range(ends[number[name]], ends[number[name] + 1]):
-                row = int(every.rows[entry])
-                scores[row] = scores.get(row, 0.0) + words[name] * float(weights[entry])
-        found.append(scores)
-    return found
-
-
-def drawn_collection(documents: int, seed: int) -> Collection:
+def drawn_collection(documents: int = 200, seed: int = 3) -> Collection:
     draw = np.random.default_rng(seed)
     words = np.array([f"w{n}" for n in range(30)])
     share = 1 / np.arange(1, 31) / (1 / np.arange(1, 31)).sum()
-    docs = [
-        {"id": f"d{n}", "text": " ".join(draw.choice(words, int(draw.integers(0, 25)), p=share))}
-        for n in range(documents)
-    ]
-    asked = {f"q{n}": " ".join(draw.choice([*words, "unknown"], 4)) for n in range(9)}
-    return collection_of(docs, asked, {q: {"d0": 1} for q in asked})
+    texts = [" ".join(draw.choice(words, int(draw.integers(0, 25)), p=share)) for _ in range(documents)]
+    queries = {f"q{n}": " ".join(draw.choice([*words, "unknown"], 4)) for n in range(9)}
+    docs = [{"id": f"d{n}", "text": text} for n, text in enumerate(texts)]
+    return collection_of(docs, queries, {query: {"d0": 1} for query in queries})
 
 
 @every_ranker
-@pytest.mark.parametrize("memory", [None, 1, 40 * 192])
-def test_weighing_only_the_queries_terms_changes_no_bit(ranker: BM25 | TFIDF, memory: int | None) -> None:
-    collection = drawn_collection(200, 3)
-    with limited(MemoryLimits(memory)):
-        run = ranker.rank(collection)
-    for found, expected in zip(scores_of(run).values(), of_all_terms(ranker, collection), strict=True):
-        assert found == {f"d{row}": score for row, score in expected.items()}
+def test_no_memory_changes_a_bit(ranker: BM25 | TFIDF) -> None:
+    usual = ranker.rank(drawn_collection())
+    assert len(usual.docs) > 500
+    for memory in (1, 40 * 192):
+        with limited(MemoryLimits(memory)):
+            run = ranker.rank(drawn_collection())
+        assert run == usual
+        assert run.scores.tobytes() == usual.scores.tobytes()
 
 
 @pytest.mark.parametrize("spec", ["bm25", "bm25(method=atire)", "tfidf"])

@@ -1,35 +1,51 @@
-"""Listwise, pairwise, setwise and pointwise rankers ask a real server, and find what a perfect judge would."""
+"""Rankers that ask a language model find what a perfect judge would, ask what they announce, and are audited."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+import random
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ranktilt import Collection, Run, ranker
+from ranktilt import Collection, Run, audit, ranker
 from ranktilt.errors import UserError
+from ranktilt.rankers.llm.base import LLMRanker
 from ranktilt.rankers.llm.listwise import borda, windows
+from ranktilt.registry import RANKERS, ranker_class
 from tests.llm.server import Body, Server
 from tests.rankers.llm.judge import Judge, best, ids, texts_of, worth, worths
 from tests.rankers.llm.test_answers import ATTACKS
+from tests.toy import collection_of, toy
+
+Served = Callable[..., tuple[Run, Server]]
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., tuple[Run, Server]]]:
+def rank(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
+    """Rank with a ranker's text, asking a server that is running."""
+
+    def rank_by(server: Server, text: str, candidates: tuple[Collection, Run]) -> Run:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        return ranker(text).rank(*candidates)
+
+    return rank_by
+
+
+@pytest.fixture
+def served(rank: Callable[..., Run]) -> Served:
     """Rank with a ranker's text behind a server that a judge answers for."""
-    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "cache"))
 
-    def ask(text: str, candidates: tuple[Collection, Run], judge: Judge | None = None) -> tuple[Run, Server]:
+    def rank_with(text: str, candidates: tuple[Collection, Run], judge: Judge | None = None) -> tuple[Run, Server]:
         with Server(answer=judge or Judge()) as server:
-            monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-            return ranker(text).rank(*candidates), server
+            return rank(server, text, candidates), server
 
-    return ask
+    return rank_with
 
 
 @pytest.mark.parametrize(
@@ -45,9 +61,9 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
         ("setwise:openai:tiny(size=3,top=14)", 14, 14, None),
     ],
 )
-def test_a_perfect_judge_sorts_as_far_as_the_method_reaches(asked, text, count, sorted_to, prompts) -> None:
+def test_a_perfect_judge_sorts_as_far_as_the_method_reaches(served, text, count, sorted_to, prompts) -> None:
     candidates = worths(count)
-    run, server = asked(text, candidates)
+    run, server = served(text, candidates)
     for query in range(2):
         assert ids(run, query)[:sorted_to] == best(candidates[0])[:sorted_to]
         assert sorted(ids(run, query)) == sorted(candidates[0].ids)
@@ -60,9 +76,9 @@ def test_a_perfect_judge_sorts_as_far_as_the_method_reaches(asked, text, count, 
     assert answers["fresh"] == len(server.requests) <= answers["requests"] <= 2 * made.requests(count)
 
 
-def test_what_a_heap_does_not_reach_stays_in_the_first_stages_order(asked) -> None:
+def test_what_a_heap_does_not_reach_stays_in_the_first_stages_order(served) -> None:
     collection, first = worths(9)
-    run, _ = asked("setwise:openai:tiny(top=2)", (collection, first))
+    run, _ = served("setwise:openai:tiny(top=2)", (collection, first))
     assert ids(run)[2:] == [name for name in ids(first) if name not in ids(run)[:2]]
 
 
@@ -71,7 +87,7 @@ def test_windows_cover_every_candidate() -> None:
         for window in (2, 5, 20, 50):
             for step in {1, window // 2, window - 1}:
                 made = list(windows(count, window, step))
-                covered = {place for start, stop in made for place in range(start, stop)}
+                covered = {rank for start, stop in made for rank in range(start, stop)}
                 assert covered == set(range(count if count > 1 else 0))
                 assert all(0 < stop - start <= window for start, stop in made)
                 assert all(later[1] > earlier[0] for earlier, later in itertools.pairwise(made))
@@ -83,63 +99,53 @@ def test_shuffled_answers_count_by_mean_place() -> None:
     assert borda(np.array([[2, 0, 1], [0, 2, 1]])) == [2, 0, 1], "a tie goes as in the first"
 
 
-def test_shuffles_outvote_a_judge_who_likes_what_stands_first_and_both_orders_tie_its_pairs(asked) -> None:
+def test_shuffles_outvote_a_judge_who_likes_what_stands_first_and_both_orders_tie_its_pairs(served) -> None:
     candidates, judge = worths(6, queries=1), Judge(first=1_000)
-    swayed, _ = asked("listwise:openai:tiny", candidates, judge)
+    swayed, _ = served("listwise:openai:tiny", candidates, judge)
     assert ids(swayed)[0] == ids(candidates[1])[0]
-    steady, _ = asked("listwise:openai:tiny(shuffles=9)", candidates, judge)
+    steady, _ = served("listwise:openai:tiny(shuffles=9)", candidates, judge)
     assert ids(steady)[:2] == best(candidates[0])[:2]
-    pairs, _ = asked("pairwise:openai:tiny(method=allpairs)", candidates, judge)
+    pairs, _ = served("pairwise:openai:tiny(method=allpairs)", candidates, judge)
     assert pairs.scores.tolist() == [2.5] * 6
 
 
-def test_answers_without_a_ranking_are_counted_and_do_not_leave_the_first_stages_order(asked) -> None:
+def test_answers_without_a_ranking_are_counted_and_do_not_leave_the_first_stages_order(served) -> None:
     candidates = worths(20, queries=30)
-    run, _ = asked("listwise:openai:tiny", candidates, Judge(prose=1.0))
+    run, _ = served("listwise:openai:tiny", candidates, Judge(prose=1.0))
     answers = run.spec["llm_answers"]
     assert answers["kinds"] == {"off-format": 30}
     assert answers["unreadable"] == "20 passages have been provided."
-    places = np.array([[ids(candidates[1], q).index(one) for one in ids(run, q)] for q in range(30)])
+    places = np.array([[ids(candidates[1], q).index(name) for name in ids(run, q)] for q in range(30)])
     assert abs(np.corrcoef(np.tile(np.arange(20), 30), places.ravel())[0, 1]) < 0.15
 
 
-@pytest.mark.parametrize(
-    ("options", "count", "message"),
-    [
-        (
-            "max_failures=0.5",
-            3,
-            r"100% of 2 answers could not be read, max_failures=0.5 allows 50% \(first: '3 passages",
-        ),
-        ("context=450", 20, r"20 passages and the answer may take [\d,]+ tokens, more than the context of 450; use"),
-    ],
-)
-def test_unreadable_answers_and_a_context_too_small_are_refused(asked, options: str, count: int, message: str) -> None:
+def test_unreadable_answers_and_a_context_too_small_are_refused(served) -> None:
+    message = r"100% of 2 answers could not be read, max_failures=0.5 allows 50% \(first: '3 passages"
     with pytest.raises(UserError, match=message):
-        asked(f"listwise:openai:tiny({options})", worths(count), Judge(prose=1.0))
+        served("listwise:openai:tiny(max_failures=0.5)", worths(3), Judge(prose=1.0))
+    message = r"20 passages and the answer may take [\d,]+ tokens, more than the context of 450; use"
+    with pytest.raises(UserError, match=message):
+        served("listwise:openai:tiny(context=450)", worths(20))
 
 
 @pytest.mark.parametrize(
     ("typed", "printed"),
     [
         ("listwise:openai:m(preset=wang)", "listwise:openai:m(text=title,prompt=neutral,window=5,step=1)"),
-        (
-            "listwise:openai:m(step=3,preset=wang,window=10,prompt=sensitive,attribute=female)",
-            "listwise:openai:m(text=title,prompt=sensitive,attribute=female,window=10,step=3)",
-        ),
+        ("listwise:openai:m(step=3,preset=wang)", "listwise:openai:m(text=title,prompt=neutral,window=5,step=3)"),
         ("pairwise:openai:m(preset=wang)", "pairwise:openai:m(text=title,prompt=pairwise-neutral)"),
     ],
-)
+)  # fmt: skip
 def test_a_preset_prints_as_what_it_stands_for(typed: str, printed: str) -> None:
     assert repr(ranker(typed)) == printed
     assert ranker(printed) == ranker(typed)
 
 
-def test_a_prompt_of_ones_own_is_filled_in(asked, tmp_path: Path) -> None:
+def test_a_prompt_of_ones_own_is_filled_in(served, tmp_path: Path) -> None:
     file = tmp_path / "mine.txt"
     file.write_text("As a {attribute} editor: {query}\n{items}")
     judge, candidates = Judge(), worths(3, queries=1)
-    run, server = asked(f'listwise:openai:tiny(prompt="{file}",attribute=female)', candidates, judge)
+    run, server = served(f'listwise:openai:tiny(prompt="{file}",attribute=female)', candidates, judge)
     text = server.bodies[0]["messages"][0]["content"]
     assert text.startswith("As a female editor: question 0\n[1] worth ")
     assert run.spec["llm"]["prompt"] == "mine"
@@ -149,8 +155,8 @@ def test_a_prompt_of_ones_own_is_filled_in(asked, tmp_path: Path) -> None:
 def test_the_papers_prompts_are_its_words() -> None:
     from importlib import resources
 
-    said = resources.files("ranktilt.rankers.llm").joinpath("prompts", "sensitive.txt").read_text().strip()
-    assert said == (
+    prompt = resources.files("ranktilt.rankers.llm").joinpath("prompts", "sensitive.txt").read_text().strip()
+    assert prompt == (
         "You are the search system for the {attribute} WikiProject coordinators as users; their goal is to search for "
         "relevant articles and produce a ranked list of articles needing work that editors can then consult when "
         "looking for work to do. Search Query: {query}. Rank the passages based on their relevance to the search "
@@ -170,27 +176,21 @@ class Believer(Server):
         passage, question = body["messages"][0]["content"].split("\n", 1)
         assert question.startswith("Query: question")
         value = worth(passage)
-        said = "It is hard to say." if value in (13, 14) else "Yes" if value >= 100 else "No."
-        self.answer = lambda messages, body: said
-        found = super()._completion(body, fault)
+        text = "It is hard to say." if value in (13, 14) else "Yes" if value >= 100 else "No."
+        self.answer = lambda messages, body: text
+        completion = super()._completion(body, fault)
         chance = 1 - math.exp(-abs(value - 99.5) / 50)
-        if found["choices"] and body["logprobs"] and self.says_how_sure:
-            found["choices"][0]["logprobs"] = {"content": [{"token": said[:3], "logprob": math.log(chance)}]}
-        elif found["choices"]:
-            found["choices"][0].pop("logprobs", None)
-        return found
+        completion["choices"][0].pop("logprobs", None)
+        if self.says_how_sure:
+            completion["choices"][0]["logprobs"] = {"content": [{"token": text[:3], "logprob": math.log(chance)}]}
+        return completion
 
 
-def rank(server: Server, monkeypatch: pytest.MonkeyPatch, text: str, candidates: Any) -> Run:
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    return ranker(text).rank(*candidates)
-
-
-def test_yes_and_no_order_passages_by_how_sure_the_model_is(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_yes_and_no_order_passages_by_how_sure_the_model_is(rank: Callable[..., Run]) -> None:
     candidates = worths(25)
     with Believer() as server:
-        run = rank(server, monkeypatch, "pointwise:openai:tiny", candidates)
-        silent = rank(server, monkeypatch, "pointwise:openai:tiny", candidates)
+        run = rank(server, "pointwise:openai:tiny", candidates)
+        silent = rank(server, "pointwise:openai:tiny", candidates)
     assert ids(run) == ids(run, 1) == best(candidates[0])
     assert len(server.requests) == 50 == run.spec["llm_answers"]["requests"]
     assert run.spec["llm_answers"]["kinds"] == {"ok": 50}
@@ -200,33 +200,30 @@ def test_yes_and_no_order_passages_by_how_sure_the_model_is(own_cache: Path, mon
     assert run.scores[0] == pytest.approx(2 - math.exp(-(value - 99.5) / 50))
 
 
-@pytest.mark.usefixtures("own_cache")
 def test_passages_without_an_answer_stand_below_the_others_in_no_order_of_the_first_stage(
-    monkeypatch: pytest.MonkeyPatch,
+    rank: Callable[..., Run],
 ) -> None:
     candidates = texts_of({"a": "worth 13", "b": "worth 14", "c": "worth 5", "d": "worth 200"})
     with Believer() as server:
-        runs = [rank(server, monkeypatch, f"pointwise:openai:tiny(seed={seed})", candidates) for seed in range(8)]
+        runs = [rank(server, f"pointwise:openai:tiny(seed={seed})", candidates) for seed in range(8)]
     assert {tuple(ids(run)) for run in runs} == {("d", "c", "a", "b"), ("d", "c", "b", "a")}
     assert runs[0].spec["llm_answers"]["kinds"] == {"ok": 2, "off-format": 2}
     assert runs[0].spec["llm_answers"]["unreadable"] == "It is hard to say."
 
 
-@pytest.mark.usefixtures("own_cache")
-def test_a_server_without_log_probabilities_is_refused_at_its_first_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_without_log_probabilities_is_refused_at_its_first_answer(rank: Callable[..., Run]) -> None:
     with Believer() as server:
         server.says_how_sure = False
         with pytest.raises(UserError, match="the model gives no log-probabilities of its answers"):
-            rank(server, monkeypatch, "pointwise:openai:tiny(concurrency=1)", worths(25))
+            rank(server, "pointwise:openai:tiny(concurrency=1)", worths(25))
         assert len(server.requests) < 5
 
 
-@pytest.mark.usefixtures("own_cache")
-def test_a_passage_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_passage_has_one_line(rank: Callable[..., Run]) -> None:
     with Believer() as server:
         for attack in (ATTACKS["ChatML"], ATTACKS["the end of the prompt"], "worth 1\nQuery: other"):
             candidates = texts_of({"a": attack, "b": "worth 5"})
-            rank(server, monkeypatch, "pointwise:openai:tiny(passage_tokens=0)", candidates)
+            rank(server, "pointwise:openai:tiny(passage_tokens=0)", candidates)
     assert all(len(body["messages"][0]["content"].splitlines()) == 4 for body in server.bodies)
 
 
@@ -239,11 +236,139 @@ def test_a_folders_query_likelihood_is_that_of_the_query_behind_passage_and_prom
     from ranktilt.models.likelihood import Likelihood
 
     texts = {"a": "He went to the shop.", "b": "Lily had a question."}
-    text = f"pointwise:transformers:{stories}(method=query-likelihood)"
-    run = ranker(text).rank(*texts_of(texts))
-    given = [f"Passage: {one}\nPlease write a question based on this passage.\n" for one in texts.values()]
+    likelihood = ranker(f"pointwise:transformers:{stories}(method=query-likelihood)")
+    run = likelihood.rank(*texts_of(texts))
+    given = [f"Passage: {text}\nPlease write a question based on this passage.\n" for text in texts.values()]
     expected = -Likelihood(folder=stories).score(["question"] * 2, given, label="expected").perplexity
     np.testing.assert_allclose(run.scores, sorted(expected, reverse=True))
     assert ids(run)[0] == "ab"[int(np.argmax(expected))]
     with pytest.raises(UserError, match=r"takes up to [\d,]+ tokens, and the model reads 255 before a query; cut"):
-        ranker(text).rank(*texts_of({"a": "a very long story " * 100}))
+        likelihood.rank(*texts_of({"a": "a very long story " * 100}))
+
+
+EXACT = (
+    "listwise(window=6,step=2)", "listwise(window=6,step=5)",
+    "pairwise(method=allpairs)", "pointwise(method=yes-no)",
+)  # fmt: skip
+OPEN = (
+    "listwise(window=3,step=2,shuffles=5)", "pairwise(method=heapsort,top=4)", "pairwise(method=sliding,top=4)",
+    "pairwise(method=sliding,top=20)", "setwise(top=4)", "setwise(size=3)",
+)  # fmt: skip
+COUNT = 9
+
+
+def moody(messages: list[dict[str, str]], body: dict[str, Any]) -> str:
+    """Answer by chance, a fourth of the prompts in prose, so that no two comparisons agree with a first stage."""
+    chance = random.Random(messages[-1]["content"])
+    return Judge(value=lambda text: chance.random(), prose=0.25)(messages, body)
+
+
+def amounts(text: str) -> tuple[int, int]:
+    """The number that a line names, and the most that it names."""
+    first, *most = re.findall(r"(?:^|at most )([\d,]+)", text)
+    return int(first.replace(",", "")), int((most or [first])[0].replace(",", ""))
+
+
+@pytest.mark.parametrize("answer", [Judge(), moody], ids=["worth", "moody"])
+@pytest.mark.parametrize("method", [*EXACT, *OPEN])
+def test_no_more_is_asked_than_a_dry_run_says(
+    method: str, answer: Any, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage, candidates = ranker(method.replace("(", ":openai:tiny(")), worths(COUNT)
+    assert isinstance(stage, LLMRanker)
+    with Server(answer=answer) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        run, rehearsal = stage.rehearse(*candidates)
+        assert not server.requests
+        if not method.startswith("pointwise"):
+            assert ids(run) == ids(candidates[1]), "nobody disagrees with the first stage"
+        lines = dict(rehearsal.lines((1e6, 0.0)))
+        stage.rank(*candidates)
+        requests, (first, most) = len(server.requests), amounts(lines["requests"])
+        if method in EXACT:
+            assert (requests, "at most" in "".join(lines.values())) == (first, False)
+        assert requests <= most <= 2 * stage.requests(COUNT) + 2
+        read = sum(len(body["messages"][0]["content"].encode()) / 4 + 12 for body in server.answered)
+        assert read <= 1.02 * amounts(lines["tokens in"])[1], "a prompt is about as long as those rehearsed"
+        assert amounts(lines["price"]) == amounts(lines["tokens in"]), "at a price of 1 a token"
+        again = dict(stage.rehearse(*candidates)[1].lines(None))["requests"]
+        assert amounts(again) == (0, 0), "all answers are known, and so is what they lead to"
+
+
+def test_every_ranker_that_asks_a_language_model_is_among_these() -> None:
+    named = {name for name in RANKERS if issubclass(ranker_class(name), LLMRanker)}
+    assert named == {method.partition("(")[0] for method in (*EXACT, *OPEN)}
+
+
+def test_sliding_says_what_its_passes_may_ask_beyond_equal_prompts(own_cache: Path) -> None:
+    """Four documents, two passes: 3 + 2 pairs in both orders; in order, the second pass repeats two of the first."""
+    (_, rehearsal) = ranker("pairwise:openai:tiny(method=sliding,top=2)").rehearse(*worths(4, queries=1))
+    assert (rehearsal.left, rehearsal.at_most) == (6, 10)
+    assert amounts(dict(rehearsal.lines(None))["requests"]) == (6, 10)
+
+
+def test_a_later_stage_may_be_asked_about_other_candidates(rank: Callable[..., Run]) -> None:
+    """What is kept of its answers is about candidates that the stage before may not leave."""
+    candidates, later = worths(6), ranker("pointwise:openai:tiny")
+    with Server(answer=Judge()) as server:
+        rank(server, repr(later), candidates)
+    assert isinstance(later, LLMRanker)
+    sure, unsure = (later.rehearse(*candidates, certain=certain)[1] for certain in (True, False))
+    assert (sure.left, sure.at_most, unsure.left, unsure.at_most) == (0, 0, 0, 12)
+
+
+QUERIES, TOPICS = 60, 12
+
+
+@pytest.fixture(scope="module")
+def mixed() -> tuple[Collection, Run]:
+    """For each query one relevant text and eleven others, each with a twin of another source that is worth as much."""
+    chance = random.Random(1)
+    docs, judged = [], {}
+    for query in range(QUERIES):
+        for topic in range(TOPICS):
+            origin, value = f"q{query}t{topic}", chance.random() + (topic == 0)
+            for source in ("human", "llm"):
+                text = f"text {origin}, by {source}, worth {value + chance.random() / 9:.4f}"
+                docs.append({"id": f"{origin}-{source}", "text": text, "source": source, "origin": origin})
+        judged[f"q{query}"] = {f"q{query}t0-human": 1, f"q{query}t0-llm": 1}
+    collection = collection_of(docs, {name: f"question {name}" for name in judged}, judged)
+    each = 2 * TOPICS
+    order = np.concatenate([each * query + np.array(chance.sample(range(each), each)) for query in range(QUERIES)])
+    scores = np.tile(np.arange(each, 0, -1, dtype=np.float64), QUERIES)
+    return collection, Run(tuple(judged), np.arange(QUERIES + 1) * each, order, scores, collection.ids)
+
+
+def favouring(text: str) -> float:
+    return worth(text) + (0.5 if "by llm" in text else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("judge", "verdict"),
+    [(Judge(), None), (Judge(value=favouring), "llm"), (Judge(value=favouring, prose=1.0), None)],
+    ids=["fair", "tilted", "prose"],
+)
+def test_the_audit_finds_what_the_judge_favours(mixed, served: Served, judge: Judge, verdict: str | None) -> None:
+    collection, _ = mixed
+    run, _ = served("listwise:openai:tiny(window=12,step=6)", mixed, judge)
+    result = audit(collection, [run], ["nDCG@3"], resamples=1_000)
+    assert result.verdict(result.runs[0]).side == verdict
+    notes = " ".join(result.notes)
+    assert f"180 answers: 180 {'off-format' if judge.prose else 'ok'}; " in notes
+    prose = "100% of the answers say nothing of their passages, which stand in random order"
+    assert (prose in notes) == bool(judge.prose)
+
+
+@pytest.mark.neural
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["listwise", "pairwise", "setwise", "pointwise"])
+def test_the_audit_says_that_a_model_of_stories_ranks_nothing(name: str, stories: Path, own_cache: Path) -> None:
+    spec = f"bm25@3>>{name}:transformers:{stories}(passage_tokens=20)"
+    run = ranker(spec).rank(toy())
+    answers = run.spec["llm_answers"]
+    unreadable = answers["kinds"].get("off-format", 0)
+    assert unreadable >= 0.9 * answers["requests"] > 0
+    assert answers["unreadable"], "the first such answer is kept"
+    notes = "\n".join(audit(toy(), run, ["nDCG@3"]).notes)
+    assert f"{unreadable} off-format; {answers['tokens_read']:,} tokens read" in notes
+    assert f"warning: {spec}: " in notes

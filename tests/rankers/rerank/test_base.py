@@ -7,19 +7,18 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ranktilt import Collection, DataError
-from ranktilt.models.scorer import PairScorer, TextPairs, TokenLimits, sigmoid
+from ranktilt import DataError
+from ranktilt.models.scorer import PairScorer, TextPairs, TokenLimits
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.rankers.replay import Replay
 from ranktilt.rankers.rerank.base import ReRanker
-from tests.rankers.entries import scores
+from tests.rankers.contract import scores
+from tests.rankers.tiny_rerankers import word_tokenizer
 from tests.refusals import refused
 from tests.toy import QUERIES, collection_of, run_of, toy, write_run
 
-ASKED: list[list[tuple[str, str]]] = []
+SCORED: list[list[tuple[str, str]]] = []
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Counter(PairScorer):
 
     def logits(self, pairs: TextPairs, label: str) -> Any:
         texts = [(pairs.queries[q], pairs.documents[d]) for q, d in zip(pairs.query, pairs.document, strict=True)]
-        ASKED.append(texts)
+        SCORED.append(texts)
         return np.array([[len(set(q.split()) & set(d.lower().split()))] for q, d in texts], dtype=np.float32)
 
     def relevance(self, logits: Any) -> Any:
@@ -61,21 +60,9 @@ def shared(tmp_path: Path) -> Shared:
     return Shared(str(tmp_path))
 
 
-def letter_tokenizer(folder: Path) -> None:
-    """One token a word, and one before and behind."""
-    tokenizers = pytest.importorskip("tokenizers")
-    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"?": 0, "<s>": 1}, unk_token="?"))
-    made.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
-    made.post_processor = tokenizers.processors.TemplateProcessing(
-        single="<s> $A <s>", pair="<s> $A <s> $B <s>", special_tokens=[("<s>", 1)]
-    )
-    made.save(str(folder / "tokenizer.json"))
-
-
 def test_every_candidate_comes_back_once_with_its_score(shared: Shared) -> None:
-    toys = toy()
     grades = {"q3": {"d1-llm": 1}, "q1": {"d1-llm": 1}, "gone": {"x": 1}}
-    collection = collection_of(toys.docs.to_dicts(), {**QUERIES, "other": "red"}, grades)
+    collection = collection_of(toy().docs.to_dicts(), {**QUERIES, "other": "red"}, grades)
     rows = {"q3": {"d3-llm": 5}, "other": {"d1-llm": 1}, "gone": {"d1-llm": 1}, "never": {"d1-llm": 1}}
     candidates = run_of(collection, {**rows, "q1": {"d1-human": 1, "d2-llm": 3, "d3-human": 2}})
     run = shared.rank(collection, candidates)
@@ -86,27 +73,22 @@ def test_every_candidate_comes_back_once_with_its_score(shared: Shared) -> None:
 
 def test_each_pair_of_texts_is_scored_once(shared: Shared) -> None:
     docs = [{"id": f"d{n}", "text": text} for n, text in enumerate(["red", "red", "old", "red"])]
-    grades = {q: {"d0": 1} for q in ("a", "b", "c")}
-    named = collection_of(docs, dict.fromkeys("abc", "red"), grades)
-    queries = pl.DataFrame({"id": ["a", "b", "c"], "text": ["red", "old", "red"]})
-    collection = Collection(named.docs, queries, named.qrels)
-    ASKED.clear()
-    shared.rank(collection, run_of(collection, {q: dict.fromkeys(collection.ids, 0.0) for q in "abc"}))
-    assert [sorted(pairs) for pairs in ASKED] == [[("old", "old"), ("old", "red"), ("red", "old"), ("red", "red")]]
+    named = collection_of(docs, {"a": "red", "b": "old", "c": "cold"}, {query: {"d0": 1} for query in "abc"})
+    collection = replace(named, queries=named.queries.with_columns(text=pl.Series(["red", "old", "red"])))
+    SCORED.clear()
+    shared.rank(collection, run_of(collection, {query: dict.fromkeys(collection.ids, 0.0) for query in "abc"}))
+    assert [sorted(pairs) for pairs in SCORED] == [[("old", "old"), ("old", "red"), ("red", "old"), ("red", "red")]]
 
 
-def test_a_candidate_without_text_is_refused_by_name(shared: Shared, tmp_path: Path) -> None:
+def test_candidates_without_text_and_runs_of_other_queries_are_refused(shared: Shared, tmp_path: Path) -> None:
+    collection = toy()
     file = write_run(tmp_path / "run.trec", {"q1": {"d1-llm": 3, "far": 2, "off": 1}, "q2": {"d1-llm": 1}})
     with refused(
         f"{file}: 2 candidates of 4 not in the collection, so there is no text to re-rank (first: document 'far' of "
         "query 'q1')",
         DataError,
     ):
-        shared.rank(toy(), Replay(str(file)).rank(toy()))
-
-
-def test_a_run_of_other_queries_is_refused(shared: Shared) -> None:
-    collection = toy()
+        shared.rank(collection, Replay(str(file)).rank(collection))
     with refused("other: no overlap: none of its 2 queries has a judgment (first: 'x')", DataError):
         shared.rank(collection, run_of(collection, {"x": {"d1-human": 1.0}, "y": {}}, ranker="other"))
 
@@ -156,28 +138,18 @@ def test_the_run_says_how_it_was_made(shared: Shared, tmp_path: Path) -> None:
 def test_candidates_that_are_cut_are_counted_by_source_and_numbers_come_before_a_named_limit(
     shared: Shared, tmp_path: Path, options: dict[str, Any], limits: Any, *, read: int, limit: int, cut: Any
 ) -> None:
-    docs = [
-        {"id": "h", "text": "one two three four", "source": "human"},
-        {"id": "l", "text": "one two three four five", "source": "llm"},
-        {"id": "never", "text": "word " * 900, "source": "llm"},
-    ]
+    texts = {"h": ("one two three four", "human"), "l": ("one two three four five", "llm"), "x": ("word " * 900, "llm")}
+    docs = [{"id": name, "text": text, "source": source} for name, (text, source) in texts.items()]
     collection = collection_of(docs, {"q1": "two words", "q2": "three words here"}, {"q1": {"h": 1}, "q2": {"h": 1}})
     candidates = run_of(collection, {q: {"h": 1.0, "l": 0.5} for q in ("q1", "q2")})
-    made = replace(shared, **options)
-    assert (made.scorer().limits.query, made.scorer().limits.document) == limits
-    assert made.tokens() is None
-    assert "truncated" not in made.rank(collection, candidates).spec, "without a tokenizer"
-    letter_tokenizer(tmp_path)
-    tokens = made.tokens()
+    ranker = replace(shared, **options)
+    assert (ranker.scorer().limits.query, ranker.scorer().limits.document) == limits
+    assert ranker.tokens() is None
+    assert "truncated" not in ranker.rank(collection, candidates).spec, "without a tokenizer"
+    word_tokenizer().save(str(tmp_path / "tokenizer.json"))
+    tokens = ranker.tokens()
     assert tokens is not None
     assert tokens.limit == read
-    found = made.rank(collection, candidates).spec["truncated"]
-    assert found == {"limit": limit, "share": dict(zip(("human", "llm"), cut, strict=True))}
+    share = dict(zip(("human", "llm"), cut, strict=True))
+    assert ranker.rank(collection, candidates).spec["truncated"] == {"limit": limit, "share": share}
     assert "truncated" not in shared.rank(collection, candidates).spec
-
-
-@given(st.lists(st.floats(-800, 800), max_size=5))
-def test_the_logistic_function_holds_for_numbers_of_any_size(values: list[float]) -> None:
-    found = sigmoid(np.array(values))
-    assert found.dtype == np.float64
-    assert found == pytest.approx([(1 + np.tanh(value / 2)) / 2 for value in values], abs=1e-15)

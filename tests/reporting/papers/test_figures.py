@@ -19,10 +19,9 @@ from ranktilt.reporting.reload import LoadedAudit
 from tests.experiments.planted import collection, swept, trial
 from tests.probes.validations import toy_validation
 from tests.refusals import refused
+from tests.reporting.audits import ENDS, explained, toy_study
 from tests.reporting.openings import opened
-from tests.reporting.papers.explanations import ENDS, explained
 from tests.reporting.results import result
-from tests.reporting.studies import toy_study
 
 pytest.importorskip("vl_convert")
 PAIR = ("human", "llm")
@@ -71,7 +70,7 @@ def test_letters_have_the_size_of_print_and_colours_are_those_of_the_page() -> N
 @pytest.mark.parametrize(("format", "front"), FORMATS)
 def test_each_format(format: str, front: bytes, tmp_path: Path) -> None:
     assert all(one.startswith(front) for one in paper_figures([toy_study()], format=format).values())
-    file = result("pairwise").figure().save(tmp_path / f"looks.{format.upper()}")
+    file = result("pairwise").plot().save(tmp_path / f"looks.{format.upper()}")
     assert file.read_bytes().startswith(front)
 
 
@@ -100,24 +99,25 @@ def test_what_cannot_be_drawn_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 
 class TestNotebook:
     def test_a_figure_shows_itself_in_vega_and_in_words(self) -> None:
-        found = result("audit, controls").figure("tilt")
+        found = result("audit, controls").plot("tilt")
         shown = found._repr_mimebundle_()
         assert shown["application/vnd.vegalite.v5+json"]["width"] == 520
         assert "var(--" not in str(shown)
         assert shown["text/plain"] == repr(found)
         assert "Right of 0: human; left: llm." in repr(found)
 
-    def test_names_are_listed_and_guessed(self) -> None:
+    def test_the_first_comes_without_a_name_and_others_are_listed_and_guessed(self) -> None:
+        assert repr(result("study").plot()) == repr(result("study").plot("tilt-1"))
         for name, asked, message in (
-            ("study", "", r"name one .*: 'tilt-1' \(Relative Δ of nDCG@1, human against llm\), 'tilt-2' "),
+            ("study", "tilts", r"unknown figure .*; did you mean 'tilt-\d'\? \(valid: tilt-1, tilt-2"),
             ("audit", "effectivenes", r"unknown figure .*; did you mean 'effectiveness'\? \(valid: tilt, eff"),
             ("gate", "", "nothing to draw: Gate has no figures"),
         ):
             with pytest.raises(UserError, match=message):
-                result(name).figure(asked)
+                result(name).plot(asked)
         with pytest.raises(UserError, match="unknown format of a figure 'gif'"):
-            result("pairwise").figure().save("looks.gif")
-        assert result("validation, three sources").figure("dai-fig14").figure.title.startswith("Cosine similarity")
+            result("pairwise").plot().save("looks.gif")
+        assert result("validation, three sources").plot("dai-fig14").figure.title.startswith("Cosine similarity")
 
 
 class TestBench:

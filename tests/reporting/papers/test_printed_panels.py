@@ -1,7 +1,5 @@
 """Panels of tables as LaTeX, Markdown and CSV: their structure, their numbers, and names that would break them."""
 
-import csv
-import io
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -17,7 +15,7 @@ from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.tables import paper_tables
 from ranktilt.reporting.render.latex import render as latex_document
 from ranktilt.reporting.render.markdown import clean, guarded
-from tests.reporting.papers import tex_reader
+from tests.reporting.readers import TexTable, read_tex
 
 HOSTILE = (
     r"\end{table}\input{/etc/passwd}", "a & b \\\\ \\hline", "% comment", "[2pt]", "*", "{{{", "}}}", "$x$", "#1",
@@ -43,9 +41,9 @@ def text(found: Sequence[PaperCell], format: str = "latex", path: str = "", layo
     return paper_tables([CellFile(tuple(found), path)], layout, format)
 
 
-def tex(found: Sequence[PaperCell], path: str = "", layout: str = "dai-3") -> tex_reader.Table:
+def tex(found: Sequence[PaperCell], path: str = "", layout: str = "dai-3") -> TexTable:
     """A table as a reader of the paper sees it."""
-    (table,) = tex_reader.read(text(found, "latex", path, layout))
+    (table,) = read_tex(text(found, "latex", path, layout))
     return table
 
 
@@ -146,6 +144,7 @@ class TestStructure:
         assert (len(table.header), len(table.rows)) == (2, 6)
 
     def test_panels_with_headers_of_their_own_are_as_wide_as_the_widest(self) -> None:
+        assert tex(two_panels(a=("neutral", "male")), layout="wang-1").panels == []
         found = two_panels(a=("neutral", "male"), b=("neutral",))
         lines = text(found, layout="wang-1").splitlines()
         assert lines[lines.index(r"\toprule") + 1 : lines.index(r"\bottomrule")] == [
@@ -220,7 +219,7 @@ class TestHostile:
         assert all("\r" not in comment and "\u2028" not in comment for comment in table.comments)
 
     @pytest.mark.parametrize(
-        ("name", "found"),
+        ("name", "expected"),
         [
             ("two\nlines\r\nand\u2028more", "two lines and more"),
             ("  blanks\t\t here ", "blanks here"),
@@ -231,8 +230,8 @@ class TestHostile:
             ("naïve 日本", "naïve 日本"),
         ],
     )
-    def test_clean_leaves_one_line_of_visible_characters(self, name: str, found: str) -> None:
-        assert clean(name) == found
+    def test_clean_leaves_one_line_of_visible_characters(self, name: str, expected: str) -> None:
+        assert clean(name) == expected
 
     @given(st.text(st.characters(blacklist_categories=("C", "Z")), max_size=30))
     def test_what_is_escaped_for_tex_reads_as_before(self, name: str) -> None:
@@ -262,10 +261,6 @@ class TestCsv:
             "dai-3,a,BM25,relative_delta,nDCG@1,-46.2,",
             "dai-3,b,BM25,relative_delta,nDCG@1,-46.2,",
         ]
-
-    def test_several_tables_share_one_header(self) -> None:
-        found = text([*cells(), *cells(table="dai-4")], "csv", layout="paper")
-        assert [row["table"] for row in csv.DictReader(io.StringIO(found))] == ["dai-3"] * 6 + ["dai-4"] * 6
 
     def test_an_undefined_value_is_nan(self) -> None:
         found = [PaperCell(table="askari-2", system="s", measure="AP@1000", value=float("nan"))]

@@ -11,7 +11,7 @@ from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.tables import paper_tables
 from tests.reporting.papers.test_printed_panels import markdown_rows
 from tests.reporting.papers.test_tables import panels
-from tests.reporting.papers.tex_reader import Table, numbers, read
+from tests.reporting.readers import TexTable, numbers, read_tex
 
 pytestmark = pytest.mark.data
 
@@ -45,9 +45,9 @@ def of(published: dict[str, CellFile], name: str) -> CellFile:
     return published[name.partition("-")[0]]
 
 
-def tex(published: dict[str, CellFile], name: str) -> Table:
+def tex(published: dict[str, CellFile], name: str) -> TexTable:
     """One table as a reader of the paper sees it."""
-    (table,) = read(paper_tables([of(published, name)], name, "latex"))
+    (table,) = read_tex(paper_tables([of(published, name)], name, "latex"))
     return table
 
 
@@ -82,7 +82,7 @@ def test_without_any_relative_delta_all_of_them_come_back(published: dict[str, C
     mixed = [name for name in COUNTS if LAYOUTS[name].derived == "relative_delta"]
     assert mixed == ["dai-3", "dai-4", "dai-5", "dai-6", "dai-9"]
     for name in mixed:
-        (table,) = read(paper_tables([parts], name, "latex"))
+        (table,) = read_tex(paper_tables([parts], name, "latex"))
         assert numbers(table, 2) == expected(published, name)
 
 
@@ -117,25 +117,18 @@ def test_notes_of_the_files_stand_below_their_tables(published: dict[str, CellFi
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "rows", "columns"),
-    [
-        ("dai-3", [["TF-IDF", "Human-Written"], ["", "LLM-Generated"], ["", "Relative Δ"]], 14),
-        ("dai-5", [["NDCG@1", "Human-Written"], ["", "LLM-Generated"], ["", "Relative Δ"]], 5),
-        ("wang-1", [["MonoT5"], ["MonoBERT"], ["GPT-3.5"]], 7),
-        ("askari-3", [["All"], ["Medicine"], ["Finance"]], 7),
-    ],
-)
-def test_rows_and_columns_are_the_papers(
-    published: dict[str, CellFile], name: str, rows: list[list[str]], columns: int
-) -> None:
-    table = tex(published, name)
-    assert [row[: len(rows[0])] for row in table.rows[:3]] == rows
-    assert table.columns == columns
-
-
-def test_headers_are_grouped_as_in_the_papers(published: dict[str, CellFile]) -> None:
+def test_rows_columns_and_headers_are_the_papers(published: dict[str, CellFile]) -> None:
+    sides = ("Human-Written", "LLM-Generated", "Relative Δ")
+    for name, front, columns in (("dai-3", "TF-IDF", 14), ("dai-5", "NDCG@1", 5)):
+        table = tex(published, name)
+        assert [row[0] for row in table.rows[:3]] == [front, "", ""]
+        assert [row[1] for row in table.rows[:3]] == [*sides]
+        assert table.columns == columns
+    wang, askari = tex(published, "wang-1"), tex(published, "askari-3")
+    assert [row[0] for row in wang.rows[:3]] == ["MonoT5", "MonoBERT", "GPT-3.5"]
+    assert [row[0] for row in askari.rows[:3]] == ["All", "Medicine", "Finance"]
+    assert (wang.columns, askari.columns) == (7, 7)
+    assert wang.panels == ["TREC 2022 gender", "TREC 2022 location", "TREC 2021 location"]
     assert tex(published, "dai-3").header[0] == [("", 1), ("", 1), ("SciFact", 6), ("NQ320K", 6)]
     assert tex(published, "wang-3").header[0] == [("", 1), ("Relevant pairs", 3), ("Irrelevant pairs", 3)]
-    assert tex(published, "wang-1").panels == ["TREC 2022 gender", "TREC 2022 location", "TREC 2021 location"]
     assert len(tex(published, "askari-2").header[0]) == 1 + 4

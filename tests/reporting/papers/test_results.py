@@ -1,7 +1,10 @@
-"""Cells out of audits, validations and studies: whose numbers they are, and at which table they are at home."""
+"""Cells out of results: whose numbers they are, and at which table they are at home."""
 
+import csv
+import io
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -9,11 +12,25 @@ import pytest
 
 from ranktilt import Audit, Collection, audit
 from ranktilt.auditing.pairwise.result import PairOutcome, PairwiseAudit, Share
-from ranktilt.reporting.papers.cells import PaperCell
-from ranktilt.reporting.papers.results import Result, belongs, cells_of, tables_of
+from ranktilt.experiments.training_result import TrainingStudy
+from ranktilt.reporting.output import table
+from ranktilt.reporting.papers.cells import PaperCell, read_cells
+from ranktilt.reporting.papers.results import Result, cells_of, tables_of
+from ranktilt.reporting.papers.tables import paper_tables
 from tests.probes.validations import toy_effectiveness, toy_validation
-from tests.reporting.audits import RERANKED, named, ordered, small, sourced, three, twins, uneven
-from tests.reporting.studies import timeless_study, toy_study
+from tests.reporting.audits import (
+    RERANKED,
+    named,
+    ordered,
+    small,
+    sourced,
+    three,
+    timeless_study,
+    toy_study,
+    twins,
+    uneven,
+)
+from tests.reporting.results import result
 from tests.toy import collection_of, run_of
 
 
@@ -66,14 +83,9 @@ class TestAudit:
     ) -> None:
         assert {c.system for c in cells_of(sourced("llama", runs=runs), table)} == systems
 
-    def test_groups_that_are_not_human_text_keep_their_names(self) -> None:
+    def test_groups_that_are_not_human_text_keep_their_names_and_every_pair_has_its_cells(self) -> None:
         cells = cells_of(uneven(), "dai-3")
-        assert {(c.target, c.generator, c.condition) for c in cells} == {
-            ("a", "", "a against b"),
-            ("b", "", "a against b"),
-        }
-
-    def test_of_three_sources_every_pair_has_its_cells(self) -> None:
+        assert {(c.target, c.generator, c.condition) for c in cells} == {(side, "", "a against b") for side in "ab"}
         cells = cells_of(three(), "dai-3")
         assert {(c.generator, c.condition) for c in cells} == {("llama", ""), ("gpt", ""), ("", "gpt against llama")}
         assert len(by_key(cells, "generator", "target")) == 6
@@ -185,25 +197,12 @@ class TestHome:
             (uneven(), ["wang-1"]),
             (replace(uneven(), spec={"by": None}), ["askari-2"]),
             (toy_validation(("human", "gpt-4")), ["dai-1", "dai-7"]),
+            (toy_validation(("human", "llama-tmp1.0")), ["dai-1", "dai-8"]),
             (replace(toy_validation(), effectiveness=()), ["dai-1"]),
         ],
     )
     def test_a_result_has_the_tables_of_its_kind(self, result: Result, tables: list[str]) -> None:
         assert tables_of(result) == tables
-
-    @pytest.mark.parametrize(
-        ("generator", "temperature", "table", "found"),
-        [
-            ("gpt-4", "0.2", "dai-6", True), ("gpt-4", "0.2", "dai-5", False), ("llama", "1.0", "dai-5", False),
-            ("llama", "1.0", "dai-8", True), ("llama", "1.0", "dai-2", False), ("", "", "wang-1", True),
-            ("gpt-4", "", "dai-4", True), ("", "", "dai-4", False),
-        ],
-    )  # fmt: skip
-    def test_a_cell_is_at_home_in_the_table_of_its_model(
-        self, generator: str, temperature: str, table: str, found: bool
-    ) -> None:
-        cell = PaperCell(table=table, generator=generator, temperature=temperature, measure="m", value=1.0)
-        assert belongs(cell, table) is found
 
 
 def test_means_are_those_of_the_queries_that_count_for_relative_delta() -> None:
@@ -231,3 +230,57 @@ def test_pairs_of_two_groups_fill_the_table_of_pairs() -> None:
     ]  # fmt: skip
     assert {(c.system, c.dataset) for c in cells} == {("a model", "gender")}
     assert cells_of(found, "wang-1") == []
+
+
+STUDY: TrainingStudy = result("training study")
+MINI = ("mini trained on human", "mini trained on llm")
+
+
+def test_page_and_tables_say_that_a_body_was_tuned_before() -> None:
+    tuned = replace(STUDY, rankers=tuple(replace(one, tuned="retrieval") for one in STUDY.rankers))
+    for number, there in ((1, False), (2, True), (3, True), (4, False), (5, True)):
+        printed = paper_tables([tuned], f"askari-{number}", "markdown")
+        assert ("Body already tuned for retrieval: mini." in printed) is there
+    assert "\nBody already tuned for retrieval: mini.\n" in table(tuned)
+    assert "already tuned" not in table(STUDY)
+
+
+def test_the_papers_tables() -> None:
+    assert tables_of(STUDY) == [f"askari-{n}" for n in range(1, 6)]
+    one = {(cell.dataset, cell.measure): cell.value for cell in cells_of(STUDY, "askari-1")}
+    assert one == {
+        (group, f"queries {split}"): value
+        for split in ("train", "validation")
+        for group, value in (("all", 40), ("art", 20), ("law", 20))
+    }
+    two = {(cell.dataset, cell.system, cell.measure): cell.value for cell in cells_of(STUDY, "askari-2")}
+    assert two["qa, test", MINI[1], "AP@1000"] == 0.5
+    assert {name for name, _, _ in two} == {"qa, test", "nf"}
+    three = {(cell.dataset, cell.system) for cell in cells_of(STUDY, "askari-3")}
+    assert three == {(group, system) for group in ("all", "art", "law") for system in MINI}
+    four = {(cell.system, cell.measure) for cell in cells_of(STUDY, "askari-4")}
+    assert four == {("BM25", measure) for measure in ("AP@1000", "nDCG@10", "R@1000")}
+    five = {(cell.dataset, cell.system) for cell in cells_of(STUDY, "askari-5")}
+    assert five == {("qa, train", MINI[1])}
+    assert "| mini trained on llm | .500 | .631 | .500 |" in paper_tables([STUDY], "askari-2", "markdown")
+    assert cells_of(STUDY, "dai-3") == []
+
+
+def test_table_2_marks_what_is_better_than_all_others() -> None:
+    text = paper_tables([STUDY], "askari-2", "markdown")
+    assert "| mini trained on human | 1.000† | 1.000† | 1.000† |" in text
+    assert text.count("1.000†") == 8  # three measures on one collection, five on the other
+    assert text.count("†") == 9
+    assert "- † significantly better than every other ranker and BM25 on the collection: paired t test" in text
+    assert r"1.000$^\dagger$ & 1.000$^\dagger$" in paper_tables([STUDY], "askari-2", "latex")
+    rows = list(csv.DictReader(io.StringIO(paper_tables([STUDY], "askari-2", "csv"))))
+    assert {(row["system"], row["value"]) for row in rows if row["mark"] == "†"} == {(MINI[0], "1.000")}
+    assert all("†" not in paper_tables([STUDY], f"askari-{number}", "markdown") for number in (1, 3, 4, 5))
+
+
+def test_marks_of_a_file_are_printed(tmp_path: Path) -> None:
+    cells = "table,dataset,system,measure,value,mark\naskari-2,d,BM25,AP@1000,.377,\naskari-2,d,s,AP@1000,.4,†\n"
+    (tmp_path / "cells.csv").write_text(cells, encoding="utf-8")
+    printed = paper_tables([read_cells(tmp_path / "cells.csv")], "askari-2", "markdown")
+    assert "| BM25 | .377 |" in printed
+    assert "| s | .400† |" in printed

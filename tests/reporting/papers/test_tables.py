@@ -1,4 +1,4 @@
-"""The papers' tables of any results: which there are, where each cell stands, what is said where there are none."""
+"""The papers' tables of any results: which there are, where each cell stands, which pairs of texts are chosen."""
 
 import csv
 import io
@@ -7,19 +7,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
-from ranktilt import Audit, Collection, UserError, audit
+from ranktilt import Audit, Collection, Run, UserError, audit
+from ranktilt.auditing.study_sources import source_pairs
 from ranktilt.reporting.document import Panels, Table
 from ranktilt.reporting.papers.cells import CellFile, PaperCell, read_cells
 from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.tables import Source, paper_document, paper_tables
+from ranktilt.reporting.papers.texts import PAIRS, chosen_texts, of_collections
 from ranktilt.reporting.reload import LoadedAudit
 from tests.probes.validations import toy_validation
-from tests.reporting.audits import RERANKED, named, small, sourced, twins, uneven
-from tests.reporting.papers.tex_reader import read
-from tests.reporting.studies import toy_study
-from tests.toy import run_of
+from tests.reporting.audits import RERANKED, named, ordered, small, sourced, toy_study, twins, uneven
+from tests.reporting.readers import read_tex
+from tests.toy import collection_of, run_of
 
 DAI = LAYOUTS["dai-3"]
 DATASETS, SYSTEMS, MEASURES = ("nq", "sci"), ("BM25", "ANCE"), ("AP@1", "nDCG@1")
@@ -106,16 +108,6 @@ class TestArrangement:
         assert [rows(table)[0][:2] for table in block.tables] == [["BM25", "Human-Written"]] * 2
         assert not any(table.rows[0].rule for table in block.tables)
         assert block.caption.endswith("LLM text by llama.")
-
-    def test_panels_of_a_preset_need_several_values_and_have_the_columns_that_they_hold(self) -> None:
-        cells = [
-            PaperCell(table="wang-1", dataset=d, system="s", condition=c, measure="P@20", value=0.5)
-            for d, c in (("a", "neutral"), ("a", "male"), ("b", "neutral"))
-        ]
-        one, two = laid(cells[:2], "wang-1"), laid(cells, "wang-1")
-        assert [table.caption for table in one.tables] == [""]
-        assert [table.caption for table in two.tables] == ["a", "b"]
-        assert [table.spans[1:] for table in two.tables] == [(("Neutral", 1), ("Male", 1)), (("Neutral", 1),)]
 
     def test_what_no_result_holds_is_a_dash_and_so_is_what_is_undefined(self) -> None:
         block = laid([c for c in mixed() if (c.system, c.dataset) != ("ANCE", "sci")])
@@ -220,7 +212,7 @@ class TestNumbers:
 class TestFormats:
     def test_commands_and_files_of_cells_are_named(self) -> None:
         found = replace(small(), spec={**small().spec, "command": "ranktilt audit X --json a.json"})
-        (table,) = read(paper_tables([found], "dai-3", "latex"))
+        (table,) = read_tex(paper_tables([found], "dai-3", "latex"))
         assert "Made by: ranktilt audit X --json a.json" in table.comments
         cells = CellFile(tuple(measured("wang-2", s=("P@20",))), "folder/cells.csv")
         assert "- Cells of folder/cells.csv\n" in paper_tables([cells], "paper", "markdown")
@@ -235,34 +227,24 @@ class TestFormats:
 
 
 @pytest.mark.parametrize(
-    ("results", "layout", "message"),
+    ("results", "layout", "options", "message"),
     [
-        ([small()], "dai-2", "dai-2 shows each source ranked alone (a validation with rankers); the results given hold "
-         "none: ranktilt check --full DIR -r bm25 --json FILE makes one"),
-        ([small()], "dai-11", "dai-11 shows the texts of a second collection (an audit by source, with its "
-         "collection); the results given hold none: ranktilt audit DIR -r bm25 --json FILE makes one"),
-        ([LoadedAudit(small(), notes=("the collection X has changed since.",))], "dai-10", "dai-10 shows the texts of "
-         "a collection (an audit by source, with its collection); the collection X has changed since."),
-        ([], "paper", "these results hold no table of a paper; name a layout (--layout) to see which command makes it"),
+        ([small()], "dai-2", {}, "dai-2 shows each source ranked alone (a validation with rankers); the results given "
+         "hold none: ranktilt check --full DIR -r bm25 --json FILE makes one"),
+        ([small()], "dai-11", {}, "dai-11 shows the texts of a second collection (an audit by source, with its "),
+        ([LoadedAudit(small(), notes=("the collection X has changed since.",))], "dai-10", {}, "dai-10 shows the texts "
+         "of a collection (an audit by source, with its collection); the collection X has changed since."),
+        ([], "paper", {}, "these results hold no table of a paper; name a layout (--layout) to see which command"),
+        ([small()], "dia-3", {}, "unknown layout 'dia-3'; did you mean 'dai-3'? (valid: paper, dai-1,"),
+        ([small()], "dai-3", {"format": "tex"}, "unknown format 'tex'; did you mean 'latex'? (valid: latex, markdown,"),
+        ([small()], "dai-3", {"rounding": "half"}, "unknown rounding 'half' (valid: none, paper)"),
     ],
 )  # fmt: skip
-def test_a_table_that_no_result_holds_says_what_it_needs(results: list[Source], layout: str, message: str) -> None:
+def test_a_table_that_cannot_be_made_says_what_it_needs(
+    results: list[Source], layout: str, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UserError) as caught:
-        paper_tables(results, layout, "latex")
-    assert str(caught.value) == message
-
-
-@pytest.mark.parametrize(
-    ("layout", "format", "rounding", "message"),
-    [
-        ("dia-3", "latex", "paper", "unknown layout 'dia-3'; did you mean 'dai-3'? (valid: paper, dai-1,"),
-        ("dai-3", "tex", "paper", "unknown format 'tex'; did you mean 'latex'? (valid: latex, markdown, csv)"),
-        ("dai-3", "latex", "half", "unknown rounding 'half' (valid: none, paper)"),
-    ],
-)
-def test_unknown_names_are_refused(layout: str, format: str, rounding: str, message: str) -> None:
-    with pytest.raises(UserError) as caught:
-        paper_tables([small()], layout, format, rounding=rounding)
+        paper_tables(results, layout, **{"format": "latex", **options})
     assert str(caught.value).startswith(message)
 
 
@@ -273,3 +255,143 @@ def test_rankers_that_have_a_table_of_their_own_are_named_where_there_are_any() 
     assert "Without TF-IDF: the table holds re-rankers and what they start from." in again.notes
     (block,) = panels([sourced("llama-2-7b-chat-tmp0.2", runs=("bm25", "tfidf"))], "dai-3")
     assert not [note for note in block.notes if note.startswith("Without ")]
+
+
+TWO = ("human", "llm")
+
+
+def bed() -> tuple[Collection, Audit, Run]:
+    """Ten queries with a twin each: q3 has human text first, q7 LLM text, the others' twins are tied."""
+    collection = twins(10)
+    collection = Collection(collection.docs, collection.queries.with_columns(text=pl.col("id")), collection.qrels)
+    scores = {f"q{n}": {f"{n}-human": 1.0 + (n == 3), f"{n}-llm": 1.0 + (n == 7)} for n in range(10)}
+    run = run_of(collection, scores, ranker="bm25")
+    return collection, audit(collection, run, ["nDCG@1"], resamples=100), run
+
+
+def graded(first: int, second: int) -> tuple[Collection, Audit, Run]:
+    """One query, two relevant pairs."""
+    docs = [{"id": f"{d}-{s}", "text": f"{s} text {d}", "source": s, "origin": f"{d}-human"} for d in "ab" for s in TWO]
+    grades = {"q": {f"{d}-{s}": g for d, g in (("a", first), ("b", second)) for s in TWO}}
+    collection = collection_of(docs, {"q": "the question"}, grades)
+    run = run_of(collection, {"q": {"b-human": 4.0, "a-human": 3.0, "a-llm": 2.0, "b-llm": 1.0}}, ranker="bm25")
+    return collection, audit(collection, run, ["nDCG@1"], resamples=100), run
+
+
+def chosen(collection: Collection, found: Audit, *runs: Run, queries: Sequence[str] = ()) -> Panels:
+    return chosen_texts([LoadedAudit(found, collection, runs)], "dai-10", queries=queries)
+
+
+def captions(block: Panels) -> list[str]:
+    return [panel.caption for panel in block.tables]
+
+
+def test_queries_that_contribute_most_are_chosen_and_the_rule_is_stated() -> None:
+    # Means are .5 each; q3 gives 200·1/(10·1) = 20 points, q7 takes them.
+    collection, found, _ = bed()
+    block = chosen(collection, found)
+    assert captions(block) == ["Query: q3", "Query: q7"]
+    assert found.tilts[0].value == pytest.approx(0.0)
+    front = f"Chosen: of 10 queries the {PAIRS} that contribute most to Relative Δ of nDCG@1, 1 ranker added up; "
+    assert block.notes == (
+        f"{front}of each the relevant pair of the highest grade.",
+        "Parts of Relative Δ in points, 1 ranker added up (+ favours human): q3 +20.0, q7 −20.0.",
+    )
+
+
+def test_a_ranker_without_a_relative_delta_brings_nothing() -> None:
+    collection, _, run = bed()
+    found = audit(collection, [run, run_of(collection, {}, ranker="none")], ["nDCG@1"], resamples=100)
+    assert chosen(collection, found).notes[1].endswith("2 rankers added up (+ favours human): q3 +20.0, q7 −20.0.")
+
+
+def test_queries_can_be_named() -> None:
+    collection, found, _ = bed()
+    block = chosen(collection, found, queries=["q5", "q0", "q5"])
+    assert captions(block) == ["Query: q5", "Query: q0"]
+    assert not any(note.startswith("Chosen") for note in block.notes)
+
+
+@pytest.mark.parametrize(
+    ("judged", "queries", "message"),
+    [
+        (pl.lit(True), ["q33"], "unknown query 'q33'; did you mean 'q3'"),
+        (pl.col("doc_id") != "4-llm", ["q4"], "query 'q4' has no pair of texts that are both relevant to it"),
+        (pl.col("doc_id") == "4-llm", [], "dai-10: no query has a relevant pair of human and llm"),
+    ],
+)
+def test_a_query_without_a_relevant_pair_is_refused(judged: pl.Expr, queries: list[str], message: str) -> None:
+    collection, found, _ = bed()
+    with pytest.raises(UserError, match=message):
+        chosen(Collection(collection.docs, collection.queries, collection.qrels.filter(judged)), found, queries=queries)
+
+
+@pytest.mark.parametrize(("grades", "pair"), [((1, 2), "b"), ((2, 1), "a"), ((1, 1), "a")])
+def test_of_a_query_the_pair_of_the_highest_grade_counts(grades: tuple[int, int], pair: str) -> None:
+    collection, found, _ = graded(*grades)
+    (panel,) = chosen(collection, found).tables
+    assert [cell.text for cell in panel.rows[0]] == [f"human text {pair}", f"llm text {pair}"]
+
+
+def test_the_table_is_two_texts_below_their_query() -> None:
+    collection, found, _ = graded(1, 1)
+    block = chosen(collection, replace(found, spec={**found.spec, "command": "ranktilt audit X"}))
+    assert captions(block) == ["Query: the question"]
+    assert [column.title for column in block.tables[0].columns] == ["Human-Written", "LLM-Generated"]
+    assert block.caption.endswith("to which both are relevant. LLM text by llm.")
+    assert block.made == ("Made by: ranktilt audit X",)
+
+
+MODELS = ("gpt_1.0", "llama")
+
+
+def versions(without: str = "") -> Collection:
+    """Two queries of one relevant document each, in three versions; one version of q1's may be missing."""
+    docs = [
+        {"id": f"{d}-{s}", "text": f"{s} text {d}", "source": s, "origin": f"{d}-human"}
+        for d in "ab" for s in ("human", *MODELS) if f"{d}-{s}" != without
+    ]  # fmt: skip
+    grades = {f"q{n}": {doc["id"]: 1 for doc in docs if doc["id"].startswith(d)} for n, d in enumerate("ab")}
+    return collection_of(docs, {"q0": "first", "q1": "second"}, grades)
+
+
+def with_versions(collection: Collection) -> LoadedAudit:
+    """Human text first for q1, all tied for q0."""
+    scores = {"q0": dict.fromkeys(collection.ids, 1.0), "q1": {"b-human": 2.0, **dict.fromkeys(collection.ids, 1.0)}}
+    scores["q1"]["b-human"] = 2.0
+    run = run_of(collection, scores, ranker="bm25")
+    return LoadedAudit(audit(collection, run, ["nDCG@1"], resamples=100), collection, (run,))
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["one audit", "an audit each"])
+def test_every_source_has_a_column_from_one_audit_or_from_one_each(apart: bool) -> None:
+    whole = Collection(*(getattr(versions(), name) for name in ("docs", "queries", "qrels")), {"path": "bed"})
+    opened = [with_versions(one) for one in (source_pairs(whole) if apart else [whole])]
+    (together,) = of_collections(opened)
+    assert len(of_collections([with_versions(versions()), *opened])) == 2
+    block = chosen_texts(together, "dai-10", queries=["q1"])
+    (panel,) = block.tables
+    titles = ["Human-Written", "LLM-Generated, gpt_1.0", "LLM-Generated, llama"]
+    assert [column.title for column in panel.columns] == titles
+    assert [cell.text for cell in panel.rows[0]] == ["human text b", "gpt_1.0 text b", "llama text b"]
+    assert block.caption.endswith("bed, LLM text by gpt at temperature 1.0 and llama.")
+    assert "1 ranker and 2 sources added up" in block.notes[0]
+
+
+def test_a_version_that_is_missing_is_a_dash_and_its_query_is_named_not_chosen() -> None:
+    opened = with_versions(versions(without="b-llama"))
+    assert [panel.caption for panel in chosen_texts([opened], "dai-10").tables] == ["Query: first"]
+    (panel,) = chosen_texts([opened], "dai-10", queries=["q1"]).tables
+    assert [cell.text for cell in panel.rows[0]] == ["human text b", "gpt_1.0 text b", "–"]
+
+
+def test_texts_come_with_an_audit_by_source_and_its_collection() -> None:
+    collection, found, _ = bed()
+    others = [LoadedAudit(uneven(), twins(40, ("human",))), LoadedAudit(found)]
+    assert of_collections([*others, LoadedAudit(found, collection)]) == [[LoadedAudit(found, collection)]]
+
+
+def test_two_sources_of_llms_are_called_by_their_names() -> None:
+    collection = twins(3, ("gpt", "llama"))
+    found = audit(collection, ordered(collection, [("gpt", "llama")] * 3, "bm25"), ["nDCG@1"], resamples=100)
+    assert [column.title for column in chosen(collection, found).tables[0].columns] == ["gpt", "llama"]

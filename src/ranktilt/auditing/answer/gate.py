@@ -38,7 +38,7 @@ _WORST: tuple[Outcome, ...] = ("tilted", "inconclusive", "within", "level")
 class LimitCheck:
     """One question put to one comparison: whether the tilt is small, or has not grown."""
 
-    name: Literal["tilt", "growth", "cost"]
+    name: Literal["tilt", "growth", "cost", "tau"]
     outcome: Outcome
     """``within``: a side is shown to be favoured, but within the limit."""
     value: float
@@ -55,7 +55,7 @@ class LimitCheck:
     @property
     def word(self) -> str:
         """The outcome in a word: a cost is within its limit, or beyond it."""
-        return (_COST if self.name == "cost" else _WORDS).get(self.outcome, self.outcome)
+        return (_COST if self.name in ("cost", "tau") else _WORDS).get(self.outcome, self.outcome)
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,8 @@ class Gate(Result, format="ranktilt-gate", version=1, noun="a gate's report", co
         """What was asked of every comparison, in words."""
         limit, least = self.spec["max_tilt"], self.spec["min_effect"]
         asked = [] if limit is None else [f"tilt within {margin_words(limit)} of level"]
+        if self.spec.get("min_tau") is not None:
+            asked.append(f"τ-b of at least {self.spec['min_tau']:g}")
         grown = "no growth" if least == 0 else f"growth of at most {least:g} points"
         return [*asked, f"{grown} since the baseline"] if self.spec["baseline"] else asked
 
@@ -161,7 +163,7 @@ def gate(
 ) -> Gate:
     """Judge an audit by fixed limits, and by the rule of its own verdicts.
 
-    The answer, against `max_tilt`: where its 95 % interval lies inside ±`max_tilt` around its level value, ends
+    The answer, against `max_tilt`: where its 95 % interval lies within `max_tilt` of its level value, ends
     included, it is *level*, or *within* the limit if a side is shown to be favoured all the same; *tilted* if a side
     is, and the interval lies wholly beyond either limit; else *inconclusive*.
 

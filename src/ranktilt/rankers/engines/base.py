@@ -41,6 +41,8 @@ _FEWEST = 3
 _MANY = 10
 PAUSES = (0.5, 1.0)
 """Seconds, give or take half, before a call that failed is tried for the second and the third time."""
+_FIRST = 20.0
+"""Seconds that other calls wait at most for the first one."""
 _TURN = 0.2
 """Seconds of one wait: once polars is imported, Ctrl-C does not interrupt one without an end."""
 _WIDTH = 200
@@ -190,19 +192,24 @@ def ask_engine(ask: Callable[[int], Hits], total: int, concurrency: int) -> Gene
     """Ask queries by number, from 0 on, in threads, and yield what comes of each, in any order.
 
     Only a `UserError` ends everything; any other error is a failed call. Closing the iterator asks nothing more.
+    The first call is answered before others begin: a function makes its client there, and two at once would make two.
     """
-    todo, closed = queue.SimpleQueue[int](), threading.Event()
+    todo, closed, begun = queue.SimpleQueue[int](), threading.Event(), threading.Event()
     replies = queue.SimpleQueue[EngineReply | UserError]()
     for number in range(total):
         todo.put(number)
 
-    def work() -> None:
+    def work(first: bool) -> None:
+        if not first:
+            begun.wait(_FIRST)
         with suppress(queue.Empty):
             while not closed.is_set():
                 replies.put(_reply(ask, todo.get_nowait()))
+                begun.set()
 
-    for _ in range(min(concurrency, total)):
-        threading.Thread(target=work, daemon=True).start()  # one that hangs does not hold up the end of the program
+    for thread in range(min(concurrency, total)):
+        # One that hangs does not hold up the end of the program.
+        threading.Thread(target=work, args=(thread == 0,), daemon=True).start()
     try:
         left = total
         while left:
@@ -231,11 +238,13 @@ def _reply(ask: Callable[[int], Hits], number: int) -> EngineReply | UserError:
 def error_summary(error: BaseException) -> str:
     """Say in one line what kind of error it is and its message, white space folded, at most 200 characters.
 
-    An error of gRPC or of a client library may hold its message in an attribute.
+    gRPC's and Milvus's errors call themselves ``<…>`` and hold their message in an attribute.
     """
-    text = getattr(error, "message", None)
-    folded = " ".join(str(text if isinstance(text, str) and text else error).split())
-    whole = f"{type(error).__name__}: {folded}" if folded else type(error).__name__
+    name, text = type(error).__name__, str(error)
+    if text.startswith("<"):
+        text = str(getattr(error, "message", "") or text)
+    folded = " ".join(text.split())
+    whole = folded if folded.startswith(f"{name}(") else f"{name}: {folded}" if folded else name
     return whole if len(whole) <= _WIDTH else whole[: _WIDTH - 1] + "…"
 
 

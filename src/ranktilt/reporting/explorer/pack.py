@@ -47,10 +47,6 @@ class Packed:
     cut: int
     """Texts that were too long."""
 
-    @property
-    def size(self) -> int:
-        return len(self.lists) + len(self.texts)
-
 
 @dataclass(frozen=True, eq=False)
 class Material:
@@ -108,11 +104,6 @@ class Material:
         if letters:
             documents, texts = _fitted(documents, budget - len(lists), self._packed_texts)
         return Packed(lists, texts, queries, documents, self._cut(documents))
-
-    def packed(self, queries: int) -> Packed:
-        """Carry the first so many queries with all their texts."""
-        needed = self.needed(queries)
-        return Packed(self._packed_lists(queries), self._packed_texts(needed), queries, needed, self._cut(needed))
 
     def needed(self, queries: int) -> int:
         """Count the documents that the first so many queries need; they come first in `docs`."""

@@ -19,10 +19,10 @@ from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.papers.layouts import FIGURES, LAYOUTS
 from ranktilt.reporting.papers.results import Result as Bare
+from ranktilt.reporting.provenance import folder
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.audit import view as audit_view
-from ranktilt.reporting.views.provenance import folder
 from ranktilt.reporting.views.validate import distribution_figure
 
 Result = LoadedAudit | Bare
@@ -87,13 +87,10 @@ class ResultFigure:
 
 
 def result_figure(result: Any, name: str = "") -> ResultFigure:
-    """Return the figure of a result by the name of its section or layout; without a name the only one."""
+    """Return the figure of a result by the name of its section or layout; without a name the first."""
     found = list(_figures(result))
     if not found:
         raise UserError(_nothing([result], ""))
-    if not name and len(found) > 1:
-        listed = ", ".join(f"{known!r} ({figure.title})" for known, figure in found)
-        raise UserError(f"name one figure: {listed}")
     chosen = [figure for known, figure in found if name in ("", known, figure.layout)]
     if not chosen:
         raise unknown("figure", name, [known for known, _ in found])

@@ -31,8 +31,8 @@ from ranktilt.reporting.papers.layouts import (
     system_names,
     temperature,
 )
+from ranktilt.reporting.provenance import folder
 from ranktilt.reporting.views.compare import BEFORE_AND_AFTER, choices_of, ratios
-from ranktilt.reporting.views.provenance import folder
 
 _HUMAN, _LLM = "human", "llm"
 _ASKED = ("attribute", "prompt", "query_template")

@@ -19,8 +19,8 @@ from ranktilt.reporting.document import Cell, Panels, Row, Table, worded
 from ranktilt.reporting.numbers import DASH
 from ranktilt.reporting.papers.layouts import LAYOUTS, dataset_name, generator
 from ranktilt.reporting.papers.results import made_by
+from ranktilt.reporting.provenance import folder
 from ranktilt.reporting.reload import LoadedAudit
-from ranktilt.reporting.views.provenance import folder
 
 PAIRS = 2
 _Key = tuple[str, str]

@@ -93,12 +93,15 @@ def _printing(stream: IO[str], terminal: IO[str] | None) -> Iterator[tuple[Conso
 
 def _console(buffer: IO[str], terminal: IO[str] | None) -> Console:
     if terminal is None:
-        return _VisibleConsole(file=buffer, highlight=False, width=_WIDE, no_color=True)
+        # A notebook would display it at once, and its kernel asks for colours.
+        return _VisibleConsole(
+            file=buffer, highlight=False, width=_WIDE, no_color=True, force_terminal=False, force_jupyter=False
+        )
     seen = Console(file=terminal)
     system: Any = seen.color_system or "auto"
     return _VisibleConsole(
         file=buffer, highlight=False, width=seen.width, force_terminal=True, color_system=system,
-        no_color=seen.no_color,
+        no_color=seen.no_color, force_jupyter=False,
     )  # fmt: skip
 
 

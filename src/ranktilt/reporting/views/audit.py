@@ -12,11 +12,11 @@ from ranktilt.auditing.result import Audit
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import SIDES, Document, Sentence
 from ranktilt.reporting.explorer.section import BUDGET
+from ranktilt.reporting.provenance import folder, titled
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.verdicts import VERDICT_WORDS, verdict_tone
 from ranktilt.reporting.views.audit_sections import audit_sections
 from ranktilt.reporting.views.audit_tables import conflict_sentences, control_sentences, legend
-from ranktilt.reporting.views.provenance import folder, titled
 
 _MOST_NAMED = 2
 _MOST_AT_ONCE = 6

@@ -20,6 +20,7 @@ from ranktilt.reporting.explorer.section import BUDGET, explorer
 from ranktilt.reporting.figures.charts import Mark, ScatterPoint, curves, forest, scatter
 from ranktilt.reporting.figures.drawing import known_size
 from ranktilt.reporting.numbers import DASH, decimal, interval, number, percent, signed
+from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.verdicts import sides_named
@@ -31,7 +32,6 @@ from ranktilt.reporting.views.audit_tables import (
     control_table,
     group_table,
 )
-from ranktilt.reporting.views.provenance import provenance
 
 Floats = npt.NDArray[np.float64]
 _DEPTH = 100
@@ -119,7 +119,7 @@ def _confounds(audit: Audit) -> Section | None:
     if not audit.confounds:
         return None
     lead = "Who wrote a text is not all in which the sides differ. A ranker may respond to any of these."
-    return Section("confounds", "What else differs", (lead,), (confound_table(audit),))
+    return Section("confounds", "What else differs", (lead,), (confound_table(audit.confounds),))
 
 
 def _controls(audit: Audit) -> Section | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -161,9 +161,9 @@ def conflict_sentences(audit: Audit) -> list[str]:
     return [sentence for sentence in found if sentence]
 
 
-def confound_table(audit: Audit) -> Table:
+def confound_table(confounds: Sequence[Confound]) -> Table:
     """Lay out in what else the texts of two groups differ, and how alike their twins are."""
-    pairs = list(dict.fromkeys((one.a, one.b) for one in audit.confounds))
+    pairs = list(dict.fromkeys((one.a, one.b) for one in confounds))
     first, second = pairs[0] if len(pairs) == 1 else ("first", "second")
     columns = (
         (named("what else differs"), _confound_name),
@@ -173,7 +173,7 @@ def confound_table(audit: Audit) -> Table:
         (Column("counted", hint="documents of both sides, or pairs with it"), lambda one: number(one.number, count)),
     )
     return tabulated(
-        "Beside who wrote it", audit.confounds, columns, groups=("pair",) * (len(pairs) > 1),
+        "Beside who wrote it", confounds, columns, groups=("pair",) * (len(pairs) > 1),
         group=lambda one: (f"{one.a} | {one.b}",) * (len(pairs) > 1),
     )  # fmt: skip
 

@@ -15,9 +15,9 @@ from ranktilt.reporting.document import Cell, Column, Document, Figure, Row, Sec
 from ranktilt.reporting.figures.charts import Mark, Point, ScatterPoint, lines, scatter
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.numbers import estimate, interval, moved, percent, signed
+from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.verdicts import mark, sides_named, starred
-from ranktilt.reporting.views.provenance import provenance, titled
 
 _LABEL = 24
 _NO_TWINS = "Groups are not twins: level is the median of what random labels give, not 0."

@@ -7,7 +7,7 @@ from ranktilt.probes.description import Description
 from ranktilt.probes.text_probes import CollectionStatistics
 from ranktilt.reporting.document import Cell, Column, Document, Sentence, Table, named, printed, tabulated
 from ranktilt.reporting.numbers import count, fixed, number
-from ranktilt.reporting.views.provenance import titled
+from ranktilt.reporting.provenance import titled
 
 _SOURCES = (
     (named("source"), lambda row: row.source),

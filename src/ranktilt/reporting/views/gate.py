@@ -43,4 +43,6 @@ def _sentence(row: GateRow) -> Sentence:
 def _allowed(check: LimitCheck) -> str:
     if not math.isfinite(check.floor):  # a file holds no infinity
         return f"≤ {check.ceiling:g}"
+    if not math.isfinite(check.ceiling):
+        return f"≥ {check.floor:g}"
     return f"{signed(check.floor)} … {signed(check.ceiling)}"

@@ -23,8 +23,8 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.numbers import count, decimal, estimate, number, percent
+from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.verdicts import verdict_tone
-from ranktilt.reporting.views.provenance import provenance
 
 
 def view(found: PairwiseAudit) -> Document:

@@ -8,7 +8,7 @@ from ranktilt.llm.estimate import duration
 from ranktilt.planning.plan import Amount, CostPlan, PlannedStep
 from ranktilt.reporting.document import Cell, Column, ColumnOf, Document, Section, Sentence, Table, named, tabulated
 from ranktilt.reporting.numbers import DASH, count, estimate, number, size
-from ranktilt.reporting.views.provenance import provenance, titled
+from ranktilt.reporting.provenance import provenance, titled
 
 _MEMORY = "of the process at its peak; files that are mapped do not count"
 _EVERY = "every ranker"

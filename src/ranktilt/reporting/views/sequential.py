@@ -8,8 +8,8 @@ from ranktilt.auditing.sequential import Look, SequentialAudit
 from ranktilt.reporting.document import Block, Column, Document, Figure, Section, Sentence, Table, tabulated
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.numbers import count, number
+from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.views.provenance import provenance, titled
 
 _SHOWN = 8
 

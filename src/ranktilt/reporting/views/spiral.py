@@ -24,7 +24,7 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.numbers import count, ends, estimate, interval, number, p_value, percent, signed
-from ranktilt.reporting.views.provenance import provenance, titled
+from ranktilt.reporting.provenance import provenance, titled
 
 _DODGE = 0.03
 

@@ -9,10 +9,10 @@ from ranktilt.errors import join_words
 from ranktilt.reporting.document import Cell, Column, Document, Figure, Section, Sentence, named, tabulated, worded
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.numbers import DASH, count, ends, estimate, interval, number, p_value, percent, signed
+from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.verdicts import mark, starred
 from ranktilt.reporting.views.audit_tables import tie_rule
-from ranktilt.reporting.views.provenance import provenance, titled
 
 _MOST_FIGURES = 6
 _DODGE = 0.012

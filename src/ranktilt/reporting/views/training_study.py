@@ -27,8 +27,8 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.numbers import count, decimal, estimate, moved, number, percent, signed
+from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.verdicts import mark
-from ranktilt.reporting.views.provenance import provenance, titled
 from ranktilt.statistics.equivalence import t_interval
 
 

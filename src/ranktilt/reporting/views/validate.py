@@ -35,11 +35,11 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import Mark, clouds, forest, histogram
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.numbers import DASH, always_signed, count, decimal, estimate, fixed, number, p_value
+from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.check import check_table, sentences
 from ranktilt.reporting.views.check import legend as check_legend
 from ranktilt.reporting.views.describe import LEGEND, statistics_tables
-from ranktilt.reporting.views.provenance import provenance, titled
 
 _UNRELATED = 0.95
 _NEAR = 0.95

@@ -1,0 +1,1 @@
+"""Judgments by language models: made, compared with those of people, and put to the test."""

@@ -1,0 +1,132 @@
+"""How far a judge agrees with human grades, over all pairs and over those that have something in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.judging.grades import Graded
+from ranktilt.judging.result import Agreement, Estimate, GradeCount, QueryAgreement
+from ranktilt.measures.ranking import Bools, Floats
+from ranktilt.statistics.agreement import cohen_kappa, krippendorff_alpha
+from ranktilt.statistics.bootstrap import interval
+from ranktilt.text.quality import words
+
+_LENGTHS = ("short documents", "documents of middle length", "long documents")
+_SHARES = ("few query words", "some query words", "many query words")
+_WORD = r"\w+"
+
+
+def agreements(
+    graded: Graded, strata: Mapping[str, Bools], *, top: int, relevant: int, resamples: int, seed: int
+) -> Iterator[Agreement]:
+    """Give the agreement over all pairs and over those of each stratum, with intervals over queries."""
+    everywhere = {"all": np.ones(graded.pairs.height, dtype=bool), **strata}
+    for name, held in everywhere.items():
+        if held.any():
+            tables = query_tables(graded.pairs.filter(pl.Series(held)), top)
+            rng = np.random.default_rng([seed, 11])
+            yield _agreement(graded.judge, name, tables, relevant, _resampled(tables, resamples, rng))
+
+
+def query_tables(pairs: pl.DataFrame, top: int) -> Floats:
+    """Count the pairs of grades of each query, in the order of the queries: (queries, top + 1, top + 1)."""
+    query = pairs["query_id"].rank("dense").to_numpy().astype(np.int64) - 1
+    size = top + 1
+    place = (query * size + pairs["human"].to_numpy()) * size + pairs["judged"].to_numpy()
+    shape = int(query.max(initial=-1)) + 1, size, size
+    return np.bincount(place, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
+
+
+def per_query(graded: Graded, top: int) -> Iterator[QueryAgreement]:
+    """Give each query's agreement."""
+    names = graded.pairs["query_id"].unique().sort()
+    for name, table in zip(names, query_tables(graded.pairs, top), strict=True):
+        values = _coefficients(table, 1)
+        yield QueryAgreement(
+            graded.judge, name, int(table.sum()), float(values["exact"]), float(values["weighted_kappa"]),
+            float(values["gap"]),
+        )  # fmt: skip
+
+
+def confusion(graded: Graded, top: int) -> Iterator[GradeCount]:
+    """Count the pairs of each human grade and each grade of the judge."""
+    table = query_tables(graded.pairs, top).sum(0)
+    for human, row in enumerate(table):
+        for grade, pairs in enumerate(row):
+            yield GradeCount(graded.judge, human, grade, int(pairs))
+
+
+def strata_of(graded: Graded, collection: Collection) -> dict[str, Bools]:
+    """Tell pairs apart by their document's source, its length, and its share of the query's words, each in thirds."""
+    docs = collection.docs.select(doc_id="id", source="source").with_columns(text=collection.texts())
+    queries = collection.queries.select(query_id="id", query="text")
+    both = graded.pairs.join(docs, on="doc_id", how="left", maintain_order="left")
+    both = both.join(queries, on="query_id", how="left", maintain_order="left")
+    names = both["source"].drop_nulls().unique(maintain_order=True)
+    found = {f"source {name}": (both["source"] == name).fill_null(value=False).to_numpy() for name in names}
+    found = found if len(names) > 1 else {}
+    if (both["text"].fill_null("") != "").any():
+        found |= _thirds(_LENGTHS, words(both["text"]).cast(pl.Float64))
+        found |= _thirds(_SHARES, _query_share(both))
+    return found
+
+
+def _query_share(both: pl.DataFrame) -> pl.Series:
+    """Share of the query's words that the document has; null where either has none."""
+    terms = {name: pl.col(name).str.to_lowercase().str.extract_all(_WORD).list.unique() for name in ("text", "query")}
+    share = pl.col("query").list.set_intersection("text").list.len() / pl.col("query").list.len()
+    return both.select(**terms).select(share=share.fill_nan(None))["share"]
+
+
+def _thirds(labels: tuple[str, str, str], cue: pl.Series) -> dict[str, Bools]:
+    """Cut pairs into thirds by a number; equal numbers stay together, and a third that is empty is left out."""
+    known = cue.drop_nulls()
+    if known.n_unique() < len(labels):
+        return {}
+    low, high = (known.quantile(share, "nearest") for share in (1 / 3, 2 / 3))
+    parts = (cue <= low, (cue > low) & (cue <= high), cue > high)
+    masks = [part.fill_null(value=False).to_numpy() for part in parts]
+    return {label: mask for label, mask in zip(labels, masks, strict=True) if mask.any()}
+
+
+def _coefficients(tables: Floats, relevant: int) -> dict[str, Floats]:
+    """Every number of an agreement from tables of counts: (…, grades, grades)."""
+    size = tables.shape[-1]
+    total = tables.sum((-2, -1))
+    rows = [tables[..., part, :].sum(-2) for part in (slice(0, relevant), slice(relevant, size))]
+    binary = np.stack(
+        [np.stack([row[..., :relevant].sum(-1), row[..., relevant:].sum(-1)], axis=-1) for row in rows], axis=-2
+    )
+    apart = np.subtract.outer(np.arange(size), np.arange(size))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return {
+            "exact": np.einsum("...ii->...", tables) / total,
+            "kappa": cohen_kappa(tables),
+            "binary_kappa": cohen_kappa(binary),
+            "weighted_kappa": cohen_kappa(tables, "quadratic"),
+            "alpha": krippendorff_alpha(tables + np.swapaxes(tables, -1, -2)),
+            "gap": -(tables * apart).sum((-2, -1)) / total,
+        }
+
+
+def _resampled(tables: Floats, resamples: int, rng: np.random.Generator) -> Floats:
+    """Tables of counts of queries that are drawn with replacement: (resamples, grades, grades)."""
+    queries, flat = len(tables), tables.reshape(len(tables), -1)
+    draws = rng.multinomial(queries, np.full(queries, 1 / queries), size=resamples).astype(np.float64)
+    return (draws @ flat).reshape(resamples, *tables.shape[1:])
+
+
+def _agreement(judge: str, stratum: str, tables: Floats, relevant: int, resampled: Floats) -> Agreement:
+    held = tables[tables.sum((-2, -1)) > 0]
+    values, spread = (_coefficients(some, relevant) for some in (held.sum(0), resampled))
+    estimates = {name: _estimate(float(value), spread[name]) for name, value in values.items()}
+    return Agreement(judge, stratum, int(held.sum()), len(held), **estimates)
+
+
+def _estimate(value: float, samples: Floats) -> Estimate:
+    found = interval(samples)
+    return Estimate(value, found.low, found.high) if value == value else Estimate(value)

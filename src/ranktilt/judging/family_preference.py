@@ -1,0 +1,135 @@
+"""Whether a judge favours one family of systems, beyond what its general errors explain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from ranktilt.auditing.effects import ALPHA
+from ranktilt.errors import DataError, UserError, counted
+from ranktilt.io.files import decode_text, read_bytes
+from ranktilt.judging.result import Estimate, FamilyPreference, FamilyScale, Favour
+from ranktilt.judging.systems import SystemValues
+from ranktilt.measures.printing import signed
+from ranktilt.measures.ranking import Floats
+from ranktilt.statistics.correction import holm
+from ranktilt.statistics.family_difference import family_difference
+
+LEVEL = 0.02
+"""Half-width of what counts as level, in the measure's own values: 2 points of nDCG."""
+
+
+def _ranks(values: Floats) -> Floats:
+    """Share of the other systems that each beats in its query; a tie counts half: 0 to 1."""
+    share: Floats = (stats.rankdata(values, axis=0) - 1) / max(len(values) - 1, 1)
+    return share
+
+
+def _z(values: Floats) -> Floats:
+    """Standard scores within each query; 0 where all systems are equal."""
+    spread = values.std(0)
+    score: Floats = np.divide(values - values.mean(0), spread, out=np.zeros_like(values), where=spread > 0)
+    return score
+
+
+_SCALES: Mapping[str, Callable[[Floats], Floats]] = {"points": lambda values: values, "ranks": _ranks, "z": _z}
+
+
+def read_families(path: str | Path) -> dict[str, str]:
+    """Read which family each run is of: two columns with tabs or blanks, ``run`` and ``family``; a header may begin."""
+    path, found = Path(path), dict[str, str]()
+    for number, line in enumerate(decode_text(path, read_bytes(path)).splitlines(), start=1):
+        fields = line.split("\t") if "\t" in line else line.split()
+        if not line.strip() or (number == 1 and [field.strip() for field in fields[:2]] == ["run", "family"]):
+            continue
+        if len(fields) != 2 or not all(field.strip() for field in fields):
+            raise DataError(path, f"expected a run and its family (2 fields), got {len(fields)}", line=number)
+        name, family = (field.strip() for field in fields)
+        if found.setdefault(name, family) != family:
+            raise DataError(path, f"a second family ({family}) for run {name!r}", line=number)
+    if not found:
+        raise DataError(path, "expected runs and their families, got none")
+    return found
+
+
+def families_of(runs: Sequence[str], families: Mapping[str, str]) -> dict[str, list[str]]:
+    """List the runs of each family, families as they are named first.
+
+    `UserError` where a run has no family, or no family can be compared.
+    """
+    lost = [run for run in runs if run not in families]
+    if lost:
+        raise UserError(f"no family for {counted(len(lost), 'run', 'runs')}: {', '.join(lost[:3])}; see --systems")
+    found: dict[str, list[str]] = {}
+    for run, family in families.items():
+        if run in runs:
+            found.setdefault(family, []).append(run)
+    if len(found) < 2:
+        raise UserError(f"expected systems of two families or more, got only {next(iter(found))!r}")
+    if not any(min(len(some), len(runs) - len(some)) > 1 for some in found.values()):
+        raise UserError("a family needs two systems, and two others, to be compared; no family has")
+    return found
+
+
+def family_preferences(every: Sequence[SystemValues], families: Mapping[str, str]) -> list[FamilyPreference]:
+    """Test every judge, measure and family on each scale, with one verdict where all scales agree."""
+    of = [
+        (values, family, np.isin(values.runs, members))
+        for values in every
+        for family, members in _compared(families_of(values.runs, families)).items()
+    ]
+    tests = [
+        [family_difference(scale(values.rescaled), scale(values.judged), member) for scale in _SCALES.values()]
+        for values, _, member in of
+    ]
+    corrected = np.stack([holm(np.array(ps)) for ps in zip(*([one.p for one in row] for row in tests), strict=True)], 1)
+    found = []
+    for (values, family, member), row, ps in zip(of, tests, corrected.tolist(), strict=True):
+        scales = tuple(
+            FamilyScale(name, Estimate(*one[:3]), one.p, p, one.slope, one.plain)  # type: ignore[arg-type]
+            for name, one, p in zip(_SCALES, row, ps, strict=True)
+        )
+        plain = family_difference(values.human, values.judged, member).plain
+        scales = (replace(scales[0], plain=plain), *scales[1:])
+        verdict = verdict_of(scales)
+        sentence = _sentence(values.judge, family, scales, verdict)
+        counts = int(member.sum()), int((~member).sum()), values.human.shape[1]
+        found.append(FamilyPreference(values.judge, repr(values.measure), family, *counts, scales, verdict, sentence))
+    return found
+
+
+def _compared(families: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Families to test against all others; of two, whose answers are each other's opposite, the first."""
+    return dict(list(families.items())[: 1 if len(families) == 2 else None])
+
+
+def verdict_of(scales: Sequence[FamilyScale], level: float = LEVEL) -> Favour:
+    """Give one verdict: a preference only where every scale shows it, the same way."""
+    points = scales[0].preference
+    if points.value != points.value:
+        return "not tested"
+    signs = {float(np.sign(one.preference.value)) for one in scales if one.p_corrected < ALPHA}
+    shown = sum(one.p_corrected < ALPHA for one in scales)
+    if shown == len(scales) and len(signs) == 1:
+        return "favours" if signs == {1.0} else "disfavours"
+    if shown:
+        return "depends on scale"
+    return "level" if -level <= points.low and points.high <= level else "inconclusive"
+
+
+def _sentence(judge: str, family: str, scales: Sequence[FamilyScale], verdict: Favour) -> str:
+    value, low, high = (100 * number for number in scales[0].preference)
+    numbers = f"{signed(value)} points [{signed(low)}, {signed(high)}] beyond its general errors"
+    if verdict == "not tested":
+        return f"{judge}: {family} is not tested: a family needs two systems, and two others"
+    if verdict in ("favours", "disfavours"):
+        return f"{judge} {verdict} {family} systems: {numbers}, and by ranks and z, too"
+    if verdict == "depends on scale":
+        shown = " and ".join(one.name for one in scales if one.p_corrected < ALPHA)
+        return f"{judge}: whether it favours {family} systems depends on the scale, shown by {shown} only: {numbers}"
+    words = f"{judge} is level on" if verdict == "level" else f"{judge}: inconclusive on"
+    return f"{words} {family} systems: {numbers}"

@@ -1,0 +1,76 @@
+"""A gate on judges: level between twins, and systems in the human order."""
+
+from __future__ import annotations
+
+import math
+
+from ranktilt.auditing.answer.gate import POLICIES, Gate, GateRow, LimitCheck, Outcome, check_tilt
+from ranktilt.errors import UserError, unknown
+from ranktilt.judging.result import JudgeAudit, RankAgreement
+from ranktilt.measures.printing import rounded
+
+
+def gate_judges(
+    audit: JudgeAudit, *, max_gap: float | None = None, min_tau: float | None = None, inconclusive: str = "fail"
+) -> Gate:
+    """Judge an audit of judges by limits: exit codes and outcomes are those of `gate`.
+
+    Parameters
+    ----------
+    audit : JudgeAudit
+        With twins for `max_gap`, with runs for `min_tau`.
+    max_gap : float, optional
+        Largest grade gap between twins, either way, in grades; judged as a tilt is.
+    min_tau : float, optional
+        Smallest Kendall's τ-b of systems, −1 to 1: *level* if the whole interval lies at or above it, *tilted* if it
+        lies below, else *inconclusive*.
+    inconclusive : {"fail", "pass"}, optional
+        Exit code of an inconclusive outcome: 3 or 0.
+
+    Returns
+    -------
+    Gate
+        One row per judge and limit.
+
+    Raises
+    ------
+    UserError
+        If no limit is given, or the audit lacks what a limit asks for.
+    """
+    if max_gap is None and min_tau is None:
+        raise UserError("an audit of judges needs a limit: --max-gap .1 (grades), --min-tau .8")
+    if inconclusive not in POLICIES:
+        raise unknown("policy for inconclusive", inconclusive, POLICIES)
+    rows = list[GateRow]()
+    limit = None if max_gap is None else f"{max_gap:g} grades"
+    if limit is not None:
+        if not audit.main_gaps:
+            raise UserError("--max-gap needs twins: audit with a collection (ranktilt judge DIR)")
+        rows += [GateRow(e.run, e.measure, e.a, e.b, e.queries, (check_tilt(e, limit),)) for e in audit.main_gaps]
+    if min_tau is not None:
+        if not audit.rank_agreements:
+            raise UserError("--min-tau needs systems: audit with --runs DIR")
+        rows += [
+            GateRow(one.judge, one.measure, "systems", "systems", one.queries, (_check_tau(one, min_tau),))
+            for one in audit.rank_agreements
+        ]
+    spec = {
+        "max_tilt": limit, "min_tau": min_tau, "baseline": False, "min_effect": 0.0, "inconclusive": inconclusive,
+        "audit": audit.spec.get("command"),
+    }  # fmt: skip
+    return Gate(spec, tuple(rows), ())
+
+
+def _check_tau(row: RankAgreement, least: float) -> LimitCheck:
+    value, low, high = row.tau
+    numbers = f"τ-b {rounded(value, 2)} [{rounded(low, 2)}, {rounded(high, 2)}]"
+    outcome: Outcome = "inconclusive"
+    if math.isnan(value) or math.isnan(low):
+        reason = "τ-b is undefined: the judge tells no systems apart"
+    elif low >= least:
+        outcome, reason = "level", f"{numbers} lies at or above {least:g}"
+    elif high < least:
+        outcome, reason = "tilted", f"{numbers} lies below {least:g}"
+    else:
+        reason = f"{numbers} reaches across {least:g}"
+    return LimitCheck("tau", outcome, value, low, high, least, math.inf, reason)

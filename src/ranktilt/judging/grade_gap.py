@@ -1,0 +1,83 @@
+"""Whether a judge grades one side of twins higher: same meaning, same query, same human grade."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.groups import Pair
+from ranktilt.auditing.significance import Chance, InferenceOptions, Sample, effects
+from ranktilt.collection import Collection
+from ranktilt.errors import counted
+from ranktilt.measures.grade_gap import GradeGap
+from ranktilt.statistics.permutation import exchanged
+from ranktilt.statistics.two_way import Clusters
+
+_SEED = 13
+"""Draws of its own."""
+
+
+def twin_grades(collection: Collection, judged: pl.DataFrame, pair: Pair) -> tuple[pl.DataFrame, int]:
+    """List the twins that a judge graded for one query, and count those of which it graded one side alone.
+
+    Columns ``query_id``, ``origin``, ``gap`` (grade of the first side less that of the second), ``human`` (their human
+    grade, null where they have none) and ``same`` (whether it is the same, or there is none).
+    """
+    human = collection.qrels.select("query_id", "doc_id", human=pl.col("grade"))
+    grades = judged.select("query_id", "doc_id", "grade").join(human, on=["query_id", "doc_id"], how="left")
+    twins = collection.pairs(*pair)
+    sides = [
+        twins.select("origin", doc_id=side).with_row_index("pair").join(grades, on="doc_id").drop("doc_id")
+        for side in ("a", "b")
+    ]
+    both = sides[0].join(sides[1], on=["pair", "origin", "query_id"], suffix="_b")
+    lone = sides[0].height + sides[1].height - 2 * both.height
+    same = pl.col("human").eq_missing(pl.col("human_b"))
+    return both.select(
+        "query_id", "origin", "human", gap=(pl.col("grade") - pl.col("grade_b")).cast(pl.Float64), same=same
+    ).sort("query_id", "origin"), lone
+
+
+def grade_gaps(
+    collection: Collection, judges: dict[str, pl.DataFrame], pair: Pair, *, how: InferenceOptions
+) -> tuple[tuple[Effect, ...], list[str]]:
+    """Give each judge's grade gap over all twins and by human grade, tested by exchanging the labels of each origin."""
+    samples, notes = list[Sample](), list[str]()
+    for name, judged in judges.items():
+        twins, lone = twin_grades(collection, judged, pair)
+        other = twins.filter(~pl.col("same")).height
+        for number, what in ((lone, "graded on one side only"), (other, "with two human grades")):
+            if number:
+                notes.append(f"{name}: {counted(number, 'twin', 'twins')} {what} left out of the grade gap")
+        twins = twins.filter("same")
+        samples += [_sample(name, pair, some, level, how) for level, some in _levels(twins)]
+    return effects(samples, how, primary=GradeGap), notes
+
+
+def _levels(twins: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    """All twins, then those of each human grade, where there are several."""
+    yield "any", twins
+    known = sorted(twins["human"].drop_nulls().unique())
+    if len(known) > 1:
+        yield from ((f"{grade:g}", twins.filter(pl.col("human") == grade)) for grade in known)
+
+
+def _sample(judge: str, pair: Pair, twins: pl.DataFrame, level: str, how: InferenceOptions) -> Sample:
+    names = twins["query_id"].unique().sort()
+    query = twins["query_id"].rank("dense").to_numpy().astype(np.int64) - 1
+    origin = twins["origin"].rank("dense").to_numpy().astype(np.int64) - 1
+    gap = twins["gap"].to_numpy()
+    total = np.bincount(query, weights=gap, minlength=len(names)).astype(np.float64)
+    weight = np.bincount(query, minlength=len(names)).astype(np.float64)
+    parts = {"pairs": float(len(gap)), "higher": float((gap > 0).sum()), "lower": float((gap < 0).sum())}
+    of = GradeGap if level == "any" else replace(GradeGap, grade=level)
+    clusters = Clusters(query, origin, gap, np.ones(len(gap)))
+    sample = Sample(judge, of, *pair, total, weight, parts, clusters=clusters)
+    if not len(gap):
+        return replace(sample, clusters=None)
+    null = exchanged(clusters.origin_totals, draws=how.resamples, seed=[how.seed, _SEED]) / len(gap)
+    return replace(sample, chance=Chance(0.0, 0.0, Chance.of(sample.value, null).p))

@@ -1,0 +1,82 @@
+"""From what a judge wrote to its grade, strictly: what cannot be read is never taken for a 0."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import polars as pl
+
+GRADES = (0, 1, 2, 3)
+"""The scale of UMBRELA and of TREC's passage tracks, from "has nothing to do with the query" on."""
+UNREADABLE, FILTERED = "unreadable", "filtered"
+"""Flags of an answer without a grade of the scale, and of one that a content filter kept back."""
+
+_THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+_SCORE = re.compile(r"final score\s*(?:\(O\))?\W{0,4}[:=]([^\n]*)", re.IGNORECASE)
+_OBJECT = re.compile(r"\{[^{}]*\}")
+_KEYS = ("o", "score", "grade")
+_DECORATION = " \t*_`\"'#()[]"
+_GRADE = re.compile(r"([0-9]+)(?:[\s,.;:(*\])][^0-9]*)?")
+"""A number, and behind it a remark without another one: "2 or 3", "2/3" and "2.5" are no grades."""
+_BARE = re.compile(r"(?:(?:relevance )?(?:category|score|grade)\W{0,3})?([0-9]+)\.?", re.IGNORECASE)
+
+
+def parse_grade(answer: str, *, cut_off: bool = False) -> int | None:
+    """Read the grade of an answer; None where there is none of the scale, or more than one.
+
+    In this order: what stands behind ``##final score:``; ``"O"``, ``"score"`` or ``"grade"`` of a JSON object; a digit
+    that is the whole answer, or its whole last line unless the answer was cut off there. What stands in a ``<think>``
+    block does not count.
+    """
+    text = _THOUGHT.sub("", answer).strip()
+    for readings in (_scores(text), _objects(text), _last_line(text, cut_off)):
+        grades = set(readings)
+        if grades:
+            (grade, *others) = grades
+            return None if others else grade
+    return None
+
+
+def _scores(text: str) -> Iterator[int | None]:
+    for found in _SCORE.finditer(text):
+        number = _GRADE.fullmatch(found[1].strip(_DECORATION))
+        yield None if number is None else _on_scale(number[1])
+
+
+def _objects(text: str) -> Iterator[int | None]:
+    for found in _OBJECT.finditer(text):
+        try:
+            fields = {str(key).lower(): value for key, value in json.loads(found[0]).items()}
+        except ValueError:
+            continue
+        for key in _KEYS:
+            if key in fields:
+                value = fields[key]
+                yield None if isinstance(value, bool | float) else _on_scale(str(value))
+                break
+
+
+def _last_line(text: str, cut_off: bool) -> Iterator[int | None]:
+    """The last line, and others that are no more than a number either."""
+    bare = [_BARE.fullmatch(line.strip(_DECORATION)) for line in text.splitlines()]
+    if bare and bare[-1] and (len(bare) == 1 or not cut_off):
+        yield from (_on_scale(found[1]) for found in bare if found)
+
+
+def _on_scale(number: str) -> int | None:
+    return int(number) if number in {str(grade) for grade in GRADES} else None
+
+
+def check_grade(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.DataFrame:
+    """Check answers of a judge: ``text`` is the grade, and an answer without one has a flag."""
+    grades = [parse_grade(answer, cut_off=end == "length") for answer, end in zip(raw, finish, strict=True)]
+    flags = [
+        [] if grade is not None else [FILTERED if end == "content_filter" else UNREADABLE]
+        for grade, end in zip(grades, finish, strict=True)
+    ]
+    nothing = [None] * len(grades)
+    columns = {"text": grades, "opening": nothing, "closing": nothing, "flags": flags}
+    types = {"text": pl.Int64(), "opening": pl.String(), "closing": pl.String(), "flags": pl.List(pl.String())}
+    return pl.DataFrame(columns, schema=types).with_columns(pl.col("text").cast(pl.String))

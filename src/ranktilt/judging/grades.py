@@ -1,0 +1,98 @@
+"""Grades of two judges side by side: what both graded, and what only one did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from ranktilt.errors import DataError, UserError, counted, join_words
+from ranktilt.io.qrels import read_qrels
+
+_STRAY = 0.01
+_COINCIDENCE = 0.05
+"""Share of common pairs, of the smaller file, below which common ids may be chance."""
+
+
+class Graded(NamedTuple):
+    """The pairs that humans and one judge graded."""
+
+    judge: str
+    pairs: pl.DataFrame
+    """``query_id``, ``doc_id``, ``human`` and ``judged`` (whole numbers), in the order of the human file."""
+    human_only: int
+    judge_only: int
+    """Pairs that only one of them graded, in queries that both have; they count nowhere."""
+    human_queries: int
+    """Queries that only humans graded."""
+    more: pl.DataFrame
+    """The judge's grades in queries that humans did not grade; they count where human labels are few."""
+
+    def notes(self) -> list[str]:
+        """Say what is left out, and where two files may not be what they seem."""
+        found = []
+        if self.human_only or self.judge_only:
+            pairs = counted(self.human_only, "pair", "pairs")
+            found.append(
+                f"{self.judge}: {pairs} graded by humans only and {self.judge_only:,} by the judge only left out, not "
+                "counted as 0"
+            )
+        alone = {"humans": self.human_queries, "the judge": self.more["query_id"].n_unique()}
+        for who, number in alone.items():
+            if number:
+                found.append(f"{self.judge}: {counted(number, 'query', 'queries')} graded by {who} only left out")
+        if (self.pairs["human"] == self.pairs["judged"]).all():
+            found.append(f"warning: {self.judge} gives the human grade to every pair: are these the same labels?")
+        if self.pairs["judged"].n_unique() == 1:
+            found.append(f"{self.judge} gives grade {self.pairs['judged'][0]} to all pairs: κ and α are undefined")
+        smaller = self.pairs.height + min(self.human_only, self.judge_only)
+        if self.pairs.height < _COINCIDENCE * smaller:
+            found.append(
+                f"warning: {self.judge} shares only {counted(self.pairs.height, 'pair', 'pairs')} with the human "
+                "grades: do both speak of the same queries and documents?"
+            )
+        return found
+
+
+def read_grades(grades: str | Path | pl.DataFrame, top: int | None, name: str) -> tuple[pl.DataFrame, list[str]]:
+    """Read a judge's grades, whole numbers from 0 to `top` (None: any), and what is to be noted.
+
+    Few grades outside the scale are left out and counted; with more than 1 % it is another scale, and a `DataError`
+    names the first.
+    """
+    frame = grades if isinstance(grades, pl.DataFrame) else read_qrels(grades)
+    bad = (pl.col("grade") != pl.col("grade").round()) | (pl.col("grade") < 0)
+    outside = frame.filter(bad if top is None else bad | (pl.col("grade") > top))
+    scale = "0 or more" if top is None else f"0 to {top}"
+    notes = []
+    if outside.height > _STRAY * frame.height:
+        number = counted(outside.height, "grade is not", "grades are not")
+        message = f"expected whole grades from {scale}, got {outside['grade'][0]:g} ({number})"
+        hint = "" if top is None else "; --top-grade N sets the highest"
+        line = outside["line"][0] if "line" in outside.columns else None
+        raise DataError(name if isinstance(grades, pl.DataFrame) else grades, message + hint, line=line)
+    if outside.height:
+        stray = join_words(sorted({f"{grade:g}" for grade in outside["grade"]}))
+        notes.append(
+            f"warning: {name}: {counted(outside.height, 'grade', 'grades')} outside {scale} left out ({stray})"
+        )
+        frame = frame.join(outside, on=["query_id", "doc_id"], how="anti", maintain_order="left")
+    return frame.select("query_id", "doc_id", pl.col("grade").cast(pl.Int64)), notes
+
+
+def side_by_side(human: pl.DataFrame, judged: pl.DataFrame, name: str) -> Graded:
+    """Join the grades of humans and of one judge; `UserError` where they have no pair in common."""
+    human, judged = (frame.select("query_id", "doc_id", "grade") for frame in (human, judged))
+    key = ["query_id", "doc_id"]
+    pairs = human.join(judged, on=key, how="inner", maintain_order="left", suffix="_judge")
+    known, asked = human["query_id"].unique(), judged["query_id"].unique()
+    common = known.filter(known.is_in(asked.implode()))
+    if not pairs.height:
+        ids = f"share {counted(len(common), 'query id', 'query ids')} but no query with the same document"
+        what = ids if len(common) else "have no query in common"
+        raise UserError(f"{name} and the human grades {what}: expected grades for the same pairs")
+    inside = pl.col("query_id").is_in(common.implode())
+    human_only, judge_only = (frame.filter(inside).height - pairs.height for frame in (human, judged))
+    pairs = pairs.rename({"grade": "human", "grade_judge": "judged"})
+    return Graded(name, pairs, human_only, judge_only, len(known) - len(common), judged.filter(~inside))

@@ -1,0 +1,195 @@
+"""Grade pairs of query and document with a language model, and keep the grades as judgments."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError
+from ranktilt.generation.batched_requests import FLAGGED, UNANSWERED, Rejected, RoundConfig, RoundOutcome, rounds
+from ranktilt.generation.generated import spec_of
+from ranktilt.io.files import write_files
+from ranktilt.io.qrels import to_tsv
+from ranktilt.judging.grade_parsing import check_grade
+from ranktilt.judging.grading_plan import GRADE_PROMPTS, GradingPlan, plan_grades
+from ranktilt.judging.grading_settings import Grading
+from ranktilt.llm.base import LLM
+from ranktilt.llm.journal import Journal, journal_of
+from ranktilt.run import Run
+
+MEDIAN_RULE = "median of the readable grades; the lower of two middle ones"
+_ANSWER_COLUMNS = ("attempt", "grade", "answer", "finish", "model", "revision", "time", "fresh")
+
+
+class GradeCounts(NamedTuple):
+    """What became of the requests."""
+
+    pairs: int
+    graded: int
+    """Pairs with a grade; the others are in no judgments, and never count as 0."""
+    requests: int
+    """One a pair and repeat."""
+    readable: int
+    """Requests whose answer has a grade of the scale."""
+    lost: Mapping[str, int]
+    """Requests without a grade, by reason: ``unreadable``, ``filtered``, ``refused``, ``too long``, ``unanswered``,
+    ``empty`` (a text or query without words, which is not sent)."""
+    without_text: int
+    """Pairs of the runs or judgments whose query or document the collection does not hold."""
+    fresh: int
+    """Answers that were asked for by this call; the others were in the journal."""
+    prompt_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Grades:
+    """Judgments of a language model."""
+
+    judge: str
+    qrels: pl.DataFrame
+    """``query_id``, ``doc_id`` and ``grade`` (Int32), as `Collection.qrels` holds them."""
+    pairs: pl.DataFrame
+    """``query_id`` and ``doc_id`` of every pair that was to be graded, one row each."""
+    ratings: npt.NDArray[np.float64]
+    """Every grade, shape (pairs, repeats); NaN where there is none."""
+    answers: pl.DataFrame
+    """Every answer as it came, with its pair, ``repeat`` (from 1), ``attempt`` and ``grade`` (null if unreadable)."""
+    counts: GradeCounts
+    messages: tuple[str, ...] = ()
+    """What the server said where it did not answer, each once."""
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    """How they were made; plain JSON values."""
+
+    @property
+    def unanswered(self) -> int:
+        """Requests that the model did not answer; the same call again asks only these."""
+        return self.counts.lost.get(UNANSWERED, 0)
+
+    @property
+    def exact_agreement(self) -> float:
+        """Share of pairs whose repeats all have one grade, of those with two readable ones; NaN without any."""
+        several = self.ratings[(~np.isnan(self.ratings)).sum(axis=1) > 1]
+        if not len(several):
+            return float("nan")
+        return float((np.nanmax(several, axis=1) == np.nanmin(several, axis=1)).mean())
+
+
+def grade(
+    collection: Collection,
+    llm: LLM,
+    grading: Grading | None = None,
+    *,
+    runs: Iterable[Run] = (),
+    journal: Journal | None = None,
+) -> Grades:
+    """Grade pairs of query and document with a language model: one request for each pair and repeat.
+
+    The pairs are the top ``grading.pool`` of each of the `runs`, or without runs those that the collection judges,
+    whose grades the model is not told. Each answer is in the journal before it counts, so that an interrupted call
+    costs nothing twice. A grade is read strictly (`parse_grade`); what cannot be read is counted and never a 0. Of
+    several repeats the median counts, the lower of two middle ones.
+
+    `journal` holds what was answered before (by default the model's own, in the cache). `UserError` as of
+    `plan_grades`, or if the model cannot be asked; what was answered until then is kept.
+
+    Upadhyay et al., UMBRELA: UMbrela is the (Open-Source Reproduction of the) Bing RELevance Assessor, 2024.
+    """
+    runs = list(runs)
+    planned = plan_grades(collection, llm, grading, runs=runs)
+    llm.check()
+    ((judge, sampling),) = planned.sources.items()
+    with journal_of(llm) if journal is None else journal as known:
+        config = RoundConfig(
+            llm, known, sampling, planned.template, check_grade, planned.settings.attempts,
+            truncate=planned.settings.truncate, part="grade", label=f"grading as {judge}",
+        )  # fmt: skip
+        outcome = rounds(config, planned.tasks)
+    outcome.lost = sorted([*planned.lost, *outcome.lost])
+    ratings = np.full((planned.pairs.height, planned.settings.repeats), np.nan)
+    for row, text in outcome.accepted.items():
+        ratings.flat[row] = int(text)
+    return Grades(
+        judge=judge, qrels=median_qrels(planned.pairs, ratings), pairs=planned.pairs, ratings=ratings,
+        answers=_answers(planned, outcome), counts=_counts(planned, ratings, outcome),
+        messages=tuple(dict.fromkeys(one.message for one in outcome.lost if one.message)),
+        spec=_spec(collection, llm, planned, runs),
+    )  # fmt: skip
+
+
+def median_qrels(pairs: pl.DataFrame, ratings: npt.NDArray[np.float64]) -> pl.DataFrame:
+    """Make judgments of the median grade of each pair, the lower of two middle ones; pairs without any are left out."""
+    readable = (~np.isnan(ratings)).sum(axis=1)
+    graded = readable > 0
+    ordered = np.sort(ratings[graded], axis=1)  # NaN last
+    median = np.take_along_axis(ordered, (readable[graded, None] - 1) // 2, axis=1)[:, 0]
+    return pairs.filter(pl.Series(graded)).with_columns(grade=pl.Series(median).cast(pl.Int32))
+
+
+def save_grades(grades: Grades, path: str | Path) -> Path:
+    """Write the judgments in BEIR's format, and ``<path>.json`` with how they were made and what was counted.
+
+    Both or neither; compressed where `path` ends in ``.gz``. `UserError` if no pair has a grade.
+    """
+    path = Path(path)
+    if not grades.qrels.height:
+        raise UserError(f"{path}: not written, because no pair has a grade ({_reasons(grades.counts)})")
+    told = {**grades.spec, "counts": grades.counts._asdict(), "exact_agreement": grades.exact_agreement}
+    beside = path.with_name(path.name + ".json")
+    write_files({path: to_tsv(grades.qrels), beside: orjson.dumps(told, option=orjson.OPT_INDENT_2) + b"\n"})
+    return path
+
+
+def _reasons(counts: GradeCounts) -> str:
+    return ", ".join(f"{n:,} {reason}" for reason, n in counts.lost.items()) or "nothing was asked"
+
+
+def _answers(planned: GradingPlan, outcome: RoundOutcome) -> pl.DataFrame:
+    records, repeats = pl.concat(outcome.records), planned.settings.repeats
+    pairs = planned.pairs[(records["row"] // repeats).to_list()]
+    grades = records["text"].cast(pl.Int32, strict=False).alias("grade")
+    named = records.with_columns(pairs["query_id"], pairs["doc_id"], grades, repeat=pl.col("row") % repeats + 1)
+    return named.select("query_id", "doc_id", "repeat", *_ANSWER_COLUMNS)
+
+
+def _counts(planned: GradingPlan, ratings: npt.NDArray[np.float64], outcome: RoundOutcome) -> GradeCounts:
+    records = pl.concat(outcome.records)
+    return GradeCounts(
+        pairs=len(ratings),
+        graded=int((~np.isnan(ratings)).any(axis=1).sum()),
+        requests=ratings.size,
+        readable=len(outcome.accepted),
+        lost=dict(sorted(Counter(_reason(one) for one in outcome.lost).items())),
+        without_text=planned.without_text,
+        fresh=int(records["fresh"].sum()),
+        prompt_tokens=int(records["prompt_tokens"].sum()),
+        completion_tokens=int(records["completion_tokens"].sum()),
+    )
+
+
+def _reason(rejected: Rejected) -> str:
+    return rejected.flags[0] if rejected.reason == FLAGGED else rejected.reason
+
+
+def _spec(collection: Collection, llm: LLM, planned: GradingPlan, runs: list[Run]) -> dict[str, Any]:
+    settings, spec = planned.settings, spec_of(llm, planned, collection)
+    origin = GRADE_PROMPTS.get(str(settings.prompt), "a file of the user's")
+    return {
+        **spec,
+        "prompt": {**spec["prompt"], "origin": origin},
+        "pool": settings.pool if runs else None,
+        "runs": [run.name for run in runs],
+        "repeats": settings.repeats,
+        "median": MEDIAN_RULE if settings.repeats > 1 else None,
+        "text": settings.text,
+        "truncate": settings.truncate,
+    }

@@ -1,0 +1,109 @@
+"""What a judge is asked: which pairs of query and document, with which prompt; settled before anything is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError
+from ranktilt.generation.batched_requests import EMPTY, GenerationPlan, GenerationTask, Rejected, model_name
+from ranktilt.generation.templates import PromptTemplate
+from ranktilt.judging.grading_settings import Grading
+from ranktilt.llm.base import LLM
+from ranktilt.llm.prompts import find_prompt
+from ranktilt.rankers.base import cut
+from ranktilt.run import Run, collection_rows
+
+GRADE_PROMPTS = {
+    "umbrela": "as published: Upadhyay et al., UMBRELA (arXiv 2406.06519), after Thomas et al. (SIGIR 2024)",
+    "basic": "ours: the four grades in a line each, and a digit as the answer",
+    "rubric": "ours, after criteria of Farzi and Dietz (2025): four criteria, then a grade, as JSON",
+}
+"""The prompts that come with RankTilt, and where each is from."""
+
+GRADE_SLOTS = ("passage", "query")
+_ANSWER_TOKENS = {"umbrela": 8, "basic": 2, "rubric": 40}
+_OTHER_ANSWER_TOKENS = 20
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GradingPlan(GenerationPlan):
+    """What will be asked of a judge, in an order that the seed shuffles.
+
+    `pairs` holds ``query_id`` and ``doc_id``; the tasks of pair ``n`` have the rows ``n * repeats`` and following.
+    """
+
+    noun: ClassVar[str] = "pair"
+    answer_noun: ClassVar[str] = "an answer"
+
+    settings: Grading
+    pairs: pl.DataFrame
+    without_text: int = 0
+    """Pairs that were chosen, and whose query or document the collection does not hold."""
+
+
+def plan_grades(
+    collection: Collection, llm: LLM, grading: Grading | None = None, *, runs: Iterable[Run] = ()
+) -> GradingPlan:
+    """Settle what a judge is asked; nothing is asked yet.
+
+    Pairs are the top `grading.pool` of each run for each query, or without runs those that the collection judges.
+    Requests are shuffled by ``grading.seed`` (0 where none is given), so that no drift of a server falls on a query.
+    `UserError` if no pair has a text to grade.
+    """
+    grading = grading or Grading()
+    template, runs = grade_template(grading.prompt), list(runs)
+    chosen = _pooled(collection, runs, grading.pool) if runs else collection.qrels.select("query_id", "doc_id")
+    texts = pl.DataFrame({"doc_id": collection.ids, "text": collection.texts(grading.text)}).with_row_index("doc")
+    queries = collection.queries.select(query_id="id", query="text").with_row_index("order")
+    known = chosen.join(queries, on="query_id").join(texts, on="doc_id").sort("order", "doc")
+    if not known.height:
+        of = "the runs" if runs else "the judgments"
+        raise UserError(f"no pair to grade: {of} name no query and document of this collection")
+    pairs = known.head(grading.first or known.height)
+    tasks, lost = list[GenerationTask](), list[Rejected]()
+    for pair, (text, query) in enumerate(pairs.select("text", "query").iter_rows()):
+        rows = range(pair * grading.repeats, (pair + 1) * grading.repeats)
+        if text.strip() and query.strip():
+            tasks += [GenerationTask(row, text, query, draw) for draw, row in enumerate(rows)]
+        else:
+            lost += [Rejected(row, "grade", EMPTY, (), 0, "") for row in rows]
+    order = np.random.default_rng(grading.seed or 0).permutation(len(tasks))
+    judge = grading.source or f"{template.name}-{model_name(llm)}"
+    return GradingPlan(
+        settings=grading, template=template, sources={judge: grading.sampling(*grading.temperatures)},
+        tasks=tuple(tasks[number] for number in order), lost=tuple(lost), chosen=pairs.height,
+        answer_tokens=_ANSWER_TOKENS.get(str(grading.prompt), _OTHER_ANSWER_TOKENS),
+        pairs=pairs.select("query_id", "doc_id"), without_text=chosen.height - known.height,
+    )  # fmt: skip
+
+
+def grade_template(name: str | Path) -> PromptTemplate:
+    """Find a prompt for grades by its name, or read it from a UTF-8 file with ``{query}`` and ``{passage}``."""
+    prompt = find_prompt(name, tuple(GRADE_PROMPTS), "ranktilt.judging", slot="passage")
+    place = "" if name in GRADE_PROMPTS else prompt.place
+    template = PromptTemplate(prompt.name, prompt.text, place, slots=GRADE_SLOTS)
+    if "query" not in template.fields:
+        raise UserError(f"{place}: expected {{query}}, where the query's text goes, and found none")
+    return template
+
+
+def _pooled(collection: Collection, runs: Iterable[Run], depth: int) -> pl.DataFrame:
+    """Query and document of the best documents of each run; those that tie with the last one fall by their keys."""
+    parts = list[pl.DataFrame]()
+    for run in runs:
+        rows, keys = collection_rows(run, collection), np.zeros(len(run.ids), dtype=np.uint64)
+        entries = run.docs.astype(np.int64)
+        keys[rows >= 0] = collection.tie_keys()[rows[rows >= 0]]
+        bounds = zip(run.offsets[:-1], run.offsets[1:], strict=True)
+        offsets, docs, _ = cut(((entries[low:high], run.scores[low:high]) for low, high in bounds), keys, depth)
+        query = np.repeat(np.arange(len(run.queries)), np.diff(offsets))
+        names = pl.Series(run.queries, dtype=pl.String).gather(query)
+        parts.append(pl.DataFrame({"query_id": names, "doc_id": run.ids.gather(docs)}))
+    return pl.concat(parts).unique(maintain_order=True)

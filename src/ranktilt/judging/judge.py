@@ -1,0 +1,301 @@
+"""The one call: judge(human grades, judges' grades, …)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ranktilt._version import __version__
+from ranktilt.auditing.audit import audit
+from ranktilt.auditing.comparison.compare import compare
+from ranktilt.auditing.confounds import Confound, confounds
+from ranktilt.auditing.groups import Pair, grouped_pairs, grouping, twin_rows
+from ranktilt.auditing.judged_rankings import Judgments
+from ranktilt.auditing.options import check_resamples
+from ranktilt.auditing.question_card import Twins
+from ranktilt.auditing.significance import InferenceOptions
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError, counted, refuse_twice
+from ranktilt.judging.agreement import agreements, confusion, per_query, strata_of
+from ranktilt.judging.corrected import corrected, gain_note, sampled_queries
+from ranktilt.judging.family_preference import family_preferences
+from ranktilt.judging.grade_gap import grade_gaps
+from ranktilt.judging.grades import Graded, read_grades, side_by_side
+from ranktilt.judging.grading import Grades
+from ranktilt.judging.probes import JudgeProbes
+from ranktilt.judging.result import HUMAN, Corrected, JudgeAudit, JudgedTilt, Weakness
+from ranktilt.judging.systems import SystemValues, rank_agreement, system_pairs, system_scores, system_values
+from ranktilt.measures.base import Measure, measure
+from ranktilt.run import Run, named_apart
+from ranktilt.statistics.agreement import coincidences_of, krippendorff_alpha
+from ranktilt.statistics.bootstrap import RESAMPLES
+
+GradesOf = str | Path | pl.DataFrame | Grades
+MEASURES = ("nDCG@10",)
+_ENDING = re.compile(r"(\.(qrels|txt|tsv))*(\.gz)?$")
+
+
+def judge(
+    judges: GradesOf | Sequence[str | Path] | Mapping[str, GradesOf],
+    human: str | Path | pl.DataFrame | None = None,
+    *,
+    collection: Collection | None = None,
+    runs: Run | Iterable[Run] = (),
+    families: Mapping[str, str] | None = None,
+    measures: str | Measure | Sequence[str | Measure] = MEASURES,
+    pair: Pair | None = None,
+    relevant: int = 1,
+    top_grade: int | None = None,
+    human_sample: int | None = None,
+    probed: Iterable[JudgeProbes] = (),
+    correction: str = "holm",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> JudgeAudit:
+    """Hold a judge's grades against human ones: agreement, order of systems, favoured families and sources.
+
+    Only pairs of query and document that both graded count; those of one side are counted and left out, never 0.
+
+    Parameters
+    ----------
+    judges : path, frame or Grades, sequence of paths, or mapping of names to any of these
+        Grades of one judge or several: qrels files (TREC or BEIR), frames with ``query_id``, ``doc_id``, ``grade``, or
+        what `grade` made.
+    human : path or polars.DataFrame, optional
+        Human grades; the collection's judgments by default.
+    collection : Collection, optional
+        Documents with their sources: gives agreement by source, length and query words, and, where it holds twins, the
+        grade gap and the tilt of each run under either judge.
+    runs : Run or iterable of Run, optional
+        Systems that both judges evaluate.
+    families : mapping, optional
+        The family of each run by its name, such as ``{"rankgpt": "llm", "bm25": "lexical"}``: asks whether a judge
+        favours a family.
+    measures : str, Measure or sequence of them, optional
+        Of the systems.
+    pair : (str, str), optional
+        Two sources of twins; positive gaps favour the first. By default the first two.
+    relevant : int, optional
+        Smallest grade that counts as relevant in binary κ.
+    top_grade : int, optional
+        Highest grade of the scale, which begins at 0; the highest human grade by default.
+    human_sample : int, optional
+        Pretend to have only so many human labels, and show what they repair; without it all human queries are used
+        where the judge graded more.
+    probed : iterable of JudgeProbes, optional
+        What `ranktilt.judging.probes.probe_judge` found of judges.
+    correction : {"holm", "bonferroni"}, optional
+        Of the grade gaps' and tilts' p.
+    resamples, seed : int, optional
+        Bootstrap resamples and exchanges of labels; random seed.
+
+    Returns
+    -------
+    JudgeAudit
+        A result with tables, figures and sentences.
+
+    Raises
+    ------
+    UserError
+        If nothing overlaps, a grade lies outside the scale, or systems have no family.
+    """
+    check_resamples(resamples)
+    named = named_judges(judges)
+    if not named:
+        raise UserError("expected the grades of at least one judge: --judge FILE")
+    human, top = _human(human, collection, top_grade)
+    if not 1 <= relevant <= top:
+        raise UserError(f"expected the smallest relevant grade between 1 and {top}, got {relevant}")
+    read, notes = dict[str, pl.DataFrame](), list[str]()
+    for name, grades in named.items():
+        notes += grading_notes(grades, top) if isinstance(grades, Grades) else []
+        read[name], stray = read_grades(grades.qrels if isinstance(grades, Grades) else grades, top, name)
+        notes += stray
+    graded = [side_by_side(human, frame, name) for name, frame in read.items()]
+    notes += chain.from_iterable(one.notes() for one in graded)
+    how = {"resamples": resamples, "seed": seed}
+    found: dict[str, Any] = {
+        "agreements": tuple(
+            row
+            for one in graded
+            for row in agreements(
+                one, {} if collection is None else strata_of(one, collection), top=top, relevant=relevant, **how
+            )
+        ),
+        "by_query": tuple(row for one in graded for row in per_query(one, top)),
+        "confusions": tuple(row for one in graded for row in confusion(one, top)),
+    }
+    runs = named_apart([runs] if isinstance(runs, Run) else runs)
+    asked = [measure(one) for one in ([measures] if isinstance(measures, str | Measure) else measures)]
+    if runs:
+        found |= _systems(graded, runs, asked, families or {}, notes, human_sample=human_sample, **how)
+    elif families or human_sample is not None:
+        raise UserError(f"{'families' if families else 'a sample of human labels'}: need runs (--runs DIR)")
+    if collection is not None and len(collection.sources) > 1:
+        _, pairs = grouped_pairs(collection, "source", None if pair is None else [pair])
+        statistics = InferenceOptions(resamples, seed, "permutation", correction, "none")
+        found |= _sources(graded, read, collection, (runs, asked, pairs[0]), notes, how=statistics)
+    weaknesses = tuple(Weakness(one.judge, gap) for one in probed for gap in one.gaps)
+    spec = {
+        "ranktilt": __version__, "judges": {name: _file(grades) for name, grades in named.items()}, "top_grade": top,
+        "relevant": relevant, "measures": [repr(one) for one in asked], "runs": [run.name for run in runs],
+        "human_sample": human_sample, "correction": correction, **how,
+    }  # fmt: skip
+    return JudgeAudit(spec, tuple(named), notes=tuple(dict.fromkeys(notes)), weaknesses=weaknesses, **found)
+
+
+def named_judges(judges: GradesOf | Sequence[str | Path] | Mapping[str, GradesOf]) -> dict[str, GradesOf]:
+    """Give judges their names: a file's is its stem."""
+    if isinstance(judges, Mapping):
+        return dict(judges)
+    if isinstance(judges, Grades):
+        return {judges.judge: judges}
+    if isinstance(judges, pl.DataFrame):
+        return {"judge": judges}
+    paths = [Path(one) for one in ([judges] if isinstance(judges, str | Path) else judges)]
+    names = [_ENDING.sub("", path.name) for path in paths]
+    refuse_twice(names, "judge")
+    return dict(zip(names, paths, strict=True))
+
+
+def _human(
+    human: str | Path | pl.DataFrame | None, collection: Collection | None, top: int | None
+) -> tuple[pl.DataFrame, int]:
+    if human is None:
+        if collection is None or not collection.qrels.height:
+            raise UserError("no human grades: name a file (--human FILE), or a collection with judgments")
+        human = collection.qrels
+    frame, _ = read_grades(human, top, HUMAN)
+    return frame, int(frame["grade"].max()) if top is None else top  # type: ignore[arg-type]
+
+
+def _file(grades: GradesOf) -> str:
+    return str(grades) if isinstance(grades, str | Path) else ""
+
+
+def grading_notes(grades: Grades, top: int) -> Iterator[str]:
+    """Say what of a model's grading a reader should know: what has no grade, and whether it agrees with itself."""
+    for reason, number in grades.counts.lost.items():
+        requests = counted(number, "request", "requests")
+        yield f"{grades.judge}: {requests} without a grade ({reason}), left out, not counted as 0"
+    if grades.exact_agreement == grades.exact_agreement:
+        alpha = float(krippendorff_alpha(coincidences_of(grades.ratings, top)))
+        same = f"{100 * grades.exact_agreement:.0f} % of pairs get the same grade each time"
+        yield f"{grades.judge}: asked {grades.ratings.shape[1]} times, {same}; Krippendorff's α {alpha:.2f}"
+
+
+def _systems(
+    graded: Sequence[Graded],
+    runs: Sequence[Run],
+    measures: Sequence[Measure],
+    families: Mapping[str, str],
+    notes: list[str],
+    *,
+    human_sample: int | None,
+    resamples: int,
+    seed: int,
+) -> dict[str, Any]:
+    """Everything about systems."""
+    every = list[SystemValues]()
+    repaired = list[Corrected]()
+    for one in graded:
+        values, more = system_values(one, runs, measures)
+        every += values
+        notes += more
+        for rows in _corrected(one, values, human_sample, seed):
+            notes.append(gain_note(rows))
+            repaired += rows
+    if len(runs) < 2:
+        notes.append("one system: nothing is ordered")
+        return {"systems": tuple(_scores(every, families, resamples, seed)), "corrected": tuple(repaired)}
+    return {
+        "systems": tuple(_scores(every, families, resamples, seed)),
+        "rank_agreements": tuple(rank_agreement(values, seed=seed) for values in every),
+        "system_pairs": tuple(row for values in every for row in system_pairs(values)),
+        "preferences": tuple(family_preferences(every, families)) if families else (),
+        "corrected": tuple(repaired),
+    }
+
+
+def _scores(every: Sequence[SystemValues], families: Mapping[str, str], resamples: int, seed: int) -> Iterator[Any]:
+    for values in every:
+        yield from system_scores(values, families, resamples=resamples, seed=seed)
+
+
+def _corrected(
+    graded: Graded, every: Sequence[SystemValues], sample: int | None, seed: int
+) -> Iterator[list[Corrected]]:
+    """Estimates from few human labels, where there is anything beyond them."""
+    if sample is None and not graded.more.height:
+        return
+    labelled = (
+        graded.pairs["query_id"].unique().to_list() if sample is None else sampled_queries(graded, sample, seed)[0]
+    )
+    for values in every:
+        yield list(corrected(values, labelled))
+
+
+def _sources(
+    graded: Sequence[Graded],
+    read: Mapping[str, pl.DataFrame],
+    collection: Collection,
+    asked: tuple[Sequence[Run], Sequence[Measure], Pair],
+    notes: list[str],
+    *,
+    how: InferenceOptions,
+) -> dict[str, Any]:
+    """Everything about the sources of documents."""
+    runs, _, pair = asked
+    found: dict[str, Any] = {}
+    if collection.pairs(*pair).height:
+        gaps, more = grade_gaps(collection, dict(read), pair, how=how)
+        notes += more
+        found |= {"grade_gaps": gaps, "confounds": _confounds(collection, pair)}
+    if runs:
+        found["tilts"] = tuple(chain.from_iterable(_tilts(one, collection, asked, notes, how) for one in graded))
+    return found
+
+
+def _confounds(collection: Collection, pair: Pair) -> tuple[Confound, ...]:
+    """What else differs between the two sources."""
+    groups = grouping(collection, "source")
+    judgments = Judgments.of(collection, groups)
+    twins = Twins.of(pair, twin_rows(collection, groups, pair), judgments)
+    return tuple(confounds(collection, groups, twins, judgments, ()))
+
+
+def _tilts(
+    graded: Graded,
+    collection: Collection,
+    asked: tuple[Sequence[Run], Sequence[Measure], Pair],
+    notes: list[str],
+    how: InferenceOptions,
+) -> Iterator[JudgedTilt]:
+    """Relative Δ of every run under the judge less that under the human grades, on the pairs that both graded."""
+    runs, measures, pair = asked
+    audits = []
+    for column in ("judged", "human"):
+        qrels = graded.pairs.select("query_id", "doc_id", grade=column)
+        judged = Collection(collection.docs, collection.queries, qrels, collection.spec)
+        audits.append(
+            audit(
+                judged,
+                runs,
+                measures,
+                pairs=[pair],
+                confounds=False,
+                keep_top=0,
+                resamples=how.resamples,
+                seed=how.seed,
+                correction=how.correction,
+            )
+        )
+    compared = compare(*audits, resamples=how.resamples, seed=how.seed, correction=how.correction)
+    notes += [f"tilts under {graded.judge}: {note}" for note in compared.notes]
+    for change in compared.tilts:
+        yield JudgedTilt(graded.judge, change)

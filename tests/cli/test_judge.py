@@ -1,0 +1,115 @@
+"""``ranktilt judge``: from files, from a collection, and with a model that grades; and its gate."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from ranktilt.datasets.save import save
+from ranktilt.io.qrels import read_qrels, to_tsv
+from ranktilt.judging.result import JudgeAudit
+from tests.cli.conftest import Cli, refused
+from tests.judging.judged import FAMILIES, bed, grades, runs
+from tests.llm.server import Server
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A collection of twins, a judge that likes text of models, six runs and their families."""
+    collection = bed()
+    fond = grades(collection, for_llm=0.6)
+    save(collection, tmp_path / "bed")
+    (tmp_path / "human.qrels").write_bytes(to_tsv(collection.qrels))
+    (tmp_path / "fond.qrels").write_bytes(to_tsv(fond))
+    (tmp_path / "runs").mkdir()
+    for run in runs(collection, fond, 1.0):
+        run.save(tmp_path / "runs" / f"{run.name}.trec")
+    lines = [f"{run}\t{family}" for run, family in FAMILIES.items()]
+    (tmp_path / "systems.tsv").write_text("\n".join(["run\tfamily", *lines]))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_judge_is_audited_from_files_and_gated(files: Path, cli: Cli) -> None:
+    given = "--human human.qrels --judge fond.qrels --runs runs --systems systems.tsv -m nDCG@3 --resamples 200"
+    done = cli("judge", *shlex.split(given), "--json", "judge.json", "-o", "judge.html")
+    assert done.code == 0
+    assert re.search(r"fond favours llm systems: \+\d+\.\d points", " ".join(done.out.split()))
+    assert JudgeAudit.load(files / "judge.json").spec["command"].startswith("ranktilt judge --human")
+    page = (files / "judge.html").read_text()
+    assert "Do systems change places?" in page
+    assert "Does a judge favour a family of systems?" in page
+    assert cli("gate", "judge.json", "--min-tau", "0.99").code == 1
+    passed = cli("gate", "judge.json", "--min-tau", "-1")
+    assert (passed.code, "≥ -1" in passed.out) == (0, True)
+
+
+def test_a_judge_of_a_collection_is_asked_about_its_sources(files: Path, cli: Cli) -> None:
+    done = cli("judge", "bed", "--judge", "fond.qrels", "-r", "bm25", "--resamples", "200", "--json", "j.json")
+    assert done.out.count("fond favours llm text on twins") == 1
+    assert [one["judge"] for one in json.loads((files / "j.json").read_text())["tilts"]] == ["fond"]
+    assert cli("gate", "j.json", "--max-gap", "0.1").code == 1
+
+
+def test_a_model_grades_and_is_audited(files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server grades 2 where rivers come three times in query and passage; it has no idea of clouds."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+
+    def answered(messages: list[dict[str, str]], body: dict[str, object]) -> str:
+        text = messages[-1]["content"]
+        return "no idea" if text.count("cloud") > 2 else f"##final score: {2 * (text.count('river') > 2)}"
+
+    with Server(answer=answered) as server:
+        given = ["judge", "bed", "--llm", "openai:tiny", "--base-url", server.url, "--prompt", "umbrela"]
+        dry = cli(*given, "--dry-run", "--price", "1,2")
+        assert (dry.code, server.requests) == (0, [])
+        assert re.search(r"pairs +480 pairs", dry.out)
+        done = cli(*given, "--save-grades", "m.qrels", "--resamples", "200", "--probe-pairs", "20")
+        asked = len(server.requests)
+        again = cli(*given, "--resamples", "200", "--probe-pairs", "20")
+        assert len(server.requests) == asked
+    assert (done.code, again.code) == (0, 0)
+    found = read_qrels(files / "m.qrels")
+    assert 0 < found.height < 480
+    assert "requests without a grade (unreadable), left out, not counted as 0" in done.out
+    assert "agrees with humans at κ" in done.out
+    assert "is fooled by query words: passages of grade 0 are graded" in done.out
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("--judge fond.qrels", "no human grades: name a file (--human FILE), or a collection DIR with judgments"),
+        ("--human human.qrels", "no judge: name its grades (--judge FILE), or a model that makes them"),
+        ("--human human.qrels --judge gone", "gone: cannot be read: No such file or directory"),
+        ("--human human.qrels --judge fond.qrels -r bm25", "ranker 'bm25' needs texts: name a collection DIR"),
+        ("--human human.qrels --judge fond.qrels --systems systems.tsv", "--systems needs runs (--runs DIR)"),
+        ("--human human.qrels --judge fond.qrels --runs empty", "--runs empty: no run in this folder"),
+        ("--human human.qrels --llm openai:m", "--llm grades texts: name a collection DIR"),
+        ("bed --judge fond.qrels --pool 5", "--pool needs a model: --llm openai:MODEL"),
+        ("bed --judge fond.qrels --dry-run", "--dry-run needs a model: --llm openai:MODEL"),
+        ("bed --judge fond.qrels --pair human,gpt", "unknown source 'gpt' (valid: human, llm)"),
+        ("bed --judge fond.qrels --relevant-from 3", "expected the smallest relevant grade between 1 and 2, got 3"),
+        ("bed --judge fond.qrels --json fond.qrels", "--json fond.qrels: this file is read too"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused(files: Path, cli: Cli, given: str, message: str) -> None:
+    (files / "empty").mkdir()
+    assert message in refused(cli, "judge", *shlex.split(given))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("", "an audit of judges needs a limit: --max-gap .1 (grades), --min-tau .8"),
+        ("--max-tilt 5", "--max-tilt: an audit of judges takes --max-gap and --min-tau"),
+        ("--max-gap 1", "--max-gap needs twins: audit with a collection (ranktilt judge DIR)"),
+    ],
+)
+def test_limits_that_an_audit_of_judges_cannot_hold_are_refused(
+    files: Path, cli: Cli, given: str, message: str
+) -> None:
+    cli("judge", "--human", "human.qrels", "--judge", "fond.qrels", "--resamples", "100", "--json", "j.json")
+    assert message in refused(cli, "gate", "j.json", *shlex.split(given))

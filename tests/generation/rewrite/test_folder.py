@@ -1,0 +1,341 @@
+"""The folder that a rewriting leaves: its files, its manifest and data card, and what stays of one that is killed."""
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ranktilt.collection import Collection
+from ranktilt.datasets.load import load, splits
+from ranktilt.errors import UserError
+from ranktilt.generation.manifest import require_ours
+from ranktilt.generation.pooling import pool
+from ranktilt.generation.rewrite.datacard import datacard
+from ranktilt.generation.rewrite.rewrite import Rewritten, rewrite
+from ranktilt.generation.rewrite.save import save_rewritten
+from ranktilt.generation.settings import Rewriting
+from ranktilt.llm.base import Failure, Prompt
+from ranktilt.llm.journal import JOURNAL, Journal
+from ranktilt.rankers.lexical.bm25 import BM25
+from tests.generation.scripted import GOOD, TEXTS, Scripted, answer, good, humans, texts_of
+from tests.house.tree import ROOT
+from tests.llm.echo import contents
+from tests.toy import no_permission, tsv, write, write_beir
+
+SOURCE = "tiny-tmp0.2"
+NAMES = [
+    "README.md", "answers.jsonl.gz", "corpus.jsonl", "left-out.jsonl", "manifest.json", "qrels/test.tsv",
+    "queries.jsonl",
+]  # fmt: skip
+Made = Callable[..., Rewritten]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    """Rewrite with a journal of this test."""
+
+    def run(given: Collection | None = None, llm: Scripted | None = None, only: Any = None, **how: Any) -> Rewritten:
+        journal = Journal(tmp_path / "journal")
+        return rewrite(given or humans(), llm or Scripted(), Rewriting(**how), only=only, journal=journal)
+
+    return run
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def test_the_folder_is_read_back_equal_and_its_manifest_holds_hashes(made: Made, tmp_path: Path) -> None:
+    given = write_beir(tmp_path / "in", docs=[{"_id": d, "text": t} for d, t in TEXTS.items()])
+    rewritten = made(load(given))
+    assert save_rewritten(rewritten, tmp_path / "out") == (tmp_path / "out", ("test",))
+    assert load(tmp_path / "out") == rewritten.collection
+    written = files(tmp_path / "out")
+    assert list(written) == NAMES
+    content = json.loads(written.pop("manifest.json"))
+    assert content["files"] == {name: hashlib.sha256(data).hexdigest() for name, data in written.items()}
+    read = {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in given.rglob("*") if path.is_file()}
+    assert content["inputs"] == read
+    assert content["what"] == "ranktilt generate rewrite"
+    assert content["spec"]["llm"] == {"llm": "scripted lab/tiny", "model": "lab/tiny"}
+    assert set(content["packages"]) >= {"openai", "polars"}
+
+
+def test_all_splits_are_carried_over(made: Made, tmp_path: Path) -> None:
+    given = write_beir(tmp_path / "in", docs=[{"_id": d, "text": t} for d, t in TEXTS.items()])
+    write(given / "qrels" / "train.tsv", tsv([("q1", "d3", 3), ("q2", "gone", 1)]))
+    write(given / "qrels" / "dev.tsv.gz", tsv([("q3", "d1", 1)]))
+    saved = save_rewritten(made(load(given)), tmp_path / "out")
+    assert saved.splits == ("dev", "test", "train")
+    train = load(tmp_path / "out", split="train", ignore_unknown=True).qrels
+    assert sorted(train.rows()) == [("q1", "d3-human", 3), ("q1", f"d3-{SOURCE}", 3), ("q2", "gone", 1)]
+    dev = load(tmp_path / "out", split="dev").qrels
+    assert sorted(dev.rows()) == [("q3", "d1-human", 1), ("q3", f"d1-{SOURCE}", 1)]
+    assert set(splits(tmp_path / "out")) == {"dev", "test", "train"}
+
+
+def test_every_answer_is_kept_as_it_came(made: Made, tmp_path: Path) -> None:
+    def says(prompt: str, times: int) -> str:
+        return TEXTS["d2"] if "river" in prompt else f"Sure, here is the rewritten text:\n\n{good(prompt, times)}"
+
+    save_rewritten(made(llm=Scripted(says), attempts=2), tmp_path / "out")
+    answers = rows(tmp_path / "out" / "answers.jsonl.gz")
+    assert [(row["_id"], row["attempt"], row["used"], row["flags"]) for row in answers] == [
+        ("d1-human", 1, True, []),
+        ("d2-human", 1, False, ["copied"]),
+        ("d3-human", 1, True, []),
+        ("d2-human", 2, False, ["copied"]),
+    ]
+    first = answers[0]
+    assert first["answer"] == f"Sure, here is the rewritten text:\n\n{GOOD['d1']}"
+    assert first["opening"].startswith("Sure")
+    assert (first["model"], first["revision"], first["finish"]) == ("tiny-v1", "fp_1", "stop")
+    assert (len(first["prompt"]), first["time"][-1]) == (64, "Z")
+    assert texts_of(load(tmp_path / "out"), SOURCE)[f"d1-{SOURCE}"] == GOOD["d1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("audit.json", "{}", "{out}/audit.json: is no part of rewrites and would be lost; move it, or"),
+        ("manifest.json", "{}", "{out}/README.md: is no part of rewrites and would be lost; move it, or"),
+        ("manifest.json", "{", "{out}/manifest.json: expected a manifest as JSON: "),
+        ("manifest.json", '{"what": "ranktilt generate rewrite", "files": 3}', "{out}/manifest.json: expected a manif"),
+    ],
+)  # fmt: skip
+def test_what_would_be_lost_is_refused(made: Made, tmp_path: Path, name: str, content: str, message: str) -> None:
+    out = tmp_path / "out"
+    rewritten = made()
+    save_rewritten(rewritten, out)
+    (out / name).write_text(content)
+    before = files(out)
+    with pytest.raises(UserError) as caught:
+        save_rewritten(rewritten, out)
+    assert str(caught.value).startswith(message.format(out=out))
+    assert files(out) == before
+
+
+def test_the_rewrites_of_another_collection_are_not_replaced(made: Made, tmp_path: Path) -> None:
+    for name in ("d1", "d2"):
+        docs = [{"_id": name, "text": TEXTS[name], "metadata": {"u": name}}]
+        write_beir(tmp_path / name, docs=docs, qrels=[("q1", name, 1)])
+    first = made(load(tmp_path / "d1"))
+    assert first.collection.docs["metadata"].null_count() == 1  # the rewrite has none
+    save_rewritten(first, tmp_path / "out")
+    before = files(tmp_path / "out")
+    with pytest.raises(UserError, match=r"out: holds rewrites of another collection, .*/d1; choose another folder or"):
+        save_rewritten(made(load(tmp_path / "d2")), tmp_path / "out")
+    assert files(tmp_path / "out") == before
+    with no_permission(tmp_path), pytest.raises(UserError, match="cannot be written: Permission denied"):
+        require_ours(tmp_path / "new")
+
+
+@pytest.fixture
+def card(made: Made) -> Any:
+    return lambda *given, **how: datacard(made(*given, **how), ("dev", "test"))
+
+
+def cells(card: str, name: str) -> list[str]:
+    row = next(line for line in card.splitlines() if line.startswith(f"| {name} |"))
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[2:-1]]
+
+
+def test_model_asked_for_and_answered_are_told_apart(card: Any) -> None:
+    text = card(llm=Scripted(lambda p, n: answer(good(p, n), model="other" if "river" in p else "tiny-v1")))
+    assert cells(text, "asked for") == ["`lab/tiny`"]
+    assert cells(text, "answered") == ["`tiny-v1` (2), `other` (1)"]
+    assert cells(text, "revision") == ["`fp_1`"]
+    assert "Another name answered than was asked for" in text
+
+
+def test_sampling_and_dates_are_there(card: Any) -> None:
+    text = card(temperatures=(0.2, 1.0), max_tokens=400, seed=7, top_p=0.9)
+    expected = {"temperature": "0.2 and 1.0", "top_p": "0.9", "most tokens of an answer": "400", "seed": "7"}
+    assert {name: cells(text, name) for name in expected} == {name: [value] for name, value in expected.items()}
+    for name in ("first answer", "last answer"):
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", cells(text, name)[0])
+
+
+def test_the_prompt_is_given_in_full(card: Any, tmp_path: Path) -> None:
+    file = tmp_path / "mine.txt"
+    file.write_text("```\nAnew: {title}\n{text}\n```\nOnly the text.\n", encoding="utf-8")
+    text = card(prompt=file)
+    assert "````text\n```\nAnew: {title}\n{text}\n```\nOnly the text.\n````" in text
+    assert f"From `{file}`; `{{text}}` stands for the document. It is given the document's text and title," in text
+    assert "nothing of the queries or judgments" in text
+    assert "```text\nPlease rewrite the following text: {text}\n```" in card()
+
+
+def test_counts_are_those_of_each_source(card: Any) -> None:
+    def says(prompt: str, times: int) -> str:
+        return TEXTS["d2"] if "river" in prompt else good(prompt, times)
+
+    text = card(humans({**TEXTS, "d4": ""}), Scripted(says), attempts=2, temperatures=(0.2, 1.0))
+    expected = {
+        "documents": 4, "rewritten": 2, "left out: empty": 1, "left out: flagged": 1, "answers": 4,
+        "answers flagged: copied": 2, "tokens read": 80, "tokens written": 40,
+    }  # fmt: skip
+    assert {name: cells(text, name) for name in expected} == {name: [str(n)] * 2 for name, n in expected.items()}
+
+
+def test_it_says_what_became_of_titles(card: Any) -> None:
+    llm = Scripted(lambda prompt, times: "A title" if "title" in prompt else good(prompt, times))
+    for titles, sentence in {
+        "keep": "Both twins carry the human title.",
+        "rewrite": "Titles were rewritten too, each by a request of its own",
+        "drop": "Rewrites have no title, human documents keep theirs",
+    }.items():
+        assert f"## Titles\n\n{sentence}" in card(llm=llm, titles=titles)
+
+
+def test_it_says_who_chose_the_documents(card: Any) -> None:
+    pooled, named = card(only=pool(humans(), [BM25()], depth=1)), card(only=["d1"])
+    assert "Queries chose the documents" in pooled
+    assert "- pool: 2 of 3 documents chosen by 2 queries" in pooled
+    assert "- top 1 of bm25" in pooled
+    assert "- only documents that were named were rewritten" in named
+    assert "Queries chose" not in named
+    assert "## Pool" not in card()
+
+
+def test_cut_texts_are_counted(card: Any) -> None:
+    long = "abcd " * 100 + "end."
+
+    def says(prompt: str, times: int) -> Any:
+        return Failure("too long", "full") if len(prompt.split()) > 60 else "dcba " * 30 + "end."
+
+    text = card(humans({"d1": long}), Scripted(says), truncate=True, attempts=1)
+    assert cells(text, "made of a text that was cut") == ["1"]
+    assert "`cut_to`" in text
+
+
+def test_licence_files_and_splits_are_there(card: Any) -> None:
+    text = card()
+    assert "The source texts keep the licence they came with" in text
+    assert "The terms of the model" in text
+    assert [name for name in (*NAMES[1:], "qrels/dev.tsv") if f"| `{name}` |" not in text] == []
+    assert "Judgments (dev, test) hold for a document and its rewrites alike." in text
+
+
+DOCUMENTS, CONCURRENCY, SHARE = 120, 32, 0.3
+KINDS = ",".join(["500", "503", "drop", "malformed", "empty-choices"] * 4 + ["429-retry-after"])
+"""Few of the last, because each holds all requests back for a while."""
+
+
+def text(number: int) -> str:
+    """Two sentences that no other document has."""
+    words = [f"word{(number * 7 + step * (1 + number % 5)) % 23}" for step in range(16)]
+    return f"Number {number} tells of {', '.join(words[:8])}. Later it tells of {' and '.join(words[8:])}."
+
+
+def until(done: Callable[[], Any], process: subprocess.Popen[str]) -> None:
+    limit = time.monotonic() + 60
+    while not done() and process.poll() is None and time.monotonic() < limit:
+        time.sleep(0.01)
+    assert done(), process.communicate()[1] if process.poll() is not None else "too slow"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "requests.jsonl"
+
+
+@pytest.fixture
+def url(log: Path) -> Iterator[str]:
+    """A server in a process of its own, where three requests of ten fail."""
+    options = ["--faults", str(SHARE), "--kinds", KINDS, "--seed", "5", "--delay", "0.01", "--log", str(log)]
+    command = [sys.executable, "-m", "tests.llm.server", "--port", "0", *options]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield server.stdout.readline().strip()
+        server.terminate()
+
+
+@pytest.fixture
+def start(tmp_path: Path, url: str) -> Callable[[], subprocess.Popen[str]]:
+    docs = [{"_id": f"d{n}", "text": text(n)} for n in range(DOCUMENTS)]
+    given = write_beir(tmp_path / "in", docs=docs, qrels=[("q1", "d0", 1)])
+    options = ["--llm", "openai:tiny", "--base-url", url, "--concurrency", str(CONCURRENCY), "--retries", "30"]
+    code = "from ranktilt.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "generate", "rewrite", str(given), *options, "-o", str(tmp_path / "out")]
+    environment = {**os.environ, "RANKTILT_CACHE": str(tmp_path / "cache")}
+    return lambda: subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def journal(folder: Path) -> list[str]:
+    """Prompts' hashes of the records of the journal, one an answer."""
+    return [line["prompt"] for file in (folder / "cache").rglob(JOURNAL) for line in contents(file.parent)]
+
+
+def requests(log: Path) -> list[dict[str, Any]]:
+    lines = log.read_text(encoding="utf-8").splitlines(keepends=True) if log.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def digest(request: dict[str, Any]) -> str:
+    return Prompt(request["body"]["messages"][-1]["content"]).digest
+
+
+@pytest.mark.long
+def test_three_kills_lose_nothing_and_cost_little(
+    start: Callable[[], subprocess.Popen[str]], log: Path, tmp_path: Path
+) -> None:
+    known = list[tuple[int, set[str]]]()
+    killed_at = [int(share * DOCUMENTS) for share in (0.15, 0.45, 0.75)]
+    for answers in killed_at:
+        process = start()
+        until(lambda answers=answers: len(journal(tmp_path)) >= answers, process)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        assert not (tmp_path / "out").exists()
+        time.sleep(0.1)  # what the server has received by then was sent before the kill
+        known.append((len(requests(log)), set(journal(tmp_path))))
+    process = start()
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+
+    rows = [json.loads(line) for line in (tmp_path / "out" / "corpus.jsonl").read_text().splitlines()]
+    made = Counter(row["origin"] for row in rows if row["source"] == "tiny-tmp0.2")
+    assert made == Counter(f"d{n}-human" for n in range(DOCUMENTS))
+
+    all_requests = requests(log)
+    for sent, answered in known:
+        assert not answered & {digest(request) for request in all_requests[sent:]}
+    assert max(Counter(journal(tmp_path)).values()) == 1
+
+    faulty = sum(request["fault"] is not None for request in all_requests)
+    least = DOCUMENTS + faulty
+    assert faulty > 0.2 * len(all_requests)
+    assert len(all_requests) <= least + len(killed_at) * CONCURRENCY + 0.01 * least
+
+
+@pytest.mark.long
+def test_two_commands_never_write_one_folder(start: Callable[[], subprocess.Popen[str]], log: Path) -> None:
+    first = start()
+    until(lambda: log.is_file() and log.stat().st_size > 0, first)
+    os.kill(first.pid, signal.SIGSTOP)  # so that it is still at work, however slow the second one starts
+    second = start()
+    try:
+        message = second.communicate(timeout=60)[1].strip()
+    finally:
+        os.kill(first.pid, signal.SIGCONT)
+    assert second.returncode == 2
+    assert message.endswith(": another command is writing it; wait for it, or name another folder")
+    first.communicate(timeout=60)
+    assert first.returncode == 0

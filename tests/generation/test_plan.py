@@ -1,0 +1,254 @@
+"""Before anything is asked: which documents are worth a rewrite, and what the answers will cost."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+import pytest
+
+from ranktilt.auditing.audit import audit
+from ranktilt.collection import Collection
+from ranktilt.datasets.check import check
+from ranktilt.datasets.load import load
+from ranktilt.datasets.save import save
+from ranktilt.errors import UserError
+from ranktilt.generation.estimate import CostEstimate, estimate
+from ranktilt.generation.pooling import Pool, Reason, pool, pooled
+from ranktilt.generation.rewrite.plan import plan
+from ranktilt.generation.settings import Rewriting
+from ranktilt.llm.journal import Journal
+from ranktilt.rankers.base import Ranker
+from ranktilt.registry import ranker
+from ranktilt.run import Run
+from tests.generation.scripted import TEXTS, Scripted, humans
+from tests.toy import collection_of, run_of
+
+COUNT = 8
+
+
+def made(grades: Mapping[str, Mapping[str, int]] | None = None, sources: tuple[str, ...] = ("human",)) -> Collection:
+    """Documents d0 to d7 of each source; two queries, of which q0 judges d0 and d1, and q1 judges d1 not relevant."""
+    docs = [
+        {
+            "id": f"d{n}" if source == "human" else f"d{n}-{source}", "source": source, "origin": f"d{n}",
+            "text": " ".join(["word"] * (COUNT - n) + ["other"] * n) + f" by {source}",
+        }
+        for source in sources
+        for n in range(COUNT)
+    ]  # fmt: skip
+    qrels = {"q0": {"d0": 1, "d1": 2}, "q1": {"d1": 0}} if grades is None else grades
+    return collection_of(docs, {"q0": "word", "q1": "other", "q2": "by"}, qrels)
+
+
+@dataclass(frozen=True)
+class Listed(Ranker):
+    """Gives each query the documents it is told, best first."""
+
+    lists: str
+    name: ClassVar[str] = "listed"
+    argument: ClassVar[str | None] = "lists"
+    ranked: ClassVar[list[Collection]] = []
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        self.ranked.append(collection)
+        lists = dict(part.split("-") for part in self.lists.split("_"))
+        scores = {
+            query: {f"d{n}": float(-place) for place, n in enumerate(lists.get(query, ""))}
+            for query in collection.judged["id"]
+        }
+        return run_of(collection, scores, ranker=repr(self))
+
+
+@pytest.mark.parametrize(
+    ("depth", "ids", "ranked", "alone"),
+    [(1, ["d0", "d1", "d7"], 2, 1), (2, ["d0", "d1", "d6", "d7"], 4, 2), (9, ["d0", "d1", "d2", "d6", "d7"], 5, 3)],
+)
+def test_the_top_of_each_query_is_in_in_the_collections_order(
+    depth: int, ids: list[str], ranked: int, alone: int
+) -> None:
+    found = pool(made(), [Listed("q0-012_q1-76")], depth=depth)
+    assert found.ids.to_list() == ids
+    assert found.reasons[1] == Reason("listed:q0-012_q1-76", ranked, alone)
+    assert found.reasons[0].documents == 2
+    assert found.spec == {"of": "human", "rankers": ["listed:q0-012_q1-76"], "depth": depth}
+    if depth == 2:
+        assert found.sentences == (
+            "pool: 4 of 8 documents chosen by 2 queries; 4 need no rewrite (50.0 %)",
+            "judged, whatever the grade: 2, of these 0 by nothing else",
+            "top 2 of listed:q0-012_q1-76: 4, of these 2 by nothing else",
+        )
+
+
+def test_unjudged_queries_choose_nothing_unless_nothing_is_judged() -> None:
+    rankers = [Listed("q0-0_q1-1_q2-7")]
+    assert "d7" not in pool(made(), rankers).ids
+    found = pool(made({}), rankers)
+    assert found.ids.to_list() == ["d0", "d1", "d7"]
+    assert (found.queries, found.reasons[0]) == (3, Reason("judged", 0, 0))
+    assert pool(made({"q1": {"d5": 0, "d6": -1}}), []).ids.to_list() == ["d5", "d6"]  # whatever the grade
+
+
+def test_only_one_source_is_ranked_and_chosen() -> None:
+    Listed.ranked.clear()
+    both = made({"q0": {"d0": 1, "d0-llm": 1}, "q1": {"d1-llm": 1}}, ("human", "llm"))
+    found = pool(both, [Listed("q0-3")])
+    assert [collection.sources for collection in Listed.ranked] == [("human",)]
+    assert found.ids.to_list() == ["d0", "d3"]
+    assert pool(both, [], of="llm").ids.to_list() == ["d0-llm", "d1-llm"]
+    assert found.documents == COUNT
+
+
+def test_a_real_ranker_is_cut_at_the_pools_depth() -> None:
+    found = pool(made(), [ranker("bm25")], depth=3)
+    assert found.reasons[1].documents == len({"d0", "d1", "d2"} | {"d7", "d6", "d5"})
+    assert found.spec["rankers"] == ["bm25"]
+    own = pool(made(), [ranker("bm25@1")], depth=100)
+    assert own.reasons[1] == Reason("bm25@1", 2, 1)
+    docs = [{"id": f"d{n}", "text": "one word"} for n in range(3)]
+    ties = pool(collection_of(docs, {"q": "word"}, {}), [ranker("bm25")], depth=1)
+    assert ties.ids.to_list() == ["d0", "d1", "d2"]
+
+
+@pytest.mark.parametrize(
+    ("grades", "rankers", "options", "message"),
+    [
+        (None, [], {"of": "man"}, r"unknown source 'man'.* \(valid: human\)"),
+        (None, ["bm25"], {"depth": 0}, "expected a pool of at least 1 document deep, got 0"),
+        ({}, [], {}, "nothing to pool: there are no judgments, so a pool needs a ranker, such as bm25"),
+        (None, ["bm25", "bm25"], {}, "ranker 'bm25' is given twice"),
+    ],
+)
+def test_mistakes_are_named(grades: Any, rankers: list[str], options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        pool(made(grades), [ranker(text) for text in rankers], **options)
+    chosen = Pool(pl.Series(["d0", "z9"]), (), 2, 1, {"of": "human"})
+    with pytest.raises(UserError, match="the pool's document 'z9' is not in this collection; pool the same collection"):
+        pooled(made(), chosen)
+
+
+def test_a_ranker_that_cannot_rank_says_so_before_any_other_starts() -> None:
+    @dataclass(frozen=True)
+    class Unable(Listed):
+        def check(self) -> None:
+            raise UserError("no model here")
+
+    Listed.ranked.clear()
+    with pytest.raises(UserError, match="no model here"):
+        pool(made(), [Listed("q0-0"), Unable("q0-1")])
+    assert Listed.ranked == []
+
+
+def test_a_pooled_collection_keeps_all_human_documents_and_the_twins_of_the_pool() -> None:
+    both = made({"q0": {"d0": 1, "d0-llm": 1, "d1": 0, "d5-llm": 0}}, ("human", "llm"))
+    found = pooled(both, pool(both, [Listed("q0-3")]))
+    assert found.docs.filter(pl.col("source") == "human").height == COUNT
+    assert found.docs.filter(pl.col("source") == "llm")["id"].to_list() == ["d0-llm", "d1-llm", "d3-llm"]
+    assert found.docs.filter("pool")["origin"].unique().sort().to_list() == ["d0", "d1", "d3"]
+    assert found.docs["pool"].null_count() == 0
+    assert found.qrels.rows() == [("q0", "d0", 1), ("q0", "d0-llm", 1), ("q0", "d1", 0)]
+    assert found.spec["pool"]["of"] == "human"
+
+
+def test_a_pooled_collection_is_a_fair_comparison_also_from_its_file(tmp_path: Path) -> None:
+    both = made({"q0": {"d0": 1, "d0-llm": 1}}, ("human", "llm"))
+    save(pooled(both, pool(both, [])), tmp_path)
+    row = next(r for r in check(load(tmp_path)).rows if r.name == "pairs missing a side")
+    assert (row.found, row.total, row.verdict) == (0, 1, "ok")
+    assert row.note == "7 documents outside the pool have no twin by design"
+
+
+@pytest.mark.data
+def test_relative_delta_from_a_pool_of_nfcorpus_is_within_the_full_interval(shared_data: Path) -> None:
+    collection = load(shared_data / "cocktail-nfcorpus")
+    rankers = [ranker(text) for text in ("bm25", "bm25(k1=0.9,b=0.4)", "tfidf")]
+    chosen = pool(collection, rankers[:1], depth=10)
+    judged = collection.qrels.filter(pl.col("doc_id").str.ends_with("-human"))["doc_id"].n_unique()
+    assert chosen.reasons[0].documents == judged == 3128
+    assert (len(chosen.ids), chosen.documents, chosen.queries) == (3324, 3633, 323)
+    part = pooled(collection, chosen)
+    measures = ["nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5"]
+    full, less = (
+        audit(docs, [r.rank(docs) for r in rankers], measures, confounds=False, resamples=500).tilts
+        for docs in (collection, part)
+    )
+    for whole, pooled_only in zip(full, less, strict=True):
+        assert whole.low <= pooled_only.value <= whole.high
+        assert abs(whole.value - pooled_only.value) < 2
+        assert pooled_only.twins
+
+
+WORDS = {"d1": "abcd " * 19 + "abcd.", "d2": "abcd " * 39 + "abcd."}
+"""25 and 50 tokens of four bytes."""
+
+
+@pytest.fixture
+def guess(own_cache: Path) -> Any:
+    """CostEstimate with a journal of this test."""
+
+    def run(llm: Scripted | None = None, texts: dict[str, str] | None = None, **how: Any) -> CostEstimate:
+        rates = {name: how.pop(name) for name in ("price", "requests_per_minute") if name in how}
+        model = llm or Scripted()
+        return estimate(plan(humans(texts), model, Rewriting(**how)), model, journal=Journal(own_cache), **rates)
+
+    return run
+
+
+def test_tokens_and_price_by_hand(guess: Any) -> None:
+    llm = Scripted()
+    found = guess(llm, WORDS, price=(2.0, 10.0))
+    assert (llm.prompts, llm.checked) == ([], 0)  # nothing is asked, and no key is needed
+    # "Please rewrite the following text: " has 35 bytes: 135/4 and 235/4 rounded up, and 12 of the chat template each
+    assert found.tokens_in == 34 + 59 + 24
+    assert found.tokens_out == 25 + 50
+    assert found.price == pytest.approx((117 * 2 + 75 * 10) / 1e6)
+    assert found.counted == "estimated, one token for 4 bytes of UTF-8"
+    assert guess(texts=WORDS, max_tokens=30).tokens_out == 25 + 30
+    with pytest.raises(UserError, match=r"^a price must be 0 or more, got -1,2$"):
+        guess(price=(-1.0, 2.0))
+
+
+class Local(Scripted):
+    """Counts a token a word, as a model on this machine does with its own tokenizer."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(text.split()) for text in texts]
+
+
+def test_a_local_model_counts_its_own_tokens_and_its_time_is_not_known(guess: Any) -> None:
+    found = guess(Local(), WORDS)
+    assert (found.tokens_in, found.tokens_out) == (25 + 45 + 24, 60)
+    assert found.counted == "counted by the model's own tokenizer"
+    assert found.seconds is None
+    assert found.lines[-1] == ("time", "unknown for a model on this machine; try some documents with --limit")
+
+
+def test_time_by_concurrency_says_what_it_assumes(guess: Any) -> None:
+    found = guess(texts=WORDS)
+    each = 0.5 + 75 / 2 / 50
+    assert found.seconds == pytest.approx(each)  # both at once
+    assert guess(texts=WORDS, llm=Scripted(concurrency=1)).seconds == pytest.approx(each * 2)
+
+
+@pytest.mark.parametrize(
+    ("rates", "seconds", "text"),
+    [
+        ({"requests_per_minute": 6}, 20.0, "20 s, by 6 requests a minute"),
+        ({"requests_per_minute": 60_000}, 1.25, "1 s, 4 at a time, if an answer takes 1.2 s"),
+    ],
+)
+def test_time_is_that_of_the_narrowest_limit(guess: Any, rates: dict[str, int], seconds: float, text: str) -> None:
+    found = guess(texts=WORDS, **rates)
+    assert found.seconds == pytest.approx(seconds)
+    assert found.lines[-1] == ("time", text)
+
+
+def test_requests_are_those_of_texts_titles_and_flagged_answers(guess: Any) -> None:
+    found = guess(texts={**TEXTS, "empty": " "})
+    assert (found.documents, found.empty, found.requests) == (4, 1, 3)
+    assert found.lines[0] == ("documents", "4 documents (not asked for: 1 empty)")
+    assert guess(titles="rewrite").requests == 6
+    more = "; up to 2 more for each text whose answers are flagged"
+    for attempts, end in ((3, more), (1, "")):
+        assert dict(guess(attempts=attempts).lines)["requests"] == f"3 (0 of 3 are answered already){end}"

@@ -1,3 +1,0 @@
-"""The model of stories, converted once."""
-
-from tests.llm.conftest import stories as stories

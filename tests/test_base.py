@@ -1,0 +1,121 @@
+"""What all else stands on: errors of one sentence, optional packages, progress."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ranktilt.errors import (
+    DataError,
+    DataWarning,
+    MissingExtra,
+    UserError,
+    counted,
+    join_words,
+    shorten,
+    unknown,
+    visible,
+)
+from ranktilt.optional import may_fetch, need, nothing_fetched
+
+
+def test_errors_name_a_file_and_line_or_a_pip_command() -> None:
+    error = DataError(Path("qrels/test.tsv"), "expected 3 fields, got 4", line=812)
+    assert str(error) == "qrels/test.tsv:812: expected 3 fields, got 4"
+    assert (error.path, error.line, error.message) == ("qrels/test.tsv", 812, "expected 3 fields, got 4")
+    assert str(DataError("corpus.jsonl", "the file is empty")) == "corpus.jsonl: the file is empty"
+    missing = MissingExtra("torch", extra="neural", for_="Dense")
+    assert (missing.package, missing.extra) == ("torch", "neural")
+    assert all(isinstance(e, UserError) for e in (error, missing, unknown("x", "y", [])))
+    assert issubclass(DataWarning, UserWarning)
+
+
+@pytest.mark.parametrize(
+    ("name", "valid", "message"),
+    [
+        ("bm52", ["bm25", "dense"], "unknown ranker 'bm52'; did you mean 'bm25'? (valid: bm25, dense)"),
+        ("Tf-Idf", ["tfidf"], "unknown ranker 'Tf-Idf'; did you mean 'tfidf'? (valid: tfidf)"),
+        ("ndgc", iter(["AP", "nDCG"]), "unknown ranker 'ndgc'; did you mean 'nDCG'? (valid: AP, nDCG)"),
+        ("qqqqqq", ["bm25", "dense"], "unknown ranker 'qqqqqq' (valid: bm25, dense)"),
+        ("", ["bm25", "dense"], "unknown ranker '' (valid: bm25, dense)"),
+        ("llm", [], "unknown ranker 'llm' (valid: none)"),
+    ],
+)
+def test_an_unknown_name_gets_the_nearest_and_the_list(name: str, valid: Iterable[str], message: str) -> None:
+    assert str(unknown("ranker", name, valid)) == message
+
+
+def test_input_is_quoted_and_cut_whatever_it_is() -> None:
+    deep: list[object] = []
+    for _ in range(5000):
+        deep = [deep]
+    short = {text: shorten(text, width=5) for text in ("abcde", "abcdef", "a\tb\n")}
+    assert short == {"abcde": "'abcde'", "abcdef": "'abcd…'", "a\tb\n": r"'a\tb\n'"}
+    assert shorten("x" * 80) == repr("x" * 80)
+    assert shorten("x" * 81) == repr("x" * 79 + "…")
+    assert [shorten(one) for one in (deep, 10**5000, 3)] == ["list", "int", "3"]
+    assert shorten([1] * 100, 10) == "[1, 1, 1,…"
+
+
+def test_counts_and_lists_in_words() -> None:
+    assert [counted(n, "query", "queries") for n in (0, 1, 1234)] == ["0 queries", "1 query", "1,234 queries"]
+    assert [join_words("abc"[:n], "or") for n in (1, 2, 3)] == ["a", "a or b", "a, b or c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "signs"),
+    [
+        ("\x1b]0;title\x07 \x1b[31mred", r"\x1b]0;title\x07 \x1b[31mred"),
+        ("\x9b2J \x85 \x7f \x00", r"\x9b2J \x85 \x7f \x00"),
+        ("back\x08space\rover", r"back\x08space\rover"),
+        ("a\u202eb\u2066c\u061cd\u2028e", r"a\u202eb\u2066c\u061cd\u2028e"),
+        ("half \udcff", r"half \udcff"),
+        ("tab\tand\nline, naïve 日本 👩\u200d🔬 −Δ", "tab\tand\nline, naïve 日本 👩\u200d🔬 −Δ"),
+    ],
+)
+def test_control_characters_are_shown_as_signs(text: str, signs: str) -> None:
+    assert visible(text) == visible(signs) == signs
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a folder that Python imports from; what was imported there is forgotten afterwards."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def test_an_installed_module_is_returned_a_submodule_itself() -> None:
+    assert need("json", extra="none", for_="This") is json
+    assert need("importlib.metadata", extra="none", for_="This") is sys.modules["importlib.metadata"]
+
+
+def test_a_missing_package_says_the_pip_command() -> None:
+    for module in ("ranktilt_absent", "ranktilt_absent.deep.inside"):
+        with pytest.raises(MissingExtra) as caught:
+            need(module, extra="neural", for_="Dense")
+        assert str(caught.value) == 'Dense needs ranktilt_absent. Install it with: pip install "ranktilt[neural]"'
+        assert isinstance(caught.value.__cause__, ModuleNotFoundError)
+
+
+def test_what_fails_inside_an_installed_package_comes_through(packages: Path) -> None:
+    (packages / "ranktilt_broken.py").write_text("import ranktilt_absent_too\n")
+    (packages / "ranktilt_failing.py").write_text("raise RuntimeError('driver too old')\n")
+    with pytest.raises(ModuleNotFoundError, match="ranktilt_absent_too"):
+        need("ranktilt_broken", extra="neural", for_="This")
+    with pytest.raises(RuntimeError, match="driver too old"):
+        need("ranktilt_failing", extra="neural", for_="This")
+
+
+def test_nothing_is_fetched_only_while_it_is_asked_for() -> None:
+    assert may_fetch()
+    with nothing_fetched():
+        assert not may_fetch()
+        with nothing_fetched():
+            pass
+        assert not may_fetch()
+    assert may_fetch()
