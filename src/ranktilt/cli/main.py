@@ -33,12 +33,8 @@ from ranktilt.errors import UserError
 
 _VERBS: dict[str, Any] = {
     "demo": demo, "audit": audit, "rank": rank, "compare": compare, "gate": gate, "explain": explain, "level": level,
-<<<<<<< HEAD
-    "train": train.train, "study": study.study, "pairwise": pairwise, "twins": twins, "report": report,
+    "train": train.train, "study": study.study, "pairwise": pairwise, "judge": judge, "twins": twins, "report": report,
     "check": check,
-=======
-    "train": train.train, "study": study.study, "pairwise": pairwise, "judge": judge, "report": report, "check": check,
->>>>>>> main
 }  # fmt: skip
 _GROUPS: dict[str, tuple[str, dict[str, Any]]] = {
     "data": (
