@@ -20,7 +20,7 @@ from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.experiments.twins.factors import Factor
-    from ranktilt.experiments.twins.make import Twins
+    from ranktilt.experiments.twins.make import DesignedTwins
     from ranktilt.generation.estimate import CostEstimate
     from ranktilt.llm.base import LLM
 
@@ -114,7 +114,7 @@ def _client(model: ModelOptions, factors: Sequence[Factor], device: str | None) 
 
 def _from_table(
     table: Path, folder: Path | None, factors: Sequence[str], levels: Sequence[str], split: str | None
-) -> Twins:
+) -> DesignedTwins:
     from ranktilt.experiments.twins.table import twins_of_table
 
     pairs = dict[str, tuple[str, str]]()
@@ -138,7 +138,7 @@ class _Target:
     rows_per_file: int | None
     output: Output
 
-    def write(self, made: Twins) -> int:
+    def write(self, made: DesignedTwins) -> int:
         """Write the collection, print what its factors did, and say what comes next."""
         from ranktilt.experiments.twins.save import save_twins
 

@@ -32,7 +32,7 @@ ANSWERS = pl.Schema({"id": pl.String(), "source": pl.String(), **{n: t for n, t 
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Twins(Generated):
+class DesignedTwins(Generated):
     """A designed collection, what its factors did to the texts, and what a model was asked for it.
 
     `collection` has a document for each origin and run of the design, with a column ``factor:NAME`` a factor, ``low``
@@ -52,7 +52,7 @@ class Twins(Generated):
 
 def twins(
     collection: Collection, factors: Sequence[Factor], crossing: Crossing | None = None, *, llm: LLM | None = None
-) -> Twins:
+) -> DesignedTwins:
     """Write each document of a collection in the combinations of a design's factors, and check what they did.
 
     Factors are applied in one order, whatever the order they are named in: a collection's own rewrites, prompts, then
@@ -72,7 +72,7 @@ def twins(
         changed,
     )
     spec = {**made.spec, "design": {**made.spec["design"], "failed": list(checks.failed)}}
-    return Twins(
+    return DesignedTwins(
         collection=Collection(made.docs, made.queries, made.qrels, spec), given=work.collection, checks=checks,
         left_out=pl.concat([LEFT_OUT.to_frame(), *work.left_out]),
         answers=pl.concat([ANSWERS.to_frame(), *work.answers]), made=tuple(work.made), spec=about,

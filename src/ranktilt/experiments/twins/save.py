@@ -7,14 +7,14 @@ from pathlib import Path
 import polars as pl
 
 from ranktilt.errors import visible
-from ranktilt.experiments.twins.make import Twins
+from ranktilt.experiments.twins.make import DesignedTwins
 from ranktilt.generation.output_folder import SavedFolder, open_folder, write_folder
 from ranktilt.generation.rewrite.save import judgments_by_split
 
 KIND = "twins"
 
 
-def save_twins(made: Twins, folder: str | Path, *, rows_per_file: int | None = None) -> SavedFolder:
+def save_twins(made: DesignedTwins, folder: str | Path, *, rows_per_file: int | None = None) -> SavedFolder:
     """Write a designed collection with its design, its data card, and every answer of a model.
 
     As `save_rewritten` does; besides ``design.json``, from which loading knows the design again. Judgments of a
@@ -27,7 +27,7 @@ def save_twins(made: Twins, folder: str | Path, *, rows_per_file: int | None = N
     return SavedFolder(Path(folder), tuple(judged))
 
 
-def _card(made: Twins) -> str:
+def _card(made: DesignedTwins) -> str:
     """The data card, the same for the same versions."""
     design = made.collection.spec["design"]
     counts = made.collection.docs.select(pl.len(), pl.col("origin").n_unique().alias("origins")).row(0)

@@ -14,7 +14,7 @@ from ranktilt.errors import DataError, DataWarning, UserError, counted, join_wor
 from ranktilt.experiments.twins.checks import ManipulationChecks, check_factors
 from ranktilt.experiments.twins.design import HIGH, LOW, given_design
 from ranktilt.experiments.twins.factors import RULES, Factor
-from ranktilt.experiments.twins.make import ANSWERS, Twins, carried
+from ranktilt.experiments.twins.make import ANSWERS, DesignedTwins, carried
 from ranktilt.generation.generated import LEFT_OUT
 
 
@@ -24,7 +24,7 @@ def twins_of_table(
     levels: Mapping[str, tuple[str, str]] | None = None,
     *,
     collection: Collection | None = None,
-) -> Twins:
+) -> DesignedTwins:
     """Make a designed collection of a table of versions: CSV, TSV or Parquet.
 
     It has the columns ``origin``, ``text`` and one a factor, with two values: ``low`` and ``high``, or those that
@@ -60,7 +60,7 @@ def twins_of_table(
     checks = ManipulationChecks({"path": str(path), "design": about}, checked, {})
     spec = {"table": str(path), "design": {**about, "failed": list(checks.failed)}}
     made = Collection(docs, queries, qrels, spec)
-    return Twins(
+    return DesignedTwins(
         collection=made, given=Collection(base, queries, qrels), checks=checks, left_out=LEFT_OUT.to_frame(),
         answers=ANSWERS.to_frame(), made=(), spec={"table": str(path), "collection": {}},
     )  # fmt: skip

@@ -23,7 +23,7 @@ _VIEWS = {
     "Installation": "doctor",
     "JudgeAudit": "judge",
     "LoadedAudit": "audit",
-    "ManipulationChecks": "twins",
+    "ManipulationChecks": "experiments.twins",
     "PairwiseAudit": "pairwise",
     "ReplayedLog": "replay_log",
     "SequentialAudit": "sequential",
