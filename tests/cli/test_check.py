@@ -13,12 +13,13 @@ import pytest
 
 import ranktilt as rt
 from ranktilt.errors import UserError
+from ranktilt.experiments.twins.result import FactorEffects
 from ranktilt.probes.explain import PROBES, Explanation, probe, probe_classes
 from tests.cli.conftest import Cli
 from tests.probes.validations import exclaiming, install
 from tests.rankers.tiny import tiny_model
 from tests.reporting.readers import Markup
-from tests.toy import write_cocktail
+from tests.toy import collection_of, write_cocktail
 
 Docs = list[dict[str, Any]]
 COUNT = 40
@@ -235,3 +236,27 @@ def test_attribution_is_a_table_a_ranker(cli: Cli, tmp_path: Path) -> None:
     cli("report", tmp_path / "why.json", "-o", again)
     first, second = (Markup(path.read_text(encoding="utf-8")).text for path in (page, again))
     assert all(table.says in first and table.says in second for table in found.results[0].tables)
+
+
+def test_effects_of_factors_are_printed_saved_and_a_page(cli: Cli, tmp_path: Path) -> None:
+    """Versions with a query's words stand higher under BM25, and rank as deep as a document has versions."""
+    words = {"q0": "river", "q1": "apple"}
+    docs = [
+        {"id": f"d{n}{'-edited' * at}", "text": f"note {n} of {words[f'q{n % 2}']} {'water ' * (n % 5)}{extra}",
+         "origin": f"d{n}", "factor:query-words": ("low", "high")[at]}
+        for n in range(24) for at, extra in enumerate(("", words[f"q{n % 2}"]))
+    ]  # fmt: skip
+    grades = {q: {row["id"]: 1 for row in docs if int(row["origin"][1:]) % 2 == int(q[1:])} for q in words}
+    folder = rt.save(collection_of(docs, words, grades), tmp_path / "twins")
+    files = ("--json", tmp_path / "causes.json", "-o", tmp_path / "causes.html")
+    code, out, _ = cli("explain", folder, "--by-factor", "-r", "bm25@12", "--adopters", "0,1", *files)
+    assert code == 0
+    assert "Does an edit pay, as ever more documents have it?" in out
+    assert "bm25@12: 2 queries and 24 documents are too few to test." in out
+    assert "not retrieved" not in out.replace("what is not retrieved", "").replace("0 where not retrieved", "")
+    found = FactorEffects.load(tmp_path / "causes.json")
+    assert found.rows[0].low > 0
+    assert found.spec["command"].startswith("ranktilt explain")
+    cli("report", tmp_path / "causes.json", "-o", tmp_path / "again.html")
+    pages = [Markup((tmp_path / name).read_text(encoding="utf-8")).text for name in ("causes.html", "again.html")]
+    assert all("What each factor does to the rank" in text for text in pages)

@@ -82,6 +82,11 @@ CHECK = [
 EXPLAIN = [
     ("toy --probe overlap --lm gpt2", "--lm needs --probe perplexity or --theorem"),
     ("toy --attribution", "--attribution needs rankers: name one or more with -r"),
+    ("toy --by-factor", "--by-factor needs rankers: name one or more with -r"),
+    ("toy --by-factor -r bm25 --attribution", "--by-factor examines no texts: omit --probe,"),
+    ("toy --by-factor -r bm25", "no factors: expected columns factor:NAME of low and high"),
+    ("toy --by-factor -r bm25 --adopters 0,half", "--adopters expects shares from 0 to 1, such as 0,0.1,0.5,1"),
+    ("toy --adopters 0,1", "--adopters and --failed-too need --by-factor"),
     ("toy --theorem", "--theorem needs language models: name two or three with --lm"),
 ]
 LEVEL_ROWS = [
@@ -146,6 +151,33 @@ GENERATE = [
     ("answer empty.tsv --llm openai:m --dry-run", "empty.tsv: the file is empty"),
     ("answer head.tsv --llm openai:m --dry-run", "head.tsv: expected queries, got a header only"),
 ]
+TWINS = [
+    ("toy --factors length --by-rule", "no output: name a folder (-o DIR), or ask for the cost (--dry-run)"),
+    ("--factors length --by-rule -o x", "nothing to read: name a collection, or versions (--table FILE)"),
+    ("gone --factors length --by-rule -o x", "gone: no such folder"),
+    ("toy --factors lenght --by-rule -o x", "unknown factor 'lenght'; did you mean 'length'? (valid: source, facts, "),
+    ("toy --factors ' ' --by-rule -o x", "expected a factor (valid: source, facts, words, gender, length, "),
+    (
+        "toy --factors length,words,facts,fluency,gender --by-rule --design 8 -o x",
+        "is of resolution III: effects would",
+    ),
+    ("toy --factors length --by-rule --cells 3 -o x", "expected 2 to 2 cells an origin of length, got 3"),
+    ("toy --factors length -o x", "factor 'length' needs a language model: name one (--llm), or use --by-rule"),
+    ("toy --factors length --by-rule --llm openai:m -o x", "every factor is made by rule: leave out the language mod"),
+    ("toy --factors style --by-rule -o x", "factor 'style' has no rule: leave out --by-rule and name a model, --llm"),
+    ("toy --factors length --by-rule --dry-run", "nothing to price: every factor is made by rule"),
+    ("toy --factors source --llm openai:m -o x --price 1,2", "--price needs --dry-run"),
+    ("toy --factors length --by-rule -o toy", "-o toy: this is the collection that is read; choose another folder"),
+    ("toy --factors length --by-rule -o lone", "lone/corpus.jsonl: is no part of twins and would be lost; move it, or"),
+    ("toy --factors length --level length=a,b --by-rule -o x", "--level needs versions: --table FILE"),
+    ("--table gone.csv --factors length -o x", "gone.csv: no such file"),
+    (
+        "--table twice.csv --factors length -o x",
+        "twice.csv: expected the columns origin, text and length; missing: ori",
+    ),
+    ("--table twice.csv --factors length --level length -o x", "--level expects a column with its low and its high"),
+    ("--table twice.csv --factors length --by-rule -o x", "--table has its versions already: only --factors, --level"),
+]
 TOOLS = [
     ("doctor contreiver", "unknown model 'contreiver'; did you mean 'dense:contriever'? (valid: dense:minilm, dense:"),
     ("plan toy -r bm52", "unknown ranker 'bm52'"),
@@ -158,7 +190,7 @@ TOOLS = [
 REFUSALS = {
     "audit": AUDIT, "gate": GATE, "compare": COMPARE, "rank": RANK, "check": CHECK, "explain": EXPLAIN,
     "level": LEVEL_ROWS, "study": STUDY, "pairwise": PAIRWISE, "report": REPORT, "data": DATA, "generate": GENERATE,
-    "tools": TOOLS,
+    "tools": TOOLS, "twins": TWINS,
 }  # fmt: skip
 
 

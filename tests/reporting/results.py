@@ -29,6 +29,9 @@ from ranktilt.auditing.significance import (
 )
 from ranktilt.auditing.study import Study, study
 from ranktilt.datasets.check import CheckResult, check
+from ranktilt.experiments.twins.checks import ManipulationChecks
+from ranktilt.experiments.twins.factors import read_factors
+from ranktilt.experiments.twins.make import twins as twins_by_design
 from ranktilt.measures.base import estimand, measure
 from ranktilt.models.catalogue import Model
 from ranktilt.probes.description import Description
@@ -41,6 +44,7 @@ from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE, Noisy
 from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
 from tests.experiments.planted import grown, swept, whole
+from tests.experiments.twins.designed import caused
 from tests.judging.judged import whole as judged
 from tests.planning.test_plan import whole as planned
 from tests.probes.validations import toy_validation
@@ -249,6 +253,11 @@ def beside() -> PairwiseAudit:
     return chosen(level=5.0)
 
 
+def designed() -> ManipulationChecks:
+    """Texts of one sentence, without a word that the list has: neither factor moves anything."""
+    return twins_by_design(toy(), read_factors(["words", "length"], by_rule=True)).checks
+
+
 RESULTS: dict[str, Callable[[], Any]] = {
     "audit": small,
     "audit, no twins": uneven,
@@ -269,8 +278,11 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "comparison, turned": turned,
     "comparison, nothing new": gone,
     "comparison, runs of one audit": prompts,
+    "factors": caused,
+    "factors, no source": partial(caused, ("facts", "length")),
     "gate": gated,
     "gate, nothing": lambda: gate(NOTHING),
+    "manipulation checks": designed,
     "judges": judged,
     "models": lambda: Installation(MODELS, {"dense:one": "cache"}, [("alpha", "a-package 1.0")]),
     "description": lambda: Description({"path": "toy"}, statistics(toy())),

@@ -23,7 +23,7 @@ from ranktilt.reporting.document import Code, Figure, Lines, Pairs, Section, Sen
 from ranktilt.reporting.output import table
 from ranktilt.reporting.provenance import folder, provenance
 from ranktilt.reporting.views import view
-from ranktilt.reporting.views.bench import pareto
+from ranktilt.reporting.views.experiments.bench import pareto
 from ranktilt.reporting.views.validate import headline, validation_sections
 from tests.experiments.planted import HUMAN, collection, mixture, ranked, studied, trial
 from tests.probes.validations import toy_effectiveness, toy_similarity, toy_validation

@@ -34,6 +34,14 @@ def explain(
         ),
     ] = None,
     attribution: Annotated[bool, Option("Show which properties go with the gap between twins, for each -r.")] = False,
+    by_factor: Annotated[
+        bool, Option("Show what each factor of a designed collection (ranktilt twins) does to ranks, for each -r.")
+    ] = False,
+    adopters: Annotated[
+        str | None,
+        Option("Shares of other documents that make an edit too, for --by-factor, such as 0,0.1,0.5,1.", "X,Y"),
+    ] = None,
+    failed_too: Annotated[bool, Option("With --by-factor, analyse factors that failed their checks too.")] = False,
     theorem: Annotated[bool, Option("Check the conditions of Theorem 4.1 with two or three --lm.")] = False,
     ranker: options.Rankers = None,
     by: Annotated[str, Option("Column whose groups are compared.", "COLUMN")] = "source",
@@ -42,10 +50,21 @@ def explain(
     neural: options.RankerOptions,
     output: PageOutput,
 ) -> None:
-    """Look at the texts of a collection with probes: what differs between twins, and what goes with a ranker's gap."""
+    """Look at the texts of a collection with probes: what differs between twins, and what goes with a ranker's gap.
+
+    Of a collection of versions by a design, --by-factor tells what each factor causes.
+    """
     from ranktilt.probes.explain import explain as run_probes
 
     output.check(*collection_files(folder))
+    if by_factor or adopters is not None or failed_too:
+        _check_by_factor(by_factor, ranker, beside=bool(probe or encoder or lm or attribution or theorem))
+        from ranktilt.experiments.twins.effects import factor_effects
+
+        shares = _shares(adopters)
+        designed = options.load_texts(folder, split)
+        output.deliver(factor_effects(designed, neural.rankers(ranker or ()), adopters=shares, failed_too=failed_too))
+        return
     if attribution and not ranker:
         raise UserError("--attribution needs rankers: name one or more with -r")
     if theorem and not lm:
@@ -61,3 +80,21 @@ def explain(
         attribute=neural.rankers(ranker) if attribution and ranker else (), theorem=models if theorem else (),
     )  # fmt: skip
     output.deliver(found)
+
+
+def _check_by_factor(by_factor: bool, ranker: list[str] | None, *, beside: bool) -> None:
+    """Refuse what --by-factor needs and lacks, and options that it would not read."""
+    if not by_factor:
+        raise UserError("--adopters and --failed-too need --by-factor")
+    if not ranker:
+        raise UserError("--by-factor needs rankers: name one or more with -r")
+    if beside:
+        raise UserError("--by-factor examines no texts: omit --probe, --encoder, --lm, --attribution and --theorem")
+
+
+def _shares(text: str | None) -> list[float]:
+    """Read ``0,0.1,0.5,1``; none where nothing is named."""
+    try:
+        return [float(part) for part in text.split(",")] if text is not None else []
+    except ValueError as error:
+        raise UserError(f"--adopters expects shares from 0 to 1, such as 0,0.1,0.5,1; got {text!r}") from error

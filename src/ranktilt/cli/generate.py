@@ -90,12 +90,12 @@ def show_estimate(
     from ranktilt.generation.estimate import estimate
 
     found = estimate(planned, llm, price=price, requests_per_minute=model.requests_per_minute)
-    _write_summary(found.to_dict(), json)
+    write_summary(found.to_dict(), json)
     if json != "-":
         print_lines(found.lines)
 
 
-def _write_summary(content: dict[str, Any], json: str | None) -> None:
+def write_summary(content: dict[str, Any], json: str | None) -> None:
     """Write a summary as JSON, if one is asked for."""
     from ranktilt.io.files import write_files
 
@@ -123,8 +123,8 @@ def conclude(
         "folder": str(saved.folder),
         "splits": list(saved.splits),
     }
-    _write_summary(summary, json)
-    for line in _notes(generated, saved, verb):
+    write_summary(summary, json)
+    for line in generation_notes(generated, saved, verb):
         note(line)
     unanswered, some = generated.unanswered, any(source.rewritten for source in generated.made)
     if unanswered:
@@ -138,7 +138,7 @@ def conclude(
     return some and unanswered <= max_failures * sum(source.documents for source in generated.made)
 
 
-def _notes(generated: Generated, saved: SavedFolder, verb: str) -> Iterator[str]:
+def generation_notes(generated: Generated, saved: SavedFolder, verb: str) -> Iterator[str]:
     """What was made, what was left out and why, and what was paid for."""
     yield f"{saved.folder}: {generated.collection!r}"
     for source in generated.made:

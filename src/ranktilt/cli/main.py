@@ -28,11 +28,13 @@ from ranktilt.cli.rank import rank
 from ranktilt.cli.replay_log import replay_log
 from ranktilt.cli.report import report
 from ranktilt.cli.tools import cache, calibrate, doctor, plan, spiral
+from ranktilt.cli.twins import twins
 from ranktilt.errors import UserError
 
 _VERBS: dict[str, Any] = {
     "demo": demo, "audit": audit, "rank": rank, "compare": compare, "gate": gate, "explain": explain, "level": level,
-    "train": train.train, "study": study.study, "pairwise": pairwise, "judge": judge, "report": report, "check": check,
+    "train": train.train, "study": study.study, "pairwise": pairwise, "judge": judge, "twins": twins, "report": report,
+    "check": check,
 }  # fmt: skip
 _GROUPS: dict[str, tuple[str, dict[str, Any]]] = {
     "data": (

@@ -6,15 +6,21 @@ import os
 import warnings
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.assemble import judged, only_judged, read_documents, read_rows, unjudged
 from ranktilt.datasets.named import DOCS, NO_QRELS, Wanted, choose_split, read_name
 from ranktilt.errors import DataError, DataWarning, UserError, unknown
+from ranktilt.io.artifact import read_json
+from ranktilt.io.files import read_bytes
 from ranktilt.io.parquet import part_files
 from ranktilt.io.qrels import read_qrels
 
 __all__ = ["NO_QRELS", "load"]
+
+DESIGN = "design.json"
+"""The file of a folder that says how its twins were designed."""
 
 
 def load(
@@ -83,12 +89,23 @@ def _folder(path: Path, wanted: Wanted) -> Collection:
     every = (f for _, file in corpora for f in (part_files(file) if file.is_dir() else (file,)))
     files = [str(f) for f in (*every, asked)]
     if wanted.qrels is not None and str(wanted.qrels) == NO_QRELS:
-        spec = {"path": str(path), "qrels": NO_QRELS, "layout": layout, "files": files}
+        spec = {"path": str(path), "qrels": NO_QRELS, "layout": layout, "files": files, **_design(path)}
         return unjudged(documents[0], queries, spec)
     given = wanted.qrels
     name, file = (str(given), Path(given)) if given is not None else _judgments(path, wanted.split)
-    spec = {"path": str(path), "split": name, "layout": layout, "files": [*files, str(file)]}
+    spec = {"path": str(path), "split": name, "layout": layout, "files": [*files, str(file)], **_design(path)}
     return judged(documents, queries, read_qrels(file), file, spec=spec, ignore_unknown=wanted.ignore_unknown)
+
+
+def _design(folder: Path) -> dict[str, Any]:
+    """Read how a folder's twins were designed, where they were."""
+    file = folder / DESIGN
+    if not file.is_file():
+        return {}
+    content = read_json(file, read_bytes(file), "the design of twins")
+    if not isinstance(content, dict) or not isinstance(content.get("factors"), list):
+        raise DataError(file, "expected the design of twins, with its factors; remove the file to load without it")
+    return {"design": content}
 
 
 def splits(folder: Path) -> list[str]:

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
+import orjson
 import polars as pl
 
 from ranktilt.collection import Collection
+from ranktilt.datasets.load import DESIGN
 from ranktilt.errors import UserError
 from ranktilt.io.files import Content, holds, write_files
 from ranktilt.io.jsonl import to_jsonl
@@ -38,6 +40,7 @@ def save(
         smaller, and read without ever holding all texts.
     beside : mapping, optional
         Further files of the folder, name → content, which loading does not read; all files are written or none.
+        The design of twins is written as ``design.json``, and loading reads it.
 
     Raises
     ------
@@ -52,7 +55,7 @@ def save(
     files[folder / "queries.jsonl"] = to_jsonl(collection.queries)
     if collection.qrels.height:
         files[folder / "qrels" / f"{split}.tsv"] = to_tsv(collection.qrels)
-    files |= {folder / name: data for name, data in (beside or {}).items()}
+    files |= {folder / name: data for name, data in (design_file(collection) | dict(beside or {})).items()}
     _refuse_other(folder, files)
     write_files(files)
     return folder
@@ -71,6 +74,14 @@ def corpus_files(docs: pl.DataFrame, rows_per_file: int | None = None) -> dict[s
     if rows_per_file is None:
         return {"corpus.jsonl": partial(_lines, docs)}
     return {f"corpus/{name}": content for name, content in part_contents(docs, rows_per_file).items()}
+
+
+def design_file(collection: Collection) -> dict[str, bytes]:
+    """Return the file that keeps how a collection's twins were designed, by name; none where they were not."""
+    if "design" not in collection.spec:
+        return {}
+    option = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+    return {DESIGN: orjson.dumps(collection.spec["design"], option=option)}
 
 
 def _lines(docs: pl.DataFrame) -> Iterator[bytes]:

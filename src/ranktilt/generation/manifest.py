@@ -15,7 +15,7 @@ from ranktilt.errors import DataError, UserError
 from ranktilt.io.files import cannot_write, read_text, require_folder
 
 MANIFEST = "manifest.json"
-WHAT = {"rewrites": "ranktilt generate rewrite", "answers": "ranktilt generate answer"}
+WHAT = {"rewrites": "ranktilt generate rewrite", "answers": "ranktilt generate answer", "twins": "ranktilt twins"}
 """What a folder holds, and the command that writes it."""
 _PACKAGES = ("openai", "polars", "torch", "transformers")
 
@@ -71,7 +71,7 @@ def require_ours(folder: Path, given: str | Path | None = None, kind: str = "rew
         raise cannot_write(folder, error) from error
     before = None if known is None else known.spec.collection.path
     if before is not None and given is not None and Path(before).absolute() != Path(given).absolute():
-        whose = "rewrites of another collection" if kind == "rewrites" else "answers to other queries"
+        whose = "answers to other queries" if kind == "answers" else f"{kind} of another collection"
         raise UserError(f"{folder}: holds {whose}, {before}; choose another folder or remove it")
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 import polars as pl
 
-from ranktilt.datasets.save import corpus_files
+from ranktilt.datasets.save import corpus_files, design_file
 from ranktilt.errors import UserError
 from ranktilt.generation.generated import Generated
 from ranktilt.generation.manifest import MANIFEST, manifest, require_ours
@@ -62,6 +62,7 @@ def write_folder(
     contents: dict[str, Content] = {
         **corpus_files(generated.collection.docs, rows_per_file),
         "queries.jsonl": to_jsonl(generated.collection.queries),
+        **design_file(generated.collection),
         **{f"qrels/{split}.tsv": to_tsv(qrels) for split, qrels in judged.items()},
         CARD: card.encode(errors="backslashreplace"),
         LEFT_OUT: _left_out(generated.left_out),

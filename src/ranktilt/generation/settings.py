@@ -64,7 +64,8 @@ class Rewriting(GenerationSettings):
     """
 
     prompt: Annotated[
-        str | Path, Option("paper, paraphrase, summarise, polish, or a file with {text}.", "NAME|FILE")
+        str | Path,
+        Option("paper, paraphrase, summarise, polish, shorten, informal, or a file with {text}.", "NAME|FILE"),
     ] = "paper"
     titles: Annotated[Literal["keep", "rewrite", "drop"], Option("Titles: keep, rewrite or drop them.")] = "keep"
     of: Annotated[

@@ -9,7 +9,7 @@ from pathlib import Path
 from ranktilt.errors import UserError
 from ranktilt.llm.prompts import Slots, fill, find_prompt, parse_slots
 
-PROMPTS = ("paper", "paraphrase", "summarise", "polish")
+PROMPTS = ("paper", "paraphrase", "summarise", "polish", "shorten", "informal")
 """Names of the prompts that come with RankTilt; ``paper`` is the instruction of Dai et al. (KDD 2024, sec. 2)."""
 
 TITLE = "title"
@@ -21,7 +21,11 @@ ANSWER_PROMPTS = ("passage", "question")
 
 DOCUMENT_SLOTS = ("text", "title")
 QUERY_SLOTS = ("query",)
-_LIMITS: Mapping[str, Mapping[str, float]] = {"summarise": {"shortest": 0.1, "longest": 1.0}, "polish": {"copied": 1.0}}
+_LIMITS: Mapping[str, Mapping[str, float]] = {
+    "summarise": {"shortest": 0.1, "longest": 1.0},
+    "polish": {"copied": 1.0},
+    "shorten": {"shortest": 0.2, "longest": 0.9},
+}
 
 
 @dataclass(frozen=True)

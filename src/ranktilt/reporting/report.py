@@ -23,6 +23,7 @@ from ranktilt.errors import DataError, UserError, join_words, shorten, unknown
 from ranktilt.experiments.spiral_result import Spiral
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.experiments.training_result import TrainingStudy
+from ranktilt.experiments.twins.result import FactorEffects
 from ranktilt.io.artifact import Result, read_json
 from ranktilt.io.files import read_bytes, write_bytes
 from ranktilt.judging.result import JudgeAudit
@@ -47,6 +48,7 @@ RESULTS: tuple[type[Result], ...] = (
     Description,
     Study,
     Explanation,
+    FactorEffects,
     PairwiseAudit,
     JudgeAudit,
     Bench,

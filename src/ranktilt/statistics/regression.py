@@ -74,12 +74,17 @@ def regress(y: Floats, x: Floats, first: Ints, second: Ints) -> Regression:
 
 def _errors(added: Floats, first: Ints, second: Ints) -> Floats:
     """Half-widths of 95 % intervals, of what each row adds to the estimates."""
+    counts = [count for count in (len(np.unique(first)), len(np.unique(second))) if count > 1]
+    half: Floats = stats.t.ppf(0.975, min(counts, default=2) - 1) * clustered_errors(added, first, second)
+    return half
+
+
+def clustered_errors(added: Floats, first: Ints, second: Ints) -> Floats:
+    """Standard errors of what each row adds to the estimates, a column each: two-way clustered, as of `regress`."""
     both = np.unique(first * (int(second.max(initial=0)) + 1) + second, return_inverse=True)[1]
     one, two, joint = (_variances(added, clusters) for clusters in (first, second, both))
-    counts = [count for count in (len(np.unique(first)), len(np.unique(second))) if count > 1]
-    variances = np.maximum(np.maximum(one + two - joint, one), two)
-    half: Floats = stats.t.ppf(0.975, min(counts, default=2) - 1) * np.sqrt(variances)
-    return half
+    errors: Floats = np.sqrt(np.maximum(np.maximum(one + two - joint, one), two))
+    return errors
 
 
 def _variances(added: Floats, clusters: Ints) -> Floats:

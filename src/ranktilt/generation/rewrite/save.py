@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol
 
 import polars as pl
 
+from ranktilt.collection import Collection
 from ranktilt.datasets.load import load, splits
 from ranktilt.generation.output_folder import SavedFolder, open_folder, write_folder
 from ranktilt.generation.rewrite.datacard import datacard
 from ranktilt.generation.rewrite.rewrite import Rewritten
 from ranktilt.io.files import sha256
+
+
+class JudgedAnew(Protocol):
+    """Documents made of a collection's, under the judgments of any of its splits."""
+
+    @property
+    def given(self) -> Collection: ...
+
+    @property
+    def collection(self) -> Collection: ...
+
+    def united(self, qrels: pl.DataFrame) -> Collection: ...
 
 
 def save_rewritten(rewritten: Rewritten, folder: str | Path, *, rows_per_file: int | None = None) -> SavedFolder:
@@ -23,14 +37,14 @@ def save_rewritten(rewritten: Rewritten, folder: str | Path, *, rows_per_file: i
     anything else, or cannot be written.
     """
     place = open_folder(folder, rewritten.spec["collection"].get("path"))
-    judged, inputs = _judgments(rewritten)
+    judged, inputs = judgments_by_split(rewritten)
     spec = {**rewritten.spec, "inputs": {**rewritten.spec.get("inputs", {}), **inputs}}
     write_folder(place, rewritten, judged, datacard(rewritten, tuple(judged)), spec, rows_per_file=rows_per_file)
     return SavedFolder(Path(folder), tuple(judged))
 
 
-def _judgments(rewritten: Rewritten) -> tuple[dict[str, pl.DataFrame], dict[str, str]]:
-    """Judgments by split, all carried over, and the hashes of further files that were read."""
+def judgments_by_split(rewritten: JudgedAnew) -> tuple[dict[str, pl.DataFrame], dict[str, str]]:
+    """Carry over the judgments of every split, by its name; also the hashes of further files that were read."""
     given, qrels = rewritten.given, rewritten.collection.qrels
     split, path = given.spec.get("split"), Path(str(given.spec.get("path", "")))
     here = splits(path) if "path" in given.spec else []

@@ -55,8 +55,8 @@ class PairScoreGap(TwinEstimand):
         order = np.lexsort((np.maximum(entry, at), np.minimum(entry, at)))
         entry, query, at = entry[order], query[order], at[order]
         gap = ranking.scores[entry] - ranking.scores[at]
-        spread = _spread(ranking)[query]
-        scaled = np.divide(gap, spread, out=np.zeros_like(gap), where=spread > 0)
+        deviation = spread(ranking)[query]
+        scaled = np.divide(gap, deviation, out=np.zeros_like(gap), where=deviation > 0)
         raw, total = (np.bincount(query, weights=w, minlength=n).astype(np.float64) for w in (gap, scaled))
         parts = {"pairs": float(len(query)), "raw": float(raw.sum()) / len(query) if len(query) else np.nan}
         weight = np.bincount(query, minlength=n).astype(np.float64)
@@ -73,7 +73,7 @@ class PairScoreGap(TwinEstimand):
         return f"{pairs} with both sides retrieved, raw {raw}; {queries}"
 
 
-def _spread(ranking: Ranking) -> Floats:
+def spread(ranking: Ranking) -> Floats:
     """Standard deviation of each query's scores."""
     n = len(ranking.offsets) - 1
     count = np.maximum(np.diff(ranking.offsets), 1)

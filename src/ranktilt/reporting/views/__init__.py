@@ -1,4 +1,4 @@
-"""Views: what is said of each result, as a document; one file a result."""
+"""Views: what is said of each result, as a document; one file a result, those of experiments in their own folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ranktilt.reporting.document import Document
 
 _VIEWS = {
     "Audit": "audit",
-    "Bench": "bench",
+    "Bench": "experiments.bench",
     "CacheInventory": "cache",
     "Calibration": "calibrate",
     "CheckResult": "check",
@@ -18,16 +18,18 @@ _VIEWS = {
     "CostPlan": "plan",
     "Description": "describe",
     "Explanation": "explain",
+    "FactorEffects": "experiments.factors",
     "Gate": "gate",
     "Installation": "doctor",
     "JudgeAudit": "judge",
     "LoadedAudit": "audit",
+    "ManipulationChecks": "experiments.twins",
     "PairwiseAudit": "pairwise",
     "ReplayedLog": "replay_log",
     "SequentialAudit": "sequential",
-    "Spiral": "spiral",
+    "Spiral": "experiments.spiral",
     "Study": "study",
-    "TrainingStudy": "training_study",
+    "TrainingStudy": "experiments.training_study",
     "Validation": "validate",
 }
 """The module of each result's view, by the result's class."""

@@ -1,0 +1,253 @@
+"""Where each version of a document stands in a run: the values that the effects of factors are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.measures.ranking import Judged, Ranking, per_block, running
+from ranktilt.measures.twins.base import Positions
+from ranktilt.measures.twins.score_gap import spread
+from ranktilt.run import Run, codes, collection_rows
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+_CELLS = 1 << 22
+
+
+class Outcome(NamedTuple):
+    """Values of versions on one estimand: one entry each, those of one query and origin side by side."""
+
+    values: Floats
+    group: Ints
+    query: Ints
+    origin: Ints
+    row: Ints
+    """Row of the version in the collection."""
+
+
+class Targets(NamedTuple):
+    """The documents whose versions are compared: pairs of query, by its number in the run, and origin."""
+
+    query: Ints
+    origin: Ints
+    grade: Floats
+    """NaN where nothing is judged."""
+
+
+@dataclass(frozen=True, eq=False)
+class Standings:
+    """A run of a designed collection, and the versions that are compared in it."""
+
+    collection: Collection
+    run: Run
+    versions: Ints
+    """Rows of the versions of each origin, by the origin's number, padded with −1: (n_origins, most)."""
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        return Ranking(self.run.offsets, self.run.scores)
+
+    @cached_property
+    def docs(self) -> Ints:
+        return collection_rows(self.run, self.collection)[self.run.docs]
+
+    @cached_property
+    def targets(self) -> Targets:
+        """Documents judged relevant of which a version is retrieved; where nothing is judged, all that are.
+
+        Where no version is retrieved all have one rank, whatever the factors do.
+        """
+        query, origin, grade = self._judged
+        held = np.isin(query * len(self.versions) + origin, self._retrieved)
+        return Targets(query[held], origin[held], grade[held])
+
+    @property
+    def left_out(self) -> int:
+        """How many documents judged relevant, query by query, have no version that is retrieved."""
+        return len(self._judged.query) - len(self.targets.query)
+
+    @cached_property
+    def _retrieved(self) -> Ints:
+        """Query and origin, as one number, of which a version is retrieved."""
+        width, ours = len(self.versions), np.zeros(self.collection.docs.height, dtype=bool)
+        ours[self.versions[self.versions >= 0]] = True
+        held = (self.docs >= 0) & ours[self.docs]
+        origin = self.collection.origin_codes()[self.docs[held]]
+        return np.unique(self.ranking.query[held] * width + origin)
+
+    @cached_property
+    def _judged(self) -> Targets:
+        """Origins with two versions or more, of which one is judged relevant to a query, by its highest grade."""
+        origins, width = self.collection.origin_codes(), len(self.versions)
+        qrels = self.collection.qrels
+        if qrels.height:
+            query, row = codes(qrels["query_id"], self._queries), codes(qrels["doc_id"], self.collection.ids)
+            grade = qrels["grade"].to_numpy().astype(np.float64)
+            known = (query >= 0) & (row >= 0) & (grade > 0)
+            key, grade = query[known] * width + origins[row[known]], grade[known]
+        else:
+            key, grade = self._retrieved, np.full(len(self._retrieved), np.nan)
+        order = np.lexsort((-grade, key))
+        key, first = np.unique(key[order], return_index=True)
+        several = (self.versions[key % width] >= 0).sum(axis=1) > 1
+        return Targets(key[several] // width, key[several] % width, grade[order][first][several])
+
+    @property
+    def _queries(self) -> pl.Series:
+        return pl.Series("query_id", self.run.queries, dtype=pl.String)
+
+    @cached_property
+    def rows(self) -> Ints:
+        """Rows of the versions of each target, padded: (n_targets, most)."""
+        return self.versions[self.targets.origin]
+
+    @cached_property
+    def entries(self) -> Ints:
+        """Entry of each version in the run, −1 where it was not retrieved: (n_targets, most)."""
+        query = np.repeat(self.targets.query, self.rows.shape[1])
+        rows = self.rows.ravel()
+        found = Positions.of(self.ranking, self.docs).find(query, np.where(rows >= 0, rows, 0))
+        return np.where(rows >= 0, found, -1).reshape(self.rows.shape)
+
+    @cached_property
+    def scores(self) -> Floats:
+        """Score of each version; −∞ where it was not retrieved."""
+        at = self.entries
+        return np.where(at >= 0, self.run.scores[at], -np.inf) if len(self.run.scores) else np.full(at.shape, -np.inf)
+
+    @property
+    def absent(self) -> float:
+        """Share of the versions that were not retrieved."""
+        present = self.rows >= 0
+        return float((self.entries[present] < 0).mean()) if present.any() else np.nan
+
+    @property
+    def cut(self) -> bool:
+        """Whether most lists are as long as the longest, which they are where a ranker cuts them."""
+        lengths = np.diff(self.run.offsets)
+        return bool((lengths == lengths.max(initial=0)).mean() > 0.5)
+
+    def ranks(self, weights: Floats) -> Floats:
+        """Rank of each version among all other documents, where each of these stands in one of its versions.
+
+        ``1 + Σ_other origins Σ_versions w · [above, half where tied]``: the expected rank, where `weights` of an
+        origin's rows are the probabilities of its versions. What was not retrieved stands below all that was.
+        """
+        ranking, docs, n = self.ranking, self.docs, len(self.run.queries)
+        entry = np.where(docs >= 0, weights[docs], 0.0)
+        blocks = per_block(ranking, entry)
+        above = np.repeat(running(ranking, blocks) - blocks / 2, ranking.sizes)
+        total = np.bincount(ranking.query, weights=entry, minlength=n)[self.targets.query]
+        at = self.entries
+        found = np.where(at >= 0, above[at], total[:, None]) if len(above) else np.zeros(at.shape)
+        mine = np.where(at >= 0, weights[self.rows], 0.0)
+        for part, wins, ties in self._contests():
+            losses = np.swapaxes(wins, 1, 2)
+            found[part] -= ((losses + ties / 2) * mine[part][:, None, :]).sum(axis=2)
+        ranked: Floats = 1 + found
+        return ranked
+
+    def won(self) -> Floats:
+        """Of all versions of its document, itself included, those that a version beats less those that beat it."""
+        found = np.zeros(self.rows.shape)
+        present = self.rows >= 0
+        for part, wins, _ in self._contests():
+            counted = present[part][:, None, :] & present[part][:, :, None]
+            found[part] = ((wins & counted).sum(axis=2) - (wins & counted).sum(axis=1)) / present[part].sum(axis=1)[
+                :, None
+            ]
+        return found
+
+    def _contests(self) -> Iterator[tuple[slice, Bools, Bools]]:
+        """Who stands above whom (target, winner, loser), and who is tied, for some targets at a time."""
+        step = max(_CELLS // self.rows.shape[1] ** 2, 1)
+        for start in range(0, len(self.rows), step):
+            part = slice(start, start + step)
+            own, other = self.scores[part][:, :, None], self.scores[part][:, None, :]
+            yield part, own > other, own == other
+
+    def rank_gap(self, weights: Floats) -> Outcome:
+        """By how many ranks each version stands up: its rank, negated."""
+        return self._outcome(-self.ranks(weights))
+
+    def exposure(self, weights: Floats) -> Outcome:
+        """Weight of each version's place, in percent of the first: ``100 / log2(1 + rank)``; 0 where not retrieved."""
+        return self._outcome(np.where(self.entries >= 0, 100 / np.log2(1 + self.ranks(weights)), 0.0))
+
+    def score_gap(self) -> Outcome | None:
+        """Scores in standard deviations of the query's, of documents with all versions retrieved; None without any."""
+        if not self.run.scored:
+            return None
+        whole = np.all((self.entries >= 0) | (self.rows < 0), axis=1)
+        deviation = spread(self.ranking)[self.targets.query]
+        whole = whole & (deviation > 0)
+        values = np.zeros(self.rows.shape)
+        values[whole] = self.scores[whole] / deviation[whole][:, None]
+        return self._outcome(np.where(self.rows >= 0, values, 0.0), whole) if whole.any() else None
+
+    def head_to_head(self) -> Outcome:
+        """In percent."""
+        return self._outcome(100 * self.won())
+
+    def ndcg(self, weights: Floats) -> Outcome | None:
+        """``100 · grade / log2(1 + rank) / ideal DCG``, by the grade of the document; 0 where it was not retrieved."""
+        query, _, grade = self.targets
+        if np.isnan(grade).any():
+            return None
+        ideal = Judged(query, grade, len(self.run.queries)).ideal(None)[query]
+        gain = 100 * (grade / ideal)[:, None] / np.log2(1 + self.ranks(weights))
+        return self._outcome(np.where(self.entries >= 0, gain, 0.0))
+
+    def _outcome(self, values: Floats, which: Bools | None = None) -> Outcome:
+        present = self.rows >= 0
+        if which is not None:
+            present &= which[:, None]
+        group = np.nonzero(present)[0]
+        return Outcome(
+            values[present], group, self.targets.query[group], self.targets.origin[group], self.rows[present]
+        )
+
+
+def version_table(collection: Collection, designed: Bools) -> Ints:
+    """Rows of the designed versions of each origin, by its number, padded with −1."""
+    origins = collection.origin_codes()
+    rows = np.flatnonzero(designed)
+    rows = rows[np.argsort(origins[rows], kind="stable")]
+    owner = origins[rows]
+    count = np.bincount(owner, minlength=int(origins.max(initial=-1)) + 1)
+    place = np.arange(len(rows)) - (np.cumsum(count) - count)[owner]
+    table = np.full((len(count), max(int(count.max(initial=0)), 1)), -1)
+    table[owner, place] = rows
+    return table
+
+
+def even_weights(collection: Collection) -> Floats:
+    """Give all versions of a document one probability, which add up to 1."""
+    origins = collection.origin_codes()
+    weights: Floats = 1.0 / np.bincount(origins)[origins]
+    return weights
+
+
+def adopted_weights(collection: Collection, levels: Floats, share: float) -> Floats:
+    """Give an edited version to a share of the documents: `levels` are −1 and 1 by row, NaN for no level.
+
+    Documents without both levels stay as they are.
+    """
+    origins, weights = collection.origin_codes(), even_weights(collection)
+    n = int(origins.max(initial=-1)) + 1
+    high, low = (np.bincount(origins[levels == level], minlength=n)[origins] for level in (1, -1))
+    both = (high > 0) & (low > 0)
+    for level, count, part in ((1, high, share), (-1, low, 1 - share)):
+        of = both & (levels == level)
+        weights[of] = part / count[of]
+    weights[both & np.isnan(levels)] = 0.0
+    return weights

@@ -1,0 +1,233 @@
+"""What the factors of a designed collection do to ranks: rows of effects, and the sentences that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from ranktilt.auditing.effects import ALPHA
+from ranktilt.errors import join_words
+from ranktilt.io.artifact import Result
+from ranktilt.measures.printing import signed
+
+SOURCE, MODEL_TEXT = "source", ("source", "length", "words", "fluency", "style")
+"""The factor that says who wrote a text, and those in which a model's text may differ from a person's by itself."""
+TOGETHER: Final = "together"
+ALONE: Final = "alone"
+HELD: Final = "others held"
+AS_IS: Final = "others as is"
+Question = Literal["together", "alone", "others held", "others as is"]
+
+
+@dataclass(frozen=True)
+class EstimandUnit:
+    """How the effects on one estimand are printed."""
+
+    name: str
+    unit: str
+    digits: int
+    about: str
+    """What a value of a version is."""
+
+
+UNITS = {
+    unit.name: unit
+    for unit in (
+        EstimandUnit("rank gap", "ranks", 1, "by how many ranks a version moves up"),
+        EstimandUnit("score gap", "sd", 3, "its score, in standard deviations of the query's scores"),
+        EstimandUnit("head-to-head", "%", 1, "pairs of versions of one document that it wins less those that it loses"),
+        EstimandUnit("nDCG", "points", 2, "what the version adds to its query's nDCG, of 100"),
+    )
+}
+PRIMARY = "rank gap"
+_NOTHING, _SMALL = 1e-9, 0.05
+"""What rounding leaves of an effect of nothing, and what is printed as one, in ranks."""
+
+
+@dataclass(frozen=True)
+class DesignedFactor:
+    """A factor of the design, and what its two levels are."""
+
+    name: str
+    low: str
+    high: str
+    analysed: bool = True
+    """False where its check failed: it is held in the regression, and no effect of it is told."""
+
+
+@dataclass(frozen=True)
+class FactorEffect:
+    """What a factor does, or how one factor changes what another does (``length × words``)."""
+
+    ranker: str
+    estimand: str
+    effect: str
+    value: float
+    """High less low: twice the coefficient of levels coded −1 and 1. Above 0 a version stands higher."""
+    low: float
+    """95 % interval."""
+    high: float
+    error: float
+    p: float
+    """The larger of two: levels exchanged within documents, and t by errors clustered by query and document."""
+    p_corrected: float
+    detectable: float
+    """Smallest effect that the table would show with 80 % power."""
+    queries: int
+    origins: int
+    versions: int
+    """(query, document version) that were compared."""
+
+    @property
+    def shown(self) -> bool:
+        """Whether corrected p < .05; its 95 % interval then excludes 0."""
+        return self.p_corrected < ALPHA
+
+    @property
+    def interaction(self) -> bool:
+        return " × " in self.effect
+
+    def derived(self) -> dict[str, Any]:
+        return {"shown": self.shown}
+
+
+@dataclass(frozen=True)
+class SourceEffect:
+    """What a text by a model gains: with what comes with it, and by itself."""
+
+    ranker: str
+    estimand: str
+    question: Question
+    """``together``: all factors in which a model's text may differ, high at once. Of the source by itself: ``alone``
+    in the regression, with ``others held``, and where all ``others as is``."""
+    factors: tuple[str, ...]
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class AdoptionEffect:
+    """What an edit does to a document's exposure where a share of all others has it, against no edit where none has."""
+
+    ranker: str
+    factor: str
+    share: float
+    """Of the other documents, 0 to 1."""
+    edited: bool
+    """Whether the document itself has the edit."""
+    value: float
+    """Points of exposure, ``100 / log2(1 + rank)``: 100 in the first place, 0 where it is not retrieved."""
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class FactorEffects(
+    Result, format="ranktilt-factors", version=1, noun="effects of factors", command="ranktilt explain --by-factor"
+):  # fmt: skip
+    """What `factor_effects` found; immutable.
+
+    Parameters
+    ----------
+    spec : mapping
+        How it was made: collection, design, rankers, versions.
+    factors : tuple of DesignedFactor
+        What was varied.
+    rows : tuple of FactorEffect
+        Main effects and two-factor interactions of every ranker and estimand.
+    sources : tuple of SourceEffect
+        The source before and after the other factors are held; empty without a factor ``source``.
+    adoptions : tuple of AdoptionEffect
+        What edits do to exposure as ever more documents have them; empty where no share was given.
+    notes : tuple of str
+        What a reader should know.
+    """
+
+    spec: Mapping[str, Any]
+    factors: tuple[DesignedFactor, ...]
+    rows: tuple[FactorEffect, ...]
+    sources: tuple[SourceEffect, ...] = ()
+    adoptions: tuple[AdoptionEffect, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def rankers(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(row.ranker for row in self.rows))
+
+    @property
+    def estimands(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(row.estimand for row in self.rows))
+
+    def of(self, estimand: str, ranker: str | None = None) -> tuple[FactorEffect, ...]:
+        """Return the effects on one estimand, of one ranker or all."""
+        return tuple(row for row in self.rows if row.estimand == estimand and ranker in (None, row.ranker))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What moves each ranker, and what does not."""
+        return tuple(self._sentence(ranker) for ranker in self.rankers)
+
+    @property
+    def headline(self) -> str:
+        """The sentence of the first ranker."""
+        return next(iter(self.sentences), "nothing was compared")
+
+    def _sentence(self, ranker: str) -> str:
+        rows = self.of(PRIMARY, ranker)
+        mains = sorted((row for row in rows if not row.interaction), key=lambda row: -abs(row.value))
+        told = next((one for one in self.sources
+                     if (one.ranker, one.estimand, one.question) == (ranker, PRIMARY, TOGETHER)), None)  # fmt: skip
+        together = ", ".join(_interactions(rows))
+        end = f"; {together}" if together else ""
+        if told is not None:
+            return f"{_source_sentence(told, mains)}{end}"
+        return f"{ranker}: {_movers(mains)}{end}"
+
+    def derived(self) -> dict[str, Any]:
+        """The headline and the sentences, for those who read the file."""
+        return {"headline": self.headline, "sentences": self.sentences}
+
+
+def _number(row: FactorEffect | SourceEffect) -> str:
+    return f"{signed(row.value)} [{signed(row.low)}, {signed(row.high)}]"
+
+
+def _source_sentence(told: SourceEffect, mains: Sequence[FactorEffect]) -> str:
+    """``of x's +8.1 ranks for model text, +6.0 [4.1, 7.9] go with length, +1.2 [−0.4, 2.8] with source itself``."""
+    parts = [row for row in mains if row.effect in told.factors and row.effect != SOURCE]
+    own = [row for row in mains if row.effect == SOURCE]
+    said = [f"{_number(row)} {'' if number else 'go '}with {row.effect}" for number, row in enumerate(parts)]
+    said += [f"{_number(row)} {'' if said else 'go '}with source itself" for row in own]
+    others = [row for row in mains if row.effect not in told.factors]
+    beside = f"; beside it, {_movers(others)}" if others else ""
+    if told.low <= 0 <= told.high:
+        return f"{told.ranker} shows no effect of model text ({_number(told)} ranks): {', '.join(said)}{beside}"
+    return f"of {told.ranker}'s {signed(told.value)} ranks for model text, {', '.join(said)}{beside}"
+
+
+def _movers(mains: Sequence[FactorEffect]) -> str:
+    """Name the factors that move a version, those of which nothing is shown, and those that change no rank at all."""
+    shown = [row for row in mains if row.shown]
+    idle = [row.effect for row in mains if abs(row.value) + row.error < _NOTHING]
+    still = [row for row in mains if not row.shown and row.effect not in idle]
+    said = []
+    if shown:
+        first, *rest = (f"by {_number(row)}" for row in shown)
+        parts = [f"{shown[0].effect} moves a text {first} ranks"]
+        parts += [f"{row.effect} {by}" for row, by in zip(shown[1:], rest, strict=True)]
+        said.append(join_words(parts))
+    if still:
+        most = max(row.detectable for row in still)
+        could = f" (detectable: {most:.1f} ranks)" if most >= _SMALL else ""
+        said.append(f"no effect of {join_words([row.effect for row in still], 'or')} is shown{could}")
+    if idle:
+        said.append(f"{join_words(idle)} {'changes' if len(idle) == 1 else 'change'} no rank")
+    return "; ".join(said)
+
+
+def _interactions(rows: Sequence[FactorEffect]) -> Iterator[str]:
+    for row in rows:
+        if row.interaction and row.shown:
+            yield f"{row.effect} {_number(row)}"

@@ -1,0 +1,1 @@
+"""Views of what experiments show: corrections, growing collections, trainings, and factors of texts."""

@@ -1,0 +1,103 @@
+"""ranktilt twins: by rule, by a server, of a table; what is printed, written and priced."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import ranktilt as rt
+from ranktilt.experiments.twins.checks import ManipulationChecks
+from tests.cli.conftest import Cli, refused
+from tests.cli.test_generate import folder, text
+from tests.llm.server import Server
+from tests.toy import write
+
+pytestmark = pytest.mark.usefixtures("no_key")
+__all__ = ["folder"]  # a fixture of twelve documents
+
+
+def test_by_rule_a_design_is_written_and_its_checks_are_printed(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    made, file = tmp_path / "out", tmp_path / "checks.json"
+    code, out, err = cli(
+        "twins", folder, "--factors", "length,words,facts", "--by-rule", "--design", 8, "-o", made, "--json", file
+    )
+    assert code == 0
+    assert err.splitlines() == [
+        f"{made}: {rt.load(made)!r}", f"Next: ranktilt explain {made} -r bm25 --by-factor"
+    ]  # fmt: skip
+    assert rt.load(made).docs.height == 8 * 12
+    checks = ManipulationChecks.load(file)
+    assert out == rt.table(checks)
+    assert checks.spec["command"].startswith("ranktilt twins ")
+    assert "length\n   words" in out
+    assert rt.load(made).spec["design"]["failed"] == list(checks.failed)
+    before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
+    assert cli("twins", folder, "--factors", "length,words,facts", "--by-rule", "-o", made, "--quiet")[::2] == (0, "")
+    after = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
+    assert after == before, "8 runs are all combinations of three factors"
+
+
+def test_cells_are_drawn_and_documents_limited(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    made = tmp_path / "out"
+    options = ("--factors", "length,fluency,query-words", "--by-rule", "--cells", 2, "--limit", 6, "--seed", 4)
+    assert cli("twins", folder, *options, "-o", made).code == 0
+    read = rt.load(made)
+    assert (read.docs.height, read.docs["origin"].n_unique()) == (12, 6)
+    assert (read.spec["design"]["cells"], read.spec["design"]["seed"]) == (2, 4)
+
+
+def test_a_server_is_asked_once_for_each_text_and_faults_are_resumed(
+    cli: Cli, server: Server, folder: Path, tmp_path: Path
+) -> None:
+    made, prompt = tmp_path / "out", write(tmp_path / "turned.txt", "Please rewrite the following text: {text}")
+    call = (
+        "twins", folder, "--factors", f"{prompt},facts", "--llm", "openai:tiny", "--base-url", server.url,
+        "--timeout", "1", "--retries", "0", "--concurrency", "2", "-o", made,
+    )  # fmt: skip
+    server.script = [None] * 4 + ["503"] * 2
+    code, _, err = cli(*call)
+    assert code == 1
+    assert "2 texts got no answer; the same command again asks only for these" in err
+    server.script = []
+    code, _, err = cli(*call)
+    assert code == 0
+    assert "turned: 12 of 12 documents rewritten" in err
+    answered = [json.dumps(body["messages"]) for body in server.answered]
+    assert len(answered) == len(set(answered)) == 12, "an answer was paid for twice"
+    read = rt.load(made)
+    assert read.sources == ("human", "tiny")
+    assert read.docs.height == 4 * 12
+    assert (made / "answers.jsonl.gz").stat().st_size > 100
+
+
+def test_a_dry_run_prices_each_prompt_and_sends_nothing(cli: Cli, server: Server, folder: Path) -> None:
+    call = ("twins", folder, "--factors", "source,style,words", "--llm", "openai:tiny", "--base-url", server.url)
+    code, out, err = cli(*call, "--dry-run", "--price", "1,2")
+    assert (code, err, len(server.requests)) == (0, "", 0)
+    lines = out.splitlines()
+    assert [line.split()[:2] for line in lines] == [["source", "12"], ["style", "24"], ["price", "0.01"]]
+    found = json.loads(cli(*call, "--dry-run", "--json", "-").out)
+    assert [row["texts"] for row in found["factors"]] == [12, 24]
+    assert found["price"] is None
+
+
+def test_a_table_of_versions_is_read(cli: Cli, tmp_path: Path) -> None:
+    rows = ["origin,gender,text,query_id,query"]
+    rows += [
+        f'd{n},{who},"{word} {text(n)}",q{n},query {n}' for n in range(6) for who, word in (("M", "He"), ("F", "She"))
+    ]
+    table = write(tmp_path / "versions.csv", "\n".join([*rows, 'd0,N,"They.",q0,query 0', ""]))
+    made = tmp_path / "out"
+    code, out, err = cli("twins", "--table", table, "--factors", "gender", "--level", "gender=M,F", "-o", made)
+    assert code == 0
+    assert err.splitlines()[0] == "warning: 1 row is left out: 'gender' is neither 'M' nor 'F'"
+    assert "every factor moved what it should" in out
+    read = rt.load(made)
+    assert read.docs["id"].to_list()[:2] == ["d0", "d0+gender"]
+    assert read.spec["design"]["kind"] == "given"
+
+
+def test_a_folder_of_others_stays(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    write(tmp_path / "out" / "notes.txt", "mine")
+    line = refused(cli, "twins", folder, "--factors", "length", "--by-rule", "-o", tmp_path / "out")
+    assert line.startswith(f"{tmp_path / 'out' / 'notes.txt'}: is no part of twins and would be lost")
