@@ -346,7 +346,7 @@ class TestControls:
 
 def test_confounds_of_sides_and_of_twins_stand_in_columns_of_their_own() -> None:
     found = opened().audit
-    rows = confound_table(found).rows
+    rows = confound_table(found.confounds).rows
     assert front(rows[0]) == "words a document"
     values = [(row.cells[1].value, row.cells[3].value) for row in rows]
     sided = ("words", "query words", "cut-off endings", "boilerplate openings")

@@ -109,10 +109,8 @@ def _is_run(path: Path) -> bool:
 
 
 @options.verb(
-    "judge --human human.qrels --judge umbrela.qrels -o judge.html",
-    "judge --human h.qrels --judge j.qrels --runs runs/ --systems systems.tsv",
-    "judge DIR --judge j.qrels -r bm25",
-    "judge DIR --llm openai:MODEL --prompt umbrela --runs runs/ --dry-run",
+    "judge --human human.qrels --judge judge.qrels --runs runs/ --systems systems.tsv",
+    "judge DIR --llm openai:MODEL --runs runs/ --dry-run",
 )
 def judge(
     *,
