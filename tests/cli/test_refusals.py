@@ -172,11 +172,11 @@ TWINS = [
     ("toy --factors length --level length=a,b --by-rule -o x", "--level needs versions: --table FILE"),
     ("--table gone.csv --factors length -o x", "gone.csv: no such file"),
     (
-        "--table twice.csv --factors length -o x",
-        "twice.csv: expected the columns origin, text and length; missing: ori",
+        "--table people.csv --factors length -o x",
+        "people.csv: expected the columns origin, text and length; missing: o",
     ),
-    ("--table twice.csv --factors length --level length -o x", "--level expects a column with its low and its high"),
-    ("--table twice.csv --factors length --by-rule -o x", "--table has its versions already: only --factors, --level"),
+    ("--table people.csv --factors length --level length -o x", "--level expects a column with its low and its high"),
+    ("--table people.csv --factors length --by-rule -o x", "--table has its versions already: only --factors, --level"),
 ]
 TOOLS = [
     ("doctor contreiver", "unknown model 'contreiver'; did you mean 'dense:contriever'? (valid: dense:minilm, dense:"),

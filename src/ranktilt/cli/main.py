@@ -17,6 +17,7 @@ from ranktilt.cli.build import build
 from ranktilt.cli.check import check
 from ranktilt.cli.compare import compare, gate
 from ranktilt.cli.data import describe, load, mix
+from ranktilt.cli.experiments.twins import twins
 from ranktilt.cli.explain import explain
 from ranktilt.cli.generate import answer, rewrite
 from ranktilt.cli.judge import judge
@@ -28,7 +29,6 @@ from ranktilt.cli.rank import rank
 from ranktilt.cli.replay_log import replay_log
 from ranktilt.cli.report import report
 from ranktilt.cli.tools import cache, calibrate, doctor, plan, spiral
-from ranktilt.cli.twins import twins
 from ranktilt.errors import UserError
 
 _VERBS: dict[str, Any] = {

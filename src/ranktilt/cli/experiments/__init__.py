@@ -1,0 +1,1 @@
+"""Commands that change a collection, to see what rankers make of it."""
