@@ -65,7 +65,7 @@ def twins(
     for step, factor in enumerate(work.order):
         changed[factor.name] = work.apply(step, llm)
     made = _designed(work, model_name(llm) if llm is not None else "")
-    about = {"factors": [one.to_dict() for one in factors], "seed": work.crossing.seed, **_asked(work, llm)}
+    about = {"factors": [one.to_dict() for one in factors], "seed": work.crossing.seed, **_model_spec(work, llm)}
     checks = ManipulationChecks(
         {**_paths(collection), "design": made.spec["design"]},
         check_factors(made, work.base, work.collection.qrels, factors),
@@ -164,7 +164,7 @@ class _Work:
         old = [self.texts[row, names[:-1]] for row, names in wanted]
         for row, names in wanted:
             self.titles[row, names] = self._title(factor, row, names)
-        new = self._asked(factor, wanted, old, llm) if factor.by == "model" and llm else self._edited(factor, wanted)
+        new = self._answered(factor, wanted, old, llm) if factor.by == "model" and llm else self._edited(factor, wanted)
         self.texts |= {key: text for key, text in zip(wanted, new, strict=True) if text is not None}
         pairs = [(a, b) for a, b in zip(old, new, strict=True) if b is not None]
         return sum(a != b for a, b in pairs) / len(pairs) if pairs else 0.0
@@ -183,7 +183,7 @@ class _Work:
             report(f"{factor.name}: {factor.high}", number + 1, len(wanted))
         return found
 
-    def _asked(self, factor: Factor, wanted: Sequence[Key], old: Sequence[str], llm: LLM) -> list[str | None]:
+    def _answered(self, factor: Factor, wanted: Sequence[Key], old: Sequence[str], llm: LLM) -> list[str | None]:
         """By a model, as a rewrite; a text without a good answer is left out, and with it what would be made of it."""
         found = rewrite(_bare(old), llm, _rewriting(factor, self.crossing))
         ids = pl.Series([self.name(key[0], key[1][:-1]) for key in wanted], dtype=pl.String)
@@ -306,7 +306,7 @@ def _paths(collection: Collection) -> dict[str, Any]:
     return {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
 
 
-def _asked(work: _Work, llm: LLM | None) -> dict[str, Any]:
+def _model_spec(work: _Work, llm: LLM | None) -> dict[str, Any]:
     """What the manifest tells of the model and of the collection."""
     if llm is None or all(one.by != "model" for one in work.order):
         return {"collection": _paths(work.collection)}
