@@ -182,7 +182,7 @@ def test_help_names_the_verbs(cli: Cli) -> None:
     lines = out.partition("\nCommands:\n")[2].splitlines()
     verbs = [line.split()[0] for line in lines if line[:2] == "  " and line[2:3].strip()]
     assert verbs == [
-        "demo", "audit", "rank", "compare", "gate", "explain", "level", "train", "study", "pairwise", "twins", "judge",
+        "demo", "audit", "rank", "compare", "gate", "explain", "level", "train", "study", "pairwise", "judge", "twins",
         "report", "check", "data", "generate", "tools",
     ]  # fmt: skip
 
