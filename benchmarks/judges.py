@@ -6,17 +6,17 @@ the tests: a family of six among 18 systems that is better by .1, over 50 querie
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-from common import arguments, machine, publish, shared, table, target
+from common import ROOT, arguments, machine, publish, shared, table, target
 
 from ranktilt.judging.judge import judge
 from ranktilt.run import Run
 from ranktilt.statistics.family_difference import family_difference
-from tests.judging.judged import MEMBER, WORLDS, world
 
 PACKAGES = ("ranktilt", "numpy", "scipy", "polars")
 JUDGES, SYSTEMS, QUERIES = 33, 60, 80
@@ -59,6 +59,9 @@ def systems(runs: int, queries: int) -> float:
 
 def covered(draws: int) -> tuple[list[list[str]], float]:
     """A row for each judge and preference, and the share without a preference for which one is shown."""
+    sys.path.insert(0, str(ROOT))
+    from tests.judging.judged import MEMBER, WORLDS, world
+
     rows, shown = [], []
     for kind, how in WORLDS.items():
         for preference in (0.0, 0.05, 0.15):

@@ -35,6 +35,7 @@ PRINTED: dict[str, tuple[set[str], tuple[str, ...], int]] = {
         {"ranktilt", "naive loop", "careful loop"}, ("### 200 lines of ids, 5 for each of 40 relevant documents",), 3
     ),
     "pool.py": ({"judged only", "bm25 @ 1", "bm25 @ 3"}, ("(target all: ",), 2),
+    "judges.py": ({"a good judge", "a poor judge"}, ("(target ≤ 6 %: ",), 2),
     "card.py": ({"six measures", "and the card", "ranktilt"}, ("(target ≤ 60 s: met)",), 2),
     "rewrite.py": ({"ranktilt", "AsyncOpenAI in a bare loop, texts only"}, ("(target ≥ 0.9: ",), 1),
     "report.py": ({"`audit`", "`audit -o`", "`report`", "the page, after an audit"}, ("(target ≤ 8 MB: ",), 1),
