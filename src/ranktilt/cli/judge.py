@@ -133,7 +133,8 @@ def judge(
     pair: Annotated[str | None, Option("Sources of twins; positive gaps favour the first.", "A,B")] = None,
     relevant_from: Annotated[int, Option("Smallest grade that counts as relevant, for binary κ.", "N", min=1)] = 1,
     top_grade: Annotated[
-        int | None, Option("Highest grade of the scale from 0 (default: the highest human grade).", "N", min=1)
+        int | None,
+        Option("Highest grade of the scale from 0 (default: the highest human grade; 3 with --llm).", "N", min=1),
     ] = None,
     human_sample: Annotated[
         int | None, Option("Show what N human labels would repair of the judge's numbers.", "N", min=1)
@@ -156,7 +157,7 @@ def judge(
     output.check(*inputs.files, also={"--save-grades": save_grades})
     from ranktilt.judging.family_preference import read_families
     from ranktilt.judging.judge import MEASURES, named_judges
-    from ranktilt.judging.judge import judge as hold
+    from ranktilt.judging.judge import judge as run_judge
     from ranktilt.run import named_apart
 
     families = None if inputs.systems is None else read_families(inputs.systems)
@@ -183,7 +184,7 @@ def judge(
             note("no human grades to hold them against: --human FILE")
             return INCOMPLETE if grades.unanswered else 0
     output.deliver(
-        hold(
+        run_judge(
             judges, inputs.human, collection=collection, runs=runs, families=families,
             measures=measure or MEASURES, pair=None if pairs is None else pairs[0], relevant=relevant_from,
             top_grade=top_grade, human_sample=human_sample, probed=probed, correction=correction, resamples=resamples,

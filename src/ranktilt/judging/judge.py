@@ -25,6 +25,7 @@ from ranktilt.judging.agreement import agreements, confusion, per_query, strata_
 from ranktilt.judging.corrected import corrected, gain_note, sampled_queries
 from ranktilt.judging.family_preference import family_preferences
 from ranktilt.judging.grade_gap import grade_gaps
+from ranktilt.judging.grade_parsing import GRADES
 from ranktilt.judging.grades import Graded, read_grades, side_by_side
 from ranktilt.judging.grading import Grades
 from ranktilt.judging.probes import JudgeProbes
@@ -83,7 +84,7 @@ def judge(
     relevant : int, optional
         Smallest grade that counts as relevant in binary κ.
     top_grade : int, optional
-        Highest grade of the scale, which begins at 0; the highest human grade by default.
+        Highest grade of the scale, which begins at 0; by default the highest human grade, and 3 where a model graded.
     human_sample : int, optional
         Pretend to have only so many human labels, and show what they repair; without it all human queries are used
         where the judge graded more.
@@ -108,7 +109,8 @@ def judge(
     named = named_judges(judges)
     if not named:
         raise UserError("expected the grades of at least one judge: --judge FILE")
-    human, top = _human(human, collection, top_grade)
+    models = any(isinstance(grades, Grades) for grades in named.values())
+    human, top = _human(human, collection, top_grade, least=GRADES[-1] if models else 1)
     if not 1 <= relevant <= top:
         raise UserError(f"expected the smallest relevant grade between 1 and {top}, got {relevant}")
     read, notes = dict[str, pl.DataFrame](), list[str]()
@@ -164,14 +166,15 @@ def named_judges(judges: GradesOf | Sequence[str | Path] | Mapping[str, GradesOf
 
 
 def _human(
-    human: str | Path | pl.DataFrame | None, collection: Collection | None, top: int | None
+    human: str | Path | pl.DataFrame | None, collection: Collection | None, top: int | None, *, least: int
 ) -> tuple[pl.DataFrame, int]:
+    """Read the human grades; the scale goes as high as they, and at least to `least`."""
     if human is None:
         if collection is None or not collection.qrels.height:
             raise UserError("no human grades: name a file (--human FILE), or a collection with judgments")
         human = collection.qrels
     frame, _ = read_grades(human, top, HUMAN)
-    return frame, int(frame["grade"].max()) if top is None else top  # type: ignore[arg-type]
+    return frame, max(int(frame["grade"].max()), least) if top is None else top  # type: ignore[arg-type]
 
 
 def _file(grades: GradesOf) -> str:

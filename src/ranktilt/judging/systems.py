@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy import special, stats
+from scipy import optimize, stats
 
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.auditing.groups import grouping
@@ -21,6 +21,7 @@ from ranktilt.measures.ranking import Floats
 from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import interval, resampled_means
 from ranktilt.statistics.correction import holm
+from ranktilt.statistics.permutation import t_test_p
 from ranktilt.statistics.rank_correlation import kendall_tau, rank_biased_overlap, top_weighted_tau
 
 RESAMPLES = 1_000
@@ -78,19 +79,9 @@ def on_scale_of(pairs: pl.DataFrame) -> pl.Series:
     A judge whose grades are a rising function of the human ones gives the same numbers, and so cannot prefer anybody.
     """
     means = pairs.group_by("human").agg(pl.col("judged").mean(), pl.len().alias("weight")).sort("human")
-    rising = _isotonic(means["judged"].to_numpy().astype(np.float64), means["weight"].to_numpy().astype(np.float64))
+    judged, weight = (means[name].to_numpy().astype(np.float64) for name in ("judged", "weight"))
+    rising = optimize.isotonic_regression(judged, weights=weight).x
     return pairs["human"].replace_strict(means["human"], pl.Series(rising), return_dtype=pl.Float64)
-
-
-def _isotonic(values: Floats, weights: Floats) -> Floats:
-    """Make values rise by pooling neighbours that fall (pool adjacent violators)."""
-    pools: list[list[float]] = []
-    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
-        pools.append([value, weight, 1])
-        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
-            (upper, more, size), (lower, less, count) = pools.pop(), pools.pop()
-            pools.append([(upper * more + lower * less) / (more + less), more + less, size + count])
-    return np.repeat([pool[0] for pool in pools], [int(pool[2]) for pool in pools])
 
 
 def _values(pairs: pl.DataFrame, column: str, runs: Sequence[Run], measures: Sequence[Measure]) -> Floats:
@@ -157,10 +148,10 @@ def system_scores(values: SystemValues, families: Mapping[str, str], *, resample
 def system_pairs(values: SystemValues) -> Iterator[SystemPair]:
     """Test every two systems under both judges; give those that differ significantly under either."""
     first, second = np.triu_indices(len(values.runs), 1)
-    tests = [_paired(one[first] - one[second]) for one in (values.human, values.judged)]
-    ps = [holm(p) for _, p in tests]
+    differences = [one[first] - one[second] for one in (values.human, values.judged)]
+    ps = [holm(np.array([t_test_p(row) for row in rows])) for rows in differences]
     for place, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
-        human, judged = (float(means[place]) for means, _ in tests)
+        human, judged = (float(rows[place].mean()) for rows in differences)
         better, worse = (a, b) if human >= 0 else (b, a)
         human_p, judged_p = (float(p[place]) for p in ps)
         turned = -1.0 if human < 0 else 1.0
@@ -177,15 +168,3 @@ def _fate(human: float, judged: float, human_shown: bool, judged_shown: bool) ->
     if human_shown:
         return "reversed" if judged < 0 else "agrees" if judged_shown else "lost"
     return "new" if judged_shown else "neither"
-
-
-def _paired(differences: Floats) -> tuple[Floats, Floats]:
-    """Means and two-sided p of paired t tests, one a row; 1 where all differences are 0."""
-    n = differences.shape[1]
-    means = differences.mean(1)
-    if n < 2:
-        return means, np.full(len(means), np.nan)
-    error = differences.std(1, ddof=1) / np.sqrt(n)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        p = 2 * special.stdtr(n - 1, -np.abs(means) / error)
-    return means, np.where(differences.any(1), p, 1.0)

@@ -99,7 +99,8 @@ class FactorDesign:
             raise UserError("no factors: expected columns factor:NAME of low and high, as ranktilt twins makes them")
         levels = np.stack([_levels(collection, name) for name in names], axis=1)
         if failed and set(failed) >= set(names):
-            raise UserError(f"no factor is left: {join_words(names)} failed their checks (--failed analyses them too)")
+            failures = f"{join_words(names)} failed their checks (--failed-too analyses them)"
+            raise UserError(f"no factor is left: {failures}")
         told = collection.spec.get("design", {}).get("low_high", {})
         ends = {name: tuple(map(str, told.get(name, ("low", "high")))) for name in names}
         factors = tuple(DesignedFactor(name, ends[name][0], ends[name][1], name not in failed) for name in names)

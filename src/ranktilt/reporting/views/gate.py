@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from ranktilt.auditing.answer.gate import Gate, GateRow, LimitCheck
 from ranktilt.reporting.document import Cell, Column, Document, Sentence, named, printed, tabulated, worded
@@ -13,8 +14,8 @@ _COLUMNS = (
     (named("measure"), lambda of: of[0].measure),
     (worded("groups"), lambda of: of[0].groups),
     (worded("check"), lambda of: of[1].name),
-    ("value", lambda of: number(of[1].value, signed)),
-    ("95 % interval", lambda of: " … ".join(ends(of[1].low, of[1].high))),
+    ("value", lambda of: number(of[1].value, partial(signed, digits=_digits(of[0])))),
+    ("95 % interval", lambda of: " … ".join(ends(of[1].low, of[1].high, _digits(of[0])))),
     (Column("allowed", spare=1), lambda of: _allowed(of[1])),
     (Column("queries", spare=1), lambda of: number(of[0].queries, str)),
     (worded("outcome"), lambda of: Cell(of[1].word, tone=VERDICT_TONES[of[1].outcome])),
@@ -38,6 +39,12 @@ def view(gate: Gate) -> Document:
 
 def _sentence(row: GateRow) -> Sentence:
     return Sentence(f"{row.run}, {row.measure}, {row.groups}: {row.word}: {row.reason}", VERDICT_TONES[row.outcome])
+
+
+def _digits(row: GateRow) -> int:
+    """Points have one decimal; coefficients and grades, which lie around 1, have two."""
+    fine = row.measure.startswith("GradeGap") or any(check.name == "tau" for check in row.checks)
+    return 2 if fine else 1
 
 
 def _allowed(check: LimitCheck) -> str:
