@@ -54,7 +54,7 @@ def test_a_judge_of_a_collection_is_asked_about_its_sources(files: Path, cli: Cl
 
 
 def test_a_model_grades_and_is_audited(files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server grades 3, above all human grades, where rivers come three times in query and passage; it has no idea of clouds."""
+    """The server grades 3, above all human grades, where rivers come three times; it has no idea of clouds."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
 
     def answered(messages: list[dict[str, str]], body: dict[str, object]) -> str:
