@@ -231,7 +231,7 @@ def mined(folder: Path, given: argparse.Namespace) -> Measured:
     data = collection(folder, "train")
     with tempfile.TemporaryDirectory() as place, listening(listener):
         for scheme in SCHEMES:
-            asked = options(folder, mine=scheme, steps=steps)
+            asked = options(folder, negatives=scheme, steps=steps)
             train_retriever(data, body(folder), Path(place, f"timed-{scheme}"), options=asked)
             found |= {scheme: mining.taken, f"{scheme}, step": (whole.taken - mining.taken) / steps}
     return found

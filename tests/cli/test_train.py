@@ -140,8 +140,9 @@ def test_mistakes_are_one_line_and_nothing_is_written(
 def test_a_retriever_is_trained_and_audited(cli: Cli, mixed: Path, tiny: Path, tmp_path: Path) -> None:
     model = tmp_path / "model"
     options = (
-        "--mine", "bm25", "--negatives-per-positive", "1", "--loss", "TripletLoss(triplet_margin=1)", "--dev", "dev",
-        "--patience", "3", "--twins", "llm", "--sources", "human", "--seed", "4", "--text", "text", "--debias", "0.5",
+        "--negatives", "bm25", "--negatives-per-positive", "1", "--loss", "TripletLoss(triplet_margin=1)",
+        "--dev", "dev", "--patience", "3", "--twins", "llm", "--sources", "human", "--seed", "4", "--text", "text",
+        "--debias", "0.5",
     )  # fmt: skip
     code, out, err = cli("train", "retriever", mixed, "-o", model, "--base-model", tiny, *FEW, *options)
     assert (code, out) == (0, "")
@@ -149,7 +150,7 @@ def test_a_retriever_is_trained_and_audited(cli: Cli, mixed: Path, tiny: Path, t
     assert first.startswith(f"{model}: learned from 96 of the pairs that 20 queries allow in 6 steps")
     assert following == f"Next: ranktilt audit {mixed} -r dense:{model}"
     expected = {
-        "mine": "bm25", "negatives_per_positive": 1, "loss": "TripletLoss(triplet_margin=1)", "patience": 3,
+        "negatives": "bm25", "negatives_per_positive": 1, "loss": "TripletLoss(triplet_margin=1)", "patience": 3,
         "twins": "llm", "seed": 4, "text": "text", "sources": ["human"], "alpha": 0.5,
     }  # fmt: skip
     assert {name: spec_of(model)[name] for name in expected} == expected

@@ -12,7 +12,7 @@ import pytest
 
 from ranktilt import Collection, Run, UserError, audit, compare, table
 from ranktilt.auditing.groups import ALL
-from ranktilt.experiments.debias_sweep import debias_sweep, sweep_alphas
+from ranktilt.experiments.retriever_sweep import retriever_sweep, sweep_alphas
 from ranktilt.experiments.tradeoff import Trial, bench, reference_alone
 from ranktilt.experiments.tradeoff_result import Bench, check_cost
 from ranktilt.rankers.dense.retriever import Dense
@@ -283,18 +283,21 @@ def test_a_sweep_is_its_models_on_a_bench(tiny: Path, tmp_path: Path, monkeypatc
     searched: list[str] = []
     rank = retriever.BM25.rank
     monkeypatch.setattr(retriever.BM25, "rank", lambda *given: searched.append("bm25") or rank(*given))
-    found, trained = debias_sweep(
-        marked(), marked_mix(), tiny, tmp_path / "models", alphas=[3.0, 0.1], options=replace(BM, device="cpu"),
+    found, trained = retriever_sweep(
+        marked(), marked_mix(), tiny, tmp_path / "models", alphas=[3.0, 0.1],
+        negatives=["bm25", "controlled"], options=replace(BM, device="cpu"),
         measures=("nDCG@3", "AP@3"), resamples=200,
     )  # fmt: skip
     assert searched == ["bm25"]  # mined once for all of them
-    assert [model.folder.name for model in trained] == ["alpha-0", "alpha-0.1", "alpha-3"]
-    assert [step.name for step in found.interventions] == ["α = 0", "α = 0.1", "α = 3"]
+    assert [model.folder.name for model in trained] == ["alpha-0", "alpha-0.1", "alpha-3", "negatives-controlled"]
+    assert [step.name for step in found.interventions] == ["α = 0", "α = 0.1", "α = 3", "controlled negatives"]
+    assert found.methods == ("debias", "controlled negatives")
+    assert trained[3].record["spec"]["alpha"] == 0
     assert found.baseline.name == "α = 0"
     assert found.pairs == (("human", "llm"),)
     assert found.over == ("all", "human")
     record = trained[2].record["spec"]
-    assert (record["alpha"], record["mine"], record["steps"]) == (3.0, "bm25", 5)
+    assert (record["alpha"], record["negatives"], record["steps"]) == (3.0, "bm25", 5)
     model = Dense(str(tmp_path / "models" / "alpha-3"), k=100, device="cpu")
     own = reference_alone(marked_mix())
     whole = audit(marked_mix(), model.rank(marked_mix()), "nDCG@3", confounds=False, resamples=200)
@@ -306,9 +309,9 @@ def test_a_sweep_is_its_models_on_a_bench(tiny: Path, tmp_path: Path, monkeypatc
 @pytest.mark.neural
 def test_what_the_bench_would_refuse_is_refused_before_any_training(tiny: Path, tmp_path: Path) -> None:
     with refused("expected a budget of at least 0 and below 1, such as 0.01 (1 point), got 5"):
-        debias_sweep(marked(), marked_mix(), tiny, tmp_path / "m", alphas=[0.1], budget=5)
+        retriever_sweep(marked(), marked_mix(), tiny, tmp_path / "m", alphas=[0.1], budget=5)
     with refused("a sweep compares sources, and the test collection has 'human' alone; mix it first"):
-        debias_sweep(marked(), reference_alone(marked_mix()), tiny, tmp_path / "m", alphas=[0.1])
-    with refused("a sweep needs an alpha above 0 beside the baseline"):
-        debias_sweep(marked(), marked_mix(), tiny, tmp_path / "m", alphas=[0.0])
+        retriever_sweep(marked(), reference_alone(marked_mix()), tiny, tmp_path / "m", alphas=[0.1])
+    with refused("a sweep needs an alpha above 0, or other negatives, beside the baseline"):
+        retriever_sweep(marked(), marked_mix(), tiny, tmp_path / "m", alphas=[0.0])
     assert not (tmp_path / "m").exists()

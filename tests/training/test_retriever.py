@@ -19,6 +19,7 @@ from ranktilt.io.cache import Vectors
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.training.batches import EpochRows
+from ranktilt.training.matched_negatives import TextProperties
 from ranktilt.training.options import RetrieverTraining, Trained
 from ranktilt.training.retriever import LOSSES, Miner, parse_loss, score_scale, train_retriever
 from ranktilt.training.training_set import TrainingSet, retriever_set
@@ -31,7 +32,7 @@ QUICK = RetrieverTraining(
     steps=5, batch=8, max_query_tokens=8, max_document_tokens=16, rate=2e-3, precision="float32", depth=20
 )
 """A second of work with the tiny model; an epoch has 5 batches."""
-BM = replace(QUICK, mine="bm25", negatives_per_positive=2)
+BM = replace(QUICK, negatives="bm25", negatives_per_positive=2)
 
 
 def train(body: Path, folder: Path, options: RetrieverTraining = QUICK, **more: Any) -> Trained:
@@ -64,7 +65,7 @@ def test_the_folder_is_a_model_of_sentence_transformers(tiny: Path, tmp_path: Pa
     assert record == json.loads(json.dumps(trained.record))
     assert record["spec"] | {
         "kind": "retriever", "alpha": 0.5, "variant": "paper", "loss": "MultipleNegativesRankingLoss",
-        "mine": "in-batch", "twin_source": "llm", "steps": 5,
+        "negatives": "in-batch", "twin_source": "llm", "steps": 5,
     } == record["spec"]  # fmt: skip
     assert record["figures"]["twins"] == record["figures"]["positives"] == 2 * len(WORDS)
     assert not (trained.folder / ".checkpoints").exists()
@@ -118,12 +119,12 @@ def test_the_same_seed_gives_the_same_weights_and_alpha_others(tiny: Path, tmp_p
     assert seeded != first != constrained
 
 
-@pytest.mark.parametrize("mine", ["bm25", "ann"])
+@pytest.mark.parametrize("negatives", ["bm25", "ann"])
 def test_an_interrupted_training_goes_on(
-    tiny: Path, tmp_path: Path, mine: str, monkeypatch: pytest.MonkeyPatch
+    tiny: Path, tmp_path: Path, negatives: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ranktilt.training.callbacks.CHECKPOINT_EVERY", 0.0)
-    options, folder = replace(BM, mine=mine, alpha=0.5, steps=None, epochs=2), tmp_path / "model"
+    options, folder = replace(BM, negatives=negatives, alpha=0.5, steps=None, epochs=2), tmp_path / "model"
     dev = marked_mix()
     with stopped_at(8, folder):
         train(tiny, folder, options, dev=dev)
@@ -136,7 +137,7 @@ def test_an_interrupted_training_goes_on(
     assert (resumed.resumed, resumed.figures["steps"]) == (7, 10)
     assert len(resumed.figures["evaluations"]) == 2
     assert train(tiny, folder, options, dev=dev).resumed == 10, "nothing is left to do"
-    if mine == "bm25":  # the other mines the begun epoch again, with the model as it is by then
+    if negatives == "bm25":  # the other mines the begun epoch again, with the model as it is by then
         whole = train(tiny, tmp_path / "whole", options, dev=dev)
         assert resumed.figures["loss"] == pytest.approx(whole.figures["loss"], rel=1e-3)
 
@@ -224,10 +225,13 @@ def test_the_constraint_turns_a_planted_tilt_towards_human_text(tiny: Path, tmp_
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mine": "bm26"}, "unknown mine of training 'bm26'; did you mean 'bm25'? (valid: in-batch, bm25, ann)"),
+        ({"negatives": "bm26"}, "unknown negatives of training 'bm26'; did you mean 'bm25'? (valid: in-batch, "),
         ({"loss": "TripletLoss:x"}, "cannot read loss 'TripletLoss:x': expected Name(option=value,…)"),
-        ({"loss": "TripletLoss(margn=1)", "mine": "bm25"}, "train retriever: TripletLoss(margn=1): "),
-        ({"loss": "TripletLoss", "mine": "bm25", "negatives_per_positive": 2}, "train retriever: TripletLoss takes"),
+        ({"loss": "TripletLoss(margn=1)", "negatives": "bm25"}, "train retriever: TripletLoss(margn=1): "),
+        (
+            {"loss": "TripletLoss", "negatives": "bm25", "negatives_per_positive": 2},
+            "train retriever: TripletLoss takes",
+        ),
         ({"loss": "CoSENTLoss"}, "unknown loss 'CoSENTLoss'"),
         ({"patience": 2}, "train retriever: patience needs dev queries to judge each epoch by"),
     ],
@@ -251,7 +255,7 @@ def test_models_that_cannot_be_trained_are_refused(tiny: Path, tmp_path: Path) -
 
 # What is mined
 
-MINING = RetrieverTraining(mine="bm25", negatives_per_positive=2, batch=8, depth=6)
+MINING = RetrieverTraining(negatives="bm25", negatives_per_positive=2, batch=8, depth=6)
 
 
 def mined_from(collection: Collection | None = None) -> TrainingSet:
@@ -277,7 +281,7 @@ def random_vectors(learned: TrainingSet, seed: int) -> tuple[Vectors, Vectors, b
 
 def test_ann_is_the_models_own_best_of_each_epoch() -> None:
     learned, seeds = mined_from(), iter((1, 2))
-    miner = Miner(learned, RetrieverTraining(mine="ann", depth=5), lambda: random_vectors(learned, next(seeds)))
+    miner = Miner(learned, RetrieverTraining(negatives="ann", depth=5), lambda: random_vectors(learned, next(seeds)))
     for epoch in (1, 2):
         mined = miner.mined()
         queries, documents, _ = random_vectors(learned, epoch)
@@ -302,8 +306,35 @@ def test_each_positive_comes_once_with_negatives_of_its_query() -> None:
 def test_where_nothing_was_mined_any_other_document_is_a_negative() -> None:
     docs = [{"id": name, "text": text} for name, text in (("a", "apple"), ("b", "pear"), ("c", "plum"))]
     learned = mined_from(collection_of(docs, {"q": "stone"}, {"q": {"a": 1}}))  # BM25 finds nothing for it
-    options = RetrieverTraining(mine="bm25", negatives_per_positive=8, batch=1)
+    options = RetrieverTraining(negatives="bm25", negatives_per_positive=8, batch=1)
     assert set(Miner(learned, options).rows(0).documents[0, 1:].tolist()) == {1, 2}
     every = mined_from(collection_of(docs[:1], {"q": "stone"}, {"q": {"a": 1}}))
     with pytest.raises(UserError, match="a query to which every document is relevant has no negatives"):
         Miner(every, options).rows(0)
+
+
+def test_the_nearest_are_matched_where_few_are_near() -> None:
+    properties = TextProperties(("x", "y"), np.array([[0, 0], [0.1, 0.1], [0.3, 0], [2, 2], [-0.15, 0.05]]))
+    candidates = np.array([3, 2, 1, 4])
+    assert properties.matched(0, candidates, 2).tolist() == [1, 4]  # 0.2 or less away in both
+    assert properties.matched(0, candidates, 3).tolist() == [1, 4, 2]  # squares .02, .025, .09, 8
+    assert properties.imbalance(np.array([[0, 1, 3], [4, 2, 2]])) == pytest.approx({"x": -0.75, "y": -0.5})
+
+
+def test_controlled_negatives_are_like_their_positive(tiny: Path, tmp_path: Path) -> None:
+    """Relevant texts are of common words; of BM25's best, half are as common, half of words that occur once."""
+    filler = "all of the same plain words"
+    docs, grades = list[dict[str, str]](), dict[str, dict[str, int]]()
+    for query in WORDS[:4]:
+        grades[f"q-{query}"] = {f"{query}0": 1}
+        docs += [{"id": f"{query}{n}", "text": f"{query} {filler} {n % 2}"} for n in range(6)]
+        rare = (" ".join(f"{query}x{n}x{i}" for i in range(6)) for n in range(6))
+        docs += [{"id": f"{query}rare{n}", "text": f"{query} {text}"} for n, text in enumerate(rare)]
+    collection = collection_of(docs, {f"q-{query}": query for query in WORDS[:4]}, grades)
+    trained = train(tiny, tmp_path / "m", BM, negatives="controlled", steps=1, collection=collection)
+    matched, unmatched = (trained.figures["imbalance"][name] for name in ("matched", "unmatched"))
+    assert abs(matched["specificity"]) < 0.2 < 0.5 < -unmatched["specificity"]
+    assert abs(matched["perplexity"]) < 0.2 < 0.5 < -unmatched["perplexity"]
+    learned = retriever_set(collection, RetrieverTraining())
+    drawn = Miner(learned, replace(BM, negatives="controlled")).rows(0).documents
+    assert not any("rare" in name for name in learned.part.ids.gather(drawn.ravel()))

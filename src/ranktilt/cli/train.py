@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -14,8 +14,9 @@ from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, with_command
 from ranktilt.errors import UserError, counted
+from ranktilt.measures.printing import signed
 from ranktilt.option import Option
-from ranktilt.training.options import LoraTraining, RerankerTraining, RetrieverTraining
+from ranktilt.training.options import LoraTraining, Negatives, RerankerTraining, RetrieverTraining
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
@@ -97,6 +98,14 @@ def retriever(
     debias: Annotated[
         list[str] | None, Option("Weight of the debiased constraint; several values, or paper, make a sweep.", "α")
     ] = None,
+    negatives: Annotated[
+        list[str] | None,
+        Option(
+            "The batch's alone (default), BM25's, the model's own (anew each epoch), or those of BM25's that are like "
+            "the positive in perplexity and specificity; several make a sweep.",
+            "|".join(get_args(Negatives)),
+        ),
+    ] = None,
     split: _Split = "train",
     dev: Annotated[
         str | None, Option("Split on which to audit the model after each epoch.", "SPLIT", panel="Input")
@@ -106,36 +115,36 @@ def retriever(
     ] = "test",
     budget: Annotated[float, Option("nDCG@10 that levelling may cost in a sweep, 0 to 1.", "X")] = 0.01,
     sources: _Sources = None,
-    learning: Annotated[dict[str, Any], options.FieldsOf(RetrieverTraining, without=("alpha",))],
+    learning: Annotated[dict[str, Any], options.FieldsOf(RetrieverTraining, without=("alpha", "negatives"))],
     neural: _Reading,
     results: Output,
 ) -> None:
     """Fine-tune an encoder into a retriever on the train split, levelled by the debiased constraint where asked.
 
-    Several --debias make one model each in subfolders, and compare them on the test split: Relative Δ, effectiveness,
-    and the smallest that is level within the budget.
+    Several --debias or --negatives make one model each in subfolders, and compare them on the test split: Relative Δ,
+    effectiveness, and the smallest that is level within the budget.
     """
     from ranktilt.datasets.load import load
-    from ranktilt.experiments.debias_sweep import PAPER
+    from ranktilt.experiments.retriever_sweep import PAPER
     from ranktilt.training.retriever import train_retriever
 
-    asked = debias or ["0"]
+    asked, kinds = debias or ["0"], list(dict.fromkeys(negatives or ["in-batch"]))
     results.check(collection)
-    chosen = RetrieverTraining(**learning, **_amounts(sources), **neural.fields)
+    chosen = RetrieverTraining(**{**learning, "negatives": kinds[0]}, **_amounts(sources), **neural.fields)
     loaded = load(collection, split=split, ignore_unknown=True)
     judged = None if dev is None else load(collection, split=dev, ignore_unknown=True)
     alphas = _alphas(asked, loaded, base_model, chosen)
-    if len(alphas) == 1 and PAPER not in asked:
+    if len(alphas) == len(kinds) == 1 and PAPER not in asked:
         chosen = replace(chosen, alpha=alphas[0])
         trained = train_retriever(loaded, base_model, output, options=chosen, dev=judged)
         note(_summary(trained, collection, "dense"))
         _warn_of_seen_judgments(collection, split)
         return
-    from ranktilt.experiments.debias_sweep import debias_sweep
+    from ranktilt.experiments.retriever_sweep import retriever_sweep
 
     tested = load(collection, split=test_split, ignore_unknown=True)
-    found, _ = debias_sweep(
-        loaded, tested, base_model, output, alphas=alphas, options=chosen, dev=judged, budget=budget
+    found, _ = retriever_sweep(
+        loaded, tested, base_model, output, alphas=alphas, negatives=kinds, options=chosen, dev=judged, budget=budget
     )
     found = with_command(found)
     place = output / "bench.json"
@@ -157,7 +166,7 @@ def read_amounts(texts: Sequence[str], option: str, *, whole: bool = False) -> d
 
 def _alphas(strengths: list[str], collection: Collection, model: str, chosen: RetrieverTraining) -> list[float]:
     """The strengths, those of the paper on the model's scale, which is said."""
-    from ranktilt.experiments.debias_sweep import PAPER, PAPER_ALPHAS, PAPER_SCORE, sweep_alphas
+    from ranktilt.experiments.retriever_sweep import PAPER, PAPER_ALPHAS, PAPER_SCORE, sweep_alphas
     from ranktilt.training.retriever import score_scale
 
     scale = None
@@ -245,6 +254,10 @@ def _summary(trained: Trained, collection: Path, stage: str) -> str:
     first, last = found["loss"][0], found["loss"][-1]
     left_out = found.get("skipped_positives", 0)
     beyond = f" Left out: {counted(left_out, 'relevant document', 'relevant documents')}." if left_out else ""
+    if imbalance := found.get("imbalance"):
+        apart = [f"{name} {signed(value, 2)} sd ({signed(imbalance['unmatched'][name], 2)} unmatched)"
+                 for name, value in imbalance["matched"].items()]  # fmt: skip
+        beyond += f" Positives less negatives: {', '.join(apart)}."
     place = str(trained.folder)
     spec = f'"{place}"' if set(place) & set("()@,") or ">>" in place else place
     following = shlex.join(["ranktilt", "audit", str(collection), "-r", f"{stage}:{spec}"])

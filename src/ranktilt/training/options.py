@@ -11,6 +11,8 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.option import Option, check_fields
 
 NEGATIVES = ("bm25", "random")
+Negatives = Literal["in-batch", "bm25", "ann", "controlled"]
+"""Of a retriever."""
 _TRIPLES: dict[str, Any] = {
     "batch": 32, "loss": "binary", "negatives": "random:1000", "negatives_per_positive": 4, "positives": "all",
     "positives_per_query": None,
@@ -177,9 +179,12 @@ class RetrieverTraining(Training):
     negatives_per_positive: Annotated[int, Option("Mined negatives per positive.", min=1)] = 1
     depth: Annotated[int, Option("Mine negatives from the top K documents.", "K", flag="--mining-depth", min=1)] = 100
     rate: Annotated[float, Option("Peak learning rate.", flag="--learning-rate")] = 2e-5
-    mine: Annotated[
-        Literal["in-batch", "bm25", "ann"],
-        Option("Negatives: none but the batch's, BM25's, or the model's own (anew each epoch)."),
+    negatives: Annotated[
+        Negatives,
+        Option(
+            "The batch's alone, BM25's, the model's own (anew each epoch), or those of BM25's that are like the "
+            "positive in perplexity and specificity."
+        ),
     ] = "in-batch"
     loss: Annotated[str, Option("A loss of sentence-transformers, as Name(option=value,…).", "LOSS")] = (
         "MultipleNegativesRankingLoss"
@@ -194,7 +199,7 @@ class RetrieverTraining(Training):
     @property
     def mined_negatives(self) -> int:
         """Mined negatives of each row."""
-        return 0 if self.mine == "in-batch" else self.negatives_per_positive
+        return 0 if self.negatives == "in-batch" else self.negatives_per_positive
 
     @property
     def constrained(self) -> bool:

@@ -6,8 +6,8 @@ import json
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.spec import parse_stages
 from ranktilt.run import collection_rows
 from ranktilt.training.batches import EpochRows, Ints, Rows, draw_rows
+from ranktilt.training.matched_negatives import TextProperties
 from ranktilt.training.model import cut_texts, without_dropout
 from ranktilt.training.options import RetrieverTraining, Trained
 from ranktilt.training.trainer import TrainingRun, digest, trainer_of
@@ -117,6 +118,8 @@ def train_retriever(
         "queries": len(training_set.queries), "positives": sum(map(len, training_set.positives)),
         "twins": training_set.paired, "mean_score_before": score, "skipped_queries": training_set.skipped,
     }  # fmt: skip
+    if imbalance := trainable.miner.imbalance():
+        figures["imbalance"] = imbalance
     return run.finish(trainable.model, str(model), collection, figures)
 
 
@@ -137,8 +140,8 @@ def _require_fit(options: RetrieverTraining, dev: Collection | None) -> None:
     if options.patience is not None and dev is None:
         raise UserError(f"{FOR}: patience needs dev queries to judge each epoch by")
     name = parse_loss(options.loss)[0]
-    if name == "TripletLoss" and (options.mine == "in-batch" or options.negatives_per_positive != 1):
-        raise UserError(f"{FOR}: TripletLoss takes one mined negative a row: mine=bm25 or ann, one a positive")
+    if name == "TripletLoss" and (options.negatives == "in-batch" or options.negatives_per_positive != 1):
+        raise UserError(f"{FOR}: TripletLoss takes one mined negative a row: negatives_per_positive=1, no in-batch")
 
 
 def parse_loss(text: str) -> tuple[str, dict[str, Any]]:
@@ -170,32 +173,52 @@ class Miner:
     def rows(self, epoch: int) -> Rows:
         """Draw an epoch's positives and their negatives."""
         mined, count = self.mined(), self.options.mined_negatives
+        properties = self.properties
 
-        def negatives(rng: np.random.Generator, query: int, _: int) -> list[int]:
-            rows = mined[query] if count else np.empty(0, np.int64)
-            if count and not len(rows):
-                return self._at_random(rng, query, count)
-            return [int(row) for row in rng.choice(rows, count, replace=len(rows) < count)] if count else []
+        def negatives(rng: np.random.Generator, query: int, place: int) -> list[int]:
+            if not count:
+                return []
+            rows = mined[query] if len(mined[query]) else self._others(query)
+            if properties is not None:
+                rows = properties.matched(int(self.training_set.positives[query][place]), rows, count)
+            return [int(row) for row in rng.choice(rows, count, replace=len(rows) < count)]
 
         rng = np.random.default_rng([self.options.seed, epoch])
         return draw_rows(rng, self.training_set.positives, self.options.positives_per_query, negatives, count)
 
-    def _at_random(self, rng: np.random.Generator, query: int, count: int) -> list[int]:
-        """Any documents that are not relevant to the query, where none was mined."""
+    @cached_property
+    def properties(self) -> TextProperties | None:
+        """What negatives are matched on; None where they are not."""
+        return TextProperties.of(self.training_set.part) if self.options.negatives == "controlled" else None
+
+    def imbalance(self) -> dict[str, dict[str, float]]:
+        """By how much positives and negatives of the first epoch differ, and would if they were not matched."""
+        if self.properties is None:
+            return {}
+        plain = replace(self, options=replace(self.options, negatives="bm25"))
+        return {
+            name: dict(self.properties.imbalance(miner.rows(0).documents))
+            for name, miner in (("matched", self), ("unmatched", plain))
+        }
+
+    def _others(self, query: int) -> Ints:
+        """All documents that are not relevant to a query for which none was mined."""
         others = np.setdiff1d(np.arange(self.training_set.part.docs.height), self.training_set.barred[query])
         if not len(others):
-            raise UserError("training: a query to which every document is relevant has no negatives; mine=in-batch")
-        return [int(row) for row in rng.choice(others, count)]
+            raise UserError(
+                "training: a query to which every document is relevant has no negatives; negatives=in-batch"
+            )
+        return others
 
     def mined(self) -> tuple[Ints, ...]:
         """Find the negatives of each query, best first, for the epoch that begins."""
         part = self.training_set.part
-        if self.options.mine == "in-batch":
+        if self.options.negatives == "in-batch":
             return ()
-        if self.options.mine == "bm25":
+        if self.options.negatives in ("bm25", "controlled"):
             return part.memo((__name__, self.options.depth, self.options.text), self._retrieved)
         if self.encode is None:
-            raise UserError("training: mine=ann searches with the model that is trained, and there is none")
+            raise UserError("training: negatives=ann searches with the model that is trained, and there is none")
         queries, documents, cosine = self.encode()
         stored = Stored(documents, np.arange(len(documents)))
         every = search(queries, stored, self.options.depth, cosine=cosine, label="train retriever: mining")
@@ -215,6 +238,7 @@ class _Trainable:
 
     def __init__(self, encoder: Encoder, training_set: TrainingSet, options: RetrieverTraining) -> None:
         self.encoder, self.training_set, self.options = encoder, training_set, options
+        self.miner = Miner(training_set, options, self._vectors)
         model = self.model = encoder.module
         without_dropout(model)
         model.similarity_fn_name = model.similarity_fn_name or "cosine"
@@ -244,12 +268,11 @@ class _Trainable:
 
     def rows(self) -> EpochRows:
         """What each epoch shows."""
-        draw = Miner(self.training_set, self.options, self._vectors).rows
         learned, options = self.training_set, self.options
         return EpochRows(
-            draw, sum(len(rows[: options.positives_per_query]) for rows in learned.positives), learned.queries,
-            learned.texts, learned.twins if options.constrained else None, options.seed, self.cut_queries,
-            self.cut_documents, [frozenset(rows.tolist()) for rows in learned.barred],
+            self.miner.rows, sum(len(rows[: options.positives_per_query]) for rows in learned.positives),
+            learned.queries, learned.texts, learned.twins if options.constrained else None, options.seed,
+            self.cut_queries, self.cut_documents, [frozenset(rows.tolist()) for rows in learned.barred],
         )  # fmt: skip
 
     @property

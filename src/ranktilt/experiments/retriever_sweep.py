@@ -1,4 +1,4 @@
-"""The α sweep: one retriever a strength of the debiased constraint, and the bench that tells what each costs."""
+"""One retriever a strength of the debiased constraint, or a kind of negatives, and the bench of what each costs."""
 
 from __future__ import annotations
 
@@ -42,37 +42,44 @@ def sweep_alphas(texts: Sequence[str], scale: float | None) -> list[float]:
     return sorted(set(found))
 
 
-def debias_sweep(
+def retriever_sweep(
     train: Collection,
     test: Collection,
     model: str | Path,
     folder: str | Path,
     *,
-    alphas: Iterable[float],
+    alphas: Iterable[float] = (),
+    negatives: Sequence[str] = (),
     options: RetrieverTraining | None = None,
     dev: Collection | None = None,
     **how: Any,
 ) -> tuple[Bench, list[Trained]]:
-    """Train one retriever for each α, all on the same rows and mined negatives, and hold them against α = 0.
+    """Train one retriever for each α, and for each other kind of negatives, and hold them against neither.
 
-    Every source of `test` that is not the reference is compared with it, also one that was not trained on. A folder for
-    each model goes into `folder`; those that are there already are not trained again. `how` are options of `bench`.
+    All α share rows and mined negatives. Every source of `test` that is not the reference is compared with it, also one
+    that was not trained on. A folder for each model goes into `folder`; those that are there already are not trained
+    again. `how` are options of `bench`.
     """
     options, folder = options or RetrieverTraining(), Path(folder)
     strengths = sorted({0.0, *map(float, alphas)})
-    if len(strengths) < 2:
-        raise UserError("a sweep needs an alpha above 0 beside the baseline")
-    checked = [replace(options, alpha=alpha) for alpha in strengths]
+    asked = {Intervention(f"α = {alpha:g}", "debias" if alpha else "", alpha, str(folder / f"alpha-{alpha:g}"), "α"):
+             replace(options, alpha=alpha) for alpha in strengths}  # fmt: skip
+    for kind in dict.fromkeys(negatives):
+        if kind != options.negatives:
+            name = f"{kind} negatives"
+            place = str(folder / f"negatives-{kind}")
+            asked[Intervention(name, name, 1.0, place)] = replace(options, alpha=0.0, negatives=kind)
+    if len(asked) < 2:
+        raise UserError("a sweep needs an alpha above 0, or other negatives, beside the baseline")
     check_limits(how.get("level", LEVEL), how.get("budget", BUDGET))
     reference = (options.sources or train.sources)[0]
     alone = reference_alone(test, reference)
     if len(test.sources) < 2:
         raise UserError(f"a sweep compares sources, and the test collection has {reference!r} alone; mix it first")
     trained, trials = list[Trained](), list[Trial]()
-    for alpha, asked in zip(strengths, checked, strict=True):
-        place = folder / f"alpha-{alpha:g}"
-        trained.append(train_retriever(train, model, place, options=asked, dev=dev))
-        ranker = Dense(str(place), k=_DEPTH, device=options.device, text=options.text)
-        one = Intervention(f"α = {alpha:g}", "debias" if alpha else "", alpha, repr(ranker), "α")
-        trials.append(Trial(one, ranker.rank(test), ranker.rank(alone)))
+    for intervention, training in asked.items():
+        trained.append(train_retriever(train, model, intervention.ranker, options=training, dev=dev))
+        ranker = Dense(intervention.ranker, k=_DEPTH, device=options.device, text=options.text)
+        made = replace(intervention, ranker=repr(ranker))
+        trials.append(Trial(made, ranker.rank(test), ranker.rank(alone)))
     return bench(test, trials, reference=reference, **how), trained

@@ -1,0 +1,58 @@
+"""Negatives like their positive in perplexity and specificity, so that a retriever cannot learn these as relevance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.collection import Collection
+from ranktilt.probes.base import TextProbe
+from ranktilt.probes.perplexity import PerplexityProbe
+from ranktilt.probes.text_probes import SpecificityProbe
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+CALIPER = 0.2
+"""Standard deviations by which a match may differ in each property (Austin, Pharmaceutical Statistics 10, 2011)."""
+
+
+@dataclass(frozen=True, eq=False)
+class TextProperties:
+    """Perplexity and specificity of documents, in standard deviations from their mean; 0 where one is undefined."""
+
+    names: tuple[str, ...]
+    values: Floats
+    """Shape (n_documents, n_properties)."""
+
+    @classmethod
+    def of(cls, part: Collection) -> TextProperties:
+        """Measure the documents that are learned from, once for all trainings on them."""
+        probes: tuple[TextProbe, ...] = (PerplexityProbe(), SpecificityProbe())
+        reference = part.sources[0]
+
+        def measure() -> Floats:
+            return np.column_stack([_standardized(probe.measure(part, reference, None)) for probe in probes])
+
+        return cls(tuple(probe.name for probe in probes), part.memo((__name__, reference), measure))
+
+    def matched(self, positive: int, candidates: Ints, count: int) -> Ints:
+        """Return the candidates within the caliper of a positive; the nearest `count` where there are fewer."""
+        apart = self.values[candidates] - self.values[positive]
+        within = candidates[(np.abs(apart) <= CALIPER).all(axis=1)]
+        if len(within) >= count:
+            return within
+        return candidates[np.argsort(np.square(apart).sum(axis=1), kind="stable")[:count]]
+
+    def imbalance(self, documents: Ints) -> Mapping[str, float]:
+        """Mean of positives less negatives, in standard deviations; a row of documents begins with its positive."""
+        apart = self.values[documents[:, 0]][:, None] - self.values[documents[:, 1:]]
+        return dict(zip(self.names, apart.mean(axis=(0, 1)).tolist(), strict=True))
+
+
+def _standardized(values: Floats) -> Floats:
+    known = values[~np.isnan(values)]
+    spread = float(known.std()) if len(known) else 0.0
+    return np.nan_to_num((values - known.mean()) / spread) if spread else np.zeros(len(values))
