@@ -128,7 +128,7 @@ def retriever(
     from ranktilt.experiments.retriever_sweep import PAPER
     from ranktilt.training.retriever import train_retriever
 
-    asked, kinds = debias or ["0"], list(dict.fromkeys(negatives or ["in-batch"]))
+    asked, kinds = debias or ["0"], list[Any](dict.fromkeys(negatives or ["in-batch"]))
     results.check(collection)
     chosen = RetrieverTraining(**{**learning, "negatives": kinds[0]}, **_amounts(sources), **neural.fields)
     loaded = load(collection, split=split, ignore_unknown=True)

@@ -13,7 +13,7 @@ from ranktilt.experiments.tradeoff import Trial, bench, reference_alone
 from ranktilt.experiments.tradeoff_result import BUDGET, Bench, Intervention, check_limits
 from ranktilt.measures.margin import LEVEL
 from ranktilt.rankers.dense.retriever import Dense
-from ranktilt.training.options import RetrieverTraining, Trained
+from ranktilt.training.options import Negatives, RetrieverTraining, Trained
 from ranktilt.training.retriever import train_retriever
 
 PAPER = "paper"
@@ -49,7 +49,7 @@ def retriever_sweep(
     folder: str | Path,
     *,
     alphas: Iterable[float] = (),
-    negatives: Sequence[str] = (),
+    negatives: Sequence[Negatives] = (),
     options: RetrieverTraining | None = None,
     dev: Collection | None = None,
     **how: Any,

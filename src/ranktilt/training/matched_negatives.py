@@ -41,10 +41,11 @@ class TextProperties:
     def matched(self, positive: int, candidates: Ints, count: int) -> Ints:
         """Return the candidates within the caliper of a positive; the nearest `count` where there are fewer."""
         apart = self.values[candidates] - self.values[positive]
-        within = candidates[(np.abs(apart) <= CALIPER).all(axis=1)]
+        within: Ints = candidates[(np.abs(apart) <= CALIPER).all(axis=1)]
         if len(within) >= count:
             return within
-        return candidates[np.argsort(np.square(apart).sum(axis=1), kind="stable")[:count]]
+        nearest: Ints = candidates[np.argsort(np.square(apart).sum(axis=1), kind="stable")[:count]]
+        return nearest
 
     def imbalance(self, documents: Ints) -> Mapping[str, float]:
         """Mean of positives less negatives, in standard deviations; a row of documents begins with its positive."""
