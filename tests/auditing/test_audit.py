@@ -293,6 +293,8 @@ def test_fractions_are_gains_as_they_are_and_relevant_to_other_measures_from_1_o
     halved = Collection(toy().docs, toy().queries, toy().qrels.with_columns(grade=pl.col("grade") / 2))
     found, whole = audit(halved, run_of(halved, SCORES), [measure]), toy_audit(measures=[same_as])
     np.testing.assert_array_equal(found.values, whole.values)
+    fractions = int((halved.qrels["grade"] % 1 == 0.5).sum())
+    assert any(note.startswith(f"{fractions} grade") and "(first: 0.5)" in note for note in found.notes)
 
 
 def without_relevant(end: str) -> Collection:

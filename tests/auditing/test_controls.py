@@ -380,7 +380,7 @@ class TestConfounds:
         assert np.isnan([silent.value_a, silent.value_b]).all()
 
     def test_the_truncated_share_is_each_runs_own(self) -> None:
-        share = {"limit": 24, "share": {"human": 0.5, "llm": 0.25}}
+        share = {"limit": 24, "share": {"human": 0.5, "llm": 0.25, "other": 0.1}}
         truncated = confounds_of(twins(UNLIKE, REWRITES), truncated=share)["truncated"]
         assert truncated == Confound("truncated", "human", "llm", 0.5, 0.25, 8, "r", 24)
         assert "truncated" not in confounds_of(twins(UNLIKE, REWRITES))

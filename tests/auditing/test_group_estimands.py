@@ -19,6 +19,7 @@ from ranktilt.auditing.calibration.synthetic_twins import SCHEMES, sampled, with
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import grouping
 from ranktilt.auditing.judged_rankings import Aligned, Judgments
+from ranktilt.auditing.random_band import strata
 from ranktilt.measures import base
 from ranktilt.measures.exposure.base import AttentionEstimand
 from tests.auditing.test_exactness import World, relabelled, worlds
@@ -162,11 +163,20 @@ class TestLabels:
         out, own = asked(
             collection, run, "AWRF(target=relevant)@4", "AWRF(target=relevant,unlabelled=class)@4", by="kind"
         )
+        assert (out.parts["unlabelled"], out.parts["several"]) == (80, 0)
         assert "80 of 160 results without a label, left out" in out.estimand.basis(out)
         assert "80 of 160 results without a label, a class of their own" in own.estimand.basis(own)
         assert out.value != own.value
         found = rt.audit(collection, run, "nDCG@3", by="kind", **QUICK)
         assert "80 documents without kind, in no group" in found.notes
+
+    def test_a_judgment_of_a_document_that_is_not_there_is_of_no_stratum(self) -> None:
+        collection, _ = listed(["abab"] * 2, LETTERS)
+        strange = pl.DataFrame({"query_id": ["q0"], "doc_id": ["gone"], "grade": [1]}, schema=collection.qrels.schema)
+        more = Collection(collection.docs, collection.queries, pl.concat([collection.qrels, strange]))
+        groups = grouping(more, "kind")
+        relevant, others = strata(groups, Judgments.of(more, groups))
+        assert (relevant.tolist(), others.tolist()) == ([0, 1, 4, 5], [2, 3, 6, 7])
 
     def test_a_group_of_one_is_answered_with_a_wide_band(self) -> None:
         collection, run = listed(["abbbbbbbbb"] + ["bbbbbbbbbb"] * 7, LETTERS)

@@ -113,6 +113,7 @@ def test_four_fields_split_by_blanks_are_trec_s(tmp_path: Path, name: str, end: 
         ("q1\td 2\t1", [("q1", "d 2", 1, 1)]),  # three fields by tabs, four by blanks: BEIR
         ("query-id\tcorpus id\t1\nq\td\t2", [("query-id", "corpus id", 1, 1), ("q", "d", 2, 2)]),
         ("q1\t0\td\t1", [("q1", "d", 1, 1)]),
+        ("q1\t0\td 1", [("q1", "d", 1, 1)]),  # TREC's four, of which tabs part three
         ("q1 d 1\nq2  e\t0.5", [("q1", "d", 1.0, 1), ("q2", "e", 0.5, 2)]),  # BEIR, split by blanks
         ("query-id corpus-id score\nq d 1", [("q", "d", 1, 2)]),
         ("qid\titer\tdocno\trel\nq\t0\td\t1", [("q", "d", 1, 2)]),
