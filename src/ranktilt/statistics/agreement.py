@@ -60,10 +60,3 @@ def coincidences_of(grades: Floats, top: int) -> Floats:
     share = counts / (counts.sum(1, keepdims=True) - 1)
     table: Floats = share.T @ counts - np.diag(share.sum(0))
     return table
-
-
-def table_of(first: Ints, second: Ints, top: int) -> Floats:
-    """Count pairs of grades, 0 to `top`, of two judges: shape (top + 1, top + 1)."""
-    size = top + 1
-    counts = np.bincount(first * size + second, minlength=size * size)
-    return counts.reshape(size, size).astype(np.float64)
