@@ -248,6 +248,7 @@ def test_what_speaks_of_all_groups_stands_once_on_the_first_card(tmp_path: Path)
 def test_all_groups_at_once_can_be_all_that_is_asked() -> None:
     collection, run = listed(["aaabbb"] * 10, LETTERS, relevant=6)
     found = rt.audit(collection, run, ["AWRF@3"], by="kind", **QUICK)
+    assert found.judged_pairs == (("a", "b"),)
     assert found.pairs == (("a", "b"),)
     verdict = found.verdict("r")
     assert (verdict.kind, verdict.side) == ("outside", None)

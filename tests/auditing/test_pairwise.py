@@ -110,6 +110,7 @@ def test_a_judge_who_only_sees_positions_or_answers_prose_decides_nothing(asked)
     assert sentence.endswith("inconclusive: preference on relevant pairs is undefined for both female and male")
     found = asked(Judge(prose=1), pairs=1)
     assert [row.unparsed.value for row in found.outcomes] == [1, 1]
+    assert [row.tests for row in found.outcomes] == [1, 1]
     assert np.isnan([row.first.value for row in found.outcomes]).all()
     assert {found.verdict(row).kind for row in found.outcomes} == {"inconclusive"}
     assert "warning: 100% of the answers name no document (first: '2 passages have been provided.')" in found.notes

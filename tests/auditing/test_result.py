@@ -179,6 +179,9 @@ class TestTopResults:
         assert found is not None
         assert (found.depth, found.whole) == (2, False)
         assert np.diff(found.runs[0].offsets).tolist() == [3, 1, 0]
+        longest = Run(("q",), np.array([0, 3]), np.arange(3), np.array([3.0, 2.0, 1.0]), pl.Series(["a", "b", "c"]), {})
+        cut = TopResults.of([longest], 2)
+        assert (cut.whole, len(cut.runs[0].docs)) == (False, 2)
 
     def test_their_size_is_bounded_over_all_runs(self) -> None:
         ids, scores = pl.Series([f"d{n}" for n in range(1000)]), np.tile(np.arange(1000, 0, -1.0), 300)

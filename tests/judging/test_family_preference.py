@@ -46,6 +46,8 @@ def test_a_difference_by_hand() -> None:
     found = family_difference(human, judged, member)
     assert (found.value, found.slope) == (pytest.approx(0.2), pytest.approx(0.5))
     assert found.plain == pytest.approx(0.2 - 0.5 * 0.4)
+    nothing = family_difference(0 * human, 0 * judged, member)
+    assert (nothing.value, nothing.low, nothing.high, nothing.p) == (0, 0, 0, 1)
 
 
 @pytest.mark.parametrize("size", [(1, 5), (5, 1)])

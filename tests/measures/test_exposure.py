@@ -165,6 +165,9 @@ class TestNDKL:
 
     def test_unlabelled_documents_keep_their_ranks_and_a_beginning_of_them_alone_is_passed_over(self) -> None:
         assert answer(replace(NDKL, target="a:1;b:1") @ 3, "--ab") == pytest.approx(math.log(2))
+        first, second = 1 / math.log2(3), 1 / 2  # the first label is a's alone, after the second both are even
+        expected = first * math.log(2) / (first + second)
+        assert answer(replace(NDKL, target="a:1;b:1"), "-ab") == pytest.approx(expected)
 
     @pytest.mark.parametrize("labels", ["aaa", "---", "", "a-"])
     def test_a_list_of_one_group_says_nothing(self, labels: str) -> None:
