@@ -42,7 +42,7 @@ def plain(documents: int = 24) -> Collection:
 
 
 def made_of(names: str, collection: Collection | None = None, **how: Any) -> DesignedTwins:
-    return twins(collection or humans(), read_factors(names.split(","), by_rule=True), Crossing(**how))
+    return rt.twins(collection or humans(), names.split(","), rt.Crossing(**how), by_rule=True)
 
 
 def test_each_document_is_there_once_a_run() -> None:

@@ -13,7 +13,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.experiments.twins.checks import ManipulationChecks, check_factors
 from ranktilt.experiments.twins.design import HIGH, Design, design, drawn_cells
-from ranktilt.experiments.twins.factors import AS_IS, MEANING, Factor, applied_order, require_model
+from ranktilt.experiments.twins.factors import AS_IS, MEANING, Factor, applied_order, read_factors, require_model
 from ranktilt.experiments.twins.judgments import carried, how_graded, judged_anew, to_grade
 from ranktilt.experiments.twins.options import Crossing
 from ranktilt.experiments.twins.rules import Origin, name_pool, terms
@@ -58,32 +58,59 @@ class DesignedTwins(Generated):
 
 
 def twins(
-    collection: Collection, factors: Sequence[Factor], crossing: Crossing | None = None, *, llm: LLM | None = None,
-    judge: LLM | None = None, judge_prompt: str | Path = "umbrela",
+    collection: Collection, factors: Sequence[str | Factor], crossing: Crossing | None = None, *, by_rule: bool = False,
+    llm: LLM | None = None, judge: LLM | None = None, judge_prompt: str | Path = "umbrela",
 ) -> DesignedTwins:  # fmt: skip
     """Write each document of a collection in the combinations of a design's factors, and check what they did.
 
     Factors are applied in one order, whatever the order they are named in: a collection's own rewrites, prompts, then
-    rules, so that versions which differ by rules share what a model wrote. A `judge` grades versions whose facts are
-    changed. `UserError` as of `design` and `plan`, if a factor needs a model and none is given, or if there is nothing
-    to judge.
+    rules, so that versions which differ by rules share what a model wrote.
+
+    Parameters
+    ----------
+    collection : Collection
+        Its human documents are written in versions, unless ``crossing.of`` names another source.
+    factors : sequence of str
+        What differs, such as ``length`` or ``facts``; ``MODULE:FUNCTION`` and files with prompts are your own.
+    crossing : Crossing, optional
+        The design, how many versions a document has, the seed; by default all combinations.
+    by_rule : bool, optional
+        Change texts by rule, without a language model.
+    llm : LLM, optional
+        The model that factors ask which are made by prompt: ``ranktilt.llm.base.llm("openai:NAME")``.
+    judge : LLM, optional
+        The model that grades versions whose facts are changed; without one these have no judgments.
+    judge_prompt : str or path, optional
+        How it is asked: ``umbrela``, ``basic``, ``rubric``, or a file.
+
+    Returns
+    -------
+    DesignedTwins
+        `collection` has the versions, with columns ``factor:NAME``; `checks` says what each factor moved. What a model
+        did not answer, the same call asks for again.
+
+    Raises
+    ------
+    UserError
+        If there is no such factor or design, a factor needs a model and none is given, or nothing is to be judged.
     """
-    work = _Work.of(collection, factors, crossing or Crossing())
-    require_model(factors, llm is not None)
+    read = [read_factors([one], by_rule=by_rule)[0] if isinstance(one, str) else one for one in factors]
+    work = _Work.of(collection, read, crossing or Crossing())
+    require_model(read, llm is not None)
     if judge is not None:
-        how = how_graded(factors, work.collection.qrels, judge_prompt, work.crossing.seed)
+        how = how_graded(read, work.collection.qrels, judge_prompt, work.crossing.seed)
         judge.check()
     changed = dict[str, float]()
     for step, factor in enumerate(work.order):
         changed[factor.name] = work.apply(step, llm)
     made, grades = _designed(work, model_name(llm) if llm is not None else ""), None
-    about = {"factors": [one.to_dict() for one in factors], "seed": work.crossing.seed, **_model_spec(work, llm)}
+    about = {"factors": [one.to_dict() for one in read], "seed": work.crossing.seed, **_model_spec(work, llm)}
     if judge is not None:
         made, grades = judged_anew(made, work.collection, judge, how)
         about["judge"] = {**grades.spec, "counts": grades.counts._asdict()}
     checks = ManipulationChecks(
         {**_paths(collection), "design": made.spec["design"]},
-        check_factors(made, work.base, work.collection.qrels, factors),
+        check_factors(made, work.base, work.collection.qrels, read),
         changed,
     )
     spec = {**made.spec, "design": {**made.spec["design"], "failed": list(checks.failed)}}
