@@ -9,10 +9,9 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.experiments.twins.factors import read_factors
 from ranktilt.experiments.twins.judgments import scale_of
-from ranktilt.experiments.twins.make import DesignedTwins, price_twins, twins
+from ranktilt.experiments.twins.make import price_twins, twins
 from ranktilt.experiments.twins.options import Crossing
-from ranktilt.llm.base import Failure
-from tests.generation.scripted import Says, Scripted
+from tests.generation.scripted import Scripted
 from tests.toy import collection_of
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -39,15 +38,10 @@ def graded(prompt: str, times: int) -> str:
     return f"##final score: {SCORES[query, name] if name else 3}"
 
 
-def made_of(names: str, judge: Says = graded, collection: Collection | None = None) -> tuple[DesignedTwins, Scripted]:
-    model = Scripted(judge)
-    factors = read_factors(names.split(","), by_rule=True)
-    return twins(collection or given(), factors, judge=model), model
-
-
 def test_false_versions_have_the_judges_grade_and_unchanged_texts_that_of_their_original() -> None:
     """On a scale of 0 to 2 a judge's 0, 1, 2 and 3 are 0, 1, 1 and 2; what nobody judges is not asked for."""
-    found, model = made_of("length,facts")
+    model = Scripted(graded)
+    found = twins(given(), ["length", "facts"], by_rule=True, judge=model)
     assert sorted(found.collection.qrels.rows()) == sorted([
         ("q1", "a", 2), ("q1", "a+length", 2), ("q1", "a+facts", 0), ("q1", "a+facts+length", 2),
         ("q1", "b", 0), ("q1", "b+length", 0), ("q1", "b+facts", 1), ("q1", "b+facts+length", 2),
@@ -60,21 +54,6 @@ def test_false_versions_have_the_judges_grade_and_unchanged_texts_that_of_their_
     }  # fmt: skip
     assert (len(model.prompts), model.checked > 0) == (6, True)
     assert not any("Rivers" in prompt or TEXTS["a"] in prompt for prompt in model.prompts)
-
-
-def test_what_has_no_answer_has_no_judgment_and_is_asked_for_again() -> None:
-    def faulty(prompt: str, times: int) -> str | Failure:
-        return Failure("unavailable", "down") if "Query: second" in prompt else graded(prompt, times)
-
-    first, _ = made_of("facts", faulty)
-    design = first.collection.spec["design"]["judged"]
-    assert (design["pairs"], design["graded"], design["lower"], design["higher"]) == (3, 2, 1, 1)
-    assert first.grades is not None
-    assert (first.grades.unanswered, first.unanswered) == (1, 0)
-    assert "a+facts" not in first.collection.qrels.filter(pl.col("query_id") == "q2")["doc_id"]
-    again, model = made_of("facts")
-    assert ["Query: second" in prompt for prompt in model.prompts] == [True]
-    assert again.collection.qrels.height == first.collection.qrels.height + 1
 
 
 def test_a_prompt_of_a_factor_is_answered_before_its_texts_are_judged(tmp_path: Path) -> None:
@@ -123,6 +102,6 @@ def test_what_cannot_be_judged_is_refused_and_nothing_is_asked(
     types = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64}
     whole = Collection(whole.docs, whole.queries, pl.DataFrame(rows, schema=types, orient="row"))
     with pytest.raises(UserError) as caught:
-        twins(whole, read_factors([names], by_rule=True), judge=judge, judge_prompt=prompt)
+        twins(whole, [names], by_rule=True, judge=judge, judge_prompt=prompt)
     assert str(caught.value).startswith(message)
     assert judge.prompts == []
