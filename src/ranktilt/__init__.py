@@ -67,6 +67,10 @@ if TYPE_CHECKING:
     from ranktilt.experiments.tradeoff_result import Bench as Bench
     from ranktilt.experiments.training_plan import training_study as training_study
     from ranktilt.experiments.training_result import TrainingStudy as TrainingStudy
+    from ranktilt.experiments.twins.effects import factor_effects as factor_effects
+    from ranktilt.experiments.twins.make import twins as twins
+    from ranktilt.experiments.twins.options import Crossing as Crossing
+    from ranktilt.experiments.twins.result import FactorEffects as FactorEffects
     from ranktilt.generation.answer.answer import answer as answer
     from ranktilt.generation.answer.save import save_answered as save_answered
     from ranktilt.generation.rewrite.rewrite import rewrite as rewrite
@@ -117,10 +121,12 @@ _NAMES = {
     "Collection": "collection",
     "Comparison": "auditing.comparison.compare",
     "CostPlan": "planning.plan",
+    "Crossing": "experiments.twins.options",
     "DataError": "errors",
     "Estimand": "measures.base",
     "Description": "probes.description",
     "Explanation": "probes.explain",
+    "FactorEffects": "experiments.twins.result",
     "Gate": "auditing.answer.gate",
     "Grading": "judging.grading_settings",
     "GroupEstimand": "measures.base",
@@ -161,6 +167,7 @@ _NAMES = {
     "estimand": "measures.base",
     "describe": "probes.description",
     "explain": "probes.explain",
+    "factor_effects": "experiments.twins.effects",
     "gate": "auditing.answer.gate",
     "grade": "judging.grading",
     "judge": "judging.judge",
@@ -189,6 +196,7 @@ _NAMES = {
     "train_cross_encoder": "training.cross_encoder",
     "train_retriever": "training.retriever",
     "training_study": "experiments.training_plan",
+    "twins": "experiments.twins.make",
     "validate": "probes.validation",
 }
 

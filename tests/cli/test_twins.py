@@ -81,6 +81,66 @@ def test_a_dry_run_prices_each_prompt_and_sends_nothing(cli: Cli, server: Server
     assert found["price"] is None
 
 
+def test_a_judge_grades_false_versions_and_faults_are_resumed(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    """Of q1, q2 and q3, whose documents have grades 2, 1 and 1, the judge gives 3, 1 and 0: on 0 to 2 a 2, a 1, a 0."""
+    said = {"query q1": "3", "query q2": "1", "query q3": "0"}
+
+    def answered(messages: list[dict[str, str]], body: dict[str, object]) -> str:
+        return next(f"##final score: {grade}" for query, grade in said.items() if query in messages[-1]["content"])
+
+    made = tmp_path / "out"
+    queries = [json.dumps({"_id": f"q{n}", "text": f"query q{n}"}) for n in (1, 2, 3)]
+    write(folder / "queries.jsonl", "\n".join(queries))
+    with Server(answer=answered, script=[None, "503"]) as server:
+        call = (
+            "twins", folder, "--factors", "facts", "--by-rule", "--judge", "openai:tiny", "--base-url", server.url,
+            "--retries", "0", "--concurrency", "1",
+        )  # fmt: skip
+        dry = cli(*call, "--dry-run", "--price", "1000000,0")
+        assert (dry.code, dry.err, len(server.requests)) == (0, "", 0)
+        assert dry.out.splitlines()[0].split()[:3] == ["judge", "3", "pairs,"]
+        code, out, err = cli(*call, "-o", made)
+        assert code == 1
+        assert "umbrela-tiny: 2 of 3 pairs graded; 2 answers asked for" in err
+        assert "1 request got no answer" in err
+        assert "of 2 false versions graded lower than their originals" in out
+        left = json.loads(cli(*call, "--dry-run", "--price", "1000000,0", "--json", "-").out)
+        assert (left["factors"], left["judge"]["documents"]["journalled"]) == ([], 2)
+        assert 0 < left["price"] == left["judge"]["price"] < float(dry.out.split()[-1].replace(",", ""))
+        code, out, err = cli(*call, "-o", made)
+        assert code == 0
+        assert "3 of 3 pairs graded; 1 answer asked for" in err
+        assert "facts: 1 of 3 false versions graded lower than their originals, 0 higher, by umbrela-tiny" in out
+        bodies = [json.dumps(body["messages"]) for body in server.answered]
+        assert len(bodies) == len(set(bodies)) == 3, "an answer was paid for twice"
+    read = rt.load(made)
+    assert sorted(read.qrels.rows()) == [
+        ("q1", "d0", 2), ("q1", "d0+facts", 2), ("q2", "d1", 1), ("q2", "d1+facts", 1), ("q3", "d2", 1),
+        ("q3", "d2+facts", 0),
+    ]  # fmt: skip
+    assert read.spec["design"]["judged"]["model"] == "tiny"
+    spec = json.loads((made / "manifest.json").read_text())["spec"]["judge"]
+    assert (spec["counts"]["graded"], spec["prompt"]["name"]) == (3, "umbrela")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ("--factors", "length", "--judge", "openai:tiny"),
+            "a judge (--judge) grades versions whose facts are changed",
+        ),
+        (("--factors", "facts", "--judge-prompt", "basic"), "--judge-prompt needs a judge: --judge openai:MODEL"),
+        (("--factors", "facts", "--dry-run"), "nothing to price: every factor is made by rule"),
+        (("--factors", "facts", "--judge", "openai:tiny"), "openai:tiny needs a key"),
+    ],
+)
+def test_judges_that_nothing_is_left_to_are_refused(
+    cli: Cli, folder: Path, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    assert message in refused(cli, "twins", folder, *options, "--by-rule", "-o", tmp_path / "out")
+
+
 def test_a_table_of_versions_is_read(cli: Cli, tmp_path: Path) -> None:
     rows = ["origin,gender,text,query_id,query"]
     rows += [

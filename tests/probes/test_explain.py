@@ -348,6 +348,12 @@ def test_three_pairs_by_hand() -> None:
     assert (low, high) == pytest.approx((4 / 7 * (1 - 1.959964 / 2), 4 / 7 * (1 + 1.959964 / 2)), abs=1e-6)
 
 
+def test_pairs_that_differ_by_rounding_alone_have_an_interval() -> None:
+    """The variance of their differences comes out below 0, by 1e-17."""
+    a, b = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.10000000000000002, 0.2, 0.3, 0.4])
+    assert hedges_g(a, b) == pytest.approx((0, 0, 0), abs=1e-9)
+
+
 def test_four_pairs_that_do_not_move_together_by_hand() -> None:
     a, b = np.array([0.0, 2.0, 0.0, 2.0]), np.array([1.0, 1.0, 3.0, 3.0])
     g, low, high = hedges_g(a, b)  # variances 4/3, covariance 0: d = 1 / sqrt(4/3), J = 1 - 3/11

@@ -199,6 +199,14 @@ def _graded(collection: Collection, client: LLM, how: Grading, runs: list[Run], 
     from ranktilt.judging.grading import grade, save_grades
 
     grades = grade(collection, client, how, runs=runs)
+    note_grades(grades)
+    if target is not None:
+        save_grades(grades, target)
+    return grades
+
+
+def note_grades(grades: Grades) -> None:
+    """Say what became of the requests for grades."""
     counts = grades.counts
     note(f"{grades.judge}: {counts.graded:,} of {counted(counts.pairs, 'pair', 'pairs')} graded; "
          f"{counted(counts.fresh, 'answer', 'answers')} asked for")  # fmt: skip
@@ -206,9 +214,6 @@ def _graded(collection: Collection, client: LLM, how: Grading, runs: list[Run], 
         message = next(iter(grades.messages), "")
         unanswered = counted(grades.unanswered, "request", "requests")
         note(f"{unanswered} got no answer ({message}); the same command again asks only for these")
-    if target is not None:
-        save_grades(grades, target)
-    return grades
 
 
 def _runs(inputs: JudgeInputs, collection: Collection | None, neural: options.SearchOptions) -> list[Run]:

@@ -131,7 +131,7 @@ def hedges_g(a: Floats, b: Floats) -> tuple[float, float, float]:
     d = float(np.mean(b - a)) / np.sqrt(variance)
     spread = d**2 * (aa**2 + bb**2 + 2 * ab**2) / (8 * variance**2) + (aa + bb - 2 * ab) / variance
     correction = 1 - 3 / (4 * (n - 1) - 1)
-    g, half = correction * d, _Z95 * correction * np.sqrt(spread / (n - 1))
+    g, half = correction * d, _Z95 * correction * np.sqrt(max(spread, 0.0) / (n - 1))  # rounding may go below 0
     return float(g), float(g - half), float(g + half)
 
 

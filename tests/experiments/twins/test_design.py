@@ -1,15 +1,16 @@
 """Designs run by run as in the textbook, and what they can tell apart."""
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt.experiments.twins.design import (
     Design,
-    aliases,
     design,
     drawn_cells,
     fraction,
@@ -21,6 +22,18 @@ from tests.refusals import refused
 
 NAMES = ("length", "words", "facts", "fluency", "gender", "style")
 SIGNS = {"-": -1, "+": 1}
+
+
+def column(found: Design, effect: Sequence[str]) -> npt.NDArray[np.int64]:
+    numbers = [found.factors.index(name) for name in effect]
+    product: npt.NDArray[np.int64] = np.prod(found.levels[:, numbers].astype(np.int64), axis=1)
+    return product
+
+
+def aliases(found: Design, effect: Sequence[str]) -> list[tuple[str, ...]]:
+    """Main effects and interactions of two that the runs cannot tell from an effect, at least in part."""
+    others = [*((name,) for name in found.factors), *combinations(found.factors, 2)]
+    return [one for one in others if set(one) != set(effect) and column(found, effect) @ column(found, one)]
 
 
 def rows(text: str) -> list[list[int]]:

@@ -100,6 +100,31 @@ class TestByHand:
         assert values["b11"] == pytest.approx(100 / np.log2(2.5) / ideal)
         assert values["b01"] == 0
 
+    def test_gains_by_the_grade_of_the_version_where_it_has_one(self) -> None:
+        """With facts changed a is worth 0 (a01) or 3 (a11), the one of b with a grade 2; c is false where it is judged.
+
+        At best a has 3 and b 2: the ideal is 3 + 2/log2(3). Without a grade a version has that of its document.
+        """
+        whole, scores = two_documents()
+        docs = whole.docs.rename({"factor:B": "factor:facts"})
+        more = pl.DataFrame({"id": ["c01"], "text": ["y"], "origin": ["c"], "factor:facts": ["high"]})
+        docs = pl.concat([docs, more], how="diagonal").with_columns(pl.col("title", "source").fill_null(""))
+        grades = {"a00": 2, "a10": 2, "a01": 0, "a11": 3, "b00": 1, "b10": 1, "b11": 2, "c": 0, "c01": 3}
+        collection = replace(whole, docs=docs, qrels=pl.DataFrame(
+            {"query_id": "q", "doc_id": list(grades), "grade": list(grades.values())}))  # fmt: skip
+        place = standing(collection, run_of(collection, scores))
+        assert len(place.targets.origin) == 2, "who judges false versions does not choose documents"
+        found = place.ndcg(even_weights(collection))
+        assert found is not None
+        ranks = dict(zip(found.row.tolist(), place.ranks(even_weights(collection)).ravel(), strict=True))
+        worth = {collection.ids[row]: value * np.log2(1 + ranks[row]) for row, value in
+                 zip(found.row.tolist(), found.values, strict=True)}  # fmt: skip
+        ideal = 3 + 2 / np.log2(3)
+        assert {name: value * ideal / 100 for name, value in worth.items()} == pytest.approx(
+            {"a00": 2, "a10": 2, "a01": 0, "a11": 3, "b00": 1, "b10": 1, "b11": 2, "b01": 0}
+        )
+        assert found.values[collection.ids.gather(found.row).to_list().index("a11")] == pytest.approx(100 * 3 / ideal)
+
     def test_scores_are_those_of_documents_with_all_versions(self) -> None:
         collection, scores = two_documents()
         found = standing(collection, run_of(collection, scores)).score_gap()

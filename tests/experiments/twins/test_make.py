@@ -42,7 +42,7 @@ def plain(documents: int = 24) -> Collection:
 
 
 def made_of(names: str, collection: Collection | None = None, **how: Any) -> DesignedTwins:
-    return twins(collection or humans(), read_factors(names.split(","), by_rule=True), Crossing(**how))
+    return rt.twins(collection or humans(), names.split(","), rt.Crossing(**how), by_rule=True)
 
 
 def test_each_document_is_there_once_a_run() -> None:
@@ -242,11 +242,8 @@ def test_what_has_no_good_answer_is_left_out_with_what_would_be_made_of_it(tmp_p
 def test_prices_count_the_versions_that_each_prompt_makes() -> None:
     factors = read_factors(["source", "style", "words"])
     rows = price_twins(humans(), factors, Crossing(), Scripted(), price=(1.0, 1.0))
-    assert [(factor.name, texts, found.requests) for factor, texts, found in rows] == [
-        ("source", 3, 3),
-        ("style", 6, 3),
-    ]
-    assert all(found.price for _, _, found in rows)
+    assert [(row.name, row.texts, row.estimate.requests) for row in rows] == [("source", 3, 3), ("style", 6, 3)]
+    assert [row.price for row in rows] == [rows[0].estimate.price, pytest.approx(2 * (rows[1].estimate.price or 0))]
 
 
 def test_a_folder_is_replaced_as_a_whole_and_other_splits_are_judged_too(tmp_path: Path) -> None:

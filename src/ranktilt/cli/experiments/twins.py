@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +12,7 @@ import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.generate import INCOMPLETE, DryRun, ModelOptions, check_request, generation_notes, write_summary
+from ranktilt.cli.judge import note_grades
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, print_lines
 from ranktilt.errors import UserError, counted
@@ -20,8 +21,7 @@ from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.experiments.twins.factors import Factor
-    from ranktilt.experiments.twins.make import DesignedTwins
-    from ranktilt.generation.estimate import CostEstimate
+    from ranktilt.experiments.twins.make import DesignedTwins, PromptPrice
     from ranktilt.llm.base import LLM
 
 
@@ -30,6 +30,26 @@ class OptionalModel(ModelOptions):
     """The same, where rules may do without a model."""
 
     llm: Annotated[str | None, Option("Model: openai:NAME or transformers:FOLDER.", "MODEL")] = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class JudgeOptions(options.OptionGroup):
+    """The model that grades versions which say something else."""
+
+    panel = "Model"
+
+    judge: Annotated[
+        str | None, Option("Model that grades versions whose facts are changed: openai:NAME.", "MODEL")
+    ] = None
+    judge_prompt: Annotated[
+        str, Option("Prompt of --judge: umbrela, basic, rubric, or a file with {query} and {passage}.", "NAME|FILE")
+    ] = "umbrela"
+
+    def client(self, model: ModelOptions, device: str | None) -> LLM | None:
+        """The judge, asked as the model is."""
+        if self.judge is None and self.changed():
+            raise UserError("--judge-prompt needs a judge: --judge openai:MODEL")
+        return None if self.judge is None else replace(model, llm=self.judge).client(device)
 
 
 @options.verb(
@@ -60,6 +80,7 @@ def twins(
     ] = None,
     split: options.Split = None,
     model: OptionalModel,
+    judging: JudgeOptions,
     dry_run: DryRun = False,
     price: options.Price = None,
     compute: options.Compute,
@@ -78,7 +99,7 @@ def twins(
     names = [name.strip() for name in factors.split(",") if name.strip()]
     target = _Target(folder_out, rows_per_file, output)
     if table is not None:
-        if crossing or by_rule or model.changed():
+        if crossing or by_rule or model.changed() or judging.changed():
             raise UserError("--table has its versions already: only --factors, --level and a collection go with it")
         return target.write(_from_table(table, folder, names, level or (), split))
     if level:
@@ -88,20 +109,21 @@ def twins(
     from ranktilt.experiments.twins.make import twins as make_twins
 
     read, how = read_factors(names, by_rule=by_rule), Crossing(**crossing)
-    client = _client(model, read, compute.device)
+    client, judge = _client(model, read, compute.device), judging.client(model, compute.device)
+    asked: dict[str, Any] = {"llm": client, "judge": judge, "judge_prompt": judging.judge_prompt}
     collection = options.load_texts(Path(str(folder)), split)
     if dry_run:
-        if client is None:
+        if client is None and judge is None:
             raise UserError("nothing to price: every factor is made by rule")
-        rows = price_twins(collection, read, how, client, price=prices, requests_per_minute=model.requests_per_minute)
-        _show_prices(rows, output.json)
+        pace = model.requests_per_minute
+        _show_prices(price_twins(collection, read, how, **asked, price=prices, requests_per_minute=pace), output.json)
         return 0
     if client is not None:
         client.check()
     from ranktilt.generation.output_folder import one_writer
 
     with one_writer(str(folder_out)):
-        return target.write(make_twins(collection, read, how, llm=client))
+        return target.write(make_twins(collection, read, how, **asked))
 
 
 def _client(model: ModelOptions, factors: Sequence[Factor], device: str | None) -> LLM | None:
@@ -149,32 +171,36 @@ class _Target:
                 note(line)
         else:
             note(f"{saved.folder}: {made.collection!r}")
+        if made.grades is not None:
+            note_grades(made.grades)
         if made.unanswered:
             texts = counted(made.unanswered, "text", "texts")
             note(f"{texts} got no answer; the same command again asks only for these")
+        if made.unanswered or (made.grades is not None and made.grades.unanswered):
             return INCOMPLETE
         note(f"Next: {shlex.join(['ranktilt', 'explain', str(saved.folder), '-r', 'bm25', '--by-factor'])}")
         return 0
 
 
-def _show_prices(rows: Sequence[tuple[Factor, int, CostEstimate]], json: str | None) -> None:
-    """Show what each prompt would cost: the estimate for the documents as they are, times the versions of each."""
-    shown, content, total = list[tuple[str, str]](), list[dict[str, Any]](), 0.0
-    for factor, texts, found in rows:
-        times = texts / max(found.documents - found.empty, 1)
-        tokens = [round(times * number) for number in (found.tokens_in, found.tokens_out)]
-        price = None if found.price is None else times * found.price
-        total += price or 0.0
-        content.append({
-            "factor": factor.name, "prompt": factor.prompt, "texts": texts, "tokens_in": tokens[0],
-            "tokens_out": tokens[1], "price": price, "documents": found.to_dict(),
-        })  # fmt: skip
-        cost = "" if price is None else f", price {price:,.2f}"
-        shown.append((factor.name, f"{texts:,} texts, {tokens[0]:,} tokens in, {tokens[1]:,} out{cost}"))
-    if any(row["price"] is not None for row in content):
-        shown.append(("price", f"{total:,.2f}"))
-    elif content:
-        shown.append(("price", "give one with --price IN,OUT per million tokens"))
-    write_summary({"factors": content, "price": total if rows and rows[0][2].price is not None else None}, json)
+def _show_prices(rows: Sequence[PromptPrice], json: str | None) -> None:
+    """Show what each prompt would cost, and all of them."""
+    shown, content = list[tuple[str, str]](), dict[str, Any](factors=[])
+    for row in rows:
+        read, written = row.tokens
+        about = {
+            "prompt": row.prompt, "texts": row.texts, "tokens_in": read, "tokens_out": written, "price": row.price,
+            "documents": row.estimate.to_dict(),
+        }  # fmt: skip
+        grades = row.estimate.noun == "pair"
+        if grades:
+            content["judge"] = about
+        else:
+            content["factors"].append({"factor": row.name, **about})
+        cost = "" if row.price is None else f", price {row.price:,.2f}"
+        texts = f"{row.texts:,} {'pairs' if grades else 'texts'}"
+        shown.append((row.name, f"{texts}, {read:,} tokens in, {written:,} out{cost}"))
+    prices = [row.price for row in rows if row.price is not None]
+    shown.append(("price", f"{sum(prices):,.2f}" if prices else "give one with --price IN,OUT per million tokens"))
+    write_summary({**content, "price": sum(prices) if prices else None}, json)
     if json != "-":
         print_lines(shown)

@@ -155,22 +155,6 @@ def _resolution(factors: int, generators: Sequence[str]) -> int:
     return len(words(generators)[0]) if generators else factors + 1
 
 
-def aliases(found: Design, effect: Sequence[str]) -> list[tuple[str, ...]]:
-    """List the main effects and interactions of two that a design cannot tell from an effect, computed from its runs.
-
-    `effect` names a factor, or two for their interaction. Mixed in part counts too, as in ``pb12``.
-    """
-    column = _column(found, effect)
-    others = [*((name,) for name in found.factors), *combinations(found.factors, 2)]
-    return [one for one in others if set(one) != set(effect) and int(column @ _column(found, one)) != 0]
-
-
-def _column(found: Design, effect: Sequence[str]) -> npt.NDArray[np.int64]:
-    numbers = [found.factors.index(name) for name in effect]
-    column: npt.NDArray[np.int64] = np.prod(found.levels[:, numbers].astype(np.int64), axis=1)
-    return column
-
-
 def _plackett_burman() -> Levels:
     """Return the 12 runs, turned so that the run with every factor low comes first."""
     row = np.array([1 if sign == "+" else -1 for sign in _PB12], dtype=np.int8)

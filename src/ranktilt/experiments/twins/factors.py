@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import polars as pl
+
 from ranktilt.errors import UserError, first_line, refuse_twice, shorten, unknown
 from ranktilt.experiments.twins import rules
+from ranktilt.experiments.twins.design import HIGH
 from ranktilt.experiments.twins.rules import Origin
 
 Edit = Callable[[str, Origin], str]
@@ -134,6 +137,14 @@ def _function(spec: str) -> Factor:
 
     moves, holds = getattr(function, "moves", {"overlap": -1}), tuple(getattr(function, "holds", ()))
     return Factor(spec.rpartition(":")[2].rpartition(".")[2], "changed", dict(moves), holds, edit, made_by=spec)
+
+
+def is_false(docs: pl.DataFrame) -> pl.Series:
+    """Tell which versions say something else than their original, because their facts were changed."""
+    column = f"factor:{MEANING}"
+    if column not in docs.columns:
+        return pl.repeat(value=False, n=docs.height, eager=True)
+    return (docs[column] == HIGH).fill_null(value=False)
 
 
 def require_model(factors: Sequence[Factor], given: bool) -> None:

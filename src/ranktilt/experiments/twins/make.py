@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -12,7 +13,8 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.experiments.twins.checks import ManipulationChecks, check_factors
 from ranktilt.experiments.twins.design import HIGH, Design, design, drawn_cells
-from ranktilt.experiments.twins.factors import AS_IS, MEANING, Factor, applied_order, require_model
+from ranktilt.experiments.twins.factors import AS_IS, MEANING, Factor, applied_order, read_factors, require_model
+from ranktilt.experiments.twins.judgments import carried, how_graded, judged_anew, to_grade
 from ranktilt.experiments.twins.options import Crossing
 from ranktilt.experiments.twins.rules import Origin, name_pool, terms
 from ranktilt.generation.batched_requests import RECORD, model_name
@@ -21,6 +23,8 @@ from ranktilt.generation.generated import LEFT_OUT, Generated, SourceSummary, sp
 from ranktilt.generation.rewrite.plan import plan
 from ranktilt.generation.rewrite.rewrite import rewrite
 from ranktilt.generation.settings import Rewriting
+from ranktilt.judging.grading import Grades
+from ranktilt.judging.grading_plan import plan_grades
 from ranktilt.llm.base import LLM
 from ranktilt.progress import report
 
@@ -37,12 +41,15 @@ class DesignedTwins(Generated):
 
     `collection` has a document for each origin and run of the design, with a column ``factor:NAME`` a factor, ``low``
     (as it is) or ``high``; the original is the document in which all are low. Judgments are carried over, except to
-    versions whose factor ``facts`` is high. ``collection.spec["design"]`` says how it was made.
+    versions whose factor ``facts`` is high: these have the grades of a judge, or none. ``collection.spec["design"]``
+    says how it was made.
     """
 
     given: Collection
     """The documents that versions were made of."""
     checks: ManipulationChecks
+    grades: Grades | None = None
+    """What a judge said of versions whose facts are changed; its `unanswered` are asked for by the same call again."""
 
     def united(self, qrels: pl.DataFrame) -> Collection:
         """Return the same documents under another split's judgments of the originals."""
@@ -51,24 +58,59 @@ class DesignedTwins(Generated):
 
 
 def twins(
-    collection: Collection, factors: Sequence[Factor], crossing: Crossing | None = None, *, llm: LLM | None = None
-) -> DesignedTwins:
+    collection: Collection, factors: Sequence[str | Factor], crossing: Crossing | None = None, *, by_rule: bool = False,
+    llm: LLM | None = None, judge: LLM | None = None, judge_prompt: str | Path = "umbrela",
+) -> DesignedTwins:  # fmt: skip
     """Write each document of a collection in the combinations of a design's factors, and check what they did.
 
     Factors are applied in one order, whatever the order they are named in: a collection's own rewrites, prompts, then
-    rules, so that versions which differ by rules share what a model wrote. `UserError` as of `design` and `plan`, or if
-    a factor needs a model and none is given.
+    rules, so that versions which differ by rules share what a model wrote.
+
+    Parameters
+    ----------
+    collection : Collection
+        Its human documents are written in versions, unless ``crossing.of`` names another source.
+    factors : sequence of str
+        What differs, such as ``length`` or ``facts``; ``MODULE:FUNCTION`` and files with prompts are your own.
+    crossing : Crossing, optional
+        The design, how many versions a document has, the seed; by default all combinations.
+    by_rule : bool, optional
+        Change texts by rule, without a language model.
+    llm : LLM, optional
+        The model that factors ask which are made by prompt: ``ranktilt.llm.base.llm("openai:NAME")``.
+    judge : LLM, optional
+        The model that grades versions whose facts are changed; without one these have no judgments.
+    judge_prompt : str or path, optional
+        How it is asked: ``umbrela``, ``basic``, ``rubric``, or a file.
+
+    Returns
+    -------
+    DesignedTwins
+        `collection` has the versions, with columns ``factor:NAME``; `checks` says what each factor moved. What a model
+        did not answer, the same call asks for again.
+
+    Raises
+    ------
+    UserError
+        If there is no such factor or design, a factor needs a model and none is given, or nothing is to be judged.
     """
-    work = _Work.of(collection, factors, crossing or Crossing())
-    require_model(factors, llm is not None)
+    read = [read_factors([one], by_rule=by_rule)[0] if isinstance(one, str) else one for one in factors]
+    work = _Work.of(collection, read, crossing or Crossing())
+    require_model(read, llm is not None)
+    if judge is not None:
+        how = how_graded(read, work.collection.qrels, judge_prompt, work.crossing.seed)
+        judge.check()
     changed = dict[str, float]()
     for step, factor in enumerate(work.order):
         changed[factor.name] = work.apply(step, llm)
-    made = _designed(work, model_name(llm) if llm is not None else "")
-    about = {"factors": [one.to_dict() for one in factors], "seed": work.crossing.seed, **_model_spec(work, llm)}
+    made, grades = _designed(work, model_name(llm) if llm is not None else ""), None
+    about = {"factors": [one.to_dict() for one in read], "seed": work.crossing.seed, **_model_spec(work, llm)}
+    if judge is not None:
+        made, grades = judged_anew(made, work.collection, judge, how)
+        about["judge"] = {**grades.spec, "counts": grades.counts._asdict()}
     checks = ManipulationChecks(
         {**_paths(collection), "design": made.spec["design"]},
-        check_factors(made, work.base, work.collection.qrels, factors),
+        check_factors(made, work.base, work.collection.qrels, read),
         changed,
     )
     spec = {**made.spec, "design": {**made.spec["design"], "failed": list(checks.failed)}}
@@ -76,27 +118,63 @@ def twins(
         collection=Collection(made.docs, made.queries, made.qrels, spec), given=work.collection, checks=checks,
         left_out=pl.concat([LEFT_OUT.to_frame(), *work.left_out]),
         answers=pl.concat([ANSWERS.to_frame(), *work.answers]), made=tuple(work.made), spec=about,
+        grades=grades,
     )  # fmt: skip
 
 
-def price_twins(
-    collection: Collection, factors: Sequence[Factor], crossing: Crossing, llm: LLM, **options: Any
-) -> list[tuple[Factor, int, CostEstimate]]:
-    """Estimate what each prompt would cost; asks nothing.
+class PromptPrice(NamedTuple):
+    """What a prompt would cost."""
 
-    With each factor the number of texts that it is asked for, and the estimate for the documents as they are, once
-    each: what an earlier prompt would make of them is not known yet.
+    name: str
+    """Of the factor; ``judge`` for grades."""
+    prompt: str
+    texts: int
+    """That it is asked for, or pairs of a query and a text."""
+    estimate: CostEstimate
+    """Of the documents as they are."""
+    times: float
+    """How often this is what all texts take."""
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """Read and written."""
+        return round(self.times * self.estimate.tokens_in), round(self.times * self.estimate.tokens_out)
+
+    @property
+    def price(self) -> float | None:
+        """Of all texts; None where the price of tokens is not given."""
+        return None if self.estimate.price is None else self.times * self.estimate.price
+
+
+def price_twins(
+    collection: Collection, factors: Sequence[Factor], crossing: Crossing, llm: LLM | None, *,
+    judge: LLM | None = None, judge_prompt: str | Path = "umbrela", **options: Any,
+) -> list[PromptPrice]:  # fmt: skip
+    """Estimate what each prompt would cost, and last what a judge would; asks nothing.
+
+    It is estimated for the documents as they are, once each, and multiplied: what an earlier prompt would make of them
+    is not known yet. What rules make of them is, so that by rule alone the pairs of a judge are those to be graded.
     """
     work = _Work.of(collection, factors, crossing)
-    found = []
+    prompts = list[PromptPrice]()
     for step, factor in enumerate(work.order):
-        if factor.by == "model":
+        if factor.by == "model" and llm is not None:
             wanted = work.wanted(step)
             rows = sorted({row for row, _ in wanted})
             texts = [work.texts[row, ()] for row in rows]
-            planned = plan(_bare(texts), llm, _rewriting(factor, crossing))
-            found.append((factor, len(wanted), estimate(planned, llm, **options)))
-    return found
+            each = estimate(plan(_bare(texts), llm, _rewriting(factor, crossing)), llm, **options)
+            times = len(wanted) / max(each.documents - each.empty, 1)
+            prompts.append(PromptPrice(factor.name, factor.prompt, len(wanted), each, times))
+    if judge is not None:
+        how = how_graded(factors, work.collection.qrels, judge_prompt, crossing.seed)
+        for step in range(len(work.order)):
+            work.apply(step, None)
+        pairs = to_grade(_designed(work, ""), work.collection)
+        every = estimate(plan_grades(pairs, judge, how), judge, **options)
+        asked = every.documents - every.empty
+        times = asked / max(every.requests, 1) if prompts else 1.0
+        prompts.append(PromptPrice("judge", str(judge_prompt), asked, every, times))
+    return prompts
 
 
 @dataclass(eq=False)
@@ -174,7 +252,9 @@ class _Work:
         return factor.edit(title, self.origins[row]) if factor.titles and factor.edit else title
 
     def _edited(self, factor: Factor, wanted: Sequence[Key]) -> list[str | None]:
-        """By rule, or out of the collection."""
+        """By rule, or out of the collection; for an estimate, what a prompt would make is as the text was."""
+        if factor.by == "model":
+            return [self.texts[row, names[:-1]] for row, names in wanted]
         if factor.edit is None:
             return [self.rewrites[self.origins[row].id] for row, _ in wanted]
         found: list[str | None] = []
@@ -280,13 +360,6 @@ def _designed(work: _Work, model: str) -> Collection:
     queries, qrels = work.collection.queries, carried(work.collection.qrels, docs)
     spec = {**_paths(work.collection), "design": _described(work)}
     return Collection(docs, queries, qrels, spec)
-
-
-def carried(qrels: pl.DataFrame, docs: pl.DataFrame) -> pl.DataFrame:
-    """Give each version the judgments of its origin, but for those whose facts were changed."""
-    docs = docs if f"factor:{MEANING}" not in docs.columns else docs.filter(pl.col(f"factor:{MEANING}") != HIGH)
-    found = qrels.join(docs.select("origin", version="id"), left_on="doc_id", right_on="origin", maintain_order="left")
-    return found.select("query_id", "version", "grade").rename({"version": "doc_id"})
 
 
 def _described(work: _Work) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
+from ranktilt.experiments.twins.factors import is_false
 from ranktilt.measures.ranking import Judged, Ranking, per_block, running
 from ranktilt.measures.twins.base import Positions
 from ranktilt.measures.twins.score_gap import spread
@@ -86,13 +87,14 @@ class Standings:
 
     @cached_property
     def _judged(self) -> Targets:
-        """Origins with two versions or more, of which one is judged relevant to a query, by its highest grade."""
+        """Origins with two versions or more, of which one is judged relevant to a query, by its highest grade.
+
+        What false versions are worth chooses no document: who judged them would change who is compared.
+        """
         origins, width = self.collection.origin_codes(), len(self.versions)
-        qrels = self.collection.qrels
-        if qrels.height:
-            query, row = codes(qrels["query_id"], self._queries), codes(qrels["doc_id"], self.collection.ids)
-            grade = qrels["grade"].to_numpy().astype(np.float64)
-            known = (query >= 0) & (row >= 0) & (grade > 0)
+        if self.collection.qrels.height:
+            query, row, grade = self._judgments
+            known = (grade > 0) & ~is_false(self.collection.docs).to_numpy()[row]
             key, grade = query[known] * width + origins[row[known]], grade[known]
         else:
             key, grade = self._retrieved, np.full(len(self._retrieved), np.nan)
@@ -100,6 +102,24 @@ class Standings:
         key, first = np.unique(key[order], return_index=True)
         several = (self.versions[key % width] >= 0).sum(axis=1) > 1
         return Targets(key[several] // width, key[several] % width, grade[order][first][several])
+
+    @cached_property
+    def _judgments(self) -> tuple[Ints, Ints, Floats]:
+        """Query, document row and grade of each judgment, by query and row."""
+        qrels = self.collection.qrels
+        query, row = codes(qrels["query_id"], self._queries), codes(qrels["doc_id"], self.collection.ids)
+        held = np.flatnonzero((query >= 0) & (row >= 0))
+        held = held[np.lexsort((row[held], query[held]))]
+        return query[held], row[held], qrels["grade"].to_numpy().astype(np.float64)[held]
+
+    @cached_property
+    def grades(self) -> Floats:
+        """Grade of each version, that of its document where it has no judgment: (n_targets, most)."""
+        query, row, grade = self._judgments
+        width = self.collection.docs.height + 1
+        keys, wanted = query * width + row, self.targets.query[:, None] * width + self.rows
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where(keys[at] == wanted, np.maximum(grade[at], 0), self.targets.grade[:, None])
 
     @property
     def _queries(self) -> pl.Series:
@@ -199,12 +219,16 @@ class Standings:
         return self._outcome(100 * self.won())
 
     def ndcg(self, weights: Floats) -> Outcome | None:
-        """``100 · grade / log2(1 + rank) / ideal DCG``, by the grade of the document; 0 where it was not retrieved."""
+        """``100 · grade / log2(1 + rank) / ideal DCG``, by the version's grade; 0 where it was not retrieved.
+
+        The ideal has each document in the version of its highest grade.
+        """
         query, _, grade = self.targets
         if np.isnan(grade).any():
             return None
-        ideal = Judged(query, grade, len(self.run.queries)).ideal(None)[query]
-        gain = 100 * (grade / ideal)[:, None] / np.log2(1 + self.ranks(weights))
+        best = np.maximum(self.grades.max(axis=1), grade)
+        ideal = Judged(query, best, len(self.run.queries)).ideal(None)[query]
+        gain = 100 * self.grades / ideal[:, None] / np.log2(1 + self.ranks(weights))
         return self._outcome(np.where(self.entries >= 0, gain, 0.0))
 
     def _outcome(self, values: Floats, which: Bools | None = None) -> Outcome:

@@ -154,10 +154,12 @@ class FactorEffects(
 
     @property
     def rankers(self) -> tuple[str, ...]:
+        """Names, in the order in which they were given."""
         return tuple(dict.fromkeys(row.ranker for row in self.rows))
 
     @property
     def estimands(self) -> tuple[str, ...]:
+        """What effects are on: ``rank gap`` first."""
         return tuple(dict.fromkeys(row.estimand for row in self.rows))
 
     def of(self, estimand: str, ranker: str | None = None) -> tuple[FactorEffect, ...]:

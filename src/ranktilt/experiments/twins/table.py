@@ -14,7 +14,8 @@ from ranktilt.errors import DataError, DataWarning, UserError, counted, join_wor
 from ranktilt.experiments.twins.checks import ManipulationChecks, check_factors
 from ranktilt.experiments.twins.design import HIGH, LOW, given_design
 from ranktilt.experiments.twins.factors import RULES, Factor
-from ranktilt.experiments.twins.make import ANSWERS, DesignedTwins, carried
+from ranktilt.experiments.twins.judgments import carried
+from ranktilt.experiments.twins.make import ANSWERS, DesignedTwins
 from ranktilt.generation.generated import LEFT_OUT
 
 

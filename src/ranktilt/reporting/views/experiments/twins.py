@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from ranktilt.errors import counted, join_words
 from ranktilt.experiments.twins.checks import FAILED, SMALL, FactorCheck, ManipulationChecks
@@ -34,12 +36,25 @@ def view(checks: ManipulationChecks) -> Document:
         Sentence(f"{name}: {percent(share)} % of the texts were changed", emphasis="quiet")
         for name, share in checks.changed.items()
     ]
+    if "judged" in design:
+        unchanged.append(Sentence(_judged(design["judged"])))
     return Document(
         kind="Twins by design",
         headline=headline,
         sections=printed([checks_table(checks)]),
         sentences=(Sentence(headline, "bad" if failed else "good", "alarm" if failed else "strong"), *unchanged),
         legend=_LEGEND,
+    )
+
+
+def _judged(judged: Mapping[str, Any]) -> str:
+    """What a judge's grades of false versions are, held against those of their originals."""
+    versions = counted(judged["graded"], "false version", "false versions")
+    lost = judged["pairs"] - judged["graded"]
+    without = f"; {lost:,} have no grade" if lost else ""
+    return (
+        f"facts: {judged['lower']:,} of {versions} graded lower than their originals, {judged['higher']:,} higher, by "
+        f"{judged['judge']}{without}"
     )
 
 
