@@ -120,6 +120,7 @@ def test_errors_at_the_top_weigh_more() -> None:
     top, bottom = truth[[1, 0, 2, 3, 4, 5]], truth[[0, 1, 2, 3, 5, 4]]
     assert kendall_tau(truth, top) == kendall_tau(truth, bottom)
     assert top_weighted_tau(truth, top) < top_weighted_tau(truth, bottom)
+    assert np.isnan(top_weighted_tau(np.ones(1), np.ones(1)))
     assert rank_biased_overlap(truth, top) < rank_biased_overlap(truth, bottom)
 
 

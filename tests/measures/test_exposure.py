@@ -168,6 +168,8 @@ class TestNDKL:
         first, second = 1 / math.log2(3), 1 / 2  # the first label is a's alone, after the second both are even
         expected = first * math.log(2) / (first + second)
         assert answer(replace(NDKL, target="a:1;b:1"), "-ab") == pytest.approx(expected)
+        orders = [answer(replace(NDKL, target="a:1;b:3"), order) for order in ("ba-", "b-a")]
+        assert answer(replace(NDKL, target="a:1;b:3"), "ba-", scores=[2.0, 1.0, 1.0]) == pytest.approx(np.mean(orders))
 
     @pytest.mark.parametrize("labels", ["aaa", "---", "", "a-"])
     def test_a_list_of_one_group_says_nothing(self, labels: str) -> None:
