@@ -100,11 +100,7 @@ def broad(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("options", "rows"),
-    [
-        ([], 6),
-        (["--measure", "RR", "-m", "nDCG@5"], 12),
-        (["--run-name", "dense", "--pair", "c,a", "-m", "RR"], 1),
-    ],
+    [([], 6), (["--measure", "RR", "-m", "nDCG@5"], 12), (["--run-name", "dense", "--pair", "c,a", "-m", "RR"], 1)],
 )
 def test_rows_can_be_chosen(cli: Cli, broad: Path, options: list[str], rows: int) -> None:
     found = json.loads(cli("gate", broad, *options, "--json", "-").out)["rows"]

@@ -171,11 +171,7 @@ def test_undefined_where_both_are_0_or_round_to_it() -> None:
 
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
-    [
-        (0.22049, 0.16951, (22.0, 17.0)),
-        (0.2206, 0.1694, (22.1, 16.9)),
-        (0.0004, 0.3, (0.0, 30.0)),
-    ],
+    [(0.22049, 0.16951, (22.0, 17.0)), (0.2206, 0.1694, (22.1, 16.9)), (0.0004, 0.3, (0.0, 30.0))],
 )
 def test_paper_rounds_both_means_to_a_tenth_of_a_percent(a: float, b: float, expected: tuple[float, float]) -> None:
     human, llm = expected

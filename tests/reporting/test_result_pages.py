@@ -251,10 +251,7 @@ STRAYING = (NEAR, replace(NEAR, source="b", cosine=NEAR.baseline))
         (renamed(["a", "b", "c"]), "; a, b and c are equivalent on both sides."),
         (renamed([f"r{n}" for n in range(6)]), "; r0, r1, r2, r3 and 2 more are equivalent on both sides."),
         ({"similarities": STRAYING, "effectiveness": ()}, "do not all stay close in meaning."),
-        (
-            {"overlaps": (), "similarities": (), "effectiveness": ()},
-            "No pair of llm and human could be compared.",
-        ),
+        ({"overlaps": (), "similarities": (), "effectiveness": ()}, "No pair of llm and human could be compared."),
     ],
 )
 def test_headline(changes: dict[str, Any], ending: str) -> None:
