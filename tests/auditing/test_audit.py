@@ -195,13 +195,6 @@ class TestGroups:
         assert (tilt.queries, tilt.excluded, tilt.twins) == (2, 3, False)
         assert (tilt.mean_a, tilt.mean_b) == (1.0, 0.5)
 
-    def test_grades_of_0_and_below_are_not_relevant(self) -> None:
-        collection = toy()
-        extra = pl.DataFrame({"query_id": ["q2", "q3"], "doc_id": ["d3-human", "d1-llm"], "grade": [0, -1]})
-        qrels = pl.concat([collection.qrels, extra.cast({"grade": pl.Int32})])
-        wider = Collection(collection.docs, collection.queries, qrels)
-        assert np.array_equal(audit(wider, run_of(wider, SCORES), MEASURES).values, toy_audit().values)
-
 
 class TestWhatTheRunLacks:
     @pytest.mark.parametrize("ties", ["expected", "trec_eval"])
@@ -212,10 +205,11 @@ class TestWhatTheRunLacks:
             assert mean(found, "P@3", "human") == pytest.approx((1 / 3 + 1 / 3) / 3)
             assert ("hand: 1 judged query not in the run, counted as 0" in found.notes) is ("q2" not in scores)
 
-    def test_queries_without_judgments_are_left_out(self) -> None:
+    def test_queries_without_judgments_and_grades_of_0_and_below_count_nowhere(self) -> None:
         collection = toy()
         queries = pl.concat([pl.DataFrame({"id": ["q0"], "text": ["x"]}), collection.queries])
-        wider = Collection(collection.docs, queries, collection.qrels)
+        extra = pl.DataFrame({"query_id": ["q2", "q3"], "doc_id": ["d3-human", "d1-llm"], "grade": [0, -1]})
+        wider = Collection(collection.docs, queries, pl.concat([collection.qrels, extra.cast({"grade": pl.Int32})]))
         found = audit(wider, run_of(wider, {"q0": {"d1-human": 1.0}, **SCORES}), MEASURES)
         assert found.queries == ("q1", "q2", "q3")
         assert np.array_equal(found.values, toy_audit().values)
@@ -264,11 +258,9 @@ class TestUnknown:
 
     def test_notes_count_them_and_an_unknown_query_that_the_run_lacks_counts_0(self, collection: Collection) -> None:
         scores = {
-            "q0": {"elsewhere": 1.0, "nowhere": 0.5},
-            "q1": {**SCORES["q1"], "nobody": 0.5},
-            "q2": {"ghost": 9.0, **SCORES["q2"], "nobody": 0.1},
-            "q3": SCORES["q3"],
-        }
+            "q0": {"elsewhere": 1.0, "nowhere": 0.5}, "q1": {**SCORES["q1"], "nobody": 0.5},
+            "q2": {"ghost": 9.0, **SCORES["q2"], "nobody": 0.1}, "q3": SCORES["q3"],
+        }  # fmt: skip
         found = audit(collection, self.run(scores), ["RR"])
         assert per_query(found, "RR", "all")[3] == 0
         assert found.notes[0].startswith("r: 3 entries of 2 documents not in the collection (first: 'nobody'); ")
@@ -281,9 +273,7 @@ class TestUnknown:
             ({"d1": 1.0, "d2-human": 0.5}, "r: document id 'd1' is shared by several sources: 'd1-human' and 'd1-llm'"),
         ],
     )
-    def test_runs_that_do_not_fit_are_refused(
-        self, collection: Collection, entries: dict[str, float], message: str
-    ) -> None:
+    def test_runs_that_do_not_fit(self, collection: Collection, entries: dict[str, float], message: str) -> None:
         with pytest.raises(DataError, match=f"^{message}"):
             audit(collection, self.run({"q1": entries}), ["RR"])
 
@@ -380,34 +370,26 @@ def distinct_texts(times: int) -> list[str]:
     return [f"text {number}" for number in range(25 * times)]
 
 
+ALIKE = [f"text {n}" for n in range(25) for _ in range(4)]
+
+
 class TestWhatRepeats:
-    def test_the_same_text_whatever_it_found(self) -> None:
-        texts = [f"text {n}" for n in range(25) for _ in range(4)]
-        repeated = audited(4, texts, shuffled=True).repeated
-        assert set(repeated) == {"r"}
-        assert len(repeated["r"]) == 75
-        assert repeated["r"]["q3-2"] == "q3-0"
-
-    @pytest.mark.parametrize("texts", [distinct_texts(4), [""]])
-    def test_the_same_ranking_and_judgments_whatever_the_text(self, texts: list[str]) -> None:
-        assert len(audited(4, texts).repeated["r"]) == 75
-
-    def test_another_ranking_another_text_is_another_query(self) -> None:
+    def test_the_same_text_or_the_same_ranking_and_judgments_but_nothing_less(self) -> None:
+        repeated = audited(4, ALIKE, shuffled=True).repeated
+        assert (set(repeated), len(repeated["r"]), repeated["r"]["q3-2"]) == ({"r"}, 75, "q3-0")
+        assert [len(audited(4, texts).repeated["r"]) for texts in (distinct_texts(4), [""])] == [75, 75]
         assert audited(4, distinct_texts(4), shuffled=True).repeated == {}
         given = repeating(2, distinct_texts(2))
         graded = pl.when(pl.col("query_id").str.ends_with("-1")).then(2).otherwise("grade").cast(pl.Int32)
         other = Collection(given.docs, given.queries, given.qrels.with_columns(grade=graded))
         assert audit(other, tossed(other), ["nDCG@1"]).repeated == {}
 
-    def test_ties_have_no_order_and_where_nothing_was_found_nothing_is_alike(self) -> None:
+    def test_ties_have_no_order_what_found_nothing_is_not_alike_and_text_and_ranking_join_in_a_chain(self) -> None:
         given = repeating(2, distinct_texts(2), queries=3)
         tied = {"q0-0": {"0-human": 1.0, "0-llm": 1.0}, "q0-1": {"0-llm": 1.0, "0-human": 1.0}}
         tied |= {"q1-0": {"1-human": 2.0, "1-llm": 1.0}, "q1-1": {"1-human": 1.0, "1-llm": 1.0}, "q2-0": {}, "q2-1": {}}
         made = audit(given, run_of(given, tied, ranker="r"), ["nDCG@1"])
         assert made.repeated == {"r": {"q0-1": "q0-0"}}
-
-    def test_text_and_ranking_join_in_a_chain(self) -> None:
-        """The first and the second share their text, the second and the third their ranking and judgments."""
         given = repeating(3, ["same", "same", "other"], queries=1)
         scores = {"q0-0": {"0-llm": 1.0}, "q0-1": {"0-human": 1.0}, "q0-2": {"0-human": 1.0}}
         made = audit(given, run_of(given, scores, ranker="r"), ["nDCG@1"])
@@ -417,8 +399,8 @@ class TestWhatRepeats:
 class TestOneQueryAgain:
     @pytest.mark.parametrize("by", ["text", "ranking"])
     def test_four_times_the_queries_say_no_more(self, by: str) -> None:
-        texts = [f"text {n}" for n in range(25) for _ in range(4)] if by == "text" else distinct_texts(4)
-        single, four = audited(1, distinct_texts(1)), audited(4, texts)
+        single = audited(1, distinct_texts(1))
+        four = audited(4, ALIKE if by == "text" else distinct_texts(4))
         [a], [b] = single.tilts, four.tilts
         assert (b.queries, b.votes, a.votes) == (100, 25, 25)
         assert (a.value, a.low, a.high, a.error, a.p) == (b.value, b.low, b.high, b.error, b.p)
@@ -433,10 +415,9 @@ class TestOneQueryAgain:
         assert note.startswith("warning: r, s: 1 query repeats others, by text or by ranking and judgments (first: 'q0")
 
     def test_compare_and_gate_resample_them_together_too(self) -> None:
-        texts = [f"text {n}" for n in range(25) for _ in range(4)]
         ones, fours = (
             [audit(given, tossed(given, seed), ["nDCG@1"]) for seed in (1, 2)]
-            for given in (repeating(1, distinct_texts(1)), repeating(4, texts))
+            for given in (repeating(1, distinct_texts(1)), repeating(4, ALIKE))
         )
         single, four = compare(*ones), compare(*fours)
         for x, y in ((single.tilts[0], four.tilts[0]), (single.means[0], four.means[0])):

@@ -40,14 +40,14 @@ class TestByHand:
 
     def test_relative_delta(self) -> None:
         (change,) = compared(one(*self.NEW), one(*self.OLD)).tilts
-        assert change.new == pytest.approx(100 * 0.25 / 0.375)
-        assert change.old == pytest.approx(-100 * 0.25 / 0.375)
-        assert change.value == pytest.approx(400 / 3)
-        assert change.growth == pytest.approx(0, abs=1e-12)
-        assert (change.queries, change.excluded) == (4, 0)
+        before = (100 * 0.25 / 0.375, -100 * 0.25 / 0.375, 400 / 3)
+        assert (change.new, change.old, change.value) == pytest.approx(before)
+        assert (change.queries, change.excluded, change.growth) == (4, 0, pytest.approx(0, abs=1e-12))
         # Only the first and the last query differ; exchanging one of them leaves both systems at
         # 1/4 against 1/4 (T = 0) and at 1/2 against 1/2, exchanging both turns the sign of T.
         assert change.p == 0.5
+        (change,) = compared(one([3, 3, 3], [2, 2, 2]), one([1, 1, 1], [3, 3, 3])).tilts  # it changes sides and shrinks
+        assert (change.new, change.old, change.value, change.growth) == pytest.approx((40, -100, 140, -60))
 
     def test_effectiveness(self) -> None:
         new, old = (
@@ -58,12 +58,6 @@ class TestByHand:
         assert (change.low, change.high, change.error) == (25.0, 25.0, 0.0)
         assert change.p == 2 / 2**4
         assert change.p_corrected == 2 * change.p  # with the p of Relative Δ, which is 1
-
-    def test_a_tilt_that_changes_sides_may_shrink(self) -> None:
-        (change,) = compared(one([3, 3, 3], [2, 2, 2]), one([1, 1, 1], [3, 3, 3])).tilts
-        assert (change.new, change.old) == pytest.approx((40, -100))
-        assert change.value == pytest.approx(140)
-        assert change.growth == pytest.approx(-60)
 
     def test_what_is_undefined_on_either_side_is_excluded(self) -> None:
         new = one([1, 0.5, NAN, 1], [0.5, 0.5, 0.5, 0.25], overall=[1, 1, 1, 1])
@@ -220,13 +214,14 @@ class TestMatching:
         assert turned.pairs == (("llm", "human"),)
         assert compared(new, turned).tilts == compared(new, old).tilts
 
-    def test_without_groups_effectiveness_alone(self) -> None:
+    def test_without_groups_effectiveness_alone_and_without_judgments_nothing(self) -> None:
         new, old = (audit_of(np.full((1, 1, 1, 40), v), groups=(), by=None) for v in (0.5, 0.25))
         found = compared(new, old)
-        assert found.tilts == ()
-        assert found.means[0].value == 25
+        assert (found.tilts, found.means[0].value) == ((), 25)
         (verdict,) = found.verdicts()
         assert verdict.sentence.startswith("run is more effective than its old run on nDCG@5: ")
+        with refused("an audit has no measure: without judgments there is no Relative Δ to compare"):
+            compared(one([1], [1]), audit_of(np.ones((1, 0, 3, 1)), measures=()))
 
 
 OTHER = "make both with the same"
@@ -250,12 +245,6 @@ def test_what_cannot_be_compared_is_refused(new: dict[str, Any], old: dict[str, 
     audits = [one([1, 1, 1], [1, 1, 1], **options) for options in (new, old)]
     with refused(message):
         compared(*audits)
-
-
-def test_without_judgments_there_is_nothing_to_compare() -> None:
-    some, none = one([1], [1]), audit_of(np.ones((1, 0, 3, 1)), measures=())
-    with refused("an audit has no measure: without judgments there is no Relative Δ to compare"):
-        compared(some, none)
 
 
 def test_notes() -> None:
@@ -305,20 +294,12 @@ class TestVerdicts:
         assert [v.side for v in found] == ["llm", None]
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "p", "expected"),
-    [
-        (0.1, 2, 0.049, True),
-        (-2, -0.1, 0.049, True),
-        (0, 2, 0.001, False),
-        (-2, 0, 0.001, False),
-        (0.1, 2, 0.05, False),
-    ],
-)
-def test_a_difference_is_shown_where_p_and_interval_say_so(low: float, high: float, p: float, expected: bool) -> None:
+def test_a_difference_is_shown_where_p_and_interval_say_so() -> None:
     found = compared(one([1, 0.5], [0.5, 1]), one([1, 1], [1, 1]))
-    for change in (*found.tilts, *found.means):
-        assert replace(change, low=low, high=high, p_corrected=p, votes=50, tests=1).shown is expected
+    shown = [(0.1, 2, 0.049, True), (-2, -0.1, 0.049, True), (0, 2, 0.001, False), (-2, 0, 0.001, False)]
+    for change, (low, high, p, expected) in product((*found.tilts, *found.means), [*shown, (0.1, 2, 0.05, False)]):
+        given = replace(change, low=low, high=high, p_corrected=p, votes=50, tests=1)
+        assert given.shown is expected, (low, high, p)
 
 
 @pytest.mark.parametrize(("points", "says"), [(0.99, False), (1.01, True)])

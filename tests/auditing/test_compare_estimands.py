@@ -105,13 +105,9 @@ class TestByHand:
             (verdict,) = replace(comparison, estimates=(shown,)).verdicts()
             assert verdict.shown
             sides.append(verdict.sentence.split(":")[0].removeprefix("new "))
-        assert (
-            sides
-            == {
-                "ExposureRatio": [f"lies further toward {side} than old in ExposureRatio" for side in "fm"],
-                "AWRF@1": [f"has a {word} AWRF@1 than old" for word in ("higher", "lower")],
-            }[measure]
-        )
+        toward = [f"lies further toward {side} than old in ExposureRatio" for side in "fm"]
+        higher = [f"has a {word} AWRF@1 than old" for word in ("higher", "lower")]
+        assert sides == {"ExposureRatio": toward, "AWRF@1": higher}[measure]
 
 
 def exposures(order: list[int], letters: str, cutoff: int) -> tuple[float, float]:
@@ -278,24 +274,18 @@ def test_by_hand() -> None:
     assert (back.value, back.low, back.high, back.p) == (-change.value, -change.high, -change.low, change.p)
 
 
-def test_both_kinds_are_one_family() -> None:
+def test_kinds_are_one_family_and_undecided_queries_and_other_pairs_are_noted() -> None:
     rows = [result(chosen, kind=kind).by_query for chosen in (NEW, OLD) for kind in ("relevant", "irrelevant")]
     new, old = (replace(result(NEW), by_query=a + b) for a, b in (rows[:2], rows[2:]))
     found = compare(new, old, resamples=500)
     assert list(choices_of(found)) == ["relevant", "irrelevant"]
     assert [change.p_corrected for change in found.estimates] == [1.0, 1.0]
-
-
-def test_queries_in_which_a_model_decides_nothing_are_excluded() -> None:
+    assert not any("other pairs" in note for note in found.notes)
     found = compare(result({**NEW, "q4": (0, 0)}), result({**OLD, "q4": (4, 0)}), resamples=500)
     assert (found.estimates[0].value, found.estimates[0].excluded) == (0.25, 1)
     assert "1 of 5 queries excluded: preference on relevant pairs is not defined under both runs" in found.notes
-
-
-def test_other_pairs_of_the_same_queries_are_noted() -> None:
     found = compare(result(NEW), result(OLD, asked="y"), resamples=500)
     assert found.notes[0].startswith("the models chose between other pairs of the same queries; ")
-    assert not any("other pairs" in note for note in compare(result(NEW), result(OLD), resamples=500).notes)
 
 
 def test_a_model_that_becomes_fair_is_said_to_tilt_less() -> None:

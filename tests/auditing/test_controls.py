@@ -111,8 +111,8 @@ class TestLength:
         assert (move.queries, found["length"].changed) == (8, "8 of 16 documents changed")
 
     def test_the_shortest_of_three_versions_counts(self) -> None:
-        docs = [{"id": s, "text": "w " * n, "source": s, "origin": "human"}
-                for s, n in (("human", 5), ("a", 4), ("b", 2))]  # fmt: skip
+        lengths = (("human", 5), ("a", 4), ("b", 2))
+        docs = [{"id": s, "text": "w " * n, "source": s, "origin": "human"} for s, n in lengths]
         docs.append({"id": "alone", "text": "v " * 9, "source": "b"})
         collection = collection_of(docs, {"q": "x"}, {"q": dict.fromkeys(("human", "a", "b"), 1)})
         controlled(collection, Longest(), "length")
@@ -173,13 +173,15 @@ class TestNearIdentical:
         assert (rows(wider)["near-identical"].changed, wider.spec["near"]) == ("3 of 4 pairs left out", 0.6)
         assert "Jaccard ≥ 0.6" in rows(wider)["near-identical"].meaning
 
-    def test_where_every_pair_is_alike_nothing_is_left_to_compare(self) -> None:
+    def test_where_every_pair_is_alike_or_none_is_a_pair_nothing_is_left_to_compare(self) -> None:
         side = [("", "a b"), ("", "c")]
         found = rows(controlled(twins(side, side), Longest()))
         alike = found["near-identical"]
         assert (alike.tilts, alike.moves) == ((), ())
         assert alike.changed == "2 of 2 pairs left out; nothing is left to compare"
         assert found["length"].tilts[0].value == 0
+        found = rows(controlled(LONE, Longest()))
+        assert [row.changed for name, row in found.items() if name != RAW] == ["no document has a twin"] * 5
 
 
 class TestWhenARunIsRankedAgain:
@@ -203,10 +205,6 @@ class TestWhenARunIsRankedAgain:
         assert "run: a saved run cannot be ranked again; only near-identical applies to it" in made.notes
         ranked = rows(controlled(collection, Longest(), "near-identical", measures=["RR"]))
         assert rows(made)["near-identical"].tilts[0].value == ranked["near-identical"].tilts[0].value
-
-    def test_documents_without_twins_leave_nothing_to_control(self) -> None:
-        found = rows(controlled(LONE, Longest()))
-        assert [row.changed for name, row in found.items() if name != RAW] == ["no document has a twin"] * 5
 
 
 HUMAN = [("", "w " * n) for n in (3, 6, 9, 12)]
@@ -336,17 +334,12 @@ def confounds_of(collection: Collection, **spec: Any) -> dict[str, Confound]:
 
 
 UNLIKE = [
-    ("T", "One two three four."),
-    ("", "It has an end"),
-    ("A", "Same text."),
-    ("B", "a b c d e f g h i j k l m n."),
-]
+    ("T", "One two three four."), ("", "It has an end"), ("A", "Same text."), ("B", "a b c d e f g h i j k l m n."),
+]  # fmt: skip
 REWRITES = [
-    ("T", "Sure! Here is the rewritten text:\n\nOne two."),
-    ("", "It has an end."),
-    ("A", "Same text."),
+    ("T", "Sure! Here is the rewritten text:\n\nOne two."), ("", "It has an end."), ("A", "Same text."),
     ("C", "a b c d e f g h i j k l m N!"),
-]
+]  # fmt: skip
 
 
 class TestConfounds:
@@ -399,16 +392,11 @@ def test_what_is_not_there_is_not_compared() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "near", "expected"),
     [
-        ("a b", "a b", 0.95, 2),
-        ("a b", "A, b!", 0.95, 1),
-        ("a b c d", "a b c e", 0.95, 0),
-        ("a b c d", "a b c e", 0.6, 1),
-        ("a b c d", "a b c e", 0.61, 0),
-        ("a ", "a", 0.95, 1),
-        ("", "", 0.95, 0),
+        ("a b", "a b", 0.95, 2), ("a b", "A, b!", 0.95, 1), ("a b c d", "a b c e", 0.95, 0),
+        ("a b c d", "a b c e", 0.6, 1), ("a b c d", "a b c e", 0.61, 0), ("a ", "a", 0.95, 1), ("", "", 0.95, 0),
         ("!", "?", 0.95, 0),
     ],
-)
+)  # fmt: skip
 def test_likeness_of_two_texts(first: str, second: str, near: float, expected: int) -> None:
     collection = twins([("", first), ("", "x y z")], [("", second), ("", "other words")])
     pairs = twin_rows(collection, grouping(collection, "source"), ("human", "llm"))

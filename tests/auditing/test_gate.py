@@ -78,9 +78,7 @@ class TestTilt:
         assert reason in found.reason
 
     @given(st.floats(-60, 60), st.floats(0, 40), st.sampled_from([0.001, 0.06, 0.9]), st.floats(0, 70))
-    def test_it_says_level_only_where_the_audit_favours_nobody(
-        self, low: float, wide: float, p: float, to: float
-    ) -> None:
+    def test_it_says_level_where_the_audit_favours_nobody(self, low: float, wide: float, p: float, to: float) -> None:
         e = tilt(low, low + wide, p=p)
         outcome, verdict = check_tilt(e, to).outcome, e.verdict(to)
         assert (outcome == "level") == (verdict == "level")
@@ -137,19 +135,15 @@ class TestGrowth:
         assert (found.outcome == "inconclusive") is ("above" not in reason and "exceed" not in reason)
 
 
-class TestWorst:
-    def test_tilted_before_inconclusive_before_within_before_level(self) -> None:
-        assert worst(["inconclusive", "tilted", "within", "level"]) == "tilted"
-        assert worst(["within", "inconclusive", "level"]) == "inconclusive"
-        assert worst(["level", "within"]) == "within"
-
-    def test_a_rows_reason_is_that_of_the_check_that_counts(self) -> None:
-        checks = (check_tilt(tilt(-1, 1), 15), check_growth(change(3, 7), 0))
-        row = GateRow("r", "RR", "human", "llm", 50, checks)
-        assert row.outcome == "tilted"
-        assert row.reason == checks[1].reason
-        both = replace(row, checks=(checks[0], checks[0]))
-        assert both.reason == f"{checks[0].reason}; {checks[0].reason}"
+def test_the_worst_check_counts_tilted_before_inconclusive_before_within_before_level() -> None:
+    assert worst(["inconclusive", "tilted", "within", "level"]) == "tilted"
+    assert worst(["within", "inconclusive", "level"]) == "inconclusive"
+    assert worst(["level", "within"]) == "within"
+    checks = (check_tilt(tilt(-1, 1), 15), check_growth(change(3, 7), 0))
+    row = GateRow("r", "RR", "human", "llm", 50, checks)
+    assert (row.outcome, row.reason) == ("tilted", checks[1].reason)
+    both = replace(row, checks=(checks[0], checks[0]))
+    assert both.reason == f"{checks[0].reason}; {checks[0].reason}"
 
 
 LEVEL = one(np.tile([0.5, 0.6], 30), np.tile([0.6, 0.5], 30))
@@ -167,27 +161,20 @@ class TestExitCodes:
     @pytest.mark.parametrize(
         ("audit", "options", "expected"),
         [
-            (LEVEL, {}, ("level", 0)),
-            (HUMAN, {}, ("tilted", 1)),
-            (UNSURE, {"inconclusive": "pass"}, ("inconclusive", 0)),
-            (HUMAN, {"max_tilt": 60}, ("within", 0)),
-            (HUMAN, {"baseline": LEVEL}, ("tilted", 1)),
-            (HUMAN, {"baseline": LEVEL, "min_effect": 60}, ("level", 0)),
-            (LEVEL, {"baseline": NOTHING}, ("inconclusive", 3)),
-            (banded(LEVEL, 48), {}, ("tilted", 1)),
+            (LEVEL, {}, ("level", 0)), (HUMAN, {}, ("tilted", 1)),
+            (UNSURE, {"inconclusive": "pass"}, ("inconclusive", 0)), (HUMAN, {"max_tilt": 60}, ("within", 0)),
+            (HUMAN, {"baseline": LEVEL}, ("tilted", 1)), (HUMAN, {"baseline": LEVEL, "min_effect": 60}, ("level", 0)),
+            (LEVEL, {"baseline": NOTHING}, ("inconclusive", 3)), (banded(LEVEL, 48), {}, ("tilted", 1)),
         ],
-    )
+    )  # fmt: skip
     def test_of_one_run(self, audit: Audit, options: dict[str, Any], expected: tuple[str, int]) -> None:
         assert outcome(audit, **options) == expected
 
-    def test_the_worst_run_counts(self) -> None:
+    def test_the_worst_run_and_measure_count(self) -> None:
         found = clear(("people", "machines", "nobody"))
         assert outcome(found, runs=["nobody"], max_tilt=70) == ("level", 0)
         assert outcome(found, runs=["nobody"], max_tilt=15) == ("inconclusive", 3)
-        assert outcome(found, runs=["nobody", "machines"]) == ("tilted", 1)
-        assert outcome(found) == ("tilted", 1)
-
-    def test_the_worst_measure_counts(self) -> None:
+        assert outcome(found, runs=["nobody", "machines"]) == outcome(found) == ("tilted", 1)
         values = np.stack([LEVEL.values[0, 0], UNSURE.values[0, 0], HUMAN.values[0, 0]])[None]
         found = audit_of(values, measures=("P@1", "RR", "AP"))
         assert outcome(found) == ("level", 0)  # the primary measure alone
@@ -216,15 +203,11 @@ class TestRows:
     @pytest.mark.parametrize(
         ("options", "limit", "names"),
         [
-            ({}, 15.0, ["tilt"]),
-            ({"max_tilt": 4}, 4, ["tilt"]),
-            ({"baseline": LEVEL}, None, ["growth"]),
+            ({}, 15.0, ["tilt"]), ({"max_tilt": 4}, 4, ["tilt"]), ({"baseline": LEVEL}, None, ["growth"]),
             ({"max_tilt": 15, "baseline": LEVEL}, 15, ["tilt", "growth"]),
         ],
-    )
-    def test_fifteen_points_unless_a_baseline_is_the_question(
-        self, options: dict[str, Any], limit: float | None, names: list[str]
-    ) -> None:
+    )  # fmt: skip
+    def test_the_limit_is_fifteen_points(self, options: dict[str, Any], limit: float | None, names: list[str]) -> None:
         found = gate(LEVEL, resamples=200, **options)
         assert found.spec["max_tilt"] == limit
         assert [c.name for c in found.rows[0].checks] == names
@@ -270,12 +253,11 @@ def test_a_baseline_may_hold_more_and_an_audit_without_groups_is_refused() -> No
         gate(audit_of(np.ones((1, 1, 1, 5)), groups=()))
 
 
-class TestCalibration:
-    def test_noise_is_not_called_a_regression(self) -> None:
-        """Two hundred null comparisons by 95 % intervals: five would lie above 0 by chance, 18 are too many."""
-        rng = np.random.default_rng(77)
-        found = [gate(noisy(rng), baseline=noisy(rng), resamples=499) for _ in range(200)]
-        assert sum(f.exit_code == 1 for f in found) <= 18
+def test_noise_is_not_called_a_regression() -> None:
+    """Two hundred null comparisons by 95 % intervals: five would lie above 0 by chance, 18 are too many."""
+    rng = np.random.default_rng(77)
+    found = [gate(noisy(rng), baseline=noisy(rng), resamples=499) for _ in range(200)]
+    assert sum(f.exit_code == 1 for f in found) <= 18
 
 
 QUESTIONS = ["Share@1", "NDSR@2", "HeadToHead", "RankGap(pairs=all)", "ExposureRatio", "NDKL@2"]
@@ -304,21 +286,16 @@ class TestAnyQuestion:
             ("ExposureRatio", 20, "tilted", 158.5),  # log2 3
         ],
     )
-    def test_is_held_against_a_limit_in_its_own_unit(
-        self, question: str | None, limit: Any, expected: str, value: float
-    ) -> None:
+    def test_is_held_against_its_own_unit(self, question: str | None, limit: Any, expected: str, value: float) -> None:
         found = gate(self.HUMAN, measures=None if question is None else [question], max_tilt=limit)
         (check,) = found.rows[0].checks
         assert (check.outcome, check.value) == (expected, pytest.approx(value, abs=0.05))
 
-    def test_all_groups_at_once_are_held_against_what_random_lists_give(self) -> None:
+    def test_all_groups_at_once_are_held_against_random_lists_and_growth_query_by_query(self) -> None:
         (row,) = gate(self.HUMAN, measures=["NDKL@2"], max_tilt="2 NDKL").rows
         assert (row.a, row.b, row.outcome) == ("all", "all", "level")
-
-    def test_growth_is_known_of_what_is_held_query_by_query(self) -> None:
-        old = self.LLM
-        assert outcome(self.HUMAN, baseline=old, measures=["Share@1"]) == ("level", 0)  # as far as before
-        even = replace(old, query_answers=tuple(replace(q, one=0 * q.one) for q in old.query_answers))
+        assert outcome(self.HUMAN, baseline=self.LLM, measures=["Share@1"]) == ("level", 0)  # as far as before
+        even = replace(self.LLM, query_answers=tuple(replace(q, one=0 * q.one) for q in self.LLM.query_answers))
         assert outcome(self.HUMAN, baseline=even, measures=["Share@1"]) == ("tilted", 1)
 
     @pytest.mark.parametrize(
@@ -406,18 +383,12 @@ def test_lists_of_one_group_say_nothing_and_are_counted() -> None:
         audit_until(collection(), Noisy(silent=1.0), 10, max_queries=32)
 
 
-@pytest.mark.parametrize(
-    ("look", "until", "decision"),
-    [
-        (Look(9, 90, 0.2, 0.01, 0.4, 0.0, 0.0), 0.1, "tilted"),
-        (Look(9, 90, -0.2, -0.4, -0.01, 0.0, 0.0), 0.5, "tilted"),
-        (Look(9, 90, 0.0, -0.1, 0.1, 0.0, 0.0), 0.1, "level"),
-        (Look(9, 90, 0.0, -0.1, 0.11, 0.0, 0.0), 0.1, "inconclusive"),
-        (Look(9, 90, 0.1, 0.0, 0.2, 0.0, 0.0), 0.1, "inconclusive"),
-    ],
-)
-def test_what_decides(look: Look, until: float, decision: str) -> None:
-    assert decided(look, until) == decision
+def test_what_decides() -> None:
+    for value, low, high, until, decision in (
+        (0.2, 0.01, 0.4, 0.1, "tilted"), (-0.2, -0.4, -0.01, 0.5, "tilted"), (0.0, -0.1, 0.1, 0.1, "level"),
+        (0.0, -0.1, 0.11, 0.1, "inconclusive"), (0.1, 0.0, 0.2, 0.1, "inconclusive"),
+    ):  # fmt: skip
+        assert decided(Look(9, 90, value, low, high, 0.0, 0.0), until) == decision, (value, low, high)
 
 
 @dataclass(frozen=True)

@@ -134,11 +134,14 @@ class TestBins:
         assert (found.by, found.names, found.code.tolist()) == ("length", names, code)
         assert found.unlabelled == code.count(-1)
 
-    def test_bins_of_a_column_of_numbers_stand_from_low_to_high(self) -> None:
+    def test_bins_of_numbers_stand_from_low_to_high_but_a_column_of_that_very_name_is_meant_first(self) -> None:
         found = grouping(documents("year", [2020, 1999, None, 900, 2001]), "year:4")
         assert (found.by, found.names) == ("year", ("900", "1999", "2001", "2020"))
         assert found.code.tolist() == [3, 1, -1, 0, 2]
         assert found.unlabelled == 1
+        assert grouping(documents("size:2", ["s", "m"]), "size:2").names == ("m", "s")
+        assert grouping(documents("length", [30, 10]), "length:2").names == ("10", "30")
+        assert grouping(documents("a:b", [30, 10]), "a:b:2").names == ("10", "30")
 
     @pytest.mark.parametrize(
         ("values", "names"),
@@ -151,11 +154,6 @@ class TestBins:
     )
     def test_names_are_short_and_tell_bins_apart(self, values: list[Any], names: tuple[str, ...]) -> None:
         assert grouping(documents("x", values), "x:2").names == names
-
-    def test_a_column_of_that_very_name_is_meant_first(self) -> None:
-        assert grouping(documents("size:2", ["s", "m"]), "size:2").names == ("m", "s")
-        assert grouping(documents("length", [30, 10]), "length:2").names == ("10", "30")
-        assert grouping(documents("a:b", [30, 10]), "a:b:2").names == ("10", "30")
 
     @given(st.lists(st.integers(-20, 20) | st.none(), min_size=1, max_size=40), st.integers(2, 10))
     def test_bins_are_in_order_and_none_is_empty(self, values: list[int | None], bins: int) -> None:
@@ -187,9 +185,7 @@ class TestBins:
         ([(0, 0, 1), (0, 3, 1), (0, 6, 1)], False),  # h1 has two twins
     ],
 )
-def test_twins_have_the_same_grade_on_both_sides_of_every_query(
-    judged: list[tuple[int, int, int]], expected: bool
-) -> None:
+def test_twins_have_the_same_grade_on_both_sides_of_a_query(judged: list[tuple[int, int, int]], expected: bool) -> None:
     """Rows are human h1, h2, h3, llm l1, l2, claude c1 and llm m1."""
     collection = versions(
         ("h1", "human", "h1"), ("h2", "human", "h2"), ("h3", "human", "h3"),
@@ -217,9 +213,7 @@ class TestManyGroups:
     def runs(self, collection: Collection) -> list[Run]:
         return [BM25().rank(collection)]
 
-    def test_the_others_change_no_number(
-        self, collection: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_others_change_none(self, collection: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
         pairs = [("a", "b"), ("b", "g07")]
         few = audit(collection, runs, ["nDCG@5"], card=True, by="kind", pairs=iter(pairs), resamples=100)
         assert few.groups == ("all", "a", "b", "g07", "59 other groups")

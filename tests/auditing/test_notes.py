@@ -174,14 +174,12 @@ class TestFittedQueries:
         alone = audit(toy().only_queries(["q2", "q3"]), runs[0], ["nDCG@3"], resamples=100)
         assert (found.values[0] == alone.values[0]).all()
 
-    def test_a_stage_before_the_last_counts_too_and_other_queries_change_nothing(self) -> None:
+    def test_a_stage_before_the_last_counts_other_queries_do_not_and_a_fit_on_all_is_refused(self) -> None:
         inner = {"ranker": "inner", "fitted_on": {"file": "causal.json", "queries": ["q3"]}}
         assert audit(toy(), of_fit("outer", candidates=inner), ["nDCG@3"], resamples=100).queries == ("q1", "q2")
         found = audit(toy(), of_fit("p", fitted_on={"file": "f.json", "queries": ["q9"]}), ["nDCG@3"], resamples=100)
         assert found.queries == THREE
         assert not any("left out" in note for note in found.notes)
-
-    def test_a_fit_on_all_of_them_is_refused(self) -> None:
         fitted = {"file": "f.json", "queries": list(THREE)}
         with refused("nothing left to test on: f.json learned from all 3 queries; audit others, such as a test split"):
             audit(toy(), of_fit("plain", fitted_on=fitted), ["nDCG@3"], resamples=100)
@@ -225,18 +223,23 @@ def test_scores_move_within_the_rounding_of_what_computed_them(precision: str, g
     assert noise_of(run) == [(precision, pytest.approx(points))]
 
 
-def test_the_largest_score_of_a_list_sets_the_scale() -> None:
+def test_the_largest_score_of_a_list_sets_the_scale_and_documents_below_the_cutoff_may_come_above_it() -> None:
     near = (0.25, 0.25 - 0.5 * UNIT)
     assert noise_of(ranked(*near, precision="float32"), "nDCG@3") == [("float32", 0)]
     delta = 200 * (1 - 1 / 1.5849625007211562) / (1 + 1 / 1.5849625007211562)  # ranks 1 and 2
     assert noise_of(ranked(*near, -1.0, precision="float32"), "nDCG@3") == [("float32", pytest.approx(2 * delta))]
+    between = [1 - 2.0**-30 * number for number in range(1, 4)]
+    assert noise_of(ranked(1.0, 1 - 2.0**-28, *between, precision="float32")) == [("float32", pytest.approx(400))]
+    assert noise_of(ranked(1.0, 0.5, *between, precision="float32")) == [("float32", 0)]
 
 
-def test_whole_numbers_and_exact_scores_have_no_noise() -> None:
+def test_whole_numbers_and_exact_scores_have_no_noise_and_printed_digits_hide_the_order_of_equal_ones() -> None:
     assert noise_of(ranked(2, 1, precision="float32")) == []
     assert noise_of(ranked(0.5, 0.5 - UNIT / 4, precision="exact")) == []
     assert noise_of(ranked(1 / 3, 1 / 3 - 1e-17)) == []  # float64
     assert noise_of(ranked(1.0, 1 - UNIT)) == [("float32", pytest.approx(400))]  # all fit into that
+    assert noise_of(ranked(0.31, 0.30)) == [("2 decimals", 0)]
+    assert noise_of(ranked(0.3, 0.3)) == [("1 decimal", pytest.approx(200))]  # level, or one side alone at rank 1
 
 
 def test_a_language_model_on_this_machine_says_what_it_computed_in() -> None:
@@ -246,22 +249,11 @@ def test_a_language_model_on_this_machine_says_what_it_computed_in() -> None:
     assert "Computed: mine in float16." in table(found)
 
 
-def test_printed_digits_hide_the_order_of_equal_scores_alone() -> None:
-    assert noise_of(ranked(0.31, 0.30)) == [("2 decimals", 0)]
-    assert noise_of(ranked(0.3, 0.3)) == [("1 decimal", pytest.approx(200))]  # level, or one side alone at rank 1
-
-
 def test_probabilities_move_as_far_as_the_logits_behind_them() -> None:
     human, llm = sigmoid(np.array([10.001, 10.0]))
     assert human - llm < UNIT
     assert noise_of(ranked(human, llm, precision="float32", activation="Sigmoid")) == [("float32", 0)]
     assert noise_of(ranked(human, llm, precision="float32")) == [("float32", pytest.approx(400))]
-
-
-def test_documents_below_the_cutoff_may_come_above_it() -> None:
-    between = [1 - 2.0**-30 * number for number in range(1, 4)]
-    assert noise_of(ranked(1.0, 1 - 2.0**-28, *between, precision="float32")) == [("float32", pytest.approx(400))]
-    assert noise_of(ranked(1.0, 0.5, *between, precision="float32")) == [("float32", 0)]
 
 
 def test_a_verdict_that_hangs_on_it_is_named() -> None:

@@ -99,7 +99,7 @@ class TestByHand:
         }  # fmt: skip
         assert {kind: e.p for kind, e in found.items()} == pytest.approx(expected, abs=0.02)
 
-    def test_what_stands_behind_the_twins(self) -> None:
+    def test_what_stands_behind_the_twins_of_which_one_that_is_not_retrieved_is_below_the_last_rank(self) -> None:
         found = toy_card()
         relevant, other = found["relevant twins"].parts, found["other twins"].parts
         assert relevant == {
@@ -109,8 +109,6 @@ class TestByHand:
         assert found["rank gap"].parts == {"pairs": 4, "absent": 0}
         assert found["score gap"].parts == {"pairs": 4, "raw": -1 / 4}
         assert found["page"].parts == {"shares": 0}
-
-    def test_a_relevant_twin_that_is_not_retrieved_is_below_the_last_rank(self) -> None:
         scores = {**SCORES, "q3": {"d1-human": 2.0, "d3-llm": 1.0}}
         found = toy_card(scores)
         # In query 3 the human side of d3 has rank 3, after a list of two.
@@ -163,9 +161,7 @@ class TestSignTest:
             ([(0, 3)], 1.0),
         ],
     )
-    def test_the_larger_of_two_binomials_over_queries_that_are_not_even_and_over_pairs(
-        self, per_query: list[tuple[int, int]], p: float
-    ) -> None:
+    def test_the_larger_binomial_over_queries_and_over_pairs(self, per_query: list[tuple[int, int]], p: float) -> None:
         found = self.wins(per_query)
         assert found.p == pytest.approx(p, abs=0.02)
         pairs = sum(map(sum, per_query))
@@ -231,15 +227,11 @@ class TestWhatARunLacks:
         for kind in KINDS:
             assert (two[kind].value, two[kind].parts) == (one[kind].value, one[kind].parts)
 
-    def test_a_run_ordered_by_ranks_has_no_score_gap(self) -> None:
+    def test_a_run_ordered_by_ranks_has_no_score_gap_and_nothing_retrieved_is_undefined_and_not_0(self) -> None:
         found = toy_card(spec={"score_order": "rank"})
-        assert math.isnan(found["score gap"].value)
-        assert math.isnan(found["score gap"].p)
-        assert found["score gap"].queries == 0
-        assert found["rank gap"].value == toy_card()["rank gap"].value
+        assert np.isnan([found["score gap"].value, found["score gap"].p]).all()
+        assert (found["score gap"].queries, found["rank gap"].value) == (0, toy_card()["rank gap"].value)
         assert sum(e.p == e.p for e in found.values()) == 5
-
-    def test_nothing_retrieved_is_undefined_and_not_0(self) -> None:
         found = toy_card({})
         assert all(math.isnan(found[kind].value) for kind in KINDS if kind != "rank gap")
         assert (found["rank gap"].value, found["rank gap"].parts["absent"]) == (0, 1)
@@ -249,9 +241,7 @@ class TestWhatARunLacks:
 class TestGroupsThatAreNotTwins:
     @pytest.mark.parametrize("shift", [0.8, 0.0, -0.8])
     @pytest.mark.parametrize("blank", [True, False])
-    def test_where_a_part_of_the_page_has_no_label_level_is_what_labels_by_chance_give_the_rest(
-        self, shift: float, blank: bool
-    ) -> None:
+    def test_where_a_part_of_a_page_has_no_label_level_is_that_of_the_rest(self, shift: float, blank: bool) -> None:
         """Half of the documents have a label, five of six of them a; a label file lacks the others, or is blank."""
         rng = np.random.default_rng(3)
         side = {f"d{n}": None if n % 2 else "b" if n % 12 == 0 else "a" for n in range(600)}

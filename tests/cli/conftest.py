@@ -129,14 +129,11 @@ def sided(folder: Path) -> Path:
     """The toy with rewrites of two models, and a column of sides beside the sources."""
     docs = [
         {
-            **row,
-            "_id": f"{row['_id']}-{source}",
-            "source": source,
-            "origin": f"{row['_id']}-human",
+            **row, "_id": f"{row['_id']}-{source}", "source": source, "origin": f"{row['_id']}-human",
             "side": "east" if source == "llm" else "west",
         }
         for source in ("human", "llm", "gpt")
         for row in raw_docs("human" if source == "human" else "llm")
-    ]
+    ]  # fmt: skip
     qrels = [(q, f"{d}-{source}", grade) for q, d, grade in raw_qrels() for source in ("human", "llm", "gpt")]
     return write_beir(folder, docs=docs, qrels=qrels)

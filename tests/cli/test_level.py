@@ -111,16 +111,13 @@ def folder(tmp_path: Path) -> Path:
     return write_cocktail(tmp_path / "hot", corpora={"human": raw_docs(), **texts})
 
 
-def test_the_options_reach_the_study(cli: Cli, folder: Path) -> None:
+def test_the_options_reach_the_study_and_another_reference_takes_the_human_sides_place(cli: Cli, folder: Path) -> None:
     options = ("--ties", "trec_eval", "--test", "t", "--correction", "bonferroni", "--level-margin", "7", "--seed", "3")
     result = cli("study", folder, *STUDY, "-m", "nDCG@3", "--source", "llm-tmp0.2", *options, "--json", "-")
     content = json.loads(result.out)
     assert content["arms"] == [{"source": "llm-tmp0.2", "series": "llm", "temperature": 0.2, "documents": 3}]
     expected = {"ties": "trec_eval", "test": "t", "correction": "bonferroni", "level": 7.0, "seed": 3, "resamples": 200}
     assert {key: content["spec"][key] for key in expected} == expected
-
-
-def test_another_reference_takes_the_human_sides_place(cli: Cli, folder: Path) -> None:
     options = ("--reference", "llm-tmp0.2", "-m", "nDCG@1", "--json", "-")
     content = json.loads(cli("study", folder, *STUDY, *options).out)
     assert content["reference"] == "llm-tmp0.2"
@@ -128,9 +125,7 @@ def test_another_reference_takes_the_human_sides_place(cli: Cli, folder: Path) -
 
 
 @pytest.mark.neural
-def test_a_study_of_training_is_printed_and_written(
-    cli: Cli, tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_of_training_is_written(cli: Cli, tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     answered_folder(tmp_path / "qa")
     few = ("--steps", "2", "--batch", "8", "--max-query-tokens", "6", "--max-document-tokens", "16")

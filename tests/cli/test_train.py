@@ -118,25 +118,6 @@ def test_documents_of_sources_in_numbers(cli: Cli, folder: Path, tiny: Path, tmp
     assert record["figures"]["positives"] == 10
 
 
-SOURCES = "--sources: expected SOURCE or SOURCE=N, each source once, such as human=500,llm=500; got "
-
-
-@pytest.mark.parametrize(
-    ("kind", "options", "said"),
-    [
-        ("cross-encoder", "--steps 3 --minutes 2", "choose a number of steps or of minutes, not both"),
-        ("cross-encoder", "--sources human=²", f"{SOURCES}'human=²'"),
-        ("cross-encoder", "--sources human,human=2", f"{SOURCES}'human=2'"),
-        ("retriever", "--debias x --debias paper", "--debias: expected a number of at least 0, or paper, got 'x'"),
-    ],
-)
-def test_mistakes_are_one_line_and_nothing_is_written(
-    cli: Cli, folder: Path, tiny: Path, tmp_path: Path, kind: str, options: str, said: str
-) -> None:
-    assert said in refused(cli, "train", kind, folder, "-o", tmp_path / "m", "--base-model", tiny, *options.split())
-    assert not (tmp_path / "m").exists()
-
-
 def test_a_retriever_is_trained_and_audited(cli: Cli, mixed: Path, tiny: Path, tmp_path: Path) -> None:
     model = tmp_path / "model"
     options = (

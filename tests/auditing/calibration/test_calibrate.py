@@ -199,19 +199,17 @@ class TestWrongRanker:
         assert {row.verdict for row in rows(made, "known tilt")} == {"ok"}
 
 
-class TestVectors:
-    def test_a_tilt_is_added_to_the_first_side_before_the_cut(self) -> None:
-        collection = toy()
-        scores = {"q1": {"d1-llm": 4.0, "d2-llm": 3.0, "d1-human": 2.0, "d3-human": 1.0}, "q2": {"d2-human": 7.0}}
-        vectors = Vectors(collection, run_of(collection, scores), seed=0)
-        unit = np.std([4, 3, 2, 1])
-        whole = vectors.tilted(1.0, None).frame()
-        assert dict(whole.select("doc_id", "score").head(4).iter_rows()) == pytest.approx(
-            {"d1-llm": 4, "d1-human": 2 + unit, "d2-llm": 3, "d3-human": 1 + unit}
-        )
-        assert whole["score"].to_list()[4] == pytest.approx(7 + unit)
-        cut = vectors.tilted(100.0, 2).frame()
-        assert cut.filter(pl.col("query_id") == "q1")["doc_id"].to_list() == ["d1-human", "d3-human"]
+def test_a_tilt_is_added_to_the_first_side_before_the_cut() -> None:
+    collection = toy()
+    scores = {"q1": {"d1-llm": 4.0, "d2-llm": 3.0, "d1-human": 2.0, "d3-human": 1.0}, "q2": {"d2-human": 7.0}}
+    vectors = Vectors(collection, run_of(collection, scores), seed=0)
+    unit = np.std([4, 3, 2, 1])
+    whole = vectors.tilted(1.0, None).frame()
+    expected = {"d1-llm": 4, "d1-human": 2 + unit, "d2-llm": 3, "d3-human": 1 + unit}
+    assert dict(whole.select("doc_id", "score").head(4).iter_rows()) == pytest.approx(expected)
+    assert whole["score"].to_list()[4] == pytest.approx(7 + unit)
+    cut = vectors.tilted(100.0, 2).frame()
+    assert cut.filter(pl.col("query_id") == "q1")["doc_id"].to_list() == ["d1-human", "d3-human"]
 
 
 def counted(check: Any, *comparisons: tuple[bool, float, str]) -> CheckOutcome:
@@ -246,20 +244,15 @@ def test_a_fall_is_found_and_what_never_moves_shows_nothing(moved: dict[int, flo
     assert (row.verdict, row.measured, row.details) == outcome
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "passed", "sentence"),
-    [
-        (["ok", "untested"], True, "Calibrated: 1 check came out as expected; 1 could not be tested."),
-        (["untested"], False, "Nothing could be tested: no estimand was ever defined."),
-        (["ok", "failed"], False, "Not calibrated: 1 of 2 checks failed (r: null)."),
-    ],
-)
-def test_verdict_on_the_whole(verdicts: list[str], passed: bool, sentence: str) -> None:
-    rows = [
-        CheckOutcome("null", "r", "x", int(verdict != "untested"), int(verdict == "failed")) for verdict in verdicts
-    ]
-    made = Calibration(tuple(rows))
-    assert (made.passed, made.sentence) == (passed, sentence)
+def test_verdict_on_the_whole() -> None:
+    for verdicts, passed, sentence in (
+        ("ok untested", True, "Calibrated: 1 check came out as expected; 1 could not be tested."),
+        ("untested", False, "Nothing could be tested: no estimand was ever defined."),
+        ("ok failed", False, "Not calibrated: 1 of 2 checks failed (r: null)."),
+    ):
+        rows = [CheckOutcome("null", "r", "x", int(v != "untested"), int(v == "failed")) for v in verdicts.split()]
+        made = Calibration(tuple(rows))
+        assert (made.passed, made.sentence) == (passed, sentence)
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -319,12 +312,10 @@ class TestWithCopies:
     def test_ids_and_rows_are_as_the_scheme_says(self) -> None:
         made = {s.name: with_synthetic_twins(toy(), s, seed=0) for s in SCHEMES}
         assert {name: sides(copies)[0] for name, copies in made.items() if name != "hashed"} == {
-            "suffixes": ("d1-human-human", "d1-human-copy"),
-            "misleading suffixes": ("d1-human-copy", "d1-human-human"),
-            "originals first": ("a-d1-human", "z-d1-human"),
-            "copies first": ("z-d1-human", "a-d1-human"),
+            "suffixes": ("d1-human-human", "d1-human-copy"), "misleading suffixes": ("d1-human-copy", "d1-human-human"),
+            "originals first": ("a-d1-human", "z-d1-human"), "copies first": ("z-d1-human", "a-d1-human"),
             "numbers": ("0", "1"),
-        }
+        }  # fmt: skip
         hashed = sides(made["hashed"])[0]
         assert not {"d1", "human", "copy"} & set("-".join(hashed).split("-"))
         assert [len(name) for name in hashed] == [16, 16]
@@ -339,9 +330,7 @@ class TestWithCopies:
 
 class TestSampled:
     @pytest.mark.parametrize(("queries", "relevant"), [(20, 9), (5, 9), (2, 4)])
-    def test_no_more_is_kept_than_asked_for_three_quarters_of_it_relevant_at_most(
-        self, queries: int, relevant: int
-    ) -> None:
+    def test_no_more_than_asked_for_three_quarters_of_it_relevant_at_most(self, queries: int, relevant: int) -> None:
         found = sampled(large(100, 20), pairs=12, queries=queries, seed=0)
         assert (found.docs.height, found.docs["origin"].n_unique(), found.queries.height) == (24, 12, queries)
         assert set(found.qrels["query_id"]) <= set(found.queries["id"])
