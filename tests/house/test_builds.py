@@ -96,11 +96,9 @@ def test_a_stranger_gets_a_verdict_on_an_mteb_prediction_file_in_one_command(ins
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     command = [
-        sys.executable,
-        *["-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"],
-        str(tree.ROOT / "docs"),
+        sys.executable, *["-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"], str(tree.ROOT / "docs"),
         str(folder),
-    ]
+    ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder

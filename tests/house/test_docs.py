@@ -101,16 +101,12 @@ def test_blocks_are_found_with_their_reasons() -> None:
 @pytest.mark.parametrize(
     ("documented", "printed", "expected"),
     [
-        ("...\nb 1\n", ["a", "b 2"], "...\nb 2\n"),
-        ("a\n...\nd\n", ["a", "", "c", "d"], "a\n...\nd\n"),
-        ("...\nb 2\n...\n", ["b 1", "b 2", "c"], "...\nb 2\n...\n"),
-        ("p < .001\n", ["p = .020"], "p = .020\n"),
-        ("x  +1.0\n", ["x −12.5"], "x −12.5\n"),
-        ("one long\nline 1\n", ["one long line 2"], "one long line 2\n"),
-        ("a\n\nb\n", ["a", "", "b", "c"], "a\n\nb\nc\n"),
-        ("a\nb\nc\n...\n", ["", "a", "b", "d", "e"], "a\nb\n...\n"),
+        ("...\nb 1\n", ["a", "b 2"], "...\nb 2\n"), ("a\n...\nd\n", ["a", "", "c", "d"], "a\n...\nd\n"),
+        ("...\nb 2\n...\n", ["b 1", "b 2", "c"], "...\nb 2\n...\n"), ("p < .001\n", ["p = .020"], "p = .020\n"),
+        ("x  +1.0\n", ["x −12.5"], "x −12.5\n"), ("one long\nline 1\n", ["one long line 2"], "one long line 2\n"),
+        ("a\n\nb\n", ["a", "", "b", "c"], "a\n\nb\nc\n"), ("a\nb\nc\n...\n", ["", "a", "b", "d", "e"], "a\nb\n...\n"),
     ],
-)
+)  # fmt: skip
 def test_shown_lines_are_found_among_printed_ones(documented: str, printed: list[str], expected: str) -> None:
     assert brought_up(documented, printed, "a.md:1") == expected
 

@@ -129,9 +129,7 @@ def product(request: pytest.FixtureRequest, examples: None, monkeypatch: pytest.
     return name
 
 
-def test_the_client_asks_for_ids_alone_and_its_hits_are_the_ranking(
-    product: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_client_asks_for_ids_and_its_hits_are_the_ranking(product: str, monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server(200, FOUND, PRODUCTS[product])
     with server.running() as address:
         monkeypatch.setenv("SEARCH_URL", address)

@@ -98,19 +98,15 @@ def test_every_module_belongs_to_a_layer_and_imports_go_down_only() -> None:
 def test_checkers_find_imports_that_go_up_or_sideways_or_round(tmp_path: Path) -> None:
     eager_lines = "import sys\nfrom ranktilt._version import __version__\nfrom ranktilt.run import Run\n"
     files = {
-        "__init__.py": eager_lines + "if TYPE_CHECKING:\n    import polars\n",
-        "_version.py": "",
-        "errors.py": "",
-        "io/files.py": "from ranktilt.errors import UserError\n",
-        "io/a.py": "from ranktilt.io.b import x\n",
+        "__init__.py": eager_lines + "if TYPE_CHECKING:\n    import polars\n", "_version.py": "", "errors.py": "",
+        "io/files.py": "from ranktilt.errors import UserError\n", "io/a.py": "from ranktilt.io.b import x\n",
         "io/b.py": "def f():\n    from .a import y\n",
-        "auditing/__init__.py": "from ranktilt.measures.base import X\nfrom .gate import g\n",
-        "auditing/gate.py": "",
+        "auditing/__init__.py": "from ranktilt.measures.base import X\nfrom .gate import g\n", "auditing/gate.py": "",
         "measures/base.py": "def f():\n    from ..auditing import gate\n",
         "measures/more.py": "from ..datasets import beir\n",
         "datasets/beir.py": "if TYPE_CHECKING:\n    import ranktilt.measures.base\n",
         "run.py": "from ranktilt import Collection\n",
-    }
+    }  # fmt: skip
     modules = tree.read(tree.write(tmp_path, files))
     assert upward(modules) == [
         "ranktilt/datasets/beir.py:2: datasets must not import measures (ranktilt.measures.base)",

@@ -65,12 +65,10 @@ def test_a_class_name_occurs_once_no_name_is_a_riddle_and_a_room_has_few_files()
 
 def test_riddles_are_found(tmp_path: Path) -> None:
     found = {
-        "class Desk: ...": {"Desk"},
-        "def open_desk(): ...": {"open_desk"},
-        "class Line: ...\ndef line(): ...": {"Line"},
-        "def _kept(): ...\ndef kept_apart(): ...": {"_kept"},
+        "class Desk: ...": {"Desk"}, "def open_desk(): ...": {"open_desk"},
+        "class Line: ...\ndef line(): ...": {"Line"}, "def _kept(): ...\ndef kept_apart(): ...": {"_kept"},
         "def worth_a_look(): ...\nclass RetryPolicy: ...": {"worth_a_look"},
-    }
+    }  # fmt: skip
     for text, expected in found.items():
         assert riddles(tree.read(tree.write(tmp_path, {"toy.py": text})).values()) == expected
 

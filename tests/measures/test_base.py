@@ -44,14 +44,11 @@ def test_text_reads_back_as_the_same_measure_with_blanks_around_its_parts(given:
 @pytest.mark.parametrize(
     ("made", "text", "parts"),
     [
-        (nDCG @ 3, "nDCG@3", ("nDCG", 3, 1)),
-        (nDCG, "nDCG", ("nDCG", None, 1)),
-        (AP(rel=2) @ 1000, "AP(rel=2)@1000", ("AP", 1000, 2)),
-        (R(rel=3) @ 100, "R(rel=3)@100", ("R", 100, 3)),
-        (RR @ 10 @ 5, "RR@5", ("RR", 5, 1)),
-        (AP(rel=2)(rel=1), "AP", ("AP", None, 1)),
+        (nDCG @ 3, "nDCG@3", ("nDCG", 3, 1)), (nDCG, "nDCG", ("nDCG", None, 1)),
+        (AP(rel=2) @ 1000, "AP(rel=2)@1000", ("AP", 1000, 2)), (R(rel=3) @ 100, "R(rel=3)@100", ("R", 100, 3)),
+        (RR @ 10 @ 5, "RR@5", ("RR", 5, 1)), (AP(rel=2)(rel=1), "AP", ("AP", None, 1)),
     ],
-)
+)  # fmt: skip
 def test_python_and_text_make_the_same(made: Measure, text: str, parts: tuple[str, int | None, int]) -> None:
     assert repr(made) == text
     assert (made.name, made.cutoff, made.rel) == parts
@@ -145,20 +142,15 @@ def test_every_published_cell_follows_from_its_printed_means(published: pl.DataF
     assert printed == [f"{v:.1f}" for v in published["relative_delta"]]
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "expected"),
-    [
-        (0.22, 0.17, 100 * 5 / 19.5),
-        (0.2, 0.3, -40.0),
-        (0.5, 0.5, 0.0),
-        (0.3, 0.0, 200.0),
-        (1 / 3, 0.0, 200.0),
-        (0.0, 1e-300, -200.0),
-        (1.0, 0.5, 100 * 0.5 / 0.75),
-    ],
-)
-def test_by_hand(a: float, b: float, expected: float) -> None:
-    assert float(relative_delta(a, b)) == pytest.approx(expected, rel=1e-14)
+def test_by_hand_and_on_paper_of_means_rounded_to_a_tenth_of_a_percent() -> None:
+    for a, b, expected in (
+        (0.22, 0.17, 100 * 5 / 19.5), (0.2, 0.3, -40.0), (0.5, 0.5, 0.0), (0.3, 0.0, 200.0), (1 / 3, 0.0, 200.0),
+        (0.0, 1e-300, -200.0), (1.0, 0.5, 100 * 0.5 / 0.75),
+    ):  # fmt: skip
+        assert float(relative_delta(a, b)) == pytest.approx(expected, rel=1e-14)
+    for a, b, human, llm in ((0.22049, 0.16951, 22.0, 17.0), (0.2206, 0.1694, 22.1, 16.9), (0.0004, 0.3, 0.0, 30.0)):
+        assert float(relative_delta(a, b, rounding="paper")) == pytest.approx(200 * (human - llm) / (human + llm))
+        assert float(relative_delta(a, b)) == pytest.approx(200 * (a - b) / (a + b))
 
 
 def test_undefined_where_both_are_0_or_round_to_it() -> None:
@@ -167,16 +159,6 @@ def test_undefined_where_both_are_0_or_round_to_it() -> None:
     assert np.isnan(relative_delta(0.0004, 0.0003, rounding="paper"))
     with pytest.raises(UserError, match=r"unknown rounding 'papers'; did you mean 'paper'\? \(valid: none, paper\)"):
         relative_delta(0.1, 0.2, rounding="papers")
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "expected"),
-    [(0.22049, 0.16951, (22.0, 17.0)), (0.2206, 0.1694, (22.1, 16.9)), (0.0004, 0.3, (0.0, 30.0))],
-)
-def test_paper_rounds_both_means_to_a_tenth_of_a_percent(a: float, b: float, expected: tuple[float, float]) -> None:
-    human, llm = expected
-    assert float(relative_delta(a, b, rounding="paper")) == pytest.approx(200 * (human - llm) / (human + llm))
-    assert float(relative_delta(a, b)) == pytest.approx(200 * (a - b) / (a + b))
 
 
 @pytest.mark.parametrize("rounding", ["none", "paper"])

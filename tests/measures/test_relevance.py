@@ -177,15 +177,12 @@ def test_a_head_keeps_whole_blocks(depth: int | None, docs: list[int]) -> None:
     assert head.scores.tolist() == ranking.scores[mask].tolist()
 
 
-def test_equal_scores_of_neighbouring_queries_are_no_tie() -> None:
+def test_equal_scores_of_neighbouring_queries_are_no_tie_and_the_ideal_takes_the_best_grades_first() -> None:
     ranking = Ranking(np.array([0, 2, 4]), np.array([3.0, 1.0, 1.0, 1.0]))
     assert ranking.starts.tolist() == [0, 1, 2]
     assert ranking.sizes.tolist() == [1, 1, 2]
     assert ranking.before.tolist() == [0, 1, 0]
     assert ranking.block_query.tolist() == [0, 0, 1]
-
-
-def test_judgments_count_by_rel_and_the_ideal_takes_the_best_grades_first() -> None:
     judged = Judged(np.array([0, 1, 0, 0]), np.array([1.0, 2.0, 3.0, 1.0]), 3)
     assert [judged.count().tolist(), judged.count(2).tolist()] == [[3, 1, 0], [1, 1, 0]]
     assert judged.ideal(2) == pytest.approx([3 + 1 / math.log2(3), 2, 0])
@@ -202,12 +199,9 @@ MEASURES = tuple(
     )
 )  # fmt: skip
 THEIRS = {
-    "nDCG": ("ndcg_cut", "ndcg"),
-    "AP": ("map_cut", "map"),
-    "P": ("P", ""),
-    "R": ("recall", ""),
+    "nDCG": ("ndcg_cut", "ndcg"), "AP": ("map_cut", "map"), "P": ("P", ""), "R": ("recall", ""),
     "RR": ("recip_rank", "recip_rank"),
-}
+}  # fmt: skip
 """pytrec_eval's names with and without a cutoff; it cuts no reciprocal rank."""
 
 IDS = st.text("abz019-_é語", min_size=1, max_size=4)
@@ -239,9 +233,8 @@ def evaluated(found: Measure, run: Table, qrels: Table) -> dict[str, float]:
     key = wanted.replace(".", "_")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        evaluator = pytrec_eval.RelevanceEvaluator(
-            {q: dict(g) for q, g in qrels.items() if g}, {wanted}, relevance_level=found.rel
-        )
+        known = {q: dict(g) for q, g in qrels.items() if g}
+        evaluator = pytrec_eval.RelevanceEvaluator(known, {wanted}, relevance_level=found.rel)
         reported = evaluator.evaluate({q: dict(s) for q, s in run.items()})
     per_query = {q: float(v[key]) for q, v in reported.items()}
     if found.name == "RR" and found.cutoff is not None:
@@ -252,9 +245,8 @@ def evaluated(found: Measure, run: Table, qrels: Table) -> dict[str, float]:
 def expected(found: Measure, run: Table, qrels: Table) -> list[float]:
     """pytrec_eval's values; NaN without a relevant document, 0 where the run lacks the query."""
     reported = evaluated(found, run, qrels)
-    has = {
-        q: any(g >= (found.rel if found.name != "nDCG" else 1) for g in grades.values()) for q, grades in qrels.items()
-    }
+    least = found.rel if found.name != "nDCG" else 1
+    has = {q: any(g >= least for g in grades.values()) for q, grades in qrels.items()}
     return [reported.get(q, 0.0) if has[q] else math.nan for q in qrels]
 
 

@@ -37,11 +37,9 @@ TOY_RUN = {
 """A run of the toy."""
 TEXTS = [
     "The old river carries cold water to the sea, slowly.",
-    "The old stream carries cold water toward the ocean, slowly.",
-    "A bell rings in the tower.",
-    "In the tower a bell rings.",
-    "Alone in its group.",
-]
+    "The old stream carries cold water toward the ocean, slowly.", "A bell rings in the tower.",
+    "In the tower a bell rings.", "Alone in its group.",
+]  # fmt: skip
 
 
 def audit_page(given: LoadedAudit, *, texts: bool = True) -> str:
@@ -123,10 +121,8 @@ def toy_opened(
     """Audit some runs, named first, second, … where only scores are given; by default the toy's two."""
     collection = toy() if collection is None else collection
     if runs is None:
-        runs = [
-            run_of(collection, one, ranker=name)
-            for one, name in zip(scores, ("first", "second", "third"), strict=False)
-        ]
+        names = ("first", "second", "third")
+        runs = [run_of(collection, one, ranker=name) for one, name in zip(scores, names, strict=False)]
     found = audit(collection, list(runs), measures, **{"resamples": 100, "confounds": False, **options})
     return LoadedAudit(found, collection, tuple(runs))
 

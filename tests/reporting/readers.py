@@ -163,9 +163,8 @@ def by_name(drawing: dict[str, Any], mark: str = "line") -> dict[str, list[float
 
 def domain(drawing: dict[str, Any], channel: str) -> list[float]:
     """From where to where an axis goes."""
-    found: list[float] = next(
-        one["encoding"][channel]["scale"]["domain"] for one in drawing["layer"] if channel in one["encoding"]
-    )
+    every = (one["encoding"] for one in drawing["layer"])
+    found: list[float] = next(encoding[channel]["scale"]["domain"] for encoding in every if channel in encoding)
     return found
 
 

@@ -65,9 +65,7 @@ MODELS = (
         name="two", kind="monot5", hub="org/two", also=("org/2",), about="a re-ranker", licence="not stated",
         source="B, 2021", limit=1,
     ),
-    Model(
-        name="two-body", kind="monot5", hub="org/body", about="a body", licence="MIT", source="C, 2022", tuned=False
-    ),
+    Model(name="two-body", kind="monot5", hub="org/body", about="a body", licence="MIT", source="C, 2022", tuned=False),
     Model(name="lost", kind="dense", hub="", about="none published", licence="not stated", source="D, 2023"),
 )  # fmt: skip
 
@@ -165,23 +163,15 @@ def replayed(most: float | None = None) -> ReplayedLog:
     runs = {INPUT: [0.2, 0.5, 0.4, 0.3], MODEL: [0.9, 0.5, 0.6, 0.3], PUBLISHED: [0.9, 0.1, 0.6, 0.2],
             STRICT: [0.9, 0.2, 0.5, 0.1]}  # fmt: skip
     values = [np.array([runs[name] for name in part]) for part in PARTS]
-    means = [
-        ChangeTask(*part, measure("nDCG@10"), ALL, ALL, Columns(pair, None))
-        for part, pair in zip(PARTS, values, strict=True)
-    ]
-    ratios = [
-        ChangeTask(*part, estimand("ExposureRatio"), "human", "llm", Columns(np.vstack([pair, np.ones((2, 4))]), None))
-        for part, pair in zip(PARTS, values, strict=True)
-    ]
+    parts = list(zip(PARTS, values, strict=True))
+    ratio, level = estimand("ExposureRatio"), np.ones((2, 4))
+    means = [ChangeTask(*part, measure("nDCG@10"), ALL, ALL, Columns(pair, None)) for part, pair in parts]
+    sides = [(part, Columns(np.vstack([pair, level]), None)) for part, pair in parts]
+    ratios = [ChangeTask(*part, ratio, "human", "llm", columns) for part, columns in sides]
     how = {"resamples": 200, "seed": 0}
     changes = corrected([*mean_changes(means, **how), *contrast_changes(ratios, **how)], "holm")
-    spec = {
-        "seed": 0,
-        "resamples": 200,
-        "correction": "holm",
-        "max_failures": most,
-        "command": "ranktilt tools replay-log x",
-    }
+    command = "ranktilt tools replay-log x"
+    spec = {"seed": 0, "resamples": 200, "correction": "holm", "max_failures": most, "command": command}
     return ReplayedLog(
         spec, answers, (UnmatchedCall(7, "shows one document twice"),),
         (AnswerExample("off-format", "4 passages are\nprovided.", 2), AnswerExample("refused", "No.", 1)), 4,
@@ -287,12 +277,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "models": lambda: Installation(MODELS, {"dense:one": "cache"}, [("alpha", "a-package 1.0")]),
     "description": lambda: Description({"path": "toy"}, statistics(toy())),
     "installation": lambda: Installation(
-        MODELS,
-        {},
-        machine={"RankTilt": "0.1.0", "processors": "2, x86_64"},
-        extras=[
-            Extra("neural", "dense retrievers", {"torch": "2.13.0"}),
-            Extra("plots", "figures", {"vl-convert": None}),
+        MODELS, {}, machine={"RankTilt": "0.1.0", "processors": "2, x86_64"}, extras=[
+            Extra("neural", "dense retrievers", {"torch": "2.13.0"}), Extra("plots", "figures", {"vl-convert": None}),
         ],
     ),
     "models, in full": lambda: Installation(MODELS, {"dense:one": "cache"}, full=True),
@@ -311,7 +297,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "validation": toy_validation,
     "validation, three sources": lambda: toy_validation(("human", "llm", "a|b")),
     "validation, one source": lambda: toy_validation(("human",)),
-}
+}  # fmt: skip
 
 
 @cache

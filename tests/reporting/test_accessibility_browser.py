@@ -138,9 +138,7 @@ def test_the_keyboard_reaches_everything_in_order(browser: Browser, pages: dict[
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_every_page_is_marked_up_for_readers_who_do_not_see_it(
-    browser: Browser, pages: dict[str, Path], name: str
-) -> None:
+def test_every_page_is_marked_up_for_readers_who_see_none(browser: Browser, pages: dict[str, Path], name: str) -> None:
     browser.open(pages[name], width=1280)
     assert browser.run("document.title").strip()
     levels = browser.run("[...document.querySelectorAll('h1, h2, h3, h4, h5')].filter(h => h.checkVisibility())"

@@ -1,7 +1,6 @@
 """An audit as a page: headline, verdicts, the numbers of figures and tables, unrounded and in their tone, and ranks."""
 
 import math
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +32,7 @@ from ranktilt.reporting.views.audit_tables import (
     control_table,
     group_table,
 )
+from tests.auditing.test_audit import SCORES
 from tests.reporting.audits import small, three, uneven
 from tests.reporting.openings import colours, many, opened, sources, ungrouped, unjudged
 from tests.reporting.readers import by_name, points, rows
@@ -93,9 +93,8 @@ class TestVerdicts:
     def test_headline_of_several_pairs_and_many_rankers_counts_comparisons(self) -> None:
         plain = three()
         runs = tuple(f"run {n}" for n in range(5))
-        tilts = tuple(
-            replace(t, run=run, p_corrected=1.0 if run == "run 0" else 0.0) for run in runs for t in plain.tilts
-        )
+        chance = {run: float(run == "run 0") for run in runs}
+        tilts = tuple(replace(t, run=run, p_corrected=chance[run]) for run in runs for t in plain.tilts)
         audit = replace(plain, runs=runs, tilts=tilts, values=plain.values.repeat(5, axis=0))
         assert audit_headline(audit) == (
             "of 15 comparisons (5 rankers, 3 pairs of groups) 12 favour one side and 3 are inconclusive (by RR)."
@@ -220,18 +219,7 @@ class TestRanks:
         assert len(grid(section, FOUND)) == 24
 
 
-def test_controls_that_change_nothing_say_so() -> None:
-    raw = tuple(one for one in controlled().controls if one.control == "raw")
-    sections = {one.name: one for one in audit_sections(LoadedAudit(replace(controlled(), controls=raw)))}
-    assert sections["controls"].lead[1:] == ("No control changes a verdict on the primary measure.",)
-
-
 PAIR = ("human", "llm")
-SCORES = {
-    "q1": {"d1-human": 3.0, "d1-llm": 2.0, "d3-llm": 2.0, "d2-human": 1.0, "d3-human": 1.0},
-    "q2": {"d1-llm": 5.0, "d2-llm": 4.0, "d2-human": 3.0},
-    "q3": {"d3-human": 2.0, "d3-llm": 2.0, "d1-human": 1.0},
-}
 
 
 def carded(*, judged: bool = True, order: str = "score", **options: Any) -> Audit:
@@ -335,13 +323,16 @@ class TestControls:
         ]  # fmt: skip
         assert [[cell.tone for cell in some] for some in cells] == [["first", "", "", "first"], [""] * 4]
 
-    def test_a_verdict_that_a_control_changes_is_said(self) -> None:
+    def test_a_verdict_that_a_control_changes_is_said_and_that_none_does_too(self) -> None:
         found = controlled()
         unsure = tuple(replace(c, moves=tuple(m._replace(high=1.0) for m in c.moves)) for c in found.controls)
         same = tuple(replace(c, tilts=found.controls[0].tilts) if c.tilts else c for c in found.controls)
         assert "% " + control_sentences(found)[0] in table(found, "latex").splitlines()
         assert control_sentences(replace(found, controls=unsure)) == []
         assert control_sentences(replace(found, controls=same)) == []
+        raw = tuple(one for one in found.controls if one.control == "raw")
+        sections = {one.name: one for one in audit_sections(LoadedAudit(replace(found, controls=raw)))}
+        assert sections["controls"].lead[1:] == ("No control changes a verdict on the primary measure.",)
 
 
 def test_confounds_of_sides_and_of_twins_stand_in_columns_of_their_own() -> None:
@@ -354,30 +345,15 @@ def test_confounds_of_sides_and_of_twins_stand_in_columns_of_their_own() -> None
     assert [cell.text for cell in rows[-3].cells] == ["the same text", "", "", "100.0 %", "40"]
 
 
-def main_table(audit: Audit, format: str) -> str:
-    """The print down to what else differs."""
-    return table(audit, format).partition("Beside who wrote it")[0]
-
-
-def markdown(audit: Audit) -> list[list[str]]:
-    """Cells of the table as a reader of Markdown sees them, line by line."""
-    lines = [line for line in main_table(audit, "markdown").splitlines() if line.startswith("|")]
-    assert all(line.startswith("| ") and line.endswith(" |") for line in lines)
-    cells = [re.split(r"(?<!\\) \| |^\| | \|$", line)[1:-1] for line in lines]
-    return [[re.sub(r"\\(.)", r"\1", cell).strip() for cell in line] for line in cells]
-
-
 def test_the_toy_with_a_pencil() -> None:
-    head, rule, *body = markdown(small())
+    lines = table(small(), "markdown").partition("Beside who wrote it")[0].splitlines()
+    grid = [[cell.strip() for cell in line[1:-1].split("|")] for line in lines if line.startswith("|")]
+    head, rule, *body = grid
     assert head == ["ranker", "group", "nDCG@1", "nDCG@3", "AP@3", "queries", "tied twins"]
     assert rule == ["---", "---", *["---:"] * 5]
     assert [[label, *(cell.split(" [")[0] for cell in cells)] for _, label, *cells in body] == [
-        ["all", "100.0", "100.0", "91.7", "3", ""],
-        ["human", "66.7", "86.0", "77.8", "3", ""],
-        ["llm", "33.3", "70.4", "58.3", "3", ""],
-        ["Relative Δ", "+66.7", "+20.1", "+28.6", "3", "0.0 %"],
-        ["all", "66.7", "53.8", "50.0", "3", ""],
-        ["human", "16.7", "27.2", "25.0", "3", ""],
-        ["llm", "50.0", "60.5", "58.3", "3", ""],
-        ["Relative Δ", "−100.0", "−76.0", "−80.0", "3", "50.0 %"],
-    ]
+        ["all", "100.0", "100.0", "91.7", "3", ""], ["human", "66.7", "86.0", "77.8", "3", ""],
+        ["llm", "33.3", "70.4", "58.3", "3", ""], ["Relative Δ", "+66.7", "+20.1", "+28.6", "3", "0.0 %"],
+        ["all", "66.7", "53.8", "50.0", "3", ""], ["human", "16.7", "27.2", "25.0", "3", ""],
+        ["llm", "50.0", "60.5", "58.3", "3", ""], ["Relative Δ", "−100.0", "−76.0", "−80.0", "3", "50.0 %"],
+    ]  # fmt: skip

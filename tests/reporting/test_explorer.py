@@ -71,14 +71,12 @@ def test_documents_name_their_twins_both_ways_and_have_their_texts() -> None:
     found = explored()
     docs = found.lists["docs"]
     pairs = {docs["id"][i]: [docs["id"][j] for j in of] for i, of in enumerate(docs["twins"])}
-    assert pairs == {
-        f"{d}-{s}": [f"{d}-{t}"] for d in ("d1", "d2", "d3") for s, t in (("human", "llm"), ("llm", "human"))
-    }
+    both = (("human", "llm"), ("llm", "human"))
+    assert pairs == {f"{d}-{s}": [f"{d}-{t}"] for d in ("d1", "d2", "d3") for s, t in both}
     assert docs["group"] == [0 if name.endswith("human") else 1 for name in docs["id"]]
     assert "source" not in docs
-    assert [found.text(f"{doc}-{side}") for side in TEXTS for doc in TEXTS[side]] == [
-        text for texts in TEXTS.values() for text in texts.values()
-    ]
+    texts = [text for texts in TEXTS.values() for text in texts.values()]
+    assert [found.text(f"{doc}-{side}") for side in TEXTS for doc in TEXTS[side]] == texts
     assert docs["title"][docs["id"].index("d2-llm")] == "Rivers"
     assert found.block.says == (
         "All 3 queries of the audit. Each list shows the first 10 results of 2 rankers, and where relevant documents "
@@ -132,10 +130,8 @@ def test_documents_without_text_and_labels_alone_have_no_texts(tmp_path: Path) -
     assert found.block.says.endswith(" There are no texts to show: the documents have none.")
     labels = tmp_path / "labels.csv"
     labels.write_text("doc_id,gender,origin\nd1,m,d1\nd2,f,d1\nd3,f,d3\n")
-    run = Run.from_frame(
-        pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["d1", "d2", "d3"], "score": [3.0, 2.0, 1.0]}),
-        spec={"ranker": "r"},
-    )
+    frame = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["d1", "d2", "d3"], "score": [3.0, 2.0, 1.0]})
+    run = Run.from_frame(frame, spec={"ranker": "r"})
     collection = labelled(labels, [run], by="gender")
     found = explored(toy_opened(collection, runs=[run], measures=None, by="gender", card=True))
     assert found.docs(0, "q") == ["d1", "d2", "d3"]
@@ -209,13 +205,9 @@ def test_documents_that_the_collection_lacks_have_neither_group_nor_text() -> No
 
 
 HOSTILE = [
-    "</script><script>alert(1)</script>",
-    "\x00\x01\x1b[31m\x7f",
-    "‮desrever‬ ⁦x⁩",
-    "{{ 7 * 7 }} {% raw %} <!-- ]]>",
-    "\u2028\u2029 \ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"),
-    "\\u0000 \\\" '",
-]
+    "</script><script>alert(1)</script>", "\x00\x01\x1b[31m\x7f", "‮desrever‬ ⁦x⁩", "{{ 7 * 7 }} {% raw %} <!-- ]]>",
+    "\u2028\u2029 \ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"), "\\u0000 \\\" '",
+]  # fmt: skip
 
 
 def test_hostile_texts_come_through_as_they_are_and_never_bare() -> None:

@@ -101,9 +101,7 @@ def test_explorer_takes_the_place_of_its_rows_once_it_comes_near_but_on_paper(br
     assert browser.requests == [plain.as_uri()]
 
 
-def test_the_queries_that_contribute_most_stand_first_and_undefined_ones_last_and_pages_turn(
-    enter: Callable[..., Browser],
-) -> None:
+def test_queries_that_contribute_most_stand_first_and_undefined_ones_last(enter: Callable[..., Browser]) -> None:
     browser = enter()
     assert order(browser) == SIZES[:25]
     assert status(browser) == "1–25 of 30 queries"

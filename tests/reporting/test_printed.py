@@ -89,9 +89,8 @@ def test_no_terminal_is_too_narrow(name: str, monkeypatch: pytest.MonkeyPatch) -
     if name.startswith(("audit", "comparison", "study")):  # others leave columns out
         numbers = re.compile(r"[+−]\d*\.\d+\*?")
         assert set(numbers.findall(text)) >= set(numbers.findall(whole))
-    assert set(re.findall(r"\w+", " ".join(one.text for one in view(result(name)).lines()))) <= set(
-        re.findall(r"\w+", text)
-    )
+    sentences = " ".join(one.text for one in view(result(name)).lines())
+    assert set(re.findall(r"\w+", sentences)) <= set(re.findall(r"\w+", text))
 
 
 @every
@@ -128,11 +127,8 @@ def test_a_page_holds_every_row(name: str) -> None:
 
 
 def test_an_unknown_format_is_refused() -> None:
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError, match=r"^unknown format 'markdwon'; did you mean 'markdown'\? \(valid: table, mark"):
         table(clear(), "markdwon")
-    assert str(caught.value) == (
-        "unknown format 'markdwon'; did you mean 'markdown'? (valid: table, markdown, csv, latex, html)"
-    )
 
 
 class TestColours:
@@ -164,9 +160,7 @@ class TestNarrow:
     @pytest.mark.parametrize(
         ("columns", "titles"), [(80, "found share human limit verdict"), (62, "found share verdict")]
     )  # fmt: skip
-    def test_a_check_goes_without_examples_limit_and_reference(
-        self, columns: int, titles: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_check_has_fewer_columns(self, columns: int, titles: str, monkeypatch: pytest.MonkeyPatch) -> None:
         lines = plain(screen(refused(), monkeypatch, columns=columns)).splitlines()
         assert lines[2].split() == ["check", *titles.split()]
         at = next(number for number, line in enumerate(lines) if line.startswith(" length ratio "))
@@ -174,9 +168,7 @@ class TestNarrow:
         assert lines[at + 1].strip() == "outside 0.9–1.1"
 
 
-def test_a_long_name_is_folded_whole_in_a_terminal_and_a_file_is_as_wide_as_it_needs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_long_name_is_folded_in_a_terminal_and_a_file_is_as_wide_as_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "dense:" + "x" * 100
     lines = [line.strip() for line in plain(screen(clear((name, "b", "c")), monkeypatch, columns=60)).splitlines()]
     start = next(i for i, line in enumerate(lines) if line.startswith("dense:"))

@@ -41,10 +41,8 @@ class Made(NamedTuple):
         shape = tuple(len(self.audit[name]) for name in ("runs", "measures", "groups", "queries"))
         whole = np.array(self.audit["values"], dtype=float).reshape(shape)
         names = [
-            self.audit["runs"].index(run),
-            self.audit["measures"].index(measure),
-            self.audit["groups"].index(group),
-        ]
+            self.audit["runs"].index(run), self.audit["measures"].index(measure), self.audit["groups"].index(group),
+        ]  # fmt: skip
         return whole[tuple(names)]
 
 

@@ -89,30 +89,20 @@ class TestStudy:
 def test_a_spiral_has_a_line_a_ranker_of_its_share_and_of_what_no_preference_would_leave_less() -> None:
     found = result("spiral, one ranker")
     shares, leads = figures(found)["rounds"]
-    assert [row["y"] for row in points(shares.drawing)] == pytest.approx(
-        [100 * one.share.value for one in found.rounds], abs=0.01
-    )
+    expected = [100 * one.share.value for one in found.rounds]
+    assert [row["y"] for row in points(shares.drawing)] == pytest.approx(expected, abs=0.01)
     assert points(leads.drawing)[-1]["y"] == pytest.approx(100 * found.rounds[-1].lead.value, abs=0.01)
     assert [len(by_name(one.drawing)) for one in figures(result("spiral"))["rounds"]] == [2, 2]
 
 
 class TestBench:
-    @pytest.mark.parametrize(
-        ("points", "front"),
-        [
-            ([(1, 1)], [0]),
-            ([(3, 9), (2, 5), (1, 7), (0, 0)], [0, 1, 3]),
-            ([(1, 2), (2, 1)], [1]),
-            ([(2, 1), (2, 1), (2, 0)], [2]),
-            ([(1, 1), (1, 1)], [0]),
-            ([(NAN, 0), (5, NAN), (1, 3)], [2]),
-            ([], []),
-        ],
-    )
-    def test_the_pareto_front_is_what_no_other_point_beats(
-        self, points: list[tuple[float, float]], front: list[int]
-    ) -> None:
-        assert pareto(points) == front
+    def test_the_pareto_front_is_what_no_other_point_beats(self) -> None:
+        cases: list[tuple[list[tuple[float, float]], list[int]]] = [
+            ([(1, 1)], [0]), ([(3, 9), (2, 5), (1, 7), (0, 0)], [0, 1, 3]), ([(1, 2), (2, 1)], [1]), ([], []),
+            ([(2, 1), (2, 1), (2, 0)], [2]), ([(1, 1), (1, 1)], [0]), ([(NAN, 0), (5, NAN), (1, 3)], [2]),
+        ]  # fmt: skip
+        for places, front in cases:
+            assert pareto(places) == front, places
 
     def test_strengths_stand_in_equal_steps(self) -> None:
         tilt, *_, cost = figures(result("bench"))["strength-1"]
@@ -125,10 +115,14 @@ class TestBench:
         assert everything[:2] == alone[:2] == [0, 0]
         assert alone[3] < everything[3] < -10
 
-    def test_the_front_is_drawn_beside_the_interventions(self) -> None:
+    def test_the_front_is_drawn_beside_the_interventions_and_what_is_undefined_all_the_same(self) -> None:
         (plane,) = figures(result("bench"))["plane"]
         assert [row["y"] for row in rows(plane.drawing, "line")] == [-100, 0]
         assert {row["tone"] for row in points(plane.drawing)} == {"toward human", "toward llm", "level"}
+        found: Bench = result("bench")
+        nothing = replace(found, tilts=tuple(replace(t, value=NAN, low=NAN, high=NAN) for t in found.tilts))
+        assert figures(nothing)["plane"][0].says.startswith("Pareto front: none; ")
+        assert "Relative Δ is undefined" in table(nothing)
 
     def test_every_method_has_its_figures_and_rows(self) -> None:
         trials = [trial(0, (60, 0, 0)), trial(1, (0, 0, 0)), trial(0.5, (0, 60, 0), method="swap", name="swap(0.5)")]
@@ -144,12 +138,6 @@ class TestBench:
         assert tilt.says.endswith("Groups are not twins: level is the median of what random labels give, not 0.")
         assert rows(tilt.drawing, "rect") == rows(plane.drawing, "rect") == []
         assert plane.says.startswith("Pareto front: α = 0; ")  # whose tilt is that median
-
-    def test_what_is_undefined_everywhere_is_shown_all_the_same(self) -> None:
-        found: Bench = result("bench")
-        nothing = replace(found, tilts=tuple(replace(t, value=NAN, low=NAN, high=NAN) for t in found.tilts))
-        assert figures(nothing)["plane"][0].says.startswith("Pareto front: none; ")
-        assert "Relative Δ is undefined" in table(nothing)
 
 
 class TestExplanation:
@@ -244,25 +232,19 @@ OTHER_MEASURE = tuple(replace(row, estimand=AP @ 5, outcome="different") for row
 STRAYING = (NEAR, replace(NEAR, source="b", cosine=NEAR.baseline))
 
 
-@pytest.mark.parametrize(
-    ("changes", "ending"),
-    [
+def test_headline() -> None:
+    for changes, ending in (
         ({"effectiveness": toy_effectiveness() + OTHER_MEASURE}, headline(VALIDATION)),
         (renamed(["a", "b", "c"]), "; a, b and c are equivalent on both sides."),
         (renamed([f"r{n}" for n in range(6)]), "; r0, r1, r2, r3 and 2 more are equivalent on both sides."),
         ({"similarities": STRAYING, "effectiveness": ()}, "do not all stay close in meaning."),
         ({"overlaps": (), "similarities": (), "effectiveness": ()}, "No pair of llm and human could be compared."),
-    ],
-)
-def test_headline(changes: dict[str, Any], ending: str) -> None:
-    assert headline(replace(VALIDATION, **changes)).endswith(ending)
-
-
-def test_a_void_comparison_is_the_headline() -> None:
+    ):
+        assert headline(replace(VALIDATION, **changes)).endswith(ending)
     assert VALIDATION.check is not None
-    check = replace(VALIDATION.check, rows=tuple(replace(row, verdict="void") for row in VALIDATION.check.rows[:1]))
-    assert headline(replace(VALIDATION, check=check)) == check.sentence
-    assert check.sentence.startswith("Void")
+    void = replace(VALIDATION.check, rows=tuple(replace(row, verdict="void") for row in VALIDATION.check.rows[:1]))
+    assert headline(replace(VALIDATION, check=void)) == void.sentence
+    assert void.sentence.startswith("Void")
 
 
 def test_only_what_was_asked_for_has_a_section() -> None:
@@ -326,44 +308,32 @@ def test_forest_plot_draws_both_intervals_and_the_margin() -> None:
     assert "thick: 98 % interval, which must lie in the shade" in drawn_in(found)[0].says
 
 
-def test_how_a_result_was_made_is_written_plainly() -> None:
+def test_how_a_result_was_made_is_written_plainly_and_command_notes_and_files_stand_apart() -> None:
     spec = {
         "path": "toy", "rankers": ["bm25", "tfidf"], "level": 5.0, "seed": 0, "map": True, "split": None,
         "score_order": "score", "versions": {"ranktilt": "0.1.0", "polars": "1.36", "torch": None},
     }  # fmt: skip
-    section = provenance(spec)
-    assert section.lead == ()
     expected = (
         ("collection", "toy"), ("rankers", "bm25, tfidf"), ("level", "5"), ("seed", "0"), ("map", "yes"),
         ("score order", "score"), ("versions", "ranktilt 0.1.0, polars 1.36"),
     )  # fmt: skip
-    assert section.blocks == (Pairs(expected),)
-
-
-def test_command_notes_and_files_stand_apart() -> None:
+    section = provenance(spec)
+    assert (section.lead, section.blocks) == ((), (Pairs(expected),))
     command = "ranktilt check --full x"
     inputs = [{"path": "a", "sha256": "1"}, {"path": "b", "sha256": "2"}]
     section = provenance({"command": command, "seed": 1, "inputs": inputs}, ["two were left out"])
     *front, table = section.blocks
     assert "same numbers" in section.lead[0]
-    assert front == [
-        Lines((Sentence("two were left out"),), only="page"),
-        Code("The command that made it", command),
-        Pairs((("seed", "1"),)),
-    ]
+    notes = Lines((Sentence("two were left out"),), only="page")
+    assert front == [notes, Code("The command that made it", command), Pairs((("seed", "1"),))]
     assert isinstance(table, Table)
     assert [[cell.text for cell in row] for row in table.rows] == [["a", "1"], ["b", "2"]]
 
 
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        ({"path": "/data/nfcorpus"}, "nfcorpus"),
-        ({"collection": {"path": "sets/scifact/"}}, "scifact"),
-        ({"collection": {"labels": "runs/gender.tsv"}}, "gender.tsv"),
+def test_a_result_is_named_after_the_last_part_of_its_folder_or_labels() -> None:
+    specs: list[tuple[dict[str, object], str]] = [
+        ({"path": "/data/nfcorpus"}, "nfcorpus"), ({"collection": {"path": "sets/scifact/"}}, "scifact"),
+        ({"collection": {"labels": "runs/gender.tsv"}}, "gender.tsv"), ({"path": None, "collection": "toy"}, ""),
         ({"collection": {"path": "beds/scifact", "labels": "runs/gender.tsv"}}, "scifact"),
-        ({"path": None, "collection": "toy"}, ""),
-    ],
-)
-def test_a_result_is_named_after_the_last_part_of_its_folder_or_labels(spec: dict[str, object], expected: str) -> None:
-    assert folder(spec) == expected
+    ]  # fmt: skip
+    assert [folder(spec) for spec, _ in specs] == [name for _, name in specs]

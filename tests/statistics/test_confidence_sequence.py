@@ -8,10 +8,10 @@ import pytest
 from ranktilt.statistics.confidence_sequence import ConfidenceSequence, NewDocuments
 from tests.refusals import refused
 
+Ends = list[tuple[float, float]]
 
-def watched(
-    values: np.ndarray, low: float = -1.0, high: float = 1.0
-) -> tuple[ConfidenceSequence, list[tuple[float, float]]]:
+
+def watched(values: np.ndarray, low: float = -1.0, high: float = 1.0) -> tuple[ConfidenceSequence, Ends]:
     sequence = ConfidenceSequence(low, high)
     ends = []
     for value in values.tolist():

@@ -21,10 +21,8 @@ def clusters(query: list[int], origin: list[int], total: list[float], weight: fl
 
 
 class TestCells:
-    def test_nets_are_sums_over_all_queries(self) -> None:
+    def test_nets_are_sums_over_all_queries_and_rows_of_documents_without_an_origin_drop_out(self) -> None:
         assert clusters([0, 1, 1, 2], [0, 0, 2, 0], [1, -2, 4, 8]).origin_totals.tolist() == [7, 0, 4]
-
-    def test_rows_of_documents_become_origins_and_those_without_one_drop_out(self) -> None:
         found = clusters([0, 0, 1], [3, 1, 2], [1, 2, 4]).of(np.array([0, 0, -1, 1]))
         assert (found.query.tolist(), found.origin.tolist(), found.total.tolist()) == ([0, 0], [1, 0], [1, 2])
 
@@ -123,9 +121,7 @@ def twins(draw: st.DrawFn) -> tuple[Ranking, np.ndarray, np.ndarray, Judged]:
 class TestLabelWeights:
     @given(twins(), st.sampled_from(["nDCG", "nDCG@3", "AP", "AP@3", "AP(rel=2)@5", "P@3", "R@3", "RR", "RR@3"]))
     @settings(max_examples=300)
-    def test_they_add_up_to_the_difference_whatever_the_labels(
-        self, found: tuple[Ranking, np.ndarray, np.ndarray, Judged], name: str
-    ) -> None:
+    def test_they_add_up_to_the_gap(self, found: tuple[Ranking, np.ndarray, np.ndarray, Judged], name: str) -> None:
         (ranking, grades, first, judged), m = found, measure(name)
         sides = [np.where(mine, grades, 0.0) for mine in (first, ~first)]
         a, b = (values(m, ranking, gains, judged) for gains in sides)
@@ -173,9 +169,7 @@ def drawn(
     ("of_query", "of_origin", "rough", "least"),
     [(0.5, 0.5, False, 920), (0, 0, False, 920), (1, 0, False, 920), (0, 1, False, 915), (0.5, 0.5, True, 905)],
 )
-def test_known_values_lie_within_95_percent_intervals(
-    of_query: float, of_origin: float, rough: bool, least: int
-) -> None:
+def test_known_values_lie_in_95_percent_intervals(of_query: float, of_origin: float, rough: bool, least: int) -> None:
     """Intercept, coefficients, mean, and its parts, whose regressors' means are estimates too.
 
     A part whose coefficient is 0 lies within more often, since its interval is never narrower than either estimate's.
@@ -275,10 +269,7 @@ def test_the_ends_are_ratios_at_the_limit_of_a_t_test() -> None:
     assert found.f == pytest.approx(stats.ttest_1samp(below, 0).statistic ** 2)
     for end in (found.low, found.high):
         assert stats.ttest_1samp(above - end * below, 0).pvalue == pytest.approx(0.05)
-
-
-def test_a_lower_mean_that_may_be_0_leaves_no_end() -> None:
-    found = independent(np.array([1.0, 2.0, 3.0, 2.0]), np.array([1.0, -1.0, 1.0, -0.5]))
+    found = independent(np.array([1.0, 2.0, 3.0, 2.0]), np.array([1.0, -1.0, 1.0, -0.5]))  # may be 0: there is no end
     assert np.isnan([found.low, found.high]).all()
     assert found.value == pytest.approx(16)
 

@@ -88,28 +88,19 @@ def shares(unprotected: float, protected: float, ratio: str = "", note: str = ""
 def texts(cells: Sequence[PaperCell]) -> list[str]:
     return [cell.text for cell in cells]
 
-
-class TestRelativeDelta:
     @pytest.mark.parametrize(
         ("human", "llm", "expected"),
         [
-            (22.0, 17.0, ["22.0", "17.0", "25.6"]),
-            (15.3, 24.7, ["15.3", "24.7", "-47.0"]),
-            (24.3, 24.3, ["24.3", "24.3", "0.0"]),
-            (0.0, 0.0, ["0.0", "0.0", "–"]),
-            (5.0, 0.0, ["5.0", "0.0", "200.0"]),
-            (math.nan, 17.0, ["–", "17.0", "–"]),
+            (22.0, 17.0, ["22.0", "17.0", "25.6"]), (15.3, 24.7, ["15.3", "24.7", "-47.0"]),
+            (24.3, 24.3, ["24.3", "24.3", "0.0"]), (0.0, 0.0, ["0.0", "0.0", "–"]),
+            (5.0, 0.0, ["5.0", "0.0", "200.0"]), (math.nan, 17.0, ["–", "17.0", "–"]),
             (4.45, 3.55, ["4.4", "3.6", "20.0"]),  # rounded first, halves to even: 100·0.8/4; unrounded 100·0.9/4
         ],
-    )
-    def test_it_stands_behind_the_two_means_where_it_was_missing(
-        self, human: float, llm: float, expected: list[str]
-    ) -> None:
+    )  # fmt: skip
+    def test_it_stands_behind_both_means_where_missing(self, human: float, llm: float, expected: list[str]) -> None:
         found = printed(means(human, llm), DAI)
         assert texts(found) == expected
         assert (found[2].target, found[2].system) == (DELTA, "BM25")
-
-    def test_means_can_stay_unrounded(self) -> None:
         assert texts(printed(means(4.45, 3.55), DAI, rounding="none")) == ["4.4", "3.6", "22.5"]
 
     @pytest.mark.parametrize(
@@ -122,9 +113,7 @@ class TestRelativeDelta:
              "printed as 25.7, recomputed from its parts (the two means give 25.6; from the slides)"),
         ],
     )  # fmt: skip
-    def test_what_a_file_prints_stays_where_the_means_give_it_and_is_noted_where_not(
-        self, delta: str, note: str, expected: str
-    ) -> None:
+    def test_what_a_file_prints_stays_where_the_means_give_it(self, delta: str, note: str, expected: str) -> None:
         found = printed(means(22.0, 17.0, delta, note), DAI)
         assert texts(found) == ["22.0", "17.0", "25.6"]
         assert found[2].note == expected
@@ -147,25 +136,16 @@ class TestRelativeDelta:
 
 
 class TestRatio:
-    @pytest.mark.parametrize(
-        ("unprotected", "protected", "given", "expected"),
-        [
-            (0.25, 0.2, "", "0.8000"),
-            (0.0, 0.2, "", "–"),
-            (0.2407, 0.2453, "1.0190", "1.0190"),  # the rounding of the shares allows it
-            (0.0920, 0.2913, "3.1643", "3.1643"),
-            (0.2366, 0.0995, "0.4206", "0.4206"),
-            (0.2033, 0.2939, "1.4430", "1.4456"),  # misprints
-            (0.3199, 0.2245, "0.7500", "0.7018"),
-        ],
-    )
-    def test_it_stands_behind_the_shares_and_a_misprint_is_noted(
-        self, unprotected: float, protected: float, given: str, expected: str
-    ) -> None:
-        found = printed(shares(unprotected, protected, given, "n" if given else ""), WANG)
-        assert (found[2].text, found[2].measure) == (expected, RATIO)
-        wrong = f"printed as {given}, recomputed from its parts (the shares give {expected}; n)"
-        assert found[2].note == ("" if not given else "n" if given == expected else wrong)
+    def test_it_stands_behind_the_shares_and_a_misprint_is_noted(self) -> None:
+        for unprotected, protected, typed, expected in (
+            (0.25, 0.2, "", "0.8000"), (0.0, 0.2, "", "–"), (0.0920, 0.2913, "3.1643", "3.1643"),
+            (0.2366, 0.0995, "0.4206", "0.4206"), (0.2407, 0.2453, "1.0190", "1.0190"),  # by rounding
+            (0.2033, 0.2939, "1.4430", "1.4456"), (0.3199, 0.2245, "0.7500", "0.7018"),  # misprints
+        ):  # fmt: skip
+            found = printed(shares(unprotected, protected, typed, "n" if typed else ""), WANG)
+            assert (found[2].text, found[2].measure) == (expected, RATIO)
+            wrong = f"printed as {typed}, recomputed from its parts (the shares give {expected}; n)"
+            assert found[2].note == ("" if not typed else "n" if typed == expected else wrong)
 
     @given(st.integers(500, 9000), st.integers(500, 9000), st.floats(-0.49, 0.49), st.floats(-0.49, 0.49))
     def test_no_ratio_of_exact_shares_is_called_a_misprint(self, u: int, p: int, more: float, less: float) -> None:
@@ -187,55 +167,32 @@ def test_every_table_of_the_three_papers_is_there_in_order() -> None:
     assert PAPER not in LAYOUTS
 
 
-@pytest.mark.parametrize(
-    ("name", "measure", "value", "text"),
-    [
-        ("dai-3", "nDCG@1", 25.25, "25.2"),  # halves go to the even digit
-        ("dai-3", "nDCG@1", 25.75, "25.8"),
-        ("dai-3", "nDCG@1", -0.01, "0.0"),
-        ("dai-3", "nDCG@1", math.nan, "–"),
-        ("wang-1", "ExposureRatio", 1.94021, "1.9402"),
-        ("askari-2", "AP@1000", 0.377, ".377"),
-        ("askari-1", "queries train", 16788.0, "16788"),
-        ("dai-1", "document words", 201.814, "201.81"),
-    ],
-)
-def test_numbers_are_printed_as_in_the_paper(name: str, measure: str, value: float, text: str) -> None:
-    assert LAYOUTS[name].printed(value, measure) == text
-
-
-@pytest.mark.parametrize(
-    ("name", "key", "value", "label"),
-    [
-        ("dai-3", "target", "llm", "LLM-Generated"),
-        ("dai-3", "dataset", "scifact", "SciFact"),
+def test_numbers_and_labels_are_printed_as_in_the_paper() -> None:
+    for name, measure, value, text in (
+        ("dai-3", "nDCG@1", 25.25, "25.2"), ("dai-3", "nDCG@1", 25.75, "25.8"),  # halves go to the even digit
+        ("dai-3", "nDCG@1", -0.01, "0.0"), ("dai-3", "nDCG@1", math.nan, "–"),
+        ("wang-1", "ExposureRatio", 1.94021, "1.9402"), ("askari-2", "AP@1000", 0.377, ".377"),
+        ("askari-1", "queries train", 16788.0, "16788"), ("dai-1", "document words", 201.814, "201.81"),
+    ):  # fmt: skip
+        assert LAYOUTS[name].printed(value, measure) == text, (name, value)
+    for name, key, entry, label in (
+        ("dai-3", "target", "llm", "LLM-Generated"), ("dai-3", "dataset", "scifact", "SciFact"),
         ("dai-5", "system", "BM25+MiniLM", "+MiniLM"),
         ("wang-2", "condition", "neutral window=10 step=3", "window 10, step 3"),
         ("askari-4", "dataset", "chatgpt-retrievalqa-test (chatgpt responses)", "Test, ChatGPT responses"),
-    ],
-)
-def test_labels_are_the_papers(name: str, key: str, value: str, label: str) -> None:
-    assert LAYOUTS[name].label(key, value) == label
+    ):  # fmt: skip
+        assert LAYOUTS[name].label(key, entry) == label
 
 
-@pytest.mark.parametrize(
-    ("run", "name"),
-    [
-        ("bm25@100", "BM25"),
-        ("bm25:dai@100>>monot5:base", "BM25+monoT5"),
-        ("dense:facebook/contriever-msmarco", "Contriever"),
-        ("bm25@100>>cross-encoder:cross-encoder/ms-marco-MiniLM-L-6-v2", "BM25+MiniLM"),
-        ("replay:runs/gpt35.trec.gz", "gpt35"),
-        ("bm25(k1=0.9,b=0.4)", "bm25(k1=0.9,b=0.4)"),  # another BM25 than the papers'
-        ("dense:berm", "dense:berm"),  # no checkpoint of it is published
-        ("a[b]&c", "a[b]&c"),
-    ],
-)
-def test_known_rankers_have_the_papers_names_and_others_keep_their_text(run: str, name: str) -> None:
-    assert system_names([run]) == {run: name}
-
-
-def test_two_rankers_never_share_a_name() -> None:
+def test_known_rankers_have_the_papers_names_and_others_keep_their_text_which_no_two_share() -> None:
+    names = {
+        "bm25@100": "BM25", "bm25:dai@100>>monot5:base": "BM25+monoT5", "replay:runs/gpt35.trec.gz": "gpt35",
+        "dense:facebook/contriever-msmarco": "Contriever", "a[b]&c": "a[b]&c",
+        "bm25@100>>cross-encoder:cross-encoder/ms-marco-MiniLM-L-6-v2": "BM25+MiniLM",
+        "bm25(k1=0.9,b=0.4)": "bm25(k1=0.9,b=0.4)",  # another BM25 than the papers'
+        "dense:berm": "dense:berm",  # no checkpoint of it is published
+    }  # fmt: skip
+    assert {run: system_names([run])[run] for run in names} == names
     found = system_names(["bm25", "bm25@5", "tfidf"])
     assert found == {"bm25": "bm25", "bm25@5": "bm25@5", "tfidf": "TF-IDF"}
 
@@ -248,16 +205,9 @@ def test_measures_have_the_papers_names() -> None:
     assert {measure: measure_name(measure) for measure in names} == names
 
 
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("llama-2-7b-chat-tmp0.2", ("llama-2-7b-chat", "0.2")),
-        ("llm_1.0", ("llm", "1.0")),
-        ("gpt_3.5", ("gpt_3.5", "")),
-        ("llama_temp1", ("llama", "1.0")),
-        ("gpt-4", ("gpt-4", "")),
-        ("-tmp0.2", ("-tmp0.2", "")),
-    ],
-)
-def test_a_source_is_split_into_model_and_temperature(source: str, expected: tuple[str, str]) -> None:
-    assert generator(source) == expected
+def test_a_source_is_split_into_model_and_temperature() -> None:
+    for source, expected in (
+        ("llama-2-7b-chat-tmp0.2", ("llama-2-7b-chat", "0.2")), ("llm_1.0", ("llm", "1.0")), ("gpt-4", ("gpt-4", "")),
+        ("gpt_3.5", ("gpt_3.5", "")), ("llama_temp1", ("llama", "1.0")), ("-tmp0.2", ("-tmp0.2", "")),
+    ):  # fmt: skip
+        assert generator(source) == expected

@@ -53,9 +53,7 @@ def tex(published: dict[str, CellFile], name: str) -> TexTable:
 
 def test_every_published_table_is_there(published: dict[str, CellFile]) -> None:
     blocks = panels(list(published.values()), "paper")
-    found = {
-        b.name: sum(len(row.cells) - len(LAYOUTS[b.name].rows) for t in b.tables for row in t.rows) for b in blocks
-    }
+    found = {b.name: sum(len(r.cells) - len(LAYOUTS[b.name].rows) for t in b.tables for r in t.rows) for b in blocks}
     assert found == COUNTS
 
 
