@@ -45,21 +45,18 @@ def mean(found: Audit, measure: str, group: str) -> float:
 class TestByHand:
     """Query 1 has ties at ranks 2-3 and 4-5, query 3 at ranks 1-2."""
 
-    @pytest.mark.parametrize(
-        ("measure", "group", "expected"),
-        [
-            ("nDCG@1", "human", [1, 0, 1 / 2]),
-            ("nDCG@3", "llm", [1.5 * (THIRD + 1 / 2) / (2 + THIRD), THIRD, (1 + THIRD) / 2]),
-            ("nDCG@3", "all", [
-                (2 + 1.5 * (THIRD + 1 / 2)) / (2 + 2 * THIRD + 1 / 2), (THIRD + 1 / 2) / (1 + THIRD), 1,
-            ]),
-            ("AP@3", "all", [3 / 4, (1 / 2 + 2 / 3) / 2, 1]),
-            ("AP", "human", [(1 + (2 / 4 + 2 / 5) / 2) / 2, 1 / 3, 3 / 4]),
-            ("P@3", "llm", [2 / 3, 1 / 3, 1 / 3]),
-            ("R@3", "human", [1 / 2, 1, 1]),
-            ("RR", "llm", [1 / 2, 1 / 2, 3 / 4]),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("measure", "group", "expected"), [
+        ("nDCG@1", "human", [1, 0, 1 / 2]),
+        ("nDCG@3", "llm", [1.5 * (THIRD + 1 / 2) / (2 + THIRD), THIRD, (1 + THIRD) / 2]),
+        ("nDCG@3", "all", [
+            (2 + 1.5 * (THIRD + 1 / 2)) / (2 + 2 * THIRD + 1 / 2), (THIRD + 1 / 2) / (1 + THIRD), 1,
+        ]),
+        ("AP@3", "all", [3 / 4, (1 / 2 + 2 / 3) / 2, 1]),
+        ("AP", "human", [(1 + (2 / 4 + 2 / 5) / 2) / 2, 1 / 3, 3 / 4]),
+        ("P@3", "llm", [2 / 3, 1 / 3, 1 / 3]),
+        ("R@3", "human", [1 / 2, 1, 1]),
+        ("RR", "llm", [1 / 2, 1 / 2, 3 / 4]),
+    ])  # fmt: skip
     def test_every_measure_per_group(self, measure: str, group: str, expected: list[float]) -> None:
         found = toy_audit()
         assert per_query(found, measure, group) == pytest.approx(expected, abs=1e-15)
@@ -130,17 +127,14 @@ class TestTheCall:
         assert rounded.tilts[2].value == pytest.approx(200 * (52.8 - 61.1) / (52.8 + 61.1))
         assert plain.tilts[2].value == pytest.approx(200 * (19 - 22) / (19 + 22))
 
-    @pytest.mark.parametrize(
-        ("measures", "primary", "expected"),
-        [
-            (None, None, "nDCG@10"),
-            (["nDCG@1", "nDCG"], None, "nDCG"),  # all ranks are deeper than any
-            (["RR", "AP@3"], None, "RR"),
-            (["Share@2"], None, "Share@2"),
-            (["nDCG@1", "nDCG@5"], "nDCG@1", "nDCG@1"),
-            (["nDCG@1"], "Share@2", "Share@2"),  # which is asked too
-        ],
-    )
+    @pytest.mark.parametrize(("measures", "primary", "expected"), [
+        (None, None, "nDCG@10"),
+        (["nDCG@1", "nDCG"], None, "nDCG"),  # all ranks are deeper than any
+        (["RR", "AP@3"], None, "RR"),
+        (["Share@2"], None, "Share@2"),
+        (["nDCG@1", "nDCG@5"], "nDCG@1", "nDCG@1"),
+        (["nDCG@1"], "Share@2", "Share@2"),  # which is asked too
+    ])  # fmt: skip
     def test_the_primary_question(self, measures: Any, primary: str | None, expected: str, tmp_path: Path) -> None:
         found = toy_audit(measures=measures, primary=primary)
         assert repr(found.primary) == found.verdict("hand").primary == expected
@@ -266,13 +260,10 @@ class TestUnknown:
         assert found.notes[0].startswith("r: 3 entries of 2 documents not in the collection (first: 'nobody'); ")
         assert found.notes[1].startswith("1 judgment of unknown documents and 2 judgments of unknown queries count in ")
 
-    @pytest.mark.parametrize(
-        ("entries", "message"),
-        [
-            ({"x": 1.0, "ghost": 0.5}, "r: no overlap: none of its 2 documents is in the collection"),
-            ({"d1": 1.0, "d2-human": 0.5}, "r: document id 'd1' is shared by several sources: 'd1-human' and 'd1-llm'"),
-        ],
-    )
+    @pytest.mark.parametrize(("entries", "message"), [
+        ({"x": 1.0, "ghost": 0.5}, "r: no overlap: none of its 2 documents is in the collection"),
+        ({"d1": 1.0, "d2-human": 0.5}, "r: document id 'd1' is shared by several sources: 'd1-human' and 'd1-llm'"),
+    ])  # fmt: skip
     def test_runs_that_do_not_fit(self, collection: Collection, entries: dict[str, float], message: str) -> None:
         with pytest.raises(DataError, match=f"^{message}"):
             audit(collection, self.run({"q1": entries}), ["RR"])

@@ -227,20 +227,17 @@ class TestMatching:
 OTHER = "make both with the same"
 
 
-@pytest.mark.parametrize(
-    ("new", "old", "message"),
-    [
-        ({"queries": ["q1", "q2", "q3"]}, {"queries": ["q3", "q4", "q1"]}, "the audits are over different queries: 1 "
-         f"query only in the new one ('q2'), 1 query only in the old one ('q4'); {OTHER} judgments"),
-        ({}, {"by": None}, f"the audits differ in --by: 'source' (new) and 'none' (old); {OTHER}"),
-        ({"ties": "trec_eval"}, {}, f"the audits differ in --ties: 'trec_eval' (new) and 'expected' (old); {OTHER}"),
-        ({}, {"missing": "exclude"}, f"the audits differ in --missing: 'zero' (new) and 'exclude' (old); {OTHER}"),
-        ({"measures": ["RR"]}, {"measures": ["P@1"]},
-         "the audits have no measure in common: the new one has RR; the old one has P@1"),
-        ({"groups": ["human", "llama"]}, {"groups": ["human", "gpt"]},
-         "the audits have no pair of groups in common: the new one has human,llama; the old one has human,gpt"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("new", "old", "message"), [
+    ({"queries": ["q1", "q2", "q3"]}, {"queries": ["q3", "q4", "q1"]}, "the audits are over different queries: 1 "
+     f"query only in the new one ('q2'), 1 query only in the old one ('q4'); {OTHER} judgments"),
+    ({}, {"by": None}, f"the audits differ in --by: 'source' (new) and 'none' (old); {OTHER}"),
+    ({"ties": "trec_eval"}, {}, f"the audits differ in --ties: 'trec_eval' (new) and 'expected' (old); {OTHER}"),
+    ({}, {"missing": "exclude"}, f"the audits differ in --missing: 'zero' (new) and 'exclude' (old); {OTHER}"),
+    ({"measures": ["RR"]}, {"measures": ["P@1"]},
+     "the audits have no measure in common: the new one has RR; the old one has P@1"),
+    ({"groups": ["human", "llama"]}, {"groups": ["human", "gpt"]},
+     "the audits have no pair of groups in common: the new one has human,llama; the old one has human,gpt"),
+])  # fmt: skip
 def test_what_cannot_be_compared_is_refused(new: dict[str, Any], old: dict[str, Any], message: str) -> None:
     audits = [one([1, 1, 1], [1, 1, 1], **options) for options in (new, old)]
     with refused(message):
@@ -272,14 +269,11 @@ class TestVerdicts:
         audits = [one(self.HUMAN * a + noise, self.HUMAN * b + noise[::-1], **options) for a, b in (new, old)]
         return compared(*audits).verdicts()[0].sentence
 
-    @pytest.mark.parametrize(
-        ("new", "old", "side", "growth"),
-        [
-            ((0.5, 1.0), (0.9, 1.0), "llm than its old run on nDCG@5: difference −56.1", " itself grew"),
-            ((0.9, 1.0), (0.5, 1.0), "human than its old run on nDCG@5: difference +56.1", " itself shrank"),
-            ((0.8, 1.0), (1.0, 0.8), "llm than its old run on nDCG@5: difference −44.4", ""),
-        ],
-    )
+    @pytest.mark.parametrize(("new", "old", "side", "growth"), [
+        ((0.5, 1.0), (0.9, 1.0), "llm than its old run on nDCG@5: difference −56.1", " itself grew"),
+        ((0.9, 1.0), (0.5, 1.0), "human than its old run on nDCG@5: difference +56.1", " itself shrank"),
+        ((0.8, 1.0), (1.0, 0.8), "llm than its old run on nDCG@5: difference −44.4", ""),
+    ])  # fmt: skip
     def test_which_side_and_whether_it_grew(self, new: Any, old: Any, side: str, growth: str) -> None:
         text = self.sentence(new, old)
         assert text.startswith(f"run lies further toward {side} points [")

@@ -308,17 +308,14 @@ def test_it_comes_back_from_its_file_and_is_drawn(tmp_path: Path) -> None:
         paper_figures([compare(*map(noisy, map(np.random.default_rng, (0, 1))), resamples=100)])
 
 
-@pytest.mark.parametrize(
-    ("old", "message"),
-    [
-        (replace(result(OLD), protected="male"), "the pairwise audits compare other groups: female "),
-        (result(OLD, by="region"), "the pairwise audits compare other groups: female and male by gender (new), female"),
-        (result(OLD, count_rule="both-agree"), "the pairwise audits count choices differently: 'each' (new), 'both-"),
-        (result({"q0": (1, 1), "q9": (1, 1)}), "the pairwise audits are over different queries: 3 queries only in the "
-         "new one ('q1', 'q2', 'q3'), 1 query only in the old one ('q9'); ask both about the same (--queries)"),
-        (one([1], [0]), "expected two audits, or two pairwise audits: NEW.json OLD.json"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("old", "message"), [
+    (replace(result(OLD), protected="male"), "the pairwise audits compare other groups: female "),
+    (result(OLD, by="region"), "the pairwise audits compare other groups: female and male by gender (new), female"),
+    (result(OLD, count_rule="both-agree"), "the pairwise audits count choices differently: 'each' (new), 'both-"),
+    (result({"q0": (1, 1), "q9": (1, 1)}), "the pairwise audits are over different queries: 3 queries only in the "
+     "new one ('q1', 'q2', 'q3'), 1 query only in the old one ('q9'); ask both about the same (--queries)"),
+    (one([1], [0]), "expected two audits, or two pairwise audits: NEW.json OLD.json"),
+])  # fmt: skip
 def test_what_cannot_be_compared(old: PairwiseAudit | Audit, message: str) -> None:
     with pytest.raises(UserError) as caught:
         compare(result(NEW), old)

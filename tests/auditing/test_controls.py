@@ -269,15 +269,12 @@ class TestStatistics:
             assert found["titles"].tilts[0].queries == found["titles"].moves[0].queries == queries
 
 
-@pytest.mark.parametrize(
-    ("options", "judged", "message"),
-    [
-        ({"which": ["lenght"]}, True, "unknown control 'lenght'; did you mean 'length'? (valid: length, tokens, "),
-        ({"near": 0}, True, "expected a similarity above 0 and at most 1 for near-identical twins, got 0"),
-        ({"near": 1.01}, True, "expected a similarity above 0 and at most 1 for near-identical twins, got 1.01"),
-        ({}, False, "controls need groups compared by relevance; this audit has none"),
-    ],
-)
+@pytest.mark.parametrize(("options", "judged", "message"), [
+    ({"which": ["lenght"]}, True, "unknown control 'lenght'; did you mean 'length'? (valid: length, tokens, "),
+    ({"near": 0}, True, "expected a similarity above 0 and at most 1 for near-identical twins, got 0"),
+    ({"near": 1.01}, True, "expected a similarity above 0 and at most 1 for near-identical twins, got 1.01"),
+    ({}, False, "controls need groups compared by relevance; this audit has none"),
+])  # fmt: skip
 def test_mistakes(options: dict[str, Any], judged: bool, message: str) -> None:
     collection = toy() if judged else Collection(toy().docs, toy().queries, toy().qrels.clear())
     run = BM25().rank(collection)
@@ -343,17 +340,14 @@ REWRITES = [
 
 
 class TestConfounds:
-    @pytest.mark.parametrize(
-        ("name", "human", "llm", "number"),
-        [
-            ("words", (4 + 4 + 2 + 14) / 4, (8 + 4 + 2 + 14) / 4, 8),
-            ("cut-off endings", 1 / 4, 0, 8),
-            ("boilerplate openings", 0, 1 / 4, 8),
-            ("identical", 1 / 4, 1 / 4, 1),
-            ("near-identical", 2 / 4, 2 / 4, 2),  # case and punctuation make no term
-            ("same title", 2 / 4, 2 / 4, 2),  # an empty one is none
-        ],
-    )
+    @pytest.mark.parametrize(("name", "human", "llm", "number"), [
+        ("words", (4 + 4 + 2 + 14) / 4, (8 + 4 + 2 + 14) / 4, 8),
+        ("cut-off endings", 1 / 4, 0, 8),
+        ("boilerplate openings", 0, 1 / 4, 8),
+        ("identical", 1 / 4, 1 / 4, 1),
+        ("near-identical", 2 / 4, 2 / 4, 2),  # case and punctuation make no term
+        ("same title", 2 / 4, 2 / 4, 2),  # an empty one is none
+    ])  # fmt: skip
     def test_every_confound(self, name: str, human: float, llm: float, number: int) -> None:
         confound = confounds_of(twins(UNLIKE, REWRITES))[name]
         assert (confound.a, confound.b, confound.number) == ("human", "llm", number)
@@ -389,14 +383,11 @@ def test_what_is_not_there_is_not_compared() -> None:
     assert names == ["words", "cut-off endings", "boilerplate openings"]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "near", "expected"),
-    [
-        ("a b", "a b", 0.95, 2), ("a b", "A, b!", 0.95, 1), ("a b c d", "a b c e", 0.95, 0),
-        ("a b c d", "a b c e", 0.6, 1), ("a b c d", "a b c e", 0.61, 0), ("a ", "a", 0.95, 1), ("", "", 0.95, 0),
-        ("!", "?", 0.95, 0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("first", "second", "near", "expected"), [
+    ("a b", "a b", 0.95, 2), ("a b", "A, b!", 0.95, 1), ("a b c d", "a b c e", 0.95, 0),
+    ("a b c d", "a b c e", 0.6, 1), ("a b c d", "a b c e", 0.61, 0), ("a ", "a", 0.95, 1), ("", "", 0.95, 0),
+    ("!", "?", 0.95, 0),
+])  # fmt: skip
 def test_likeness_of_two_texts(first: str, second: str, near: float, expected: int) -> None:
     collection = twins([("", first), ("", "x y z")], [("", second), ("", "other words")])
     pairs = twin_rows(collection, grouping(collection, "source"), ("human", "llm"))

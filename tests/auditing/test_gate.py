@@ -32,46 +32,39 @@ def outcome(audit: Audit, **options: Any) -> tuple[str, int]:
 
 
 class TestTilt:
-    @pytest.mark.parametrize(
-        ("low", "high", "limit", "expected", "reason"),
-        [
-            (-15, 15, 15, "level", "0.0 % [−15.0, +15.0] lies within ±15 points"),
-            (16, 30, 15, "tilted", "+23.0 % [+16.0, +30.0] lies wholly beyond +15.0"),
-            (-30, -15.1, 15, "tilted", "−22.6 % [−30.0, −15.1] lies wholly beyond −15.0"),
-            (15, 30, 15, "inconclusive", "[+15.0, +30.0] reaches across +15.0: "),
-            (-30, -15, 15, "inconclusive", "[−30.0, −15.0] reaches across −15.0: "),
-            (-40, 40, 15, "inconclusive", "[−40.0, +40.0] reaches across −15.0 and +15.0: "),
-            (16, 30, 30.5, "within", "lies within ±30.5 points, and favours human all the same"),
-            (15.04, 30, 15, "tilted", "[+15.04, +30.00] lies wholly beyond +15.0"),
-            (-4, 15.004, 15, "inconclusive", "[−4.000, +15.004] reaches across +15.0: "),
-        ],
-    )
+    @pytest.mark.parametrize(("low", "high", "limit", "expected", "reason"), [
+        (-15, 15, 15, "level", "0.0 % [−15.0, +15.0] lies within ±15 points"),
+        (16, 30, 15, "tilted", "+23.0 % [+16.0, +30.0] lies wholly beyond +15.0"),
+        (-30, -15.1, 15, "tilted", "−22.6 % [−30.0, −15.1] lies wholly beyond −15.0"),
+        (15, 30, 15, "inconclusive", "[+15.0, +30.0] reaches across +15.0: "),
+        (-30, -15, 15, "inconclusive", "[−30.0, −15.0] reaches across −15.0: "),
+        (-40, 40, 15, "inconclusive", "[−40.0, +40.0] reaches across −15.0 and +15.0: "),
+        (16, 30, 30.5, "within", "lies within ±30.5 points, and favours human all the same"),
+        (15.04, 30, 15, "tilted", "[+15.04, +30.00] lies wholly beyond +15.0"),
+        (-4, 15.004, 15, "inconclusive", "[−4.000, +15.004] reaches across +15.0: "),
+    ])  # fmt: skip
     def test_the_interval_decides(self, low: float, high: float, limit: float, expected: str, reason: str) -> None:
         found = check_tilt(tilt(low, high, p=1.0 if low <= 0 <= high else 0.01), limit)
         assert found.outcome == expected
         assert reason in found.reason
         assert (found.low, found.high, found.floor, found.ceiling) == (low, high, -limit, limit)
 
-    @pytest.mark.parametrize(
-        ("low", "high", "expected"),
-        [(62, 88, "level"), (91, 120, "tilted"), (-5, 5, "tilted"), (50, 80, "inconclusive")],
-    )
+    @pytest.mark.parametrize(("low", "high", "expected"), [
+        (62, 88, "level"), (91, 120, "tilted"), (-5, 5, "tilted"), (50, 80, "inconclusive"),
+    ])  # fmt: skip
     def test_other_groups_are_level_at_the_middle_of_their_band(self, low: float, high: float, expected: str) -> None:
         found = check_tilt(tilt(low, high, band_low=55.0, band_high=95.0), 15)
         assert found.outcome == expected
         assert (found.floor, found.ceiling) == (60, 90)
         assert "around the median of random labels (+75.0)" in found.reason
 
-    @pytest.mark.parametrize(
-        ("given", "reason"),
-        [
-            (tilt(0, 0, queries=1, error=0.0), "1 query is too few to test; Relative Δ 0.0 % [0.0, 0.0]"),
-            (tilt(60, 90, votes=2), "only 2 distinct queries or documents say anything, too few to test; "),
-            (tilt(16, 30, p=0.06), "lies wholly beyond +15.0, but corrected p = .060"),
-            (tilt(1, 2, value=NAN), "Relative Δ is undefined: nDCG@3 is 0 for both human and llm"),
-            (tilt(NAN, NAN, queries=0), "is undefined: no query has a relevant document of both human and llm"),
-        ],
-    )
+    @pytest.mark.parametrize(("given", "reason"), [
+        (tilt(0, 0, queries=1, error=0.0), "1 query is too few to test; Relative Δ 0.0 % [0.0, 0.0]"),
+        (tilt(60, 90, votes=2), "only 2 distinct queries or documents say anything, too few to test; "),
+        (tilt(16, 30, p=0.06), "lies wholly beyond +15.0, but corrected p = .060"),
+        (tilt(1, 2, value=NAN), "Relative Δ is undefined: nDCG@3 is 0 for both human and llm"),
+        (tilt(NAN, NAN, queries=0), "is undefined: no query has a relevant document of both human and llm"),
+    ])  # fmt: skip
     def test_too_little_and_what_no_verdict_favours_is_inconclusive(self, given: Any, reason: str) -> None:
         found = check_tilt(given, 15)
         assert found.outcome == "inconclusive"
@@ -102,33 +95,27 @@ def change(low: float, high: float, **fields: Any) -> Change:
 
 
 class TestGrowth:
-    @pytest.mark.parametrize(
-        ("low", "high", "least", "expected"),
-        [
-            (1, 9, 0, "tilted"),
-            (0, 9, 0, "inconclusive"),  # above means above
-            (-9, 0, 0, "level"),
-            (1, 9, 5, "inconclusive"),
-            (6, 9, 5, "tilted"),
-            (1, 5, 5, "level"),  # it grew, but by no more than is allowed
-        ],
-    )
+    @pytest.mark.parametrize(("low", "high", "least", "expected"), [
+        (1, 9, 0, "tilted"),
+        (0, 9, 0, "inconclusive"),  # above means above
+        (-9, 0, 0, "level"),
+        (1, 9, 5, "inconclusive"),
+        (6, 9, 5, "tilted"),
+        (1, 5, 5, "level"),  # it grew, but by no more than is allowed
+    ])  # fmt: skip
     def test_shown_excluded_or_neither(self, low: float, high: float, least: float, expected: str) -> None:
         found = check_growth(change(low, high), least)
         assert found.outcome == expected
         assert (found.low, found.high, found.floor, found.ceiling) == (low, high, -math.inf, least)
 
-    @pytest.mark.parametrize(
-        ("given", "reason"),
-        [
-            (change(3, 7), "+5.0 points [+3.0, +7.0] since the baseline lies above 2: Relative Δ +10.0 % before, +30."),
-            (change(-7, 1), "−3.0 points [−7.0, +1.0] since the baseline does not exceed 2: "),
-            (change(-3, 7), "reaches across 2, neither shown nor excluded; 50 queries could detect 5.7 points; "),
-            (change(-9, -1, votes=5), "5 distinct queries are too few to test; growth −5.0 points [−9.0, −1.0] since "),
-            (change(NAN, NAN, old=NAN), "is undefined: the baseline's Relative Δ is, or its random band"),
-            (change(NAN, NAN), "is undefined: the new Relative Δ is, or its random band"),
-        ],
-    )
+    @pytest.mark.parametrize(("given", "reason"), [
+        (change(3, 7), "+5.0 points [+3.0, +7.0] since the baseline lies above 2: Relative Δ +10.0 % before, +30."),
+        (change(-7, 1), "−3.0 points [−7.0, +1.0] since the baseline does not exceed 2: "),
+        (change(-3, 7), "reaches across 2, neither shown nor excluded; 50 queries could detect 5.7 points; "),
+        (change(-9, -1, votes=5), "5 distinct queries are too few to test; growth −5.0 points [−9.0, −1.0] since "),
+        (change(NAN, NAN, old=NAN), "is undefined: the baseline's Relative Δ is, or its random band"),
+        (change(NAN, NAN), "is undefined: the new Relative Δ is, or its random band"),
+    ])  # fmt: skip
     def test_reasons(self, given: Change, reason: str) -> None:
         found = check_growth(given, 2)
         assert reason in found.reason
@@ -158,15 +145,12 @@ def banded(audit: Audit, level: float) -> Audit:
 
 
 class TestExitCodes:
-    @pytest.mark.parametrize(
-        ("audit", "options", "expected"),
-        [
-            (LEVEL, {}, ("level", 0)), (HUMAN, {}, ("tilted", 1)),
-            (UNSURE, {"inconclusive": "pass"}, ("inconclusive", 0)), (HUMAN, {"max_tilt": 60}, ("within", 0)),
-            (HUMAN, {"baseline": LEVEL}, ("tilted", 1)), (HUMAN, {"baseline": LEVEL, "min_effect": 60}, ("level", 0)),
-            (LEVEL, {"baseline": NOTHING}, ("inconclusive", 3)), (banded(LEVEL, 48), {}, ("tilted", 1)),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("audit", "options", "expected"), [
+        (LEVEL, {}, ("level", 0)), (HUMAN, {}, ("tilted", 1)),
+        (UNSURE, {"inconclusive": "pass"}, ("inconclusive", 0)), (HUMAN, {"max_tilt": 60}, ("within", 0)),
+        (HUMAN, {"baseline": LEVEL}, ("tilted", 1)), (HUMAN, {"baseline": LEVEL, "min_effect": 60}, ("level", 0)),
+        (LEVEL, {"baseline": NOTHING}, ("inconclusive", 3)), (banded(LEVEL, 48), {}, ("tilted", 1)),
+    ])  # fmt: skip
     def test_of_one_run(self, audit: Audit, options: dict[str, Any], expected: tuple[str, int]) -> None:
         assert outcome(audit, **options) == expected
 
@@ -200,13 +184,10 @@ class TestRows:
         assert [c.name for r in same.rows for c in r.checks] == ["growth"] * 12
         assert all(c.value == 0 == c.low == c.high for r in same.rows for c in r.checks)
 
-    @pytest.mark.parametrize(
-        ("options", "limit", "names"),
-        [
-            ({}, 15.0, ["tilt"]), ({"max_tilt": 4}, 4, ["tilt"]), ({"baseline": LEVEL}, None, ["growth"]),
-            ({"max_tilt": 15, "baseline": LEVEL}, 15, ["tilt", "growth"]),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("options", "limit", "names"), [
+        ({}, 15.0, ["tilt"]), ({"max_tilt": 4}, 4, ["tilt"]), ({"baseline": LEVEL}, None, ["growth"]),
+        ({"max_tilt": 15, "baseline": LEVEL}, 15, ["tilt", "growth"]),
+    ])  # fmt: skip
     def test_the_limit_is_fifteen_points(self, options: dict[str, Any], limit: float | None, names: list[str]) -> None:
         found = gate(LEVEL, resamples=200, **options)
         assert found.spec["max_tilt"] == limit
@@ -221,24 +202,21 @@ def other(queries: int = 6, runs: tuple[str, ...] = ("bm25", "dense"), **options
     return audit_of(np.ones((len(runs), 1, 3, queries)), **{"runs": runs, "measures": ["RR"], **options})
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"measures": ["nDCG@7"]}, "unknown measure 'nDCG@7' (valid: RR, P@1)"),
-        ({"measures": []}, "nothing to gate: the audit has no answer for these runs and pairs"),
-        ({"runs": ["bm52"]}, "unknown run 'bm52'; did you mean 'bm25'? (valid: bm25, dense)"),
-        ({"pairs": [("human", "gpt")]}, "unknown pair of groups 'human,gpt'"),
-        ({"max_tilt": -1}, "--max-tilt: expected a margin of at least 0, such as 5 (points) or '0.5 ranks'; got -1"),
-        ({"max_tilt": 200}, "--max-tilt: expected less than 200, the most Relative Δ can be; got 200"),
-        ({"min_effect": 3}, "--min-effect needs a baseline: --baseline "),
-        ({"min_effect": -1}, "--min-effect: expected a number of points of at least 0, got -1"),
-        ({"min_effect": math.inf}, "--min-effect: expected a number of points of at least 0, got inf"),
-        ({"inconclusive": "maybe"}, "unknown policy for inconclusive 'maybe' (valid: fail, pass)"),
-        ({"baseline": other(5)}, "the audits are over different queries: 1 query only in the new one ('q5')"),
-        ({"baseline": other(runs=("bm25", "tfidf"))}, "the growth of dense RR human,llm is not known: the baseline la"),
-        ({"baseline": other(), "measures": ["RR", "P@1"]}, "the growth of bm25 P@1 human,llm is not known: the basel"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"measures": ["nDCG@7"]}, "unknown measure 'nDCG@7' (valid: RR, P@1)"),
+    ({"measures": []}, "nothing to gate: the audit has no answer for these runs and pairs"),
+    ({"runs": ["bm52"]}, "unknown run 'bm52'; did you mean 'bm25'? (valid: bm25, dense)"),
+    ({"pairs": [("human", "gpt")]}, "unknown pair of groups 'human,gpt'"),
+    ({"max_tilt": -1}, "--max-tilt: expected a margin of at least 0, such as 5 (points) or '0.5 ranks'; got -1"),
+    ({"max_tilt": 200}, "--max-tilt: expected less than 200, the most Relative Δ can be; got 200"),
+    ({"min_effect": 3}, "--min-effect needs a baseline: --baseline "),
+    ({"min_effect": -1}, "--min-effect: expected a number of points of at least 0, got -1"),
+    ({"min_effect": math.inf}, "--min-effect: expected a number of points of at least 0, got inf"),
+    ({"inconclusive": "maybe"}, "unknown policy for inconclusive 'maybe' (valid: fail, pass)"),
+    ({"baseline": other(5)}, "the audits are over different queries: 1 query only in the new one ('q5')"),
+    ({"baseline": other(runs=("bm25", "tfidf"))}, "the growth of dense RR human,llm is not known: the baseline la"),
+    ({"baseline": other(), "measures": ["RR", "P@1"]}, "the growth of bm25 P@1 human,llm is not known: the basel"),
+])  # fmt: skip
 def test_what_cannot_be_judged_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError) as caught:
         gate(TWO, **options)
@@ -274,18 +252,15 @@ def answered(order: tuple[str, str], queries: int = 40) -> Audit:
 class TestAnyQuestion:
     HUMAN, LLM = answered(("human", "llm")), answered(("llm", "human"))
 
-    @pytest.mark.parametrize(
-        ("question", "limit", "expected", "value"),
-        [
-            (None, None, "tilted", 50.0),  # all of the first ranks where half is level
-            ("Share@1", 60, "within", 50.0),
-            ("NDSR@2", 5, "tilted", 22.6),  # (1 − 1/log2 3) / (1 + 1/log2 3)
-            ("HeadToHead", 15, "tilted", 100.0),
-            ("RankGap(pairs=all)", "0.5 ranks", "tilted", 1.0),
-            ("RankGap(pairs=all)", "1 ranks", "within", 1.0),
-            ("ExposureRatio", 20, "tilted", 158.5),  # log2 3
-        ],
-    )
+    @pytest.mark.parametrize(("question", "limit", "expected", "value"), [
+        (None, None, "tilted", 50.0),  # all of the first ranks where half is level
+        ("Share@1", 60, "within", 50.0),
+        ("NDSR@2", 5, "tilted", 22.6),  # (1 − 1/log2 3) / (1 + 1/log2 3)
+        ("HeadToHead", 15, "tilted", 100.0),
+        ("RankGap(pairs=all)", "0.5 ranks", "tilted", 1.0),
+        ("RankGap(pairs=all)", "1 ranks", "within", 1.0),
+        ("ExposureRatio", 20, "tilted", 158.5),  # log2 3
+    ])  # fmt: skip
     def test_is_held_against_its_own_unit(self, question: str | None, limit: Any, expected: str, value: float) -> None:
         found = gate(self.HUMAN, measures=None if question is None else [question], max_tilt=limit)
         (check,) = found.rows[0].checks
@@ -298,14 +273,11 @@ class TestAnyQuestion:
         even = replace(self.LLM, query_answers=tuple(replace(q, one=0 * q.one) for q in self.LLM.query_answers))
         assert outcome(self.HUMAN, baseline=even, measures=["Share@1"]) == ("tilted", 1)
 
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"measures": ["HeadToHead"], "baseline": True}, "the growth of engine HeadToHead human,llm is not known"),
-            ({"measures": ["RankGap(pairs=all)"], "max_tilt": 15}, "--max-tilt 15: RankGap(pairs=all) is counted in "),
-            ({"measures": ["ScoreGap"]}, "unknown measure 'ScoreGap'"),  # which only describes
-        ],
-    )
+    @pytest.mark.parametrize(("options", "message"), [
+        ({"measures": ["HeadToHead"], "baseline": True}, "the growth of engine HeadToHead human,llm is not known"),
+        ({"measures": ["RankGap(pairs=all)"], "max_tilt": 15}, "--max-tilt 15: RankGap(pairs=all) is counted in "),
+        ({"measures": ["ScoreGap"]}, "unknown measure 'ScoreGap'"),  # which only describes
+    ])  # fmt: skip
     def test_what_has_no_limit_or_growth_is_refused(self, options: dict[str, Any], message: str) -> None:
         with pytest.raises(UserError) as caught:
             gate(self.HUMAN, **{**options, "baseline": self.LLM if "baseline" in options else None})
@@ -428,17 +400,14 @@ def test_the_same_documents_in_every_query_favour_no_side(twins: bool) -> None:
     assert re.search(f"recurring is not decided after 192 queries and \\d+ {noun}: Share@10", text)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"stop_at_tilt": 0}, "expected a tilt above 0, such as 10 (points), got 0"),
-        ({"stop_at_tilt": math.nan}, "expected a tilt above 0, such as 10 (points), got nan"),
-        ({"max_queries": 0}, "expected at least 1 query to ask, got 0"),
-        ({"by": ""}, "a sequential audit needs a column of groups (by)"),
-        ({"measure": "nDCG@10"}, "nDCG@10 cannot be estimated query by query; use Share@k, such as Share@10"),
-        ({"collection": collection(0)}, "no query to ask: name a file of queries, or a collection that has some"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"stop_at_tilt": 0}, "expected a tilt above 0, such as 10 (points), got 0"),
+    ({"stop_at_tilt": math.nan}, "expected a tilt above 0, such as 10 (points), got nan"),
+    ({"max_queries": 0}, "expected at least 1 query to ask, got 0"),
+    ({"by": ""}, "a sequential audit needs a column of groups (by)"),
+    ({"measure": "nDCG@10"}, "nDCG@10 cannot be estimated query by query; use Share@k, such as Share@10"),
+    ({"collection": collection(0)}, "no query to ask: name a file of queries, or a collection that has some"),
+])  # fmt: skip
 def test_what_cannot_be_decided_is_refused(options: dict[str, Any], message: str) -> None:
     with refused(message):
         audit_until(**{"collection": collection(9), "ranker": Noisy(), "stop_at_tilt": 10, **options})

@@ -184,17 +184,14 @@ def test_queries_of_one_text_are_rankings_of_one_query() -> None:
     assert "1.5 rankings each" in effect.estimand.basis(effect)
 
 
-@pytest.mark.parametrize(
-    ("measures", "options", "said"),
-    [
-        (["AWRF(target=a:1)@5"], {}, "the target of AWRF(target=a:1)@5 has no share for group 'b'"),
-        (["AWRF(target=a:1;d:1)@5"], {}, "unknown group in the target of AWRF(target=a:1;d:1)@5 'd' (valid: a, b, c)"),
-        (["Share@1"], {"pairs": [("a", "rest"), ("b", "rest")]},
-         "'rest' stands for every group but one; name one pair with it, such as a,rest"),
-        (["AWRF@5"], {"by": None}, "AWRF@5 needs a column to group by; omit --by none"),
-        (["NDSR@3", "NDSR@3"], {}, "measure 'NDSR@3' is given twice"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("measures", "options", "said"), [
+    (["AWRF(target=a:1)@5"], {}, "the target of AWRF(target=a:1)@5 has no share for group 'b'"),
+    (["AWRF(target=a:1;d:1)@5"], {}, "unknown group in the target of AWRF(target=a:1;d:1)@5 'd' (valid: a, b, c)"),
+    (["Share@1"], {"pairs": [("a", "rest"), ("b", "rest")]},
+     "'rest' stands for every group but one; name one pair with it, such as a,rest"),
+    (["AWRF@5"], {"by": None}, "AWRF@5 needs a column to group by; omit --by none"),
+    (["NDSR@3", "NDSR@3"], {}, "measure 'NDSR@3' is given twice"),
+])  # fmt: skip
 def test_what_the_groups_do_not_allow_is_refused(measures: list[str], options: dict[str, Any], said: str) -> None:
     collection, run = listed(["abc"], LETTERS)
     with refused(said):

@@ -64,15 +64,12 @@ def halves(count: int, lone: int, unlabelled: int = 0) -> Collection:
     return labelled(table, judged, count)
 
 
-@pytest.mark.parametrize(
-    ("lone", "unlabelled", "what"),
-    [
-        (2, 0, "2 of 18 relevance judgments are of documents without a twin"),
-        (1, 3, "1 of 19 relevance judgments is of a document without a twin on the other side (3 documents have no "),
-        (0, 0, ""),  # all are twins
-        (8, 0, ""),  # most are none
-    ],
-)
+@pytest.mark.parametrize(("lone", "unlabelled", "what"), [
+    (2, 0, "2 of 18 relevance judgments are of documents without a twin"),
+    (1, 3, "1 of 19 relevance judgments is of a document without a twin on the other side (3 documents have no "),
+    (0, 0, ""),  # all are twins
+    (8, 0, ""),  # most are none
+])  # fmt: skip
 def test_a_few_documents_without_a_twin_are_the_reason_for_the_band(lone: int, unlabelled: int, what: str) -> None:
     found = notes(halves(10, lone, unlabelled), {"q9": {"9-human": 1.0}})
     why = [note for note in found if "are not twins" in note]
@@ -123,14 +120,10 @@ THREE = ("q1", "q2", "q3")
 class TestFailed:
     """Queries that an engine failed to answer count nowhere; queries that a run merely lacks count as 0."""
 
-    @pytest.mark.parametrize(
-        ("spec", "means"),
-        [
-            ({}, [0.75, 0.75, 0.375]),
-            ({"failed": {"q4": "timed out"}}, [1.0, 1.0, 0.5]),
-            *[({"failed": wrong}, [0.75, 0.75, 0.375]) for wrong in (3, None, [["q4"]], {"q9": "unknown"})],
-        ],
-    )
+    @pytest.mark.parametrize(("spec", "means"), [
+        ({}, [0.75, 0.75, 0.375]), ({"failed": {"q4": "timed out"}}, [1.0, 1.0, 0.5]),
+        *[({"failed": wrong}, [0.75, 0.75, 0.375]) for wrong in (3, None, [["q4"]], {"q9": "unknown"})],
+    ])  # fmt: skip
     def test_a_failed_query_is_not_counted_as_zero(self, spec: dict[str, Any], means: list[float]) -> None:
         found = audit(four(), answered(*THREE, **spec), "RR@10", resamples=100, card=True)
         assert found.by_group()["mean"].to_list() == means
@@ -207,17 +200,14 @@ def noise_of(run: Run, measures: str | Sequence[str] = "nDCG@1") -> list[tuple[s
     return [(noise.resolution, noise.points) for noise in found.noise]
 
 
-@pytest.mark.parametrize(
-    ("precision", "gap", "points"),
-    [
-        ("float32", 0.5 * UNIT, 400),  # from +200 to −200, in more than 5 % of the draws
-        ("float32", 2 * UNIT, 0),
-        ("float32", 0, 0),  # equal scores stay equal
-        ("bfloat16", 0.5 * 2**-8, 400),
-        ("bfloat16", 2 * 2**-8, 0),
-        ("float16", 2 * 2**-11, 0),
-    ],
-)
+@pytest.mark.parametrize(("precision", "gap", "points"), [
+    ("float32", 0.5 * UNIT, 400),  # from +200 to −200, in more than 5 % of the draws
+    ("float32", 2 * UNIT, 0),
+    ("float32", 0, 0),  # equal scores stay equal
+    ("bfloat16", 0.5 * 2**-8, 400),
+    ("bfloat16", 2 * 2**-8, 0),
+    ("float16", 2 * 2**-11, 0),
+])  # fmt: skip
 def test_scores_move_within_the_rounding_of_what_computed_them(precision: str, gap: float, points: float) -> None:
     run = ranked(1.0, 1 - gap, -0.5, precision=precision)
     assert noise_of(run) == [(precision, pytest.approx(points))]

@@ -307,16 +307,13 @@ def test_queries_of_one_text_are_one() -> None:
     assert {found.verdict(one).kind for one in found.outcomes} == {"inconclusive"}
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"queries": []}, "expected query ids, got none"),
-        ({"queries": ["q0", "q9", "q8"]}, "2 queries are not in the collection: 'q9'"),
-        ({"queries": ["q1"]}, "no pair to count: 1 query has none"),
-        ({"count_rule": "both"}, "unknown rule for counting 'both'; did you mean 'both-agree'? (valid: both-agree, ea"),
-        ({"resamples": 9}, "expected at least 100 resamples, got 9"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"queries": []}, "expected query ids, got none"),
+    ({"queries": ["q0", "q9", "q8"]}, "2 queries are not in the collection: 'q9'"),
+    ({"queries": ["q1"]}, "no pair to count: 1 query has none"),
+    ({"count_rule": "both"}, "unknown rule for counting 'both'; did you mean 'both-agree'? (valid: both-agree, ea"),
+    ({"resamples": 9}, "expected at least 100 resamples, got 9"),
+])  # fmt: skip
 def test_impossible_options_are_refused(options: dict, message: str) -> None:
     collection = people(queries=2)
     decisions = stored(collection, lambda query, kind, pair: pair[0])
@@ -400,19 +397,16 @@ def test_choices_that_say_nothing_about_the_groups_are_counted(tmp_path: Path) -
 GOOD = {"query": "q0", "first": "female-0-0", "second": "male-0-0", "choice": "male-0-0"}
 
 
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        ([{**GOOD, "query": "q9"}], ":1: query 'q9' is not in the collection"),
-        ([GOOD, {**GOOD, "first": "nobody"}], ":2: document 'nobody' is not in the collection"),
-        ([{**GOOD, "choice": "male-0-1"}], ":1: choice 'male-0-1' is none of 'female-0-0' and 'male-0-0'"),
-        ([GOOD, GOOD], ":2: the same query and documents in this order came in line 1"),
-        ([{**GOOD, "second": "female-0-0", "choice": ""}], ":1: expected two documents, got 'female-0-0' twice"),
-        ([{"query": "q0", "first": "female-0-0"}], ":1: expected query, first, second, and choice or answer: "),
-        ([{"query": "q0", "first": "female-0-0", "second": "male-0-0"}], ":1: expected choice or answer, got neither"),
-        ([{**GOOD, "second": "female-0-1", "choice": ""}], ": no choice between documents of both sides; "),
-    ],
-)
+@pytest.mark.parametrize(("lines", "message"), [
+    ([{**GOOD, "query": "q9"}], ":1: query 'q9' is not in the collection"),
+    ([GOOD, {**GOOD, "first": "nobody"}], ":2: document 'nobody' is not in the collection"),
+    ([{**GOOD, "choice": "male-0-1"}], ":1: choice 'male-0-1' is none of 'female-0-0' and 'male-0-0'"),
+    ([GOOD, GOOD], ":2: the same query and documents in this order came in line 1"),
+    ([{**GOOD, "second": "female-0-0", "choice": ""}], ":1: expected two documents, got 'female-0-0' twice"),
+    ([{"query": "q0", "first": "female-0-0"}], ":1: expected query, first, second, and choice or answer: "),
+    ([{"query": "q0", "first": "female-0-0", "second": "male-0-0"}], ":1: expected choice or answer, got neither"),
+    ([{**GOOD, "second": "female-0-1", "choice": ""}], ": no choice between documents of both sides; "),
+])  # fmt: skip
 def test_a_file_of_choices_that_does_not_fit_is_refused(lines: list, message: str, tmp_path: Path) -> None:
     collection, file = people(queries=2), write(tmp_path / "choices.jsonl", jsonl(lines))
     with pytest.raises(DataError, match="^" + re.escape(f"{file}{message}")):

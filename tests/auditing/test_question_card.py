@@ -73,16 +73,13 @@ class TestByHand:
         with pytest.raises(UserError, match="unknown pair of groups 'human,claude'"):
             found.estimates_of(None, "human", "claude")
 
-    @pytest.mark.parametrize(
-        ("kind", "total", "weight"),
-        [
-            ("page", PAGE, [1, 1, 1]),
-            ("relevant twins", [0, -1, 0], [2, 1, 1]),  # q1: d1 wins, d3 loses; q2: d2 loses; q3: d3 ties
-            ("other twins", [1, -1, 1], [1, 1, 1]),  # d2, d1 and d1, each retrieved on one side only
-            ("rank gap", [(2.5 - 1) + (2.5 - 4.5), 2 - 3, 0], [2, 1, 1]),
-            ("score gap", [(3 - 2) / SD1 + (1 - 2) / SD1, (3 - 4) / SD2, 0], [2, 1, 1]),
-        ],
-    )
+    @pytest.mark.parametrize(("kind", "total", "weight"), [
+        ("page", PAGE, [1, 1, 1]),
+        ("relevant twins", [0, -1, 0], [2, 1, 1]),  # q1: d1 wins, d3 loses; q2: d2 loses; q3: d3 ties
+        ("other twins", [1, -1, 1], [1, 1, 1]),  # d2, d1 and d1, each retrieved on one side only
+        ("rank gap", [(2.5 - 1) + (2.5 - 4.5), 2 - 3, 0], [2, 1, 1]),
+        ("score gap", [(3 - 2) / SD1 + (1 - 2) / SD1, (3 - 4) / SD2, 0], [2, 1, 1]),
+    ])  # fmt: skip
     def test_value_interval_and_queries(self, kind: str, total: list[float], weight: list[float]) -> None:
         found = toy_card()[kind]
         assert found.value == pytest.approx(sum(total) / sum(weight), abs=1e-15)
@@ -150,17 +147,14 @@ class TestSignTest:
         collection = collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
         return card_of(audit(collection, run_of(collection, scores), "nDCG@1", card=True))["relevant twins"]
 
-    @pytest.mark.parametrize(
-        ("per_query", "p"),
-        [
-            ([(1, 0)] * 5, 2 / 32),
-            ([(9, 1)] * 5, 2 / 32),
-            ([(1, 0)] * 5 + [(0, 1)], 2 * 7 / 64),
-            ([(2, 1)] * 3 + [(1, 1)] * 30, 0.8099),  # 36 of 69 pairs are no more than chance
-            ([(1, 1)] * 4, 1.0),
-            ([(0, 3)], 1.0),
-        ],
-    )
+    @pytest.mark.parametrize(("per_query", "p"), [
+        ([(1, 0)] * 5, 2 / 32),
+        ([(9, 1)] * 5, 2 / 32),
+        ([(1, 0)] * 5 + [(0, 1)], 2 * 7 / 64),
+        ([(2, 1)] * 3 + [(1, 1)] * 30, 0.8099),  # 36 of 69 pairs are no more than chance
+        ([(1, 1)] * 4, 1.0),
+        ([(0, 3)], 1.0),
+    ])  # fmt: skip
     def test_the_larger_binomial_over_queries_and_over_pairs(self, per_query: list[tuple[int, int]], p: float) -> None:
         found = self.wins(per_query)
         assert found.p == pytest.approx(p, abs=0.02)

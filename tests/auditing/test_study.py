@@ -84,13 +84,10 @@ def test_two_temperatures_or_equal_rewrites_make_no_trend() -> None:
 # Temperatures and series
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("llama-tmp0.2", 0.2), ("llama_tmp1", 1.0), ("x-temperature2", 2.0), ("llm_0.2", 0.2),
-        ("gpt_3.5", math.nan), ("gpt-4", math.nan), ("llm_1", math.nan), ("tmp0.2", math.nan),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "expected"), [
+    ("llama-tmp0.2", 0.2), ("llama_tmp1", 1.0), ("x-temperature2", 2.0), ("llm_0.2", 0.2),
+    ("gpt_3.5", math.nan), ("gpt-4", math.nan), ("llm_1", math.nan), ("tmp0.2", math.nan),
+])  # fmt: skip
 def test_the_end_of_a_name_tells_it_where_no_column_does(name: str, expected: float) -> None:
     found = study_sources(studied({name: {}, "other": {"temperature": 0.5}, "b": {"temperature": 0}}), "human")
     known = {arm.source: arm.temperature for arm in found.sources}
@@ -108,13 +105,10 @@ def test_models_make_series_and_so_do_prompts_of_one_model() -> None:
     assert [(arm.source, arm.series) for arm in arms] == [("x1", "x, paper"), ("x2", "x, polish"), ("y1", "y")]
 
 
-@pytest.mark.parametrize(
-    ("names", "series"),
-    [
-        (("llm-tmp0.2", "llm-tmp0.7"), {"llm"}), (("llm_0.2", "llm-temp0.7"), {"llm"}),
-        (("gpt-4", "gpt-3.5"), {"gpt-4", "gpt-3.5"}), (("cold", "hot"), {"cold", "hot"}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("names", "series"), [
+    (("llm-tmp0.2", "llm-tmp0.7"), {"llm"}), (("llm_0.2", "llm-temp0.7"), {"llm"}),
+    (("gpt-4", "gpt-3.5"), {"gpt-4", "gpt-3.5"}), (("cold", "hot"), {"cold", "hot"}),
+])  # fmt: skip
 def test_a_name_without_its_temperature_is_the_model(names: tuple[str, str], series: set[str]) -> None:
     columns = {name: {"temperature": t} for name, t in zip(names, (0.2, 0.7), strict=True)}
     found = study_sources(studied(columns), "human")
@@ -146,15 +140,12 @@ def test_documents_outside_of_a_pool_are_no_lack() -> None:
     assert not [note for note in found.notes if "do not cover" in note]
 
 
-@pytest.mark.parametrize(
-    ("sources", "expected"),
-    [
-        ((), [("human", "llm-tmp1.0"), ("human", "llm-tmp0.2"), ("human", "llm-tmp0.7")]),
-        (("llm-tmp0.7", "human"), [("human", "llm-tmp0.7")]),
-        (("llm-tmp0.7", "llm-tmp0.2"), [("llm-tmp0.2", "llm-tmp0.7")]),
-        (("llm-tmp0.7", "llm-tmp0.2", "llm-tmp1.0"), [("llm-tmp0.2", "llm-tmp0.7"), ("llm-tmp1.0", "llm-tmp0.7")]),
-    ],
-)
+@pytest.mark.parametrize(("sources", "expected"), [
+    ((), [("human", "llm-tmp1.0"), ("human", "llm-tmp0.2"), ("human", "llm-tmp0.7")]),
+    (("llm-tmp0.7", "human"), [("human", "llm-tmp0.7")]),
+    (("llm-tmp0.7", "llm-tmp0.2"), [("llm-tmp0.2", "llm-tmp0.7")]),
+    (("llm-tmp0.7", "llm-tmp0.2", "llm-tmp1.0"), [("llm-tmp0.2", "llm-tmp0.7"), ("llm-tmp1.0", "llm-tmp0.7")]),
+])  # fmt: skip
 def test_sources_are_taken_apart_two_by_two(sources: tuple[str, ...], expected: list[tuple[str, str]]) -> None:
     """Beside people's, or the first that is named."""
     whole = studied(count=2)
@@ -197,20 +188,17 @@ def late() -> Collection:
     return Collection(whole.docs, whole.queries, judged)
 
 
-@pytest.mark.parametrize(
-    ("collection", "options", "message"),
-    [
-        (studied, {"reference": "man"}, r"unknown source 'man'.* \(valid: human, llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\)"),
-        (studied, {"sources": ["human"]}, r"unknown source 'human' \(valid: llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\)"),
-        (studied, {"correction": "none"}, "unknown correction 'none'"),
-        (studied, {"resamples": 10}, "expected at least 100 resamples, got 10"),
-        (lambda: studied({"a": {}, "b": {}}), {}, "no temperature is known of a, b: .* sources end in it: a-tmp0.2"),
-        (lambda: studied({}), {}, "nothing to study: only source 'human'"),
-        (mixed, {}, "source 'a' holds documents of 2 temperatures, 0.2 to 0.7; give each"),
-        (apart, {}, "no document was rewritten by every source; 'llm-tmp0.2' has rewrites of 1 "),
-        (late, {}, "no document that every source rewrote is judged relevant; name fewer"),
-    ],
-)
+@pytest.mark.parametrize(("collection", "options", "message"), [
+    (studied, {"reference": "man"}, r"unknown source 'man'.* \(valid: human, llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\)"),
+    (studied, {"sources": ["human"]}, r"unknown source 'human' \(valid: llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\)"),
+    (studied, {"correction": "none"}, "unknown correction 'none'"),
+    (studied, {"resamples": 10}, "expected at least 100 resamples, got 10"),
+    (lambda: studied({"a": {}, "b": {}}), {}, "no temperature is known of a, b: .* sources end in it: a-tmp0.2"),
+    (lambda: studied({}), {}, "nothing to study: only source 'human'"),
+    (mixed, {}, "source 'a' holds documents of 2 temperatures, 0.2 to 0.7; give each"),
+    (apart, {}, "no document was rewritten by every source; 'llm-tmp0.2' has rewrites of 1 "),
+    (late, {}, "no document that every source rewrote is judged relevant; name fewer"),
+])  # fmt: skip
 def test_mistakes_are_named(collection: Callable[[], Collection], options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=f"^{message}"):
         made(collection(), **options)

@@ -32,51 +32,42 @@ HOW = InferenceOptions(resamples=1000, seed=0, test="permutation", correction="h
 
 
 class TestTheRule:
-    @pytest.mark.parametrize(
-        ("given", "expected"),
-        [
-            (tilt(-30, -10), "b"),
-            (tilt(10, 30, p=0.05), "inconclusive"),
-            (tilt(0, 30), "inconclusive"),  # the interval must exclude 0
-            (tilt(-5, 5, p=0.9), "level"),
-            (tilt(-5.1, 4, p=0.9), "inconclusive"),
-            (tilt(1, 4, p=0.001), "a"),  # small but sure
-            (tilt(NAN, NAN, p=NAN), "inconclusive"),
-            (tilt(10, 30, value=NAN), "inconclusive"),  # both means round to 0 on paper
-        ],
-    )
+    @pytest.mark.parametrize(("given", "expected"), [
+        (tilt(-30, -10), "b"),
+        (tilt(10, 30, p=0.05), "inconclusive"),
+        (tilt(0, 30), "inconclusive"),  # the interval must exclude 0
+        (tilt(-5, 5, p=0.9), "level"),
+        (tilt(-5.1, 4, p=0.9), "inconclusive"),
+        (tilt(1, 4, p=0.001), "a"),  # small but sure
+        (tilt(NAN, NAN, p=NAN), "inconclusive"),
+        (tilt(10, 30, value=NAN), "inconclusive"),  # both means round to 0 on paper
+    ])  # fmt: skip
     def test_for_twins_level_is_0(self, given: Effect, expected: str) -> None:
         assert given.level == 0
         assert given.verdict() == expected
         assert given.side(expected) == {"a": "human", "b": "llm"}.get(expected, "")
 
-    @pytest.mark.parametrize(
-        ("given", "expected"),
-        [
-            (tilt(60, 90, p=0.6), "inconclusive"),
-            (tilt(72, 78, p=0.6), "level"),
-            (tilt(100, 120, p=0.002), "a"),
-            (tilt(-10, 10, p=0.002), "b"),  # 0 is far below what random labels give
-            (tilt(60, 90, p=0.002), "inconclusive"),
-        ],
-    )
+    @pytest.mark.parametrize(("given", "expected"), [
+        (tilt(60, 90, p=0.6), "inconclusive"),
+        (tilt(72, 78, p=0.6), "level"),
+        (tilt(100, 120, p=0.002), "a"),
+        (tilt(-10, 10, p=0.002), "b"),  # 0 is far below what random labels give
+        (tilt(60, 90, p=0.002), "inconclusive"),
+    ])  # fmt: skip
     def test_for_other_groups_level_is_the_middle_of_the_random_band(self, given: Effect, expected: str) -> None:
         banded = tilt(given.low, given.high, given.p, band_low=55.0, band_high=95.0)
         assert banded.level == 75
         assert banded.verdict() == expected
 
     @pytest.mark.parametrize("given", [tilt(10, 30), tilt(-4, 4, p=1.0)])
-    @pytest.mark.parametrize(
-        ("queries", "fields", "enough"),
-        [
-            (5, {}, False),
-            (6, {}, True),
-            (50, {"votes": 5}, False),  # the others repeat these
-            (8, {"tests": 9}, False),  # 9 · 2⁻⁷ = .07
-            (9, {"tests": 9}, True),
-            (9, {"tests": 90}, False),
-        ],
-    )
+    @pytest.mark.parametrize(("queries", "fields", "enough"), [
+        (5, {}, False),
+        (6, {}, True),
+        (50, {"votes": 5}, False),  # the others repeat these
+        (8, {"tests": 9}, False),  # 9 · 2⁻⁷ = .07
+        (9, {"tests": 9}, True),
+        (9, {"tests": 90}, False),
+    ])  # fmt: skip
     def test_few_queries_say_nothing(self, given: Effect, queries: int, fields: dict[str, int], enough: bool) -> None:
         few = replace(given, queries=queries, **fields)
         assert few.testable is enough
@@ -107,24 +98,21 @@ class TestSentences:
         assert found.sentence.startswith("bm25 is level between human and llm, within ±5 points: nDCG@3 is 30.0 % for")
         assert (found.kind, found.side, found.agree) == ("level", None, 2)
 
-    @pytest.mark.parametrize(
-        ("given", "reason"),
-        [
-            (tilt(-4, 18, p=0.31, error=7.5), "this query set could only detect a tilt of 21 % or more; nDCG@3 is "),
-            (tilt(-143, -126, p=0.31, error=8.6, band_low=-148.0, band_high=-128.0), "this query set could only detect "
-             "a tilt of 25 % or more; nDCG@3 is 30.0 % for human text and 25.0 % for llm text (Relative Δ −134.5 % "
-             "[−143.0, −126.0], where −138.0 % is level, corrected p = .310)"),
-            (tilt(-150, 190, p=1.0, error=100.0), "this query set could not detect any tilt; nDCG@3 is"),
-            (tilt(-5, 30, p=0.0496), "p is below .05, but the interval reaches across level (0.0 %); nDCG@3 is"),
-            (tilt(p=0.002, queries=4), "4 queries are too few to test; nDCG@3 is"),
-            (tilt(p=0.002, queries=8, tests=9), "8 queries are too few for a table of 9 tests; nDCG@3 is"),
-            (tilt(p=0.002, votes=1), "only 1 distinct query or document says anything, too few to test; nDCG@3 is"),
-            (tilt(NAN, NAN, NAN, queries=0, error=NAN), "no query has a relevant document of both human and llm"),
-            (tilt(NAN, NAN, p=1.0, error=NAN), "nDCG@3 is 0 for both human and llm"),
-            (answer(-0.01, 0.4, p_corrected=0.002, run="bm25"), "p is below .05, but the interval reaches across level "
-             "(0.0 points); human text fills 19.5 points more of the first 20 ranks than llm text (+19.5 points [−1.0"),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("given", "reason"), [
+        (tilt(-4, 18, p=0.31, error=7.5), "this query set could only detect a tilt of 21 % or more; nDCG@3 is "),
+        (tilt(-143, -126, p=0.31, error=8.6, band_low=-148.0, band_high=-128.0), "this query set could only detect "
+         "a tilt of 25 % or more; nDCG@3 is 30.0 % for human text and 25.0 % for llm text (Relative Δ −134.5 % "
+         "[−143.0, −126.0], where −138.0 % is level, corrected p = .310)"),
+        (tilt(-150, 190, p=1.0, error=100.0), "this query set could not detect any tilt; nDCG@3 is"),
+        (tilt(-5, 30, p=0.0496), "p is below .05, but the interval reaches across level (0.0 %); nDCG@3 is"),
+        (tilt(p=0.002, queries=4), "4 queries are too few to test; nDCG@3 is"),
+        (tilt(p=0.002, queries=8, tests=9), "8 queries are too few for a table of 9 tests; nDCG@3 is"),
+        (tilt(p=0.002, votes=1), "only 1 distinct query or document says anything, too few to test; nDCG@3 is"),
+        (tilt(NAN, NAN, NAN, queries=0, error=NAN), "no query has a relevant document of both human and llm"),
+        (tilt(NAN, NAN, p=1.0, error=NAN), "nDCG@3 is 0 for both human and llm"),
+        (answer(-0.01, 0.4, p_corrected=0.002, run="bm25"), "p is below .05, but the interval reaches across level "
+         "(0.0 points); human text fills 19.5 points more of the first 20 ranks than llm text (+19.5 points [−1.0"),
+    ])  # fmt: skip
     def test_inconclusive_says_why(self, given: Effect, reason: str) -> None:
         found = verdict_on([given])
         assert found.sentence.startswith(f"bm25: inconclusive: {reason}")
@@ -199,14 +187,11 @@ CLEAR, OTHER, OPEN = (0.1, 0.3), (-0.3, -0.1), (-0.1, 0.3)
 PARTS = {"pairs": 10.0, "wins": 6.0, "losses": 4.0, "ties": 0.0}
 
 
-@pytest.mark.parametrize(
-    ("others", "ending"),
-    [
-        ([], "corrected p = .001)"), ([CLEAR], "; agrees on 2 of 2 questions"),
-        ([OPEN], "; agrees on 1 of 2 questions"), ([OPEN, OTHER], "; agrees on 1 of 3 questions"),
-        ([CLEAR, OPEN, CLEAR], "; agrees on 3 of 4 questions"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("others", "ending"), [
+    ([], "corrected p = .001)"), ([CLEAR], "; agrees on 2 of 2 questions"),
+    ([OPEN], "; agrees on 1 of 2 questions"), ([OPEN, OTHER], "; agrees on 1 of 3 questions"),
+    ([CLEAR, OPEN, CLEAR], "; agrees on 3 of 4 questions"),
+])  # fmt: skip
 def test_the_card_says_what_its_other_questions_answer(others: list[tuple[float, float]], ending: str) -> None:
     kinds = ["page", "rank gap", "other twins"]
     first = replace(question("twins", *CLEAR), parts=PARTS)
@@ -226,17 +211,14 @@ def test_a_side_may_be_favoured_no_more_than_slightly() -> None:
     assert not verdict_on([tilt(1, 5.1)]).slight
 
 
-@pytest.mark.parametrize(
-    ("kind", "low", "high", "margin", "expected"),
-    [
-        ("page", -0.04, 0.04, 5, "level"),  # ±5 points are ±.05
-        ("page", -0.06, 0.04, 5, "inconclusive"),
-        ("twins", -0.05, 0.05, "5 %", "level"),
-        ("rank gap", -0.4, 0.4, 5, "inconclusive"),  # nothing is level in points of ranks
-        ("rank gap", -0.4, 0.4, "0.5 ranks", "level"),
-        ("page", -0.04, 0.04, "0.5 ranks", "inconclusive"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "low", "high", "margin", "expected"), [
+    ("page", -0.04, 0.04, 5, "level"),  # ±5 points are ±.05
+    ("page", -0.06, 0.04, 5, "inconclusive"),
+    ("twins", -0.05, 0.05, "5 %", "level"),
+    ("rank gap", -0.4, 0.4, 5, "inconclusive"),  # nothing is level in points of ranks
+    ("rank gap", -0.4, 0.4, "0.5 ranks", "level"),
+    ("page", -0.04, 0.04, "0.5 ranks", "inconclusive"),
+])  # fmt: skip
 def test_a_margin_is_in_the_questions_own_unit(kind: str, low: float, high: float, margin: Any, expected: str) -> None:
     found = answer(low, high, kind, p_corrected=0.5, parts=PARTS)
     assert found.verdict(read_margin(margin)) == expected

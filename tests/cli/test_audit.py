@@ -117,18 +117,14 @@ def test_statistics_card_and_controls_can_be_chosen(cli: Cli, toy_folder: Path, 
     assert found.spec["near"] == 0.5
 
 
-@pytest.mark.parametrize(
-    ("spec", "options", "expected"),
-    [
-        ("bm25", {}, "bm25"),
-        ("bm25", {"text": "title", "device": "cpu"}, "bm25(text=title)"),
-        ("bm25(text=title+text)", {"text": "title"}, "bm25"),
-        ("dense:m", {"device": "cuda:1", "exclude_self": False}, "dense:m(exclude_self=false,device=cuda:1)"),
-        ("dense:m(device=cpu)", {"device": "cuda:1"}, "dense:m(device=cpu)"),
-        ("replay:a.trec", {"text": "title", "exclude_self": True}, "replay:a.trec(exclude_self=true)"),
-        ("bm25@5>>dense:m", {"device": "cpu"}, "bm25@5>>dense:m(device=cpu)"),
-    ],
-)
+@pytest.mark.parametrize(("spec", "options", "expected"), [
+    ("bm25", {}, "bm25"), ("bm25", {"text": "title", "device": "cpu"}, "bm25(text=title)"),
+    ("bm25(text=title+text)", {"text": "title"}, "bm25"),
+    ("dense:m", {"device": "cuda:1", "exclude_self": False}, "dense:m(exclude_self=false,device=cuda:1)"),
+    ("dense:m(device=cpu)", {"device": "cuda:1"}, "dense:m(device=cpu)"),
+    ("replay:a.trec", {"text": "title", "exclude_self": True}, "replay:a.trec(exclude_self=true)"),
+    ("bm25@5>>dense:m", {"device": "cpu"}, "bm25@5>>dense:m(device=cpu)"),
+])  # fmt: skip
 def test_options_reach_the_rankers_that_have_them(spec: str, options: dict[str, Any], expected: str) -> None:
     assert [repr(one) for one in read_rankers([spec], **{"text": None, "exclude_self": None, **options})] == [expected]
 
@@ -207,16 +203,13 @@ def test_the_report_ranks_nothing_again(cli: Cli, toy_folder: Path, tmp_path: Pa
     assert len(importlib.import_module("audit_shop").calls) == 3
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--save", "kept"), "kept/table.parquet: expected a file, this is a folder"),
-        (("--save", "file"), "file/audit.json: cannot be written: Not a directory"),
-        (("--save", "half"), "half/runs/1-run.trec.gz: cannot be written: Not a directory"),
-        (("--json", "file/a.json"), "file/a.json: cannot be written: Not a directory"),
-        (("--per-query", "kept/audit.json", "--save", "kept"), "this file is written by --per-query too"),
-    ],
-)
+@pytest.mark.parametrize(("options", "said"), [
+    (("--save", "kept"), "kept/table.parquet: expected a file, this is a folder"),
+    (("--save", "file"), "file/audit.json: cannot be written: Not a directory"),
+    (("--save", "half"), "half/runs/1-run.trec.gz: cannot be written: Not a directory"),
+    (("--json", "file/a.json"), "file/a.json: cannot be written: Not a directory"),
+    (("--per-query", "kept/audit.json", "--save", "kept"), "this file is written by --per-query too"),
+])  # fmt: skip
 def test_a_place_that_cannot_be_written_is_found_before_anything_is_ranked(
     cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], said: str
 ) -> None:

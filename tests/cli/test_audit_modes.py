@@ -70,14 +70,10 @@ def only(collection: Collection, source: str) -> tuple[pl.DataFrame, pl.DataFram
 ROWS = '{"url": "a", "is_ai": 1}\n{"url": "b", "is_ai": 0}\n'
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("l.csv.gz", "url,text,is_ai,doc_id\na,x,1,7\nb,y,0,8\n"),
-        ("l.tsv", "is_ai\turl\n1.0\ta\n0.0\tb\n"),
-        ("l.jsonl.gz", ROWS),
-    ],
-)
+@pytest.mark.parametrize(("name", "content"), [
+    ("l.csv.gz", "url,text,is_ai,doc_id\na,x,1,7\nb,y,0,8\n"), ("l.tsv", "is_ai\turl\n1.0\ta\n0.0\tb\n"),
+    ("l.jsonl.gz", ROWS),
+])  # fmt: skip
 def test_columns_are_named_by_what_they_hold_and_values_get_names(tmp_path: Path, name: str, content: str) -> None:
     labels = LabelFile.of(f"{write(tmp_path / name, content)}:id=url,source=is_ai")
     found = read_labels(LabelFile(labels.path, labels.columns, {"1": "ai"}))
@@ -131,15 +127,12 @@ def test_a_run_and_a_list_are_audited_and_read_again(cli: Cli, tmp_path: Path, m
     assert dict(again.docs.select("id", "source").iter_rows()) == {n: "human" if n in "xz" else "an AI" for n in "ywxz"}
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "message"),
-    [
-        (":id=uri", {}, "{}: unknown column 'uri'; did you mean 'url'? (valid: url, source)"),
-        (":id=url", {"names": {"2": "x"}}, "unknown value of 'source' to name '2' (valid: 0, 1)"),
-        (":id=url,source=url", {}, "{}:id=url,source=url: expected each column once, such as {}:id=url,source=is_ai"),
-        (":id=url", {}, "engine.trec: no overlap: none of its 1 document is in {} (first: 'd'; its ids look like 'a')"),
-    ],
-)
+@pytest.mark.parametrize(("text", "options", "message"), [
+    (":id=uri", {}, "{}: unknown column 'uri'; did you mean 'url'? (valid: url, source)"),
+    (":id=url", {"names": {"2": "x"}}, "unknown value of 'source' to name '2' (valid: 0, 1)"),
+    (":id=url,source=url", {}, "{}:id=url,source=url: expected each column once, such as {}:id=url,source=is_ai"),
+    (":id=url", {}, "engine.trec: no overlap: none of its 1 document is in {} (first: 'd'; its ids look like 'a')"),
+])  # fmt: skip
 def test_what_cannot_be_labels(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, options: dict[str, dict[str, str]], message: str
 ) -> None:

@@ -222,14 +222,11 @@ def test_threads_reach_the_libraries(process: Cli, toy_folder: Path, tmp_path: P
     assert (done.code, done.err) == (0, "1 1 1 1")
 
 
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [
-        ("audit -r bm", "bm25"), ("audit -r bm25@100>>monot5", "bm25@100>>monot5:base"), ("audit -m nD", "nDCG"),
-        ("report --layout dai-fig1", "dai-fig10"), ("explain --probe over", "overlap"),
-        ("level --method fair-rerank:f", "fair-rerank:fa-ir"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("typed", "offered"), [
+    ("audit -r bm", "bm25"), ("audit -r bm25@100>>monot5", "bm25@100>>monot5:base"), ("audit -m nD", "nDCG"),
+    ("report --layout dai-fig1", "dai-fig10"), ("explain --probe over", "overlap"),
+    ("level --method fair-rerank:f", "fair-rerank:fa-ir"),
+])  # fmt: skip
 def test_a_shell_completes_names(cli: Cli, monkeypatch: pytest.MonkeyPatch, typed: str, offered: str) -> None:
     monkeypatch.setenv("_RANKTILT_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", f"ranktilt {typed}")

@@ -50,19 +50,16 @@ def saved(tmp_path: Path) -> dict[str, Path]:
     return {name: found.save(tmp_path / f"{name}.json") for name, found in audits.items()}
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "code", "last"),
-    [
-        ("level", [], 0, "✓ level (asked: tilt within ±15 points of level)"),
-        ("human", [], 1, "✗ tilted (asked: tilt within ±15 points of level)"),
-        ("human", ["--max-tilt", "60"], 0, "✓ within the limit (asked: tilt within ±60 points of level)"),
-        ("unsure", [], 3, "? inconclusive (asked: tilt within ±15 points of level)"),
-        ("unsure", ["--inconclusive", "pass"], 0, "15 points of level; passes by --inconclusive pass)"),
-        ("human", ["--baseline", "human"], 0, "✓ level (asked: no growth since the baseline)"),
-        ("human", ["--baseline", "level"], 1, "✗ tilted (asked: no growth since the baseline)"),
-        ("human", ["--baseline", "level", "--min-effect", "60"], 0, "at most 60 points since the baseline)"),
-    ],
-)
+@pytest.mark.parametrize(("name", "options", "code", "last"), [
+    ("level", [], 0, "✓ level (asked: tilt within ±15 points of level)"),
+    ("human", [], 1, "✗ tilted (asked: tilt within ±15 points of level)"),
+    ("human", ["--max-tilt", "60"], 0, "✓ within the limit (asked: tilt within ±60 points of level)"),
+    ("unsure", [], 3, "? inconclusive (asked: tilt within ±15 points of level)"),
+    ("unsure", ["--inconclusive", "pass"], 0, "15 points of level; passes by --inconclusive pass)"),
+    ("human", ["--baseline", "human"], 0, "✓ level (asked: no growth since the baseline)"),
+    ("human", ["--baseline", "level"], 1, "✗ tilted (asked: no growth since the baseline)"),
+    ("human", ["--baseline", "level", "--min-effect", "60"], 0, "at most 60 points since the baseline)"),
+])  # fmt: skip
 def test_a_verdict_has_an_exit_code_and_stands_in_every_file(
     cli: Cli, saved: dict[str, Path], tmp_path: Path, name: str, options: list[str], code: int, last: str
 ) -> None:

@@ -91,10 +91,9 @@ def test_the_server_gets_model_prompt_and_sampling(cli: Cli, server: Server, fol
     assert (body.get("max_tokens") or body.get("max_completion_tokens")) == 200
 
 
-@pytest.mark.parametrize(
-    ("fault", "first"),
-    [("401", 2), ("429-quota", 2), ("503", 1), ("hang", 1), ("drop", 1), ("empty-choices", 1), ("length", 0)],
-)
+@pytest.mark.parametrize(("fault", "first"), [
+    ("401", 2), ("429-quota", 2), ("503", 1), ("hang", 1), ("drop", 1), ("empty-choices", 1), ("length", 0),
+])  # fmt: skip
 def test_a_rerun_after_any_fault_has_each_once(cli: Cli, server: Server, folder: Path, fault: str, first: int) -> None:
     """Exit code 2 where no other prompt would survive the fault, 1 where a document is left without an answer."""
     server.script = [None] * 4 + [fault] * 2

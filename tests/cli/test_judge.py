@@ -78,23 +78,20 @@ def test_a_model_grades_and_is_audited(files: Path, cli: Cli, monkeypatch: pytes
     assert "is fooled by query words: passages of grade 0 are graded" in done.out
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("--judge fond.qrels", "no human grades: name a file (--human FILE), or a collection DIR with judgments"),
-        ("--human human.qrels", "no judge: name its grades (--judge FILE), or a model that makes them"),
-        ("--human human.qrels --judge gone", "gone: cannot be read: No such file or directory"),
-        ("--human human.qrels --judge fond.qrels -r bm25", "ranker 'bm25' needs texts: name a collection DIR"),
-        ("--human human.qrels --judge fond.qrels --systems systems.tsv", "--systems needs runs (--runs DIR)"),
-        ("--human human.qrels --judge fond.qrels --runs empty", "--runs empty: no run in this folder"),
-        ("--human human.qrels --llm openai:m", "--llm grades texts: name a collection DIR"),
-        ("bed --judge fond.qrels --pool 5", "--pool needs a model: --llm openai:MODEL"),
-        ("bed --judge fond.qrels --dry-run", "--dry-run needs a model: --llm openai:MODEL"),
-        ("bed --judge fond.qrels --pair human,gpt", "unknown source 'gpt' (valid: human, llm)"),
-        ("bed --judge fond.qrels --relevant-from 3", "expected the smallest relevant grade between 1 and 2, got 3"),
-        ("bed --judge fond.qrels --json fond.qrels", "--json fond.qrels: this file is read too"),
-    ],
-)
+@pytest.mark.parametrize(("given", "message"), [
+    ("--judge fond.qrels", "no human grades: name a file (--human FILE), or a collection DIR with judgments"),
+    ("--human human.qrels", "no judge: name its grades (--judge FILE), or a model that makes them"),
+    ("--human human.qrels --judge gone", "gone: cannot be read: No such file or directory"),
+    ("--human human.qrels --judge fond.qrels -r bm25", "ranker 'bm25' needs texts: name a collection DIR"),
+    ("--human human.qrels --judge fond.qrels --systems systems.tsv", "--systems needs runs (--runs DIR)"),
+    ("--human human.qrels --judge fond.qrels --runs empty", "--runs empty: no run in this folder"),
+    ("--human human.qrels --llm openai:m", "--llm grades texts: name a collection DIR"),
+    ("bed --judge fond.qrels --pool 5", "--pool needs a model: --llm openai:MODEL"),
+    ("bed --judge fond.qrels --dry-run", "--dry-run needs a model: --llm openai:MODEL"),
+    ("bed --judge fond.qrels --pair human,gpt", "unknown source 'gpt' (valid: human, llm)"),
+    ("bed --judge fond.qrels --relevant-from 3", "expected the smallest relevant grade between 1 and 2, got 3"),
+    ("bed --judge fond.qrels --json fond.qrels", "--json fond.qrels: this file is read too"),
+])  # fmt: skip
 def test_what_cannot_be_judged_is_refused(files: Path, cli: Cli, given: str, message: str) -> None:
     (files / "empty").mkdir()
     assert message in refused(cli, "judge", *shlex.split(given))

@@ -244,23 +244,19 @@ def test_it_is_one_line(cli: Cli, inputs: Path, monkeypatch: pytest.MonkeyPatch,
     assert {file: file.stat().st_mtime_ns for file in inputs.rglob("*")} == before
 
 
-@pytest.mark.parametrize(
-    ("command", "line"),
-    [
-        ("adit", "ranktilt: No such command 'adit'."),
-        ("audit x --measur P@1", "ranktilt audit: No such option: --measur"),
-        ("audit x --resamples 99", "ranktilt audit: Invalid value for '--resamples': "),
-        ("audit x --json", "ranktilt: Option '--json' requires an argument."),
-        ("audit x y", "ranktilt audit: Got unexpected extra argument"),
-        ("audit x --format htm", "ranktilt audit: Invalid value for '--format': 'htm' is not one of 'table', "),
-        ("data mix x", "ranktilt data mix: Missing option '--output' / '-o'."),
-        ("data build nq320k x -o y --words 0", "ranktilt data build nq320k: Invalid value for '--words': "),
-        ("train cross-encoder x -o y --steps 0", "ranktilt train cross-encoder: Invalid value for '--steps': "),
-        ("generate rewrite x --llm y --temperature -1", "ranktilt generate rewrite: Invalid value for '--temperature'"),
-        ("generate answer x --llm y -n 0", "ranktilt generate answer: Invalid value for '--documents-per-query'"),
-        ("plan x", "ranktilt: No such command 'plan'. It is in a group: ranktilt tools plan"),
-    ],
-)
+@pytest.mark.parametrize(("command", "line"), [
+    ("adit", "ranktilt: No such command 'adit'."), ("audit x --measur P@1", "ranktilt audit: No such option: --measur"),
+    ("audit x --resamples 99", "ranktilt audit: Invalid value for '--resamples': "),
+    ("audit x --json", "ranktilt: Option '--json' requires an argument."),
+    ("audit x y", "ranktilt audit: Got unexpected extra argument"),
+    ("audit x --format htm", "ranktilt audit: Invalid value for '--format': 'htm' is not one of 'table', "),
+    ("data mix x", "ranktilt data mix: Missing option '--output' / '-o'."),
+    ("data build nq320k x -o y --words 0", "ranktilt data build nq320k: Invalid value for '--words': "),
+    ("train cross-encoder x -o y --steps 0", "ranktilt train cross-encoder: Invalid value for '--steps': "),
+    ("generate rewrite x --llm y --temperature -1", "ranktilt generate rewrite: Invalid value for '--temperature'"),
+    ("generate answer x --llm y -n 0", "ranktilt generate answer: Invalid value for '--documents-per-query'"),
+    ("plan x", "ranktilt: No such command 'plan'. It is in a group: ranktilt tools plan"),
+])  # fmt: skip
 def test_wrong_usage_is_one_line_too(cli: Cli, command: str, line: str) -> None:
     code, out, err = cli(*command.split())
     assert (code, out, err.count("\n")) == (2, "", 1)

@@ -159,14 +159,10 @@ def test_a_choice_is_shown_before_it_is_removed(cli: Cli, filled_cache: Path) ->
     assert refused(cli, "tools", "cache", "--model", "three") == "unknown model in the cache 'three' (valid: one)"
 
 
-@pytest.mark.parametrize(
-    ("options", "said", "left"),
-    [
-        ((), "removed 0 entries: 3 B free again\nentries are kept; --model or --all removes them\n", ["two", "one"]),
-        (("--all",), "removed 2 entries: 260 kB free again\n", []),
-        (("--all", "--quiet"), "", []),
-    ],
-)
+@pytest.mark.parametrize(("options", "said", "left"), [
+    ((), "removed 0 entries: 3 B free again\nentries are kept; --model or --all removes them\n", ["two", "one"]),
+    (("--all",), "removed 2 entries: 260 kB free again\n", []), (("--all", "--quiet"), "", []),
+])  # fmt: skip
 def test_prune_removes_this(cli: Cli, filled_cache: Path, options: tuple[str, ...], said: str, left: list[str]) -> None:
     assert cli("tools", "cache", "--prune", *options) == (0, "", said)
     assert entries(cli) == left
@@ -214,14 +210,10 @@ def test_every_extra_for_users_is_known() -> None:
     assert extras - {"dev", "bench", "docs"} == set(module._PURPOSES)
 
 
-@pytest.mark.parametrize(
-    ("name", "specs"),
-    [
-        ("dense:contriever", ["dense:contriever"]),
-        ("minilm", ["dense:minilm", "cross-encoder:minilm"]),
-        ("castorini/monot5-base-msmarco", ["monot5:base"]),
-    ],
-)
+@pytest.mark.parametrize(("name", "specs"), [
+    ("dense:contriever", ["dense:contriever"]), ("minilm", ["dense:minilm", "cross-encoder:minilm"]),
+    ("castorini/monot5-base-msmarco", ["monot5:base"]),
+])  # fmt: skip
 def test_a_name_shows_all_that_it_may_mean(cli: Cli, name: str, specs: list[str]) -> None:
     out = cli("tools", "doctor", name).out
     assert [block.splitlines()[0] for block in out.split("\n\n")] == specs
@@ -310,15 +302,12 @@ def test_a_log_is_replayed_from_candidates_with_texts(log_folder: Path, cli: Cli
     assert cli("report", "found.json", "-o", "report.html").code == 0
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        "both.json --candidates later.jsonl --qrels qrels.txt",
-        "both.json --candidates candidates.trec --collection collection --by none",
-        "both.json --candidates texts.json --collection collection --by none",
-        "ids.jsonl --candidates candidates.trec --qrels qrels.txt",
-    ],
-)
+@pytest.mark.parametrize("arguments", [
+    "both.json --candidates later.jsonl --qrels qrels.txt",
+    "both.json --candidates candidates.trec --collection collection --by none",
+    "both.json --candidates texts.json --collection collection --by none",
+    "ids.jsonl --candidates candidates.trec --qrels qrels.txt",
+])  # fmt: skip
 def test_texts_and_judgments_may_lie_anywhere(log_folder: Path, cli: Cli, arguments: str) -> None:
     code, out, err = cli("tools", "replay-log", *arguments.split(), "--resamples", 100, "--format", "csv")
     assert (code, err) == (0, "")
@@ -349,15 +338,12 @@ def test_too_many_answers_without_a_ranking_fail(log_folder: Path, cli: Cli) -> 
         assert (found.code, found.err, found.out.rstrip().endswith(last)) == (code, "", True)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("both.json --candidates named.json", "named.json: entry 1: expected rank_llm's candidates: query and hits"),
-        ("both.json --candidates texts.json --split test", "--split needs a collection (--collection DIR)"),
-        ("both.json --candidates texts.json --save texts.json", "texts.json/published.trec: cannot be written: Not"),
-        ("both.json --candidates texts.json --json both.json", "--json both.json: this file is read too"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    ("both.json --candidates named.json", "named.json: entry 1: expected rank_llm's candidates: query and hits"),
+    ("both.json --candidates texts.json --split test", "--split needs a collection (--collection DIR)"),
+    ("both.json --candidates texts.json --save texts.json", "texts.json/published.trec: cannot be written: Not"),
+    ("both.json --candidates texts.json --json both.json", "--json both.json: this file is read too"),
+])  # fmt: skip
 def test_what_cannot_be_replayed_is_one_line(log_folder: Path, cli: Cli, arguments: str, message: str) -> None:
     Path("named.json").write_text(json.dumps([{"query": "clocks", "hits": [{"docid": "d", "content": "t"}]}]))
     before = sorted(Path().rglob("*"))

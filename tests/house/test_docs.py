@@ -98,15 +98,12 @@ def test_blocks_are_found_with_their_reasons() -> None:
     assert [text[b.start : b.start + len(b.text)] for b in found] == [b.text for b in found]
 
 
-@pytest.mark.parametrize(
-    ("documented", "printed", "expected"),
-    [
-        ("...\nb 1\n", ["a", "b 2"], "...\nb 2\n"), ("a\n...\nd\n", ["a", "", "c", "d"], "a\n...\nd\n"),
-        ("...\nb 2\n...\n", ["b 1", "b 2", "c"], "...\nb 2\n...\n"), ("p < .001\n", ["p = .020"], "p = .020\n"),
-        ("x  +1.0\n", ["x −12.5"], "x −12.5\n"), ("one long\nline 1\n", ["one long line 2"], "one long line 2\n"),
-        ("a\n\nb\n", ["a", "", "b", "c"], "a\n\nb\nc\n"), ("a\nb\nc\n...\n", ["", "a", "b", "d", "e"], "a\nb\n...\n"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("documented", "printed", "expected"), [
+    ("...\nb 1\n", ["a", "b 2"], "...\nb 2\n"), ("a\n...\nd\n", ["a", "", "c", "d"], "a\n...\nd\n"),
+    ("...\nb 2\n...\n", ["b 1", "b 2", "c"], "...\nb 2\n...\n"), ("p < .001\n", ["p = .020"], "p = .020\n"),
+    ("x  +1.0\n", ["x −12.5"], "x −12.5\n"), ("one long\nline 1\n", ["one long line 2"], "one long line 2\n"),
+    ("a\n\nb\n", ["a", "", "b", "c"], "a\n\nb\nc\n"), ("a\nb\nc\n...\n", ["", "a", "b", "d", "e"], "a\nb\n...\n"),
+])  # fmt: skip
 def test_shown_lines_are_found_among_printed_ones(documented: str, printed: list[str], expected: str) -> None:
     assert brought_up(documented, printed, "a.md:1") == expected
 
@@ -120,15 +117,12 @@ def test_lines_that_are_not_printed_are_a_mistake(documented: str, printed: list
     assert str(caught.value).endswith("printed is:\n" + "\n".join(printed))
 
 
-@pytest.mark.parametrize(
-    ("language", "line", "problem"),
-    [
-        ("console", "$ echo told >&2; exit 3  # exit 1", r"a\.md:2: expected exit 1, got 3\ntold"),
-        ("console", "$ exit 3", r"a\.md:2: expected exit 0, got 3"),
-        ("console", "$ true  # exit 1", r"a\.md:2: expected exit 1, got 0"),
-        ("python", "import warnings; warnings.warn('old')", r"a\.md:1: expected exit 0, got 1"),
-    ],
-)
+@pytest.mark.parametrize(("language", "line", "problem"), [
+    ("console", "$ echo told >&2; exit 3  # exit 1", r"a\.md:2: expected exit 1, got 3\ntold"),
+    ("console", "$ exit 3", r"a\.md:2: expected exit 0, got 3"),
+    ("console", "$ true  # exit 1", r"a\.md:2: expected exit 1, got 0"),
+    ("python", "import warnings; warnings.warn('old')", r"a\.md:1: expected exit 0, got 1"),
+])  # fmt: skip
 def test_another_exit_status_than_stated_is_a_mistake(language: str, line: str, problem: str, tmp_path: Path) -> None:
     with pytest.raises(Mistake, match=problem):
         refreshed(page_of(f"```{language}", line, "```"), "a.md", tmp_path)

@@ -41,14 +41,11 @@ def test_text_reads_back_as_the_same_measure_with_blanks_around_its_parts(given:
     assert measure(f"{a}{given.name}{rel}{cutoff}{g}") == given
 
 
-@pytest.mark.parametrize(
-    ("made", "text", "parts"),
-    [
-        (nDCG @ 3, "nDCG@3", ("nDCG", 3, 1)), (nDCG, "nDCG", ("nDCG", None, 1)),
-        (AP(rel=2) @ 1000, "AP(rel=2)@1000", ("AP", 1000, 2)), (R(rel=3) @ 100, "R(rel=3)@100", ("R", 100, 3)),
-        (RR @ 10 @ 5, "RR@5", ("RR", 5, 1)), (AP(rel=2)(rel=1), "AP", ("AP", None, 1)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("made", "text", "parts"), [
+    (nDCG @ 3, "nDCG@3", ("nDCG", 3, 1)), (nDCG, "nDCG", ("nDCG", None, 1)),
+    (AP(rel=2) @ 1000, "AP(rel=2)@1000", ("AP", 1000, 2)), (R(rel=3) @ 100, "R(rel=3)@100", ("R", 100, 3)),
+    (RR @ 10 @ 5, "RR@5", ("RR", 5, 1)), (AP(rel=2)(rel=1), "AP", ("AP", None, 1)),
+])  # fmt: skip
 def test_python_and_text_make_the_same(made: Measure, text: str, parts: tuple[str, int | None, int]) -> None:
     assert repr(made) == text
     assert (made.name, made.cutoff, made.rel) == parts
@@ -59,14 +56,11 @@ def test_python_and_text_make_the_same(made: Measure, text: str, parts: tuple[st
     assert made.binary is (made.name != "nDCG")  # which alone reads the grades themselves
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("NDCG_cut_5", "nDCG@5"), ("p.5", "P@5"), ("Map(rel=2)@5", "AP(rel=2)@5"), ("Precision@3", "P@3"),
-        ("MRR@10", "RR@10"), ("recip_rank", "RR"), ("recall_10", "R@10"), ("exposureratio@5", "ExposureRatio@5"),
-        ("AP(rel=1)@5", "AP@5"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "name"), [
+    ("NDCG_cut_5", "nDCG@5"), ("p.5", "P@5"), ("Map(rel=2)@5", "AP(rel=2)@5"), ("Precision@3", "P@3"),
+    ("MRR@10", "RR@10"), ("recip_rank", "RR"), ("recall_10", "R@10"), ("exposureratio@5", "ExposureRatio@5"),
+    ("AP(rel=1)@5", "AP@5"),
+])  # fmt: skip
 def test_names_from_elsewhere_mean_the_same_measure(text: str, name: str) -> None:
     assert repr(estimand(text)) == name
 
@@ -79,22 +73,18 @@ def test_objects_of_ir_measures_and_exact_names_mean_what_they_print() -> None:
     assert canonical("recall_10", None, {"recall_10": "", "R": ""}) == ("recall_10", None)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("nDGC@3", f"unknown measure 'nDGC'; did you mean 'nDCG@k'? {VALID}"),
-        ("ndcg_cut_5@3", "measure ndcg_cut_5@3 has two cutoffs; give only one"),
-        ("nDCG(dcg='exp-log2')@5", "unknown option of measure \"nDCG(dcg='exp-log2')@5\" 'dcg'"),
-        ("nDCG@0", "measure nDCG: expected a cutoff of at least 1, got @0"),
-        ("nDCG@2147483648", "measure nDCG: expected a cutoff of at most 2,147,483,647, got @2147483648"),
-        ("AP(rel=0)@3", "measure AP: expected rel of at least 1, got rel=0"),
-        ("NDSR@20", "NDSR@20 is no measure of relevance"),
-        ("P", "measure P needs a cutoff, such as P@10"),
-        ("AP(rel=1,rel=2)@3", "option 'rel' of measure 'AP(rel=1,rel=2)@3' is given twice"),
-        ("AP(real=2)@3", "unknown option of measure 'AP(real=2)@3' 'real'; did you mean 'rel'? (valid: rel)"),
-        ("nDCG@3.5", f"cannot read measure 'nDCG@3.5': {GRAMMAR}"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("nDGC@3", f"unknown measure 'nDGC'; did you mean 'nDCG@k'? {VALID}"),
+    ("ndcg_cut_5@3", "measure ndcg_cut_5@3 has two cutoffs; give only one"),
+    ("nDCG(dcg='exp-log2')@5", "unknown option of measure \"nDCG(dcg='exp-log2')@5\" 'dcg'"),
+    ("nDCG@0", "measure nDCG: expected a cutoff of at least 1, got @0"),
+    ("nDCG@2147483648", "measure nDCG: expected a cutoff of at most 2,147,483,647, got @2147483648"),
+    ("AP(rel=0)@3", "measure AP: expected rel of at least 1, got rel=0"),
+    ("NDSR@20", "NDSR@20 is no measure of relevance"), ("P", "measure P needs a cutoff, such as P@10"),
+    ("AP(rel=1,rel=2)@3", "option 'rel' of measure 'AP(rel=1,rel=2)@3' is given twice"),
+    ("AP(real=2)@3", "unknown option of measure 'AP(real=2)@3' 'real'; did you mean 'rel'? (valid: rel)"),
+    ("nDCG@3.5", f"cannot read measure 'nDCG@3.5': {GRAMMAR}"),
+])  # fmt: skip
 def test_what_cannot_be_is_refused_with_a_reason(text: str, message: str) -> None:
     with pytest.raises(UserError) as caught:
         measure(text)

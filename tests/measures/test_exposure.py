@@ -296,21 +296,17 @@ def test_tied_documents_share_the_attention_of_their_ranks(of: AttentionEstimand
     assert tied == pytest.approx(float(of.per_query(loose)[0]), nan_ok=True)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("AWRF(year=2020)@20", "measure AWRF: expected year=2022 or year=2021, got 2020"),
-        ("EEL(year=1)", "measure EEL: expected year=2022 or year=2021, got 1"),
-        ("AWRF(target=even)", "unknown target of measure AWRF 'even'"),
-        ("AWRF(target=a:1;b)", "target of measure AWRF: expected GROUP:SHARE, each once, got 'b'"),
-        ("AWRF(target=a:1;a:2)", "target of measure AWRF: expected GROUP:SHARE, each once, got 'a:2'"),
-        ("AWRF(target=a:-1;b:2)", "target of measure AWRF: expected GROUP:SHARE, each once, got 'a:-1'"),
-        ("NDKL(target=a:0;b:0)", "target of measure NDKL: expected a share above 0, got 'a:0;b:0'"),
-        ("AWRF(unlabelled=some)", "unknown unlabelled of measure AWRF 'some'"),
-        ("Share", "measure Share needs a cutoff, such as Share@10"),
-        ("NDSR(rel=2)@3", "measure NDSR takes no option"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), [
+    ("AWRF(year=2020)@20", "measure AWRF: expected year=2022 or year=2021, got 2020"),
+    ("EEL(year=1)", "measure EEL: expected year=2022 or year=2021, got 1"),
+    ("AWRF(target=even)", "unknown target of measure AWRF 'even'"),
+    ("AWRF(target=a:1;b)", "target of measure AWRF: expected GROUP:SHARE, each once, got 'b'"),
+    ("AWRF(target=a:1;a:2)", "target of measure AWRF: expected GROUP:SHARE, each once, got 'a:2'"),
+    ("AWRF(target=a:-1;b:2)", "target of measure AWRF: expected GROUP:SHARE, each once, got 'a:-1'"),
+    ("NDKL(target=a:0;b:0)", "target of measure NDKL: expected a share above 0, got 'a:0;b:0'"),
+    ("AWRF(unlabelled=some)", "unknown unlabelled of measure AWRF 'some'"),
+    ("Share", "measure Share needs a cutoff, such as Share@10"), ("NDSR(rel=2)@3", "measure NDSR takes no option"),
+])  # fmt: skip
 def test_options_that_cannot_be_are_refused(text: str, said: str) -> None:
     with pytest.raises(UserError) as caught:
         estimand(text)

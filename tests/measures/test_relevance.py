@@ -100,23 +100,20 @@ def test_closed_form_is_the_mean_over_all_orders(measure: Measure, given: list[Q
     assert closed(measure, given) == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
-@pytest.mark.parametrize(
-    ("measure", "expected"),
-    [
-        # Grades 0, 2, 0, 1 without ties; the ideal is 2, 1.
-        (nDCG @ 1, 0.0),
-        (nDCG @ 2, 2 / math.log2(3) / (2 + 1 / math.log2(3))),
-        (nDCG, (2 / math.log2(3) + 1 / math.log2(5)) / (2 + 1 / math.log2(3))),
-        (AP @ 3, (1 / 2) / 2),
-        (AP, (1 / 2 + 2 / 4) / 2),
-        (AP(rel=2), 1 / 2),
-        (P @ 3, 1 / 3),
-        (P(rel=2) @ 4, 1 / 4),
-        (R @ 3, 1 / 2),
-        (RR, 1 / 2),
-        (RR @ 1, 0.0),
-    ],
-)
+@pytest.mark.parametrize(("measure", "expected"), [
+    # Grades 0, 2, 0, 1 without ties; the ideal is 2, 1.
+    (nDCG @ 1, 0.0),
+    (nDCG @ 2, 2 / math.log2(3) / (2 + 1 / math.log2(3))),
+    (nDCG, (2 / math.log2(3) + 1 / math.log2(5)) / (2 + 1 / math.log2(3))),
+    (AP @ 3, (1 / 2) / 2),
+    (AP, (1 / 2 + 2 / 4) / 2),
+    (AP(rel=2), 1 / 2),
+    (P @ 3, 1 / 3),
+    (P(rel=2) @ 4, 1 / 4),
+    (R @ 3, 1 / 2),
+    (RR, 1 / 2),
+    (RR @ 1, 0.0),
+])  # fmt: skip
 def test_a_ranking_without_ties_by_hand(measure: Measure, expected: float) -> None:
     assert closed(measure, [Query(((0,), (2,), (0,), (1,)))]) == pytest.approx([expected], abs=1e-15)
 
@@ -164,10 +161,9 @@ def test_ndcg_of_a_big_block_is_the_mean_discount() -> None:
     assert closed(nDCG @ cutoff, [Query((block,))]) == pytest.approx([mean / ideal], rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("depth", "docs"),
-    [(0, []), (1, [0, 1]), (2, [0, 1]), (3, [0, 1, 2]), (4, [0, 1, 2, 3, 4]), (None, [0, 1, 2, 3, 4])],
-)
+@pytest.mark.parametrize(("depth", "docs"), [
+    (0, []), (1, [0, 1]), (2, [0, 1]), (3, [0, 1, 2]), (4, [0, 1, 2, 3, 4]), (None, [0, 1, 2, 3, 4]),
+])  # fmt: skip
 def test_a_head_keeps_whole_blocks(depth: int | None, docs: list[int]) -> None:
     ranking = Ranking(np.array([0, 5, 6]), np.array([9.0, 9.0, 8.0, 7.0, 7.0, 1.0]))
     head, mask = ranking.head(depth)

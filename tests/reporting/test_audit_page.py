@@ -77,16 +77,13 @@ def grid(section: Section, caption: str) -> list[list[str]]:
 
 
 class TestVerdicts:
-    @pytest.mark.parametrize(
-        ("kinds", "expected"),
-        [
-            ([HUMAN, LLM], "a favours human text; b favours llm text"),
-            ([OPEN, HUMAN, OPEN], "b favours human text; a and c are inconclusive"),
-            ([LEVEL, LEVEL, HUMAN, LEVEL], "c favours human text; 3 of 4 rankers are level"),
-            ([LLM, LLM, LLM], "all 3 rankers favour llm text"),
-            ([OPEN, LEVEL, LLM, HUMAN], "d favours human text; c favours llm text; b is level; a is inconclusive"),
-        ],
-    )
+    @pytest.mark.parametrize(("kinds", "expected"), [
+        ([HUMAN, LLM], "a favours human text; b favours llm text"),
+        ([OPEN, HUMAN, OPEN], "b favours human text; a and c are inconclusive"),
+        ([LEVEL, LEVEL, HUMAN, LEVEL], "c favours human text; 3 of 4 rankers are level"),
+        ([LLM, LLM, LLM], "all 3 rankers favour llm text"),
+        ([OPEN, LEVEL, LLM, HUMAN], "d favours human text; c favours llm text; b is level; a is inconclusive"),
+    ])  # fmt: skip
     def test_headline_says_who_does_what(self, kinds: list[tuple[Any, str | None]], expected: str) -> None:
         assert audit_headline(judged(*kinds)) == f"{expected} (by nDCG@1)."
 
@@ -267,15 +264,12 @@ def test_every_row_is_as_long_as_the_header() -> None:
         assert {len(row.cells) for row in one.rows} == {len(one.columns)}
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "printed"),
-    [
-        ("RelativeDelta(nDCG@3)", 12.34, "+12.3 %"), ("NDSR@20", -0.0504, "−5.0 points"),
-        ("NDSR@20", 0.00001, "0.0 points"), ("HeadToHead(pairs=relevant)", -0.25, "−25.0 %"),
-        ("RankGap", -3.25, "−3.2 ranks"), ("ScoreGap", 10.5, "+10.500 sd"), ("ExposureRatio", 0.98, ".980"),
-        ("ScoreGap", np.nan, "–"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "value", "printed"), [
+    ("RelativeDelta(nDCG@3)", 12.34, "+12.3 %"), ("NDSR@20", -0.0504, "−5.0 points"),
+    ("NDSR@20", 0.00001, "0.0 points"), ("HeadToHead(pairs=relevant)", -0.25, "−25.0 %"),
+    ("RankGap", -3.25, "−3.2 ranks"), ("ScoreGap", 10.5, "+10.500 sd"), ("ExposureRatio", 0.98, ".980"),
+    ("ScoreGap", np.nan, "–"),
+])  # fmt: skip
 def test_an_answer_has_its_sign_and_unit(name: str, value: float, printed: str) -> None:
     assert estimand(name).answer(value) == printed
     assert estimand(name).amount(value) == printed.split()[0]

@@ -134,10 +134,9 @@ def test_sorting_goes_round_and_undefined_stays_last(enter: Callable[..., Browse
     assert order(browser)[:3] == [0, 10, 12]
 
 
-@pytest.mark.parametrize(
-    ("typed", "count"),
-    [("river", 15), ("RIVER", 15), ("river 2", 5), ("q07", 1), ("bell", 15), ("  ", 30), ("nothing of it", 0)],
-)
+@pytest.mark.parametrize(("typed", "count"), [
+    ("river", 15), ("RIVER", 15), ("river 2", 5), ("q07", 1), ("bell", 15), ("  ", 30), ("nothing of it", 0),
+])  # fmt: skip
 def test_search_takes_every_word_in_text_or_id(enter: Callable[..., Browser], typed: str, count: int) -> None:
     browser = enter()
     browser.fill("input[type=search]", typed)

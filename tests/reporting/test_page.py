@@ -334,17 +334,14 @@ def test_a_term_is_marked_once_a_section_with_its_definition_and_a_link_to_it() 
     assert [term.title for term in glossary.used()] == ["Ape", "cat", "mouse", "zebra"]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("the 95 % interval and Holm", ["95\u00a0% interval", "Holm"]), ("p = .004", ["p"]),
-        ("Relative Δ and its margin", ["Relative Δ", "margin"]),
-        ("APE and RRR and stop, dense:level and level-like, a@level", []),
-        ("tied twins and a tie", ["tied twins", "tie"]), ("bm25@100>>dense:level: level", ["level"]),
-        ("ΔNDSR@20 and pair rank gap point to x", ["ΔNDSR@20", "pair rank gap"]),
-        ("tie.trec, a/tie, tie=1 and --level-margin", []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), [
+    ("the 95 % interval and Holm", ["95\u00a0% interval", "Holm"]), ("p = .004", ["p"]),
+    ("Relative Δ and its margin", ["Relative Δ", "margin"]),
+    ("APE and RRR and stop, dense:level and level-like, a@level", []),
+    ("tied twins and a tie", ["tied twins", "tie"]), ("bm25@100>>dense:level: level", ["level"]),
+    ("ΔNDSR@20 and pair rank gap point to x", ["ΔNDSR@20", "pair rank gap"]),
+    ("tie.trec, a/tie, tie=1 and --level-margin", []),
+])  # fmt: skip
 def test_terms_of_the_pages_are_found_but_not_as_parts_of_names(text: str, expected: list[str]) -> None:
     assert re.findall(r"<abbr[^>]*>(.*?)</abbr>", str(Glossary().mark(text))) == expected
 

@@ -209,10 +209,9 @@ class TestMarkdown:
 
 
 class TestCheck:
-    @pytest.mark.parametrize(
-        ("factor", "ending"),
-        [(1.0, "ok"), (1.3, "warning (outside 0.9–1.1)"), (0.8, "warning (outside 0.9–1.1)"), (2.0, "void")],
-    )
+    @pytest.mark.parametrize(("factor", "ending"), [
+        (1.0, "ok"), (1.3, "warning (outside 0.9–1.1)"), (0.8, "warning (outside 0.9–1.1)"), (2.0, "void"),
+    ])  # fmt: skip
     def test_a_length_ratio_within_its_limit_says_why_it_is_a_warning(self, factor: float, ending: str) -> None:
         made = pairs(12, lambda n: " ".join([f"Note {n}.", *["word"] * round(11 * factor - 3), "end."]))
         assert f"| 0.67–1.5 | {ending} |" in table(check(made), "markdown")

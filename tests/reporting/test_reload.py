@@ -38,15 +38,12 @@ def is_whole(opened: LoadedAudit, collection: Collection, runs: Sequence[Run]) -
     return opened.notes == () and opened.collection == collection and same_runs(opened.runs, runs)
 
 
-@pytest.mark.parametrize(
-    ("rankers", "load", "options"),
-    [
-        (["bm25", "tfidf"], {}, {}), (["bm25"], {"split": "dev"}, {}), (["bm25"], {"qrels": "none"}, {"card": True}),
-        (["bm25"], {"qrels": "other.tsv"}, {}), (["bm25"], {"qrels": "strange.tsv", "ignore_unknown": True}, {}),
-        (["bm25"], {"docs": "judged", "split": "dev"}, {}),
-        (["bm25@1"], {}, {"ties": "trec_eval", "missing": "exclude"}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("rankers", "load", "options"), [
+    (["bm25", "tfidf"], {}, {}), (["bm25"], {"split": "dev"}, {}), (["bm25"], {"qrels": "none"}, {"card": True}),
+    (["bm25"], {"qrels": "other.tsv"}, {}), (["bm25"], {"qrels": "strange.tsv", "ignore_unknown": True}, {}),
+    (["bm25"], {"docs": "judged", "split": "dev"}, {}),
+    (["bm25@1"], {}, {"ties": "trec_eval", "missing": "exclude"}),
+])  # fmt: skip
 def test_all_is_opened_again(here: Path, rankers: list[str], load: dict[str, Any], options: dict[str, Any]) -> None:
     write(here / "toy" / "qrels" / "dev.tsv", tsv([("q2", "d2", 1)]))
     write(here / "other.tsv", tsv([("q1", "d1", 1), ("q3", "d3", 1)]))
@@ -81,14 +78,11 @@ def test_without_its_file_only_the_working_folder_is_looked_in(here: Path, monke
     assert is_whole(reload(audit, saved(audit, here / "audit.json")), collection, runs)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda toy: write(toy / "corpus" / "llm.jsonl", "{}\n"), "corpus/llm.jsonl has changed since the audit"),
-        (lambda toy: shutil.rmtree(toy), "corpus/human.jsonl is not there any more"),
-        (lambda toy: write_cocktail(toy, corpora={"x": raw_docs()}), "corpus/x.jsonl has been added since the audit"),
-    ],
-)
+@pytest.mark.parametrize(("change", "said"), [
+    (lambda toy: write(toy / "corpus" / "llm.jsonl", "{}\n"), "corpus/llm.jsonl has changed since the audit"),
+    (lambda toy: shutil.rmtree(toy), "corpus/human.jsonl is not there any more"),
+    (lambda toy: write_cocktail(toy, corpora={"x": raw_docs()}), "corpus/x.jsonl has been added since the audit"),
+])  # fmt: skip
 def test_what_has_changed_is_named_and_left_out(here: Path, change: Callable[[Path], object], said: str) -> None:
     audit, _, _ = audited()
     change(here / "toy")

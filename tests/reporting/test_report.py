@@ -123,20 +123,17 @@ class TestRefused:
             report("audit.json", here / "audit.json")
         assert Audit.load("audit.json") == audits[0]
 
-    @pytest.mark.parametrize(
-        ("name", "content", "message"),
-        [
-            ("gone.json", None, "cannot be read: No such file or directory"),
-            ("", None, "cannot be read: Is a directory"),
-            ("empty.json", "", "the file is empty"),
-            ("page.html", "<!DOCTYPE html>", "expected a result of RankTilt as JSON: "),
-            ("plain.json", '{"a": 1}', "expected a result of RankTilt, got JSON without a format; ranktilt audit, "),
-            ("other.json", '{"format": "geojson"}', "expected a result of RankTilt, got format 'geojson'; "),
-            ("old.json", '{"format": "ranktilt-audit", "version": 99}',
-             "is an audit of version 99, this RankTilt reads version 1"),
-            ("half.json", '{"format": "ranktilt-audit", "version": 1}', "was changed after ranktilt wrote it"),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("name", "content", "message"), [
+        ("gone.json", None, "cannot be read: No such file or directory"),
+        ("", None, "cannot be read: Is a directory"),
+        ("empty.json", "", "the file is empty"),
+        ("page.html", "<!DOCTYPE html>", "expected a result of RankTilt as JSON: "),
+        ("plain.json", '{"a": 1}', "expected a result of RankTilt, got JSON without a format; ranktilt audit, "),
+        ("other.json", '{"format": "geojson"}', "expected a result of RankTilt, got format 'geojson'; "),
+        ("old.json", '{"format": "ranktilt-audit", "version": 99}',
+         "is an audit of version 99, this RankTilt reads version 1"),
+        ("half.json", '{"format": "ranktilt-audit", "version": 1}', "was changed after ranktilt wrote it"),
+    ])  # fmt: skip
     def test_files_that_hold_no_result(self, tmp_path: Path, name: str, content: str | None, message: str) -> None:
         path = tmp_path / name if content is None else write(tmp_path / name, content)
         with pytest.raises(DataError, match="^" + re.escape(f"{path}: {message}")):

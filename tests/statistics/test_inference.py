@@ -107,14 +107,11 @@ class TestSignFlip:
         expected = 1.0 if not difference.any() else all_sign_flips(difference)
         assert sign_flip_p(difference) == pytest.approx(expected, abs=1e-15)
 
-    @pytest.mark.parametrize(
-        ("difference", "expected"),
-        [
-            ([1.0], 1.0), ([1.0, 1.0, -1.0], 8 / 8), ([0.5, 0.25, 0.25], 2 / 8), ([0.5, 0.25, 0.0], 4 / 8),
-            ([1.0] * 16, 2 / 2**16), ([0.3, -0.3] * 40, 1.0), *[([0.0] * n, 1.0) for n in (1, 16, 17, 200)], ([], NAN),
-            ([1.0] * 17, 1 / 500),  # above 16 they are sampled, and the observed one counts too
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("difference", "expected"), [
+        ([1.0], 1.0), ([1.0, 1.0, -1.0], 8 / 8), ([0.5, 0.25, 0.25], 2 / 8), ([0.5, 0.25, 0.0], 4 / 8),
+        ([1.0] * 16, 2 / 2**16), ([0.3, -0.3] * 40, 1.0), *[([0.0] * n, 1.0) for n in (1, 16, 17, 200)], ([], NAN),
+        ([1.0] * 17, 1 / 500),  # above 16 they are sampled, and the observed one counts too
+    ])  # fmt: skip
     def test_by_hand(self, difference: list[float], expected: float) -> None:
         assert sign_flip_p(np.array(difference), resamples=499) == pytest.approx(expected, abs=1e-15, nan_ok=True)
 
@@ -283,10 +280,9 @@ class TestCorrections:
             correct([0.5], "bonferoni")
 
 
-@pytest.mark.parametrize(
-    ("tests", "queries", "expected"),
-    [(1, np.inf, 28.016), (9, np.inf, 36.145), (0, np.inf, 28.016), (1, 40, 28.643), (9, 40, 37.773), (1, 1, np.inf)],
-)
+@pytest.mark.parametrize(("tests", "queries", "expected"), [
+    (1, np.inf, 28.016), (9, np.inf, 36.145), (0, np.inf, 28.016), (1, 40, 28.643), (9, 40, 37.773), (1, 1, np.inf),
+])  # fmt: skip
 def test_detectable_effect_in_standard_errors(tests: int, queries: float, expected: float) -> None:
     assert detectable_effect(10.0, tests, queries) == pytest.approx(expected, abs=0.001)
     assert detectable_effect(0.0, tests, queries) == 0
@@ -302,13 +298,10 @@ def test_queries_that_repeat_others_become_one_row_where_all_numberings_say_so()
     assert in_all([]) is None
 
 
-@pytest.mark.parametrize(
-    ("up", "down", "expected"),
-    [
-        (0, 0, 1.0), (2, 0, 0.5), (0, 5, 0.0625), (3, 3, 1.0), (4, 3, 1.0), (10, 2, 2 * (1 + 12 + 66) / 2**12),
-        (120, 180, 2 * sum(math.comb(300, k) for k in range(121)) / 2**300),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("up", "down", "expected"), [
+    (0, 0, 1.0), (2, 0, 0.5), (0, 5, 0.0625), (3, 3, 1.0), (4, 3, 1.0), (10, 2, 2 * (1 + 12 + 66) / 2**12),
+    (120, 180, 2 * sum(math.comb(300, k) for k in range(121)) / 2**300),
+])  # fmt: skip
 def test_the_sign_test_counts_coin_tosses(up: int, down: int, expected: float) -> None:
     assert sign_test_p(up, down) == pytest.approx(expected, rel=1e-9)
     assert sign_test_p(down, up) == sign_test_p(up, down)

@@ -165,10 +165,9 @@ def drawn(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("of_query", "of_origin", "rough", "least"),
-    [(0.5, 0.5, False, 920), (0, 0, False, 920), (1, 0, False, 920), (0, 1, False, 915), (0.5, 0.5, True, 905)],
-)
+@pytest.mark.parametrize(("of_query", "of_origin", "rough", "least"), [
+    (0.5, 0.5, False, 920), (0, 0, False, 920), (1, 0, False, 920), (0, 1, False, 915), (0.5, 0.5, True, 905),
+])  # fmt: skip
 def test_known_values_lie_in_95_percent_intervals(of_query: float, of_origin: float, rough: bool, least: int) -> None:
     """Intercept, coefficients, mean, and its parts, whose regressors' means are estimates too.
 

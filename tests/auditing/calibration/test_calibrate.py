@@ -227,14 +227,10 @@ def test_the_first_failure_is_shown_and_what_is_undefined_counts_not_at_all() ->
     assert counted("null", (True, 0.0, "")).verdict == "ok"
 
 
-@pytest.mark.parametrize(
-    ("moved", "outcome"),
-    [
-        ({6: -0.5}, ("failed", "9 of 10", "whole ranking: falls from +0 to −0.5 at δ = +0.1 sd")),
-        ({}, ("ok", "10 of 10", "")),
-        (dict.fromkeys(range(len(STEPS)), 0.25), ("untested", "never moved", "")),
-    ],
-)
+@pytest.mark.parametrize(("moved", "outcome"), [
+    ({6: -0.5}, ("failed", "9 of 10", "whole ranking: falls from +0 to −0.5 at δ = +0.1 sd")),
+    ({}, ("ok", "10 of 10", "")), (dict.fromkeys(range(len(STEPS)), 0.25), ("untested", "never moved", "")),
+])  # fmt: skip
 def test_a_fall_is_found_and_what_never_moves_shows_nothing(moved: dict[int, float], outcome: tuple[str, ...]) -> None:
     values = np.linspace(-1, 1, len(STEPS))
     values[[*moved]] = [*moved.values()]

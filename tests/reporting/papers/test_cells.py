@@ -47,21 +47,18 @@ def test_columns_stand_in_any_order_model_is_system_and_a_compressed_file_is_rea
     assert math.isnan(undefined.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "message"),
-    [
-        ("", 1, "expected columns table, dataset, system, measure, value, each once, and of"),
-        (HEADER.replace("note", "notes") + LINE, 1, "expected columns"),
-        ("table,dataset,system,model,measure,value\n", 1, "expected columns"),
-        (HEADER + LINE.replace("dai-3", "dia-3"), 2, "unknown table 'dia-3'; did you mean 'dai-3'?"),
-        (HEADER + LINE.replace("26.7", "high"), 2, "expected a number as value, or nan, got 'high'"),
-        (HEADER + LINE.replace(",26.7,", ",26.7"), 2, "expected 10 fields (table, dataset"),
-        (HEADER + LINE + LINE.replace("26.7", "26.8"), 3, "the cell dai-3, scifact, llama, 0.2, mixed, BM25, human,"
-         " nDCG@1 occurs twice"),
-        (HEADER, 0, "expected cells of tables, one per line below the header"),
-        (HEADER + LINE[:-1] + '"one\ntwo"\n' + LINE.replace("26.7", "x"), 4, "expected a number as value"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "line", "message"), [
+    ("", 1, "expected columns table, dataset, system, measure, value, each once, and of"),
+    (HEADER.replace("note", "notes") + LINE, 1, "expected columns"),
+    ("table,dataset,system,model,measure,value\n", 1, "expected columns"),
+    (HEADER + LINE.replace("dai-3", "dia-3"), 2, "unknown table 'dia-3'; did you mean 'dai-3'?"),
+    (HEADER + LINE.replace("26.7", "high"), 2, "expected a number as value, or nan, got 'high'"),
+    (HEADER + LINE.replace(",26.7,", ",26.7"), 2, "expected 10 fields (table, dataset"),
+    (HEADER + LINE + LINE.replace("26.7", "26.8"), 3, "the cell dai-3, scifact, llama, 0.2, mixed, BM25, human,"
+     " nDCG@1 occurs twice"),
+    (HEADER, 0, "expected cells of tables, one per line below the header"),
+    (HEADER + LINE[:-1] + '"one\ntwo"\n' + LINE.replace("26.7", "x"), 4, "expected a number as value"),
+])  # fmt: skip
 def test_one_sentence_names_file_line_and_what_came(tmp_path: Path, text: str, line: int, message: str) -> None:
     file = written(tmp_path, text)
     with pytest.raises(DataError) as caught:
@@ -88,31 +85,25 @@ def shares(unprotected: float, protected: float, ratio: str = "", note: str = ""
 def texts(cells: Sequence[PaperCell]) -> list[str]:
     return [cell.text for cell in cells]
 
-    @pytest.mark.parametrize(
-        ("human", "llm", "expected"),
-        [
-            (22.0, 17.0, ["22.0", "17.0", "25.6"]), (15.3, 24.7, ["15.3", "24.7", "-47.0"]),
-            (24.3, 24.3, ["24.3", "24.3", "0.0"]), (0.0, 0.0, ["0.0", "0.0", "–"]),
-            (5.0, 0.0, ["5.0", "0.0", "200.0"]), (math.nan, 17.0, ["–", "17.0", "–"]),
-            (4.45, 3.55, ["4.4", "3.6", "20.0"]),  # rounded first, halves to even: 100·0.8/4; unrounded 100·0.9/4
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("human", "llm", "expected"), [
+        (22.0, 17.0, ["22.0", "17.0", "25.6"]), (15.3, 24.7, ["15.3", "24.7", "-47.0"]),
+        (24.3, 24.3, ["24.3", "24.3", "0.0"]), (0.0, 0.0, ["0.0", "0.0", "–"]),
+        (5.0, 0.0, ["5.0", "0.0", "200.0"]), (math.nan, 17.0, ["–", "17.0", "–"]),
+        (4.45, 3.55, ["4.4", "3.6", "20.0"]),  # rounded first, halves to even: 100·0.8/4; unrounded 100·0.9/4
+    ])  # fmt: skip
     def test_it_stands_behind_both_means_where_missing(self, human: float, llm: float, expected: list[str]) -> None:
         found = printed(means(human, llm), DAI)
         assert texts(found) == expected
         assert (found[2].target, found[2].system) == (DELTA, "BM25")
         assert texts(printed(means(4.45, 3.55), DAI, rounding="none")) == ["4.4", "3.6", "22.5"]
 
-    @pytest.mark.parametrize(
-        ("delta", "note", "expected"),
-        [
-            ("25.6", "a note", "a note"),
-            ("25.7", "", "printed as 25.7, recomputed from its parts (the two means give 25.6)"),
-            ("25.7", "misprint: 25.6", "printed as 25.7, recomputed from its parts (misprint: 25.6)"),
-            ("25.7", "from the slides",
-             "printed as 25.7, recomputed from its parts (the two means give 25.6; from the slides)"),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("delta", "note", "expected"), [
+        ("25.6", "a note", "a note"),
+        ("25.7", "", "printed as 25.7, recomputed from its parts (the two means give 25.6)"),
+        ("25.7", "misprint: 25.6", "printed as 25.7, recomputed from its parts (misprint: 25.6)"),
+        ("25.7", "from the slides",
+         "printed as 25.7, recomputed from its parts (the two means give 25.6; from the slides)"),
+    ])  # fmt: skip
     def test_what_a_file_prints_stays_where_the_means_give_it(self, delta: str, note: str, expected: str) -> None:
         found = printed(means(22.0, 17.0, delta, note), DAI)
         assert texts(found) == ["22.0", "17.0", "25.6"]

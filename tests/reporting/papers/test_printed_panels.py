@@ -111,13 +111,10 @@ class TestStructure:
             "- Cells of a.csv",
         ]  # fmt: skip
 
-    @pytest.mark.parametrize(
-        ("measures", "environment", "size"),
-        [
-            (4, "table", []), (5, "table*", [r"\small"]), (7, "table*", [r"\small"]),
-            (8, "table*", [r"\scriptsize", r"\setlength{\tabcolsep}{2pt}"]),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("measures", "environment", "size"), [
+        (4, "table", []), (5, "table*", [r"\small"]), (7, "table*", [r"\small"]),
+        (8, "table*", [r"\scriptsize", r"\setlength{\tabcolsep}{2pt}"]),
+    ])  # fmt: skip
     def test_a_wide_table_spans_the_page_in_small_print(self, measures: int, environment: str, size: list[str]) -> None:
         wide = [
             PaperCell(table="dai-3", system="s", target=t, measure=f"P@{n}", value=v)
@@ -151,10 +148,9 @@ class TestStructure:
         ]  # fmt: skip
         assert "\n\n*a*\n\n" in markdown
 
-    @pytest.mark.parametrize(
-        ("human", "llm", "colours"),
-        [(30.0, 10.0, ["66AAD1"]), (12.0, 8.0, ["C2DDED"]), (10.0, 10.0, []), (0.0, 0.0, [])],
-    )
+    @pytest.mark.parametrize(("human", "llm", "colours"), [
+        (30.0, 10.0, ["66AAD1"]), (12.0, 8.0, ["C2DDED"]), (10.0, 10.0, []), (0.0, 0.0, []),
+    ])  # fmt: skip
     def test_relative_delta_is_blue_above_0_and_white_at_0(self, human: float, llm: float, colours: list[str]) -> None:
         """30 and 10 give +100, 12 and 8 +40, the others 0 and nothing."""
         values = {"human": human, "llm": llm}
@@ -194,15 +190,12 @@ class TestHostile:
         assert [len(row) for row in table.rows] == [table.columns] * 3
         assert all("\r" not in comment and "\u2028" not in comment for comment in table.comments)
 
-    @pytest.mark.parametrize(
-        ("name", "expected"),
-        [
-            ("two\nlines\r\nand\u2028more", "two lines and more"), ("  blanks\t\t here ", "blanks here"),
-            ("turned \u202eround\u202c", r"turned \u202eround\u202c"), ("zero\u200bwidth\ufeff", "zerowidth"),
-            ("bell\x07 null\x00", r"bell\x07 null\x00"), ("half \ud800 pair", r"half \ud800 pair"),
-            ("naïve 日本", "naïve 日本"),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("name", "expected"), [
+        ("two\nlines\r\nand\u2028more", "two lines and more"), ("  blanks\t\t here ", "blanks here"),
+        ("turned \u202eround\u202c", r"turned \u202eround\u202c"), ("zero\u200bwidth\ufeff", "zerowidth"),
+        ("bell\x07 null\x00", r"bell\x07 null\x00"), ("half \ud800 pair", r"half \ud800 pair"),
+        ("naïve 日本", "naïve 日本"),
+    ])  # fmt: skip
     def test_clean_leaves_one_line_of_visible_characters(self, name: str, expected: str) -> None:
         assert clean(name) == expected
 

@@ -68,16 +68,13 @@ class TestAudit:
         cells = cells_of(sourced("llama-tmp0.7"), "dai-3")
         assert {(c.generator, c.temperature) for c in cells} == {("llama", "0.7")}
 
-    @pytest.mark.parametrize(
-        ("runs", "table", "systems"),
-        [
-            (RERANKED, "dai-3", {"BM25", "TF-IDF"}),
-            (RERANKED, "dai-5", {"BM25", "BM25+MiniLM"}),
-            (RERANKED, "dai-9", {"BM25", "TF-IDF", "BM25+MiniLM"}),
-            (("bm25",), "dai-5", set()),
-            (RERANKED[2:], "dai-3", {"BM25+MiniLM"}),  # alone they stand in the main table
-        ],
-    )
+    @pytest.mark.parametrize(("runs", "table", "systems"), [
+        (RERANKED, "dai-3", {"BM25", "TF-IDF"}),
+        (RERANKED, "dai-5", {"BM25", "BM25+MiniLM"}),
+        (RERANKED, "dai-9", {"BM25", "TF-IDF", "BM25+MiniLM"}),
+        (("bm25",), "dai-5", set()),
+        (RERANKED[2:], "dai-3", {"BM25+MiniLM"}),  # alone they stand in the main table
+    ])  # fmt: skip
     def test_rankers_of_one_stage_and_re_rankers(self, runs: tuple[str, ...], table: str, systems: set[str]) -> None:
         assert {c.system for c in cells_of(sourced("llama", runs=runs), table)} == systems
 
@@ -173,17 +170,14 @@ class TestStudy:
 
 
 class TestHome:
-    @pytest.mark.parametrize(
-        ("result", "tables"),
-        [
-            (sourced("llama-tmp0.2"), ["dai-3"]), (sourced("gpt-4", runs=RERANKED), ["dai-4", "dai-6"]),
-            (sourced("llama-tmp1", runs=RERANKED), ["dai-9"]), (sourced("gpt-4", "llama"), ["dai-4", "dai-3"]),
-            (uneven(), ["wang-1"]), (replace(uneven(), spec={"by": None}), ["askari-2"]),
-            (toy_validation(("human", "gpt-4")), ["dai-1", "dai-7"]),
-            (toy_validation(("human", "llama-tmp1.0")), ["dai-1", "dai-8"]),
-            (replace(toy_validation(), effectiveness=()), ["dai-1"]),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("result", "tables"), [
+        (sourced("llama-tmp0.2"), ["dai-3"]), (sourced("gpt-4", runs=RERANKED), ["dai-4", "dai-6"]),
+        (sourced("llama-tmp1", runs=RERANKED), ["dai-9"]), (sourced("gpt-4", "llama"), ["dai-4", "dai-3"]),
+        (uneven(), ["wang-1"]), (replace(uneven(), spec={"by": None}), ["askari-2"]),
+        (toy_validation(("human", "gpt-4")), ["dai-1", "dai-7"]),
+        (toy_validation(("human", "llama-tmp1.0")), ["dai-1", "dai-8"]),
+        (replace(toy_validation(), effectiveness=()), ["dai-1"]),
+    ])  # fmt: skip
     def test_a_result_has_the_tables_of_its_kind(self, result: Result, tables: list[str]) -> None:
         assert tables_of(result) == tables
 

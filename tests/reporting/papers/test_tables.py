@@ -216,20 +216,17 @@ class TestFormats:
         assert "dai-10" not in paper_tables([opened], "paper", "csv")
 
 
-@pytest.mark.parametrize(
-    ("results", "layout", "options", "message"),
-    [
-        ([small()], "dai-2", {}, "dai-2 shows each source ranked alone (a validation with rankers); the results given "
-         "hold none: ranktilt check --full DIR -r bm25 --json FILE makes one"),
-        ([small()], "dai-11", {}, "dai-11 shows the texts of a second collection (an audit by source, with its "),
-        ([LoadedAudit(small(), notes=("the collection X has changed since.",))], "dai-10", {}, "dai-10 shows the texts "
-         "of a collection (an audit by source, with its collection); the collection X has changed since."),
-        ([], "paper", {}, "these results hold no table of a paper; name a layout (--layout) to see which command"),
-        ([small()], "dia-3", {}, "unknown layout 'dia-3'; did you mean 'dai-3'? (valid: paper, dai-1,"),
-        ([small()], "dai-3", {"format": "tex"}, "unknown format 'tex'; did you mean 'latex'? (valid: latex, markdown,"),
-        ([small()], "dai-3", {"rounding": "half"}, "unknown rounding 'half' (valid: none, paper)"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("results", "layout", "options", "message"), [
+    ([small()], "dai-2", {}, "dai-2 shows each source ranked alone (a validation with rankers); the results given "
+     "hold none: ranktilt check --full DIR -r bm25 --json FILE makes one"),
+    ([small()], "dai-11", {}, "dai-11 shows the texts of a second collection (an audit by source, with its "),
+    ([LoadedAudit(small(), notes=("the collection X has changed since.",))], "dai-10", {}, "dai-10 shows the texts "
+     "of a collection (an audit by source, with its collection); the collection X has changed since."),
+    ([], "paper", {}, "these results hold no table of a paper; name a layout (--layout) to see which command"),
+    ([small()], "dia-3", {}, "unknown layout 'dia-3'; did you mean 'dai-3'? (valid: paper, dai-1,"),
+    ([small()], "dai-3", {"format": "tex"}, "unknown format 'tex'; did you mean 'latex'? (valid: latex, markdown,"),
+    ([small()], "dai-3", {"rounding": "half"}, "unknown rounding 'half' (valid: none, paper)"),
+])  # fmt: skip
 def test_what_makes_no_table(results: list[Source], layout: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError) as caught:
         paper_tables(results, layout, **{"format": "latex", **options})
