@@ -27,7 +27,6 @@ def compared(new: Audit, old: Audit, **options: Any) -> Comparison:
 
 
 def delta(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
-    """Relative Δ of two means, as a formula."""
     x, y = float(np.mean(a)), float(np.mean(b))
     return 100 * (x - y) / ((x + y) / 2)
 
@@ -50,9 +49,8 @@ class TestByHand:
         assert (change.new, change.old, change.value, change.growth) == pytest.approx((40, -100, 140, -60))
 
     def test_effectiveness(self) -> None:
-        new, old = (
-            one([0, 0, 0, 0], [1, 1, 1, 1], overall=v) for v in ([1.0, 0.5, 0.5, 0.25], [0.75, 0.25, 0.25, 0.0])
-        )
+        overall = ([1.0, 0.5, 0.5, 0.25], [0.75, 0.25, 0.25, 0.0])
+        new, old = (one([0, 0, 0, 0], [1, 1, 1, 1], overall=values) for values in overall)
         (change,) = compared(new, old).means
         assert (change.new, change.old, change.value) == (56.25, 31.25, 25.0)
         assert (change.low, change.high, change.error) == (25.0, 25.0, 0.0)

@@ -75,14 +75,12 @@ def rows(found: Audit) -> dict[str, Controlled]:
 
 
 def seen(source: str, column: str = "text") -> list[str]:
-    """What the last ranking was of."""
     docs = SEEN[-1].docs
     return docs.filter(pl.col("source") == source)[column].to_list()
 
 
-LONE = collection_of(
-    [{"id": s, "text": "x y.", "source": s} for s in ("human", "llm")], {"q": "x"}, {"q": {"human": 1, "llm": 1}}
-)
+_LONE = [{"id": source, "text": "x y.", "source": source} for source in ("human", "llm")]
+LONE = collection_of(_LONE, {"q": "x"}, {"q": {"human": 1, "llm": 1}})
 """Two documents that are no twins."""
 
 
@@ -356,9 +354,7 @@ class TestConfounds:
     def test_query_words_in_relevant_text(self) -> None:
         human, llm = [("Red", "apples grow"), ("", "cold water")], [("", "fruits grow"), ("", "Water flows")]
         queries = {"q": "red apples grow", "p": "water, water!"}
-        qrels = {
-            "q": {"0-human": 1, "0-llm": 2, "1-human": 0}, "p": {"0-human": 1, "1-human": 1, "1-llm": 1}
-        }  # fmt: skip
+        qrels = {"q": {"0-human": 1, "0-llm": 2, "1-human": 0}, "p": {"0-human": 1, "1-human": 1, "1-llm": 1}}
         confound = confounds_of(twins(human, llm, queries, qrels))["query words"]
         # Human: all of q (title and text count), none of p in 0, p in 1; llm: one of three, p.
         assert (confound.value_a, confound.value_b) == pytest.approx(((1 + 0 + 1) / 3, (1 / 3 + 1) / 2))

@@ -147,9 +147,8 @@ def differing(first: Sequence[Effect], second: Sequence[Effect]) -> list[str]:
 
 def relabelled(collection: Collection) -> Collection:
     swap = {SIDES[0]: SIDES[1], SIDES[1]: SIDES[0]}
-    return Collection(
-        collection.docs.with_columns(pl.col("source").replace_strict(swap)), collection.queries, collection.qrels
-    )
+    docs = collection.docs.with_columns(pl.col("source").replace_strict(swap))
+    return Collection(docs, collection.queries, collection.qrels)
 
 
 class TestAntisymmetry:
@@ -271,7 +270,6 @@ def card(collection: Collection, scores: Table, **options: Any) -> dict[str, Eff
 
 
 def exchanged(collection: Collection, flips: tuple[bool, ...]) -> Collection:
-    """The labels of these origins exchanged."""
     mine = pl.Series([flips[int(o)] for o in collection.docs["origin"]])
     other = pl.col("lang").replace({"de": "en", "en": "de"})
     docs = collection.docs.with_columns(lang=pl.when(mine).then(other).otherwise("lang"))

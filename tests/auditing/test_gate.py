@@ -242,7 +242,6 @@ QUESTIONS = ["Share@1", "NDSR@2", "HeadToHead", "RankGap(pairs=all)", "ExposureR
 
 
 def answered(order: tuple[str, str], queries: int = 40) -> Audit:
-    """One run of 40 queries without judgments, with twins in this order."""
     collection = twins(queries)
     run = ordered(collection, [order] * queries, "engine")
     plain = Collection(collection.docs, collection.queries, collection.qrels.clear())

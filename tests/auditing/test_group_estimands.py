@@ -159,9 +159,8 @@ class TestLabels:
 
     def test_unlabelled_documents_are_counted_and_left_out_or_a_class(self) -> None:
         collection, run = listed(["a-b-" * 5] * 8, LETTERS, relevant=20)
-        out, own = asked(
-            collection, run, "AWRF(target=relevant)@4", "AWRF(target=relevant,unlabelled=class)@4", by="kind"
-        )
+        awrf = ("AWRF(target=relevant)@4", "AWRF(target=relevant,unlabelled=class)@4")
+        out, own = asked(collection, run, *awrf, by="kind")
         assert "80 of 160 results without a label, left out" in out.estimand.basis(out)
         assert "80 of 160 results without a label, a class of their own" in own.estimand.basis(own)
         assert out.value != own.value

@@ -148,9 +148,8 @@ class TestBins:
 
     @given(st.lists(st.integers(-20, 20) | st.none(), min_size=1, max_size=40), st.integers(2, 10))
     def test_bins_are_in_order_and_none_is_empty(self, values: list[int | None], bins: int) -> None:
-        collection = collection_of(
-            [{"id": f"d{i}", "text": "t", "x": value} for i, value in enumerate([*values, 99])], {"q": "x"}, {}
-        )
+        docs = [{"id": f"d{i}", "text": "t", "x": value} for i, value in enumerate([*values, 99])]
+        collection = collection_of(docs, {"q": "x"}, {})
         try:
             found = grouping(collection, f"x:{bins}")
         except UserError:
@@ -234,9 +233,8 @@ class TestManyGroups:
 def test_a_value_may_name_several_groups() -> None:
     """Each combination is a kind of its own, in equal parts of its groups; beside the rest it is of the group kept."""
     values = ["a", "|", "a| b", None, "b|a", "c|c", " ", "a|b|c"]
-    docs = [
-        {"id": f"d{n}", "text": "x", "source": "s", "origin": f"d{n}", "kind": value} for n, value in enumerate(values)
-    ]
+    every = [(f"d{n}", value) for n, value in enumerate(values)]
+    docs = [{"id": name, "text": "x", "source": "s", "origin": name, "kind": value} for name, value in every]
     collection = collection_of(docs, {"q": "x"}, {})
     found = grouping(collection, "kind")
     assert found.names == ("a", "b", "c")

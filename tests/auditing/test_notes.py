@@ -195,7 +195,6 @@ def ranked(human: float, llm: float, *others: float, **spec: str) -> Run:
 
 
 def noise_of(run: Run, measures: str | Sequence[str] = "nDCG@1") -> list[tuple[str, float]]:
-    """Resolution and points."""
     found: Audit = audit(twins(1), run, measures, resamples=100)
     return [(noise.resolution, noise.points) for noise in found.noise]
 

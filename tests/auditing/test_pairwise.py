@@ -378,9 +378,7 @@ def test_choices_come_back_from_their_file(tmp_path: Path) -> None:
 
 def test_choices_that_say_nothing_about_the_groups_are_counted(tmp_path: Path) -> None:
     collection = people(queries=2)
-    rows = [
-        ("q0", "female-0-0", "female-0-1"), ("q0", "female-0-0", "male-1-0"), ("q0", "female-0-0", "male-0-0"),
-    ]  # fmt: skip
+    rows = [("q0", "female-0-0", "female-0-1"), ("q0", "female-0-0", "male-1-0"), ("q0", "female-0-0", "male-0-0")]
     choices = ({"query": query, "first": a, "second": b, "choice": a} for query, a, b in rows)
     file = write(tmp_path / "some.jsonl", jsonl(choices))
     found = read_decisions(file, collection, two_groups(collection, "gender", "female"))

@@ -116,9 +116,8 @@ class TestByHand:
 
     def test_a_lost_pair_stays_relevant_when_its_judged_side_is_not_retrieved(self) -> None:
         """Judged is the human side of pair 1 only; of it only the other side is found, then both, then only it."""
-        docs = [
-            {"id": f"{o}-{s}", "text": "x", "source": s, "origin": f"{o}"} for o in range(3) for s in ("human", "llm")
-        ]
+        sides = [(o, s) for o in range(3) for s in ("human", "llm")]
+        docs = [{"id": f"{o}-{s}", "text": "x", "source": s, "origin": f"{o}"} for o, s in sides]
         qrels = {q: {"0-human": 1, "0-llm": 1, "1-human": 1} for q in ("q0", "q1", "q2")}
         collection = collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
         found = {"q0": {"1-llm": 2.0, "2-llm": 1.0}, "q1": {"1-llm": 2.0, "1-human": 1.0}, "q2": {"1-human": 2.0}}

@@ -295,8 +295,6 @@ Order = Sequence[Sequence[str]]
 
 
 class Material(NamedTuple):
-    """What a page is made from."""
-
     collection: Collection
     groups: Groups
     aligned: Aligned

@@ -174,7 +174,6 @@ def apart() -> Collection:
 
 
 def mixed() -> Collection:
-    """A source of two temperatures."""
     whole = studied({"a": {"temperature": 0.2}})
     warm = pl.when(pl.col("id") == "a:3").then(0.7).otherwise(pl.col("temperature"))
     return Collection(whole.docs.with_columns(temperature=warm), whole.queries, whole.qrels)

@@ -35,7 +35,6 @@ def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def cli(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Cli:
-    """Run the real entry point in this process."""
     from ranktilt.cli.main import main
 
     def run(*arguments: str | Path) -> Result:
@@ -73,14 +72,12 @@ def no_key(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    """A language model on loopback."""
     with Server() as running:
         yield running
 
 
 @pytest.fixture
 def toy_folder(tmp_path: Path) -> Path:
-    """The toy as a Cocktail folder."""
     return write_cocktail(tmp_path / "toy")
 
 

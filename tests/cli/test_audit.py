@@ -23,7 +23,6 @@ QUICK = ("--resamples", "200")
 
 
 def library(folder: Path, rankers: tuple[str, ...] = ("tfidf", "bm25(k1=0.9,b=0.4)@5"), **options: Any) -> Audit:
-    """Make the same audit by library calls."""
     collection = rt.load(folder)
     runs = [rt.ranker(text).rank(collection) for text in rankers]
     return rt.audit(collection, runs, **{"resamples": 200, **options})
@@ -37,10 +36,8 @@ def saved(cli: Cli, tmp_path: Path, *arguments: str | Path) -> Audit:
 
 def same(one: Audit, two: Audit) -> bool:
     """Whether two audits differ in nothing but the command that made them."""
-    first, second = (
-        replace(audit, spec={k: v for k, v in dict(audit.spec).items() if k != "command"}) for audit in (one, two)
-    )
-    return first == second
+    plain = [{name: value for name, value in audit.spec.items() if name != "command"} for audit in (one, two)]
+    return replace(one, spec=plain[0]) == replace(two, spec=plain[1])
 
 
 def test_per_query_has_a_line_a_value(cli: Cli, tmp_path: Path) -> None:

@@ -45,7 +45,6 @@ def test_runs_of_one_audit(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def saved(tmp_path: Path) -> dict[str, Path]:
-    """Audits of each outcome by name."""
     audits = {"level": LEVEL, "human": HUMAN, "unsure": UNSURE, "nothing": NOTHING}
     return {name: found.save(tmp_path / f"{name}.json") for name, found in audits.items()}
 

@@ -32,7 +32,6 @@ def text(number: int) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Twelve documents of people."""
     docs = [{"_id": f"d{n}", "title": f"Title {n}", "text": text(n)} for n in range(12)]
     return write_beir(tmp_path / "in", docs=docs, qrels=[("q1", "d0", 2), ("q2", "d1", 1), ("q3", "d2", 1)])
 

@@ -23,13 +23,11 @@ MATCHES = {"q1": {"d1-human", "d1-llm"}, "q2": {"d2-human", "d2-llm"}, "q3": {"d
 
 
 def found_in(file: Path) -> dict[str, set[str]]:
-    """Documents of each query in a TREC file."""
     lines = [line.split() for line in file.read_text().splitlines()]
     return {query: {line[2] for line in lines if line[0] == query} for query in {line[0]: None for line in lines}}
 
 
 def files(folder: Path) -> list[str]:
-    """Names of everything below a folder."""
     return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
 
 

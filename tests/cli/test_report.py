@@ -28,7 +28,6 @@ CELLS = (
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with the toy and an audit of it."""
     monkeypatch.chdir(tmp_path)
     write_cocktail(tmp_path / "toy")
     collection = rt.load("toy")

@@ -36,7 +36,6 @@ DEPTHS = ("-m", "nDCG@3", "--depth", "1", "--depth", "3")
 
 @pytest.fixture
 def thirty(tmp_path: Path) -> Path:
-    """Thirty pairs as a folder."""
     return rt.save(pairs(), tmp_path / "pairs")
 
 

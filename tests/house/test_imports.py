@@ -95,7 +95,7 @@ def test_every_module_belongs_to_a_layer_and_imports_go_down_only() -> None:
     assert not eager(modules)
 
 
-def test_checkers_find_imports_that_go_up_or_sideways_or_round(tmp_path: Path) -> None:
+def test_checkers_find_imports_that_go_up_sideways_or_round_an_unknown_layer_and_a_vague_name(tmp_path: Path) -> None:
     eager_lines = "import sys\nfrom ranktilt._version import __version__\nfrom ranktilt.run import Run\n"
     files = {
         "__init__.py": eager_lines + "if TYPE_CHECKING:\n    import polars\n", "_version.py": "", "errors.py": "",
@@ -116,11 +116,8 @@ def test_checkers_find_imports_that_go_up_or_sideways_or_round(tmp_path: Path) -
     ]
     assert circle(modules)
     assert eager(modules) == ["ranktilt/__init__.py:3: imports ranktilt.run.Run at once"]
-
-
-def test_checkers_find_an_unknown_layer_and_a_vague_name(tmp_path: Path) -> None:
-    found = misplaced(tree.read(tree.write(tmp_path, {"manager.py": "", "datasets/utils.py": ""})))
-    assert found == [
+    vague = tree.read(tree.write(tmp_path / "vague", {"manager.py": "", "datasets/utils.py": ""}))
+    assert misplaced(vague) == [
         "ranktilt/datasets/utils.py:1: name the file after its idea, not 'utils.py'",
         "ranktilt/manager.py:1: 'manager' is in no layer; add it to LEVELS",
     ]

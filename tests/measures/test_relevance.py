@@ -247,7 +247,6 @@ def expected(found: Measure, run: Table, qrels: Table) -> list[float]:
 
 
 def closed_form(found: Measure, run: Table, qrels: Table) -> npt.NDArray[np.float64]:
-    """The closed form on the same input, from plain dictionaries."""
     ranked = [sorted(run.get(q, {}).items(), key=lambda item: -item[1]) for q in qrels]
     judged = [(i, g) for i, grades in enumerate(qrels.values()) for g in grades.values() if g > 0]
     gains = [max(qrels[q].get(d, 0), 0) for q, found in zip(qrels, ranked, strict=True) for d, _ in found]

@@ -90,7 +90,6 @@ def refused(names: tuple[str, ...] = ("human", "llm")) -> CheckResult:
 
 
 def changed() -> Comparison:
-    """Two runs, two measures and three groups."""
     values = np.random.default_rng(0).random((2, 2, 4, 40))
     names = {"runs": ("bm25", "dense"), "measures": ("nDCG@3", "RR"), "groups": ("a", "b", "c")}
     return compare(*(audit_of(v, **names) for v in (values, values[:, :, ::-1])), resamples=200)
@@ -135,7 +134,6 @@ def gated() -> Gate:
 def row(
     check: Check, tests: int, failures: int = 0, *, estimand: str = "ΔNDSR", ranker: str = "bm25", details: str = ""
 ) -> CheckOutcome:
-    """One check of a calibration."""
     return CheckOutcome(check, ranker, estimand, tests, failures, details)
 
 
@@ -180,12 +178,10 @@ def replayed(most: float | None = None) -> ReplayedLog:
 
 
 def temperatures(measures: Any = ("nDCG@1", "RR"), **options: Any) -> Study:
-    """One ranker, one model, three temperatures, two measures."""
     return study(studied(), [decided()], list(measures), **{"resamples": 300, "seed": 1, **options})
 
 
 def two_models() -> Study:
-    """Two models, and a source whose temperature is unknown."""
     wins = {"x-tmp0.2": 10, "x-tmp0.7": 20, "x-tmp1.0": 30, "y-tmp0.5": 40, "plain|one": 0}
     return study(studied({name: {} for name in wins}), [decided(wins)], "nDCG@1", resamples=300)
 
@@ -234,7 +230,6 @@ def controlled(sources: tuple[str, ...] = ("human", "llm")) -> Audit:
 
 
 def by_the_papers_rules() -> Audit:
-    """The toy with its card, by the papers' rules."""
     return small(card=True, ties="trec_eval", rounding="paper", test="t")
 
 
@@ -302,5 +297,4 @@ RESULTS: dict[str, Callable[[], Any]] = {
 
 @cache
 def result(name: str) -> Any:
-    """Make each result once."""
     return RESULTS[name]()

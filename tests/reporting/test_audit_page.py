@@ -301,16 +301,13 @@ class TestControls:
         found = {front(row): row.cells for row in control_table(controlled()).rows}
         length = next(one for one in controlled().controls if one.control == "length")
         assert [cell.value for cell in found["length"][1:3]] == [t.value for t in length.tilts]
-        assert (found["length"][3].value, found["length"][3].text) == (
-            length.moves[0].value, "−200.0 [−200.0, −200.0]",
-        )  # fmt: skip
+        move = (found["length"][3].value, found["length"][3].text)
+        assert move == (length.moves[0].value, "−200.0 [−200.0, −200.0]")
         assert [cell.text for cell in found["tokens"][1:]] == ["", "", "", "no token limit"]
 
     def test_stars_and_sides_go_by_the_correction_over_the_whole_table(self) -> None:
         found = controlled()
-        weak = tuple(
-            replace(c, tilts=tuple(replace(t, p_corrected=0.06) for t in c.tilts)) for c in found.controls
-        )  # fmt: skip
+        weak = tuple(replace(c, tilts=tuple(replace(t, p_corrected=0.06) for t in c.tilts)) for c in found.controls)
         cells = [[row.cells[1] for row in control_table(one).rows] for one in (found, replace(found, controls=weak))]
         assert [[cell.text for cell in some] for some in cells] == [
             ["+200.0*", "0.0", "", "+200.0*"], ["+200.0", "0.0", "", "+200.0"],

@@ -263,9 +263,7 @@ def test_each_ranker_shows_the_part_of_the_tilt_unrounded_in_its_tone() -> None:
     # nDCG@1 of the first run: human 1, 0, 1 and LLM 0, 1, 0, so that each query brings 200 / 3 points.
     # The second has q1 at 0, q2 tied at 0.5 each, and LLM text first for q3: 200 · (−1) / 2 points.
     found = rows_of()
-    assert rows(found) == {
-        "q1": ["+66.67▲", "0.00"], "q2": ["−66.67▼", "0.00"], "q3": ["+66.67▲", "−100.00▼"],
-    }  # fmt: skip
+    assert rows(found) == {"q1": ["+66.67▲", "0.00"], "q2": ["−66.67▼", "0.00"], "q3": ["+66.67▲", "−100.00▼"]}
     assert [r.cells[0].text for r in found.rows] == ["old clock bell", "red apples", "river water"]
     assert [c.title for c in found.columns] == ["query", "part of Relative Δ", "part of Relative Δ"]
     assert found.spans == (("", 1), ("first", 1), ("second", 1))

@@ -35,8 +35,6 @@ def plain(folder: Path) -> Path:
 
 @pytest.fixture
 def enter(browser: Browser, plain: Path) -> Callable[..., Browser]:
-    """Open the page and its explorer."""
-
     def go(path: Path = plain, **how: Any) -> Browser:
         browser.open(path, **how)
         show(browser)
@@ -64,14 +62,11 @@ def open_pair(browser: Browser, doc: int = 0) -> None:
 
 
 def order(browser: Browser) -> list[int]:
-    """The queries shown, from the top."""
-    return [
-        int(one) for one in browser.run("[...document.querySelectorAll('.queries .open')].map(o => o.dataset.query)")
-    ]
+    found = browser.run("[...document.querySelectorAll('.queries .open')].map(o => o.dataset.query)")
+    return list(map(int, found))
 
 
 def rows(browser: Browser, selector: str) -> list[list[str]]:
-    """The texts of a table's cells, without line ends."""
     found: list[list[str]] = browser.run(
         f"[...document.querySelectorAll({selector!r} + ' tbody tr')].map(row => "
         "[...row.cells].map(cell => cell.innerText.replace(/\\s+/g, ' ').trim()))"
@@ -106,9 +101,8 @@ def test_queries_that_contribute_most_stand_first_and_undefined_ones_last(enter:
     assert order(browser) == SIZES[:25]
     assert status(browser) == "1–25 of 30 queries"
     assert browser.run("document.querySelector('[aria-sort]').getAttribute('aria-sort')") == "other"
-    assert rows(browser, ".queries")[0] == [
-        "the river number 29 q29", "▲ +19.0", "29.0", "25.0", "50.0", "29 of 32", "3",
-    ]  # fmt: skip
+    front = rows(browser, ".queries")[0]
+    assert front == ["the river number 29 q29", "▲ +19.0", "29.0", "25.0", "50.0", "29 of 32", "3"]
     values = browser.run("[...document.querySelector('.queries tbody tr').cells].map(cell => cell.dataset.value)")
     assert values == [None, "19", "0.29", "0.25", "0.5", "29", "3"]
     browser.click("[aria-label='Next queries']")
@@ -188,9 +182,8 @@ def test_a_query_opens_with_its_ranked_list_and_another_rankers(enter: Callable[
         ["Further down: other relevant documents, and twins of those above"],
         ["14", f"L llm relevant {second}", "twin at 1, higher", "0.125"],
     ]
-    assert browser.run("document.querySelector('.results caption').textContent") == (
-        "What bm25 returns: the first 4 of 20 documents"
-    )
+    caption = browser.run("document.querySelector('.results caption').textContent")
+    assert caption == "What bm25 returns: the first 4 of 20 documents"
     assert "3 pairs of relevant twins: human stands higher in 2, llm in 1, tied 0." in browser.run(
         "document.querySelector('.explorer').textContent"
     )

@@ -19,8 +19,6 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture
 def opened(browser: Browser, tmp_path: Path) -> Callable[..., Browser]:
-    """Open a page with an explorer of some lists and texts."""
-
     def go(content: dict[str, Any] | None = None, texts: Any = TEXTS, **how: Any) -> Browser:
         path = tmp_path / "page.html"
         path.write_text(page(block(content, texts)), encoding="utf-8")
@@ -215,9 +213,8 @@ def test_a_tilt_that_is_undefined_is_no_0(opened: Callable[..., Browser]) -> Non
     content = lists()
     content["tilt"][0][0][0] = [None] * len(content["queries"])
     browser = opened(content)
-    assert browser.run("document.querySelector('.explorer .key span').textContent") == (
-        "Relative Δ of bm25 by nDCG@3 is undefined."
-    )
+    key = browser.run("document.querySelector('.explorer .key span').textContent")
+    assert key == "Relative Δ of bm25 by nDCG@3 is undefined."
     assert browser.complaints == []
 
 
@@ -227,9 +224,8 @@ def test_an_audit_without_judgments_shows_twins(opened: Callable[..., Browser]) 
     browser = opened(content)
     assert rows(browser, ".queries")[1] == ["the river number 1 q01", "1 of 4"]
     open_query(browser)
-    assert "3 pairs of twins: human stands higher in 2" in browser.run(
-        "document.querySelector('.explorer').textContent"
-    )
+    said = browser.run("document.querySelector('.explorer').textContent")
+    assert "3 pairs of twins: human stands higher in 2" in said
     assert rows(browser, ".overview") == [["bm25", "0 of 3"], ["dense", "–"]]
     assert len(rows(browser, ".results")) == 6
     assert ["Further down: twins of those above"] in rows(browser, ".results")

@@ -274,7 +274,6 @@ PROSE = re.compile(r'<(p|li|caption|figcaption|th|dt)\b(?! scope="row")[^>]*>(.*
 
 
 def plain(markup: str) -> str:
-    """A piece of a page without its tags."""
     return unescape(re.sub("<.*?>", "", markup))
 
 

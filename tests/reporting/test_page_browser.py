@@ -86,9 +86,8 @@ def test_drawn_marks_are_the_tilts(browser: Browser, pages: dict[str, Path]) -> 
 def test_side_has_its_colour_in_figure_and_table(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["opened"])
     colour = browser.run("getComputedStyle(document.documentElement).getPropertyValue('--first').trim()")
-    marks = browser.run(
-        "[...document.querySelectorAll('#tilt .mark-symbol.role-mark path')].map(m => m.getAttribute('fill'))"
-    )
+    found = "[...document.querySelectorAll('#tilt .mark-symbol.role-mark path')].map(m => m.getAttribute('fill'))"
+    marks = browser.run(found)
     assert colour in marks
     cell = browser.run("getComputedStyle(document.querySelector('#table-1 td.first')).color")
     assert cell == f"rgb({int(colour[1:3], 16)}, {int(colour[3:5], 16)}, {int(colour[5:7], 16)})"

@@ -239,7 +239,6 @@ IMAGES = tree.ROOT / "docs" / "images"
 
 
 def png_size(picture: Path) -> tuple[int, int]:
-    """Width and height of a PNG, from its header."""
     start = picture.read_bytes()[:24]
     assert start.startswith(b"\x89PNG\r\n\x1a\n")
     width, height = struct.unpack(">II", start[16:])

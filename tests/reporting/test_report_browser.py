@@ -69,7 +69,6 @@ def made(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 def trec(path: Path) -> dict[str, list[tuple[str, float]]]:
-    """Documents and scores by query, as a saved run has them."""
     found: dict[str, list[tuple[str, float]]] = {}
     for line in gzip.decompress(path.read_bytes()).decode().splitlines():
         query, _, doc, _, score, _ = line.split()
@@ -87,7 +86,6 @@ def report(browser: Browser, made: Made) -> Browser:
 
 
 def ids(browser: Browser) -> list[str]:
-    """Ids of the queries in the explorer's table, from above."""
     return list(browser.run(PART + ".map(row => row.querySelector('small').textContent)"))
 
 

@@ -36,14 +36,12 @@ STUDY = toy_study()
 
 
 def figures(found: object) -> dict[str, list[Figure]]:
-    """The figures of each section."""
     return {one.name: [block for block in one.blocks if isinstance(block, Figure)] for one in view(found).sections}
 
 
 class TestStudy:
     @staticmethod
     def measured(*names: str) -> Study:
-        """The toy study on several measures."""
         tilts = (replace(tilt, estimand=estimand(f"RelativeDelta({n})")) for tilt in STUDY.tilts for n in names)
         return replace(STUDY, measures=names, tilts=tuple(tilts), trends=())
 
@@ -205,13 +203,11 @@ def validation_page() -> Markup:
 
 
 def drawn(caption: str) -> dict[str, Any]:
-    """The figure whose title begins so."""
     every = (figure for one in validation_sections(VALIDATION) for figure in drawn_in(one))
     return next(figure.drawing for figure in every if figure.title.startswith(caption))
 
 
 def section(name: str, **changes: object) -> Section:
-    """One section of the toy validation with some parts changed."""
     found = validation_sections(replace(VALIDATION, **changes))  # type: ignore[arg-type]
     return next(one for one in found if one.name == name)
 

@@ -206,12 +206,10 @@ def test_no_text_widens_the_page(browser: Browser, pages: Pages, width: int, vie
 def test_pointing_at_every_figure_shows_texts_as_texts(browser: Browser, pages: Pages) -> None:
     browser.open(pages.hostile)
     for number in range(browser.run("document.querySelectorAll('.plot').length")):
-        browser.run(
-            f"document.querySelectorAll('.plot')[{number}].scrollIntoView({{behavior:'instant',block:'center'}})"
-        )
+        plot = f"document.querySelectorAll('.plot')[{number}]"
+        browser.run(f"{plot}.scrollIntoView({{behavior:'instant',block:'center'}})")
         x, y, width, height = browser.run(
-            f"(box => [box.x, box.y, box.width, box.height])(document.querySelectorAll('.plot')[{number}]"
-            ".getBoundingClientRect())"
+            f"(box => [box.x, box.y, box.width, box.height])({plot}.getBoundingClientRect())"
         )
         for across in range(1, 8):
             for down in range(1, 5):

@@ -270,7 +270,6 @@ def test_what_cannot_be_calibrated_is_refused(change: dict[str, Any], message: s
 
 
 def sides(copies: Collection) -> list[tuple[str, str]]:
-    """Ids of each original and of its copy."""
     one, two = sorted(copies.sources, key=lambda name: name.startswith(COPY))
     return list(copies.pairs(one, two).select("a", "b").iter_rows())
 

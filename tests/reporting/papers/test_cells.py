@@ -19,7 +19,6 @@ DAI, WANG = LAYOUTS["dai-3"], LAYOUTS["wang-3"]
 
 
 def written(folder: Path, text: str) -> Path:
-    """Write a file and return where it lies."""
     file = folder / "cells.csv"
     file.write_text(text, encoding="utf-8", newline="")
     return file

@@ -42,13 +42,11 @@ def text(found: Sequence[PaperCell], format: str = "latex", path: str = "", layo
 
 
 def tex(found: Sequence[PaperCell], path: str = "", layout: str = "dai-3") -> TexTable:
-    """A table as a reader of the paper sees it."""
     (table,) = read_tex(text(found, "latex", path, layout))
     return table
 
 
 def markdown_rows(markdown: str) -> list[list[list[str]]]:
-    """Tables of a Markdown text as a reader sees them."""
     found: list[list[list[str]]] = []
     for token in MarkdownIt("commonmark").enable("table").parse(markdown):
         if token.type == "table_open":

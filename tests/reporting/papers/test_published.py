@@ -28,7 +28,6 @@ every_table = pytest.mark.parametrize("name", COUNTS)
 
 @pytest.fixture(scope="module")
 def published(shared_data: Path) -> dict[str, CellFile]:
-    """Cells of each paper."""
     folder = shared_data.parent / "design" / "golden"
     if not folder.is_dir():
         pytest.skip(f"needs the published cells: {folder} is absent")
@@ -46,7 +45,6 @@ def of(published: dict[str, CellFile], name: str) -> CellFile:
 
 
 def tex(published: dict[str, CellFile], name: str) -> TexTable:
-    """One table as a reader of the paper sees it."""
     (table,) = read_tex(paper_tables([of(published, name)], name, "latex"))
     return table
 

@@ -28,12 +28,10 @@ DATASETS, SYSTEMS, MEASURES = ("nq", "sci"), ("BM25", "ANCE"), ("AP@1", "nDCG@1"
 
 
 def panels(results: Sequence[Source], layout: str, **options: Any) -> list[Panels]:
-    """The tables as they are before any format."""
     return [block for block in paper_document(results, layout, **options).blocks("latex") if isinstance(block, Panels)]
 
 
 def names(*results: Source) -> list[str]:
-    """Tables that are made where nobody names one."""
     return [block.name for block in panels(results, "paper")]
 
 
@@ -51,7 +49,6 @@ def titles(table: Table) -> list[str]:
 
 
 def of(audit: Audit, folder: str) -> Audit:
-    """The same audit of another folder."""
     return replace(audit, spec={**audit.spec, "collection": {"path": folder}})
 
 
@@ -68,7 +65,6 @@ def mixed(**fixed: str) -> list[PaperCell]:
 
 
 def measured(name: str, **values: Sequence[str]) -> list[PaperCell]:
-    """A cell for each measure of each system."""
     return [PaperCell(table=name, system=s, measure=m, value=0.5) for s, found in values.items() for m in found]
 
 
@@ -255,7 +251,6 @@ def bed() -> tuple[Collection, Audit, Run]:
 
 
 def graded(first: int, second: int) -> tuple[Collection, Audit, Run]:
-    """One query, two relevant pairs."""
     docs = [{"id": f"{d}-{s}", "text": f"{s} text {d}", "source": s, "origin": f"{d}-human"} for d in "ab" for s in TWO]
     grades = {"q": {f"{d}-{s}": g for d, g in (("a", first), ("b", second)) for s in TWO}}
     collection = collection_of(docs, {"q": "the question"}, grades)
