@@ -160,7 +160,7 @@ class TestGroups:
         assert (named.groups, named.pairs) == (found.groups, (("llm", "human"),))
         assert named.tilts[0].value == pytest.approx(200 * (1 - 1 / 2) / (3 / 2))
 
-    def test_documents_without_a_label_count_in_the_row_all_only(self) -> None:
+    def test_documents_without_a_label_count_in_the_row_all_and_groups_without_relevant_ones_not(self) -> None:
         docs = [{"id": f"d{i}", "text": str(i), "gender": g} for i, g in enumerate(["f", "m", None, None])]
         collection = collection_of(docs, {"q": "x"}, {"q": {"d0": 1, "d1": 1, "d2": 1}})
         found = audit(collection, run_of(collection, {"q": {"d2": 4.0, "d0": 3.0}}), ["R@2", "RR"], by="gender")
@@ -168,8 +168,6 @@ class TestGroups:
         assert [mean(found, "RR", g) for g in found.groups] == pytest.approx([1, 1 / 2, 0])
         assert not found.tilts[0].twins
         assert "2 documents without gender, in no group" in found.notes
-
-    def test_a_group_without_relevant_documents_is_not_compared(self) -> None:
         collection = twins(3)
         extra = pl.DataFrame({"id": ["x"], "text": ["x"], "source": ["claude"], "origin": ["x"]})
         wider = Collection(pl.concat([collection.docs, extra], how="diagonal"), collection.queries, collection.qrels)

@@ -197,15 +197,13 @@ class TestMatching:
         lone = match(one([1], [1], runs=["dense"]), one([1], [1], runs=["bm25"]))  # whatever they are called
         assert (lone.runs, lone.left_out) == ((RunPair("dense", "bm25"),), ())
 
-    def test_values_are_those_of_the_same_measure_and_group(self) -> None:
+    def test_values_are_those_of_the_same_measure_group_and_pair_which_may_stand_the_other_way_round(self) -> None:
         values = np.random.default_rng(8).random((1, 2, 3, 9))
         new = audit_of(values, measures=("RR", "P@1"))
         old = audit_of(values[:, ::-1, [0, 2, 1]], measures=("P@1", "RR"), groups=("llm", "human"))
         found = compared(new, old)
         assert all(t.value == 0 and t.p == 1 for t in found.tilts)
         assert [(t.a, t.b) for t in found.tilts] == [("human", "llm")] * 2
-
-    def test_a_pair_may_stand_the_other_way_round(self) -> None:
         rng = np.random.default_rng(9)
         new, old = noisy(rng, 20), noisy(rng, 20)
         turned = replace(old, tilts=tuple(t.swapped() for t in old.tilts))

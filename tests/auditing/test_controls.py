@@ -137,15 +137,13 @@ class TestBoilerplate:
 
 
 class TestTitles:
-    def test_titles_that_all_versions_share_are_removed(self) -> None:
+    def test_titles_that_all_versions_share_are_removed_for_rankers_that_read_them(self) -> None:
         human = [("Both", "x"), ("One", "y"), ("", "z")]
         llm = [("Both", "x"), ("Other", "y"), ("", "z")]
         found = controlled(twins(human, llm), Longest(), "titles")
         assert seen("human", "title") == ["", "One", ""]
         assert seen("llm", "title") == ["", "Other", ""]
         assert rows(found)["titles"].changed == "2 of 6 documents changed"
-
-    def test_a_ranker_that_reads_no_title_is_not_asked_again(self) -> None:
         found = controlled(twins([("T", "x y")], [("T", "z")]), Longest(text="text"), "titles")
         assert SEEN == []
         assert rows(found)["titles"].changed == "nothing to change; raw values stand (2 of 2 documents changed)"

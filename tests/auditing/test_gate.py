@@ -173,12 +173,10 @@ class TestRows:
     def rows(self, **options: Any) -> list[tuple[str, ...]]:
         return [(r.run, r.measure, r.a, r.b) for r in gate(self.AUDIT, **options).rows]
 
-    def test_by_default_every_run_and_pair_on_the_primary_measure_or_the_named_ones_in_their_order(self) -> None:
+    def test_every_run_and_pair_on_the_primary_measure_or_the_named_ones_and_growth_belongs_to_its_row(self) -> None:
         assert self.rows() == [(run, "RR", *pair) for run in "xy" for pair in (("a", "b"), ("a", "c"), ("b", "c"))]
         found = self.rows(measures=["P@1", "RR"], runs=["y"], pairs=[("c", "a")])
         assert found == [("y", "P@1", "c", "a"), ("y", "RR", "c", "a")]
-
-    def test_growth_belongs_to_its_row(self) -> None:
         old = audit_of(self.VALUES[::-1], runs="yx", measures=("RR", "P@1"), groups=("a", "b", "c"))
         same = gate(self.AUDIT, baseline=old, measures=["P@1", "RR"], resamples=200)
         assert [c.name for r in same.rows for c in r.checks] == ["growth"] * 12

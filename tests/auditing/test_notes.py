@@ -212,7 +212,7 @@ def test_scores_move_within_the_rounding_of_what_computed_them(precision: str, g
     assert noise_of(run) == [(precision, pytest.approx(points))]
 
 
-def test_the_largest_score_of_a_list_sets_the_scale_and_documents_below_the_cutoff_may_come_above_it() -> None:
+def test_the_largest_score_sets_the_scale_what_is_below_may_come_above_and_logits_move_probabilities() -> None:
     near = (0.25, 0.25 - 0.5 * UNIT)
     assert noise_of(ranked(*near, precision="float32"), "nDCG@3") == [("float32", 0)]
     delta = 200 * (1 - 1 / 1.5849625007211562) / (1 + 1 / 1.5849625007211562)  # ranks 1 and 2
@@ -220,6 +220,10 @@ def test_the_largest_score_of_a_list_sets_the_scale_and_documents_below_the_cuto
     between = [1 - 2.0**-30 * number for number in range(1, 4)]
     assert noise_of(ranked(1.0, 1 - 2.0**-28, *between, precision="float32")) == [("float32", pytest.approx(400))]
     assert noise_of(ranked(1.0, 0.5, *between, precision="float32")) == [("float32", 0)]
+    human, llm = sigmoid(np.array([10.001, 10.0]))
+    assert human - llm < UNIT
+    assert noise_of(ranked(human, llm, precision="float32", activation="Sigmoid")) == [("float32", 0)]
+    assert noise_of(ranked(human, llm, precision="float32")) == [("float32", pytest.approx(400))]
 
 
 def test_whole_numbers_and_exact_scores_have_no_noise_and_printed_digits_hide_the_order_of_equal_ones() -> None:
@@ -236,13 +240,6 @@ def test_a_language_model_on_this_machine_says_what_it_computed_in() -> None:
     assert [precision(spec) for spec in ({}, {"llm": "gpt"}, {"llm": {"model": "gpt"}})] == [None] * 3
     found = audit(twins(1), ranked(2, 1, precision="float16"), "nDCG@1", resamples=100)
     assert "Computed: mine in float16." in table(found)
-
-
-def test_probabilities_move_as_far_as_the_logits_behind_them() -> None:
-    human, llm = sigmoid(np.array([10.001, 10.0]))
-    assert human - llm < UNIT
-    assert noise_of(ranked(human, llm, precision="float32", activation="Sigmoid")) == [("float32", 0)]
-    assert noise_of(ranked(human, llm, precision="float32")) == [("float32", pytest.approx(400))]
 
 
 def test_a_verdict_that_hangs_on_it_is_named() -> None:

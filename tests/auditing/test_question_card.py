@@ -194,7 +194,7 @@ class TestWithoutJudgments:
 
 
 class TestWhatARunLacks:
-    def test_a_missing_query_counts_its_relevant_pairs_or_not_at_all(self) -> None:
+    def test_a_missing_query_counts_its_relevant_pairs_or_not_at_all_run_by_run(self) -> None:
         scores = {q: SCORES[q] for q in ("q1", "q3")}
         zero, exclude = toy_card(scores), toy_card(scores, missing="exclude")
         assert zero["rank gap"].parts == {"pairs": 4, "absent": 2 / 8}
@@ -202,8 +202,6 @@ class TestWhatARunLacks:
         assert (zero["rank gap"].value, exclude["rank gap"].value) == pytest.approx((-0.5 / 4, -0.5 / 3))
         assert zero["page"].value == exclude["page"].value == pytest.approx((PAGE[0] + PAGE[2]) / 2)
         assert (zero["relative delta"].queries, exclude["relative delta"].queries) == (3, 2)
-
-    def test_excluding_is_per_run(self) -> None:
         collection = toy()
         runs = [run_of(collection, SCORES, ranker="all"), run_of(collection, {"q1": SCORES["q1"]}, ranker="one")]
         found = audit(collection, runs, "nDCG@1", card=True, missing="exclude")

@@ -86,15 +86,13 @@ def slow_deltas(
 
 
 class TestShuffledLabels:
-    def test_every_query_keeps_its_numbers_of_each_group(self) -> None:
+    def test_every_query_keeps_its_numbers_of_each_group_and_every_order_is_equally_likely(self) -> None:
         judgments, _ = pieces(c := judged_groups(5, "aaaabb-cc", "aaabb-c"), blind_run(c, 0))
         labels = shuffled_labels(judgments, 1, 200)
         assert labels.shape == (200, 5 * 7)
         for query in range(5):
             mine = np.sort(labels[:, judgments.query == query], axis=1)
             assert (mine == [-1, 0, 0, 0, 1, 1, 2]).all()
-
-    def test_every_order_is_equally_likely_and_queries_are_independent(self) -> None:
         judgments, _ = pieces(c := judged_groups(2, "aab", "aab"), blind_run(c, 0))
         labels = shuffled_labels(judgments, 3, 9000)
         seen = Counter((int(np.argmax(row[:3])), int(np.argmax(row[3:]))) for row in labels)
@@ -418,14 +416,12 @@ class TestRandomLabels:
         for q in (0.025, 0.5, 0.975):
             assert np.quantile(fast, q) == pytest.approx(np.quantile(slow, q), abs=0.25 * statistics.stdev(slow))
 
-    def test_labels_are_drawn_without_replacement(self) -> None:
+    def test_labels_are_drawn_without_replacement_and_what_is_not_retrieved_leaves_its_label(self) -> None:
         # All six documents tie and fill the page: whoever is who, the sides hold 4/6 and 2/6 of it.
         full = [[f"d{n}" for n in range(6)]]
         assert null_of(made("aaaabb", [full]), 6).tolist() == pytest.approx([2 / 6] * 1000)
         # A query without results counts not at all.
         assert null_of(made("aaaabb", [full, [], full]), 6).tolist() == pytest.approx([2 / 6] * 1000)
-
-    def test_a_relevant_document_that_is_not_retrieved_leaves_its_label_among_the_relevant(self) -> None:
         # d0 (a) and d2 (b) are relevant, only d0 is retrieved: it is of a in half of the draws. The rest is one tie.
         given = made("aabb", [[["d0"], ["d1", "d3"]]], [["d0", "d2"]])
         top = shares([["d0"], ["d1", "d3"]], 3)["d0"]

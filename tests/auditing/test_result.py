@@ -223,16 +223,13 @@ def test_found_is_the_mean_of_recall_as_the_audit_has_it(missing: str, ties: str
     np.testing.assert_allclose(rank_shares(collection, run, found, depth=3).found, expected, atol=1e-12)
 
 
-def test_nothing_is_found_without_judgments_and_shares_are_still_there() -> None:
+def test_nothing_is_found_without_judgments_or_relevant_documents_of_a_group() -> None:
     collection = toy()
     collection = Collection(collection.docs, collection.queries, collection.qrels.clear())
     run = run_of(collection, {"q1": {"d1-human": 2, "d1-llm": 1}}, ranker="run")
     found = shares(collection, run, measures=None, card=True)
     assert np.isnan(found.found).all()
     np.testing.assert_array_equal(found.at[:, :2], [[1, 0], [0, 1]])
-
-
-def test_a_group_without_relevant_documents_has_no_recall() -> None:
     collection = toy()
     judged = collection.qrels.filter(pl.col("doc_id").str.ends_with("-human"))
     docs = collection.docs.with_columns(side=pl.Series(["a", "b", "a", "c", "c", "c"]))

@@ -132,7 +132,7 @@ class TestTilts:
     def side(self, a: list[float], b: list[float], measure: str = "P@1", **fields: Any) -> Sample:
         return Sample("bm25", RelativeDelta(of=as_measure(measure)), "human", "llm", np.array(a), np.array(b), **fields)
 
-    def test_by_hand(self) -> None:
+    def test_by_hand_and_resamples_with_nothing_on_either_side_are_dropped_and_counted(self) -> None:
         (found,) = effects([self.side([1.0, 1.0, 1.0], [0.5, 0.0, 0.0])], HOW)
         # Means 1 and 1/6; 2 of 8 sign vectors are as far out; a resample with query 1 k times has means 1 and k/6.
         assert found.value == pytest.approx(100 * (5 / 6) / (7 / 12))
@@ -140,8 +140,6 @@ class TestTilts:
         assert (found.low, found.high) == (pytest.approx(100 * 0.5 / 0.75), 200.0)
         assert found.dropped == 0
         assert (found.band_low, found.band_high, found.twins) == (0, 0, True)
-
-    def test_resamples_with_nothing_on_either_side_are_dropped_and_counted(self) -> None:
         (found,) = effects([self.side([1.0, 0.0, 0.0], [0.0, 0.0, 0.0])], HOW)
         assert (found.value, found.low, found.high, found.error) == (200, 200, 200, 0)
         assert found.dropped == pytest.approx(1000 * 8 / 27, abs=60)
@@ -298,15 +296,12 @@ def commands(audit: Audit) -> list[str]:
     return [step.command for step in next_steps(audit)]
 
 
-def test_a_tilt_is_explained_levelled_and_gated() -> None:
+def test_a_tilt_is_explained_levelled_and_gated_with_the_options_that_were_given() -> None:
     assert commands(of(HUMAN)) == [
         "ranktilt explain data -r bm25 --attribution",
         "ranktilt level data -r bm25 -o level.html",
         "ranktilt audit data -r bm25 --json audit.json && ranktilt gate audit.json --max-tilt 5",
     ]
-
-
-def test_of_a_run_and_labels_the_options_are_those_that_were_given() -> None:
     file = {"columns": {"doc_id": "url", "source": "is_ai"}, "names": {"1": "ai"}}
     told = {"labels": "pages.csv", "label_file": file}
     assert commands(of(HUMAN, ranker="replay:engine.trec", confounds=(), **told))[1] == (
@@ -314,23 +309,17 @@ def test_of_a_run_and_labels_the_options_are_those_that_were_given() -> None:
     )
 
 
-def test_texts_that_cannot_be_compared_are_checked_first() -> None:
+def test_unlike_texts_are_checked_first_an_open_verdict_asks_for_queries_and_what_nobody_read_for_nothing() -> None:
     cut = Confound("cut-off endings", "human", "llm", 0.02, 0.4, 120)
     assert commands(of(HUMAN, confounds=(cut,)))[0] == "ranktilt check data"
     alike = Confound("near-identical", "human", "llm", 0.3, 0.3, 60)
     assert commands(of(LEVEL, confounds=(alike,)))[0] == "ranktilt check data"
-
-
-def test_an_open_verdict_says_how_many_queries_would_show_ten_points() -> None:
     audit = of(UNSURE)
     (tilt,) = audit.tilts
     needed = np.ceil(60 * (tilt.detectable / 10) ** 2)
     steps = next_steps(audit)
     assert steps[0].text == f"Some {needed:,.0f} queries like these 60 would show ±10 points"
     assert steps[1].command == "ranktilt audit data -r bm25 --card"
-
-
-def test_nothing_is_told_where_nobody_knows_what_was_read() -> None:
     assert [step.text for step in next_steps(of(LEVEL))] == ["Keep it so in CI"]
     assert commands(of(HUMAN, path="bundled")) == []  # no folder of that name was read
     assert next_steps(replace(HUMAN, spec={**HUMAN.spec, "collection": {}})) == ()

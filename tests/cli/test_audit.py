@@ -142,7 +142,7 @@ def test_without_judgments_the_card_answers(cli: Cli, engine: Path, tmp_path: Pa
     assert "nDCG" not in result.out
 
 
-def test_a_collections_judgments_can_be_left_out_or_replaced(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+def test_judgments_can_be_left_out_or_replaced_and_labels_added(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     none = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", "none", "--card-depth", "3")
     assert "ΔNDSR@3" in {estimate.name for estimate in none.estimates}, "without judgments the card comes by itself"
     assert (none.measures, none.queries) == ((), ("q1", "q2", "q3"))
@@ -150,9 +150,6 @@ def test_a_collections_judgments_can_be_left_out_or_replaced(cli: Cli, toy_folde
     file = write(tmp_path / "mine.txt", "q2 0 d2 1\n")
     mine = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", file)
     assert mine.queries == ("q2",)
-
-
-def test_labels_beside_a_collection(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     table = write(tmp_path / "side.csv", "doc_id,side\nd1-human,east\nd1-llm,west\nd2-llm,east\nd3-llm,west\n")
     found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--groups", table, "--by", "side")
     assert found.groups == ("all", "east", "west")

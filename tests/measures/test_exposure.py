@@ -74,11 +74,9 @@ class TestAWRF:
         relevant = answer(replace(AWRF, target="relevant"), "abba", judged="aaab")
         assert relevant == pytest.approx(1 - divergence(seen, [0.75, 0.25]))
 
-    def test_disjoint_is_the_floor(self) -> None:
+    def test_disjoint_is_the_floor_and_the_depth_is_that_of_the_year(self) -> None:
         assert answer(replace(AWRF, target="a:0;b:3"), "aaaa") == pytest.approx(FLOOR)
         assert round(FLOOR, 3) == 0.307
-
-    def test_the_depth_is_that_of_the_year(self) -> None:
         late = "a" * 500 + "b" * 600
         even = replace(AWRF, target="a:1;b:1")
         assert answer(even, late) == pytest.approx(1 - divergence([1, 0], [0.5, 0.5]))
@@ -96,13 +94,11 @@ class TestAWRF:
         assert sum(target) == 1
         assert kept == pytest.approx(1 - divergence([1 / whole, third / whole, 1 / whole], target))
 
-    def test_a_document_of_both_groups_counts_half_in_each(self) -> None:
+    def test_a_document_of_both_groups_counts_half_in_each_of_any_number(self) -> None:
         assert answer(replace(AWRF, target="a:1;b:1"), "x") == pytest.approx(1)
         third, relevant = 1 / math.log2(3), replace(AWRF, target="relevant")
         seen = [(2 + third / 2) / (2 + third), third / 2 / (2 + third)]
         assert answer(relevant, "aax", judged="ax") == pytest.approx(1 - divergence(seen, [0.75, 0.25]))
-
-    def test_three_groups(self) -> None:
         found = answer(replace(AWRF, target="a:2;b:1;c:1"), "acb", groups=3)
         third = 1 / math.log2(3)
         seen = [share / (2 + third) for share in (1, third, 1)]

@@ -97,13 +97,11 @@ class TestVerdicts:
             "of 15 comparisons (5 rankers, 3 pairs of groups) 12 favour one side and 3 are inconclusive (by RR)."
         )
 
-    def test_tone_follows_the_pair_and_not_the_name(self) -> None:
+    def test_tone_follows_the_pair_and_not_the_name_in_every_view(self) -> None:
         audit = judged(HUMAN, OPEN)
         verdict, _ = view(replace(audit, tilts=tuple(t.swapped() for t in audit.tilts))).page_lines
         assert verdict.tone == "second"
         assert verdict.text.startswith("a favours human text")
-
-    def test_every_view_gives_the_protected_side_and_the_other_one_tone_each(self) -> None:
         found = replace(beside(), protected="male", unprotected="female")
         assert view(found).sentences[0].text.startswith("stored favours female documents")
         assert view(found).sentences[0].tone == "second"
@@ -200,13 +198,11 @@ class TestRanks:
         assert by_name(sooner) == {"people": [100, 0], "machines": [-100, 0], "nobody": [0, 0]}
         assert rows(sooner, "rule") == [{"y": 0}]
 
-    def test_each_of_several_groups_has_a_figure_of_its_own(self) -> None:
+    def test_each_of_several_groups_has_a_figure_and_more_than_are_drawn_are_in_the_table(self) -> None:
         human, gpt, llama, *sooner = figures(ranks_section(sources("human", "llama", "gpt")))
         assert [one.title.rpartition(" ")[2] for one in (human, gpt, llama)] == ["human", "gpt", "llama"]
         assert by_name(human.drawing)["run"] == pytest.approx([100, 50, 33.33], abs=0.01)
         assert [by_name(one.drawing)["run"] for one in sooner] == [[100, 100, 0], [100, 0, 0]]
-
-    def test_more_groups_and_rankers_than_are_drawn_are_in_the_table(self) -> None:
         section = ranks_section(colours())
         assert len([one for one in figures(section) if one.title.startswith("Who fills")]) == 3
         assert len(grid(section, FILLED)) == 7

@@ -277,7 +277,7 @@ def test_each_ranker_shows_the_part_of_the_tilt_unrounded_in_its_tone() -> None:
     assert [cells[query].tone for query in audit.queries] == ["first", "second", "first"]
 
 
-def test_at_most_fifty_queries_are_shown() -> None:
+def test_at_most_fifty_queries_are_shown_long_ones_cut_and_blank_ones_by_their_id() -> None:
     collection = twins(MOST + 7)
     lists = {f"q{n}": {f"{n}-human": 1.0, f"{n}-llm": 1.0} for n in range(MOST + 6)}
     lists[f"q{MOST + 6}"] = {f"{MOST + 6}-llm": 1.0}
@@ -285,9 +285,6 @@ def test_at_most_fifty_queries_are_shown() -> None:
     assert len(found.rows) == MOST
     assert found.rows[0].cells[0].note == f"q{MOST + 6}"
     assert found.caption.startswith("50 of 57 queries, ")
-
-
-def test_long_queries_are_cut_and_blank_ones_go_by_their_id() -> None:
     collection = toy()
     queries = collection.queries.with_columns(text=pl.Series(["x" * 121, "y" * 120, " "]))
     found = rows_of(Collection(collection.docs, queries, collection.qrels))

@@ -96,7 +96,7 @@ def test_explorer_takes_the_place_of_its_rows_once_it_comes_near_but_on_paper(br
     assert browser.requests == [plain.as_uri()]
 
 
-def test_queries_that_contribute_most_stand_first_and_undefined_ones_last(enter: Callable[..., Browser]) -> None:
+def test_queries_that_contribute_most_stand_first_and_sorting_goes_round(enter: Callable[..., Browser]) -> None:
     browser = enter()
     assert order(browser) == SIZES[:25]
     assert status(browser) == "1–25 of 30 queries"
@@ -113,9 +113,6 @@ def test_queries_that_contribute_most_stand_first_and_undefined_ones_last(enter:
     assert focused(browser) == "Next \u203a"
     browser.click("[aria-label='Previous queries']")
     assert order(browser) == SIZES[:25]
-
-
-def test_sorting_goes_round_and_undefined_stays_last(enter: Callable[..., Browser]) -> None:
     browser = enter()
     defined = [q for q in range(QUERIES) if q not in UNDEFINED]
     for way, wanted in (("descending", defined[::-1]), ("ascending", defined), ("other", SIZES)):
@@ -140,7 +137,7 @@ def test_search_takes_every_word_in_text_or_id(enter: Callable[..., Browser], ty
     assert browser.run("document.querySelector('.explorer [role=status]').getAttribute('aria-live')") == "polite"
 
 
-def test_another_ranker_and_measure_show_their_numbers(enter: Callable[..., Browser]) -> None:
+def test_another_ranker_and_measure_show_their_numbers_in_colours_and_bars(enter: Callable[..., Browser]) -> None:
     browser = enter()
     browser.choose(".controls label:nth-child(2) select", "RR")
     assert rows(browser, ".queries")[0][1] == "▲ +9.50"
@@ -148,9 +145,6 @@ def test_another_ranker_and_measure_show_their_numbers(enter: Callable[..., Brow
     assert {row[1] for row in rows(browser, ".queries")} == {"▲ +0.250"}
     assert rows(browser, ".queries")[0][5] == "–"
     assert "Relative Δ of dense by RR: +7.5 %" in browser.run("document.querySelector('.key').textContent")
-
-
-def test_sides_differ_by_colour_sign_and_direction_of_the_bar(enter: Callable[..., Browser]) -> None:
     browser = enter()
     found = browser.run(
         "[29, 0].map(q => document.querySelector(`[data-query='${q}']`).closest('tr')).map(row => {"

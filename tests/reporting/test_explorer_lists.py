@@ -118,15 +118,12 @@ def test_lists_hold_what_their_definition_says(found: list[dict[str, int]], dept
         assert [d for d in names if d in score] == [d for d in ranked if d in listed]
 
 
-def test_documents_of_no_group_have_no_twins() -> None:
+def test_documents_of_no_group_have_no_twins_and_of_very_many_versions_not_all_are() -> None:
     collection = toy()
     docs = collection.docs.with_columns(side=pl.Series(["x", "x", "x", None, "y", "y"]))
     collection = Collection(docs, collection.queries, collection.qrels)
     found = twins_of(collection, grouping(collection, "side"), np.arange(6))
     assert sorted(found.rows()) == [(1, 4), (2, 5), (4, 1), (5, 2)]
-
-
-def test_very_many_versions_of_one_group_are_not_all_twins() -> None:
     number = 40
     docs = [{"id": "h", "text": "x", "source": "human", "origin": "o"}]
     docs += [{"id": f"g{n}", "text": "x", "source": "llm", "origin": "o"} for n in range(number)]

@@ -172,7 +172,7 @@ def test_another_twin_can_be_compared(opened: Callable[..., Browser]) -> None:
     assert badges == ["badge first", "badge second"]
 
 
-def test_a_page_without_texts_says_so(opened: Callable[..., Browser]) -> None:
+def test_a_page_without_texts_says_so_and_letters_are_cut_whole(opened: Callable[..., Browser]) -> None:
     browser = opened(texts=None)
     open_query(browser)
     assert rows(browser, ".results")[0][1] == "H human relevant, grade 2 Rivers"
@@ -180,9 +180,6 @@ def test_a_page_without_texts_says_so(opened: Callable[..., Browser]) -> None:
     browser.until("document.querySelector('.explorer article')")
     assert browser.run("document.querySelector('article').innerText").endswith("This page does not carry the text.")
     assert browser.complaints == []
-
-
-def test_letters_are_counted_and_cut_whole_however_they_are_stored(opened: Callable[..., Browser]) -> None:
     browser = opened(texts=[{"text": "a" + "\U0001f600" * 19_999, "of": 30_000}, *TEXTS[1:]])
     open_query(browser)
     browser.until("document.querySelector('.explorer .start')")
@@ -209,16 +206,13 @@ def test_an_audit_without_groups_shows_what_it_has(opened: Callable[..., Browser
     assert browser.complaints == []
 
 
-def test_a_tilt_that_is_undefined_is_no_0(opened: Callable[..., Browser]) -> None:
+def test_an_undefined_tilt_is_no_0_and_without_judgments_there_are_twins(opened: Callable[..., Browser]) -> None:
     content = lists()
     content["tilt"][0][0][0] = [None] * len(content["queries"])
     browser = opened(content)
     key = browser.run("document.querySelector('.explorer .key span').textContent")
     assert key == "Relative Δ of bm25 by nDCG@3 is undefined."
     assert browser.complaints == []
-
-
-def test_an_audit_without_judgments_shows_twins(opened: Callable[..., Browser]) -> None:
     content = lists(measures=[], tilt=[[[]], [[]]], values=[[], []])
     content["queries"] = [{**one, "relevant": 0} for one in content["queries"]]
     browser = opened(content)

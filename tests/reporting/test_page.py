@@ -129,14 +129,11 @@ def test_characters_that_act_unseen_are_written_out(letter: str) -> None:
     assert visible("a\tb\nc né 猫 א") == "a\tb\nc né 猫 א"
 
 
-def test_drawing_reads_back_from_its_block() -> None:
+def test_drawing_reads_back_from_its_block_in_which_no_letter_ends_a_script() -> None:
     text = html_document(page(figure("</script>&<!--")))
     blocks = re.findall(r'<script type="application/json" id="([\w-]+)">(.*?)</script>', text, re.DOTALL)
     assert [name for name, _ in blocks] == ["one-1-data"]
     assert json.loads(blocks[0][1])["layer"][0]["data"]["values"][0]["name"] == "</script>&<!--"
-
-
-def test_safe_json_has_no_letter_that_ends_a_script() -> None:
     value = {"a": "</script><!--&\u2028", "n": math.nan, "v": np.array([1.5, np.inf])}
     text = safe_json(value)
     assert not set("<>&\u2028") & set(text)

@@ -54,7 +54,7 @@ class TestStudy:
         found = view(replace(STUDY, sources=arms, trends=()))
         assert found.headline.startswith("bm25 favours human text on 2 of 3 sources and")
 
-    def test_table_holds_every_tilt(self) -> None:
+    def test_table_holds_every_tilt_and_the_figure_a_line_a_ranker_with_intervals(self) -> None:
         grid = Markup(html(STUDY)).grid("human against each source")
         assert grid.column("source")[:3] == ["llama-tmp0.2", "llama-tmp0.6", "llama-tmp1"]
         for title, name in (("Relative Δ", "value"), ("human", "mean_a"), ("rewrite", "mean_b"),
@@ -62,21 +62,17 @@ class TestStudy:
             assert grid.numbers(title) == [getattr(tilt, name) for tilt in STUDY.tilts], title
         assert grid.numbers("temperature") == [*TEMPERATURES, *TEMPERATURES]
         assert grid.column("Relative Δ")[0] == "+12.4* [+7.4, +17.4]"
-
-    def test_figure_has_a_line_a_ranker_with_intervals(self) -> None:
         (figure,) = figures(STUDY)["tilt"]
         assert by_name(figure.drawing) == {name: list(values) for name, values in VALUES.items()}
         for row in points(figure.drawing):
             assert row["high"] - row["y"] == pytest.approx(HALF[row["name"]])
         assert figure.drawing["layer"][-1]["encoding"]["x"]["axis"]["values"] == list(TEMPERATURES)
 
-    def test_sources_without_a_temperature_are_in_the_table_only(self) -> None:
+    def test_each_measure_has_its_figure_but_not_one_of_many_or_a_source_without_a_temperature(self) -> None:
         assert "tilt" not in figures(timeless_study())
         grid = Markup(html(timeless_study())).grid("human against")
         assert grid.column("temperature") == ["–"]
         assert np.isnan(grid.numbers("Relative Δ")[0])
-
-    def test_each_measure_has_its_figure_but_many_are_drawn_for_the_first_only(self) -> None:
         assert len(figures(self.measured("nDCG@3", "AP@5"))["tilt"]) == 2
         many = self.measured(*(f"nDCG@{k}" for k in range(1, 9)))
         assert len(figures(many)["tilt"]) == 1
@@ -164,14 +160,12 @@ class TestExplanation:
 
 
 class TestTrainingStudy:
-    def test_the_curve_has_a_point_a_number_of_documents(self) -> None:
+    def test_the_curve_has_a_point_a_number_of_documents_and_seeds_give_it_its_interval(self) -> None:
         (curve,) = figures(result("training study"))["curve"]
         line = "mini, 10 human"
         assert [(row["name"], row["x"]) for row in points(curve.drawing)] == [(line, 20), (line, 40)]
         assert by_name(curve.drawing)[line] == pytest.approx([50.0, 63.093], rel=1e-4)
         assert "over queries (bootstrap)" in curve.says
-
-    def test_seeds_give_the_curve_its_interval(self) -> None:
         few = result("training study").rankers[2]
         again = replace(few, seed=1)
         found = studied((few, again), sets=[ranked({few.run: 1, again.run: 2}, "curve", "augmented")])
@@ -250,12 +244,19 @@ def test_only_what_was_asked_for_has_a_section() -> None:
         assert [one.name for one in found] == ["collection", *(other for other in parts if other != name)]
 
 
-def test_figure_3_counts_every_pair() -> None:
+def test_figure_3_counts_every_pair_and_figure_4_shows_every_text_of_the_map_with_its_id() -> None:
     found = VALIDATION.overlaps[0].jaccard.defined
     bars = rows(drawn("Figure 3, left"), "bar")
     assert sum(bar["y"] for bar in bars) == pytest.approx(100, abs=1e-3)
     inside = [100 * np.mean((bar["x"] <= found) & (found < bar["end"])) for bar in bars]
     assert [bar["y"] for bar in bars] == pytest.approx(inside, abs=1e-3)
+    places = VALIDATION.similarities[0].map
+    assert places is not None
+    marked = points(drawn("Figure 4"))
+    assert [row["tip"] for row in marked] == list(places.ids)
+    assert [row["x"] for row in marked] == pytest.approx(places.x.tolist(), abs=1e-3)
+    assert [row["name"] for row in marked] == list(places.sources)
+    assert "Figure 4." not in html(toy_validation(map=False))
 
 
 def test_figure_5_sets_twins_against_unrelated_pairs(validation_page: Markup) -> None:
@@ -266,16 +267,6 @@ def test_figure_5_sets_twins_against_unrelated_pairs(validation_page: Markup) ->
     one = replace(NEAR, cosine=spread(0.91, low=-1.0), baseline=spread(0.01, low=-1.0))
     low, high = domain(drawn_in(section("meaning", similarities=(one,)))[0].drawing, "x")
     assert (low, high) == pytest.approx((0.0, 0.925))  # what there is
-
-
-def test_figure_4_shows_every_text_of_the_map_with_its_id() -> None:
-    places = VALIDATION.similarities[0].map
-    assert places is not None
-    marked = points(drawn("Figure 4"))
-    assert [row["tip"] for row in marked] == list(places.ids)
-    assert [row["x"] for row in marked] == pytest.approx(places.x.tolist(), abs=1e-3)
-    assert [row["name"] for row in marked] == list(places.sources)
-    assert "Figure 4." not in html(toy_validation(map=False))
 
 
 def test_table_2_holds_every_number(validation_page: Markup) -> None:

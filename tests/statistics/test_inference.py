@@ -220,28 +220,24 @@ class TestShuffledLabels:
 
 
 class TestExchanged:
-    def test_each_sum_is_one_of_those_with_other_signs(self) -> None:
+    def test_each_sum_is_one_of_those_with_other_signs_evenly_around_0(self) -> None:
         column = np.array([1.0, 2.0, 4.0, 8.0])
         sums = {float(np.dot(signs, column)) for signs in product((1, -1), repeat=4)}
         found = exchanged(column, draws=2000)
         assert set(found) == sums
         # Each of 16 comes 250 times, give or take 5 standard deviations.
         assert np.unique(found, return_counts=True)[1] == pytest.approx([250] * 16, abs=5 * 22)
-
-    def test_they_lie_evenly_around_0(self) -> None:
         found = exchanged(np.random.default_rng(1).normal(size=30), draws=500)
         assert np.sort(found).tolist() == np.sort(-found).tolist()
         assert (len(found), float(np.std(found))) == (1000, pytest.approx(np.sqrt(30), rel=0.35))
 
-    def test_origins_that_add_nothing_change_nothing_and_the_seed_does(self) -> None:
+    def test_origins_that_add_nothing_change_nothing_nor_do_blocks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         column = np.arange(1.0, 50.0) ** 2
         found = exchanged(column, draws=300, seed=4).tolist()
         assert found == exchanged(np.concatenate([np.zeros(9), column, np.zeros(9)]), draws=300, seed=4).tolist()
         assert found != exchanged(column, draws=300, seed=5).tolist()
         assert repr(exchanged(np.zeros(7), draws=5).tolist()) == repr([0.0] * 10)
         assert exchanged(np.empty(0), draws=5).tolist() == [0.0] * 10
-
-    def test_more_origins_than_fit_into_one_block(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(bootstrap, "_CELLS", 64)
         found = exchanged(np.ones(100), draws=1000)
         assert float(np.std(found)) == pytest.approx(10, rel=0.1)

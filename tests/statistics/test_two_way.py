@@ -50,7 +50,7 @@ class TestDyads:
         expected = sum(total**2 for total in shared) - (1 + 4 + 9)
         assert pairs.variance(np.array([1.0, 2.0, 3.0]), np.ones(3)) == pytest.approx(expected)
 
-    def test_p_by_hand(self) -> None:
+    def test_p_and_what_is_widened_by_hand(self) -> None:
         """Seven of eight twins are chosen of one side: a t test, with r / (1 − 1/8); all of six: two of 2^6 signs."""
         own, total = np.arange(8), np.array([0.5] * 7 + [-0.5])
         t = total.sum() / np.sqrt(((total - total.mean()) ** 2).sum() / (7 / 8) ** 2)
@@ -58,9 +58,7 @@ class TestDyads:
         six = own[:6]
         assert Dyads(six, six, six + 6).p(total[:6], np.ones(6)) == 2 / 2**6
         assert Dyads(six, six, six).p(np.zeros(6), np.ones(6)) == 1
-
-    def test_widened_by_hand(self) -> None:
-        """Twins 0 in both queries: sums 2, 0, −2 of half, a quarter and a quarter; cells give 6, queries 1² + 1²."""
+        # Twins 0 in both queries: sums 2, 0, −2 of half, a quarter and a quarter; cells give 6, queries 1² + 1².
         twins = np.array([0, 1, 0, 2])
         pairs, total = Dyads(np.array([0, 0, 1, 1]), twins, twins), np.array([1.0, 0.0, 1.0, -2.0])
         factor = np.sqrt(1 + ((2 / 0.5) ** 2 + (2 / 0.75) ** 2 - 6) / 2)

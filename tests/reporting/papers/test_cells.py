@@ -144,13 +144,10 @@ class TestRatio:
         assert (found[2].text, found[2].note) == (f"{exact:.4f}", "")
 
 
-def test_tables_without_derived_cells_only_gain_texts() -> None:
+def test_every_table_is_there_in_order_and_those_without_derived_cells_only_gain_texts() -> None:
     cells = [PaperCell(table="askari-2", system="BM25", measure="AP@1000", value=0.3774, note="n")]
     (found,) = printed(cells, LAYOUTS["askari-2"])
     assert (found.text, found.value, found.note) == (".377", 0.3774, "n")
-
-
-def test_every_table_of_the_three_papers_is_there_in_order() -> None:
     numbers = (("dai", 11), ("wang", 3), ("askari", 5))
     tables = [f"{paper}-{n}" for paper, last in numbers for n in range(1, last + 1)]
     assert list(LAYOUTS) == [*tables, *FIGURES]
@@ -187,15 +184,12 @@ def test_known_rankers_have_the_papers_names_and_others_keep_their_text_which_no
     assert found == {"bm25": "bm25", "bm25@5": "bm25@5", "tfidf": "TF-IDF"}
 
 
-def test_measures_have_the_papers_names() -> None:
+def test_measures_have_the_papers_names_and_a_source_is_split_into_model_and_temperature() -> None:
     names = {
         "nDCG@10": "NDCG@10", "AP(rel=2)@5": "MAP(rel=2)@5", "RR": "MRR", "R@100": "Recall@100", "P@20": "P@20",
         "ExposureRatio": "ExposureRatio",
     }  # fmt: skip
     assert {measure: measure_name(measure) for measure in names} == names
-
-
-def test_a_source_is_split_into_model_and_temperature() -> None:
     for source, expected in (
         ("llama-2-7b-chat-tmp0.2", ("llama-2-7b-chat", "0.2")), ("llm_1.0", ("llm", "1.0")), ("gpt-4", ("gpt-4", "")),
         ("gpt_3.5", ("gpt_3.5", "")), ("llama_temp1", ("llama", "1.0")), ("-tmp0.2", ("-tmp0.2", "")),

@@ -215,13 +215,11 @@ class TestHostile:
 
 
 class TestCsv:
-    def test_cells_stand_in_the_order_of_the_print_as_printed(self) -> None:
+    def test_cells_stand_in_the_order_of_the_print_as_printed_and_an_undefined_one_is_nan(self) -> None:
         assert text(cells(), "csv").splitlines() == [
             "table,dataset,system,target,measure,value,note", "dai-3,a,BM25,human,nDCG@1,12.5,",
             "dai-3,b,BM25,human,nDCG@1,12.5,", "dai-3,a,BM25,llm,nDCG@1,20.0,", "dai-3,b,BM25,llm,nDCG@1,20.0,",
             "dai-3,a,BM25,relative_delta,nDCG@1,-46.2,", "dai-3,b,BM25,relative_delta,nDCG@1,-46.2,",
         ]  # fmt: skip
-
-    def test_an_undefined_value_is_nan(self) -> None:
         found = [PaperCell(table="askari-2", system="s", measure="AP@1000", value=float("nan"))]
         assert text(found, "csv", layout="askari-2").splitlines()[1] == "askari-2,,s,AP@1000,nan,"

@@ -84,28 +84,24 @@ class TestArrangement:
         assert block.caption == f"{DAI.title}. LLM text by llama, temperature 0.2."
         assert block.notes == ()
 
-    def test_measures_of_the_paper_stand_in_its_order_and_others_follow(self) -> None:
+    def test_measures_stand_in_the_papers_order_and_a_level_with_one_value_in_the_caption(self) -> None:
         block = laid(measured("askari-2", s=("P@5", "RR@10", "AP@1000")), "askari-2")
         assert titles(block.tables[0])[1:] == ["MAP@1000", "MRR@10", "P@5"]
         assert block.tables[0].spans == ()
         assert block.remarks == ("The paper's table also has NDCG@10, not in these results.",)
         assert laid(measured("askari-2", s=("AP@1000", "nDCG@10", "RR@10")), "askari-2").remarks == ()
-
-    def test_a_level_with_one_value_moves_into_the_caption_and_groups_have_another_one(self) -> None:
         cells = [PaperCell(table="dai-3", system="s", measure="P@5", target=t, value=10.0) for t in ("female", "male")]
         assert laid(cells).caption == f"{DAI.title_of_groups}."
         block = laid([cell for cell in mixed() if cell.dataset == "sci"])
         assert (block.tables[0].spans, titles(block.tables[0])[2:]) == ((), ["NDCG@1", "MAP@1"])
         assert block.caption == f"{DAI.title}. sci, LLM text by llama, temperature 0.2."
 
-    def test_what_stands_nowhere_and_varies_makes_panels(self) -> None:
+    def test_what_stands_nowhere_and_varies_makes_panels_and_what_is_in_no_result_a_dash(self) -> None:
         block = laid([*mixed(temperature="0.2"), *mixed(temperature="1.0")])
         assert [table.caption for table in block.tables] == ["temperature 0.2", "temperature 1.0"]
         assert [rows(table)[0][:2] for table in block.tables] == [["BM25", "Human-Written"]] * 2
         assert not any(table.rows[0].rule for table in block.tables)
         assert block.caption.endswith("LLM text by llama.")
-
-    def test_what_no_result_holds_is_a_dash_and_so_is_what_is_undefined(self) -> None:
         block = laid([c for c in mixed() if (c.system, c.dataset) != ("ANCE", "sci")])
         assert rows(block.tables[0])[3][2:] == ["30.0", "30.0", "–", "–"]
         assert block.notes == ("–: not in these results.",)
@@ -159,13 +155,11 @@ class TestWhich:
         (block,) = panels([CellFile((cell,)), of(small(), "/x/one")], "dai-3")
         assert [table.caption for table in block.tables] == ["", "LLM text by llm"]
 
-    def test_models_of_one_audit_go_to_their_tables_and_a_named_table_takes_all(self) -> None:
+    def test_models_go_to_their_tables_and_two_results_of_one_collection_count_its_queries_once(self) -> None:
         found = {block.name: block for block in panels([sourced("gpt-4", "llama")], "paper")}
         assert found["dai-4"].caption.endswith("LLM text by gpt-4.")
         assert [table.caption for table in found["dai-3"].tables] == ["LLM text by llama", "gpt-4 against llama"]
         assert panels([sourced("gpt-4")], "dai-3")[0].caption.endswith("LLM text by gpt-4.")
-
-    def test_two_results_of_one_collection_count_its_queries_once(self) -> None:
         (block,) = panels([of(small(), "/x/one"), of(small(), "/x/one")], "askari-1")
         assert [rows(table) for table in block.tables] == [[["one", "3"]]]
         with pytest.raises(UserError, match="askari-1: two results hold the same cell"):
@@ -198,14 +192,12 @@ class TestNumbers:
 
 
 class TestFormats:
-    def test_commands_and_files_of_cells_are_named(self) -> None:
+    def test_commands_and_files_of_cells_are_named_and_texts_are_a_table_of_their_own_in_csv(self) -> None:
         found = replace(small(), spec={**small().spec, "command": "ranktilt audit X --json a.json"})
         (table,) = read_tex(paper_tables([found], "dai-3", "latex"))
         assert "Made by: ranktilt audit X --json a.json" in table.comments
         cells = CellFile(tuple(measured("wang-2", s=("P@20",))), "folder/cells.csv")
         assert "- Cells of folder/cells.csv\n" in paper_tables([cells], "paper", "markdown")
-
-    def test_texts_are_a_table_of_their_own_in_csv(self) -> None:
         opened = LoadedAudit(sourced("llama"), twins(40, ("human", "llama")))
         lines = paper_tables([opened], "dai-10", "csv").splitlines()
         assert lines[:2] == ["table,pair,Human-Written,LLM-Generated", "dai-10,Query: x q0,text 0,text 0"]
