@@ -232,9 +232,7 @@ class TestUnknown:
         return Run.from_frame(pl.DataFrame(rows), spec={"ranker": "r"})
 
     @pytest.mark.parametrize("ties", ["expected", "trec_eval"])
-    def test_every_judgment_counts_in_the_row_all_and_groups_drop_what_is_unknown(
-        self, collection: Collection, ties: str
-    ) -> None:
+    def test_judgments_count_in_the_row_all_and_groups_drop_unknown(self, collection: Collection, ties: str) -> None:
         scores = {**SCORES, "q2": {"ghost": 9.0, **SCORES["q2"]}, "q9": {"d3-llm": 2.0, "d1-human": 1.0}}
         found = audit(collection, self.run(scores), ["nDCG@1", "R@2", "RR"], ties=ties)
         assert found.queries == ("q1", "q2", "q3", "q9")

@@ -244,13 +244,11 @@ class TestTwoAudits:
 SPEC = {"by": "gender", "count_rule": "each", "level": 5.0, "correction": "holm", "resamples": 500, "asked": "x"}
 
 
-def result(
-    chosen: dict[str, tuple[int, int]], model: str = "model", kind: Any = "relevant", **spec: Any
-) -> PairwiseAudit:
+def result(won: dict[str, tuple[int, int]], model: str = "model", kind: Any = "relevant", **spec: Any) -> PairwiseAudit:
     """What was chosen of women and men in each query."""
     rows = [
         QueryChoices(kind, query, 4, 8, women, men, 0, 8 - women - men, women + men, 0)
-        for query, (women, men) in chosen.items()
+        for query, (women, men) in won.items()
     ]
     return PairwiseAudit({**SPEC, **spec}, model, "female", "male", (), by_query=tuple(rows))
 

@@ -284,9 +284,7 @@ def one_of_three() -> Run:
 
 
 @pytest.mark.usefixtures("plugged")
-def test_an_estimand_of_another_package_prints_everywhere_and_is_named_where_it_is_gone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_estimand_of_another_package_prints_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = toy()
     found = rt.audit(collection, one_of_three(), ["nDCG@3", "FirstRank"], **QUICK)
     (effect,) = found.estimates

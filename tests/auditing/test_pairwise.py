@@ -198,9 +198,7 @@ def test_of_two_groups_the_smaller_is_protected_and_several_others_are_the_rest(
 # Statistics
 
 
-def drawn_counts(
-    seed: int, *, queries: int, mean: tuple[float, ...] = (0.2, 0.3, 0.4, 0.1), spread: float = 8
-) -> Counts:
+def drawn_counts(seed: int, *, queries: int, mean: tuple[float, ...] = (0.2, 0.3, 0.4, 0.1), spread: int = 8) -> Counts:
     """Counts of 20 pairs a query, whose shares vary over queries around a mean that is known."""
     chance = np.random.default_rng(seed)
     shares = chance.dirichlet(np.array(mean) * spread, size=queries)
@@ -286,9 +284,7 @@ def test_exchanging_the_sides_turns_everything() -> None:
 # Stored choices
 
 
-def stored(
-    collection: Collection, choose: Callable[[str, str, tuple[str, str]], str | None], pairs: int = 3
-) -> Decisions:
+def stored(collection: Collection, choose: Callable[..., str | None], pairs: int = 3) -> Decisions:
     """Choices of the protected document first or second, as a rule makes them."""
     drawn = draw_pairs(collection, two_groups(collection, "gender", "female"), pairs=pairs)
     rows = [

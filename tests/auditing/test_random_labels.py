@@ -328,9 +328,7 @@ def shares(order: Order, depth: int) -> dict[str, float]:
     return held
 
 
-def simulated(
-    sides: str, orders: Sequence[Order], relevant: Sequence[Sequence[str]], depth: int, rounds: int
-) -> list[float]:
+def simulated(sides: str, orders: list[Order], relevant: list[list[str]], depth: int, rounds: int) -> list[float]:
     """Draw labels anew in every round, document by document, with Python's own generator."""
     draw = random.Random(1)
     label: Mapping[str, str] = {f"d{n}": side for n, side in enumerate(sides)}

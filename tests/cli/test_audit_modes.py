@@ -127,21 +127,19 @@ def test_a_run_and_a_list_are_audited_and_read_again(cli: Cli, tmp_path: Path, m
     assert dict(again.docs.select("id", "source").iter_rows()) == {n: "human" if n in "xz" else "an AI" for n in "ywxz"}
 
 
-@pytest.mark.parametrize(("text", "options", "message"), [
-    (":id=uri", {}, "{}: unknown column 'uri'; did you mean 'url'? (valid: url, source)"),
-    (":id=url", {"names": {"2": "x"}}, "unknown value of 'source' to name '2' (valid: 0, 1)"),
-    (":id=url,source=url", {}, "{}:id=url,source=url: expected each column once, such as {}:id=url,source=is_ai"),
-    (":id=url", {}, "engine.trec: no overlap: none of its 1 document is in {} (first: 'd'; its ids look like 'a')"),
-])  # fmt: skip
-def test_what_cannot_be_labels(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, options: dict[str, dict[str, str]], message: str
-) -> None:
+def test_what_cannot_be_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     file = write(Path("l.csv"), "url,source\na,1\nb,0\n")
     runs = [rt.Run.load(write_run(Path("engine.trec"), {"q1": {"d": 1.0}}))]
-    with refused(message.replace("{}", str(file)), rt.UserError):
-        given = LabelFile.of(f"{file}{text}")
-        labelled(LabelFile(given.path, given.columns, **options), runs)
+    for text, names, message in (
+        (":id=uri", {}, "{}: unknown column 'uri'; did you mean 'url'? (valid: url, source)"),
+        (":id=url", {"2": "x"}, "unknown value of 'source' to name '2' (valid: 0, 1)"),
+        (":id=url,source=url", {}, "{}:id=url,source=url: expected each column once, such as {}:id=url,source=is_ai"),
+        (":id=url", {}, "engine.trec: no overlap: none of its 1 document is in {} (first: 'd'; its ids look like 'a')"),
+    ):
+        with refused(message.replace("{}", str(file)), rt.UserError):
+            given = LabelFile.of(f"{file}{text}")
+            labelled(LabelFile(given.path, given.columns, names=names), runs)
 
 
 ENGINE = """

@@ -19,7 +19,7 @@ from tests.cli.conftest import Cli
 from tests.probes.validations import exclaiming, install
 from tests.rankers.tiny import tiny_model
 from tests.reporting.readers import Markup
-from tests.toy import collection_of, write_cocktail
+from tests.toy import Judgment, collection_of, write_cocktail
 
 Docs = list[dict[str, Any]]
 COUNT = 40
@@ -32,9 +32,7 @@ def texts(kind: str) -> Docs:
     ]
 
 
-def folder_of(
-    path: Path, *, llm: Docs | None = None, qrels: list[tuple[str, str, int]] | None = None, **options: Any
-) -> Path:
+def folder_of(path: Path, *, llm: Docs | None = None, qrels: list[Judgment] | None = None, **options: Any) -> Path:
     """Write forty pairs, each relevant to a query of its own; nothing about them is at fault unless asked for."""
     corpora = {"human": texts("first"), "llm": texts("other") if llm is None else llm}
     queries = [{"_id": f"q{n}", "text": f"walk {n}"} for n in range(COUNT)]

@@ -53,10 +53,8 @@ def hostile(tmp_path: Path) -> Path:
     ],
     ids=lambda arguments: " ".join(arguments[:1] + arguments[-2:]).encode("ascii", "ignore").decode("ascii"),
 )  # fmt: skip
-def test_no_escape_sequence_of_a_file_is_printed(
-    cli: Cli, hostile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_no_escape_is_printed(cli: Cli, hostile: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
+    monkeypatch.chdir(hostile.parent)
     _, out, err = cli(*(part or hostile for part in arguments))
     assert "x1b]0;" in out + err
     assert not CONTROLS.findall(out + err)

@@ -49,7 +49,7 @@ def saved(tmp_path: Path) -> dict[str, Path]:
     return {name: found.save(tmp_path / f"{name}.json") for name, found in audits.items()}
 
 
-@pytest.mark.parametrize(("name", "options", "code", "last"), [
+@pytest.mark.parametrize(("name", "more", "code", "last"), [
     ("level", [], 0, "✓ level (asked: tilt within ±15 points of level)"),
     ("human", [], 1, "✗ tilted (asked: tilt within ±15 points of level)"),
     ("human", ["--max-tilt", "60"], 0, "✓ within the limit (asked: tilt within ±60 points of level)"),
@@ -59,13 +59,11 @@ def saved(tmp_path: Path) -> dict[str, Path]:
     ("human", ["--baseline", "level"], 1, "✗ tilted (asked: no growth since the baseline)"),
     ("human", ["--baseline", "level", "--min-effect", "60"], 0, "at most 60 points since the baseline)"),
 ])  # fmt: skip
-def test_a_verdict_has_an_exit_code_and_stands_in_every_file(
-    cli: Cli, saved: dict[str, Path], tmp_path: Path, name: str, options: list[str], code: int, last: str
-) -> None:
+def test_verdicts_and_codes(cli: Cli, saved: dict[str, Path], name: str, more: list[str], code: int, last: str) -> None:
     files = {"--junit": "r.xml", "--markdown": "s.md", "--json": "g.json"}
-    paths = {option: tmp_path / "made" / "here" / file for option, file in files.items()}
+    paths = {option: saved[name].parent / "made" / "here" / file for option, file in files.items()}
     written = [part for pair in paths.items() for part in pair]
-    result = cli("gate", saved[name], *(saved.get(o, o) for o in options), *QUICK, *written)
+    result = cli("gate", saved[name], *(saved.get(o, o) for o in more), *QUICK, *written)
     assert (result.code, result.err) == (code, "")
     assert result.out.splitlines()[-1].endswith(last)
     root = ElementTree.parse(paths["--junit"]).getroot()

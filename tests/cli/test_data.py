@@ -81,9 +81,7 @@ def test_judgments_of_ones_own_are_saved_under_their_name(cli: Cli, tmp_path: Pa
 
 
 @pytest.mark.parametrize("verb", [("load", "hub:nobody/nothing"), ("build", "nq320k", "no-dev.jsonl")])
-def test_a_place_that_cannot_be_written_is_found_before_anything_is_read(
-    cli: Cli, tmp_path: Path, verb: tuple[str, ...]
-) -> None:
+def test_what_cannot_be_written_is_found_before_any_reading(cli: Cli, tmp_path: Path, verb: tuple[str, ...]) -> None:
     (closed := tmp_path / "closed").mkdir()
     with no_permission(closed):
         assert "cannot be written" in refused(cli, "data", *verb, "-o", closed / "x")

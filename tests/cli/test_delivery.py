@@ -144,9 +144,7 @@ def wait_for(seen: Callable[[], bool]) -> None:
     raise AssertionError("nothing was shown")
 
 
-def test_a_terminal_gets_a_bar_with_the_time_left_and_stdout_the_result(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     stream = Terminal()
     monkeypatch.setattr(notes, "_DELAY", 0.1)
     monkeypatch.setattr(sys, "stderr", stream)
@@ -168,9 +166,7 @@ def test_a_terminal_gets_a_bar_with_the_time_left_and_stdout_the_result(
     assert "50%" in shown
 
 
-def test_warnings_about_data_are_a_line_each_unless_quiet_and_others_shown_as_ever(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_warnings_about_data_are_a_line_each_unless_quiet_others_as_ever(capfd: pytest.CaptureFixture[str]) -> None:
     for quiet, shown in ((True, ""), (False, "warning: 3 documents have no twin\n" * 2)):
         with reporting(quiet=quiet):
             report("work", 0, 10)

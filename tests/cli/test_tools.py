@@ -49,9 +49,7 @@ def test_bundled_collection_and_lexical_rankers_are_calibrated_by_default(cli: C
     assert sum("2 of 2" in line for line in lines) == 2 * 6
 
 
-def test_a_ranker_that_breaks_ties_by_id_is_found_out(
-    cli: Cli, thirty: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_ties_broken_by_id_are_found(cli: Cli, thirty: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(registry.RANKERS, Unfair.name, "tests.auditing.calibration.test_calibrate:Unfair")
     file = tmp_path / "new" / "c.json"
     options = ("-r", "unfair(fault=id)", *DEPTHS, "--seed", "7", "--sample", "20", "--json", str(file))

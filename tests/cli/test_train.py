@@ -72,9 +72,7 @@ def test_a_cross_encoder_is_trained_as_by_the_library(cli: Cli, folder: Path, ti
 
 
 @pytest.mark.parametrize(("split", "warned"), [("train", False), ("test", True)])
-def test_a_model_that_learned_from_the_audits_judgments_is_warned_of(
-    cli: Cli, folder: Path, tiny: Path, tmp_path: Path, split: str, warned: bool
-) -> None:
+def test_flattery_is_warned_of(cli: Cli, folder: Path, tiny: Path, tmp_path: Path, split: str, warned: bool) -> None:
     shutil.copy(folder / "qrels" / "train.tsv", folder / "qrels" / "test.tsv")
     options = ("--sources", "human", "--seed", "3", "--negatives", "bm25:50", "--text", "text", "--split", split)
     command = ("train", "cross-encoder", folder, "-o", tmp_path / "m", "--base-model", tiny, *FEW, *options)

@@ -71,9 +71,7 @@ def test_words_of_one_side_alone_are_marked_until_marks_are_taken_off(opened: Ca
     ("it\u2019s here", "it's here", [], []), ("naïve café", "NAÏVE CAFE", ["café"], ["CAFE"]),
     ("日本語の文", "日本の文", ["語"], []), ("a b c d e", "b c x d", ["a", "e"], ["x"]),
 ])  # fmt: skip
-def test_differences_are_those_of_the_words_in_order(
-    opened: Callable[..., Browser], first: str, second: str, gone: list[str], new: list[str]
-) -> None:
+def test_differences(opened: Callable[..., Browser], first: str, second: str, gone: list[str], new: list[str]) -> None:
     content, texts = pair(first, second)
     browser = opened(content, texts)
     open_pair(browser)
