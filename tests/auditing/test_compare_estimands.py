@@ -179,15 +179,13 @@ class TestOneAudit:
             assert (other.low, other.high, other.error, other.p) == (-change.high, -change.low, change.error, change.p)
             assert (other.growth, other.growth_low) == (-change.growth, -change.growth_high)
 
-    def test_what_it_rests_on_comes_back_from_the_file(self, tmp_path: Path) -> None:
+    def test_what_it_rests_on_comes_back_from_the_file_and_runs_alike_are_identical(self, tmp_path: Path) -> None:
         back = Audit.load(AUDIT.save(tmp_path / "audit.json"))
         assert back == AUDIT
         assert len(back.query_answers) == 3 * (len(SIDED) + len(WHOLE))
         comparison = compare(back, baseline_run="neutral", resamples=300)
         assert Comparison.load(comparison.save(tmp_path / "comparison.json")) == comparison
         assert comparison == compare(AUDIT, baseline_run="neutral", resamples=300)
-
-    def test_a_run_that_ranks_alike_is_identical(self) -> None:
         twice = audit(PEOPLE, [RUNS[0], ranked(PEOPLE, ORDERS["neutral"], "again")], ["P@3", "AWRF@3"], **QUICK)
         (verdict,) = compare(twice, baseline_run="neutral", resamples=100).verdicts()
         assert verdict[:3] == ("again", "neutral", "identical")

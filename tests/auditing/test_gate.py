@@ -320,7 +320,7 @@ def collection(queries: int = 600) -> Collection:
     return Collection(docs, pl.DataFrame({"id": names, "text": "?"}), judgments)
 
 
-def test_a_strong_tilt_ends_the_audit_early(tmp_path: Path) -> None:
+def test_a_strong_tilt_ends_the_audit_early_and_a_level_ranker_is_shown_or_not_decided(tmp_path: Path) -> None:
     found = audit_until(collection(), Noisy(2.0), 10)
     assert found.decision == "tilted"
     assert found.looks[-1].low > 0
@@ -329,9 +329,6 @@ def test_a_strong_tilt_ends_the_audit_early(tmp_path: Path) -> None:
     turned = audit_until(collection(), Noisy(-2.0), 10)
     assert "favours b" in turned.headline
     assert SequentialAudit.load(found.save(tmp_path / "s.json")).looks == found.looks
-
-
-def test_a_level_ranker_is_shown_to_be_level_or_not_decided() -> None:
     found = audit_until(collection(), Noisy(), 10)
     assert found.decision == "level"
     assert -0.1 <= found.looks[-1].low <= 0 <= found.looks[-1].high <= 0.1

@@ -98,15 +98,12 @@ def test_pairs_are_all_or_the_named_ones_in_their_order() -> None:
     assert choose_pairs(many, [("2000", "2012")]) == (("2000", "2012"),)
 
 
-def test_twins_are_every_combination_of_versions_of_one_origin() -> None:
+def test_twins_are_every_combination_of_versions_and_outside_a_pool_of_neither_source() -> None:
     collection = versions(
         ("h1", "human", "h1"), ("x1", "llm", "h1"), ("x2", "llm", "h1"), ("h2", "human", "h2"), ("x3", "llm", "gone"),
     )  # fmt: skip
     assert twin_rows(collection, grouping(collection, "source"), ("human", "llm")).tolist() == [[0, 1], [0, 2]]
     assert twin_rows(toy(), grouping(toy(), "source"), ("human", "llm")).tolist() == [[0, 3], [1, 4], [2, 5]]
-
-
-def test_documents_outside_a_pool_are_of_neither_source_with_all_their_versions() -> None:
     rows = toy().docs.filter(pl.col("id") != "d3-llm").with_columns(pool=pl.col("origin") != "d3-human")
     lone = grouping(Collection(rows, toy().queries, toy().qrels.filter(pl.col("doc_id") != "d3-llm")), "source")
     assert lone.code.tolist() == [0, 0, -1, 1, 1]

@@ -160,7 +160,7 @@ def test_candidates_bound_the_pairs() -> None:
         draw_pairs(people(queries=2), two_groups(people(queries=2), "gender"), candidates=run)
 
 
-def test_documents_without_a_label_are_in_no_pair() -> None:
+def test_documents_without_a_label_are_in_no_pair_and_of_two_groups_the_smaller_is_protected() -> None:
     collection = people(queries=4)
     half = pl.col("id").str.ends_with("-0") | pl.col("id").str.ends_with("-1") | pl.col("id").str.ends_with("-2")
     docs = collection.docs.with_columns(gender=pl.when(half).then("gender"))
@@ -175,9 +175,6 @@ def test_documents_without_a_label_are_in_no_pair() -> None:
     sides = two_groups(several, "gender", "female")  # a document of several is of the group that is named
     assert sides.notes == ("warning: 24 of 48 documents without gender, in no pair",)
     assert sides.code[collection.ids.to_list().index("male-0-0")] == 1
-
-
-def test_of_two_groups_the_smaller_is_protected_and_several_others_are_the_rest() -> None:
     collection = people(queries=3)
     assert two_groups(collection, "gender").protected == "male"  # of two as large, the last
     fewer = collection.docs.filter(~((pl.col("gender") == "male") & pl.col("id").str.ends_with("-0")))

@@ -131,13 +131,20 @@ def test_only_documents_that_every_source_rewrote_are_compared() -> None:
     assert "32 of 40 rewritten documents are common to all (llm-tmp1.0 lacks 8)" in found.notes[1]
 
 
-def test_documents_outside_of_a_pool_are_no_lack() -> None:
+def test_documents_outside_of_a_pool_are_no_lack_and_judgments_of_unknown_ones_stay() -> None:
     whole = studied(without=dict.fromkeys(TEMPERATURES, 8))
     docs = whole.docs.with_columns(pool=pl.col("origin").str.tail(-1).cast(int) < 32)
     qrels = whole.qrels.filter(pl.col("query_id").str.tail(-1).cast(int) < 32)
     found = made(Collection(docs, whole.queries, qrels))
     assert [t.twins for t in found.tilts] == [True] * 3
     assert not [note for note in found.notes if "do not cover" in note]
+    whole = studied()
+    strange = pl.DataFrame({"query_id": ["q0"], "doc_id": ["gone"], "grade": [1]}, schema=whole.qrels.schema)
+    with_strange = Collection(whole.docs, whole.queries, pl.concat([whole.qrels, strange]))
+    found = made(with_strange)
+    assert [note for note in found.notes if "unknown" in note] == [
+        "1 judgment of unknown documents counts in the row 'all' and in no group"
+    ]
 
 
 @pytest.mark.parametrize(("sources", "expected"), [
@@ -153,16 +160,6 @@ def test_sources_are_taken_apart_two_by_two(sources: tuple[str, ...], expected: 
     assert [pair.sources for pair in found] == [tuple(n for n in whole.sources if n in pair) for pair in expected]
     assert all(set(pair.qrels["doc_id"]) == set(pair.ids) for pair in found)
     assert all({*pair.spec["without_sources"], *pair.sources} == set(whole.sources) for pair in found)
-
-
-def test_judgments_of_unknown_documents_stay() -> None:
-    whole = studied()
-    strange = pl.DataFrame({"query_id": ["q0"], "doc_id": ["gone"], "grade": [1]}, schema=whole.qrels.schema)
-    with_strange = Collection(whole.docs, whole.queries, pl.concat([whole.qrels, strange]))
-    found = made(with_strange)
-    assert [note for note in found.notes if "unknown" in note] == [
-        "1 judgment of unknown documents counts in the row 'all' and in no group"
-    ]
 
 
 def apart() -> Collection:
@@ -260,16 +257,13 @@ def test_values_correlation_and_change_by_hand() -> None:
     assert shared.change == pytest.approx(100 - (-100 + 0) / 2)
 
 
-def test_a_resample_without_any_order_is_dropped_and_counted_and_shows_no_trend() -> None:
+def test_a_resample_without_any_order_is_dropped_and_wins_that_grow_rise_in_every_one() -> None:
     # One query of 40 differs: (39/40)^40 = 36 % of resamples lack it, and the others all order the temperatures alike.
     found = trend_of(wins_of(10, 10, 11), resamples=4000)
     assert found.dropped / 4000 == pytest.approx((39 / 40) ** 40, abs=0.03)
     assert found.low > 0
     assert found.change_low == 0
     assert found.kind == "inconclusive"
-
-
-def test_wins_that_grow_query_by_query_rise_in_every_resample() -> None:
     found = trend_of(wins_of(5, 20, 35))
     assert (found.low, found.correlation, found.high) == (1, 1, 1)
     assert found.change == pytest.approx(300)  # from −150 to +150

@@ -197,7 +197,9 @@ def test_the_report_ranks_nothing_again(cli: Cli, toy_folder: Path, tmp_path: Pa
     assert len(importlib.import_module("audit_shop").calls) == 3
 
 
-def test_what_cannot_be_written_is_found_before_anything_is_ranked(cli: Cli, toy_folder: Path, monkeypatch: Any) -> None:
+def test_what_cannot_be_written_is_found_before_anything_is_ranked(
+    cli: Cli, toy_folder: Path, monkeypatch: Any
+) -> None:
     monkeypatch.chdir(toy_folder.parent)
     monkeypatch.setattr("ranktilt.rankers.lexical.bm25.BM25.rank", lambda *_: pytest.fail("ranked first"))
     for name in ("kept/table.parquet", "half"):

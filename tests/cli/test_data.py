@@ -34,7 +34,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "hub"
 
 
-def test_a_collection_of_the_hub_becomes_a_folder(cli: Cli, cache: Path, tmp_path: Path) -> None:
+def test_a_collection_of_the_hub_becomes_a_folder_and_says_of_what(cli: Cli, cache: Path, tmp_path: Path) -> None:
     cached(cache, "IR-Cocktail/scifact", cocktail_zip())
     code, out, err = cli("data", "load", "hub:IR-Cocktail/scifact", "-o", tmp_path / "scifact")
     assert (code, out) == (0, "")
@@ -44,9 +44,6 @@ def test_a_collection_of_the_hub_becomes_a_folder(cli: Cli, cache: Path, tmp_pat
         f"Next: ranktilt check {tmp_path / 'scifact'}",
     ]
     assert load(tmp_path / "scifact") == toy()
-
-
-def test_what_it_was_made_from_is_written_beside(cli: Cli, cache: Path, tmp_path: Path) -> None:
     cached(cache, "mteb/scifact", mteb())
     cli("data", "load", f"hub:mteb/scifact@{COMMIT}", "-o", tmp_path / "x", "--split", "train")
     about = json.loads((tmp_path / "x" / "loaded.json").read_text())
@@ -108,7 +105,7 @@ def test_mix_unites_folders_and_mix_and_load_write_parts_and_read_them(cli: Cli,
         assert not (folder / "corpus.jsonl").exists()
 
 
-def test_a_collection_is_built_and_its_counts_are_told(cli: Cli, tmp_path: Path) -> None:
+def test_a_collection_is_built_and_its_texts_are_cut(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = nq_files(tmp_path)
     code, out, err = cli("data", "build", "nq320k", *paths, "-o", tmp_path / "nq")
     assert code == 0
@@ -124,9 +121,6 @@ def test_a_collection_is_built_and_its_counts_are_told(cli: Cli, tmp_path: Path)
         f"Next: ranktilt generate rewrite {tmp_path / 'nq'} --llm openai:MODEL --dry-run",
     ]
     assert load(tmp_path / "nq") == build_nq320k(paths).collection
-
-
-def test_texts_are_cut_to_so_many_words(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build, place = ("data", "build", "nq320k"), tmp_path / "nq"
     monkeypatch.setattr(natural_questions, "PUBLISHED", {"documents": 3, "test queries": 4, "mean words": 2.0})
     code, out, err = cli(*build, *nq_files(tmp_path), "-o", place, "--words", "2", "--quiet")

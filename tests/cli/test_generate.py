@@ -214,7 +214,7 @@ def test_what_comes_next_needs_no_judgments(cli: Cli, server: Server, folder: Pa
     assert "Void because of near-identical pairs (12 of 12, 100.0 %" in " ".join(out.split())
 
 
-def test_a_query_file_becomes_a_collection(cli: Cli, server: Server, queries: Path) -> None:
+def test_a_query_file_becomes_a_collection_whose_cost_is_known(cli: Cli, server: Server, queries: Path) -> None:
     code, out, err = answer(cli, server, queries)
     made = rt.load(queries.parent / "out")
     assert (code, out) == (0, "")
@@ -233,6 +233,15 @@ def test_a_query_file_becomes_a_collection(cli: Cli, server: Server, queries: Pa
     error = refused(cli, "generate", "answer", other, *usual(server, queries.parent / "out"))
     held = f"{queries.parent / 'out'}: holds answers to other queries, {queries}; "
     assert error == f"{held}choose another folder or remove it"
+    options = ("--llm", "openai:tiny", "-n", "2", "--dry-run", "--price", "1,2")
+    code, out, err = cli("generate", "answer", queries, *options)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[:3] == [
+        "documents   6 documents",
+        "sources     tiny",
+        "requests    6 (0 of 6 are answered already); up to 2 more for each text whose answers are flagged",
+    ]
+    assert "tokens out  1,200, if a document has 200 tokens" in out
 
 
 def test_the_train_side_of_a_collection_mixes_with_it(cli: Cli, server: Server, tmp_path: Path) -> None:
@@ -263,15 +272,3 @@ def test_failures_may_be_allowed(cli: Cli, queries: Path, most: str | None, code
     assert found == code
     assert "1 document got no answer (" in err
     assert rt.load(queries.parent / "out").ids.to_list() == ["q2-tiny-1", "q3-tiny-1"]
-
-
-def test_the_cost_of_answers_is_known_beforehand(cli: Cli, queries: Path) -> None:
-    options = ("--llm", "openai:tiny", "-n", "2", "--dry-run", "--price", "1,2")
-    code, out, err = cli("generate", "answer", queries, *options)
-    assert (code, err) == (0, "")
-    assert out.splitlines()[:3] == [
-        "documents   6 documents",
-        "sources     tiny",
-        "requests    6 (0 of 6 are answered already); up to 2 more for each text whose answers are flagged",
-    ]
-    assert "tokens out  1,200, if a document has 200 tokens" in out

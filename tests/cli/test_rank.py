@@ -122,7 +122,7 @@ def test_options_that_an_audit_needs_too_stand_in_the_next_command(cli: Cli, tmp
     assert err.endswith(f"--run {run} --no-exclude-self --ignore-unknown\n")
 
 
-def test_queries_without_a_document_are_counted(cli: Cli, tmp_path: Path) -> None:
+def test_queries_without_a_document_and_texts_cut_are_said(cli: Cli, tmp_path: Path, toy_folder: Path) -> None:
     queries = [*raw_queries(), {"_id": "q4", "text": "zebra"}]
     folder = write_beir(tmp_path / "c", queries=queries, qrels=[("q1", "d1", 1), ("q4", "d1", 1)])
     err = cli("rank", folder, "-r", "bm25", "-o", tmp_path / "a.trec").err.splitlines()
@@ -130,9 +130,6 @@ def test_queries_without_a_document_are_counted(cli: Cli, tmp_path: Path) -> Non
     assert err[1] == "bm25: found nothing for 1 query; an audit counts that as 0"
     lone = cli("rank", folder, "-r", "bm25", "-o", tmp_path / "b.trec", "--qrels", "none").err.splitlines()
     assert lone[1] == "bm25: found nothing for 1 query"
-
-
-def test_what_a_model_does_not_read_is_said(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     saved = write_run(tmp_path / "saved.trec", {"q1": {"d1-human": 1.0}})
     cut = {"limit": 256, "share": {"human": 0.25, "llm": 0.0}}
     write(tmp_path / "saved.trec.json", json.dumps({"ranker": "dense:minilm", "truncated": cut}))

@@ -185,7 +185,7 @@ def test_what_was_paid_for_is_pruned_by_name_only(cli: Cli, filled_cache: Path) 
 # What is installed
 
 
-def test_every_extra_is_listed_with_what_it_brings(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_extra_is_listed_with_what_it_brings_and_all_are_known(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def version(package: str) -> str:
         if package == "peft":
             raise PackageNotFoundError(package)
@@ -200,9 +200,6 @@ def test_every_extra_is_listed_with_what_it_brings(cli: Cli, monkeypatch: pytest
     assert (found["neural"]["install"], found["train"]["install"]) == ("", 'pip install "ranktilt[train]"')
     assert "dev" not in found
     assert 'pip install "ranktilt[train]"' in cli("tools", "doctor").out
-
-
-def test_every_extra_for_users_is_known() -> None:
     extras = {match[2] for line in requires("ranktilt") or () if (match := module._OF_EXTRA.match(line))}
     assert extras - {"dev", "bench", "docs"} == set(module._PURPOSES)
 

@@ -95,16 +95,13 @@ def test_presets_and_what_is_named_beside_them(cli: Cli, folder: Path, tiny: Pat
     assert [spec[name] for name in ("rate", "epochs", "loss", "dropout")] == [2e-5, 1000, "binary", True]
 
 
-def test_triples_are_learned_from(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
+def test_triples_and_documents_of_sources_in_numbers(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
     triples = write(tmp_path / "t.tsv", "".join(f"q-wab\twab0-human\twcd{number}-human\n" for number in range(5)))
     command = ("train", "cross-encoder", folder, "--base-model", tiny, *FEW, "--triples", triples)
     code, _, err = cli(*command, "-o", tmp_path / "t")
     assert code == 0
     assert "that 1 queries allow in 6 steps" in err
     assert " Left out: 39 relevant documents." in err
-
-
-def test_documents_of_sources_in_numbers(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
     qrels = folder / "qrels" / "train.tsv"
     rows = [row for row in qrels.read_text().splitlines() if "-human" in row]
     write(qrels, "\n".join([qrels.read_text().strip(), *(row.replace("-human", "-llm") for row in rows)]) + "\n")
@@ -160,7 +157,7 @@ def test_no_twins_names_the_command_that_writes_them(cli: Cli, mixed: Path, tiny
     assert f"write them: ranktilt generate rewrite {mixed} --split train --llm MODEL -o NEW" in said
 
 
-def test_the_next_command_asks_about_the_held_out_queries(
+def test_held_out_queries_are_next(
     cli: Cli, tmp_path: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "cache"))

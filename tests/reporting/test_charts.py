@@ -63,7 +63,7 @@ def test_vega_lite_takes_every_figure_of_every_result(name: str) -> None:
             assert block.height > 40
 
 
-def test_lines_stand_beside_each_other_with_their_intervals() -> None:
+def test_lines_stand_beside_each_other_and_marks_of_a_group_below_its_heading() -> None:
     series = {"a": [Point(0, 1, 0, 2, "first"), Point(1, NAN, NAN, NAN)], "b": [Point(0, 3, 2, 4), Point(1, 5, 4, 6)]}
     drawing = lines(series, x="x", y="y", dodge=0.1, names={0: "none", 1: "all"})
     assert by_name(drawing) == {"a": [1], "b": [3, 5]}
@@ -71,9 +71,6 @@ def test_lines_stand_beside_each_other_with_their_intervals() -> None:
     axis = drawing["layer"][1]["encoding"]["x"]["axis"]
     assert axis["values"] == [0, 1]
     assert axis["labelExpr"] == "datum.value === 0 ? 'none' : datum.value === 1 ? 'all' : ''"
-
-
-def test_marks_of_a_group_stand_below_its_heading_over_what_could_be_detected() -> None:
     drawing = forest({"bm25": MARKS, "tfidf": MARKS[:1]}, x="x", sides=("a", "b"), margin=5.0, names=NAMES)
     first, alone = points(drawing)
     assert (first["x"], first["low"], first["high"], first["tone"]) == (20, 10, 30, "favours a")

@@ -140,7 +140,7 @@ def test_documents_without_text_and_labels_alone_have_no_texts(tmp_path: Path) -
     assert found.block.says.endswith(" There are no texts to show: only the documents' labels are known.")
 
 
-def test_without_judgments_heads_count_all_twins() -> None:
+def test_without_judgments_heads_count_all_twins_and_without_groups_there_are_values_and_lists() -> None:
     collection = toy()
     bare = Collection(collection.docs, collection.queries, collection.qrels.clear())
     found = explored(toy_opened(bare, measures=None, card=True))
@@ -152,9 +152,6 @@ def test_without_judgments_heads_count_all_twins() -> None:
     assert [c.title for c in found.block.rows.columns] == ["query", "human : llm", "human : llm"]
     assert rows(found.block.rows) == {"q1": ["2 : 0", "–"], "q2": ["0 : 1", "0 : 0"], "q3": ["1 : 0", "0 : 1"]}
     assert found.block.rows.caption.endswith("first those in which the twins of human and llm differ most")
-
-
-def test_without_groups_there_are_values_and_lists() -> None:
     found = explored(toy_opened(by=None))
     told = found.lists
     assert (told["by"], told["groups"], told["pairs"]) == ("", [], [])
@@ -168,7 +165,7 @@ def test_without_groups_there_are_values_and_lists() -> None:
     assert rows(found.block.rows)["q1"] == ["100.0", "0.0"]
 
 
-def test_groups_of_another_column_carry_the_source_too() -> None:
+def test_groups_of_another_column_carry_the_source_too_and_three_sources_make_three_pairs() -> None:
     collection = toy()
     side = pl.Series("side", ["x", "y", "x", "y", "x", "y"])
     judged = Collection(collection.docs.with_columns(side), collection.queries, collection.qrels)
@@ -177,9 +174,6 @@ def test_groups_of_another_column_carry_the_source_too() -> None:
     pairs = {docs["id"][i]: [docs["id"][j] for j in of] for i, of in enumerate(docs["twins"])}
     assert pairs["d1-human"] == ["d1-llm"]  # x and y
     assert docs["group"][docs["id"].index("d1-human")] == 0
-
-
-def test_three_sources_make_three_pairs_with_two_twins_each() -> None:
     collection = twins(4, ("human", "llama", "gpt"))
     lists = {f"q{n}": {f"{n}-human": 3.0, f"{n}-gpt": 2.0, f"{n}-llama": 2.0} for n in range(4)}
     told = explored(toy_opened(collection, [lists])).lists
@@ -210,7 +204,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def test_hostile_texts_come_through_as_they_are_and_never_bare() -> None:
+def test_hostile_texts_come_through_as_they_are_and_long_ones_are_cut() -> None:
     collection = toy()
     docs = collection.docs.with_columns(text=pl.Series(HOSTILE), title=pl.Series(HOSTILE[::-1]))
     queries = collection.queries.with_columns(text=pl.Series(HOSTILE[:3]))
@@ -218,9 +212,6 @@ def test_hostile_texts_come_through_as_they_are_and_never_bare() -> None:
     assert [found.text(name) for name in docs["id"]] == HOSTILE
     assert {query["text"] for query in found.lists["queries"]} == set(HOSTILE[:3])
     assert re.fullmatch(r"[A-Za-z0-9+/=]+", found.block.lists + found.block.texts)
-
-
-def test_long_texts_are_cut_and_it_says_so() -> None:
     collection = toy()
     texts = ["é" * 2_000_000, "é" * 20_000, "x" * 20_001, "x", "x", "x"]
     queries = collection.queries.with_columns(text=pl.Series(["y" * 2_001, "y" * 2_000, "é" * 2_000]))

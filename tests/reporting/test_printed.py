@@ -132,7 +132,7 @@ def test_an_unknown_format_is_refused() -> None:
 
 
 class TestColours:
-    def test_a_favoured_side_has_its_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_favoured_side_and_outcomes_have_their_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
         cases = [
             ("audit, clear", "+200.0*", {BLUE, BOLD}), ("audit, clear", "−200.0*", {ORANGE, BOLD}),
             ("audit", "+66.7", set()), ("audit, card", "+60.7 points", {BLUE, BOLD}),
@@ -140,8 +140,6 @@ class TestColours:
         ]  # fmt: skip
         for name, cell, expected in cases:
             assert style(screen(result(name), monkeypatch), cell) == expected, (name, cell)
-
-    def test_outcomes_have_their_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
         found = screen(result("gate"), monkeypatch)
         codes = {name: code for code, name in re.findall(r"\x1b\[([\d;]+)m(level|inconclusive|tilted)\s*\x1b", found)}
         assert codes == {"level": "32", "inconclusive": "33", "tilted": "1;31"}

@@ -221,25 +221,13 @@ def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("private") / "notes.env", SECRET)
 
 
-def test_no_file_that_a_run_names_is_read(here: Path, secret: Path) -> None:
+def test_no_file_that_a_run_names_or_that_the_audit_has_no_hash_of_is_read(here: Path, secret: Path) -> None:
     audit, _, runs = audited()
     spec = {**audit.spec, "runs": [{**audit.spec["runs"][0], "file": str(secret)}]}
     told = replace(audit, spec=spec)
     assert same_runs(reload(told).runs, runs)
     without = reload(replace(told, top_results=None))
     assert (without.runs, without.notes) == ((), (NO_LISTS,))
-
-
-def test_lists_cut_for_their_size_are_said_to_be(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ranktilt.auditing.top_results.MOST", 3)
-    monkeypatch.setattr("ranktilt.auditing.top_results._FEWEST", 1)
-    audit, _, runs = audited()
-    opened = reload(audit)
-    assert opened.notes == ("The audit keeps its lists down to rank 1.",)
-    assert [len(run.docs) < len(whole.docs) for run, whole in zip(opened.runs, runs, strict=True)] == [True]
-
-
-def test_files_and_folders_that_the_audit_has_no_hash_of_are_not_read(here: Path, secret: Path) -> None:
     audit, _, _ = audited()
     for named in ({"path": "toy", "labels": str(secret)}, {"labels": "x", "qrels": str(secret)}):
         said = "the audit does not say what was in notes.env (it has no hash of it)"
@@ -252,3 +240,12 @@ def test_files_and_folders_that_the_audit_has_no_hash_of_are_not_read(here: Path
         inputs = [*audit.spec["inputs"], {"path": name, "sha256": "0" * 64}]
         notes = reload(replace(audit, spec={**audit.spec, "inputs": inputs})).notes
         assert notes == (GONE.format(f"{said} is not there any more"),)
+
+
+def test_lists_cut_for_their_size_are_said_to_be(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ranktilt.auditing.top_results.MOST", 3)
+    monkeypatch.setattr("ranktilt.auditing.top_results._FEWEST", 1)
+    audit, _, runs = audited()
+    opened = reload(audit)
+    assert opened.notes == ("The audit keeps its lists down to rank 1.",)
+    assert [len(run.docs) < len(whole.docs) for run, whole in zip(opened.runs, runs, strict=True)] == [True]

@@ -174,7 +174,7 @@ class TestJoined:
         whole = [vars(grid) for grid in Markup(joined).grids]
         assert [vars(grid) for page in single[1:] for grid in Markup(page).grids if vars(grid) not in whole] == []
 
-    def test_anchors_are_unique_and_every_link_and_figure_finds_its_own(self, joined: str) -> None:
+    def test_every_link_and_figure_finds_its_own_anchor_and_verdicts_stand_at_the_top(self, joined: str) -> None:
         page = Markup(joined)
         ids = Counter(attributes["id"] or "" for _, attributes in page.elements if "id" in attributes)
         assert [name for name, count in ids.items() if count > 1] == []
@@ -182,8 +182,6 @@ class TestJoined:
         figures = re.findall(r'data-figure="([\w-]+)"', joined)
         assert len(figures) > 5
         assert {*links, *figures, "part1-tilt", "part2-made", "part3-made", "part4-tilt"} <= set(ids)
-
-    def test_verdicts_of_all_stand_at_the_top_with_their_part(self, joined: str) -> None:
         blocks = "".join(re.findall(r'<ul class="verdicts">(.*?)</ul>', joined, re.DOTALL))
         said = [Markup(one).text for one in re.findall(r"<li.*?</li>", blocks, re.DOTALL)]
         fronts = [next(name for name in NAMES if f"{name}:" in one) for one in said]

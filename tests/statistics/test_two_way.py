@@ -182,16 +182,13 @@ def test_known_values_lie_in_95_percent_intervals(of_query: float, of_origin: fl
     assert 0.92 <= np.delete(covered, 7).mean() / 1_000 <= 0.97
 
 
-def test_mean_is_the_sum_of_its_parts() -> None:
+def test_mean_is_the_sum_of_its_parts_and_errors_are_a_sandwich_by_hand() -> None:
     y, x, query, origin = drawn(np.random.default_rng(4))
     found = regress(y, x, query, origin)
     assert found.parts[:, 0].sum() == pytest.approx(y.mean())
     assert found.mean == pytest.approx(regress(y, np.empty((len(y), 0)), query, origin).coefficients[0])
     assert found.parts[1:, 0] == pytest.approx(found.coefficients[1:, 0] * x.mean(axis=0))
     assert (found.parts[0] == found.coefficients[0]).all()
-
-
-def test_as_numpy_and_as_a_sandwich_by_hand() -> None:
     y, x, query, origin = drawn(np.random.default_rng(1))
     design = np.column_stack([np.ones(len(y)), x])
     found = regress(y, x, query, origin)
@@ -257,7 +254,7 @@ def independent(above: Floats, below: Floats) -> Ratio:
     return ratio_of_means(above, below, rows, rows)
 
 
-def test_the_ends_are_ratios_at_the_limit_of_a_t_test() -> None:
+def test_the_ends_are_ratios_at_the_limit_of_a_t_test_and_repeated_rows_say_no_more() -> None:
     rng = np.random.default_rng(0)
     below = rng.normal(1, 1, 30)
     above = 0.3 * below + rng.normal(0, 0.5, 30)
@@ -269,9 +266,6 @@ def test_the_ends_are_ratios_at_the_limit_of_a_t_test() -> None:
     found = independent(np.array([1.0, 2.0, 3.0, 2.0]), np.array([1.0, -1.0, 1.0, -0.5]))  # may be 0: there is no end
     assert np.isnan([found.low, found.high]).all()
     assert found.value == pytest.approx(16)
-
-
-def test_rows_that_are_repeated_say_no_more() -> None:
     rng = np.random.default_rng(1)
     below, noise = rng.normal(1, 0.4, 25), rng.normal(0, 0.2, 25)
     once, twice = independent(noise, below), np.repeat(np.arange(25), 2)

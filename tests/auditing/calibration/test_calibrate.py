@@ -335,7 +335,7 @@ class TestSampled:
         with refused("no document is judged relevant to any query"):
             sampled(nothing, pairs=9, queries=9, seed=0)
 
-    def test_a_small_collection_is_kept_whole_under_neutral_ids(self) -> None:
+    def test_a_small_collection_is_kept_whole_under_neutral_ids_human_text_first(self) -> None:
         found = sampled(toy(), pairs=10, queries=10, seed=0)
         assert found.docs["id"].to_list() == [f"d{n}" for n in range(6)]
         assert found.docs["origin"].to_list() == ["o0", "o1", "o2"] * 2
@@ -343,8 +343,6 @@ class TestSampled:
         renamed = dict(zip(toy().docs["id"], found.docs["id"], strict=True))
         expected = [(q, renamed[d], g) for q, d, g in toy().qrels.iter_rows()]
         assert list(found.qrels.iter_rows()) == expected
-
-    def test_human_text_comes_first_and_further_sources_are_left_out(self) -> None:
         llm = toy().docs.filter(pl.col("source") == "llm")
         more = llm.with_columns(pl.format("x{}", "id").alias("id"), source=pl.lit("a third"))
         qrels = pl.concat([toy().qrels, toy().qrels.with_columns(pl.format("x{}", "doc_id").alias("doc_id"))])
