@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import polars as pl
 import pytest
 
 from tests.llm.server import Server
@@ -101,19 +100,10 @@ SCORES = {
 """A run of the toy."""
 
 
-def labels(folder: Path, *, origin: bool = True, ending: str = "tsv", column: str = "source") -> Path:
+def labels(folder: Path) -> Path:
     """Sources of the toy's documents, and their origins."""
-    table = pl.DataFrame(
-        [(f"{d}-{s}", s, f"{d}-human") for s, texts in TEXTS.items() for d in texts],
-        schema=["doc_id", column, "origin"], orient="row",
-    )  # fmt: skip
-    table = table if origin else table.drop("origin")
-    file = folder / f"labels.{ending}"
-    if ending == "parquet":
-        table.write_parquet(file)
-    else:
-        write(file, table.write_csv(separator="\t" if ending == "tsv" else ","))
-    return file
+    rows = [f"{d}-{s}\t{s}\t{d}-human" for s, texts in TEXTS.items() for d in texts]
+    return write(folder / "labels.tsv", "\n".join(["doc_id\tsource\torigin", *rows, ""]))
 
 
 def judgments(folder: Path) -> Path:

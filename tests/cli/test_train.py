@@ -157,9 +157,7 @@ def test_no_twins_names_the_command_that_writes_them(cli: Cli, mixed: Path, tiny
     assert f"write them: ranktilt generate rewrite {mixed} --split train --llm MODEL -o NEW" in said
 
 
-def test_held_out_queries_are_next(
-    cli: Cli, tmp_path: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_held_out_ones_are_next(cli: Cli, tmp_path: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "cache"))
     model, lists = make_stories(shared_data, tmp_path / "model"), tmp_path / "lists"
     rt.save(people(queries=5, each=2), lists)

@@ -11,19 +11,9 @@ from ranktilt import Audit, Collection, audit, table
 from ranktilt.measures.base import estimand
 from ranktilt.reporting.document import Figure, Row, Section, Table
 from ranktilt.reporting.reload import LoadedAudit
+from ranktilt.reporting.views import audit_sections as parts
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.audit import audit_headline
-from ranktilt.reporting.views.audit_sections import (
-    MOST_PAIRS,
-    audit_sections,
-    card_figure,
-    control_figure,
-    drawn_pairs,
-    effectiveness_figure,
-    ranks_section,
-    tilt_figure,
-    tilt_mark,
-)
 from ranktilt.reporting.views.audit_tables import (
     card_legend,
     card_table,
@@ -117,38 +107,38 @@ class TestVerdicts:
 class TestFigures:
     def test_every_ranker_and_measure_is_drawn_with_its_verdict_in_the_order_of_the_audit(self) -> None:
         audit = opened().audit
-        figure = tilt_figure(audit, PAIR)
+        figure = parts.tilt_figure(audit, PAIR)
         assert drawn(figure) == [pytest.approx((t.value, t.low, t.high), rel=1e-5) for t in audit.tilts]
         assert [(row["tone"], row["x"]) for row in points(figure.drawing)] == [
             ("favours human", 200), ("level", 0), ("favours llm", -200), ("level", 0), ("inconclusive", 0),
             ("level", 0),
         ]  # fmt: skip
-        crowded = tilt_figure(many().audit, PAIR)  # of many rankers the primary measure alone
+        crowded = parts.tilt_figure(many().audit, PAIR)  # of many rankers the primary measure alone
         assert (crowded.title, len(drawn(crowded))) == ("Relative Δ of nDCG@1, human against llm", 30)
 
     def test_what_could_have_been_detected_is_grey_but_not_where_all_queries_say_the_same(self) -> None:
         audit = opened().audit
-        grey = [row["high"] for row in rows(tilt_figure(audit, PAIR).drawing, "rule", 1)]
+        grey = [row["high"] for row in rows(parts.tilt_figure(audit, PAIR).drawing, "rule", 1)]
         assert grey == pytest.approx([t.detectable for t in audit.tilts if t.detectable > 0], rel=1e-5)
         same = tuple(replace(t, value=200.0, low=200.0, high=200.0, error=1e-15) for t in audit.tilts)
-        figure = tilt_figure(replace(audit, tilts=same), PAIR)
+        figure = parts.tilt_figure(replace(audit, tilts=same), PAIR)
         assert all(row["low"] == row["high"] for row in rows(figure.drawing, "rule", -1))
-        assert not any("could" in line for line in tilt_mark(same[0], 5).hover)
+        assert not any("could" in line for line in parts.tilt_mark(same[0], 5).hover)
 
     def test_groups_without_twins_are_read_against_the_random_band(self) -> None:
-        assert rows(tilt_figure(opened().audit, PAIR).drawing, "rect")
+        assert rows(parts.tilt_figure(opened().audit, PAIR).drawing, "rect")
         audit = uneven()
-        figure = tilt_figure(audit, ("a", "b"))
+        figure = parts.tilt_figure(audit, ("a", "b"))
         assert rows(figure.drawing, "rect") == []
         random = {row["low"] for place in (0, 1) for row in rows(figure.drawing, "rule", place)}
         assert {t.band_low for t in audit.tilts} <= random
 
     def test_of_many_pairs_the_clearest_are_drawn_in_the_order_of_the_audit(self) -> None:
         audit = colours().audit
-        chosen = drawn_pairs(audit)
+        chosen = parts.drawn_pairs(audit)
         assert len(audit.tilted_pairs) == 21
         clear = {(t.a, t.b): abs(t.value - t.level) / t.error for t in audit.tilts}
-        assert set(chosen) == set(sorted(clear, key=lambda pair: -clear[pair])[:MOST_PAIRS])
+        assert set(chosen) == set(sorted(clear, key=lambda pair: -clear[pair])[: parts.MOST_PAIRS])
         assert list(chosen) == [pair for pair in audit.tilted_pairs if pair in chosen]
 
     @pytest.mark.parametrize(("key", "primary"), [("twins", None), ("page", "NDSR@20")])
@@ -157,14 +147,14 @@ class TestFigures:
         asked = tuple(e for e in audit.estimates if e.estimand.key == key)
         if primary is not None:
             audit = replace(audit, estimates=asked, spec={**audit.spec, "primary": primary})
-        figure = card_figure(audit, PAIR)
+        figure = parts.card_figure(audit, PAIR)
         assert figure is not None
         assert [value for value, _, _ in drawn(figure)] == pytest.approx([100 * e.value for e in asked], rel=1e-5)
-        assert card_figure(replace(audit, estimates=()), PAIR) is None
+        assert parts.card_figure(replace(audit, estimates=()), PAIR) is None
 
     def test_tilt_stands_above_effectiveness_and_what_is_undefined_is_said_not_to_be_drawn(self) -> None:
         audit = small()
-        figure = effectiveness_figure(audit, PAIR)
+        figure = parts.effectiveness_figure(audit, PAIR)
         means = audit.by_group().filter(measure="nDCG@3", group="all")["mean"].to_list()
         values = [t.value for t in audit.tilts if t.measure == "nDCG@3"]
         wanted = [pytest.approx((100 * mean, value), rel=1e-5) for mean, value in zip(means, values, strict=True)]
@@ -172,20 +162,20 @@ class TestFigures:
         assert "Not drawn" not in figure.says
         nan = replace(audit.tilts[0], value=math.nan, low=math.nan, high=math.nan, error=math.nan, p_corrected=math.nan)
         gone = replace(audit, tilts=(nan, *audit.tilts[1:]), spec={**audit.spec, "primary": "nDCG@1"})
-        figure = effectiveness_figure(gone, PAIR)
+        figure = parts.effectiveness_figure(gone, PAIR)
         assert figure.says.endswith(" Not drawn, because a value is undefined: first.")
         assert len(points(figure.drawing)) == 1
 
     def test_controls_are_drawn_below_the_raw_value(self) -> None:
         audit = controlled()
-        figure = control_figure(audit, PAIR)
+        figure = parts.control_figure(audit, PAIR)
         assert [value for value, _, _ in drawn(figure)] == [one.tilts[0].value for one in audit.controls if one.tilts]
         assert [row["row"].strip() for row in points(figure.drawing)] == ["raw", "length", "titles"]
 
 
 class TestRanks:
     def test_tables_and_lines_count_what_stands_first_and_how_soon_it_is_found(self) -> None:
-        section = ranks_section(opened())
+        section = parts.ranks_section(opened())
         assert grid(section, FILLED) == [
             ["people", "human", "100.0"], ["people", "llm", "0.0"],
             ["machines", "human", "0.0"], ["machines", "llm", "100.0"],
@@ -199,14 +189,14 @@ class TestRanks:
         assert rows(sooner, "rule") == [{"y": 0}]
 
     def test_each_of_several_groups_has_a_figure_and_more_than_are_drawn_are_in_the_table(self) -> None:
-        human, gpt, llama, *sooner = figures(ranks_section(sources("human", "llama", "gpt")))
+        human, gpt, llama, *sooner = figures(parts.ranks_section(sources("human", "llama", "gpt")))
         assert [one.title.rpartition(" ")[2] for one in (human, gpt, llama)] == ["human", "gpt", "llama"]
         assert by_name(human.drawing)["run"] == pytest.approx([100, 50, 33.33], abs=0.01)
         assert [by_name(one.drawing)["run"] for one in sooner] == [[100, 100, 0], [100, 0, 0]]
-        section = ranks_section(colours())
+        section = parts.ranks_section(colours())
         assert len([one for one in figures(section) if one.title.startswith("Who fills")]) == 3
         assert len(grid(section, FILLED)) == 7
-        section = ranks_section(many(12))
+        section = parts.ranks_section(many(12))
         assert len(by_name(figures(section)[0].drawing)) == 8
         assert "Drawn for the first 8 of 12 rankers; the tables hold all." in section.lead
         assert len(grid(section, FOUND)) == 24
@@ -318,7 +308,7 @@ class TestControls:
         assert control_sentences(replace(found, controls=unsure)) == []
         assert control_sentences(replace(found, controls=same)) == []
         raw = tuple(one for one in found.controls if one.control == "raw")
-        sections = {one.name: one for one in audit_sections(LoadedAudit(replace(found, controls=raw)))}
+        sections = {one.name: one for one in parts.audit_sections(LoadedAudit(replace(found, controls=raw)))}
         assert sections["controls"].lead[1:] == ("No control changes a verdict on the primary measure.",)
 
 

@@ -12,14 +12,7 @@ from benchmarks import simulated_rankings as simulated
 from benchmarks.simulated_rankings import Population, coverage, population
 from ranktilt import Collection, Ranker, Run, UserError, audit, bundled, ranker
 from ranktilt.auditing.calibration import calibrate as module
-from ranktilt.auditing.calibration.calibrate import (
-    STEPS,
-    Calibration,
-    CheckOutcome,
-    ComparisonCounter,
-    Vectors,
-    calibrate,
-)
+from ranktilt.auditing.calibration.calibrate import Calibration, CheckOutcome, ComparisonCounter, Vectors, calibrate
 from ranktilt.auditing.calibration.synthetic_twins import (
     COPY,
     SCHEMES,
@@ -229,10 +222,10 @@ def test_the_first_failure_is_shown_and_what_is_undefined_counts_not_at_all() ->
 
 @pytest.mark.parametrize(("moved", "outcome"), [
     ({6: -0.5}, ("failed", "9 of 10", "whole ranking: falls from +0 to −0.5 at δ = +0.1 sd")),
-    ({}, ("ok", "10 of 10", "")), (dict.fromkeys(range(len(STEPS)), 0.25), ("untested", "never moved", "")),
+    ({}, ("ok", "10 of 10", "")), (dict.fromkeys(range(len(module.STEPS)), 0.25), ("untested", "never moved", "")),
 ])  # fmt: skip
 def test_a_fall_is_found_and_what_never_moves_shows_nothing(moved: dict[int, float], outcome: tuple[str, ...]) -> None:
-    values = np.linspace(-1, 1, len(STEPS))
+    values = np.linspace(-1, 1, len(module.STEPS))
     values[[*moved]] = [*moved.values()]
     counter = ComparisonCounter("known tilt", "r")
     counter.add_rise("x", values, "whole ranking")
