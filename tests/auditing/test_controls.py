@@ -108,15 +108,13 @@ class TestLength:
         assert move.shown
         assert (move.queries, found["length"].changed) == (8, "8 of 16 documents changed")
 
-    def test_the_shortest_of_three_versions_counts(self) -> None:
+    def test_the_shortest_of_three_versions_counts_and_groups_by_length_are_those_of_the_raw_texts(self) -> None:
         lengths = (("human", 5), ("a", 4), ("b", 2))
         docs = [{"id": s, "text": "w " * n, "source": s, "origin": "human"} for s, n in lengths]
         docs.append({"id": "alone", "text": "v " * 9, "source": "b"})
         collection = collection_of(docs, {"q": "x"}, {"q": dict.fromkeys(("human", "a", "b"), 1)})
         controlled(collection, Longest(), "length")
         assert [len(text.split()) for text in SEEN[-1].docs["text"]] == [2, 2, 2, 9]
-
-    def test_groups_by_length_are_those_of_the_raw_texts(self) -> None:
         human, llm = ([("", "w " * (n + more)) for n in range(6)] for more in (20, 2))
         collection = twins(human, llm)
         found = controlled(collection, Longest(), "length", by="length:2", measures="RR")
@@ -298,8 +296,6 @@ class TestTokens:
         assert len(found.tilts) == 1
         _, texts = self.changed(tiny, self.HUMAN, self.LLM, max_tokens=6)  # the user's own limit
         assert texts == ["abc", "ab", "xxxx", "abc", "ab", "zzzz"]
-
-    def test_what_the_ranker_does_not_read_takes_no_tokens(self, tiny: Path) -> None:
         human, llm = [("Title", "x" * 30)], [("Title", "y" * 40)]
         assert self.changed(tiny, human, llm, text="text")[1] == ["x" * 22, "y" * 22]
         SEEN.clear()

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt import Audit, Collection, Run, UserError, measure
+from ranktilt import Audit, Collection, Run, measure
 from ranktilt.auditing.answer.gate import GateRow, check_growth, check_tilt, gate, worst
 from ranktilt.auditing.audit import audit as made
 from ranktilt.auditing.effects import Change
@@ -216,9 +216,8 @@ def other(queries: int = 6, runs: tuple[str, ...] = ("bm25", "dense"), **options
     ({"baseline": other(), "measures": ["RR", "P@1"]}, "the growth of bm25 P@1 human,llm is not known: the basel"),
 ])  # fmt: skip
 def test_what_cannot_be_judged_is_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError) as caught:
+    with refused(f"{message}…"):
         gate(TWO, **options)
-    assert str(caught.value).startswith(message)
 
 
 def test_a_baseline_may_hold_more_and_an_audit_without_groups_is_refused() -> None:
@@ -276,9 +275,8 @@ class TestAnyQuestion:
         ({"measures": ["ScoreGap"]}, "unknown measure 'ScoreGap'"),  # which only describes
     ])  # fmt: skip
     def test_what_has_no_limit_or_growth_is_refused(self, options: dict[str, Any], message: str) -> None:
-        with pytest.raises(UserError) as caught:
+        with refused(f"{message}…"):
             gate(self.HUMAN, **{**options, "baseline": self.LLM if "baseline" in options else None})
-        assert str(caught.value).startswith(message)
 
 
 # Sequential audits

@@ -93,7 +93,7 @@ class TestCalibration:
         if one[means] > 0 and other[means] > 0:
             assert one[means] * other[means] == pytest.approx(1)
 
-    def test_an_audit_of_copies_finds_everything_level(self) -> None:
+    def test_copies_are_level_and_attention_to_one_group_lies_outside_the_band_and_favours_nobody(self) -> None:
         """Shuffled lists scatter far more than twins can: held against these, copies were favoured."""
         mixed = sampled(rt.bundled(), pairs=40, queries=40, seed=0)
         for scheme in SCHEMES[:2]:
@@ -101,8 +101,6 @@ class TestCalibration:
             for effect in asked(copies, rt.ranker("bm25@30").rank(copies), *SIDED):
                 assert effect.value == effect.low == effect.high == effect.level == effect.estimand.level
                 assert (effect.p, effect.leans, effect.place) == (1, "", "inside")
-
-    def test_attention_to_one_group_lies_outside_the_band_and_favours_nobody(self) -> None:
         collection, run = listed(["aaaaabbbbb"] * 12, LETTERS, relevant=10)
         for one in asked(collection, run, "AWRF@5", "NDKL", "EEL@5", by="kind"):
             assert one.place == {"AWRF": "below", "NDKL": "above", "EEL": "above"}[one.estimand.name]

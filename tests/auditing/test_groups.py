@@ -67,9 +67,8 @@ GROUPED: list[tuple[str, list[Any], str, str]] = [
 
 @pytest.mark.parametrize(("column", "labels", "by", "message"), GROUPED)
 def test_what_makes_no_groups_is_refused(column: str, labels: list[Any], by: str, message: str) -> None:
-    with pytest.raises(UserError) as caught:
+    with refused(f"{message}…"):
         grouping(documents(column, labels), by)
-    assert str(caught.value).startswith(message)
 
 
 def test_a_file_of_labels_is_named_where_it_makes_no_groups() -> None:
@@ -291,6 +290,5 @@ class TestUnions:
         ([("Africa|Asia|Europe|Oceania", "rest")], "nothing to compare: 'Africa|Asia|Europe|Oceania' is every reg"),
     ])  # fmt: skip
     def test_what_makes_no_side(self, pairs: list[tuple[str, str]], message: str) -> None:
-        with pytest.raises(UserError) as caught:
+        with refused(f"{message}…"):
             grouped_pairs(documents("region", REGIONS), "region", pairs)
-        assert str(caught.value).startswith(message)

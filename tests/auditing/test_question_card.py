@@ -12,13 +12,10 @@ from ranktilt import Audit, Collection, UserError, audit
 from ranktilt.auditing.effects import Effect
 from ranktilt.statistics.correction import correct
 from tests.auditing.test_audit import SCORES
+from tests.auditing.test_audit import THIRD as T
 from tests.refusals import refused
 from tests.reporting.audits import ordered, twins
 from tests.toy import Table, collection_of, run_of, toy
-
-T = 1 / math.log2(3)
-"""The discount of rank 2."""
-
 
 KINDS = ("relative delta", "page", "relevant twins", "other twins", "rank gap", "score gap")
 

@@ -186,8 +186,6 @@ class TestTopResults:
         assert TopResults.of(runs[:1]).whole
 
 
-NAN = float("nan")
-
 QUICK: dict[str, Any] = {"resamples": 100, "confounds": False}
 
 
@@ -246,7 +244,7 @@ def by_every_order(lists: list[list[tuple[str, int]]], depth: int) -> np.ndarray
         for rank in range(min(depth, len(entries))):
             total[rank] += np.mean([order[rank][0].endswith("human") for order in orders])
             reach[rank] += 1
-    return np.where(reach > 0, total / np.maximum(reach, 1), NAN)
+    return np.where(reach > 0, total / np.maximum(reach, 1), np.nan)
 
 
 IDS = tuple(toy().ids)

@@ -155,13 +155,11 @@ class TestTilts:
         assert np.isnan([none.value, none.low, none.high, none.p, none.p_corrected]).all()
         assert (none.queries, none.excluded) == (0, 12)
 
-    def test_paired_t_by_name(self) -> None:
+    def test_paired_t_by_name_and_paper_rounds_the_means_of_the_value_only(self) -> None:
         a, b = [0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.4, 0.6]
         (found,) = effects([self.side(a, b)], replace(HOW, test="t"))
         # Differences .4 .2 .3 .3: t² = 54 on 3 degrees of freedom, whose distribution has a closed form.
         assert found.p == pytest.approx(1 - 2 / math.pi * (math.atan(18**0.5) + 18**0.5 / 19), abs=1e-12)
-
-    def test_paper_rounds_the_means_of_the_value_only(self) -> None:
         a, b = [0.22049] * 4, [0.16951] * 4
         rounded, plain = (effects([self.side(a, b)], replace(HOW, rounding=r))[0] for r in ("paper", "none"))
         assert rounded.value == pytest.approx(100 * 5 / 19.5)
@@ -222,15 +220,12 @@ def test_a_margin_is_in_the_questions_own_unit(kind: str, low: float, high: floa
     assert found.verdict(read_margin(margin)) == expected
 
 
-def test_the_primary_question_is_a_family_of_its_own() -> None:
+def test_the_primary_question_is_a_family_of_its_own_and_no_vote_is_not_votes_that_nobody_counted() -> None:
     made = [tilt(10, 30, p=p, measure=m) for p, m in ((0.04, "nDCG@10"), (0.02, "RR"), (0.03, "P@5"))]
     found = corrected(made, "holm", as_measure("nDCG@10"))
     assert [e.p_corrected for e in found] == pytest.approx([0.04, 0.04, 0.04])
     assert [e.tests for e in found] == [1, 2, 2]
     assert [e.tests for e in corrected(made, "holm")] == [3, 3, 3]
-
-
-def test_no_vote_at_all_is_not_the_same_as_votes_that_nobody_counted() -> None:
     found = {votes: answer(0.1, 0.3, votes=votes) for votes in (-1, 0, 6)}
     assert {votes: e.sample for votes, e in found.items()} == {-1: 40, 0: 0, 6: 6}
     assert {votes: e.testable for votes, e in found.items()} == {-1: True, 0: False, 6: True}

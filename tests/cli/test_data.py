@@ -121,11 +121,10 @@ def test_a_collection_is_built_and_its_texts_are_cut(cli: Cli, tmp_path: Path, m
         f"Next: ranktilt generate rewrite {tmp_path / 'nq'} --llm openai:MODEL --dry-run",
     ]
     assert load(tmp_path / "nq") == build_nq320k(paths).collection
-    build, place = ("data", "build", "nq320k"), tmp_path / "nq"
     monkeypatch.setattr(natural_questions, "PUBLISHED", {"documents": 3, "test queries": 4, "mean words": 2.0})
-    code, out, err = cli(*build, *nq_files(tmp_path), "-o", place, "--words", "2", "--quiet")
+    code, out, err = cli("data", "build", "nq320k", *paths, "-o", tmp_path / "cut", "--words", "2", "--quiet")
     assert (code, err, out.splitlines()[0]) == (0, "", "documents           3   3 expected"), "as published"
-    assert load(place).docs["text"][0] == "Red Apple"
+    assert load(tmp_path / "cut").docs["text"][0] == "Red Apple"
 
 
 def questions(path: Path, n: int = 40) -> Path:

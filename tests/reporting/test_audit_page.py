@@ -87,7 +87,7 @@ class TestVerdicts:
             "of 15 comparisons (5 rankers, 3 pairs of groups) 12 favour one side and 3 are inconclusive (by RR)."
         )
 
-    def test_tone_follows_the_pair_and_not_the_name_in_every_view(self) -> None:
+    def test_tone_follows_the_pair_and_of_many_verdicts_those_that_favour_a_side_come_first(self) -> None:
         audit = judged(HUMAN, OPEN)
         verdict, _ = view(replace(audit, tilts=tuple(t.swapped() for t in audit.tilts))).page_lines
         assert verdict.tone == "second"
@@ -97,8 +97,6 @@ class TestVerdicts:
         assert view(found).sentences[0].tone == "second"
         study = next(block for block in view(temperatures()).tables if "each source" in block.caption)
         assert [row.cells[-1].tone for row in study.rows[:3]] == ["second", "unsure", "first"]
-
-    def test_of_many_verdicts_those_that_favour_a_side_come_first(self) -> None:
         many, few = (view(judged(*kinds)).page_lines for kinds in ([*[OPEN] * 6, HUMAN], [OPEN, HUMAN]))
         assert [line.tone for line in many] == ["first", *["unsure"] * 6]
         assert [line.tone for line in few] == ["unsure", "first"]
@@ -283,15 +281,13 @@ class TestCard:
 
 
 class TestControls:
-    def test_numbers_are_exact_and_what_was_not_applied_says_why(self) -> None:
+    def test_numbers_are_exact_and_stars_and_sides_go_by_the_correction_over_the_whole_table(self) -> None:
         found = {front(row): row.cells for row in control_table(controlled()).rows}
         length = next(one for one in controlled().controls if one.control == "length")
         assert [cell.value for cell in found["length"][1:3]] == [t.value for t in length.tilts]
         move = (found["length"][3].value, found["length"][3].text)
         assert move == (length.moves[0].value, "−200.0 [−200.0, −200.0]")
         assert [cell.text for cell in found["tokens"][1:]] == ["", "", "", "no token limit"]
-
-    def test_stars_and_sides_go_by_the_correction_over_the_whole_table(self) -> None:
         found = controlled()
         weak = tuple(replace(c, tilts=tuple(replace(t, p_corrected=0.06) for t in c.tilts)) for c in found.controls)
         cells = [[row.cells[1] for row in control_table(one).rows] for one in (found, replace(found, controls=weak))]

@@ -86,6 +86,7 @@ def test_only_the_best_ranked_of_very_many_relevant_documents_are_listed() -> No
     assert "Of a query's relevant documents further down, only the 100 best ranked are shown." in found.block.says
 
 
+NAN = float("nan")
 QUERY = st.dictionaries(st.sampled_from(tuple(toy().ids)), st.integers(0, 3), max_size=6)
 
 
@@ -162,9 +163,6 @@ def test_without_measures_the_margin_of_wins_decides() -> None:
     numbers = Numbers.of(audit, ["first"])
     assert numbers.heads[0, 0].tolist() == [[1, 1, 0], [3, 0, 0], [0, 2, 0]]
     assert numbers.order().tolist() == [1, 2, 0]
-
-
-NAN = float("nan")
 
 
 def test_nan_stays_and_nothing_is_minus_0() -> None:

@@ -22,7 +22,7 @@ from tests.reporting.results import RESULTS, THREE, result
 NO_RESULTS = ("installation", "models", "models, in full", "explanation")
 
 
-def test_an_audit_has_its_means_and_the_fields_of_its_effects() -> None:
+def test_effects_have_their_fields_rows_of_rows_what_the_upper_one_says_and_nested_values_both_names() -> None:
     audit = small()
     assert audit.frame("means").equals(audit.by_group())
     tilts = audit.frame("tilts")
@@ -30,9 +30,6 @@ def test_an_audit_has_its_means_and_the_fields_of_its_effects() -> None:
     for name in ("value", "low", "high", "p", "p_corrected", "detectable", "band_low", "queries", "excluded"):
         assert tilts[name].to_list() == [getattr(t, name) for t in audit.tilts]
     assert tilts["estimand"][0] == "RelativeDelta(nDCG@1)"
-
-
-def test_a_row_of_a_row_has_what_the_upper_one_says_and_nested_values_both_names() -> None:
     gate = result("gate")
     checks = gate.frame("rows.checks")
     assert checks.height == sum(len(row.checks) for row in gate.rows)

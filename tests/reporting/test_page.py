@@ -103,16 +103,13 @@ def test_policy_lets_only_the_two_known_scripts_run() -> None:
     assert parts["script-src"].split()[0] == f"'{digest(script)}'"
 
 
-def test_page_names_no_address_but_its_own_anchors() -> None:
+def test_page_names_no_address_but_its_own_anchors_and_hostile_text_makes_no_element() -> None:
     elements = Markup(html_document(page(figure(), table((Cell("a"), Cell("1"))))))
     links = [value for _, a in elements.elements for name, value in a.items() if name in ("src", "href", "action")]
     assert links
     assert all(link == "data:," or (link or "").startswith("#") for link in links)
     assert "@import" not in html_document(page())
     assert "url(" not in html_document(page())
-
-
-def test_hostile_text_makes_no_element_and_no_handler() -> None:
     quiet, hostile = Markup(html_document(everything("quiet"))), Markup(html_document(everything(HOSTILE)))
     assert [tag for tag, _ in hostile.elements] == [tag for tag, _ in quiet.elements]
     assert not [name for _, a in hostile.elements for name in a if name.startswith("on")]

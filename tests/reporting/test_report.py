@@ -198,15 +198,13 @@ class TestJoined:
 
 
 class TestTexts:
-    def test_texts_can_be_kept_out(self) -> None:
+    def test_texts_can_be_kept_out_and_several_explorers_share_the_room(self) -> None:
         one = loaded(secret="kumquat")
         shown, hidden = report_page([one]), report_page([one], texts=False)
         assert (len(explorers(shown)), len(explorers(hidden))) == (1, 0)
         assert "kumquat" not in hidden
         assert "Queries, ranked lists and texts are left out, as was asked for." in Markup(hidden).text
         assert headings(hidden, "h2") == headings(shown, "h2")
-
-    def test_several_explorers_share_the_room(self) -> None:
         room = 20_000
         page = report_page([loaded("a", queries=400), loaded("b", queries=400)], budget=room)
         blocks = re.findall(r'<script type="[^"]*" id="[^"]*-(?:lists|texts)"[^>]*>([^<]*)</script>', page)

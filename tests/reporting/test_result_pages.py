@@ -237,14 +237,11 @@ def test_headline() -> None:
     assert void.sentence.startswith("Void")
 
 
-def test_only_what_was_asked_for_has_a_section() -> None:
+def test_what_was_asked_for_has_a_section_figure_3_counts_every_pair_and_figure_4_shows_every_text() -> None:
     parts = {"words": "overlaps", "meaning": "similarities", "effectiveness": "effectiveness", "check": "check"}
     for name, part in parts.items():
         found = validation_sections(replace(VALIDATION, **{part: None if part == "check" else ()}))  # type: ignore[arg-type]
         assert [one.name for one in found] == ["collection", *(other for other in parts if other != name)]
-
-
-def test_figure_3_counts_every_pair_and_figure_4_shows_every_text_of_the_map_with_its_id() -> None:
     found = VALIDATION.overlaps[0].jaccard.defined
     bars = rows(drawn("Figure 3, left"), "bar")
     assert sum(bar["y"] for bar in bars) == pytest.approx(100, abs=1e-3)

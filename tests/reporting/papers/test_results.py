@@ -53,7 +53,7 @@ def asked_of_groups(runs: Sequence[str], measures: list[str]) -> Audit:
 
 
 class TestAudit:
-    def test_both_sides_means_in_percent(self) -> None:
+    def test_both_sides_means_in_percent_with_what_folder_and_source_say(self) -> None:
         found = small()
         cells = cells_of(found, "dai-3")
         # first: human text is first for two of three queries
@@ -61,8 +61,6 @@ class TestAudit:
         assert by_key(cells, "system", "measure", "target")["first", "nDCG@1", "llm"] == pytest.approx(100 / 3)
         assert len(cells) == 2 * 3 * 2
         assert {(c.collection, c.generator, c.temperature, c.condition) for c in cells} == {("mixed", "llm", "", "")}
-
-    def test_collection_model_and_temperature_come_from_folder_and_source(self) -> None:
         found = named(small(), ("a", "b"), collection={"path": "/data/nfcorpus"})
         assert {cell.dataset for cell in cells_of(found, "dai-3")} == {"nfcorpus"}
         cells = cells_of(sourced("llama-tmp0.7"), "dai-3")
