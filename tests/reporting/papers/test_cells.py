@@ -84,6 +84,8 @@ def shares(unprotected: float, protected: float, ratio: str = "", note: str = ""
 def texts(cells: Sequence[PaperCell]) -> list[str]:
     return [cell.text for cell in cells]
 
+
+class TestRelativeDelta:
     @pytest.mark.parametrize(("human", "llm", "expected"), [
         (22.0, 17.0, ["22.0", "17.0", "25.6"]), (15.3, 24.7, ["15.3", "24.7", "-47.0"]),
         (24.3, 24.3, ["24.3", "24.3", "0.0"]), (0.0, 0.0, ["0.0", "0.0", "–"]),
