@@ -27,7 +27,6 @@ def compared(new: Audit, old: Audit, **options: Any) -> Comparison:
 
 
 def delta(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
-    """Relative Δ of two means, as a formula."""
     x, y = float(np.mean(a)), float(np.mean(b))
     return 100 * (x - y) / ((x + y) / 2)
 
@@ -40,30 +39,23 @@ class TestByHand:
 
     def test_relative_delta(self) -> None:
         (change,) = compared(one(*self.NEW), one(*self.OLD)).tilts
-        assert change.new == pytest.approx(100 * 0.25 / 0.375)
-        assert change.old == pytest.approx(-100 * 0.25 / 0.375)
-        assert change.value == pytest.approx(400 / 3)
-        assert change.growth == pytest.approx(0, abs=1e-12)
-        assert (change.queries, change.excluded) == (4, 0)
+        before = (100 * 0.25 / 0.375, -100 * 0.25 / 0.375, 400 / 3)
+        assert (change.new, change.old, change.value) == pytest.approx(before)
+        assert (change.queries, change.excluded, change.growth) == (4, 0, pytest.approx(0, abs=1e-12))
         # Only the first and the last query differ; exchanging one of them leaves both systems at
         # 1/4 against 1/4 (T = 0) and at 1/2 against 1/2, exchanging both turns the sign of T.
         assert change.p == 0.5
+        (change,) = compared(one([3, 3, 3], [2, 2, 2]), one([1, 1, 1], [3, 3, 3])).tilts  # it changes sides and shrinks
+        assert (change.new, change.old, change.value, change.growth) == pytest.approx((40, -100, 140, -60))
 
     def test_effectiveness(self) -> None:
-        new, old = (
-            one([0, 0, 0, 0], [1, 1, 1, 1], overall=v) for v in ([1.0, 0.5, 0.5, 0.25], [0.75, 0.25, 0.25, 0.0])
-        )
+        overall = ([1.0, 0.5, 0.5, 0.25], [0.75, 0.25, 0.25, 0.0])
+        new, old = (one([0, 0, 0, 0], [1, 1, 1, 1], overall=values) for values in overall)
         (change,) = compared(new, old).means
         assert (change.new, change.old, change.value) == (56.25, 31.25, 25.0)
         assert (change.low, change.high, change.error) == (25.0, 25.0, 0.0)
         assert change.p == 2 / 2**4
         assert change.p_corrected == 2 * change.p  # with the p of Relative Δ, which is 1
-
-    def test_a_tilt_that_changes_sides_may_shrink(self) -> None:
-        (change,) = compared(one([3, 3, 3], [2, 2, 2]), one([1, 1, 1], [3, 3, 3])).tilts
-        assert (change.new, change.old) == pytest.approx((40, -100))
-        assert change.value == pytest.approx(140)
-        assert change.growth == pytest.approx(-60)
 
     def test_what_is_undefined_on_either_side_is_excluded(self) -> None:
         new = one([1, 0.5, NAN, 1], [0.5, 0.5, 0.5, 0.25], overall=[1, 1, 1, 1])
@@ -205,57 +197,47 @@ class TestMatching:
         lone = match(one([1], [1], runs=["dense"]), one([1], [1], runs=["bm25"]))  # whatever they are called
         assert (lone.runs, lone.left_out) == ((RunPair("dense", "bm25"),), ())
 
-    def test_values_are_those_of_the_same_measure_and_group(self) -> None:
+    def test_values_are_those_of_the_same_measure_group_and_pair_which_may_stand_the_other_way_round(self) -> None:
         values = np.random.default_rng(8).random((1, 2, 3, 9))
         new = audit_of(values, measures=("RR", "P@1"))
         old = audit_of(values[:, ::-1, [0, 2, 1]], measures=("P@1", "RR"), groups=("llm", "human"))
         found = compared(new, old)
         assert all(t.value == 0 and t.p == 1 for t in found.tilts)
         assert [(t.a, t.b) for t in found.tilts] == [("human", "llm")] * 2
-
-    def test_a_pair_may_stand_the_other_way_round(self) -> None:
         rng = np.random.default_rng(9)
         new, old = noisy(rng, 20), noisy(rng, 20)
         turned = replace(old, tilts=tuple(t.swapped() for t in old.tilts))
         assert turned.pairs == (("llm", "human"),)
         assert compared(new, turned).tilts == compared(new, old).tilts
 
-    def test_without_groups_effectiveness_alone(self) -> None:
+    def test_without_groups_effectiveness_alone_and_without_judgments_nothing(self) -> None:
         new, old = (audit_of(np.full((1, 1, 1, 40), v), groups=(), by=None) for v in (0.5, 0.25))
         found = compared(new, old)
-        assert found.tilts == ()
-        assert found.means[0].value == 25
+        assert (found.tilts, found.means[0].value) == ((), 25)
         (verdict,) = found.verdicts()
         assert verdict.sentence.startswith("run is more effective than its old run on nDCG@5: ")
+        with refused("an audit has no measure: without judgments there is no Relative Δ to compare"):
+            compared(one([1], [1]), audit_of(np.ones((1, 0, 3, 1)), measures=()))
 
 
 OTHER = "make both with the same"
 
 
-@pytest.mark.parametrize(
-    ("new", "old", "message"),
-    [
-        ({"queries": ["q1", "q2", "q3"]}, {"queries": ["q3", "q4", "q1"]}, "the audits are over different queries: 1 "
-         f"query only in the new one ('q2'), 1 query only in the old one ('q4'); {OTHER} judgments"),
-        ({}, {"by": None}, f"the audits differ in --by: 'source' (new) and 'none' (old); {OTHER}"),
-        ({"ties": "trec_eval"}, {}, f"the audits differ in --ties: 'trec_eval' (new) and 'expected' (old); {OTHER}"),
-        ({}, {"missing": "exclude"}, f"the audits differ in --missing: 'zero' (new) and 'exclude' (old); {OTHER}"),
-        ({"measures": ["RR"]}, {"measures": ["P@1"]},
-         "the audits have no measure in common: the new one has RR; the old one has P@1"),
-        ({"groups": ["human", "llama"]}, {"groups": ["human", "gpt"]},
-         "the audits have no pair of groups in common: the new one has human,llama; the old one has human,gpt"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("new", "old", "message"), [
+    ({"queries": ["q1", "q2", "q3"]}, {"queries": ["q3", "q4", "q1"]}, "the audits are over different queries: 1 "
+     f"query only in the new one ('q2'), 1 query only in the old one ('q4'); {OTHER} judgments"),
+    ({}, {"by": None}, f"the audits differ in --by: 'source' (new) and 'none' (old); {OTHER}"),
+    ({"ties": "trec_eval"}, {}, f"the audits differ in --ties: 'trec_eval' (new) and 'expected' (old); {OTHER}"),
+    ({}, {"missing": "exclude"}, f"the audits differ in --missing: 'zero' (new) and 'exclude' (old); {OTHER}"),
+    ({"measures": ["RR"]}, {"measures": ["P@1"]},
+     "the audits have no measure in common: the new one has RR; the old one has P@1"),
+    ({"groups": ["human", "llama"]}, {"groups": ["human", "gpt"]},
+     "the audits have no pair of groups in common: the new one has human,llama; the old one has human,gpt"),
+])  # fmt: skip
 def test_what_cannot_be_compared_is_refused(new: dict[str, Any], old: dict[str, Any], message: str) -> None:
     audits = [one([1, 1, 1], [1, 1, 1], **options) for options in (new, old)]
     with refused(message):
         compared(*audits)
-
-
-def test_without_judgments_there_is_nothing_to_compare() -> None:
-    some, none = one([1], [1]), audit_of(np.ones((1, 0, 3, 1)), measures=())
-    with refused("an audit has no measure: without judgments there is no Relative Δ to compare"):
-        compared(some, none)
 
 
 def test_notes() -> None:
@@ -283,14 +265,11 @@ class TestVerdicts:
         audits = [one(self.HUMAN * a + noise, self.HUMAN * b + noise[::-1], **options) for a, b in (new, old)]
         return compared(*audits).verdicts()[0].sentence
 
-    @pytest.mark.parametrize(
-        ("new", "old", "side", "growth"),
-        [
-            ((0.5, 1.0), (0.9, 1.0), "llm than its old run on nDCG@5: difference −56.1", " itself grew"),
-            ((0.9, 1.0), (0.5, 1.0), "human than its old run on nDCG@5: difference +56.1", " itself shrank"),
-            ((0.8, 1.0), (1.0, 0.8), "llm than its old run on nDCG@5: difference −44.4", ""),
-        ],
-    )
+    @pytest.mark.parametrize(("new", "old", "side", "growth"), [
+        ((0.5, 1.0), (0.9, 1.0), "llm than its old run on nDCG@5: difference −56.1", " itself grew"),
+        ((0.9, 1.0), (0.5, 1.0), "human than its old run on nDCG@5: difference +56.1", " itself shrank"),
+        ((0.8, 1.0), (1.0, 0.8), "llm than its old run on nDCG@5: difference −44.4", ""),
+    ])  # fmt: skip
     def test_which_side_and_whether_it_grew(self, new: Any, old: Any, side: str, growth: str) -> None:
         text = self.sentence(new, old)
         assert text.startswith(f"run lies further toward {side} points [")
@@ -305,20 +284,12 @@ class TestVerdicts:
         assert [v.side for v in found] == ["llm", None]
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "p", "expected"),
-    [
-        (0.1, 2, 0.049, True),
-        (-2, -0.1, 0.049, True),
-        (0, 2, 0.001, False),
-        (-2, 0, 0.001, False),
-        (0.1, 2, 0.05, False),
-    ],
-)
-def test_a_difference_is_shown_where_p_and_interval_say_so(low: float, high: float, p: float, expected: bool) -> None:
+def test_a_difference_is_shown_where_p_and_interval_say_so() -> None:
     found = compared(one([1, 0.5], [0.5, 1]), one([1, 1], [1, 1]))
-    for change in (*found.tilts, *found.means):
-        assert replace(change, low=low, high=high, p_corrected=p, votes=50, tests=1).shown is expected
+    shown = [(0.1, 2, 0.049, True), (-2, -0.1, 0.049, True), (0, 2, 0.001, False), (-2, 0, 0.001, False)]
+    for change, (low, high, p, expected) in product((*found.tilts, *found.means), [*shown, (0.1, 2, 0.05, False)]):
+        given = replace(change, low=low, high=high, p_corrected=p, votes=50, tests=1)
+        assert given.shown is expected, (low, high, p)
 
 
 @pytest.mark.parametrize(("points", "says"), [(0.99, False), (1.01, True)])

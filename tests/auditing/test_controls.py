@@ -75,14 +75,12 @@ def rows(found: Audit) -> dict[str, Controlled]:
 
 
 def seen(source: str, column: str = "text") -> list[str]:
-    """What the last ranking was of."""
     docs = SEEN[-1].docs
     return docs.filter(pl.col("source") == source)[column].to_list()
 
 
-LONE = collection_of(
-    [{"id": s, "text": "x y.", "source": s} for s in ("human", "llm")], {"q": "x"}, {"q": {"human": 1, "llm": 1}}
-)
+_LONE = [{"id": source, "text": "x y.", "source": source} for source in ("human", "llm")]
+LONE = collection_of(_LONE, {"q": "x"}, {"q": {"human": 1, "llm": 1}})
 """Two documents that are no twins."""
 
 
@@ -110,15 +108,13 @@ class TestLength:
         assert move.shown
         assert (move.queries, found["length"].changed) == (8, "8 of 16 documents changed")
 
-    def test_the_shortest_of_three_versions_counts(self) -> None:
-        docs = [{"id": s, "text": "w " * n, "source": s, "origin": "human"}
-                for s, n in (("human", 5), ("a", 4), ("b", 2))]  # fmt: skip
+    def test_the_shortest_of_three_versions_counts_and_groups_by_length_are_those_of_the_raw_texts(self) -> None:
+        lengths = (("human", 5), ("a", 4), ("b", 2))
+        docs = [{"id": s, "text": "w " * n, "source": s, "origin": "human"} for s, n in lengths]
         docs.append({"id": "alone", "text": "v " * 9, "source": "b"})
         collection = collection_of(docs, {"q": "x"}, {"q": dict.fromkeys(("human", "a", "b"), 1)})
         controlled(collection, Longest(), "length")
         assert [len(text.split()) for text in SEEN[-1].docs["text"]] == [2, 2, 2, 9]
-
-    def test_groups_by_length_are_those_of_the_raw_texts(self) -> None:
         human, llm = ([("", "w " * (n + more)) for n in range(6)] for more in (20, 2))
         collection = twins(human, llm)
         found = controlled(collection, Longest(), "length", by="length:2", measures="RR")
@@ -139,15 +135,13 @@ class TestBoilerplate:
 
 
 class TestTitles:
-    def test_titles_that_all_versions_share_are_removed(self) -> None:
+    def test_titles_that_all_versions_share_are_removed_for_rankers_that_read_them(self) -> None:
         human = [("Both", "x"), ("One", "y"), ("", "z")]
         llm = [("Both", "x"), ("Other", "y"), ("", "z")]
         found = controlled(twins(human, llm), Longest(), "titles")
         assert seen("human", "title") == ["", "One", ""]
         assert seen("llm", "title") == ["", "Other", ""]
         assert rows(found)["titles"].changed == "2 of 6 documents changed"
-
-    def test_a_ranker_that_reads_no_title_is_not_asked_again(self) -> None:
         found = controlled(twins([("T", "x y")], [("T", "z")]), Longest(text="text"), "titles")
         assert SEEN == []
         assert rows(found)["titles"].changed == "nothing to change; raw values stand (2 of 2 documents changed)"
@@ -173,13 +167,15 @@ class TestNearIdentical:
         assert (rows(wider)["near-identical"].changed, wider.spec["near"]) == ("3 of 4 pairs left out", 0.6)
         assert "Jaccard ≥ 0.6" in rows(wider)["near-identical"].meaning
 
-    def test_where_every_pair_is_alike_nothing_is_left_to_compare(self) -> None:
+    def test_where_every_pair_is_alike_or_none_is_a_pair_nothing_is_left_to_compare(self) -> None:
         side = [("", "a b"), ("", "c")]
         found = rows(controlled(twins(side, side), Longest()))
         alike = found["near-identical"]
         assert (alike.tilts, alike.moves) == ((), ())
         assert alike.changed == "2 of 2 pairs left out; nothing is left to compare"
         assert found["length"].tilts[0].value == 0
+        found = rows(controlled(LONE, Longest()))
+        assert [row.changed for name, row in found.items() if name != RAW] == ["no document has a twin"] * 5
 
 
 class TestWhenARunIsRankedAgain:
@@ -203,10 +199,6 @@ class TestWhenARunIsRankedAgain:
         assert "run: a saved run cannot be ranked again; only near-identical applies to it" in made.notes
         ranked = rows(controlled(collection, Longest(), "near-identical", measures=["RR"]))
         assert rows(made)["near-identical"].tilts[0].value == ranked["near-identical"].tilts[0].value
-
-    def test_documents_without_twins_leave_nothing_to_control(self) -> None:
-        found = rows(controlled(LONE, Longest()))
-        assert [row.changed for name, row in found.items() if name != RAW] == ["no document has a twin"] * 5
 
 
 HUMAN = [("", "w " * n) for n in (3, 6, 9, 12)]
@@ -271,15 +263,12 @@ class TestStatistics:
             assert found["titles"].tilts[0].queries == found["titles"].moves[0].queries == queries
 
 
-@pytest.mark.parametrize(
-    ("options", "judged", "message"),
-    [
-        ({"which": ["lenght"]}, True, "unknown control 'lenght'; did you mean 'length'? (valid: length, tokens, "),
-        ({"near": 0}, True, "expected a similarity above 0 and at most 1 for near-identical twins, got 0"),
-        ({"near": 1.01}, True, "expected a similarity above 0 and at most 1 for near-identical twins, got 1.01"),
-        ({}, False, "controls need groups compared by relevance; this audit has none"),
-    ],
-)
+@pytest.mark.parametrize(("options", "judged", "message"), [
+    ({"which": ["lenght"]}, True, "unknown control 'lenght'; did you mean 'length'? (valid: length, tokens, "),
+    ({"near": 0}, True, "expected a similarity above 0 and at most 1 for near-identical twins, got 0"),
+    ({"near": 1.01}, True, "expected a similarity above 0 and at most 1 for near-identical twins, got 1.01"),
+    ({}, False, "controls need groups compared by relevance; this audit has none"),
+])  # fmt: skip
 def test_mistakes(options: dict[str, Any], judged: bool, message: str) -> None:
     collection = toy() if judged else Collection(toy().docs, toy().queries, toy().qrels.clear())
     run = BM25().rank(collection)
@@ -307,8 +296,6 @@ class TestTokens:
         assert len(found.tilts) == 1
         _, texts = self.changed(tiny, self.HUMAN, self.LLM, max_tokens=6)  # the user's own limit
         assert texts == ["abc", "ab", "xxxx", "abc", "ab", "zzzz"]
-
-    def test_what_the_ranker_does_not_read_takes_no_tokens(self, tiny: Path) -> None:
         human, llm = [("Title", "x" * 30)], [("Title", "y" * 40)]
         assert self.changed(tiny, human, llm, text="text")[1] == ["x" * 22, "y" * 22]
         SEEN.clear()
@@ -336,31 +323,23 @@ def confounds_of(collection: Collection, **spec: Any) -> dict[str, Confound]:
 
 
 UNLIKE = [
-    ("T", "One two three four."),
-    ("", "It has an end"),
-    ("A", "Same text."),
-    ("B", "a b c d e f g h i j k l m n."),
-]
+    ("T", "One two three four."), ("", "It has an end"), ("A", "Same text."), ("B", "a b c d e f g h i j k l m n."),
+]  # fmt: skip
 REWRITES = [
-    ("T", "Sure! Here is the rewritten text:\n\nOne two."),
-    ("", "It has an end."),
-    ("A", "Same text."),
+    ("T", "Sure! Here is the rewritten text:\n\nOne two."), ("", "It has an end."), ("A", "Same text."),
     ("C", "a b c d e f g h i j k l m N!"),
-]
+]  # fmt: skip
 
 
 class TestConfounds:
-    @pytest.mark.parametrize(
-        ("name", "human", "llm", "number"),
-        [
-            ("words", (4 + 4 + 2 + 14) / 4, (8 + 4 + 2 + 14) / 4, 8),
-            ("cut-off endings", 1 / 4, 0, 8),
-            ("boilerplate openings", 0, 1 / 4, 8),
-            ("identical", 1 / 4, 1 / 4, 1),
-            ("near-identical", 2 / 4, 2 / 4, 2),  # case and punctuation make no term
-            ("same title", 2 / 4, 2 / 4, 2),  # an empty one is none
-        ],
-    )
+    @pytest.mark.parametrize(("name", "human", "llm", "number"), [
+        ("words", (4 + 4 + 2 + 14) / 4, (8 + 4 + 2 + 14) / 4, 8),
+        ("cut-off endings", 1 / 4, 0, 8),
+        ("boilerplate openings", 0, 1 / 4, 8),
+        ("identical", 1 / 4, 1 / 4, 1),
+        ("near-identical", 2 / 4, 2 / 4, 2),  # case and punctuation make no term
+        ("same title", 2 / 4, 2 / 4, 2),  # an empty one is none
+    ])  # fmt: skip
     def test_every_confound(self, name: str, human: float, llm: float, number: int) -> None:
         confound = confounds_of(twins(UNLIKE, REWRITES))[name]
         assert (confound.a, confound.b, confound.number) == ("human", "llm", number)
@@ -369,9 +348,7 @@ class TestConfounds:
     def test_query_words_in_relevant_text(self) -> None:
         human, llm = [("Red", "apples grow"), ("", "cold water")], [("", "fruits grow"), ("", "Water flows")]
         queries = {"q": "red apples grow", "p": "water, water!"}
-        qrels = {
-            "q": {"0-human": 1, "0-llm": 2, "1-human": 0}, "p": {"0-human": 1, "1-human": 1, "1-llm": 1}
-        }  # fmt: skip
+        qrels = {"q": {"0-human": 1, "0-llm": 2, "1-human": 0}, "p": {"0-human": 1, "1-human": 1, "1-llm": 1}}
         confound = confounds_of(twins(human, llm, queries, qrels))["query words"]
         # Human: all of q (title and text count), none of p in 0, p in 1; llm: one of three, p.
         assert (confound.value_a, confound.value_b) == pytest.approx(((1 + 0 + 1) / 3, (1 / 3 + 1) / 2))
@@ -396,19 +373,11 @@ def test_what_is_not_there_is_not_compared() -> None:
     assert names == ["words", "cut-off endings", "boilerplate openings"]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "near", "expected"),
-    [
-        ("a b", "a b", 0.95, 2),
-        ("a b", "A, b!", 0.95, 1),
-        ("a b c d", "a b c e", 0.95, 0),
-        ("a b c d", "a b c e", 0.6, 1),
-        ("a b c d", "a b c e", 0.61, 0),
-        ("a ", "a", 0.95, 1),
-        ("", "", 0.95, 0),
-        ("!", "?", 0.95, 0),
-    ],
-)
+@pytest.mark.parametrize(("first", "second", "near", "expected"), [
+    ("a b", "a b", 0.95, 2), ("a b", "A, b!", 0.95, 1), ("a b c d", "a b c e", 0.95, 0),
+    ("a b c d", "a b c e", 0.6, 1), ("a b c d", "a b c e", 0.61, 0), ("a ", "a", 0.95, 1), ("", "", 0.95, 0),
+    ("!", "?", 0.95, 0),
+])  # fmt: skip
 def test_likeness_of_two_texts(first: str, second: str, near: float, expected: int) -> None:
     collection = twins([("", first), ("", "x y z")], [("", second), ("", "other words")])
     pairs = twin_rows(collection, grouping(collection, "source"), ("human", "llm"))

@@ -94,7 +94,7 @@ class TestCalibration:
         if one[means] > 0 and other[means] > 0:
             assert one[means] * other[means] == pytest.approx(1)
 
-    def test_an_audit_of_copies_finds_everything_level(self) -> None:
+    def test_copies_are_level_and_attention_to_one_group_lies_outside_the_band_and_favours_nobody(self) -> None:
         """Shuffled lists scatter far more than twins can: held against these, copies were favoured."""
         mixed = sampled(rt.bundled(), pairs=40, queries=40, seed=0)
         for scheme in SCHEMES[:2]:
@@ -102,8 +102,6 @@ class TestCalibration:
             for effect in asked(copies, rt.ranker("bm25@30").rank(copies), *SIDED):
                 assert effect.value == effect.low == effect.high == effect.level == effect.estimand.level
                 assert (effect.p, effect.leans, effect.place) == (1, "", "inside")
-
-    def test_attention_to_one_group_lies_outside_the_band_and_favours_nobody(self) -> None:
         collection, run = listed(["aaaaabbbbb"] * 12, LETTERS, relevant=10)
         for one in asked(collection, run, "AWRF@5", "NDKL", "EEL@5", by="kind"):
             assert one.place == {"AWRF": "below", "NDKL": "above", "EEL": "above"}[one.estimand.name]
@@ -160,9 +158,8 @@ class TestLabels:
 
     def test_unlabelled_documents_are_counted_and_left_out_or_a_class(self) -> None:
         collection, run = listed(["a-b-" * 5] * 8, LETTERS, relevant=20)
-        out, own = asked(
-            collection, run, "AWRF(target=relevant)@4", "AWRF(target=relevant,unlabelled=class)@4", by="kind"
-        )
+        awrf = ("AWRF(target=relevant)@4", "AWRF(target=relevant,unlabelled=class)@4")
+        out, own = asked(collection, run, *awrf, by="kind")
         assert (out.parts["unlabelled"], out.parts["several"]) == (80, 0)
         assert "80 of 160 results without a label, left out" in out.estimand.basis(out)
         assert "80 of 160 results without a label, a class of their own" in own.estimand.basis(own)
@@ -194,17 +191,14 @@ def test_queries_of_one_text_are_rankings_of_one_query() -> None:
     assert "1.5 rankings each" in effect.estimand.basis(effect)
 
 
-@pytest.mark.parametrize(
-    ("measures", "options", "said"),
-    [
-        (["AWRF(target=a:1)@5"], {}, "the target of AWRF(target=a:1)@5 has no share for group 'b'"),
-        (["AWRF(target=a:1;d:1)@5"], {}, "unknown group in the target of AWRF(target=a:1;d:1)@5 'd' (valid: a, b, c)"),
-        (["Share@1"], {"pairs": [("a", "rest"), ("b", "rest")]},
-         "'rest' stands for every group but one; name one pair with it, such as a,rest"),
-        (["AWRF@5"], {"by": None}, "AWRF@5 needs a column to group by; omit --by none"),
-        (["NDSR@3", "NDSR@3"], {}, "measure 'NDSR@3' is given twice"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("measures", "options", "said"), [
+    (["AWRF(target=a:1)@5"], {}, "the target of AWRF(target=a:1)@5 has no share for group 'b'"),
+    (["AWRF(target=a:1;d:1)@5"], {}, "unknown group in the target of AWRF(target=a:1;d:1)@5 'd' (valid: a, b, c)"),
+    (["Share@1"], {"pairs": [("a", "rest"), ("b", "rest")]},
+     "'rest' stands for every group but one; name one pair with it, such as a,rest"),
+    (["AWRF@5"], {"by": None}, "AWRF@5 needs a column to group by; omit --by none"),
+    (["NDSR@3", "NDSR@3"], {}, "measure 'NDSR@3' is given twice"),
+])  # fmt: skip
 def test_what_the_groups_do_not_allow_is_refused(measures: list[str], options: dict[str, Any], said: str) -> None:
     collection, run = listed(["abc"], LETTERS)
     with refused(said):
@@ -299,9 +293,7 @@ def one_of_three() -> Run:
 
 
 @pytest.mark.usefixtures("plugged")
-def test_an_estimand_of_another_package_prints_everywhere_and_is_named_where_it_is_gone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_estimand_of_another_package_prints_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = toy()
     found = rt.audit(collection, one_of_three(), ["nDCG@3", "FirstRank"], **QUICK)
     (effect,) = found.estimates

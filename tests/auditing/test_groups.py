@@ -31,15 +31,12 @@ def versions(*rows: tuple[str, str, str]) -> Collection:
     return collection_of(docs, {"q": "x", "r": "y"}, {"q": {rows[0][0]: 1}})
 
 
-@pytest.mark.parametrize(
-    ("column", "labels", "names", "code"),
-    [
-        ("source", ["llm", "human", "claude", "llm"], ("human", "claude", "llm"), [2, 0, 1, 2]),  # human text first
-        ("kind", [100, 9, 100], ("9", "100"), [1, 0, 1]),
-        ("kind", ["b", None, "a", " "], ("a", "b"), [1, -1, 0, -1]),
-        ("kind", [True, None, False], ("false", "true"), [1, -1, 0]),
-    ],
-)
+@pytest.mark.parametrize(("column", "labels", "names", "code"), [
+    ("source", ["llm", "human", "claude", "llm"], ("human", "claude", "llm"), [2, 0, 1, 2]),  # human text first
+    ("kind", [100, 9, 100], ("9", "100"), [1, 0, 1]),
+    ("kind", ["b", None, "a", " "], ("a", "b"), [1, -1, 0, -1]),
+    ("kind", [True, None, False], ("false", "true"), [1, -1, 0]),
+])  # fmt: skip
 def test_any_kind_of_label(column: str, labels: list[Any], names: tuple[str, ...], code: list[int]) -> None:
     found = grouping(documents(column, labels), column)
     assert (found.names, found.code.tolist()) == (names, code)
@@ -70,9 +67,8 @@ GROUPED: list[tuple[str, list[Any], str, str]] = [
 
 @pytest.mark.parametrize(("column", "labels", "by", "message"), GROUPED)
 def test_what_makes_no_groups_is_refused(column: str, labels: list[Any], by: str, message: str) -> None:
-    with pytest.raises(UserError) as caught:
+    with refused(f"{message}…"):
         grouping(documents(column, labels), by)
-    assert str(caught.value).startswith(message)
 
 
 def test_a_file_of_labels_is_named_where_it_makes_no_groups() -> None:
@@ -101,15 +97,12 @@ def test_pairs_are_all_or_the_named_ones_in_their_order() -> None:
     assert choose_pairs(many, [("2000", "2012")]) == (("2000", "2012"),)
 
 
-def test_twins_are_every_combination_of_versions_of_one_origin() -> None:
+def test_twins_are_every_combination_of_versions_and_outside_a_pool_of_neither_source() -> None:
     collection = versions(
         ("h1", "human", "h1"), ("x1", "llm", "h1"), ("x2", "llm", "h1"), ("h2", "human", "h2"), ("x3", "llm", "gone"),
     )  # fmt: skip
     assert twin_rows(collection, grouping(collection, "source"), ("human", "llm")).tolist() == [[0, 1], [0, 2]]
     assert twin_rows(toy(), grouping(toy(), "source"), ("human", "llm")).tolist() == [[0, 3], [1, 4], [2, 5]]
-
-
-def test_documents_outside_a_pool_are_of_neither_source_with_all_their_versions() -> None:
     rows = toy().docs.filter(pl.col("id") != "d3-llm").with_columns(pool=pl.col("origin") != "d3-human")
     lone = grouping(Collection(rows, toy().queries, toy().qrels.filter(pl.col("doc_id") != "d3-llm")), "source")
     assert lone.code.tolist() == [0, 0, -1, 1, 1]
@@ -120,13 +113,10 @@ def test_documents_outside_a_pool_are_of_neither_source_with_all_their_versions(
 
 
 class TestBins:
-    @pytest.mark.parametrize(
-        ("words", "names", "code"),
-        [
-            ([9, 1, 5, 2, 7, 3], ("1 to 2 words", "3 to 5 words", "7 to 9 words"), [2, 0, 1, 0, 2, 1]),
-            ([0, 4, 0, 6], ("4 words", "6 words"), [-1, 0, -1, 1]),
-        ],
-    )
+    @pytest.mark.parametrize(("words", "names", "code"), [
+        ([9, 1, 5, 2, 7, 3], ("1 to 2 words", "3 to 5 words", "7 to 9 words"), [2, 0, 1, 0, 2, 1]),
+        ([0, 4, 0, 6], ("4 words", "6 words"), [-1, 0, -1, 1]),
+    ])  # fmt: skip
     def test_bins_of_length(self, words: list[int], names: tuple[str, ...], code: list[int]) -> None:
         """A title does not count, and documents without text have no group."""
         docs = [{"id": f"d{i}", "text": " ".join(["word"] * n), "title": "a long title"} for i, n in enumerate(words)]
@@ -134,34 +124,28 @@ class TestBins:
         assert (found.by, found.names, found.code.tolist()) == ("length", names, code)
         assert found.unlabelled == code.count(-1)
 
-    def test_bins_of_a_column_of_numbers_stand_from_low_to_high(self) -> None:
+    def test_bins_of_numbers_stand_from_low_to_high_but_a_column_of_that_very_name_is_meant_first(self) -> None:
         found = grouping(documents("year", [2020, 1999, None, 900, 2001]), "year:4")
         assert (found.by, found.names) == ("year", ("900", "1999", "2001", "2020"))
         assert found.code.tolist() == [3, 1, -1, 0, 2]
         assert found.unlabelled == 1
-
-    @pytest.mark.parametrize(
-        ("values", "names"),
-        [
-            ([0.5, -1.25, 2.0, 1e-3], ("-1.25 to 0.001", "0.5 to 2")),
-            ([1 / 3, 0.25, 2 / 3, 12345.678], ("0.25 to 0.3333", "0.6667 to 12346")),
-            ([1.0, 1.000001, 1.000002, 1.000003], ("1 to 1.000001", "1.000002 to 1.000003")),
-            ([-5, -3, 4_000_000, 10], ("-5 to -3", "10 to 4000000")),
-        ],
-    )
-    def test_names_are_short_and_tell_bins_apart(self, values: list[Any], names: tuple[str, ...]) -> None:
-        assert grouping(documents("x", values), "x:2").names == names
-
-    def test_a_column_of_that_very_name_is_meant_first(self) -> None:
         assert grouping(documents("size:2", ["s", "m"]), "size:2").names == ("m", "s")
         assert grouping(documents("length", [30, 10]), "length:2").names == ("10", "30")
         assert grouping(documents("a:b", [30, 10]), "a:b:2").names == ("10", "30")
 
+    @pytest.mark.parametrize(("values", "names"), [
+        ([0.5, -1.25, 2.0, 1e-3], ("-1.25 to 0.001", "0.5 to 2")),
+        ([1 / 3, 0.25, 2 / 3, 12345.678], ("0.25 to 0.3333", "0.6667 to 12346")),
+        ([1.0, 1.000001, 1.000002, 1.000003], ("1 to 1.000001", "1.000002 to 1.000003")),
+        ([-5, -3, 4_000_000, 10], ("-5 to -3", "10 to 4000000")),
+    ])  # fmt: skip
+    def test_names_are_short_and_tell_bins_apart(self, values: list[Any], names: tuple[str, ...]) -> None:
+        assert grouping(documents("x", values), "x:2").names == names
+
     @given(st.lists(st.integers(-20, 20) | st.none(), min_size=1, max_size=40), st.integers(2, 10))
     def test_bins_are_in_order_and_none_is_empty(self, values: list[int | None], bins: int) -> None:
-        collection = collection_of(
-            [{"id": f"d{i}", "text": "t", "x": value} for i, value in enumerate([*values, 99])], {"q": "x"}, {}
-        )
+        docs = [{"id": f"d{i}", "text": "t", "x": value} for i, value in enumerate([*values, 99])]
+        collection = collection_of(docs, {"q": "x"}, {})
         try:
             found = grouping(collection, f"x:{bins}")
         except UserError:
@@ -174,22 +158,17 @@ class TestBins:
         assert not any("," in name for name in found.names)
 
 
-@pytest.mark.parametrize(
-    ("judged", "expected"),
-    [
-        ([(0, 0, 1), (0, 3, 1), (1, 1, 2), (1, 4, 2)], True),
-        ([(0, 0, 1), (0, 3, 2)], False),  # other grades
-        ([(0, 0, 1), (0, 3, 1), (0, 2, 1)], False),  # h3 has no twin
-        ([(0, 0, 1), (1, 3, 1)], False),  # in different queries
-        ([(0, 0, 1), (0, 4, 1)], False),  # of different origins
-        ([(0, 0, 1)], False),
-        ([(0, 0, 1), (0, 3, 1), (0, 5, 2)], True),  # a third group is not asked
-        ([(0, 0, 1), (0, 3, 1), (0, 6, 1)], False),  # h1 has two twins
-    ],
-)
-def test_twins_have_the_same_grade_on_both_sides_of_every_query(
-    judged: list[tuple[int, int, int]], expected: bool
-) -> None:
+@pytest.mark.parametrize(("judged", "expected"), [
+    ([(0, 0, 1), (0, 3, 1), (1, 1, 2), (1, 4, 2)], True),
+    ([(0, 0, 1), (0, 3, 2)], False),  # other grades
+    ([(0, 0, 1), (0, 3, 1), (0, 2, 1)], False),  # h3 has no twin
+    ([(0, 0, 1), (1, 3, 1)], False),  # in different queries
+    ([(0, 0, 1), (0, 4, 1)], False),  # of different origins
+    ([(0, 0, 1)], False),
+    ([(0, 0, 1), (0, 3, 1), (0, 5, 2)], True),  # a third group is not asked
+    ([(0, 0, 1), (0, 3, 1), (0, 6, 1)], False),  # h1 has two twins
+])  # fmt: skip
+def test_twins_have_the_same_grade_on_both_sides_of_a_query(judged: list[tuple[int, int, int]], expected: bool) -> None:
     """Rows are human h1, h2, h3, llm l1, l2, claude c1 and llm m1."""
     collection = versions(
         ("h1", "human", "h1"), ("h2", "human", "h2"), ("h3", "human", "h3"),
@@ -217,9 +196,7 @@ class TestManyGroups:
     def runs(self, collection: Collection) -> list[Run]:
         return [BM25().rank(collection)]
 
-    def test_the_others_change_no_number(
-        self, collection: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_others_change_none(self, collection: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
         pairs = [("a", "b"), ("b", "g07")]
         few = audit(collection, runs, ["nDCG@5"], card=True, by="kind", pairs=iter(pairs), resamples=100)
         assert few.groups == ("all", "a", "b", "g07", "59 other groups")
@@ -239,14 +216,11 @@ class TestManyGroups:
         controlled = controls(collection, [BM25()], runs, found, which=["near-identical"])
         assert [(row.a, row.b) for row in controlled.controls] == [("a", "b")] * 2
 
-    @pytest.mark.parametrize(
-        ("pairs", "message"),
-        [
-            ([("a", "g77")], r"^unknown kind 'g77'; did you mean 'g\d\d'\? \(valid: g\d\d, .*, a, 61 other groups\)$"),
-            ([("x", "y")], r"^unknown kind 'x' \(valid: 62 other groups\)$"),
-            (None, r"^column 'kind' makes 62 groups; expected at most 50: name some to compare \(--pair A,B\)$"),
-        ],
-    )
+    @pytest.mark.parametrize(("pairs", "message"), [
+        ([("a", "g77")], r"^unknown kind 'g77'; did you mean 'g\d\d'\? \(valid: g\d\d, .*, a, 61 other groups\)$"),
+        ([("x", "y")], r"^unknown kind 'x' \(valid: 62 other groups\)$"),
+        (None, r"^column 'kind' makes 62 groups; expected at most 50: name some to compare \(--pair A,B\)$"),
+    ])  # fmt: skip
     def test_what_is_no_pair_of_them(self, collection: Collection, runs: list[Run], pairs: Any, message: str) -> None:
         with pytest.raises(UserError, match=message):
             audit(collection, runs, ["nDCG@5"], by="kind", pairs=pairs)
@@ -255,9 +229,8 @@ class TestManyGroups:
 def test_a_value_may_name_several_groups() -> None:
     """Each combination is a kind of its own, in equal parts of its groups; beside the rest it is of the group kept."""
     values = ["a", "|", "a| b", None, "b|a", "c|c", " ", "a|b|c"]
-    docs = [
-        {"id": f"d{n}", "text": "x", "source": "s", "origin": f"d{n}", "kind": value} for n, value in enumerate(values)
-    ]
+    every = [(f"d{n}", value) for n, value in enumerate(values)]
+    docs = [{"id": name, "text": "x", "source": "s", "origin": name, "kind": value} for name, value in every]
     collection = collection_of(docs, {"q": "x"}, {})
     found = grouping(collection, "kind")
     assert found.names == ("a", "b", "c")
@@ -282,16 +255,13 @@ MEMBERS = "expected a group on each side of every |, such as Europe|Asia; got "
 class TestUnions:
     """Sides made of groups; a document of both is on the side that is named, beside all others."""
 
-    @pytest.mark.parametrize(
-        ("pair", "names", "code"),
-        [
-            (("Europe|Asia", "rest"), ("Asia|Europe", "rest"), [0, 0, 0, 0, 1, -1, 1]),
-            ((" Asia | Europe|Asia", "rest"), ("Asia|Europe", "rest"), [0, 0, 0, 0, 1, -1, 1]),
-            (("non-Europe", "rest"), ("Europe", "non-Europe"), [0, 1, 0, 1, 1, -1, 1]),
-            (("non-Europe|Asia", "Asia|Europe"), ("Asia|Europe", "non-Asia|Europe"), [0, 0, 0, 0, 1, -1, 1]),
-            (("Europe|Asia", "Africa"), ("Africa", "Asia|Europe", "Oceania"), [1, 1, 1, -1, 0, -1, 2]),
-        ],
-    )
+    @pytest.mark.parametrize(("pair", "names", "code"), [
+        (("Europe|Asia", "rest"), ("Asia|Europe", "rest"), [0, 0, 0, 0, 1, -1, 1]),
+        ((" Asia | Europe|Asia", "rest"), ("Asia|Europe", "rest"), [0, 0, 0, 0, 1, -1, 1]),
+        (("non-Europe", "rest"), ("Europe", "non-Europe"), [0, 1, 0, 1, 1, -1, 1]),
+        (("non-Europe|Asia", "Asia|Europe"), ("Asia|Europe", "non-Asia|Europe"), [0, 0, 0, 0, 1, -1, 1]),
+        (("Europe|Asia", "Africa"), ("Africa", "Asia|Europe", "Oceania"), [1, 1, 1, -1, 0, -1, 2]),
+    ])  # fmt: skip
     def test_sides(self, pair: tuple[str, str], names: tuple[str, ...], code: list[int]) -> None:
         collection = documents("region", REGIONS)
         groups, chosen = grouped_pairs(collection, "region", [pair])
@@ -311,19 +281,14 @@ class TestUnions:
         with pytest.raises(UserError, match=r"^unknown source 'a\|b'"):
             grouped_pairs(documents("source", ["human", "a", "b"]), "source", [("human", "a|b")])
 
-    @pytest.mark.parametrize(
-        ("pairs", "message"),
-        [
-            ([("Europe|Asai", "rest")], "unknown region 'Asai'; did you mean 'Asia'? (valid: Africa, Asia, Europe, Oc"),
-            ([("Europe|", "rest")], f"{MEMBERS}'Europe|'"),
-            ([("non-Europ", "rest")], "unknown region 'non-Europ'; did you mean 'Europe'?"),
-            ([("Europe|Asia", "Asia|Africa")], OVERLAP),
-            ([("non-Europe", "Africa")], ALONE),
-            ([("non-Europe", "rest"), ("Asia", "Africa")], ALONE),
-            ([("Africa|Asia|Europe|Oceania", "rest")], "nothing to compare: 'Africa|Asia|Europe|Oceania' is every reg"),
-        ],
-    )
+    @pytest.mark.parametrize(("pairs", "message"), [
+        ([("Europe|Asai", "rest")], "unknown region 'Asai'; did you mean 'Asia'? (valid: Africa, Asia, Europe, Oc"),
+        ([("Europe|", "rest")], f"{MEMBERS}'Europe|'"),
+        ([("non-Europ", "rest")], "unknown region 'non-Europ'; did you mean 'Europe'?"),
+        ([("Europe|Asia", "Asia|Africa")], OVERLAP), ([("non-Europe", "Africa")], ALONE),
+        ([("non-Europe", "rest"), ("Asia", "Africa")], ALONE),
+        ([("Africa|Asia|Europe|Oceania", "rest")], "nothing to compare: 'Africa|Asia|Europe|Oceania' is every reg"),
+    ])  # fmt: skip
     def test_what_makes_no_side(self, pairs: list[tuple[str, str]], message: str) -> None:
-        with pytest.raises(UserError) as caught:
+        with refused(f"{message}…"):
             grouped_pairs(documents("region", REGIONS), "region", pairs)
-        assert str(caught.value).startswith(message)

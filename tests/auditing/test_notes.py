@@ -64,15 +64,12 @@ def halves(count: int, lone: int, unlabelled: int = 0) -> Collection:
     return labelled(table, judged, count)
 
 
-@pytest.mark.parametrize(
-    ("lone", "unlabelled", "what"),
-    [
-        (2, 0, "2 of 18 relevance judgments are of documents without a twin"),
-        (1, 3, "1 of 19 relevance judgments is of a document without a twin on the other side (3 documents have no "),
-        (0, 0, ""),  # all are twins
-        (8, 0, ""),  # most are none
-    ],
-)
+@pytest.mark.parametrize(("lone", "unlabelled", "what"), [
+    (2, 0, "2 of 18 relevance judgments are of documents without a twin"),
+    (1, 3, "1 of 19 relevance judgments is of a document without a twin on the other side (3 documents have no "),
+    (0, 0, ""),  # all are twins
+    (8, 0, ""),  # most are none
+])  # fmt: skip
 def test_a_few_documents_without_a_twin_are_the_reason_for_the_band(lone: int, unlabelled: int, what: str) -> None:
     found = notes(halves(10, lone, unlabelled), {"q9": {"9-human": 1.0}})
     why = [note for note in found if "are not twins" in note]
@@ -123,14 +120,10 @@ THREE = ("q1", "q2", "q3")
 class TestFailed:
     """Queries that an engine failed to answer count nowhere; queries that a run merely lacks count as 0."""
 
-    @pytest.mark.parametrize(
-        ("spec", "means"),
-        [
-            ({}, [0.75, 0.75, 0.375]),
-            ({"failed": {"q4": "timed out"}}, [1.0, 1.0, 0.5]),
-            *[({"failed": wrong}, [0.75, 0.75, 0.375]) for wrong in (3, None, [["q4"]], {"q9": "unknown"})],
-        ],
-    )
+    @pytest.mark.parametrize(("spec", "means"), [
+        ({}, [0.75, 0.75, 0.375]), ({"failed": {"q4": "timed out"}}, [1.0, 1.0, 0.5]),
+        *[({"failed": wrong}, [0.75, 0.75, 0.375]) for wrong in (3, None, [["q4"]], {"q9": "unknown"})],
+    ])  # fmt: skip
     def test_a_failed_query_is_not_counted_as_zero(self, spec: dict[str, Any], means: list[float]) -> None:
         found = audit(four(), answered(*THREE, **spec), "RR@10", resamples=100, card=True)
         assert found.by_group()["mean"].to_list() == means
@@ -174,14 +167,12 @@ class TestFittedQueries:
         alone = audit(toy().only_queries(["q2", "q3"]), runs[0], ["nDCG@3"], resamples=100)
         assert (found.values[0] == alone.values[0]).all()
 
-    def test_a_stage_before_the_last_counts_too_and_other_queries_change_nothing(self) -> None:
+    def test_a_stage_before_the_last_counts_other_queries_do_not_and_a_fit_on_all_is_refused(self) -> None:
         inner = {"ranker": "inner", "fitted_on": {"file": "causal.json", "queries": ["q3"]}}
         assert audit(toy(), of_fit("outer", candidates=inner), ["nDCG@3"], resamples=100).queries == ("q1", "q2")
         found = audit(toy(), of_fit("p", fitted_on={"file": "f.json", "queries": ["q9"]}), ["nDCG@3"], resamples=100)
         assert found.queries == THREE
         assert not any("left out" in note for note in found.notes)
-
-    def test_a_fit_on_all_of_them_is_refused(self) -> None:
         fitted = {"file": "f.json", "queries": list(THREE)}
         with refused("nothing left to test on: f.json learned from all 3 queries; audit others, such as a test split"):
             audit(toy(), of_fit("plain", fitted_on=fitted), ["nDCG@3"], resamples=100)
@@ -204,39 +195,44 @@ def ranked(human: float, llm: float, *others: float, **spec: str) -> Run:
 
 
 def noise_of(run: Run, measures: str | Sequence[str] = "nDCG@1") -> list[tuple[str, float]]:
-    """Resolution and points."""
     found: Audit = audit(twins(1), run, measures, resamples=100)
     return [(noise.resolution, noise.points) for noise in found.noise]
 
 
-@pytest.mark.parametrize(
-    ("precision", "gap", "points"),
-    [
-        ("float32", 0.5 * UNIT, 400),  # from +200 to −200, in more than 5 % of the draws
-        ("float32", 2 * UNIT, 0),
-        ("float32", 0, 0),  # equal scores stay equal
-        ("bfloat16", 0.5 * 2**-8, 400),
-        ("bfloat16", 2 * 2**-8, 0),
-        ("float16", 2 * 2**-11, 0),
-    ],
-)
+@pytest.mark.parametrize(("precision", "gap", "points"), [
+    ("float32", 0.5 * UNIT, 400),  # from +200 to −200, in more than 5 % of the draws
+    ("float32", 2 * UNIT, 0),
+    ("float32", 0, 0),  # equal scores stay equal
+    ("bfloat16", 0.5 * 2**-8, 400),
+    ("bfloat16", 2 * 2**-8, 0),
+    ("float16", 2 * 2**-11, 0),
+])  # fmt: skip
 def test_scores_move_within_the_rounding_of_what_computed_them(precision: str, gap: float, points: float) -> None:
     run = ranked(1.0, 1 - gap, -0.5, precision=precision)
     assert noise_of(run) == [(precision, pytest.approx(points))]
 
 
-def test_the_largest_score_of_a_list_sets_the_scale() -> None:
+def test_the_largest_score_sets_the_scale_what_is_below_may_come_above_and_logits_move_probabilities() -> None:
     near = (0.25, 0.25 - 0.5 * UNIT)
     assert noise_of(ranked(*near, precision="float32"), "nDCG@3") == [("float32", 0)]
     delta = 200 * (1 - 1 / 1.5849625007211562) / (1 + 1 / 1.5849625007211562)  # ranks 1 and 2
     assert noise_of(ranked(*near, -1.0, precision="float32"), "nDCG@3") == [("float32", pytest.approx(2 * delta))]
+    between = [1 - 2.0**-30 * number for number in range(1, 4)]
+    assert noise_of(ranked(1.0, 1 - 2.0**-28, *between, precision="float32")) == [("float32", pytest.approx(400))]
+    assert noise_of(ranked(1.0, 0.5, *between, precision="float32")) == [("float32", 0)]
+    human, llm = sigmoid(np.array([10.001, 10.0]))
+    assert human - llm < UNIT
+    assert noise_of(ranked(human, llm, precision="float32", activation="Sigmoid")) == [("float32", 0)]
+    assert noise_of(ranked(human, llm, precision="float32")) == [("float32", pytest.approx(400))]
 
 
-def test_whole_numbers_and_exact_scores_have_no_noise() -> None:
+def test_whole_numbers_and_exact_scores_have_no_noise_and_printed_digits_hide_the_order_of_equal_ones() -> None:
     assert noise_of(ranked(2, 1, precision="float32")) == []
     assert noise_of(ranked(0.5, 0.5 - UNIT / 4, precision="exact")) == []
     assert noise_of(ranked(1 / 3, 1 / 3 - 1e-17)) == []  # float64
     assert noise_of(ranked(1.0, 1 - UNIT)) == [("float32", pytest.approx(400))]  # all fit into that
+    assert noise_of(ranked(0.31, 0.30)) == [("2 decimals", 0)]
+    assert noise_of(ranked(0.3, 0.3)) == [("1 decimal", pytest.approx(200))]  # level, or one side alone at rank 1
 
 
 def test_a_language_model_on_this_machine_says_what_it_computed_in() -> None:
@@ -244,24 +240,6 @@ def test_a_language_model_on_this_machine_says_what_it_computed_in() -> None:
     assert [precision(spec) for spec in ({}, {"llm": "gpt"}, {"llm": {"model": "gpt"}})] == [None] * 3
     found = audit(twins(1), ranked(2, 1, precision="float16"), "nDCG@1", resamples=100)
     assert "Computed: mine in float16." in table(found)
-
-
-def test_printed_digits_hide_the_order_of_equal_scores_alone() -> None:
-    assert noise_of(ranked(0.31, 0.30)) == [("2 decimals", 0)]
-    assert noise_of(ranked(0.3, 0.3)) == [("1 decimal", pytest.approx(200))]  # level, or one side alone at rank 1
-
-
-def test_probabilities_move_as_far_as_the_logits_behind_them() -> None:
-    human, llm = sigmoid(np.array([10.001, 10.0]))
-    assert human - llm < UNIT
-    assert noise_of(ranked(human, llm, precision="float32", activation="Sigmoid")) == [("float32", 0)]
-    assert noise_of(ranked(human, llm, precision="float32")) == [("float32", pytest.approx(400))]
-
-
-def test_documents_below_the_cutoff_may_come_above_it() -> None:
-    between = [1 - 2.0**-30 * number for number in range(1, 4)]
-    assert noise_of(ranked(1.0, 1 - 2.0**-28, *between, precision="float32")) == [("float32", pytest.approx(400))]
-    assert noise_of(ranked(1.0, 0.5, *between, precision="float32")) == [("float32", 0)]
 
 
 def test_a_verdict_that_hangs_on_it_is_named() -> None:

@@ -161,7 +161,7 @@ def test_candidates_bound_the_pairs() -> None:
         draw_pairs(people(queries=2), two_groups(people(queries=2), "gender"), candidates=run)
 
 
-def test_documents_without_a_label_are_in_no_pair() -> None:
+def test_documents_without_a_label_are_in_no_pair_and_of_two_groups_the_smaller_is_protected() -> None:
     collection = people(queries=4)
     half = pl.col("id").str.ends_with("-0") | pl.col("id").str.ends_with("-1") | pl.col("id").str.ends_with("-2")
     docs = collection.docs.with_columns(gender=pl.when(half).then("gender"))
@@ -176,9 +176,6 @@ def test_documents_without_a_label_are_in_no_pair() -> None:
     sides = two_groups(several, "gender", "female")  # a document of several is of the group that is named
     assert sides.notes == ("warning: 24 of 48 documents without gender, in no pair",)
     assert sides.code[collection.ids.to_list().index("male-0-0")] == 1
-
-
-def test_of_two_groups_the_smaller_is_protected_and_several_others_are_the_rest() -> None:
     collection = people(queries=3)
     assert two_groups(collection, "gender").protected == "male"  # of two as large, the last
     fewer = collection.docs.filter(~((pl.col("gender") == "male") & pl.col("id").str.ends_with("-0")))
@@ -199,9 +196,7 @@ def test_of_two_groups_the_smaller_is_protected_and_several_others_are_the_rest(
 # Statistics
 
 
-def drawn_counts(
-    seed: int, *, queries: int, mean: tuple[float, ...] = (0.2, 0.3, 0.4, 0.1), spread: float = 8
-) -> Counts:
+def drawn_counts(seed: int, *, queries: int, mean: tuple[float, ...] = (0.2, 0.3, 0.4, 0.1), spread: int = 8) -> Counts:
     """Counts of 20 pairs a query, whose shares vary over queries around a mean that is known."""
     chance = np.random.default_rng(seed)
     shares = chance.dirichlet(np.array(mean) * spread, size=queries)
@@ -287,9 +282,7 @@ def test_exchanging_the_sides_turns_everything() -> None:
 # Stored choices
 
 
-def stored(
-    collection: Collection, choose: Callable[[str, str, tuple[str, str]], str | None], pairs: int = 3
-) -> Decisions:
+def stored(collection: Collection, choose: Callable[..., str | None], pairs: int = 3) -> Decisions:
     """Choices of the protected document first or second, as a rule makes them."""
     drawn = draw_pairs(collection, two_groups(collection, "gender", "female"), pairs=pairs)
     rows = [
@@ -308,16 +301,13 @@ def test_queries_of_one_text_are_one() -> None:
     assert {found.verdict(one).kind for one in found.outcomes} == {"inconclusive"}
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"queries": []}, "expected query ids, got none"),
-        ({"queries": ["q0", "q9", "q8"]}, "2 queries are not in the collection: 'q9'"),
-        ({"queries": ["q1"]}, "no pair to count: 1 query has none"),
-        ({"count_rule": "both"}, "unknown rule for counting 'both'; did you mean 'both-agree'? (valid: both-agree, ea"),
-        ({"resamples": 9}, "expected at least 100 resamples, got 9"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"queries": []}, "expected query ids, got none"),
+    ({"queries": ["q0", "q9", "q8"]}, "2 queries are not in the collection: 'q9'"),
+    ({"queries": ["q1"]}, "no pair to count: 1 query has none"),
+    ({"count_rule": "both"}, "unknown rule for counting 'both'; did you mean 'both-agree'? (valid: both-agree, ea"),
+    ({"resamples": 9}, "expected at least 100 resamples, got 9"),
+])  # fmt: skip
 def test_impossible_options_are_refused(options: dict, message: str) -> None:
     collection = people(queries=2)
     decisions = stored(collection, lambda query, kind, pair: pair[0])
@@ -382,9 +372,7 @@ def test_choices_come_back_from_their_file(tmp_path: Path) -> None:
 
 def test_choices_that_say_nothing_about_the_groups_are_counted(tmp_path: Path) -> None:
     collection = people(queries=2)
-    rows = [
-        ("q0", "female-0-0", "female-0-1"), ("q0", "female-0-0", "male-1-0"), ("q0", "female-0-0", "male-0-0"),
-    ]  # fmt: skip
+    rows = [("q0", "female-0-0", "female-0-1"), ("q0", "female-0-0", "male-1-0"), ("q0", "female-0-0", "male-0-0")]
     choices = ({"query": query, "first": a, "second": b, "choice": a} for query, a, b in rows)
     file = write(tmp_path / "some.jsonl", jsonl(choices))
     found = read_decisions(file, collection, two_groups(collection, "gender", "female"))
@@ -401,19 +389,16 @@ def test_choices_that_say_nothing_about_the_groups_are_counted(tmp_path: Path) -
 GOOD = {"query": "q0", "first": "female-0-0", "second": "male-0-0", "choice": "male-0-0"}
 
 
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        ([{**GOOD, "query": "q9"}], ":1: query 'q9' is not in the collection"),
-        ([GOOD, {**GOOD, "first": "nobody"}], ":2: document 'nobody' is not in the collection"),
-        ([{**GOOD, "choice": "male-0-1"}], ":1: choice 'male-0-1' is none of 'female-0-0' and 'male-0-0'"),
-        ([GOOD, GOOD], ":2: the same query and documents in this order came in line 1"),
-        ([{**GOOD, "second": "female-0-0", "choice": ""}], ":1: expected two documents, got 'female-0-0' twice"),
-        ([{"query": "q0", "first": "female-0-0"}], ":1: expected query, first, second, and choice or answer: "),
-        ([{"query": "q0", "first": "female-0-0", "second": "male-0-0"}], ":1: expected choice or answer, got neither"),
-        ([{**GOOD, "second": "female-0-1", "choice": ""}], ": no choice between documents of both sides; "),
-    ],
-)
+@pytest.mark.parametrize(("lines", "message"), [
+    ([{**GOOD, "query": "q9"}], ":1: query 'q9' is not in the collection"),
+    ([GOOD, {**GOOD, "first": "nobody"}], ":2: document 'nobody' is not in the collection"),
+    ([{**GOOD, "choice": "male-0-1"}], ":1: choice 'male-0-1' is none of 'female-0-0' and 'male-0-0'"),
+    ([GOOD, GOOD], ":2: the same query and documents in this order came in line 1"),
+    ([{**GOOD, "second": "female-0-0", "choice": ""}], ":1: expected two documents, got 'female-0-0' twice"),
+    ([{"query": "q0", "first": "female-0-0"}], ":1: expected query, first, second, and choice or answer: "),
+    ([{"query": "q0", "first": "female-0-0", "second": "male-0-0"}], ":1: expected choice or answer, got neither"),
+    ([{**GOOD, "second": "female-0-1", "choice": ""}], ": no choice between documents of both sides; "),
+])  # fmt: skip
 def test_a_file_of_choices_that_does_not_fit_is_refused(lines: list, message: str, tmp_path: Path) -> None:
     collection, file = people(queries=2), write(tmp_path / "choices.jsonl", jsonl(lines))
     with pytest.raises(DataError, match="^" + re.escape(f"{file}{message}")):

@@ -12,13 +12,10 @@ from ranktilt import Audit, Collection, UserError, audit
 from ranktilt.auditing.effects import Effect
 from ranktilt.statistics.correction import correct
 from tests.auditing.test_audit import SCORES
+from tests.auditing.test_audit import THIRD as T
 from tests.refusals import refused
 from tests.reporting.audits import ordered, twins
 from tests.toy import Table, collection_of, run_of, toy
-
-T = 1 / math.log2(3)
-"""The discount of rank 2."""
-
 
 KINDS = ("relative delta", "page", "relevant twins", "other twins", "rank gap", "score gap")
 
@@ -73,16 +70,13 @@ class TestByHand:
         with pytest.raises(UserError, match="unknown pair of groups 'human,claude'"):
             found.estimates_of(None, "human", "claude")
 
-    @pytest.mark.parametrize(
-        ("kind", "total", "weight"),
-        [
-            ("page", PAGE, [1, 1, 1]),
-            ("relevant twins", [0, -1, 0], [2, 1, 1]),  # q1: d1 wins, d3 loses; q2: d2 loses; q3: d3 ties
-            ("other twins", [1, -1, 1], [1, 1, 1]),  # d2, d1 and d1, each retrieved on one side only
-            ("rank gap", [(2.5 - 1) + (2.5 - 4.5), 2 - 3, 0], [2, 1, 1]),
-            ("score gap", [(3 - 2) / SD1 + (1 - 2) / SD1, (3 - 4) / SD2, 0], [2, 1, 1]),
-        ],
-    )
+    @pytest.mark.parametrize(("kind", "total", "weight"), [
+        ("page", PAGE, [1, 1, 1]),
+        ("relevant twins", [0, -1, 0], [2, 1, 1]),  # q1: d1 wins, d3 loses; q2: d2 loses; q3: d3 ties
+        ("other twins", [1, -1, 1], [1, 1, 1]),  # d2, d1 and d1, each retrieved on one side only
+        ("rank gap", [(2.5 - 1) + (2.5 - 4.5), 2 - 3, 0], [2, 1, 1]),
+        ("score gap", [(3 - 2) / SD1 + (1 - 2) / SD1, (3 - 4) / SD2, 0], [2, 1, 1]),
+    ])  # fmt: skip
     def test_value_interval_and_queries(self, kind: str, total: list[float], weight: list[float]) -> None:
         found = toy_card()[kind]
         assert found.value == pytest.approx(sum(total) / sum(weight), abs=1e-15)
@@ -99,7 +93,7 @@ class TestByHand:
         }  # fmt: skip
         assert {kind: e.p for kind, e in found.items()} == pytest.approx(expected, abs=0.02)
 
-    def test_what_stands_behind_the_twins(self) -> None:
+    def test_what_stands_behind_the_twins_of_which_one_that_is_not_retrieved_is_below_the_last_rank(self) -> None:
         found = toy_card()
         relevant, other = found["relevant twins"].parts, found["other twins"].parts
         assert relevant == {
@@ -109,8 +103,6 @@ class TestByHand:
         assert found["rank gap"].parts == {"pairs": 4, "absent": 0}
         assert found["score gap"].parts == {"pairs": 4, "raw": -1 / 4}
         assert found["page"].parts == {"shares": 0}
-
-    def test_a_relevant_twin_that_is_not_retrieved_is_below_the_last_rank(self) -> None:
         scores = {**SCORES, "q3": {"d1-human": 2.0, "d3-llm": 1.0}}
         found = toy_card(scores)
         # In query 3 the human side of d3 has rank 3, after a list of two.
@@ -121,9 +113,8 @@ class TestByHand:
 
     def test_a_lost_pair_stays_relevant_when_its_judged_side_is_not_retrieved(self) -> None:
         """Judged is the human side of pair 1 only; of it only the other side is found, then both, then only it."""
-        docs = [
-            {"id": f"{o}-{s}", "text": "x", "source": s, "origin": f"{o}"} for o in range(3) for s in ("human", "llm")
-        ]
+        sides = [(o, s) for o in range(3) for s in ("human", "llm")]
+        docs = [{"id": f"{o}-{s}", "text": "x", "source": s, "origin": f"{o}"} for o, s in sides]
         qrels = {q: {"0-human": 1, "0-llm": 1, "1-human": 1} for q in ("q0", "q1", "q2")}
         collection = collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
         found = {"q0": {"1-llm": 2.0, "2-llm": 1.0}, "q1": {"1-llm": 2.0, "1-human": 1.0}, "q2": {"1-human": 2.0}}
@@ -152,20 +143,15 @@ class TestSignTest:
         collection = collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
         return card_of(audit(collection, run_of(collection, scores), "nDCG@1", card=True))["relevant twins"]
 
-    @pytest.mark.parametrize(
-        ("per_query", "p"),
-        [
-            ([(1, 0)] * 5, 2 / 32),
-            ([(9, 1)] * 5, 2 / 32),
-            ([(1, 0)] * 5 + [(0, 1)], 2 * 7 / 64),
-            ([(2, 1)] * 3 + [(1, 1)] * 30, 0.8099),  # 36 of 69 pairs are no more than chance
-            ([(1, 1)] * 4, 1.0),
-            ([(0, 3)], 1.0),
-        ],
-    )
-    def test_the_larger_of_two_binomials_over_queries_that_are_not_even_and_over_pairs(
-        self, per_query: list[tuple[int, int]], p: float
-    ) -> None:
+    @pytest.mark.parametrize(("per_query", "p"), [
+        ([(1, 0)] * 5, 2 / 32),
+        ([(9, 1)] * 5, 2 / 32),
+        ([(1, 0)] * 5 + [(0, 1)], 2 * 7 / 64),
+        ([(2, 1)] * 3 + [(1, 1)] * 30, 0.8099),  # 36 of 69 pairs are no more than chance
+        ([(1, 1)] * 4, 1.0),
+        ([(0, 3)], 1.0),
+    ])  # fmt: skip
+    def test_the_larger_binomial_over_queries_and_over_pairs(self, per_query: list[tuple[int, int]], p: float) -> None:
         found = self.wins(per_query)
         assert found.p == pytest.approx(p, abs=0.02)
         pairs = sum(map(sum, per_query))
@@ -205,7 +191,7 @@ class TestWithoutJudgments:
 
 
 class TestWhatARunLacks:
-    def test_a_missing_query_counts_its_relevant_pairs_or_not_at_all(self) -> None:
+    def test_a_missing_query_counts_its_relevant_pairs_or_not_at_all_run_by_run(self) -> None:
         scores = {q: SCORES[q] for q in ("q1", "q3")}
         zero, exclude = toy_card(scores), toy_card(scores, missing="exclude")
         assert zero["rank gap"].parts == {"pairs": 4, "absent": 2 / 8}
@@ -213,8 +199,6 @@ class TestWhatARunLacks:
         assert (zero["rank gap"].value, exclude["rank gap"].value) == pytest.approx((-0.5 / 4, -0.5 / 3))
         assert zero["page"].value == exclude["page"].value == pytest.approx((PAGE[0] + PAGE[2]) / 2)
         assert (zero["relative delta"].queries, exclude["relative delta"].queries) == (3, 2)
-
-    def test_excluding_is_per_run(self) -> None:
         collection = toy()
         runs = [run_of(collection, SCORES, ranker="all"), run_of(collection, {"q1": SCORES["q1"]}, ranker="one")]
         found = audit(collection, runs, "nDCG@1", card=True, missing="exclude")
@@ -231,15 +215,11 @@ class TestWhatARunLacks:
         for kind in KINDS:
             assert (two[kind].value, two[kind].parts) == (one[kind].value, one[kind].parts)
 
-    def test_a_run_ordered_by_ranks_has_no_score_gap(self) -> None:
+    def test_a_run_ordered_by_ranks_has_no_score_gap_and_nothing_retrieved_is_undefined_and_not_0(self) -> None:
         found = toy_card(spec={"score_order": "rank"})
-        assert math.isnan(found["score gap"].value)
-        assert math.isnan(found["score gap"].p)
-        assert found["score gap"].queries == 0
-        assert found["rank gap"].value == toy_card()["rank gap"].value
+        assert np.isnan([found["score gap"].value, found["score gap"].p]).all()
+        assert (found["score gap"].queries, found["rank gap"].value) == (0, toy_card()["rank gap"].value)
         assert sum(e.p == e.p for e in found.values()) == 5
-
-    def test_nothing_retrieved_is_undefined_and_not_0(self) -> None:
         found = toy_card({})
         assert all(math.isnan(found[kind].value) for kind in KINDS if kind != "rank gap")
         assert (found["rank gap"].value, found["rank gap"].parts["absent"]) == (0, 1)
@@ -249,9 +229,7 @@ class TestWhatARunLacks:
 class TestGroupsThatAreNotTwins:
     @pytest.mark.parametrize("shift", [0.8, 0.0, -0.8])
     @pytest.mark.parametrize("blank", [True, False])
-    def test_where_a_part_of_the_page_has_no_label_level_is_what_labels_by_chance_give_the_rest(
-        self, shift: float, blank: bool
-    ) -> None:
+    def test_where_a_part_of_a_page_has_no_label_level_is_that_of_the_rest(self, shift: float, blank: bool) -> None:
         """Half of the documents have a label, five of six of them a; a label file lacks the others, or is blank."""
         rng = np.random.default_rng(3)
         side = {f"d{n}": None if n % 2 else "b" if n % 12 == 0 else "a" for n in range(600)}

@@ -95,14 +95,12 @@ class TestTables:
 
 
 class TestVerdict:
-    def test_favours_human_text(self, three: Audit) -> None:
+    def test_favours_human_text_or_is_inconclusive(self, three: Audit) -> None:
         found, tilt = three.verdict("people"), three.tilts[0]
         assert (found.kind, found.side, found.agree, found.measures) == ("favours", "human", 2, 3)
         # Among 40 draws with a chance of .05, 0 to 5 losses are the middle 95 %: 200·(40 − 2·5)/40 = 150.
         assert (tilt.low, tilt.high) == (150, 200)
         assert repr(three) == "Audit(people, machines, blind; nDCG@1, RR, R@2; by human, llm)"
-
-    def test_inconclusive(self) -> None:
         collection = twins(40)
         found = audit(collection, ranked(collection, "unsure", ["human"] * 22 + ["llm"] * 18), ["nDCG@1", "R@2"])
         # The share of wins has a standard error of .0787, Relative Δ (400 times its distance from one half) of 31.5.
@@ -162,7 +160,7 @@ class TestTopResults:
         collection = toy()
         return audit(collection, [run_of(collection, FOUND, ranker="mine")], resamples=100, **options)
 
-    def test_they_come_back_from_a_file_to_the_last_bit(self, tmp_path: Path) -> None:
+    def test_they_come_back_to_the_last_bit_blocks_of_ties_whole_and_empty_lists_too(self, tmp_path: Path) -> None:
         audited = self.audited()
         made, loaded = audited.top_results, Audit.load(audited.save(tmp_path / "audit.json")).top_results
         assert made
@@ -173,8 +171,6 @@ class TestTopResults:
         nothing = self.audited(keep_top=0)
         assert nothing.top_results is None
         assert Audit.load(nothing.save(tmp_path / "none.json")).top_results is None
-
-    def test_a_block_of_ties_is_kept_whole_and_empty_lists_stay(self) -> None:
         found = self.audited(keep_top=2).top_results
         assert found is not None
         assert (found.depth, found.whole) == (2, False)
@@ -191,9 +187,6 @@ class TestTopResults:
         assert not found.whole
         assert MOST / 2 < found.results == 2 * 300 * found.depth <= MOST
         assert TopResults.of(runs[:1]).whole
-
-
-NAN = float("nan")
 
 
 QUICK: dict[str, Any] = {"resamples": 100, "confounds": False}
@@ -229,16 +222,13 @@ def test_found_is_the_mean_of_recall_as_the_audit_has_it(missing: str, ties: str
     np.testing.assert_allclose(rank_shares(collection, run, found, depth=3).found, expected, atol=1e-12)
 
 
-def test_nothing_is_found_without_judgments_and_shares_are_still_there() -> None:
+def test_nothing_is_found_without_judgments_or_relevant_documents_of_a_group() -> None:
     collection = toy()
     collection = Collection(collection.docs, collection.queries, collection.qrels.clear())
     run = run_of(collection, {"q1": {"d1-human": 2, "d1-llm": 1}}, ranker="run")
     found = shares(collection, run, measures=None, card=True)
     assert np.isnan(found.found).all()
     np.testing.assert_array_equal(found.at[:, :2], [[1, 0], [0, 1]])
-
-
-def test_a_group_without_relevant_documents_has_no_recall() -> None:
     collection = toy()
     judged = collection.qrels.filter(pl.col("doc_id").str.ends_with("-human"))
     docs = collection.docs.with_columns(side=pl.Series(["a", "b", "a", "c", "c", "c"]))
@@ -257,7 +247,7 @@ def by_every_order(lists: list[list[tuple[str, int]]], depth: int) -> np.ndarray
         for rank in range(min(depth, len(entries))):
             total[rank] += np.mean([order[rank][0].endswith("human") for order in orders])
             reach[rank] += 1
-    return np.where(reach > 0, total / np.maximum(reach, 1), NAN)
+    return np.where(reach > 0, total / np.maximum(reach, 1), np.nan)
 
 
 IDS = tuple(toy().ids)
@@ -297,15 +287,8 @@ def test_parts_add_up_to_the_delta_of_the_means_over_queries_with_both_sides_and
         assert np.nansum(each) == pytest.approx(200 * (means[0] - means[1]) / (means[0] + means[1]), abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        (("third", "nDCG@1", "human", "llm"), r"unknown run 'third'.*valid: "),
-        (("first", "nDCG@2", "human", "llm"), r"unknown measure 'nDCG@2'.*valid: "),
-        (("first", "nDCG@1", "people", "llm"), r"unknown group 'people'.*valid: "),
-        (("first", "nDCG@1", "human", "bot"), r"unknown group 'bot'.*valid: "),
-    ],
-)
-def test_unknown_names_are_refused_with_the_known_ones(names: tuple[str, str, str, str], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        contributions(small(), *names)
+def test_unknown_names_are_refused_with_the_known_ones() -> None:
+    names = ("first", "nDCG@1", "human", "llm")
+    for at, kind, name in ((0, "run", "third"), (1, "measure", "nDCG@2"), (2, "group", "people"), (3, "group", "bot")):
+        with pytest.raises(UserError, match=f"unknown {kind} '{name}'.*valid: "):
+            contributions(small(), *names[:at], name, *names[at + 1 :])

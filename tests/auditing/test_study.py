@@ -61,9 +61,6 @@ def test_p_is_corrected_over_rankers_sources_and_measures() -> None:
         assert [t.p_corrected for t in own] == pytest.approx(correct([t.p for t in own], "holm"))
     bonferroni = study(studied(), rankers, ["nDCG@1", "nDCG@3"], correction="bonferroni", **QUICK)
     assert [t.p_corrected for t in bonferroni.tilts] == pytest.approx([min(1, 6 * p) for p in ps])
-
-
-def test_what_is_said_of_a_trend_counts_the_measures_that_agree() -> None:
     (sentence,) = made(measures=["nDCG@1", "P@1", "R@5"]).sentences
     assert sentence.endswith("agrees on 2 of 3 measures")  # all relevant documents stand among the first five
 
@@ -87,13 +84,10 @@ def test_two_temperatures_or_equal_rewrites_make_no_trend() -> None:
 # Temperatures and series
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("llama-tmp0.2", 0.2), ("llama_tmp1", 1.0), ("x-temperature2", 2.0), ("llm_0.2", 0.2),
-        ("gpt_3.5", math.nan), ("gpt-4", math.nan), ("llm_1", math.nan), ("tmp0.2", math.nan),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "expected"), [
+    ("llama-tmp0.2", 0.2), ("llama_tmp1", 1.0), ("x-temperature2", 2.0), ("llm_0.2", 0.2),
+    ("gpt_3.5", math.nan), ("gpt-4", math.nan), ("llm_1", math.nan), ("tmp0.2", math.nan),
+])  # fmt: skip
 def test_the_end_of_a_name_tells_it_where_no_column_does(name: str, expected: float) -> None:
     found = study_sources(studied({name: {}, "other": {"temperature": 0.5}, "b": {"temperature": 0}}), "human")
     known = {arm.source: arm.temperature for arm in found.sources}
@@ -111,13 +105,10 @@ def test_models_make_series_and_so_do_prompts_of_one_model() -> None:
     assert [(arm.source, arm.series) for arm in arms] == [("x1", "x, paper"), ("x2", "x, polish"), ("y1", "y")]
 
 
-@pytest.mark.parametrize(
-    ("names", "series"),
-    [
-        (("llm-tmp0.2", "llm-tmp0.7"), {"llm"}), (("llm_0.2", "llm-temp0.7"), {"llm"}),
-        (("gpt-4", "gpt-3.5"), {"gpt-4", "gpt-3.5"}), (("cold", "hot"), {"cold", "hot"}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("names", "series"), [
+    (("llm-tmp0.2", "llm-tmp0.7"), {"llm"}), (("llm_0.2", "llm-temp0.7"), {"llm"}),
+    (("gpt-4", "gpt-3.5"), {"gpt-4", "gpt-3.5"}), (("cold", "hot"), {"cold", "hot"}),
+])  # fmt: skip
 def test_a_name_without_its_temperature_is_the_model(names: tuple[str, str], series: set[str]) -> None:
     columns = {name: {"temperature": t} for name, t in zip(names, (0.2, 0.7), strict=True)}
     found = study_sources(studied(columns), "human")
@@ -140,34 +131,13 @@ def test_only_documents_that_every_source_rewrote_are_compared() -> None:
     assert "32 of 40 rewritten documents are common to all (llm-tmp1.0 lacks 8)" in found.notes[1]
 
 
-def test_documents_outside_of_a_pool_are_no_lack() -> None:
+def test_documents_outside_of_a_pool_are_no_lack_and_judgments_of_unknown_ones_stay() -> None:
     whole = studied(without=dict.fromkeys(TEMPERATURES, 8))
     docs = whole.docs.with_columns(pool=pl.col("origin").str.tail(-1).cast(int) < 32)
     qrels = whole.qrels.filter(pl.col("query_id").str.tail(-1).cast(int) < 32)
     found = made(Collection(docs, whole.queries, qrels))
     assert [t.twins for t in found.tilts] == [True] * 3
     assert not [note for note in found.notes if "do not cover" in note]
-
-
-@pytest.mark.parametrize(
-    ("sources", "expected"),
-    [
-        ((), [("human", "llm-tmp1.0"), ("human", "llm-tmp0.2"), ("human", "llm-tmp0.7")]),
-        (("llm-tmp0.7", "human"), [("human", "llm-tmp0.7")]),
-        (("llm-tmp0.7", "llm-tmp0.2"), [("llm-tmp0.2", "llm-tmp0.7")]),
-        (("llm-tmp0.7", "llm-tmp0.2", "llm-tmp1.0"), [("llm-tmp0.2", "llm-tmp0.7"), ("llm-tmp1.0", "llm-tmp0.7")]),
-    ],
-)
-def test_sources_are_taken_apart_two_by_two(sources: tuple[str, ...], expected: list[tuple[str, str]]) -> None:
-    """Beside people's, or the first that is named."""
-    whole = studied(count=2)
-    found = source_pairs(whole, sources)
-    assert [pair.sources for pair in found] == [tuple(n for n in whole.sources if n in pair) for pair in expected]
-    assert all(set(pair.qrels["doc_id"]) == set(pair.ids) for pair in found)
-    assert all({*pair.spec["without_sources"], *pair.sources} == set(whole.sources) for pair in found)
-
-
-def test_judgments_of_unknown_documents_stay() -> None:
     whole = studied()
     strange = pl.DataFrame({"query_id": ["q0"], "doc_id": ["gone"], "grade": [1]}, schema=whole.qrels.schema)
     with_strange = Collection(whole.docs, whole.queries, pl.concat([whole.qrels, strange]))
@@ -175,6 +145,21 @@ def test_judgments_of_unknown_documents_stay() -> None:
     assert [note for note in found.notes if "unknown" in note] == [
         "1 judgment of unknown documents counts in the row 'all' and in no group"
     ]
+
+
+@pytest.mark.parametrize(("sources", "expected"), [
+    ((), [("human", "llm-tmp1.0"), ("human", "llm-tmp0.2"), ("human", "llm-tmp0.7")]),
+    (("llm-tmp0.7", "human"), [("human", "llm-tmp0.7")]),
+    (("llm-tmp0.7", "llm-tmp0.2"), [("llm-tmp0.2", "llm-tmp0.7")]),
+    (("llm-tmp0.7", "llm-tmp0.2", "llm-tmp1.0"), [("llm-tmp0.2", "llm-tmp0.7"), ("llm-tmp1.0", "llm-tmp0.7")]),
+])  # fmt: skip
+def test_sources_are_taken_apart_two_by_two(sources: tuple[str, ...], expected: list[tuple[str, str]]) -> None:
+    """Beside people's, or the first that is named."""
+    whole = studied(count=2)
+    found = source_pairs(whole, sources)
+    assert [pair.sources for pair in found] == [tuple(n for n in whole.sources if n in pair) for pair in expected]
+    assert all(set(pair.qrels["doc_id"]) == set(pair.ids) for pair in found)
+    assert all({*pair.spec["without_sources"], *pair.sources} == set(whole.sources) for pair in found)
 
 
 def apart() -> Collection:
@@ -186,7 +171,6 @@ def apart() -> Collection:
 
 
 def mixed() -> Collection:
-    """A source of two temperatures."""
     whole = studied({"a": {"temperature": 0.2}})
     warm = pl.when(pl.col("id") == "a:3").then(0.7).otherwise(pl.col("temperature"))
     return Collection(whole.docs.with_columns(temperature=warm), whole.queries, whole.qrels)
@@ -200,20 +184,17 @@ def late() -> Collection:
     return Collection(whole.docs, whole.queries, judged)
 
 
-@pytest.mark.parametrize(
-    ("collection", "options", "message"),
-    [
-        (studied, {"reference": "man"}, r"unknown source 'man'.* \(valid: human, llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\)"),
-        (studied, {"sources": ["human"]}, r"unknown source 'human' \(valid: llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\)"),
-        (studied, {"correction": "none"}, "unknown correction 'none'"),
-        (studied, {"resamples": 10}, "expected at least 100 resamples, got 10"),
-        (lambda: studied({"a": {}, "b": {}}), {}, "no temperature is known of a, b: .* sources end in it: a-tmp0.2"),
-        (lambda: studied({}), {}, "nothing to study: only source 'human'"),
-        (mixed, {}, "source 'a' holds documents of 2 temperatures, 0.2 to 0.7; give each"),
-        (apart, {}, "no document was rewritten by every source; 'llm-tmp0.2' has rewrites of 1 "),
-        (late, {}, "no document that every source rewrote is judged relevant; name fewer"),
-    ],
-)
+@pytest.mark.parametrize(("collection", "options", "message"), [
+    (studied, {"reference": "man"}, r"unknown source 'man'.* \(valid: human, llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\)"),
+    (studied, {"sources": ["human"]}, r"unknown source 'human' \(valid: llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\)"),
+    (studied, {"correction": "none"}, "unknown correction 'none'"),
+    (studied, {"resamples": 10}, "expected at least 100 resamples, got 10"),
+    (lambda: studied({"a": {}, "b": {}}), {}, "no temperature is known of a, b: .* sources end in it: a-tmp0.2"),
+    (lambda: studied({}), {}, "nothing to study: only source 'human'"),
+    (mixed, {}, "source 'a' holds documents of 2 temperatures, 0.2 to 0.7; give each"),
+    (apart, {}, "no document was rewritten by every source; 'llm-tmp0.2' has rewrites of 1 "),
+    (late, {}, "no document that every source rewrote is judged relevant; name fewer"),
+])  # fmt: skip
 def test_mistakes_are_named(collection: Callable[[], Collection], options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=f"^{message}"):
         made(collection(), **options)
@@ -272,18 +253,17 @@ def test_values_correlation_and_change_by_hand() -> None:
     assert found.queries == 40
     assert found.kind == "inconclusive"
     assert "inconclusive, no trend with temperature shown on nDCG@1: rank corr" in trend_sentence(found)
+    shared = trend_of(wins_of(10, 20, 30, 30), (0.2, 0.2, 0.7, 1.0))  # which are averaged at the ends
+    assert shared.change == pytest.approx(100 - (-100 + 0) / 2)
 
 
-def test_a_resample_without_any_order_is_dropped_and_counted_and_shows_no_trend() -> None:
+def test_a_resample_without_any_order_is_dropped_and_wins_that_grow_rise_in_every_one() -> None:
     # One query of 40 differs: (39/40)^40 = 36 % of resamples lack it, and the others all order the temperatures alike.
     found = trend_of(wins_of(10, 10, 11), resamples=4000)
     assert found.dropped / 4000 == pytest.approx((39 / 40) ** 40, abs=0.03)
     assert found.low > 0
     assert found.change_low == 0
     assert found.kind == "inconclusive"
-
-
-def test_wins_that_grow_query_by_query_rise_in_every_resample() -> None:
     found = trend_of(wins_of(5, 20, 35))
     assert (found.low, found.correlation, found.high) == (1, 1, 1)
     assert found.change == pytest.approx(300)  # from −150 to +150
@@ -338,25 +318,11 @@ def test_only_queries_that_are_defined_everywhere_count() -> None:
     assert trend_sentence(none).startswith("bm25, llama: no trend to ask for: no query has a relevant document")
 
 
-def test_temperatures_that_share_a_value_are_averaged_at_the_ends() -> None:
-    found = trend_of(wins_of(10, 20, 30, 30), (0.2, 0.2, 0.7, 1.0))
-    assert found.change == pytest.approx(100 - (-100 + 0) / 2)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "change_low", "change_high", "kind"),
-    [
-        (0.5, 1.0, 0.1, 9.0, "rises"),
-        (0.5, 1.0, -0.1, 9.0, "inconclusive"),
-        (0.0, 1.0, 0.1, 9.0, "inconclusive"),
-        (-1.0, -0.5, -9.0, -0.1, "falls"),
-        (-1.0, 0.0, -9.0, -0.1, "inconclusive"),
+def test_both_intervals_must_exclude_0_on_one_side() -> None:
+    for low, high, change_low, change_high, kind in (
+        (0.5, 1.0, 0.1, 9.0, "rises"), (0.5, 1.0, -0.1, 9.0, "inconclusive"), (0.0, 1.0, 0.1, 9.0, "inconclusive"),
+        (-1.0, -0.5, -9.0, -0.1, "falls"), (-1.0, 0.0, -9.0, -0.1, "inconclusive"),
         (-1.0, -0.5, -9.0, 0.0, "inconclusive"),
-    ],
-)
-def test_both_intervals_must_exclude_0_on_one_side(
-    low: float, high: float, change_low: float, change_high: float, kind: str
-) -> None:
-    found = Trend("r", "m", "s", "human", THREE, (0.0,) * 3, 0.0, low, high, 0.0, change_low, change_high, 40, 0)
-    assert found.kind == kind
-    assert found.derived()["kind"] == kind
+    ):  # fmt: skip
+        found = Trend("r", "m", "s", "human", THREE, (0.0,) * 3, 0.0, low, high, 0.0, change_low, change_high, 40, 0)
+        assert found.kind == found.derived()["kind"] == kind, (low, high, change_low, change_high)

@@ -32,63 +32,50 @@ HOW = InferenceOptions(resamples=1000, seed=0, test="permutation", correction="h
 
 
 class TestTheRule:
-    @pytest.mark.parametrize(
-        ("given", "expected"),
-        [
-            (tilt(-30, -10), "b"),
-            (tilt(10, 30, p=0.05), "inconclusive"),
-            (tilt(0, 30), "inconclusive"),  # the interval must exclude 0
-            (tilt(-5, 5, p=0.9), "level"),
-            (tilt(-5.1, 4, p=0.9), "inconclusive"),
-            (tilt(1, 4, p=0.001), "a"),  # small but sure
-            (tilt(NAN, NAN, p=NAN), "inconclusive"),
-            (tilt(10, 30, value=NAN), "inconclusive"),  # both means round to 0 on paper
-        ],
-    )
+    @pytest.mark.parametrize(("given", "expected"), [
+        (tilt(-30, -10), "b"),
+        (tilt(10, 30, p=0.05), "inconclusive"),
+        (tilt(0, 30), "inconclusive"),  # the interval must exclude 0
+        (tilt(-5, 5, p=0.9), "level"),
+        (tilt(-5.1, 4, p=0.9), "inconclusive"),
+        (tilt(1, 4, p=0.001), "a"),  # small but sure
+        (tilt(NAN, NAN, p=NAN), "inconclusive"),
+        (tilt(10, 30, value=NAN), "inconclusive"),  # both means round to 0 on paper
+    ])  # fmt: skip
     def test_for_twins_level_is_0(self, given: Effect, expected: str) -> None:
         assert given.level == 0
         assert given.verdict() == expected
         assert given.side(expected) == {"a": "human", "b": "llm"}.get(expected, "")
 
-    @pytest.mark.parametrize(
-        ("given", "expected"),
-        [
-            (tilt(60, 90, p=0.6), "inconclusive"),
-            (tilt(72, 78, p=0.6), "level"),
-            (tilt(100, 120, p=0.002), "a"),
-            (tilt(-10, 10, p=0.002), "b"),  # 0 is far below what random labels give
-            (tilt(60, 90, p=0.002), "inconclusive"),
-        ],
-    )
+    @pytest.mark.parametrize(("given", "expected"), [
+        (tilt(60, 90, p=0.6), "inconclusive"),
+        (tilt(72, 78, p=0.6), "level"),
+        (tilt(100, 120, p=0.002), "a"),
+        (tilt(-10, 10, p=0.002), "b"),  # 0 is far below what random labels give
+        (tilt(60, 90, p=0.002), "inconclusive"),
+    ])  # fmt: skip
     def test_for_other_groups_level_is_the_middle_of_the_random_band(self, given: Effect, expected: str) -> None:
         banded = tilt(given.low, given.high, given.p, band_low=55.0, band_high=95.0)
         assert banded.level == 75
         assert banded.verdict() == expected
 
     @pytest.mark.parametrize("given", [tilt(10, 30), tilt(-4, 4, p=1.0)])
-    @pytest.mark.parametrize(
-        ("queries", "fields", "enough"),
-        [
-            (5, {}, False),
-            (6, {}, True),
-            (50, {"votes": 5}, False),  # the others repeat these
-            (8, {"tests": 9}, False),  # 9 · 2⁻⁷ = .07
-            (9, {"tests": 9}, True),
-            (9, {"tests": 90}, False),
-        ],
-    )
-    def test_queries_too_few_for_any_p_below_05_say_nothing(
-        self, given: Effect, queries: int, fields: dict[str, int], enough: bool
-    ) -> None:
+    @pytest.mark.parametrize(("queries", "fields", "enough"), [
+        (5, {}, False),
+        (6, {}, True),
+        (50, {"votes": 5}, False),  # the others repeat these
+        (8, {"tests": 9}, False),  # 9 · 2⁻⁷ = .07
+        (9, {"tests": 9}, True),
+        (9, {"tests": 90}, False),
+    ])  # fmt: skip
+    def test_few_queries_say_nothing(self, given: Effect, queries: int, fields: dict[str, int], enough: bool) -> None:
         few = replace(given, queries=queries, **fields)
         assert few.testable is enough
         assert few.verdict() == (given.verdict() if enough else "inconclusive")
 
-    def test_of_other_groups_shuffled_labels_are_the_test_and_their_number_does_not_count(self) -> None:
+    def test_of_other_groups_shuffled_labels_are_the_test_and_how_wide_level_is_can_be_chosen(self) -> None:
         assert tilt(72, 78, p=0.6, band_low=55.0, band_high=95.0, queries=6, tests=90).verdict() == "level"
         assert tilt(72, 78, p=0.6, band_low=55.0, band_high=95.0, queries=5).verdict() == "inconclusive"
-
-    def test_how_wide_level_is_can_be_chosen(self) -> None:
         assert [tilt(-20, 20, p=0.9).verdict(margin) for margin in (20.0, 19.9)] == ["level", "inconclusive"]
 
     @pytest.mark.parametrize("given", [tilt(10, 30), tilt(-30, -10), tilt(-4, 4, p=1), tilt(-1, 9, p=1)])
@@ -111,24 +98,21 @@ class TestSentences:
         assert found.sentence.startswith("bm25 is level between human and llm, within ±5 points: nDCG@3 is 30.0 % for")
         assert (found.kind, found.side, found.agree) == ("level", None, 2)
 
-    @pytest.mark.parametrize(
-        ("given", "reason"),
-        [
-            (tilt(-4, 18, p=0.31, error=7.5), "this query set could only detect a tilt of 21 % or more; nDCG@3 is "),
-            (tilt(-143, -126, p=0.31, error=8.6, band_low=-148.0, band_high=-128.0), "this query set could only detect "
-             "a tilt of 25 % or more; nDCG@3 is 30.0 % for human text and 25.0 % for llm text (Relative Δ −134.5 % "
-             "[−143.0, −126.0], where −138.0 % is level, corrected p = .310)"),
-            (tilt(-150, 190, p=1.0, error=100.0), "this query set could not detect any tilt; nDCG@3 is"),
-            (tilt(-5, 30, p=0.0496), "p is below .05, but the interval reaches across level (0.0 %); nDCG@3 is"),
-            (tilt(p=0.002, queries=4), "4 queries are too few to test; nDCG@3 is"),
-            (tilt(p=0.002, queries=8, tests=9), "8 queries are too few for a table of 9 tests; nDCG@3 is"),
-            (tilt(p=0.002, votes=1), "only 1 distinct query or document says anything, too few to test; nDCG@3 is"),
-            (tilt(NAN, NAN, NAN, queries=0, error=NAN), "no query has a relevant document of both human and llm"),
-            (tilt(NAN, NAN, p=1.0, error=NAN), "nDCG@3 is 0 for both human and llm"),
-            (answer(-0.01, 0.4, p_corrected=0.002, run="bm25"), "p is below .05, but the interval reaches across level "
-             "(0.0 points); human text fills 19.5 points more of the first 20 ranks than llm text (+19.5 points [−1.0"),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("given", "reason"), [
+        (tilt(-4, 18, p=0.31, error=7.5), "this query set could only detect a tilt of 21 % or more; nDCG@3 is "),
+        (tilt(-143, -126, p=0.31, error=8.6, band_low=-148.0, band_high=-128.0), "this query set could only detect "
+         "a tilt of 25 % or more; nDCG@3 is 30.0 % for human text and 25.0 % for llm text (Relative Δ −134.5 % "
+         "[−143.0, −126.0], where −138.0 % is level, corrected p = .310)"),
+        (tilt(-150, 190, p=1.0, error=100.0), "this query set could not detect any tilt; nDCG@3 is"),
+        (tilt(-5, 30, p=0.0496), "p is below .05, but the interval reaches across level (0.0 %); nDCG@3 is"),
+        (tilt(p=0.002, queries=4), "4 queries are too few to test; nDCG@3 is"),
+        (tilt(p=0.002, queries=8, tests=9), "8 queries are too few for a table of 9 tests; nDCG@3 is"),
+        (tilt(p=0.002, votes=1), "only 1 distinct query or document says anything, too few to test; nDCG@3 is"),
+        (tilt(NAN, NAN, NAN, queries=0, error=NAN), "no query has a relevant document of both human and llm"),
+        (tilt(NAN, NAN, p=1.0, error=NAN), "nDCG@3 is 0 for both human and llm"),
+        (answer(-0.01, 0.4, p_corrected=0.002, run="bm25"), "p is below .05, but the interval reaches across level "
+         "(0.0 points); human text fills 19.5 points more of the first 20 ranks than llm text (+19.5 points [−1.0"),
+    ])  # fmt: skip
     def test_inconclusive_says_why(self, given: Effect, reason: str) -> None:
         found = verdict_on([given])
         assert found.sentence.startswith(f"bm25: inconclusive: {reason}")
@@ -148,7 +132,7 @@ class TestTilts:
     def side(self, a: list[float], b: list[float], measure: str = "P@1", **fields: Any) -> Sample:
         return Sample("bm25", RelativeDelta(of=as_measure(measure)), "human", "llm", np.array(a), np.array(b), **fields)
 
-    def test_by_hand(self) -> None:
+    def test_by_hand_and_resamples_with_nothing_on_either_side_are_dropped_and_counted(self) -> None:
         (found,) = effects([self.side([1.0, 1.0, 1.0], [0.5, 0.0, 0.0])], HOW)
         # Means 1 and 1/6; 2 of 8 sign vectors are as far out; a resample with query 1 k times has means 1 and k/6.
         assert found.value == pytest.approx(100 * (5 / 6) / (7 / 12))
@@ -156,8 +140,6 @@ class TestTilts:
         assert (found.low, found.high) == (pytest.approx(100 * 0.5 / 0.75), 200.0)
         assert found.dropped == 0
         assert (found.band_low, found.band_high, found.twins) == (0, 0, True)
-
-    def test_resamples_with_nothing_on_either_side_are_dropped_and_counted(self) -> None:
         (found,) = effects([self.side([1.0, 0.0, 0.0], [0.0, 0.0, 0.0])], HOW)
         assert (found.value, found.low, found.high, found.error) == (200, 200, 200, 0)
         assert found.dropped == pytest.approx(1000 * 8 / 27, abs=60)
@@ -173,13 +155,11 @@ class TestTilts:
         assert np.isnan([none.value, none.low, none.high, none.p, none.p_corrected]).all()
         assert (none.queries, none.excluded) == (0, 12)
 
-    def test_paired_t_by_name(self) -> None:
+    def test_paired_t_by_name_and_paper_rounds_the_means_of_the_value_only(self) -> None:
         a, b = [0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.4, 0.6]
         (found,) = effects([self.side(a, b)], replace(HOW, test="t"))
         # Differences .4 .2 .3 .3: t² = 54 on 3 degrees of freedom, whose distribution has a closed form.
         assert found.p == pytest.approx(1 - 2 / math.pi * (math.atan(18**0.5) + 18**0.5 / 19), abs=1e-12)
-
-    def test_paper_rounds_the_means_of_the_value_only(self) -> None:
         a, b = [0.22049] * 4, [0.16951] * 4
         rounded, plain = (effects([self.side(a, b)], replace(HOW, rounding=r))[0] for r in ("paper", "none"))
         assert rounded.value == pytest.approx(100 * 5 / 19.5)
@@ -203,16 +183,11 @@ CLEAR, OTHER, OPEN = (0.1, 0.3), (-0.3, -0.1), (-0.1, 0.3)
 PARTS = {"pairs": 10.0, "wins": 6.0, "losses": 4.0, "ties": 0.0}
 
 
-@pytest.mark.parametrize(
-    ("others", "ending"),
-    [
-        ([], "corrected p = .001)"),
-        ([CLEAR], "; agrees on 2 of 2 questions"),
-        ([OPEN], "; agrees on 1 of 2 questions"),
-        ([OPEN, OTHER], "; agrees on 1 of 3 questions"),
-        ([CLEAR, OPEN, CLEAR], "; agrees on 3 of 4 questions"),
-    ],
-)
+@pytest.mark.parametrize(("others", "ending"), [
+    ([], "corrected p = .001)"), ([CLEAR], "; agrees on 2 of 2 questions"),
+    ([OPEN], "; agrees on 1 of 2 questions"), ([OPEN, OTHER], "; agrees on 1 of 3 questions"),
+    ([CLEAR, OPEN, CLEAR], "; agrees on 3 of 4 questions"),
+])  # fmt: skip
 def test_the_card_says_what_its_other_questions_answer(others: list[tuple[float, float]], ending: str) -> None:
     kinds = ["page", "rank gap", "other twins"]
     first = replace(question("twins", *CLEAR), parts=PARTS)
@@ -232,31 +207,25 @@ def test_a_side_may_be_favoured_no_more_than_slightly() -> None:
     assert not verdict_on([tilt(1, 5.1)]).slight
 
 
-@pytest.mark.parametrize(
-    ("kind", "low", "high", "margin", "expected"),
-    [
-        ("page", -0.04, 0.04, 5, "level"),  # ±5 points are ±.05
-        ("page", -0.06, 0.04, 5, "inconclusive"),
-        ("twins", -0.05, 0.05, "5 %", "level"),
-        ("rank gap", -0.4, 0.4, 5, "inconclusive"),  # nothing is level in points of ranks
-        ("rank gap", -0.4, 0.4, "0.5 ranks", "level"),
-        ("page", -0.04, 0.04, "0.5 ranks", "inconclusive"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "low", "high", "margin", "expected"), [
+    ("page", -0.04, 0.04, 5, "level"),  # ±5 points are ±.05
+    ("page", -0.06, 0.04, 5, "inconclusive"),
+    ("twins", -0.05, 0.05, "5 %", "level"),
+    ("rank gap", -0.4, 0.4, 5, "inconclusive"),  # nothing is level in points of ranks
+    ("rank gap", -0.4, 0.4, "0.5 ranks", "level"),
+    ("page", -0.04, 0.04, "0.5 ranks", "inconclusive"),
+])  # fmt: skip
 def test_a_margin_is_in_the_questions_own_unit(kind: str, low: float, high: float, margin: Any, expected: str) -> None:
     found = answer(low, high, kind, p_corrected=0.5, parts=PARTS)
     assert found.verdict(read_margin(margin)) == expected
 
 
-def test_the_primary_question_is_a_family_of_its_own() -> None:
+def test_the_primary_question_is_a_family_of_its_own_and_no_vote_is_not_votes_that_nobody_counted() -> None:
     made = [tilt(10, 30, p=p, measure=m) for p, m in ((0.04, "nDCG@10"), (0.02, "RR"), (0.03, "P@5"))]
     found = corrected(made, "holm", as_measure("nDCG@10"))
     assert [e.p_corrected for e in found] == pytest.approx([0.04, 0.04, 0.04])
     assert [e.tests for e in found] == [1, 2, 2]
     assert [e.tests for e in corrected(made, "holm")] == [3, 3, 3]
-
-
-def test_no_vote_at_all_is_not_the_same_as_votes_that_nobody_counted() -> None:
     found = {votes: answer(0.1, 0.3, votes=votes) for votes in (-1, 0, 6)}
     assert {votes: e.sample for votes, e in found.items()} == {-1: 40, 0: 0, 6: 6}
     assert {votes: e.testable for votes, e in found.items()} == {-1: True, 0: False, 6: True}
@@ -299,20 +268,12 @@ def test_opposite_signs_are_said_in_words() -> None:
     )
     page = answer(0.1, 0.2, band_low=0.3, band_high=0.5)  # which lies below its level
     assert "head-to-head, other twins points to human" in conflicts([page, answer(0.1, 0.2, kind="other twins")])
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        answer(-0.4, 0.0, kind="rank gap"),
-        answer(NAN, NAN, kind="rank gap"),
-        answer(-0.4, -0.2, kind="score gap"),
-        answer(-0.4, -0.2, kind="rank gap", p_corrected=0.05),
-        answer(-0.4, -0.2, kind="rank gap", p_corrected=NAN),
-    ],
-)
-def test_one_side_or_none_is_no_conflict_and_the_score_gap_never_is(other: Effect) -> None:
-    assert conflicts([answer(0.1, 0.2), other]) == ""
+    cases: list[tuple[float, float, dict[str, Any]]] = [
+        (-0.4, 0.0, {}), (NAN, NAN, {}), (-0.4, -0.2, {"kind": "score gap"}), (-0.4, -0.2, {"p_corrected": 0.05}),
+        (-0.4, -0.2, {"p_corrected": NAN}),
+    ]  # fmt: skip
+    for low, high, more in cases:  # one side or none is no conflict, and the score gap never is
+        assert conflicts([answer(0.1, 0.2), answer(low, high, **{"kind": "rank gap", **more})]) == "", (low, more)
 
 
 TEXTS = (Confound("words", "human", "llm", 50, 48, 60),)
@@ -330,15 +291,12 @@ def commands(audit: Audit) -> list[str]:
     return [step.command for step in next_steps(audit)]
 
 
-def test_a_tilt_is_explained_levelled_and_gated() -> None:
+def test_a_tilt_is_explained_levelled_and_gated_with_the_options_that_were_given() -> None:
     assert commands(of(HUMAN)) == [
         "ranktilt explain data -r bm25 --attribution",
         "ranktilt level data -r bm25 -o level.html",
         "ranktilt audit data -r bm25 --json audit.json && ranktilt gate audit.json --max-tilt 5",
     ]
-
-
-def test_of_a_run_and_labels_the_options_are_those_that_were_given() -> None:
     file = {"columns": {"doc_id": "url", "source": "is_ai"}, "names": {"1": "ai"}}
     told = {"labels": "pages.csv", "label_file": file}
     assert commands(of(HUMAN, ranker="replay:engine.trec", confounds=(), **told))[1] == (
@@ -346,23 +304,17 @@ def test_of_a_run_and_labels_the_options_are_those_that_were_given() -> None:
     )
 
 
-def test_texts_that_cannot_be_compared_are_checked_first() -> None:
+def test_unlike_texts_are_checked_first_an_open_verdict_asks_for_queries_and_what_nobody_read_for_nothing() -> None:
     cut = Confound("cut-off endings", "human", "llm", 0.02, 0.4, 120)
     assert commands(of(HUMAN, confounds=(cut,)))[0] == "ranktilt check data"
     alike = Confound("near-identical", "human", "llm", 0.3, 0.3, 60)
     assert commands(of(LEVEL, confounds=(alike,)))[0] == "ranktilt check data"
-
-
-def test_an_open_verdict_says_how_many_queries_would_show_ten_points() -> None:
     audit = of(UNSURE)
     (tilt,) = audit.tilts
     needed = np.ceil(60 * (tilt.detectable / 10) ** 2)
     steps = next_steps(audit)
     assert steps[0].text == f"Some {needed:,.0f} queries like these 60 would show ±10 points"
     assert steps[1].command == "ranktilt audit data -r bm25 --card"
-
-
-def test_nothing_is_told_where_nobody_knows_what_was_read() -> None:
     assert [step.text for step in next_steps(of(LEVEL))] == ["Keep it so in CI"]
     assert commands(of(HUMAN, path="bundled")) == []  # no folder of that name was read
     assert next_steps(replace(HUMAN, spec={**HUMAN.spec, "collection": {}})) == ()

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import polars as pl
 import pytest
 
 from tests.llm.server import Server
@@ -35,7 +34,6 @@ def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def cli(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Cli:
-    """Run the real entry point in this process."""
     from ranktilt.cli.main import main
 
     def run(*arguments: str | Path) -> Result:
@@ -73,14 +71,12 @@ def no_key(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    """A language model on loopback."""
     with Server() as running:
         yield running
 
 
 @pytest.fixture
 def toy_folder(tmp_path: Path) -> Path:
-    """The toy as a Cocktail folder."""
     return write_cocktail(tmp_path / "toy")
 
 
@@ -104,19 +100,10 @@ SCORES = {
 """A run of the toy."""
 
 
-def labels(folder: Path, *, origin: bool = True, ending: str = "tsv", column: str = "source") -> Path:
+def labels(folder: Path) -> Path:
     """Sources of the toy's documents, and their origins."""
-    table = pl.DataFrame(
-        [(f"{d}-{s}", s, f"{d}-human") for s, texts in TEXTS.items() for d in texts],
-        schema=["doc_id", column, "origin"], orient="row",
-    )  # fmt: skip
-    table = table if origin else table.drop("origin")
-    file = folder / f"labels.{ending}"
-    if ending == "parquet":
-        table.write_parquet(file)
-    else:
-        write(file, table.write_csv(separator="\t" if ending == "tsv" else ","))
-    return file
+    rows = [f"{d}-{s}\t{s}\t{d}-human" for s, texts in TEXTS.items() for d in texts]
+    return write(folder / "labels.tsv", "\n".join(["doc_id\tsource\torigin", *rows, ""]))
 
 
 def judgments(folder: Path) -> Path:
@@ -129,14 +116,11 @@ def sided(folder: Path) -> Path:
     """The toy with rewrites of two models, and a column of sides beside the sources."""
     docs = [
         {
-            **row,
-            "_id": f"{row['_id']}-{source}",
-            "source": source,
-            "origin": f"{row['_id']}-human",
+            **row, "_id": f"{row['_id']}-{source}", "source": source, "origin": f"{row['_id']}-human",
             "side": "east" if source == "llm" else "west",
         }
         for source in ("human", "llm", "gpt")
         for row in raw_docs("human" if source == "human" else "llm")
-    ]
+    ]  # fmt: skip
     qrels = [(q, f"{d}-{source}", grade) for q, d, grade in raw_qrels() for source in ("human", "llm", "gpt")]
     return write_beir(folder, docs=docs, qrels=qrels)

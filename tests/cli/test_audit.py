@@ -23,7 +23,6 @@ QUICK = ("--resamples", "200")
 
 
 def library(folder: Path, rankers: tuple[str, ...] = ("tfidf", "bm25(k1=0.9,b=0.4)@5"), **options: Any) -> Audit:
-    """Make the same audit by library calls."""
     collection = rt.load(folder)
     runs = [rt.ranker(text).rank(collection) for text in rankers]
     return rt.audit(collection, runs, **{"resamples": 200, **options})
@@ -37,10 +36,8 @@ def saved(cli: Cli, tmp_path: Path, *arguments: str | Path) -> Audit:
 
 def same(one: Audit, two: Audit) -> bool:
     """Whether two audits differ in nothing but the command that made them."""
-    first, second = (
-        replace(audit, spec={k: v for k, v in dict(audit.spec).items() if k != "command"}) for audit in (one, two)
-    )
-    return first == second
+    plain = [{name: value for name, value in audit.spec.items() if name != "command"} for audit in (one, two)]
+    return replace(one, spec=plain[0]) == replace(two, spec=plain[1])
 
 
 def test_per_query_has_a_line_a_value(cli: Cli, tmp_path: Path) -> None:
@@ -57,9 +54,7 @@ def test_per_query_has_a_line_a_value(cli: Cli, tmp_path: Path) -> None:
     assert np.array_equal(got, expected, equal_nan=True)
 
 
-def test_save_keeps_audit_table_and_runs_that_are_audited_again_to_the_same_values(
-    cli: Cli, toy_folder: Path, tmp_path: Path
-) -> None:
+def test_what_is_saved_is_audited_again_to_the_same_values(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert cli("audit", toy_folder, *RANKERS, *QUICK, "--save", out).code == 0
     expected = library(toy_folder)
@@ -79,13 +74,15 @@ def test_save_keeps_audit_table_and_runs_that_are_audited_again_to_the_same_valu
     assert [t.value for t in again.tilts] == [t.value for t in expected.tilts]
 
 
-def test_more_than_two_groups_are_compared_in_all_pairs_or_those_named(cli: Cli, tmp_path: Path) -> None:
+def test_groups_are_compared_in_all_pairs_those_named_or_one_with_all_others(cli: Cli, tmp_path: Path) -> None:
     folder = sided(tmp_path / "sided")
     every = saved(cli, tmp_path, folder, "-r", "bm25", "--mixed")
     assert every.pairs == (("human", "gpt"), ("human", "llm"), ("gpt", "llm"))
     one = saved(cli, tmp_path, folder, "-r", "bm25", "--pair", "llm, human", "--pair", "gpt,llm")
-    assert one.pairs == (("llm", "human"), ("gpt", "llm"))
-    assert one.groups == ("all", "human", "gpt", "llm")
+    assert (one.pairs, one.groups) == ((("llm", "human"), ("gpt", "llm")), ("all", "human", "gpt", "llm"))
+    found = saved(cli, tmp_path, folder, "-r", "bm25", "--protected", "llm")
+    assert (found.pairs, found.groups) == ((("llm", "rest"),), ("all", "llm", "rest"))
+    assert saved(cli, tmp_path, folder, "-r", "bm25", "--pair", "llm,rest").tilts == found.tilts
 
 
 def test_unknown_judgments_can_be_kept_out_of_groups(cli: Cli, tmp_path: Path) -> None:
@@ -100,51 +97,33 @@ def test_unknown_judgments_can_be_kept_out_of_groups(cli: Cli, tmp_path: Path) -
     assert everyone["q9"] == 0
 
 
-def test_statistics_can_be_chosen(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+def test_statistics_card_and_controls_can_be_chosen(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     chosen = {
         "ties": "trec_eval", "rounding": "paper", "test": "t", "correction": "bonferroni", "level": 7.5, "seed": 3,
         "missing": "exclude",
     }  # fmt: skip
     options = [part for name, value in chosen.items() for part in (f"--{name}", str(value))]
     options[options.index("--level")] = "--level-margin"
-    found = saved(cli, tmp_path, toy_folder, *RANKERS, *options)
+    more = ("--card", "--card-depth", "2", "--controls", "--near-identical", "0.5")
+    found = saved(cli, tmp_path, toy_folder, *RANKERS, *options, *more)
     assert {name: found.spec[name] for name in chosen} == chosen
-    assert same(found, library(toy_folder, **chosen))
+    collection, rankers = rt.load(toy_folder), [rt.ranker(text) for text in RANKERS[1::2]]
+    expected = library(toy_folder, card=True, depth=2, **chosen)
+    runs = [one.rank(collection) for one in rankers]
+    assert same(found, rt.controls(collection, rankers, runs, expected, near=0.5))
+    assert found.spec["near"] == 0.5
 
 
-@pytest.mark.parametrize(
-    ("spec", "options", "expected"),
-    [
-        ("bm25", {}, "bm25"),
-        ("bm25", {"text": "title", "device": "cpu"}, "bm25(text=title)"),
-        ("bm25(text=title+text)", {"text": "title"}, "bm25"),
-        ("dense:m", {"device": "cuda:1", "exclude_self": False}, "dense:m(exclude_self=false,device=cuda:1)"),
-        ("dense:m(device=cpu)", {"device": "cuda:1"}, "dense:m(device=cpu)"),
-        ("replay:a.trec", {"text": "title", "exclude_self": True}, "replay:a.trec(exclude_self=true)"),
-        ("bm25@5>>dense:m", {"device": "cpu"}, "bm25@5>>dense:m(device=cpu)"),
-    ],
-)
+@pytest.mark.parametrize(("spec", "options", "expected"), [
+    ("bm25", {}, "bm25"), ("bm25", {"text": "title", "device": "cpu"}, "bm25(text=title)"),
+    ("bm25(text=title+text)", {"text": "title"}, "bm25"),
+    ("dense:m", {"device": "cuda:1", "exclude_self": False}, "dense:m(exclude_self=false,device=cuda:1)"),
+    ("dense:m(device=cpu)", {"device": "cuda:1"}, "dense:m(device=cpu)"),
+    ("replay:a.trec", {"text": "title", "exclude_self": True}, "replay:a.trec(exclude_self=true)"),
+    ("bm25@5>>dense:m", {"device": "cpu"}, "bm25@5>>dense:m(device=cpu)"),
+])  # fmt: skip
 def test_options_reach_the_rankers_that_have_them(spec: str, options: dict[str, Any], expected: str) -> None:
     assert [repr(one) for one in read_rankers([spec], **{"text": None, "exclude_self": None, **options})] == [expected]
-
-
-# The card and the controls
-
-
-def test_the_card_stands_under_the_table(cli: Cli, toy_folder: Path) -> None:
-    result = cli("audit", toy_folder, *RANKERS, *QUICK, "--card", "--card-depth", "2")
-    assert (result.code, result.err) == (0, "")
-    assert result.out == rt.table(library(toy_folder, card=True, depth=2))
-
-
-def test_controls_stand_under_the_table(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    found = saved(cli, tmp_path, toy_folder, *RANKERS, "--controls", "--near-identical", "0.5")
-    texts = ("tfidf", "bm25(k1=0.9,b=0.4)@5")
-    collection, rankers = rt.load(toy_folder), [rt.ranker(text) for text in texts]
-    runs = [one.rank(collection) for one in rankers]
-    expected = rt.controls(collection, rankers, runs, rt.audit(collection, runs, resamples=200), near=0.5)
-    assert same(found, expected)
-    assert found.spec["near"] == 0.5
 
 
 # Runs that exist, and labels
@@ -163,7 +142,7 @@ def test_without_judgments_the_card_answers(cli: Cli, engine: Path, tmp_path: Pa
     assert "nDCG" not in result.out
 
 
-def test_a_collections_judgments_can_be_left_out_or_replaced(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+def test_judgments_can_be_left_out_or_replaced_and_labels_added(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     none = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", "none", "--card-depth", "3")
     assert "ΔNDSR@3" in {estimate.name for estimate in none.estimates}, "without judgments the card comes by itself"
     assert (none.measures, none.queries) == ((), ("q1", "q2", "q3"))
@@ -171,9 +150,6 @@ def test_a_collections_judgments_can_be_left_out_or_replaced(cli: Cli, toy_folde
     file = write(tmp_path / "mine.txt", "q2 0 d2 1\n")
     mine = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", file)
     assert mine.queries == ("q2",)
-
-
-def test_labels_beside_a_collection(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     table = write(tmp_path / "side.csv", "doc_id,side\nd1-human,east\nd1-llm,west\nd2-llm,east\nd3-llm,west\n")
     found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--groups", table, "--by", "side")
     assert found.groups == ("all", "east", "west")
@@ -221,18 +197,8 @@ def test_the_report_ranks_nothing_again(cli: Cli, toy_folder: Path, tmp_path: Pa
     assert len(importlib.import_module("audit_shop").calls) == 3
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--save", "kept"), "kept/table.parquet: expected a file, this is a folder"),
-        (("--save", "file"), "file/audit.json: cannot be written: Not a directory"),
-        (("--save", "half"), "half/runs/1-run.trec.gz: cannot be written: Not a directory"),
-        (("--json", "file/a.json"), "file/a.json: cannot be written: Not a directory"),
-        (("--per-query", "kept/audit.json", "--save", "kept"), "this file is written by --per-query too"),
-    ],
-)
-def test_a_place_that_cannot_be_written_is_found_before_anything_is_ranked(
-    cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], said: str
+def test_what_cannot_be_written_is_found_before_anything_is_ranked(
+    cli: Cli, toy_folder: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.chdir(toy_folder.parent)
     monkeypatch.setattr("ranktilt.rankers.lexical.bm25.BM25.rank", lambda *_: pytest.fail("ranked first"))
@@ -241,16 +207,15 @@ def test_a_place_that_cannot_be_written_is_found_before_anything_is_ranked(
     Path("file").touch()
     Path("half/runs").touch()
     before = sorted(Path().rglob("*"))
-    assert said in refused(cli, "audit", "toy", "-r", "bm25", *options)
-    assert sorted(Path().rglob("*")) == before
-
-
-def test_a_protected_group_is_compared_with_all_others_together(cli: Cli, tmp_path: Path) -> None:
-    folder = sided(tmp_path / "sided")
-    found = saved(cli, tmp_path, folder, "-r", "bm25", "--protected", "llm")
-    assert (found.pairs, found.groups) == ((("llm", "rest"),), ("all", "llm", "rest"))
-    same = saved(cli, tmp_path, folder, "-r", "bm25", "--pair", "llm,rest")
-    assert same.tilts == found.tilts
+    for options, said in (
+        ("--save kept", "kept/table.parquet: expected a file, this is a folder"),
+        ("--save file", "file/audit.json: cannot be written: Not a directory"),
+        ("--save half", "half/runs/1-run.trec.gz: cannot be written: Not a directory"),
+        ("--json file/a.json", "file/a.json: cannot be written: Not a directory"),
+        ("--per-query kept/audit.json --save kept", "this file is written by --per-query too"),
+    ):
+        assert said in refused(cli, "audit", "toy", "-r", "bm25", *options.split())
+        assert sorted(Path().rglob("*")) == before
 
 
 @pytest.mark.parametrize("labels", [False, True])

@@ -7,6 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import typer
@@ -46,19 +47,14 @@ def hostile(tmp_path: Path) -> Path:
     [
         ["audit", "", *BM25, "-m", "nDCG@3", "--card", "--controls"],
         ["audit", "", *BM25, "-m", "nDCG@3", "--card", "--controls", "--format", "latex"],
-        ["audit", "", *BM25, "--pair", f"human{BAD},x{BAD}"],
-        ["audit", "", "--run", f"absent{BAD}"],
-        ["check", "", "--format", "markdown"],
-        ["data", "mix", "", "", "-o", f"out{BAD}"],
-        ["data", "load", "", "-o", f"loaded{BAD}"],
-        [f"audit{BAD}"],
+        ["audit", "", *BM25, "--pair", f"human{BAD},x{BAD}"], ["audit", "", "--run", f"absent{BAD}"],
+        ["check", "", "--format", "markdown"], ["data", "mix", "", "", "-o", f"out{BAD}"],
+        ["data", "load", "", "-o", f"loaded{BAD}"], [f"audit{BAD}"],
     ],
     ids=lambda arguments: " ".join(arguments[:1] + arguments[-2:]).encode("ascii", "ignore").decode("ascii"),
-)
-def test_no_escape_sequence_of_a_file_is_printed(
-    cli: Cli, hostile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+)  # fmt: skip
+def test_no_escape_is_printed(cli: Cli, hostile: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
+    monkeypatch.chdir(hostile.parent)
     _, out, err = cli(*(part or hostile for part in arguments))
     assert "x1b]0;" in out + err
     assert not CONTROLS.findall(out + err)
@@ -136,9 +132,8 @@ class Panic(BaseException):
     """As a library written in Rust raises it."""
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "end"),
-    [
+def test_what_gate_says_is_never_said_by_a_crash(cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases: list[tuple[BaseException, int, str]] = [
         (ZeroDivisionError("ours"), 70, "ZeroDivisionError: ours\n"),
         (Panic("theirs"), 70, "Panic: theirs\n"),
         (MemoryError(), 71, "ranktilt: out of memory: lower --memory or close other programs\n"),
@@ -146,19 +141,12 @@ class Panic(BaseException):
         (BrokenPipeError(32, "Broken pipe"), 141, ""),
         (EOFError(), 130, "ranktilt: interrupted; what was cached is kept\n"),
         (KeyboardInterrupt(), 130, "ranktilt: interrupted; what was cached is kept\n"),
-    ],
-)
-def test_what_gate_says_is_never_said_by_a_crash(
-    cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, end: str
-) -> None:
-    def fail(*parts: object, **options: object) -> None:
-        raise error
-
-    monkeypatch.setattr("ranktilt.rankers.lexical.bm25.BM25.rank", fail)
-    result = cli("audit", toy_folder, *BM25)
-    assert (result.code, result.out) == (code, "")
-    assert result.err.endswith(end)
-    assert ("Traceback" in result.err) == (code == 70), "an error of ours is not hidden"
+    ]
+    for error, code, end in cases:
+        monkeypatch.setattr("ranktilt.rankers.lexical.bm25.BM25.rank", Mock(side_effect=error))
+        result = cli("audit", toy_folder, *BM25)
+        assert (result.code, result.out, result.err.endswith(end)) == (code, "", True), result.err
+        assert ("Traceback" in result.err) == (code == 70), "an error of ours is not hidden"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes behave otherwise here")
@@ -232,17 +220,11 @@ def test_threads_reach_the_libraries(process: Cli, toy_folder: Path, tmp_path: P
     assert (done.code, done.err) == (0, "1 1 1 1")
 
 
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [
-        ("audit -r bm", "bm25"),
-        ("audit -r bm25@100>>monot5", "bm25@100>>monot5:base"),
-        ("audit -m nD", "nDCG"),
-        ("report --layout dai-fig1", "dai-fig10"),
-        ("explain --probe over", "overlap"),
-        ("level --method fair-rerank:f", "fair-rerank:fa-ir"),
-    ],
-)
+@pytest.mark.parametrize(("typed", "offered"), [
+    ("audit -r bm", "bm25"), ("audit -r bm25@100>>monot5", "bm25@100>>monot5:base"), ("audit -m nD", "nDCG"),
+    ("report --layout dai-fig1", "dai-fig10"), ("explain --probe over", "overlap"),
+    ("level --method fair-rerank:f", "fair-rerank:fa-ir"),
+])  # fmt: skip
 def test_a_shell_completes_names(cli: Cli, monkeypatch: pytest.MonkeyPatch, typed: str, offered: str) -> None:
     monkeypatch.setenv("_RANKTILT_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", f"ranktilt {typed}")

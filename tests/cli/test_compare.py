@@ -17,22 +17,13 @@ TILE = np.tile([0.9, 0.7, 0.8], 12)
 QUICK = ("--resamples", "200")
 
 
-@pytest.fixture
-def new(tmp_path: Path) -> Path:
-    return one(0.5 * TILE, TILE, runs=["dense"]).save(tmp_path / "new.json")
-
-
-@pytest.fixture
-def old(tmp_path: Path) -> Path:
-    return one(0.9 * TILE, TILE, runs=["bm25"]).save(tmp_path / "old.json")
-
-
-def test_the_first_file_is_the_new_one(cli: Cli, new: Path, old: Path) -> None:
+def test_the_first_file_is_the_new_one(cli: Cli, tmp_path: Path) -> None:
+    new = one(0.5 * TILE, TILE, runs=["dense"]).save(tmp_path / "new.json")
+    old = one(0.9 * TILE, TILE, runs=["bm25"]).save(tmp_path / "old.json")
     there, back = (cli("compare", *files, *QUICK, "--quiet").out for files in ((new, old), (old, new)))
     assert "dense lies further toward llm than bm25 on nDCG@5: difference −56.1 points" in there
     assert "bm25 lies further toward human than dense on nDCG@5: difference +56.1 points" in back
-    assert "; the tilt itself grew" in there
-    assert "; the tilt itself shrank" in back
+    assert ("; the tilt itself grew" in there, "; the tilt itself shrank" in back) == (True, True)
 
 
 def test_runs_of_one_audit(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
@@ -54,31 +45,25 @@ def test_runs_of_one_audit(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def saved(tmp_path: Path) -> dict[str, Path]:
-    """Audits of each outcome by name."""
     audits = {"level": LEVEL, "human": HUMAN, "unsure": UNSURE, "nothing": NOTHING}
     return {name: found.save(tmp_path / f"{name}.json") for name, found in audits.items()}
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "code", "last"),
-    [
-        ("level", [], 0, "✓ level (asked: tilt within ±15 points of level)"),
-        ("human", [], 1, "✗ tilted (asked: tilt within ±15 points of level)"),
-        ("human", ["--max-tilt", "60"], 0, "✓ within the limit (asked: tilt within ±60 points of level)"),
-        ("unsure", [], 3, "? inconclusive (asked: tilt within ±15 points of level)"),
-        ("unsure", ["--inconclusive", "pass"], 0, "15 points of level; passes by --inconclusive pass)"),
-        ("human", ["--baseline", "human"], 0, "✓ level (asked: no growth since the baseline)"),
-        ("human", ["--baseline", "level"], 1, "✗ tilted (asked: no growth since the baseline)"),
-        ("human", ["--baseline", "level", "--min-effect", "60"], 0, "at most 60 points since the baseline)"),
-    ],
-)
-def test_a_verdict_has_an_exit_code_and_stands_in_every_file(
-    cli: Cli, saved: dict[str, Path], tmp_path: Path, name: str, options: list[str], code: int, last: str
-) -> None:
+@pytest.mark.parametrize(("name", "more", "code", "last"), [
+    ("level", [], 0, "✓ level (asked: tilt within ±15 points of level)"),
+    ("human", [], 1, "✗ tilted (asked: tilt within ±15 points of level)"),
+    ("human", ["--max-tilt", "60"], 0, "✓ within the limit (asked: tilt within ±60 points of level)"),
+    ("unsure", [], 3, "? inconclusive (asked: tilt within ±15 points of level)"),
+    ("unsure", ["--inconclusive", "pass"], 0, "15 points of level; passes by --inconclusive pass)"),
+    ("human", ["--baseline", "human"], 0, "✓ level (asked: no growth since the baseline)"),
+    ("human", ["--baseline", "level"], 1, "✗ tilted (asked: no growth since the baseline)"),
+    ("human", ["--baseline", "level", "--min-effect", "60"], 0, "at most 60 points since the baseline)"),
+])  # fmt: skip
+def test_verdicts_and_codes(cli: Cli, saved: dict[str, Path], name: str, more: list[str], code: int, last: str) -> None:
     files = {"--junit": "r.xml", "--markdown": "s.md", "--json": "g.json"}
-    paths = {option: tmp_path / "made" / "here" / file for option, file in files.items()}
+    paths = {option: saved[name].parent / "made" / "here" / file for option, file in files.items()}
     written = [part for pair in paths.items() for part in pair]
-    result = cli("gate", saved[name], *(saved.get(o, o) for o in options), *QUICK, *written)
+    result = cli("gate", saved[name], *(saved.get(o, o) for o in more), *QUICK, *written)
     assert (result.code, result.err) == (code, "")
     assert result.out.splitlines()[-1].endswith(last)
     root = ElementTree.parse(paths["--junit"]).getroot()
@@ -90,28 +75,15 @@ def test_a_verdict_has_an_exit_code_and_stands_in_every_file(
     assert paths["--markdown"].read_text("utf-8").splitlines()[-1] == f"Make it again: `{content['spec']['command']}`"
 
 
-@pytest.fixture
-def broad(tmp_path: Path) -> Path:
-    """Two runs, two measures, three groups."""
-    values = np.random.default_rng(1).random((2, 2, 4, 40))
+def test_rows_can_be_chosen(cli: Cli, tmp_path: Path) -> None:
     names: dict[str, Any] = {"runs": ("bm25", "dense"), "measures": ("nDCG@5", "RR"), "groups": ("a", "b", "c")}
-    return audit_of(values, **names).save(tmp_path / "broad.json")
-
-
-@pytest.mark.parametrize(
-    ("options", "rows"),
-    [
-        ([], 6),
-        (["--measure", "RR", "-m", "nDCG@5"], 12),
-        (["--run-name", "dense", "--pair", "c,a", "-m", "RR"], 1),
-    ],
-)
-def test_rows_can_be_chosen(cli: Cli, broad: Path, options: list[str], rows: int) -> None:
-    found = json.loads(cli("gate", broad, *options, "--json", "-").out)["rows"]
-    assert len(found) == rows
-    wanted = {o for flag, o in pairwise(options) if flag in ("-m", "--measure")} or {"nDCG@5"}
-    assert {row["measure"] for row in found} == wanted
-    assert "c,a" not in options or (found[0]["a"], found[0]["b"]) == ("c", "a")
+    broad = audit_of(np.random.default_rng(1).random((2, 2, 4, 40)), **names).save(tmp_path / "broad.json")
+    more = (["--measure", "RR", "-m", "nDCG@5"], 12), (["--run-name", "dense", "--pair", "c,a", "-m", "RR"], 1)
+    for options, rows in (([], 6), *more):
+        found = json.loads(cli("gate", broad, *options, "--json", "-").out)["rows"]
+        wanted = {o for flag, o in pairwise(options) if flag in ("-m", "--measure")} or {"nDCG@5"}
+        assert (len(found), {row["measure"] for row in found}) == (rows, wanted)
+        assert "c,a" not in options or (found[0]["a"], found[0]["b"]) == ("c", "a")
 
 
 @pytest.mark.parametrize(("option", "start"), [("--markdown", "## ❌ RankTilt: tilted"), ("--json", '{"format":')])

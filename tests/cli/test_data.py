@@ -34,7 +34,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "hub"
 
 
-def test_a_collection_of_the_hub_becomes_a_folder(cli: Cli, cache: Path, tmp_path: Path) -> None:
+def test_a_collection_of_the_hub_becomes_a_folder_and_says_of_what(cli: Cli, cache: Path, tmp_path: Path) -> None:
     cached(cache, "IR-Cocktail/scifact", cocktail_zip())
     code, out, err = cli("data", "load", "hub:IR-Cocktail/scifact", "-o", tmp_path / "scifact")
     assert (code, out) == (0, "")
@@ -44,9 +44,6 @@ def test_a_collection_of_the_hub_becomes_a_folder(cli: Cli, cache: Path, tmp_pat
         f"Next: ranktilt check {tmp_path / 'scifact'}",
     ]
     assert load(tmp_path / "scifact") == toy()
-
-
-def test_what_it_was_made_from_is_written_beside(cli: Cli, cache: Path, tmp_path: Path) -> None:
     cached(cache, "mteb/scifact", mteb())
     cli("data", "load", f"hub:mteb/scifact@{COMMIT}", "-o", tmp_path / "x", "--split", "train")
     about = json.loads((tmp_path / "x" / "loaded.json").read_text())
@@ -81,9 +78,7 @@ def test_judgments_of_ones_own_are_saved_under_their_name(cli: Cli, tmp_path: Pa
 
 
 @pytest.mark.parametrize("verb", [("load", "hub:nobody/nothing"), ("build", "nq320k", "no-dev.jsonl")])
-def test_a_place_that_cannot_be_written_is_found_before_anything_is_read(
-    cli: Cli, tmp_path: Path, verb: tuple[str, ...]
-) -> None:
+def test_what_cannot_be_written_is_found_before_any_reading(cli: Cli, tmp_path: Path, verb: tuple[str, ...]) -> None:
     (closed := tmp_path / "closed").mkdir()
     with no_permission(closed):
         assert "cannot be written" in refused(cli, "data", *verb, "-o", closed / "x")
@@ -110,7 +105,7 @@ def test_mix_unites_folders_and_mix_and_load_write_parts_and_read_them(cli: Cli,
         assert not (folder / "corpus.jsonl").exists()
 
 
-def test_a_collection_is_built_and_its_counts_are_told(cli: Cli, tmp_path: Path) -> None:
+def test_a_collection_is_built_and_its_texts_are_cut(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = nq_files(tmp_path)
     code, out, err = cli("data", "build", "nq320k", *paths, "-o", tmp_path / "nq")
     assert code == 0
@@ -126,15 +121,10 @@ def test_a_collection_is_built_and_its_counts_are_told(cli: Cli, tmp_path: Path)
         f"Next: ranktilt generate rewrite {tmp_path / 'nq'} --llm openai:MODEL --dry-run",
     ]
     assert load(tmp_path / "nq") == build_nq320k(paths).collection
-
-
-def test_texts_are_cut_to_so_many_words(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    build, place = ("data", "build", "nq320k"), tmp_path / "nq"
     monkeypatch.setattr(natural_questions, "PUBLISHED", {"documents": 3, "test queries": 4, "mean words": 2.0})
-    code, out, err = cli(*build, *nq_files(tmp_path), "-o", place, "--words", "2", "--quiet")
-    assert (code, err) == (0, "")
-    assert out.splitlines()[0] == "documents           3   3 expected", "as published"
-    assert load(place).docs["text"][0] == "Red Apple"
+    code, out, err = cli("data", "build", "nq320k", *paths, "-o", tmp_path / "cut", "--words", "2", "--quiet")
+    assert (code, err, out.splitlines()[0]) == (0, "", "documents           3   3 expected"), "as published"
+    assert load(tmp_path / "cut").docs["text"][0] == "Red Apple"
 
 
 def questions(path: Path, n: int = 40) -> Path:
@@ -209,10 +199,8 @@ def people(tmp_path: Path, *, unlabelled: int = 0) -> Path:
 
 
 def test_a_folder_is_built_and_told_of(cli: Cli, tmp_path: Path) -> None:
-    place = tmp_path / "people"
-    code, out, err = cli(
-        "data", "build", "fair-ranking", people(tmp_path), "--protected", "female", "--items", 12, "-o", place
-    )
+    place, build = tmp_path / "people", ("data", "build", "fair-ranking", people(tmp_path), "--protected", "female")
+    code, out, err = cli(*build, "--items", 12, "-o", place)
     assert code == 0
     lines = dict(line.split("  ", 1) for line in out.splitlines())
     assert lines["queries"].strip() == "3 of 3"
@@ -234,6 +222,8 @@ def test_a_folder_is_built_and_told_of(cli: Cli, tmp_path: Path) -> None:
     assert all(set(np.diff(run.offsets)) == {12} for run in runs)
     shown = cli("audit", place, "--by", "gender", "--protected", "female", "-m", "P@20", "-r", f"{candidates}>>bm25")
     assert shown.code == 0
+    err = cli(*build, "--items", 6, "--blocks", "3,0,2,1", "-o", tmp_path / "one").err
+    assert "warning: 3 lists have fewer than 2 items of a group; their exposure ratio says little, or nothing\n" in err
 
 
 REGIONS = ("Europe", "Asia", "Northern America", "Europe|Asia", "Africa", "Côte d'Ivoire")
@@ -275,12 +265,6 @@ def test_every_verb_reads_a_union_of_groups(cli: Cli, tmp_path: Path) -> None:
     found = PairwiseAudit.load(chosen)
     assert found.protected == side
     assert {one.protected.value for one in found.outcomes} == {1.0}
-
-
-def test_a_list_with_one_item_of_a_group_is_warned_of(cli: Cli, tmp_path: Path) -> None:
-    build = ("data", "build", "fair-ranking", people(tmp_path), "--protected", "female", "--items", 6)
-    err = cli(*build, "--blocks", "3,0,2,1", "-o", tmp_path / "one").err
-    assert "warning: 3 lists have fewer than 2 items of a group; their exposure ratio says little, or nothing\n" in err
 
 
 NAMES = ["a[1]", "{a,a1}", "a b@2,(c)"]

@@ -37,15 +37,13 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "audit": Verb(("{toy}", *QUICK, "-m", "nDCG@3"), Audit),
-    "check": Verb(("{toy}",), CheckResult, 1),
+    "audit": Verb(("{toy}", *QUICK, "-m", "nDCG@3"), Audit), "check": Verb(("{toy}",), CheckResult, 1),
     "compare": Verb(("{new}", "{old}", "--resamples", "100"), Comparison),
-    "explain": Verb(("{toy}", "--probe", "overlap"), Explanation),
-    "gate": Verb(("{new}",), Gate, 1),
+    "explain": Verb(("{toy}", "--probe", "overlap"), Explanation), "gate": Verb(("{new}",), Gate, 1),
     "study": Verb(("{hot}", *QUICK, "-m", "nDCG@3"), Study),
     "check --full": Verb(("{toy}", "-r", "bm25", "--similarity", "none"), Validation, 1),
     "data describe": Verb(("{toy}",), Description),
-}
+}  # fmt: skip
 PAGES = ("audit", "study", "check --full")
 each_verb = pytest.mark.parametrize("verb", VERBS)
 
@@ -69,9 +67,7 @@ def command(inputs: dict[str, Path], verb: str) -> list[str]:
 
 @each_verb
 @pytest.mark.parametrize("form", ["table", "markdown", "csv"])
-def test_what_is_printed_is_the_librarys_and_json_all_of_it(
-    cli: Cli, command: list[str], verb: str, form: str, tmp_path: Path
-) -> None:
+def test_what_is_printed_is_the_librarys(cli: Cli, command: list[str], verb: str, form: str, tmp_path: Path) -> None:
     file = tmp_path / "new folder" / "found.json"
     arguments = [*command, "--format", form, "--json", str(file)]
     result = cli(*arguments)
@@ -148,15 +144,12 @@ def wait_for(seen: Callable[[], bool]) -> None:
     raise AssertionError("nothing was shown")
 
 
-def test_a_terminal_gets_a_bar_with_the_time_left_and_stdout_the_result(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     stream = Terminal()
     monkeypatch.setattr(notes, "_DELAY", 0.1)
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setenv("LINES", "20")
+    for name, value in (("TERM", "xterm-256color"), ("COLUMNS", "100"), ("LINES", "20")):
+        monkeypatch.setenv(name, value)
     with reporting(quiet=False):
         report("quick", 0, 10)
         report("quick", 10, 10)
@@ -173,19 +166,15 @@ def test_a_terminal_gets_a_bar_with_the_time_left_and_stdout_the_result(
     assert "50%" in shown
 
 
-def test_quiet_shows_neither_progress_nor_warnings(capfd: pytest.CaptureFixture[str]) -> None:
-    with reporting(quiet=True):
-        report("work", 0, 10)
-        warnings.warn("something", DataWarning, stacklevel=1)
-        note("a note")
-    assert capfd.readouterr() == ("", "")
-
-
-def test_warnings_about_data_are_a_line_each_and_others_shown_as_ever(capfd: pytest.CaptureFixture[str]) -> None:
-    with reporting(quiet=False):
-        for _ in range(2):
-            warnings.warn("3 documents have no twin", DataWarning, stacklevel=1)
-    assert capfd.readouterr().err == "warning: 3 documents have no twin\n" * 2
+def test_warnings_about_data_are_a_line_each_unless_quiet_others_as_ever(capfd: pytest.CaptureFixture[str]) -> None:
+    for quiet, shown in ((True, ""), (False, "warning: 3 documents have no twin\n" * 2)):
+        with reporting(quiet=quiet):
+            report("work", 0, 10)
+            for _ in range(2):
+                warnings.warn("3 documents have no twin", DataWarning, stacklevel=1)
+            if quiet:
+                note("a note")
+        assert capfd.readouterr() == ("", shown)
     before = warnings.showwarning
     with pytest.warns(UserWarning, match="of others"), reporting(quiet=False):
         warnings.warn("of others", UserWarning, stacklevel=1)

@@ -32,7 +32,6 @@ def text(number: int) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Twelve documents of people."""
     docs = [{"_id": f"d{n}", "title": f"Title {n}", "text": text(n)} for n in range(12)]
     return write_beir(tmp_path / "in", docs=docs, qrels=[("q1", "d0", 2), ("q2", "d1", 1), ("q3", "d2", 1)])
 
@@ -64,11 +63,9 @@ def test_a_collection_and_its_rewrites_are_written(cli: Cli, server: Server, fol
     code, out, err = rewrite(cli, server, folder, "--json", folder.parent / "made.json")
     assert (code, out) == (0, "")
     assert err.splitlines() == [
-        f"{made}: {rt.load(made)!r}",
-        f"{SOURCE}: 12 of 12 documents rewritten",
-        "12 answers asked for",
+        f"{made}: {rt.load(made)!r}", f"{SOURCE}: 12 of 12 documents rewritten", "12 answers asked for",
         f"Next: ranktilt check {made}",
-    ]
+    ]  # fmt: skip
     assert rt.load(made).pairs("human", SOURCE).height == 12
     content = json.loads((folder.parent / "made.json").read_text())
     assert (content["made"][0]["rewritten"], content["left_out"]) == (12, [])
@@ -93,13 +90,10 @@ def test_the_server_gets_model_prompt_and_sampling(cli: Cli, server: Server, fol
     assert (body.get("max_tokens") or body.get("max_completion_tokens")) == 200
 
 
-@pytest.mark.parametrize(
-    ("fault", "first"),
-    [("401", 2), ("429-quota", 2), ("503", 1), ("hang", 1), ("drop", 1), ("empty-choices", 1), ("length", 0)],
-)
-def test_after_any_fault_a_rerun_has_each_document_once(
-    cli: Cli, server: Server, folder: Path, fault: str, first: int
-) -> None:
+@pytest.mark.parametrize(("fault", "first"), [
+    ("401", 2), ("429-quota", 2), ("503", 1), ("hang", 1), ("drop", 1), ("empty-choices", 1), ("length", 0),
+])  # fmt: skip
+def test_a_rerun_after_any_fault_has_each_once(cli: Cli, server: Server, folder: Path, fault: str, first: int) -> None:
     """Exit code 2 where no other prompt would survive the fault, 1 where a document is left without an answer."""
     server.script = [None] * 4 + [fault] * 2
     assert rewrite(cli, server, folder, "--concurrency", "2", "--retries", "0")[0] == first
@@ -146,9 +140,7 @@ def test_flagged_documents_are_listed_and_are_no_failure(cli: Cli, folder: Path)
     assert f"left out: d3-human (flagged); all in {folder.parent / 'out' / 'left-out.jsonl'}" in err
 
 
-def test_with_limits_that_nothing_meets_there_is_nothing_to_compare(
-    cli: Cli, server: Server, folder: Path, tmp_path: Path
-) -> None:
+def test_limits_that_nothing_meets_leave_nothing(cli: Cli, server: Server, folder: Path, tmp_path: Path) -> None:
     prompt = write(tmp_path / "mine.txt", "Say it anew: {text}\n")
     options = ["--prompt", prompt, "--max-length-ratio", "0.5", "--min-length-ratio", "0.1", "--attempts", "1"]
     code, _, err = rewrite(cli, server, folder, *options)
@@ -201,9 +193,7 @@ def test_no_key_reaches_a_file(cli: Cli, folder: Path, monkeypatch: pytest.Monke
             assert b"sk-very-secret" not in content, path
 
 
-def test_a_named_collection_keeps_its_judgments(
-    cli: Cli, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_named_one_keeps_judgments(cli: Cli, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("huggingface_hub")
     point_to(tmp_path / "hub", monkeypatch)
     cached(tmp_path / "hub", "mteb/scifact", mteb())
@@ -215,9 +205,7 @@ def test_a_named_collection_keeps_its_judgments(
 
 
 @pytest.mark.parametrize("verb", [("check",), ("check", "--full", "--similarity", "none")])
-def test_what_comes_next_works_without_judgments_too(
-    cli: Cli, server: Server, folder: Path, verb: tuple[str, ...]
-) -> None:
+def test_what_comes_next_needs_no_judgments(cli: Cli, server: Server, folder: Path, verb: tuple[str, ...]) -> None:
     (folder / "qrels" / "test.tsv").unlink()
     assert rewrite(cli, server, folder)[0] == 0
     code, out, err = cli(*verb, folder.parent / "out")
@@ -226,16 +214,14 @@ def test_what_comes_next_works_without_judgments_too(
     assert "Void because of near-identical pairs (12 of 12, 100.0 %" in " ".join(out.split())
 
 
-def test_a_query_file_becomes_a_collection(cli: Cli, server: Server, queries: Path) -> None:
+def test_a_query_file_becomes_a_collection_whose_cost_is_known(cli: Cli, server: Server, queries: Path) -> None:
     code, out, err = answer(cli, server, queries)
     made = rt.load(queries.parent / "out")
     assert (code, out) == (0, "")
     assert err.splitlines() == [
-        f"{queries.parent / 'out'}: {made!r}",
-        "tiny: 3 of 3 documents written",
-        "3 answers asked for",
+        f"{queries.parent / 'out'}: {made!r}", "tiny: 3 of 3 documents written", "3 answers asked for",
         "qrels/test.tsv is generated, not judged: each document counts as relevant to the query it was written for",
-    ]
+    ]  # fmt: skip
     assert {body["messages"][0]["content"] for body in server.bodies} == {ASKED + text for text in QUERIES.values()}
     assert dict(made.queries.select("id", "text").iter_rows()) == QUERIES
     assert made.sources == ("tiny",)
@@ -247,6 +233,15 @@ def test_a_query_file_becomes_a_collection(cli: Cli, server: Server, queries: Pa
     error = refused(cli, "generate", "answer", other, *usual(server, queries.parent / "out"))
     held = f"{queries.parent / 'out'}: holds answers to other queries, {queries}; "
     assert error == f"{held}choose another folder or remove it"
+    options = ("--llm", "openai:tiny", "-n", "2", "--dry-run", "--price", "1,2")
+    code, out, err = cli("generate", "answer", queries, *options)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[:3] == [
+        "documents   6 documents",
+        "sources     tiny",
+        "requests    6 (0 of 6 are answered already); up to 2 more for each text whose answers are flagged",
+    ]
+    assert "tokens out  1,200, if a document has 200 tokens" in out
 
 
 def test_the_train_side_of_a_collection_mixes_with_it(cli: Cli, server: Server, tmp_path: Path) -> None:
@@ -277,15 +272,3 @@ def test_failures_may_be_allowed(cli: Cli, queries: Path, most: str | None, code
     assert found == code
     assert "1 document got no answer (" in err
     assert rt.load(queries.parent / "out").ids.to_list() == ["q2-tiny-1", "q3-tiny-1"]
-
-
-def test_the_cost_of_answers_is_known_beforehand(cli: Cli, queries: Path) -> None:
-    options = ("--llm", "openai:tiny", "-n", "2", "--dry-run", "--price", "1,2")
-    code, out, err = cli("generate", "answer", queries, *options)
-    assert (code, err) == (0, "")
-    assert out.splitlines()[:3] == [
-        "documents   6 documents",
-        "sources     tiny",
-        "requests    6 (0 of 6 are answered already); up to 2 more for each text whose answers are flagged",
-    ]
-    assert "tokens out  1,200, if a document has 200 tokens" in out

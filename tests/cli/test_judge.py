@@ -78,38 +78,30 @@ def test_a_model_grades_and_is_audited(files: Path, cli: Cli, monkeypatch: pytes
     assert "is fooled by query words: passages of grade 0 are graded" in done.out
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("--judge fond.qrels", "no human grades: name a file (--human FILE), or a collection DIR with judgments"),
-        ("--human human.qrels", "no judge: name its grades (--judge FILE), or a model that makes them"),
-        ("--human human.qrels --judge gone", "gone: cannot be read: No such file or directory"),
-        ("--human human.qrels --judge fond.qrels -r bm25", "ranker 'bm25' needs texts: name a collection DIR"),
-        ("--human human.qrels --judge fond.qrels --systems systems.tsv", "--systems needs runs (--runs DIR)"),
-        ("--human human.qrels --judge fond.qrels --runs empty", "--runs empty: no run in this folder"),
-        ("--human human.qrels --llm openai:m", "--llm grades texts: name a collection DIR"),
-        ("bed --judge fond.qrels --pool 5", "--pool needs a model: --llm openai:MODEL"),
-        ("bed --judge fond.qrels --dry-run", "--dry-run needs a model: --llm openai:MODEL"),
-        ("bed --judge fond.qrels --pair human,gpt", "unknown source 'gpt' (valid: human, llm)"),
-        ("bed --judge fond.qrels --relevant-from 3", "expected the smallest relevant grade between 1 and 2, got 3"),
-        ("bed --judge fond.qrels --json fond.qrels", "--json fond.qrels: this file is read too"),
-    ],
-)
+@pytest.mark.parametrize(("given", "message"), [
+    ("--judge fond.qrels", "no human grades: name a file (--human FILE), or a collection DIR with judgments"),
+    ("--human human.qrels", "no judge: name its grades (--judge FILE), or a model that makes them"),
+    ("--human human.qrels --judge gone", "gone: cannot be read: No such file or directory"),
+    ("--human human.qrels --judge fond.qrels -r bm25", "ranker 'bm25' needs texts: name a collection DIR"),
+    ("--human human.qrels --judge fond.qrels --systems systems.tsv", "--systems needs runs (--runs DIR)"),
+    ("--human human.qrels --judge fond.qrels --runs empty", "--runs empty: no run in this folder"),
+    ("--human human.qrels --llm openai:m", "--llm grades texts: name a collection DIR"),
+    ("bed --judge fond.qrels --pool 5", "--pool needs a model: --llm openai:MODEL"),
+    ("bed --judge fond.qrels --dry-run", "--dry-run needs a model: --llm openai:MODEL"),
+    ("bed --judge fond.qrels --pair human,gpt", "unknown source 'gpt' (valid: human, llm)"),
+    ("bed --judge fond.qrels --relevant-from 3", "expected the smallest relevant grade between 1 and 2, got 3"),
+    ("bed --judge fond.qrels --json fond.qrels", "--json fond.qrels: this file is read too"),
+])  # fmt: skip
 def test_what_cannot_be_judged_is_refused(files: Path, cli: Cli, given: str, message: str) -> None:
     (files / "empty").mkdir()
     assert message in refused(cli, "judge", *shlex.split(given))
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
+def test_limits_that_an_audit_of_judges_cannot_hold_are_refused(files: Path, cli: Cli) -> None:
+    cli("judge", "--human", "human.qrels", "--judge", "fond.qrels", "--resamples", "100", "--json", "j.json")
+    for given, message in (
         ("", "an audit of judges needs a limit: --max-gap .1 (grades), --min-tau .8"),
         ("--max-tilt 5", "--max-tilt: an audit of judges takes --max-gap and --min-tau"),
         ("--max-gap 1", "--max-gap needs twins: audit with a collection (ranktilt judge DIR)"),
-    ],
-)
-def test_limits_that_an_audit_of_judges_cannot_hold_are_refused(
-    files: Path, cli: Cli, given: str, message: str
-) -> None:
-    cli("judge", "--human", "human.qrels", "--judge", "fond.qrels", "--resamples", "100", "--json", "j.json")
-    assert message in refused(cli, "gate", "j.json", *shlex.split(given))
+    ):
+        assert message in refused(cli, "gate", "j.json", *shlex.split(given))

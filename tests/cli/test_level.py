@@ -57,7 +57,7 @@ def test_own_splits_are_fitted_on_less_what_they_share_and_selected_by(cli: Cli,
     assert rt.Bench.load("level.json").spec["queries"] == {"fit": 71, "select": 50, "test": 66}
 
 
-def test_a_run_and_labels_are_enough(cli: Cli, bundled: Path) -> None:
+def test_a_run_and_labels_are_enough_and_audit_gate_and_level_say_the_same(cli: Cli, bundled: Path) -> None:
     before = sorted(path.name for path in Path().iterdir())
     arguments = ("--run", "bm25.trec", "--groups", "labels.tsv", "--method", "fair-rerank", "--target", "0")
     code, out, _ = cli("level", *arguments, "--rerank-depth", "10", "--resamples", "200", "--strength", "1")
@@ -65,6 +65,19 @@ def test_a_run_and_labels_are_enough(cli: Cli, bundled: Path) -> None:
     assert "replay:" not in out
     assert "Share@10" in out
     assert sorted(path.name for path in Path().iterdir()) == before
+    rt.ranker("bm25").rank(rt.bundled()).save("bm25.trec")  # as deep as it goes
+    inputs = ("--run", "bm25.trec", "--groups", "labels.tsv", "--resamples", "1000")
+    assert cli("audit", *inputs, "--json", "audit.json").code == 0
+    (verdict,) = json.loads(Path("audit.json").read_text("utf-8"))["verdicts"]
+    assert (verdict["kind"], verdict["side"], verdict["slight"]) == ("favours", "human", True)
+    out = cli("gate", "audit.json", "--max-tilt", "5").out
+    assert "✓ within the limit (asked: tilt within ±5 points of level)" in out
+    options = ("--method", "fair-rerank", "--target", "0", "--strength", "1", "--json", "level.json")
+    code, out, _ = cli("level", *inputs, *options)
+    assert code == 0
+    assert "Nothing to level: bm25 favours human text slightly, within ±5 points: human text fills " in out
+    bench = json.loads(Path("level.json").read_text("utf-8"))
+    assert (bench["outcome"], bench["chosen"], bench["verdicts"][0]["kind"]) == ("within", None, "favours")
 
 
 def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:
@@ -83,22 +96,6 @@ def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:
     assert b"/tmp" not in results[0][3]
 
 
-def test_audit_gate_and_level_say_the_same_of_a_run_and_labels(cli: Cli, bundled: Path) -> None:
-    rt.ranker("bm25").rank(rt.bundled()).save("bm25.trec")  # as deep as it goes
-    inputs = ("--run", "bm25.trec", "--groups", "labels.tsv", "--resamples", "1000")
-    assert cli("audit", *inputs, "--json", "audit.json").code == 0
-    (verdict,) = json.loads(Path("audit.json").read_text("utf-8"))["verdicts"]
-    assert (verdict["kind"], verdict["side"], verdict["slight"]) == ("favours", "human", True)
-    out = cli("gate", "audit.json", "--max-tilt", "5").out
-    assert "✓ within the limit (asked: tilt within ±5 points of level)" in out
-    options = ("--method", "fair-rerank", "--target", "0", "--strength", "1", "--json", "level.json")
-    code, out, _ = cli("level", *inputs, *options)
-    assert code == 0
-    assert "Nothing to level: bm25 favours human text slightly, within ±5 points: human text fills " in out
-    bench = json.loads(Path("level.json").read_text("utf-8"))
-    assert (bench["outcome"], bench["chosen"], bench["verdicts"][0]["kind"]) == ("within", None, "favours")
-
-
 STUDY = ("-r", "bm25", "--resamples", "200")
 SOURCES = ("llm-tmp0.2", "llm-tmp0.7", "llm-tmp1.0")
 
@@ -111,16 +108,13 @@ def folder(tmp_path: Path) -> Path:
     return write_cocktail(tmp_path / "hot", corpora={"human": raw_docs(), **texts})
 
 
-def test_the_options_reach_the_study(cli: Cli, folder: Path) -> None:
+def test_the_options_reach_the_study_and_another_reference_takes_the_human_sides_place(cli: Cli, folder: Path) -> None:
     options = ("--ties", "trec_eval", "--test", "t", "--correction", "bonferroni", "--level-margin", "7", "--seed", "3")
     result = cli("study", folder, *STUDY, "-m", "nDCG@3", "--source", "llm-tmp0.2", *options, "--json", "-")
     content = json.loads(result.out)
     assert content["arms"] == [{"source": "llm-tmp0.2", "series": "llm", "temperature": 0.2, "documents": 3}]
     expected = {"ties": "trec_eval", "test": "t", "correction": "bonferroni", "level": 7.0, "seed": 3, "resamples": 200}
     assert {key: content["spec"][key] for key in expected} == expected
-
-
-def test_another_reference_takes_the_human_sides_place(cli: Cli, folder: Path) -> None:
     options = ("--reference", "llm-tmp0.2", "-m", "nDCG@1", "--json", "-")
     content = json.loads(cli("study", folder, *STUDY, *options).out)
     assert content["reference"] == "llm-tmp0.2"
@@ -128,9 +122,7 @@ def test_another_reference_takes_the_human_sides_place(cli: Cli, folder: Path) -
 
 
 @pytest.mark.neural
-def test_a_study_of_training_is_printed_and_written(
-    cli: Cli, tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_of_training_is_written(cli: Cli, tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     answered_folder(tmp_path / "qa")
     few = ("--steps", "2", "--batch", "8", "--max-query-tokens", "6", "--max-document-tokens", "16")

@@ -23,13 +23,11 @@ MATCHES = {"q1": {"d1-human", "d1-llm"}, "q2": {"d2-human", "d2-llm"}, "q3": {"d
 
 
 def found_in(file: Path) -> dict[str, set[str]]:
-    """Documents of each query in a TREC file."""
     lines = [line.split() for line in file.read_text().splitlines()]
     return {query: {line[2] for line in lines if line[0] == query} for query in {line[0]: None for line in lines}}
 
 
 def files(folder: Path) -> list[str]:
-    """Names of everything below a folder."""
     return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
 
 
@@ -40,12 +38,9 @@ def test_the_run_is_the_rankers_and_a_sidecar_says_how(cli: Cli, toy_folder: Pat
     assert rt.Run.load(tmp_path / "run.trec") == rt.ranker("bm25(text=title)@2").rank(rt.load(toy_folder))
     spec = json.loads((tmp_path / "run.trec.json").read_text())
     assert spec == {
-        "ranker": "bm25(text=title)@2",
-        "precision": "exact",
-        "ranktilt": __version__,
-        "collection": str(toy_folder),
+        "ranker": "bm25(text=title)@2", "precision": "exact", "ranktilt": __version__, "collection": str(toy_folder),
         "command": shlex.join(["ranktilt", *arguments]),
-    }
+    }  # fmt: skip
 
 
 def numbers(cli: Cli, *arguments: object) -> list[dict[str, object]]:
@@ -101,20 +96,17 @@ def test_a_name_fits_every_file_system(cli: Cli, toy_folder: Path, tmp_path: Pat
     assert max(map(len, names)) <= 100
 
 
-def test_only_judged_queries_are_ranked_unless_none_is(cli: Cli, tmp_path: Path) -> None:
+def test_judgments_choose_the_queries_those_of_a_file_or_a_split_too(cli: Cli, tmp_path: Path) -> None:
     folder = write_cocktail(tmp_path / "c", qrels=[("q2", "d2", 1)])
     cli("rank", folder, "-r", "bm25", "-o", tmp_path / "judged.trec")
     err = cli("rank", folder, "-r", "bm25", "-o", tmp_path / "all.trec", "--qrels", "none").err
     assert set(found_in(tmp_path / "judged.trec")) == {"q2"}
     assert found_in(tmp_path / "all.trec") == MATCHES
     assert err.endswith(f"--run {tmp_path / 'all.trec'} --qrels none\n")
-
-
-def test_judgments_of_a_file_or_a_split_choose_the_queries(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     other = write(tmp_path / "other.tsv", tsv([("q3", "d3", 1)]))
-    write(toy_folder / "qrels" / "dev.tsv", tsv([("q1", "d1", 1)]))
+    write(folder / "qrels" / "dev.tsv", tsv([("q1", "d1", 1)]))
     for option, value, query in (("--qrels", str(other), "q3"), ("--split", "dev", "q1")):
-        err = cli("rank", toy_folder, "-r", "bm25", "-o", tmp_path / "run.trec", option, value).err
+        err = cli("rank", folder, "-r", "bm25", "-o", tmp_path / "run.trec", option, value).err
         assert set(found_in(tmp_path / "run.trec")) == {query}
         assert err.endswith(f" {option} {value}\n")
 
@@ -130,7 +122,7 @@ def test_options_that_an_audit_needs_too_stand_in_the_next_command(cli: Cli, tmp
     assert err.endswith(f"--run {run} --no-exclude-self --ignore-unknown\n")
 
 
-def test_queries_without_a_document_are_counted(cli: Cli, tmp_path: Path) -> None:
+def test_queries_without_a_document_and_texts_cut_are_said(cli: Cli, tmp_path: Path, toy_folder: Path) -> None:
     queries = [*raw_queries(), {"_id": "q4", "text": "zebra"}]
     folder = write_beir(tmp_path / "c", queries=queries, qrels=[("q1", "d1", 1), ("q4", "d1", 1)])
     err = cli("rank", folder, "-r", "bm25", "-o", tmp_path / "a.trec").err.splitlines()
@@ -138,9 +130,6 @@ def test_queries_without_a_document_are_counted(cli: Cli, tmp_path: Path) -> Non
     assert err[1] == "bm25: found nothing for 1 query; an audit counts that as 0"
     lone = cli("rank", folder, "-r", "bm25", "-o", tmp_path / "b.trec", "--qrels", "none").err.splitlines()
     assert lone[1] == "bm25: found nothing for 1 query"
-
-
-def test_what_a_model_does_not_read_is_said(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     saved = write_run(tmp_path / "saved.trec", {"q1": {"d1-human": 1.0}})
     cut = {"limit": 256, "share": {"human": 0.25, "llm": 0.0}}
     write(tmp_path / "saved.trec.json", json.dumps({"ranker": "dense:minilm", "truncated": cut}))
@@ -198,9 +187,7 @@ def estimated(out: str) -> dict[str, str]:
     return dict(line.strip().split("  ", 1) for line in out.splitlines() if line.startswith("  "))
 
 
-def test_a_dry_run_counts_what_would_be_asked_and_asks_nothing(
-    cli: Cli, judge: Judge, server: Server, tmp_path: Path
-) -> None:
+def test_a_dry_run_counts_what_would_be_asked(cli: Cli, judge: Judge, server: Server, tmp_path: Path) -> None:
     judge.prose = 0.0
     folder = write_cocktail(tmp_path / "toy")
     done = cli("rank", folder, "-r", RANKER, "--dry-run", "--price", "1000,2000")

@@ -28,7 +28,6 @@ CELLS = (
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with the toy and an audit of it."""
     monkeypatch.chdir(tmp_path)
     write_cocktail(tmp_path / "toy")
     collection = rt.load("toy")
@@ -37,19 +36,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("options", [["-o", "report.html"], []])
-def test_the_page_is_opened_where_it_was_written(
-    cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
-) -> None:
+def test_the_page_is_opened_or_named(cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     monkeypatch.setattr(webbrowser, "open", lambda address: not opened.append(address))
-    assert cli("report", "audit.json", "--open", *options)[0] == 0
-    page = Path(opened[0].removeprefix("file://"))
-    assert (page.parent == here) == bool(options)
-    assert page.read_bytes() == rt.report("audit.json", "library.html").read_bytes()
-
-
-def test_without_a_browser_the_page_is_named(cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for options in (["-o", "report.html"], []):
+        assert cli("report", "audit.json", "--open", *options)[0] == 0
+        page = Path(opened[-1].removeprefix("file://"))
+        assert (page.parent == here) == bool(options)
+        assert page.read_bytes() == rt.report("audit.json", "library.html").read_bytes()
     monkeypatch.setattr(webbrowser, "open", lambda _: False)
     code, _, err = cli("report", "audit.json", "--open", "-o", "report.html")
     assert (code, err.splitlines()[1]) == (0, "no browser could be opened; open report.html in yours")
@@ -66,7 +60,11 @@ def test_an_audit_becomes_the_library_s_page(cli: Cli, here: Path) -> None:
     assert (code, out.encode(), err) == (0, made, ""), "without a terminal the page goes to stdout"
 
 
-def test_what_is_left_out_is_said(cli: Cli, here: Path) -> None:
+def test_texts_can_be_kept_out_and_what_cannot_be_opened_is_said(cli: Cli, here: Path) -> None:
+    assert cli("report", "audit.json", "-o", "report.html", "--no-texts").code == 0
+    made = (here / "report.html").read_text("utf-8")
+    assert explorers(made) == []
+    assert "left out, as was asked for" in Markup(made).text
     (here / "toy" / "corpus" / "llm.jsonl").write_text("")
     code, _, err = cli("report", "audit.json", "-o", "report.html")
     assert code == 0
@@ -75,13 +73,6 @@ def test_what_is_left_out_is_said(cli: Cli, here: Path) -> None:
         "changed since the audit."
     ]
     assert explorers((here / "report.html").read_text("utf-8")) == []
-
-
-def test_texts_can_be_kept_out(cli: Cli, here: Path) -> None:
-    assert cli("report", "audit.json", "-o", "report.html", "--no-texts").code == 0
-    made = (here / "report.html").read_text("utf-8")
-    assert explorers(made) == []
-    assert "left out, as was asked for" in Markup(made).text
 
 
 @pytest.mark.parametrize(("format", "ending"), [("latex", "tex"), ("markdown", "md"), ("csv", "csv")])

@@ -36,7 +36,6 @@ DEPTHS = ("-m", "nDCG@3", "--depth", "1", "--depth", "3")
 
 @pytest.fixture
 def thirty(tmp_path: Path) -> Path:
-    """Thirty pairs as a folder."""
     return rt.save(pairs(), tmp_path / "pairs")
 
 
@@ -50,9 +49,7 @@ def test_bundled_collection_and_lexical_rankers_are_calibrated_by_default(cli: C
     assert sum("2 of 2" in line for line in lines) == 2 * 6
 
 
-def test_a_ranker_that_breaks_ties_by_id_is_found_out(
-    cli: Cli, thirty: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_ties_broken_by_id_are_found(cli: Cli, thirty: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(registry.RANKERS, Unfair.name, "tests.auditing.calibration.test_calibrate:Unfair")
     file = tmp_path / "new" / "c.json"
     options = ("-r", "unfair(fault=id)", *DEPTHS, "--seed", "7", "--sample", "20", "--json", str(file))
@@ -69,9 +66,8 @@ def test_a_ranker_that_breaks_ties_by_id_is_found_out(
 def test_text_and_split_reach_the_calibration(cli: Cli, thirty: Path) -> None:
     (thirty / "qrels" / "test.tsv").rename(thirty / "qrels" / "dev.tsv")
     write(thirty / "qrels" / "test.tsv", tsv([("q0", "0-human", 0)]))
-    found = cli(
-        "tools", "calibrate", thirty, "-r", "bm25", "--text", "text", "--split", "dev", *DEPTHS[:4], "--json", "-"
-    )
+    options = ("--text", "text", "--split", "dev", "--json", "-")
+    found = cli("tools", "calibrate", thirty, "-r", "bm25", *options, *DEPTHS[:4])
     assert found.code == 0
     content = json.loads(found.out)
     assert content["sentence"] == "Calibrated: 18 checks came out as expected."
@@ -160,17 +156,11 @@ def test_a_choice_is_shown_before_it_is_removed(cli: Cli, filled_cache: Path) ->
     assert refused(cli, "tools", "cache", "--model", "three") == "unknown model in the cache 'three' (valid: one)"
 
 
-@pytest.mark.parametrize(
-    ("options", "said", "left"),
-    [
-        ((), "removed 0 entries: 3 B free again\nentries are kept; --model or --all removes them\n", ["two", "one"]),
-        (("--all",), "removed 2 entries: 260 kB free again\n", []),
-        (("--all", "--quiet"), "", []),
-    ],
-)
-def test_prune_removes_what_is_asked_for(
-    cli: Cli, filled_cache: Path, options: tuple[str, ...], said: str, left: list[str]
-) -> None:
+@pytest.mark.parametrize(("options", "said", "left"), [
+    ((), "removed 0 entries: 3 B free again\nentries are kept; --model or --all removes them\n", ["two", "one"]),
+    (("--all",), "removed 2 entries: 260 kB free again\n", []), (("--all", "--quiet"), "", []),
+])  # fmt: skip
+def test_prune_removes_this(cli: Cli, filled_cache: Path, options: tuple[str, ...], said: str, left: list[str]) -> None:
     assert cli("tools", "cache", "--prune", *options) == (0, "", said)
     assert entries(cli) == left
 
@@ -195,7 +185,7 @@ def test_what_was_paid_for_is_pruned_by_name_only(cli: Cli, filled_cache: Path) 
 # What is installed
 
 
-def test_every_extra_is_listed_with_what_it_brings(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_extra_is_listed_with_what_it_brings_and_all_are_known(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def version(package: str) -> str:
         if package == "peft":
             raise PackageNotFoundError(package)
@@ -210,21 +200,14 @@ def test_every_extra_is_listed_with_what_it_brings(cli: Cli, monkeypatch: pytest
     assert (found["neural"]["install"], found["train"]["install"]) == ("", 'pip install "ranktilt[train]"')
     assert "dev" not in found
     assert 'pip install "ranktilt[train]"' in cli("tools", "doctor").out
-
-
-def test_every_extra_for_users_is_known() -> None:
     extras = {match[2] for line in requires("ranktilt") or () if (match := module._OF_EXTRA.match(line))}
     assert extras - {"dev", "bench", "docs"} == set(module._PURPOSES)
 
 
-@pytest.mark.parametrize(
-    ("name", "specs"),
-    [
-        ("dense:contriever", ["dense:contriever"]),
-        ("minilm", ["dense:minilm", "cross-encoder:minilm"]),
-        ("castorini/monot5-base-msmarco", ["monot5:base"]),
-    ],
-)
+@pytest.mark.parametrize(("name", "specs"), [
+    ("dense:contriever", ["dense:contriever"]), ("minilm", ["dense:minilm", "cross-encoder:minilm"]),
+    ("castorini/monot5-base-msmarco", ["monot5:base"]),
+])  # fmt: skip
 def test_a_name_shows_all_that_it_may_mean(cli: Cli, name: str, specs: list[str]) -> None:
     out = cli("tools", "doctor", name).out
     assert [block.splitlines()[0] for block in out.split("\n\n")] == specs
@@ -313,15 +296,12 @@ def test_a_log_is_replayed_from_candidates_with_texts(log_folder: Path, cli: Cli
     assert cli("report", "found.json", "-o", "report.html").code == 0
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        "both.json --candidates later.jsonl --qrels qrels.txt",
-        "both.json --candidates candidates.trec --collection collection --by none",
-        "both.json --candidates texts.json --collection collection --by none",
-        "ids.jsonl --candidates candidates.trec --qrels qrels.txt",
-    ],
-)
+@pytest.mark.parametrize("arguments", [
+    "both.json --candidates later.jsonl --qrels qrels.txt",
+    "both.json --candidates candidates.trec --collection collection --by none",
+    "both.json --candidates texts.json --collection collection --by none",
+    "ids.jsonl --candidates candidates.trec --qrels qrels.txt",
+])  # fmt: skip
 def test_texts_and_judgments_may_lie_anywhere(log_folder: Path, cli: Cli, arguments: str) -> None:
     code, out, err = cli("tools", "replay-log", *arguments.split(), "--resamples", 100, "--format", "csv")
     assert (code, err) == (0, "")
@@ -331,50 +311,33 @@ def test_texts_and_judgments_may_lie_anywhere(log_folder: Path, cli: Cli, argume
 
 
 def test_tilts_are_split_where_there_are_sources(log_folder: Path, cli: Cli) -> None:
-    code, out, _ = cli(
-        "tools", "replay-log", "llm.json", "--candidates", "candidates.trec", "--collection", "collection"
-    )
+    replay = ("tools", "replay-log", "llm.json", "--candidates")
+    code, out, _ = cli(*replay, "candidates.trec", "--collection", "collection")
     assert code == 0
     assert "Relative Δ nDCG@10, human | llm" in out
     assert "ExposureRatio, human | llm" in out
-    Path("labels.tsv").write_text(
-        "doc_id\tlength\n" + "".join(f"{d}\t{'long' if d[0] < '1' else 'short'}\n" for d in EVERY.ids)
-    )
-    code, out, _ = cli(
-        "tools", "replay-log", "llm.json", "--candidates", "texts.json", "--groups", "labels.tsv", "--by", "length",
-        "-m", "NDSR@3", "-m", "ExposureRatio", "--pair", "short,long", "--reference", "long", "--resamples", 100,
-    )  # fmt: skip
-    assert code == 0
-    assert "ExposureRatio, long | short" in out
+    lengths = "".join(f"{d}\t{'long' if d[0] < '1' else 'short'}\n" for d in EVERY.ids)
+    Path("labels.tsv").write_text(f"doc_id\tlength\n{lengths}")
+    options = ("--by", "length", "-m", "NDSR@3", "-m", "ExposureRatio", "--pair", "short,long", "--reference", "long")
+    code, out, _ = cli(*replay, "texts.json", "--groups", "labels.tsv", *options, "--resamples", 100)
+    assert (code, "ExposureRatio, long | short" in out) == (0, True)
 
 
-@pytest.mark.parametrize(
-    ("name", "most", "code", "said"),
-    [
-        ("both", "0.5", 0, "passed: 48 of 96 answers (50.0 %) hold no ranking; at most 50.0 % may"),
-        ("both", "0.49", 1, "failed: 48 of 96 answers (50.0 %) hold no ranking; at most 49.0 % may"),
-    ],
-)
-def test_too_many_answers_without_a_ranking_fail(
-    log_folder: Path, cli: Cli, name: str, most: str, code: int, said: str
-) -> None:
-    found = cli("tools", "replay-log", f"{name}.json", "--candidates", "texts.json", "--max-failures", most)
-    assert (found.code, found.err) == (code, "")
-    assert found.out.rstrip().endswith(said)
+def test_too_many_answers_without_a_ranking_fail(log_folder: Path, cli: Cli) -> None:
+    for most, code, last in (
+        ("0.5", 0, "passed: 48 of 96 answers (50.0 %) hold no ranking; at most 50.0 % may"),
+        ("0.49", 1, "failed: 48 of 96 answers (50.0 %) hold no ranking; at most 49.0 % may"),
+    ):
+        found = cli("tools", "replay-log", "both.json", "--candidates", "texts.json", "--max-failures", most)
+        assert (found.code, found.err, found.out.rstrip().endswith(last)) == (code, "", True)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("both.json --candidates named.json", "named.json: entry 1: expected rank_llm's candidates: query and hits"),
-        ("both.json --candidates texts.json --split test", "--split needs a collection (--collection DIR)"),
-        (
-            "both.json --candidates texts.json --save texts.json",
-            "texts.json/published.trec: cannot be written: Not a dir",
-        ),
-        ("both.json --candidates texts.json --json both.json", "--json both.json: this file is read too"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    ("both.json --candidates named.json", "named.json: entry 1: expected rank_llm's candidates: query and hits"),
+    ("both.json --candidates texts.json --split test", "--split needs a collection (--collection DIR)"),
+    ("both.json --candidates texts.json --save texts.json", "texts.json/published.trec: cannot be written: Not"),
+    ("both.json --candidates texts.json --json both.json", "--json both.json: this file is read too"),
+])  # fmt: skip
 def test_what_cannot_be_replayed_is_one_line(log_folder: Path, cli: Cli, arguments: str, message: str) -> None:
     Path("named.json").write_text(json.dumps([{"query": "clocks", "hits": [{"docid": "d", "content": "t"}]}]))
     before = sorted(Path().rglob("*"))

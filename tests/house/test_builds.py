@@ -31,7 +31,6 @@ def run(command: list[str | Path], folder: Path) -> subprocess.CompletedProcess[
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the source distribution, and the wheel of it."""
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, tree.ROOT]
     result = run(command, folder)
@@ -59,9 +58,8 @@ def test_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     assert held == {path.relative_to(tree.PACKAGE.parent).as_posix() for path in files}
     assert "ranktilt/py.typed" in held
     assert wheel.stat().st_size < 3_000_000
-    facts = email.message_from_bytes(
-        zipfile.ZipFile(wheel).read(f"{'-'.join(wheel.name.split('-')[:2])}.dist-info/METADATA")
-    )
+    package = "-".join(wheel.name.split("-")[:2])
+    facts = email.message_from_bytes(zipfile.ZipFile(wheel).read(f"{package}.dist-info/METADATA"))
     assert set(facts.get_all("Classifier", [])) <= trove_classifiers.classifiers
     assert "source bias" in facts["Keywords"]
     assert facts["Description-Content-Type"] == "text/markdown"
@@ -95,13 +93,8 @@ def test_a_stranger_gets_a_verdict_on_an_mteb_prediction_file_in_one_command(ins
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    command = [
-        sys.executable,
-        *["-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"],
-        str(tree.ROOT / "docs"),
-        str(folder),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    build = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+    done = subprocess.run([*build, tree.ROOT / "docs", folder], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -111,11 +104,8 @@ def test_every_command_and_page_is_in_it(site: Path) -> None:
     listed = (site / "llms.txt").read_text(encoding="utf-8")
     assert "[ranktilt audit](reference/cli/audit.html)" in listed
     assert "[ranktilt data describe](reference/cli/data-describe.html)" in listed
-    assert [
-        line
-        for line in listed.splitlines()
-        if line.startswith("- ") and not (site / line[:-1].partition("](")[2]).exists()
-    ] == []
+    lines = [line for line in listed.splitlines() if line.startswith("- ")]
+    assert [line for line in lines if not (site / line[:-1].partition("](")[2]).exists()] == []
 
 
 @pytest.mark.journey

@@ -21,7 +21,9 @@ SECTIONS = ["Formula", "Facts", "When it misleads", "Source"]
 FACTS = ["range", "unit", "sign", "undefined", "needs"]
 INDEX = ["README", "statistics", "ties", "confounds-and-controls"]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-LINKED = [tree.ROOT / "README.md", tree.ROOT / "CONTRIBUTING.md", *pages(), *sorted(tree.ROOT.glob("examples/**/*.md"))]
+README = tree.ROOT / "README.md"
+LINKED = [README, tree.ROOT / "CONTRIBUTING.md"]
+LINKED += sorted(page for folder in ("docs", "examples") for page in tree.ROOT.glob(f"{folder}/**/*.md"))
 MEASURE_PAGES = [page for page in sorted(MEASURES.glob("*.md")) if page.stem not in INDEX]
 
 
@@ -54,13 +56,21 @@ def test_a_page_runs_and_shows_what_is_printed(page: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("page", LINKED, ids=named)
-def test_links_lead_to_pages_and_headings(page: Path) -> None:
-    for target in LINK.findall(page.read_text(encoding="utf-8")):
+def test_links_lead_to_pages_and_headings_and_command_lines_parse(page: Path) -> None:
+    from ranktilt.cli.main import app
+
+    text = page.read_text(encoding="utf-8")
+    for target in LINK.findall(text):
         file, _, anchor = target.partition("#")
         if "://" not in target:
             other = page.parent / file if file else page
             assert other.exists(), target
             assert not anchor or anchor in anchors(other), target
+    command = typer.main.get_command(app)
+    for block in blocks(text, page.name):
+        if block.language == "console":
+            wrong = {" ".join(words): mistake(command, words) for words in commands(block.text)}
+            assert not {line: problem for line, problem in wrong.items() if problem}, block.place
 
 
 @pytest.mark.parametrize("page", MEASURE_PAGES, ids=named)
@@ -98,19 +108,12 @@ def test_blocks_are_found_with_their_reasons() -> None:
     assert [text[b.start : b.start + len(b.text)] for b in found] == [b.text for b in found]
 
 
-@pytest.mark.parametrize(
-    ("documented", "printed", "expected"),
-    [
-        ("...\nb 1\n", ["a", "b 2"], "...\nb 2\n"),
-        ("a\n...\nd\n", ["a", "", "c", "d"], "a\n...\nd\n"),
-        ("...\nb 2\n...\n", ["b 1", "b 2", "c"], "...\nb 2\n...\n"),
-        ("p < .001\n", ["p = .020"], "p = .020\n"),
-        ("x  +1.0\n", ["x −12.5"], "x −12.5\n"),
-        ("one long\nline 1\n", ["one long line 2"], "one long line 2\n"),
-        ("a\n\nb\n", ["a", "", "b", "c"], "a\n\nb\nc\n"),
-        ("a\nb\nc\n...\n", ["", "a", "b", "d", "e"], "a\nb\n...\n"),
-    ],
-)
+@pytest.mark.parametrize(("documented", "printed", "expected"), [
+    ("...\nb 1\n", ["a", "b 2"], "...\nb 2\n"), ("a\n...\nd\n", ["a", "", "c", "d"], "a\n...\nd\n"),
+    ("...\nb 2\n...\n", ["b 1", "b 2", "c"], "...\nb 2\n...\n"), ("p < .001\n", ["p = .020"], "p = .020\n"),
+    ("x  +1.0\n", ["x −12.5"], "x −12.5\n"), ("one long\nline 1\n", ["one long line 2"], "one long line 2\n"),
+    ("a\n\nb\n", ["a", "", "b", "c"], "a\n\nb\nc\n"), ("a\nb\nc\n...\n", ["", "a", "b", "d", "e"], "a\nb\n...\n"),
+])  # fmt: skip
 def test_shown_lines_are_found_among_printed_ones(documented: str, printed: list[str], expected: str) -> None:
     assert brought_up(documented, printed, "a.md:1") == expected
 
@@ -124,15 +127,12 @@ def test_lines_that_are_not_printed_are_a_mistake(documented: str, printed: list
     assert str(caught.value).endswith("printed is:\n" + "\n".join(printed))
 
 
-@pytest.mark.parametrize(
-    ("language", "line", "problem"),
-    [
-        ("console", "$ echo told >&2; exit 3  # exit 1", r"a\.md:2: expected exit 1, got 3\ntold"),
-        ("console", "$ exit 3", r"a\.md:2: expected exit 0, got 3"),
-        ("console", "$ true  # exit 1", r"a\.md:2: expected exit 1, got 0"),
-        ("python", "import warnings; warnings.warn('old')", r"a\.md:1: expected exit 0, got 1"),
-    ],
-)
+@pytest.mark.parametrize(("language", "line", "problem"), [
+    ("console", "$ echo told >&2; exit 3  # exit 1", r"a\.md:2: expected exit 1, got 3\ntold"),
+    ("console", "$ exit 3", r"a\.md:2: expected exit 0, got 3"),
+    ("console", "$ true  # exit 1", r"a\.md:2: expected exit 1, got 0"),
+    ("python", "import warnings; warnings.warn('old')", r"a\.md:1: expected exit 0, got 1"),
+])  # fmt: skip
 def test_another_exit_status_than_stated_is_a_mistake(language: str, line: str, problem: str, tmp_path: Path) -> None:
     with pytest.raises(Mistake, match=problem):
         refreshed(page_of(f"```{language}", line, "```"), "a.md", tmp_path)
@@ -161,11 +161,6 @@ def test_a_page_is_brought_up_to_date(monkeypatch: pytest.MonkeyPatch, tmp_path:
         "```console", "$ ls ../shared/data", "tiny", "$ echo no >&2; exit 2 # exit 2", "no", "```",
     )  # fmt: skip
     assert refreshed(text, "a.md", tmp_path) == text.replace("\n0\n", "\n1\n")
-
-
-README = tree.ROOT / "README.md"
-PAGES = [README, tree.ROOT / "CONTRIBUTING.md", *sorted(tree.ROOT.glob("docs/**/*.md"))]
-PAGES += sorted(tree.ROOT.glob("examples/**/*.md"))
 
 
 def commands(text: str) -> list[list[str]]:
@@ -223,18 +218,7 @@ def test_python_block_runs(block: Block, tmp_path: Path) -> None:
     assert result.returncode == 0, f"{block.place}\n{result.stderr}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(tree.ROOT).as_posix())
-def test_the_command_lines_of_a_page_parse(page: Path) -> None:
-    from ranktilt.cli.main import app
-
-    command = typer.main.get_command(app)
-    for block in blocks(page.read_text(encoding="utf-8"), page.name):
-        if block.language == "console":
-            wrong = {" ".join(words): mistake(command, words) for words in commands(block.text)}
-            assert not {line: problem for line, problem in wrong.items() if problem}, block.place
-
-
-def test_commands_are_found_in_console_blocks() -> None:
+def test_commands_are_found_in_console_blocks_and_mistakes_in_commands() -> None:
     text = """
 $ ranktilt demo                # no network
 $ HF_HUB_OFFLINE=1 ranktilt audit DIR -r "bm25@100>>x" \\
@@ -245,11 +229,7 @@ ranktilt printed this
 """
     audit = ["audit", "DIR", "-r", "bm25@100>>x", "--json", "a.json"]
     assert commands(text) == [["demo"], audit, ["gate", "a.json"]]
-
-
-def test_mistakes_are_found_in_command_lines() -> None:
     app = typer.Typer(name="root")
-
     short = typer.Option("--ranker", "-r")
 
     @app.command()

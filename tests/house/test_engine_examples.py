@@ -27,7 +27,7 @@ import pytest
 from ranktilt import Run, ranker
 from ranktilt.rankers.engines.function import Engine
 from tests.house import tree
-from tests.toy import QUERIES, TEXTS, toy
+from tests.toy import QUERIES, toy
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ENGINES = tree.ROOT / "examples" / "engines"
@@ -117,21 +117,15 @@ def test_an_http_api_is_asked_with_its_token(examples: None, monkeypatch: pytest
     assert rows_of(run) == [(query, name, score) for query in QUERIES for name, score in HITS]
 
 
-@pytest.fixture(params=PRODUCTS)
-def product(request: pytest.FixtureRequest, examples: None, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A client's name, where the client stands for what the example imports, as the example says."""
-    client = pytest.importorskip(request.param)
+@pytest.mark.usefixtures("examples")
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_the_client_asks_for_ids_and_its_hits_are_the_ranking(product: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client stands for what the example imports, as the example says."""
+    client = pytest.importorskip(product)
     monkeypatch.setitem(sys.modules, "opensearchpy", client)
-    if request.param != "opensearchpy":
+    if product != "opensearchpy":
         monkeypatch.setattr(client, "OpenSearch", client.Elasticsearch, raising=False)
     monkeypatch.setenv("SEARCH_INDEX", "docs")
-    name: str = request.param
-    return name
-
-
-def test_the_client_asks_for_ids_alone_and_its_hits_are_the_ranking(
-    product: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
     server = Server(200, FOUND, PRODUCTS[product])
     with server.running() as address:
         monkeypatch.setenv("SEARCH_URL", address)
@@ -147,20 +141,13 @@ def test_the_client_asks_for_ids_alone_and_its_hits_are_the_ranking(
     assert rows_of(run) == [(query, name, score) for query in QUERIES for name, score in HITS]
 
 
-_TEXTS = (*QUERIES.values(), *(text for side in TEXTS.values() for text in side.values()))
-WORDS = sorted({word for text in _TEXTS for word in text.split()})
+DOCS: dict[str, str] = dict(toy().docs.select("id", "text").iter_rows())
+WORDS = sorted({word for text in (*QUERIES.values(), *DOCS.values()) for word in text.split()})
 
 
 def counts(text: str) -> np.ndarray:
     """A text's vector: how often it holds each word of the toy collection, and a constant."""
     return np.array([1.0, *(text.split().count(word) for word in WORDS)])
-
-
-def expected(query: str, k: int) -> list[tuple[str, float]]:
-    """The documents whose vectors have the largest product with the query's."""
-    docs = toy().docs.select("id", "text").iter_rows()
-    scores = {name: float(counts(text) @ counts(query)) for name, text in docs}
-    return sorted(scores.items(), key=lambda found: -found[1])[:k]
 
 
 def scores_of(name: str, k: int) -> dict[str, list[float]]:
@@ -169,7 +156,6 @@ def scores_of(name: str, k: int) -> dict[str, list[float]]:
 
 
 def encode_by_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let `counts` stand for a model of sentence-transformers."""
     encoder = types.ModuleType("sentence_transformers")
     encoder.SentenceTransformer = lambda _: types.SimpleNamespace(encode=lambda text, **_: counts(text))  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "sentence_transformers", encoder)
@@ -184,12 +170,11 @@ def test_milvus(examples: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         "docs", dimension=len(WORDS) + 1, id_type="string", max_length=50, vector_field_name="embedding",
         metric_type="COSINE",
     )  # fmt: skip
-    texts = dict(toy().docs.select("id", "text").iter_rows())
-    store.insert("docs", [{"id": name, "embedding": counts(text).tolist()} for name, text in texts.items()])
+    store.insert("docs", [{"id": name, "embedding": counts(text).tolist()} for name, text in DOCS.items()])
     encode_by_counts(monkeypatch)
     monkeypatch.setenv("MILVUS_URL", address)
     monkeypatch.setenv("MILVUS_COLLECTION", "docs")
-    assert_best_chunks("milvus_index", {name: [text] for name, text in texts.items()})
+    assert_best_chunks("milvus_index", {name: [text] for name, text in DOCS.items()})
 
 
 def test_qdrant(examples: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,7 +183,7 @@ def test_qdrant(examples: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     store = qdrant.QdrantClient(path=str(tmp_path / "store"))
     store.create_collection("docs", vectors_config=VectorParams(size=len(WORDS) + 1, distance=Distance.DOT))
-    rows = enumerate(toy().docs.select("id", "text").iter_rows())
+    rows = enumerate(DOCS.items())
     points = [PointStruct(id=n, vector=counts(text).tolist(), payload={"doc_id": name}) for n, (name, text) in rows]
     store.upsert("docs", points)
     store.close()
@@ -206,8 +191,9 @@ def test_qdrant(examples: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("QDRANT", str(tmp_path / "store"))
     monkeypatch.setenv("QDRANT_COLLECTION", "docs")
     found = scores_of("qdrant", 4)
-    for query, text in QUERIES.items():
-        assert found[query] == pytest.approx([score for _, score in expected(text, 4)], rel=1e-5)
+    for query, text in QUERIES.items():  # the largest products of vectors with the query's
+        products = sorted((float(counts(doc) @ counts(text)) for doc in DOCS.values()), reverse=True)
+        assert found[query] == pytest.approx(products[:4], rel=1e-5)
     sys.modules["qdrant"].model_and_client()[1].close()
 
 
@@ -223,14 +209,12 @@ def test_langchain_folds_chunks_to_their_documents(examples: None, monkeypatch: 
             return counts(text).tolist()
 
     store = core.InMemoryVectorStore(Counts())
-    texts = dict(toy().docs.select("id", "text").iter_rows())
-    chunks = [(name, word) for name, text in texts.items() for word in text.split()]
+    chunks = [(name, word) for name, text in DOCS.items() for word in text.split()]
     store.add_texts([word for _, word in chunks], metadatas=[{"doc_id": name} for name, _ in chunks])
     mine = types.ModuleType("my_store")
     mine.store = store  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "my_store", mine)
-
-    assert_best_chunks("langchain_store", {name: text.split() for name, text in texts.items()})
+    assert_best_chunks("langchain_store", {name: text.split() for name, text in DOCS.items()})
 
 
 def test_llamaindex_folds_chunks_to_their_documents(examples: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,7 +231,7 @@ def test_llamaindex_folds_chunks_to_their_documents(examples: None, monkeypatch:
         async def _aget_query_embedding(self, query: str) -> list[float]:
             return self._get_text_embedding(query)
 
-    documents = [core.Document(id_=name, text=text) for name, text in toy().docs.select("id", "text").iter_rows()]
+    documents = [core.Document(id_=name, text=text) for name, text in DOCS.items()]
     splitter = TokenTextSplitter(chunk_size=5, chunk_overlap=0, tokenizer=str.split)
     mine = types.ModuleType("my_index")
     mine.index = core.VectorStoreIndex.from_documents(documents, transformations=[splitter], embed_model=Counts())

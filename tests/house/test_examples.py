@@ -18,13 +18,11 @@ SETTING = re.compile(r"^  ([A-Z_]+): \"?([^\"#\n]+?)\"?(?: +#.*)?$", re.MULTILIN
 
 
 def scripts() -> dict[str, str]:
-    """Shell scripts of the steps, by name."""
     found = STEP.findall(WORKFLOW.read_text(encoding="utf-8").partition("\njobs:")[2])
     return {name: textwrap.dedent(text.removeprefix("|\n")) for name, text in found}
 
 
 def settings() -> dict[str, str]:
-    """The values under `env` at the top."""
     return dict(SETTING.findall(WORKFLOW.read_text(encoding="utf-8").partition("\njobs:")[0]))
 
 
@@ -33,9 +31,8 @@ def shell(script: str, folder: Path, **more: str) -> subprocess.CompletedProcess
     path = os.pathsep.join([str(folder / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
     names = {f"GIT_{who}_{what}": "x@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     environment = {**os.environ, **settings(), "AUDITED": "toy -r bm25", **names, **more, "PATH": path}
-    return subprocess.run(
-        ["bash", "-e", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    command = ["bash", "-e", "-c", script]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 def prepare(folder: Path) -> None:

@@ -95,22 +95,18 @@ def test_every_module_belongs_to_a_layer_and_imports_go_down_only() -> None:
     assert not eager(modules)
 
 
-def test_checkers_find_imports_that_go_up_or_sideways_or_round(tmp_path: Path) -> None:
+def test_checkers_find_imports_that_go_up_sideways_or_round_an_unknown_layer_and_a_vague_name(tmp_path: Path) -> None:
     eager_lines = "import sys\nfrom ranktilt._version import __version__\nfrom ranktilt.run import Run\n"
     files = {
-        "__init__.py": eager_lines + "if TYPE_CHECKING:\n    import polars\n",
-        "_version.py": "",
-        "errors.py": "",
-        "io/files.py": "from ranktilt.errors import UserError\n",
-        "io/a.py": "from ranktilt.io.b import x\n",
+        "__init__.py": eager_lines + "if TYPE_CHECKING:\n    import polars\n", "_version.py": "", "errors.py": "",
+        "io/files.py": "from ranktilt.errors import UserError\n", "io/a.py": "from ranktilt.io.b import x\n",
         "io/b.py": "def f():\n    from .a import y\n",
-        "auditing/__init__.py": "from ranktilt.measures.base import X\nfrom .gate import g\n",
-        "auditing/gate.py": "",
+        "auditing/__init__.py": "from ranktilt.measures.base import X\nfrom .gate import g\n", "auditing/gate.py": "",
         "measures/base.py": "def f():\n    from ..auditing import gate\n",
         "measures/more.py": "from ..datasets import beir\n",
         "datasets/beir.py": "if TYPE_CHECKING:\n    import ranktilt.measures.base\n",
         "run.py": "from ranktilt import Collection\n",
-    }
+    }  # fmt: skip
     modules = tree.read(tree.write(tmp_path, files))
     assert upward(modules) == [
         "ranktilt/datasets/beir.py:2: datasets must not import measures (ranktilt.measures.base)",
@@ -120,11 +116,8 @@ def test_checkers_find_imports_that_go_up_or_sideways_or_round(tmp_path: Path) -
     ]
     assert circle(modules)
     assert eager(modules) == ["ranktilt/__init__.py:3: imports ranktilt.run.Run at once"]
-
-
-def test_checkers_find_an_unknown_layer_and_a_vague_name(tmp_path: Path) -> None:
-    found = misplaced(tree.read(tree.write(tmp_path, {"manager.py": "", "datasets/utils.py": ""})))
-    assert found == [
+    vague = tree.read(tree.write(tmp_path / "vague", {"manager.py": "", "datasets/utils.py": ""}))
+    assert misplaced(vague) == [
         "ranktilt/datasets/utils.py:1: name the file after its idea, not 'utils.py'",
         "ranktilt/manager.py:1: 'manager' is in no layer; add it to LEVELS",
     ]

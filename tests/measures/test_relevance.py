@@ -100,23 +100,20 @@ def test_closed_form_is_the_mean_over_all_orders(measure: Measure, given: list[Q
     assert closed(measure, given) == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
-@pytest.mark.parametrize(
-    ("measure", "expected"),
-    [
-        # Grades 0, 2, 0, 1 without ties; the ideal is 2, 1.
-        (nDCG @ 1, 0.0),
-        (nDCG @ 2, 2 / math.log2(3) / (2 + 1 / math.log2(3))),
-        (nDCG, (2 / math.log2(3) + 1 / math.log2(5)) / (2 + 1 / math.log2(3))),
-        (AP @ 3, (1 / 2) / 2),
-        (AP, (1 / 2 + 2 / 4) / 2),
-        (AP(rel=2), 1 / 2),
-        (P @ 3, 1 / 3),
-        (P(rel=2) @ 4, 1 / 4),
-        (R @ 3, 1 / 2),
-        (RR, 1 / 2),
-        (RR @ 1, 0.0),
-    ],
-)
+@pytest.mark.parametrize(("measure", "expected"), [
+    # Grades 0, 2, 0, 1 without ties; the ideal is 2, 1.
+    (nDCG @ 1, 0.0),
+    (nDCG @ 2, 2 / math.log2(3) / (2 + 1 / math.log2(3))),
+    (nDCG, (2 / math.log2(3) + 1 / math.log2(5)) / (2 + 1 / math.log2(3))),
+    (AP @ 3, (1 / 2) / 2),
+    (AP, (1 / 2 + 2 / 4) / 2),
+    (AP(rel=2), 1 / 2),
+    (P @ 3, 1 / 3),
+    (P(rel=2) @ 4, 1 / 4),
+    (R @ 3, 1 / 2),
+    (RR, 1 / 2),
+    (RR @ 1, 0.0),
+])  # fmt: skip
 def test_a_ranking_without_ties_by_hand(measure: Measure, expected: float) -> None:
     assert closed(measure, [Query(((0,), (2,), (0,), (1,)))]) == pytest.approx([expected], abs=1e-15)
 
@@ -164,10 +161,9 @@ def test_ndcg_of_a_big_block_is_the_mean_discount() -> None:
     assert closed(nDCG @ cutoff, [Query((block,))]) == pytest.approx([mean / ideal], rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("depth", "docs"),
-    [(0, []), (1, [0, 1]), (2, [0, 1]), (3, [0, 1, 2]), (4, [0, 1, 2, 3, 4]), (None, [0, 1, 2, 3, 4])],
-)
+@pytest.mark.parametrize(("depth", "docs"), [
+    (0, []), (1, [0, 1]), (2, [0, 1]), (3, [0, 1, 2]), (4, [0, 1, 2, 3, 4]), (None, [0, 1, 2, 3, 4]),
+])  # fmt: skip
 def test_a_head_keeps_whole_blocks(depth: int | None, docs: list[int]) -> None:
     ranking = Ranking(np.array([0, 5, 6]), np.array([9.0, 9.0, 8.0, 7.0, 7.0, 1.0]))
     head, mask = ranking.head(depth)
@@ -177,15 +173,12 @@ def test_a_head_keeps_whole_blocks(depth: int | None, docs: list[int]) -> None:
     assert head.scores.tolist() == ranking.scores[mask].tolist()
 
 
-def test_equal_scores_of_neighbouring_queries_are_no_tie() -> None:
+def test_equal_scores_of_neighbouring_queries_are_no_tie_and_the_ideal_takes_the_best_grades_first() -> None:
     ranking = Ranking(np.array([0, 2, 4]), np.array([3.0, 1.0, 1.0, 1.0]))
     assert ranking.starts.tolist() == [0, 1, 2]
     assert ranking.sizes.tolist() == [1, 1, 2]
     assert ranking.before.tolist() == [0, 1, 0]
     assert ranking.block_query.tolist() == [0, 0, 1]
-
-
-def test_judgments_count_by_rel_and_the_ideal_takes_the_best_grades_first() -> None:
     judged = Judged(np.array([0, 1, 0, 0]), np.array([1.0, 2.0, 3.0, 1.0]), 3)
     assert [judged.count().tolist(), judged.count(2).tolist()] == [[3, 1, 0], [1, 1, 0]]
     assert judged.ideal(2) == pytest.approx([3 + 1 / math.log2(3), 2, 0])
@@ -202,12 +195,9 @@ MEASURES = tuple(
     )
 )  # fmt: skip
 THEIRS = {
-    "nDCG": ("ndcg_cut", "ndcg"),
-    "AP": ("map_cut", "map"),
-    "P": ("P", ""),
-    "R": ("recall", ""),
+    "nDCG": ("ndcg_cut", "ndcg"), "AP": ("map_cut", "map"), "P": ("P", ""), "R": ("recall", ""),
     "RR": ("recip_rank", "recip_rank"),
-}
+}  # fmt: skip
 """pytrec_eval's names with and without a cutoff; it cuts no reciprocal rank."""
 
 IDS = st.text("abz019-_é語", min_size=1, max_size=4)
@@ -239,9 +229,8 @@ def evaluated(found: Measure, run: Table, qrels: Table) -> dict[str, float]:
     key = wanted.replace(".", "_")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        evaluator = pytrec_eval.RelevanceEvaluator(
-            {q: dict(g) for q, g in qrels.items() if g}, {wanted}, relevance_level=found.rel
-        )
+        known = {q: dict(g) for q, g in qrels.items() if g}
+        evaluator = pytrec_eval.RelevanceEvaluator(known, {wanted}, relevance_level=found.rel)
         reported = evaluator.evaluate({q: dict(s) for q, s in run.items()})
     per_query = {q: float(v[key]) for q, v in reported.items()}
     if found.name == "RR" and found.cutoff is not None:
@@ -252,14 +241,12 @@ def evaluated(found: Measure, run: Table, qrels: Table) -> dict[str, float]:
 def expected(found: Measure, run: Table, qrels: Table) -> list[float]:
     """pytrec_eval's values; NaN without a relevant document, 0 where the run lacks the query."""
     reported = evaluated(found, run, qrels)
-    has = {
-        q: any(g >= (found.rel if found.name != "nDCG" else 1) for g in grades.values()) for q, grades in qrels.items()
-    }
+    least = found.rel if found.name != "nDCG" else 1
+    has = {q: any(g >= least for g in grades.values()) for q, grades in qrels.items()}
     return [reported.get(q, 0.0) if has[q] else math.nan for q in qrels]
 
 
 def closed_form(found: Measure, run: Table, qrels: Table) -> npt.NDArray[np.float64]:
-    """The closed form on the same input, from plain dictionaries."""
     ranked = [sorted(run.get(q, {}).items(), key=lambda item: -item[1]) for q in qrels]
     judged = [(i, g) for i, grades in enumerate(qrels.values()) for g in grades.values() if g > 0]
     gains = [max(qrels[q].get(d, 0), 0) for q, found in zip(qrels, ranked, strict=True) for d, _ in found]

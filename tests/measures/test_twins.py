@@ -179,22 +179,16 @@ T = discount(2)
 
 
 class TestThePage:
-    @pytest.mark.parametrize(
-        ("scores", "depth", "expected"),
-        [
-            ([3.0, 2.0, 1.0], 3, [1 / (1.5 + T), T / (1.5 + T), 0.5 / (1.5 + T)]),
-            ([3.0, 2.0, 1.0], 2, [1 / (1 + T), T / (1 + T), 0]),
-            ([3.0], 20, [1]),
-            ([2.0, 2.0], 2, [1 / 2, 1 / 2]),
-            ([2.0, 2.0], 1, [1 / 2, 1 / 2]),
-            ([3.0, 2.0, 2.0], 2, [1 / (1 + T), T / 2 / (1 + T), T / 2 / (1 + T)]),
+    def test_by_hand(self) -> None:
+        cases: list[tuple[list[float], int, list[float]]] = [
+            ([3.0, 2.0, 1.0], 3, [1 / (1.5 + T), T / (1.5 + T), 0.5 / (1.5 + T)]), ([3.0], 20, [1]), ([], 5, []),
+            ([3.0, 2.0, 1.0], 2, [1 / (1 + T), T / (1 + T), 0]), ([2.0, 2.0], 2, [1 / 2, 1 / 2]),
+            ([2.0, 2.0], 1, [1 / 2, 1 / 2]), ([3.0, 2.0, 2.0], 2, [1 / (1 + T), T / 2 / (1 + T), T / 2 / (1 + T)]),
             ([3.0, 2.0, 2.0, 1.0], 3, [1 / (1.5 + T), (T + 0.5) / 2 / (1.5 + T), (T + 0.5) / 2 / (1.5 + T), 0]),
-            ([], 5, []),
-        ],
-    )
-    def test_by_hand(self, scores: list[float], depth: int, expected: list[float]) -> None:
-        ranking, _ = ranking_of([[(i, s) for i, s in enumerate(scores)]])
-        assert page_shares(ranking, depth).tolist() == pytest.approx(expected, abs=1e-15)
+        ]  # fmt: skip
+        for scores, depth, expected in cases:
+            ranking, _ = ranking_of([[(i, s) for i, s in enumerate(scores)]])
+            assert page_shares(ranking, depth).tolist() == pytest.approx(expected, abs=1e-15), (scores, depth)
 
     @given(queries_of(longest=5), st.integers(1, 7))
     @settings(max_examples=80)
@@ -222,9 +216,7 @@ WANTED = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 7)), unique=True, 
 class TestRankGaps:
     @given(queries_of(), PAIRS, WANTED)
     @settings(max_examples=120)
-    def test_wanted_pairs_as_a_plain_loop(
-        self, queries: list[Query], pairs: Pairs, wanted: list[tuple[int, int]]
-    ) -> None:
+    def test_wanted_pairs_as_a_loop(self, queries: list[Query], pairs: Pairs, wanted: list[tuple[int, int]]) -> None:
         chosen = [(q, p) for q, p in wanted if q < len(queries) and p < len(pairs)]
         (total, count), absent = ([0.0] * len(queries) for _ in range(2)), 0
         for q, p in chosen:
@@ -246,25 +238,18 @@ class TestRankGaps:
         ranking, docs = ranking_of(queries)
         assert rank_gap_sums(ranking, docs, pairs_of(pairs)).total.tolist() == expected
 
-    @pytest.mark.parametrize(
-        ("found", "expected", "absent"),
-        [
-            ([(0, 2.0), (1, 1.0)], 1, 0),
-            ([(1, 2.0), (7, 1.5), (0, 1.0)], -2, 0),
-            ([(0, 1.0), (1, 1.0)], 0, 0),
-            ([(7, 3.0), (0, 2.0), (8, 1.0)], 4 - 2, 1),
-            ([(1, 5.0)], -1, 1),
-            ([(7, 3.0)], 0, 2),
-            ([], 0, 2),
+    def test_one_pair_by_hand(self) -> None:
+        cases: list[tuple[Query, float, int]] = [
+            ([(0, 2.0), (1, 1.0)], 1, 0), ([(1, 2.0), (7, 1.5), (0, 1.0)], -2, 0), ([(0, 1.0), (1, 1.0)], 0, 0),
+            ([(7, 3.0), (0, 2.0), (8, 1.0)], 4 - 2, 1), ([(1, 5.0)], -1, 1), ([(7, 3.0)], 0, 2), ([], 0, 2),
             ([(-1, 9.0), (0, 2.0), (1, 1.0), (-1, 1.0)], 3.5 - 2, 0),
-        ],
-    )
-    def test_one_pair_by_hand(self, found: Query, expected: float, absent: int) -> None:
-        ranking, docs = ranking_of([found])
-        gaps = rank_gaps(ranking, docs, pairs_of([(0, 1)]), (np.array([0]), np.array([0])))
-        assert (gaps.total.tolist(), gaps.weight.tolist()) == ([expected], [1])
-        assert gaps.parts == {"pairs": 1, "absent": absent / 2}
-        assert rank_gap_sums(ranking, docs, pairs_of([(0, 1)])).total.tolist() == [expected]
+        ]  # fmt: skip
+        for found, expected, absent in cases:
+            ranking, docs = ranking_of([found])
+            gaps = rank_gaps(ranking, docs, pairs_of([(0, 1)]), (np.array([0]), np.array([0])))
+            assert (gaps.total.tolist(), gaps.weight.tolist()) == ([expected], [1]), found
+            assert gaps.parts == {"pairs": 1, "absent": absent / 2}
+            assert rank_gap_sums(ranking, docs, pairs_of([(0, 1)])).total.tolist() == [expected]
 
 
 class TestScoreGaps:
@@ -303,9 +288,7 @@ SUMS = [replace(HeadToHead, pairs="relevant"), replace(HeadToHead, pairs="other"
 @pytest.mark.parametrize("of", [*SUMS, replace(RankGap, pairs="all")], ids=repr)
 @given(queries_of(), st.lists(RELEVANT, min_size=4, max_size=4))
 @settings(max_examples=60)
-def test_each_unit_adds_what_its_own_pairs_do_over_all_queries(
-    of: TwinEstimand, queries: list[Query], relevant: list[set[int]]
-) -> None:
+def test_each_unit_adds_what_its_own_pairs_do(of: TwinEstimand, queries: list[Query], relevant: list[set[int]]) -> None:
     ranking, docs = ranking_of(queries)
 
     def answers(pairs: Pairs) -> Answers:

@@ -129,7 +129,6 @@ def toy_trend(run: str, series: str = "llama") -> Trend:
 
 
 def toy_study(series: str = "llama") -> Study:
-    """Two rankers and three temperatures of one model, on one measure."""
     arms = tuple(StudySource(f"{series}-tmp{t:g}", series, t, 3633) for t in TEMPERATURES)
     tilts = tuple(
         toy_tilt(run, arm.source, value, HALF[run])

@@ -82,7 +82,6 @@ class Chromium:
         self._thread.shutdown()
 
     def do(self, work: Callable[[], T]) -> T:
-        """Do something in the thread that Playwright lives in."""
         return self._thread.submit(work).result()
 
 
@@ -126,11 +125,9 @@ class Browser:
             self._said.append(message.text)
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Send a command of the DevTools protocol and wait for its answer."""
         return dict(self._chromium.do(lambda: self._wire.send(method, parameters)))
 
     def do(self, work: Callable[[Any], T]) -> T:
-        """Do something with Playwright's own page."""
         return self._chromium.do(lambda: work(self._page))
 
     def open(
@@ -159,17 +156,14 @@ class Browser:
             self.until("!document.querySelector('[data-figure]') || document.documentElement.dataset.drawn")
 
     def size(self, width: int, height: int = 900) -> None:
-        """Make the window another size."""
         self.do(lambda page: page.set_viewport_size({"width": width, "height": height}))
 
     def run(self, code: str) -> Any:
-        """Return the value of an expression in the page."""
         answer = self.call("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
     def until(self, condition: str) -> None:
-        """Wait until an expression holds."""
         end = time.monotonic() + PATIENCE
         while not self.run(f"Boolean({condition})"):
             assert time.monotonic() < end, f"never came true: {condition}"
@@ -180,7 +174,6 @@ class Browser:
         self.do(lambda page: page.locator(selector).first.click())
 
     def fill(self, selector: str, text: str) -> None:
-        """Put a text into a field."""
         self.do(lambda page: page.locator(selector).first.fill(text))
 
     def choose(self, selector: str, value: str) -> None:
@@ -188,15 +181,12 @@ class Browser:
         self.do(lambda page: page.locator(selector).first.select_option(value))
 
     def press(self, key: str) -> None:
-        """Press a key, such as ``Enter``, ``Shift+Tab`` or ``a``."""
         self.do(lambda page: page.keyboard.press(key))
 
     def type(self, text: str) -> None:
-        """Type a text where the focus is, letter by letter."""
         self.do(lambda page: page.keyboard.type(text))
 
     def point(self, x: float, y: float) -> None:
-        """Move the mouse."""
         self.do(lambda page: page.mouse.move(x, y))
 
     def axe(self, *impacts: str) -> list[str]:

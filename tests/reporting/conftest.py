@@ -20,7 +20,6 @@ def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The toy as the folder ``toy`` of the working folder."""
     monkeypatch.chdir(tmp_path)
     write_cocktail(tmp_path / "toy")
     return tmp_path

@@ -37,20 +37,16 @@ TOY_RUN = {
 """A run of the toy."""
 TEXTS = [
     "The old river carries cold water to the sea, slowly.",
-    "The old stream carries cold water toward the ocean, slowly.",
-    "A bell rings in the tower.",
-    "In the tower a bell rings.",
-    "Alone in its group.",
-]
+    "The old stream carries cold water toward the ocean, slowly.", "A bell rings in the tower.",
+    "In the tower a bell rings.", "Alone in its group.",
+]  # fmt: skip
 
 
 def audit_page(given: LoadedAudit, *, texts: bool = True) -> str:
-    """Write the page of one audit."""
     return report_page([given], texts=texts)
 
 
 def of(collection: Collection, runs: list[Run], measures: Any = ("nDCG@1", "P@2"), **options: Any) -> LoadedAudit:
-    """Audit runs, and keep what they were made from."""
     return LoadedAudit(audit(collection, runs, measures, **{"resamples": 1000, **options}), collection, tuple(runs))
 
 
@@ -73,7 +69,6 @@ def unjudged() -> LoadedAudit:
 
 @cache
 def ungrouped() -> LoadedAudit:
-    """The same without groups."""
     one = opened()
     assert one.collection is not None
     return of(one.collection, list(one.runs), by=None)
@@ -108,7 +103,6 @@ def colours(count: int = 7) -> LoadedAudit:
 
 
 def alone(found: LoadedAudit, *notes: str) -> LoadedAudit:
-    """Return the audit without what it was made from."""
     return LoadedAudit(found.audit, notes=notes)
 
 
@@ -123,10 +117,8 @@ def toy_opened(
     """Audit some runs, named first, second, … where only scores are given; by default the toy's two."""
     collection = toy() if collection is None else collection
     if runs is None:
-        runs = [
-            run_of(collection, one, ranker=name)
-            for one, name in zip(scores, ("first", "second", "third"), strict=False)
-        ]
+        names = ("first", "second", "third")
+        runs = [run_of(collection, one, ranker=name) for one, name in zip(scores, names, strict=False)]
     found = audit(collection, list(runs), measures, **{"resamples": 100, "confounds": False, **options})
     return LoadedAudit(found, collection, tuple(runs))
 
@@ -145,7 +137,6 @@ class Explored:
         return [self.lists["docs"]["id"][e[0]] if column is None else e[column] for e in entries]
 
     def list(self, run: int, query: str) -> Any:
-        """One list."""
         return self.lists["lists"][run][[q["id"] for q in self.lists["queries"]].index(query)]
 
     def text(self, doc: str) -> Any:
@@ -164,14 +155,12 @@ def unpacked(text: str) -> Any:
 
 
 def explored(given: LoadedAudit | None = None, **options: Any) -> Explored:
-    """Make an explorer and unpack it."""
     block = explorer(toy_opened() if given is None else given, **options)
     assert block is not None
     return Explored(block, unpacked(block.lists), unpacked(block.texts) if block.texts else None)
 
 
 def packed(content: Any) -> str:
-    """Pack as a page carries it."""
     return base64.b64encode(gzip.compress(json.dumps(content).encode(), mtime=0)).decode()
 
 

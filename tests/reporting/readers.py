@@ -45,11 +45,9 @@ class Grid:
     values: list[list[str | None]] = field(default_factory=list)
 
     def column(self, title: str) -> list[str]:
-        """Return the texts of one column."""
         return [row[self.titles.index(title)] for row in self.rows]
 
     def numbers(self, title: str) -> list[float]:
-        """Return the exact numbers of one column."""
         return [float(row[self.titles.index(title)] or "missing") for row in self.values]
 
 
@@ -66,11 +64,9 @@ class Markup(HTMLParser):
         self.close()
 
     def of(self, tag: str) -> list[Attributes]:
-        """Return the attributes of every element of a kind."""
         return [attributes for name, attributes in self.elements if name == tag]
 
     def grid(self, caption: str) -> Grid:
-        """Return the first table whose caption begins so."""
         return next(grid for grid in self.grids if grid.caption.startswith(caption))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -117,7 +113,6 @@ class Terminal(io.StringIO):
 
 
 def screen(result: Any, monkeypatch: pytest.MonkeyPatch, *, columns: int = 120, notes: bool = True) -> str:
-    """What a terminal receives."""
     for name, value in {"COLUMNS": str(columns), "LINES": "50", "TERM": "xterm-256color"}.items():
         monkeypatch.setenv(name, value)
     stream = Terminal()
@@ -126,7 +121,6 @@ def screen(result: Any, monkeypatch: pytest.MonkeyPatch, *, columns: int = 120, 
 
 
 def plain(text: str) -> str:
-    """The same without colours."""
     return CODE.sub("", text)
 
 
@@ -137,7 +131,6 @@ def style(text: str, cell: str) -> set[str]:
 
 
 def html(result: Any) -> str:
-    """The page of a result."""
     return table(result, "html")
 
 
@@ -154,7 +147,6 @@ def points(drawing: dict[str, Any]) -> Rows:
 
 
 def by_name(drawing: dict[str, Any], mark: str = "line") -> dict[str, list[float]]:
-    """The heights of each series."""
     found = dict[str, list[float]]()
     for row in rows(drawing, mark):
         found.setdefault(row["name"], []).append(row["y"])
@@ -162,10 +154,8 @@ def by_name(drawing: dict[str, Any], mark: str = "line") -> dict[str, list[float
 
 
 def domain(drawing: dict[str, Any], channel: str) -> list[float]:
-    """From where to where an axis goes."""
-    found: list[float] = next(
-        one["encoding"][channel]["scale"]["domain"] for one in drawing["layer"] if channel in one["encoding"]
-    )
+    every = (one["encoding"] for one in drawing["layer"])
+    found: list[float] = next(encoding[channel]["scale"]["domain"] for encoding in every if channel in encoding)
     return found
 
 
@@ -259,7 +249,6 @@ def _row(line: str, table: TexTable) -> None:
 
 
 def numbers(table: TexTable, labels: int) -> list[str]:
-    """Every number of a table, row by row."""
     return [text for row in table.rows for text in row[labels:]]
 
 

@@ -65,9 +65,7 @@ MODELS = (
         name="two", kind="monot5", hub="org/two", also=("org/2",), about="a re-ranker", licence="not stated",
         source="B, 2021", limit=1,
     ),
-    Model(
-        name="two-body", kind="monot5", hub="org/body", about="a body", licence="MIT", source="C, 2022", tuned=False
-    ),
+    Model(name="two-body", kind="monot5", hub="org/body", about="a body", licence="MIT", source="C, 2022", tuned=False),
     Model(name="lost", kind="dense", hub="", about="none published", licence="not stated", source="D, 2023"),
 )  # fmt: skip
 
@@ -92,7 +90,6 @@ def refused(names: tuple[str, ...] = ("human", "llm")) -> CheckResult:
 
 
 def changed() -> Comparison:
-    """Two runs, two measures and three groups."""
     values = np.random.default_rng(0).random((2, 2, 4, 40))
     names = {"runs": ("bm25", "dense"), "measures": ("nDCG@3", "RR"), "groups": ("a", "b", "c")}
     return compare(*(audit_of(v, **names) for v in (values, values[:, :, ::-1])), resamples=200)
@@ -137,7 +134,6 @@ def gated() -> Gate:
 def row(
     check: Check, tests: int, failures: int = 0, *, estimand: str = "ΔNDSR", ranker: str = "bm25", details: str = ""
 ) -> CheckOutcome:
-    """One check of a calibration."""
     return CheckOutcome(check, ranker, estimand, tests, failures, details)
 
 
@@ -165,23 +161,15 @@ def replayed(most: float | None = None) -> ReplayedLog:
     runs = {INPUT: [0.2, 0.5, 0.4, 0.3], MODEL: [0.9, 0.5, 0.6, 0.3], PUBLISHED: [0.9, 0.1, 0.6, 0.2],
             STRICT: [0.9, 0.2, 0.5, 0.1]}  # fmt: skip
     values = [np.array([runs[name] for name in part]) for part in PARTS]
-    means = [
-        ChangeTask(*part, measure("nDCG@10"), ALL, ALL, Columns(pair, None))
-        for part, pair in zip(PARTS, values, strict=True)
-    ]
-    ratios = [
-        ChangeTask(*part, estimand("ExposureRatio"), "human", "llm", Columns(np.vstack([pair, np.ones((2, 4))]), None))
-        for part, pair in zip(PARTS, values, strict=True)
-    ]
+    parts = list(zip(PARTS, values, strict=True))
+    ratio, level = estimand("ExposureRatio"), np.ones((2, 4))
+    means = [ChangeTask(*part, measure("nDCG@10"), ALL, ALL, Columns(pair, None)) for part, pair in parts]
+    sides = [(part, Columns(np.vstack([pair, level]), None)) for part, pair in parts]
+    ratios = [ChangeTask(*part, ratio, "human", "llm", columns) for part, columns in sides]
     how = {"resamples": 200, "seed": 0}
     changes = corrected([*mean_changes(means, **how), *contrast_changes(ratios, **how)], "holm")
-    spec = {
-        "seed": 0,
-        "resamples": 200,
-        "correction": "holm",
-        "max_failures": most,
-        "command": "ranktilt tools replay-log x",
-    }
+    command = "ranktilt tools replay-log x"
+    spec = {"seed": 0, "resamples": 200, "correction": "holm", "max_failures": most, "command": command}
     return ReplayedLog(
         spec, answers, (UnmatchedCall(7, "shows one document twice"),),
         (AnswerExample("off-format", "4 passages are\nprovided.", 2), AnswerExample("refused", "No.", 1)), 4,
@@ -190,12 +178,10 @@ def replayed(most: float | None = None) -> ReplayedLog:
 
 
 def temperatures(measures: Any = ("nDCG@1", "RR"), **options: Any) -> Study:
-    """One ranker, one model, three temperatures, two measures."""
     return study(studied(), [decided()], list(measures), **{"resamples": 300, "seed": 1, **options})
 
 
 def two_models() -> Study:
-    """Two models, and a source whose temperature is unknown."""
     wins = {"x-tmp0.2": 10, "x-tmp0.7": 20, "x-tmp1.0": 30, "y-tmp0.5": 40, "plain|one": 0}
     return study(studied({name: {} for name in wins}), [decided(wins)], "nDCG@1", resamples=300)
 
@@ -244,7 +230,6 @@ def controlled(sources: tuple[str, ...] = ("human", "llm")) -> Audit:
 
 
 def by_the_papers_rules() -> Audit:
-    """The toy with its card, by the papers' rules."""
     return small(card=True, ties="trec_eval", rounding="paper", test="t")
 
 
@@ -287,12 +272,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "models": lambda: Installation(MODELS, {"dense:one": "cache"}, [("alpha", "a-package 1.0")]),
     "description": lambda: Description({"path": "toy"}, statistics(toy())),
     "installation": lambda: Installation(
-        MODELS,
-        {},
-        machine={"RankTilt": "0.1.0", "processors": "2, x86_64"},
-        extras=[
-            Extra("neural", "dense retrievers", {"torch": "2.13.0"}),
-            Extra("plots", "figures", {"vl-convert": None}),
+        MODELS, {}, machine={"RankTilt": "0.1.0", "processors": "2, x86_64"}, extras=[
+            Extra("neural", "dense retrievers", {"torch": "2.13.0"}), Extra("plots", "figures", {"vl-convert": None}),
         ],
     ),
     "models, in full": lambda: Installation(MODELS, {"dense:one": "cache"}, full=True),
@@ -311,10 +292,9 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "validation": toy_validation,
     "validation, three sources": lambda: toy_validation(("human", "llm", "a|b")),
     "validation, one source": lambda: toy_validation(("human",)),
-}
+}  # fmt: skip
 
 
 @cache
 def result(name: str) -> Any:
-    """Make each result once."""
     return RESULTS[name]()

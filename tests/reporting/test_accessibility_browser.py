@@ -77,13 +77,10 @@ def test_axe_sees_what_is_wrong(browser: Browser, tmp_path: Path) -> None:
     assert {line.split()[1] for line in browser.axe()} == {"color-contrast", "html-has-lang", "image-alt"}
 
 
-@pytest.mark.parametrize(
-    ("name", "width", "dark"),
-    [
-        ("combined", 360, False), ("combined", 1280, True), ("alone", 1280, False), ("validation", 360, True),
-        ("query", 1280, False), ("query", 360, True), ("pair", 1280, True), ("pair", 360, False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "width", "dark"), [
+    ("combined", 360, False), ("combined", 1280, True), ("alone", 1280, False), ("validation", 360, True),
+    ("query", 1280, False), ("query", 360, True), ("pair", 1280, True), ("pair", 360, False),
+])  # fmt: skip
 def test_axe_finds_nothing_serious(browser: Browser, pages: dict[str, Path], name: str, width: int, dark: bool) -> None:
     browser.open(pages.get(name, pages["audit"]), width=width, dark=dark, policy=False)
     if name in VIEWS:
@@ -98,10 +95,9 @@ def test_axe_finds_nothing_serious_where_everything_is_unfolded(browser: Browser
     assert browser.axe() == []
 
 
-@pytest.mark.parametrize(
-    ("name", "width"),
-    [*(("combined", width) for width in (320, 360, 1280, 1920)), *((name, 320) for name in KINDS[:-1])],
-)
+@pytest.mark.parametrize(("name", "width"), [
+    *(("combined", width) for width in (320, 360, 1280, 1920)), *((name, 320) for name in KINDS[:-1]),
+])  # fmt: skip
 def test_no_page_is_wider_than_its_window(browser: Browser, pages: dict[str, Path], name: str, width: int) -> None:
     browser.open(pages[name], width=width)
     assert browser.overflow == 0
@@ -138,9 +134,7 @@ def test_the_keyboard_reaches_everything_in_order(browser: Browser, pages: dict[
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_every_page_is_marked_up_for_readers_who_do_not_see_it(
-    browser: Browser, pages: dict[str, Path], name: str
-) -> None:
+def test_every_page_is_marked_up_for_readers_who_see_none(browser: Browser, pages: dict[str, Path], name: str) -> None:
     browser.open(pages[name], width=1280)
     assert browser.run("document.title").strip()
     levels = browser.run("[...document.querySelectorAll('h1, h2, h3, h4, h5')].filter(h => h.checkVisibility())"

@@ -1,7 +1,6 @@
 """An audit as a page: headline, verdicts, the numbers of figures and tables, unrounded and in their tone, and ranks."""
 
 import math
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -12,19 +11,9 @@ from ranktilt import Audit, Collection, audit, table
 from ranktilt.measures.base import estimand
 from ranktilt.reporting.document import Figure, Row, Section, Table
 from ranktilt.reporting.reload import LoadedAudit
+from ranktilt.reporting.views import audit_sections as parts
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.audit import audit_headline
-from ranktilt.reporting.views.audit_sections import (
-    MOST_PAIRS,
-    audit_sections,
-    card_figure,
-    control_figure,
-    drawn_pairs,
-    effectiveness_figure,
-    ranks_section,
-    tilt_figure,
-    tilt_mark,
-)
 from ranktilt.reporting.views.audit_tables import (
     card_legend,
     card_table,
@@ -33,6 +22,7 @@ from ranktilt.reporting.views.audit_tables import (
     control_table,
     group_table,
 )
+from tests.auditing.test_audit import SCORES
 from tests.reporting.audits import small, three, uneven
 from tests.reporting.openings import colours, many, opened, sources, ungrouped, unjudged
 from tests.reporting.readers import by_name, points, rows
@@ -77,44 +67,36 @@ def grid(section: Section, caption: str) -> list[list[str]]:
 
 
 class TestVerdicts:
-    @pytest.mark.parametrize(
-        ("kinds", "expected"),
-        [
-            ([HUMAN, LLM], "a favours human text; b favours llm text"),
-            ([OPEN, HUMAN, OPEN], "b favours human text; a and c are inconclusive"),
-            ([LEVEL, LEVEL, HUMAN, LEVEL], "c favours human text; 3 of 4 rankers are level"),
-            ([LLM, LLM, LLM], "all 3 rankers favour llm text"),
-            ([OPEN, LEVEL, LLM, HUMAN], "d favours human text; c favours llm text; b is level; a is inconclusive"),
-        ],
-    )
+    @pytest.mark.parametrize(("kinds", "expected"), [
+        ([HUMAN, LLM], "a favours human text; b favours llm text"),
+        ([OPEN, HUMAN, OPEN], "b favours human text; a and c are inconclusive"),
+        ([LEVEL, LEVEL, HUMAN, LEVEL], "c favours human text; 3 of 4 rankers are level"),
+        ([LLM, LLM, LLM], "all 3 rankers favour llm text"),
+        ([OPEN, LEVEL, LLM, HUMAN], "d favours human text; c favours llm text; b is level; a is inconclusive"),
+    ])  # fmt: skip
     def test_headline_says_who_does_what(self, kinds: list[tuple[Any, str | None]], expected: str) -> None:
         assert audit_headline(judged(*kinds)) == f"{expected} (by nDCG@1)."
 
     def test_headline_of_several_pairs_and_many_rankers_counts_comparisons(self) -> None:
         plain = three()
         runs = tuple(f"run {n}" for n in range(5))
-        tilts = tuple(
-            replace(t, run=run, p_corrected=1.0 if run == "run 0" else 0.0) for run in runs for t in plain.tilts
-        )
+        chance = {run: float(run == "run 0") for run in runs}
+        tilts = tuple(replace(t, run=run, p_corrected=chance[run]) for run in runs for t in plain.tilts)
         audit = replace(plain, runs=runs, tilts=tilts, values=plain.values.repeat(5, axis=0))
         assert audit_headline(audit) == (
             "of 15 comparisons (5 rankers, 3 pairs of groups) 12 favour one side and 3 are inconclusive (by RR)."
         )
 
-    def test_tone_follows_the_pair_and_not_the_name(self) -> None:
+    def test_tone_follows_the_pair_and_of_many_verdicts_those_that_favour_a_side_come_first(self) -> None:
         audit = judged(HUMAN, OPEN)
         verdict, _ = view(replace(audit, tilts=tuple(t.swapped() for t in audit.tilts))).page_lines
         assert verdict.tone == "second"
         assert verdict.text.startswith("a favours human text")
-
-    def test_every_view_gives_the_protected_side_and_the_other_one_tone_each(self) -> None:
         found = replace(beside(), protected="male", unprotected="female")
         assert view(found).sentences[0].text.startswith("stored favours female documents")
         assert view(found).sentences[0].tone == "second"
         study = next(block for block in view(temperatures()).tables if "each source" in block.caption)
         assert [row.cells[-1].tone for row in study.rows[:3]] == ["second", "unsure", "first"]
-
-    def test_of_many_verdicts_those_that_favour_a_side_come_first(self) -> None:
         many, few = (view(judged(*kinds)).page_lines for kinds in ([*[OPEN] * 6, HUMAN], [OPEN, HUMAN]))
         assert [line.tone for line in many] == ["first", *["unsure"] * 6]
         assert [line.tone for line in few] == ["unsure", "first"]
@@ -123,38 +105,38 @@ class TestVerdicts:
 class TestFigures:
     def test_every_ranker_and_measure_is_drawn_with_its_verdict_in_the_order_of_the_audit(self) -> None:
         audit = opened().audit
-        figure = tilt_figure(audit, PAIR)
+        figure = parts.tilt_figure(audit, PAIR)
         assert drawn(figure) == [pytest.approx((t.value, t.low, t.high), rel=1e-5) for t in audit.tilts]
         assert [(row["tone"], row["x"]) for row in points(figure.drawing)] == [
             ("favours human", 200), ("level", 0), ("favours llm", -200), ("level", 0), ("inconclusive", 0),
             ("level", 0),
         ]  # fmt: skip
-        crowded = tilt_figure(many().audit, PAIR)  # of many rankers the primary measure alone
+        crowded = parts.tilt_figure(many().audit, PAIR)  # of many rankers the primary measure alone
         assert (crowded.title, len(drawn(crowded))) == ("Relative Δ of nDCG@1, human against llm", 30)
 
     def test_what_could_have_been_detected_is_grey_but_not_where_all_queries_say_the_same(self) -> None:
         audit = opened().audit
-        grey = [row["high"] for row in rows(tilt_figure(audit, PAIR).drawing, "rule", 1)]
+        grey = [row["high"] for row in rows(parts.tilt_figure(audit, PAIR).drawing, "rule", 1)]
         assert grey == pytest.approx([t.detectable for t in audit.tilts if t.detectable > 0], rel=1e-5)
         same = tuple(replace(t, value=200.0, low=200.0, high=200.0, error=1e-15) for t in audit.tilts)
-        figure = tilt_figure(replace(audit, tilts=same), PAIR)
+        figure = parts.tilt_figure(replace(audit, tilts=same), PAIR)
         assert all(row["low"] == row["high"] for row in rows(figure.drawing, "rule", -1))
-        assert not any("could" in line for line in tilt_mark(same[0], 5).hover)
+        assert not any("could" in line for line in parts.tilt_mark(same[0], 5).hover)
 
     def test_groups_without_twins_are_read_against_the_random_band(self) -> None:
-        assert rows(tilt_figure(opened().audit, PAIR).drawing, "rect")
+        assert rows(parts.tilt_figure(opened().audit, PAIR).drawing, "rect")
         audit = uneven()
-        figure = tilt_figure(audit, ("a", "b"))
+        figure = parts.tilt_figure(audit, ("a", "b"))
         assert rows(figure.drawing, "rect") == []
         random = {row["low"] for place in (0, 1) for row in rows(figure.drawing, "rule", place)}
         assert {t.band_low for t in audit.tilts} <= random
 
     def test_of_many_pairs_the_clearest_are_drawn_in_the_order_of_the_audit(self) -> None:
         audit = colours().audit
-        chosen = drawn_pairs(audit)
+        chosen = parts.drawn_pairs(audit)
         assert len(audit.tilted_pairs) == 21
         clear = {(t.a, t.b): abs(t.value - t.level) / t.error for t in audit.tilts}
-        assert set(chosen) == set(sorted(clear, key=lambda pair: -clear[pair])[:MOST_PAIRS])
+        assert set(chosen) == set(sorted(clear, key=lambda pair: -clear[pair])[: parts.MOST_PAIRS])
         assert list(chosen) == [pair for pair in audit.tilted_pairs if pair in chosen]
 
     @pytest.mark.parametrize(("key", "primary"), [("twins", None), ("page", "NDSR@20")])
@@ -163,14 +145,14 @@ class TestFigures:
         asked = tuple(e for e in audit.estimates if e.estimand.key == key)
         if primary is not None:
             audit = replace(audit, estimates=asked, spec={**audit.spec, "primary": primary})
-        figure = card_figure(audit, PAIR)
+        figure = parts.card_figure(audit, PAIR)
         assert figure is not None
         assert [value for value, _, _ in drawn(figure)] == pytest.approx([100 * e.value for e in asked], rel=1e-5)
-        assert card_figure(replace(audit, estimates=()), PAIR) is None
+        assert parts.card_figure(replace(audit, estimates=()), PAIR) is None
 
     def test_tilt_stands_above_effectiveness_and_what_is_undefined_is_said_not_to_be_drawn(self) -> None:
         audit = small()
-        figure = effectiveness_figure(audit, PAIR)
+        figure = parts.effectiveness_figure(audit, PAIR)
         means = audit.by_group().filter(measure="nDCG@3", group="all")["mean"].to_list()
         values = [t.value for t in audit.tilts if t.measure == "nDCG@3"]
         wanted = [pytest.approx((100 * mean, value), rel=1e-5) for mean, value in zip(means, values, strict=True)]
@@ -178,20 +160,20 @@ class TestFigures:
         assert "Not drawn" not in figure.says
         nan = replace(audit.tilts[0], value=math.nan, low=math.nan, high=math.nan, error=math.nan, p_corrected=math.nan)
         gone = replace(audit, tilts=(nan, *audit.tilts[1:]), spec={**audit.spec, "primary": "nDCG@1"})
-        figure = effectiveness_figure(gone, PAIR)
+        figure = parts.effectiveness_figure(gone, PAIR)
         assert figure.says.endswith(" Not drawn, because a value is undefined: first.")
         assert len(points(figure.drawing)) == 1
 
     def test_controls_are_drawn_below_the_raw_value(self) -> None:
         audit = controlled()
-        figure = control_figure(audit, PAIR)
+        figure = parts.control_figure(audit, PAIR)
         assert [value for value, _, _ in drawn(figure)] == [one.tilts[0].value for one in audit.controls if one.tilts]
         assert [row["row"].strip() for row in points(figure.drawing)] == ["raw", "length", "titles"]
 
 
 class TestRanks:
     def test_tables_and_lines_count_what_stands_first_and_how_soon_it_is_found(self) -> None:
-        section = ranks_section(opened())
+        section = parts.ranks_section(opened())
         assert grid(section, FILLED) == [
             ["people", "human", "100.0"], ["people", "llm", "0.0"],
             ["machines", "human", "0.0"], ["machines", "llm", "100.0"],
@@ -204,34 +186,21 @@ class TestRanks:
         assert by_name(sooner) == {"people": [100, 0], "machines": [-100, 0], "nobody": [0, 0]}
         assert rows(sooner, "rule") == [{"y": 0}]
 
-    def test_each_of_several_groups_has_a_figure_of_its_own(self) -> None:
-        human, gpt, llama, *sooner = figures(ranks_section(sources("human", "llama", "gpt")))
+    def test_each_of_several_groups_has_a_figure_and_more_than_are_drawn_are_in_the_table(self) -> None:
+        human, gpt, llama, *sooner = figures(parts.ranks_section(sources("human", "llama", "gpt")))
         assert [one.title.rpartition(" ")[2] for one in (human, gpt, llama)] == ["human", "gpt", "llama"]
         assert by_name(human.drawing)["run"] == pytest.approx([100, 50, 33.33], abs=0.01)
         assert [by_name(one.drawing)["run"] for one in sooner] == [[100, 100, 0], [100, 0, 0]]
-
-    def test_more_groups_and_rankers_than_are_drawn_are_in_the_table(self) -> None:
-        section = ranks_section(colours())
+        section = parts.ranks_section(colours())
         assert len([one for one in figures(section) if one.title.startswith("Who fills")]) == 3
         assert len(grid(section, FILLED)) == 7
-        section = ranks_section(many(12))
+        section = parts.ranks_section(many(12))
         assert len(by_name(figures(section)[0].drawing)) == 8
         assert "Drawn for the first 8 of 12 rankers; the tables hold all." in section.lead
         assert len(grid(section, FOUND)) == 24
 
 
-def test_controls_that_change_nothing_say_so() -> None:
-    raw = tuple(one for one in controlled().controls if one.control == "raw")
-    sections = {one.name: one for one in audit_sections(LoadedAudit(replace(controlled(), controls=raw)))}
-    assert sections["controls"].lead[1:] == ("No control changes a verdict on the primary measure.",)
-
-
 PAIR = ("human", "llm")
-SCORES = {
-    "q1": {"d1-human": 3.0, "d1-llm": 2.0, "d3-llm": 2.0, "d2-human": 1.0, "d3-human": 1.0},
-    "q2": {"d1-llm": 5.0, "d2-llm": 4.0, "d2-human": 3.0},
-    "q3": {"d3-human": 2.0, "d3-llm": 2.0, "d1-human": 1.0},
-}
 
 
 def carded(*, judged: bool = True, order: str = "score", **options: Any) -> Audit:
@@ -279,15 +248,12 @@ def test_every_row_is_as_long_as_the_header() -> None:
         assert {len(row.cells) for row in one.rows} == {len(one.columns)}
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "printed"),
-    [
-        ("RelativeDelta(nDCG@3)", 12.34, "+12.3 %"), ("NDSR@20", -0.0504, "−5.0 points"),
-        ("NDSR@20", 0.00001, "0.0 points"), ("HeadToHead(pairs=relevant)", -0.25, "−25.0 %"),
-        ("RankGap", -3.25, "−3.2 ranks"), ("ScoreGap", 10.5, "+10.500 sd"), ("ExposureRatio", 0.98, ".980"),
-        ("ScoreGap", np.nan, "–"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "value", "printed"), [
+    ("RelativeDelta(nDCG@3)", 12.34, "+12.3 %"), ("NDSR@20", -0.0504, "−5.0 points"),
+    ("NDSR@20", 0.00001, "0.0 points"), ("HeadToHead(pairs=relevant)", -0.25, "−25.0 %"),
+    ("RankGap", -3.25, "−3.2 ranks"), ("ScoreGap", 10.5, "+10.500 sd"), ("ExposureRatio", 0.98, ".980"),
+    ("ScoreGap", np.nan, "–"),
+])  # fmt: skip
 def test_an_answer_has_its_sign_and_unit(name: str, value: float, printed: str) -> None:
     assert estimand(name).answer(value) == printed
     assert estimand(name).amount(value) == printed.split()[0]
@@ -315,33 +281,31 @@ class TestCard:
 
 
 class TestControls:
-    def test_numbers_are_exact_and_what_was_not_applied_says_why(self) -> None:
+    def test_numbers_are_exact_and_stars_and_sides_go_by_the_correction_over_the_whole_table(self) -> None:
         found = {front(row): row.cells for row in control_table(controlled()).rows}
         length = next(one for one in controlled().controls if one.control == "length")
         assert [cell.value for cell in found["length"][1:3]] == [t.value for t in length.tilts]
-        assert (found["length"][3].value, found["length"][3].text) == (
-            length.moves[0].value, "−200.0 [−200.0, −200.0]",
-        )  # fmt: skip
+        move = (found["length"][3].value, found["length"][3].text)
+        assert move == (length.moves[0].value, "−200.0 [−200.0, −200.0]")
         assert [cell.text for cell in found["tokens"][1:]] == ["", "", "", "no token limit"]
-
-    def test_stars_and_sides_go_by_the_correction_over_the_whole_table(self) -> None:
         found = controlled()
-        weak = tuple(
-            replace(c, tilts=tuple(replace(t, p_corrected=0.06) for t in c.tilts)) for c in found.controls
-        )  # fmt: skip
+        weak = tuple(replace(c, tilts=tuple(replace(t, p_corrected=0.06) for t in c.tilts)) for c in found.controls)
         cells = [[row.cells[1] for row in control_table(one).rows] for one in (found, replace(found, controls=weak))]
         assert [[cell.text for cell in some] for some in cells] == [
             ["+200.0*", "0.0", "", "+200.0*"], ["+200.0", "0.0", "", "+200.0"],
         ]  # fmt: skip
         assert [[cell.tone for cell in some] for some in cells] == [["first", "", "", "first"], [""] * 4]
 
-    def test_a_verdict_that_a_control_changes_is_said(self) -> None:
+    def test_a_verdict_that_a_control_changes_is_said_and_that_none_does_too(self) -> None:
         found = controlled()
         unsure = tuple(replace(c, moves=tuple(m._replace(high=1.0) for m in c.moves)) for c in found.controls)
         same = tuple(replace(c, tilts=found.controls[0].tilts) if c.tilts else c for c in found.controls)
         assert "% " + control_sentences(found)[0] in table(found, "latex").splitlines()
         assert control_sentences(replace(found, controls=unsure)) == []
         assert control_sentences(replace(found, controls=same)) == []
+        raw = tuple(one for one in found.controls if one.control == "raw")
+        sections = {one.name: one for one in parts.audit_sections(LoadedAudit(replace(found, controls=raw)))}
+        assert sections["controls"].lead[1:] == ("No control changes a verdict on the primary measure.",)
 
 
 def test_confounds_of_sides_and_of_twins_stand_in_columns_of_their_own() -> None:
@@ -354,30 +318,15 @@ def test_confounds_of_sides_and_of_twins_stand_in_columns_of_their_own() -> None
     assert [cell.text for cell in rows[-3].cells] == ["the same text", "", "", "100.0 %", "40"]
 
 
-def main_table(audit: Audit, format: str) -> str:
-    """The print down to what else differs."""
-    return table(audit, format).partition("Beside who wrote it")[0]
-
-
-def markdown(audit: Audit) -> list[list[str]]:
-    """Cells of the table as a reader of Markdown sees them, line by line."""
-    lines = [line for line in main_table(audit, "markdown").splitlines() if line.startswith("|")]
-    assert all(line.startswith("| ") and line.endswith(" |") for line in lines)
-    cells = [re.split(r"(?<!\\) \| |^\| | \|$", line)[1:-1] for line in lines]
-    return [[re.sub(r"\\(.)", r"\1", cell).strip() for cell in line] for line in cells]
-
-
 def test_the_toy_with_a_pencil() -> None:
-    head, rule, *body = markdown(small())
+    lines = table(small(), "markdown").partition("Beside who wrote it")[0].splitlines()
+    grid = [[cell.strip() for cell in line[1:-1].split("|")] for line in lines if line.startswith("|")]
+    head, rule, *body = grid
     assert head == ["ranker", "group", "nDCG@1", "nDCG@3", "AP@3", "queries", "tied twins"]
     assert rule == ["---", "---", *["---:"] * 5]
     assert [[label, *(cell.split(" [")[0] for cell in cells)] for _, label, *cells in body] == [
-        ["all", "100.0", "100.0", "91.7", "3", ""],
-        ["human", "66.7", "86.0", "77.8", "3", ""],
-        ["llm", "33.3", "70.4", "58.3", "3", ""],
-        ["Relative Δ", "+66.7", "+20.1", "+28.6", "3", "0.0 %"],
-        ["all", "66.7", "53.8", "50.0", "3", ""],
-        ["human", "16.7", "27.2", "25.0", "3", ""],
-        ["llm", "50.0", "60.5", "58.3", "3", ""],
-        ["Relative Δ", "−100.0", "−76.0", "−80.0", "3", "50.0 %"],
-    ]
+        ["all", "100.0", "100.0", "91.7", "3", ""], ["human", "66.7", "86.0", "77.8", "3", ""],
+        ["llm", "33.3", "70.4", "58.3", "3", ""], ["Relative Δ", "+66.7", "+20.1", "+28.6", "3", "0.0 %"],
+        ["all", "66.7", "53.8", "50.0", "3", ""], ["human", "16.7", "27.2", "25.0", "3", ""],
+        ["llm", "50.0", "60.5", "58.3", "3", ""], ["Relative Δ", "−100.0", "−76.0", "−80.0", "3", "50.0 %"],
+    ]  # fmt: skip

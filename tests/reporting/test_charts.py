@@ -6,17 +6,8 @@ from typing import Any
 import pytest
 
 from ranktilt.reporting.document import Figure
-from ranktilt.reporting.figures.charts import (
-    Mark,
-    Point,
-    ScatterPoint,
-    clouds,
-    curves,
-    forest,
-    histogram,
-    lines,
-    scatter,
-)
+from ranktilt.reporting.figures import charts
+from ranktilt.reporting.figures.charts import Mark, Point, ScatterPoint
 from ranktilt.reporting.papers.figures import for_paper
 from ranktilt.reporting.views import view
 from tests.reporting.readers import by_name, domain, points, rows
@@ -33,15 +24,16 @@ MARKS = (
 
 def drawings(name: str) -> dict[str, Any]:
     mark = Mark(name, 1.0, 0.0, 2.0, "first", hover=(name,))
+    two = {name: ([[0, NAN], [1, 1]], [name, "d2"]), "b": ([[1, 0], [0, 1]], ["a", "b"])}
+    places = [ScatterPoint(one, 1, 0, 2) for one in (mark, MARKS[1])]
     return {
-        "histogram": histogram({name: [1.0, NAN]}, [0, 0.5, 1], x=name),
-        "clouds": clouds({name: ([[0, NAN], [1, 1]], [name, "d2"]), "b": ([[1, 0], [0, 1]], ["a", "b"])}, joined=True),
-        "forest": forest({"": [Mark(name, 0.1, NAN, NAN), Mark(name, 1.0, 0, 2, inner=0.5)]}, x=name, margin=0.02),
-        "lines": lines({name: [Point(0.2, NAN, NAN, NAN), Point(1, 2, 1, 3, name)]}, x=name, y=name, band=1.0),
-        "curves": curves({name: [1.0, NAN, 2.0]}, x=name, y=name, levels=[1.0], zeroed=True),
-        "grouped forest": forest({name: [mark], "b": MARKS}, x=name, sides=(name, "b"), margin=5.0, names=NAMES),
-        "scatter": scatter([ScatterPoint(mark, 1, 0, 2), ScatterPoint(MARKS[1], 1, 0, 2)], x=name, y=name, margin=5.0,
-                           names=NAMES, front=[0]),
+        "histogram": charts.histogram({name: [1.0, NAN]}, [0, 0.5, 1], x=name),
+        "clouds": charts.clouds(two, joined=True),
+        "forest": charts.forest({"": [Mark(name, 0.1, NAN, NAN), Mark(name, 1, 0, 2, inner=0.5)]}, x=name, margin=0.02),
+        "lines": charts.lines({name: [Point(0.2, NAN, NAN, NAN), Point(1, 2, 1, 3, name)]}, x=name, y=name, band=1.0),
+        "curves": charts.curves({name: [1.0, NAN, 2.0]}, x=name, y=name, levels=[1.0], zeroed=True),
+        "grouped forest": charts.forest({name: [mark], "b": MARKS}, x=name, sides=(name, "b"), margin=5.0, names=NAMES),
+        "scatter": charts.scatter(places, x=name, y=name, margin=5.0, names=NAMES, front=[0]),
     }  # fmt: skip
 
 
@@ -63,18 +55,15 @@ def test_vega_lite_takes_every_figure_of_every_result(name: str) -> None:
             assert block.height > 40
 
 
-def test_lines_stand_beside_each_other_with_their_intervals() -> None:
+def test_lines_stand_beside_each_other_and_marks_of_a_group_below_its_heading() -> None:
     series = {"a": [Point(0, 1, 0, 2, "first"), Point(1, NAN, NAN, NAN)], "b": [Point(0, 3, 2, 4), Point(1, 5, 4, 6)]}
-    drawing = lines(series, x="x", y="y", dodge=0.1, names={0: "none", 1: "all"})
+    drawing = charts.lines(series, x="x", y="y", dodge=0.1, names={0: "none", 1: "all"})
     assert by_name(drawing) == {"a": [1], "b": [3, 5]}
     assert [row["x"] for row in points(drawing)] == [-0.05, 0.05, 1.05]
     axis = drawing["layer"][1]["encoding"]["x"]["axis"]
     assert axis["values"] == [0, 1]
     assert axis["labelExpr"] == "datum.value === 0 ? 'none' : datum.value === 1 ? 'all' : ''"
-
-
-def test_marks_of_a_group_stand_below_its_heading_over_what_could_be_detected() -> None:
-    drawing = forest({"bm25": MARKS, "tfidf": MARKS[:1]}, x="x", sides=("a", "b"), margin=5.0, names=NAMES)
+    drawing = charts.forest({"bm25": MARKS, "tfidf": MARKS[:1]}, x="x", sides=("a", "b"), margin=5.0, names=NAMES)
     first, alone = points(drawing)
     assert (first["x"], first["low"], first["high"], first["tone"]) == (20, 10, 30, "favours a")
     assert first["tip"] == "one\ntwo"
@@ -88,8 +77,8 @@ def test_marks_of_a_group_stand_below_its_heading_over_what_could_be_detected() 
 
 def test_scatter_names_few_points_and_leaves_out_what_has_no_place() -> None:
     nowhere = ScatterPoint(Mark("a", NAN, NAN, NAN, "unsure"), 1, 0, 2)
-    assert points(scatter([nowhere], x="x", y="y", margin=5, names=NAMES)) == []
+    assert points(charts.scatter([nowhere], x="x", y="y", margin=5, names=NAMES)) == []
     near = [ScatterPoint(Mark(name, 5.0, 4.0, 6.0, "good"), 50 + n, 49, 51) for n, name in enumerate("abc")]
-    drawing = scatter(near, x="x", y="y", margin=0.0, names=NAMES)
+    drawing = charts.scatter(near, x="x", y="y", margin=0.0, names=NAMES)
     assert [note["text"] for note in rows(drawing, "text")] == ["a", "b", "c"]
-    assert rows(scatter(near * 5, x="x", y="y", margin=0.0, names=NAMES), "text") == []
+    assert rows(charts.scatter(near * 5, x="x", y="y", margin=0.0, names=NAMES), "text") == []

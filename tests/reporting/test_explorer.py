@@ -71,14 +71,12 @@ def test_documents_name_their_twins_both_ways_and_have_their_texts() -> None:
     found = explored()
     docs = found.lists["docs"]
     pairs = {docs["id"][i]: [docs["id"][j] for j in of] for i, of in enumerate(docs["twins"])}
-    assert pairs == {
-        f"{d}-{s}": [f"{d}-{t}"] for d in ("d1", "d2", "d3") for s, t in (("human", "llm"), ("llm", "human"))
-    }
+    both = (("human", "llm"), ("llm", "human"))
+    assert pairs == {f"{d}-{s}": [f"{d}-{t}"] for d in ("d1", "d2", "d3") for s, t in both}
     assert docs["group"] == [0 if name.endswith("human") else 1 for name in docs["id"]]
     assert "source" not in docs
-    assert [found.text(f"{doc}-{side}") for side in TEXTS for doc in TEXTS[side]] == [
-        text for texts in TEXTS.values() for text in texts.values()
-    ]
+    texts = [text for texts in TEXTS.values() for text in texts.values()]
+    assert [found.text(f"{doc}-{side}") for side in TEXTS for doc in TEXTS[side]] == texts
     assert docs["title"][docs["id"].index("d2-llm")] == "Rivers"
     assert found.block.says == (
         "All 3 queries of the audit. Each list shows the first 10 results of 2 rankers, and where relevant documents "
@@ -132,10 +130,8 @@ def test_documents_without_text_and_labels_alone_have_no_texts(tmp_path: Path) -
     assert found.block.says.endswith(" There are no texts to show: the documents have none.")
     labels = tmp_path / "labels.csv"
     labels.write_text("doc_id,gender,origin\nd1,m,d1\nd2,f,d1\nd3,f,d3\n")
-    run = Run.from_frame(
-        pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["d1", "d2", "d3"], "score": [3.0, 2.0, 1.0]}),
-        spec={"ranker": "r"},
-    )
+    frame = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["d1", "d2", "d3"], "score": [3.0, 2.0, 1.0]})
+    run = Run.from_frame(frame, spec={"ranker": "r"})
     collection = labelled(labels, [run], by="gender")
     found = explored(toy_opened(collection, runs=[run], measures=None, by="gender", card=True))
     assert found.docs(0, "q") == ["d1", "d2", "d3"]
@@ -144,7 +140,7 @@ def test_documents_without_text_and_labels_alone_have_no_texts(tmp_path: Path) -
     assert found.block.says.endswith(" There are no texts to show: only the documents' labels are known.")
 
 
-def test_without_judgments_heads_count_all_twins() -> None:
+def test_without_judgments_heads_count_all_twins_and_without_groups_there_are_values_and_lists() -> None:
     collection = toy()
     bare = Collection(collection.docs, collection.queries, collection.qrels.clear())
     found = explored(toy_opened(bare, measures=None, card=True))
@@ -156,9 +152,6 @@ def test_without_judgments_heads_count_all_twins() -> None:
     assert [c.title for c in found.block.rows.columns] == ["query", "human : llm", "human : llm"]
     assert rows(found.block.rows) == {"q1": ["2 : 0", "–"], "q2": ["0 : 1", "0 : 0"], "q3": ["1 : 0", "0 : 1"]}
     assert found.block.rows.caption.endswith("first those in which the twins of human and llm differ most")
-
-
-def test_without_groups_there_are_values_and_lists() -> None:
     found = explored(toy_opened(by=None))
     told = found.lists
     assert (told["by"], told["groups"], told["pairs"]) == ("", [], [])
@@ -172,7 +165,7 @@ def test_without_groups_there_are_values_and_lists() -> None:
     assert rows(found.block.rows)["q1"] == ["100.0", "0.0"]
 
 
-def test_groups_of_another_column_carry_the_source_too() -> None:
+def test_groups_of_another_column_carry_the_source_too_and_three_sources_make_three_pairs() -> None:
     collection = toy()
     side = pl.Series("side", ["x", "y", "x", "y", "x", "y"])
     judged = Collection(collection.docs.with_columns(side), collection.queries, collection.qrels)
@@ -181,9 +174,6 @@ def test_groups_of_another_column_carry_the_source_too() -> None:
     pairs = {docs["id"][i]: [docs["id"][j] for j in of] for i, of in enumerate(docs["twins"])}
     assert pairs["d1-human"] == ["d1-llm"]  # x and y
     assert docs["group"][docs["id"].index("d1-human")] == 0
-
-
-def test_three_sources_make_three_pairs_with_two_twins_each() -> None:
     collection = twins(4, ("human", "llama", "gpt"))
     lists = {f"q{n}": {f"{n}-human": 3.0, f"{n}-gpt": 2.0, f"{n}-llama": 2.0} for n in range(4)}
     told = explored(toy_opened(collection, [lists])).lists
@@ -209,16 +199,12 @@ def test_documents_that_the_collection_lacks_have_neither_group_nor_text() -> No
 
 
 HOSTILE = [
-    "</script><script>alert(1)</script>",
-    "\x00\x01\x1b[31m\x7f",
-    "‮desrever‬ ⁦x⁩",
-    "{{ 7 * 7 }} {% raw %} <!-- ]]>",
-    "\u2028\u2029 \ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"),
-    "\\u0000 \\\" '",
-]
+    "</script><script>alert(1)</script>", "\x00\x01\x1b[31m\x7f", "‮desrever‬ ⁦x⁩", "{{ 7 * 7 }} {% raw %} <!-- ]]>",
+    "\u2028\u2029 \ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"), "\\u0000 \\\" '",
+]  # fmt: skip
 
 
-def test_hostile_texts_come_through_as_they_are_and_never_bare() -> None:
+def test_hostile_texts_come_through_as_they_are_and_long_ones_are_cut() -> None:
     collection = toy()
     docs = collection.docs.with_columns(text=pl.Series(HOSTILE), title=pl.Series(HOSTILE[::-1]))
     queries = collection.queries.with_columns(text=pl.Series(HOSTILE[:3]))
@@ -226,9 +212,6 @@ def test_hostile_texts_come_through_as_they_are_and_never_bare() -> None:
     assert [found.text(name) for name in docs["id"]] == HOSTILE
     assert {query["text"] for query in found.lists["queries"]} == set(HOSTILE[:3])
     assert re.fullmatch(r"[A-Za-z0-9+/=]+", found.block.lists + found.block.texts)
-
-
-def test_long_texts_are_cut_and_it_says_so() -> None:
     collection = toy()
     texts = ["é" * 2_000_000, "é" * 20_000, "x" * 20_001, "x", "x", "x"]
     queries = collection.queries.with_columns(text=pl.Series(["y" * 2_001, "y" * 2_000, "é" * 2_000]))
@@ -271,9 +254,7 @@ def test_each_ranker_shows_the_part_of_the_tilt_unrounded_in_its_tone() -> None:
     # nDCG@1 of the first run: human 1, 0, 1 and LLM 0, 1, 0, so that each query brings 200 / 3 points.
     # The second has q1 at 0, q2 tied at 0.5 each, and LLM text first for q3: 200 · (−1) / 2 points.
     found = rows_of()
-    assert rows(found) == {
-        "q1": ["+66.67▲", "0.00"], "q2": ["−66.67▼", "0.00"], "q3": ["+66.67▲", "−100.00▼"],
-    }  # fmt: skip
+    assert rows(found) == {"q1": ["+66.67▲", "0.00"], "q2": ["−66.67▼", "0.00"], "q3": ["+66.67▲", "−100.00▼"]}
     assert [r.cells[0].text for r in found.rows] == ["old clock bell", "red apples", "river water"]
     assert [c.title for c in found.columns] == ["query", "part of Relative Δ", "part of Relative Δ"]
     assert found.spans == (("", 1), ("first", 1), ("second", 1))
@@ -287,7 +268,7 @@ def test_each_ranker_shows_the_part_of_the_tilt_unrounded_in_its_tone() -> None:
     assert [cells[query].tone for query in audit.queries] == ["first", "second", "first"]
 
 
-def test_at_most_fifty_queries_are_shown() -> None:
+def test_at_most_fifty_queries_are_shown_long_ones_cut_and_blank_ones_by_their_id() -> None:
     collection = twins(MOST + 7)
     lists = {f"q{n}": {f"{n}-human": 1.0, f"{n}-llm": 1.0} for n in range(MOST + 6)}
     lists[f"q{MOST + 6}"] = {f"{MOST + 6}-llm": 1.0}
@@ -295,9 +276,6 @@ def test_at_most_fifty_queries_are_shown() -> None:
     assert len(found.rows) == MOST
     assert found.rows[0].cells[0].note == f"q{MOST + 6}"
     assert found.caption.startswith("50 of 57 queries, ")
-
-
-def test_long_queries_are_cut_and_blank_ones_go_by_their_id() -> None:
     collection = toy()
     queries = collection.queries.with_columns(text=pl.Series(["x" * 121, "y" * 120, " "]))
     found = rows_of(Collection(collection.docs, queries, collection.qrels))

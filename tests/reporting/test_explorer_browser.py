@@ -35,8 +35,6 @@ def plain(folder: Path) -> Path:
 
 @pytest.fixture
 def enter(browser: Browser, plain: Path) -> Callable[..., Browser]:
-    """Open the page and its explorer."""
-
     def go(path: Path = plain, **how: Any) -> Browser:
         browser.open(path, **how)
         show(browser)
@@ -64,14 +62,11 @@ def open_pair(browser: Browser, doc: int = 0) -> None:
 
 
 def order(browser: Browser) -> list[int]:
-    """The queries shown, from the top."""
-    return [
-        int(one) for one in browser.run("[...document.querySelectorAll('.queries .open')].map(o => o.dataset.query)")
-    ]
+    found = browser.run("[...document.querySelectorAll('.queries .open')].map(o => o.dataset.query)")
+    return list(map(int, found))
 
 
 def rows(browser: Browser, selector: str) -> list[list[str]]:
-    """The texts of a table's cells, without line ends."""
     found: list[list[str]] = browser.run(
         f"[...document.querySelectorAll({selector!r} + ' tbody tr')].map(row => "
         "[...row.cells].map(cell => cell.innerText.replace(/\\s+/g, ' ').trim()))"
@@ -101,16 +96,13 @@ def test_explorer_takes_the_place_of_its_rows_once_it_comes_near_but_on_paper(br
     assert browser.requests == [plain.as_uri()]
 
 
-def test_the_queries_that_contribute_most_stand_first_and_undefined_ones_last_and_pages_turn(
-    enter: Callable[..., Browser],
-) -> None:
+def test_queries_that_contribute_most_stand_first_and_sorting_goes_round(enter: Callable[..., Browser]) -> None:
     browser = enter()
     assert order(browser) == SIZES[:25]
     assert status(browser) == "1–25 of 30 queries"
     assert browser.run("document.querySelector('[aria-sort]').getAttribute('aria-sort')") == "other"
-    assert rows(browser, ".queries")[0] == [
-        "the river number 29 q29", "▲ +19.0", "29.0", "25.0", "50.0", "29 of 32", "3",
-    ]  # fmt: skip
+    front = rows(browser, ".queries")[0]
+    assert front == ["the river number 29 q29", "▲ +19.0", "29.0", "25.0", "50.0", "29 of 32", "3"]
     values = browser.run("[...document.querySelector('.queries tbody tr').cells].map(cell => cell.dataset.value)")
     assert values == [None, "19", "0.29", "0.25", "0.5", "29", "3"]
     browser.click("[aria-label='Next queries']")
@@ -121,9 +113,6 @@ def test_the_queries_that_contribute_most_stand_first_and_undefined_ones_last_an
     assert focused(browser) == "Next \u203a"
     browser.click("[aria-label='Previous queries']")
     assert order(browser) == SIZES[:25]
-
-
-def test_sorting_goes_round_and_undefined_stays_last(enter: Callable[..., Browser]) -> None:
     browser = enter()
     defined = [q for q in range(QUERIES) if q not in UNDEFINED]
     for way, wanted in (("descending", defined[::-1]), ("ascending", defined), ("other", SIZES)):
@@ -136,10 +125,9 @@ def test_sorting_goes_round_and_undefined_stays_last(enter: Callable[..., Browse
     assert order(browser)[:3] == [0, 10, 12]
 
 
-@pytest.mark.parametrize(
-    ("typed", "count"),
-    [("river", 15), ("RIVER", 15), ("river 2", 5), ("q07", 1), ("bell", 15), ("  ", 30), ("nothing of it", 0)],
-)
+@pytest.mark.parametrize(("typed", "count"), [
+    ("river", 15), ("RIVER", 15), ("river 2", 5), ("q07", 1), ("bell", 15), ("  ", 30), ("nothing of it", 0),
+])  # fmt: skip
 def test_search_takes_every_word_in_text_or_id(enter: Callable[..., Browser], typed: str, count: int) -> None:
     browser = enter()
     browser.fill("input[type=search]", typed)
@@ -149,7 +137,7 @@ def test_search_takes_every_word_in_text_or_id(enter: Callable[..., Browser], ty
     assert browser.run("document.querySelector('.explorer [role=status]').getAttribute('aria-live')") == "polite"
 
 
-def test_another_ranker_and_measure_show_their_numbers(enter: Callable[..., Browser]) -> None:
+def test_another_ranker_and_measure_show_their_numbers_in_colours_and_bars(enter: Callable[..., Browser]) -> None:
     browser = enter()
     browser.choose(".controls label:nth-child(2) select", "RR")
     assert rows(browser, ".queries")[0][1] == "▲ +9.50"
@@ -157,9 +145,6 @@ def test_another_ranker_and_measure_show_their_numbers(enter: Callable[..., Brow
     assert {row[1] for row in rows(browser, ".queries")} == {"▲ +0.250"}
     assert rows(browser, ".queries")[0][5] == "–"
     assert "Relative Δ of dense by RR: +7.5 %" in browser.run("document.querySelector('.key').textContent")
-
-
-def test_sides_differ_by_colour_sign_and_direction_of_the_bar(enter: Callable[..., Browser]) -> None:
     browser = enter()
     found = browser.run(
         "[29, 0].map(q => document.querySelector(`[data-query='${q}']`).closest('tr')).map(row => {"
@@ -191,9 +176,8 @@ def test_a_query_opens_with_its_ranked_list_and_another_rankers(enter: Callable[
         ["Further down: other relevant documents, and twins of those above"],
         ["14", f"L llm relevant {second}", "twin at 1, higher", "0.125"],
     ]
-    assert browser.run("document.querySelector('.results caption').textContent") == (
-        "What bm25 returns: the first 4 of 20 documents"
-    )
+    caption = browser.run("document.querySelector('.results caption').textContent")
+    assert caption == "What bm25 returns: the first 4 of 20 documents"
     assert "3 pairs of relevant twins: human stands higher in 2, llm in 1, tied 0." in browser.run(
         "document.querySelector('.explorer').textContent"
     )

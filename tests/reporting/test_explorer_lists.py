@@ -27,9 +27,12 @@ def one(scores: dict[str, float], *, depth: int = 10, **options: Any) -> list[tu
     return [(ids[doc], *rest) for doc, *rest in found.list(0, "q1")["entries"]]
 
 
-def test_ties_are_broken_by_id_where_the_audit_did_so() -> None:
+def test_ties_are_broken_by_id_where_the_audit_did_so_and_across_the_depth_shown_in_part() -> None:
     found = one({"d1-human": 2.0, "d1-llm": 2.0, "d2-llm": 1.0}, ties="trec_eval")
     assert [entry[:4] for entry in found[:3]] == [("d1-llm", 1, 1, 2.0), ("d1-human", 2, 2, 2.0), ("d2-llm", 3, 3, 1.0)]
+    found = one({"d2-human": 1.0, "d2-llm": 1.0, "d1-human": 1.0}, depth=1)
+    assert [entry[-1] for entry in found] == [1, 0, 0, 0, 0, 0]
+    assert found[0][1:3] == (1, 3)
 
 
 def test_relevant_documents_further_down_keep_their_ranks() -> None:
@@ -61,18 +64,11 @@ def test_versions_of_one_group_are_found_through_their_common_twin() -> None:
     assert found.docs(0, "q", 1) == [1, 4, 6]
 
 
-def test_a_tie_across_the_depth_shows_only_so_many_results() -> None:
-    found = one({"d2-human": 1.0, "d2-llm": 1.0, "d1-human": 1.0}, depth=1)
-    assert [entry[-1] for entry in found] == [1, 0, 0, 0, 0, 0]
-    assert found[0][1:3] == (1, 3)
-
-
 def many(relevant: int) -> Any:
     """A query with so many relevant documents in two versions, ranked human before LLM text, document by document."""
+    sides = ("human", "llm")
     docs = [
-        {"id": f"{n:03}-{s}", "text": "x", "source": s, "origin": str(n)}
-        for n in range(relevant + 1)
-        for s in ("human", "llm")
+        {"id": f"{n:03}-{s}", "text": "x", "source": s, "origin": str(n)} for n in range(relevant + 1) for s in sides
     ]
     grades = {f"{n:03}-{s}": 1 for n in range(relevant) for s in ("human", "llm")}
     collection = collection_of(docs, {"q": "x"}, {"q": grades})
@@ -90,6 +86,7 @@ def test_only_the_best_ranked_of_very_many_relevant_documents_are_listed() -> No
     assert "Of a query's relevant documents further down, only the 100 best ranked are shown." in found.block.says
 
 
+NAN = float("nan")
 QUERY = st.dictionaries(st.sampled_from(tuple(toy().ids)), st.integers(0, 3), max_size=6)
 
 
@@ -97,9 +94,8 @@ QUERY = st.dictionaries(st.sampled_from(tuple(toy().ids)), st.integers(0, 3), ma
 @given(st.lists(QUERY, min_size=3, max_size=3), st.integers(1, 4))
 def test_lists_hold_what_their_definition_says(found: list[dict[str, int]], depth: int) -> None:
     collection = toy()
-    run = run_of(
-        collection, {f"q{i + 1}": {d: float(s) for d, s in q.items()} for i, q in enumerate(found)}, ranker="r"
-    )
+    scores = {f"q{i}": {doc: float(score) for doc, score in query.items()} for i, query in enumerate(found, start=1)}
+    run = run_of(collection, scores, ranker="r")
     told = explored(toy_opened(collection, runs=[run]), depth=depth)
     frame = run.frame()
     for query, grades in QRELS.items():
@@ -123,15 +119,12 @@ def test_lists_hold_what_their_definition_says(found: list[dict[str, int]], dept
         assert [d for d in names if d in score] == [d for d in ranked if d in listed]
 
 
-def test_documents_of_no_group_have_no_twins() -> None:
+def test_documents_of_no_group_have_no_twins_and_of_very_many_versions_not_all_are() -> None:
     collection = toy()
     docs = collection.docs.with_columns(side=pl.Series(["x", "x", "x", None, "y", "y"]))
     collection = Collection(docs, collection.queries, collection.qrels)
     found = twins_of(collection, grouping(collection, "side"), np.arange(6))
     assert sorted(found.rows()) == [(1, 4), (2, 5), (4, 1), (5, 2)]
-
-
-def test_very_many_versions_of_one_group_are_not_all_twins() -> None:
     number = 40
     docs = [{"id": "h", "text": "x", "source": "human", "origin": "o"}]
     docs += [{"id": f"g{n}", "text": "x", "source": "llm", "origin": "o"} for n in range(number)]
@@ -154,6 +147,8 @@ def test_queries_that_pull_most_come_first() -> None:
     # The second ranker's queries pull half as far, but all that pulls on it is one query: that one comes first.
     assert order([[0.8, 0.6, 0.0], [0.1, 0.1, 0.5]], [[0.0, 0.0, 0.0], [0.1, 0.1, 0.1]]) == [2, 0, 1]
     assert order([[NAN, 0.2, 1.0]], [[1.0, 0.1, NAN]]) == [1, 0, 2]  # what does not count pulls nothing
+    audit = audit_of(np.full((1, 1, 6, 3), 0.5), groups=tuple("abcde"))
+    assert len(Numbers.of(audit, ["run"]).pairs) == MOST_PAIRS < len(audit.pairs)  # of very many the first ones
 
 
 def test_without_measures_the_margin_of_wins_decides() -> None:
@@ -168,14 +163,6 @@ def test_without_measures_the_margin_of_wins_decides() -> None:
     numbers = Numbers.of(audit, ["first"])
     assert numbers.heads[0, 0].tolist() == [[1, 1, 0], [3, 0, 0], [0, 2, 0]]
     assert numbers.order().tolist() == [1, 2, 0]
-
-
-def test_of_very_many_pairs_the_first_have_numbers() -> None:
-    audit = audit_of(np.full((1, 1, 6, 3), 0.5), groups=tuple("abcde"))
-    assert len(Numbers.of(audit, ["run"]).pairs) == MOST_PAIRS < len(audit.pairs)
-
-
-NAN = float("nan")
 
 
 def test_nan_stays_and_nothing_is_minus_0() -> None:

@@ -19,8 +19,6 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture
 def opened(browser: Browser, tmp_path: Path) -> Callable[..., Browser]:
-    """Open a page with an explorer of some lists and texts."""
-
     def go(content: dict[str, Any] | None = None, texts: Any = TEXTS, **how: Any) -> Browser:
         path = tmp_path / "page.html"
         path.write_text(page(block(content, texts)), encoding="utf-8")
@@ -67,22 +65,13 @@ def test_words_of_one_side_alone_are_marked_until_marks_are_taken_off(opened: Ca
     assert "underline" in style(browser, "del", "textDecoration")
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "gone", "new"),
-    [
-        ("a b c", "a b c", [], []),
-        ("one two three four", "one four", ["two three"], []),
-        ("one four", "one two, three four", [], ["two, three"]),
-        ("all of it", "", ["all of it"], []),
-        ("it\u2019s here", "it's here", [], []),
-        ("naïve café", "NAÏVE CAFE", ["café"], ["CAFE"]),
-        ("日本語の文", "日本の文", ["語"], []),
-        ("a b c d e", "b c x d", ["a", "e"], ["x"]),
-    ],
-)
-def test_differences_are_those_of_the_words_in_order(
-    opened: Callable[..., Browser], first: str, second: str, gone: list[str], new: list[str]
-) -> None:
+@pytest.mark.parametrize(("first", "second", "gone", "new"), [
+    ("a b c", "a b c", [], []), ("one two three four", "one four", ["two three"], []),
+    ("one four", "one two, three four", [], ["two, three"]), ("all of it", "", ["all of it"], []),
+    ("it\u2019s here", "it's here", [], []), ("naïve café", "NAÏVE CAFE", ["café"], ["CAFE"]),
+    ("日本語の文", "日本の文", ["語"], []), ("a b c d e", "b c x d", ["a", "e"], ["x"]),
+])  # fmt: skip
+def test_differences(opened: Callable[..., Browser], first: str, second: str, gone: list[str], new: list[str]) -> None:
     content, texts = pair(first, second)
     browser = opened(content, texts)
     open_pair(browser)
@@ -118,16 +107,10 @@ def test_no_more_is_marked_than_must_be(browser: Browser, opened: Callable[..., 
             assert len(left) > 200
 
 
-@pytest.mark.parametrize(
-    ("query", "wanted"),
-    [
-        ("cold SEA", ["cold", "sea"]),
-        ("the river", ["river"]),
-        ("the to", ["The", "to", "the"]),
-        ("riv", []),
-        ("Sea? (cold)", ["cold", "sea"]),
-    ],
-)
+@pytest.mark.parametrize(("query", "wanted"), [
+    ("cold SEA", ["cold", "sea"]), ("the river", ["river"]), ("the to", ["The", "to", "the"]), ("riv", []),
+    ("Sea? (cold)", ["cold", "sea"]),
+])  # fmt: skip
 def test_words_of_the_query_are_marked(opened: Callable[..., Browser], query: str, wanted: list[str]) -> None:
     content, texts = pair(*TEXTS[:2], query=query)
     browser = opened(content, texts)
@@ -155,9 +138,7 @@ NOTHING = {None: "The collection does not hold this document.", " \n": "The docu
 
 
 @pytest.mark.parametrize("text", NOTHING)
-def test_a_document_without_a_twin_stands_alone_and_says_that_it_has_no_text(
-    opened: Callable[..., Browser], text: str | None
-) -> None:
+def test_a_document_without_a_twin_stands_alone_with_its_text(opened: Callable[..., Browser], text: str | None) -> None:
     browser = opened(texts=[*TEXTS[:4], text])
     open_pair(browser, 4)
     assert NOTHING[text] in browser.run("document.querySelector('article').innerText")
@@ -189,7 +170,7 @@ def test_another_twin_can_be_compared(opened: Callable[..., Browser]) -> None:
     assert badges == ["badge first", "badge second"]
 
 
-def test_a_page_without_texts_says_so(opened: Callable[..., Browser]) -> None:
+def test_a_page_without_texts_says_so_and_letters_are_cut_whole(opened: Callable[..., Browser]) -> None:
     browser = opened(texts=None)
     open_query(browser)
     assert rows(browser, ".results")[0][1] == "H human relevant, grade 2 Rivers"
@@ -197,9 +178,6 @@ def test_a_page_without_texts_says_so(opened: Callable[..., Browser]) -> None:
     browser.until("document.querySelector('.explorer article')")
     assert browser.run("document.querySelector('article').innerText").endswith("This page does not carry the text.")
     assert browser.complaints == []
-
-
-def test_letters_are_counted_and_cut_whole_however_they_are_stored(opened: Callable[..., Browser]) -> None:
     browser = opened(texts=[{"text": "a" + "\U0001f600" * 19_999, "of": 30_000}, *TEXTS[1:]])
     open_query(browser)
     browser.until("document.querySelector('.explorer .start')")
@@ -226,25 +204,20 @@ def test_an_audit_without_groups_shows_what_it_has(opened: Callable[..., Browser
     assert browser.complaints == []
 
 
-def test_a_tilt_that_is_undefined_is_no_0(opened: Callable[..., Browser]) -> None:
+def test_an_undefined_tilt_is_no_0_and_without_judgments_there_are_twins(opened: Callable[..., Browser]) -> None:
     content = lists()
     content["tilt"][0][0][0] = [None] * len(content["queries"])
     browser = opened(content)
-    assert browser.run("document.querySelector('.explorer .key span').textContent") == (
-        "Relative Δ of bm25 by nDCG@3 is undefined."
-    )
+    key = browser.run("document.querySelector('.explorer .key span').textContent")
+    assert key == "Relative Δ of bm25 by nDCG@3 is undefined."
     assert browser.complaints == []
-
-
-def test_an_audit_without_judgments_shows_twins(opened: Callable[..., Browser]) -> None:
     content = lists(measures=[], tilt=[[[]], [[]]], values=[[], []])
     content["queries"] = [{**one, "relevant": 0} for one in content["queries"]]
     browser = opened(content)
     assert rows(browser, ".queries")[1] == ["the river number 1 q01", "1 of 4"]
     open_query(browser)
-    assert "3 pairs of twins: human stands higher in 2" in browser.run(
-        "document.querySelector('.explorer').textContent"
-    )
+    said = browser.run("document.querySelector('.explorer').textContent")
+    assert "3 pairs of twins: human stands higher in 2" in said
     assert rows(browser, ".overview") == [["bm25", "0 of 3"], ["dense", "–"]]
     assert len(rows(browser, ".results")) == 6
     assert ["Further down: twins of those above"] in rows(browser, ".results")

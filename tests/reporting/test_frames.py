@@ -22,7 +22,7 @@ from tests.reporting.results import RESULTS, THREE, result
 NO_RESULTS = ("installation", "models", "models, in full", "explanation")
 
 
-def test_an_audit_has_its_means_and_the_fields_of_its_effects() -> None:
+def test_effects_have_their_fields_rows_of_rows_what_the_upper_one_says_and_nested_values_both_names() -> None:
     audit = small()
     assert audit.frame("means").equals(audit.by_group())
     tilts = audit.frame("tilts")
@@ -30,18 +30,12 @@ def test_an_audit_has_its_means_and_the_fields_of_its_effects() -> None:
     for name in ("value", "low", "high", "p", "p_corrected", "detectable", "band_low", "queries", "excluded"):
         assert tilts[name].to_list() == [getattr(t, name) for t in audit.tilts]
     assert tilts["estimand"][0] == "RelativeDelta(nDCG@1)"
-
-
-def test_a_row_of_a_row_has_what_the_upper_one_says() -> None:
     gate = result("gate")
     checks = gate.frame("rows.checks")
     assert checks.height == sum(len(row.checks) for row in gate.rows)
     first = checks.row(0, named=True)
     assert (first["run"], first["value"]) == (gate.rows[0].run, gate.rows[0].checks[0].value)
     assert (first["outcome"], first["rows.outcome"]) == (gate.rows[0].checks[0].outcome, gate.rows[0].outcome)
-
-
-def test_nested_values_have_both_names() -> None:
     plan, steps = result("plan"), result("plan").frame("steps").fill_null(np.nan)
     seconds = [step.seconds for step in plan.steps]
     assert steps["seconds"].to_list() == pytest.approx([cost.value for cost in seconds], nan_ok=True)
@@ -71,13 +65,10 @@ def test_csv_holds_every_part(name: str) -> None:
         assert np.isfinite([v for v in read if v is not None]).all() or column.endswith(("ceiling", "floor"))
 
 
-def test_csv_quotes_names() -> None:
+def test_csv_quotes_names_and_holds_what_is_known_of_models() -> None:
     names = ('say "hi"', "a,b", "two\nlines")
     rows = list(csv.DictReader(io.StringIO(table(clear(names), "csv"))))
     assert list(dict.fromkeys(row["run"] for row in rows if row["part"] == "tilts")) == list(names)
-
-
-def test_csv_of_models_holds_what_is_known() -> None:
     one, two, *_ = csv.DictReader(io.StringIO(table(result("models"), "csv")))
     known = (one["limit"], one["tuned"], one["here"], two["also"], two["pooling"])
     assert known == ("128", "true", "cache", "org/2", "")
@@ -104,14 +95,12 @@ class TestJUnit:
         ]  # fmt: skip
         assert [[child.tag for child in case] for case in cases] == [["system-out"], ["failure"], ["error"]]
 
-    def test_reasons_are_the_messages(self) -> None:
+    def test_reasons_are_the_messages_and_inconclusive_that_passes_is_skipped(self) -> None:
         found = gate(THREE, max_tilt=15, baseline=THREE, resamples=200)
         (failure,), (error,) = (list(parsed(found).iter(tag)) for tag in ("failure", "error"))
         assert (failure.get("type"), failure.get("message")) == ("tilted", found.rows[1].reason)
         assert (error.get("type"), error.get("message")) == ("inconclusive", found.rows[2].reason)
         assert (failure.text or "").splitlines() == [c.reason for c in found.rows[1].checks]
-
-    def test_inconclusive_that_passes_is_skipped(self) -> None:
         root = parsed(gate(UNSURE, inconclusive="pass"))
         assert (root.get("errors"), root.get("skipped")) == ("0", "1")
         assert [node.get("type") for node in root.iter("skipped")] == ["inconclusive"]

@@ -103,16 +103,13 @@ def test_policy_lets_only_the_two_known_scripts_run() -> None:
     assert parts["script-src"].split()[0] == f"'{digest(script)}'"
 
 
-def test_page_names_no_address_but_its_own_anchors() -> None:
+def test_page_names_no_address_but_its_own_anchors_and_hostile_text_makes_no_element() -> None:
     elements = Markup(html_document(page(figure(), table((Cell("a"), Cell("1"))))))
     links = [value for _, a in elements.elements for name, value in a.items() if name in ("src", "href", "action")]
     assert links
     assert all(link == "data:," or (link or "").startswith("#") for link in links)
     assert "@import" not in html_document(page())
     assert "url(" not in html_document(page())
-
-
-def test_hostile_text_makes_no_element_and_no_handler() -> None:
     quiet, hostile = Markup(html_document(everything("quiet"))), Markup(html_document(everything(HOSTILE)))
     assert [tag for tag, _ in hostile.elements] == [tag for tag, _ in quiet.elements]
     assert not [name for _, a in hostile.elements for name in a if name.startswith("on")]
@@ -126,16 +123,14 @@ def test_characters_that_act_unseen_are_written_out(letter: str) -> None:
     assert letter not in text
     assert f"a\\u{ord(letter):04x}b" in text
     assert text.encode()
+    assert visible("a\tb\nc né 猫 א") == "a\tb\nc né 猫 א"
 
 
-def test_drawing_reads_back_from_its_block() -> None:
+def test_drawing_reads_back_from_its_block_in_which_no_letter_ends_a_script() -> None:
     text = html_document(page(figure("</script>&<!--")))
     blocks = re.findall(r'<script type="application/json" id="([\w-]+)">(.*?)</script>', text, re.DOTALL)
     assert [name for name, _ in blocks] == ["one-1-data"]
     assert json.loads(blocks[0][1])["layer"][0]["data"]["values"][0]["name"] == "</script>&<!--"
-
-
-def test_safe_json_has_no_letter_that_ends_a_script() -> None:
     value = {"a": "</script><!--&\u2028", "n": math.nan, "v": np.array([1.5, np.inf])}
     text = safe_json(value)
     assert not set("<>&\u2028") & set(text)
@@ -151,6 +146,8 @@ def test_table_has_a_caption_scopes_and_exact_numbers() -> None:
     assert 'data-value="nan"' in text
     wide = {"class": "wide", "role": "region", "tabindex": "0", "aria-labelledby": "one-1-caption"}
     assert wide in Markup(text).of("div")  # scrolled by keyboard
+    text = html_document(page(table((Cell("a"), Cell("+1.0", 1.0, "second")))))  # the side is said by a sign too
+    assert '<td class="number second" data-value="1.0"><span class="sign" aria-hidden="true">▼</span>' in text
 
 
 def test_figure_has_words_beside_it() -> None:
@@ -161,17 +158,14 @@ def test_figure_has_words_beside_it() -> None:
     assert '<p class="note" id="one-1-says">It shows a.</p>' in text
 
 
-def test_side_that_a_number_favours_is_said_by_a_sign_too() -> None:
-    text = html_document(page(table((Cell("a"), Cell("+1.0", 1.0, "second")))))
-    assert '<td class="number second" data-value="1.0"><span class="sign" aria-hidden="true">▼</span>' in text
-
-
 def test_signs_of_verdicts_are_explained_once_by_the_names_of_the_sides() -> None:
     some = (Sentence("X.", "second"), Sentence("Y.", "second"), Sentence("Z.", "unsure"), Sentence("No sign."))
     shown = html_document(page(sentences=some, sides=("{a}", "b <i>")))
     (legend,) = re.findall(r'<p class="note signs">(.*?)</p>', shown)
     assert re.sub("<[^>]*>", "|", legend).replace("|", "") == "▲ favours {a}▼ favours b &lt;i&gt;○ inconclusive"
     assert 'class="note signs"' not in html_document(page())
+    said = replace(page(), headline="It tilts.", sentences=(Sentence("It tilts: much"), Sentence("It tilts")))
+    assert [line.text for line in said.page_lines] == ["It tilts: much"]  # which the headline does not say
 
 
 def test_headings_stand_over_their_columns() -> None:
@@ -211,10 +205,7 @@ def test_explorer_carries_its_data_and_the_rows_for_readers_without_scripts() ->
     assert "See for yourself" not in html_document(page(figure()))
     hostile = Markup(html_document(page(explorer(HOSTILE))))
     assert [tag for tag, _ in hostile.elements] == [tag for tag, _ in Markup(text).elements]
-
-
-def test_explorer_brings_one_script_that_the_policy_names() -> None:
-    text = html_document(page(explorer(), explorer()))
+    text = html_document(page(explorer(), explorer()))  # one script that the policy names
     scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     assert len(scripts) == 2
     assert all(f"&#39;{digest(script)}&#39;" in text for script in scripts)
@@ -230,11 +221,6 @@ def test_folded_table_stands_behind_its_caption_and_lines_after_the_sixth_are_fo
     before, folded = html_document(page(sentences=some)).split("<summary>2 more</summary>")
     assert ["Line 5." in before, "Line 6." in before, "Line 7." in folded.split("</details>")[0]] == [True, False, True]
     assert "more</summary>" not in html_document(page(sentences=some[:6]))
-
-
-def test_what_the_headline_says_is_not_said_again() -> None:
-    said = replace(page(), headline="It tilts.", sentences=(Sentence("It tilts: much"), Sentence("It tilts")))
-    assert [line.text for line in said.page_lines] == ["It tilts: much"]
 
 
 def luminance(colour: str) -> float:
@@ -282,7 +268,6 @@ PROSE = re.compile(r'<(p|li|caption|figcaption|th|dt)\b(?! scope="row")[^>]*>(.*
 
 
 def plain(markup: str) -> str:
-    """A piece of a page without its tags."""
     return unescape(re.sub("<.*?>", "", markup))
 
 
@@ -336,28 +321,20 @@ def test_a_term_is_marked_once_a_section_with_its_definition_and_a_link_to_it() 
     assert str(glossary.mark('<b>"cat"</b>')) == "&lt;b&gt;&#34;cat&#34;&lt;/b&gt;"
     assert str(Glossary(()).mark("p < .001, p of")) == "p\u00a0&lt;\u00a0.001, p of"
     assert str(Glossary(()).mark("7 % [−1.0, +2.5] and [a, b]")) == "7\u00a0% [−1.0,\u00a0+2.5] and [a, b]"
-
-
-def test_terms_that_were_met_and_words_of_their_definitions_come_by_title() -> None:
-    mouse = Term("mouse", "What a cat eats.")
+    mouse = Term("mouse", "What a cat eats.")  # what was met, and words of definitions, come by title
     glossary = Glossary((Term("zebra", "z"), mouse, CAT, Term("Ape", "a"), Term("dog", "d")))
     glossary.mark("a zebra, a mouse and an Ape")
     assert [term.title for term in glossary.used()] == ["Ape", "cat", "mouse", "zebra"]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("the 95 % interval and Holm", ["95\u00a0% interval", "Holm"]),
-        ("p = .004", ["p"]),
-        ("Relative Δ and its margin", ["Relative Δ", "margin"]),
-        ("APE and RRR and stop, dense:level and level-like, a@level", []),
-        ("tied twins and a tie", ["tied twins", "tie"]),
-        ("bm25@100>>dense:level: level", ["level"]),
-        ("ΔNDSR@20 and pair rank gap point to x", ["ΔNDSR@20", "pair rank gap"]),
-        ("tie.trec, a/tie, tie=1 and --level-margin", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    ("the 95 % interval and Holm", ["95\u00a0% interval", "Holm"]), ("p = .004", ["p"]),
+    ("Relative Δ and its margin", ["Relative Δ", "margin"]),
+    ("APE and RRR and stop, dense:level and level-like, a@level", []),
+    ("tied twins and a tie", ["tied twins", "tie"]), ("bm25@100>>dense:level: level", ["level"]),
+    ("ΔNDSR@20 and pair rank gap point to x", ["ΔNDSR@20", "pair rank gap"]),
+    ("tie.trec, a/tie, tie=1 and --level-margin", []),
+])  # fmt: skip
 def test_terms_of_the_pages_are_found_but_not_as_parts_of_names(text: str, expected: list[str]) -> None:
     assert re.findall(r"<abbr[^>]*>(.*?)</abbr>", str(Glossary().mark(text))) == expected
 
@@ -380,14 +357,6 @@ def test_every_term_has_an_anchor_of_its_own_a_sentence_and_finds_itself() -> No
         glossary.mark(term.title)
         if term.title not in ("P@k", "R@k"):
             assert glossary.used() == (term,), term.title
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("a\u202eb", "a\\u202eb"), ("\x00", "\\u0000"), ("\ud800", "\\ud800"), ("a\tb\nc né 猫 א", "a\tb\nc né 猫 א")],
-)
-def test_hidden_characters_are_written_out(text: str, expected: str) -> None:
-    assert visible(text) == expected
 
 
 @given(st.text())

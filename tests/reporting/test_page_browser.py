@@ -73,7 +73,7 @@ def test_rows_of_the_forest_do_not_overlap(browser: Browser, pages: dict[str, Pa
     assert all(lower[0] >= upper[1] - 3 for upper, lower in pairwise(rows))
 
 
-def test_drawn_marks_are_the_tilts(browser: Browser, pages: dict[str, Path]) -> None:
+def test_drawn_marks_are_the_tilts_have_their_colour_and_tell_numbers(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["opened"])
     drawn = browser.run(
         "(() => { const plot = document.querySelector('#tilt .plot'), scale = plot.view.scale('x');"
@@ -81,21 +81,12 @@ def test_drawn_marks_are_the_tilts(browser: Browser, pages: dict[str, Path]) -> 
         ".match(/-?[\\d.]+/g).map(Number)).map(([x, y]) => [y, Math.round(scale.invert(x))]); })()"
     )
     assert [x for _, x in sorted(drawn)] == [t.value for t in opened().audit.tilts]
-
-
-def test_side_has_its_colour_in_figure_and_table(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["opened"])
     colour = browser.run("getComputedStyle(document.documentElement).getPropertyValue('--first').trim()")
-    marks = browser.run(
-        "[...document.querySelectorAll('#tilt .mark-symbol.role-mark path')].map(m => m.getAttribute('fill'))"
-    )
+    found = "[...document.querySelectorAll('#tilt .mark-symbol.role-mark path')].map(m => m.getAttribute('fill'))"
+    marks = browser.run(found)
     assert colour in marks
     cell = browser.run("getComputedStyle(document.querySelector('#table-1 td.first')).color")
     assert cell == f"rgb({int(colour[1:3], 16)}, {int(colour[3:5], 16)}, {int(colour[5:7], 16)})"
-
-
-def test_pointing_at_a_mark_tells_its_numbers(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["opened"])
     browser.run("document.querySelector('#tilt .plot').scrollIntoView({behavior: 'instant', block: 'center'})")
     x, y = browser.run(
         "(() => { const box = document.querySelector('#tilt .mark-symbol.role-mark path').getBoundingClientRect();"

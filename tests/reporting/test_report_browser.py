@@ -41,10 +41,8 @@ class Made(NamedTuple):
         shape = tuple(len(self.audit[name]) for name in ("runs", "measures", "groups", "queries"))
         whole = np.array(self.audit["values"], dtype=float).reshape(shape)
         names = [
-            self.audit["runs"].index(run),
-            self.audit["measures"].index(measure),
-            self.audit["groups"].index(group),
-        ]
+            self.audit["runs"].index(run), self.audit["measures"].index(measure), self.audit["groups"].index(group),
+        ]  # fmt: skip
         return whole[tuple(names)]
 
 
@@ -71,7 +69,6 @@ def made(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 def trec(path: Path) -> dict[str, list[tuple[str, float]]]:
-    """Documents and scores by query, as a saved run has them."""
     found: dict[str, list[tuple[str, float]]] = {}
     for line in gzip.decompress(path.read_bytes()).decode().splitlines():
         query, _, doc, _, score, _ = line.split()
@@ -89,7 +86,6 @@ def report(browser: Browser, made: Made) -> Browser:
 
 
 def ids(browser: Browser) -> list[str]:
-    """Ids of the queries in the explorer's table, from above."""
     return list(browser.run(PART + ".map(row => row.querySelector('small').textContent)"))
 
 

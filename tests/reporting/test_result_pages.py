@@ -36,14 +36,12 @@ STUDY = toy_study()
 
 
 def figures(found: object) -> dict[str, list[Figure]]:
-    """The figures of each section."""
     return {one.name: [block for block in one.blocks if isinstance(block, Figure)] for one in view(found).sections}
 
 
 class TestStudy:
     @staticmethod
     def measured(*names: str) -> Study:
-        """The toy study on several measures."""
         tilts = (replace(tilt, estimand=estimand(f"RelativeDelta({n})")) for tilt in STUDY.tilts for n in names)
         return replace(STUDY, measures=names, tilts=tuple(tilts), trends=())
 
@@ -56,7 +54,7 @@ class TestStudy:
         found = view(replace(STUDY, sources=arms, trends=()))
         assert found.headline.startswith("bm25 favours human text on 2 of 3 sources and")
 
-    def test_table_holds_every_tilt(self) -> None:
+    def test_table_holds_every_tilt_and_the_figure_a_line_a_ranker_with_intervals(self) -> None:
         grid = Markup(html(STUDY)).grid("human against each source")
         assert grid.column("source")[:3] == ["llama-tmp0.2", "llama-tmp0.6", "llama-tmp1"]
         for title, name in (("Relative Δ", "value"), ("human", "mean_a"), ("rewrite", "mean_b"),
@@ -64,21 +62,17 @@ class TestStudy:
             assert grid.numbers(title) == [getattr(tilt, name) for tilt in STUDY.tilts], title
         assert grid.numbers("temperature") == [*TEMPERATURES, *TEMPERATURES]
         assert grid.column("Relative Δ")[0] == "+12.4* [+7.4, +17.4]"
-
-    def test_figure_has_a_line_a_ranker_with_intervals(self) -> None:
         (figure,) = figures(STUDY)["tilt"]
         assert by_name(figure.drawing) == {name: list(values) for name, values in VALUES.items()}
         for row in points(figure.drawing):
             assert row["high"] - row["y"] == pytest.approx(HALF[row["name"]])
         assert figure.drawing["layer"][-1]["encoding"]["x"]["axis"]["values"] == list(TEMPERATURES)
 
-    def test_sources_without_a_temperature_are_in_the_table_only(self) -> None:
+    def test_each_measure_has_its_figure_but_not_one_of_many_or_a_source_without_a_temperature(self) -> None:
         assert "tilt" not in figures(timeless_study())
         grid = Markup(html(timeless_study())).grid("human against")
         assert grid.column("temperature") == ["–"]
         assert np.isnan(grid.numbers("Relative Δ")[0])
-
-    def test_each_measure_has_its_figure_but_many_are_drawn_for_the_first_only(self) -> None:
         assert len(figures(self.measured("nDCG@3", "AP@5"))["tilt"]) == 2
         many = self.measured(*(f"nDCG@{k}" for k in range(1, 9)))
         assert len(figures(many)["tilt"]) == 1
@@ -89,30 +83,20 @@ class TestStudy:
 def test_a_spiral_has_a_line_a_ranker_of_its_share_and_of_what_no_preference_would_leave_less() -> None:
     found = result("spiral, one ranker")
     shares, leads = figures(found)["rounds"]
-    assert [row["y"] for row in points(shares.drawing)] == pytest.approx(
-        [100 * one.share.value for one in found.rounds], abs=0.01
-    )
+    expected = [100 * one.share.value for one in found.rounds]
+    assert [row["y"] for row in points(shares.drawing)] == pytest.approx(expected, abs=0.01)
     assert points(leads.drawing)[-1]["y"] == pytest.approx(100 * found.rounds[-1].lead.value, abs=0.01)
     assert [len(by_name(one.drawing)) for one in figures(result("spiral"))["rounds"]] == [2, 2]
 
 
 class TestBench:
-    @pytest.mark.parametrize(
-        ("points", "front"),
-        [
-            ([(1, 1)], [0]),
-            ([(3, 9), (2, 5), (1, 7), (0, 0)], [0, 1, 3]),
-            ([(1, 2), (2, 1)], [1]),
-            ([(2, 1), (2, 1), (2, 0)], [2]),
-            ([(1, 1), (1, 1)], [0]),
-            ([(NAN, 0), (5, NAN), (1, 3)], [2]),
-            ([], []),
-        ],
-    )
-    def test_the_pareto_front_is_what_no_other_point_beats(
-        self, points: list[tuple[float, float]], front: list[int]
-    ) -> None:
-        assert pareto(points) == front
+    def test_the_pareto_front_is_what_no_other_point_beats(self) -> None:
+        cases: list[tuple[list[tuple[float, float]], list[int]]] = [
+            ([(1, 1)], [0]), ([(3, 9), (2, 5), (1, 7), (0, 0)], [0, 1, 3]), ([(1, 2), (2, 1)], [1]), ([], []),
+            ([(2, 1), (2, 1), (2, 0)], [2]), ([(1, 1), (1, 1)], [0]), ([(NAN, 0), (5, NAN), (1, 3)], [2]),
+        ]  # fmt: skip
+        for places, front in cases:
+            assert pareto(places) == front, places
 
     def test_strengths_stand_in_equal_steps(self) -> None:
         tilt, *_, cost = figures(result("bench"))["strength-1"]
@@ -125,10 +109,14 @@ class TestBench:
         assert everything[:2] == alone[:2] == [0, 0]
         assert alone[3] < everything[3] < -10
 
-    def test_the_front_is_drawn_beside_the_interventions(self) -> None:
+    def test_the_front_is_drawn_beside_the_interventions_and_what_is_undefined_all_the_same(self) -> None:
         (plane,) = figures(result("bench"))["plane"]
         assert [row["y"] for row in rows(plane.drawing, "line")] == [-100, 0]
         assert {row["tone"] for row in points(plane.drawing)} == {"toward human", "toward llm", "level"}
+        found: Bench = result("bench")
+        nothing = replace(found, tilts=tuple(replace(t, value=NAN, low=NAN, high=NAN) for t in found.tilts))
+        assert figures(nothing)["plane"][0].says.startswith("Pareto front: none; ")
+        assert "Relative Δ is undefined" in table(nothing)
 
     def test_every_method_has_its_figures_and_rows(self) -> None:
         trials = [trial(0, (60, 0, 0)), trial(1, (0, 0, 0)), trial(0.5, (0, 60, 0), method="swap", name="swap(0.5)")]
@@ -144,12 +132,6 @@ class TestBench:
         assert tilt.says.endswith("Groups are not twins: level is the median of what random labels give, not 0.")
         assert rows(tilt.drawing, "rect") == rows(plane.drawing, "rect") == []
         assert plane.says.startswith("Pareto front: α = 0; ")  # whose tilt is that median
-
-    def test_what_is_undefined_everywhere_is_shown_all_the_same(self) -> None:
-        found: Bench = result("bench")
-        nothing = replace(found, tilts=tuple(replace(t, value=NAN, low=NAN, high=NAN) for t in found.tilts))
-        assert figures(nothing)["plane"][0].says.startswith("Pareto front: none; ")
-        assert "Relative Δ is undefined" in table(nothing)
 
 
 class TestExplanation:
@@ -178,14 +160,12 @@ class TestExplanation:
 
 
 class TestTrainingStudy:
-    def test_the_curve_has_a_point_a_number_of_documents(self) -> None:
+    def test_the_curve_has_a_point_a_number_of_documents_and_seeds_give_it_its_interval(self) -> None:
         (curve,) = figures(result("training study"))["curve"]
         line = "mini, 10 human"
         assert [(row["name"], row["x"]) for row in points(curve.drawing)] == [(line, 20), (line, 40)]
         assert by_name(curve.drawing)[line] == pytest.approx([50.0, 63.093], rel=1e-4)
         assert "over queries (bootstrap)" in curve.says
-
-    def test_seeds_give_the_curve_its_interval(self) -> None:
         few = result("training study").rankers[2]
         again = replace(few, seed=1)
         found = studied((few, again), sets=[ranked({few.run: 1, again.run: 2}, "curve", "augmented")])
@@ -217,13 +197,11 @@ def validation_page() -> Markup:
 
 
 def drawn(caption: str) -> dict[str, Any]:
-    """The figure whose title begins so."""
     every = (figure for one in validation_sections(VALIDATION) for figure in drawn_in(one))
     return next(figure.drawing for figure in every if figure.title.startswith(caption))
 
 
 def section(name: str, **changes: object) -> Section:
-    """One section of the toy validation with some parts changed."""
     found = validation_sections(replace(VALIDATION, **changes))  # type: ignore[arg-type]
     return next(one for one in found if one.name == name)
 
@@ -244,43 +222,38 @@ OTHER_MEASURE = tuple(replace(row, estimand=AP @ 5, outcome="different") for row
 STRAYING = (NEAR, replace(NEAR, source="b", cosine=NEAR.baseline))
 
 
-@pytest.mark.parametrize(
-    ("changes", "ending"),
-    [
+def test_headline() -> None:
+    for changes, ending in (
         ({"effectiveness": toy_effectiveness() + OTHER_MEASURE}, headline(VALIDATION)),
         (renamed(["a", "b", "c"]), "; a, b and c are equivalent on both sides."),
         (renamed([f"r{n}" for n in range(6)]), "; r0, r1, r2, r3 and 2 more are equivalent on both sides."),
         ({"similarities": STRAYING, "effectiveness": ()}, "do not all stay close in meaning."),
-        (
-            {"overlaps": (), "similarities": (), "effectiveness": ()},
-            "No pair of llm and human could be compared.",
-        ),
-    ],
-)
-def test_headline(changes: dict[str, Any], ending: str) -> None:
-    assert headline(replace(VALIDATION, **changes)).endswith(ending)
-
-
-def test_a_void_comparison_is_the_headline() -> None:
+        ({"overlaps": (), "similarities": (), "effectiveness": ()}, "No pair of llm and human could be compared."),
+    ):
+        assert headline(replace(VALIDATION, **changes)).endswith(ending)
     assert VALIDATION.check is not None
-    check = replace(VALIDATION.check, rows=tuple(replace(row, verdict="void") for row in VALIDATION.check.rows[:1]))
-    assert headline(replace(VALIDATION, check=check)) == check.sentence
-    assert check.sentence.startswith("Void")
+    void = replace(VALIDATION.check, rows=tuple(replace(row, verdict="void") for row in VALIDATION.check.rows[:1]))
+    assert headline(replace(VALIDATION, check=void)) == void.sentence
+    assert void.sentence.startswith("Void")
 
 
-def test_only_what_was_asked_for_has_a_section() -> None:
+def test_what_was_asked_for_has_a_section_figure_3_counts_every_pair_and_figure_4_shows_every_text() -> None:
     parts = {"words": "overlaps", "meaning": "similarities", "effectiveness": "effectiveness", "check": "check"}
     for name, part in parts.items():
         found = validation_sections(replace(VALIDATION, **{part: None if part == "check" else ()}))  # type: ignore[arg-type]
         assert [one.name for one in found] == ["collection", *(other for other in parts if other != name)]
-
-
-def test_figure_3_counts_every_pair() -> None:
     found = VALIDATION.overlaps[0].jaccard.defined
     bars = rows(drawn("Figure 3, left"), "bar")
     assert sum(bar["y"] for bar in bars) == pytest.approx(100, abs=1e-3)
     inside = [100 * np.mean((bar["x"] <= found) & (found < bar["end"])) for bar in bars]
     assert [bar["y"] for bar in bars] == pytest.approx(inside, abs=1e-3)
+    places = VALIDATION.similarities[0].map
+    assert places is not None
+    marked = points(drawn("Figure 4"))
+    assert [row["tip"] for row in marked] == list(places.ids)
+    assert [row["x"] for row in marked] == pytest.approx(places.x.tolist(), abs=1e-3)
+    assert [row["name"] for row in marked] == list(places.sources)
+    assert "Figure 4." not in html(toy_validation(map=False))
 
 
 def test_figure_5_sets_twins_against_unrelated_pairs(validation_page: Markup) -> None:
@@ -291,16 +264,6 @@ def test_figure_5_sets_twins_against_unrelated_pairs(validation_page: Markup) ->
     one = replace(NEAR, cosine=spread(0.91, low=-1.0), baseline=spread(0.01, low=-1.0))
     low, high = domain(drawn_in(section("meaning", similarities=(one,)))[0].drawing, "x")
     assert (low, high) == pytest.approx((0.0, 0.925))  # what there is
-
-
-def test_figure_4_shows_every_text_of_the_map_with_its_id() -> None:
-    places = VALIDATION.similarities[0].map
-    assert places is not None
-    marked = points(drawn("Figure 4"))
-    assert [row["tip"] for row in marked] == list(places.ids)
-    assert [row["x"] for row in marked] == pytest.approx(places.x.tolist(), abs=1e-3)
-    assert [row["name"] for row in marked] == list(places.sources)
-    assert "Figure 4." not in html(toy_validation(map=False))
 
 
 def test_table_2_holds_every_number(validation_page: Markup) -> None:
@@ -329,44 +292,32 @@ def test_forest_plot_draws_both_intervals_and_the_margin() -> None:
     assert "thick: 98 % interval, which must lie in the shade" in drawn_in(found)[0].says
 
 
-def test_how_a_result_was_made_is_written_plainly() -> None:
+def test_how_a_result_was_made_is_written_plainly_and_command_notes_and_files_stand_apart() -> None:
     spec = {
         "path": "toy", "rankers": ["bm25", "tfidf"], "level": 5.0, "seed": 0, "map": True, "split": None,
         "score_order": "score", "versions": {"ranktilt": "0.1.0", "polars": "1.36", "torch": None},
     }  # fmt: skip
-    section = provenance(spec)
-    assert section.lead == ()
     expected = (
         ("collection", "toy"), ("rankers", "bm25, tfidf"), ("level", "5"), ("seed", "0"), ("map", "yes"),
         ("score order", "score"), ("versions", "ranktilt 0.1.0, polars 1.36"),
     )  # fmt: skip
-    assert section.blocks == (Pairs(expected),)
-
-
-def test_command_notes_and_files_stand_apart() -> None:
+    section = provenance(spec)
+    assert (section.lead, section.blocks) == ((), (Pairs(expected),))
     command = "ranktilt check --full x"
     inputs = [{"path": "a", "sha256": "1"}, {"path": "b", "sha256": "2"}]
     section = provenance({"command": command, "seed": 1, "inputs": inputs}, ["two were left out"])
     *front, table = section.blocks
     assert "same numbers" in section.lead[0]
-    assert front == [
-        Lines((Sentence("two were left out"),), only="page"),
-        Code("The command that made it", command),
-        Pairs((("seed", "1"),)),
-    ]
+    notes = Lines((Sentence("two were left out"),), only="page")
+    assert front == [notes, Code("The command that made it", command), Pairs((("seed", "1"),))]
     assert isinstance(table, Table)
     assert [[cell.text for cell in row] for row in table.rows] == [["a", "1"], ["b", "2"]]
 
 
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        ({"path": "/data/nfcorpus"}, "nfcorpus"),
-        ({"collection": {"path": "sets/scifact/"}}, "scifact"),
-        ({"collection": {"labels": "runs/gender.tsv"}}, "gender.tsv"),
+def test_a_result_is_named_after_the_last_part_of_its_folder_or_labels() -> None:
+    specs: list[tuple[dict[str, object], str]] = [
+        ({"path": "/data/nfcorpus"}, "nfcorpus"), ({"collection": {"path": "sets/scifact/"}}, "scifact"),
+        ({"collection": {"labels": "runs/gender.tsv"}}, "gender.tsv"), ({"path": None, "collection": "toy"}, ""),
         ({"collection": {"path": "beds/scifact", "labels": "runs/gender.tsv"}}, "scifact"),
-        ({"path": None, "collection": "toy"}, ""),
-    ],
-)
-def test_a_result_is_named_after_the_last_part_of_its_folder_or_labels(spec: dict[str, object], expected: str) -> None:
-    assert folder(spec) == expected
+    ]  # fmt: skip
+    assert [folder(spec) for spec, _ in specs] == [name for _, name in specs]

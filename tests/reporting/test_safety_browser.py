@@ -18,24 +18,18 @@ from tests.toy import collection_of, run_of
 pytestmark = pytest.mark.long
 
 ATTACKS = (
-    "</script><script>window.run=1</script>",
-    "<img src=x onerror='window.run=2'>",
+    "</script><script>window.run=1</script>", "<img src=x onerror='window.run=2'>",
     "<svg onload=window.run=3><animate onbegin=window.run=4 attributeName=x dur=1s>",
     "<a href='javascript:window.run=5'>javascript:window.run=6</a>",
-    "{{7*7}}{% for x in y %}{{ x }}{% endfor %}${7*7}#{7*7}",
-    "\u202egpj.exe\u2066\u2067\u200f reversed",
-    "null\0byte\x1b[31m\x07\x85\ufeff",
-    '"\' onmouseover=window.run=7 style=position:fixed;inset:0 x="',
+    "{{7*7}}{% for x in y %}{{ x }}{% endfor %}${7*7}#{7*7}", "\u202egpj.exe\u2066\u2067\u200f reversed",
+    "null\0byte\x1b[31m\x07\x85\ufeff", '"\' onmouseover=window.run=7 style=position:fixed;inset:0 x="',
     "<!--<script>window.run=8//--><![CDATA[</textarea></title></style>",
     "</td></tr></table></main></body></html><h1>gone",
     "<iframe srcdoc='<script>parent.run=9</script>'></iframe><meta http-equiv=refresh content=0;url=//example.org>",
-    "%{x}<extra>z</extra><b>$\\alpha$</b>",
-    "W" * 700,
+    "%{x}<extra>z</extra><b>$\\alpha$</b>", "W" * 700,
     "wide\u3000字\u0e01\u0e33\u0301\u0301\u0301\u0301\u0301\U0001f3f3\ufe0f\u200d\U0001f308" * 40,
-    "line one\nline two\rline three\r\nline four\u2028five\u2029six\ttab",
-    "__proto__",
-    "  ",
-)
+    "line one\nline two\rline three\r\nline four\u2028five\u2029six\ttab", "__proto__", "  ",
+)  # fmt: skip
 """Each stands where a plain word stands in the page it is compared with."""
 LARGE = "<b onclick=window.run=10>" + "long text of two million letters " * 63_000
 """More than 2 MB."""
@@ -51,15 +45,13 @@ def opened(words: tuple[str, ...], text: str) -> LoadedAudit:
     sources = [words[0] + "A", words[1] + "B"]
     docs = [
         {
-            "id": f"{words[n]}{n}{side}",
-            "title": words[(n + 1) % len(words)],
-            "text": text if not n else f"{words[(n + 2) % len(words)]} in {side}",
-            "source": source,
+            "id": f"{words[n]}{n}{side}", "title": words[(n + 1) % len(words)],
+            "text": text if not n else f"{words[(n + 2) % len(words)]} in {side}", "source": source,
             "origin": f"{words[n]}{n}A",
         }
         for side, source in zip(SIDES, sources, strict=True)
         for n in number
-    ]
+    ]  # fmt: skip
     queries = {f"{words[n]}{n}": f"{words[(n + 3) % len(words)]} {n}" for n in number}
     qrels = {query: {f"{words[n]}{n}{side}": 1 for side in SIDES} for n, query in enumerate(queries)}
     collection = collection_of(docs, queries, qrels)
@@ -74,11 +66,8 @@ def opened(words: tuple[str, ...], text: str) -> LoadedAudit:
     runs = [run_of(collection, one, ranker=name) for one, name in zip(scores, (words[1], words[7]), strict=True)]
     found = audit(collection, runs, ["nDCG@1", "AP@3"], resamples=100, card=True)
     spec = {
-        **found.spec,
-        "command": words[0],
-        words[2]: [words[3]],
-        "collection": {"path": words[4], words[5]: words[6]},
-    }
+        **found.spec, "command": words[0], words[2]: [words[3]], "collection": {"path": words[4], words[5]: words[6]},
+    }  # fmt: skip
     return LoadedAudit(replace(found, spec=spec), collection, tuple(runs), words)
 
 
@@ -136,14 +125,12 @@ def harm(browser: Browser, path: Path) -> dict[str, Any]:
     handlers = "[...document.querySelectorAll('*')].filter(e => e.getAttributeNames().some(n => /^on/.test(n)))"
     links = "[...document.querySelectorAll('a')].map(a => a.getAttribute('href') ?? '#')"
     found = {
-        "ran": browser.run("window.run ?? null"),
-        "complaints": browser.complaints,
+        "ran": browser.run("window.run ?? null"), "complaints": browser.complaints,
         "requests": [] if browser.requests == [path.as_uri()] else browser.requests or ["none at all"],
-        "stopped": browser.stopped,
-        "harmful": not browser.run(HARMLESS),
+        "stopped": browser.stopped, "harmful": not browser.run(HARMLESS),
         "handlers": browser.run(f"{handlers}.map(e => e.outerHTML.slice(0, 200))"),
         "links": browser.run(f"{links}.filter(h => !h.startsWith('#'))"),
-    }
+    }  # fmt: skip
     return {name: value for name, value in found.items() if value not in (None, False, [])}
 
 
@@ -196,12 +183,19 @@ def test_a_text_of_two_megabytes_is_shown_in_parts(browser: Browser, pages: Page
     assert harm(browser, pages.hostile) == {}
 
 
-def test_searching_for_an_attack_is_a_search(browser: Browser, pages: Pages) -> None:
+def test_searching_for_an_attack_is_a_search_and_an_address_brings_nothing_in(browser: Browser, pages: Pages) -> None:
     browser.open(pages.hostile)
     explored(browser)
     for words in ATTACKS:
         browser.fill(".explorer input[type=search]", words.split("\n")[0][:60])
         assert "quer" in browser.run("document.querySelector('.explorer .found').textContent")
+    assert harm(browser, pages.hostile) == {}
+    name = browser.run("document.querySelector('.explorer').id")
+    unknown = ("q=%3Cimg src=x onerror=window.run=11%3E&r=none&d=no", "q=__proto__&d=constructor")
+    for parts in (*unknown, "%", "q=%E0%A4%A", "?" * 5000):
+        browser.run(f"location.hash = {json.dumps(f'#{name}?{parts}')}")
+        browser.run("new Promise(done => setTimeout(done, 50))")
+    assert browser.run("Boolean(document.querySelector('.explorer .queries'))")
     assert harm(browser, pages.hostile) == {}
 
 
@@ -219,28 +213,15 @@ def test_no_text_widens_the_page(browser: Browser, pages: Pages, width: int, vie
 def test_pointing_at_every_figure_shows_texts_as_texts(browser: Browser, pages: Pages) -> None:
     browser.open(pages.hostile)
     for number in range(browser.run("document.querySelectorAll('.plot').length")):
-        browser.run(
-            f"document.querySelectorAll('.plot')[{number}].scrollIntoView({{behavior:'instant',block:'center'}})"
-        )
+        plot = f"document.querySelectorAll('.plot')[{number}]"
+        browser.run(f"{plot}.scrollIntoView({{behavior:'instant',block:'center'}})")
         x, y, width, height = browser.run(
-            f"(box => [box.x, box.y, box.width, box.height])(document.querySelectorAll('.plot')[{number}]"
-            ".getBoundingClientRect())"
+            f"(box => [box.x, box.y, box.width, box.height])({plot}.getBoundingClientRect())"
         )
         for across in range(1, 8):
             for down in range(1, 5):
                 browser.point(x + width * across / 8, y + height * down / 5)
     assert browser.run("document.querySelectorAll('.plot a[*|href], .plot image').length") == 0
-    assert harm(browser, pages.hostile) == {}
-
-
-def test_an_address_cannot_bring_anything_in(browser: Browser, pages: Pages) -> None:
-    browser.open(pages.hostile)
-    name = browser.run("document.querySelector('.explorer').id")
-    unknown = ("q=%3Cimg src=x onerror=window.run=11%3E&r=none&d=no", "q=__proto__&d=constructor")
-    for parts in (*unknown, "%", "q=%E0%A4%A", "?" * 5000):
-        browser.run(f"location.hash = {json.dumps(f'#{name}?{parts}')}")
-        browser.run("new Promise(done => setTimeout(done, 50))")
-    assert browser.run("Boolean(document.querySelector('.explorer .queries'))")
     assert harm(browser, pages.hostile) == {}
 
 

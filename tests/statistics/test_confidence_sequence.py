@@ -8,10 +8,10 @@ import pytest
 from ranktilt.statistics.confidence_sequence import ConfidenceSequence, NewDocuments
 from tests.refusals import refused
 
+Ends = list[tuple[float, float]]
 
-def watched(
-    values: np.ndarray, low: float = -1.0, high: float = 1.0
-) -> tuple[ConfidenceSequence, list[tuple[float, float]]]:
+
+def watched(values: np.ndarray, low: float = -1.0, high: float = 1.0) -> tuple[ConfidenceSequence, Ends]:
     sequence = ConfidenceSequence(low, high)
     ends = []
     for value in values.tolist():
@@ -100,14 +100,11 @@ def test_documents_are_compared_with_as_many_below_and_count_once() -> None:
         assert new.interval() == pytest.approx(interval(1 / 3 - 1 / 4, 4 / 36 + 2 / 64, 4 / 36, 1.5))
 
 
-def test_documents_of_an_origin_are_one_witness() -> None:
+def test_documents_of_an_origin_are_one_witness_and_one_that_is_alone_is_kept_for_later() -> None:
     new = NewDocuments(np.array([1, 1, -1, -1], np.int8), np.array([0, 0, 1, 2]), 2, twins=False)
     new.add(np.arange(4), np.array([1.0, 1, 0, 0]))  # two eighths of u are added before they are squared
     assert new.count == 3
     assert new.interval() == pytest.approx(interval(4 / 8, 4 / 64 + 2 / 64, 6 / 64, 1))
-
-
-def test_a_new_document_without_another_to_compare_is_kept_for_later() -> None:
     new = NewDocuments(np.array([1, 1, -1, 1, -1], np.int8), np.arange(5), 1, twins=False)
     for rows, held, count in (([0, 1], [1, 0], 2), ([2, 1], [1, 0], 2), ([2, 3], [0.5, 0.5], 2), ([2, 3], [1, 0], 4)):
         new.add(np.array(rows), np.array(held, float))  # the third list is tied: neither is above the other

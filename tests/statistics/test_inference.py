@@ -107,20 +107,11 @@ class TestSignFlip:
         expected = 1.0 if not difference.any() else all_sign_flips(difference)
         assert sign_flip_p(difference) == pytest.approx(expected, abs=1e-15)
 
-    @pytest.mark.parametrize(
-        ("difference", "expected"),
-        [
-            ([1.0], 1.0),
-            ([1.0, 1.0, -1.0], 8 / 8),
-            ([0.5, 0.25, 0.25], 2 / 8),
-            ([0.5, 0.25, 0.0], 4 / 8),
-            ([1.0] * 16, 2 / 2**16),
-            ([1.0] * 17, 1 / 500),  # above 16 they are sampled, and the observed one counts too
-            ([0.3, -0.3] * 40, 1.0),
-            *[([0.0] * n, 1.0) for n in (1, 16, 17, 200)],
-            ([], NAN),
-        ],
-    )
+    @pytest.mark.parametrize(("difference", "expected"), [
+        ([1.0], 1.0), ([1.0, 1.0, -1.0], 8 / 8), ([0.5, 0.25, 0.25], 2 / 8), ([0.5, 0.25, 0.0], 4 / 8),
+        ([1.0] * 16, 2 / 2**16), ([0.3, -0.3] * 40, 1.0), *[([0.0] * n, 1.0) for n in (1, 16, 17, 200)], ([], NAN),
+        ([1.0] * 17, 1 / 500),  # above 16 they are sampled, and the observed one counts too
+    ])  # fmt: skip
     def test_by_hand(self, difference: list[float], expected: float) -> None:
         assert sign_flip_p(np.array(difference), resamples=499) == pytest.approx(expected, abs=1e-15, nan_ok=True)
 
@@ -217,51 +208,36 @@ def test_paired_t_as_scipy_and_without_a_spread_or_two_queries() -> None:
 class TestShuffledLabels:
     NULL = np.arange(-49.0, 50.0)
 
-    @pytest.mark.parametrize(
-        ("observed", "expected"),
-        [
-            (60.0, 2 * 1 / 100),  # nothing as far out, the observed one itself
-            (49.0, 2 * 2 / 100),
-            (-49.0, 2 * 2 / 100),
-            (45.5, 2 * 5 / 100),
-            (0.0, 1.0),
-            (1.0, 2 * 50 / 100),
-        ],
-    )
-    def test_twice_the_smaller_tail(self, observed: float, expected: float) -> None:
-        assert shuffle_p(observed, self.NULL) == pytest.approx(expected)
-        assert shuffle_p(observed + 75, self.NULL + 75) == pytest.approx(expected)
-        assert shuffle_p(observed, np.append(self.NULL, [NAN] * 30)) == pytest.approx(expected)
-
-    def test_undefined_or_all_equal(self) -> None:
-        assert np.isnan(shuffle_p(NAN, self.NULL))
-        assert np.isnan(shuffle_p(1.0, np.full(3, NAN)))
+    def test_twice_the_smaller_tail(self) -> None:
+        """Of 60 nothing is as far out, the observed one itself."""
+        for observed, count in ((60.0, 1), (49.0, 2), (-49.0, 2), (45.5, 5), (0.0, 50), (1.0, 50)):
+            expected = pytest.approx(2 * count / 100)
+            assert shuffle_p(observed, self.NULL) == expected, observed
+            assert shuffle_p(observed + 75, self.NULL + 75) == expected
+            assert shuffle_p(observed, np.append(self.NULL, [NAN] * 30)) == expected
+        assert np.isnan([shuffle_p(NAN, self.NULL), shuffle_p(1.0, np.full(3, NAN))]).all()
         assert shuffle_p(0.0, np.zeros(999)) == 1.0
 
 
 class TestExchanged:
-    def test_each_sum_is_one_of_those_with_other_signs(self) -> None:
+    def test_each_sum_is_one_of_those_with_other_signs_evenly_around_0(self) -> None:
         column = np.array([1.0, 2.0, 4.0, 8.0])
         sums = {float(np.dot(signs, column)) for signs in product((1, -1), repeat=4)}
         found = exchanged(column, draws=2000)
         assert set(found) == sums
         # Each of 16 comes 250 times, give or take 5 standard deviations.
         assert np.unique(found, return_counts=True)[1] == pytest.approx([250] * 16, abs=5 * 22)
-
-    def test_they_lie_evenly_around_0(self) -> None:
         found = exchanged(np.random.default_rng(1).normal(size=30), draws=500)
         assert np.sort(found).tolist() == np.sort(-found).tolist()
         assert (len(found), float(np.std(found))) == (1000, pytest.approx(np.sqrt(30), rel=0.35))
 
-    def test_origins_that_add_nothing_change_nothing_and_the_seed_does(self) -> None:
+    def test_origins_that_add_nothing_change_nothing_nor_do_blocks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         column = np.arange(1.0, 50.0) ** 2
         found = exchanged(column, draws=300, seed=4).tolist()
         assert found == exchanged(np.concatenate([np.zeros(9), column, np.zeros(9)]), draws=300, seed=4).tolist()
         assert found != exchanged(column, draws=300, seed=5).tolist()
         assert repr(exchanged(np.zeros(7), draws=5).tolist()) == repr([0.0] * 10)
         assert exchanged(np.empty(0), draws=5).tolist() == [0.0] * 10
-
-    def test_more_origins_than_fit_into_one_block(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(bootstrap, "_CELLS", 64)
         found = exchanged(np.ones(100), draws=1000)
         assert float(np.std(found)) == pytest.approx(10, rel=0.1)
@@ -278,75 +254,50 @@ class TestExchanged:
 
 
 class TestCorrections:
-    @pytest.mark.parametrize(
-        ("ps", "expected"),
-        [
-            ([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02]),
+    def test_holm(self) -> None:
+        cases: list[tuple[list[float], list[float]]] = [
+            ([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02]), ([0.04, 0.03, 0.01], [0.06, 0.06, 0.03]),
             ([0.01, 0.02, 0.03], [0.03, 0.04, 0.04]),  # the later one may not be below the earlier
-            ([0.04, 0.03, 0.01], [0.06, 0.06, 0.03]),
-            ([0.5, 0.6], [1.0, 1.0]),
-            ([NAN, 0.01, NAN, 0.04], [NAN, 0.02, NAN, 0.04]),
-            ([NAN], [NAN]),
-            ([], []),
-        ],
-    )
-    def test_holm(self, ps: list[float], expected: list[float]) -> None:
-        assert holm(np.array(ps, dtype=np.float64)) == pytest.approx(np.array(expected), nan_ok=True)
-        for found in (correct(ps), correct(ps, "holm")):
-            assert found.tolist() == pytest.approx(expected, nan_ok=True)
+            ([0.5, 0.6], [1.0, 1.0]), ([NAN, 0.01, NAN, 0.04], [NAN, 0.02, NAN, 0.04]), ([NAN], [NAN]), ([], []),
+        ]  # fmt: skip
+        for ps, expected in cases:
+            for found in (holm(np.array(ps, dtype=np.float64)), correct(ps), correct(ps, "holm")):
+                assert found == pytest.approx(np.array(expected), nan_ok=True), ps
 
-    @pytest.mark.parametrize(
-        ("ps", "expected"),
-        [
-            ([0.01, 0.04, 0.03, 0.005], [0.04, 0.16, 0.12, 0.02]),
-            ([0.5, 0.6], [1.0, 1.0]),
-            ([NAN, 0.01, NAN, 0.04], [NAN, 0.02, NAN, 0.08]),
-            ([], []),
-        ],
-    )
-    def test_bonferroni(self, ps: list[float], expected: list[float]) -> None:
-        assert bonferroni(np.array(ps, dtype=np.float64)) == pytest.approx(np.array(expected), nan_ok=True)
-        assert correct(ps, "bonferroni").tolist() == pytest.approx(expected, nan_ok=True)
+    def test_bonferroni(self) -> None:
+        cases: list[tuple[list[float], list[float]]] = [
+            ([0.01, 0.04, 0.03, 0.005], [0.04, 0.16, 0.12, 0.02]), ([0.5, 0.6], [1.0, 1.0]),
+            ([NAN, 0.01, NAN, 0.04], [NAN, 0.02, NAN, 0.08]), ([], []),
+        ]  # fmt: skip
+        for ps, expected in cases:
+            for found in (bonferroni(np.array(ps, dtype=np.float64)), correct(ps, "bonferroni")):
+                assert found == pytest.approx(np.array(expected), nan_ok=True), ps
         with pytest.raises(UserError, match=r"unknown correction 'bonferoni'; did you mean 'bonferroni'\?"):
-            correct(ps, "bonferoni")
+            correct([0.5], "bonferoni")
 
 
-@pytest.mark.parametrize(
-    ("tests", "queries", "expected"),
-    [(1, np.inf, 28.016), (9, np.inf, 36.145), (0, np.inf, 28.016), (1, 40, 28.643), (9, 40, 37.773), (1, 1, np.inf)],
-)
+@pytest.mark.parametrize(("tests", "queries", "expected"), [
+    (1, np.inf, 28.016), (9, np.inf, 36.145), (0, np.inf, 28.016), (1, 40, 28.643), (9, 40, 37.773), (1, 1, np.inf),
+])  # fmt: skip
 def test_detectable_effect_in_standard_errors(tests: int, queries: float, expected: float) -> None:
     assert detectable_effect(10.0, tests, queries) == pytest.approx(expected, abs=0.001)
     assert detectable_effect(0.0, tests, queries) == 0
 
 
-@pytest.mark.parametrize(
-    ("distinct", "expected"), [(None, [1, 2, 4, 8]), ([0, 1, 0, 3], [5, 2, 8]), ([2, 2, 2, 2], [15])]
-)
-def test_queries_that_repeat_others_become_one_row(distinct: list[int] | None, expected: list[float]) -> None:
-    numbers = None if distinct is None else np.array(distinct)
-    assert together(np.array([1.0, 2.0, 4.0, 8.0]), numbers).tolist() == expected
-
-
-def test_queries_repeat_each_other_where_all_numberings_say_so() -> None:
+def test_queries_that_repeat_others_become_one_row_where_all_numberings_say_so() -> None:
+    numbers = np.array([1.0, 2.0, 4.0, 8.0])
+    for distinct, expected in ((None, [1, 2, 4, 8]), ([0, 1, 0, 3], [5, 2, 8]), ([2, 2, 2, 2], [15])):
+        assert together(numbers, None if distinct is None else np.array(distinct)).tolist() == expected
     one, two = np.array([0, 0, 0, 3]), np.array([0, 0, 2, 2])
     assert in_all([one, two]).tolist() == [0, 0, 1, 2]
     assert in_all([one, None]) is None
     assert in_all([]) is None
 
 
-@pytest.mark.parametrize(
-    ("up", "down", "expected"),
-    [
-        (0, 0, 1.0),
-        (2, 0, 0.5),
-        (0, 5, 0.0625),
-        (3, 3, 1.0),
-        (4, 3, 1.0),
-        (10, 2, 2 * (1 + 12 + 66) / 2**12),
-        (120, 180, 2 * sum(math.comb(300, k) for k in range(121)) / 2**300),
-    ],
-)
+@pytest.mark.parametrize(("up", "down", "expected"), [
+    (0, 0, 1.0), (2, 0, 0.5), (0, 5, 0.0625), (3, 3, 1.0), (4, 3, 1.0), (10, 2, 2 * (1 + 12 + 66) / 2**12),
+    (120, 180, 2 * sum(math.comb(300, k) for k in range(121)) / 2**300),
+])  # fmt: skip
 def test_the_sign_test_counts_coin_tosses(up: int, down: int, expected: float) -> None:
     assert sign_test_p(up, down) == pytest.approx(expected, rel=1e-9)
     assert sign_test_p(down, up) == sign_test_p(up, down)

@@ -21,10 +21,8 @@ def clusters(query: list[int], origin: list[int], total: list[float], weight: fl
 
 
 class TestCells:
-    def test_nets_are_sums_over_all_queries(self) -> None:
+    def test_nets_are_sums_over_all_queries_and_rows_of_documents_without_an_origin_drop_out(self) -> None:
         assert clusters([0, 1, 1, 2], [0, 0, 2, 0], [1, -2, 4, 8]).origin_totals.tolist() == [7, 0, 4]
-
-    def test_rows_of_documents_become_origins_and_those_without_one_drop_out(self) -> None:
         found = clusters([0, 0, 1], [3, 1, 2], [1, 2, 4]).of(np.array([0, 0, -1, 1]))
         assert (found.query.tolist(), found.origin.tolist(), found.total.tolist()) == ([0, 0], [1, 0], [1, 2])
 
@@ -52,7 +50,7 @@ class TestDyads:
         expected = sum(total**2 for total in shared) - (1 + 4 + 9)
         assert pairs.variance(np.array([1.0, 2.0, 3.0]), np.ones(3)) == pytest.approx(expected)
 
-    def test_p_by_hand(self) -> None:
+    def test_p_and_what_is_widened_by_hand(self) -> None:
         """Seven of eight twins are chosen of one side: a t test, with r / (1 − 1/8); all of six: two of 2^6 signs."""
         own, total = np.arange(8), np.array([0.5] * 7 + [-0.5])
         t = total.sum() / np.sqrt(((total - total.mean()) ** 2).sum() / (7 / 8) ** 2)
@@ -60,9 +58,7 @@ class TestDyads:
         six = own[:6]
         assert Dyads(six, six, six + 6).p(total[:6], np.ones(6)) == 2 / 2**6
         assert Dyads(six, six, six).p(np.zeros(6), np.ones(6)) == 1
-
-    def test_widened_by_hand(self) -> None:
-        """Twins 0 in both queries: sums 2, 0, −2 of half, a quarter and a quarter; cells give 6, queries 1² + 1²."""
+        # Twins 0 in both queries: sums 2, 0, −2 of half, a quarter and a quarter; cells give 6, queries 1² + 1².
         twins = np.array([0, 1, 0, 2])
         pairs, total = Dyads(np.array([0, 0, 1, 1]), twins, twins), np.array([1.0, 0.0, 1.0, -2.0])
         factor = np.sqrt(1 + ((2 / 0.5) ** 2 + (2 / 0.75) ** 2 - 6) / 2)
@@ -123,9 +119,7 @@ def twins(draw: st.DrawFn) -> tuple[Ranking, np.ndarray, np.ndarray, Judged]:
 class TestLabelWeights:
     @given(twins(), st.sampled_from(["nDCG", "nDCG@3", "AP", "AP@3", "AP(rel=2)@5", "P@3", "R@3", "RR", "RR@3"]))
     @settings(max_examples=300)
-    def test_they_add_up_to_the_difference_whatever_the_labels(
-        self, found: tuple[Ranking, np.ndarray, np.ndarray, Judged], name: str
-    ) -> None:
+    def test_they_add_up_to_the_gap(self, found: tuple[Ranking, np.ndarray, np.ndarray, Judged], name: str) -> None:
         (ranking, grades, first, judged), m = found, measure(name)
         sides = [np.where(mine, grades, 0.0) for mine in (first, ~first)]
         a, b = (values(m, ranking, gains, judged) for gains in sides)
@@ -169,13 +163,10 @@ def drawn(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("of_query", "of_origin", "rough", "least"),
-    [(0.5, 0.5, False, 920), (0, 0, False, 920), (1, 0, False, 920), (0, 1, False, 915), (0.5, 0.5, True, 905)],
-)
-def test_known_values_lie_within_95_percent_intervals(
-    of_query: float, of_origin: float, rough: bool, least: int
-) -> None:
+@pytest.mark.parametrize(("of_query", "of_origin", "rough", "least"), [
+    (0.5, 0.5, False, 920), (0, 0, False, 920), (1, 0, False, 920), (0, 1, False, 915), (0.5, 0.5, True, 905),
+])  # fmt: skip
+def test_known_values_lie_in_95_percent_intervals(of_query: float, of_origin: float, rough: bool, least: int) -> None:
     """Intercept, coefficients, mean, and its parts, whose regressors' means are estimates too.
 
     A part whose coefficient is 0 lies within more often, since its interval is never narrower than either estimate's.
@@ -191,16 +182,13 @@ def test_known_values_lie_within_95_percent_intervals(
     assert 0.92 <= np.delete(covered, 7).mean() / 1_000 <= 0.97
 
 
-def test_mean_is_the_sum_of_its_parts() -> None:
+def test_mean_is_the_sum_of_its_parts_and_errors_are_a_sandwich_by_hand() -> None:
     y, x, query, origin = drawn(np.random.default_rng(4))
     found = regress(y, x, query, origin)
     assert found.parts[:, 0].sum() == pytest.approx(y.mean())
     assert found.mean == pytest.approx(regress(y, np.empty((len(y), 0)), query, origin).coefficients[0])
     assert found.parts[1:, 0] == pytest.approx(found.coefficients[1:, 0] * x.mean(axis=0))
     assert (found.parts[0] == found.coefficients[0]).all()
-
-
-def test_as_numpy_and_as_a_sandwich_by_hand() -> None:
     y, x, query, origin = drawn(np.random.default_rng(1))
     design = np.column_stack([np.ones(len(y)), x])
     found = regress(y, x, query, origin)
@@ -266,7 +254,7 @@ def independent(above: Floats, below: Floats) -> Ratio:
     return ratio_of_means(above, below, rows, rows)
 
 
-def test_the_ends_are_ratios_at_the_limit_of_a_t_test() -> None:
+def test_the_ends_are_ratios_at_the_limit_of_a_t_test_and_repeated_rows_say_no_more() -> None:
     rng = np.random.default_rng(0)
     below = rng.normal(1, 1, 30)
     above = 0.3 * below + rng.normal(0, 0.5, 30)
@@ -275,15 +263,9 @@ def test_the_ends_are_ratios_at_the_limit_of_a_t_test() -> None:
     assert found.f == pytest.approx(stats.ttest_1samp(below, 0).statistic ** 2)
     for end in (found.low, found.high):
         assert stats.ttest_1samp(above - end * below, 0).pvalue == pytest.approx(0.05)
-
-
-def test_a_lower_mean_that_may_be_0_leaves_no_end() -> None:
-    found = independent(np.array([1.0, 2.0, 3.0, 2.0]), np.array([1.0, -1.0, 1.0, -0.5]))
+    found = independent(np.array([1.0, 2.0, 3.0, 2.0]), np.array([1.0, -1.0, 1.0, -0.5]))  # may be 0: there is no end
     assert np.isnan([found.low, found.high]).all()
     assert found.value == pytest.approx(16)
-
-
-def test_rows_that_are_repeated_say_no_more() -> None:
     rng = np.random.default_rng(1)
     below, noise = rng.normal(1, 0.4, 25), rng.normal(0, 0.2, 25)
     once, twice = independent(noise, below), np.repeat(np.arange(25), 2)

@@ -12,14 +12,7 @@ from benchmarks import simulated_rankings as simulated
 from benchmarks.simulated_rankings import Population, coverage, population
 from ranktilt import Collection, Ranker, Run, UserError, audit, bundled, ranker
 from ranktilt.auditing.calibration import calibrate as module
-from ranktilt.auditing.calibration.calibrate import (
-    STEPS,
-    Calibration,
-    CheckOutcome,
-    ComparisonCounter,
-    Vectors,
-    calibrate,
-)
+from ranktilt.auditing.calibration.calibrate import Calibration, CheckOutcome, ComparisonCounter, Vectors, calibrate
 from ranktilt.auditing.calibration.synthetic_twins import (
     COPY,
     SCHEMES,
@@ -199,19 +192,17 @@ class TestWrongRanker:
         assert {row.verdict for row in rows(made, "known tilt")} == {"ok"}
 
 
-class TestVectors:
-    def test_a_tilt_is_added_to_the_first_side_before_the_cut(self) -> None:
-        collection = toy()
-        scores = {"q1": {"d1-llm": 4.0, "d2-llm": 3.0, "d1-human": 2.0, "d3-human": 1.0}, "q2": {"d2-human": 7.0}}
-        vectors = Vectors(collection, run_of(collection, scores), seed=0)
-        unit = np.std([4, 3, 2, 1])
-        whole = vectors.tilted(1.0, None).frame()
-        assert dict(whole.select("doc_id", "score").head(4).iter_rows()) == pytest.approx(
-            {"d1-llm": 4, "d1-human": 2 + unit, "d2-llm": 3, "d3-human": 1 + unit}
-        )
-        assert whole["score"].to_list()[4] == pytest.approx(7 + unit)
-        cut = vectors.tilted(100.0, 2).frame()
-        assert cut.filter(pl.col("query_id") == "q1")["doc_id"].to_list() == ["d1-human", "d3-human"]
+def test_a_tilt_is_added_to_the_first_side_before_the_cut() -> None:
+    collection = toy()
+    scores = {"q1": {"d1-llm": 4.0, "d2-llm": 3.0, "d1-human": 2.0, "d3-human": 1.0}, "q2": {"d2-human": 7.0}}
+    vectors = Vectors(collection, run_of(collection, scores), seed=0)
+    unit = np.std([4, 3, 2, 1])
+    whole = vectors.tilted(1.0, None).frame()
+    expected = {"d1-llm": 4, "d1-human": 2 + unit, "d2-llm": 3, "d3-human": 1 + unit}
+    assert dict(whole.select("doc_id", "score").head(4).iter_rows()) == pytest.approx(expected)
+    assert whole["score"].to_list()[4] == pytest.approx(7 + unit)
+    cut = vectors.tilted(100.0, 2).frame()
+    assert cut.filter(pl.col("query_id") == "q1")["doc_id"].to_list() == ["d1-human", "d3-human"]
 
 
 def counted(check: Any, *comparisons: tuple[bool, float, str]) -> CheckOutcome:
@@ -229,16 +220,12 @@ def test_the_first_failure_is_shown_and_what_is_undefined_counts_not_at_all() ->
     assert counted("null", (True, 0.0, "")).verdict == "ok"
 
 
-@pytest.mark.parametrize(
-    ("moved", "outcome"),
-    [
-        ({6: -0.5}, ("failed", "9 of 10", "whole ranking: falls from +0 to −0.5 at δ = +0.1 sd")),
-        ({}, ("ok", "10 of 10", "")),
-        (dict.fromkeys(range(len(STEPS)), 0.25), ("untested", "never moved", "")),
-    ],
-)
+@pytest.mark.parametrize(("moved", "outcome"), [
+    ({6: -0.5}, ("failed", "9 of 10", "whole ranking: falls from +0 to −0.5 at δ = +0.1 sd")),
+    ({}, ("ok", "10 of 10", "")), (dict.fromkeys(range(len(module.STEPS)), 0.25), ("untested", "never moved", "")),
+])  # fmt: skip
 def test_a_fall_is_found_and_what_never_moves_shows_nothing(moved: dict[int, float], outcome: tuple[str, ...]) -> None:
-    values = np.linspace(-1, 1, len(STEPS))
+    values = np.linspace(-1, 1, len(module.STEPS))
     values[[*moved]] = [*moved.values()]
     counter = ComparisonCounter("known tilt", "r")
     counter.add_rise("x", values, "whole ranking")
@@ -246,20 +233,15 @@ def test_a_fall_is_found_and_what_never_moves_shows_nothing(moved: dict[int, flo
     assert (row.verdict, row.measured, row.details) == outcome
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "passed", "sentence"),
-    [
-        (["ok", "untested"], True, "Calibrated: 1 check came out as expected; 1 could not be tested."),
-        (["untested"], False, "Nothing could be tested: no estimand was ever defined."),
-        (["ok", "failed"], False, "Not calibrated: 1 of 2 checks failed (r: null)."),
-    ],
-)
-def test_verdict_on_the_whole(verdicts: list[str], passed: bool, sentence: str) -> None:
-    rows = [
-        CheckOutcome("null", "r", "x", int(verdict != "untested"), int(verdict == "failed")) for verdict in verdicts
-    ]
-    made = Calibration(tuple(rows))
-    assert (made.passed, made.sentence) == (passed, sentence)
+def test_verdict_on_the_whole() -> None:
+    for verdicts, passed, sentence in (
+        ("ok untested", True, "Calibrated: 1 check came out as expected; 1 could not be tested."),
+        ("untested", False, "Nothing could be tested: no estimand was ever defined."),
+        ("ok failed", False, "Not calibrated: 1 of 2 checks failed (r: null)."),
+    ):
+        rows = [CheckOutcome("null", "r", "x", int(v != "untested"), int(v == "failed")) for v in verdicts.split()]
+        made = Calibration(tuple(rows))
+        assert (made.passed, made.sentence) == (passed, sentence)
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -281,7 +263,6 @@ def test_what_cannot_be_calibrated_is_refused(change: dict[str, Any], message: s
 
 
 def sides(copies: Collection) -> list[tuple[str, str]]:
-    """Ids of each original and of its copy."""
     one, two = sorted(copies.sources, key=lambda name: name.startswith(COPY))
     return list(copies.pairs(one, two).select("a", "b").iter_rows())
 
@@ -319,12 +300,10 @@ class TestWithCopies:
     def test_ids_and_rows_are_as_the_scheme_says(self) -> None:
         made = {s.name: with_synthetic_twins(toy(), s, seed=0) for s in SCHEMES}
         assert {name: sides(copies)[0] for name, copies in made.items() if name != "hashed"} == {
-            "suffixes": ("d1-human-human", "d1-human-copy"),
-            "misleading suffixes": ("d1-human-copy", "d1-human-human"),
-            "originals first": ("a-d1-human", "z-d1-human"),
-            "copies first": ("z-d1-human", "a-d1-human"),
+            "suffixes": ("d1-human-human", "d1-human-copy"), "misleading suffixes": ("d1-human-copy", "d1-human-human"),
+            "originals first": ("a-d1-human", "z-d1-human"), "copies first": ("z-d1-human", "a-d1-human"),
             "numbers": ("0", "1"),
-        }
+        }  # fmt: skip
         hashed = sides(made["hashed"])[0]
         assert not {"d1", "human", "copy"} & set("-".join(hashed).split("-"))
         assert [len(name) for name in hashed] == [16, 16]
@@ -339,9 +318,7 @@ class TestWithCopies:
 
 class TestSampled:
     @pytest.mark.parametrize(("queries", "relevant"), [(20, 9), (5, 9), (2, 4)])
-    def test_no_more_is_kept_than_asked_for_three_quarters_of_it_relevant_at_most(
-        self, queries: int, relevant: int
-    ) -> None:
+    def test_no_more_than_asked_for_three_quarters_of_it_relevant_at_most(self, queries: int, relevant: int) -> None:
         found = sampled(large(100, 20), pairs=12, queries=queries, seed=0)
         assert (found.docs.height, found.docs["origin"].n_unique(), found.queries.height) == (24, 12, queries)
         assert set(found.qrels["query_id"]) <= set(found.queries["id"])
@@ -351,7 +328,7 @@ class TestSampled:
         with refused("no document is judged relevant to any query"):
             sampled(nothing, pairs=9, queries=9, seed=0)
 
-    def test_a_small_collection_is_kept_whole_under_neutral_ids(self) -> None:
+    def test_a_small_collection_is_kept_whole_under_neutral_ids_human_text_first(self) -> None:
         found = sampled(toy(), pairs=10, queries=10, seed=0)
         assert found.docs["id"].to_list() == [f"d{n}" for n in range(6)]
         assert found.docs["origin"].to_list() == ["o0", "o1", "o2"] * 2
@@ -359,8 +336,6 @@ class TestSampled:
         renamed = dict(zip(toy().docs["id"], found.docs["id"], strict=True))
         expected = [(q, renamed[d], g) for q, d, g in toy().qrels.iter_rows()]
         assert list(found.qrels.iter_rows()) == expected
-
-    def test_human_text_comes_first_and_further_sources_are_left_out(self) -> None:
         llm = toy().docs.filter(pl.col("source") == "llm")
         more = llm.with_columns(pl.format("x{}", "id").alias("id"), source=pl.lit("a third"))
         qrels = pl.concat([toy().qrels, toy().qrels.with_columns(pl.format("x{}", "doc_id").alias("doc_id"))])

@@ -19,7 +19,6 @@ DAI, WANG = LAYOUTS["dai-3"], LAYOUTS["wang-3"]
 
 
 def written(folder: Path, text: str) -> Path:
-    """Write a file and return where it lies."""
     file = folder / "cells.csv"
     file.write_text(text, encoding="utf-8", newline="")
     return file
@@ -47,21 +46,18 @@ def test_columns_stand_in_any_order_model_is_system_and_a_compressed_file_is_rea
     assert math.isnan(undefined.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "message"),
-    [
-        ("", 1, "expected columns table, dataset, system, measure, value, each once, and of"),
-        (HEADER.replace("note", "notes") + LINE, 1, "expected columns"),
-        ("table,dataset,system,model,measure,value\n", 1, "expected columns"),
-        (HEADER + LINE.replace("dai-3", "dia-3"), 2, "unknown table 'dia-3'; did you mean 'dai-3'?"),
-        (HEADER + LINE.replace("26.7", "high"), 2, "expected a number as value, or nan, got 'high'"),
-        (HEADER + LINE.replace(",26.7,", ",26.7"), 2, "expected 10 fields (table, dataset"),
-        (HEADER + LINE + LINE.replace("26.7", "26.8"), 3, "the cell dai-3, scifact, llama, 0.2, mixed, BM25, human,"
-         " nDCG@1 occurs twice"),
-        (HEADER, 0, "expected cells of tables, one per line below the header"),
-        (HEADER + LINE[:-1] + '"one\ntwo"\n' + LINE.replace("26.7", "x"), 4, "expected a number as value"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "line", "message"), [
+    ("", 1, "expected columns table, dataset, system, measure, value, each once, and of"),
+    (HEADER.replace("note", "notes") + LINE, 1, "expected columns"),
+    ("table,dataset,system,model,measure,value\n", 1, "expected columns"),
+    (HEADER + LINE.replace("dai-3", "dia-3"), 2, "unknown table 'dia-3'; did you mean 'dai-3'?"),
+    (HEADER + LINE.replace("26.7", "high"), 2, "expected a number as value, or nan, got 'high'"),
+    (HEADER + LINE.replace(",26.7,", ",26.7"), 2, "expected 10 fields (table, dataset"),
+    (HEADER + LINE + LINE.replace("26.7", "26.8"), 3, "the cell dai-3, scifact, llama, 0.2, mixed, BM25, human,"
+     " nDCG@1 occurs twice"),
+    (HEADER, 0, "expected cells of tables, one per line below the header"),
+    (HEADER + LINE[:-1] + '"one\ntwo"\n' + LINE.replace("26.7", "x"), 4, "expected a number as value"),
+])  # fmt: skip
 def test_one_sentence_names_file_line_and_what_came(tmp_path: Path, text: str, line: int, message: str) -> None:
     file = written(tmp_path, text)
     with pytest.raises(DataError) as caught:
@@ -90,41 +86,26 @@ def texts(cells: Sequence[PaperCell]) -> list[str]:
 
 
 class TestRelativeDelta:
-    @pytest.mark.parametrize(
-        ("human", "llm", "expected"),
-        [
-            (22.0, 17.0, ["22.0", "17.0", "25.6"]),
-            (15.3, 24.7, ["15.3", "24.7", "-47.0"]),
-            (24.3, 24.3, ["24.3", "24.3", "0.0"]),
-            (0.0, 0.0, ["0.0", "0.0", "–"]),
-            (5.0, 0.0, ["5.0", "0.0", "200.0"]),
-            (math.nan, 17.0, ["–", "17.0", "–"]),
-            (4.45, 3.55, ["4.4", "3.6", "20.0"]),  # rounded first, halves to even: 100·0.8/4; unrounded 100·0.9/4
-        ],
-    )
-    def test_it_stands_behind_the_two_means_where_it_was_missing(
-        self, human: float, llm: float, expected: list[str]
-    ) -> None:
+    @pytest.mark.parametrize(("human", "llm", "expected"), [
+        (22.0, 17.0, ["22.0", "17.0", "25.6"]), (15.3, 24.7, ["15.3", "24.7", "-47.0"]),
+        (24.3, 24.3, ["24.3", "24.3", "0.0"]), (0.0, 0.0, ["0.0", "0.0", "–"]),
+        (5.0, 0.0, ["5.0", "0.0", "200.0"]), (math.nan, 17.0, ["–", "17.0", "–"]),
+        (4.45, 3.55, ["4.4", "3.6", "20.0"]),  # rounded first, halves to even: 100·0.8/4; unrounded 100·0.9/4
+    ])  # fmt: skip
+    def test_it_stands_behind_both_means_where_missing(self, human: float, llm: float, expected: list[str]) -> None:
         found = printed(means(human, llm), DAI)
         assert texts(found) == expected
         assert (found[2].target, found[2].system) == (DELTA, "BM25")
-
-    def test_means_can_stay_unrounded(self) -> None:
         assert texts(printed(means(4.45, 3.55), DAI, rounding="none")) == ["4.4", "3.6", "22.5"]
 
-    @pytest.mark.parametrize(
-        ("delta", "note", "expected"),
-        [
-            ("25.6", "a note", "a note"),
-            ("25.7", "", "printed as 25.7, recomputed from its parts (the two means give 25.6)"),
-            ("25.7", "misprint: 25.6", "printed as 25.7, recomputed from its parts (misprint: 25.6)"),
-            ("25.7", "from the slides",
-             "printed as 25.7, recomputed from its parts (the two means give 25.6; from the slides)"),
-        ],
-    )  # fmt: skip
-    def test_what_a_file_prints_stays_where_the_means_give_it_and_is_noted_where_not(
-        self, delta: str, note: str, expected: str
-    ) -> None:
+    @pytest.mark.parametrize(("delta", "note", "expected"), [
+        ("25.6", "a note", "a note"),
+        ("25.7", "", "printed as 25.7, recomputed from its parts (the two means give 25.6)"),
+        ("25.7", "misprint: 25.6", "printed as 25.7, recomputed from its parts (misprint: 25.6)"),
+        ("25.7", "from the slides",
+         "printed as 25.7, recomputed from its parts (the two means give 25.6; from the slides)"),
+    ])  # fmt: skip
+    def test_what_a_file_prints_stays_where_the_means_give_it(self, delta: str, note: str, expected: str) -> None:
         found = printed(means(22.0, 17.0, delta, note), DAI)
         assert texts(found) == ["22.0", "17.0", "25.6"]
         assert found[2].note == expected
@@ -147,25 +128,16 @@ class TestRelativeDelta:
 
 
 class TestRatio:
-    @pytest.mark.parametrize(
-        ("unprotected", "protected", "given", "expected"),
-        [
-            (0.25, 0.2, "", "0.8000"),
-            (0.0, 0.2, "", "–"),
-            (0.2407, 0.2453, "1.0190", "1.0190"),  # the rounding of the shares allows it
-            (0.0920, 0.2913, "3.1643", "3.1643"),
-            (0.2366, 0.0995, "0.4206", "0.4206"),
-            (0.2033, 0.2939, "1.4430", "1.4456"),  # misprints
-            (0.3199, 0.2245, "0.7500", "0.7018"),
-        ],
-    )
-    def test_it_stands_behind_the_shares_and_a_misprint_is_noted(
-        self, unprotected: float, protected: float, given: str, expected: str
-    ) -> None:
-        found = printed(shares(unprotected, protected, given, "n" if given else ""), WANG)
-        assert (found[2].text, found[2].measure) == (expected, RATIO)
-        wrong = f"printed as {given}, recomputed from its parts (the shares give {expected}; n)"
-        assert found[2].note == ("" if not given else "n" if given == expected else wrong)
+    def test_it_stands_behind_the_shares_and_a_misprint_is_noted(self) -> None:
+        for unprotected, protected, typed, expected in (
+            (0.25, 0.2, "", "0.8000"), (0.0, 0.2, "", "–"), (0.0920, 0.2913, "3.1643", "3.1643"),
+            (0.2366, 0.0995, "0.4206", "0.4206"), (0.2407, 0.2453, "1.0190", "1.0190"),  # by rounding
+            (0.2033, 0.2939, "1.4430", "1.4456"), (0.3199, 0.2245, "0.7500", "0.7018"),  # misprints
+        ):  # fmt: skip
+            found = printed(shares(unprotected, protected, typed, "n" if typed else ""), WANG)
+            assert (found[2].text, found[2].measure) == (expected, RATIO)
+            wrong = f"printed as {typed}, recomputed from its parts (the shares give {expected}; n)"
+            assert found[2].note == ("" if not typed else "n" if typed == expected else wrong)
 
     @given(st.integers(500, 9000), st.integers(500, 9000), st.floats(-0.49, 0.49), st.floats(-0.49, 0.49))
     def test_no_ratio_of_exact_shares_is_called_a_misprint(self, u: int, p: int, more: float, less: float) -> None:
@@ -174,90 +146,54 @@ class TestRatio:
         assert (found[2].text, found[2].note) == (f"{exact:.4f}", "")
 
 
-def test_tables_without_derived_cells_only_gain_texts() -> None:
+def test_every_table_is_there_in_order_and_those_without_derived_cells_only_gain_texts() -> None:
     cells = [PaperCell(table="askari-2", system="BM25", measure="AP@1000", value=0.3774, note="n")]
     (found,) = printed(cells, LAYOUTS["askari-2"])
     assert (found.text, found.value, found.note) == (".377", 0.3774, "n")
-
-
-def test_every_table_of_the_three_papers_is_there_in_order() -> None:
     numbers = (("dai", 11), ("wang", 3), ("askari", 5))
     tables = [f"{paper}-{n}" for paper, last in numbers for n in range(1, last + 1)]
     assert list(LAYOUTS) == [*tables, *FIGURES]
     assert PAPER not in LAYOUTS
 
 
-@pytest.mark.parametrize(
-    ("name", "measure", "value", "text"),
-    [
-        ("dai-3", "nDCG@1", 25.25, "25.2"),  # halves go to the even digit
-        ("dai-3", "nDCG@1", 25.75, "25.8"),
-        ("dai-3", "nDCG@1", -0.01, "0.0"),
-        ("dai-3", "nDCG@1", math.nan, "–"),
-        ("wang-1", "ExposureRatio", 1.94021, "1.9402"),
-        ("askari-2", "AP@1000", 0.377, ".377"),
-        ("askari-1", "queries train", 16788.0, "16788"),
-        ("dai-1", "document words", 201.814, "201.81"),
-    ],
-)
-def test_numbers_are_printed_as_in_the_paper(name: str, measure: str, value: float, text: str) -> None:
-    assert LAYOUTS[name].printed(value, measure) == text
-
-
-@pytest.mark.parametrize(
-    ("name", "key", "value", "label"),
-    [
-        ("dai-3", "target", "llm", "LLM-Generated"),
-        ("dai-3", "dataset", "scifact", "SciFact"),
+def test_numbers_and_labels_are_printed_as_in_the_paper() -> None:
+    for name, measure, value, text in (
+        ("dai-3", "nDCG@1", 25.25, "25.2"), ("dai-3", "nDCG@1", 25.75, "25.8"),  # halves go to the even digit
+        ("dai-3", "nDCG@1", -0.01, "0.0"), ("dai-3", "nDCG@1", math.nan, "–"),
+        ("wang-1", "ExposureRatio", 1.94021, "1.9402"), ("askari-2", "AP@1000", 0.377, ".377"),
+        ("askari-1", "queries train", 16788.0, "16788"), ("dai-1", "document words", 201.814, "201.81"),
+    ):  # fmt: skip
+        assert LAYOUTS[name].printed(value, measure) == text, (name, value)
+    for name, key, entry, label in (
+        ("dai-3", "target", "llm", "LLM-Generated"), ("dai-3", "dataset", "scifact", "SciFact"),
         ("dai-5", "system", "BM25+MiniLM", "+MiniLM"),
         ("wang-2", "condition", "neutral window=10 step=3", "window 10, step 3"),
         ("askari-4", "dataset", "chatgpt-retrievalqa-test (chatgpt responses)", "Test, ChatGPT responses"),
-    ],
-)
-def test_labels_are_the_papers(name: str, key: str, value: str, label: str) -> None:
-    assert LAYOUTS[name].label(key, value) == label
+    ):  # fmt: skip
+        assert LAYOUTS[name].label(key, entry) == label
 
 
-@pytest.mark.parametrize(
-    ("run", "name"),
-    [
-        ("bm25@100", "BM25"),
-        ("bm25:dai@100>>monot5:base", "BM25+monoT5"),
-        ("dense:facebook/contriever-msmarco", "Contriever"),
-        ("bm25@100>>cross-encoder:cross-encoder/ms-marco-MiniLM-L-6-v2", "BM25+MiniLM"),
-        ("replay:runs/gpt35.trec.gz", "gpt35"),
-        ("bm25(k1=0.9,b=0.4)", "bm25(k1=0.9,b=0.4)"),  # another BM25 than the papers'
-        ("dense:berm", "dense:berm"),  # no checkpoint of it is published
-        ("a[b]&c", "a[b]&c"),
-    ],
-)
-def test_known_rankers_have_the_papers_names_and_others_keep_their_text(run: str, name: str) -> None:
-    assert system_names([run]) == {run: name}
-
-
-def test_two_rankers_never_share_a_name() -> None:
+def test_known_rankers_have_the_papers_names_and_others_keep_their_text_which_no_two_share() -> None:
+    names = {
+        "bm25@100": "BM25", "bm25:dai@100>>monot5:base": "BM25+monoT5", "replay:runs/gpt35.trec.gz": "gpt35",
+        "dense:facebook/contriever-msmarco": "Contriever", "a[b]&c": "a[b]&c",
+        "bm25@100>>cross-encoder:cross-encoder/ms-marco-MiniLM-L-6-v2": "BM25+MiniLM",
+        "bm25(k1=0.9,b=0.4)": "bm25(k1=0.9,b=0.4)",  # another BM25 than the papers'
+        "dense:berm": "dense:berm",  # no checkpoint of it is published
+    }  # fmt: skip
+    assert {run: system_names([run])[run] for run in names} == names
     found = system_names(["bm25", "bm25@5", "tfidf"])
     assert found == {"bm25": "bm25", "bm25@5": "bm25@5", "tfidf": "TF-IDF"}
 
 
-def test_measures_have_the_papers_names() -> None:
+def test_measures_have_the_papers_names_and_a_source_is_split_into_model_and_temperature() -> None:
     names = {
         "nDCG@10": "NDCG@10", "AP(rel=2)@5": "MAP(rel=2)@5", "RR": "MRR", "R@100": "Recall@100", "P@20": "P@20",
         "ExposureRatio": "ExposureRatio",
     }  # fmt: skip
     assert {measure: measure_name(measure) for measure in names} == names
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("llama-2-7b-chat-tmp0.2", ("llama-2-7b-chat", "0.2")),
-        ("llm_1.0", ("llm", "1.0")),
-        ("gpt_3.5", ("gpt_3.5", "")),
-        ("llama_temp1", ("llama", "1.0")),
-        ("gpt-4", ("gpt-4", "")),
-        ("-tmp0.2", ("-tmp0.2", "")),
-    ],
-)
-def test_a_source_is_split_into_model_and_temperature(source: str, expected: tuple[str, str]) -> None:
-    assert generator(source) == expected
+    for source, expected in (
+        ("llama-2-7b-chat-tmp0.2", ("llama-2-7b-chat", "0.2")), ("llm_1.0", ("llm", "1.0")), ("gpt-4", ("gpt-4", "")),
+        ("gpt_3.5", ("gpt_3.5", "")), ("llama_temp1", ("llama", "1.0")), ("-tmp0.2", ("-tmp0.2", "")),
+    ):  # fmt: skip
+        assert generator(source) == expected

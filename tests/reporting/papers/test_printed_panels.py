@@ -42,13 +42,11 @@ def text(found: Sequence[PaperCell], format: str = "latex", path: str = "", layo
 
 
 def tex(found: Sequence[PaperCell], path: str = "", layout: str = "dai-3") -> TexTable:
-    """A table as a reader of the paper sees it."""
     (table,) = read_tex(text(found, "latex", path, layout))
     return table
 
 
 def markdown_rows(markdown: str) -> list[list[list[str]]]:
-    """Tables of a Markdown text as a reader sees them."""
     found: list[list[list[str]]] = []
     for token in MarkdownIt("commonmark").enable("table").parse(markdown):
         if token.type == "table_open":
@@ -103,30 +101,18 @@ class TestStructure:
     def test_the_same_as_markdown(self) -> None:
         assert tex(cells(note="50 % *guessed*")).notes == ["BM25, Human-Written, a, NDCG@1: 50 % *guessed*."]
         assert text(cells(note="50 % *guessed*"), "markdown", "a.csv").splitlines() == [
-            f"**{TITLE}.**",
-            "",
-            "*Layout: Table 3 of Dai et al., arXiv 2310.20501 (numbered as before KDD 2024).*",
-            "",
-            "| Model | Target corpus | a, NDCG@1 | b, NDCG@1 |",
-            "| --- | --- | ---: | ---: |",
-            "| BM25 | Human-Written | 12.5 | 12.5 |",
-            "|  | LLM-Generated | 20.0 | 20.0 |",
-            "|  | Relative Δ | −46.2 | −46.2 |",
-            "",
-            r"- BM25, Human-Written, a, NDCG@1: 50 % \*guessed\*.",
+            f"**{TITLE}.**", "", "*Layout: Table 3 of Dai et al., arXiv 2310.20501 (numbered as before KDD 2024).*", "",
+            "| Model | Target corpus | a, NDCG@1 | b, NDCG@1 |", "| --- | --- | ---: | ---: |",
+            "| BM25 | Human-Written | 12.5 | 12.5 |", "|  | LLM-Generated | 20.0 | 20.0 |",
+            "|  | Relative Δ | −46.2 | −46.2 |", "", r"- BM25, Human-Written, a, NDCG@1: 50 % \*guessed\*.",
             "- The paper's table also has NDCG@3, NDCG@5, MAP@1, MAP@3, MAP@5, not in these results.",
             "- Cells of a.csv",
-        ]
+        ]  # fmt: skip
 
-    @pytest.mark.parametrize(
-        ("measures", "environment", "size"),
-        [
-            (4, "table", []),
-            (5, "table*", [r"\small"]),
-            (7, "table*", [r"\small"]),
-            (8, "table*", [r"\scriptsize", r"\setlength{\tabcolsep}{2pt}"]),
-        ],
-    )
+    @pytest.mark.parametrize(("measures", "environment", "size"), [
+        (4, "table", []), (5, "table*", [r"\small"]), (7, "table*", [r"\small"]),
+        (8, "table*", [r"\scriptsize", r"\setlength{\tabcolsep}{2pt}"]),
+    ])  # fmt: skip
     def test_a_wide_table_spans_the_page_in_small_print(self, measures: int, environment: str, size: list[str]) -> None:
         wide = [
             PaperCell(table="dai-3", system="s", target=t, measure=f"P@{n}", value=v)
@@ -148,35 +134,22 @@ class TestStructure:
         found = two_panels(a=("neutral", "male"), b=("neutral",))
         lines = text(found, layout="wang-1").splitlines()
         assert lines[lines.index(r"\toprule") + 1 : lines.index(r"\bottomrule")] == [
-            r"\multicolumn{3}{l}{\textit{a}} \\",
-            r"\midrule",
-            r" & \multicolumn{1}{c}{Neutral} & \multicolumn{1}{c}{Male} \\",
-            r"\cmidrule(lr){2-2} \cmidrule(lr){3-3}",
-            r"Model & P@20 & P@20 \\",
-            r"\midrule",
-            r"s & 0.5000 & 0.5000 \\",
-            r"\midrule",
-            r"\multicolumn{3}{l}{\textit{b}} \\",
-            r"\midrule",
-            r" & \multicolumn{1}{c}{Neutral} & \\",
-            r"\cmidrule(lr){2-2}",
-            r"Model & P@20 & \\",
-            r"\midrule",
-            r"s & 0.5000 & \\",
-        ]
+            r"\multicolumn{3}{l}{\textit{a}} \\", r"\midrule",
+            r" & \multicolumn{1}{c}{Neutral} & \multicolumn{1}{c}{Male} \\", r"\cmidrule(lr){2-2} \cmidrule(lr){3-3}",
+            r"Model & P@20 & P@20 \\", r"\midrule", r"s & 0.5000 & 0.5000 \\", r"\midrule",
+            r"\multicolumn{3}{l}{\textit{b}} \\", r"\midrule", r" & \multicolumn{1}{c}{Neutral} & \\",
+            r"\cmidrule(lr){2-2}", r"Model & P@20 & \\", r"\midrule", r"s & 0.5000 & \\",
+        ]  # fmt: skip
         markdown = text(found, "markdown", layout="wang-1")
         assert [table[0] for table in markdown_rows(markdown)] == [
             ["Model", "Neutral, P@20", "Male, P@20"], ["Model", "Neutral, P@20"],
         ]  # fmt: skip
         assert "\n\n*a*\n\n" in markdown
 
-    @pytest.mark.parametrize(
-        ("human", "llm", "colours"),
-        [(30.0, 10.0, ["66AAD1"]), (12.0, 8.0, ["C2DDED"]), (10.0, 10.0, []), (0.0, 0.0, [])],
-    )
-    def test_relative_delta_is_blue_above_0_darker_up_to_100_and_white_at_0(
-        self, human: float, llm: float, colours: list[str]
-    ) -> None:
+    @pytest.mark.parametrize(("human", "llm", "colours"), [
+        (30.0, 10.0, ["66AAD1"]), (12.0, 8.0, ["C2DDED"]), (10.0, 10.0, []), (0.0, 0.0, []),
+    ])  # fmt: skip
+    def test_relative_delta_is_blue_above_0_and_white_at_0(self, human: float, llm: float, colours: list[str]) -> None:
         """30 and 10 give +100, 12 and 8 +40, the others 0 and nothing."""
         values = {"human": human, "llm": llm}
         found = [PaperCell(table="dai-3", system="s", target=t, measure="nDCG@1", value=v) for t, v in values.items()]
@@ -191,15 +164,12 @@ class TestStructure:
         lines = latex_document(Document("", "", printed([panels]))).splitlines()
         assert lines[1] == r"\begin{table*}[t]"
         assert lines[5:13] == [
-            r"\small",
-            r"\begin{tabular}{p{0.47\linewidth}p{0.47\linewidth}}",
-            r"\toprule",
-            r"Human-Written & LLM-Generated \\",
-            r"\midrule",
+            r"\small", r"\begin{tabular}{p{0.47\linewidth}p{0.47\linewidth}}", r"\toprule",
+            r"Human-Written & LLM-Generated \\", r"\midrule",
             r"\multicolumn{2}{p{0.96\linewidth}}{\textit{Query: \textbackslash{}{[}a\_b\textbackslash{}{]}}} \\",
             r"\midrule",
             r"\textbackslash{}write18\{rm\} \& 5 \% of \{all\} & {[}x{]} \textbackslash{}\textbackslash{} \$y\$ \\",
-        ]
+        ]  # fmt: skip
 
 
 class TestHostile:
@@ -218,18 +188,12 @@ class TestHostile:
         assert [len(row) for row in table.rows] == [table.columns] * 3
         assert all("\r" not in comment and "\u2028" not in comment for comment in table.comments)
 
-    @pytest.mark.parametrize(
-        ("name", "expected"),
-        [
-            ("two\nlines\r\nand\u2028more", "two lines and more"),
-            ("  blanks\t\t here ", "blanks here"),
-            ("turned \u202eround\u202c", r"turned \u202eround\u202c"),
-            ("zero\u200bwidth\ufeff", "zerowidth"),
-            ("bell\x07 null\x00", r"bell\x07 null\x00"),
-            ("half \ud800 pair", r"half \ud800 pair"),
-            ("naïve 日本", "naïve 日本"),
-        ],
-    )
+    @pytest.mark.parametrize(("name", "expected"), [
+        ("two\nlines\r\nand\u2028more", "two lines and more"), ("  blanks\t\t here ", "blanks here"),
+        ("turned \u202eround\u202c", r"turned \u202eround\u202c"), ("zero\u200bwidth\ufeff", "zerowidth"),
+        ("bell\x07 null\x00", r"bell\x07 null\x00"), ("half \ud800 pair", r"half \ud800 pair"),
+        ("naïve 日本", "naïve 日本"),
+    ])  # fmt: skip
     def test_clean_leaves_one_line_of_visible_characters(self, name: str, expected: str) -> None:
         assert clean(name) == expected
 
@@ -251,17 +215,11 @@ class TestHostile:
 
 
 class TestCsv:
-    def test_cells_stand_in_the_order_of_the_print_as_printed(self) -> None:
+    def test_cells_stand_in_the_order_of_the_print_as_printed_and_an_undefined_one_is_nan(self) -> None:
         assert text(cells(), "csv").splitlines() == [
-            "table,dataset,system,target,measure,value,note",
-            "dai-3,a,BM25,human,nDCG@1,12.5,",
-            "dai-3,b,BM25,human,nDCG@1,12.5,",
-            "dai-3,a,BM25,llm,nDCG@1,20.0,",
-            "dai-3,b,BM25,llm,nDCG@1,20.0,",
-            "dai-3,a,BM25,relative_delta,nDCG@1,-46.2,",
-            "dai-3,b,BM25,relative_delta,nDCG@1,-46.2,",
-        ]
-
-    def test_an_undefined_value_is_nan(self) -> None:
+            "table,dataset,system,target,measure,value,note", "dai-3,a,BM25,human,nDCG@1,12.5,",
+            "dai-3,b,BM25,human,nDCG@1,12.5,", "dai-3,a,BM25,llm,nDCG@1,20.0,", "dai-3,b,BM25,llm,nDCG@1,20.0,",
+            "dai-3,a,BM25,relative_delta,nDCG@1,-46.2,", "dai-3,b,BM25,relative_delta,nDCG@1,-46.2,",
+        ]  # fmt: skip
         found = [PaperCell(table="askari-2", system="s", measure="AP@1000", value=float("nan"))]
         assert text(found, "csv", layout="askari-2").splitlines()[1] == "askari-2,,s,AP@1000,nan,"

@@ -28,7 +28,6 @@ every_table = pytest.mark.parametrize("name", COUNTS)
 
 @pytest.fixture(scope="module")
 def published(shared_data: Path) -> dict[str, CellFile]:
-    """Cells of each paper."""
     folder = shared_data.parent / "design" / "golden"
     if not folder.is_dir():
         pytest.skip(f"needs the published cells: {folder} is absent")
@@ -46,16 +45,13 @@ def of(published: dict[str, CellFile], name: str) -> CellFile:
 
 
 def tex(published: dict[str, CellFile], name: str) -> TexTable:
-    """One table as a reader of the paper sees it."""
     (table,) = read_tex(paper_tables([of(published, name)], name, "latex"))
     return table
 
 
 def test_every_published_table_is_there(published: dict[str, CellFile]) -> None:
     blocks = panels(list(published.values()), "paper")
-    found = {
-        b.name: sum(len(row.cells) - len(LAYOUTS[b.name].rows) for t in b.tables for row in t.rows) for b in blocks
-    }
+    found = {b.name: sum(len(r.cells) - len(LAYOUTS[b.name].rows) for t in b.tables for r in t.rows) for b in blocks}
     assert found == COUNTS
 
 

@@ -53,7 +53,7 @@ def asked_of_groups(runs: Sequence[str], measures: list[str]) -> Audit:
 
 
 class TestAudit:
-    def test_both_sides_means_in_percent(self) -> None:
+    def test_both_sides_means_in_percent_with_what_folder_and_source_say(self) -> None:
         found = small()
         cells = cells_of(found, "dai-3")
         # first: human text is first for two of three queries
@@ -61,26 +61,19 @@ class TestAudit:
         assert by_key(cells, "system", "measure", "target")["first", "nDCG@1", "llm"] == pytest.approx(100 / 3)
         assert len(cells) == 2 * 3 * 2
         assert {(c.collection, c.generator, c.temperature, c.condition) for c in cells} == {("mixed", "llm", "", "")}
-
-    def test_collection_model_and_temperature_come_from_folder_and_source(self) -> None:
         found = named(small(), ("a", "b"), collection={"path": "/data/nfcorpus"})
         assert {cell.dataset for cell in cells_of(found, "dai-3")} == {"nfcorpus"}
         cells = cells_of(sourced("llama-tmp0.7"), "dai-3")
         assert {(c.generator, c.temperature) for c in cells} == {("llama", "0.7")}
 
-    @pytest.mark.parametrize(
-        ("runs", "table", "systems"),
-        [
-            (RERANKED, "dai-3", {"BM25", "TF-IDF"}),
-            (RERANKED, "dai-5", {"BM25", "BM25+MiniLM"}),
-            (RERANKED, "dai-9", {"BM25", "TF-IDF", "BM25+MiniLM"}),
-            (("bm25",), "dai-5", set()),
-            (RERANKED[2:], "dai-3", {"BM25+MiniLM"}),  # alone they stand in the main table
-        ],
-    )
-    def test_rankers_of_one_stage_are_told_from_re_rankers(
-        self, runs: tuple[str, ...], table: str, systems: set[str]
-    ) -> None:
+    @pytest.mark.parametrize(("runs", "table", "systems"), [
+        (RERANKED, "dai-3", {"BM25", "TF-IDF"}),
+        (RERANKED, "dai-5", {"BM25", "BM25+MiniLM"}),
+        (RERANKED, "dai-9", {"BM25", "TF-IDF", "BM25+MiniLM"}),
+        (("bm25",), "dai-5", set()),
+        (RERANKED[2:], "dai-3", {"BM25+MiniLM"}),  # alone they stand in the main table
+    ])  # fmt: skip
+    def test_rankers_of_one_stage_and_re_rankers(self, runs: tuple[str, ...], table: str, systems: set[str]) -> None:
         assert {c.system for c in cells_of(sourced("llama", runs=runs), table)} == systems
 
     def test_groups_that_are_not_human_text_keep_their_names_and_every_pair_has_its_cells(self) -> None:
@@ -102,28 +95,23 @@ class TestAudit:
         assert set(cells) == {(*row, measure) for row in rows for measure in measures}
         ratios = [e.value for e in found.estimates if e.name == "ExposureRatio@4"]
         assert [cells[(*row, "ExposureRatio")] for row in rows] == ratios
-
-    def test_window_and_step_are_the_condition_of_a_listwise_ranker(self) -> None:
-        model = "replay:c.trec>>listwise:openai:gpt"
+        # Window and step are the condition of a listwise ranker.
         found = asked_of_groups(("bm25", model, f"{model}(window=10,step=3)"), ["P@2", "ExposureRatio"])
         cells = by_key(cells_of(found, "wang-2"), "system", "condition", "measure")
         name = "listwise:openai:gpt"
         assert {key[:2] for key in cells} == {(name, f"neutral window={w} step={s}") for w, s in ((20, 10), (10, 3))}
         assert {key[2] for key in cells} == {"P@2", "ExposureRatio"}
 
-    @pytest.mark.parametrize(("table", "condition"), [("wang-1", "neutral"), ("askari-2", ""), ("askari-5", "")])
-    def test_tables_without_groups_hold_the_means_of_all_documents(self, table: str, condition: str) -> None:
+    def test_tables_without_groups_hold_the_means_of_all_documents_and_domains_are_the_groups(self) -> None:
         found = uneven()
-        cells = cells_of(found, table)
-        overall = found.values[0, :, 0].mean(axis=1)
-        assert [c.value for c in cells] == pytest.approx(overall.tolist())
-        assert {c.condition for c in cells} == {condition}
-
-    def test_domains_are_the_groups_of_an_audit(self) -> None:
-        found = uneven()
-        cells = by_key(cells_of(found, "askari-3"), "dataset", "measure")
-        assert cells["a", "AP"] == pytest.approx(np.nanmean(found.values[0, 1, found.groups.index("a")]))
-        assert {name for name, _ in cells} == {"all", "a", "b"}
+        overall = found.values[0, :, 0].mean(axis=1).tolist()
+        for layout, condition in (("wang-1", "neutral"), ("askari-2", ""), ("askari-5", "")):
+            cells = cells_of(found, layout)
+            assert [c.value for c in cells] == pytest.approx(overall)
+            assert {c.condition for c in cells} == {condition}
+        domains = by_key(cells_of(found, "askari-3"), "dataset", "measure")
+        assert domains["a", "AP"] == pytest.approx(np.nanmean(found.values[0, 1, found.groups.index("a")]))
+        assert {name for name, _ in domains} == {"all", "a", "b"}
 
     def test_queries_are_counted_by_split_and_by_group_whichever_a_ranker_lacks(self) -> None:
         plain = named(small(), ("a", "b"), collection={"path": "/x/toy", "split": "test"})
@@ -137,21 +125,14 @@ class TestAudit:
         found = audit(collection, runs, ["nDCG@1"], missing="exclude", resamples=100)
         assert [cell.value for cell in cells_of(found, "askari-1")] == [4.0]
 
-    @pytest.mark.parametrize(
-        ("result", "table"),
-        [(small(), "dai-1"), (small(), "wang-2"), (small(), "dai-10"), (toy_validation(), "dai-3")],
-    )  # fmt: skip
-    def test_a_result_does_not_hold_what_another_does(self, result: Result, table: str) -> None:
-        assert cells_of(result, table) == []
-
-    def test_without_judgments_there_are_no_means(self) -> None:
+    def test_a_result_does_not_hold_what_another_does_and_without_judgments_there_are_no_means(self) -> None:
+        for one, layout in ((small(), "dai-1"), (small(), "wang-2"), (small(), "dai-10"), (toy_validation(), "dai-3")):
+            assert cells_of(one, layout) == []
         collection = twins(40)
         run = ordered(collection, [("human", "llm")] * 40, "bm25")
-        found = audit(
-            Collection(collection.docs, collection.queries, collection.qrels.clear()), run, card=True, resamples=100
-        )
-        assert cells_of(found, "dai-3") == cells_of(found, "askari-2") == []
-        assert tables_of(found) == []
+        bare = Collection(collection.docs, collection.queries, collection.qrels.clear())
+        found = audit(bare, run, card=True, resamples=100)
+        assert cells_of(found, "dai-3") == cells_of(found, "askari-2") == tables_of(found) == []
 
 
 class TestValidation:
@@ -187,20 +168,14 @@ class TestStudy:
 
 
 class TestHome:
-    @pytest.mark.parametrize(
-        ("result", "tables"),
-        [
-            (sourced("llama-tmp0.2"), ["dai-3"]),
-            (sourced("gpt-4", runs=RERANKED), ["dai-4", "dai-6"]),
-            (sourced("llama-tmp1", runs=RERANKED), ["dai-9"]),
-            (sourced("gpt-4", "llama"), ["dai-4", "dai-3"]),
-            (uneven(), ["wang-1"]),
-            (replace(uneven(), spec={"by": None}), ["askari-2"]),
-            (toy_validation(("human", "gpt-4")), ["dai-1", "dai-7"]),
-            (toy_validation(("human", "llama-tmp1.0")), ["dai-1", "dai-8"]),
-            (replace(toy_validation(), effectiveness=()), ["dai-1"]),
-        ],
-    )
+    @pytest.mark.parametrize(("result", "tables"), [
+        (sourced("llama-tmp0.2"), ["dai-3"]), (sourced("gpt-4", runs=RERANKED), ["dai-4", "dai-6"]),
+        (sourced("llama-tmp1", runs=RERANKED), ["dai-9"]), (sourced("gpt-4", "llama"), ["dai-4", "dai-3"]),
+        (uneven(), ["wang-1"]), (replace(uneven(), spec={"by": None}), ["askari-2"]),
+        (toy_validation(("human", "gpt-4")), ["dai-1", "dai-7"]),
+        (toy_validation(("human", "llama-tmp1.0")), ["dai-1", "dai-8"]),
+        (replace(toy_validation(), effectiveness=()), ["dai-1"]),
+    ])  # fmt: skip
     def test_a_result_has_the_tables_of_its_kind(self, result: Result, tables: list[str]) -> None:
         assert tables_of(result) == tables
 
