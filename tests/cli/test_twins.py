@@ -7,7 +7,7 @@ import pytest
 
 import ranktilt as rt
 from ranktilt.experiments.twins.checks import ManipulationChecks
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, refused
 from tests.cli.test_generate import folder, text
 from tests.llm.server import Server
 from tests.toy import write

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
 from ranktilt.judging.judge import judge
-from ranktilt.statistics.agreement import cohen_kappa, coincidences_of, krippendorff_alpha, table_of
+from ranktilt.statistics.agreement import cohen_kappa, coincidences_of, krippendorff_alpha
 from ranktilt.statistics.prediction_powered import powered_mean
 from ranktilt.statistics.rank_correlation import kendall_tau, rank_biased_overlap, top_weighted_tau
 
@@ -50,7 +50,7 @@ def test_kappa_of_a_table_by_hand() -> None:
 
 def test_alpha_of_two_judges_by_hand() -> None:
     """Two pairs (0, 0), one (0, 1), one (1, 1): 5 zeros and 3 ones; one of four disagrees."""
-    table = table_of(np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1]), 1)
+    table = np.array([[2.0, 1.0], [0.0, 1.0]])
     assert krippendorff_alpha(table + table.T) == pytest.approx(1 - 7 * 2 / (2 * 5 * 3))
     grades = np.array([[0, 0], [0, 0], [0, 1], [1, 1], [1, np.nan]], dtype=float)
     assert coincidences_of(grades, 1).tolist() == (table + table.T).tolist()
