@@ -51,27 +51,29 @@ def test_of_values_that_hardly_vary_it_is_far_narrower_than_hoeffdings() -> None
     assert ends[-1][1] - ends[-1][0] < 0.02  # Hoeffding's, of one look: 2 √(log 40 / 800) = .136
 
 
-def test_the_first_looks_agree_with_the_paper_s_formula_by_hand() -> None:
-    """One value of 1 on [0, 1]: the stake is √(2 log 40 / (¼ log 2)), capped at ¾ of what loses all."""
-    sequence = ConfidenceSequence(0.0, 1.0)
-    for _ in range(6):
-        sequence.add(1.0)
-    wealth, m = 1.0, 0.02
-    variance, total, spread = 0.25, 0.0, 0.0
-    for number in range(1, 7):
-        stake = math.sqrt(2 * math.log(40) / (variance * number * math.log1p(number)))
-        wealth *= 1 + min(stake, 0.75 / m) * (1 - m)
-        total += 1
-        spread += (1 - (0.5 + total) / (number + 1)) ** 2
-        variance = (0.25 + spread) / (number + 1)
-    assert wealth / 2 > 20  # so a mean of .02 is excluded
-    assert sequence.low > 0.02
-    assert sequence.high == 1.0
+@pytest.mark.parametrize("values", [[1.0] * 6, [0.3, 0.9, 0.6] * 4])
+def test_the_first_looks_agree_with_the_paper_s_formula_by_hand(values: list[float]) -> None:
+    """At each end of the interval the wealth of who bets that the mean lies above, halved, passes 20."""
+
+    def wealth(mean: float) -> float:
+        held, variance, total, spread = 1.0, 0.25, 0.0, 0.0
+        for number, value in enumerate(values, start=1):
+            stake = math.sqrt(2 * math.log(40) / (variance * number * math.log1p(number)))
+            held *= 1 + min(stake, 0.75 / mean) * (value - mean)
+            total += value
+            spread += (value - (0.5 + total) / (number + 1)) ** 2
+            variance = (0.25 + spread) / (number + 1)
+        return held
+
+    sequence, _ = watched(np.array(values), 0.0, 1.0)
+    assert wealth(sequence.low - 0.001) / 2 > 20 > wealth(sequence.low + 0.001) / 2
 
 
 def test_values_and_options_out_of_range_are_refused() -> None:
     with refused("a confidence sequence needs values with bounds, got 0.0 to inf"):
         ConfidenceSequence(0.0, math.inf)
+    with refused("a confidence sequence needs values with bounds, got 1.0 to 1.0"):
+        ConfidenceSequence(1.0, 1.0)
     with refused("expected values from 0.0 to 1.0, got 1.5"):
         ConfidenceSequence(0.0, 1.0).add(1.5)
     with refused("expected values from 0.0 to 1.0, got nan"):
