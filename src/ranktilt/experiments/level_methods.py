@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -53,6 +53,10 @@ class Fitting:
     """Where the dials of fair re-ranking end, in the unit of the method's estimand; level by default."""
     held_out: AbstractSet[str] = frozenset()
     """Origins that nothing may be learned from: of what is relevant to queries to select by and to test on."""
+    other: str = ""
+    """What the collection is called, where another one is levelled; its groups may be others."""
+    groups: tuple[str, ...] = ()
+    """Those of what is levelled."""
     lm: str = NGRAM
     seed: int = 0
     force: bool = False
@@ -78,6 +82,18 @@ class Fitting:
             raise UserError(f"{method} needs the ranker itself, and {self.run.name} is a saved run; leave it out")
         return self.ranker
 
+    def need_groups(self, needed: Sequence[str]) -> None:
+        """Refuse another collection that lacks a group."""
+        if not self.other:
+            return
+        try:
+            held = grouping(self.collection, self.by).names
+        except UserError as error:
+            raise UserError(f"{self.other}: {error}") from error
+        lacking = next((name for name in needed if name not in held), None)
+        if lacking is not None:
+            raise UserError(f"{self.other} has no {self.by} {lacking!r} to fit on (valid: {', '.join(held)})")
+
     def keep(self, name: str, save: Callable[[Path], object], sentence: str) -> str:
         """Write what was fitted of this ranker, note what it says, and return the file's name."""
         ranker = re.sub(r"[^a-z0-9.]+", "-", self.run.name.lower())[:60].strip("-.") or "ranker"
@@ -93,6 +109,7 @@ At = Callable[[float], Ranker]
 
 def causal(fitting: Fitting) -> At:
     """Take the part of the scores away that perplexity explains."""
+    fitting.need_groups(fitting.pair)
     fit = fit_causal(
         fitting.collection, fitting.need_ranker("causal"), reference=fitting.pair[0], source=fitting.pair[1],
         probe=PerplexityProbe(fitting.lm), seed=fitting.seed, force=fitting.force,
@@ -106,6 +123,7 @@ def projection(fitting: Fitting) -> At:
     dense = fitting.need_ranker("projection")
     if not isinstance(dense, Dense):
         raise UserError(f"projection takes a direction out of vectors, and {dense!r} has none; it is for dense rankers")
+    fitting.need_groups(fitting.pair)
     a, b = fitting.pair
     fit = fit_direction(fitting.collection, dense, reference=a, source=b, leave_out=fitting.held_out, seed=fitting.seed)
     file = fitting.keep("direction.json", fit.save, fit.sentence)
@@ -114,6 +132,7 @@ def projection(fitting: Fitting) -> At:
 
 def offset(fitting: Fitting) -> At:
     """Add a constant to the scores of each group."""
+    fitting.need_groups(fitting.groups)
     fit = fit_offset(fitting.collection, fitting.run, by=fitting.by, reference=fitting.pair[0], seed=fitting.seed)
     file = fitting.keep("offset.json", fit.save, fit.sentence)
     return lambda strength: Offset(fit=file, strength=strength, by=fitting.by)
@@ -126,6 +145,7 @@ def interleave(fitting: Fitting) -> At:
 
 def fair_rerank(fitting: Fitting, method: str = FAIR_METHODS[0]) -> At:
     """Raise the group that is put lower to the target, from as far below it as it is today, or is above it."""
+    fitting.need_groups(fitting.pair)
     group, other = fitting.protected
     if len(grouping(fitting.collection, fitting.by).names) > 2:  # it holds the group against all others together
         other = REST

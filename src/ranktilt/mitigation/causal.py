@@ -15,9 +15,21 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted
-from ranktilt.mitigation.base import Correction, Fit, Ints, Lists, Scores, fitted_on, read_fit, require_scale, scale_of
+from ranktilt.mitigation.base import (
+    KEYS,
+    Correction,
+    Fit,
+    Ints,
+    Lists,
+    Scores,
+    fitted_on,
+    read_fit,
+    require_scale,
+    scale_of,
+)
 from ranktilt.probes.perplexity import NGRAM, PerplexityProbe
 from ranktilt.rankers.base import DEPTH, Pipeline, Ranker
+from ranktilt.rankers.learned_from import query_keys
 from ranktilt.run import Run, codes, collection_rows
 from ranktilt.statistics.regression import ratio_of_means
 
@@ -110,7 +122,7 @@ class Causal(Correction):
 
     def rescored(self, lists: Lists) -> Scores:
         require_scale(lists.run, self.fit, self.fitted)
-        lists.notes.update(fitted_on(self.fit, self.fitted))
+        lists.notes.update(fitted_on(self.fit, self.fitted, lists.collection))
         if not self.strength:
             return lists.run.scores
         if outside := int((lists.rows < 0).sum()):
@@ -179,10 +191,11 @@ def fit_causal(
             f"{'; force goes on' if by_perplexity.mean() else ''}"
         )
     names = [used["query_id"], *(collection.ids.gather(used[side]) for side in "ab")]
+    queries = tuple(used["query_id"].unique(maintain_order=True))
     return CausalFit(
         {"ranker": scale_of(repr(last)), **made, "seed": seed, "missing": int((~held).sum()),
-         "ranktilt": __version__, "collection": collection.spec.get("path")},
-        tuple(used["query_id"].unique(maintain_order=True)), found.value, found.low, found.high, found.f,
+         "ranktilt": __version__, "collection": collection.spec.get("path"), KEYS: query_keys(collection, queries)},
+        queries, found.value, found.low, found.high, found.f,
         float(by_score.mean()), float(by_perplexity.mean()), tuple(map(EstimationPair, *names)),
     )  # fmt: skip
 
