@@ -130,8 +130,8 @@ def _levelled(
     fitting = Fitting(
         collection=split.fit, run=stage.rank(split.fit), ranker=stage.ranker, pair=pair,
         folder=folder, by=options.by, page=asked[0].cutoff or 10, target=options.target, lm=options.lm,
-        seed=options.seed, force=options.force, held_out=split.held_out, other=split.fitted_on,
-        groups=grouping(split.test, options.by, pair).names,
+        instrument=options.instrument, seed=options.seed, force=options.force,
+        held_out=split.held_out, other=split.fitted_on, groups=grouping(split.test, options.by, pair).names,
     )  # fmt: skip
     rankers, refused = dict[str, At](), dict[str, UserError]()
     for method in options.methods:

@@ -9,12 +9,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.groups import Pair, grouping
 from ranktilt.collection import Collection
 from ranktilt.datasets.group_names import REST
 from ranktilt.errors import UserError, unknown
+from ranktilt.experiments.twins.instrument import factor_instrument
 from ranktilt.measures.base import Estimand
 from ranktilt.mitigation.base import Correction
 from ranktilt.mitigation.causal import Causal, fit_causal
@@ -58,6 +60,8 @@ class Fitting:
     groups: tuple[str, ...] = ()
     """Those of what is levelled."""
     lm: str = NGRAM
+    instrument: str | None = None
+    """A factor of the collection in place of the source, for the causal correction."""
     seed: int = 0
     force: bool = False
     sentences: list[str] = field(default_factory=list)
@@ -109,10 +113,17 @@ At = Callable[[float], Ranker]
 
 def causal(fitting: Fitting) -> At:
     """Take the part of the scores away that perplexity explains."""
-    fitting.need_groups(fitting.pair)
+    ranker, instrument = fitting.need_ranker("causal"), None
+    between: dict[str, Any] = {
+        "reference": fitting.pair[0], "source": fitting.pair[1], "force": fitting.force,
+    }  # fmt: skip
+    if fitting.instrument is None:
+        fitting.need_groups(fitting.pair)
+    else:
+        instrument = factor_instrument(fitting.collection, fitting.instrument, **between)
     fit = fit_causal(
-        fitting.collection, fitting.need_ranker("causal"), reference=fitting.pair[0], source=fitting.pair[1],
-        probe=PerplexityProbe(fitting.lm), seed=fitting.seed, force=fitting.force,
+        fitting.collection, ranker, probe=PerplexityProbe(fitting.lm), seed=fitting.seed, instrument=instrument,
+        **between,
     )  # fmt: skip
     file = fitting.keep("causal.json", fit.save, fit.sentence)
     return lambda strength: Causal(fit=file, strength=strength, by=fitting.by)
