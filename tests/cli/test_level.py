@@ -11,6 +11,7 @@ from ranktilt.cli.study import read_zero_shot
 from ranktilt.cli.train import read_amounts
 from tests.cli.conftest import Cli
 from tests.experiments.planted import answered_folder
+from tests.experiments.test_level_fit import written
 from tests.toy import raw_docs, write_cocktail
 
 QUICK = ("-m", "nDCG@3", "--resamples", "200", "--strength", "0.5", "--strength", "1")
@@ -55,6 +56,25 @@ def test_own_splits_are_fitted_on_less_what_they_share_and_selected_by(cli: Cli,
     code, _, _ = cli("level", bundled, "-r", "bm25", "--method", "interleave", *QUICK, "--json", "level.json")
     assert code == 0
     assert rt.Bench.load("level.json").spec["queries"] == {"fit": 71, "select": 50, "test": 66}
+
+
+def test_another_collection_is_fitted_on(cli: Cli, bundled: Path) -> None:
+    rt.save(written("bell", 12, sources=("human", "claude")), "bells")
+    options = ("--method", "offset", *QUICK, "--work-dir", "fits", "--json", "level.json", "-o", "level.html")
+    code, out, _ = cli("level", bundled, "-r", "bm25", "--fit", "bells", *options)
+    assert code == 0
+    found = rt.Bench.load("level.json")
+    assert found.spec["queries"] == {"fit": 12, "select": 72, "test": 144}
+    assert found.spec["fitted_on"] == "bells"
+    assert "fitted on bells" in out
+    assert "fitted on bells" in Path("level.html").read_text("utf-8")
+    qrels = bundled / "qrels" / "test.tsv"
+    grades = pl.read_csv(qrels, separator="\t")
+    dev = pl.col("query-id").is_in(grades["query-id"].unique(maintain_order=True)[:50].to_list())
+    grades.filter(dev).write_csv(qrels.with_name("dev.tsv"), separator="\t")
+    grades.filter(~dev).write_csv(qrels, separator="\t")
+    assert cli("level", bundled, "-r", "bm25", "--fit", "bells", *options[:-2]).code == 0
+    assert rt.Bench.load("level.json").spec["queries"] == {"fit": 12, "select": 50, "test": 166}
 
 
 def test_a_run_and_labels_are_enough_and_audit_gate_and_level_say_the_same(cli: Cli, bundled: Path) -> None:

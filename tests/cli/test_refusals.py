@@ -92,6 +92,9 @@ EXPLAIN = [
 LEVEL_ROWS = [
     ("toy -r bm25 --by none", "levelling needs a column of groups (by)"),
     ("toy -r bm25 -r tfidf", "level takes one ranker or run; got 2"),
+    ("toy --run run.trec --fit lone", "--fit needs a ranker (-r): a saved run cannot rank another collection"),
+    ("toy -r bm25 --instrument fluency", "an instrument is for the causal correction: name the method causal"),
+    ("toy -r bm25 --fit toy", "no query of toy is left to fit on"),
     ("toy -r bm25 --pair human,llm --pair llm,human", "level takes one pair of groups; got 2"),
 ]
 STUDY = [

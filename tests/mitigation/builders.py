@@ -83,22 +83,26 @@ def perplexity(collection: Collection) -> np.ndarray[tuple[int], np.dtype[np.flo
 
 @dataclass(frozen=True, kw_only=True)
 class Planted(Ranker):
-    """Scores a document by β · log perplexity and noise; searches, or scores candidates."""
+    """Scores a document by β · log perplexity, noise and what the LLM's get; searches, or scores candidates."""
 
     name: ClassVar[str] = "planted"
     beta: float = -0.5
     noise: float = 0.1
+    bonus: float = 0.0
+    seed: int = 1
     k: int | None = None
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Score everything, or the candidates; see `Ranker.rank`."""
         names = list(collection.judged["id"]) if run is None else list(run.queries)
-        every, values = np.arange(collection.docs.height), np.nan_to_num(perplexity(collection))
+        every = np.arange(collection.docs.height)
+        values = self.beta * np.nan_to_num(perplexity(collection))
+        values = values + self.bonus * (collection.docs["source"] == "llm").to_numpy()
         found = []
         for number, name in enumerate(names):
             docs = every if run is None else run.docs[run.offsets[number] : run.offsets[number + 1]].astype(np.int64)
-            drawn = np.random.default_rng([1, int(name[1:])]).normal(0, 1, len(every))
-            found.append((docs, (self.beta * values + self.noise * drawn)[docs]))
+            drawn = np.random.default_rng([self.seed, int(name[1:])]).normal(0, 1, len(every))
+            found.append((docs, (values + self.noise * drawn)[docs]))
         parts = cut(found, collection.tie_keys(), self.k)
         return Run(tuple(names), *parts, collection.ids, {"ranker": repr(self)})
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ranktilt.cli import options
 from ranktilt.cli.audit import AuditInputs
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import PageOutput
+from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.errors import UserError
 from ranktilt.experiments.level_options import Levelling
 from ranktilt.option import Option
@@ -33,6 +33,9 @@ MOST = 300
 def level(
     inputs: AuditInputs,
     *,
+    fit: Annotated[
+        Path | None, Option("Another collection to fit corrections on; DIR chooses strengths and tests.", "OTHER")
+    ] = None,
     measure: options.Measures = None,
     corrections: Annotated[
         dict[str, Any], options.FieldsOf(Levelling, without=("by", "pair", "seed"), panel="Question")
@@ -48,23 +51,25 @@ def level(
 ) -> None:
     """Level a ranker without training: fit corrections, choose their strength, and tell what each costs.
 
-    Corrections learn from the train split, strengths are chosen on the dev split, and the test split judges; of a
-    collection without these its queries are drawn into three parts.
+    Corrections learn from the train split, or from the collection --fit, strengths are chosen on the dev split, and the
+    test split judges; of a collection without these its queries are drawn into parts.
     """
     inputs.check(controls=False, near_identical=None, card=False)
     asked = [*(inputs.ranker or ()), *(inputs.run or ())]
     if len(asked) > 1:
         raise UserError(f"level takes one ranker or run; got {len(asked)}")
+    if fit is not None and inputs.run:
+        raise UserError("--fit needs a ranker (-r): a saved run cannot rank another collection")
     if len(inputs.pairs or ()) > 1:
         raise UserError(f"level takes one pair of groups; got {len(inputs.pairs or ())}")
     keywords = statistics.keywords
     pair = next(iter(inputs.pairs or ()), None)
     chosen = Levelling(**corrections, by=inputs.column or "", pair=pair, seed=keywords["seed"])
-    output.check(*inputs.files)
+    output.check(*inputs.files, *collection_files(fit))
     from ranktilt.experiments.level import level as run_level
 
     rankers = search.rankers(inputs.specs, score_order=inputs.score_order, queries=inputs.queries)
-    split, runs = _read(inputs, statistics.seed)
+    split, runs = _read(inputs, fit, statistics.seed)
     pairs = inputs.reference_first(split.test, inputs.column, inputs.pairs) if inputs.reference else None
     chosen = replace(chosen, pair=pairs[0]) if pairs and len(pairs) == 1 else chosen
     levelled: Ranker | Run = rankers[0] if rankers else runs[0]
@@ -76,34 +81,40 @@ def level(
     _say_next(inputs, found, work_dir)
 
 
-def _read(inputs: AuditInputs, seed: int) -> tuple[QuerySplit, list[Run]]:
+def _read(inputs: AuditInputs, fit: Path | None, seed: int) -> tuple[QuerySplit, list[Run]]:
     """Read the collection and its three sets of queries; with labels in place of a collection, the run too."""
-    from ranktilt.experiments.query_split import QuerySplit, split_queries
+    from ranktilt.experiments.query_split import QuerySplit, split_across, split_queries
 
     test, runs = inputs.load()
-    own = None if inputs.folder is None else _own_splits(inputs)
+    own = None if inputs.folder is None else _own_splits(inputs, () if fit else (FIT,))
+    if fit is not None:
+        from ranktilt.datasets.load import load
+
+        other = load(fit, ignore_unknown=inputs.ignore_unknown)
+        if own is None:
+            return split_across(test, other, most=MOST, seed=seed), runs
+        return QuerySplit.across(other, _side(inputs, own[-1], test), test, most=MOST, seed=seed), runs
     if own is None:
         return split_queries(test, seed=seed), runs
-    fit, select = (_side(replace(inputs, split=name), test) for name in own)
-    return QuerySplit.of(fit, select, test, most=MOST, seed=seed), runs
+    train, select = (_side(inputs, name, test) for name in own)
+    return QuerySplit.of(train, select, test, most=MOST, seed=seed), runs
 
 
-def _own_splits(inputs: AuditInputs) -> tuple[str, str] | None:
-    """The collection's own splits to fit on and to select by; None where it lacks either, or others are named."""
+def _own_splits(inputs: AuditInputs, first: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The collection's own splits, the `first` and one to select by; None where it lacks any, or others are named."""
     from ranktilt.datasets.load import splits
 
     held = splits(Path(str(inputs.folder)))
-    select = next((name for name in SELECT if name in held), None)
-    if inputs.qrels is not None or FIT not in held or select is None or inputs.split in (FIT, select):
-        return None
-    return FIT, select
+    named = (*first, next((name for name in SELECT if name in held), ""))
+    free = inputs.qrels is None and inputs.split not in named
+    return named if free and len(held) > len(named) and {*named} <= {*held} else None
 
 
-def _side(inputs: AuditInputs, test: Collection) -> Collection:
+def _side(inputs: AuditInputs, split: str, test: Collection) -> Collection:
     """Another split's judgments, with the documents that are held already."""
     from ranktilt.collection import Collection
 
-    found = inputs.load()[0]
+    found = replace(inputs, split=split).load()[0]
     return Collection(test.docs, found.queries, found.qrels, found.spec)
 
 

@@ -20,7 +20,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.experiments.level_methods import FEW, At, Fitting, correct, method_named
 from ranktilt.experiments.level_options import Levelling
-from ranktilt.experiments.query_split import QuerySplit, split_queries
+from ranktilt.experiments.query_split import QuerySplit, split_across, split_queries
 from ranktilt.experiments.tradeoff import EFFECTIVENESS, Trial, bench, reference_alone
 from ranktilt.experiments.tradeoff_result import BUDGET, Bench, Intervention, RefusedMethod, check_limits
 from ranktilt.measures.base import Estimand, Measure, estimand
@@ -28,6 +28,8 @@ from ranktilt.measures.margin import LEVEL
 from ranktilt.mitigation.base import Correction
 from ranktilt.progress import report
 from ranktilt.rankers.base import DEPTH, FirstStage, Pipeline, Ranker, cut, entries
+from ranktilt.rankers.candidates import FITTED
+from ranktilt.rankers.engines.base import LiveEngine
 from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.bootstrap import RESAMPLES
 
@@ -39,6 +41,7 @@ def level(
     ranker: Ranker | Run,
     measures: Sequence[str | Estimand] | None = None,
     *,
+    fit: Collection | None = None,
     folder: str | Path | None = None,
     primary: str | Estimand | None = None,
     options: Levelling | None = None,
@@ -63,6 +66,9 @@ def level(
         What is levelled; of an engine that cannot be changed, its run.
     measures : sequence of str or Estimand, optional
         Measures whose Relative Δ is told, and questions of two groups, such as ``Share@10``.
+    fit : Collection, optional
+        Another collection, which the methods learn from: strengths are chosen on a third of the queries, or those that
+        a split selects by, and the others test. What it shares with them is left out.
     folder : str or Path, optional
         Where fits are kept, which ranking with a correction needs; by default they go, and the result names them alone.
     primary : str or Estimand, optional
@@ -83,7 +89,7 @@ def level(
         If there is nothing to fit on, no method suits the ranker, the groups and the run, or an option is out of range.
     """
     options = options or Levelling()
-    split = collection if isinstance(collection, QuerySplit) else split_queries(collection, seed=options.seed)
+    split = _split(collection, fit, options.seed)
     check_limits(level, budget)
     check_resamples(resamples)
     pair = _pair(split.test, options)
@@ -95,6 +101,10 @@ def level(
         leading = estimand(primary)
     asked = [*([leading] if leading else []), *(one for one in asked if one != leading)]
     stage = _Stage.of(ranker, options.depth)
+    if split.fitted_on and stage.bound:
+        raise UserError(
+            f"{stage.text} is {stage.bound}, which cannot rank {split.fitted_on}; fit on its own collection"
+        )
     given: dict[str, Any] = {
         "primary": asked[0], "effectiveness": effectiveness, "budget": budget, "level": level, "by": options.by,
         "pairs": [pair], "reference": pair[0], **how, "seed": options.seed,
@@ -102,6 +112,13 @@ def level(
     with TemporaryDirectory() if folder is None else nullcontext(str(folder)) as work:
         found = _levelled(split, stage, asked, folder=Path(work), options=options, resamples=resamples, given=given)
     return found.of_file(json.loads(found.to_json().replace(f"{work}/".encode(), b""))) if folder is None else found
+
+
+def _split(collection: QuerySplit | Collection, fit: Collection | None, seed: int) -> QuerySplit:
+    """The queries of each side; those to fit on are another collection's where one is given."""
+    if isinstance(collection, QuerySplit):
+        return collection if fit is None else QuerySplit.across(fit, collection.select, collection.test)
+    return split_queries(collection, seed=seed) if fit is None else split_across(collection, fit, seed=seed)
 
 
 def _levelled(
@@ -113,7 +130,8 @@ def _levelled(
     fitting = Fitting(
         collection=split.fit, run=stage.rank(split.fit), ranker=stage.ranker, pair=pair,
         folder=folder, by=options.by, page=asked[0].cutoff or 10, target=options.target, lm=options.lm,
-        seed=options.seed, force=options.force, held_out=split.held_out,
+        instrument=options.instrument, seed=options.seed, force=options.force,
+        held_out=split.held_out, other=split.fitted_on, groups=grouping(split.test, options.by, pair).names,
     )  # fmt: skip
     rankers, refused = dict[str, At](), dict[str, UserError]()
     for method in options.methods:
@@ -134,7 +152,7 @@ def _levelled(
     queries = {name: len(side.judged) for name, side in sides.items()}
     before = found.before
     if split.drawn_from is not None:
-        ranked = [fitting.run, tries[0].mixed, trials[0].mixed]
+        ranked = [*([] if split.fitted_on else [fitting.run]), tries[0].mixed, trials[0].mixed]
         whole = stage.over_all(split.drawn_from, ranked, found.baseline.name)
         keywords = {
             name: value
@@ -147,7 +165,8 @@ def _levelled(
         before = tuple(e for e in (*audited.tilts, *audited.estimates) if e.measure == found.primary)
     notes = (*fitting.sentences, *split.notes, _QUERIES_ALONE, *found.notes)
     reasons = tuple(RefusedMethod(name, str(error).removeprefix(f"{name}: ")) for name, error in refused.items())
-    spec = {**found.spec, "queries": queries, "levelling": asdict(options)}
+    elsewhere = {FITTED: split.fitted_on} if split.fitted_on else {}
+    spec = {**found.spec, "queries": queries, **elsewhere, "levelling": asdict(options)}
     return replace(found, notes=notes, refused=reasons, spec=spec, before=before)
 
 
@@ -187,7 +206,16 @@ class _Stage:
     @property
     def saved(self) -> bool:
         """Whether it is a run that exists, which cannot search other documents."""
-        return self.ranker is None or getattr(self.ranker, "stages", (self.ranker,))[0].name == "replay"
+        return self.ranker is None or self._first.name == "replay"
+
+    @property
+    def bound(self) -> str:
+        """What it is that cannot rank another collection; nothing where it can."""
+        return "a saved run" if self.saved else "a live engine" if isinstance(self._first, LiveEngine) else ""
+
+    @property
+    def _first(self) -> Any:
+        return getattr(self.ranker, "stages", (self.ranker,))[0]
 
     def rank(self, collection: Collection) -> Run:
         """What it finds for the queries of one side."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.groups import Pair, grouping
 from ranktilt.collection import Collection
 from ranktilt.datasets.group_names import REST
 from ranktilt.errors import UserError, unknown
+from ranktilt.experiments.twins.instrument import factor_instrument
 from ranktilt.measures.base import Estimand
 from ranktilt.mitigation.base import Correction
 from ranktilt.mitigation.causal import Causal, fit_causal
@@ -53,7 +55,13 @@ class Fitting:
     """Where the dials of fair re-ranking end, in the unit of the method's estimand; level by default."""
     held_out: AbstractSet[str] = frozenset()
     """Origins that nothing may be learned from: of what is relevant to queries to select by and to test on."""
+    other: str = ""
+    """What the collection is called, where another one is levelled; its groups may be others."""
+    groups: tuple[str, ...] = ()
+    """Those of what is levelled."""
     lm: str = NGRAM
+    instrument: str | None = None
+    """A factor of the collection in place of the source, for the causal correction."""
     seed: int = 0
     force: bool = False
     sentences: list[str] = field(default_factory=list)
@@ -78,6 +86,18 @@ class Fitting:
             raise UserError(f"{method} needs the ranker itself, and {self.run.name} is a saved run; leave it out")
         return self.ranker
 
+    def need_groups(self, needed: Sequence[str]) -> None:
+        """Refuse another collection that lacks a group."""
+        if not self.other:
+            return
+        try:
+            held = grouping(self.collection, self.by).names
+        except UserError as error:
+            raise UserError(f"{self.other}: {error}") from error
+        lacking = next((name for name in needed if name not in held), None)
+        if lacking is not None:
+            raise UserError(f"{self.other} has no {self.by} {lacking!r} to fit on (valid: {', '.join(held)})")
+
     def keep(self, name: str, save: Callable[[Path], object], sentence: str) -> str:
         """Write what was fitted of this ranker, note what it says, and return the file's name."""
         ranker = re.sub(r"[^a-z0-9.]+", "-", self.run.name.lower())[:60].strip("-.") or "ranker"
@@ -93,9 +113,17 @@ At = Callable[[float], Ranker]
 
 def causal(fitting: Fitting) -> At:
     """Take the part of the scores away that perplexity explains."""
+    ranker, instrument = fitting.need_ranker("causal"), None
+    between: dict[str, Any] = {
+        "reference": fitting.pair[0], "source": fitting.pair[1], "force": fitting.force,
+    }  # fmt: skip
+    if fitting.instrument is None:
+        fitting.need_groups(fitting.pair)
+    else:
+        instrument = factor_instrument(fitting.collection, fitting.instrument, **between)
     fit = fit_causal(
-        fitting.collection, fitting.need_ranker("causal"), reference=fitting.pair[0], source=fitting.pair[1],
-        probe=PerplexityProbe(fitting.lm), seed=fitting.seed, force=fitting.force,
+        fitting.collection, ranker, probe=PerplexityProbe(fitting.lm), seed=fitting.seed, instrument=instrument,
+        **between,
     )  # fmt: skip
     file = fitting.keep("causal.json", fit.save, fit.sentence)
     return lambda strength: Causal(fit=file, strength=strength, by=fitting.by)
@@ -106,6 +134,7 @@ def projection(fitting: Fitting) -> At:
     dense = fitting.need_ranker("projection")
     if not isinstance(dense, Dense):
         raise UserError(f"projection takes a direction out of vectors, and {dense!r} has none; it is for dense rankers")
+    fitting.need_groups(fitting.pair)
     a, b = fitting.pair
     fit = fit_direction(fitting.collection, dense, reference=a, source=b, leave_out=fitting.held_out, seed=fitting.seed)
     file = fitting.keep("direction.json", fit.save, fit.sentence)
@@ -114,6 +143,7 @@ def projection(fitting: Fitting) -> At:
 
 def offset(fitting: Fitting) -> At:
     """Add a constant to the scores of each group."""
+    fitting.need_groups(fitting.groups)
     fit = fit_offset(fitting.collection, fitting.run, by=fitting.by, reference=fitting.pair[0], seed=fitting.seed)
     file = fitting.keep("offset.json", fit.save, fit.sentence)
     return lambda strength: Offset(fit=file, strength=strength, by=fitting.by)
@@ -126,6 +156,7 @@ def interleave(fitting: Fitting) -> At:
 
 def fair_rerank(fitting: Fitting, method: str = FAIR_METHODS[0]) -> At:
     """Raise the group that is put lower to the target, from as far below it as it is today, or is above it."""
+    fitting.need_groups(fitting.pair)
     group, other = fitting.protected
     if len(grouping(fitting.collection, fitting.by).names) > 2:  # it holds the group against all others together
         other = REST

@@ -44,7 +44,14 @@ class Levelling:
     lm: Annotated[str, Option("Language model for the causal correction's perplexity.", "MODEL", panel="Model")] = (
         "ngram"
     )
-    force: Annotated[bool, Option("Continue with a weak instrument (first-stage F below 10).")] = False
+    instrument: Annotated[
+        str | None,
+        Option("Factor of a designed collection (ranktilt twins) for the causal correction, not the source.", "FACTOR"),
+    ] = None
+    """Of what is fitted on: pairs of versions that differ in it alone say what perplexity does to scores."""
+    force: Annotated[
+        bool, Option("Continue with a weak instrument (first-stage F below 10), or a factor that failed its check.")
+    ] = False
     seed: int = 0
     """Of everything that is drawn."""
 
@@ -67,6 +74,8 @@ class Levelling:
         twins = next((name for name in self.methods if name in ("causal", "projection")), None)
         if twins and self.by != "source":
             raise UserError(f"{twins} learns from twins, which differ in source; omit it, or by={self.by}")
+        if self.instrument is not None and "causal" not in self.methods:
+            raise UserError("an instrument is for the causal correction: name the method causal, or omit instrument")
         if self.target is None:
             return
         units = {name == "fair-rerank:exposure" for name in self.methods if name.startswith("fair-rerank")}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted
+from ranktilt.rankers.learned_from import same_names
 
 Ints = npt.NDArray[np.int64]
 SHARES = (0.4, 0.2, 0.4)
@@ -31,10 +33,14 @@ class QuerySplit:
     notes: tuple[str, ...] = ()
     drawn_from: Collection | None = None
     """All queries, where the sides were drawn from them."""
+    fitted_on: str = ""
+    """What the collection to fit on is called, where that is another one."""
 
-    @property
+    @cached_property
     def held_out(self) -> set[str]:
-        """Origins of what is relevant to the queries that nothing may be fitted on."""
+        """Origins, of the collection to fit on, of what is relevant to the queries that nothing may be fitted on."""
+        if self.fitted_on:
+            return _same_origins(self.fit, (self.select, self.test))
         return relevant_origins(self.select) | relevant_origins(self.test)
 
     @classmethod
@@ -63,8 +69,47 @@ class QuerySplit:
             f"{lost:,} of {counted(ours, 'judgment', 'judgments')} to fit on left out: of documents that are relevant "
             "to queries of other sides too"
         )
-        apart = select.only_queries(select.judged.join(_judged_only(test).queries, on="id", how="anti")["id"])
-        return cls(kept, at_most(apart, most, seed=seed), test, (note,) if lost else ())
+        return cls(kept, at_most(_apart(select, test), most, seed=seed), test, (note,) if lost else ())
+
+    @classmethod
+    def across(
+        cls, fit: Collection, select: Collection, test: Collection, *, most: int | None = None, seed: int = 0
+    ) -> QuerySplit:
+        """Fit on another collection, and keep apart what of it is a document or a query of these sides.
+
+        Ids of two collections may be the same words: a document is one of these sides' where a version has the same
+        text, a query where its text is the same (`same_names`).
+        """
+        name, sides = str(fit.spec.get("path") or "another collection"), (select, test)
+        origins = _same_origins(fit, sides)
+        kept = _without_origins(fit, origins) if origins and fit.qrels.height else fit
+        lost = fit.qrels.height - kept.qrels.height
+        asked = pl.concat([_judged_only(side).queries.select(name="id", key="text") for side in sides])
+        own = same_names(asked, fit.queries.select(name="id", key="text"))
+        asked_of = kept.judged["id"]
+        left = [query for query in asked_of if query not in own]
+        if not left or (fit.qrels.height and not kept.qrels.height):
+            raise UserError(
+                f"no query of {name} is left to fit on: each is one to select by or to test on, or what is relevant to "
+                "it is relevant to one"
+            )
+        kept = at_most(kept.only_queries(left), most, seed=seed)
+        notes = [f"fitted on {counted(len(kept.judged), 'query', 'queries')} of {name}"]
+        if origins:
+            notes.append(
+                f"{counted(len(origins), 'document', 'documents')} of {name} and {lost:,} of "
+                f"{counted(fit.qrels.height, 'judgment', 'judgments')} left out: relevant to queries to select by or "
+                "to test on too"
+            )
+        if twice := len(asked_of) - len(left):
+            notes.append(f"{counted(twice, 'query', 'queries')} of {name} left out: asked here too")
+        return cls(kept, at_most(_apart(select, test), most, seed=seed), test, tuple(notes), fitted_on=name)
+
+
+def split_across(collection: Collection, fit: Collection, *, most: int | None = None, seed: int = 0) -> QuerySplit:
+    """Draw the queries to select by and to test on, and fit on another collection; see `QuerySplit.across`."""
+    select, test = _drawn_parts(collection, SHARES[1:], seed)
+    return replace(QuerySplit.across(fit, select, test, most=most, seed=seed), drawn_from=collection)
 
 
 def split_queries(collection: Collection, shares: Sequence[float] = SHARES, *, seed: int = 0) -> QuerySplit:
@@ -93,21 +138,33 @@ def split_queries(collection: Collection, shares: Sequence[float] = SHARES, *, s
     UserError
         If there are fewer than three queries, shares are out of range, or no query to fit on is left.
     """
-    names = collection.judged["id"]
     if len(shares) != len(SIDES) or not all(0 < share < 1 for share in shares):
         raise UserError(f"expected three shares between 0 and 1, got {', '.join(map(str, shares)) or 'none'}")
-    if len(names) < len(SIDES):
-        raise UserError(f"a bench needs queries to fit, select and test on; the collection has {len(names)} to rank")
+    fit, select, test = _drawn_parts(collection, shares, seed)
+    split = QuerySplit.of(fit, select, test) if collection.qrels.height else QuerySplit(fit, select, test)
+    return replace(split, drawn_from=collection)
+
+
+def _drawn_parts(collection: Collection, shares: Sequence[float], seed: int) -> Iterator[Collection]:
+    """The last sides, as many as there are shares; queries of one origin stay together."""
+    names, sides = collection.judged["id"], SIDES[-len(shares) :]
+    if len(names) < len(sides):
+        wanted = f"{', '.join(sides[:-1])} and {sides[-1]}"
+        raise UserError(f"a bench needs queries to {wanted} on; the collection has {len(names)} to rank")
     linked = _linked(collection, names)
     sizes = np.bincount(linked)
     apart = sizes[linked] > _WHOLE * len(names)
     linked = np.unique(np.where(apart, sizes.size + np.arange(len(names)), linked), return_inverse=True)[1]
     side = _drawn(np.bincount(linked), np.asarray(shares), seed)[linked]
-    if len(set(side.tolist())) < len(SIDES):  # two large sets: each query stands for itself
+    if len(set(side.tolist())) < len(sides):  # two large sets: each query stands for itself
         side = _drawn(np.ones(len(names), dtype=np.int64), np.asarray(shares), seed)
-    fit, select, test = (collection.only_queries(names.filter(pl.Series(side == number))) for number in range(3))
-    split = QuerySplit.of(fit, select, test) if collection.qrels.height else QuerySplit(fit, select, test)
-    return replace(split, drawn_from=collection)
+    for number in range(len(sides)):
+        yield collection.only_queries(names.filter(pl.Series(side == number)))
+
+
+def _apart(select: Collection, test: Collection) -> Collection:
+    """The queries to select by that are not tested on."""
+    return select.only_queries(select.judged.join(_judged_only(test).queries, on="id", how="anti")["id"])
 
 
 def _judged_only(collection: Collection) -> Collection:
@@ -145,6 +202,13 @@ def _relevant(collection: Collection) -> pl.DataFrame:
 def relevant_origins(collection: Collection) -> set[str]:
     """Return the origins of all documents that are relevant to a query."""
     return set(_relevant(collection)["origin"])
+
+
+def _same_origins(other: Collection, sides: Iterable[Collection]) -> set[str]:
+    """Origins of another collection that are documents which are relevant to a query of these sides."""
+    versions = [side.docs.join(_relevant(side).select("origin").unique(), on="origin", how="semi") for side in sides]
+    named = [docs.select(name="origin", key=pl.col("text").str.strip_chars()) for docs in (*versions, other.docs)]
+    return same_names(pl.concat(named[:-1]), named[-1])
 
 
 def _without_origins(collection: Collection, origins: set[str]) -> Collection:

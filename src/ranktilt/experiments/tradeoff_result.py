@@ -16,6 +16,7 @@ from ranktilt.errors import UserError, counted, join_words, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.margin import margin_words
 from ranktilt.measures.printing import signed
+from ranktilt.rankers.candidates import FITTED
 
 BUDGET = 0.01
 
@@ -124,6 +125,12 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
     def questions(self) -> tuple[str, ...]:
         """Measures whose Relative Δ was taken, and other estimands of two groups; the primary one first."""
         return tuple(dict.fromkeys(tilt.measure for tilt in self.tilts))
+
+    @property
+    def chosen_by(self) -> str:
+        """How those were chosen that alone are judged: ``chosen on other queries``; nothing where all are."""
+        other = f"fitted on {self.spec[FITTED]} and " if FITTED in self.spec else ""
+        return f"{other}chosen on other queries" if self.selected else ""
 
     @property
     def judged(self) -> tuple[Intervention, ...]:
@@ -294,7 +301,7 @@ class Choice:
             return f"Nothing to level: {'; '.join(told)}"
         if self.chosen is not None:
             return self._reached(self.chosen)
-        chosen_before = ", of those chosen on other queries," if self.bench.selected else ""
+        chosen_before = f", of those {self.bench.chosen_by}," if self.bench.selected else ""
         if self.outcome == "tilted":
             return f"No intervention{chosen_before} is level {self.limits}: each is excluded"
         return f"No intervention{chosen_before} is shown to be level {self.limits}"
@@ -316,7 +323,7 @@ class Choice:
         sides = list(dict.fromkeys(t.side(t.favours) for t in tilts if t.favours))
         is_level = f"favours {join_words(sides)} no more than slightly," if sides else "is level"
         if self.bench.selected:
-            return f"{intervention.name}, chosen on other queries, {is_level} {self.limits}{paid}"
+            return f"{intervention.name}, {self.bench.chosen_by}, {is_level} {self.limits}{paid}"
         several = f" of {intervention.method}" if len(self.bench.methods) > 1 else ""
         return f"{intervention.name} is the smallest intervention{several} that {is_level} {self.limits}{paid}"
 

@@ -21,6 +21,7 @@ from ranktilt.errors import UserError
 from ranktilt.io.artifact import Result
 from ranktilt.rankers.base import Ranker, cut, entries, require_depth
 from ranktilt.rankers.candidates import FITTED, reranked_spec
+from ranktilt.rankers.learned_from import learned_queries
 from ranktilt.rankers.spec import parse_stages
 from ranktilt.run import Run, collection_rows
 
@@ -28,6 +29,8 @@ Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 F_ = TypeVar("F_", bound="Fit")
+KEYS = "query_keys"
+"""Where a fit's spec tells its queries from others of the same ids: a `text_key` each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,6 +188,6 @@ def scale_of(text: str) -> str:
         return text
 
 
-def fitted_on(file: str, fit: Fit) -> dict[str, Any]:
-    """Return what a run's spec says of a fit behind it."""
-    return {FITTED: {"file": file, "queries": list(fit.queries)}}
+def fitted_on(file: str, fit: Fit, collection: Collection) -> dict[str, Any]:
+    """Return what the spec of a run of this collection says of a fit behind it."""
+    return {FITTED: {"file": file, "queries": learned_queries(fit.queries, fit.spec.get(KEYS, ()), collection)}}

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted, join_words
-from ranktilt.mitigation.base import Correction, Fit, Lists, fitted_on, read_fit, require_scale, scale_of
+from ranktilt.mitigation.base import KEYS, Correction, Fit, Lists, fitted_on, read_fit, require_scale, scale_of
+from ranktilt.rankers.learned_from import query_keys
 from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import interval, resampled_means
 
@@ -71,7 +72,10 @@ def fit_offset(
     number = lists.groups.number(names[0] if reference is None else reference)
     sizes = np.bincount(lists.groups.code[lists.groups.code >= 0], minlength=len(names))
     offsets = tuple(_offset(lists, (number, other), sizes, seed) for other in range(len(names)) if other != number)
-    spec = {"ranker": scale_of(str(run.spec.get("made_by") or run.name)), "seed": seed, "ranktilt": __version__}
+    spec = {
+        "ranker": scale_of(str(run.spec.get("made_by") or run.name)), "seed": seed, "ranktilt": __version__,
+        "collection": collection.spec.get("path"), KEYS: query_keys(collection, run.queries),
+    }  # fmt: skip
     return OffsetFit(spec, run.queries, by, names[number], offsets)
 
 
@@ -138,7 +142,7 @@ class Offset(Correction):
         if strange:
             raise DataError(self.fit, f"was fitted to {join_words(list(known))}; here is {join_words(strange)} too")
         require_scale(lists.run, self.fit, fit)
-        lists.notes.update(fitted_on(self.fit, fit))
+        lists.notes.update(fitted_on(self.fit, fit, lists.collection))
         if self.strength == 0:
             return lists.run.scores
         constants = np.array([*(known[name] for name in lists.groups.names), 0.0])

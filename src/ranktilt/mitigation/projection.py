@@ -15,6 +15,7 @@ from ranktilt.probes.vectors import DocumentVectors
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.dense.search import unit
+from ranktilt.rankers.learned_from import text_key
 from ranktilt.run import codes
 from ranktilt.statistics.permutation import sign_flip_length_p
 
@@ -57,7 +58,8 @@ def fit_direction(
         "p": sign_flip_length_p(differences, resamples=_RESAMPLES, seed=seed), "seed": seed,
         "ranktilt": __version__, "collection": collection.spec.get("path"),
     }  # fmt: skip
-    return Direction(mean / length, spec, tuple(twins["origin"]))
+    texts = collection.docs["text"].gather(codes(twins["a"], collection.ids))
+    return Direction(mean / length, spec, tuple(twins["origin"]), tuple(map(text_key, texts)))
 
 
 def _twins(

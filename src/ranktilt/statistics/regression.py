@@ -174,6 +174,23 @@ def ratio_of_means(above: Floats, below: Floats, first: Ints, second: Ints) -> R
     return Ratio(value, float((b - half) / a), float((b + half) / a), f)
 
 
+def ratio_difference(
+    one: tuple[Floats, Floats], two: tuple[Floats, Floats], first: Ints, second: Ints
+) -> tuple[float, float, float]:
+    """Subtract from a ratio of means that of another sample, with its 95 % interval by the delta method.
+
+    Each sample is what stands above and below the line. The rows of both, one after the other, are in the clusters of
+    two numberings, as of `regress`, so that samples which share clusters are held against each other jointly.
+    """
+    values, added = list[float](), list[Floats]()
+    for above, below in (one, two):
+        values.append(float(above.mean() / below.mean()))
+        added.append((above - values[-1] * below) / below.sum())
+    value = values[0] - values[1]
+    half = float(_errors(np.concatenate([added[0], -added[1]])[:, None], first, second)[0])
+    return value, value - half, value + half
+
+
 def _covariance(added: Floats, first: Ints, second: Ints) -> Floats:
     both = np.unique(first * (int(second.max(initial=0)) + 1) + second, return_inverse=True)[1]
     sums = [cluster_sums(added, clusters) for clusters in (first, second, both)]

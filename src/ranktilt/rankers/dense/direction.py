@@ -13,6 +13,7 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.io.artifact import Result
+from ranktilt.rankers.learned_from import named_keys, same_names, text_key
 
 Floats = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
@@ -27,6 +28,8 @@ class Direction(Result, format="ranktilt-direction", version=1, noun="a directio
     """How it was learned: model, sources, how many twins, and the test of its length."""
     origins: tuple[str, ...]
     """Of the twins that it was learned from."""
+    keys: tuple[str, ...] = ()
+    """The `text_key` of each origin's document of the reference, by which it is known in another collection."""
 
     @property
     def sentence(self) -> str:
@@ -56,7 +59,11 @@ class Direction(Result, format="ranktilt-direction", version=1, noun="a directio
         return removed
 
     def queries(self, collection: Collection) -> list[str]:
-        """Return the judged queries to which a document of these origins is relevant."""
-        used = collection.docs.filter(pl.col("origin").is_in(pl.Series(self.origins, dtype=pl.String).implode()))
-        relevant = collection.qrels.filter(pl.col("grade") > 0).join(used, left_on="doc_id", right_on="id", how="semi")
-        return collection.judged.filter(pl.col("id").is_in(relevant["query_id"].implode()))["id"].to_list()
+        """Return the judged queries to which a version of a document is relevant that it was learned from."""
+        docs, learned = collection.docs, named_keys(self.origins, self.keys or [""] * len(self.origins))
+        relevant = collection.qrels.filter(pl.col("grade") > 0)
+        relevant = relevant.join(docs.select("origin", doc_id="id"), on="doc_id", how="inner")
+        versions = docs.filter(pl.col("origin").is_in([*self.origins, *relevant["origin"].unique()]))
+        same = same_names(learned, named_keys(versions["origin"], map(text_key, versions["text"])))
+        used = relevant.filter(pl.col("origin").is_in(pl.Series(sorted(same), dtype=pl.String).implode()))
+        return collection.judged.filter(pl.col("id").is_in(used["query_id"].implode()))["id"].to_list()

@@ -113,7 +113,7 @@ def legend(bench: Bench) -> Iterator[str]:
         f"within ±{bench.level:g} points, tilted where a side is favoured and it lies wholly beyond.{cost}"
     )
     if bench.selected:
-        yield "Selected: chosen on other queries, one a method; only these are judged."
+        yield f"Selected: {bench.chosen_by}, one a method; only these are judged."
     yield f"{starred(bench.spec)} Intervals: bootstrap over queries, {bench.spec['resamples']:,} resamples."
 
 
