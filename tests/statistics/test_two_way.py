@@ -12,7 +12,7 @@ from ranktilt.measures.base import measure
 from ranktilt.measures.ranking import Judged, Ranking
 from ranktilt.measures.relevance import label_weights, values
 from ranktilt.statistics.regression import Floats, Ints, Ratio, ratio_of_means, regress
-from ranktilt.statistics.two_way import Clusters, Dyads, widened
+from ranktilt.statistics.two_way import Clusters, Dyads, Labels, widened
 
 
 def clusters(query: list[int], origin: list[int], total: list[float], weight: float = 1.0) -> Clusters:
@@ -32,6 +32,11 @@ class TestCells:
         assert clusters([0, 1, 2, 0], [0, 0, 0, 1], [1, 1, 1, 5]).variance(1.0) == 0
         assert clusters([0, 0, 1], [0, 0, 0], [1, 1, 1]).variance(0.0) == 9 - (4 + 1)  # one cell of a query and origin
         assert clusters([0, 1], [0, 0], [1, -1]).variance(0.0) == clusters([], [], []).variance(0.0) == 0
+
+    @pytest.mark.parametrize(("second", "expected"), [(1.0, 2**0.5), (-1.0, 1.0)])
+    def test_labels_that_go_together_scatter_further_and_never_less(self, second: float, expected: float) -> None:
+        labels = Labels(clusters([0, 1], [0, 0], [1.0, second]), np.array([0, 1]))
+        assert labels.spread == pytest.approx(expected)  # √((1 + 1)² / (1² + 1²)), and √(0 / 2) raised to 1
 
     @given(st.integers(0, 2**32 - 1), st.floats(-1, 1))
     @settings(max_examples=40)
