@@ -135,41 +135,30 @@ def test_files_that_are_missing_or_do_not_say_what_they_hold(tmp_path: Path) -> 
         (("kept", "kept too", "references"), "one two kept kept too"),
     ],
 )
-def test_a_text_starts_at_the_first_paragraph_has_no_tags_and_ends_before_the_last_list(
-    form: Any, lists: tuple[str, ...], expected: str
-) -> None:
+def test_a_text_is_from_first_paragraph_to_last_list(form: Any, lists: tuple[str, ...], expected: str) -> None:
     page = read_page(form(1, "q", "Red Apple", "one", "two", lists=lists))
     assert (page.title, page.text(100)) == ("Red Apple", expected)
 
 
-def test_what_of_a_page_is_its_text() -> None:
+def test_what_of_a_page_is_its_text_and_a_tag_with_blanks_is_one_token() -> None:
     expected = {
         "<H1> T </H1> <Ul> <Li> a </Li> </Ul> <P> one </P> two": "one",  # a list before the first paragraph
         "<H1> T </H1> <Dl> <Dd> one </Dd> </Dl>": "T one",  # no paragraph at all
         '<H1> T </H1> <P> a < b and c > d , <x </P> <Td_colspan="2"> e </Td>': "a < b and c > d , <x e",
     }
     assert {content: read_page({"document_text": content}).text(20) for content in expected} == expected
-
-
-def test_a_tag_with_blanks_in_it_is_one_token() -> None:
     tokens = [{"token": t, "html_token": "<" in t} for t in ("<P>", "one", "two\xa0three", "</P>", '<Td class="a b">')]
     assert read_page({"document_title": "T", "document_tokens": tokens}).text(9) == "one two three"
 
 
-@pytest.mark.parametrize(
-    ("row", "title"),
-    [
+def test_a_title_is_found_and_folded() -> None:
+    for row, title in (
         ({"document_text": "<H1> A B </H1> x", "document_title": "C"}, "C"),
         ({"document_text": "x", "document_url": "https://a.org//w/index.php?title=Red_apple%21&oldid=1"}, "Red apple!"),
         ({"document_text": "x", "document_url": "https://en.wikipedia.org/wiki/Red_apple"}, "Red apple"),
         ({"document_tokens": [], "document_title": "", "document_url": "https://en.wikipedia.org/wiki/A"}, "A"),
-    ],
-)  # fmt: skip
-def test_a_title_is_found(row: dict[str, Any], title: str) -> None:
-    assert read_page(row).title == title
-
-
-def test_titles_are_folded() -> None:
+    ):
+        assert read_page(row).title == title
     folded = {
         "The Walking Dead (season 8)": "the walking dead ( season 8 )", "Beyoncé": "beyonce", "  A \t B\u200b ": "a b",
         "東京": "東 京", "C++": "c + +", "ΟΔΥΣΣΕΥΣ": "οδυσσευσ",
