@@ -30,7 +30,7 @@ from tests.refusals import refused
 NAMES = ("BM25", "mini trained on human", "mini trained on llm")
 
 
-def test_means_are_those_of_the_audit() -> None:
+def test_means_are_those_of_the_audit_and_binary_measures_are_at_grade_two_where_there_are_grades() -> None:
     found = studied().evaluations[0]
     assert (found.queries, found.documents, found.depth) == (QUESTIONS, QUESTIONS, 1000)
     assert found.rankers == NAMES
@@ -41,6 +41,10 @@ def test_means_are_those_of_the_audit() -> None:
     own = audit(alone(), ranked_at(alone(), 3, spoilt=9), "nDCG@10", by=None, resamples=1000)
     uneven = compare_trainings([HUMAN], [with_spoilt(3, 9)], resamples=1000).evaluations[0]
     assert uneven.mean(NAMES[1], "nDCG@10").value == pytest.approx(own.values[0, 0, 0].mean())
+    assert list(map(repr, study_measures(alone(), 100))) == ["AP@100", "nDCG@10", "RR@10", "R@100"]
+    graded = studied(sets=[ranked(grade=2)]).evaluations[0]
+    assert graded.measures[4:] == ("AP(rel=2)@1000", "RR(rel=2)@10", "R(rel=2)@1000")
+    assert graded.mean(NAMES[2], "RR(rel=2)@10").value == 0.5
 
 
 def with_spoilt(rank: int, spoilt: int) -> Ranked:
@@ -62,7 +66,7 @@ def test_the_paired_t_test_is_the_papers() -> None:
     assert row.value == pytest.approx(100 * (new - old).mean())
 
 
-def test_a_dagger_needs_to_beat_every_other_ranker() -> None:
+def test_a_dagger_needs_to_beat_every_other_ranker_and_trainings_of_other_seeds_are_one() -> None:
     found = studied().evaluations[0]
     assert [found.best(name, "RR@10") for name in NAMES] == [False, True, False]
     assert [found.best(name, "RR@10", test="permutation") for name in NAMES] == [False, True, False]
@@ -71,6 +75,16 @@ def test_a_dagger_needs_to_beat_every_other_ranker() -> None:
     assert not any(tied.best(name, "RR@10") for name in NAMES)  # both beat BM25 alone
     worst = studied(sets=[ranked({**RANKS, BASELINE: 1, HUMAN.run: 3})]).evaluations[0]
     assert worst.best(BASELINE, "RR@10")
+    again = replace(HUMAN, seed=1)
+    found = studied((HUMAN, again), sets=[ranked({BASELINE: 10, HUMAN.run: 1, again.run: 2})])
+    one = found.evaluations[0]
+    assert one.rankers == NAMES[:2]
+    assert one.mean(NAMES[1], "RR@10").value == 0.75
+    spread = next(row for row in one.seeds if row.measure == "RR@10")
+    assert spread.values == (1.0, 0.5)
+    assert spread.deviation == pytest.approx(np.std([1, 0.5], ddof=1))
+    assert "each trained ranker is the mean of 2 trainings with other seeds" in found.notes
+    assert any(note.startswith("warning: one training of each ranker is no finding") for note in studied().notes)
 
 
 def test_each_domain_has_its_own_tests_and_daggers() -> None:
@@ -92,27 +106,7 @@ def test_each_domain_has_its_own_tests_and_daggers() -> None:
         assert [found.best(NAMES[1], "RR@10", group, test=test) for group in groups] == [True, True, False]
 
 
-def test_trainings_of_other_seeds_are_one_ranker() -> None:
-    again = replace(HUMAN, seed=1)
-    found = studied((HUMAN, again), sets=[ranked({BASELINE: 10, HUMAN.run: 1, again.run: 2})])
-    one = found.evaluations[0]
-    assert one.rankers == NAMES[:2]
-    assert one.mean(NAMES[1], "RR@10").value == 0.75
-    spread = next(row for row in one.seeds if row.measure == "RR@10")
-    assert spread.values == (1.0, 0.5)
-    assert spread.deviation == pytest.approx(np.std([1, 0.5], ddof=1))
-    assert "each trained ranker is the mean of 2 trainings with other seeds" in found.notes
-    assert any(note.startswith("warning: one training of each ranker is no finding") for note in studied().notes)
-
-
-def test_binary_measures_at_grade_two_where_there_are_grades() -> None:
-    assert list(map(repr, study_measures(alone(), 100))) == ["AP@100", "nDCG@10", "RR@10", "R@100"]
-    graded = studied(sets=[ranked(grade=2)]).evaluations[0]
-    assert graded.measures[4:] == ("AP(rel=2)@1000", "RR(rel=2)@10", "R(rel=2)@1000")
-    assert graded.mean(NAMES[2], "RR(rel=2)@10").value == 0.5
-
-
-def test_the_tilt_of_each_training_and_what_the_side_changes() -> None:
+def test_the_tilt_of_each_training_what_the_side_changes_and_words_of_queries_in_answers() -> None:
     found = studied(mixed=mixture(SIDES))
     assert [tilt.value for tilt in found.tilts if tilt.measure == "nDCG@1"] == [-200, 200, -200]
     (change,) = (row for row in found.tilt_changes if row.measure == "nDCG@1")
@@ -122,16 +116,13 @@ def test_the_tilt_of_each_training_and_what_the_side_changes() -> None:
     whole_audit = audit(mixed(), mixture(SIDES).runs[HUMAN.run], "nDCG@10", confounds=False, resamples=1000)
     (tilt,) = [one for one in found.tilts if NAMES[1] in one.run and one.measure == "nDCG@10"]
     assert (tilt.value, tilt.band_low) == (whole_audit.tilts[0].value, whole_audit.tilts[0].band_low)
-
-
-def test_words_of_queries_in_answers() -> None:
     human, llm = answer_overlaps(mixed())
     # "Blue red green grey? q7" has five words: human answers hold blue, the others blue and green
     assert (human.source, human.pairs, human.mean, human.median) == ("human", QUESTIONS, 0.2, 0.2)
     assert (llm.mean, llm.low, llm.high) == (0.4, 0.4, 0.4)
 
 
-def test_sentences_say_what_differs() -> None:
+def test_sentences_say_what_differs_and_a_study_is_saved_and_read(tmp_path: Path) -> None:
     found = studied(mixed=mixture(SIDES))
     assert found.contrasts == [("mini", NAMES[2], NAMES[1])]
     assert ": −36.9 points of nDCG@10 on qa, test and Relative Δ −90.5 points" in found.headline
@@ -148,9 +139,6 @@ def test_sentences_say_what_differs() -> None:
     tuned = (replace(HUMAN, tuned="retrieval"), replace(LLM, tuned="retrieval"))
     notes = studied(tuned, sets=[ranked(depth=100)]).notes
     assert any(note.startswith("body already tuned for retrieval: mini; ") for note in notes)
-
-
-def test_a_study_is_saved_and_read(tmp_path: Path) -> None:
     found = planted.whole()
     assert TrainingStudy.load(found.save(tmp_path / "study.json")) == found
     assert planted.MANY[1].name == "mini trained on 10 human and 40 llm"
