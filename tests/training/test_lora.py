@@ -101,9 +101,7 @@ def test_an_interrupted_training_goes_on(stories: Path, tmp_path: Path, monkeypa
     assert train(stories, tmp_path / "cut", options=options).resumed == 6
 
 
-def test_pairs_that_do_not_fit_the_context_are_refused_before_any_is_read(
-    stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pairs_beyond_the_context_are_refused(stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In training as in asking afterwards, by the model's own tokens, with room for an answer."""
     chat, asker = Transformers(stories), Pairwise(llm=f"transformers:{stories}", text="text", prompt="choice")
     needed = len(chat.tokens_of(Prompt(asker.prompts_of([TASK])[0]))) + asker.answer_tokens([TASK])
