@@ -129,9 +129,7 @@ def test_a_long_text_is_read_in_windows_that_share_a_half(tiny_models: dict[str,
 
 
 @pytest.mark.parametrize(("given", "whole"), [("a cat sat on " * 2, True), ("a cat sat on " * 4, False)])
-def test_what_is_given_has_all_that_the_text_leaves_of_the_window(
-    tiny_models: dict[str, Path], own_cache: Path, given: str, whole: bool
-) -> None:
+def test_a_context_has_what_is_left(tiny_models: dict[str, Path], own_cache: Path, given: str, whole: bool) -> None:
     """Of 32 tokens the start takes one and the text its own: the rest is more than half."""
     folder, text = tiny_models["causal"], "a cat"
     _, tokenizer = loaded(folder)
@@ -144,7 +142,7 @@ def test_what_is_given_has_all_that_the_text_leaves_of_the_window(
     assert row.ids.tolist() == [tokenizer.bos_token_id, *first[:room], *ids]
 
 
-def test_a_masked_model_reads_parts_of_equal_length(tiny_models: dict[str, Path], own_cache: Path) -> None:
+def test_a_masked_model_reads_equal_parts_and_masks_every_third(tiny_models: dict[str, Path], own_cache: Path) -> None:
     folder, text = tiny_models["masked"], TEXTS[-1]
     _, tokenizer = loaded(folder)
     count = len(tokenizer(text, add_special_tokens=False)["input_ids"])
@@ -156,9 +154,6 @@ def test_a_masked_model_reads_parts_of_equal_length(tiny_models: dict[str, Path]
     scored = exact(folder).score([text], label="scoring")
     assert scored.tokens.tolist() == [count]
     assert scored.perplexity[0] == pytest.approx(np.mean(cut), abs=1e-5)
-
-
-def test_every_third_token_is_masked_at_once(tiny_models: dict[str, Path], own_cache: Path) -> None:
     folder, text = tiny_models["masked"], "a cat sat on a mat"
     losses = naive_ids(folder, loaded(folder)[1](text)["input_ids"], every=3)
     scored = exact(folder, every=3).score([text], label="scoring")
@@ -166,16 +161,13 @@ def test_every_third_token_is_masked_at_once(tiny_models: dict[str, Path], own_c
     assert exact(folder, every=3).fingerprint != exact(folder).fingerprint
 
 
-def test_another_text_is_read_first(stories: Path, own_cache: Path) -> None:
+def test_another_text_is_read_first_and_distributions_give_the_same_losses(stories: Path, own_cache: Path) -> None:
     model = exact(stories)
     scored = model.score([SENTENCES, SENTENCES], ["Lily is a girl.", ""], label="scoring")
     expected = [np.mean(naive_causal(stories, SENTENCES, before)) for before in ("Lily is a girl.", "")]
     np.testing.assert_allclose(scored.perplexity, expected, atol=1e-5)
     long = model.score(["Lily played."], ["One day, " * 600], label="scoring")
     assert long.tokens.tolist() == model.score(["Lily played."], label="scoring").tokens.tolist()
-
-
-def test_distributions_are_those_that_the_losses_come_from(stories: Path, own_cache: Path) -> None:
     model, (_, tokenizer) = exact(stories), loaded(stories)
     logs, ids = model.distributions(SENTENCES), tokenizer(SENTENCES, add_special_tokens=False)["input_ids"]
     assert logs.shape == (31, 512)
@@ -197,9 +189,7 @@ def test_a_known_distribution_is_found_at_every_token(tmp_path: Path, own_cache:
     ("masked", {"kind": "mask"}, "unknown kind of language model 'mask'; did you mean 'masked'?"),
     ("masked", {"every": 1}, r"every must be 0 \(one token at a time\) or 2 or more, got 1"),
 ])  # fmt: skip
-def test_what_cannot_be_is_refused(
-    tiny_models: dict[str, Path], kind: str, options: dict[str, Any], message: str
-) -> None:
+def test_what_cannot_be_is_said(tiny_models: dict[str, Path], kind: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         exact(tiny_models[kind], **options).check()
 
