@@ -83,18 +83,15 @@ def test_the_signs_of_twins_are_turned() -> None:
     assert sign_flip_length_p(np.zeros((20, 3))) == 1
 
 
-def test_a_direction_is_read_back(tmp_path: Path) -> None:
+def test_a_direction_is_read_back_and_files_and_options_that_give_none_are_refused(tmp_path: Path) -> None:
     saved = direction()
     found = Direction.load(saved.save(tmp_path / "direction.json"))
     assert found.vector.tobytes() == saved.vector.tobytes()
     assert (found.spec, found.origins) == (saved.spec, saved.origins)
     assert "over 2 twins; their mean difference has length 0.25, with random signs 0.125 (p < .001)" in found.sentence
     assert replace(found, spec={**SPEC, "p": 0.3}).sentence.endswith("(p = .300)")
-
-
-def test_files_and_options_that_give_no_direction_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="ranktilt-direction"):
-        Direction.load(write(tmp_path / "direction.json", "{}"))
+        Direction.load(write(tmp_path / "none.json", "{}"))
     with refused("a direction of 8 numbers, by dense:some, does not fit vectors of 4"):
         direction().remove(drawn(2, 4))
     with refused("dense: expected project_strength of 0 to 1, got 1.5"):
