@@ -124,6 +124,9 @@ def test_titles_are_changed_where_a_rule_says_so() -> None:
     assert found == [("A man", "He slept."), ("A woman", "She slept.")]
 
 
+# Checks
+
+
 def row(made: DesignedTwins, factor: str, probe: str) -> FactorCheck:
     (found,) = (one for one in made.checks.rows if (one.factor, one.probe) == (factor, probe))
     return found
@@ -192,6 +195,9 @@ def test_checks_are_read_back(tmp_path: Path) -> None:
     assert ManipulationChecks.load(checks.save(tmp_path / "checks.json")) == checks
 
 
+# Models
+
+
 @pytest.mark.usefixtures("own_cache")
 def test_a_model_writes_the_high_level_and_rules_change_what_it_wrote() -> None:
     llm = Scripted()
@@ -253,6 +259,9 @@ def test_a_folder_is_replaced_as_a_whole_and_other_splits_are_judged_too(tmp_pat
     assert rt.load(saved.folder).spec["design"]["factors"] == ["words"]
 
 
+# Factors of one's own
+
+
 def test_own_functions_and_prompts_are_factors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     code = "def loud(text):\n    return text.upper() + '!'\nloud.moves = {'words': 0}\nloud.holds = ('facts',)\n"
@@ -266,6 +275,8 @@ def test_own_functions_and_prompts_are_factors(tmp_path: Path, monkeypatch: pyte
     with refused("factor 'my_edits:broken': expected a text of document 'd1', got 5"):
         twins(humans(), read_factors(["my_edits:broken"]))
 
+
+# Tables
 
 ROWS = [
     ("origin", "length", "tone", "text", "query_id", "query", "grade"),
@@ -336,6 +347,9 @@ def test_tables_that_are_no_versions_are_refused(
     with pytest.raises(UserError) as caught:
         twins_of_table("versions.tsv", change.pop("factors", ["length"]), change.pop("levels", None), **change)
     assert str(caught.value).startswith(message)
+
+
+# Refusals
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,9 @@ def test_half_of_the_sentences_are_left(text: str, expected: str) -> None:
         ("although numerous", (), "though a great many"),
     ],
 )
-def test_synonyms_replace_words_unless_a_query_holds_a_form(text: str, held: tuple[str, ...], expected: str) -> None:
+def test_words_are_replaced_by_synonyms_unless_a_query_holds_a_form(
+    text: str, held: tuple[str, ...], expected: str
+) -> None:
     assert other_words(text, Origin("d1", held=frozenset(held))) == expected
 
 
