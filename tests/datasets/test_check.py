@@ -301,7 +301,7 @@ def pooled_docs(*, labelled: bool = True) -> Docs:
     ]
 
 
-def test_documents_outside_the_pool_miss_no_twin_and_those_in_it_do() -> None:
+def test_documents_outside_the_pool_miss_no_twin_those_in_it_do_and_no_pool_excuses_another() -> None:
     for labelled in (True, False):
         result = check(made(pooled_docs(labelled=labelled), POOLED))
         found = row(result, "pairs missing a side")
@@ -315,9 +315,6 @@ def test_documents_outside_the_pool_miss_no_twin_and_those_in_it_do() -> None:
     found = row(check(made(pooled_docs())), "pairs missing a side")
     assert (found.found, found.total, found.verdict) == (12, 20, "void")
     assert found.note == "12 outside the pool are relevant to a query and count as missing: pool with these queries too"
-
-
-def test_a_source_that_was_rewritten_in_full_is_not_excused_by_the_pool_of_another() -> None:
     other = [
         {**row, "id": row["id"].replace("llm", "gpt"), "source": "gpt", "pool": None}
         for row in sound()

@@ -52,7 +52,7 @@ def test_zip_and_parquet_files_load_and_the_commit_and_every_file_are_told(cache
     assert load("hub:IR-Cocktail/toy") == toy()
 
 
-def test_beirs_judgments_lie_in_a_data_set_beside(cache: Path) -> None:
+def test_beirs_judgments_lie_in_a_data_set_beside_and_a_revision_is_a_tag_or_a_commit(cache: Path) -> None:
     texts = {"corpus/scifact-corpus.parquet": rows(raw_docs()), "queries/scifact-queries.parquet": rows(raw_queries())}
     cached(cache, "BeIR/scifact", texts)
     cached(cache, "BeIR/scifact-qrels", {"test.tsv": tsv(raw_qrels()), "train.tsv": tsv(raw_qrels()[:2])}, commit=OTHER)
@@ -62,6 +62,13 @@ def test_beirs_judgments_lie_in_a_data_set_beside(cache: Path) -> None:
     names = ("layout", "revision", "qrels", "qrels_revision", "split")
     assert [collection.spec[name] for name in names] == ["beir", COMMIT, "hub:BeIR/scifact-qrels", OTHER, "test"]
     assert load("hub:BeIR/scifact", split="train").qrels.height == 2
+    cached(cache, "mteb/scifact", mteb())
+    new = jsonl([{"_id": "d1", "text": "new"}, *raw_docs()[1:]])
+    cached(cache, "mteb/scifact", {**mteb(), "corpus.jsonl": new}, commit=OTHER, ref="v2")
+    assert load("hub:mteb/scifact").docs["text"][0] == "red apples grow on old trees in autumn"
+    for revision in ("v2", OTHER):
+        collection = load(f"hub:mteb/scifact@{revision}")
+        assert (collection.docs["text"][0], collection.spec["revision"]) == ("new", OTHER)
 
 
 def test_mtebs_judgments_are_json_lines_and_there_may_be_ones_own_or_none(cache: Path, tmp_path: Path) -> None:
@@ -76,16 +83,6 @@ def test_mtebs_judgments_are_json_lines_and_there_may_be_ones_own_or_none(cache:
     assert (unjudged.qrels.height, unjudged.queries.height) == (0, 3)
     judged = load("hub:mteb/scifact", split="train", docs="judged")
     assert (judged.ids.to_list(), judged.spec["docs"], judged.spec["docs_of"]) == (["d1"], "judged", 3)
-
-
-def test_a_revision_is_a_tag_or_a_commit(cache: Path) -> None:
-    cached(cache, "mteb/scifact", mteb())
-    new = jsonl([{"_id": "d1", "text": "new"}, *raw_docs()[1:]])
-    cached(cache, "mteb/scifact", {**mteb(), "corpus.jsonl": new}, commit=OTHER, ref="v2")
-    assert load("hub:mteb/scifact").docs["text"][0] == "red apples grow on old trees in autumn"
-    for revision in ("v2", OTHER):
-        collection = load(f"hub:mteb/scifact@{revision}")
-        assert (collection.docs["text"][0], collection.spec["revision"]) == ("new", OTHER)
 
 
 def test_what_the_cache_lacks_is_fetched_or_said_to_be_missing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,7 +92,10 @@ def test_title_text_and_judgments_of_beir_and_nothing_is_fetched(home: Path) -> 
     assert "nothing is fetched" not in message("irds:beir/nfcorpus/test")
 
 
-def test_msmarco_and_its_judged_queries(home: Path) -> None:
+def test_what_is_to_be_agreed_to_before_a_download_is_shown_and_msmarco_read(home: Path) -> None:
+    name = "irds:msmarco-passage/trec-dl-2019"
+    with pytest.warns(DataWarning, match=rf"^{name}: Please confirm you agree to the MSMARCO data usage agreement"):
+        assert message(name).startswith(f"{name}: cannot be read")
     msmarco(home, "q1 Q0 0 3\nq1 Q0 4 0\nq3 Q0 2 1\n")
     collection = load("irds:msmarco-passage/trec-dl-2019/judged")
     assert collection.docs.select("id", "title", "text").rows() == [(name, "", text) for name, text in PASSAGES.items()]
@@ -101,12 +104,6 @@ def test_msmarco_and_its_judged_queries(home: Path) -> None:
     judged = load("irds:msmarco-passage/trec-dl-2019/judged", docs="judged")
     assert judged.ids.to_list() == ["0", "2", "4"]
     assert (judged.spec["docs"], judged.spec["docs_of"]) == ("judged", 6)
-
-
-def test_what_is_to_be_agreed_to_before_a_download_is_shown(home: Path) -> None:
-    name = "irds:msmarco-passage/trec-dl-2019"
-    with pytest.warns(DataWarning, match=rf"^{name}: Please confirm you agree to the MSMARCO data usage agreement"):
-        assert message(name).startswith(f"{name}: cannot be read")
 
 
 def test_a_judgment_made_again_counts_once_and_the_last_one(home: Path) -> None:

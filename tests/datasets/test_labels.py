@@ -32,27 +32,21 @@ def table_of(**columns: list[Any]) -> pl.DataFrame:
     return pl.DataFrame({"doc_id": [f"d{i}" for i in range(len(next(iter(columns.values()))))], **columns})
 
 
-@pytest.mark.parametrize("name", ["l.csv", "l.tsv.gz", "L.TSV", "l.parquet"])
-def test_the_ending_tells_the_format(tmp_path: Path, name: str) -> None:
-    frame = pl.DataFrame(TABLE)
-    if name.endswith("parquet"):
-        frame.write_parquet(tmp_path / name)
-    else:
-        write(tmp_path / name, frame.write_csv(separator="\t" if "tsv" in name.lower() else ","))
-    assert read_labels(tmp_path / name).to_dict(as_series=False) == TABLE
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "rows"),
-    [
+def test_the_ending_tells_the_format_and_rows_are_read(tmp_path: Path) -> None:
+    for name in ("l.csv", "l.tsv.gz", "L.TSV", "l.parquet"):
+        frame = pl.DataFrame(TABLE)
+        if name.endswith("parquet"):
+            frame.write_parquet(tmp_path / name)
+        else:
+            write(tmp_path / name, frame.write_csv(separator="\t" if "tsv" in name.lower() else ","))
+        assert read_labels(tmp_path / name).to_dict(as_series=False) == TABLE
+    for name, content, rows in (
         ("l.csv", 'doc_id,source\n"a,b","the ""best"""\nc,"2\nlines"\n', [("a,b", 'the "best"'), ("c", "2\nlines")]),
         ("l.tsv", 'doc_id\tsource\n"a\t"b" c\n', [('"a', '"b" c')]),
         ("l.tsv", "doc_id\tsource\torigin\na\t\u00a0\tx\nb\thuman\t \n", [("a", None, "x"), ("b", "human", None)]),
         ("l.csv", ",doc_id,source,text,id,title\n0,a,human,words,9,T\n", [("a", "human")]),
-    ],
-)
-def test_rows_are_read(tmp_path: Path, name: str, content: str, rows: list[tuple[str | None, ...]]) -> None:
-    assert read_labels(write(tmp_path / name, content)).rows() == rows
+    ):
+        assert read_labels(write(tmp_path / name, content)).rows() == rows
 
 
 def test_labels_and_ids_stay_as_written_other_numbers_are_numbers_and_parquet_has_types(tmp_path: Path) -> None:
@@ -191,7 +185,7 @@ def judgments(folder: Path, *more: tuple[str, str, int]) -> Path:
     return write(folder / "qrels.tsv", tsv([*rows, *more]))
 
 
-def test_a_run_and_labels_give_what_the_texts_give(tmp_path: Path) -> None:
+def test_a_run_and_labels_give_what_the_texts_give_and_nobody_has_a_twin_without_origins(tmp_path: Path) -> None:
     mine = run(tmp_path)
     bare = labelled(label_file(tmp_path), [mine], qrels=judgments(tmp_path))
     labels, texts = (audit(c, mine, ["nDCG@3", "AP"], card=True, resamples=200) for c in (bare, toy()))
@@ -199,9 +193,6 @@ def test_a_run_and_labels_give_what_the_texts_give(tmp_path: Path) -> None:
     assert labels.estimates == texts.estimates
     assert labels.pair_counts.equals(texts.pair_counts)
     assert (labels.confounds, bool(texts.confounds)) == ((), True)
-
-
-def test_without_origins_nobody_has_a_twin_and_an_id_says_nothing_about_its_source(tmp_path: Path) -> None:
     mine = run(tmp_path)
     found = audit(labelled(label_file(tmp_path, origin=False), [mine]), mine, card=True, resamples=200)
     assert [e.estimand.key for e in found.estimates] == ["page", "Share"]

@@ -70,24 +70,21 @@ def files(folder: Path, train: list[Any] = TRAIN, dev: list[Any] = DEV, *, end: 
     ]
 
 
-@pytest.mark.parametrize("end", [".gz", ""])
-def test_a_page_is_one_document_and_a_question_of_the_development_set_one_query(tmp_path: Path, end: str) -> None:
-    built = build_nq320k(files(tmp_path, end=end))
-    assert built.collection.docs.select("id", "title", "text", "page_title", "source").rows() == [
-        ("0", "", "Red Apple Apples are red . They grow on trees .", "Red Apple", "human"),
-        ("1", "", "Beyoncé ( Singer ) She sings .", "Beyoncé ( Singer )", "human"),
-        ("2", "", "Lake Water , cold .", "Lake", "human"),
-    ]
-    assert built.collection.docs["url"][2] == "https://en.wikipedia.org//w/index.php?title=Lake&amp;oldid=-22"
-    queries = [("21", "what is an apple"), ("-22", "where is it"), ("23", "who sings"), ("24", "how deep")]
-    assert built.collection.queries.rows() == queries
-    assert built.collection.qrels.rows() == [("21", "0", 1), ("-22", "2", 1), ("23", "1", 1), ("24", "2", 1)]
-    assert built.counts == {"documents": 3, "test queries": 4, "mean words": pytest.approx((11 + 7 + 5) / 3)}
-    assert (built.train_lines, built.as_published) == (3, False)
-    assert PUBLISHED == {"documents": 109_739, "test queries": 7_830, "mean words": 199.79}
-
-
-def test_training_files_come_first_in_any_order_and_a_title_counts_among_the_words(tmp_path: Path) -> None:
+def test_a_page_is_one_document_a_question_of_the_development_set_a_query_and_order_is_nothing(tmp_path: Path) -> None:
+    for end in (".gz", ""):
+        built = build_nq320k(files(tmp_path, end=end))
+        assert built.collection.docs.select("id", "title", "text", "page_title", "source").rows() == [
+            ("0", "", "Red Apple Apples are red . They grow on trees .", "Red Apple", "human"),
+            ("1", "", "Beyoncé ( Singer ) She sings .", "Beyoncé ( Singer )", "human"),
+            ("2", "", "Lake Water , cold .", "Lake", "human"),
+        ]
+        assert built.collection.docs["url"][2] == "https://en.wikipedia.org//w/index.php?title=Lake&amp;oldid=-22"
+        queries = [("21", "what is an apple"), ("-22", "where is it"), ("23", "who sings"), ("24", "how deep")]
+        assert built.collection.queries.rows() == queries
+        assert built.collection.qrels.rows() == [("21", "0", 1), ("-22", "2", 1), ("23", "1", 1), ("24", "2", 1)]
+        assert built.counts == {"documents": 3, "test queries": 4, "mean words": pytest.approx((11 + 7 + 5) / 3)}
+        assert (built.train_lines, built.as_published) == (3, False)
+        assert PUBLISHED == {"documents": 109_739, "test queries": 7_830, "mean words": 199.79}
     paths = files(tmp_path)
     assert build_nq320k(paths).collection == build_nq320k(paths[::-1]).collection
     for limit, text in ((1, "Red"), (2, "Red Apple"), (4, "Red Apple Apples are")):

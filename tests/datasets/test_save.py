@@ -395,24 +395,18 @@ def test_further_columns_are_kept_side_by_side_and_the_spec_says_what_was_mixed(
     assert mix(human, side("llm")).spec == {"mix": [dict(human.spec), {}], "split": "dev"}
 
 
-def test_an_unjudged_side_inherits_whichever_comes_first() -> None:
+def test_an_unjudged_side_inherits_whichever_comes_first_and_which_grade() -> None:
     for judged in ("human", "llm"):
         for order in (("human", "llm"), ("llm", "human")):
             assert mix(*(side(source, judged=source == judged) for source in order)) == toy()
-
-
-@pytest.mark.parametrize(
-    ("grades", "expected"),
-    [
+    for grades, expected in (
         ({"human": 2, "x": 0}, {"human": 2, "x": 0, "y": 2}),  # its own judgment is not overruled
         ({"human": 1, "x": 3}, {"human": 1, "x": 3, "y": 1}),  # the origin's comes before a higher one
         ({"x": 1, "y": 3}, {"human": 3, "x": 1, "y": 3}),  # without it, the highest one
-    ],
-)
-def test_which_grade_is_inherited(grades: dict[str, int], expected: dict[str, int]) -> None:
-    sources = ("human", "x", "y")
-    mixed = mix(*(part(s, "a", qrels={"q": {"a": grades[s]}} if s in grades else {}) for s in sources))
-    assert judgments(mixed) == {("q", f"a-{source}"): grade for source, grade in expected.items()}
+    ):
+        sources = ("human", "x", "y")
+        mixed = mix(*(part(s, "a", qrels={"q": {"a": grades[s]}} if s in grades else {}) for s in sources))
+        assert judgments(mixed) == {("q", f"a-{source}"): grade for source, grade in expected.items()}
 
 
 def test_grades_may_be_whole_in_one_part_and_fractions_in_another_or_of_what_is_in_none(tmp_path: Path) -> None:

@@ -81,15 +81,12 @@ def test_the_chosen_one_is_told_as_it_is_typed(tmp_path: Path) -> None:
     assert any(note.startswith("offset: Scores match ") for note in found.notes)
 
 
-def test_a_collection_is_split_and_fits_need_no_folder() -> None:
+def test_a_collection_is_split_or_a_run_with_labels_and_without_judgments(tmp_path: Path) -> None:
     collection, options = bundled(), Levelling(methods=("offset",), strengths=(1.0,))
     found = level(collection, ranker("bm25"), ["nDCG@10"], options=options, resamples=200)
     assert found.interventions[1].ranker == "bm25@100>>offset(fit=bm25-100-offset.json)"
     drawn = split_queries(collection)
     assert found.spec["queries"] == {name: len(getattr(drawn, name).judged) for name in ("fit", "select", "test")}
-
-
-def test_a_run_with_labels_and_without_judgments(tmp_path: Path) -> None:
     given = simulated()
     gender = pl.col("source").replace_strict({"llm": "female", "human": "male"})
     docs = given.collection.docs.with_columns(gender=gender, source=pl.lit("unknown"), origin=pl.col("id"))

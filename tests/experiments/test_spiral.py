@@ -63,7 +63,7 @@ def test_a_neutral_ranker_stays_at_the_share_of_the_collection_or_in_the_middle(
     assert found.rounds[3].share.value < found.rounds[3].held
 
 
-def test_a_ranker_that_prefers_rewrites_leaves_nothing_to_humans() -> None:
+def test_a_ranker_that_prefers_rewrites_leaves_nothing_to_humans_and_the_end_is_as_an_audit_says() -> None:
     found = spiral(growing(), [Planted(favour=2), Planted(favour=-2)], rounds=3, entry_rule="random", **QUICK)
     rewrites, human = found.of(found.runs[0]), found.of(found.runs[1])
     assert [one.share for one in rewrites[1:]] == [(0, 0, 0)] * 3
@@ -72,9 +72,6 @@ def test_a_ranker_that_prefers_rewrites_leaves_nothing_to_humans() -> None:
     first = found.differences[0]
     assert (first.run, first.old_run, first.value, first.low, first.high) == (*reversed(found.runs), 100, 100, 100)
     assert first.shown
-
-
-def test_at_the_end_all_is_what_an_audit_of_the_collection_says() -> None:
     collection = growing()
     found = spiral(collection, [Planted(favour=0.1)], rounds=2, entry_rule="random", **QUICK)
     whole = audit(collection, Planted(favour=0.1).rank(collection), ["nDCG@10"], confounds=False, **QUICK)

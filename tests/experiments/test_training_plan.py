@@ -91,7 +91,9 @@ def test_its_numbers_are_those_of_the_ranker_it_names_and_candidates_keep_order(
     assert one.mean("BM25", "RR(rel=2)@10").queries == 1
 
 
-def test_what_is_there_is_not_made_again(made: Made, folder: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_there_is_used(
+    made: Made, folder: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     found, work = made
     stamps = {path: path.stat().st_mtime_ns for path in work.glob("models/*/*")}
     monkeypatch.setattr("ranktilt.models.batching.compute_missing", None)  # every pair is in the cache
@@ -100,6 +102,10 @@ def test_what_is_there_is_not_made_again(made: Made, folder: Path, tiny: Path, m
     assert {path: path.stat().st_mtime_ns for path in work.glob("models/*/*")} == stamps
     with pytest.raises(UserError, match="holds a model trained with steps 2, not 3"):
         study(folder, tiny, work, training=replace(FEW.training, steps=3))
+    assert tuned_for(str(tiny)) == "retrieval"
+    assert tuned_for(str(next((made[1] / "models").iterdir()))) == "classification"
+    write(tmp_path / "config.json", '{"architectures": ["BertModel"]}')
+    assert tuned_for(str(tmp_path)) == ""
 
 
 def test_queries_are_drawn_by_domain_and_nested_and_disjoint_leaves_no_copy(folder: Path) -> None:
@@ -125,13 +131,6 @@ def test_queries_are_drawn_by_domain_and_nested_and_disjoint_leaves_no_copy(fold
     docs = test.docs.with_columns(text=pl.col("id").replace_strict(given, default=pl.col("text")))
     same = [Collection(docs, one.queries, one.qrels) for one in (test, train)]
     assert set(apart(*same).ids) == set(test.ids) - learned - set(free)  # a copy goes, unless the test needs it
-
-
-def test_bodies_say_what_they_were_tuned_for(tiny: Path, made: Made, tmp_path: Path) -> None:
-    assert tuned_for(str(tiny)) == "retrieval"
-    assert tuned_for(str(next((made[1] / "models").iterdir()))) == "classification"
-    write(tmp_path / "config.json", '{"architectures": ["BertModel"]}')
-    assert tuned_for(str(tmp_path)) == ""
 
 
 def test_refusals_before_any_training(

@@ -53,7 +53,7 @@ def with_spoilt(rank: int, spoilt: int) -> Ranked:
     return base._replace(runs={**base.runs, HUMAN.run: ranked_at(base.collection, rank, spoilt=spoilt)})
 
 
-def test_the_paired_t_test_is_the_papers() -> None:
+def test_the_paired_t_test_is_the_papers_and_each_domain_has_its_own_and_daggers() -> None:
     given = with_spoilt(1, 13)
     found = compare_trainings([HUMAN], [given], resamples=1000).evaluations[0]
     runs = [given.runs[BASELINE], replace(given.runs[HUMAN.run], spec={"ranker": "h"})]
@@ -64,6 +64,22 @@ def test_the_paired_t_test_is_the_papers() -> None:
     assert row.p_corrected == pytest.approx(3 * p)  # AP, nDCG and RR of one pair; recall is not compared
     assert (row.run, row.old_run) == (NAMES[1], NAMES[0])
     assert row.value == pytest.approx(100 * (new - old).mean())
+    plain, spoilt = ranked({BASELINE: 10, HUMAN.run: 2, LLM.run: 2}), ranked_at(alone(), 1, spoilt=13).frame()
+    in_law = pl.col("query_id").str.tail(1).str.contains("[13579]")
+    # in law it is as good as the other one, and no better
+    own = pl.concat([spoilt.filter(~in_law), plain.runs[HUMAN.run].frame().filter(in_law)])
+    one = plain._replace(runs={**plain.runs, HUMAN.run: Run.from_frame(own, queries=plain.runs[BASELINE].queries)})
+    found, groups = studied(sets=[one]).evaluations[0], ("all", "art", "law")
+    values = [audit(alone(), run, "RR@10", by="domain", pairs=[]).values[0, 0] for run in one.runs.values()]
+    for number, group in enumerate(groups[:2]):
+        p = stats.ttest_rel(values[1][number], values[2][number], nan_policy="omit").pvalue
+        key = (NAMES[2], NAMES[1], "RR@10", group)
+        row = next(r for r in found.t_tests if (r.run, r.old_run, r.measure, r.a) == key)
+        assert (row.p, row.tests) == (pytest.approx(p), 3 * 3)  # pairs of rankers and measures, of one domain
+        assert row.value == pytest.approx(100 * np.nanmean(values[2][number] - values[1][number]))
+    assert len(found.differences) == len(groups) * 3 * 3
+    for test in ("t", "permutation"):
+        assert [found.best(NAMES[1], "RR@10", group, test=test) for group in groups] == [True, True, False]
 
 
 def test_a_dagger_needs_to_beat_every_other_ranker_and_trainings_of_other_seeds_are_one() -> None:
@@ -85,25 +101,6 @@ def test_a_dagger_needs_to_beat_every_other_ranker_and_trainings_of_other_seeds_
     assert spread.deviation == pytest.approx(np.std([1, 0.5], ddof=1))
     assert "each trained ranker is the mean of 2 trainings with other seeds" in found.notes
     assert any(note.startswith("warning: one training of each ranker is no finding") for note in studied().notes)
-
-
-def test_each_domain_has_its_own_tests_and_daggers() -> None:
-    plain, spoilt = ranked({BASELINE: 10, HUMAN.run: 2, LLM.run: 2}), ranked_at(alone(), 1, spoilt=13).frame()
-    in_law = pl.col("query_id").str.tail(1).str.contains("[13579]")
-    # in law it is as good as the other one, and no better
-    own = pl.concat([spoilt.filter(~in_law), plain.runs[HUMAN.run].frame().filter(in_law)])
-    one = plain._replace(runs={**plain.runs, HUMAN.run: Run.from_frame(own, queries=plain.runs[BASELINE].queries)})
-    found, groups = studied(sets=[one]).evaluations[0], ("all", "art", "law")
-    values = [audit(alone(), run, "RR@10", by="domain", pairs=[]).values[0, 0] for run in one.runs.values()]
-    for number, group in enumerate(groups[:2]):
-        p = stats.ttest_rel(values[1][number], values[2][number], nan_policy="omit").pvalue
-        key = (NAMES[2], NAMES[1], "RR@10", group)
-        row = next(r for r in found.t_tests if (r.run, r.old_run, r.measure, r.a) == key)
-        assert (row.p, row.tests) == (pytest.approx(p), 3 * 3)  # pairs of rankers and measures, of one domain
-        assert row.value == pytest.approx(100 * np.nanmean(values[2][number] - values[1][number]))
-    assert len(found.differences) == len(groups) * 3 * 3
-    for test in ("t", "permutation"):
-        assert [found.best(NAMES[1], "RR@10", group, test=test) for group in groups] == [True, True, False]
 
 
 def test_the_tilt_of_each_training_what_the_side_changes_and_words_of_queries_in_answers() -> None:

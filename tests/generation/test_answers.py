@@ -70,10 +70,7 @@ RATIO, COPIES = "limits of the length ratio: expected 0 or more", "limit 'copied
         (partial(Rewriting, attempts=0), "generation: expected attempts of at least 1 and at most 1,000, got 0"),
         (partial(Rewriting, attempts=1001), "generation: expected attempts of at least 1 and at most 1,000, got 1001"),
         (partial(Rewriting, temperatures=()), "expected a temperature, got none"),
-        (
-            partial(Rewriting, temperatures=(0.2, 1.0, 0.2)),
-            "temperature 0.2 is given twice; each temperature makes one",
-        ),
+        (partial(Rewriting, temperatures=(0.2, 1.0, 0.2)), "temperature 0.2 is given twice; each temperature makes"),
         (partial(Rewriting, temperatures=(0, 1), source="x"), "2 temperatures make 2 sources, and one name was given:"),
         (partial(Rewriting, source=" "), "expected a name for the source, got an empty one"),
         (partial(RewriteLimits, shortest=-0.1), RATIO),
@@ -333,7 +330,7 @@ def pairs(shared_data: Path) -> pl.DataFrame:
 
 
 @pytest.mark.data
-def test_the_faults_and_announcements_are_those_found_by_reading(pairs: pl.DataFrame) -> None:
+def test_the_faults_are_those_found_by_reading_and_medical_english_is_in_one_script(pairs: pl.DataFrame) -> None:
     flagged = pairs.select("id", "flags").explode("flags").drop_nulls()
     found = {flag: set(part["id"]) for (flag,), part in flagged.partition_by("flags", as_dict=True).items()}
     short = found.pop("too short")
@@ -344,11 +341,7 @@ def test_the_faults_and_announcements_are_those_found_by_reading(pairs: pl.DataF
     assert (pairs.height, len(short)) == (3633, 159)
     assert set(pairs.drop_nulls("opening")["id"]) == ANNOUNCED | {"MED-4133"}
     assert pairs["closing"].null_count() == pairs.height
-
-
-@pytest.mark.data
-def test_medical_english_is_in_one_script_and_no_refusal(pairs: pl.DataFrame) -> None:
-    """Every human text against the next one: never the same document, always the same language."""
+    # Every human text against the next one: never the same document, always the same language.
     human = pairs["human"]
     following = pl.concat([human.tail(-1), human.head(1)])
     found = flags(human, following, pl.Series(["stop"] * len(human))).to_list()

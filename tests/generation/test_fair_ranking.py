@@ -72,7 +72,7 @@ def test_blocks_have_their_sizes_and_order_and_a_short_one_is_filled_from_the_ot
     assert ("filled", "8 items of 1 query, from the other group") in summary(built, "female")
 
 
-def test_natural_blocks_are_half_relevant_and_candidates_have_the_same_items_in_an_order_that_favours_nobody() -> None:
+def test_blocks_are_half_relevant_candidates_favour_nobody_and_seeds_give_other_items() -> None:
     built = build_fair_ranking(people({f"q{n}": (90, 30) for n in range(40)}), WOMEN, ListRules(items=100))
     frame = built.candidates.frame()
     for query, docs in lists(built).items():
@@ -88,9 +88,6 @@ def test_natural_blocks_are_half_relevant_and_candidates_have_the_same_items_in_
     assert abs(relevant - 50.5) < 5
     assert "shuffled" in built.candidates.spec["order"]
     assert built.initial.spec["order"].endswith(", ".join(BLOCKS))
-
-
-def test_seeds_give_other_items_other_queries_do_not_and_judgments_hold_in_all_lists() -> None:
     sizes = {"q1": (60, 30), "q2": (50, 50)}
     rules = ListRules(items=40)
     first, again = (build_fair_ranking(people(sizes), WOMEN, rules) for _ in "ab")

@@ -57,7 +57,7 @@ def test_the_environment_names_the_folder_keys_the_content(monkeypatch: pytest.M
     assert content_keys(["b"], prefix="a")[0] != content_keys(["ab"])[0]
 
 
-def test_what_was_stored_is_found(tmp_path: Path) -> None:
+def test_what_was_stored_is_found_and_a_put_that_fails_midway_leaves_nothing(tmp_path: Path) -> None:
     cache = VectorCache(tmp_path / "new" / "folder")
     nothing, values = got(cache, content_keys(["a", "b"]))
     assert (nothing.tolist(), values.shape) == ([False, False], (2, 0))
@@ -68,6 +68,14 @@ def test_what_was_stored_is_found(tmp_path: Path) -> None:
     values = stored.read(0, 4)
     assert values.tolist() == stored.take(range(4)).tolist() == [[4, 5, 6], [0, 0, 0], [1, 2, 3], [4, 5, 6]]
     assert values.dtype == np.float32
+    cache = VectorCache(tmp_path)
+    cache.put(content_keys(["a"]), vectors([1]))
+    many = content_keys(map(str, range(999)))
+    with no_room(1000), pytest.raises(UserError, match=f"^{tmp_path}: cannot be written: "):
+        cache.put(many, np.ones((999, 1), dtype=np.float32))
+    assert not cache.get(many)[0].any()
+    cache.put(content_keys(["b"]), vectors([2]))
+    assert got(cache, content_keys(["a", "b"]))[1].tolist() == [[1], [2]]
 
 
 @settings(max_examples=30)
@@ -103,17 +111,6 @@ def test_what_is_cut_off_is_made_again_and_the_rest_stays(tmp_path: Path, file: 
     cache.put(keys[left:], vectors(*([n, -n] for n in range(left, 4))))
     assert got(cache, keys)[1][:, 0].tolist() == [0, 1, 2, 3]
     assert stored(tmp_path) == 4
-
-
-def test_a_put_that_fails_midway_leaves_nothing_and_says_why(tmp_path: Path) -> None:
-    cache = VectorCache(tmp_path)
-    cache.put(content_keys(["a"]), vectors([1]))
-    many = content_keys(map(str, range(999)))
-    with no_room(1000), pytest.raises(UserError, match=f"^{tmp_path}: cannot be written: "):
-        cache.put(many, np.ones((999, 1), dtype=np.float32))
-    assert not cache.get(many)[0].any()
-    cache.put(content_keys(["b"]), vectors([2]))
-    assert got(cache, content_keys(["a", "b"]))[1].tolist() == [[1], [2]]
 
 
 @pytest.mark.parametrize("below", ["", "deeper/still"])

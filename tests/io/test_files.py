@@ -111,16 +111,13 @@ def test_the_name_decides_on_compression_also_of_a_link_and_the_hash_is_of_the_b
     assert gzip.decompress((tmp_path / "f.bin").read_bytes()) == b"new", "the name that was given decides on packing"
 
 
-def test_a_file_cannot_hold_a_file(tmp_path: Path) -> None:
+def test_a_file_cannot_hold_a_file_and_a_write_that_fails_midway_keeps_the_old_one(tmp_path: Path) -> None:
     for below in ("g", "a/b/g"):
         path = write(tmp_path / "f", "kept") / below
         with refused(f"{path}: cannot be written: Not a directory; choose another place"):
             files.write_bytes(path, b"abc")
         assert os.listdir(tmp_path) == ["f"]
         assert (tmp_path / "f").read_text() == "kept"
-
-
-def test_a_write_that_fails_midway_keeps_the_old_file_and_takes_back_what_it_began(tmp_path: Path) -> None:
     path = write(tmp_path / "f", "old")
     with no_room(1000), pytest.raises(UserError, match="/f: cannot be written"):
         files.write_bytes(path, bytes(5000))
@@ -222,7 +219,7 @@ def hashed(content: dict[str, Any]) -> bytes:
     return front + f',"sha256":"{sha256(front).hexdigest()}"}}\n'.encode()
 
 
-def test_what_a_file_says() -> None:
+def test_what_a_file_says_whatever_its_line_ends_but_not_its_layout(tmp_path: Path) -> None:
     whole = dict(CONTENT)
     assert whole.pop("sha256") == sha256(WHOLE.to_json().partition(b',"sha256"')[0]).hexdigest()
     assert whole == {
@@ -231,6 +228,9 @@ def test_what_a_file_says() -> None:
                   "quartiles": [1.0, 2.0, 3.0], "most": None}],
         "points": [], "unit": None,
     }  # fmt: skip
+    assert Study1.load(saved(tmp_path, WHOLE.to_json().replace(b"\n", b"\r\n\n"))) == WHOLE
+    with pytest.raises(DataError, match="was changed after ranktilt wrote it"):
+        Study1.load(saved(tmp_path, json.dumps(CONTENT, indent=1).encode()))
 
 
 @pytest.mark.parametrize("name", ["toy.json", "toy.json.gz"])
@@ -279,12 +279,6 @@ def test_one_changed_byte_is_refused(tmp_path_factory: Any, where: int, byte: in
     data[where] = byte if data[where] != byte else byte ^ 1
     with pytest.raises(DataError):
         Study1.load(saved(tmp_path_factory.getbasetemp(), bytes(data), "changed.json"))
-
-
-def test_line_ends_are_no_change_and_another_layout_is(tmp_path: Path) -> None:
-    assert Study1.load(saved(tmp_path, WHOLE.to_json().replace(b"\n", b"\r\n\n"))) == WHOLE
-    with pytest.raises(DataError, match="was changed after ranktilt wrote it"):
-        Study1.load(saved(tmp_path, json.dumps(CONTENT, indent=1).encode()))
 
 
 @pytest.mark.parametrize(

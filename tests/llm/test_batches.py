@@ -86,7 +86,7 @@ def test_answers_come_from_one_file_by_the_keys_of_the_journal(ask: Ask, serve: 
     assert len(server.requests) == sent
 
 
-def test_what_failed_expired_or_was_not_taken_is_submitted_again_alone(ask: Ask, serve: Serve) -> None:
+def test_what_failed_expired_or_was_not_taken_is_submitted_again_alone_or_a_failure(ask: Ask, serve: Serve) -> None:
     server = serve(ends=["partly", "expired", "failed"])
     replies = ask(server)
     assert None not in texts_of(replies)
@@ -95,9 +95,6 @@ def test_what_failed_expired_or_was_not_taken_is_submitted_again_alone(ask: Ask,
     assert second == [first[1], first[3]]
     assert third == fourth == second[1:]
     assert len(server.paid) == 5, "none was answered, and paid, twice"
-
-
-def test_a_request_that_fails_each_time_is_a_failure_and_so_is_one_that_is_refused(ask: Ask, serve: Serve) -> None:
     server = serve(ends=["expired", "partly", "partly"])
     replies = ask(server, TEXTS[:2], retries=0)
     assert [reply.failure.kind if reply.failure else None for reply in replies] == [None, "unavailable"]

@@ -81,7 +81,7 @@ def test_a_failure_is_not_kept_and_another_attempt_is_another_request_with_the_n
     assert len({line["key"] for line in contents(journal.folder)}) == 2 + 3, "each attempt is a record of its own"
 
 
-def test_an_error_ends_it_and_keeps_what_was_answered(journal: Journal) -> None:
+def test_an_error_or_a_full_disk_ends_it_and_keeps_what_was_answered(journal: Journal) -> None:
     def quota(text: str) -> None:
         if text == "four":
             raise UserError("the quota is used up")
@@ -91,9 +91,6 @@ def test_an_error_ends_it_and_keeps_what_was_answered(journal: Journal) -> None:
     with pytest.raises(UserError, match="the quota is used up"):
         next(work)
     assert len(Journal(journal.folder)) == 3
-
-
-def test_a_full_disk_is_an_error_of_one_line_and_loses_nothing_that_was_yielded(journal: Journal) -> None:
     got, wanted = list[Reply](), requests(*(f"{i} " + "word " * 500 for i in range(400)))
     with no_room(100_000), pytest.raises(UserError, match=r"journal\.sqlite: cannot be used: .* \(RANKTILT_CACHE"):
         got.extend(journalled(Echo(), wanted, journal, sampling=COLD))
@@ -114,7 +111,7 @@ def test_nothing_is_asked_where_nothing_can_be_written_and_each_model_has_a_fold
     assert folder == journal_of(Echo("a", concurrency=2)).folder != journal_of(Echo("b")).folder
 
 
-def test_requests_are_pulled_as_they_are_needed(journal: Journal) -> None:
+def test_requests_are_pulled_as_they_are_needed_and_known_answers_come_first(journal: Journal) -> None:
     pulled: list[int] = []
 
     def source() -> Iterator[Request]:
@@ -129,9 +126,6 @@ def test_requests_are_pulled_as_they_are_needed(journal: Journal) -> None:
         assert len(pulled) <= count + 300
     work.close()
     assert len(llm.asked) <= 48
-
-
-def test_known_answers_come_before_the_first_that_is_asked(journal: Journal) -> None:
     texts = [f"text {i}" for i in range(2_500)]
     ask(Echo(concurrency=32), requests(*texts), journal)
     llm = Echo()
@@ -174,14 +168,14 @@ def test_over_any_runs_nothing_is_asked_twice(
         assert all(a.answer == said(wanted[a.number].prompt.text) for a in got)
 
 
-def started(folder: Path, log: Path, count: int, *more: object) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "tests.llm.echo", str(folder), str(count), str(log), *map(str, more)]
+def started(folder: Path, count: int, delay: float) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "tests.llm.echo", str(folder), str(count), str(delay)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def test_a_second_process_is_refused_in_one_sentence_and_reads(tmp_path: Path) -> None:
     folder = tmp_path / "journal"
-    with started(folder, tmp_path / "first.log", 40, 0.2) as first:
+    with started(folder, 40, 0.2) as first:
         assert first.stdout is not None
         first.stdout.readline()
         with Journal(folder) as journal:

@@ -285,15 +285,12 @@ def vectors_of(client: OpenAI, texts: list[str]) -> np.ndarray:
     return gathered
 
 
-def test_every_text_gets_its_vector_after_a_passing_fault_too() -> None:
+def test_every_text_gets_its_vector_after_a_passing_fault_or_is_named_and_lasting_ones_end_everything() -> None:
     for fault in (None, "429", "empty"):
         with Server(script=[fault]) as server:
             vectors = vectors_of(model(server), ["", *TEXTS[1:]])
         assert vectors.tolist() == [vector(text) for text in (" ", *TEXTS[1:])]
         assert len(server.requests) == 3 + (fault is not None)
-
-
-def test_vectors_that_never_come_end_everything_and_a_text_too_long_for_them_is_named() -> None:
     message = r"gave no vectors of model 'tiny': expected 2 vectors "
     with Server(script=["empty"] * 40) as server, pytest.raises(UserError, match=message):
         vectors_of(model(server, retries=1), ["a", "b"])

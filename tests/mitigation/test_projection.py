@@ -156,7 +156,7 @@ def test_a_search_without_the_direction(tiny: Path, texts: Collection, similarit
 
 
 @pytest.mark.neural
-def test_queries_of_other_origins_are_not_learned_from(tiny: Path, texts: Collection, tmp_path: Path) -> None:
+def test_other_origins_are_not_learned_from_and_none_is_refused(tiny: Path, texts: Collection, tmp_path: Path) -> None:
     test = judged(texts, ["q4", "q5"])
     along = fit_direction(texts, Dense(str(tiny)), source="llm", leave_out=relevant_origins(test))
     file = along.save(tmp_path / "u.json")
@@ -165,10 +165,6 @@ def test_queries_of_other_origins_are_not_learned_from(tiny: Path, texts: Collec
     candidates = TFIDF(k=5).rank(texts)
     both = Dense(str(tiny), project=str(file)).rank(texts, candidates)
     assert both.spec["fitted_on"]["queries"] == [q for q in texts.judged["id"] if q not in ("q4", "q5")]
-
-
-@pytest.mark.neural
-def test_what_gives_no_direction_is_refused(tiny: Path, texts: Collection, tmp_path: Path) -> None:
     dense = Dense(str(tiny))
     lone = collection_of([{"id": s, "text": "x y", "source": s, "origin": s} for s in ("human", "llm")], {}, {})
     with refused("a projection needs twins: no document of 'llm' shares its origin with one of 'human'"):

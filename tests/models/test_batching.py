@@ -153,27 +153,24 @@ def test_products_are_computed_in_the_precision_and_without_gradients(precision:
     assert not product.requires_grad
 
 
-class TestLimit:
-    """The files of a model that say after how many tokens it cuts."""
-
-    @pytest.mark.parametrize(
-        ("files", "expected"),
-        [
-            ({"sentence_bert_config.json": {"max_seq_length": 24}}, 24),
-            ({"tokenizer_config.json": {"model_max_length": 128}}, 128),
-            ({"config.json": {"max_position_embeddings": 512}}, 512),
-            ({"sentence_bert_config.json": {"max_seq_length": 24}, "config.json": {"max_position_embeddings": 99}}, 24),
-            ({"sentence_bert_config.json": {"max_seq_length": None}, "config.json": {"max_position_embeddings": 9}}, 9),
-            ({"tokenizer_config.json": {"model_max_length": int(1e30)}}, None),
-            ({"0_Transformer/sentence_bert_config.json": {"max_seq_length": 64}}, 64),
-            ({}, None),
-        ],
-    )  # fmt: skip
-    def test_the_most_particular_file_counts(self, tmp_path: Path, files: dict[str, Any], expected: int | None) -> None:
-        for name, content in files.items():
-            write_json(tmp_path / name, content)
-        assert Tokens(tmp_path, None).limit == expected
-        assert Tokens(tmp_path, 7).limit == 7, "the user's own comes first"
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"sentence_bert_config.json": {"max_seq_length": 24}}, 24),
+        ({"tokenizer_config.json": {"model_max_length": 128}}, 128),
+        ({"config.json": {"max_position_embeddings": 512}}, 512),
+        ({"sentence_bert_config.json": {"max_seq_length": 24}, "config.json": {"max_position_embeddings": 99}}, 24),
+        ({"sentence_bert_config.json": {"max_seq_length": None}, "config.json": {"max_position_embeddings": 9}}, 9),
+        ({"tokenizer_config.json": {"model_max_length": int(1e30)}}, None),
+        ({"0_Transformer/sentence_bert_config.json": {"max_seq_length": 64}}, 64),
+        ({}, None),
+    ],
+)  # fmt: skip
+def test_the_most_particular_file_counts(tmp_path: Path, files: dict[str, Any], expected: int | None) -> None:
+    for name, content in files.items():
+        write_json(tmp_path / name, content)
+    assert Tokens(tmp_path, None).limit == expected
+    assert Tokens(tmp_path, 7).limit == 7, "the user's own comes first"
 
 
 def test_a_folder_without_a_tokenizer_cannot_be_read(tmp_path: Path) -> None:

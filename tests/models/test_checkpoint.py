@@ -64,7 +64,7 @@ def test_minilm_comes_from_the_wheel_offline_and_no_other_weights_do(monkeypatch
 
 
 @pytest.mark.usefixtures("no_network")
-def test_a_short_name_is_that_of_the_ranker_that_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_name_is_the_askers_or_asks_for_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hubs: list[str] = []
     monkeypatch.setattr(module, "_cached", lambda name: hubs.append(name))
     monkeypatch.setattr(module, "_wheel", lambda for_: tmp_path)
@@ -76,9 +76,6 @@ def test_a_short_name_is_that_of_the_ranker_that_asks(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     (tmp_path / "minilm").mkdir()
     assert module.find("minilm", for_="dense:minilm") == Path("minilm"), "a folder comes before every name"
-
-
-def test_a_short_name_without_a_checkpoint_asks_for_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     mine = replace(MODELS["dense:minilm"], name="mine", hub="")
     monkeypatch.setitem(MODELS, "dense:mine", mine)
     with refused("model 'mine' has no weights on the hub; name the folder that holds yours"):

@@ -121,9 +121,12 @@ def test_long_texts_come_first(tiny: Path, own_cache: Path, calls: Calls, monkey
 
 
 @neural
-def test_more_tokens_than_the_model_takes_is_one_clear_line(tiny: Path, own_cache: Path) -> None:
+def test_more_tokens_than_the_model_takes_or_a_reranker_is_refused(tiny: Path, own_cache: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=rf"\A{tiny}: cannot encode with max_tokens=1000: [^\n]*\Z"):
         encoder_of(tiny, max_tokens=1000).encode(["word " * 200], "document", "x")
+    folder = tiny_classifier(tmp_path)
+    with refused(f"{folder}: a BertForSequenceClassification is a re-ranker; cross-encoder:{folder} takes it"):
+        encoder_of(folder)
 
 
 @neural
@@ -300,10 +303,3 @@ def test_when_all_vectors_are_cached_nothing_heavy_is_imported(tiny: Path, own_c
     command = [sys.executable, "-c", CACHED, spec]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == f"[] {first.scores.tolist()}"
-
-
-@neural
-def test_a_reranker_is_no_encoder(tmp_path: Path) -> None:
-    folder = tiny_classifier(tmp_path)
-    with refused(f"{folder}: a BertForSequenceClassification is a re-ranker; cross-encoder:{folder} takes it"):
-        encoder_of(folder)

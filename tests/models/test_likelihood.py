@@ -85,7 +85,14 @@ def test_every_text_as_by_a_naive_loop(tiny_models: dict[str, Path], kind: str, 
     np.testing.assert_array_equal(again.perplexity, scored.perplexity)
 
 
-def test_pieces_of_a_batch_make_no_difference(stories: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_golden_values_of_stories_in_pieces(stories: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scored = exact(stories).score([SENTENCES, REVERSED], label="scoring")
+    assert scored.perplexity.tolist() == pytest.approx([0.1804, 7.043], abs=2e-3)
+    assert scored.tokens.tolist() == [31, 31]
+    naive = [np.mean(naive_causal(stories, text)) for text in (SENTENCES, REVERSED)]
+    np.testing.assert_allclose(scored.perplexity, naive, atol=1e-5)
+    rounded = exact(stories, precision="bfloat16").score([SENTENCES, REVERSED], label="scoring")
+    np.testing.assert_allclose(rounded.perplexity, naive, rtol=0.05)
     texts = [SENTENCES, "Lily", REVERSED, SENTENCES[:40]]
     whole = exact(stories).score(texts, label="scoring").perplexity
     monkeypatch.setenv("RANKTILT_CACHE", str(own_cache / "pieces"))
@@ -96,16 +103,6 @@ def test_pieces_of_a_batch_make_no_difference(stories: Path, own_cache: Path, mo
     monkeypatch.setitem(model.__dict__, "_logits", lambda rows: sizes.append(len(rows)) or plain(rows))
     np.testing.assert_allclose(model.score(texts, label="scoring").perplexity, whole, atol=1e-5)
     assert sizes == [1, 1, 2]
-
-
-def test_the_golden_values_of_stories(stories: Path, own_cache: Path) -> None:
-    scored = exact(stories).score([SENTENCES, REVERSED], label="scoring")
-    assert scored.perplexity.tolist() == pytest.approx([0.1804, 7.043], abs=2e-3)
-    assert scored.tokens.tolist() == [31, 31]
-    naive = [np.mean(naive_causal(stories, text)) for text in (SENTENCES, REVERSED)]
-    np.testing.assert_allclose(scored.perplexity, naive, atol=1e-5)
-    rounded = exact(stories, precision="bfloat16").score([SENTENCES, REVERSED], label="scoring")
-    np.testing.assert_allclose(rounded.perplexity, naive, rtol=0.05)
 
 
 def test_a_long_text_is_read_in_windows_that_share_a_half(tiny_models: dict[str, Path], own_cache: Path) -> None:
@@ -176,13 +173,6 @@ def test_another_text_is_read_first_and_distributions_give_the_same_losses(stori
     assert -logs[np.arange(31), ids].mean() == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_known_distribution_is_found_at_every_token(tmp_path: Path, own_cache: Path) -> None:
-    folder = known_model(tmp_path / "known", {"a": 0.5, "b": 0.25, "</s>": 0.25})
-    scored = np.exp(exact(folder).distributions("aab"))[1:]  # the first token is the space before the text
-    a, b = (loaded(folder)[1].convert_tokens_to_ids(letter) for letter in "ab")
-    np.testing.assert_allclose(scored[:, [a, b]], [[0.5, 0.25]] * 3, atol=1e-6)
-
-
 @pytest.mark.parametrize(("kind", "options", "message"), [
     ("causal", {"kind": "masked"}, "a causal language model cannot be used as a masked one"),
     ("masked", {"kind": "causal"}, "a masked language model cannot be used as a causal one"),
@@ -203,7 +193,7 @@ def test_models_that_are_no_language_models_are_refused(tiny: Path, tiny_models:
         exact(tiny_models["masked"]).score(["a"], ["b"], label="scoring")
 
 
-def test_nan_is_refused_and_nothing_is_kept(tmp_path: Path, tiny_models: dict[str, Path], own_cache: Path) -> None:
+def test_nan_is_refused_and_known_chances_found(tmp_path: Path, tiny_models: dict[str, Path], own_cache: Path) -> None:
     model, tokenizer = loaded(tiny_models["causal"])
     model.model.norm.weight.data.fill_(float("nan"))
     model.save_pretrained(tmp_path / "causal")
@@ -211,3 +201,7 @@ def test_nan_is_refused_and_nothing_is_kept(tmp_path: Path, tiny_models: dict[st
     with pytest.raises(UserError, match="NaN or infinite log-probabilities"):
         exact(tmp_path / "causal").score(["a cat"], label="scoring")
     assert not list(own_cache.rglob("*.vectors"))
+    folder = known_model(tmp_path / "known", {"a": 0.5, "b": 0.25, "</s>": 0.25})
+    scored = np.exp(exact(folder).distributions("aab"))[1:]  # the first token is the space before the text
+    a, b = (loaded(folder)[1].convert_tokens_to_ids(letter) for letter in "ab")
+    np.testing.assert_allclose(scored[:, [a, b]], [[0.5, 0.25]] * 3, atol=1e-6)

@@ -41,7 +41,16 @@ def test_what_is_attributed_does_not_depend_on_what_is_retrieved(k: int) -> None
     assert f"planted: {20 * k:,} documents scored for 20 queries" in found.notes[0]
 
 
-def test_no_share_of_retrieved_pairs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_judged_pairs_come_first_and_no_share_of_retrieved_ones_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, ranker = half_length_half_source(0, 300, 20, 40)
+    relevant = {f"q{q}": {f"{n}-human": 1 for n in range(q, q + 2)} for q in range(20)}
+    judged = collection_of(whole.docs.to_dicts(), {f"q{n}": "q" for n in range(20)}, relevant)
+    found = attribute(judged, [ranker], [LONG])
+    assert table(found)["long"]["twins"] == 40
+    assert "over 40 judged pairs of twins" in found.tables[0].title
+    own = collection_of(whole.docs.to_dicts(), {"0-human": whole.docs["text"][0]}, {})
+    found = attribute(own, [Planted(ranker.table, 600)], [LONG])
+    assert table(found)["long"]["twins"] == 299, "a query's own document is not scored"
     whole, ranker = half_length_half_source(0, 300, 20, 150)
     monkeypatch.setattr(Planted, "scores_given", False)
     for given in (ranker.rank(whole), ranker):
@@ -52,18 +61,6 @@ def test_no_share_of_retrieved_pairs_is_named(monkeypatch: pytest.MonkeyPatch) -
         assert "retrieved pairs of twins" in found.tables[0].title
     whole_lists = attribute(whole, [Planted(ranker.table, 600).rank(whole)], [LONG])
     assert whole_lists.summary.endswith("; this goes with long.")
-
-
-def test_judged_pairs_come_first_and_alone_where_they_are_enough() -> None:
-    whole, ranker = half_length_half_source(0, 300, 20, 40)
-    relevant = {f"q{q}": {f"{n}-human": 1 for n in range(q, q + 2)} for q in range(20)}
-    judged = collection_of(whole.docs.to_dicts(), {f"q{n}": "q" for n in range(20)}, relevant)
-    found = attribute(judged, [ranker], [LONG])
-    assert table(found)["long"]["twins"] == 40
-    assert "over 40 judged pairs of twins" in found.tables[0].title
-    own = collection_of(whole.docs.to_dicts(), {"0-human": whole.docs["text"][0]}, {})
-    found = attribute(own, [Planted(ranker.table, 600)], [LONG])
-    assert table(found)["long"]["twins"] == 299, "a query's own document is not scored"
 
 
 @pytest.mark.parametrize("spec", ["bm25@10", "tfidf@10", "bm25@10>>tfidf", "tfidf>>bm25@10"])

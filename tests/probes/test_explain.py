@@ -74,7 +74,7 @@ def test_the_effect_of_a_property_of_texts_by_hand_and_by_default_all_that_can_r
     assert Explanation.load(found.save(tmp_path / "explanation.json")) == found
 
 
-def test_sources_without_twins_are_noted_and_refused_alone() -> None:
+def test_sources_without_twins_are_noted_and_an_absent_model_is_said_first(monkeypatch: pytest.MonkeyPatch) -> None:
     docs = exclaiming().docs
     llm = docs.filter(pl.col("source") == "llm")
     third = llm.with_columns(id=pl.col("id") + "-gpt", source=pl.lit("gpt"), origin=pl.col("id") + "-gpt")
@@ -85,6 +85,13 @@ def test_sources_without_twins_are_noted_and_refused_alone() -> None:
     with refused("nothing to explain: no other source has twins of llm (documents with the same origin)"):
         rt.explain(alone)
     assert OverlapProbe()(alone).summary == "no other source has twins: there is nothing to compare."
+
+    def measured(*_: object) -> None:
+        raise AssertionError("measured before all was checked")
+
+    monkeypatch.setattr(TypeTokenProbe, "measure", measured)
+    with pytest.raises(UserError, match="model 'no-such-folder' is no folder"):
+        explain(rt.bundled(), ["type-token", "perplexity"], lm=["no-such-folder"])
 
 
 @pytest.mark.parametrize(
@@ -99,10 +106,7 @@ def test_sources_without_twins_are_noted_and_refused_alone() -> None:
         (lambda _: probe("perplexity(kind=masked)"), "perplexity: given and kind are options of a model of transfor"),
         (lambda _: probe("perplexity:x(kind=mask)"), "unknown kind of language model 'mask'; did you mean 'masked'?"),
         (lambda _: probe("perplexity:x(given=twin)"), "perplexity: given must be origin, got 'twin'"),
-        (
-            lambda _: probe("perplexity:x(evry=2)"),
-            "probe perplexity:x(evry=2): PerplexityProbe.__init__() got an unexp",
-        ),
+        (lambda _: probe("perplexity:x(evry=2)"), "probe perplexity:x(evry=2): PerplexityProbe.__init__() got an un"),
         (lambda _: probe("overlap:x"), "probe overlap:x: OverlapProbe() takes no arguments"),
         (lambda _: probe("spectrum(values=x)"), "spectrum: values must be a whole number of at least 1, got x"),
         (lambda _: probe("spectrum@3"), "probe 'spectrum@3': expected name"),
@@ -148,15 +152,6 @@ def gendered(folder: Path) -> Collection:
         for row in rows
     }
     return collection_of(docs, {row["q_id"]: row["query"] for row in rows}, qrels)
-
-
-def test_a_model_that_is_not_there_is_said_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    def measured(*_: object) -> None:
-        raise AssertionError("measured before all was checked")
-
-    monkeypatch.setattr(TypeTokenProbe, "measure", measured)
-    with pytest.raises(UserError, match="model 'no-such-folder' is no folder"):
-        explain(rt.bundled(), ["type-token", "perplexity"], lm=["no-such-folder"])
 
 
 CHEAP = ["statistics", "overlap", "type-token", "specificity", "query-words", "sentences", "readability"]

@@ -129,7 +129,7 @@ def checked(llm: Known, plm: Known, reader: Known | None, pairs: Sequence[tuple[
 PAIRS = [("bc", "aab"), ("cb", "ab"), ("bc", "aaab")]
 
 
-def test_all_hold() -> None:
+def test_all_hold_and_what_the_origin_tells_is_the_bound() -> None:
     """The reader knows the human text, the origin tells of the rewrite, and the PLM writes as the LLM does."""
     found = checked(Known(SHARP, SHARP), Known(SHARP, SHARP), Known(TURNED, (0.6, 0.3, 0.1)), PAIRS)
     human = -math.log(0.1)
@@ -146,6 +146,15 @@ def test_all_hold() -> None:
     assert found["divergence, share of positions"].value == 1
     assert found["conclusion"].value == pytest.approx(np.mean(rewrite) - human, abs=1e-9)
     assert {row.holds for row in found.values()} == {"yes"}
+    # ε is the mean of what the origin takes off the PLM's perplexity, and counts against the divergence.
+    plm = Known(FLAT, SHARP)
+    found = checked(Known(SHARP, SHARP), plm, Known(TURNED, FLAT), [("cc", "aa"), ("cc", "ab")])
+    gains = [math.log(3) + math.log(0.8), math.log(3) + (math.log(0.8) + math.log(0.1)) / 2]
+    epsilon = np.mean(gains)
+    assert found["bounded perplexity"].value == pytest.approx(max(epsilon, 0), abs=1e-9)
+    assert found["bounded perplexity"].note == f"largest of a twin: {gains[0]:.3f}"
+    apart = 0.8 * math.log(0.8 * 3) + 0.2 * math.log(0.1 * 3)
+    assert found["divergence, mean margin"].value == pytest.approx(apart - max(epsilon, 0), abs=1e-9)
 
 
 @pytest.mark.parametrize(("plm", "reader", "fails"), [
@@ -158,18 +167,6 @@ def test_all_hold() -> None:
 def test_each_fails_in_turn(plm: Known, reader: Known, fails: list[str]) -> None:
     found = checked(Known(SHARP, SHARP), plm, reader, PAIRS)
     assert [name for name, row in found.items() if row.holds == "no"] == fails
-
-
-def test_what_the_origin_tells_is_the_bound() -> None:
-    """ε is the mean of what the origin takes off the PLM's perplexity, and counts against the divergence."""
-    plm = Known(FLAT, SHARP)
-    found = checked(Known(SHARP, SHARP), plm, Known(TURNED, FLAT), [("cc", "aa"), ("cc", "ab")])
-    gains = [math.log(3) + math.log(0.8), math.log(3) + (math.log(0.8) + math.log(0.1)) / 2]
-    epsilon = np.mean(gains)
-    assert found["bounded perplexity"].value == pytest.approx(max(epsilon, 0), abs=1e-9)
-    assert found["bounded perplexity"].note == f"largest of a twin: {gains[0]:.3f}"
-    apart = 0.8 * math.log(0.8 * 3) + 0.2 * math.log(0.1 * 3)
-    assert found["divergence, mean margin"].value == pytest.approx(apart - max(epsilon, 0), abs=1e-9)
 
 
 def test_divergence_in_nats_without_a_reader_and_an_interval_that_decides_nothing() -> None:
@@ -213,7 +210,7 @@ def vectors_of(human: np.ndarray[Any, Any], llm: np.ndarray[Any, Any]) -> tuple[
     return DocumentVectors(Stored(both, numbers), numbers), "llm", rows
 
 
-def test_as_numpy_down_to_the_300th_value() -> None:
+def test_as_numpy_down_to_the_300th_value_and_too_few_twins_are_refused() -> None:
     generator = np.random.default_rng(0)
     matrix = generator.normal(size=(2_000, 384)) * np.geomspace(1, 1e-3, 384)
     values, directions = singular_values(iter(np.array_split(matrix, 7)), 384)
@@ -222,6 +219,12 @@ def test_as_numpy_down_to_the_300th_value() -> None:
     rounded = singular_values(iter([matrix.astype(np.float32).astype(float)]), 384)[0]
     assert (abs(rounded - expected) <= 2**-23 * np.linalg.norm(matrix)).all()
     np.testing.assert_allclose(np.abs((directions[:, :20] * right[:20].T).sum(0)), 1, atol=1e-6)
+    few = vectors_of(*np.random.default_rng(4).normal(size=(2, 10, 16)))
+    with pytest.raises(UserError, match=r"16 values need more than 16 pairs .*: spectrum\(values=N\)"):
+        spectrum(*few)
+    assert len(spectrum(*few, values=5).values) == 5
+    with pytest.raises(UserError, match="values must be a whole number of at least 1, got 0"):
+        SpectrumProbe(values=0)
 
 
 def test_identical_twins_have_relative_values_of_one_and_a_concentrated_source_is_found() -> None:
@@ -265,15 +268,6 @@ def test_values_within_rounding_are_not_compared() -> None:
         nothing = spectrum(*vectors_of(np.zeros((9, 3)), np.zeros((9, 3))))
     says = SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (nothing,)).figures[0].says
     assert says == "llm: no value is above rounding."
-
-
-def test_too_few_twins_are_refused_with_a_way_out() -> None:
-    few = vectors_of(*np.random.default_rng(4).normal(size=(2, 10, 16)))
-    with pytest.raises(UserError, match=r"16 values need more than 16 pairs .*: spectrum\(values=N\)"):
-        spectrum(*few)
-    assert len(spectrum(*few, values=5).values) == 5
-    with pytest.raises(UserError, match="values must be a whole number of at least 1, got 0"):
-        SpectrumProbe(values=0)
 
 
 def test_vectors_of_a_server_that_alone_knows_their_length(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

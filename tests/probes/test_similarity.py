@@ -43,7 +43,7 @@ def near(docs: list[dict[str, str]], *, letters: str = ALPHABET, map_pairs: int 
     return found
 
 
-def test_twins_by_hand() -> None:
+def test_twins_and_the_sentence_by_hand() -> None:
     found = near(bed(5, rewrite="z"))
     assert found.cosine.values == pytest.approx(np.full(5, math.sqrt(0.5)))
     assert found.cosine.range == (-1.0, 1.0)
@@ -55,6 +55,13 @@ def test_twins_by_hand() -> None:
     few = near(bed(5), letters="abcd")
     assert few.cosine.undefined == 1
     assert math.isnan(few.cosine.values[4])
+    found = replace(near(bed(4)), cosine=Cosines("twins", np.array([0.9, 0.96, 0.98])))
+    told_by = "twins have a cosine of 0.96 in the median, 66.7 % above 0.95; a text and the rewrite of another, 0.00"
+    for auc, apart in ((0.612, "; a classifier tells the sources apart with an AUC of 0.61"), (math.nan, "")):
+        separated = replace(found, separation=Separation(auc, auc, auc, 3))
+        assert _sentence(separated) == f"{told_by}{apart} ({found.model})"
+    nothing = replace(found, cosine=Cosines("twins", np.array([math.nan])))
+    assert _sentence(nothing) == f"vectors of {found.model} cannot be compared: no pair has a vector on both sides"
 
 
 def test_nobody_meets_a_version_of_their_own_text_in_the_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,16 +83,6 @@ def test_nobody_meets_a_version_of_their_own_text_in_the_baseline(monkeypatch: p
     assert (alone.cosine.count, alone.baseline.count) == (1, 0)
     monkeypatch.setattr("ranktilt.probes.similarity.MOST_OTHERS", 5)
     assert near(bed(9)).baseline.count == 5
-
-
-def test_the_sentence() -> None:
-    found = replace(near(bed(4)), cosine=Cosines("twins", np.array([0.9, 0.96, 0.98])))
-    told_by = "twins have a cosine of 0.96 in the median, 66.7 % above 0.95; a text and the rewrite of another, 0.00"
-    for auc, apart in ((0.612, "; a classifier tells the sources apart with an AUC of 0.61"), (math.nan, "")):
-        separated = replace(found, separation=Separation(auc, auc, auc, 3))
-        assert _sentence(separated) == f"{told_by}{apart} ({found.model})"
-    nothing = replace(found, cosine=Cosines("twins", np.array([math.nan])))
-    assert _sentence(nothing) == f"vectors of {found.model} cannot be compared: no pair has a vector on both sides"
 
 
 def mapped_texts(count: int) -> list[dict[str, str]]:
@@ -176,21 +173,6 @@ def test_neither_pairs_nor_versions_of_one_text_are_parted_by_the_folds() -> Non
     assert found.auc_low <= found.auc <= found.auc_high
 
 
-def test_pairs_are_sampled_without_those_that_have_no_vector(monkeypatch: pytest.MonkeyPatch) -> None:
-    content = np.random.default_rng(6).normal(size=(30, 4))
-    content[0] = 0
-    vectors, origin = of(*content, *content), np.tile(np.arange(30), 2)
-    assert separation(vectors, pairs_of(30), origin).pairs == 29
-    monkeypatch.setattr(module, "MOST_FITTED", 20)
-    assert separation(vectors, pairs_of(30), origin).pairs == 20
-    part = sample(pairs_of(30), 20, seed=0)
-    assert (np.diff(part[:, 0]) > 0).all(), "in their order, and none twice"
-    assert part.tolist() == sample(pairs_of(30), 20, seed=0).tolist() != sample(pairs_of(30), 20, seed=1).tolist()
-    few = separation(vectors, pairs_of(2), origin)
-    assert few.pairs == 0
-    assert all(map(math.isnan, (few.auc, few.auc_low, few.auc_high)))
-
-
 def made() -> DocumentVectors:
     docs = [{"id": text, "title": "aaaa", "text": text} for text in ("a", "b", "aa", "ab", "xyz")]
     return DocumentVectors.of(collection_of(docs, {}, {}), LetterVectors("ab"))
@@ -214,7 +196,7 @@ def test_vectors_have_length_one_cosines_by_hand_and_the_ranker_s_text() -> None
         assert found.cosines(rows(0), rows(1)).tolist() == [pytest.approx(expected)]
 
 
-def test_parts_cover_everything_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_cover_everything_once_and_pairs_without_vectors_are_not_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors_module, "_AT_ONCE", 3)
     assert [list(range(8))[part] for part in parts(8)] == [[0, 1, 2], [3, 4, 5], [6, 7]]
     assert list(parts(0)) == []
@@ -222,6 +204,18 @@ def test_parts_cover_everything_once(monkeypatch: pytest.MonkeyPatch) -> None:
     small = made().cosines(a, b)
     monkeypatch.undo()
     assert small.tolist() == made().cosines(a, b).tolist()
+    content = np.random.default_rng(6).normal(size=(30, 4))
+    content[0] = 0
+    vectors, origin = of(*content, *content), np.tile(np.arange(30), 2)
+    assert separation(vectors, pairs_of(30), origin).pairs == 29
+    monkeypatch.setattr(module, "MOST_FITTED", 20)
+    assert separation(vectors, pairs_of(30), origin).pairs == 20
+    part = sample(pairs_of(30), 20, seed=0)
+    assert (np.diff(part[:, 0]) > 0).all(), "in their order, and none twice"
+    assert part.tolist() == sample(pairs_of(30), 20, seed=0).tolist() != sample(pairs_of(30), 20, seed=1).tolist()
+    few = separation(vectors, pairs_of(2), origin)
+    assert few.pairs == 0
+    assert all(map(math.isnan, (few.auc, few.auc_low, few.auc_high)))
 
 
 @pytest.mark.parametrize("spec", ["bm25", "bm25@10>>bm25"])

@@ -66,7 +66,7 @@ def test_each_part_is_what_its_own_function_gives_and_a_seed_makes_it_reproducib
     assert plain.separation == first.similarities[0].separation
 
 
-def test_identical_sides_are_equivalent_and_equal_in_everything(letters: LetterVectors) -> None:
+def test_identical_sides_are_equivalent_and_the_human_one_is_the_reference(letters: LetterVectors) -> None:
     human = three().docs.filter(source="human")
     llm = three().docs.filter(source="llm").with_columns(text=human["text"])
     found = validate(replace(three(), docs=pl.concat([human, llm])), [ranker("bm25")], similarity=letters)
@@ -76,9 +76,6 @@ def test_identical_sides_are_equivalent_and_equal_in_everything(letters: LetterV
     near = found.similarities[0]
     assert near.cosine.values == pytest.approx(1.0)
     assert near.separation.auc == 0.5
-
-
-def test_the_human_side_is_the_reference_unless_another_is_named_or_else_the_first() -> None:
     whole = three()
     named = validate(whole, reference="gpt")
     assert (named.reference, named.sources) == ("gpt", ("human", "llm"))
@@ -349,7 +346,7 @@ def test_both_sides_are_restricted_to_pairs_and_queries_that_both_answer() -> No
     assert rows(replace(bed(), qrels=more), given) == rows(bed(), given)
 
 
-def test_holm_counts_every_row_and_the_equivalence_test_none() -> None:
+def test_holm_counts_every_row_and_each_comparison_has_its_own_reference_side() -> None:
     whole = bed(6, ("human", "llm", "other"))
     one = ranks({"human": [1] * 6, "llm": [1, 1, 2, 2, 2, 1], "other": [1, 1, 1, 1, 1, 2]})
     found = equivalences(whole, [one], [nDCG @ 10, AP @ 5], reference="human", sources=["llm", "other"])
@@ -363,6 +360,22 @@ def test_holm_counts_every_row_and_the_equivalence_test_none() -> None:
     for row, measure in zip(found, [nDCG @ 10, AP @ 5] * 2, strict=True):
         (alone,) = equivalences(whole, [one], [measure], reference="human", sources=[row.source])
         assert alone.p_equivalent == row.p_equivalent
+    ranked: list[tuple[str, ...]] = []
+
+    @dataclass(frozen=True)
+    class Counting(Given):
+        def rank(self, collection: Collection, run: Run | None = None) -> Run:
+            ranked.append(collection.sources)
+            return super().rank(collection, run)
+
+    whole = bed(4, ("human", "llm", "other"))
+    one = Counting(ranks({"human": [1, 1, 1, 2], "llm": [1, 1, 1, 1], "other": [1, 1, 1, 1]}).scores)
+    equivalences(whole, [one], [nDCG @ 10], reference="human", sources=["llm", "other"])
+    assert ranked == [("human",), ("llm",), ("other",)]
+    part = replace(whole, docs=whole.docs.filter(pl.col("id") != "d3-llm"))
+    found = equivalences(part, [one], [nDCG @ 10], reference="human", sources=["llm", "other"])
+    assert [(row.pairs, row.queries) for row in found] == [(3, 3), (4, 4)]
+    assert [row.mean_a for row in found] == [1.0, pytest.approx((3 + SECOND) / 4)]
 
 
 @pytest.mark.parametrize(("option", "value"), [
@@ -393,22 +406,3 @@ def test_a_stricter_level_shows_less_and_a_difference_that_the_correction_takes_
     assert (alone.outcome, alone.p) == ("different", pytest.approx(0.01496, abs=1e-5))
     assert [row.outcome for row in four] == ["inconclusive"] * 4
     assert [row.p_corrected for row in four] == [pytest.approx(4 * alone.p)] * 4
-
-
-def test_each_comparison_has_its_own_reference_side_and_a_shared_one_is_ranked_once() -> None:
-    ranked: list[tuple[str, ...]] = []
-
-    @dataclass(frozen=True)
-    class Counting(Given):
-        def rank(self, collection: Collection, run: Run | None = None) -> Run:
-            ranked.append(collection.sources)
-            return super().rank(collection, run)
-
-    whole = bed(4, ("human", "llm", "other"))
-    one = Counting(ranks({"human": [1, 1, 1, 2], "llm": [1, 1, 1, 1], "other": [1, 1, 1, 1]}).scores)
-    equivalences(whole, [one], [nDCG @ 10], reference="human", sources=["llm", "other"])
-    assert ranked == [("human",), ("llm",), ("other",)]
-    part = replace(whole, docs=whole.docs.filter(pl.col("id") != "d3-llm"))
-    found = equivalences(part, [one], [nDCG @ 10], reference="human", sources=["llm", "other"])
-    assert [(row.pairs, row.queries) for row in found] == [(3, 3), (4, 4)]
-    assert [row.mean_a for row in found] == [1.0, pytest.approx((3 + SECOND) / 4)]

@@ -272,7 +272,7 @@ def test_a_model_is_measured_as_its_folder_would_be(mixed: Collection, tmp_path:
     assert 0 < figures["dev_nDCG@10_human"] <= figures["dev_nDCG@10_human_only"] < 1
 
 
-def test_every_measure_has_its_numbers_and_what_cannot_be_evaluated_is_refused(mixed: Collection, tiny: Path) -> None:
+def test_measures_have_numbers_and_what_has_none_is_refused(mixed: Collection, tiny: Path, tmp_path: Path) -> None:
     evaluator = SourceBiasEvaluator(mixed, measures=("nDCG@3", "AP@5"))
     figures = evaluator(library.SentenceTransformer(str(tiny), device="cpu"))
     assert evaluator.primary_metric == "nDCG@3_human_only"
@@ -286,9 +286,6 @@ def test_every_measure_has_its_numbers_and_what_cannot_be_evaluated_is_refused(m
         SourceBiasEvaluator(mixed, measures=["NDSR@20"])
     with refused("SourceBiasEvaluator: no document of source 'llm' is judged relevant"):
         SourceBiasEvaluator(marked(), source="llm")
-
-
-def test_a_model_that_cannot_be_compared_is_refused(mixed: Collection, tiny: Path, tmp_path: Path) -> None:
     evaluator = SourceBiasEvaluator(mixed, depth=5)
     with refused("SourceBiasEvaluator: the model compares by 'euclidean'; expected cosine or dot"):
         evaluator(library.SentenceTransformer(str(tiny), device="cpu", similarity_fn_name="euclidean"))

@@ -272,7 +272,7 @@ def test_the_same_training_is_known_another_refused(run: TrainingRun, figures: d
         _ = replace(run, spec={**SPEC, "sources": None, "seed": 1}).finished
 
 
-def test_folders_of_something_else_are_refused(run: TrainingRun) -> None:
+def test_other_folders_are_refused_and_a_cut_short_checkpoint_passed_over(run: TrainingRun, tmp_path: Path) -> None:
     assert run.finished is None
     assert not run.folder.exists()
     record, letters = write(run.folder / "training.json", "{"), run.folder / "letters.txt"
@@ -283,9 +283,6 @@ def test_folders_of_something_else_are_refused(run: TrainingRun) -> None:
         _ = replace(run).finished
     with refused(f"{letters}: expected a folder to write to, this is a file"):
         _ = replace(run, folder=letters).finished
-
-
-def test_a_checkpoint_that_a_kill_cut_short_is_passed_over(tmp_path: Path) -> None:
     assert last_checkpoint(tmp_path) is None
     folder = tmp_path / CHECKPOINTS
     for step, state in ((9, '{"global_step": 9}'), (10, '{"global_step": 10}'), (11, '{"glo')):

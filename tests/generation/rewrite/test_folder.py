@@ -61,7 +61,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in data.splitlines()]
 
 
-def test_the_folder_is_read_back_equal_and_its_manifest_holds_hashes(made: Made, tmp_path: Path) -> None:
+def test_the_folder_is_read_back_equal_with_all_splits_and_a_manifest_of_hashes(made: Made, tmp_path: Path) -> None:
     given = write_beir(tmp_path / "in", docs=[{"_id": d, "text": t} for d, t in TEXTS.items()])
     rewritten = made(load(given))
     assert save_rewritten(rewritten, tmp_path / "out") == (tmp_path / "out", ("test",))
@@ -75,10 +75,6 @@ def test_the_folder_is_read_back_equal_and_its_manifest_holds_hashes(made: Made,
     assert content["what"] == "ranktilt generate rewrite"
     assert content["spec"]["llm"] == {"llm": "scripted lab/tiny", "model": "lab/tiny"}
     assert set(content["packages"]) >= {"openai", "polars"}
-
-
-def test_all_splits_are_carried_over(made: Made, tmp_path: Path) -> None:
-    given = write_beir(tmp_path / "in", docs=[{"_id": d, "text": t} for d, t in TEXTS.items()])
     write(given / "qrels" / "train.tsv", tsv([("q1", "d3", 3), ("q2", "gone", 1)]))
     write(given / "qrels" / "dev.tsv.gz", tsv([("q3", "d1", 1)]))
     saved = save_rewritten(made(load(given)), tmp_path / "out")
@@ -188,17 +184,7 @@ def test_the_card_says_model_sampling_dates_titles_pool_licence_files_and_splits
     assert "Judgments (dev, test) hold for a document and its rewrites alike." in text
 
 
-def test_the_prompt_is_given_in_full(card: Any, tmp_path: Path) -> None:
-    file = tmp_path / "mine.txt"
-    file.write_text("```\nAnew: {title}\n{text}\n```\nOnly the text.\n", encoding="utf-8")
-    text = card(prompt=file)
-    assert "````text\n```\nAnew: {title}\n{text}\n```\nOnly the text.\n````" in text
-    assert f"From `{file}`; `{{text}}` stands for the document. It is given the document's text and title," in text
-    assert "nothing of the queries or judgments" in text
-    assert "```text\nPlease rewrite the following text: {text}\n```" in card()
-
-
-def test_the_card_counts_by_source_and_cut_texts(card: Any) -> None:
+def test_the_card_counts_by_source_and_gives_the_prompt_in_full(card: Any, tmp_path: Path) -> None:
     def says(prompt: str, times: int) -> str:
         return TEXTS["d2"] if "river" in prompt else good(prompt, times)
 
@@ -216,6 +202,13 @@ def test_the_card_counts_by_source_and_cut_texts(card: Any) -> None:
     text = card(humans({"d1": long}), Scripted(says), truncate=True, attempts=1)
     assert cells(text, "made of a text that was cut") == ["1"]
     assert "`cut_to`" in text
+    file = tmp_path / "mine.txt"
+    file.write_text("```\nAnew: {title}\n{text}\n```\nOnly the text.\n", encoding="utf-8")
+    text = card(prompt=file)
+    assert "````text\n```\nAnew: {title}\n{text}\n```\nOnly the text.\n````" in text
+    assert f"From `{file}`; `{{text}}` stands for the document. It is given the document's text and title," in text
+    assert "nothing of the queries or judgments" in text
+    assert "```text\nPlease rewrite the following text: {text}\n```" in card()
 
 
 DOCUMENTS, CONCURRENCY, SHARE = 120, 32, 0.3

@@ -154,7 +154,7 @@ def asked_words(llm: Scripted) -> list[int]:
     return [len(prompt.split()) - 5 for prompt in llm.prompts if "word0 " in prompt]
 
 
-def test_what_is_empty_or_too_long_is_left_out_and_listed(do: Do) -> None:
+def test_what_is_empty_or_too_long_is_left_out_or_shortened_until_the_server_takes_it(do: Do) -> None:
     made = do(humans({**LONG, "empty": "", "blank": " \n "}), Scripted(fits(40)))
     assert made.left_out.select("id", "reason", "attempts", "message").rows() == [
         ("long-human", "too long", 0, "the context is full"),
@@ -162,9 +162,6 @@ def test_what_is_empty_or_too_long_is_left_out_and_listed(do: Do) -> None:
         ("blank-human", "empty", 0, ""),
     ]
     assert (made.made[0].documents, made.made[0].rewritten) == (6, 3)
-
-
-def test_truncate_shortens_it_until_the_server_takes_it_or_ten_words_are_left(do: Do) -> None:
     llm = Scripted(fits(9))
     made = do(humans({"long": LONG["long"]}), llm, truncate=True, attempts=1)
     assert asked_words(llm) == [100, 75, 56, 42, 31, 23, 17, 12, 10]

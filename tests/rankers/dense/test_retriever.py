@@ -261,7 +261,7 @@ def test_documents_are_ranked_by_the_servers_vectors_each_distinct_text_being_as
         assert scores == pytest.approx(np.sort(products)[::-1], abs=1e-6)
 
 
-def test_what_came_before_a_failure_is_kept() -> None:
+def test_what_came_before_a_failure_is_kept_and_vectors_of_another_length_are_not() -> None:
     collection = numbered(150)
     with Server(script=[None, "401"]) as server:
         with pytest.raises(UserError, match="OPENAI_API_KEY"):
@@ -273,6 +273,17 @@ def test_what_came_before_a_failure_is_kept() -> None:
     with Server(port=port, script=["500"]) as server:
         assert dense_of(server).rank(collection) == run
         assert server.requests == []
+
+    def ones(count: int, dimension: int) -> Raw:
+        return Raw(200, {"data": [{"index": i, "embedding": [1.0] * dimension} for i in range(count)]})
+
+    collection = numbered(3)
+    with Server(script=[ones(6, 4), ones(5, 4), ones(2, 8)]) as server:
+        first = dense_of(server).rank(collection)
+        with pytest.raises(UserError, match=r"now gives vectors of 8 numbers, and .* holds those of 4"):
+            dense_of(server).rank(numbered(4))
+        assert dense_of(server).rank(collection) == first
+        assert len(server.requests) == 3
 
 
 def test_prefixes_are_put_before_texts_and_the_run_says_who_was_asked_and_holds_no_key(
@@ -306,16 +317,3 @@ def test_a_text_that_is_too_long_is_named_and_long_ones_are_cut_at_four_bytes_a_
     assert cut_tokens("nineteen bytes here and more", 5) == "nineteen bytes here"
     assert cut_tokens("x" * 30, 5) == "x" * 20
     assert cut_tokens("xü" * 30, 5) == "xüxüxüxüxüxüx", "never half a letter"
-
-
-def test_vectors_of_another_length_than_those_kept_are_refused_and_not_kept() -> None:
-    def ones(count: int, dimension: int) -> Raw:
-        return Raw(200, {"data": [{"index": i, "embedding": [1.0] * dimension} for i in range(count)]})
-
-    collection = numbered(3)
-    with Server(script=[ones(6, 4), ones(5, 4), ones(2, 8)]) as server:
-        first = dense_of(server).rank(collection)
-        with pytest.raises(UserError, match=r"now gives vectors of 8 numbers, and .* holds those of 4"):
-            dense_of(server).rank(numbered(4))
-        assert dense_of(server).rank(collection) == first
-        assert len(server.requests) == 3

@@ -150,7 +150,7 @@ def replies(ask: Callable[[int], Hits], total: int, concurrency: int = 4) -> lis
     return sorted(ask_engine(ask, total, concurrency), key=lambda reply: reply.number)
 
 
-def test_each_question_is_answered_once_and_as_many_at_once_as_allowed() -> None:
+def test_each_question_is_answered_once_as_many_at_once_as_allowed_and_failures_are_repeated() -> None:
     """The first call is alone, so that a client that it makes is there for the others."""
     full, made = threading.Barrier(4), []  # passed only by four at once
 
@@ -169,9 +169,6 @@ def test_each_question_is_answered_once_and_as_many_at_once_as_allowed() -> None
     assert len(made) == 1
     assert [reply.number for reply in replies(lambda number: GOOD, 3, 50)] == [0, 1, 2]
     assert replies(ask, 0) == []
-
-
-def test_a_call_that_fails_is_repeated_and_its_error_told_in_one_line_of_200_characters() -> None:
     calls = Counter[int]()
 
     def ask(number: int) -> Hits:

@@ -175,7 +175,16 @@ class TestWhatGoesWrong:
         assert list(folder.iterdir()) == [path]
         assert {name.name for name in path.iterdir()} == {"about.json", *indexfile.FILES}
 
-    def test_a_place_that_cannot_be_written_or_is_full_is_one_error(self, folder: Path) -> None:
+    def test_nothing_half_written_is_left(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def stop(*_: Any) -> None:
+            assert [path.suffix for path in folder.iterdir()] == [".tmp"], "what a kill would leave"
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(index, "report", stop)
+            with pytest.raises(KeyboardInterrupt):
+                terms(collection(*TEXTS), "english", "text")
+        assert list(folder.iterdir()) == []
         with no_room(100), pytest.raises(UserError, match=f"^{folder}: cannot be written: File too large"):
             terms(collection(*TEXTS), "whitespace", "text")
         assert list(folder.iterdir()) == []
@@ -183,16 +192,6 @@ class TestWhatGoesWrong:
         folder.write_text("a file where the folder should be")
         with pytest.raises(UserError, match=f"^{folder}: cannot be written: Not a directory"):
             terms(collection(*TEXTS), "english", "text")
-
-    def test_an_interruption_leaves_nothing_to_be_read(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def stop(*_: Any) -> None:
-            assert [path.suffix for path in folder.iterdir()] == [".tmp"], "what a kill would leave"
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr(index, "report", stop)
-        with pytest.raises(KeyboardInterrupt):
-            terms(collection(*TEXTS), "english", "text")
-        assert list(folder.iterdir()) == []
 
 
 few = settings(max_examples=25)

@@ -140,16 +140,7 @@ def test_equal_texts_can_be_either_document_and_queries_of_equal_text_are_not_to
     assert same.match(fleas._replace(query="b")) == MatchedCall(1, ((0,), (1,)))
 
 
-def test_a_text_is_told_from_one_that_it_begins_with_and_without_latin_letters_to_the_sign() -> None:
-    longer = one_query("fleas", (RIVERS,), (f"{RIVERS} And back.",))
-    assert longer.match(call(prompt("fleas", [f"{RIVERS} And back.", RIVERS]))) == MatchedCall(0, ((1,), (0,)))
-    tokyo, osaka = "東京は日本の首都です。人口は約千四百万人。", "大阪は日本の都市です。人口は約二百七十万人。"
-    cities = one_query("日本の首都", (tokyo,), (osaka,))
-    assert cities.match(call(prompt("日本の首都", [osaka, tokyo]))) == MatchedCall(0, ((1,), (0,)))
-    assert isinstance(cities.match(call(prompt("日本の首都", [osaka, tokyo[:-1]]))), str)
-
-
-def test_a_title_may_stand_before_a_text_and_turns_of_a_dialogue_are_no_part_of_it() -> None:
+def test_titles_turns_of_a_dialogue_and_texts_that_begin_with_another_are_told() -> None:
     texts = (RIVERS, f"Elbe {RIVERS}", f"Title: Elbe Content: {RIVERS}")
     titled = one_query("fleas", texts, (FLEAS,))
     assert {titled.match(call(prompt("fleas", [FLEAS, text]))) for text in texts} == {MatchedCall(0, ((1,), (0,)))}
@@ -158,6 +149,12 @@ def test_a_title_may_stand_before_a_text_and_turns_of_a_dialogue_are_no_part_of_
     )
     text = f"I will provide you with 2 passages. Query: how long do fleas live. {turns} USER: e.g., [2] > [1]."
     assert SEVERAL.match(call(text)) == MatchedCall(0, ((1,), (0,)))
+    longer = one_query("fleas", (RIVERS,), (f"{RIVERS} And back.",))
+    assert longer.match(call(prompt("fleas", [f"{RIVERS} And back.", RIVERS]))) == MatchedCall(0, ((1,), (0,)))
+    tokyo, osaka = "東京は日本の首都です。人口は約千四百万人。", "大阪は日本の都市です。人口は約二百七十万人。"
+    cities = one_query("日本の首都", (tokyo,), (osaka,))
+    assert cities.match(call(prompt("日本の首都", [osaka, tokyo]))) == MatchedCall(0, ((1,), (0,)))
+    assert isinstance(cities.match(call(prompt("日本の首都", [osaka, tokyo[:-1]]))), str)
 
 
 LISTS = {"q1": tuple("abcdefg"), "q2": tuple("gfabc")}
@@ -208,7 +205,7 @@ def test_calls_of_several_queries_may_alternate_and_a_log_of_two_runs_is_refused
         replay_calls([*first, *again], CANDIDATES)
 
 
-def test_without_rankings_nothing_is_decided() -> None:
+def test_without_rankings_nothing_is_decided_and_an_echo_leaves_the_input_order() -> None:
     first, run = calls(lambda query, shown: "4 passages are provided.")
     made = replay_calls(first, CANDIDATES)
     assert {reply.kind for reply in made.answers} == {OFF_FORMAT}
@@ -219,9 +216,6 @@ def test_without_rankings_nothing_is_decided() -> None:
     assert strict[0] == tuple(made.strict[0])
     first = np.bincount([order[0] for order in strict], minlength=7) / 200
     assert first[:2] == pytest.approx([0.25, 0.25], abs=0.1), "the first window is shuffled, whatever came first"
-
-
-def test_an_echo_leaves_the_input_order_whatever_the_parser_did_before() -> None:
     first, run = calls(lambda query, shown: "4" if len(set(shown) & {"d", "e"}) == 2 else "[1] > [2] > [3] > [4]")
     made = replay_calls(first, CANDIDATES)
     assert names(made.published) == run != INPUT

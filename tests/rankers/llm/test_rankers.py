@@ -103,7 +103,7 @@ def test_windows_cover_every_candidate_and_shuffled_answers_count_by_mean_place(
     assert borda(np.array([[2, 0, 1], [0, 2, 1]])) == [2, 0, 1], "a tie goes as in the first"
 
 
-def test_answers_without_a_ranking_are_counted_and_do_not_leave_the_first_stages_order(served) -> None:
+def test_answers_without_a_ranking_are_counted_and_too_many_or_a_small_context_refused(served) -> None:
     candidates = worths(20, queries=30)
     run, _ = served("listwise:openai:tiny", candidates, Judge(prose=1.0))
     answers = run.spec["llm_answers"]
@@ -111,9 +111,6 @@ def test_answers_without_a_ranking_are_counted_and_do_not_leave_the_first_stages
     assert answers["unreadable"] == "20 passages have been provided."
     places = np.array([[ids(candidates[1], q).index(name) for name in ids(run, q)] for q in range(30)])
     assert abs(np.corrcoef(np.tile(np.arange(20), 30), places.ravel())[0, 1]) < 0.15
-
-
-def test_unreadable_answers_and_a_context_too_small_are_refused(served) -> None:
     message = r"100% of 2 answers could not be read, max_failures=0.5 allows 50% \(first: '3 passages"
     with pytest.raises(UserError, match=message):
         served("listwise:openai:tiny(max_failures=0.5)", worths(3), Judge(prose=1.0))

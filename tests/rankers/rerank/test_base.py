@@ -84,16 +84,13 @@ def test_every_candidate_comes_back_once_with_its_score_and_the_run_says_how_it_
     assert shared.rank(collection, first).spec["model"]["fingerprint"] != spec["model"]["fingerprint"]
 
 
-def test_each_pair_of_texts_is_scored_once(shared: Shared) -> None:
+def test_each_pair_of_texts_is_scored_once_and_candidates_need_a_text(shared: Shared, tmp_path: Path) -> None:
     docs = [{"id": f"d{n}", "text": text} for n, text in enumerate(["red", "red", "old", "red"])]
     named = collection_of(docs, {"a": "red", "b": "old", "c": "cold"}, {query: {"d0": 1} for query in "abc"})
     collection = replace(named, queries=named.queries.with_columns(text=pl.Series(["red", "old", "red"])))
     SCORED.clear()
     shared.rank(collection, run_of(collection, {query: dict.fromkeys(collection.ids, 0.0) for query in "abc"}))
     assert [sorted(pairs) for pairs in SCORED] == [[("old", "old"), ("old", "red"), ("red", "old"), ("red", "red")]]
-
-
-def test_candidates_without_text_and_runs_of_other_queries_are_refused(shared: Shared, tmp_path: Path) -> None:
     collection = toy()
     file = write_run(tmp_path / "run.trec", {"q1": {"d1-llm": 3, "far": 2, "off": 1}, "q2": {"d1-llm": 1}})
     with refused(

@@ -60,13 +60,23 @@ def exact(folder: Path, **options: Any) -> CrossEncoder:
     return CrossEncoder(str(folder), precision="float32", **options)
 
 
-def test_one_label_scores_as_the_reference_does(one: Path) -> None:
+def test_one_label_scores_as_the_reference_does_and_so_does_a_folder_that_it_saved(one: Path, tmp_path: Path) -> None:
     expected = reference(one)[:, :, 0]
     assert expected.std() > 0.05
     assert scores(exact(one)) == pytest.approx(expected, abs=1e-5)
+    from sentence_transformers import CrossEncoder as Reference
+    from torch.nn import Identity
+
+    saved = Reference(str(one), device="cpu", activation_fn=Identity(), max_length=20)
+    saved.prompts, saved.default_prompt_name = {"ask": "please: "}, "ask"
+    saved.save_pretrained(str(tmp_path))
+    expected = reference(tmp_path)[:, :, 0]
+    assert np.abs(expected).max() > 1
+    assert scores(exact(tmp_path)) == pytest.approx(expected, abs=2e-5)
+    assert exact(tmp_path).scorer().limits.pair == 20
 
 
-def test_two_labels_score_the_probability_of_the_relevant_one(tmp_path: Path) -> None:
+def test_two_labels_score_the_probability_of_relevance_and_monobert_takes_no_other(tmp_path: Path, one: Path) -> None:
     folder = tiny_classifier(tmp_path, labels=2, seed=3)
     expected = reference(folder, apply_softmax=True)[:, :, 1]
     assert expected.std() > 0.05
@@ -75,12 +85,9 @@ def test_two_labels_score_the_probability_of_the_relevant_one(tmp_path: Path) ->
     assert scores(bert) == pytest.approx(expected, abs=1e-5)
     change(folder / "config.json", id2label={"0": "relevant", "1": "irrelevant"}, label2id=None)
     assert scores(bert) == pytest.approx(1 - expected, abs=1e-5)
-
-
-def test_monobert_refuses_another_classifier(one: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=rf"got 'bert' with 1 label; cross-encoder:{one} takes it$"):
         MonoBERT(str(one)).rank(*candidates_of(QUERIES, DOCUMENTS))
-    folder = tiny_classifier(tmp_path)
+    folder = tiny_classifier(tmp_path / "electra")
     change(folder / "config.json", model_type="electra", architectures=["ElectraForSequenceClassification"])
     with pytest.raises(UserError, match="expected a BERT with 2 labels for monobert, got 'electra' with 1 label"):
         MonoBERT(str(folder)).scorer()
@@ -94,19 +101,6 @@ def test_the_models_own_activation_is_applied(tmp_path: Path) -> None:
         folder = tiny_classifier(tmp_path)
         change(folder / "config.json", **value)
         assert scores(exact(folder)) == pytest.approx(reference(folder)[:, :, 0], abs=2e-5)
-
-
-def test_a_folder_saved_by_sentence_transformers_scores_as_it_does(one: Path, tmp_path: Path) -> None:
-    from sentence_transformers import CrossEncoder as Reference
-    from torch.nn import Identity
-
-    saved = Reference(str(one), device="cpu", activation_fn=Identity(), max_length=20)
-    saved.prompts, saved.default_prompt_name = {"ask": "please: "}, "ask"
-    saved.save_pretrained(str(tmp_path))
-    expected = reference(tmp_path)[:, :, 0]
-    assert np.abs(expected).max() > 1
-    assert scores(exact(tmp_path)) == pytest.approx(expected, abs=2e-5)
-    assert exact(tmp_path).scorer().limits.pair == 20
 
 
 def test_own_limits_cut_as_if_the_texts_were_shorter(tmp_path: Path) -> None:
