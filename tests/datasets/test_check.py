@@ -225,17 +225,7 @@ def test_any_dangling_judgment_or_repeated_query_is_a_warning() -> None:
     assert row(check(blank), "repeated queries").found == 0
 
 
-def test_the_first_pairs_without_origin_say_what_twins_need() -> None:
-    docs = [{**r, "origin": r["id"]} for r in sound()]
-    found = row(check(made(docs)), "pairs missing a side")
-    assert (found.found, found.total, found.value, found.verdict) == (40, 40, 100.0, "void")
-    assert "twins need one origin" in found.note
-    undefined = [r for r in check(made(docs)).rows if math.isnan(r.value)]
-    assert {r.name for r in undefined} >= {"identical pairs", "length ratio", "shared titles", "one-sided judgments"}
-    assert {r.verdict for r in undefined} == {"warning"}
-
-
-def test_every_other_source_is_held_against_the_reference() -> None:
+def test_every_other_source_is_held_against_the_reference_and_pairs_need_an_origin() -> None:
     llm = [r for r in sound() if r["source"] == "llm"]
     other = [{**r, "id": f"{r['id']}2", "source": "other", "text": announce(r["text"])} for r in llm]
     qrels = {q: {**g, **{f"{d}2": n for d, n in g.items() if d.endswith("llm")}} for q, g in judged().items()}
@@ -249,6 +239,13 @@ def test_every_other_source_is_held_against_the_reference() -> None:
     turned = check(three, reference="other")
     assert (turned.reference, turned.sources) == ("other", ("human", "llm"))
     assert row(turned, "boilerplate openings", "llm").reference == 100.0
+    docs = [{**r, "origin": r["id"]} for r in sound()]
+    found = row(check(made(docs)), "pairs missing a side")
+    assert (found.found, found.total, found.value, found.verdict) == (40, 40, 100.0, "void")
+    assert "twins need one origin" in found.note
+    undefined = [r for r in check(made(docs)).rows if math.isnan(r.value)]
+    assert {r.name for r in undefined} >= {"identical pairs", "length ratio", "shared titles", "one-sided judgments"}
+    assert {r.verdict for r in undefined} == {"warning"}
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_compressed_files_load_alike_and_what_a_mac_leaves_is_passed_over(tmp_pa
     assert splits(packed) == splits(plain) == ["test"]
 
 
-def test_the_spec_says_what_was_read_which_is_the_test_split_or_the_only_one(tmp_path: Path) -> None:
+def test_the_spec_says_what_was_read_and_a_missing_part_what_was_expected(tmp_path: Path) -> None:
     collection = load(write_cocktail(tmp_path, split="dev"))
     names = ("corpus/human.jsonl", "corpus/llm.jsonl", "queries.jsonl", "qrels/dev.tsv")
     files = [str(tmp_path / name) for name in names]
@@ -101,6 +101,13 @@ def test_the_spec_says_what_was_read_which_is_the_test_split_or_the_only_one(tmp
     write(tmp_path / "qrels" / "test.tsv", tsv([("q2", "d2-llm", 1)]))
     assert judgments(load(tmp_path)) == {("q2", "d2-llm", 1)}
     assert load(tmp_path, split="dev") == toy()
+    for gone, message in {
+        "corpus.jsonl": "expected corpus.jsonl or corpus/*.parquet (BEIR), corpus/<source>.jsonl (Cocktail) or ",
+        "queries.jsonl": "expected queries.jsonl (or .gz) in this folder",
+        "qrels/test.tsv": "expected judgments in qrels/<split>.tsv (or .gz)",
+    }.items():
+        (write_beir(tmp_path / "beir") / gone).unlink()
+        assert message in fault(tmp_path / "beir")
 
 
 @pytest.mark.parametrize(
@@ -120,16 +127,6 @@ def test_a_fault_in_any_file_names_it(tmp_path: Path, file: str, content: str, m
     write_cocktail(tmp_path)
     write(tmp_path / file, content)
     assert fault(tmp_path).startswith(message)
-
-
-def test_a_missing_part_says_what_was_expected(tmp_path: Path) -> None:
-    for gone, message in {
-        "corpus.jsonl": "expected corpus.jsonl or corpus/*.parquet (BEIR), corpus/<source>.jsonl (Cocktail) or ",
-        "queries.jsonl": "expected queries.jsonl (or .gz) in this folder",
-        "qrels/test.tsv": "expected judgments in qrels/<split>.tsv (or .gz)",
-    }.items():
-        (write_beir(tmp_path) / gone).unlink()
-        assert message in fault(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -381,14 +381,11 @@ def test_ids_get_their_source_once_and_only_where_any_id_is_shared_and_origins_w
     assert mixed.pairs("human", "llm").rows() == [("a-human", "a-human", "a-llm"), ("b-human", "b-human", "r7-llm")]
 
 
-def test_a_third_version_joins_twins_that_were_saved(tmp_path: Path) -> None:
-    saved = load(save(mix(side("human"), side("llm")), tmp_path))
+def test_a_third_version_joins_saved_twins_columns_stay_and_the_spec_says_what_was_mixed(tmp_path: Path) -> None:
+    saved = load(save(mix(side("human"), side("llm")), tmp_path / "saved"))
     mixed = mix(saved, part("gpt", "d1", "d2", "d3"))
     assert mixed.pairs("human", "gpt")["b"].to_list() == ["d1-gpt", "d2-gpt", "d3-gpt"]
     assert judgments(mixed)["q1", "d1-gpt"] == 2
-
-
-def test_further_columns_are_kept_side_by_side_and_the_spec_says_what_was_mixed(tmp_path: Path) -> None:
     mixed = mix(part("human", "a", year=1999), part("llm", "b", origin="a", model="m", year=0.5))
     assert mixed.docs.select("year", "model").rows() == [(1999.0, None), (0.5, "m")]
     human = load(write_beir(tmp_path, split="dev"))

@@ -251,7 +251,15 @@ def test_queries_of_one_origin_stay_together_and_where_one_ties_all_the_fit_lose
     assert all(queries(split_queries(judged(relevant))))
 
 
-def test_queries_are_drawn_by_a_seed_and_a_collection_s_own_splits_are_kept_apart() -> None:
+def test_queries_are_drawn_by_a_seed_own_splits_kept_apart_and_what_cannot_be_split_refused() -> None:
+    with refused("a bench needs queries to fit, select and test on; the collection has 2 to rank"):
+        split_queries(judged({name: ["a-llm"] for name in ("q0", "q1")}))
+    one_origin = judged({f"q{n}": ["a-llm"] for n in range(4)})
+    with pytest.raises(UserError, match=r"^no query to fit on is left: every document that is relevant to one is rele"):
+        split_queries(one_origin)
+    for shares, text in (((), "none"), ((0.5, 0.5, 0.0), "0.5, 0.5, 0.0")):
+        with refused(f"expected three shares between 0 and 1, got {text}"):
+            split_queries(one_origin, shares)
     collection = judged({f"q{n}": [] for n in range(10)})
     split = split_queries(collection)
     assert [len(side) for side in queries(split)] == [4, 2, 4]
@@ -266,14 +274,3 @@ def test_queries_are_drawn_by_a_seed_and_a_collection_s_own_splits_are_kept_apar
     split = QuerySplit.of(*sides)
     assert queries(split) == [["q0", "q1"], [], ["q2", "q3"]]
     assert split.fit.qrels["doc_id"].to_list() == ["a-llm", "c-llm"]
-
-
-def test_what_cannot_be_split_is_refused() -> None:
-    with refused("a bench needs queries to fit, select and test on; the collection has 2 to rank"):
-        split_queries(judged({name: ["a-llm"] for name in ("q0", "q1")}))
-    one_origin = judged({f"q{n}": ["a-llm"] for n in range(4)})
-    with pytest.raises(UserError, match=r"^no query to fit on is left: every document that is relevant to one is rele"):
-        split_queries(one_origin)
-    for shares, text in (((), "none"), ((0.5, 0.5, 0.0), "0.5, 0.5, 0.0")):
-        with refused(f"expected three shares between 0 and 1, got {text}"):
-            split_queries(one_origin, shares)

@@ -80,7 +80,7 @@ def test_each_querys_top_is_in_in_the_collections_order() -> None:
             )
 
 
-def test_judged_queries_choose_of_one_source_and_a_real_ranker_is_cut_at_the_pools_depth() -> None:
+def test_judged_queries_choose_of_one_source_a_ranker_is_cut_and_one_that_cannot_rank_says_so_first() -> None:
     rankers = [Listed("q0-0_q1-1_q2-7")]
     assert "d7" not in pool(made(), rankers).ids
     found = pool(made({}), rankers)
@@ -103,6 +103,16 @@ def test_judged_queries_choose_of_one_source_and_a_real_ranker_is_cut_at_the_poo
     ties = pool(collection_of(docs, {"q": "word"}, {}), [ranker("bm25")], depth=1)
     assert ties.ids.to_list() == ["d0", "d1", "d2"]
 
+    @dataclass(frozen=True)
+    class Unable(Listed):
+        def check(self) -> None:
+            raise UserError("no model here")
+
+    Listed.ranked.clear()
+    with pytest.raises(UserError, match="no model here"):
+        pool(made(), [Listed("q0-0"), Unable("q0-1")])
+    assert Listed.ranked == []
+
 
 @pytest.mark.parametrize(
     ("grades", "rankers", "options", "message"),
@@ -119,18 +129,6 @@ def test_mistakes_are_named(grades: Any, rankers: list[str], options: dict[str, 
     chosen = Pool(pl.Series(["d0", "z9"]), (), 2, 1, {"of": "human"})
     with pytest.raises(UserError, match="the pool's document 'z9' is not in this collection; pool the same collection"):
         pooled(made(), chosen)
-
-
-def test_a_ranker_that_cannot_rank_says_so_before_any_other_starts() -> None:
-    @dataclass(frozen=True)
-    class Unable(Listed):
-        def check(self) -> None:
-            raise UserError("no model here")
-
-    Listed.ranked.clear()
-    with pytest.raises(UserError, match="no model here"):
-        pool(made(), [Listed("q0-0"), Unable("q0-1")])
-    assert Listed.ranked == []
 
 
 def test_a_pooled_collection_keeps_all_human_documents_and_is_a_fair_comparison(tmp_path: Path) -> None:

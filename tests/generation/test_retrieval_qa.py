@@ -228,21 +228,7 @@ def test_the_folder_holds_what_others_tools_read(tmp_path: Path) -> None:
     assert [file.name for file in place.parent.iterdir()] == ["qa"]
 
 
-def test_runs_are_bm25_on_their_side_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "_AT_ONCE", 50)
-    built = build([*questions(30, llm=2), AnsweredQuestion("?!", "law", ("people answer",), ("bot reply",))])
-    place = save_retrieval_qa(built, tmp_path / "qa", QAFiles(depth=7))
-    for source in built.sources:
-        for split in SPLITS:
-            side = built.side(source, split)
-            run = Run.load(place / "runs" / f"bm25_{source}_{split}.trec.gz")
-            assert set(side.docs["source"]) == {source}
-            assert run == BM25(k1=1.2, b=0.75, k=7).rank(side)
-            assert run.queries == BM25(k=7).rank(side).queries
-            assert (run.spec["source"], run.spec["split"]) == (source, split)
-
-
-def test_built_again_it_is_the_same_bytes_and_an_empty_split_has_no_judgments(tmp_path: Path) -> None:
+def test_built_again_it_is_the_same_and_runs_are_of_one_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = QAFiles(depth=3, triples=4)
     one, two = (save_retrieval_qa(build(questions(12)), tmp_path / name, wanted) for name in ("one", "two"))
     names = sorted(file.relative_to(one) for file in one.rglob("*"))
@@ -255,6 +241,17 @@ def test_built_again_it_is_the_same_bytes_and_an_empty_split_has_no_judgments(tm
     place = save_retrieval_qa(built, tmp_path / "qa", QAFiles(depth=0))
     assert sorted(file.name for file in (place / "qrels").iterdir()) == ["test.tsv", "train.tsv"]
     assert not (place / "runs").exists()
+    monkeypatch.setattr(run_module, "_AT_ONCE", 50)
+    built = build([*questions(30, llm=2), AnsweredQuestion("?!", "law", ("people answer",), ("bot reply",))])
+    place = save_retrieval_qa(built, tmp_path / "runs", QAFiles(depth=7))
+    for source in built.sources:
+        for split in SPLITS:
+            side = built.side(source, split)
+            run = Run.load(place / "runs" / f"bm25_{source}_{split}.trec.gz")
+            assert set(side.docs["source"]) == {source}
+            assert run == BM25(k1=1.2, b=0.75, k=7).rank(side)
+            assert run.queries == BM25(k=7).rank(side).queries
+            assert (run.spec["source"], run.spec["split"]) == (source, split)
 
 
 def test_what_cannot_be_written_leaves_all_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

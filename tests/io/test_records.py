@@ -40,11 +40,19 @@ def fault(folder: Path, content: str | bytes, **options: Any) -> str:
     return str(caught.value).removeprefix(f"{folder}/")
 
 
-def test_id_and_text_come_first_and_a_field_named_id_is_another(tmp_path: Path) -> None:
+def test_id_and_text_come_first_and_reading_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"year": 1999, "text": "one", "title": "T", "_id": 7}, {"_id": "x", "text": "", "id": 6}]
     frame = read(tmp_path, jsonl([*rows, {"_id": 2**60, "text": ""}]))
     assert frame.columns == ["id", "text", "year", "title", "_id"]
     assert frame.rows() == [("7", "one", 1999, "T", None), ("x", "", None, None, 6), (str(2**60), "", None, None, None)]
+    monkeypatch.setattr(files, "CHUNK", 30)
+    steps: list[tuple[str, int, int]] = []
+    with listening(lambda *step: steps.append(step)):
+        read(tmp_path, jsonl([{"_id": str(i), "text": "some text"} for i in range(9)]))
+    labels, done, total = zip(*steps, strict=True)
+    assert set(labels) == {"reading corpus.jsonl"}
+    assert list(done) == sorted(done)
+    assert set(total) == {(tmp_path / "corpus.jsonl").stat().st_size} == {done[-1]}
 
 
 def test_a_field_has_a_type_or_is_json_and_numbers_that_are_not_finite_are_null(tmp_path: Path) -> None:
@@ -91,17 +99,6 @@ def typed(frame: pl.DataFrame) -> pl.DataFrame:
     """The types that a collection gives to what was read."""
     nothing = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32})
     return Collection(frame, frame.select("id", "text"), nothing).docs
-
-
-def test_reading_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "CHUNK", 30)
-    steps: list[tuple[str, int, int]] = []
-    with listening(lambda *step: steps.append(step)):
-        read(tmp_path, jsonl([{"_id": str(i), "text": "some text"} for i in range(9)]))
-    labels, done, total = zip(*steps, strict=True)
-    assert set(labels) == {"reading corpus.jsonl"}
-    assert list(done) == sorted(done)
-    assert set(total) == {(tmp_path / "corpus.jsonl").stat().st_size} == {done[-1]}
 
 
 @pytest.mark.parametrize(

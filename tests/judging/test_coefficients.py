@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
 from ranktilt.judging.judge import judge
-from ranktilt.statistics.agreement import cohen_kappa, coincidences_of, krippendorff_alpha, table_of
+from ranktilt.statistics.agreement import cohen_kappa, coincidences_of, krippendorff_alpha
 from ranktilt.statistics.prediction_powered import powered_mean
 from ranktilt.statistics.rank_correlation import kendall_tau, rank_biased_overlap, top_weighted_tau
 
@@ -47,7 +47,7 @@ def test_kappa_and_alpha_of_two_and_three_judges_by_hand() -> None:
     # Squared distances: 1 + 1 + 4 of 10 observed; by chance (4·3 + 3·5 + 3·2 + 3·3 + 4·(4·2 + 3·5)) of 100.
     assert cohen_kappa(table, "quadratic") == pytest.approx(1 - 0.6 / 1.34)
     # Two pairs (0, 0), one (0, 1), one (1, 1): 5 zeros and 3 ones; one of four disagrees.
-    table = table_of(np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1]), 1)
+    table = np.array([[2.0, 1.0], [0.0, 1.0]])
     assert krippendorff_alpha(table + table.T) == pytest.approx(1 - 7 * 2 / (2 * 5 * 3))
     grades = np.array([[0, 0], [0, 0], [0, 1], [1, 1], [1, np.nan]], dtype=float)
     assert coincidences_of(grades, 1).tolist() == (table + table.T).tolist()

@@ -79,7 +79,7 @@ def test_a_planted_weakness_is_recovered(probe: Probe, weakness: str, says: Call
     assert {(one.gap, one.low, one.high, one.raised) for one in immune} == {(0.0, 0.0, 0.0, 0.0)}
 
 
-def test_a_judge_that_ignores_all_rules_has_gaps_of_exactly_zero(probe: Probe) -> None:
+def test_a_judge_that_ignores_all_rules_has_gaps_of_zero_and_what_cannot_be_probed_is_refused(probe: Probe) -> None:
     def of_the_passage(prompt: str) -> int:
         first = next(word for word in passage_of(prompt).split() if word in WORDS)
         return WORDS.index(first) % 4
@@ -89,6 +89,13 @@ def test_a_judge_that_ignores_all_rules_has_gaps_of_exactly_zero(probe: Probe) -
     assert result.pairs.height == 45
     assert result.pairs["grade"].equals(result.pairs["twin_grade"].rename("grade"))
     assert (result.grades.counts.pairs, result.judge) == (60, "umbrela-tiny")
+    with pytest.raises(UserError, match="flattery"):
+        probe(obeys, probes=["flattery"])
+    with pytest.raises(UserError, match="at least 1 pair"):
+        probe(obeys, pairs=0)
+    relevant = collection_of([{"id": "a", "text": "a"}], {"q": "query"}, {"q": {"a": 1}})
+    with pytest.raises(UserError, match="nothing to probe: no judgment of grade 0"):
+        probe_judge(relevant, Scripted())
 
 
 def test_the_interval_resamples_queries_and_pairs_without_a_grade_are_left_out_and_counted(probe: Probe) -> None:
@@ -131,16 +138,6 @@ def test_rules_change_the_passage_alone_and_every_grade_0_is_drawn_once_of_each_
     assert sorted(given) == sorted(set(given))
     assert len(given) == 15
     assert not any(name.endswith("-0") for name in given), "what is relevant is not probed"
-
-
-def test_what_cannot_be_probed_is_refused(probe: Probe) -> None:
-    with pytest.raises(UserError, match="flattery"):
-        probe(obeys, probes=["flattery"])
-    with pytest.raises(UserError, match="at least 1 pair"):
-        probe(obeys, pairs=0)
-    relevant = collection_of([{"id": "a", "text": "a"}], {"q": "query"}, {"q": {"a": 1}})
-    with pytest.raises(UserError, match="nothing to probe: no judgment of grade 0"):
-        probe_judge(relevant, Scripted())
 
 
 def test_repeats_and_prompt_are_those_of_the_grading(tmp_path: Path) -> None:

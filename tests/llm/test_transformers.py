@@ -149,15 +149,6 @@ def test_a_seed_repeats_the_answers_and_no_other_chance_is_touched(known: Path) 
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
-def test_the_folder_s_own_settings_do_not_count_and_its_template_may_refuse_a_prompt(own: Path) -> None:
-    edit(own / "generation_config.json", repetition_penalty=50.0, temperature=9.0, top_k=1, max_new_tokens=2)
-    [answer] = answers(Transformers(own), "b", sampling=Sampling(temperature=0, max_tokens=7))
-    assert answer.text == "aaaaaaa"
-    edit(own / "tokenizer_config.json", chat_template="{{ raise_exception('no system message, please') }}")
-    [[reply]] = Transformers(own).arrivals([Prompt("a")], Sampling())
-    assert reply.failure == Failure("refused", "the model's chat template does not take it: no system message, please")
-
-
 def test_a_model_is_known_by_its_content_and_float32_unless_another_precision_is_named(known: Path, own: Path) -> None:
     first = Transformers(known)
     assert first.identity == f"transformers:{first.revision}"
@@ -217,13 +208,19 @@ def test_options_that_cannot_be_are_refused(known: Path, options: dict[str, Any]
         list(Transformers(known, **options).arrivals([Prompt("a")], Sampling()))
 
 
-def test_a_model_s_own_code_is_not_run(own: Path, tmp_path: Path) -> None:
+def test_own_code_is_not_run_settings_do_not_count_and_a_template_may_refuse(own: Path, tmp_path: Path) -> None:
     edit(own / "config.json", auto_map={"AutoConfig": "mine.Config", "AutoModelForCausalLM": "mine.Mine"})
     (own / "mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     llm = Transformers(own)
     llm.check()
     assert answers(llm, "a", sampling=Sampling(temperature=0, max_tokens=2))[0].text == "aa", "Llama is built in"
     assert not (tmp_path / "ran").exists()
+    edit(own / "generation_config.json", repetition_penalty=50.0, temperature=9.0, top_k=1, max_new_tokens=2)
+    [answer] = answers(Transformers(own), "b", sampling=Sampling(temperature=0, max_tokens=7))
+    assert answer.text == "aaaaaaa"
+    edit(own / "tokenizer_config.json", chat_template="{{ raise_exception('no system message, please') }}")
+    [[reply]] = Transformers(own).arrivals([Prompt("a")], Sampling())
+    assert reply.failure == Failure("refused", "the model's chat template does not take it: no system message, please")
 
 
 def test_too_little_memory_asks_for_a_smaller_batch(known: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,7 +136,7 @@ def test_a_model_reads_the_candidates_only(texts: Collection, tmp_path: Path, mo
     assert sorted(corrected.scores) == sorted([2 - 2 * fit.coefficient, 1 - fit.coefficient])
 
 
-def test_what_cannot_be_fitted_is_refused(texts: Collection, tmp_path: Path) -> None:
+def test_what_cannot_be_fitted_is_refused_a_weak_instrument_unless_forced(texts: Collection, tmp_path: Path) -> None:
     lone = collection_of([{"id": "a", "text": "x y", "source": s} | {"id": s} for s in ("human", "llm")], {}, {})
     saved = Replay(str(write_run(tmp_path / "run.trec", {"q0": {"0-human": 2.0, "0-llm": 1.0}})))
     probe = PerplexityProbe("model", given="origin")
@@ -151,9 +151,6 @@ def test_what_cannot_be_fitted_is_refused(texts: Collection, tmp_path: Path) -> 
     for collection, scored, options, message in cases:
         with pytest.raises(UserError, match="^" + re.escape(message)):
             fit_causal(collection, scored, **{"source": "llm", **options})
-
-
-def test_a_weak_instrument_is_refused_unless_forced() -> None:
     alike = worded(common=0.3)
     same = alike.docs.with_columns(text=pl.col("text").first().over("origin"))
     copies = Collection(same, alike.queries, alike.qrels)

@@ -45,7 +45,7 @@ def test_a_planted_tilt_is_found_within_its_interval(n_human: int, n_llm: int, d
     assert np.mean(found) == pytest.approx(-TILT, abs=0.05)
 
 
-def test_the_tilt_is_taken_away(tmp_path: Path) -> None:
+def test_the_tilt_is_taken_away_a_fit_reads_back_and_quantiles_count_from_the_top(tmp_path: Path) -> None:
     collection, training = simulated(100, 100, 30, seed=1)
     fit = fit_offset(collection, training)
     fit.save(tmp_path / "offset.json")
@@ -59,9 +59,6 @@ def test_the_tilt_is_taken_away(tmp_path: Path) -> None:
         left = gap(Offset(fit=str(tmp_path / "offset.json"), strength=strength).rank(collection, run))
         assert left == pytest.approx(gap(run) + strength * fit.offsets[0].value)
     assert abs(gap(run) + fit.offsets[0].value) < 0.15
-
-
-def test_a_fit_reads_back_its_run_says_where_it_comes_from_and_quantiles_count_from_the_top(tmp_path: Path) -> None:
     collection, run = labelled(["hhhll.", "hlhlg"], [[9.0, 8.0, 6.0, 5.5, 3.0, 1.0], [4.0, 3.0, 2.5, 1.0, 0.5]])
     learned = labelled(["hlhlg"], [[4.0, 3.0, 2.5, 1.0, 0.5]])
     fit = fit_offset(*learned)

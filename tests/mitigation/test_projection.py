@@ -39,7 +39,7 @@ def explicit(documents: npt.NDArray[np.float32], along: Direction, strength: flo
     return np.array([row - strength * float(row @ along.vector) * along.vector for row in rows])
 
 
-def test_nothing_is_left_along_the_direction() -> None:
+def test_nothing_is_left_along_the_direction_and_the_signs_of_twins_are_turned() -> None:
     along, vectors = direction(384), unit(drawn(50, 384))
     removed = along.remove(vectors)
     assert np.abs(removed @ along.vector).max() < 1e-6
@@ -47,6 +47,17 @@ def test_nothing_is_left_along_the_direction() -> None:
     assert removed == pytest.approx(explicit(vectors, along, 1.0), abs=1e-6)
     across = drawn(1, 384)[0] - (drawn(1, 384)[0] @ along.vector) * along.vector
     assert removed @ across == pytest.approx(vectors @ across, abs=1e-5)
+    rng = np.random.default_rng(0)
+    few = rng.standard_normal((9, 3)) + 0.4
+    signs = 1 - 2 * ((np.arange(512)[:, None] >> np.arange(9)) & 1)
+    lengths = np.linalg.norm(signs @ few, axis=1)
+    assert sign_flip_length_p(few) == np.mean(lengths >= np.linalg.norm(few.sum(axis=0)) - 1e-9)
+    line = rng.standard_normal(60) + 0.3
+    assert sign_flip_length_p(line[:, None], resamples=500) == sign_flip_p(line, resamples=500)
+    assert sign_flip_length_p(rng.standard_normal((80, 20)) + 1) == 1 / 1001
+    null = [sign_flip_length_p(rng.standard_normal((30, 5)), resamples=199, seed=s) for s in range(200)]
+    assert 0.01 <= np.mean(np.array(null) <= 0.05) <= 0.1
+    assert sign_flip_length_p(np.zeros((20, 3))) == 1
 
 
 @pytest.mark.parametrize("cosine", [True, False])
@@ -67,20 +78,6 @@ def test_scores_are_those_of_projected_documents(cosine: bool, memory: int | Non
         query = np.full(6, np.flatnonzero((expected == every).all(axis=1))[0])
         again = score_pairs(queries, Held(documents), query, rows, cosine=cosine, project=project)
         assert again.tobytes() == scores.tobytes()
-
-
-def test_the_signs_of_twins_are_turned() -> None:
-    rng = np.random.default_rng(0)
-    few = rng.standard_normal((9, 3)) + 0.4
-    signs = 1 - 2 * ((np.arange(512)[:, None] >> np.arange(9)) & 1)
-    lengths = np.linalg.norm(signs @ few, axis=1)
-    assert sign_flip_length_p(few) == np.mean(lengths >= np.linalg.norm(few.sum(axis=0)) - 1e-9)
-    line = rng.standard_normal(60) + 0.3
-    assert sign_flip_length_p(line[:, None], resamples=500) == sign_flip_p(line, resamples=500)
-    assert sign_flip_length_p(rng.standard_normal((80, 20)) + 1) == 1 / 1001
-    null = [sign_flip_length_p(rng.standard_normal((30, 5)), resamples=199, seed=s) for s in range(200)]
-    assert 0.01 <= np.mean(np.array(null) <= 0.05) <= 0.1
-    assert sign_flip_length_p(np.zeros((20, 3))) == 1
 
 
 def test_a_direction_is_read_back_and_files_and_options_that_give_none_are_refused(tmp_path: Path) -> None:

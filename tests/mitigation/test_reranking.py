@@ -126,7 +126,7 @@ def test_a_list_at_its_target_comes_back_to_the_last_bit(method: str) -> None:
     assert changed > 15
 
 
-def test_documents_of_no_group_keep_their_places_and_lists_of_one_side_stay() -> None:
+def test_documents_of_no_group_keep_their_places_and_nothing_to_do_leaves_the_run_to_the_last_bit() -> None:
     collection, run = labelled([".hh.ll", "hhh", "l.", "", "hlg.gl"])
     found = FairReRank(group="llm").rank(collection, run)
     assert patterns_of(collection, found) == [".hl.hl", "hhh", "l.", "", "hlg.gl"]
@@ -139,6 +139,14 @@ def test_documents_of_no_group_keep_their_places_and_lists_of_one_side_stay() ->
     strange = Run(("q0",), [0, 5], [0, 4, 1, 2, 3], [9, 8, 6, 5, 4.5], pl.Series([*collection.ids, "d0-0x"]))
     found = FairReRank(group="llm").rank(collection, strange)  # what the collection lacks is of no group
     assert found.frame()["doc_id"].to_list() == ["d0-0", "d0-0x", "d0-2", "d0-1", "d0-3"]
+    rng = np.random.default_rng(1)
+    patterns = ["".join(rng.permutation(list("hhlllg.."))) for _ in range(10)] + ["", "h", "hhh", "..."]
+    collection, run = labelled(patterns, [np.sort(rng.normal(size=len(one)))[::-1] for one in patterns])
+    assert same_bits(Interleave(strength=0).rank(collection, run), run)
+    found = Interleave().rank(collection, run)
+    assert patterns_of(collection, found)[-4:] == patterns[-4:]
+    for before, after in zip(patterns, patterns_of(collection, found), strict=True):
+        assert [one == "." for one in before] == [one == "." for one in after]
 
 
 def test_ties_are_broken_where_a_side_needs_it_and_favour_nobody_whatever_groups_are_called() -> None:
@@ -404,14 +412,3 @@ def test_within_a_group_the_order_stays_several_take_turns_and_ties_favour_nobod
     for strength in (0.5, 1.0):
         held = held_by(Interleave(strength=strength), collection, run)
         assert abs(held[:, 0].mean() - 0.5) < 3 * 0.5 / 300**0.5
-
-
-def test_nothing_to_do_leaves_the_run_to_the_last_bit() -> None:
-    rng = np.random.default_rng(1)
-    patterns = ["".join(rng.permutation(list("hhlllg.."))) for _ in range(10)] + ["", "h", "hhh", "..."]
-    collection, run = labelled(patterns, [np.sort(rng.normal(size=len(one)))[::-1] for one in patterns])
-    assert same_bits(Interleave(strength=0).rank(collection, run), run)
-    found = Interleave().rank(collection, run)
-    assert patterns_of(collection, found)[-4:] == patterns[-4:]
-    for before, after in zip(patterns, patterns_of(collection, found), strict=True):
-        assert [one == "." for one in before] == [one == "." for one in after]

@@ -182,7 +182,7 @@ def rows(*numbers: int) -> np.ndarray:
     return np.array(numbers, dtype=np.int64)
 
 
-def test_vectors_have_length_one_cosines_by_hand_and_the_ranker_s_text() -> None:
+def test_vectors_have_length_one_cosines_by_hand_and_parts_cover_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
     half = math.sqrt(0.5)
     assert made().unit(rows(0, 2, 3)) == pytest.approx(np.array([[1, 0], [1, 0], [half, half]]))
     assert made().cosines(rows(0, 0, 0), rows(1, 2, 3)) == pytest.approx([0.0, 1.0, math.sqrt(0.5)])
@@ -194,9 +194,6 @@ def test_vectors_have_length_one_cosines_by_hand_and_the_ranker_s_text() -> None
     for text, expected in (("text", 0.0), ("title", 1.0), ("title+text", math.sqrt(0.5))):
         found = DocumentVectors.of(whole, LetterVectors("ab", text=text))
         assert found.cosines(rows(0), rows(1)).tolist() == [pytest.approx(expected)]
-
-
-def test_parts_cover_everything_once_and_pairs_without_vectors_are_not_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors_module, "_AT_ONCE", 3)
     assert [list(range(8))[part] for part in parts(8)] == [[0, 1, 2], [3, 4, 5], [6, 7]]
     assert list(parts(0)) == []

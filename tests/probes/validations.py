@@ -59,9 +59,7 @@ def toy_effectiveness(source: str = "llm", measure: str = "nDCG@10") -> tuple[Eq
         "estimand": to_measure(measure), "a": "human", "b": source, "error": np.nan, "margin": 0.02, "excluded": 2,
         "pairs": PAIRS, "left_out": 3,
     }  # fmt: skip
-    nan = (
-        np.nan
-    )  # ranker, both means, difference and its interval, p, corrected, of equivalence; margin, queries, outcome
+    nan = np.nan
     rows = (
         ("bm25", 0.322, 0.318, 0.004, -0.003, 0.011, 0.262, 0.524, 0.00001, 0.0099, 300, "equivalent"),
         ("tfidf", 0.301, 0.29, 0.011, 0.004, 0.018, 0.002, 0.008, 0.006, 0.0169, 300, "different within the margin"),

@@ -53,7 +53,7 @@ def test_ranks_decide_where_asked_to_and_a_depth_cuts_each_query_and_keeps_twins
     assert first.partition("-")[0] == second.partition("-")[0]
 
 
-def test_which_queries_are_in_the_run_with_judgments_and_without(tmp_path: Path) -> None:
+def test_which_queries_are_in_the_run_and_those_that_only_judgments_know_count(tmp_path: Path) -> None:
     run = replayed(tmp_path, {"zz": {"d1-human": 1.0}, "q2": {"d2-llm": 1.0}})
     assert entries(run) == {"q2": [("d2-llm", 1.0)]}
     result = audit(toy(), run, ["RR"])
@@ -63,6 +63,16 @@ def test_which_queries_are_in_the_run_with_judgments_and_without(tmp_path: Path)
         texts = {query: f"text of {query}" for query in queries}
         run = replayed(tmp_path, SCORES, collection_of(toy().docs.to_dicts(), texts, {}))
         assert entries(run) == {query: list(SCORES[query].items()) for query in expected}
+    plain = toy()
+    more = pl.DataFrame({"query_id": ["x"], "doc_id": ["d1-llm"], "grade": [1]}, schema=plain.qrels.schema)
+    collection = replace(plain, qrels=pl.concat([plain.qrels, more]))
+    scores = {"q1": {"d1-llm": 2.0}, "x": {"d1-llm": 1.0}, "unjudged": {"d1-llm": 1.0}}
+    run = replayed(tmp_path, scores, collection)
+    assert run.queries == ("q1", "x")
+    result = audit(collection, run, ["RR"])
+    every, *groups = result.values[0, 0, :, result.queries.index("x")]
+    assert every == 1.0
+    assert np.isnan(groups).all()
 
 
 def test_a_run_or_a_collection_may_be_empty(tmp_path: Path) -> None:
@@ -108,16 +118,3 @@ def test_a_run_of_another_collection_is_an_error(tmp_path: Path, scores: dict[st
         replayed(tmp_path, scores)
     with pytest.raises(UserError, match=r"replays a whole run and cannot re-rank; put it first$"):
         Replay("a").rank(toy(), BM25().rank(toy()))
-
-
-def test_a_query_that_only_judgments_and_run_know_counts_where_nothing_is_grouped(tmp_path: Path) -> None:
-    plain = toy()
-    more = pl.DataFrame({"query_id": ["x"], "doc_id": ["d1-llm"], "grade": [1]}, schema=plain.qrels.schema)
-    collection = replace(plain, qrels=pl.concat([plain.qrels, more]))
-    scores = {"q1": {"d1-llm": 2.0}, "x": {"d1-llm": 1.0}, "unjudged": {"d1-llm": 1.0}}
-    run = replayed(tmp_path, scores, collection)
-    assert run.queries == ("q1", "x")
-    result = audit(collection, run, ["RR"])
-    every, *groups = result.values[0, 0, :, result.queries.index("x")]
-    assert every == 1.0
-    assert np.isnan(groups).all()

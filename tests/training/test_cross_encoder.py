@@ -89,10 +89,15 @@ def test_the_first_loss_by_hand(tiny: Path, tmp_path: Path, loss: str, alpha: fl
     assert trained.figures["loss"] == [pytest.approx(expected, abs=2e-4)]
 
 
-def test_minutes_end_a_training(tiny: Path, tmp_path: Path) -> None:
+def test_minutes_end_a_training_nan_is_an_error_and_nothing_to_learn_writes_nothing(tiny: Path, tmp_path: Path) -> None:
     timed = train(tiny, tmp_path / "timed", steps=None, minutes=0.02)
     assert timed.figures["steps"] > 0
     assert timed.figures["seconds"] >= 1.2
+    with pytest.raises(UserError, match=r"the loss is NaN or infinite at step \d+; choose a lower rate than 1e\+30"):
+        train(tiny, tmp_path / "model", rate=1e30)
+    with pytest.raises(UserError, match="no document of source 'llm' is judged relevant"):
+        train(tiny, tmp_path / "other", sources=("llm",))
+    assert not (tmp_path / "other").exists()
 
 
 def test_an_interrupted_training_goes_on(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,14 +118,6 @@ def test_an_interrupted_training_goes_on(tiny: Path, tmp_path: Path, monkeypatch
     again = train(tiny, folder, options)
     assert (again.resumed, again.record) == (6, json.loads(json.dumps(resumed.record)))
     assert (folder / "model.safetensors").stat().st_mtime_ns == written
-
-
-def test_a_loss_that_is_no_number_is_an_error_and_nothing_to_learn_writes_nothing(tiny: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"the loss is NaN or infinite at step \d+; choose a lower rate than 1e\+30"):
-        train(tiny, tmp_path / "model", rate=1e30)
-    with pytest.raises(UserError, match="no document of source 'llm' is judged relevant"):
-        train(tiny, tmp_path / "other", sources=("llm",))
-    assert not (tmp_path / "other").exists()
 
 
 Changed = Callable[..., Path]
