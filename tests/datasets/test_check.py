@@ -74,7 +74,7 @@ def announce(old: str) -> str:
     return f"Sure! Here is a rewritten version of the passage:\n\n{old}"
 
 
-def test_a_sound_collection_is_a_fair_comparison() -> None:
+def test_a_sound_collection_and_the_bundled_one_are_a_fair_comparison() -> None:
     result = check(made(sound()))
     assert result.fair
     assert {r.verdict for r in result.rows} == {"ok"}
@@ -86,6 +86,9 @@ def test_a_sound_collection_is_a_fair_comparison() -> None:
     totals = {r.name: r.total for r in result.rows}
     assert (totals.pop("one-sided judgments"), totals.pop("dangling judgments")) == (20, 60)
     assert set(totals.values()) == {20}
+    result = check(rt.bundled())
+    assert result.fair
+    assert [r.name for r in result.of("warning")] == ["shared titles"]
 
 
 @pytest.mark.parametrize(
@@ -98,9 +101,7 @@ def test_a_sound_collection_is_a_fair_comparison() -> None:
         ("pairs missing a side", "missing", without("p0-llm", "p1-llm", "p2-human"), 15.0, math.nan),
     ],
 )
-def test_a_fault_alone_voids_above_its_limit(
-    name: str, option: str, docs: Docs, value: float, reference: float
-) -> None:
+def test_a_fault_voids_above_its_limit(name: str, option: str, docs: Docs, value: float, reference: float) -> None:
     known = {d["id"] for d in docs}
     qrels = {q: {d: g for d, g in grades.items() if d in known} for q, grades in judged().items()}
     result = check(made(docs, qrels))
@@ -115,40 +116,30 @@ def test_a_fault_alone_voids_above_its_limit(
     assert row(check(made(docs), limits=replace(LIMITS, **{option: value - 0.01})), name).verdict == "void"
 
 
-@pytest.mark.parametrize(
-    ("edit", "ratio", "verdict"),
-    [
+def test_the_median_length_ratio_is_judged() -> None:
+    for edit, ratio, verdict in (
         (lambda t: " ".join(t.split()[:6]) + ".", 0.4, "void"),
         (lambda t: t + " " + t, 2.0, "void"),
         (lambda t: t + " So they say.", 1.2, "warning"),
-    ],
-)
-def test_the_median_length_ratio_is_judged(edit: Callable[[str], str], ratio: float, verdict: str) -> None:
-    docs = change(PAIRS, text(edit))
-    found = row(check(made(docs)), "length ratio")
-    assert found.value == pytest.approx(ratio)
-    assert (found.verdict, found.limit) == (verdict, "0.67–1.5")
-    assert f"quartiles {ratio:.2f} and {ratio:.2f}" in found.note
-    assert check(made(docs), limits=CheckLimits(shortest=min(ratio, 1), longest=max(ratio, 1.5))).fair
-    assert not check(made(docs), limits=CheckLimits(shortest=1.15, longest=1.16)).fair
+    ):
+        docs = change(PAIRS, text(edit))
+        found = row(check(made(docs)), "length ratio")
+        assert found.value == pytest.approx(ratio)
+        assert (found.verdict, found.limit) == (verdict, "0.67–1.5")
+        assert f"quartiles {ratio:.2f} and {ratio:.2f}" in found.note
+        assert check(made(docs), limits=CheckLimits(shortest=min(ratio, 1), longest=max(ratio, 1.5))).fair
+        assert not check(made(docs), limits=CheckLimits(shortest=1.15, longest=1.16)).fair
 
 
-@pytest.mark.parametrize(
-    "edit",
-    [
+def test_judgments_of_one_side_void_and_name_query_and_document() -> None:
+    for edit in (
         lambda grades: {d: g for d, g in grades.items() if d.endswith("human")},
         lambda grades: {d: g for d, g in grades.items() if d.endswith("llm")},
         lambda grades: {d: (1 if d.endswith("llm") and g else g) for d, g in grades.items()},
         lambda grades: {d: (0 if d.endswith("llm") else g) for d, g in grades.items()},
-    ],
-    ids=["human only", "llm only", "other grade", "not relevant"],
-)
-def test_judgments_of_one_side_void(edit: Callable[[dict[str, int]], dict[str, int]]) -> None:
-    result = check(made(sound(), {q: edit(grades) for q, grades in judged().items()}))
-    assert [(r.name, r.found, r.total) for r in result.of("void")] == [("one-sided judgments", PAIRS, PAIRS)]
-
-
-def test_one_sided_judgments_name_query_and_relevant_document() -> None:
+    ):
+        result = check(made(sound(), {q: edit(grades) for q, grades in judged().items()}))
+        assert [(r.name, r.found, r.total) for r in result.of("void")] == [("one-sided judgments", PAIRS, PAIRS)]
     qrels = {**judged(), "q3": {"p3-llm": 1, "p3-human": 0}, "q5": {"p5-human": 1}}
     found = row(check(made(sound(), qrels)), "one-sided judgments")
     assert found.examples == ("q3 p3-llm", "q5 p5-human")
@@ -203,15 +194,7 @@ def test_faults_that_only_warn(name: str, texts: dict[str, str], pairs: list[int
     assert result.reference == pytest.approx(math.nan if reference is None else reference, nan_ok=True)
 
 
-def test_the_threshold_of_near_identical_pairs_is_an_option() -> None:
-    # Of 14 terms a side, "human" and "llm" are not shared: 13 of 15.
-    all_alike = check(made(sound()), limits=CheckLimits(near_identical=13 / 15))
-    assert (row(all_alike, "near-identical pairs").found, all_alike.fair) == (PAIRS, False)  # none is left to compare
-    found = row(check(made(sound()), limits=CheckLimits(near_identical=0.87)), "near-identical pairs")
-    assert (found.found, found.note) == (0, "Jaccard similarity of terms ≥ 0.87")
-
-
-def test_shared_titles_are_a_warning_and_empty_ones_are_none() -> None:
+def test_shared_titles_are_a_warning_and_the_threshold_of_near_identical_pairs_is_an_option() -> None:
     titles = {"p0": "Walks", "p1": "Woods", "p2": " "}
     docs = [{**r, "title": titles.get(r["id"].partition("-")[0], "")} for r in sound()]
     docs = [{**r, "title": "Trees"} if r["id"] == "p1-llm" else r for r in docs]
@@ -220,18 +203,19 @@ def test_shared_titles_are_a_warning_and_empty_ones_are_none() -> None:
     assert (found.found, found.value, found.examples, found.verdict) == (1, 5.0, ("p0-llm",), "warning")
     assert result.fair
     assert result.sentence.endswith("; 1 warning: shared titles.")
+    all_alike = check(made(sound()), limits=CheckLimits(near_identical=13 / 15))
+    assert (row(all_alike, "near-identical pairs").found, all_alike.fair) == (PAIRS, False)  # none is left to compare
+    found = row(check(made(sound()), limits=CheckLimits(near_identical=0.87)), "near-identical pairs")
+    assert (found.found, found.note) == (0, "Jaccard similarity of terms ≥ 0.87")
 
 
-def test_any_dangling_judgment_is_a_warning() -> None:
+def test_any_dangling_judgment_or_repeated_query_is_a_warning() -> None:
     qrels: dict[str, dict[str, int]] = {**judged(), "q99": {"p0-human": 1}}
     qrels["q0"] = {**qrels["q0"], "lost": 1}
     found = row(check(made(sound(), qrels)), "dangling judgments")
     assert (found.found, found.total, found.source, found.verdict) == (2, 62, "", "warning")
     assert found.examples == ("q0 lost", "q99 p0-human")
     assert row(check(made(sound(), qrels), limits=CheckLimits(notice=50)), "dangling judgments").verdict == "warning"
-
-
-def test_queries_with_the_text_of_another_are_counted_and_a_warning() -> None:
     whole = made(sound())
     same = pl.col("id").replace_strict({"q3": " the same ", "q5": "the same", "q7": " the same "}, default=pl.col("id"))
     found = row(check(replace(whole, queries=whole.queries.with_columns(text=same))), "repeated queries")
@@ -241,17 +225,7 @@ def test_queries_with_the_text_of_another_are_counted_and_a_warning() -> None:
     assert row(check(blank), "repeated queries").found == 0
 
 
-def test_the_first_pairs_without_origin_say_what_twins_need() -> None:
-    docs = [{**r, "origin": r["id"]} for r in sound()]
-    found = row(check(made(docs)), "pairs missing a side")
-    assert (found.found, found.total, found.value, found.verdict) == (40, 40, 100.0, "void")
-    assert "twins need one origin" in found.note
-    undefined = [r for r in check(made(docs)).rows if math.isnan(r.value)]
-    assert {r.name for r in undefined} >= {"identical pairs", "length ratio", "shared titles", "one-sided judgments"}
-    assert {r.verdict for r in undefined} == {"warning"}
-
-
-def test_every_other_source_is_held_against_the_reference() -> None:
+def test_every_other_source_is_held_against_the_reference_and_pairs_need_an_origin() -> None:
     llm = [r for r in sound() if r["source"] == "llm"]
     other = [{**r, "id": f"{r['id']}2", "source": "other", "text": announce(r["text"])} for r in llm]
     qrels = {q: {**g, **{f"{d}2": n for d, n in g.items() if d.endswith("llm")}} for q, g in judged().items()}
@@ -265,6 +239,13 @@ def test_every_other_source_is_held_against_the_reference() -> None:
     turned = check(three, reference="other")
     assert (turned.reference, turned.sources) == ("other", ("human", "llm"))
     assert row(turned, "boilerplate openings", "llm").reference == 100.0
+    docs = [{**r, "origin": r["id"]} for r in sound()]
+    found = row(check(made(docs)), "pairs missing a side")
+    assert (found.found, found.total, found.value, found.verdict) == (40, 40, 100.0, "void")
+    assert "twins need one origin" in found.note
+    undefined = [r for r in check(made(docs)).rows if math.isnan(r.value)]
+    assert {r.name for r in undefined} >= {"identical pairs", "length ratio", "shared titles", "one-sided judgments"}
+    assert {r.verdict for r in undefined} == {"warning"}
 
 
 @pytest.mark.parametrize(
@@ -278,9 +259,7 @@ def test_every_other_source_is_held_against_the_reference() -> None:
         ({}, {"reference": "hum"}, "unknown source 'hum'; did you mean 'human'? (valid: human, llm)"),
     ],
 )
-def test_limits_and_references_that_cannot_be_are_refused(
-    limits: dict[str, float], options: dict[str, str], message: str
-) -> None:
+def test_what_cannot_be_a_limit_is_refused(limits: dict[str, float], options: dict[str, str], message: str) -> None:
     with refused(message):
         check(made(sound()), limits=CheckLimits(**limits), **options)
     with pytest.raises(rt.UserError, match=r"^nothing to compare: only source 'llm'; "):
@@ -290,12 +269,6 @@ def test_limits_and_references_that_cannot_be_are_refused(
 def test_some_never_reads_as_none_nor_as_all() -> None:
     shares = {0: "0.0 %", 0.04: "< 0.1 %", 0.05: "0.1 %", 9.96: "10.0 %", 99.96: "> 99.9 %", 100: "100.0 %"}
     assert {share: percent(share) for share in shares} == shares
-
-
-def test_the_bundled_collection_is_a_fair_comparison() -> None:
-    result = check(rt.bundled())
-    assert result.fair
-    assert [r.name for r in result.of("warning")] == ["shared titles"]
 
 
 @pytest.mark.data
@@ -325,29 +298,20 @@ def pooled_docs(*, labelled: bool = True) -> Docs:
     ]
 
 
-def test_documents_outside_the_pool_miss_no_twin() -> None:
+def test_documents_outside_the_pool_miss_no_twin_those_in_it_do_and_no_pool_excuses_another() -> None:
     for labelled in (True, False):
         result = check(made(pooled_docs(labelled=labelled), POOLED))
         found = row(result, "pairs missing a side")
         assert (found.found, found.total, found.value, found.verdict) == (0, 8, 0.0, "ok")
         assert found.note == "12 documents outside the pool have no twin by design"
         assert result.fair
-
-
-@pytest.mark.parametrize(("gone", "left"), [("p3-llm", "p3-human"), ("p3-human", "p3-llm")])
-def test_a_document_of_the_pool_without_a_twin_is_missing_one(gone: str, left: str) -> None:
-    docs = [row for row in pooled_docs() if row["id"] != gone]
-    found = row(check(made(docs, POOLED)), "pairs missing a side")
-    assert (found.found, found.total, found.examples, found.verdict) == (1, 8, (left,), "void")
-
-
-def test_a_pool_of_other_queries_is_found_out() -> None:
+    for gone, left in (("p3-llm", "p3-human"), ("p3-human", "p3-llm")):
+        docs = [row for row in pooled_docs() if row["id"] != gone]
+        found = row(check(made(docs, POOLED)), "pairs missing a side")
+        assert (found.found, found.total, found.examples, found.verdict) == (1, 8, (left,), "void")
     found = row(check(made(pooled_docs())), "pairs missing a side")
     assert (found.found, found.total, found.verdict) == (12, 20, "void")
     assert found.note == "12 outside the pool are relevant to a query and count as missing: pool with these queries too"
-
-
-def test_a_source_that_was_rewritten_in_full_is_not_excused_by_the_pool_of_another() -> None:
     other = [
         {**row, "id": row["id"].replace("llm", "gpt"), "source": "gpt", "pool": None}
         for row in sound()
@@ -369,20 +333,20 @@ def checked(human: Any, llm: Any, **more: Any) -> CheckResult:
     return check(collection_of(docs, {"q": "x"}, {"q": {"0-human": 1, "0-llm": 1}}))
 
 
-def prefixed(n: int) -> str:
-    return f"Page {n} is about {' '.join(LONG[n : n + 9])}."
+def prefixed(n: int, start: str = "Page {}") -> str:
+    return f"{start.format(n)} is about {' '.join(LONG[n : n + 9])}."
 
 
 def bare(n: int) -> str:
-    return f"It is about {' '.join(LONG[n : n + 9])}."
+    return prefixed(n, "It")
 
 
-def cut(n: int) -> str:
-    return " ".join(LONG[:49]) + f" end{n}."
+def cut(n: int, count: int = 49) -> str:
+    return f"{' '.join(LONG[:count])} end{n}."
 
 
 def free(n: int) -> str:
-    return " ".join(LONG[: 20 + n]) + f" end{n}."
+    return cut(n, 20 + n)
 
 
 @pytest.mark.parametrize(
@@ -396,9 +360,7 @@ def free(n: int) -> str:
         ("texts cut short", free, free, 0.0, 0.0, ""),
     ],
 )
-def test_titles_in_front_and_cuts_favour_the_side_that_has_more_of_them(
-    name: str, human: Any, llm: Any, value: float, reference: float, note: str
-) -> None:
+def test_titles_or_cuts_favour_one(name: str, human: Any, llm: Any, value: float, reference: float, note: str) -> None:
     result = row(checked(human, llm), name)
     assert (result.value, result.reference, result.note, result.total) == (value, reference, note, PAIRS)
     assert result.verdict == ("ok" if value == reference else "warning")
@@ -411,9 +373,8 @@ def docs(*rows: dict[str, str | None]) -> pl.DataFrame:
     return pl.DataFrame([{"title": "", "origin": row["id"], **row} for row in rows], infer_schema_length=None)
 
 
-@pytest.mark.parametrize(
-    ("title", "text", "expected"),
-    [
+def test_a_text_begins_with_its_title_or_that_of_its_origin() -> None:
+    for title, text, expected in (
         ("Red apples", "red APPLES", True),
         ("Red apples (fruit)", "Red apples ( fruit ) grow", True),
         ("Red apples", "Red applesauce", False),
@@ -422,13 +383,8 @@ def docs(*rows: dict[str, str | None]) -> pl.DataFrame:
         ("“Red”", "Red is a colour", True),
         ("  ", "Red apples grow", None),
         ("?!", "?! is no title", None),
-    ],
-)
-def test_a_text_begins_with_its_title(title: str, text: str, expected: bool | None) -> None:
-    assert title_prefixed(docs({"id": "a", "title": title, "text": text})).to_list() == [expected]
-
-
-def test_a_rewrite_without_a_title_has_that_of_its_origin() -> None:
+    ):
+        assert title_prefixed(docs({"id": "a", "title": title, "text": text})).to_list() == [expected]
     table = docs(
         {"id": "a", "text": "Red apples grow", "title": "Red apples"},
         {"id": "a2", "text": "Apples that are red grow", "origin": "a"},

@@ -28,7 +28,7 @@ def refused(name: str, **options: object) -> str:
     return str(caught.value)
 
 
-def test_the_commit_and_every_file_are_told(cache: Path, tmp_path: Path) -> None:
+def test_zip_and_parquet_files_load_and_the_commit_and_every_file_are_told(cache: Path, tmp_path: Path) -> None:
     cached(cache, "IR-Cocktail/scifact", cocktail_zip())
     collection = load("hub:IR-Cocktail/scifact")
     assert collection == toy()
@@ -40,9 +40,6 @@ def test_the_commit_and_every_file_are_told(cache: Path, tmp_path: Path) -> None
     }  # fmt: skip
     assert {name: collection.spec[name] for name in expected} == expected
     assert sorted(p.name for p in unpacked.parent.iterdir()) == ["scifact"]  # nothing of the Mac's
-
-
-def test_parquet_files_a_source_each_in_shards(cache: Path) -> None:
     human, llm = raw_docs("human"), raw_docs("llm")
     files = {
         "corpus/human-00000-of-00002.parquet": rows(human[:2]),
@@ -55,7 +52,7 @@ def test_parquet_files_a_source_each_in_shards(cache: Path) -> None:
     assert load("hub:IR-Cocktail/toy") == toy()
 
 
-def test_beirs_judgments_lie_in_a_data_set_beside(cache: Path) -> None:
+def test_beirs_judgments_lie_in_a_data_set_beside_and_a_revision_is_a_tag_or_a_commit(cache: Path) -> None:
     texts = {"corpus/scifact-corpus.parquet": rows(raw_docs()), "queries/scifact-queries.parquet": rows(raw_queries())}
     cached(cache, "BeIR/scifact", texts)
     cached(cache, "BeIR/scifact-qrels", {"test.tsv": tsv(raw_qrels()), "train.tsv": tsv(raw_qrels()[:2])}, commit=OTHER)
@@ -65,17 +62,6 @@ def test_beirs_judgments_lie_in_a_data_set_beside(cache: Path) -> None:
     names = ("layout", "revision", "qrels", "qrels_revision", "split")
     assert [collection.spec[name] for name in names] == ["beir", COMMIT, "hub:BeIR/scifact-qrels", OTHER, "test"]
     assert load("hub:BeIR/scifact", split="train").qrels.height == 2
-
-
-def test_mtebs_judgments_are_json_lines(cache: Path) -> None:
-    cached(cache, "mteb/scifact", mteb())
-    collection = load("hub:mteb/scifact")
-    assert set(collection.qrels.rows()) == set(raw_qrels())
-    assert collection.docs["title"].to_list() == ["Apples", "Rivers", "Clocks"]
-    assert load("hub:mteb/scifact", split="train").qrels.rows() == [("q1", "d1", 2)]
-
-
-def test_a_revision_is_a_tag_or_a_commit(cache: Path) -> None:
     cached(cache, "mteb/scifact", mteb())
     new = jsonl([{"_id": "d1", "text": "new"}, *raw_docs()[1:]])
     cached(cache, "mteb/scifact", {**mteb(), "corpus.jsonl": new}, commit=OTHER, ref="v2")
@@ -85,8 +71,12 @@ def test_a_revision_is_a_tag_or_a_commit(cache: Path) -> None:
         assert (collection.docs["text"][0], collection.spec["revision"]) == ("new", OTHER)
 
 
-def test_judgments_of_ones_own_and_none(cache: Path, tmp_path: Path) -> None:
+def test_mtebs_judgments_are_json_lines_and_there_may_be_ones_own_or_none(cache: Path, tmp_path: Path) -> None:
     cached(cache, "mteb/scifact", mteb())
+    collection = load("hub:mteb/scifact")
+    assert set(collection.qrels.rows()) == set(raw_qrels())
+    assert collection.docs["title"].to_list() == ["Apples", "Rivers", "Clocks"]
+    assert load("hub:mteb/scifact", split="train").qrels.rows() == [("q1", "d1", 2)]
     own = write(tmp_path / "own.tsv", "q3 0 d1 1\n")
     assert load("hub:mteb/scifact", qrels=own).qrels.rows() == [("q3", "d1", 1)]
     unjudged = load("hub:mteb/scifact", qrels="none")
@@ -95,9 +85,7 @@ def test_judgments_of_ones_own_and_none(cache: Path, tmp_path: Path) -> None:
     assert (judged.ids.to_list(), judged.spec["docs"], judged.spec["docs_of"]) == (["d1"], "judged", 3)
 
 
-def test_what_is_not_in_the_cache_is_fetched_or_said_to_be_missing(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_cache_lacks_is_fetched_or_said_to_be_missing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused("hub:IR-Cocktail/scifact@v9") == (
         "hub:IR-Cocktail/scifact@v9: the hub cannot be reached (HF_HUB_OFFLINE?), and the cache "
         f"({cache}) does not hold all of it; `hf download IR-Cocktail/scifact --repo-type dataset --revision v9` "
@@ -137,12 +125,9 @@ def test_what_is_no_collection_is_refused(cache: Path, files: dict[str, str | by
     assert refused("hub:a/b", split="tset" if "split" in message else None).startswith(f"hub:a/b{message}")
 
 
-def test_a_name_that_cannot_be(cache: Path) -> None:
+def test_a_name_that_cannot_be_and_a_broken_zip_file_are_refused(cache: Path, tmp_path: Path) -> None:
     for name in ("hub:scifact/a/b", "hub:a b/c", "hub:-a/b--c"):
         assert refused(name) == f"{name}: expected OWNER/NAME after hub:, such as hub:IR-Cocktail/scifact"
-
-
-def test_a_broken_zip_file_leaves_nothing(cache: Path, tmp_path: Path) -> None:
     snapshot = cached(cache, "a/b", {"b.zip": b"PK\3\4 and no more"})
     assert refused("hub:a/b").startswith(f"{snapshot / 'b.zip'}: cannot be unpacked: File is not a zip file; delete it")
     assert not list((tmp_path / "ours" / "collections").iterdir())

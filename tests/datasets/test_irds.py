@@ -77,7 +77,7 @@ def message(name: str, **options: object) -> str:
     return text
 
 
-def test_title_text_and_judgments_of_beir(home: Path) -> None:
+def test_title_text_and_judgments_of_beir_and_nothing_is_fetched(home: Path) -> None:
     beir(home)
     collection = load("irds:beir/scifact/test")
     expected = [(name, TITLES[name], text, "human", name) for name, text in TEXTS["human"].items()]
@@ -86,9 +86,16 @@ def test_title_text_and_judgments_of_beir(home: Path) -> None:
     assert set(collection.qrels.rows()) == set(raw_qrels())
     names = ("path", "split", "layout")
     assert [collection.spec[name] for name in names] == ["irds:beir/scifact/test", "test", "irds"]
+    with nothing_fetched():
+        assert load("irds:beir/scifact/test").docs.height == 3
+        assert "nothing is fetched for a report" in message("irds:beir/nfcorpus/test")
+    assert "nothing is fetched" not in message("irds:beir/nfcorpus/test")
 
 
-def test_msmarco_and_its_judged_queries(home: Path) -> None:
+def test_what_is_to_be_agreed_to_before_a_download_is_shown_and_msmarco_read(home: Path) -> None:
+    name = "irds:msmarco-passage/trec-dl-2019"
+    with pytest.warns(DataWarning, match=rf"^{name}: Please confirm you agree to the MSMARCO data usage agreement"):
+        assert message(name).startswith(f"{name}: cannot be read")
     msmarco(home, "q1 Q0 0 3\nq1 Q0 4 0\nq3 Q0 2 1\n")
     collection = load("irds:msmarco-passage/trec-dl-2019/judged")
     assert collection.docs.select("id", "title", "text").rows() == [(name, "", text) for name, text in PASSAGES.items()]
@@ -97,12 +104,6 @@ def test_msmarco_and_its_judged_queries(home: Path) -> None:
     judged = load("irds:msmarco-passage/trec-dl-2019/judged", docs="judged")
     assert judged.ids.to_list() == ["0", "2", "4"]
     assert (judged.spec["docs"], judged.spec["docs_of"]) == ("judged", 6)
-
-
-def test_what_is_to_be_agreed_to_before_a_download_is_shown(home: Path) -> None:
-    name = "irds:msmarco-passage/trec-dl-2019"
-    with pytest.warns(DataWarning, match=rf"^{name}: Please confirm you agree to the MSMARCO data usage agreement"):
-        assert message(name).startswith(f"{name}: cannot be read")
 
 
 def test_a_judgment_made_again_counts_once_and_the_last_one(home: Path) -> None:
@@ -172,14 +173,6 @@ def test_a_grade_that_is_no_number_is_refused(grade: float | None) -> None:
         dataset_qrels(judged, Named("irds", "some/set"))
 
 
-def test_what_is_there_is_read_and_nothing_else_fetched(home: Path) -> None:
-    beir(home)
-    with nothing_fetched():
-        assert load("irds:beir/scifact/test").docs.height == 3
-        assert "nothing is fetched for a report" in message("irds:beir/nfcorpus/test")
-    assert "nothing is fetched" not in message("irds:beir/nfcorpus/test")
-
-
 HEAD = "q_id,q_text,doc_id,gender,doc_title,first sentence\n"
 ROWS = (
     '84,Agriculture,1,male,John Doe,"A farmer, and a poet."\n'
@@ -190,7 +183,7 @@ ROWS = (
 )
 
 
-def test_a_csv_gives_documents_once_with_their_labels(tmp_path: Path) -> None:
+def test_a_csv_gives_documents_once_with_their_labels_of_whichever_column_is_named(tmp_path: Path) -> None:
     file = write(tmp_path / "people.csv", HEAD + ROWS)
     found = read_labelled(file)
     assert found.by == "gender"
@@ -199,9 +192,6 @@ def test_a_csv_gives_documents_once_with_their_labels(tmp_path: Path) -> None:
     assert found.relevant.rows() == [("84", "1"), ("84", "2"), ("85", "1"), ("85", "3"), ("85", "4")]
     assert found.texts(["2", "1"]).rows() == [("2", "Jane Roe", ""), ("1", "John Doe", "A farmer, and a poet.")]
     assert found.spec == {"files": [str(file)], "by": "gender"}
-
-
-def test_one_of_several_columns_is_named_whatever_it_is_called(tmp_path: Path) -> None:
     head = "query,labels,origin,q_id,q_text,doc_id,query_id,doc_title,first sentence,id\n"
     file = write(tmp_path / "people.csv", head + "x,male,y,84,Agriculture,1,female,John,A farmer.,7\n")
     assert read_labelled(file, "labels").labels.row(0) == ("1", ["male"])
@@ -257,7 +247,7 @@ def track(home: Path) -> str:
     return "irds:trec-fair/2022/train"
 
 
-def test_the_tracks_labels_and_texts_are_read_by_name(track: str) -> None:
+def test_the_tracks_labels_and_texts_are_read_by_name_unless_a_field_is_not_there_or_holds_none(track: str) -> None:
     found = read_labelled(track, "gender")
     assert found.labels.rows() == [("1", ["male"]), ("2", ["female", "transgender female"]), ("4", [])]
     assert found.queries.rows() == [("84", "Agriculture"), ("85", "Film"), ("86", "Dams")]
@@ -266,9 +256,6 @@ def test_the_tracks_labels_and_texts_are_read_by_name(track: str) -> None:
     assert found.spec["path"] == track
     countries = read_labelled(track, "page_countries").labels
     assert countries.rows() == [("1", ["Peru", "Chile"]), ("2", []), ("4", [])]
-
-
-def test_a_field_that_is_not_there_or_holds_no_names(track: str) -> None:
     with pytest.raises(UserError, match=r"holds the groups\? name one of url, pred_qual, .*gender.* \(--by\)$"):
         read_labelled(track)
     with pytest.raises(UserError, match=r"unknown column of groups 'gendre'; did you mean 'gender'\?"):

@@ -32,39 +32,30 @@ def table_of(**columns: list[Any]) -> pl.DataFrame:
     return pl.DataFrame({"doc_id": [f"d{i}" for i in range(len(next(iter(columns.values()))))], **columns})
 
 
-@pytest.mark.parametrize("name", ["l.csv", "l.tsv.gz", "L.TSV", "l.parquet"])
-def test_the_ending_tells_the_format(tmp_path: Path, name: str) -> None:
-    frame = pl.DataFrame(TABLE)
-    if name.endswith("parquet"):
-        frame.write_parquet(tmp_path / name)
-    else:
-        write(tmp_path / name, frame.write_csv(separator="\t" if "tsv" in name.lower() else ","))
-    assert read_labels(tmp_path / name).to_dict(as_series=False) == TABLE
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "rows"),
-    [
+def test_the_ending_tells_the_format_and_rows_are_read(tmp_path: Path) -> None:
+    for name in ("l.csv", "l.tsv.gz", "L.TSV", "l.parquet"):
+        frame = pl.DataFrame(TABLE)
+        if name.endswith("parquet"):
+            frame.write_parquet(tmp_path / name)
+        else:
+            write(tmp_path / name, frame.write_csv(separator="\t" if "tsv" in name.lower() else ","))
+        assert read_labels(tmp_path / name).to_dict(as_series=False) == TABLE
+    for name, content, rows in (
         ("l.csv", 'doc_id,source\n"a,b","the ""best"""\nc,"2\nlines"\n', [("a,b", 'the "best"'), ("c", "2\nlines")]),
         ("l.tsv", 'doc_id\tsource\n"a\t"b" c\n', [('"a', '"b" c')]),
         ("l.tsv", "doc_id\tsource\torigin\na\t\u00a0\tx\nb\thuman\t \n", [("a", None, "x"), ("b", "human", None)]),
         ("l.csv", ",doc_id,source,text,id,title\n0,a,human,words,9,T\n", [("a", "human")]),
-    ],
-)
-def test_rows_are_read(tmp_path: Path, name: str, content: str, rows: list[tuple[str | None, ...]]) -> None:
-    assert read_labels(write(tmp_path / name, content)).rows() == rows
+    ):
+        assert read_labels(write(tmp_path / name, content)).rows() == rows
 
 
-def test_labels_and_ids_stay_as_they_are_written_and_other_numbers_are_numbers(tmp_path: Path) -> None:
+def test_labels_and_ids_stay_as_written_other_numbers_are_numbers_and_parquet_has_types(tmp_path: Path) -> None:
     content = "year,doc_id,label,origin,score,mixed,none\n2001,007,01,06,0.5,1,\n,8,1,1e3,2,x,\n"
     found = read_labels(write(tmp_path / "l.csv", content), by="label")
     assert found.columns == ["doc_id", "label", "origin", "year", "score", "mixed", "none"]
     assert found.rows() == [("007", "01", "06", 2001, 0.5, "1", None), ("8", "1", "1e3", None, 2.0, "x", None)]
     assert read_labels(tmp_path / "l.csv", by="year:2")["year"].to_list() == [2001, None]
     assert read_labels(tmp_path / "l.csv", by="year")["year"].to_list() == ["2001", None]
-
-
-def test_parquet_of_other_types(tmp_path: Path) -> None:
     columns = {
         "doc_id": [1, 2], "kind": pl.Series(["x", "y"], dtype=pl.Categorical), "score": [2.0, float("nan")],
         "vector": [[1.0], [2.0]], "raw": [b"\xff", b"2"], "lasted": [datetime.timedelta(1)] * 2,
@@ -117,16 +108,13 @@ def test_a_fault_is_named_by_its_line(
     assert fault(write(tmp_path / name, content)).startswith(name + message)
 
 
-def test_what_no_label_file_holds_is_refused(tmp_path: Path) -> None:
+def test_what_no_label_file_holds_is_refused_and_faults_in_parquet_have_no_line(tmp_path: Path) -> None:
     path = write(tmp_path / "l.tsv", "doc_id\ttitle\tsource\torigin\na\tt\th\ta\n")
     for by in ("title", "origin"):
         with pytest.raises(UserError, match=rf"^'{by}' cannot be grouped by \(valid: source\)"):
             read_labels(path, by=by)
     with pytest.raises(UserError, match=r"^--by length:3 needs texts: name a collection DIR, without --groups \("):
         read_labels(path, by="length:3")
-
-
-def test_faults_in_parquet_have_no_line(tmp_path: Path) -> None:
     path = tmp_path / "l.parquet"
     pl.DataFrame({"doc_id": ["a", "b", "a"], "source": ["h", "l", "l"]}).write_parquet(path)
     assert fault(path) == "l.parquet: document 'a' has two values of 'source': 'h' and 'l'"
@@ -160,7 +148,7 @@ def test_a_collection_without_texts() -> None:
     }  # fmt: skip
 
 
-def test_nobody_becomes_human_by_default() -> None:
+def test_nobody_becomes_human_by_default_and_bins_are_of_a_column_whose_name_may_have_a_colon() -> None:
     assert from_labels(table_of(gender=["f", "m"]), queries=["q"], by="gender").sources == ("unknown",)
     other = from_labels(table_of(gender=["f", None, "m"]), queries=["q"], by="gender")
     assert grouping(other, "gender").code.tolist() == [0, -1, 1]
@@ -170,9 +158,6 @@ def test_nobody_becomes_human_by_default() -> None:
     found = from_labels(table_of(source=["human", None, "llm", None]), queries=["q"])
     assert found.docs.select("id", "source").rows() == [("d0", "human"), ("d2", "llm")]
     assert found.spec["unlabelled"] == 2
-
-
-def test_bins_of_a_column_whose_name_may_have_a_colon() -> None:
     found = from_labels(table_of(**{"of:year": [2001, 1999, None, 2003]}), queries=["q"], by="of:year:3")
     assert grouping(found, "of:year:3").names == ("1999", "2001", "2003")
     assert found.spec["unlabelled"] == 1
@@ -200,7 +185,7 @@ def judgments(folder: Path, *more: tuple[str, str, int]) -> Path:
     return write(folder / "qrels.tsv", tsv([*rows, *more]))
 
 
-def test_a_run_and_labels_give_what_the_texts_give(tmp_path: Path) -> None:
+def test_a_run_and_labels_give_what_the_texts_give_and_nobody_has_a_twin_without_origins(tmp_path: Path) -> None:
     mine = run(tmp_path)
     bare = labelled(label_file(tmp_path), [mine], qrels=judgments(tmp_path))
     labels, texts = (audit(c, mine, ["nDCG@3", "AP"], card=True, resamples=200) for c in (bare, toy()))
@@ -208,9 +193,6 @@ def test_a_run_and_labels_give_what_the_texts_give(tmp_path: Path) -> None:
     assert labels.estimates == texts.estimates
     assert labels.pair_counts.equals(texts.pair_counts)
     assert (labels.confounds, bool(texts.confounds)) == ((), True)
-
-
-def test_without_origins_nobody_has_a_twin_and_an_id_says_nothing_about_its_source(tmp_path: Path) -> None:
     mine = run(tmp_path)
     found = audit(labelled(label_file(tmp_path, origin=False), [mine]), mine, card=True, resamples=200)
     assert [e.estimand.key for e in found.estimates] == ["page", "Share"]
@@ -223,28 +205,28 @@ def test_without_origins_nobody_has_a_twin_and_an_id_says_nothing_about_its_sour
     assert [e.value for e in estimates] == [-e.value for e in straight]
 
 
-def test_queries_of_all_runs_and_of_the_judgments_are_known(tmp_path: Path) -> None:
+def test_queries_of_all_runs_and_judgments_are_known_and_a_run_without_a_judged_one_is_refused(tmp_path: Path) -> None:
     runs = [run(tmp_path, {q: SCORES[q]}, f"{q}.trec") for q in ("q1", "q3")]
     found = labelled(label_file(tmp_path), runs, qrels=judgments(tmp_path))
     assert found.queries["id"].to_list() == ["q1", "q3", "q2"]
+    runs = [run(tmp_path), run(tmp_path, {"7": SCORES["q1"], "8": SCORES["q2"]}, "other.trec")]
+    with pytest.raises(DataError, match=r"other\.trec: no overlap: none of its 2 queries has a judgment \(first: '"):
+        labelled(label_file(tmp_path), runs, qrels=judgments(tmp_path))
 
 
-def test_an_unlabelled_document_is_counted_and_named_and_keeps_its_rank(tmp_path: Path) -> None:
+def test_an_unlabelled_document_is_counted_keeps_its_rank_and_counts_in_the_row_all(tmp_path: Path) -> None:
     mine = run(tmp_path, {"q1": {"web-7": 9.0, **SCORES["q1"]}, "q2": SCORES["q2"]})
     found = audit(labelled(label_file(tmp_path), [mine]), mine, card=True, depth=1, resamples=200)
     note = f"{mine.name}: 1 entry of 1 document without a label (first: 'web-7'); these keep their ranks and belong to "
     assert [text for text in found.notes if text.startswith(note)]
     assert found.estimates[0].value == pytest.approx((0 - 1) / 2)
-
-
-def test_a_judged_document_outside_run_and_labels_counts_in_the_row_all(tmp_path: Path) -> None:
     mine = run(tmp_path)
     found = labelled(label_file(tmp_path), [mine], qrels=judgments(tmp_path, ("q2", "web-7", 1)))
     values = audit(found, mine, "R@5", resamples=200).by_group()
     assert values["mean"].to_list() == pytest.approx([(1 + 2 / 3 + 1) / 3, 1, 1])
 
 
-def test_a_column_is_added(tmp_path: Path) -> None:
+def test_a_column_is_added_and_sources_and_origins_come_from_the_file(tmp_path: Path) -> None:
     file = write(tmp_path / "side.csv", "doc_id,side\nd1-human,east\nd1-llm,west\nd2-llm,east\nzz,west\n")
     found = with_labels(toy(), file, by="side")
     assert found.docs.select("id", "side").rows() == [
@@ -253,9 +235,6 @@ def test_a_column_is_added(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert found.docs.drop("side").equals(toy().docs)
     assert found.qrels.equals(toy().qrels)
-
-
-def test_sources_and_origins_come_from_the_file(tmp_path: Path) -> None:
     docs = toy().docs.with_columns(source=pl.lit("human"), origin=pl.col("id"))
     bare = replace(toy(), docs=docs, spec={"files": ["x"]})
     found = with_labels(bare, label_file(tmp_path), by="source")
@@ -280,9 +259,3 @@ def test_labels_that_do_not_fit_the_texts_are_refused(tmp_path: Path, column: st
     file = write(tmp_path / "x.tsv", f"doc_id\t{column}\n{rows}")
     with pytest.raises(UserError, match="^" + re.escape(message.format(file=file))):
         with_labels(toy(), file, by=column)
-
-
-def test_a_run_none_of_whose_queries_is_judged_is_refused(tmp_path: Path) -> None:
-    runs = [run(tmp_path), run(tmp_path, {"7": SCORES["q1"], "8": SCORES["q2"]}, "other.trec")]
-    with pytest.raises(DataError, match=r"other\.trec: no overlap: none of its 2 queries has a judgment \(first: '"):
-        labelled(label_file(tmp_path), runs, qrels=judgments(tmp_path))

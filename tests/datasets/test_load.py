@@ -37,40 +37,41 @@ def judgments(collection: Collection) -> set[tuple[str, str, int]]:
     return set(collection.qrels.rows())
 
 
-def test_a_plain_beir_folder_is_human(tmp_path: Path) -> None:
+def test_a_plain_beir_folder_is_human_where_no_source_is_given_and_read_before_compressed_files(tmp_path: Path) -> None:
     collection = load(write_beir(tmp_path))
     assert collection.sources == ("human",)
     assert collection.docs["id"].to_list() == collection.docs["origin"].to_list() == ["d1", "d2", "d3"]
     assert collection.docs["title"].to_list() == ["Apples", "Rivers", "Clocks"]
     assert collection.queries.rows() == [("q1", "red apples"), ("q2", "river water"), ("q3", "old clock bell")]
     assert judgments(collection) == set(raw_qrels())
-
-
-def test_source_and_origin_are_read_where_they_are_given(tmp_path: Path) -> None:
     docs = [doc("a"), doc("b", source="llm", origin="a"), doc("c", source="llm"), doc("d", origin="a")]
     found = load(write_beir(tmp_path, docs=docs, qrels=[("q1", "b", 1)])).docs
     origins = [("a", "human", "a"), ("b", "llm", "a"), ("c", "llm", "c"), ("d", "human", "a")]
     assert found.select("id", "source", "origin").rows() == origins
+    write_beir(tmp_path)
+    write(tmp_path / "corpus.jsonl.gz", "broken")
+    write(tmp_path / "queries.jsonl.gz", "broken")
+    write(tmp_path / "qrels" / "test.tsv.gz", "broken")
+    with pytest.warns(DataWarning, match=r"\.(jsonl|tsv) is read instead of .*\.gz beside it") as caught:
+        assert judgments(load(tmp_path)) == set(raw_qrels())
+    assert len(caught) == 3
 
 
-def test_a_judgment_of_a_shared_id_holds_for_every_version(tmp_path: Path) -> None:
+def test_a_judgment_of_a_shared_id_holds_for_every_version_and_the_file_s_name_is_the_source(tmp_path: Path) -> None:
     corpora = {"human": [doc("a")], "x": [doc("a"), doc("b")], "y": [doc("a")]}
-    collection = load(write_cocktail(tmp_path, corpora=corpora, qrels=[("q1", "a", 2), ("q2", "b", 1)]))
+    collection = load(write_cocktail(tmp_path / "1", corpora=corpora, qrels=[("q1", "a", 2), ("q2", "b", 1)]))
     assert judgments(collection) == {("q1", "a-human", 2), ("q1", "a-x", 2), ("q1", "a-y", 2), ("q2", "b-x", 1)}
     corpora = {"human": [doc("a"), doc("b")], "llm": [doc("a"), doc("c")]}  # or for one version alone
     collection = load(write_cocktail(tmp_path / "2", corpora=corpora, qrels=[("q1", "a-llm", 1), ("q1", "b", 2)]))
     assert judgments(collection) == {("q1", "a-llm", 1), ("q1", "b-human", 2)}
     origins = [("a-human", "a-human"), ("b-human", "b-human"), ("a-llm", "a-human"), ("c-llm", "c-human")]
     assert collection.docs.select("id", "origin").rows() == origins
-
-
-def test_the_file_s_name_is_the_source_in_either_layout(tmp_path: Path) -> None:
     corpora = {"llama-2-7b-tmp0.2": [doc("a", source="misleading")], "human": [doc("a")]}
     collection = load(write_cocktail(tmp_path / "cocktail", corpora=corpora, qrels=[("q1", "a", 1)]))
     assert collection.sources == ("human", "llama-2-7b-tmp0.2")
     assert collection.ids.to_list() == ["a-human", "a-llama-2-7b-tmp0.2"]
     corpora = {"corpus-human": [doc("a")], "0.2/corpus-llama": [doc("a", "y")], "0.7/corpus-llama": [doc("a", "z")]}
-    collection = load(write_paper(tmp_path, corpora=corpora, qrels=[("q1", "a", 1)]))
+    collection = load(write_paper(tmp_path / "paper", corpora=corpora, qrels=[("q1", "a", 1)]))
     assert collection.docs.select("id", "source", "origin", "text").rows() == [
         ("a-human", "human", "a-human", "x"),
         ("a-llama_0.2", "llama_0.2", "a-human", "y"),
@@ -80,9 +81,7 @@ def test_the_file_s_name_is_the_source_in_either_layout(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("writer", [write_beir, write_cocktail, write_paper])
-def test_compressed_files_load_alike_and_what_a_mac_leaves_beside_them_is_passed_over(
-    tmp_path: Path, writer: Any
-) -> None:
+def test_compressed_files_load_alike_and_what_a_mac_leaves_is_passed_over(tmp_path: Path, writer: Any) -> None:
     plain, packed = writer(tmp_path / "plain"), tmp_path / "packed"
     whole = load(plain)
     for file in [file for file in plain.rglob("*") if file.is_file()]:
@@ -93,7 +92,7 @@ def test_compressed_files_load_alike_and_what_a_mac_leaves_beside_them_is_passed
     assert splits(packed) == splits(plain) == ["test"]
 
 
-def test_the_spec_says_what_was_read_which_is_the_test_split_or_the_only_one(tmp_path: Path) -> None:
+def test_the_spec_says_what_was_read_and_a_missing_part_what_was_expected(tmp_path: Path) -> None:
     collection = load(write_cocktail(tmp_path, split="dev"))
     names = ("corpus/human.jsonl", "corpus/llm.jsonl", "queries.jsonl", "qrels/dev.tsv")
     files = [str(tmp_path / name) for name in names]
@@ -102,16 +101,13 @@ def test_the_spec_says_what_was_read_which_is_the_test_split_or_the_only_one(tmp
     write(tmp_path / "qrels" / "test.tsv", tsv([("q2", "d2-llm", 1)]))
     assert judgments(load(tmp_path)) == {("q2", "d2-llm", 1)}
     assert load(tmp_path, split="dev") == toy()
-
-
-def test_a_plain_file_is_read_before_a_compressed_one(tmp_path: Path) -> None:
-    write_beir(tmp_path)
-    write(tmp_path / "corpus.jsonl.gz", "broken")
-    write(tmp_path / "queries.jsonl.gz", "broken")
-    write(tmp_path / "qrels" / "test.tsv.gz", "broken")
-    with pytest.warns(DataWarning, match=r"\.(jsonl|tsv) is read instead of .*\.gz beside it") as caught:
-        assert judgments(load(tmp_path)) == set(raw_qrels())
-    assert len(caught) == 3
+    for gone, message in {
+        "corpus.jsonl": "expected corpus.jsonl or corpus/*.parquet (BEIR), corpus/<source>.jsonl (Cocktail) or ",
+        "queries.jsonl": "expected queries.jsonl (or .gz) in this folder",
+        "qrels/test.tsv": "expected judgments in qrels/<split>.tsv (or .gz)",
+    }.items():
+        (write_beir(tmp_path / "beir") / gone).unlink()
+        assert message in fault(tmp_path / "beir")
 
 
 @pytest.mark.parametrize(
@@ -131,16 +127,6 @@ def test_a_fault_in_any_file_names_it(tmp_path: Path, file: str, content: str, m
     write_cocktail(tmp_path)
     write(tmp_path / file, content)
     assert fault(tmp_path).startswith(message)
-
-
-def test_a_missing_part_says_what_was_expected(tmp_path: Path) -> None:
-    for gone, message in {
-        "corpus.jsonl": "expected corpus.jsonl or corpus/*.parquet (BEIR), corpus/<source>.jsonl (Cocktail) or ",
-        "queries.jsonl": "expected queries.jsonl (or .gz) in this folder",
-        "qrels/test.tsv": "expected judgments in qrels/<split>.tsv (or .gz)",
-    }.items():
-        (write_beir(tmp_path) / gone).unlink()
-        assert message in fault(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -184,13 +170,20 @@ def test_unknown_ids_are_counted_and_the_first_is_named(
     assert found.endswith("; --ignore-unknown (ignore_unknown=True) keeps them out of group measures")
 
 
-def test_unknown_ids_can_be_kept(tmp_path: Path) -> None:
+def test_unknown_ids_can_be_kept_and_judgments_without_lines_are_counted_as_pairs(tmp_path: Path) -> None:
     qrels = [("q1", "d1", 1), ("q1", "x", 2), ("q9", "d1", 1)]
     collection = load(write_cocktail(tmp_path, qrels=qrels), ignore_unknown=True)
     known = {(query, f"d1-{source}", 1) for query in ("q1", "q9") for source in ("human", "llm")}
     assert judgments(collection) == known | {("q1", "x", 2)}
     assert collection.judged["id"].to_list() == ["q1"]
     assert collection.spec["ignore_unknown"] is True
+    docs = pl.DataFrame({"id": ["a"], "text": ["x"], "source": ["human"], "origin": ["a"]})
+    queries = pl.DataFrame({"id": ["q"], "text": ["x"]})
+    qrels = pl.DataFrame({"query_id": ["q", "q", "r"], "doc_id": ["b", "c", "b"], "grade": [1, 1, 1]})
+    with pytest.raises(DataError, match=r"^irds:x: 3 judgments of 2 unknown documents .*; 1 judgment of 1 unknown q"):
+        judged((docs, docs["id"]), queries, qrels, "irds:x", spec={})
+    kept = judged((docs, docs["id"]), queries, qrels, "irds:x", spec={}, ignore_unknown=True)
+    assert (kept.qrels.height, kept.spec["ignore_unknown"]) == (3, True)
 
 
 LLAMA = "llama-2-7b-chat-tmp0.2"
@@ -209,7 +202,7 @@ def test_real_collections_have_their_published_size(shared_data: Path) -> None:
     assert (scifact.docs.height, scifact.queries.height, scifact.judged.height) == (5183, 1109, 300)
 
 
-def test_a_file_of_judgments_takes_the_place_of_the_folders(tmp_path: Path) -> None:
+def test_a_file_of_judgments_takes_the_place_of_the_folders_and_none_ranks_every_query(tmp_path: Path) -> None:
     folder = write_cocktail(tmp_path / "toy")
     file = write(tmp_path / "mine.tsv", tsv([("q2", "d3", 2), ("q2", "d1-llm", 1)]))
     found = load(folder, qrels=file)
@@ -217,10 +210,6 @@ def test_a_file_of_judgments_takes_the_place_of_the_folders(tmp_path: Path) -> N
     assert found.judged["id"].to_list() == ["q2"]
     assert str(file) in found.spec["files"]
     assert not any("qrels/test.tsv" in name for name in found.spec["files"])
-
-
-def test_without_judgments_every_query_is_ranked(tmp_path: Path) -> None:
-    folder = write_cocktail(tmp_path)
     shutil.rmtree(folder / "qrels")
     found = load(folder, qrels="none")
     assert found.qrels.height == 0
@@ -230,7 +219,7 @@ def test_without_judgments_every_query_is_ranked(tmp_path: Path) -> None:
     assert [Path(name).name for name in found.spec["files"]] == ["human.jsonl", "llm.jsonl", "queries.jsonl"]
 
 
-def test_names_are_read() -> None:
+def test_names_are_read_and_a_folder_of_that_name_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = {
         "hub:IR-Cocktail/scifact/": Named("hub", "IR-Cocktail/scifact"),
         "hub:a/b@refs/pr/1": Named("hub", "a/b", "refs/pr/1"),
@@ -240,9 +229,6 @@ def test_names_are_read() -> None:
         "http://x": None,
     }
     assert {typed: read_name(typed) for typed in expected} == expected
-
-
-def test_a_folder_of_that_name_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_beir(tmp_path / "hub:toy")
     assert load("hub:toy").ids.to_list() == ["d1", "d2", "d3"]
@@ -261,16 +247,6 @@ def test_a_judged_document_stays_with_its_versions(tmp_path: Path) -> None:
     assert kept.qrels.rows() == [("q", "a2", 0)]
     collection = load(write_cocktail(tmp_path, qrels=[("q1", "d2", 1)]), docs="judged")
     assert collection.ids.to_list() == ["d2-human", "d2-llm"]
-
-
-def test_judgments_without_lines_are_counted_as_pairs() -> None:
-    docs = pl.DataFrame({"id": ["a"], "text": ["x"], "source": ["human"], "origin": ["a"]})
-    queries = pl.DataFrame({"id": ["q"], "text": ["x"]})
-    qrels = pl.DataFrame({"query_id": ["q", "q", "r"], "doc_id": ["b", "c", "b"], "grade": [1, 1, 1]})
-    with pytest.raises(DataError, match=r"^irds:x: 3 judgments of 2 unknown documents .*; 1 judgment of 1 unknown q"):
-        judged((docs, docs["id"]), queries, qrels, "irds:x", spec={})
-    kept = judged((docs, docs["id"]), queries, qrels, "irds:x", spec={}, ignore_unknown=True)
-    assert (kept.qrels.height, kept.spec["ignore_unknown"]) == (3, True)
 
 
 @pytest.fixture(scope="module")
@@ -293,7 +269,9 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"\w+", text.lower()))
 
 
-def test_the_installed_versions_hold_the_paragraphs_each_with_its_twin(collection: Collection) -> None:
+def test_installed_versions_hold_the_paragraphs_each_with_its_twin_and_judgments_of_both(
+    collection: Collection,
+) -> None:
     docs, spec = collection.docs, collection.spec
     assert set(spec) == {"path", "pairs", "matched", "numpy", "scipy"}
     assert spec["path"] == "bundled"
@@ -302,9 +280,6 @@ def test_the_installed_versions_hold_the_paragraphs_each_with_its_twin(collectio
     sides = docs.partition_by("source", maintain_order=True)
     assert sides[0]["title"].to_list() == sides[1]["title"].to_list()
     assert sides[0]["id"].to_list() == sides[0]["origin"].to_list() == sides[1]["origin"].to_list()
-
-
-def test_judgments_name_what_is_there_and_hold_for_both_versions(collection: Collection) -> None:
     qrels = collection.qrels
     assert set(qrels["grade"].to_list()) == {1, 2}
     assert set(qrels["doc_id"].to_list()) <= set(collection.docs["id"].to_list())
@@ -329,13 +304,10 @@ def test_neither_queries_nor_lengths_lean_to_a_side(collection: Collection, text
     assert 0.75 <= min(ratios) <= max(ratios) <= 1.25
 
 
-def test_no_human_paragraph_is_stored(texts: list[tuple[str, str]]) -> None:
+def test_no_human_paragraph_is_stored_and_the_card_counts_what_the_files_hold(texts: list[tuple[str, str]]) -> None:
     for name in ("rewrites.jsonl", "queries.jsonl", "qrels.tsv", "meta.json"):
         folded = " ".join(stored(name).replace('\\"', '"').split())
         assert not [human for human, _ in texts if human in folded], name
-
-
-def test_the_card_counts_what_the_files_hold() -> None:
     meta = json.loads(stored("meta.json"))
     numbers = meta["numbers"]
     assert numbers["pairs"] == len(reader.pairs())
@@ -367,9 +339,7 @@ def test_a_paragraph_is_found_wherever_it_stands(before: str, monkeypatch: pytes
     assert reader.paragraph("no_such_package.f", pair.sha256) is None
 
 
-def test_a_pair_that_does_not_match_is_left_out_with_its_judgments(
-    collection: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pairs_that_do_not_match_are_left_out(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     lost = "numpy.loadtxt"
     find = reader.paragraph
     monkeypatch.setattr(reader, "paragraph", lambda f, sha256: None if f == lost else find(f, sha256))
@@ -381,10 +351,8 @@ def test_a_pair_that_does_not_match_is_left_out_with_its_judgments(
     assert not gone & set(fewer.qrels["doc_id"])
     assert fewer.queries.equals(collection.queries)
     assert fewer.judged.height < collection.judged.height
-
-
-def test_fewer_matches_are_warned_of_and_fewer_than_40_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    find, matched = reader.paragraph, {pair.function for pair in reader.pairs()[:119]}
+    monkeypatch.undo()
+    matched = {pair.function for pair in reader.pairs()[:119]}
     monkeypatch.setattr(reader, "paragraph", lambda f, sha256: find(f, sha256) if f in matched else None)
     with pytest.warns(DataWarning, match=r"^bundled: 119 of \d+ paragraphs were found .* install numpy") as caught:
         fewer = bundled()

@@ -70,24 +70,21 @@ def files(folder: Path, train: list[Any] = TRAIN, dev: list[Any] = DEV, *, end: 
     ]
 
 
-@pytest.mark.parametrize("end", [".gz", ""])
-def test_a_page_is_one_document_and_a_question_of_the_development_set_one_query(tmp_path: Path, end: str) -> None:
-    built = build_nq320k(files(tmp_path, end=end))
-    assert built.collection.docs.select("id", "title", "text", "page_title", "source").rows() == [
-        ("0", "", "Red Apple Apples are red . They grow on trees .", "Red Apple", "human"),
-        ("1", "", "Beyoncé ( Singer ) She sings .", "Beyoncé ( Singer )", "human"),
-        ("2", "", "Lake Water , cold .", "Lake", "human"),
-    ]
-    assert built.collection.docs["url"][2] == "https://en.wikipedia.org//w/index.php?title=Lake&amp;oldid=-22"
-    queries = [("21", "what is an apple"), ("-22", "where is it"), ("23", "who sings"), ("24", "how deep")]
-    assert built.collection.queries.rows() == queries
-    assert built.collection.qrels.rows() == [("21", "0", 1), ("-22", "2", 1), ("23", "1", 1), ("24", "2", 1)]
-    assert built.counts == {"documents": 3, "test queries": 4, "mean words": pytest.approx((11 + 7 + 5) / 3)}
-    assert (built.train_lines, built.as_published) == (3, False)
-    assert PUBLISHED == {"documents": 109_739, "test queries": 7_830, "mean words": 199.79}
-
-
-def test_training_files_come_first_in_any_order_and_a_title_counts_among_the_words(tmp_path: Path) -> None:
+def test_a_page_is_one_document_a_question_of_the_development_set_a_query_and_order_is_nothing(tmp_path: Path) -> None:
+    for end in (".gz", ""):
+        built = build_nq320k(files(tmp_path, end=end))
+        assert built.collection.docs.select("id", "title", "text", "page_title", "source").rows() == [
+            ("0", "", "Red Apple Apples are red . They grow on trees .", "Red Apple", "human"),
+            ("1", "", "Beyoncé ( Singer ) She sings .", "Beyoncé ( Singer )", "human"),
+            ("2", "", "Lake Water , cold .", "Lake", "human"),
+        ]
+        assert built.collection.docs["url"][2] == "https://en.wikipedia.org//w/index.php?title=Lake&amp;oldid=-22"
+        queries = [("21", "what is an apple"), ("-22", "where is it"), ("23", "who sings"), ("24", "how deep")]
+        assert built.collection.queries.rows() == queries
+        assert built.collection.qrels.rows() == [("21", "0", 1), ("-22", "2", 1), ("23", "1", 1), ("24", "2", 1)]
+        assert built.counts == {"documents": 3, "test queries": 4, "mean words": pytest.approx((11 + 7 + 5) / 3)}
+        assert (built.train_lines, built.as_published) == (3, False)
+        assert PUBLISHED == {"documents": 109_739, "test queries": 7_830, "mean words": 199.79}
     paths = files(tmp_path)
     assert build_nq320k(paths).collection == build_nq320k(paths[::-1]).collection
     for limit, text in ((1, "Red"), (2, "Red Apple"), (4, "Red Apple Apples are")):
@@ -135,41 +132,30 @@ def test_files_that_are_missing_or_do_not_say_what_they_hold(tmp_path: Path) -> 
         (("kept", "kept too", "references"), "one two kept kept too"),
     ],
 )
-def test_a_text_starts_at_the_first_paragraph_has_no_tags_and_ends_before_the_last_list(
-    form: Any, lists: tuple[str, ...], expected: str
-) -> None:
+def test_a_text_is_from_first_paragraph_to_last_list(form: Any, lists: tuple[str, ...], expected: str) -> None:
     page = read_page(form(1, "q", "Red Apple", "one", "two", lists=lists))
     assert (page.title, page.text(100)) == ("Red Apple", expected)
 
 
-def test_what_of_a_page_is_its_text() -> None:
+def test_what_of_a_page_is_its_text_and_a_tag_with_blanks_is_one_token() -> None:
     expected = {
         "<H1> T </H1> <Ul> <Li> a </Li> </Ul> <P> one </P> two": "one",  # a list before the first paragraph
         "<H1> T </H1> <Dl> <Dd> one </Dd> </Dl>": "T one",  # no paragraph at all
         '<H1> T </H1> <P> a < b and c > d , <x </P> <Td_colspan="2"> e </Td>': "a < b and c > d , <x e",
     }
     assert {content: read_page({"document_text": content}).text(20) for content in expected} == expected
-
-
-def test_a_tag_with_blanks_in_it_is_one_token() -> None:
     tokens = [{"token": t, "html_token": "<" in t} for t in ("<P>", "one", "two\xa0three", "</P>", '<Td class="a b">')]
     assert read_page({"document_title": "T", "document_tokens": tokens}).text(9) == "one two three"
 
 
-@pytest.mark.parametrize(
-    ("row", "title"),
-    [
+def test_a_title_is_found_and_folded() -> None:
+    for row, title in (
         ({"document_text": "<H1> A B </H1> x", "document_title": "C"}, "C"),
         ({"document_text": "x", "document_url": "https://a.org//w/index.php?title=Red_apple%21&oldid=1"}, "Red apple!"),
         ({"document_text": "x", "document_url": "https://en.wikipedia.org/wiki/Red_apple"}, "Red apple"),
         ({"document_tokens": [], "document_title": "", "document_url": "https://en.wikipedia.org/wiki/A"}, "A"),
-    ],
-)  # fmt: skip
-def test_a_title_is_found(row: dict[str, Any], title: str) -> None:
-    assert read_page(row).title == title
-
-
-def test_titles_are_folded() -> None:
+    ):
+        assert read_page(row).title == title
     folded = {
         "The Walking Dead (season 8)": "the walking dead ( season 8 )", "Beyoncé": "beyonce", "  A \t B\u200b ": "a b",
         "東京": "東 京", "C++": "c + +", "ΟΔΥΣΣΕΥΣ": "οδυσσευσ",

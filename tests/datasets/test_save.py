@@ -46,7 +46,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-def test_a_beir_folder(tmp_path: Path) -> None:
+def test_a_beir_folder_with_judgments_and_without(tmp_path: Path) -> None:
     docs: list[dict[str, Any]] = [
         {"id": "a", "title": "T", "text": "one", "source": "human", "origin": "a", "year": 1999},
         {"id": "b", "title": "", "text": "two", "source": "llm", "origin": "a", "year": None},
@@ -61,6 +61,10 @@ def test_a_beir_folder(tmp_path: Path) -> None:
         "queries.jsonl": b'{"_id":"q","text":"?"}\n',
         "qrels/test.tsv": b"query-id\tcorpus-id\tscore\nq\tb\t2\n",
     }
+    bare = dataclasses.replace(toy(), qrels=toy().qrels.clear())
+    save(bare, tmp_path / "bare")
+    assert not (tmp_path / "bare" / "qrels").exists()
+    assert load(tmp_path / "bare", qrels="none") == bare
 
 
 @pytest.mark.parametrize(
@@ -87,8 +91,6 @@ def test_what_cannot_be_written_leaves_no_file(tmp_path: Path) -> None:
         save(toy(), tmp_path)
     assert contents(tmp_path) == {"qrels": b"in the way"}
 
-
-# Any collection: loads equal, and writes the same bytes again
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 JSON = st.recursive(
@@ -167,9 +169,7 @@ def collections(draw: st.DrawFn) -> Collection:
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(collection=collections())
-def test_what_is_saved_loads_equal_and_saves_the_same_bytes(
-    tmp_path_factory: pytest.TempPathFactory, collection: Collection
-) -> None:
+def test_what_is_saved_loads_equal(tmp_path_factory: pytest.TempPathFactory, collection: Collection) -> None:
     folder = tmp_path_factory.mktemp("saved")
     loaded = load(save(collection, folder / "one"), ignore_unknown=True)
     assert loaded == collection
@@ -184,13 +184,6 @@ def test_judgments_are_never_written_outside_of_the_folder(tmp_path: Path, split
     collection = toy()
     save(Collection(collection.docs, collection.queries, collection.qrels, {"split": split}), tmp_path / "out")
     assert [p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.tsv")] == [f"out/qrels/{expected}.tsv"]
-
-
-def test_a_collection_without_judgments_has_no_file_of_them(tmp_path: Path) -> None:
-    bare = dataclasses.replace(toy(), qrels=toy().qrels.clear())
-    save(bare, tmp_path / "bare")
-    assert not (tmp_path / "bare" / "qrels").exists()
-    assert load(tmp_path / "bare", qrels="none") == bare
 
 
 DOCS: list[dict[str, Any]] = [
@@ -248,7 +241,7 @@ def test_parts_are_equal_to_json_lines(tmp_path: Path, mapped: Path, size: int) 
     assert (save(one, tmp_path / "again") / "corpus.jsonl").read_bytes() == (lines / "corpus.jsonl").read_bytes()
 
 
-def test_runs_audits_and_mixes_are_equal(tmp_path: Path, mapped: Path) -> None:
+def test_runs_audits_and_mixes_are_equal_and_parts_of_others_go_by_their_numbers(tmp_path: Path, mapped: Path) -> None:
     lines, parts = (load(save(toy(), tmp_path / str(size), rows_per_file=size)) for size in (None, 2))
     assert BM25().rank(lines) == BM25().rank(parts)
     one, two = (audit(c, BM25().rank(c), card=True, resamples=200) for c in (lines, parts))
@@ -256,9 +249,6 @@ def test_runs_audits_and_mixes_are_equal(tmp_path: Path, mapped: Path) -> None:
     assert repr(one.estimates) == repr(two.estimates)
     assert one.confounds == two.confounds
     assert mix(parts, lines) == mix(parts, parts) == lines
-
-
-def test_parts_of_others_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     names = ("train-10.parquet", "train-2.parquet", ".hidden.parquet", "train-1.parquet", "more-11.parquet")
     folder = parts_of(tmp_path / "c", *map(document, "xbzam"), names=names)
     assert load(folder, qrels="none").ids.to_list() == ["m", "a", "b", "x"]
@@ -301,16 +291,7 @@ def test_what_is_wrong_with_a_part(
         load(folder, qrels="none")
 
 
-def test_json_lines_beside_parts_are_refused(tmp_path: Path) -> None:
-    folder = save(toy(), tmp_path / "c", rows_per_file=6)
-    for name in ("corpus/human.jsonl", "corpus.jsonl"):
-        write(folder / name, "{}\n")
-        came = f"{name} beside Parquet parts in corpus/ (part-00000-of-00001.parquet)"
-        with refused(f"{folder}: expected one format of the documents, got {came}; remove one of them", DataError):
-            load(folder)
-
-
-def test_what_cannot_be_saved_in_parts(tmp_path: Path) -> None:
+def test_what_cannot_be_saved_in_parts_and_json_lines_beside_them_are_refused(tmp_path: Path) -> None:
     with refused("expected rows_per_file of at least 1, got 0"):
         save(toy(), tmp_path / "c", rows_per_file=0)
     first = save(toy(), tmp_path / "c", rows_per_file=2) / "corpus" / "part-00000-of-00003.parquet"
@@ -320,6 +301,12 @@ def test_what_cannot_be_saved_in_parts(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="File too large"), no_room(1):
         save(toy(), tmp_path / "new", rows_per_file=2)
     assert not list((tmp_path / "new").rglob("*.parquet"))
+    folder = save(toy(), tmp_path / "d", rows_per_file=6)
+    for name in ("corpus/human.jsonl", "corpus.jsonl"):
+        write(folder / name, "{}\n")
+        came = f"{name} beside Parquet parts in corpus/ (part-00000-of-00001.parquet)"
+        with refused(f"{folder}: expected one format of the documents, got {came}; remove one of them", DataError):
+            load(folder)
 
 
 CODE = """
@@ -380,72 +367,51 @@ def quietly(*parts: Collection) -> Collection:
         return mix(*parts)
 
 
-def test_ids_get_their_source_only_where_any_id_is_shared() -> None:
+def test_ids_get_their_source_once_and_only_where_any_id_is_shared_and_origins_with_them() -> None:
     mixed = quietly(part("human", "a", "b"), part("llm", "c", "d", origin="a"), part("human", "e"))
     assert mixed.docs.select("id", "origin").rows() == [("a", "a"), ("b", "b"), ("c", "a"), ("d", "a"), ("e", "e")]
     mixed = quietly(part("human", "a", "b"), part("llm", "a", "c"))
     origins = [("a-human", "a-human"), ("b-human", "b-human"), ("a-llm", "a-human"), ("c-llm", "c-human")]
     assert mixed.docs.select("id", "origin").rows() == origins
-
-
-def test_ids_that_have_their_source_already_get_it_once() -> None:
     for other in (toy(), side("llm"), side("human")):
         assert mix(toy(), other) == mix(other, toy()) == toy()
     assert quietly(toy(), part("human", "e")).ids.to_list() == [*toy().ids, "e"]
-
-
-def test_an_origin_in_another_collection_is_renamed_with_it() -> None:
     rewrites = collection_of([*docs("llm", "a"), *docs("llm", "r7", origin="b")], {"q": "?"}, {})
     mixed = mix(part("human", "a", "b"), rewrites)
     assert mixed.pairs("human", "llm").rows() == [("a-human", "a-human", "a-llm"), ("b-human", "b-human", "r7-llm")]
 
 
-def test_a_third_version_joins_twins_that_were_saved(tmp_path: Path) -> None:
-    saved = load(save(mix(side("human"), side("llm")), tmp_path))
+def test_a_third_version_joins_saved_twins_columns_stay_and_the_spec_says_what_was_mixed(tmp_path: Path) -> None:
+    saved = load(save(mix(side("human"), side("llm")), tmp_path / "saved"))
     mixed = mix(saved, part("gpt", "d1", "d2", "d3"))
     assert mixed.pairs("human", "gpt")["b"].to_list() == ["d1-gpt", "d2-gpt", "d3-gpt"]
     assert judgments(mixed)["q1", "d1-gpt"] == 2
-
-
-def test_further_columns_are_kept_side_by_side() -> None:
     mixed = mix(part("human", "a", year=1999), part("llm", "b", origin="a", model="m", year=0.5))
     assert mixed.docs.select("year", "model").rows() == [(1999.0, None), (0.5, "m")]
-
-
-def test_the_spec_says_what_was_mixed(tmp_path: Path) -> None:
     human = load(write_beir(tmp_path, split="dev"))
     assert mix(human, side("llm")).spec == {"mix": [dict(human.spec), {}], "split": "dev"}
 
 
-@pytest.mark.parametrize("judged", ["human", "llm"])
-def test_an_unjudged_side_inherits_whichever_comes_first(judged: str) -> None:
-    for order in (("human", "llm"), ("llm", "human")):
-        assert mix(*(side(source, judged=source == judged) for source in order)) == toy()
-
-
-@pytest.mark.parametrize(
-    ("grades", "expected"),
-    [
+def test_an_unjudged_side_inherits_whichever_comes_first_and_which_grade() -> None:
+    for judged in ("human", "llm"):
+        for order in (("human", "llm"), ("llm", "human")):
+            assert mix(*(side(source, judged=source == judged) for source in order)) == toy()
+    for grades, expected in (
         ({"human": 2, "x": 0}, {"human": 2, "x": 0, "y": 2}),  # its own judgment is not overruled
         ({"human": 1, "x": 3}, {"human": 1, "x": 3, "y": 1}),  # the origin's comes before a higher one
         ({"x": 1, "y": 3}, {"human": 3, "x": 1, "y": 3}),  # without it, the highest one
-    ],
-)
-def test_which_grade_is_inherited(grades: dict[str, int], expected: dict[str, int]) -> None:
-    sources = ("human", "x", "y")
-    mixed = mix(*(part(s, "a", qrels={"q": {"a": grades[s]}} if s in grades else {}) for s in sources))
-    assert judgments(mixed) == {("q", f"a-{source}"): grade for source, grade in expected.items()}
+    ):
+        sources = ("human", "x", "y")
+        mixed = mix(*(part(s, "a", qrels={"q": {"a": grades[s]}} if s in grades else {}) for s in sources))
+        assert judgments(mixed) == {("q", f"a-{source}"): grade for source, grade in expected.items()}
 
 
-def test_grades_may_be_whole_in_one_part_and_fractions_in_another(tmp_path: Path) -> None:
+def test_grades_may_be_whole_in_one_part_and_fractions_in_another_or_of_what_is_in_none(tmp_path: Path) -> None:
     human, llm = part("human", "a", "b", qrels={"q": {"a": 1, "b": 2}}), part("llm", "a", "b")
     halves = Collection(llm.docs, llm.queries, human.qrels.with_columns(grade=pl.col("grade") / 4))
     mixed = quietly(human, halves)
     assert judgments(mixed) == {("q", "a-human"): 1, ("q", "b-human"): 2, ("q", "a-llm"): 0.25, ("q", "b-llm"): 0.5}
     assert load(save(mixed, tmp_path / "c")) == mixed
-
-
-def test_judgments_of_what_is_not_in_the_part() -> None:
     mixed = mix(part("human", "a", qrels={"q": {"gone": 1, "a": 1}}), part("llm", "a"))
     assert judgments(mixed) == {("q", "gone"): 1, ("q", "a-human"): 1, ("q", "a-llm"): 1}
     mixed = quietly(part("human", "a", "b"), part("llm", "a", qrels={"q": {"b": 1}}))

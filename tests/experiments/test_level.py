@@ -51,9 +51,7 @@ def levelled(folder: Path, *methods: str, found: Simulated | None = None, **opti
         ("fair-rerank:exposure", "ExposureRatio@20", (0.5, 0.8)),
     ],
 )
-def test_a_known_tilt_is_brought_to_level(
-    method: str, asked: str, strengths: tuple[float, ...], tmp_path: Path
-) -> None:
+def test_a_known_tilt_is_levelled(method: str, asked: str, strengths: tuple[float, ...], tmp_path: Path) -> None:
     found = levelled(tmp_path, method, measures=[asked], strengths=strengths)
     before, *steps = (found.tilt(step.name, PAIR) for step in found.interventions)
     assert before.low > before.level
@@ -83,15 +81,12 @@ def test_the_chosen_one_is_told_as_it_is_typed(tmp_path: Path) -> None:
     assert any(note.startswith("offset: Scores match ") for note in found.notes)
 
 
-def test_a_collection_is_split_and_fits_need_no_folder() -> None:
+def test_a_collection_is_split_or_a_run_with_labels_and_without_judgments(tmp_path: Path) -> None:
     collection, options = bundled(), Levelling(methods=("offset",), strengths=(1.0,))
     found = level(collection, ranker("bm25"), ["nDCG@10"], options=options, resamples=200)
     assert found.interventions[1].ranker == "bm25@100>>offset(fit=bm25-100-offset.json)"
     drawn = split_queries(collection)
     assert found.spec["queries"] == {name: len(getattr(drawn, name).judged) for name in ("fit", "select", "test")}
-
-
-def test_a_run_with_labels_and_without_judgments(tmp_path: Path) -> None:
     given = simulated()
     gender = pl.col("source").replace_strict({"llm": "female", "human": "male"})
     docs = given.collection.docs.with_columns(gender=gender, source=pl.lit("unknown"), origin=pl.col("id"))
@@ -106,14 +101,19 @@ def test_a_run_with_labels_and_without_judgments(tmp_path: Path) -> None:
     assert found.over == ()
 
 
-def test_a_target_is_where_fair_re_ranking_ends(tmp_path: Path) -> None:
+def test_a_target_is_where_fair_re_ranking_ends_and_a_third_group_counts_among_the_others(tmp_path: Path) -> None:
     found = levelled(tmp_path, "fair-rerank", target=5.0, measures=["Share@10"])
     level_there = levelled(tmp_path, "fair-rerank", measures=["Share@10"])
     assert found.interventions[-1].ranker.endswith("fair-rerank(group=llm,target=5.0)")
     assert found.tilt("fair-rerank 1", PAIR).value < level_there.tilt("fair-rerank 1", PAIR).value
+    three = with_gpt(pl.int_range(pl.len()) % 6 == 1)
+    found = levelled(tmp_path, "fair-rerank", found=three, measures=["Share@10"], strengths=(1e-9, 1.0), pair=PAIR)
+    today = float(found.interventions[1].ranker.rpartition("target=")[2].rstrip(")"))
+    test = audit(three.collection, three.run, ["Share@10"], pairs=[("llm", "rest")], resamples=100, confounds=False)
+    assert today == pytest.approx(100 * test.estimates[0].value, abs=5)
 
 
-def test_strengths_are_chosen_by_values_alone() -> None:
+def test_strengths_are_chosen_by_values_alone_and_an_open_depth_gets_one() -> None:
     tried = swept({0: (60, 0, 0), 1: (30, 0, 0), 2: (1, 0, 0), 3: (0, 0, 0), 4: (0, 30, 0)}, level=10)
     tilts = [tried.tilt(step.name, PAIR).value for step in tried.interventions]
     assert tilts[2:4] == [pytest.approx(-200 / 60, abs=0.1), 0]
@@ -121,9 +121,6 @@ def test_strengths_are_chosen_by_values_alone() -> None:
     dear = swept({0: (60, 0, 0), 1: (30, 0, 0), 2: (0, 0, 24)}, level=10)
     assert choose_strengths(dear) == ["α = 1"]  # the other one costs too much
     assert choose_strengths(swept({0: (60, 0, 0), 1: (0, 0, 24)})) == ["α = 1"]
-
-
-def test_a_ranker_that_leaves_its_depth_open_gets_one() -> None:
     for text, deep in (
         ("bm25@50", "bm25@50"),
         ("bm25@200>>dense:minilm", "bm25@200>>dense:minilm@100"),
@@ -156,7 +153,7 @@ def with_gpt(which: pl.Expr) -> Simulated:
     return replace(given, collection=Collection(docs, given.collection.queries, given.collection.qrels))
 
 
-def test_more_than_two_groups_are_not_guessed_among(tmp_path: Path) -> None:
+def test_more_than_two_groups_are_not_guessed_among_and_a_run_lacks_no_side(tmp_path: Path) -> None:
     three = with_gpt(pl.col("id") == "3-llm")
     with refused("source makes 3 groups (human, gpt, llm); name the two to level: --pair A,B"):
         levelled(tmp_path, "offset", found=three)
@@ -164,16 +161,21 @@ def test_more_than_two_groups_are_not_guessed_among(tmp_path: Path) -> None:
         levelled(tmp_path, "offset", found=three, pair=("human", "rest"))
     named = levelled(tmp_path, "offset", found=three, pair=("human", "llm"), measures=["nDCG@10"])
     assert named.pairs == (("human", "llm"),)
-
-
-def test_a_run_that_lacks_a_side_s_queries_is_refused(tmp_path: Path) -> None:
     sides = split(simulated())
     short = Run.from_frame(simulated().run.frame().filter(pl.col("query_id") == "q0"), spec={"ranker": "short"})
     with refused("short has none of the 50 queries of a side to rank"):
         level(sides, short, ["nDCG@10"], folder=tmp_path)
 
 
-def test_a_method_without_its_scores_or_vectors_is_refused(tmp_path: Path) -> None:
+def test_a_method_that_is_refused_leaves_the_others_also_one_without_scores_or_vectors(tmp_path: Path) -> None:
+    found = levelled(tmp_path, "causal", "offset", "projection", measures=["nDCG@10"])
+    assert (found.methods, found.selected) == (("offset",), levelled(tmp_path, measures=["nDCG@10"]).selected)
+    reason = "needs the ranker itself, and simulated is a saved run; leave it out"
+    assert found.refused == tuple((name, f"{name} {reason}") for name in ("causal", "projection"))
+    assert Bench.load(found.save(tmp_path / "level.json")) == found
+    assert f"| causal | causal (causal {reason}) |  |  | refused |  |" in table(found, "markdown")
+    with refused(f"causal {reason}"):
+        levelled(tmp_path, "causal", "projection")
     order = replace(simulated(), run=replace(simulated().run, spec={"ranker": "by rank", "score_order": "rank"}))
     found = levelled(tmp_path, *Levelling().methods, found=order, measures=["Share@10"], strengths=(1.0,))
     assert found.methods == ("interleave", "fair-rerank")
@@ -185,28 +187,6 @@ def test_a_method_without_its_scores_or_vectors_is_refused(tmp_path: Path) -> No
     )
     with refused("projection takes a direction out of vectors, and bm25@100 has none; it is for dense rankers"):
         level(QuerySplit(*sides), ranker("bm25"), folder=tmp_path, options=Levelling(methods=("projection",)))
-
-
-def test_a_method_that_is_refused_leaves_the_others(tmp_path: Path) -> None:
-    found = levelled(tmp_path, "causal", "offset", "projection", measures=["nDCG@10"])
-    assert (found.methods, found.selected) == (("offset",), levelled(tmp_path, measures=["nDCG@10"]).selected)
-    reason = "needs the ranker itself, and simulated is a saved run; leave it out"
-    assert found.refused == tuple((name, f"{name} {reason}") for name in ("causal", "projection"))
-    assert Bench.load(found.save(tmp_path / "level.json")) == found
-    assert f"| causal | causal (causal {reason}) |  |  | refused |  |" in table(found, "markdown")
-    with refused(f"causal {reason}"):
-        levelled(tmp_path, "causal", "projection")
-
-
-def test_a_third_group_counts_among_the_others(tmp_path: Path) -> None:
-    three = with_gpt(pl.int_range(pl.len()) % 6 == 1)
-    found = levelled(tmp_path, "fair-rerank", found=three, measures=["Share@10"], strengths=(1e-9, 1.0), pair=PAIR)
-    today = float(found.interventions[1].ranker.rpartition("target=")[2].rstrip(")"))
-    test = audit(three.collection, three.run, ["Share@10"], pairs=[("llm", "rest")], resamples=100, confounds=False)
-    assert today == pytest.approx(100 * test.estimates[0].value, abs=5)
-
-
-# Queries to fit on, to select by and to test on
 
 
 def judged(relevant: dict[str, list[str]]) -> Collection:
@@ -248,7 +228,7 @@ def test_no_query_and_no_origin_that_is_learned_from_is_tested_on(relevant: dict
     assert split.fit.qrels.filter(pl.col("grade") > 0)["query_id"].n_unique() == len(fit)
 
 
-def test_queries_of_one_origin_stay_together() -> None:
+def test_queries_of_one_origin_stay_together_and_where_one_ties_all_the_fit_loses_it() -> None:
     halves = (("a", "human"), ("b", "llm"))
     relevant = {f"q{n}{half}": [f"{'abcdefghij'[n]}-{source}"] for n in range(10) for half, source in halves}
     split = split_queries(judged(relevant), seed=3)
@@ -258,9 +238,6 @@ def test_queries_of_one_origin_stay_together() -> None:
     assert split.notes == ()
     assert queries(split_queries(judged(relevant), seed=3)) == sides
     assert queries(split_queries(judged(relevant), seed=4)) != sides
-
-
-def test_where_one_origin_ties_all_together_the_fit_loses_what_is_shared() -> None:
     own = "abcdefghi"
     relevant = {f"q{n}": ["j-llm", f"{own[n]}-llm"] for n in range(9)}
     split = split_queries(judged(relevant))
@@ -270,37 +247,11 @@ def test_where_one_origin_ties_all_together_the_fit_loses_what_is_shared() -> No
     assert split.test.qrels.height == 6
     (note,) = split.notes
     assert note.startswith("4 of 8 judgments to fit on left out: ")
-
-
-def test_without_judgments_queries_are_drawn() -> None:
-    collection = judged({f"q{n}": [] for n in range(10)})
-    split = split_queries(collection)
-    assert [len(side) for side in queries(split)] == [4, 2, 4]
-    assert sorted(name for side in queries(split) for name in side) == [f"q{n}" for n in range(10)]
-
-
-def test_a_collection_s_own_splits_are_kept_apart() -> None:
-    whole = judged({"q0": ["a-llm"], "q1": ["b-llm", "c-llm"], "q2": ["b-human"], "q3": ["d-llm"]})
-    sides = [whole.only_queries(names) for names in (["q0", "q1"], ["q3"], ["q2", "q3"])]
-    split = QuerySplit.of(*sides)
-    assert queries(split) == [["q0", "q1"], [], ["q2", "q3"]]
-    assert split.fit.qrels["doc_id"].to_list() == ["a-llm", "c-llm"]
-
-
-def test_so_many_are_drawn_by_a_seed() -> None:
-    collection = judged({f"q{n}": ["a-llm"] for n in range(9)})
-    assert at_most(collection, 9) is collection
-    few = at_most(collection, 3, seed=1).judged["id"].to_list()
-    assert len(few) == 3
-    assert at_most(collection, 3, seed=1).judged["id"].to_list() == few
-
-
-def test_two_large_sets_of_linked_queries_leave_no_side_empty() -> None:
     relevant = {f"q{n}": [f"{'ab'[n % 2]}-llm", f"{'cdefghij'[n % 8]}-llm"] for n in range(10)}
     assert all(queries(split_queries(judged(relevant))))
 
 
-def test_what_cannot_be_split_is_refused() -> None:
+def test_queries_are_drawn_by_a_seed_own_splits_kept_apart_and_what_cannot_be_split_refused() -> None:
     with refused("a bench needs queries to fit, select and test on; the collection has 2 to rank"):
         split_queries(judged({name: ["a-llm"] for name in ("q0", "q1")}))
     one_origin = judged({f"q{n}": ["a-llm"] for n in range(4)})
@@ -309,3 +260,17 @@ def test_what_cannot_be_split_is_refused() -> None:
     for shares, text in (((), "none"), ((0.5, 0.5, 0.0), "0.5, 0.5, 0.0")):
         with refused(f"expected three shares between 0 and 1, got {text}"):
             split_queries(one_origin, shares)
+    collection = judged({f"q{n}": [] for n in range(10)})
+    split = split_queries(collection)
+    assert [len(side) for side in queries(split)] == [4, 2, 4]
+    assert sorted(name for side in queries(split) for name in side) == [f"q{n}" for n in range(10)]
+    collection = judged({f"q{n}": ["a-llm"] for n in range(9)})
+    assert at_most(collection, 9) is collection
+    few = at_most(collection, 3, seed=1).judged["id"].to_list()
+    assert len(few) == 3
+    assert at_most(collection, 3, seed=1).judged["id"].to_list() == few
+    whole = judged({"q0": ["a-llm"], "q1": ["b-llm", "c-llm"], "q2": ["b-human"], "q3": ["d-llm"]})
+    sides = [whole.only_queries(names) for names in (["q0", "q1"], ["q3"], ["q2", "q3"])]
+    split = QuerySplit.of(*sides)
+    assert queries(split) == [["q0", "q1"], [], ["q2", "q3"]]
+    assert split.fit.qrels["doc_id"].to_list() == ["a-llm", "c-llm"]

@@ -50,7 +50,7 @@ def test_shares_in_both_directions_are_those_counted_by_hand(page: int, quota: i
         assert step.share.low <= step.share.value <= step.share.high
 
 
-def test_a_neutral_ranker_stays_at_the_share_of_the_collection() -> None:
+def test_a_neutral_ranker_stays_at_the_share_of_the_collection_or_in_the_middle() -> None:
     found = spiral(growing(), [Planted()], rounds=4, entry_rule="random", **QUICK)
     assert [step.rewrites for step in found.rounds] == [0, 15, 30, 45, 60]
     for step in found.rounds[1:]:
@@ -58,15 +58,12 @@ def test_a_neutral_ranker_stays_at_the_share_of_the_collection() -> None:
         assert step.lead.low <= 0 <= step.lead.high
     tied = spiral(growing(), [Tied()], rounds=2, page=7, entry_rule="random", **QUICK)
     assert [step.share.value for step in tied.rounds] == pytest.approx([step.held for step in tied.rounds])
-
-
-def test_where_what_is_shown_is_rewritten_a_neutral_ranker_stays_in_the_middle_not_at_the_collection() -> None:
     found = spiral(growing(origins=300), [Planted()], rounds=3, share=0.1, **QUICK)
     assert all(one.lead.low <= 0 <= one.lead.high for one in found.rounds[1:])
     assert found.rounds[3].share.value < found.rounds[3].held
 
 
-def test_a_ranker_that_prefers_rewrites_leaves_nothing_to_humans() -> None:
+def test_a_ranker_that_prefers_rewrites_leaves_nothing_to_humans_and_the_end_is_as_an_audit_says() -> None:
     found = spiral(growing(), [Planted(favour=2), Planted(favour=-2)], rounds=3, entry_rule="random", **QUICK)
     rewrites, human = found.of(found.runs[0]), found.of(found.runs[1])
     assert [one.share for one in rewrites[1:]] == [(0, 0, 0)] * 3
@@ -75,9 +72,6 @@ def test_a_ranker_that_prefers_rewrites_leaves_nothing_to_humans() -> None:
     first = found.differences[0]
     assert (first.run, first.old_run, first.value, first.low, first.high) == (*reversed(found.runs), 100, 100, 100)
     assert first.shown
-
-
-def test_at_the_end_all_is_what_an_audit_of_the_collection_says() -> None:
     collection = growing()
     found = spiral(collection, [Planted(favour=0.1)], rounds=2, entry_rule="random", **QUICK)
     whole = audit(collection, Planted(favour=0.1).rank(collection), ["nDCG@10"], confounds=False, **QUICK)
@@ -87,35 +81,29 @@ def test_at_the_end_all_is_what_an_audit_of_the_collection_says() -> None:
     assert found.rounds[0].effectiveness.value == alone.by_group()["mean"][0]
 
 
-def test_the_same_seed_gives_the_same_file_and_another_one_others() -> None:
+def test_the_same_seed_gives_the_same_file_and_other_sources_stay_out() -> None:
     how = {"rounds": 2, "entry_rule": "random", **QUICK}
     first, again, other = (spiral(growing(), [Planted(favour=0.4)], seed=seed, **how) for seed in (1, 1, 2))
     assert first.to_json() == again.to_json()
     assert first.rounds[1].share != other.rounds[1].share
+    how = {"rounds": 2, "entry_rule": "random", **QUICK}
+    beside = spiral(growing(("llm", "gpt")), [Planted(favour=0.2)], source="llm", **how)
+    alone = spiral(growing(("llm",)), [Planted(favour=0.2)], **how)
+    assert beside.rounds == alone.rounds
+    assert beside.spec["source"] == "llm"
 
 
-def test_a_correction_is_left_out_of_the_round_without_rewrites_and_keeps_the_page() -> None:
+def test_a_correction_is_left_out_of_the_round_without_rewrites_and_its_queries_do_not_count() -> None:
     found = grown()
     assert found.runs == ("planted(favour=0.05)", "planted(favour=0.05)>>human-first")
     plain, corrected = (found.of(run) for run in found.runs)
     assert plain[0].effectiveness == corrected[0].effectiveness
     assert [one.share.value for one in corrected] == [1.0] * 4
     assert plain[-1].share.high < 0.5
-
-
-def test_queries_that_a_correction_was_fitted_on_count_for_no_ranker() -> None:
     rankers = [Planted(favour=0.4), Planted(favour=0.4) >> HumanFirst(learned="q0 q1 q2")]
     found = spiral(growing(), rankers, rounds=1, **QUICK)
     assert found.queries == 37
     assert found.notes == ("left out: 3 queries that a correction was fitted on",)
-
-
-def test_other_sources_and_their_judgments_stay_out() -> None:
-    how = {"rounds": 2, "entry_rule": "random", **QUICK}
-    beside = spiral(growing(("llm", "gpt")), [Planted(favour=0.2)], source="llm", **how)
-    alone = spiral(growing(("llm",)), [Planted(favour=0.2)], **how)
-    assert beside.rounds == alone.rounds
-    assert beside.spec["source"] == "llm"
 
 
 def test_rewrites_of_nothing_and_queries_without_judgments_are_told_of(tmp_path: Path) -> None:
@@ -157,8 +145,6 @@ def two(query: str = "x", **more: str) -> Collection:
         (NO_QUERIES, BM25, {}, "nothing to rank: the collection has no queries"),
     ],
 )
-def test_mistakes_are_named(
-    collection: Collection, rankers: list[Ranker], options: dict[str, Any], message: str
-) -> None:
+def test_faults_are_said(collection: Collection, rankers: list[Ranker], options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match="^" + re.escape(message)):
         spiral(collection, rankers, **options)

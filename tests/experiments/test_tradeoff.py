@@ -42,13 +42,10 @@ def test_the_smallest_that_is_level_within_the_budget_is_chosen() -> None:
     assert level.headline.startswith("Nothing to level: α = 0 is level between human and llm")
 
 
-def test_each_method_has_its_smallest_and_the_cheaper_one_is_chosen() -> None:
+def test_each_method_has_its_smallest_and_a_budget_that_is_not_kept_leaves_none() -> None:
     swaps = [trial(strength, (0, 0, 0), method="swap", name=f"swap({strength})") for strength in (0.5, 0.9)]
     found = bench(collection(), [*ONES[:1], trial(1, (0, 0, 1)), *swaps], ["nDCG@1"], resamples=200, budget=0.1)
     assert found.choose().headline.startswith("swap(0.5) is the smallest intervention of swap that is level")
-
-
-def test_a_budget_that_is_not_kept_leaves_none() -> None:
     found = swept({0: (60, 0, 0), 1: (0, 0, 24)})
     choice = found.choose()
     assert (choice.chosen, choice.outcome) == (None, "tilted")
@@ -56,33 +53,24 @@ def test_a_budget_that_is_not_kept_leaves_none() -> None:
     assert found.choose(budget=0.5).chosen == found.interventions[1]
 
 
-def test_a_loss_that_the_interval_leaves_open_is_inconclusive() -> None:
+def test_a_loss_or_tilt_that_the_interval_leaves_open_is_inconclusive_and_no_bound_is_printed_as_the_limit() -> None:
     choice = swept().choose(budget=0.004)  # one query of 60 lost: about 0.6 points, from 0 to 2
     assert (choice.outcome, choice.outcome_of("α = 0.01")) == ("inconclusive", "inconclusive")
     assert choice.sentences[0].startswith("Nearest is α = 0.01: nDCG@10 −0.")
     assert choice.sentences[0].count("a loss of more than 0.4 points is neither shown nor excluded") == 2
-
-
-@pytest.mark.parametrize(
-    ("low", "reason"),
-    [
-        (-1.04, "[−1.04, −0.20] over all documents: a loss of more than 1 point is neither shown nor excluded"),
-        (-0.96, "[−0.96, −0.20] over all documents: a loss of more than 1 point is excluded"),
-    ],
-)
-def test_a_bound_is_never_printed_as_the_limit_beside_which_it_lies(low: float, reason: str) -> None:
-    change = swept().change("α = 0.01", (ALL, ALL))
-    assert change is not None
-    assert check_cost(replace(change, low=low, high=-0.2), 0.01).reason.endswith(reason)
-
-
-def test_a_tilt_that_the_interval_leaves_open_is_inconclusive() -> None:
     found = swept({0: (60, 0, 0), 1: (15, 15, 0)})
     choice = found.choose()
     tilt = found.tilt("α = 1", PAIR)
     assert tilt.low < -5 < 5 < tilt.high
     assert choice.outcome == "inconclusive"
     assert found.choose(level=max(-tilt.low, tilt.high)).chosen is not None
+    for low, reason in (
+        (-1.04, "[−1.04, −0.20] over all documents: a loss of more than 1 point is neither shown nor excluded"),
+        (-0.96, "[−0.96, −0.20] over all documents: a loss of more than 1 point is excluded"),
+    ):
+        change = swept().change("α = 0.01", (ALL, ALL))
+        assert change is not None
+        assert check_cost(replace(change, low=low, high=-0.2), 0.01).reason.endswith(reason)
 
 
 def test_level_is_level_on_every_source_also_on_those_not_trained_on() -> None:
@@ -100,7 +88,7 @@ def test_level_is_level_on_every_source_also_on_those_not_trained_on() -> None:
     assert only.choose().chosen == levelled.intervention
 
 
-def test_values_and_changes_are_those_of_an_audit_and_a_comparison() -> None:
+def test_values_and_changes_are_those_of_an_audit_and_a_comparison_and_are_saved_and_read(tmp_path: Path) -> None:
     found, mixed = swept(), collection()
     runs = [trial(strength, DIAL[strength]) for strength in (0, 0.001)]
     audits = [audit(mixed, one.mixed, list(found.measures), resamples=200, confounds=False) for one in runs]
@@ -116,9 +104,14 @@ def test_values_and_changes_are_those_of_an_audit_and_a_comparison() -> None:
     alone = audit(reference_alone(mixed), runs[1].alone, list(found.measures), by=None)  # type: ignore[arg-type]
     means = alone.by_group().filter(group=ALL)
     assert [found.mean("α = 0.001", "human", m).value for m in means["measure"]] == means["mean"].to_list()
+    file = found.save(tmp_path / "bench.json")
+    assert Bench.load(file) == found
+    told = json.loads(file.read_bytes())
+    assert (told["format"], told["outcome"], told["chosen"]) == ("ranktilt-bench", "inconclusive", None)
+    assert [run["ranker"] for run in told["spec"]["runs"]] == [one.ranker for one in found.interventions]
 
 
-def test_effectiveness_of_human_documents_alone_counts_too() -> None:
+def test_effectiveness_of_human_documents_alone_counts_too_and_what_is_undefined_is_not_level() -> None:
     plain, level = ONES
     trials = [plain, level._replace(alone=trial(1, (0, 0, 24)).alone)]
     found = bench(collection(), trials, ["nDCG@1"], resamples=200)
@@ -128,15 +121,13 @@ def test_effectiveness_of_human_documents_alone_counts_too() -> None:
     assert without.over == (ALL,)
     assert without.choose().chosen == level.intervention
     assert "effectiveness on human documents alone is not known: they were not ranked alone" in without.notes
-
-
-def test_it_is_saved_and_read_again(tmp_path: Path) -> None:
-    found = swept()
-    file = found.save(tmp_path / "bench.json")
-    assert Bench.load(file) == found
-    told = json.loads(file.read_bytes())
-    assert (told["format"], told["outcome"], told["chosen"]) == ("ranktilt-bench", "inconclusive", None)
-    assert [run["ranker"] for run in told["spec"]["runs"]] == [one.ranker for one in found.interventions]
+    none = ONES[1]._replace(mixed=Run.from_frame(FRAME.filter(FRAME["doc_id"].str.starts_with("other"))))
+    found = bench(collection(), [ONES[0], none], ["nDCG@1"], resamples=200)
+    assert np.isnan(found.tilt("α = 1", PAIR).value)
+    choice = found.choose()
+    assert [choice.outcome_of(name) for name in ("α = 0", "α = 1")] == ["tilted", "tilted"]  # it finds nothing at all
+    assert choice.sentences[0].startswith("Nearest is α = 1: ")
+    assert json.loads(found.to_json())["outcome"] == "tilted"
 
 
 FRAME = ONES[1].mixed.frame()
@@ -160,16 +151,6 @@ def test_what_makes_no_bench_is_refused(trials: Any, options: dict[str, Any], me
         bench(collection(), trials, ["nDCG@1"], resamples=200, **options)
 
 
-def test_what_is_undefined_is_not_level() -> None:
-    none = ONES[1]._replace(mixed=Run.from_frame(FRAME.filter(FRAME["doc_id"].str.starts_with("other"))))
-    found = bench(collection(), [ONES[0], none], ["nDCG@1"], resamples=200)
-    assert np.isnan(found.tilt("α = 1", PAIR).value)
-    choice = found.choose()
-    assert [choice.outcome_of(name) for name in ("α = 0", "α = 1")] == ["tilted", "tilted"]  # it finds nothing at all
-    assert choice.sentences[0].startswith("Nearest is α = 1: ")
-    assert json.loads(found.to_json())["outcome"] == "tilted"
-
-
 TRIALS = [trial(strength, counts) for strength, counts in DIAL.items()]
 
 
@@ -181,7 +162,7 @@ def unjudged() -> Collection:
     return Collection(collection().docs, collection().queries, collection().qrels.clear())
 
 
-def test_the_primary_question_is_the_one_that_is_judged() -> None:
+def test_the_primary_question_is_judged_and_a_share_in_points_as_in_a_comparison() -> None:
     found = benched("HeadToHead", "nDCG@1", "Share@1", primary="HeadToHead")
     assert found.primary == "HeadToHead"
     assert found.questions == ("HeadToHead", "nDCG@1", "Share@1", "nDCG@10")
@@ -194,9 +175,6 @@ def test_the_primary_question_is_the_one_that_is_judged() -> None:
     assert choice.rows["α = 0"][0].checks[0].reason == (
         "toward llm: head-to-head −100.0 % [−100.0, −100.0] lies wholly beyond −5.0"
     )
-
-
-def test_a_share_is_judged_in_points_and_its_change_is_that_of_a_comparison() -> None:
     found = benched("Share@1", "nDCG@1", primary="Share@1")
     # Two of three candidates are human, and one of the two twins; ties at the top count half.
     assert found.tilt("α = 0", PAIR).value == pytest.approx(-2 / 3)
@@ -207,7 +185,7 @@ def test_a_share_is_judged_in_points_and_its_change_is_that_of_a_comparison() ->
     assert (mine.value, mine.low, mine.high, mine.p) == (theirs.value, theirs.low, theirs.high, theirs.p)
 
 
-def test_a_ratio_is_level_within_percent_of_one() -> None:
+def test_a_ratio_is_level_within_percent_of_one_and_without_judgments_nothing_is_said_of_the_cost() -> None:
     mixed = unjudged()
     twins = Collection(mixed.docs.filter(~pl.col("id").str.starts_with("other")), mixed.queries, mixed.qrels)
 
@@ -222,9 +200,6 @@ def test_a_ratio_is_level_within_percent_of_one() -> None:
     assert found.choose().chosen == found.interventions[1]
     reason = found.choose().rows["α = 0"][0].checks[0].reason
     assert reason.endswith("lies wholly beyond 1.058 around the median of random labels (1.108)")
-
-
-def test_without_judgments_nothing_is_said_of_the_cost() -> None:
     trials = [one._replace(alone=None) for one in TRIALS]
     found = benched("Share@1", trials=trials, mixed=unjudged())
     assert (found.measures, found.over, found.effectiveness) == ((), (), ())
@@ -263,11 +238,8 @@ def test_questions_that_no_bench_can_ask_are_refused(measures: tuple[str, ...], 
         benched("HeadToHead", trials=trials, mixed=alone, primary="HeadToHead")
 
 
-# The α sweep
-
-
 @pytest.mark.neural
-def test_the_papers_strengths_go_with_the_models_scores_and_bad_ones_are_refused() -> None:
+def test_the_papers_strengths_go_with_the_models_scores_and_refusals_come_first(tiny: Path, tmp_path: Path) -> None:
     assert sweep_alphas(["0.5", "0"], None) == [0.0, 0.5]
     assert sweep_alphas(["paper"], 700.0) == [1e-4, 5e-4, 1e-3, 5e-3, 1e-2]
     assert sweep_alphas(["paper", "0", "0.07"], 1.0) == [0.0, 0.07, 0.35, 0.7, 3.5, 7.0]
@@ -276,6 +248,13 @@ def test_the_papers_strengths_go_with_the_models_scores_and_bad_ones_are_refused
     for text in ("-1", "nan", "inf"):
         with refused(f"training: expected alpha of at least 0, got {float(text)}"):
             sweep_alphas([text], None)
+    with refused("expected a budget of at least 0 and below 1, such as 0.01 (1 point), got 5"):
+        retriever_sweep(marked(), marked_mix(), tiny, tmp_path / "m", alphas=[0.1], budget=5)
+    with refused("a sweep compares sources, and the test collection has 'human' alone; mix it first"):
+        retriever_sweep(marked(), reference_alone(marked_mix()), tiny, tmp_path / "m", alphas=[0.1])
+    with refused("a sweep needs an alpha above 0, or other negatives, beside the baseline"):
+        retriever_sweep(marked(), marked_mix(), tiny, tmp_path / "m", alphas=[0.0])
+    assert not (tmp_path / "m").exists()
 
 
 @pytest.mark.neural
@@ -304,14 +283,3 @@ def test_a_sweep_is_its_models_on_a_bench(tiny: Path, tmp_path: Path, monkeypatc
     only = audit(own, model.rank(own), "nDCG@10", by=None)
     assert found.tilt("α = 3", ("human", "llm")).value == pytest.approx(whole.tilts[0].value)
     assert found.mean("α = 3", "human").value == pytest.approx(float(only.values.mean()))
-
-
-@pytest.mark.neural
-def test_what_the_bench_would_refuse_is_refused_before_any_training(tiny: Path, tmp_path: Path) -> None:
-    with refused("expected a budget of at least 0 and below 1, such as 0.01 (1 point), got 5"):
-        retriever_sweep(marked(), marked_mix(), tiny, tmp_path / "m", alphas=[0.1], budget=5)
-    with refused("a sweep compares sources, and the test collection has 'human' alone; mix it first"):
-        retriever_sweep(marked(), reference_alone(marked_mix()), tiny, tmp_path / "m", alphas=[0.1])
-    with refused("a sweep needs an alpha above 0, or other negatives, beside the baseline"):
-        retriever_sweep(marked(), marked_mix(), tiny, tmp_path / "m", alphas=[0.0])
-    assert not (tmp_path / "m").exists()

@@ -74,7 +74,7 @@ def test_every_side_is_trained_and_every_collection_ranked(made: Made, tiny: Pat
     assert found.spec["training"]["steps"] == 2
 
 
-def test_its_numbers_are_those_of_the_ranker_that_it_names(made: Made, folder: Path) -> None:
+def test_its_numbers_are_those_of_the_ranker_it_names_and_candidates_keep_order(made: Made, folder: Path) -> None:
     found, work = made
     own = reference_alone(load(folder, split="test"))
     one = found.rankers[1]
@@ -84,9 +84,6 @@ def test_its_numbers_are_those_of_the_ranker_that_it_names(made: Made, folder: P
     assert found.evaluations[0].mean(one.name, "nDCG@10").value == pytest.approx(values.mean())
     kept = Run.load(work / "runs" / f"qa-test--{one.run.replace(', ', '-').replace(' ', '-')}.trec")
     assert kept.frame().equals(run.frame())
-
-
-def test_candidates_keep_their_order_and_judgments_elsewhere_count(made: Made) -> None:
     one = made[0].evaluations[1]
     assert (one.queries, one.documents, one.depth) == (2, 6, 3)  # no list is longer
     assert one.mean("BM25", "RR@10").value == pytest.approx(1 / 3)
@@ -94,7 +91,9 @@ def test_candidates_keep_their_order_and_judgments_elsewhere_count(made: Made) -
     assert one.mean("BM25", "RR(rel=2)@10").queries == 1
 
 
-def test_what_is_there_is_not_made_again(made: Made, folder: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_there_is_used(
+    made: Made, folder: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     found, work = made
     stamps = {path: path.stat().st_mtime_ns for path in work.glob("models/*/*")}
     monkeypatch.setattr("ranktilt.models.batching.compute_missing", None)  # every pair is in the cache
@@ -103,9 +102,13 @@ def test_what_is_there_is_not_made_again(made: Made, folder: Path, tiny: Path, m
     assert {path: path.stat().st_mtime_ns for path in work.glob("models/*/*")} == stamps
     with pytest.raises(UserError, match="holds a model trained with steps 2, not 3"):
         study(folder, tiny, work, training=replace(FEW.training, steps=3))
+    assert tuned_for(str(tiny)) == "retrieval"
+    assert tuned_for(str(next((made[1] / "models").iterdir()))) == "classification"
+    write(tmp_path / "config.json", '{"architectures": ["BertModel"]}')
+    assert tuned_for(str(tmp_path)) == ""
 
 
-def test_queries_are_drawn_by_domain_and_nested() -> None:
+def test_queries_are_drawn_by_domain_and_nested_and_disjoint_leaves_no_copy(folder: Path) -> None:
     whole = reference_alone(mixed())
     few, more = (drawn_queries(whole, n, 5) for n in (3, 9))
     assert few.judged.height == 6  # of two domains
@@ -117,9 +120,6 @@ def test_queries_are_drawn_by_domain_and_nested() -> None:
     beyond = whole.qrels.head(1).with_columns(doc_id=pl.lit("elsewhere"))
     judged = Collection(whole.docs, whole.queries, whole.qrels.vstack(beyond))
     assert drawn_queries(judged, 3, 5).judged.height == 6  # a document that is elsewhere has no domain
-
-
-def test_disjoint_leaves_no_document_of_the_other_split_nor_a_copy_of_one(folder: Path) -> None:
     train, test = (load(folder, split=split) for split in ("train", "test"))
     learned, needed = (set(one.qrels["doc_id"]) for one in (train, test))
     assert set(apart(test, train).ids) == set(test.ids) - learned
@@ -131,13 +131,6 @@ def test_disjoint_leaves_no_document_of_the_other_split_nor_a_copy_of_one(folder
     docs = test.docs.with_columns(text=pl.col("id").replace_strict(given, default=pl.col("text")))
     same = [Collection(docs, one.queries, one.qrels) for one in (test, train)]
     assert set(apart(*same).ids) == set(test.ids) - learned - set(free)  # a copy goes, unless the test needs it
-
-
-def test_bodies_say_what_they_were_tuned_for(tiny: Path, made: Made, tmp_path: Path) -> None:
-    assert tuned_for(str(tiny)) == "retrieval"
-    assert tuned_for(str(next((made[1] / "models").iterdir()))) == "classification"
-    write(tmp_path / "config.json", '{"architectures": ["BertModel"]}')
-    assert tuned_for(str(tmp_path)) == ""
 
 
 def test_refusals_before_any_training(

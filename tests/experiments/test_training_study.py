@@ -30,7 +30,7 @@ from tests.refusals import refused
 NAMES = ("BM25", "mini trained on human", "mini trained on llm")
 
 
-def test_means_are_those_of_the_audit() -> None:
+def test_means_are_those_of_the_audit_and_binary_measures_are_at_grade_two_where_there_are_grades() -> None:
     found = studied().evaluations[0]
     assert (found.queries, found.documents, found.depth) == (QUESTIONS, QUESTIONS, 1000)
     assert found.rankers == NAMES
@@ -41,6 +41,10 @@ def test_means_are_those_of_the_audit() -> None:
     own = audit(alone(), ranked_at(alone(), 3, spoilt=9), "nDCG@10", by=None, resamples=1000)
     uneven = compare_trainings([HUMAN], [with_spoilt(3, 9)], resamples=1000).evaluations[0]
     assert uneven.mean(NAMES[1], "nDCG@10").value == pytest.approx(own.values[0, 0, 0].mean())
+    assert list(map(repr, study_measures(alone(), 100))) == ["AP@100", "nDCG@10", "RR@10", "R@100"]
+    graded = studied(sets=[ranked(grade=2)]).evaluations[0]
+    assert graded.measures[4:] == ("AP(rel=2)@1000", "RR(rel=2)@10", "R(rel=2)@1000")
+    assert graded.mean(NAMES[2], "RR(rel=2)@10").value == 0.5
 
 
 def with_spoilt(rank: int, spoilt: int) -> Ranked:
@@ -49,7 +53,7 @@ def with_spoilt(rank: int, spoilt: int) -> Ranked:
     return base._replace(runs={**base.runs, HUMAN.run: ranked_at(base.collection, rank, spoilt=spoilt)})
 
 
-def test_the_paired_t_test_is_the_papers() -> None:
+def test_the_paired_t_test_is_the_papers_and_each_domain_has_its_own_and_daggers() -> None:
     given = with_spoilt(1, 13)
     found = compare_trainings([HUMAN], [given], resamples=1000).evaluations[0]
     runs = [given.runs[BASELINE], replace(given.runs[HUMAN.run], spec={"ranker": "h"})]
@@ -60,20 +64,6 @@ def test_the_paired_t_test_is_the_papers() -> None:
     assert row.p_corrected == pytest.approx(3 * p)  # AP, nDCG and RR of one pair; recall is not compared
     assert (row.run, row.old_run) == (NAMES[1], NAMES[0])
     assert row.value == pytest.approx(100 * (new - old).mean())
-
-
-def test_a_dagger_needs_to_beat_every_other_ranker() -> None:
-    found = studied().evaluations[0]
-    assert [found.best(name, "RR@10") for name in NAMES] == [False, True, False]
-    assert [found.best(name, "RR@10", test="permutation") for name in NAMES] == [False, True, False]
-    assert not any(found.best(name, "R@1000") for name in NAMES)
-    tied = studied(sets=[ranked({**RANKS, LLM.run: 1})]).evaluations[0]
-    assert not any(tied.best(name, "RR@10") for name in NAMES)  # both beat BM25 alone
-    worst = studied(sets=[ranked({**RANKS, BASELINE: 1, HUMAN.run: 3})]).evaluations[0]
-    assert worst.best(BASELINE, "RR@10")
-
-
-def test_each_domain_has_its_own_tests_and_daggers() -> None:
     plain, spoilt = ranked({BASELINE: 10, HUMAN.run: 2, LLM.run: 2}), ranked_at(alone(), 1, spoilt=13).frame()
     in_law = pl.col("query_id").str.tail(1).str.contains("[13579]")
     # in law it is as good as the other one, and no better
@@ -92,7 +82,15 @@ def test_each_domain_has_its_own_tests_and_daggers() -> None:
         assert [found.best(NAMES[1], "RR@10", group, test=test) for group in groups] == [True, True, False]
 
 
-def test_trainings_of_other_seeds_are_one_ranker() -> None:
+def test_a_dagger_needs_to_beat_every_other_ranker_and_trainings_of_other_seeds_are_one() -> None:
+    found = studied().evaluations[0]
+    assert [found.best(name, "RR@10") for name in NAMES] == [False, True, False]
+    assert [found.best(name, "RR@10", test="permutation") for name in NAMES] == [False, True, False]
+    assert not any(found.best(name, "R@1000") for name in NAMES)
+    tied = studied(sets=[ranked({**RANKS, LLM.run: 1})]).evaluations[0]
+    assert not any(tied.best(name, "RR@10") for name in NAMES)  # both beat BM25 alone
+    worst = studied(sets=[ranked({**RANKS, BASELINE: 1, HUMAN.run: 3})]).evaluations[0]
+    assert worst.best(BASELINE, "RR@10")
     again = replace(HUMAN, seed=1)
     found = studied((HUMAN, again), sets=[ranked({BASELINE: 10, HUMAN.run: 1, again.run: 2})])
     one = found.evaluations[0]
@@ -105,14 +103,7 @@ def test_trainings_of_other_seeds_are_one_ranker() -> None:
     assert any(note.startswith("warning: one training of each ranker is no finding") for note in studied().notes)
 
 
-def test_binary_measures_at_grade_two_where_there_are_grades() -> None:
-    assert list(map(repr, study_measures(alone(), 100))) == ["AP@100", "nDCG@10", "RR@10", "R@100"]
-    graded = studied(sets=[ranked(grade=2)]).evaluations[0]
-    assert graded.measures[4:] == ("AP(rel=2)@1000", "RR(rel=2)@10", "R(rel=2)@1000")
-    assert graded.mean(NAMES[2], "RR(rel=2)@10").value == 0.5
-
-
-def test_the_tilt_of_each_training_and_what_the_side_changes() -> None:
+def test_the_tilt_of_each_training_what_the_side_changes_and_words_of_queries_in_answers() -> None:
     found = studied(mixed=mixture(SIDES))
     assert [tilt.value for tilt in found.tilts if tilt.measure == "nDCG@1"] == [-200, 200, -200]
     (change,) = (row for row in found.tilt_changes if row.measure == "nDCG@1")
@@ -122,16 +113,13 @@ def test_the_tilt_of_each_training_and_what_the_side_changes() -> None:
     whole_audit = audit(mixed(), mixture(SIDES).runs[HUMAN.run], "nDCG@10", confounds=False, resamples=1000)
     (tilt,) = [one for one in found.tilts if NAMES[1] in one.run and one.measure == "nDCG@10"]
     assert (tilt.value, tilt.band_low) == (whole_audit.tilts[0].value, whole_audit.tilts[0].band_low)
-
-
-def test_words_of_queries_in_answers() -> None:
     human, llm = answer_overlaps(mixed())
     # "Blue red green grey? q7" has five words: human answers hold blue, the others blue and green
     assert (human.source, human.pairs, human.mean, human.median) == ("human", QUESTIONS, 0.2, 0.2)
     assert (llm.mean, llm.low, llm.high) == (0.4, 0.4, 0.4)
 
 
-def test_sentences_say_what_differs() -> None:
+def test_sentences_say_what_differs_and_a_study_is_saved_and_read(tmp_path: Path) -> None:
     found = studied(mixed=mixture(SIDES))
     assert found.contrasts == [("mini", NAMES[2], NAMES[1])]
     assert ": −36.9 points of nDCG@10 on qa, test and Relative Δ −90.5 points" in found.headline
@@ -148,9 +136,6 @@ def test_sentences_say_what_differs() -> None:
     tuned = (replace(HUMAN, tuned="retrieval"), replace(LLM, tuned="retrieval"))
     notes = studied(tuned, sets=[ranked(depth=100)]).notes
     assert any(note.startswith("body already tuned for retrieval: mini; ") for note in notes)
-
-
-def test_a_study_is_saved_and_read(tmp_path: Path) -> None:
     found = planted.whole()
     assert TrainingStudy.load(found.save(tmp_path / "study.json")) == found
     assert planted.MANY[1].name == "mini trained on 10 human and 40 llm"

@@ -33,14 +33,11 @@ from tests.generation.scripted import Scripted, humans
 from tests.toy import jsonl, write
 
 
-@pytest.mark.parametrize("name", [*PROMPTS, TITLE])
-def test_each_prompt_that_ships_ends_with_the_text_alone(name: str) -> None:
-    prompt = template(name)
-    assert (prompt.name, prompt.place, prompt.fields) == (name, "", ("text",))
-    assert prompt.render("@@@").partition("@@@")[1:] == ("@@@", "")
-
-
-def test_the_default_is_the_papers_a_summary_may_be_short_and_polish_may_keep_the_words() -> None:
+def test_each_prompt_ends_with_the_text_and_the_default_is_the_papers() -> None:
+    for name in (*PROMPTS, TITLE):
+        prompt = template(name)
+        assert (prompt.name, prompt.place, prompt.fields) == (name, "", ("text",))
+        assert prompt.render("@@@").partition("@@@")[1:] == ("@@@", "")
     assert template("paper").render("Apples are red.") == "Please rewrite the following text: Apples are red."
     assert template("summarise").limits["shortest"] < 0.34
     assert template("polish").limits["copied"] == 1
@@ -73,10 +70,7 @@ RATIO, COPIES = "limits of the length ratio: expected 0 or more", "limit 'copied
         (partial(Rewriting, attempts=0), "generation: expected attempts of at least 1 and at most 1,000, got 0"),
         (partial(Rewriting, attempts=1001), "generation: expected attempts of at least 1 and at most 1,000, got 1001"),
         (partial(Rewriting, temperatures=()), "expected a temperature, got none"),
-        (
-            partial(Rewriting, temperatures=(0.2, 1.0, 0.2)),
-            "temperature 0.2 is given twice; each temperature makes one",
-        ),
+        (partial(Rewriting, temperatures=(0.2, 1.0, 0.2)), "temperature 0.2 is given twice; each temperature makes"),
         (partial(Rewriting, temperatures=(0, 1), source="x"), "2 temperatures make 2 sources, and one name was given:"),
         (partial(Rewriting, source=" "), "expected a name for the source, got an empty one"),
         (partial(RewriteLimits, shortest=-0.1), RATIO),
@@ -91,9 +85,7 @@ def test_prompts_and_settings_that_cannot_be_are_refused(make: Callable[[], obje
         make()
 
 
-def test_a_file_is_read_and_named_after_its_stem_and_a_prompts_name_wins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_named_after_its_stem_a_prompts_name_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("my own.txt").write_bytes("\ufeffSay it anew:\r\n{text}\r\n".encode())
     prompt = template(Path("my own.txt"))
@@ -119,12 +111,9 @@ def says(prompt: str, times: int) -> str:
     return f"Answer {times} to what was asked, in {len(prompt)} letters."
 
 
-@pytest.mark.parametrize("name", ANSWER_PROMPTS)
-def test_a_prompt_holds_the_query_as_it_is(name: str) -> None:
-    assert answer_template(name).render("what {is} that?").endswith("what {is} that?")
-
-
-def test_a_prompt_holds_nothing_else() -> None:
+def test_a_prompt_holds_the_query_as_it_is_and_nothing_else() -> None:
+    for name in ANSWER_PROMPTS:
+        assert answer_template(name).render("what {is} that?").endswith("what {is} that?")
     llm = Scripted(says)
     answer(humans(), llm, Answering(prompt="question"))
     assert llm.prompts == ["vitamin c cold", "river mouth"]
@@ -154,13 +143,21 @@ def test_what_a_model_says_around_an_answer_is_taken_off() -> None:
         assert found.select("text", "flags", "opening").rows() == [("Bees see colours.", [], opening.strip() or None)]
 
 
-def test_a_flagged_answer_is_asked_for_again_as_often_as_allowed() -> None:
+def test_a_flagged_answer_is_asked_for_again_and_what_is_made_is_read_back(tmp_path: Path) -> None:
     llm = Scripted(lambda prompt, times: "" if times < 3 and "river" in prompt else says(prompt, times))
     made = answer(humans(), llm, Answering(attempts=3))
     assert len(llm.prompts) == 4
     assert made.left_out.height == 0
     assert made.answers.filter(pl.col("flags").list.len() > 0).height == 2
     assert made.collection.ids.to_list() == ["q1-tiny-1", "q2-tiny-1"]
+    rows = [{"_id": "a", "text": "one thing", "domain": "x"}, {"_id": "b", "text": "another"}]
+    given = read_queries(write(tmp_path / "queries.jsonl.gz", jsonl(rows)))
+    made = answer(given, Scripted(says), Answering())
+    save_answered(made, tmp_path / "out")
+    back = load(tmp_path / "out")
+    assert back == made.collection
+    assert back.docs["domain"].to_list() == ["x", None]
+    assert back.docs["temperature"].to_list() == [0.2, 0.2]
 
 
 def test_queries_of_one_text_share_an_answer_and_temperatures_make_sources() -> None:
@@ -175,19 +172,6 @@ def test_queries_of_one_text_share_an_answer_and_temperatures_make_sources() -> 
     docs = made.collection.docs.filter(source="tiny-tmp0.5")
     assert docs["id"].to_list() == [f"{q}-tiny-tmp0.5-{n}" for q in "ab" for n in (1, 2)]
     assert docs["text"][0] == docs["text"][2] != docs["text"][1]
-
-
-def test_what_is_made_is_read_back(tmp_path: Path) -> None:
-    from ranktilt.datasets.load import load
-
-    rows = [{"_id": "a", "text": "one thing", "domain": "x"}, {"_id": "b", "text": "another"}]
-    given = read_queries(write(tmp_path / "queries.jsonl.gz", jsonl(rows)))
-    made = answer(given, Scripted(says), Answering())
-    save_answered(made, tmp_path / "out")
-    back = load(tmp_path / "out")
-    assert back == made.collection
-    assert back.docs["domain"].to_list() == ["x", None]
-    assert back.docs["temperature"].to_list() == [0.2, 0.2]
 
 
 SOURCE = "Bees tell one another by a dance where the flowers grow, and the hive follows."
@@ -213,24 +197,17 @@ def numbered(count: int, name: str = "w") -> str:
     return " ".join(f"{name}{number}" for number in range(count)) + "."
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
+def test_an_opening_a_thought_and_a_wrapper_are_taken_off_and_what_the_source_has_stays() -> None:
+    """`quality.opening` has tests of its own."""
+    for before, after in (
         ("<think>\nHm.\n</think>\n\nHere is the rewritten text:\n\n", ""),
         ('"', '"'),
         ("\u00ab ", " \u00bb"),
         ("Here is the rewritten text:\n\n```text\n", "\n```"),
         ("<think>Hm.</think>Rewritten text: \u201c", "\u201d"),
-    ],
-)
-def test_an_opening_a_thought_and_a_wrapper_around_all_are_taken_off(before: str, after: str) -> None:
-    """`quality.opening` has tests of its own."""
-    assert cleaned(before + GOOD + after) == (GOOD, before.strip(), after.strip() or None)
-
-
-@pytest.mark.parametrize(
-    ("raw", "source"),
-    [
+    ):
+        assert cleaned(before + GOOD + after) == (GOOD, before.strip(), after.strip() or None)
+    for raw, source in (
         (f'"{GOOD}"', f'"{SOURCE}"'),
         (f"```\n{GOOD}\n```", f"```\n{SOURCE}\n```"),
         (f"Rewritten text: {GOOD}", f"Rewritten text: {SOURCE}"),
@@ -239,11 +216,9 @@ def test_an_opening_a_thought_and_a_wrapper_around_all_are_taken_off(before: str
         (f"<think>\nThe user wants {GOOD}", SOURCE),
         ("Sure! Here is the rewritten text:", SOURCE),
         ('"..."', SOURCE),
-    ],
-)
-def test_what_the_source_has_what_is_not_around_all_and_what_is_all_stays(raw: str, source: str) -> None:
-    assert cleaned(f" {raw}\n", source) == (raw, None, None)
-    assert cleaned(None) == cleaned(" \n", None) == ("", None, None)
+    ):
+        assert cleaned(f" {raw}\n", source) == (raw, None, None)
+        assert cleaned(None) == cleaned(" \n", None) == ("", None, None)
 
 
 PIECES = st.sampled_from([GOOD, "Rewritten text:", "Certainly!", "```", "```\n", '"', "<think>", "</think>", "\n"])
@@ -258,51 +233,36 @@ def test_the_parts_make_up_the_answer(raw: str, source: str) -> None:
     assert any(map(str.isalnum, text)) or not any(map(str.isalnum, raw))
 
 
-def test_a_good_rewrite_has_no_flag() -> None:
+def test_a_good_rewrite_has_no_flag_and_refusals_empty_ones_and_ends_cut_off_have() -> None:
     assert flagged(GOOD) == flagged(GOOD, finish=None) == flagged(GOOD, "") == flagged(GOOD, None) == []
-
-
-def test_a_refusal_but_not_of_a_source_that_reads_like_one() -> None:
     assert flagged("I'm sorry, but I cannot rewrite this text for you, since it is about bees.") == ["refusal"]
     source = "I'm sorry, but I cannot help you with the bees that live under your roof any longer."
     assert flagged("Sorry, but I can't help you with bees below your roof from now on, or ever.", source) == []
-
-
-def test_an_empty_rewrite_is_only_that() -> None:
     for text in ("", " \n\t", "\u00a0", None):
         assert flagged(text) == ["empty"]
         assert flagged(text, finish="length") == ["empty", "cut off"]
         assert flagged(text, finish="content_filter") == ["empty", "filtered"]
-
-
-def test_cut_off_is_what_met_the_limit_or_ends_as_its_source_does_not() -> None:
     assert flagged(GOOD, finish="length") == ["cut off"]
     assert flagged(GOOD[:-1]) == flagged(f"{GOOD} And then") == flagged(f"{GOOD[:-1]}...") == ["cut off"]
     assert flagged(GOOD[:-1], SOURCE[:-1]) == []
-
-
-def test_a_list_without_punctuation_has_an_end() -> None:
     for mark in ("-", "\u2022", "1."):
         text = f"Bees let the hive know:\n\n{mark} how far the flowers are\n{mark} where they are from the sun"
         assert flagged(text) == []
         assert flagged(text.replace("are\n", "are.\n")) == flagged(f"{text},") == ["cut off"]
 
 
-def test_nineteen_of_twenty_words_in_their_order_are_copied() -> None:
+def test_nineteen_of_twenty_words_in_their_order_are_copied_but_for_a_short_title() -> None:
     for changed, flags_of in ((0, ["copied"]), (1, ["copied"]), (2, []), (10, [])):
         words = numbered(20).split()
         words[5 : 5 + changed] = [f"new{number}" for number in range(changed)]
         assert flagged(" ".join(words), numbered(20)) == flags_of
         assert flagged(" ".join(words).upper(), numbered(20), copied=0.5) == ["copied"]
-
-
-def test_a_short_title_may_stand_in_its_rewrite() -> None:
     assert flagged("x " + numbered(7), numbered(7)) == []
     assert flagged("x " + numbered(8), numbered(8)) == ["copied"]
     assert flagged("bees of  the South dance.", "Bees of the south dance.") == ["copied"]
 
 
-def test_another_script_is_flagged_and_another_language_in_the_same_is_not() -> None:
+def test_another_script_is_flagged_and_without_spaces_letters_are_counted() -> None:
     russian = "Пчёлы танцуют (the bees see the sea, we agree) и улей знает, где цветут деревья и травы."
     spanish = "Las abejas bailan para decir a la colmena dónde están las flores del valle."
     for pair in ((russian, SOURCE), (GOOD, russian), ("蜜蜂通过跳舞告诉蜂群花在哪里。", SOURCE)):
@@ -310,6 +270,11 @@ def test_another_script_is_flagged_and_another_language_in_the_same_is_not() -> 
     assert flagged(spanish) == flagged("α = 0.3, β = 2.4, and bees dance to tell where the flowers are.") == []
     assert "other script" not in flagged("12.5 (3.4) 99 1 2 3 4 5 6 7.")
     assert flagged("ミツバチの行動の研究", "蜜蜂行動研究") == []
+    assert flagged("飞舞的蜜蜂让整个蜂巢知道花开在什么地方。于是大家一起出发。", CHINESE) == []
+    assert flagged("蜜蜂跳舞。", CHINESE) == ["too short"]
+    assert flagged("蜂群里的蜜蜂会跳舞。" * 7, CHINESE) == ["too long"]
+    assert flagged(CHINESE.replace("告诉", "告诉 ").replace("整个", "而且整个"), CHINESE) == ["copied"]
+    assert flagged(numbered(200, "x"), CHINESE) == ["other script"], "lengths are of other things"
 
 
 @pytest.mark.parametrize(
@@ -322,17 +287,8 @@ def test_half_to_twice_as_many_words_are_allowed_and_for_short_sources_more(sour
         assert flagged(numbered(words, "x"), numbered(source), shortest=0, longest=20) == []
 
 
-def test_where_no_space_stands_between_words_letters_are_counted() -> None:
-    assert flagged("飞舞的蜜蜂让整个蜂巢知道花开在什么地方。于是大家一起出发。", CHINESE) == []
-    assert flagged("蜜蜂跳舞。", CHINESE) == ["too short"]
-    assert flagged("蜂群里的蜜蜂会跳舞。" * 7, CHINESE) == ["too long"]
-    assert flagged(CHINESE.replace("告诉", "告诉 ").replace("整个", "而且整个"), CHINESE) == ["copied"]
-    assert flagged(numbered(200, "x"), CHINESE) == ["other script"], "lengths are of other things"
-
-
-@pytest.mark.parametrize(
-    ("raw", "finish", "expected"),
-    [
+def test_titles_are_flagged_for_what_a_title_can_lack() -> None:
+    for raw, finish, expected in (
         ("The use of apples in adults after breast cancer", "stop", []),
         ('"Apples"', "stop", []),
         ("", "content_filter", ["empty", "filtered"]),
@@ -341,10 +297,8 @@ def test_where_no_space_stands_between_words_letters_are_counted() -> None:
         ("One title\nOther title", "stop", ["too long"]),
         ("word " * 80, "stop", ["too long"]),
         ("苹果", "stop", ["other script"]),
-    ],
-)
-def test_titles_are_flagged_for_what_a_title_can_lack(raw: str, finish: str, expected: list[str]) -> None:
-    assert check_title(series("Apples"), series(raw), series(finish))["flags"].to_list() == [expected]
+    ):
+        assert check_title(series("Apples"), series(raw), series(finish))["flags"].to_list() == [expected]
 
 
 # "here is my attempt to rewrite the given text:\nRewritten Text:" in front of a rewrite.
@@ -376,7 +330,7 @@ def pairs(shared_data: Path) -> pl.DataFrame:
 
 
 @pytest.mark.data
-def test_the_faults_and_announcements_are_those_found_by_reading(pairs: pl.DataFrame) -> None:
+def test_the_faults_are_those_found_by_reading_and_medical_english_is_in_one_script(pairs: pl.DataFrame) -> None:
     flagged = pairs.select("id", "flags").explode("flags").drop_nulls()
     found = {flag: set(part["id"]) for (flag,), part in flagged.partition_by("flags", as_dict=True).items()}
     short = found.pop("too short")
@@ -387,11 +341,7 @@ def test_the_faults_and_announcements_are_those_found_by_reading(pairs: pl.DataF
     assert (pairs.height, len(short)) == (3633, 159)
     assert set(pairs.drop_nulls("opening")["id"]) == ANNOUNCED | {"MED-4133"}
     assert pairs["closing"].null_count() == pairs.height
-
-
-@pytest.mark.data
-def test_medical_english_is_in_one_script_and_no_refusal(pairs: pl.DataFrame) -> None:
-    """Every human text against the next one: never the same document, always the same language."""
+    # Every human text against the next one: never the same document, always the same language.
     human = pairs["human"]
     following = pl.concat([human.tail(-1), human.head(1)])
     found = flags(human, following, pl.Series(["stop"] * len(human))).to_list()

@@ -54,7 +54,7 @@ def block_of(query: str, doc: str) -> int:
     return 2 * (not doc.startswith(f"{query}-")) + ("-female-" in doc)
 
 
-def test_blocks_have_their_sizes_and_their_order() -> None:
+def test_blocks_have_their_sizes_and_order_and_a_short_one_is_filled_from_the_other_group() -> None:
     source = people({"q1": (30, 20), "q2": (40, 10), "q3": (5, 2)})
     rules = ListRules(items=20, blocks=(8, 2, 7, 3), min_judged=10)
     built = build_fair_ranking(source, WOMEN, rules)
@@ -63,9 +63,16 @@ def test_blocks_have_their_sizes_and_their_order() -> None:
         assert [block_of(query, doc) for doc in docs] == [0] * 8 + [1] * 2 + [2] * 7 + [3] * 3
     assert built.counts["blocks"] == dict(zip(BLOCKS, (8, 2, 7, 3), strict=True))
     assert built.counts["precision_by_chance"] == 0.5
+    source = people({"q1": (30, 2), "q2": (30, 30), "q3": (30, 30)})
+    rules = ListRules(items=40, blocks=(10, 10, 10, 10), min_judged=20)
+    built = build_fair_ranking(source, WOMEN, rules)
+    assert built.counts["filled"] == {"q1": 8}
+    sizes = np.bincount([block_of("q1", doc) for doc in lists(built)["q1"]])
+    assert sizes.tolist() == [18, 2, 10, 10]
+    assert ("filled", "8 items of 1 query, from the other group") in summary(built, "female")
 
 
-def test_natural_blocks_are_half_relevant_and_candidates_have_the_same_items_in_an_order_that_favours_nobody() -> None:
+def test_blocks_are_half_relevant_candidates_favour_nobody_and_seeds_give_other_items() -> None:
     built = build_fair_ranking(people({f"q{n}": (90, 30) for n in range(40)}), WOMEN, ListRules(items=100))
     frame = built.candidates.frame()
     for query, docs in lists(built).items():
@@ -81,9 +88,6 @@ def test_natural_blocks_are_half_relevant_and_candidates_have_the_same_items_in_
     assert abs(relevant - 50.5) < 5
     assert "shuffled" in built.candidates.spec["order"]
     assert built.initial.spec["order"].endswith(", ".join(BLOCKS))
-
-
-def test_seeds_give_other_items_and_other_queries_do_not() -> None:
     sizes = {"q1": (60, 30), "q2": (50, 50)}
     rules = ListRules(items=40)
     first, again = (build_fair_ranking(people(sizes), WOMEN, rules) for _ in "ab")
@@ -92,9 +96,6 @@ def test_seeds_give_other_items_and_other_queries_do_not() -> None:
     more = build_fair_ranking(people({**sizes, "few": (1, 0)}), WOMEN, rules)
     relevant = [[doc for doc in lists(built)["q1"] if doc.startswith("q1")] for built in (first, more)]
     assert relevant[0] == relevant[1]
-
-
-def test_documents_relevant_to_a_query_are_judged_so_in_the_lists_of_others_too() -> None:
     labels = {f"d{n}": ["female" if n % 2 else "male"] for n in range(12)}
     relevant = {"q1": [f"d{n}" for n in range(8)], "q2": [f"d{n}" for n in range(4, 12)]}
     built = build_fair_ranking(documents(labels, relevant), WOMEN, ListRules(items=6))
@@ -105,24 +106,12 @@ def test_documents_relevant_to_a_query_are_judged_so_in_the_lists_of_others_too(
         assert [(query, doc) in judged for doc in docs] == [True] * 3 + [False] * 3
 
 
-def test_a_short_block_is_filled_from_the_other_group_and_counted() -> None:
-    source = people({"q1": (30, 2), "q2": (30, 30), "q3": (30, 30)})
-    rules = ListRules(items=40, blocks=(10, 10, 10, 10), min_judged=20)
-    built = build_fair_ranking(source, WOMEN, rules)
-    assert built.counts["filled"] == {"q1": 8}
-    sizes = np.bincount([block_of("q1", doc) for doc in lists(built)["q1"]])
-    assert sizes.tolist() == [18, 2, 10, 10]
-    assert ("filled", "8 items of 1 query, from the other group") in summary(built, "female")
-
-
 @settings(max_examples=40)
 @given(
     sizes=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=2, max_size=5),
     blocks=st.tuples(*[st.integers(0, 6)] * 4).filter(lambda blocks: sum(blocks) > 1),
 )
-def test_every_list_is_whole_and_only_as_short_of_a_group_as_it_must_be(
-    sizes: list[tuple[int, int]], blocks: Any
-) -> None:
+def test_every_list_is_whole_and_as_fair_as_it_can_be(sizes: list[tuple[int, int]], blocks: Any) -> None:
     counts = {**{f"q{n}": pair for n, pair in enumerate(sizes)}, "other": (1, 1)}
     rules = ListRules(items=sum(blocks), blocks=blocks, min_judged=0)
     try:

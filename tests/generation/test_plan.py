@@ -61,36 +61,32 @@ class Listed(Ranker):
         return run_of(collection, scores, ranker=repr(self))
 
 
-@pytest.mark.parametrize(
-    ("depth", "ids", "ranked", "alone"),
-    [(1, ["d0", "d1", "d7"], 2, 1), (2, ["d0", "d1", "d6", "d7"], 4, 2), (9, ["d0", "d1", "d2", "d6", "d7"], 5, 3)],
-)
-def test_the_top_of_each_query_is_in_in_the_collections_order(
-    depth: int, ids: list[str], ranked: int, alone: int
-) -> None:
-    found = pool(made(), [Listed("q0-012_q1-76")], depth=depth)
-    assert found.ids.to_list() == ids
-    assert found.reasons[1] == Reason("listed:q0-012_q1-76", ranked, alone)
-    assert found.reasons[0].documents == 2
-    assert found.spec == {"of": "human", "rankers": ["listed:q0-012_q1-76"], "depth": depth}
-    if depth == 2:
-        assert found.sentences == (
-            "pool: 4 of 8 documents chosen by 2 queries; 4 need no rewrite (50.0 %)",
-            "judged, whatever the grade: 2, of these 0 by nothing else",
-            "top 2 of listed:q0-012_q1-76: 4, of these 2 by nothing else",
-        )
+def test_each_querys_top_is_in_in_the_collections_order() -> None:
+    for depth, ids, ranked, alone in (
+        (1, ["d0", "d1", "d7"], 2, 1),
+        (2, ["d0", "d1", "d6", "d7"], 4, 2),
+        (9, ["d0", "d1", "d2", "d6", "d7"], 5, 3),
+    ):
+        found = pool(made(), [Listed("q0-012_q1-76")], depth=depth)
+        assert found.ids.to_list() == ids
+        assert found.reasons[1] == Reason("listed:q0-012_q1-76", ranked, alone)
+        assert found.reasons[0].documents == 2
+        assert found.spec == {"of": "human", "rankers": ["listed:q0-012_q1-76"], "depth": depth}
+        if depth == 2:
+            assert found.sentences == (
+                "pool: 4 of 8 documents chosen by 2 queries; 4 need no rewrite (50.0 %)",
+                "judged, whatever the grade: 2, of these 0 by nothing else",
+                "top 2 of listed:q0-012_q1-76: 4, of these 2 by nothing else",
+            )
 
 
-def test_unjudged_queries_choose_nothing_unless_nothing_is_judged() -> None:
+def test_judged_queries_choose_of_one_source_a_ranker_is_cut_and_one_that_cannot_rank_says_so_first() -> None:
     rankers = [Listed("q0-0_q1-1_q2-7")]
     assert "d7" not in pool(made(), rankers).ids
     found = pool(made({}), rankers)
     assert found.ids.to_list() == ["d0", "d1", "d7"]
     assert (found.queries, found.reasons[0]) == (3, Reason("judged", 0, 0))
     assert pool(made({"q1": {"d5": 0, "d6": -1}}), []).ids.to_list() == ["d5", "d6"]  # whatever the grade
-
-
-def test_only_one_source_is_ranked_and_chosen() -> None:
     Listed.ranked.clear()
     both = made({"q0": {"d0": 1, "d0-llm": 1}, "q1": {"d1-llm": 1}}, ("human", "llm"))
     found = pool(both, [Listed("q0-3")])
@@ -98,9 +94,6 @@ def test_only_one_source_is_ranked_and_chosen() -> None:
     assert found.ids.to_list() == ["d0", "d3"]
     assert pool(both, [], of="llm").ids.to_list() == ["d0-llm", "d1-llm"]
     assert found.documents == COUNT
-
-
-def test_a_real_ranker_is_cut_at_the_pools_depth() -> None:
     found = pool(made(), [ranker("bm25")], depth=3)
     assert found.reasons[1].documents == len({"d0", "d1", "d2"} | {"d7", "d6", "d5"})
     assert found.spec["rankers"] == ["bm25"]
@@ -109,6 +102,16 @@ def test_a_real_ranker_is_cut_at_the_pools_depth() -> None:
     docs = [{"id": f"d{n}", "text": "one word"} for n in range(3)]
     ties = pool(collection_of(docs, {"q": "word"}, {}), [ranker("bm25")], depth=1)
     assert ties.ids.to_list() == ["d0", "d1", "d2"]
+
+    @dataclass(frozen=True)
+    class Unable(Listed):
+        def check(self) -> None:
+            raise UserError("no model here")
+
+    Listed.ranked.clear()
+    with pytest.raises(UserError, match="no model here"):
+        pool(made(), [Listed("q0-0"), Unable("q0-1")])
+    assert Listed.ranked == []
 
 
 @pytest.mark.parametrize(
@@ -128,19 +131,7 @@ def test_mistakes_are_named(grades: Any, rankers: list[str], options: dict[str, 
         pooled(made(), chosen)
 
 
-def test_a_ranker_that_cannot_rank_says_so_before_any_other_starts() -> None:
-    @dataclass(frozen=True)
-    class Unable(Listed):
-        def check(self) -> None:
-            raise UserError("no model here")
-
-    Listed.ranked.clear()
-    with pytest.raises(UserError, match="no model here"):
-        pool(made(), [Listed("q0-0"), Unable("q0-1")])
-    assert Listed.ranked == []
-
-
-def test_a_pooled_collection_keeps_all_human_documents_and_the_twins_of_the_pool() -> None:
+def test_a_pooled_collection_keeps_all_human_documents_and_is_a_fair_comparison(tmp_path: Path) -> None:
     both = made({"q0": {"d0": 1, "d0-llm": 1, "d1": 0, "d5-llm": 0}}, ("human", "llm"))
     found = pooled(both, pool(both, [Listed("q0-3")]))
     assert found.docs.filter(pl.col("source") == "human").height == COUNT
@@ -149,9 +140,6 @@ def test_a_pooled_collection_keeps_all_human_documents_and_the_twins_of_the_pool
     assert found.docs["pool"].null_count() == 0
     assert found.qrels.rows() == [("q0", "d0", 1), ("q0", "d0-llm", 1), ("q0", "d1", 0)]
     assert found.spec["pool"]["of"] == "human"
-
-
-def test_a_pooled_collection_is_a_fair_comparison_also_from_its_file(tmp_path: Path) -> None:
     both = made({"q0": {"d0": 1, "d0-llm": 1}}, ("human", "llm"))
     save(pooled(both, pool(both, [])), tmp_path)
     row = next(r for r in check(load(tmp_path)).rows if r.name == "pairs missing a side")
@@ -195,7 +183,7 @@ def guess(own_cache: Path) -> Any:
     return run
 
 
-def test_tokens_and_price_by_hand(guess: Any) -> None:
+def test_tokens_price_and_requests_by_hand(guess: Any) -> None:
     llm = Scripted()
     found = guess(llm, WORDS, price=(2.0, 10.0))
     assert (llm.prompts, llm.checked) == ([], 0)  # nothing is asked, and no key is needed
@@ -207,6 +195,13 @@ def test_tokens_and_price_by_hand(guess: Any) -> None:
     assert guess(texts=WORDS, max_tokens=30).tokens_out == 25 + 30
     with pytest.raises(UserError, match=r"^a price must be 0 or more, got -1,2$"):
         guess(price=(-1.0, 2.0))
+    found = guess(texts={**TEXTS, "empty": " "})
+    assert (found.documents, found.empty, found.requests) == (4, 1, 3)
+    assert found.lines[0] == ("documents", "4 documents (not asked for: 1 empty)")
+    assert guess(titles="rewrite").requests == 6
+    more = "; up to 2 more for each text whose answers are flagged"
+    for attempts, end in ((3, more), (1, "")):
+        assert dict(guess(attempts=attempts).lines)["requests"] == f"3 (0 of 3 are answered already){end}"
 
 
 class Local(Scripted):
@@ -216,39 +211,20 @@ class Local(Scripted):
         return [len(text.split()) for text in texts]
 
 
-def test_a_local_model_counts_its_own_tokens_and_its_time_is_not_known(guess: Any) -> None:
+def test_time_is_that_of_the_narrowest_limit_and_unknown_of_a_local_model(guess: Any) -> None:
+    found = guess(texts=WORDS)
+    each = 0.5 + 75 / 2 / 50
+    assert found.seconds == pytest.approx(each)  # both at once
+    assert guess(texts=WORDS, llm=Scripted(concurrency=1)).seconds == pytest.approx(each * 2)
+    for rates, seconds, text in (
+        ({"requests_per_minute": 6}, 20.0, "20 s, by 6 requests a minute"),
+        ({"requests_per_minute": 60_000}, 1.25, "1 s, 4 at a time, if an answer takes 1.2 s"),
+    ):
+        found = guess(texts=WORDS, **rates)
+        assert found.seconds == pytest.approx(seconds)
+        assert found.lines[-1] == ("time", text)
     found = guess(Local(), WORDS)
     assert (found.tokens_in, found.tokens_out) == (25 + 45 + 24, 60)
     assert found.counted == "counted by the model's own tokenizer"
     assert found.seconds is None
     assert found.lines[-1] == ("time", "unknown for a model on this machine; try some documents with --limit")
-
-
-def test_time_by_concurrency_says_what_it_assumes(guess: Any) -> None:
-    found = guess(texts=WORDS)
-    each = 0.5 + 75 / 2 / 50
-    assert found.seconds == pytest.approx(each)  # both at once
-    assert guess(texts=WORDS, llm=Scripted(concurrency=1)).seconds == pytest.approx(each * 2)
-
-
-@pytest.mark.parametrize(
-    ("rates", "seconds", "text"),
-    [
-        ({"requests_per_minute": 6}, 20.0, "20 s, by 6 requests a minute"),
-        ({"requests_per_minute": 60_000}, 1.25, "1 s, 4 at a time, if an answer takes 1.2 s"),
-    ],
-)
-def test_time_is_that_of_the_narrowest_limit(guess: Any, rates: dict[str, int], seconds: float, text: str) -> None:
-    found = guess(texts=WORDS, **rates)
-    assert found.seconds == pytest.approx(seconds)
-    assert found.lines[-1] == ("time", text)
-
-
-def test_requests_are_those_of_texts_titles_and_flagged_answers(guess: Any) -> None:
-    found = guess(texts={**TEXTS, "empty": " "})
-    assert (found.documents, found.empty, found.requests) == (4, 1, 3)
-    assert found.lines[0] == ("documents", "4 documents (not asked for: 1 empty)")
-    assert guess(titles="rewrite").requests == 6
-    more = "; up to 2 more for each text whose answers are flagged"
-    for attempts, end in ((3, more), (1, "")):
-        assert dict(guess(attempts=attempts).lines)["requests"] == f"3 (0 of 3 are answered already){end}"

@@ -41,7 +41,7 @@ def row(question: str = "why?", human: Any = ("because",), llm: Any = ("as it is
     return {"question": question, "human_answers": human, "chatgpt_answers": llm, **more}
 
 
-def test_answers_of_both_sides_are_read_and_blank_ones_counted(tmp_path: Path) -> None:
+def test_answers_of_both_sides_are_read_fields_are_options_and_questions_folded(tmp_path: Path) -> None:
     rows = [row(human=["because", " "], llm=["", "\n"]), row("how?", llm=" one text "), row("who?", human=" ", llm=[])]
     file = write(tmp_path / "medicine.jsonl", jsonl(rows))
     with pytest.warns(DataWarning) as caught:
@@ -54,12 +54,12 @@ def test_answers_of_both_sides_are_read_and_blank_ones_counted(tmp_path: Path) -
     ]
     assert dict(read.empty_answers) == {"human": 2, "llm": 2}
     assert read.unanswered == 1
-
-
-def test_names_of_fields_and_domain_are_options(tmp_path: Path) -> None:
     file = write(tmp_path / "all.jsonl.gz", '{"q": "why?", "people": ["so"], "model": "thus", "of": "law"}\n\n')
     fields = QuestionFields(question="q", human="people", llm="model", domain="of")
     assert read_answered([file], fields).questions == (AnsweredQuestion("why?", "law", ("so",), ("thus",)),)
+    assert fold_question("What is  DNA?") == fold_question("what is dna ?") == fold_question("\uff37hat is DNA?!")
+    assert fold_question("what is C#") != fold_question("what is C++")
+    assert fold_question("?") != fold_question("!")
 
 
 @pytest.mark.parametrize(
@@ -84,12 +84,6 @@ def test_faults_name_their_line(tmp_path: Path, lines: bytes, line: int | None, 
         read_answered([file], QuestionFields(domain="of" if "'of'" in message else None))
     with refused(f"file {str(file)!r} is given twice"):
         read_answered([file, tmp_path / "." / "a.jsonl"])
-
-
-def test_folding() -> None:
-    assert fold_question("What is  DNA?") == fold_question("what is dna ?") == fold_question("\uff37hat is DNA?!")
-    assert fold_question("what is C#") != fold_question("what is C++")
-    assert fold_question("?") != fold_question("!")
 
 
 PUBLISHED = {
@@ -118,13 +112,6 @@ def splits_of(built: RetrievalQA) -> dict[str, str]:
     return {query: split for split, qrels in built.qrels.items() for query in qrels["query_id"].unique()}
 
 
-def test_the_usual_shares_are_the_published_sizes() -> None:
-    found = [one for domain, sizes in PUBLISHED.items() for one in questions(sum(sizes), domain)]
-    counts = build(found).counts["questions"]
-    assert {domain: tuple(sizes.values()) for domain, sizes in counts.items()} == PUBLISHED
-    assert [sum(sizes[split] for sizes in counts.values()) for split in SPLITS] == [16_788, 606, 6_928]
-
-
 TEXTS = st.sampled_from(["Why?", "why", " WHY ?", "how?", "How", "who", "who?", "a", "b", "c", "d", "e", "f", "g"])
 
 
@@ -142,22 +129,23 @@ def test_no_question_is_on_two_sides_of_the_split(rows: list[tuple[str, str]], s
     assert sum(map(len, documents)) == len(set().union(*documents)) == built.collection.docs.height
 
 
-def test_domains_get_exactly_their_sizes_though_questions_are_asked_again() -> None:
+def test_domains_get_their_sizes_as_published_and_a_split_depends_on_the_seed_and_no_order() -> None:
     found = [*questions(40), *questions(10), *questions(30, "art"), question("law question 3.", "art")]
     built = build(found, QARules(shares=(60, 16, 24)))
     assert {domain: tuple(n.values()) for domain, n in built.counts["questions"].items()} == {
         "law": (30, 8, 12), "art": (20, 4, 7),
     }  # fmt: skip
     assert built.counts["asked_again"] == 11
-
-
-def test_a_split_depends_on_the_seed_and_on_no_order() -> None:
     found, sizes = questions(60), {"law": (40, 5, 15)}
     first = assign_splits(found, sizes, 0)
     assert assign_splits(found[::-1], sizes, 0) == first[::-1]
     mixed = assign_splits([*questions(30, "art"), *found], {**sizes, "art": (20, 5, 5)}, 0)
     assert mixed[30:] == first
     assert assign_splits(found, sizes, 1) != first
+    found = [one for domain, sizes in PUBLISHED.items() for one in questions(sum(sizes), domain)]
+    counts = build(found).counts["questions"]
+    assert {domain: tuple(sizes.values()) for domain, sizes in counts.items()} == PUBLISHED
+    assert [sum(sizes[split] for sizes in counts.values()) for split in SPLITS] == [16_788, 606, 6_928]
 
 
 def test_answers_are_relevant_to_every_asking_of_their_question() -> None:
@@ -240,10 +228,22 @@ def test_the_folder_holds_what_others_tools_read(tmp_path: Path) -> None:
     assert [file.name for file in place.parent.iterdir()] == ["qa"]
 
 
-def test_runs_are_bm25_on_their_side_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_built_again_it_is_the_same_and_runs_are_of_one_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = QAFiles(depth=3, triples=4)
+    one, two = (save_retrieval_qa(build(questions(12)), tmp_path / name, wanted) for name in ("one", "two"))
+    names = sorted(file.relative_to(one) for file in one.rglob("*"))
+    assert names == sorted(file.relative_to(two) for file in two.rglob("*"))
+    assert all((one / name).read_bytes() == (two / name).read_bytes() for name in names if (one / name).is_file())
+    packed = (one / "runs" / "bm25_human_test.trec.gz").read_bytes()
+    assert packed[3:8] == bytes(5)  # neither a name nor the time, which both builds may share
+    built = build(questions(4), QARules(shares=(1, 0, 1)))
+    assert built.counts["questions"]["law"] == {"train": 2, "dev": 0, "test": 2}
+    place = save_retrieval_qa(built, tmp_path / "qa", QAFiles(depth=0))
+    assert sorted(file.name for file in (place / "qrels").iterdir()) == ["test.tsv", "train.tsv"]
+    assert not (place / "runs").exists()
     monkeypatch.setattr(run_module, "_AT_ONCE", 50)
     built = build([*questions(30, llm=2), AnsweredQuestion("?!", "law", ("people answer",), ("bot reply",))])
-    place = save_retrieval_qa(built, tmp_path / "qa", QAFiles(depth=7))
+    place = save_retrieval_qa(built, tmp_path / "runs", QAFiles(depth=7))
     for source in built.sources:
         for split in SPLITS:
             side = built.side(source, split)
@@ -252,24 +252,6 @@ def test_runs_are_bm25_on_their_side_alone(tmp_path: Path, monkeypatch: pytest.M
             assert run == BM25(k1=1.2, b=0.75, k=7).rank(side)
             assert run.queries == BM25(k=7).rank(side).queries
             assert (run.spec["source"], run.spec["split"]) == (source, split)
-
-
-def test_built_again_it_is_the_same_bytes(tmp_path: Path) -> None:
-    wanted = QAFiles(depth=3, triples=4)
-    one, two = (save_retrieval_qa(build(questions(12)), tmp_path / name, wanted) for name in ("one", "two"))
-    names = sorted(file.relative_to(one) for file in one.rglob("*"))
-    assert names == sorted(file.relative_to(two) for file in two.rglob("*"))
-    assert all((one / name).read_bytes() == (two / name).read_bytes() for name in names if (one / name).is_file())
-    packed = (one / "runs" / "bm25_human_test.trec.gz").read_bytes()
-    assert packed[3:8] == bytes(5)  # neither a name nor the time, which both builds may share
-
-
-def test_an_empty_split_has_no_judgments(tmp_path: Path) -> None:
-    built = build(questions(4), QARules(shares=(1, 0, 1)))
-    assert built.counts["questions"]["law"] == {"train": 2, "dev": 0, "test": 2}
-    place = save_retrieval_qa(built, tmp_path / "qa", QAFiles(depth=0))
-    assert sorted(file.name for file in (place / "qrels").iterdir()) == ["test.tsv", "train.tsv"]
-    assert not (place / "runs").exists()
 
 
 def test_what_cannot_be_written_leaves_all_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,15 +320,12 @@ def test_negatives_are_others_and_none_comes_twice(relevant: dict[str, list[int]
             assert len(negatives) == len(set(negatives)) == expected
 
 
-def test_every_other_document_is_as_likely() -> None:
+def test_every_other_document_is_as_likely_and_triples_are_held_one_piece_at_a_time() -> None:
     counts = Counter[str]()
     for seed in range(60):
         counts.update(row[2] for row in triple_lines(documents({"a": [3, 11]}), 6, seed))
     assert len(counts) == 18
     assert all(20 < n < 60 for n in counts.values())  # 40 expected, standard deviation 5
-
-
-def test_triples_are_held_one_piece_at_a_time() -> None:
     pieces = triples(documents({str(n): [n] for n in range(2_000)}, 2_000), 1_000)
     next(pieces)
     tracemalloc.start()

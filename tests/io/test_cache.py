@@ -44,15 +44,12 @@ def got(cache: VectorCache, keys: Keys) -> tuple[npt.NDArray[np.bool_], Vectors]
     return found, stored.read(0, len(keys))
 
 
-def test_the_environment_names_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_environment_names_the_folder_keys_the_content(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "mine"))
     assert cache_folder() == tmp_path / "mine"
     assert not (tmp_path / "mine").exists()
     monkeypatch.setenv("RANKTILT_CACHE", "~/vectors")
     assert cache_folder() == Path.home() / "vectors"
-
-
-def test_a_key_is_the_content_s_and_the_prefix_s() -> None:
     one, two, three = content_keys(["a", "b", "a"])
     assert one == three != two
     assert content_keys(["a", "b"]).dtype.itemsize == KEY_BYTES
@@ -60,7 +57,7 @@ def test_a_key_is_the_content_s_and_the_prefix_s() -> None:
     assert content_keys(["b"], prefix="a")[0] != content_keys(["ab"])[0]
 
 
-def test_what_was_stored_is_found(tmp_path: Path) -> None:
+def test_what_was_stored_is_found_and_a_put_that_fails_midway_leaves_nothing(tmp_path: Path) -> None:
     cache = VectorCache(tmp_path / "new" / "folder")
     nothing, values = got(cache, content_keys(["a", "b"]))
     assert (nothing.tolist(), values.shape) == ([False, False], (2, 0))
@@ -71,6 +68,14 @@ def test_what_was_stored_is_found(tmp_path: Path) -> None:
     values = stored.read(0, 4)
     assert values.tolist() == stored.take(range(4)).tolist() == [[4, 5, 6], [0, 0, 0], [1, 2, 3], [4, 5, 6]]
     assert values.dtype == np.float32
+    cache = VectorCache(tmp_path)
+    cache.put(content_keys(["a"]), vectors([1]))
+    many = content_keys(map(str, range(999)))
+    with no_room(1000), pytest.raises(UserError, match=f"^{tmp_path}: cannot be written: "):
+        cache.put(many, np.ones((999, 1), dtype=np.float32))
+    assert not cache.get(many)[0].any()
+    cache.put(content_keys(["b"]), vectors([2]))
+    assert got(cache, content_keys(["a", "b"]))[1].tolist() == [[1], [2]]
 
 
 @settings(max_examples=30)
@@ -84,9 +89,7 @@ def test_floats_come_back_bit_for_bit(tmp_path_factory: pytest.TempPathFactory, 
 
 @settings(max_examples=30)
 @given(stored=st.lists(SHORT, unique=True), sought=st.lists(SHORT))
-def test_any_keys_over_any_puts(
-    tmp_path_factory: pytest.TempPathFactory, stored: list[bytes], sought: list[bytes]
-) -> None:
+def test_any_keys_and_puts(tmp_path_factory: pytest.TempPathFactory, stored: list[bytes], sought: list[bytes]) -> None:
     cache = VectorCache(tmp_path_factory.mktemp("cache"))
     numbers = {value: float(i + 1) for i, value in enumerate(stored)}
     for start in range(0, len(stored), 2):
@@ -110,17 +113,6 @@ def test_what_is_cut_off_is_made_again_and_the_rest_stays(tmp_path: Path, file: 
     assert stored(tmp_path) == 4
 
 
-def test_a_put_that_fails_midway_leaves_nothing_and_says_why(tmp_path: Path) -> None:
-    cache = VectorCache(tmp_path)
-    cache.put(content_keys(["a"]), vectors([1]))
-    many = content_keys(map(str, range(999)))
-    with no_room(1000), pytest.raises(UserError, match=f"^{tmp_path}: cannot be written: "):
-        cache.put(many, np.ones((999, 1), dtype=np.float32))
-    assert not cache.get(many)[0].any()
-    cache.put(content_keys(["b"]), vectors([2]))
-    assert got(cache, content_keys(["a", "b"]))[1].tolist() == [[1], [2]]
-
-
 @pytest.mark.parametrize("below", ["", "deeper/still"])
 def test_a_file_in_the_place_of_the_folder_is_said(tmp_path: Path, below: str) -> None:
     folder = write(tmp_path / "f", "kept") / below
@@ -141,9 +133,7 @@ def stored_numbers(folder: Path, count: int) -> tuple[VectorCache, Keys]:
 
 @settings(max_examples=20)
 @given(st.lists(st.integers(0, 39)), st.integers(0, 45), st.integers(0, 45))
-def test_rows_are_read_in_the_order_asked_for(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[int], start: int, stop: int
-) -> None:
+def test_rows_come_in_order(tmp_path_factory: pytest.TempPathFactory, rows: list[int], start: int, stop: int) -> None:
     cache, keys = stored_numbers(tmp_path_factory.mktemp("cache"), 40)
     _, stored = cache.get(keys)
     assert stored.take(rows)[:, 0].tolist() == rows
@@ -153,7 +143,7 @@ def test_rows_are_read_in_the_order_asked_for(
     assert (stored.shape, len(stored)) == ((40, 2), 40)
 
 
-def test_float16_is_stored_in_half_and_read_as_float32(tmp_path: Path) -> None:
+def test_float16_is_stored_in_half_and_what_a_cache_cannot_hold_is_refused(tmp_path: Path) -> None:
     keys = content_keys(map(str, range(100)))
     made = np.random.default_rng(0).normal(size=(100, 50)).astype(np.float32)
     sizes = []
@@ -166,17 +156,14 @@ def test_float16_is_stored_in_half_and_read_as_float32(tmp_path: Path) -> None:
         expected = made if dtype == "float32" else made.astype(np.float16).astype(np.float32)
         assert values.tobytes() == expected.tobytes()
     assert sizes[0] - sizes[1] == 100 * 50 * 2
-
-
-def test_what_a_cache_cannot_hold_is_refused(tmp_path: Path) -> None:
     with refused("unknown store of vectors 'float61'; did you mean 'float16'? (valid: float32, float16)"):
         VectorCache(tmp_path, dtype="float61")
-    cache = VectorCache(tmp_path, dtype="float16")
-    with refused(f"{tmp_path}: float16 cannot hold numbers beyond 65,504; choose store=float32"):
+    cache = VectorCache(folder := tmp_path / "held", dtype="float16")
+    with refused(f"{folder}: float16 cannot hold numbers beyond 65,504; choose store=float32"):
         cache.put(content_keys(["a"]), vectors([1, 65_520]))
-    assert not list(tmp_path.iterdir())
+    assert not folder.exists()
     cache.put(content_keys(["a"]), vectors([1, 2]))
-    with refused(f"{tmp_path}: holds vectors of 2 numbers, not 3; remove it"):
+    with refused(f"{folder}: holds vectors of 2 numbers, not 3; remove it"):
         cache.put(content_keys(["b"]), vectors([1, 2, 3]))
 
 
@@ -253,7 +240,7 @@ def names(entries: list[CacheEntry]) -> list[str]:
     return [entry.folder.name for entry in entries]
 
 
-def test_entries_are_listed_by_kind_the_last_used_first(full: Path) -> None:
+def test_entries_are_listed_by_kind_found_by_each_name_and_removed_alone(full: Path) -> None:
     entries = cache_contents()
     assert [(entry.what, entry.folder.name, entry.model) for entry in entries] == [
         ("embeddings", "bb", "two"),
@@ -263,9 +250,6 @@ def test_entries_are_listed_by_kind_the_last_used_first(full: Path) -> None:
         ("collections", HUB, "hub:IR-Cocktail/scifact"),
     ]
     assert [round((time.time() - entry.used) / DAY) for entry in entries] == [2, 40, 0, 0, 0]
-
-
-def test_a_models_entries_are_found_by_each_of_its_names(full: Path) -> None:
     for model, expected in {
         "minilm": ["aa", "cc"],
         "/models/one": ["aa", "cc"],
@@ -277,6 +261,12 @@ def test_a_models_entries_are_found_by_each_of_its_names(full: Path) -> None:
     valid = "/models/one, hub:IR-Cocktail/scifact, minilm, two"
     with refused(f"unknown model in the cache 'minilmm'; did you mean 'minilm'? (valid: {valid})"):
         of_model(cache_contents(), "minilmm")
+    entries = cache_contents()
+    freed = remove(of_model(entries, "minilm"))
+    assert freed == entries[1].size + entries[2].size
+    assert names(cache_contents()) == ["bb", "dd", HUB]
+    assert (full / "mine" / "notes.npy").exists()
+    assert not (full / "tokens").exists()
 
 
 @pytest.mark.parametrize(
@@ -292,15 +282,6 @@ def test_a_model_of_the_hub_or_the_wheel_is_shown_by_its_name(own_cache: Path, f
     entries = cache_contents()
     assert [entry.model for entry in entries] == [name]
     assert of_model(entries, name) == of_model(entries, folder) == entries
-
-
-def test_what_is_removed_is_gone_and_the_rest_stays(full: Path) -> None:
-    entries = cache_contents()
-    freed = remove(of_model(entries, "minilm"))
-    assert freed == entries[1].size + entries[2].size
-    assert names(cache_contents()) == ["bb", "dd", HUB]
-    assert (full / "mine" / "notes.npy").exists()
-    assert not (full / "tokens").exists()
 
 
 def test_what_was_left_half_written_is_removed_with_its_empty_folder(full: Path) -> None:

@@ -61,16 +61,13 @@ def test_an_empty_file_is_refused(tmp_path: Path, name: str, content: bytes) -> 
         numbered(path)
 
 
-def test_gzip_in_several_members_is_read_to_its_end_and_a_truncated_one_refused(tmp_path: Path) -> None:
+def test_gzip_members_are_read_to_the_end_a_long_line_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "f.gz"
     path.write_bytes(gzip.compress(b"a\nb") + gzip.compress(b"c\nd"))
     assert numbered(path) == [(1, b"a"), (2, b"bc"), (3, b"d")]
     path.write_bytes(gzip.compress(bytes(range(256)))[:100])
     with pytest.raises(DataError, match=r"f\.gz: cannot be read to its end: Compressed file ended"):
         numbered(path)
-
-
-def test_a_long_line_is_joined_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "CHUNK", 64)  # joined block by block this would move 200 GB
     path = write(tmp_path / "f", b"x" * (5 << 20) + b"\r\nend")
     assert [(number, len(line)) for number, line in numbered(path)] == [(1, 5 << 20), (2, 3)]
@@ -97,12 +94,9 @@ def test_invalid_utf8_names_line_and_byte(
             read(path)
 
 
-def test_the_hash_is_of_the_bytes_on_disk(tmp_path: Path) -> None:
+def test_the_name_decides_on_compression_also_of_a_link_and_the_hash_is_of_the_bytes_on_disk(tmp_path: Path) -> None:
     path = write(tmp_path / "f.gz", b"abc")
     assert files.sha256(path) == sha256(path.read_bytes()).hexdigest() != sha256(b"abc").hexdigest()
-
-
-def test_the_name_decides_on_compression(tmp_path: Path) -> None:
     data = b"".join(b"%d " % number**2 for number in range(5000))
     for name in ("f.gz", "g.gz"):
         files.write_bytes(tmp_path / name, data)
@@ -110,25 +104,20 @@ def test_the_name_decides_on_compression(tmp_path: Path) -> None:
     assert gzip.decompress(packed) == data
     assert packed == (tmp_path / "g.gz").read_bytes(), "neither its name nor the time is in it"
     assert len(packed) < len(data)
+    (tmp_path / "link.gz").symlink_to("f.bin")
+    files.require_place(tmp_path / "link.gz")
+    files.write_bytes(tmp_path / "link.gz", b"new")
+    assert os.readlink(tmp_path / "link.gz") == "f.bin"
+    assert gzip.decompress((tmp_path / "f.bin").read_bytes()) == b"new", "the name that was given decides on packing"
 
 
-@pytest.mark.parametrize("below", ["g", "a/b/g"])
-def test_a_file_cannot_hold_a_file(tmp_path: Path, below: str) -> None:
-    path = write(tmp_path / "f", "kept") / below
-    with refused(f"{path}: cannot be written: Not a directory; choose another place"):
-        files.write_bytes(path, b"abc")
-    assert os.listdir(tmp_path) == ["f"]
-    assert (tmp_path / "f").read_text() == "kept"
-
-
-def test_a_folder_without_permission_says_what_to_do(tmp_path: Path) -> None:
-    message = f"{tmp_path / 'f'}: cannot be written: Permission denied; choose a place you may write to"
-    with no_permission(tmp_path), refused(message):
-        files.write_bytes(tmp_path / "f", b"abc")
-    assert os.listdir(tmp_path) == []
-
-
-def test_a_write_that_fails_midway_keeps_the_old_file_and_takes_back_what_it_began(tmp_path: Path) -> None:
+def test_a_file_cannot_hold_a_file_and_a_write_that_fails_midway_keeps_the_old_one(tmp_path: Path) -> None:
+    for below in ("g", "a/b/g"):
+        path = write(tmp_path / "f", "kept") / below
+        with refused(f"{path}: cannot be written: Not a directory; choose another place"):
+            files.write_bytes(path, b"abc")
+        assert os.listdir(tmp_path) == ["f"]
+        assert (tmp_path / "f").read_text() == "kept"
     path = write(tmp_path / "f", "old")
     with no_room(1000), pytest.raises(UserError, match="/f: cannot be written"):
         files.write_bytes(path, bytes(5000))
@@ -138,7 +127,7 @@ def test_a_write_that_fails_midway_keeps_the_old_file_and_takes_back_what_it_beg
     assert path.read_text() == "old"
 
 
-def test_what_to_do_depends_on_what_went_wrong() -> None:
+def test_what_to_do_depends_on_what_went_wrong(tmp_path: Path) -> None:
     for code, hint in {
         errno.ENOSPC: "free some space or choose another place",
         errno.EACCES: "choose a place you may write to",
@@ -147,17 +136,13 @@ def test_what_to_do_depends_on_what_went_wrong() -> None:
     }.items():
         error = files.cannot_write(Path("out/f"), OSError(code, "The reason"))
         assert str(error) == f"out/f: cannot be written: The reason; {hint}"
+    message = f"{tmp_path / 'f'}: cannot be written: Permission denied; choose a place you may write to"
+    with no_permission(tmp_path), refused(message):
+        files.write_bytes(tmp_path / "f", b"abc")
+    assert os.listdir(tmp_path) == []
 
 
-def test_what_a_link_names_is_written_and_the_link_stays(tmp_path: Path) -> None:
-    (tmp_path / "f.gz").symlink_to("f.bin")
-    files.require_place(tmp_path / "f.gz")
-    files.write_bytes(tmp_path / "f.gz", b"new")
-    assert os.readlink(tmp_path / "f.gz") == "f.bin"
-    assert gzip.decompress((tmp_path / "f.bin").read_bytes()) == b"new", "the name that was given decides on packing"
-
-
-def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_folder_is_replaced_whole_or_not_at_all_and_a_task_has_one_process(tmp_path: Path) -> None:
     for text in ("old", "new"):
         with files.new_folder(tmp_path / "a" / "out") as made:
             (made / text).write_text(text)
@@ -168,9 +153,6 @@ def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), files.new_folder(tmp_path / "a" / "out"):
         raise KeyboardInterrupt
     assert [p.name for p in tmp_path.rglob("*")] == ["a", "out", "new"]
-
-
-def test_a_task_has_one_process(tmp_path: Path) -> None:
     with files.alone(str(tmp_path)):
         with pytest.raises(BlockingIOError), files.alone(str(tmp_path)):
             pass
@@ -237,7 +219,7 @@ def hashed(content: dict[str, Any]) -> bytes:
     return front + f',"sha256":"{sha256(front).hexdigest()}"}}\n'.encode()
 
 
-def test_what_a_file_says() -> None:
+def test_what_a_file_says_whatever_its_line_ends_but_not_its_layout(tmp_path: Path) -> None:
     whole = dict(CONTENT)
     assert whole.pop("sha256") == sha256(WHOLE.to_json().partition(b',"sha256"')[0]).hexdigest()
     assert whole == {
@@ -246,6 +228,9 @@ def test_what_a_file_says() -> None:
                   "quartiles": [1.0, 2.0, 3.0], "most": None}],
         "points": [], "unit": None,
     }  # fmt: skip
+    assert Study1.load(saved(tmp_path, WHOLE.to_json().replace(b"\n", b"\r\n\n"))) == WHOLE
+    with pytest.raises(DataError, match="was changed after ranktilt wrote it"):
+        Study1.load(saved(tmp_path, json.dumps(CONTENT, indent=1).encode()))
 
 
 @pytest.mark.parametrize("name", ["toy.json", "toy.json.gz"])
@@ -294,12 +279,6 @@ def test_one_changed_byte_is_refused(tmp_path_factory: Any, where: int, byte: in
     data[where] = byte if data[where] != byte else byte ^ 1
     with pytest.raises(DataError):
         Study1.load(saved(tmp_path_factory.getbasetemp(), bytes(data), "changed.json"))
-
-
-def test_line_ends_are_no_change_and_another_layout_is(tmp_path: Path) -> None:
-    assert Study1.load(saved(tmp_path, WHOLE.to_json().replace(b"\n", b"\r\n\n"))) == WHOLE
-    with pytest.raises(DataError, match="was changed after ranktilt wrote it"):
-        Study1.load(saved(tmp_path, json.dumps(CONTENT, indent=1).encode()))
 
 
 @pytest.mark.parametrize(

@@ -34,15 +34,23 @@ def frame(*rows: tuple[str, str, int]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row")
 
 
-def test_a_header_is_passed_over(tmp_path: Path) -> None:
-    for header in (
-        "query-id\tcorpus-id\tscore",
-        "query_id\tdoc_id\trel",
-        "Query-ID\tX\tY",
-        "qid\td\tlabel",
-        "query\td\ts",
-    ):
+def test_a_header_is_passed_over_a_repetition_kept_once_and_the_first_line_tells_the_format(tmp_path: Path) -> None:
+    for header in ("query-id corpus-id score", "query_id doc_id rel", "Query-ID X Y", "qid d label", "query d s"):
+        header = header.replace(" ", "\t")
         assert read(tmp_path, f"{header}\nq1\td1\t1\n") == [("q1", "d1", 1, 2)]
+    assert read(tmp_path, "q\td\t1\nq\te\t1\nq\td\t1\n") == [("q", "d", 1, 1), ("q", "e", 1, 2)]
+    for line, rows in (
+        ("q1\td 2\t1", [("q1", "d 2", 1, 1)]),  # three fields by tabs, four by blanks: BEIR
+        ("query-id\tcorpus id\t1\nq\td\t2", [("query-id", "corpus id", 1, 1), ("q", "d", 2, 2)]),
+        ("q1\t0\td\t1", [("q1", "d", 1, 1)]),
+        ("q1\t0\td 1", [("q1", "d", 1, 1)]),  # TREC's four, of which tabs part three
+        ("q1 d 1\nq2  e\t0.5", [("q1", "d", 1.0, 1), ("q2", "e", 0.5, 2)]),  # BEIR, split by blanks
+        ("query-id corpus-id score\nq d 1", [("q", "d", 1, 2)]),
+        ("qid\titer\tdocno\trel\nq\t0\td\t1", [("q", "d", 1, 2)]),
+        ("query_id 0 doc grade\nq 0 d 1.0", [("q", "d", 1, 2)]),
+        ("q 0 1 2\nq 0 2 0", [("q", "1", 2, 1), ("q", "2", 0, 2)]),  # documents 1 and 2, not ranks
+    ):
+        assert read(tmp_path, line) == rows
 
 
 @pytest.mark.parametrize("form", ["{q}\t{d}\t{g}", "{q} 0 {d} {g}"], ids=["beir", "trec"])
@@ -59,10 +67,6 @@ def test_grades_are_whole_numbers_or_fractions(tmp_path: Path, form: str, writte
     lines = [form.format(q="q", d=f"d{n}", g=grade) for n, grade in enumerate(written)]
     found = read_qrels(write(tmp_path / "f.tsv", "\n".join(lines)))["grade"]
     assert (found.dtype, tuple(found)) == (kind, grades)
-
-
-def test_a_judgment_repeated_is_kept_once(tmp_path: Path) -> None:
-    assert read(tmp_path, "q\td\t1\nq\te\t1\nq\td\t1\n") == [("q", "d", 1, 1), ("q", "e", 1, 2)]
 
 
 BEIR, TREC = HEADER + "1\t2\t1\r\n\r\n{}\n3\t4\t1\n", "a 0 b 1\n\n\n{}\nc 0 d 1\n"
@@ -107,24 +111,6 @@ def test_four_fields_split_by_blanks_are_trec_s(tmp_path: Path, name: str, end: 
     assert found.schema == {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32, "line": pl.UInt32}
 
 
-@pytest.mark.parametrize(
-    ("line", "rows"),
-    [
-        ("q1\td 2\t1", [("q1", "d 2", 1, 1)]),  # three fields by tabs, four by blanks: BEIR
-        ("query-id\tcorpus id\t1\nq\td\t2", [("query-id", "corpus id", 1, 1), ("q", "d", 2, 2)]),
-        ("q1\t0\td\t1", [("q1", "d", 1, 1)]),
-        ("q1\t0\td 1", [("q1", "d", 1, 1)]),  # TREC's four, of which tabs part three
-        ("q1 d 1\nq2  e\t0.5", [("q1", "d", 1.0, 1), ("q2", "e", 0.5, 2)]),  # BEIR, split by blanks
-        ("query-id corpus-id score\nq d 1", [("q", "d", 1, 2)]),
-        ("qid\titer\tdocno\trel\nq\t0\td\t1", [("q", "d", 1, 2)]),
-        ("query_id 0 doc grade\nq 0 d 1.0", [("q", "d", 1, 2)]),
-        ("q 0 1 2\nq 0 2 0", [("q", "1", 2, 1), ("q", "2", 0, 2)]),  # documents 1 and 2, not ranks
-    ],
-)
-def test_the_first_line_tells_the_formats_apart(tmp_path: Path, line: str, rows: list[Any]) -> None:
-    assert read(tmp_path, line) == rows
-
-
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("file", "judgments", "queries", "relevant"),
@@ -135,12 +121,9 @@ def test_real_files(shared_data: Path, file: str, judgments: int, queries: int, 
     assert (found.height, found["query_id"].n_unique(), (found["grade"] > 0).sum()) == (judgments, queries, relevant)
 
 
-def test_judgments_are_written_with_a_header() -> None:
+def test_judgments_are_written_with_a_header_and_no_id_that_the_format_cannot_hold() -> None:
     written = to_tsv(frame(("q1", "d1", 2), ("ü", "d 2", -1)))
     assert written.decode() == "query-id\tcorpus-id\tscore\nq1\td1\t2\nü\td 2\t-1\n"
-
-
-def test_an_id_that_the_format_cannot_hold_is_refused() -> None:
     for row in (("q\t1", "d", 1), ("q", "d\n", 1), ("q", "d\r1", 1)):
         with pytest.raises(UserError, match="has a tab or line end in it, which a qrels file cannot hold"):
             to_tsv(frame(row))

@@ -40,16 +40,23 @@ def fault(folder: Path, content: str | bytes, **options: Any) -> str:
     return str(caught.value).removeprefix(f"{folder}/")
 
 
-def test_id_and_text_come_first_and_a_field_named_id_is_another(tmp_path: Path) -> None:
+def test_id_and_text_come_first_and_reading_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"year": 1999, "text": "one", "title": "T", "_id": 7}, {"_id": "x", "text": "", "id": 6}]
     frame = read(tmp_path, jsonl([*rows, {"_id": 2**60, "text": ""}]))
     assert frame.columns == ["id", "text", "year", "title", "_id"]
     assert frame.rows() == [("7", "one", 1999, "T", None), ("x", "", None, None, 6), (str(2**60), "", None, None, None)]
+    monkeypatch.setattr(files, "CHUNK", 30)
+    steps: list[tuple[str, int, int]] = []
+    with listening(lambda *step: steps.append(step)):
+        read(tmp_path, jsonl([{"_id": str(i), "text": "some text"} for i in range(9)]))
+    labels, done, total = zip(*steps, strict=True)
+    assert set(labels) == {"reading corpus.jsonl"}
+    assert list(done) == sorted(done)
+    assert set(total) == {(tmp_path / "corpus.jsonl").stat().st_size} == {done[-1]}
 
 
-@pytest.mark.parametrize(
-    ("values", "kind", "column_values"),
-    [
+def test_a_field_has_a_type_or_is_json_and_numbers_that_are_not_finite_are_null(tmp_path: Path) -> None:
+    for values, kind, column_values in (
         (["a", "", None], pl.String, ["a", "", None]),
         ([1, -5, ...], pl.Int64, [1, -5, None]),
         ([True, None, False], pl.Boolean, [True, None, False]),
@@ -59,16 +66,9 @@ def test_id_and_text_come_first_and_a_field_named_id_is_another(tmp_path: Path) 
         ([-(2**63), 2**63 - 1], pl.Int64, [-(2**63), 2**63 - 1]),
         ([2**63, 1], pl.Binary, [b"9223372036854775808", b"1"]),
         ([None, None], pl.String, [None, None]),
-    ],
-)
-def test_a_field_has_a_type_of_its_own_or_is_raw_json(
-    tmp_path: Path, values: list[Any], kind: Any, column_values: list[Any]
-) -> None:
-    found = column(tmp_path, *values)
-    assert (found.dtype, found.to_list()) == (kind, column_values)
-
-
-def test_numbers_that_are_not_finite_are_null_where_they_are_not_used(tmp_path: Path) -> None:
+    ):
+        found = column(tmp_path, *values)
+        assert (found.dtype, found.to_list()) == (kind, column_values)
     values = [float("nan"), 1.5, float("inf"), float("-inf"), None]
     assert column(tmp_path, *values).to_list() == [None, 1.5, None, None, None]
     assert column(tmp_path, 2**60 + 1, float("nan")).to_list() == [2**60 + 1, None]
@@ -101,17 +101,6 @@ def typed(frame: pl.DataFrame) -> pl.DataFrame:
     return Collection(frame, frame.select("id", "text"), nothing).docs
 
 
-def test_reading_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "CHUNK", 30)
-    steps: list[tuple[str, int, int]] = []
-    with listening(lambda *step: steps.append(step)):
-        read(tmp_path, jsonl([{"_id": str(i), "text": "some text"} for i in range(9)]))
-    labels, done, total = zip(*steps, strict=True)
-    assert set(labels) == {"reading corpus.jsonl"}
-    assert list(done) == sorted(done)
-    assert set(total) == {(tmp_path / "corpus.jsonl").stat().st_size} == {done[-1]}
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -130,40 +119,28 @@ def test_a_bad_line_is_named(tmp_path: Path, line: bytes, message: str) -> None:
     assert fault(tmp_path, content, strings=STRINGS).startswith(f"corpus.jsonl:4: {message}")
 
 
-def test_the_first_bad_line_is_named(tmp_path: Path) -> None:
+def test_the_first_bad_line_is_named_and_an_id_where_it_comes_again(tmp_path: Path) -> None:
     assert fault(tmp_path, GOOD + b'\n{"_id": "2"}\n\xff\n{').startswith("corpus.jsonl:2: ")
     bad = GOOD + b'\r\n\r\n{"_id": "2", "text": "\xff"}'
     assert fault(tmp_path, bad) == "corpus.jsonl:3: invalid UTF-8 at byte 23 of the line; save it as UTF-8"
     deep = GOOD + b'\n{"_id": "2", "text": "x", "deep": ' + b"[" * 400 + b"]" * 400 + b"}"
     assert fault(tmp_path, deep).startswith("corpus.jsonl: cannot be read as JSON objects")
-
-
-@pytest.mark.parametrize(
-    ("content", "line"),
-    [
+    for content, line in (
         (b'{"_id": "a", "text": ""}\n\n \n{"_id": "a", "text": ""}\n', 4),
         (b'\n\n{"_id": "a", "text": ""}\r\n\r\n{"_id": "b", "text": ""}\r\n\r\n{"_id": "a", "text": ""}\n', 7),
         (b'{"_id": "a", "text": ""}\n{"_id": "a", "text": ""}\n{"_id": "a", "text": ""}', 2),
         (b'{"_id": 1, "text": ""}\n{"_id": "1", "text": ""}', 2),
-    ],
-)
-def test_the_same_id_twice_is_named_where_it_comes_again(tmp_path: Path, content: bytes, line: int) -> None:
-    name = "1" if b"1" in content else "a"
-    assert fault(tmp_path, content) == f"corpus.jsonl:{line}: _id '{name}' occurs twice; ids must be unique"
+    ):
+        name = "1" if b"1" in content else "a"
+        assert fault(tmp_path, content) == f"corpus.jsonl:{line}: _id '{name}' occurs twice; ids must be unique"
 
 
-def test_a_column_of_two_types_becomes_raw_json() -> None:
+def test_a_column_of_two_types_is_raw_json_and_nulls_and_line_ends_are_written_as_they_are(tmp_path: Path) -> None:
     values: list[Any] = [[1, None], ["1"], [True], [1.0], [b"{}"], [None]]
     tables = [pl.DataFrame({"x": column}) for column in values]
     assert stack(tables)["x"].to_list() == [b"1", None, b'"1"', b"true", b"1.0", b"{}", None]
-
-
-def test_nulls_are_left_out_and_raw_json_is_written_as_it_is() -> None:
     frame = pl.DataFrame({"id": ["1", "2"], "text": ["", "x"], "m": [b'{"a":[1]}', None], "f": [None, 2.0]})
     assert to_jsonl(frame) == b'{"_id":"1","text":"","m":{"a":[1]}}\n{"_id":"2","text":"x","f":2.0}\n'
-
-
-def test_a_line_end_inside_a_text_stays_inside_its_line(tmp_path: Path) -> None:
     frame = pl.DataFrame({"id": ["1", "2"], "text": ["a\nb\r\nc\rd\u2028\x85e", "x"], "_id": [5, 6]})
     written = to_jsonl(frame)
     assert written.count(b"\n") == 2
@@ -187,7 +164,7 @@ def refusal(path: Path, reader: Any = read_parquet) -> str:
     return str(caught.value).removeprefix(str(path.parent) + "/")
 
 
-def test_documents_are_as_json_lines_give_them(tmp_path: Path) -> None:
+def test_documents_are_as_json_lines_give_them_ids_may_be_numbers_and_bytes_text(tmp_path: Path) -> None:
     raw = [
         {"_id": "a", "title": "T", "text": "x", "metadata": {"url": "u", "n": [1, 2]}, "year": 1999, "id": 7},
         {"_id": "b", "title": None, "text": "", "metadata": None, "year": None, "id": 8},
@@ -197,14 +174,8 @@ def test_documents_are_as_json_lines_give_them(tmp_path: Path) -> None:
     parquet = read_parquet(tmp_path / "t.parquet", strings=STRINGS)
     assert parquet.columns[:2] == ["id", "text"]
     assert parquet.select(lines.columns).rows() == lines.rows()
-
-
-def test_ids_may_be_whole_numbers_and_be_called_id_and_dates_are_text(tmp_path: Path) -> None:
     found = read_parquet(table(tmp_path, id=[3], text=["x"], day=[datetime.date(2024, 5, 22)]))
     assert found.rows() == [("3", "x", b'"2024-05-22"')]
-
-
-def test_bytes_that_are_utf8_are_text_and_other_kinds_are_passed_over(tmp_path: Path) -> None:
     columns = {
         "_id": [b"a", b"b"], "text": ["größe".encode(), b"x"], "title": [b"T", None], "vector": [b"\xff\xfe", b"x"],
         "price": [decimal.Decimal("1.5"), None], "huge": pl.Series([2**64 - 1, 1], dtype=pl.UInt64),
@@ -215,12 +186,6 @@ def test_bytes_that_are_utf8_are_text_and_other_kinds_are_passed_over(tmp_path: 
     assert found.rows() == [("a", "größe", "T", 1.5, 7, "k"), ("b", "x", None, None, 1, "l")]
     judged = {name: [str(value).encode() for value in values] for name, values in JUDGED.items()}
     assert read_judgments(table(tmp_path, **judged))["grade"].to_list() == [1, 0]
-
-
-def test_a_judgment_nested_without_end_is_one_line(tmp_path: Path) -> None:
-    rows = FIRST + '{"query-id": "1", "corpus-id": ' + "[" * 300 + "]" * 300
-    path = write(tmp_path / "t.jsonl", rows + ', "score": 1}')
-    assert refusal(path, read_judgments).startswith("t.jsonl: cannot be read as JSON: ")
 
 
 @pytest.mark.parametrize(
@@ -240,28 +205,32 @@ def test_what_documents_lack(tmp_path: Path, columns: dict[str, Any], message: s
     assert refusal(table(tmp_path, **columns)) == message
 
 
-def test_no_parquet_file(tmp_path: Path) -> None:
+def test_no_parquet_file_and_a_judgment_nested_without_end(tmp_path: Path) -> None:
     message = refusal(write(tmp_path / "t.parquet", "nothing of the sort"))
     assert message.startswith("t.parquet: cannot be read as Parquet: ")
     assert message.endswith("; fetch it again")
     assert refusal(tmp_path / "none.parquet").startswith("none.parquet: cannot be read as Parquet: ")
+    rows = FIRST + '{"query-id": "1", "corpus-id": ' + "[" * 300 + "]" * 300
+    path = write(tmp_path / "t.jsonl", rows + ', "score": 1}')
+    assert refusal(path, read_judgments).startswith("t.jsonl: cannot be read as JSON: ")
 
 
-@pytest.mark.parametrize(
-    "columns",
-    [
+def test_judgments_of_parquet_and_json_lines_may_be_fractions(tmp_path: Path) -> None:
+    for columns in (
         JUDGED,
         {"query-id": [1, 2], "corpus-id": ["a", "b"], "score": [1.0, 0.0]},
         {"query_id": ["1", "2"], "corpus_id": ["a", "b"], "relevance": [1, 0], "note": ["", ""]},
         {"qid": ["1", "2"], "docid": ["a", "b"], "label": ["1", "0"]},
-    ],
-)
-def test_judgments(tmp_path: Path, columns: dict[str, Any]) -> None:
-    expected = [("1", "a", 1, 1), ("2", "b", 0, 2)]
-    assert read_judgments(table(tmp_path, **columns)).rows() == expected
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    assert read_judgments(write(tmp_path / "t.jsonl", jsonl(rows))).rows() == expected
-    assert read_judgments(write(tmp_path / "t.jsonl.gz", jsonl(rows))).rows() == expected
+    ):
+        expected = [("1", "a", 1, 1), ("2", "b", 0, 2)]
+        assert read_judgments(table(tmp_path, **columns)).rows() == expected
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        assert read_judgments(write(tmp_path / "t.jsonl", jsonl(rows))).rows() == expected
+        assert read_judgments(write(tmp_path / "t.jsonl.gz", jsonl(rows))).rows() == expected
+    raw = {**JUDGED, "score": [1.0, 0.5]}
+    for path in (table(tmp_path, **raw), write(tmp_path / "t.jsonl", jsonl(pl.DataFrame(raw).rows(named=True)))):
+        found = read_judgments(path)["grade"]
+        assert (found.dtype, found.to_list()) == (pl.Float64, [1.0, 0.5])
 
 
 @pytest.mark.parametrize(
@@ -280,10 +249,3 @@ def test_judgments(tmp_path: Path, columns: dict[str, Any]) -> None:
 )  # fmt: skip
 def test_what_judgments_lack(tmp_path: Path, text: str, message: str) -> None:
     assert refusal(write(tmp_path / "t.jsonl", text), read_judgments).startswith(message)
-
-
-def test_grades_of_parquet_and_json_lines_may_be_fractions(tmp_path: Path) -> None:
-    raw = {**JUDGED, "score": [1.0, 0.5]}
-    for path in (table(tmp_path, **raw), write(tmp_path / "t.jsonl", jsonl(pl.DataFrame(raw).rows(named=True)))):
-        found = read_judgments(path)["grade"]
-        assert (found.dtype, found.to_list()) == (pl.Float64, [1.0, 0.5])

@@ -39,13 +39,10 @@ def fault(folder: Path, content: str | bytes, **options: Any) -> str:
     return str(caught.value).removeprefix(f"{folder}/")
 
 
-@pytest.mark.parametrize("tag", ["", " 0", " 17", " engine", ' "q'], ids=["none", "zero", "number", "word", "quote"])
-def test_a_tag_may_be_anything_or_missing(tmp_path: Path, tag: str) -> None:
-    content = f"q1 Q0 d1 1 2.5{tag}\nq1 Q0 d2 2 1{tag}\n"
-    assert rows(tmp_path, content) == [("q1", "d1", 2.5), ("q1", "d2", 1.0)]
-
-
-def test_four_columns_are_query_document_rank_and_score(tmp_path: Path) -> None:
+def test_a_tag_may_be_anything_or_missing_and_four_columns_have_none(tmp_path: Path) -> None:
+    for tag in ("", " 0", " 17", " engine", ' "q'):
+        content = f"q1 Q0 d1 1 2.5{tag}\nq1 Q0 d2 2 1{tag}\n"
+        assert rows(tmp_path, content) == [("q1", "d1", 2.5), ("q1", "d2", 1.0)]
     for blank in (" ", "\t", " \t "):
         content = "\n".join(blank.join(row.split()) for row in ("q 7 1 2.5", "q 0 2 1", "{r 7 1 -3"))
         assert rows(tmp_path, content) == [("q", "7", 2.5), ("q", "0", 1.0), ("{r", "7", -3.0)]
@@ -135,40 +132,41 @@ def test_ranks_that_contradict_the_scores_are_said_once(tmp_path: Path, lines: l
     )
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
+def test_ranks_that_fit_the_scores_are_not_mentioned_and_with_one_score_for_all_warned_of(tmp_path: Path) -> None:
+    for lines in (
         ["q Q0 b 2 1 t", "q Q0 a 1 2 t"],  # falling in rank order, whatever the file's
         ["q Q0 a 1 1 t", "q Q0 b 2 1 t"],  # a tie
         ["q Q0 a 1 1 t", "q Q0 b 1 2 t"],  # equal ranks say nothing
         ["q Q0 a x 1 t", "q Q0 b y 2 t"],  # nor do words
         ["q Q0 a 1 1 t", "r Q0 b 2 2 t"],  # of two queries
         ["q Q0 a 1 5 t", "r Q0 a 1 1 t", "q Q0 b 2 4 t", "r Q0 b 2 0 t"],
-    ],
-)
-def test_ranks_that_fit_the_scores_are_not_mentioned(tmp_path: Path, lines: list[str]) -> None:
-    assert len(rows(tmp_path, "\n".join(lines))) == len(lines)
+    ):
+        assert len(rows(tmp_path, "\n".join(lines))) == len(lines)
+    lines = [f"q{q} Q0 d{d} {d} 1.5 tag\n" for q in (1, 2) for d in (1, 2, 3)]
+    with pytest.warns(DataWarning, match=r"run: all scores are equal in 2 of 2 queries, though the ranks order"):
+        Run.load(write(tmp_path / "run", "".join([*lines, "q3 Q0 d1 1 0.5 tag"])))
 
 
-@pytest.mark.parametrize("mark", ["", "\ufeff", " \r\n\t"])
-def test_json_holds_an_object_of_documents_a_query(tmp_path: Path, mark: str) -> None:
-    content = '{"q 1": {"d\\u00fc": 3, "e": -1.5e-2},\r\n "q2": {"dü": 0.1}}\n'
-    assert rows(tmp_path, mark + content) == [("q 1", "dü", 3.0), ("q 1", "e", -0.015), ("q2", "dü", 0.1)]
-
-
-def test_a_json_query_may_have_no_document(tmp_path: Path) -> None:
+def test_json_holds_an_object_of_documents_a_query_or_none(tmp_path: Path) -> None:
+    for mark in ("", "\ufeff", " \r\n\t"):
+        content = '{"q 1": {"d\\u00fc": 3, "e": -1.5e-2},\r\n "q2": {"dü": 0.1}}\n'
+        assert rows(tmp_path, mark + content) == [("q 1", "dü", 3.0), ("q 1", "e", -0.015), ("q2", "dü", 0.1)]
     run = Run.load(write(tmp_path / "run", '{"none": {}, "q": {"a": 1, "b": 2}, "more": {}}'))
     assert run.queries == ("none", "q", "more")
     assert run.offsets.tolist() == [0, 0, 2, 2]
     assert Run.load(write(tmp_path / "run", '{"none": {}}')).frame().height == 0
 
 
-def test_orders_that_cannot_be_are_refused(tmp_path: Path) -> None:
+def test_orders_that_cannot_be_are_refused_and_ranks_are_read_where_asked_for(tmp_path: Path) -> None:
     assert fault(tmp_path, '{"q": {"d": 1}}', score_order="rank") == (
         "run: JSON holds scores and no ranks; omit --score-order rank (score_order)"
     )
     with refused("unknown score order 'ranks'; did you mean 'rank'? (valid: score, rank)"):
         Run.load(tmp_path / "run", score_order="ranks")
+    path = write(tmp_path / "run", '{"q": [{"id": "a", "score": 1}, {"id": "b", "score": 2}]}')
+    assert Run.load(path, score_order="rank").frame()["doc_id"].to_list() == ["a", "b"]
+    with pytest.warns(DataWarning, match="the ranks contradict the scores in 1 of 1 query"):
+        Run.load(path)
 
 
 SCORES = st.dictionaries(
@@ -210,12 +208,6 @@ def test_a_run_is_read_once_from_start_to_end(content: str, packed: bool) -> Non
         stream.close()
         frame = Run.load(f"/dev/fd/{out}").frame()
     assert frame.select("query_id", "doc_id", "score").rows() == [("q1", "d2", 2.0), ("q1", "d1", 1.0)]
-
-
-def test_ranks_with_one_score_for_all_are_warned_of(tmp_path: Path) -> None:
-    lines = [f"q{q} Q0 d{d} {d} 1.5 tag\n" for q in (1, 2) for d in (1, 2, 3)]
-    with pytest.warns(DataWarning, match=r"run: all scores are equal in 2 of 2 queries, though the ranks order"):
-        Run.load(write(tmp_path / "run", "".join([*lines, "q3 Q0 d1 1 0.5 tag"])))
 
 
 @pytest.mark.parametrize(
@@ -281,13 +273,6 @@ def test_what_engines_give_is_read_and_said(
     ordered = any(score == -1 for entries in lists.values() for _, score in entries)
     assert run.spec.get("score_order", "score") == ("rank" if ordered else "score")
     assert "read_as" not in Run.load(run.save(tmp_path / "saved.trec")).spec
-
-
-def test_ranks_are_read_in_place_of_scores_where_they_are_asked_for(tmp_path: Path) -> None:
-    path = write(tmp_path / "run", '{"q": [{"id": "a", "score": 1}, {"id": "b", "score": 2}]}')
-    assert Run.load(path, score_order="rank").frame()["doc_id"].to_list() == ["a", "b"]
-    with pytest.warns(DataWarning, match="the ranks contradict the scores in 1 of 1 query"):
-        Run.load(path)
 
 
 @pytest.mark.parametrize(

@@ -40,28 +40,19 @@ def test_published_judges_agree_as_published(shared_data: Path, name: str, kappa
     assert row.kappa.low < kappa < row.kappa.high
 
 
-def test_kappa_of_a_table_by_hand() -> None:
+def test_kappa_and_alpha_of_two_and_three_judges_by_hand() -> None:
     """Of 10 pairs 3 + 2 + 2 agree; by chance 4 · 5 + 3 · 3 + 3 · 2 of 100."""
     table = np.array([[3.0, 1.0, 0.0], [1.0, 2.0, 0.0], [1.0, 0.0, 2.0]])
     assert cohen_kappa(table) == pytest.approx((0.7 - 0.35) / (1 - 0.35))
     # Squared distances: 1 + 1 + 4 of 10 observed; by chance (4·3 + 3·5 + 3·2 + 3·3 + 4·(4·2 + 3·5)) of 100.
     assert cohen_kappa(table, "quadratic") == pytest.approx(1 - 0.6 / 1.34)
-
-
-def test_alpha_of_two_judges_by_hand() -> None:
-    """Two pairs (0, 0), one (0, 1), one (1, 1): 5 zeros and 3 ones; one of four disagrees."""
+    # Two pairs (0, 0), one (0, 1), one (1, 1): 5 zeros and 3 ones; one of four disagrees.
     table = np.array([[2.0, 1.0], [0.0, 1.0]])
     assert krippendorff_alpha(table + table.T) == pytest.approx(1 - 7 * 2 / (2 * 5 * 3))
     grades = np.array([[0, 0], [0, 0], [0, 1], [1, 1], [1, np.nan]], dtype=float)
     assert coincidences_of(grades, 1).tolist() == (table + table.T).tolist()
-
-
-def test_alpha_of_three_judges_weighs_each_unit_by_its_grades() -> None:
-    """A unit with grades 0, 0, 1 has six ordered pairs, each of weight 1/2."""
+    # A unit with grades 0, 0, 1 has six ordered pairs, each of weight 1/2.
     assert coincidences_of(np.array([[0.0, 0.0, 1.0]]), 1).tolist() == [[1.0, 1.0], [1.0, 0.0]]
-
-
-def test_one_grade_for_all_leaves_coefficients_undefined() -> None:
     constant = np.array([[0.0, 3.0], [0.0, 2.0]])
     assert np.isnan(cohen_kappa(constant))
     assert np.isnan(cohen_kappa(constant.T, "quadratic"))
@@ -73,11 +64,17 @@ def test_tau_is_scipys(one: Floats, two: Floats) -> None:
     assert kendall_tau(one, two) == pytest.approx(kendalltau(one, two)[0], nan_ok=True)
 
 
-def test_tau_a_counts_ties_as_neither() -> None:
+def test_tau_a_counts_ties_as_neither_and_errors_at_the_top_weigh_more() -> None:
     """Of three pairs one agrees, and two are tied in one of both scorings."""
     one, two = np.array([3.0, 2.0, 1.0]), np.array([2.0, 2.0, 1.0])
     assert kendall_tau(one, two, "a") == pytest.approx(2 / 3)
     assert kendall_tau(one, two) == pytest.approx(2 / np.sqrt(3 * 2))
+    truth = np.arange(6.0, 0, -1)
+    top, bottom = truth[[1, 0, 2, 3, 4, 5]], truth[[0, 1, 2, 3, 5, 4]]
+    assert kendall_tau(truth, top) == kendall_tau(truth, bottom)
+    assert top_weighted_tau(truth, top) < top_weighted_tau(truth, bottom)
+    assert np.isnan(top_weighted_tau(np.ones(1), np.ones(1)))
+    assert rank_biased_overlap(truth, top) < rank_biased_overlap(truth, bottom)
 
 
 def orders(scores: Floats) -> Iterator[Floats]:
@@ -115,34 +112,22 @@ def test_ties_share_their_ranks(one: list[int], two: list[int]) -> None:
     assert rank_biased_overlap(*scores) == pytest.approx(np.mean([plain_rbo(*both) for both in every]))
 
 
-def test_errors_at_the_top_weigh_more() -> None:
-    truth = np.arange(6.0, 0, -1)
-    top, bottom = truth[[1, 0, 2, 3, 4, 5]], truth[[0, 1, 2, 3, 5, 4]]
-    assert kendall_tau(truth, top) == kendall_tau(truth, bottom)
-    assert top_weighted_tau(truth, top) < top_weighted_tau(truth, bottom)
-    assert np.isnan(top_weighted_tau(np.ones(1), np.ones(1)))
-    assert rank_biased_overlap(truth, top) < rank_biased_overlap(truth, bottom)
-
-
-@pytest.mark.parametrize(
-    ("share", "value", "low", "high"),
-    [
+def test_prediction_powered_means_are_ppi_pythons() -> None:
+    """Values of ppi-python 0.2.3 (``ppi_mean_pointestimate``, ``ppi_mean_ci``), whose wheel would shadow our tests."""
+    for share, value, low, high in (
         (0.0, 0.47956568693680063, 0.3943614125036852, 0.564769961369916),
         (0.3, 0.4764660441247076, 0.39421064421144913, 0.5587214440379661),
         (0.95, 0.5060504415763538, 0.4763309073735575, 0.5357699757791501),
-    ],
-)
-def test_prediction_powered_means_are_ppi_pythons(share: float, value: float, low: float, high: float) -> None:
-    """Values of ppi-python 0.2.3 (``ppi_mean_pointestimate``, ``ppi_mean_ci``), whose wheel would shadow our tests."""
-    rng = np.random.default_rng(3)
-    truth = rng.random(340)
-    judged = share * truth + (1 - share) * rng.random(340)
-    found = powered_mean(truth[:40], judged[:40], judged[40:])
-    assert (found.value, found.low, found.high) == pytest.approx((value, low, high), abs=1e-9)
-    assert (found.effective > 200) == (share == 0.95)
+    ):
+        rng = np.random.default_rng(3)
+        truth = rng.random(340)
+        judged = share * truth + (1 - share) * rng.random(340)
+        found = powered_mean(truth[:40], judged[:40], judged[40:])
+        assert (found.value, found.low, found.high) == pytest.approx((value, low, high), abs=1e-9)
+        assert (found.effective > 200) == (share == 0.95)
 
 
-def test_prediction_powered_intervals_cover_the_mean() -> None:
+def test_prediction_powered_intervals_cover_the_mean_and_a_judge_that_knows_nothing_is_not_used() -> None:
     """Of 1,000 draws with a biased judge, 93 to 97 % hold the mean, and a judge that knows something narrows them."""
     rng = np.random.default_rng(5)
     held, worth = 0, list[float]()
@@ -154,9 +139,6 @@ def test_prediction_powered_intervals_cover_the_mean() -> None:
         worth.append(found.effective)
     assert 930 <= held <= 970
     assert np.median(worth) > 130
-
-
-def test_a_judge_that_knows_nothing_is_not_used() -> None:
     labels = np.array([0.0, 1.0, 0.0, 1.0])
     found = powered_mean(labels, np.array([1.0, 0.0, 1.0, 0.0]), np.linspace(0, 1, 9))
     assert (found.weight, found.value, found.effective) == (0.0, 0.5, 4.0)

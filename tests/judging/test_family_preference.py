@@ -38,7 +38,7 @@ def test_the_plain_difference_takes_general_errors_for_a_preference() -> None:
     assert np.mean([one.slope for one in found]) == pytest.approx(0.5, abs=0.05)
 
 
-def test_a_difference_by_hand() -> None:
+def test_a_difference_by_hand_and_a_family_of_one_is_not_tested() -> None:
     """Each family lies on a line of slope 1/2 over the human means; the family's is higher by .2."""
     human = np.array([[0.8, 0.6], [0.6, 0.4], [0.4, 0.2], [0.2, 0.0]])
     member = np.array([True, True, False, False])
@@ -48,13 +48,10 @@ def test_a_difference_by_hand() -> None:
     assert found.plain == pytest.approx(0.2 - 0.5 * 0.4)
     nothing = family_difference(0 * human, 0 * judged, member)
     assert (nothing.value, nothing.low, nothing.high, nothing.p) == (0, 0, 0, 1)
-
-
-@pytest.mark.parametrize("size", [(1, 5), (5, 1)])
-def test_a_family_of_one_is_not_tested(size: tuple[int, int]) -> None:
-    member = np.arange(sum(size)) < size[0]
-    found = family_difference(np.random.default_rng(0).random((sum(size), 9)), np.zeros((sum(size), 9)), member)
-    assert np.isnan(found.value)
+    for size in ((1, 5), (5, 1)):
+        member = np.arange(sum(size)) < size[0]
+        found = family_difference(np.random.default_rng(0).random((sum(size), 9)), np.zeros((sum(size), 9)), member)
+        assert np.isnan(found.value)
 
 
 def values(human: Floats, judged: Floats, rescaled: Floats | None = None) -> SystemValues:
@@ -66,14 +63,6 @@ def values(human: Floats, judged: Floats, rescaled: Floats | None = None) -> Sys
 
 
 FAMILIES = {f"run{number}": "llm" if number < 6 else "lexical" for number in range(18)}
-
-
-@pytest.mark.parametrize(("preference", "verdict"), [(0.15, "favours"), (-0.15, "disfavours"), (0.0, "level")])
-def test_all_scales_agree_on_a_large_preference(preference: float, verdict: str) -> None:
-    (found,) = family_preferences([values(*world(4, preference, slope=0.9, noise=0.03, system=0.005))], FAMILIES)
-    assert (found.verdict, found.family, found.systems, found.others, found.queries) == (verdict, "llm", 6, 12, 50)
-    assert [one.name for one in found.scales] == ["points", "ranks", "z"]
-    assert found.sentence.startswith(f"judge {verdict if verdict != 'level' else 'is level on'} llm")
 
 
 @pytest.mark.parametrize("scale", [np.sqrt, np.square, lambda x: 3 * x + 1])
@@ -90,16 +79,18 @@ def row(value: float, p: float) -> FamilyScale:
     return FamilyScale("points", Estimate(value, value - 0.03, value + 0.03), p, p, 1.0, value)
 
 
-@pytest.mark.parametrize(
-    ("rows", "verdict"),
-    [
+def test_one_verdict_only_where_every_scale_agrees_as_on_a_large_preference() -> None:
+    for rows, verdict in (
         ([row(0.1, 0.01), row(0.1, 0.01), row(0.1, 0.01)], "favours"),
         ([row(-0.1, 0.01), row(-0.1, 0.01), row(-0.1, 0.01)], "disfavours"),
         ([row(0.1, 0.01), row(0.1, 0.2), row(0.1, 0.01)], "depends on scale"),
         ([row(0.1, 0.01), row(-0.1, 0.01), row(0.1, 0.01)], "depends on scale"),
         ([row(0.1, 0.2), row(0.1, 0.2), row(0.1, 0.2)], "inconclusive"),
         ([row(np.nan, np.nan)] * 3, "not tested"),
-    ],
-)
-def test_one_verdict_only_where_every_scale_agrees(rows: list[FamilyScale], verdict: str) -> None:
-    assert verdict_of(rows) == verdict
+    ):
+        assert verdict_of(rows) == verdict
+    for preference, verdict in ((0.15, "favours"), (-0.15, "disfavours"), (0.0, "level")):
+        (found,) = family_preferences([values(*world(4, preference, slope=0.9, noise=0.03, system=0.005))], FAMILIES)
+        assert (found.verdict, found.family, found.systems, found.others, found.queries) == (verdict, "llm", 6, 12, 50)
+        assert [one.name for one in found.scales] == ["points", "ranks", "z"]
+        assert found.sentence.startswith(f"judge {verdict if verdict != 'level' else 'is level on'} llm")

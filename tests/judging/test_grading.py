@@ -74,13 +74,21 @@ def test_judged_pairs_are_asked_for_once_each_with_text_and_query_alone(do: Do) 
     assert (grades.counts.fresh, again.counts.fresh) == (PAIRS, 0)
 
 
-def test_the_order_of_requests_is_shuffled_by_the_seed() -> None:
+def test_the_order_of_requests_is_shuffled_identical_twins_are_one_and_settings_mean_something(do: Do) -> None:
     def order(**how: object) -> list[int]:
         return [task.row for task in plan_grades(toy(), Scripted(), Grading(**how)).tasks]  # type: ignore[arg-type]
 
     assert sorted(order()) == list(range(PAIRS))
     assert order() == order() != sorted(order())
     assert order(seed=1) != order()
+    docs = [{"id": f"d-{s}", "text": "the same", "source": s, "origin": "d-human"} for s in ("human", "llm")]
+    collection = collection_of(docs, {"q": "query"}, {"q": {"d-human": 1, "d-llm": 1}})
+    llm = Scripted(lambda _, times: str(times))
+    assert do(llm, collection).qrels["grade"].to_list() == [1, 1]
+    assert len(llm.prompts) == 1
+    for how in ({"pool": 0}, {"repeats": 0}, {"temperatures": (0.0, 1.0)}, {"text": "body"}):
+        with pytest.raises(UserError):
+            Grading(**how)
 
 
 def test_a_pool_is_the_top_of_every_run_and_unknown_documents_are_counted(do: Do) -> None:
@@ -137,14 +145,6 @@ def test_repeats_give_the_median_and_say_how_often_they_agree(do: Do) -> None:
     assert made.rows() == [("q", "a", 1)]
 
 
-def test_byte_identical_twins_are_one_request_and_get_one_grade(do: Do) -> None:
-    docs = [{"id": f"d-{s}", "text": "the same", "source": s, "origin": "d-human"} for s in ("human", "llm")]
-    collection = collection_of(docs, {"q": "query"}, {"q": {"d-human": 1, "d-llm": 1}})
-    llm = Scripted(lambda _, times: str(times))
-    assert do(llm, collection).qrels["grade"].to_list() == [1, 1]
-    assert len(llm.prompts) == 1
-
-
 def test_prompts_are_files_and_say_where_they_are_from(do: Do, tmp_path: Path) -> None:
     folder = resources.files("ranktilt.judging") / "prompts"
     assert {file.name for file in folder.iterdir()} == {f"{name}.txt" for name in GRADE_PROMPTS}
@@ -169,12 +169,6 @@ def test_a_prompt_without_query_or_passage_is_refused(text: str, fault: str, tmp
         grade_template(tmp_path / "own.txt")
     assert str(error.value).startswith(f"{tmp_path}/own.txt: ")
     assert fault in str(error.value)
-
-
-def test_settings_that_mean_nothing_are_refused() -> None:
-    for how in ({"pool": 0}, {"repeats": 0}, {"temperatures": (0.0, 1.0)}, {"text": "body"}):
-        with pytest.raises(UserError):
-            Grading(**how)
 
 
 def test_judgments_are_written_with_how_they_were_made_and_read_back(do: Do, tmp_path: Path) -> None:

@@ -69,9 +69,7 @@ def probe(tmp_path: Path) -> Probe:
     ("weakness", "says", "gap"),
     [("query words", share_of_query_words, 2.0), ("padding", length, 1.0), ("instruction", obeys, 2.0)],
 )
-def test_a_planted_weakness_is_recovered_and_the_other_rules_do_nothing(
-    probe: Probe, weakness: str, says: Callable[[str], int], gap: float
-) -> None:
+def test_a_planted_weakness_is_recovered(probe: Probe, weakness: str, says: Callable[[str], int], gap: float) -> None:
     found = {one.probe: one for one in probe(says).gaps}
     assert list(found) == ["query words", "padding", "instruction"]
     hit = found.pop(weakness)
@@ -81,7 +79,7 @@ def test_a_planted_weakness_is_recovered_and_the_other_rules_do_nothing(
     assert {(one.gap, one.low, one.high, one.raised) for one in immune} == {(0.0, 0.0, 0.0, 0.0)}
 
 
-def test_a_judge_that_ignores_all_rules_has_gaps_of_exactly_zero(probe: Probe) -> None:
+def test_a_judge_that_ignores_all_rules_has_gaps_of_zero_and_what_cannot_be_probed_is_refused(probe: Probe) -> None:
     def of_the_passage(prompt: str) -> int:
         first = next(word for word in passage_of(prompt).split() if word in WORDS)
         return WORDS.index(first) % 4
@@ -91,9 +89,16 @@ def test_a_judge_that_ignores_all_rules_has_gaps_of_exactly_zero(probe: Probe) -
     assert result.pairs.height == 45
     assert result.pairs["grade"].equals(result.pairs["twin_grade"].rename("grade"))
     assert (result.grades.counts.pairs, result.judge) == (60, "umbrela-tiny")
+    with pytest.raises(UserError, match="flattery"):
+        probe(obeys, probes=["flattery"])
+    with pytest.raises(UserError, match="at least 1 pair"):
+        probe(obeys, pairs=0)
+    relevant = collection_of([{"id": "a", "text": "a"}], {"q": "query"}, {"q": {"a": 1}})
+    with pytest.raises(UserError, match="nothing to probe: no judgment of grade 0"):
+        probe_judge(relevant, Scripted())
 
 
-def test_the_interval_resamples_queries_and_one_query_has_none(probe: Probe) -> None:
+def test_the_interval_resamples_queries_and_pairs_without_a_grade_are_left_out_and_counted(probe: Probe) -> None:
     def fooled_by_one(prompt: str) -> int:
         return 3 if INSTRUCTION in prompt and query_of(prompt) == "red apples" else 0
 
@@ -103,16 +108,13 @@ def test_the_interval_resamples_queries_and_one_query_has_none(probe: Probe) -> 
     assert gap.raised == pytest.approx(1 / 3)
     (gap,) = probe(obeys, probes=["instruction"], pairs=1).gaps
     assert (gap.pairs, gap.gap, math.isnan(gap.low), math.isnan(gap.high)) == (1, 2.0, True, True)
-
-
-def test_pairs_without_a_grade_are_left_out_and_counted(probe: Probe) -> None:
     (gap,) = probe(lambda prompt: "none" if "bread" in passage_of(prompt) else 1, probes=["instruction"]).gaps
     assert (gap.pairs, gap.left_out, gap.gap) == (12, 3, 0.0)
     (gap,) = probe(lambda prompt: "none", probes=["query words"], seed=1, pairs=3).gaps
     assert (gap.pairs, gap.left_out, math.isnan(gap.gap)) == (0, 3, True)
 
 
-def test_rules_change_the_passage_alone_and_are_drawn_by_the_seed() -> None:
+def test_rules_change_the_passage_alone_and_every_grade_0_is_drawn_once_of_each_query_in_turn() -> None:
     made = probe_collection(collection(), JUDGE_PROBES, pairs=3, seed=5)
     assert made.docs["source"].to_list() == ["original", *JUDGE_PROBES] * 3
     assert made.docs["given_id"].str.slice(0, 2).unique(maintain_order=True).to_list() == ["q1", "q2", "q3"]
@@ -128,9 +130,6 @@ def test_rules_change_the_passage_alone_and_are_drawn_by_the_seed() -> None:
     assert texts["1/instruction"] == f"{original} {INSTRUCTION}"
     assert made == probe_collection(collection(), JUDGE_PROBES, pairs=3, seed=5)
     assert made != probe_collection(collection(), JUDGE_PROBES, pairs=3, seed=6)
-
-
-def test_every_grade_0_is_drawn_once_and_of_each_query_in_turn() -> None:
     few = probe_collection(collection(), ["instruction"], pairs=7)
     counts = few.qrels["query_id"].value_counts(sort=True)["count"].to_list()
     assert counts == [6, 4, 4], "originals and twins of 3, 2 and 2 pairs"
@@ -139,16 +138,6 @@ def test_every_grade_0_is_drawn_once_and_of_each_query_in_turn() -> None:
     assert sorted(given) == sorted(set(given))
     assert len(given) == 15
     assert not any(name.endswith("-0") for name in given), "what is relevant is not probed"
-
-
-def test_what_cannot_be_probed_is_refused(probe: Probe) -> None:
-    with pytest.raises(UserError, match="flattery"):
-        probe(obeys, probes=["flattery"])
-    with pytest.raises(UserError, match="at least 1 pair"):
-        probe(obeys, pairs=0)
-    relevant = collection_of([{"id": "a", "text": "a"}], {"q": "query"}, {"q": {"a": 1}})
-    with pytest.raises(UserError, match="nothing to probe: no judgment of grade 0"):
-        probe_judge(relevant, Scripted())
 
 
 def test_repeats_and_prompt_are_those_of_the_grading(tmp_path: Path) -> None:

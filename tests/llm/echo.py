@@ -1,9 +1,8 @@
 """A language model without a model: it answers at once, or after a while, and writes down what it was asked.
 
-    python -m tests.llm.echo FOLDER REQUESTS LOG [DELAY [FIRST]]
+    python -m tests.llm.echo FOLDER REQUESTS DELAY
 
-asks numbered requests through a journal, writes each request to LOG when it is asked (and so paid for), and a line
-to stdout for each that is answered.
+asks numbered requests through a journal, and writes a line to stdout for each that is answered.
 """
 
 import contextlib
@@ -26,22 +25,16 @@ class Echo(LLM):
     """Answers a prompt by its words in capitals, some at a time; what `fails` names gets that failure."""
 
     def __init__(
-        self,
-        name: str = "echo",
-        *,
-        concurrency: int = 4,
-        delay: float = 0.0,
-        fails: dict[str, Failure] | None = None,
-        log: Path | None = None,
-        before: Callable[[str], None] | None = None,
-    ) -> None:
+        self, name: str = "echo", *, concurrency: int = 4, delay: float = 0.0,
+        fails: dict[str, Failure] | None = None, before: Callable[[str], None] | None = None,
+    ) -> None:  # fmt: skip
         self.name = name
         self.identity = f"echo:{name}"
         self.concurrency = concurrency
         self.asked: list[str] = []
         self.seeds: list[int | None] = []
         self.closed = 0
-        self._delay, self._fails, self._log, self._before = delay, fails or {}, log, before
+        self._delay, self._fails, self._before = delay, fails or {}, before
 
     def arrivals(self, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
         self.sampling = sampling
@@ -60,9 +53,6 @@ class Echo(LLM):
             self._before(prompt.text)
         self.asked.append(prompt.text)
         self.seeds.append(prompt.seed)
-        if self._log:
-            with self._log.open("a") as stream:
-                stream.write(f"{prompt.text}\n")
 
     def _reply(self, number: int, prompt: Prompt) -> Reply:
         if failure := self._fails.get(prompt.text):
@@ -94,15 +84,12 @@ def requests(*texts: str, attempt: int = 1) -> list[Request]:
 
 
 def main() -> None:
-    folder, count, log, *more = sys.argv[1:]
-    delay, first = float(more[0]) if more else 0.0, int(more[1]) if len(more) > 1 else 0
-    numbers = [*range(first, int(count)), *range(first)]
-    llm = Echo(delay=delay, log=Path(log))
+    folder, count, delay = sys.argv[1:]
+    llm = Echo(delay=float(delay))
     with Journal(Path(folder)) as journal:
-        wanted = requests(*(f"request {i}" for i in numbers))
-        for reply in journalled(llm, wanted, journal, sampling=COLD):
+        for reply in journalled(llm, requests(*(f"request {i}" for i in range(int(count)))), journal, sampling=COLD):
             answer = reply.answer.text if reply.answer else ""
-            print(numbers[reply.number], "fresh" if reply.fresh else "known", answer, sep="\t", flush=True)
+            print(reply.number, "fresh" if reply.fresh else "known", answer, sep="\t", flush=True)
 
 
 if __name__ == "__main__":

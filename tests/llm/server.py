@@ -101,18 +101,10 @@ class Server:
     """
 
     def __init__(
-        self,
-        answer: AnswerWith = rewritten,
-        *,
-        delay: float = 0.0,
-        faults: Faults | None = None,
-        script: Sequence[str | Raw | None] = (),
-        key: str | None = None,
-        context: int | None = None,
-        retry_after: str = "0.05",
-        port: int = 0,
-        log: str | None = None,
-    ) -> None:
+        self, answer: AnswerWith = rewritten, *, delay: float = 0.0, faults: Faults | None = None,
+        script: Sequence[str | Raw | None] = (), key: str | None = None, context: int | None = None,
+        retry_after: str = "0.05", port: int = 0, log: str | None = None,
+    ) -> None:  # fmt: skip
         kinds = {kind for kind in (*script, *(faults.kinds if faults else ())) if isinstance(kind, str)}
         if unknown := kinds - set(FAULTS):
             raise ValueError(f"no such fault: {sorted(unknown)}; there are {FAULTS}")

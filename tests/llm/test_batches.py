@@ -86,7 +86,7 @@ def test_answers_come_from_one_file_by_the_keys_of_the_journal(ask: Ask, serve: 
     assert len(server.requests) == sent
 
 
-def test_what_failed_expired_or_was_not_taken_is_submitted_again_alone(ask: Ask, serve: Serve) -> None:
+def test_what_failed_expired_or_was_not_taken_is_submitted_again_alone_or_a_failure(ask: Ask, serve: Serve) -> None:
     server = serve(ends=["partly", "expired", "failed"])
     replies = ask(server)
     assert None not in texts_of(replies)
@@ -95,9 +95,6 @@ def test_what_failed_expired_or_was_not_taken_is_submitted_again_alone(ask: Ask,
     assert second == [first[1], first[3]]
     assert third == fourth == second[1:]
     assert len(server.paid) == 5, "none was answered, and paid, twice"
-
-
-def test_a_request_that_fails_each_time_is_a_failure_and_so_is_one_that_is_refused(ask: Ask, serve: Serve) -> None:
     server = serve(ends=["expired", "partly", "partly"])
     replies = ask(server, TEXTS[:2], retries=0)
     assert [reply.failure.kind if reply.failure else None for reply in replies] == [None, "unavailable"]
@@ -121,7 +118,7 @@ def test_a_batch_that_ends_for_good_says_so_and_its_answers_are_kept(ask: Ask, s
     assert len(server.batches) == 2
 
 
-def test_errors_while_waiting_are_survived_and_silence_ends_the_wait_not_the_batch(ask: Ask, serve: Serve) -> None:
+def test_errors_in_a_wait_are_survived_silence_ends_it_and_no_batch_starts_twice(ask: Ask, serve: Serve) -> None:
     looks = [None, None, *[SERVER_ERROR] * 8, None]
     server = serve(script=looks, looks=2)
     assert None not in texts_of(ask(server))
@@ -132,9 +129,6 @@ def test_errors_while_waiting_are_survived_and_silence_ends_the_wait_not_the_bat
     server.script = []
     assert None not in texts_of(ask(server, ["silent"]))
     assert len(server.batches) == 1
-
-
-def test_a_batch_whose_number_never_arrived_is_found_and_not_started_again(ask: Ask, serve: Serve) -> None:
     server = serve(script=[None, "drop"])
     server.batches += [{"id": f"old-{number}", "input_file_id": "other"} for number in range(3)]
     assert None not in texts_of(ask(server))
@@ -155,9 +149,7 @@ def test_files_are_split_at_the_servers_limits(ask: Ask, serve: Serve, monkeypat
     assert [len(keys) for keys in server.submitted] == [1, 1, 1, 1, 1]
 
 
-def test_an_earlier_batch_with_more_requests_is_waited_for_and_all_its_answers_are_kept(
-    ask: Ask, serve: Serve, tmp_path: Path
-) -> None:
+def test_an_earlier_larger_batch_is_waited_for_and_kept_whole(ask: Ask, serve: Serve, tmp_path: Path) -> None:
     server = serve(script=[None, None, *[SERVER_ERROR] * 24])
     with pytest.raises(UserError, match="says nothing of batch"):
         ask(server)

@@ -28,11 +28,17 @@ from ranktilt.llm.server import Server, base_url, redactor
 from tests.llm.echo import Echo
 
 
-def test_a_digest_is_that_of_the_messages_alone() -> None:
+def test_a_digest_is_of_the_messages_alone_and_generate_builds_the_sampling_and_closes_what_is_below() -> None:
     text = '[{"role":"user","content":"naïve"}]'
     assert Prompt("naïve").digest == Prompt("naïve", seed=3).digest == hashlib.sha256(text.encode()).hexdigest()
     others = (Prompt("a"), Prompt("b"), Prompt("a", system=""), Prompt("a", system="s"))
     assert len({prompt.digest for prompt in others}) == 4
+    echo = Echo(concurrency=2)
+    options = {"temperature": 1, "top_p": 0.5, "max_tokens": 7, "seed": 3, "logprobs": True}
+    stream = echo.generate((Prompt(str(n)) for n in range(100)), **options)
+    assert next(stream).answer is not None, "replies come one by one"
+    stream.close()
+    assert (echo.sampling, echo.closed, len(echo.asked)) == (Sampling(**options), 1, 2)
 
 
 @pytest.mark.parametrize(
@@ -58,21 +64,11 @@ def test_what_names_no_model_is_refused(text: str, options: dict[str, object], m
         llm(text, **options)
 
 
-def test_generate_builds_the_sampling_and_closes_what_is_below() -> None:
-    echo = Echo(concurrency=2)
-    options = {"temperature": 1, "top_p": 0.5, "max_tokens": 7, "seed": 3, "logprobs": True}
-    stream = echo.generate((Prompt(str(n)) for n in range(100)), **options)
-    assert next(stream).answer is not None, "replies come one by one"
-    stream.close()
-    assert (echo.sampling, echo.closed, len(echo.asked)) == (Sampling(**options), 1, 2)
-
-
 KEY = "sk-secret-1234567890"
 
 
-@pytest.mark.parametrize(
-    ("given", "url", "loopback"),
-    [
+def test_a_url_is_brought_into_one_form_and_openai_s_own_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for given, url, loopback in (
         ("http://localhost:8000/v1", "http://localhost:8000/v1", True),
         (" http://127.0.0.1:8000/v1/ ", "http://127.0.0.1:8000/v1", True),
         ("http://127.9.9.9/v1", "http://127.9.9.9/v1", True),
@@ -81,11 +77,14 @@ KEY = "sk-secret-1234567890"
         ("HTTPS://API.Example.com/V1//", "https://api.example.com/V1", False),
         ("http://10.0.0.3:8000/v1", "http://10.0.0.3:8000/v1", False),
         ("http://localhost.example.com/v1", "http://localhost.example.com/v1", False),
-    ],
-)
-def test_a_url_is_brought_into_one_form(given: str, url: str, loopback: bool) -> None:
-    server = Server(model="tiny", url=base_url(given))
-    assert (server.url, server.loopback, server.where) == (url, loopback, url)
+    ):
+        server = Server(model="tiny", url=base_url(given))
+        assert (server.url, server.loopback, server.where) == (url, loopback, url)
+    for text in (None, "  ", "https://api.openai.com/v1", "HTTPS://API.OpenAI.com/v1/"):
+        assert base_url(text) is None
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
+    assert base_url(None) == "http://localhost:1/v1"
+    assert base_url("http://localhost:2/v1") == "http://localhost:2/v1"
 
 
 @pytest.mark.parametrize(
@@ -102,27 +101,21 @@ def test_what_is_no_url_or_could_be_a_secret_is_refused(given: str, monkeypatch:
         base_url(None)
 
 
-def test_openai_s_own_server_is_one_whether_it_is_named_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    for text in (None, "  ", "https://api.openai.com/v1", "HTTPS://API.OpenAI.com/v1/"):
-        assert base_url(text) is None
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
-    assert base_url(None) == "http://localhost:1/v1"
-    assert base_url("http://localhost:2/v1") == "http://localhost:2/v1"
-
-
-@pytest.mark.parametrize(
-    ("key", "text", "clean"),
-    [
+def test_a_key_is_taken_out_of_a_text_and_is_in_no_message() -> None:
+    for key, text, clean in (
         ("k", "k is a key: k.", "[key] is a key: [key]."),
         ("sk.a*b+c", "sk.a*b+c skxa*b+c", "[key] skxa*b+c"),
         (KEY, f"x{KEY}y", "x[key]y"),
         (KEY, f"{KEY.upper()} {KEY.swapcase()} {KEY.title()}", "[key] [key] [key]"),
         (None, "none", "none"),
-    ],
-)
-def test_a_key_is_taken_out_of_a_text(key: str | None, text: str, clean: str) -> None:
-    assert redactor(key)(text) == clean
+    ):
+        assert redactor(key)(text) == clean
     assert redactor("anything", least=16)("it takes anything") == "it takes anything", "a word of the text"
+    for status in (400, 401, 404, 429, 500):
+        message = str(verdict(status, error(f"key {KEY} in Bearer {KEY}, x={KEY}y" + "x" * 5000)))
+        assert KEY not in message
+        assert "[key]" in message
+        assert len(message) < 400
 
 
 class Worker:
@@ -153,13 +146,20 @@ class Worker:
             self.closed.set()
 
 
-def test_every_item_comes_back_once_and_no_thread_is_made_for_none() -> None:
+def test_every_item_comes_back_once_none_makes_no_thread_and_closing_stops_what_is_under_way() -> None:
     worker, idle, threads = Worker(wait=0.001), Worker(), threading.active_count()
     assert list(flow(idle.opened, [], 4)) == []
     assert (threading.active_count(), idle.closed.is_set()) == (threads, False)
     results = [result for batch in flow(worker.opened, range(200), 16) for result in batch]
     assert sorted(results) == [(n, n * 2) for n in range(200)]
     assert worker.closed.is_set()
+    worker = Worker(wait=0.005)
+    stream = flow(worker.opened, range(900), 4)
+    next(stream)
+    stream.close()
+    assert worker.closed.is_set()
+    assert worker.now == 0
+    assert worker.started < 20
 
 
 def test_items_are_pulled_as_they_are_needed_in_the_thread_of_the_caller() -> None:
@@ -177,7 +177,7 @@ def test_items_are_pulled_as_they_are_needed_in_the_thread_of_the_caller() -> No
     assert (taken, worker.peak, pulled) == (900, 8, {threading.get_ident(): 900})
 
 
-def test_an_error_ends_everything_after_what_was_ready() -> None:
+def test_an_error_ends_everything_after_what_was_ready_and_so_does_a_worker_that_cannot_open() -> None:
     worker, results = Worker(wait=0.001), list[object]()
     with pytest.raises(ValueError, match="999 is refused"):
         results.extend(result for batch in flow(worker.opened, [1, 2, 3, 999, *range(96)], 1) for result in batch)
@@ -185,18 +185,6 @@ def test_an_error_ends_everything_after_what_was_ready() -> None:
     assert worker.closed.wait(5)
     assert worker.started == 4
 
-
-def test_closing_stops_what_is_under_way_and_starts_nothing_more() -> None:
-    worker = Worker(wait=0.005)
-    stream = flow(worker.opened, range(900), 4)
-    next(stream)
-    stream.close()
-    assert worker.closed.is_set()
-    assert worker.now == 0
-    assert worker.started < 20
-
-
-def test_a_worker_that_cannot_open_says_so() -> None:
     @asynccontextmanager
     async def closed() -> AsyncGenerator[Worker, None]:
         raise OSError("no door")
@@ -217,15 +205,12 @@ def monitor(concurrency: int = 1) -> ServerMonitor:
     return ServerMonitor("tiny", "http://h/v1", concurrency)
 
 
-@pytest.mark.parametrize(("concurrency", "most"), [(1, 8), (8, 8), (20, 20)])
-def test_how_many_in_a_row_are_too_many(concurrency: int, most: int) -> None:
-    server = monitor(concurrency)
-    server.look([failed()] * (most - 1), reached=True)
-    with pytest.raises(UserError, match=r"^http://h/v1 answers nobody: busy"):
-        server.look([failed()], reached=True)
-
-
-def test_an_answer_starts_the_count_again_and_prompts_too_long_or_refused_are_not_counted() -> None:
+def test_how_many_in_a_row_are_too_many_and_what_does_not_count() -> None:
+    for concurrency, most in ((1, 8), (8, 8), (20, 20)):
+        server = monitor(concurrency)
+        server.look([failed()] * (most - 1), reached=True)
+        with pytest.raises(UserError, match=r"^http://h/v1 answers nobody: busy"):
+            server.look([failed()], reached=True)
     server, seven = monitor(), [failed()] * 7
     server.look([*seven, GOOD, *seven, *[failed("too long")] * 100, *seven], reached=True)
     with pytest.raises(UserError, match="answers nobody: busy"):
@@ -233,15 +218,6 @@ def test_an_answer_starts_the_count_again_and_prompts_too_long_or_refused_are_no
     monitor().look([GOOD] + [failed("refused")] * 100, reached=True)
     with pytest.raises(UserError, match="answers nobody"):
         monitor().look([failed("refused")] * 8, reached=True)
-
-
-def test_another_model_is_told_once_a_name() -> None:
-    server = monitor()
-    names = ("tiny", "huge", "huge", "tiny-2024-07-18", "vast")
-    with pytest.warns(DataWarning) as warned:
-        assert [server.model(name) for name in names] == [None] * 5
-    message = "asked http://h/v1 for model 'tiny', and '{}' answered: both names are recorded"
-    assert [str(warning.message) for warning in warned] == [message.format(name) for name in ("huge", "vast")]
 
 
 def verdict(status: int, body: object, *, key: str | None = KEY) -> FailedRequest | UserError:
@@ -259,9 +235,8 @@ def error(message: str, **fields: object) -> dict[str, object]:
     return {"error": {"message": message, **fields}}
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "message"),
-    [
+def test_what_no_other_attempt_can_mend_ends_everything_and_passing_errors_are_asked_again() -> None:
+    for status, body, message in (
         (401, error("Incorrect."), "does not accept the key for model 'tiny' .*OPENAI_API_KEY. .401.: Incorrect"),
         (403, error("No access."), "does not accept the key for model 'tiny' .*OPENAI_API_KEY. .403.: No access"),
         (429, error("Exceeded.", code="insufficient_quota"), "the quota of the key .* is used up at http://h/v1 .429."),
@@ -269,26 +244,20 @@ def error(message: str, **fields: object) -> dict[str, object]:
         (404, error("The model `tiny` does not exist."), "has no model 'tiny' .404.: .*; name one that it serves"),
         (404, {"detail": "Not Found"}, "has no model 'tiny' .404.: Not Found.*base URL that usually ends in /v1"),
         (308, "", "redirects elsewhere .308.; redirects are not followed"),
-    ],
-)
-def test_what_no_other_attempt_can_mend_ends_everything(status: int, body: object, message: str) -> None:
-    failure = verdict(status, body)
-    assert isinstance(failure, UserError)
-    assert re.search(message, str(failure))
-    assert "asks for a key" in str(verdict(401, body, key=None))
-
-
-@pytest.mark.parametrize("status", [408, 429, 500, 503, 529])
-def test_passing_errors_are_asked_again(status: int) -> None:
-    failure = verdict(status, error("You exceeded your current quota"))
-    assert isinstance(failure, FailedRequest)
-    assert (failure.kind, failure.message[:27]) == ("unavailable", f"error of the server ({status}): ")
+    ):
+        failure = verdict(status, body)
+        assert isinstance(failure, UserError)
+        assert re.search(message, str(failure))
+    assert "asks for a key" in str(verdict(401, error("No key."), key=None))
+    for status in (408, 429, 500, 503, 529):
+        failure = verdict(status, error("You exceeded your current quota"))
+        assert isinstance(failure, FailedRequest)
+        assert (failure.kind, failure.message[:27]) == ("unavailable", f"error of the server ({status}): ")
     assert kind(400, error("Invalid role in messages: expected context")) == "refused"
 
 
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
+def test_the_words_of_an_error_in_the_shapes_there_are_and_a_content_filters() -> None:
+    for body, words in (
         ({"message": "a\n  b"}, "a b"),
         ({"detail": "FastAPI"}, "FastAPI"),
         ({"detail": [{"loc": ["body", "x"], "msg": "bad"}]}, "[{'loc': ['body', 'x'], 'msg': 'bad'}]"),
@@ -296,10 +265,15 @@ def test_passing_errors_are_asked_again(status: int) -> None:
         ("Internal Server Error", "Internal Server Error"),
         ("", ""),
         ({"message": None, "code": 7}, ""),
-    ],
-)
-def test_the_words_of_an_error_in_the_shapes_there_are(body: object, words: str) -> None:
-    assert error_text(body)[0] == words
+    ):
+        assert error_text(body)[0] == words
+    for status, body in (
+        (400, error("Filtered.", code="content_filter")),
+        (400, error("The response was filtered due to the prompt triggering our content management policy.")),
+        (400, error("Input may be inappropriate.", code="data_inspection_failed")),
+        (403, error("Flagged: content policy.", code="content_policy_violation")),
+    ):
+        assert kind(status, body) == "filtered"
 
 
 @pytest.mark.parametrize(
@@ -320,27 +294,6 @@ def test_the_words_of_an_error_in_the_shapes_there_are(body: object, words: str)
 )  # fmt: skip
 def test_longer_than_the_context(status: int, body: object) -> None:
     assert kind(status, body) == "too long"
-
-
-@pytest.mark.parametrize(
-    ("status", "body"),
-    [
-        (400, error("Filtered.", code="content_filter")),
-        (400, error("The response was filtered due to the prompt triggering our content management policy.")),
-        (400, error("Input may be inappropriate.", code="data_inspection_failed")),
-        (403, error("Flagged: content policy.", code="content_policy_violation")),
-    ],
-)
-def test_a_content_filter_is_an_answer_of_its_own(status: int, body: object) -> None:
-    assert kind(status, body) == "filtered"
-
-
-@pytest.mark.parametrize("status", [400, 401, 404, 429, 500])
-def test_the_key_is_in_no_message(status: int) -> None:
-    message = str(verdict(status, error(f"key {KEY} in Bearer {KEY}, x={KEY}y" + "x" * 5000)))
-    assert KEY not in message
-    assert "[key]" in message
-    assert len(message) < 400
 
 
 def completion(**choice: object) -> dict[str, object]:
@@ -403,17 +356,20 @@ def test_vectors_are_one_a_text_in_the_order_of_their_index(data: dict[str, obje
         read_vectors(data, 2)
 
 
-@pytest.mark.parametrize(
-    ("asked", "same", "other"),
-    [
+def test_a_dated_version_is_the_same_model_and_another_is_told_once_a_name() -> None:
+    for asked, same, other in (
         ("gpt-4o-mini", "gpt-4o-mini-2024-07-18", "gpt-4o"),
         ("gpt-4o", "gpt-4o", "gpt-4o-mini-2024-07-18"),
         ("mistral-large", "mistral-large-latest", "another-model"),
         ("llama3", "llama3:latest", "llama3:70b"),
         ("openai/gpt-4", "gpt-4-0613", "openai/gpt-4o"),
         ("/models/Stories", "/models/stories@main", "/models/tales"),
-    ],
-)
-def test_a_dated_version_is_the_same_model(asked: str, same: str, other: str) -> None:
-    assert same_model(asked, same)
-    assert not same_model(asked, other)
+    ):
+        assert same_model(asked, same)
+        assert not same_model(asked, other)
+    server = monitor()
+    names = ("tiny", "huge", "huge", "tiny-2024-07-18", "vast")
+    with pytest.warns(DataWarning) as warned:
+        assert [server.model(name) for name in names] == [None] * 5
+    message = "asked http://h/v1 for model 'tiny', and '{}' answered: both names are recorded"
+    assert [str(warning.message) for warning in warned] == [message.format(name) for name in ("huge", "vast")]

@@ -63,19 +63,7 @@ def test_what_is_in_the_journal_is_never_asked_again(journal: Journal) -> None:
     assert idle.closed == 0, "it is not even started"
 
 
-def test_another_attempt_is_another_request_with_the_next_seed(journal: Journal) -> None:
-    llm, sampling = Echo(concurrency=1), Sampling(seed=7)
-    wanted = [*requests("one"), *requests("one", attempt=2), *requests("one", attempt=3)]
-    for fresh in (True, False):
-        assert [reply.fresh for reply in ask(llm, wanted, journal, sampling)] == [fresh] * 3
-    assert llm.seeds == [7, 8, 9]
-    assert len({line["key"] for line in contents(journal.folder)}) == 3
-
-
-# Failures
-
-
-def test_a_failure_is_yielded_not_kept_and_asked_again_by_the_next_run(journal: Journal) -> None:
+def test_a_failure_is_not_kept_and_another_attempt_is_another_request_with_the_next_seed(journal: Journal) -> None:
     llm = Echo(concurrency=1, fails={"two": GONE})
     replies = ask(llm, requests("two", "two", "one", "two"), journal)
     assert [reply.failure for reply in replies] == [GONE, GONE, None, GONE], "equal requests share it"
@@ -85,9 +73,15 @@ def test_a_failure_is_yielded_not_kept_and_asked_again_by_the_next_run(journal: 
     llm = Echo()
     assert [reply.fresh for reply in ask(llm, requests("one", "two"), journal)] == [False, True]
     assert llm.asked == ["two"]
+    llm, sampling = Echo(concurrency=1), Sampling(seed=7)
+    wanted = [*requests("one"), *requests("one", attempt=2), *requests("one", attempt=3)]
+    for fresh in (True, False):
+        assert [reply.fresh for reply in ask(llm, wanted, journal, sampling)] == [fresh] * 3
+    assert llm.seeds == [7, 8, 9]
+    assert len({line["key"] for line in contents(journal.folder)}) == 2 + 3, "each attempt is a record of its own"
 
 
-def test_an_error_ends_it_and_keeps_what_was_answered(journal: Journal) -> None:
+def test_an_error_or_a_full_disk_ends_it_and_keeps_what_was_answered(journal: Journal) -> None:
     def quota(text: str) -> None:
         if text == "four":
             raise UserError("the quota is used up")
@@ -97,12 +91,6 @@ def test_an_error_ends_it_and_keeps_what_was_answered(journal: Journal) -> None:
     with pytest.raises(UserError, match="the quota is used up"):
         next(work)
     assert len(Journal(journal.folder)) == 3
-
-
-# Order of things
-
-
-def test_a_full_disk_is_an_error_of_one_line_and_loses_nothing_that_was_yielded(journal: Journal) -> None:
     got, wanted = list[Reply](), requests(*(f"{i} " + "word " * 500 for i in range(400)))
     with no_room(100_000), pytest.raises(UserError, match=r"journal\.sqlite: cannot be used: .* \(RANKTILT_CACHE"):
         got.extend(journalled(Echo(), wanted, journal, sampling=COLD))
@@ -112,15 +100,18 @@ def test_a_full_disk_is_an_error_of_one_line_and_loses_nothing_that_was_yielded(
         assert len(other) >= len(got)
 
 
-def test_nothing_is_asked_where_nothing_can_be_written(tmp_path: Path) -> None:
+def test_nothing_is_asked_where_nothing_can_be_written_and_each_model_has_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     model = Echo()
     with pytest.raises(UserError, match="cannot be used: "):
         ask(model, requests(*WORDS), Journal(tmp_path / "file" / "journal"))
     assert not model.asked
+    folder = journal_of(Echo("a")).folder
+    assert folder.parent == cache_folder() / "llm"
+    assert folder == journal_of(Echo("a", concurrency=2)).folder != journal_of(Echo("b")).folder
 
 
-def test_requests_are_pulled_as_they_are_needed(journal: Journal) -> None:
+def test_requests_are_pulled_as_they_are_needed_and_known_answers_come_first(journal: Journal) -> None:
     pulled: list[int] = []
 
     def source() -> Iterator[Request]:
@@ -135,9 +126,6 @@ def test_requests_are_pulled_as_they_are_needed(journal: Journal) -> None:
         assert len(pulled) <= count + 300
     work.close()
     assert len(llm.asked) <= 48
-
-
-def test_known_answers_come_before_the_first_that_is_asked(journal: Journal) -> None:
     texts = [f"text {i}" for i in range(2_500)]
     ask(Echo(concurrency=32), requests(*texts), journal)
     llm = Echo()
@@ -180,17 +168,14 @@ def test_over_any_runs_nothing_is_asked_twice(
         assert all(a.answer == said(wanted[a.number].prompt.text) for a in got)
 
 
-# Several processes
-
-
-def started(folder: Path, log: Path, count: int, *more: object) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "tests.llm.echo", str(folder), str(count), str(log), *map(str, more)]
+def started(folder: Path, count: int, delay: float) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "tests.llm.echo", str(folder), str(count), str(delay)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def test_a_second_process_is_refused_in_one_sentence_and_reads(tmp_path: Path) -> None:
     folder = tmp_path / "journal"
-    with started(folder, tmp_path / "first.log", 40, 0.2) as first:
+    with started(folder, 40, 0.2) as first:
         assert first.stdout is not None
         first.stdout.readline()
         with Journal(folder) as journal:
@@ -205,14 +190,11 @@ def test_a_second_process_is_refused_in_one_sentence_and_reads(tmp_path: Path) -
             assert [reply.fresh for reply in ask(Echo(), requests("something new"), journal)] == [True]
 
 
-# The file
-
-
 def record(key: str, text: str = "some text") -> JournalRecord:
     return JournalRecord(key, "2026-01-01T00:00:00Z", "p", said(text))
 
 
-def test_what_is_appended_is_found_by_this_journal_and_the_next(journal: Journal) -> None:
+def test_what_is_appended_is_found_and_a_closed_journal_says_what_it_is(journal: Journal, tmp_path: Path) -> None:
     other = Journal(journal.folder)
     assert len(other) == 0
     assert not journal.folder.exists(), "reading makes nothing"
@@ -221,17 +203,15 @@ def test_what_is_appended_is_found_by_this_journal_and_the_next(journal: Journal
     for same in (journal, other):
         assert same.read(["a", "c"]) == {"a": record("a", "größer\u2028\n")}
         assert len(same) == 2
-
-
-def test_a_closed_journal_can_be_used_again_and_says_what_it_is(tmp_path: Path) -> None:
-    with Journal(tmp_path, about={"llm": "openai:m"}) as journal:
+    folder = tmp_path / "closed"
+    with Journal(folder, about={"llm": "openai:m"}) as journal:
         assert (journal.claim(), journal.claim()) == (True, False)
         journal.append([record("a")])
         journal.close()
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["about.json", JOURNAL]
+        assert sorted(path.name for path in folder.iterdir()) == ["about.json", JOURNAL]
         journal.append([record("b")])
         assert len(journal) == 2
-    assert json.loads((tmp_path / "about.json").read_bytes()) == {"what": "llm", "llm": "openai:m"}
+    assert json.loads((folder / "about.json").read_bytes()) == {"what": "llm", "llm": "openai:m"}
 
 
 @pytest.mark.parametrize(
@@ -262,9 +242,6 @@ def test_a_record_holds_all_that_an_answer_is(journal: Journal, logprobs: tuple[
     assert journal.read(["k"])["k"].answer == answer
 
 
-# Keys
-
-
 def test_a_key_depends_on_all_that_an_answer_depends_on_and_on_nothing_else() -> None:
     prompt, sampling = Prompt("rewrite this"), Sampling(temperature=1, seed=1)
     first = request_key(Echo(), prompt, sampling)
@@ -281,9 +258,3 @@ def test_a_key_depends_on_all_that_an_answer_depends_on_and_on_nothing_else() ->
         *(request_key(Echo(), prompt, replace(sampling, **{name: value})) for name, value in others.items()),
     }
     assert len(keys) == 5 + len(others)
-
-
-def test_each_model_has_a_folder_of_the_cache() -> None:
-    folder = journal_of(Echo("a")).folder
-    assert folder.parent == cache_folder() / "llm"
-    assert folder == journal_of(Echo("a", concurrency=2)).folder != journal_of(Echo("b")).folder

@@ -43,10 +43,7 @@ def trouble(server: Server, **options: object) -> str:
     return str(caught.value)
 
 
-# What is sent and what comes back
-
-
-def test_what_is_asked_and_what_comes_back() -> None:
+def test_what_is_asked_and_what_comes_back_and_no_redirect_is_followed() -> None:
     with Server() as server:
         plain = only_reply(server)
         sent = [Prompt(SENTENCE, system="Be brief."), Prompt(SENTENCE, seed=1)]
@@ -60,22 +57,11 @@ def test_what_is_asked_and_what_comes_back() -> None:
     answer = full[1].answer
     assert answer is not None
     assert (answer.text, answer.finish, answer.logprobs) == ("And it slept,", "length", (-0.5, -0.5, -0.5))
-
-
-def test_openai_s_own_server_gets_its_own_names_and_no_default_that_some_models_refuse() -> None:
-    assert drawn(Sampling(temperature=1.0, max_tokens=5), own=True) == {"max_completion_tokens": 5}
-    assert drawn(Sampling(temperature=0.2, top_p=0.9), own=True) == {"temperature": 0.2, "top_p": 0.9}
-
-
-def test_no_redirect_is_followed() -> None:
     with Server() as other, Server(script=[Raw(308, "", {"Location": f"{other.url}/chat/completions"})] * 9) as server:
         message = trouble(server, concurrency=1)
     assert other.connections == 0, "not even a question without a text"
     assert message.startswith(f"{server.url} redirects elsewhere (308)")
     assert len(server.requests) == 1
-
-
-# Faults that pass
 
 
 INSIDE = Raw(200, {"error": {"message": "upstream is busy", "code": 502}})
@@ -101,9 +87,7 @@ def test_a_passing_fault_is_asked_again(fault: str | Raw, monkeypatch: pytest.Mo
         (Raw(200, f"You sent {' ' * 30} Bearer {KEY} to me"), "malformed JSON: 'You sent Bearer [key] to me'"),
     ],
 )
-def test_a_prompt_that_fails_each_time_is_left_out(
-    fault: str | Raw, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lasting_fault_leaves_a_prompt_out(fault: str | Raw, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with Server(script=[None, fault, fault, fault]) as server:
         first, failed, last = model(server, concurrency=1, retries=2, timeout=1.0).generate(prompts(3))
@@ -114,25 +98,16 @@ def test_a_prompt_that_fails_each_time_is_left_out(
     assert failed.failure.message.startswith(message)
 
 
-# Faults of one prompt
-
-
-def test_a_prompt_longer_than_the_context_is_left_out() -> None:
+def test_a_prompt_longer_than_the_context_is_left_out_and_a_content_filter_is_an_answer() -> None:
     with Server(context=8) as server:
         replies = list(model(server, concurrency=1).generate([Prompt("a b c"), Prompt("word " * 9), Prompt("d e f")]))
     assert [reply.failure.kind if reply.failure else None for reply in replies] == [None, "too long", None]
     assert len(server.requests) == 3
-
-
-@pytest.mark.parametrize("fault", ["content-filter", "content-filter-400"])
-def test_a_content_filter_is_an_answer_without_text(fault: str) -> None:
-    with Server(script=[fault]) as server:
-        reply = only_reply(server)
-    assert reply.answer is not None
-    assert (reply.answer.text, reply.answer.finish) == ("", "content_filter")
-
-
-# Faults that end everything
+    for fault in ("content-filter", "content-filter-400"):
+        with Server(script=[fault]) as server:
+            reply = only_reply(server)
+        assert reply.answer is not None
+        assert (reply.answer.text, reply.answer.finish) == ("", "content_filter")
 
 
 REFUSAL = Raw(400, {"error": {"message": "Unsupported parameter: 'top_p'."}})
@@ -147,9 +122,7 @@ REFUSAL = Raw(400, {"error": {"message": "Unsupported parameter: 'top_p'."}})
         ("500", " answers nobody: ", 20),
     ],
 )
-def test_what_no_other_attempt_can_mend_ends_everything(
-    fault: str | Raw, message: str, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_stays_ends_everything(fault: str | Raw, message: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with Server(script=[fault] * 40) as server:
         assert message in trouble(server, retries=1, concurrency=2)
@@ -159,9 +132,7 @@ def test_what_no_other_attempt_can_mend_ends_everything(
 @pytest.mark.parametrize(
     ("host", "proxy"), [("localhost", "http://127.0.0.1:9"), ("127.0.0.1", "socks5://127.0.0.1:9")]
 )
-def test_a_server_on_this_machine_is_asked_without_the_proxy_and_said_to_be_down_at_once(
-    monkeypatch: pytest.MonkeyPatch, host: str, proxy: str
-) -> None:
+def test_loopback_needs_no_proxy_and_is_down_at_once(monkeypatch: pytest.MonkeyPatch, host: str, proxy: str) -> None:
     monkeypatch.setenv("ALL_PROXY", proxy)
     with Server() as server:
         url = f"http://{host}:{server.port}/v1"
@@ -174,9 +145,6 @@ def test_a_server_on_this_machine_is_asked_without_the_proxy_and_said_to_be_down
     assert len(pulled) <= 10
 
 
-# A mixture
-
-
 def test_everything_completes_at_30_percent_of_faults() -> None:
     # All hangs at the beginning: each costs the whole time limit, which must be long enough for a busy machine.
     kinds = [kind for kind in PASSING if kind != "hang"]
@@ -187,9 +155,6 @@ def test_everything_completes_at_30_percent_of_faults() -> None:
     assert len(server.answered) == 150
     assert server.peak <= 16 + 5  # a hang given up may be under way on the server a moment longer
     assert sum(fault is not None for fault in server.faulted) == len(server.requests) - 150 > 40
-
-
-# Limits a minute
 
 
 def test_every_request_waits_its_turn_over_calls_and_repetitions_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,10 +200,7 @@ def test_ctrl_c_ends_a_wait_for_a_server_that_hangs() -> None:
     assert (out, child.returncode) == ("stopped\n", 0)
 
 
-# The key
-
-
-def test_the_key_is_sent_and_shown_nowhere(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_key_shows_nowhere(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     caplog.set_level(logging.DEBUG)
     with Server(script=[None, "401"]) as server:
@@ -249,9 +211,6 @@ def test_the_key_is_sent_and_shown_nowhere(monkeypatch: pytest.MonkeyPatch, capl
     texts = [repr(client), str(vars(client)), client.identity, str(client.spec), repr(caught.value), caplog.text]
     assert server.keys == [KEY, KEY]
     assert [text for text in [*texts, "".join(trace.format())] if KEY in text] == []
-
-
-def test_a_key_that_the_server_repeats_is_in_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     choice = {"message": {"content": f"text {KEY}"}, "finish_reason": KEY}
     echo = Raw(200, {"model": f"tiny-{KEY}", "system_fingerprint": KEY, "choices": [choice]})
@@ -269,15 +228,10 @@ def test_a_key_in_what_is_kept_is_refused(monkeypatch: pytest.MonkeyPatch, name:
     assert KEY not in str(caught.value)
 
 
-# What the environment says of the way
-
-
 @pytest.mark.parametrize(
     ("variable", "value"), [("ALL_PROXY", "foo://user:password@127.0.0.1:9"), ("SSL_CERT_FILE", "/nowhere/cert.pem")]
 )
-def test_a_proxy_or_certificate_that_cannot_be_used_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, variable: str, value: str
-) -> None:
+def test_a_proxy_or_certificate_of_no_use_is_said(monkeypatch: pytest.MonkeyPatch, variable: str, value: str) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv(variable, value)
     with pytest.raises(UserError, match=r"^the environment's proxy or certificate cannot be used") as caught:
@@ -303,15 +257,14 @@ def test_a_server_elsewhere_wants_a_key(monkeypatch: pytest.MonkeyPatch, value: 
             act()
 
 
-# Options and names
-
-
-def test_identity_and_card_name_model_and_server() -> None:
+def test_identity_and_card_name_model_and_server_and_openai_s_own_gets_its_own_names() -> None:
     assert OpenAI("gpt-4o-mini").identity == "openai:gpt-4o-mini"
     local = llm("openai:meta/llama3:8b", base_url="HTTP://LocalHost:8000/v1/", concurrency=3, timeout=None)
     url, name = "http://localhost:8000/v1", "meta/llama3:8b"
     assert (local.concurrency, local.identity) == (3, f"openai:{name} at {url}")
     assert local.spec == {"llm": f"openai:{name}", "model": name, "base_url": url}
+    assert drawn(Sampling(temperature=1.0, max_tokens=5), own=True) == {"max_completion_tokens": 5}
+    assert drawn(Sampling(temperature=0.2, top_p=0.9), own=True) == {"temperature": 0.2, "top_p": 0.9}
 
 
 @pytest.mark.parametrize("option", [{"concurrency": 0}, {"retries": -1}, {"requests_per_minute": 0}, {"timeout": 0.0}])
@@ -319,8 +272,6 @@ def test_options_out_of_range(option: dict[str, int]) -> None:
     with pytest.raises(UserError, match=f"{next(iter(option))} must be"):
         OpenAI("tiny", **option)  # type: ignore[arg-type]
 
-
-# Vectors
 
 TEXTS = [f"text number {n}" for n in range(150)]
 
@@ -334,27 +285,18 @@ def vectors_of(client: OpenAI, texts: list[str]) -> np.ndarray:
     return gathered
 
 
-@pytest.mark.parametrize("fault", [None, "429", "empty"])
-def test_every_text_gets_its_vector_after_a_passing_fault_too(fault: str | None) -> None:
-    with Server(script=[fault]) as server:
-        vectors = vectors_of(model(server), ["", *TEXTS[1:]])
-    assert vectors.tolist() == [vector(text) for text in (" ", *TEXTS[1:])]
-    assert len(server.requests) == 3 + (fault is not None)
-
-
-def test_vectors_that_never_come_end_everything() -> None:
+def test_every_text_gets_its_vector_after_a_passing_fault_or_is_named_and_lasting_ones_end_everything() -> None:
+    for fault in (None, "429", "empty"):
+        with Server(script=[fault]) as server:
+            vectors = vectors_of(model(server), ["", *TEXTS[1:]])
+        assert vectors.tolist() == [vector(text) for text in (" ", *TEXTS[1:])]
+        assert len(server.requests) == 3 + (fault is not None)
     message = r"gave no vectors of model 'tiny': expected 2 vectors "
     with Server(script=["empty"] * 40) as server, pytest.raises(UserError, match=message):
         vectors_of(model(server, retries=1), ["a", "b"])
-
-
-def test_a_text_too_long_for_vectors_is_named() -> None:
     message = r"does not take text 1 \(30 words\): longer than the model's context .*; cut texts, as dense:openai:MODEL"
     with Server(context=20) as server, pytest.raises(UserError, match=message):
         vectors_of(model(server), ["a b", "word " * 30, "c"])
-
-
-def test_a_server_that_takes_fewer_texts_at_once_gets_fewer() -> None:
     with Server(context=64) as server:
         vectors = vectors_of(model(server), TEXTS)
     assert vectors.tolist() == [vector(text) for text in TEXTS]

@@ -49,9 +49,6 @@ def answers(llm: Transformers, *texts: str, sampling: Sampling) -> list[Answer]:
     return [reply.answer for reply in replies if reply.answer is not None]
 
 
-# What is said
-
-
 def check_story(answer: Answer) -> None:
     text = START + answer.text
     assert text.startswith(SENTENCES)
@@ -70,7 +67,7 @@ def test_the_model_of_stories_tells_its_documented_story(stories: Path, batch: i
 
 
 @pytest.mark.data
-def test_logprobs_are_those_of_the_tokens_given_all_before(stories: Path) -> None:
+def test_logprobs_are_those_of_the_tokens_given_all_before_and_a_control_token_is_text(stories: Path) -> None:
     llm, texts = Transformers(stories), ("Once upon a time", "Lily")
     replies = answers(llm, *texts, sampling=Sampling(temperature=0, max_tokens=20, logprobs=True))
     for text, answer in zip(texts, replies, strict=True):
@@ -82,48 +79,6 @@ def test_logprobs_are_those_of_the_tokens_given_all_before(stories: Path) -> Non
             expected.append(float(chances.max()))
         assert answer.text == llm._tokenizer.decode(ids[-20:])
         assert answer.logprobs == pytest.approx(expected, abs=1e-4)
-
-
-@pytest.mark.parametrize("temperature", [0.0, 0.5, 2.0])
-def test_logprobs_are_before_temperature_and_top_p(known: Path, temperature: float) -> None:
-    sampling = Sampling(temperature=temperature, top_p=0.9, seed=1, logprobs=True, max_tokens=30)
-    for answer in answers(Transformers(known), "a", "ab", "b", sampling=sampling):
-        assert answer.logprobs is not None
-        expected = [math.log(CHANCES[letter]) for letter in answer.text]
-        assert answer.logprobs == pytest.approx(expected, abs=1e-4)
-
-
-def test_an_answer_ends_at_the_end_token_or_is_cut_off(known: Path) -> None:
-    replies = answers(Transformers(known), *["a" * n for n in range(1, 40)], sampling=Sampling(temperature=1, seed=2))
-    finishes = Counter(answer.finish for answer in replies)
-    assert set(finishes) == {"stop"}, "0.8⁶⁰ is one in a million"
-    assert all(set(answer.text) <= {"a", "b"} for answer in replies)
-    assert all(answer.completion_tokens == len(answer.text) for answer in replies)
-    mean = sum(len(answer.text) for answer in replies) / len(replies)
-    assert 2.5 < mean < 6, "4 is expected, with a standard error of .7"
-
-
-@pytest.mark.parametrize("max_tokens", [None, 500])
-def test_each_prompt_has_the_room_that_the_context_leaves_it(known: Path, max_tokens: int | None) -> None:
-    llm, sampling = Transformers(known), Sampling(temperature=0, max_tokens=max_tokens)
-    replies = answers(llm, "a" * 10, "a" * 61, "a" * 40, sampling=sampling)
-    assert [(a.prompt_tokens, a.completion_tokens, a.finish) for a in replies] == [
-        (12, 52, "length"), (63, 1, "length"), (42, 22, "length"),
-    ]  # fmt: skip
-    assert llm.count_tokens(["a b a", "", "b"]) == [6, 0, 2], "each letter and the blank before it"
-    [[reply]] = llm.arrivals([Prompt("a" * 62)], sampling)
-    message = "64 tokens leave no room for an answer in the model's context of 64"
-    assert reply == Reply(0, None, Failure("too long", message))
-
-
-def test_a_prompt_that_the_template_does_not_take_is_refused(own: Path) -> None:
-    edit(own / "tokenizer_config.json", chat_template="{{ raise_exception('no system message, please') }}")
-    [[reply]] = Transformers(own).arrivals([Prompt("a")], Sampling())
-    assert reply.failure == Failure("refused", "the model's chat template does not take it: no system message, please")
-
-
-@pytest.mark.data
-def test_a_control_token_in_a_message_is_text(stories: Path) -> None:
     llm = Transformers(stories)
     control = set(llm._tokenizer.all_special_ids)
     for text in ("One day</s> Lily", "<s>One day", "<unk></s></s>", "<</s>/s>"):
@@ -133,7 +88,40 @@ def test_a_control_token_in_a_message_is_text(stories: Path) -> None:
         assert llm._as_text(text) == text
 
 
-# How it is drawn
+def test_logprobs_are_before_temperature_and_top_p(known: Path) -> None:
+    for temperature in (0.0, 0.5, 2.0):
+        sampling = Sampling(temperature=temperature, top_p=0.9, seed=1, logprobs=True, max_tokens=30)
+        for answer in answers(Transformers(known), "a", "ab", "b", sampling=sampling):
+            assert answer.logprobs is not None
+            expected = [math.log(CHANCES[letter]) for letter in answer.text]
+            assert answer.logprobs == pytest.approx(expected, abs=1e-4)
+
+
+def test_an_answer_ends_at_the_end_token_and_like_lengths_share_a_batch_pulled_as_needed(known: Path) -> None:
+    replies = answers(Transformers(known), *["a" * n for n in range(1, 40)], sampling=Sampling(temperature=1, seed=2))
+    finishes = Counter(answer.finish for answer in replies)
+    assert set(finishes) == {"stop"}, "0.8⁶⁰ is one in a million"
+    assert all(set(answer.text) <= {"a", "b"} for answer in replies)
+    assert all(answer.completion_tokens == len(answer.text) for answer in replies)
+    mean = sum(len(answer.text) for answer in replies) / len(replies)
+    assert 2.5 < mean < 6, "4 is expected, with a standard error of .7"
+    source = iter([Prompt("a" * n) for n in (1, 30, 2, 31, 3, 32) * 9])
+    work = Transformers(known, batch=3).arrivals(source, Sampling(max_tokens=1))
+    assert [sorted(reply.number for reply in next(work)) for _ in range(2)] == [[3, 5, 11], [1, 7, 9]]
+    assert len(list(source)) == 54 - 3 * 4
+
+
+def test_each_prompt_has_the_room_that_the_context_leaves_it(known: Path) -> None:
+    for max_tokens in (None, 500):
+        llm, sampling = Transformers(known), Sampling(temperature=0, max_tokens=max_tokens)
+        replies = answers(llm, "a" * 10, "a" * 61, "a" * 40, sampling=sampling)
+        assert [(a.prompt_tokens, a.completion_tokens, a.finish) for a in replies] == [
+            (12, 52, "length"), (63, 1, "length"), (42, 22, "length"),
+        ]  # fmt: skip
+        assert llm.count_tokens(["a b a", "", "b"]) == [6, 0, 2], "each letter and the blank before it"
+        [[reply]] = llm.arrivals([Prompt("a" * 62)], sampling)
+        message = "64 tokens leave no room for an answer in the model's context of 64"
+        assert reply == Reply(0, None, Failure("too long", message))
 
 
 @pytest.mark.parametrize(
@@ -141,9 +129,7 @@ def test_a_control_token_in_a_message_is_text(stories: Path) -> None:
     [(1.0, 1.0, {"a": 0.5, "b": 0.3, "": 0.2}), (0.5, 1.0, {"a": 25 / 38, "b": 9 / 38, "": 4 / 38}),
      (1.0, 0.7, {"a": 5 / 8, "b": 3 / 8}), (1.0, 0.4, {"a": 1.0})],
 )  # fmt: skip
-def test_tokens_come_as_often_as_they_should(
-    known: Path, temperature: float, top_p: float, expected: dict[str, float]
-) -> None:
+def test_tokens_are_drawn_as_stated(known: Path, temperature: float, top_p: float, expected: dict[str, float]) -> None:
     sampling = Sampling(temperature=temperature, top_p=top_p, seed=1, max_tokens=1)
     llm = Transformers(known, batch=2_000)
     counts = Counter(answer.text for answer in answers(llm, *["a"] * 2_000, sampling=sampling))
@@ -163,26 +149,7 @@ def test_a_seed_repeats_the_answers_and_no_other_chance_is_touched(known: Path) 
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
-def test_the_folder_s_own_settings_do_not_count(own: Path) -> None:
-    edit(own / "generation_config.json", repetition_penalty=50.0, temperature=9.0, top_k=1, max_new_tokens=2)
-    [answer] = answers(Transformers(own), "b", sampling=Sampling(temperature=0, max_tokens=7))
-    assert answer.text == "aaaaaaa"
-
-
-# Batches
-
-
-def test_like_lengths_share_a_batch_of_prompts_pulled_as_they_are_needed(known: Path) -> None:
-    source = iter([Prompt("a" * n) for n in (1, 30, 2, 31, 3, 32) * 9])
-    work = Transformers(known, batch=3).arrivals(source, Sampling(max_tokens=1))
-    assert [sorted(reply.number for reply in next(work)) for _ in range(2)] == [[3, 5, 11], [1, 7, 9]]
-    assert len(list(source)) == 54 - 3 * 4
-
-
-# What it is known by
-
-
-def test_a_model_is_known_by_its_content(known: Path, own: Path) -> None:
+def test_a_model_is_known_by_its_content_and_float32_unless_another_precision_is_named(known: Path, own: Path) -> None:
     first = Transformers(known)
     assert first.identity == f"transformers:{first.revision}"
     assert (first.name, Transformers(str(own) + "/").name) == ("model", "own")
@@ -194,16 +161,10 @@ def test_a_model_is_known_by_its_content(known: Path, own: Path) -> None:
     assert Transformers(own, precision="bfloat16").identity == f"{first.identity}:bfloat16"
     edit(own / "config.json", rms_norm_eps=1e-6)
     assert Transformers(own).identity != first.identity
-
-
-def test_weights_are_float32_unless_another_precision_is_named(own: Path) -> None:
     edit(own / "config.json", dtype="bfloat16")
     assert Transformers(own)._model.dtype == torch.float32
     for name in ("bfloat16", "float16"):
         assert Transformers(own, precision=name)._model.dtype == getattr(torch, name)
-
-
-# What is wrong with it
 
 
 def edit(file: Path, **changes: object) -> None:
@@ -247,13 +208,19 @@ def test_options_that_cannot_be_are_refused(known: Path, options: dict[str, Any]
         list(Transformers(known, **options).arrivals([Prompt("a")], Sampling()))
 
 
-def test_a_model_s_own_code_is_not_run(own: Path, tmp_path: Path) -> None:
+def test_own_code_is_not_run_settings_do_not_count_and_a_template_may_refuse(own: Path, tmp_path: Path) -> None:
     edit(own / "config.json", auto_map={"AutoConfig": "mine.Config", "AutoModelForCausalLM": "mine.Mine"})
     (own / "mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     llm = Transformers(own)
     llm.check()
     assert answers(llm, "a", sampling=Sampling(temperature=0, max_tokens=2))[0].text == "aa", "Llama is built in"
     assert not (tmp_path / "ran").exists()
+    edit(own / "generation_config.json", repetition_penalty=50.0, temperature=9.0, top_k=1, max_new_tokens=2)
+    [answer] = answers(Transformers(own), "b", sampling=Sampling(temperature=0, max_tokens=7))
+    assert answer.text == "aaaaaaa"
+    edit(own / "tokenizer_config.json", chat_template="{{ raise_exception('no system message, please') }}")
+    [[reply]] = Transformers(own).arrivals([Prompt("a")], Sampling())
+    assert reply.failure == Failure("refused", "the model's chat template does not take it: no system message, please")
 
 
 def test_too_little_memory_asks_for_a_smaller_batch(known: Path, monkeypatch: pytest.MonkeyPatch) -> None:

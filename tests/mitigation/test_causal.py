@@ -35,14 +35,11 @@ def file(fit: CausalFit, tmp_path: Path) -> str:
     return str(fit.save(tmp_path / "causal.json"))
 
 
-def test_a_planted_effect_is_found(texts: Collection, fit: CausalFit) -> None:
+def test_a_planted_effect_is_found_as_by_two_regressions_and_read(texts: Collection, fit: CausalFit, file: str) -> None:
     assert fit.low < -0.5 < fit.high
     assert fit.coefficient == pytest.approx(-0.5, abs=0.03)
     assert fit.f > 80
     assert fit_causal(texts, Planted(noise=0.0), source="llm").coefficient == pytest.approx(-0.5, abs=1e-12)
-
-
-def test_the_coefficient_is_that_of_two_regressions(texts: Collection, fit: CausalFit) -> None:
     score = {(query, doc): score for query, doc, _, score in Planted().rank(texts).frame().iter_rows()}
     values = dict(zip(texts.ids, perplexity(texts), strict=True))
     entries = [(pair.query, doc, side) for pair in fit.pairs for side, doc in enumerate(pair[1:])]
@@ -53,6 +50,11 @@ def test_the_coefficient_is_that_of_two_regressions(texts: Collection, fit: Caus
     slope = np.linalg.lstsq(second, np.array([score[query, doc] for query, doc, _ in entries]), rcond=None)[0][1]
     assert fit.coefficient == pytest.approx(slope)
     assert fit.coefficient == pytest.approx(fit.score_gap / fit.perplexity_gap)
+    assert CausalFit.load(file) == fit
+    assert fit.queries == tuple(dict.fromkeys(pair.query for pair in fit.pairs))
+    assert len(fit.pairs) == 90
+    assert "perplexity, in nats per word (trigrams), moves scores of planted by −" in fit.sentence
+    assert "; llm less human: perplexity −0." in fit.sentence
 
 
 @pytest.mark.parametrize("scored", [Planted(), Planted(beta=0.3, noise=2.0), BM25()])
@@ -68,7 +70,7 @@ def test_at_full_strength_twins_score_alike_on_average(texts: Collection, scored
         assert np.mean(gaps) == pytest.approx(left * fit.score_gap, abs=1e-9)
 
 
-def test_each_score_loses_its_part(texts: Collection, fit: CausalFit, file: str) -> None:
+def test_each_score_loses_its_part_and_without_words_the_mean(texts: Collection, fit: CausalFit, file: str) -> None:
     run = Planted(k=20).rank(texts)
     corrected = Causal(fit=file, strength=0.6).rank(texts, run)
     before, after = (lists.frame().sort("query_id", "doc_id") for lists in (run, corrected))
@@ -79,6 +81,11 @@ def test_each_score_loses_its_part(texts: Collection, fit: CausalFit, file: str)
     assert corrected.spec["fitted_on"] == {"file": file, "queries": list(fit.queries)}
     assert corrected.spec["candidates"]["ranker"] == "planted@20"
     assert same_bits(Causal(fit=file, strength=0).rank(texts, run), run)
+    rows = [*texts.docs.to_dicts(), {"id": "none", "text": "", "source": "human", "origin": "none"}]
+    more = collection_of(rows, {"q0": "rare1 rare2"}, {"q0": {"0-human": 1}})
+    run = run_of(more, {"q0": {"0-human": 3.0, "none": 2.5, "0-llm": 1.0}}, ranker="planted")
+    score = dict(Causal(fit=file).rank(more, run).frame().select("doc_id", "score").iter_rows())
+    assert 2.5 - score["none"] == pytest.approx(((3 - score["0-human"]) + (1 - score["0-llm"])) / 2)
 
 
 def test_it_is_typed_behind_the_ranker_that_was_fitted(texts: Collection, tmp_path: Path) -> None:
@@ -94,24 +101,13 @@ def test_it_is_typed_behind_the_ranker_that_was_fitted(texts: Collection, tmp_pa
     assert behind.rank(texts) == run
 
 
-def test_a_fit_is_read_back(fit: CausalFit, file: str) -> None:
-    assert CausalFit.load(file) == fit
-    assert fit.queries == tuple(dict.fromkeys(pair.query for pair in fit.pairs))
-    assert len(fit.pairs) == 90
-    assert "perplexity, in nats per word (trigrams), moves scores of planted by −" in fit.sentence
-    assert "; llm less human: perplexity −0." in fit.sentence
-
-
-def test_queries_take_turns(texts: Collection) -> None:
+def test_queries_take_turns_and_pairs_that_a_saved_run_lacks_are_left_out(texts: Collection, tmp_path: Path) -> None:
     few, same, other = (fit_causal(texts, Planted(), source="llm", pairs=30, seed=s, force=True) for s in (0, 0, 1))
     assert sorted(pair.query for pair in few.pairs) == sorted(texts.queries["id"])
     assert few == same
     assert few.pairs != other.pairs
     some = fit_causal(judged(texts, ["q1", "q2"]), Planted(), source="llm", force=True)
     assert (set(some.queries), len(some.pairs)) == ({"q1", "q2"}, 6)
-
-
-def test_pairs_that_a_saved_run_does_not_hold_are_left_out(texts: Collection, tmp_path: Path) -> None:
     frame = Planted().rank(texts).frame()
     gone = pl.struct("query_id", "doc_id").is_in([{"query_id": q, "doc_id": f"{q[1:]}-llm"} for q in ("q0", "q1")])
     file = Run.from_frame(frame.filter(~gone)).save(tmp_path / "run.trec")
@@ -121,17 +117,7 @@ def test_pairs_that_a_saved_run_does_not_hold_are_left_out(texts: Collection, tm
     assert fit.coefficient == pytest.approx(-0.5, abs=0.03)
 
 
-def test_a_document_without_words_has_the_mean_perplexity_of_the_others(texts: Collection, file: str) -> None:
-    rows = [*texts.docs.to_dicts(), {"id": "none", "text": "", "source": "human", "origin": "none"}]
-    more = collection_of(rows, {"q0": "rare1 rare2"}, {"q0": {"0-human": 1}})
-    run = run_of(more, {"q0": {"0-human": 3.0, "none": 2.5, "0-llm": 1.0}}, ranker="planted")
-    score = dict(Causal(fit=file).rank(more, run).frame().select("doc_id", "score").iter_rows())
-    assert 2.5 - score["none"] == pytest.approx(((3 - score["0-human"]) + (1 - score["0-llm"])) / 2)
-
-
-def test_a_language_model_reads_the_candidates_only(
-    texts: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_reads_the_candidates_only(texts: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[set[str]] = []
 
     def measure(self: PerplexityProbe, some: Collection, reference: str, ranked: None) -> Any:
@@ -150,7 +136,7 @@ def test_a_language_model_reads_the_candidates_only(
     assert sorted(corrected.scores) == sorted([2 - 2 * fit.coefficient, 1 - fit.coefficient])
 
 
-def test_what_cannot_be_fitted_is_refused(texts: Collection, tmp_path: Path) -> None:
+def test_what_cannot_be_fitted_is_refused_a_weak_instrument_unless_forced(texts: Collection, tmp_path: Path) -> None:
     lone = collection_of([{"id": "a", "text": "x y", "source": s} | {"id": s} for s in ("human", "llm")], {}, {})
     saved = Replay(str(write_run(tmp_path / "run.trec", {"q0": {"0-human": 2.0, "0-llm": 1.0}})))
     probe = PerplexityProbe("model", given="origin")
@@ -165,9 +151,6 @@ def test_what_cannot_be_fitted_is_refused(texts: Collection, tmp_path: Path) -> 
     for collection, scored, options, message in cases:
         with pytest.raises(UserError, match="^" + re.escape(message)):
             fit_causal(collection, scored, **{"source": "llm", **options})
-
-
-def test_a_weak_instrument_is_refused_unless_forced() -> None:
     alike = worded(common=0.3)
     same = alike.docs.with_columns(text=pl.col("text").first().over("origin"))
     copies = Collection(same, alike.queries, alike.qrels)

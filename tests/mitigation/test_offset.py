@@ -45,17 +45,7 @@ def test_a_planted_tilt_is_found_within_its_interval(n_human: int, n_llm: int, d
     assert np.mean(found) == pytest.approx(-TILT, abs=0.05)
 
 
-def test_quantiles_are_counted_from_the_top() -> None:
-    five, two = np.array([9.0, 7, 5, 3, 1]), np.array([6.0, 2])
-    assert quantile_gap(five, two, 5, 2) == pytest.approx(((9 - 0.75 * 2 - 6) + (3 - 0.25 * 2 - 2)) / 2)
-    assert quantile_gap(two, five, 2, 5) == -quantile_gap(five, two, 5, 2)
-    assert quantile_gap(five, five[:2], 5, 5) == 0
-    assert quantile_gap(five[:2], two, 5, 2) == pytest.approx(9 - 0.75 * 2 - 6)
-    assert np.isnan(quantile_gap(five[:0], two, 5, 2))
-    assert np.isnan(quantile_gap(five[:1], two, 50, 2))
-
-
-def test_the_tilt_is_taken_away(tmp_path: Path) -> None:
+def test_the_tilt_is_taken_away_a_fit_reads_back_and_quantiles_count_from_the_top(tmp_path: Path) -> None:
     collection, training = simulated(100, 100, 30, seed=1)
     fit = fit_offset(collection, training)
     fit.save(tmp_path / "offset.json")
@@ -69,9 +59,6 @@ def test_the_tilt_is_taken_away(tmp_path: Path) -> None:
         left = gap(Offset(fit=str(tmp_path / "offset.json"), strength=strength).rank(collection, run))
         assert left == pytest.approx(gap(run) + strength * fit.offsets[0].value)
     assert abs(gap(run) + fit.offsets[0].value) < 0.15
-
-
-def test_a_fit_reads_back_and_its_run_says_where_it_comes_from(tmp_path: Path) -> None:
     collection, run = labelled(["hhhll.", "hlhlg"], [[9.0, 8.0, 6.0, 5.5, 3.0, 1.0], [4.0, 3.0, 2.5, 1.0, 0.5]])
     learned = labelled(["hlhlg"], [[4.0, 3.0, 2.5, 1.0, 0.5]])
     fit = fit_offset(*learned)
@@ -90,9 +77,16 @@ def test_a_fit_reads_back_and_its_run_says_where_it_comes_from(tmp_path: Path) -
     turned = fit_offset(*learned, reference="llm")
     assert [offset.group for offset in turned.offsets] == ["human", "gpt"]
     assert turned.offsets[0].value == -1.25
+    five, two = np.array([9.0, 7, 5, 3, 1]), np.array([6.0, 2])
+    assert quantile_gap(five, two, 5, 2) == pytest.approx(((9 - 0.75 * 2 - 6) + (3 - 0.25 * 2 - 2)) / 2)
+    assert quantile_gap(two, five, 2, 5) == -quantile_gap(five, two, 5, 2)
+    assert quantile_gap(five, five[:2], 5, 5) == 0
+    assert quantile_gap(five[:2], two, 5, 2) == pytest.approx(9 - 0.75 * 2 - 6)
+    assert np.isnan(quantile_gap(five[:0], two, 5, 2))
+    assert np.isnan(quantile_gap(five[:1], two, 50, 2))
 
 
-def test_what_cannot_be_fitted_is_refused() -> None:
+def test_what_cannot_be_fitted_and_a_fit_that_does_not_belong_are_refused(tmp_path: Path) -> None:
     collection, run = labelled(["hhll", "hhl", "hg"])
     none = Run((), [0], [], [], collection.ids)
     with refused("no queries to fit on: the run has none"):
@@ -103,9 +97,6 @@ def test_what_cannot_be_fitted_is_refused() -> None:
         fit_offset(collection, Run(run.queries[:2], run.offsets[:3], run.docs[:7], run.scores[:7], run.ids))
     with refused("an offset is fitted to scores, and listed gives only an order"):
         fit_offset(collection, replace(run, spec=LISTED))
-
-
-def test_a_fit_that_does_not_belong_is_refused(tmp_path: Path) -> None:
     collection, run = labelled(["hhll", "hlhl"], [[4.0, 3.5, 2.0, 1.0]] * 2)
     path = fit_offset(collection, run).save(tmp_path / "offset.json")
     with refused("offset needs a fit: offset(fit=FILE), a file that ranktilt level writes"):

@@ -39,7 +39,7 @@ def explicit(documents: npt.NDArray[np.float32], along: Direction, strength: flo
     return np.array([row - strength * float(row @ along.vector) * along.vector for row in rows])
 
 
-def test_nothing_is_left_along_the_direction() -> None:
+def test_nothing_is_left_along_the_direction_and_the_signs_of_twins_are_turned() -> None:
     along, vectors = direction(384), unit(drawn(50, 384))
     removed = along.remove(vectors)
     assert np.abs(removed @ along.vector).max() < 1e-6
@@ -47,6 +47,17 @@ def test_nothing_is_left_along_the_direction() -> None:
     assert removed == pytest.approx(explicit(vectors, along, 1.0), abs=1e-6)
     across = drawn(1, 384)[0] - (drawn(1, 384)[0] @ along.vector) * along.vector
     assert removed @ across == pytest.approx(vectors @ across, abs=1e-5)
+    rng = np.random.default_rng(0)
+    few = rng.standard_normal((9, 3)) + 0.4
+    signs = 1 - 2 * ((np.arange(512)[:, None] >> np.arange(9)) & 1)
+    lengths = np.linalg.norm(signs @ few, axis=1)
+    assert sign_flip_length_p(few) == np.mean(lengths >= np.linalg.norm(few.sum(axis=0)) - 1e-9)
+    line = rng.standard_normal(60) + 0.3
+    assert sign_flip_length_p(line[:, None], resamples=500) == sign_flip_p(line, resamples=500)
+    assert sign_flip_length_p(rng.standard_normal((80, 20)) + 1) == 1 / 1001
+    null = [sign_flip_length_p(rng.standard_normal((30, 5)), resamples=199, seed=s) for s in range(200)]
+    assert 0.01 <= np.mean(np.array(null) <= 0.05) <= 0.1
+    assert sign_flip_length_p(np.zeros((20, 3))) == 1
 
 
 @pytest.mark.parametrize("cosine", [True, False])
@@ -69,32 +80,15 @@ def test_scores_are_those_of_projected_documents(cosine: bool, memory: int | Non
         assert again.tobytes() == scores.tobytes()
 
 
-def test_the_signs_of_twins_are_turned() -> None:
-    rng = np.random.default_rng(0)
-    few = rng.standard_normal((9, 3)) + 0.4
-    signs = 1 - 2 * ((np.arange(512)[:, None] >> np.arange(9)) & 1)
-    lengths = np.linalg.norm(signs @ few, axis=1)
-    assert sign_flip_length_p(few) == np.mean(lengths >= np.linalg.norm(few.sum(axis=0)) - 1e-9)
-    line = rng.standard_normal(60) + 0.3
-    assert sign_flip_length_p(line[:, None], resamples=500) == sign_flip_p(line, resamples=500)
-    assert sign_flip_length_p(rng.standard_normal((80, 20)) + 1) == 1 / 1001
-    null = [sign_flip_length_p(rng.standard_normal((30, 5)), resamples=199, seed=s) for s in range(200)]
-    assert 0.01 <= np.mean(np.array(null) <= 0.05) <= 0.1
-    assert sign_flip_length_p(np.zeros((20, 3))) == 1
-
-
-def test_a_direction_is_read_back(tmp_path: Path) -> None:
+def test_a_direction_is_read_back_and_files_and_options_that_give_none_are_refused(tmp_path: Path) -> None:
     saved = direction()
     found = Direction.load(saved.save(tmp_path / "direction.json"))
     assert found.vector.tobytes() == saved.vector.tobytes()
     assert (found.spec, found.origins) == (saved.spec, saved.origins)
     assert "over 2 twins; their mean difference has length 0.25, with random signs 0.125 (p < .001)" in found.sentence
     assert replace(found, spec={**SPEC, "p": 0.3}).sentence.endswith("(p = .300)")
-
-
-def test_files_and_options_that_give_no_direction_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="ranktilt-direction"):
-        Direction.load(write(tmp_path / "direction.json", "{}"))
+        Direction.load(write(tmp_path / "none.json", "{}"))
     with refused("a direction of 8 numbers, by dense:some, does not fit vectors of 4"):
         direction().remove(drawn(2, 4))
     with refused("dense: expected project_strength of 0 to 1, got 1.5"):
@@ -159,7 +153,7 @@ def test_a_search_without_the_direction(tiny: Path, texts: Collection, similarit
 
 
 @pytest.mark.neural
-def test_queries_of_other_origins_are_not_learned_from(tiny: Path, texts: Collection, tmp_path: Path) -> None:
+def test_other_origins_are_not_learned_from_and_none_is_refused(tiny: Path, texts: Collection, tmp_path: Path) -> None:
     test = judged(texts, ["q4", "q5"])
     along = fit_direction(texts, Dense(str(tiny)), source="llm", leave_out=relevant_origins(test))
     file = along.save(tmp_path / "u.json")
@@ -168,10 +162,6 @@ def test_queries_of_other_origins_are_not_learned_from(tiny: Path, texts: Collec
     candidates = TFIDF(k=5).rank(texts)
     both = Dense(str(tiny), project=str(file)).rank(texts, candidates)
     assert both.spec["fitted_on"]["queries"] == [q for q in texts.judged["id"] if q not in ("q4", "q5")]
-
-
-@pytest.mark.neural
-def test_what_gives_no_direction_is_refused(tiny: Path, texts: Collection, tmp_path: Path) -> None:
     dense = Dense(str(tiny))
     lone = collection_of([{"id": s, "text": "x y", "source": s, "origin": s} for s in ("human", "llm")], {}, {})
     with refused("a projection needs twins: no document of 'llm' shares its origin with one of 'human'"):

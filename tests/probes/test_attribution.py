@@ -41,7 +41,16 @@ def test_what_is_attributed_does_not_depend_on_what_is_retrieved(k: int) -> None
     assert f"planted: {20 * k:,} documents scored for 20 queries" in found.notes[0]
 
 
-def test_no_share_of_retrieved_pairs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_judged_pairs_come_first_and_no_share_of_retrieved_ones_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, ranker = half_length_half_source(0, 300, 20, 40)
+    relevant = {f"q{q}": {f"{n}-human": 1 for n in range(q, q + 2)} for q in range(20)}
+    judged = collection_of(whole.docs.to_dicts(), {f"q{n}": "q" for n in range(20)}, relevant)
+    found = attribute(judged, [ranker], [LONG])
+    assert table(found)["long"]["twins"] == 40
+    assert "over 40 judged pairs of twins" in found.tables[0].title
+    own = collection_of(whole.docs.to_dicts(), {"0-human": whole.docs["text"][0]}, {})
+    found = attribute(own, [Planted(ranker.table, 600)], [LONG])
+    assert table(found)["long"]["twins"] == 299, "a query's own document is not scored"
     whole, ranker = half_length_half_source(0, 300, 20, 150)
     monkeypatch.setattr(Planted, "scores_given", False)
     for given in (ranker.rank(whole), ranker):
@@ -52,18 +61,6 @@ def test_no_share_of_retrieved_pairs_is_named(monkeypatch: pytest.MonkeyPatch) -
         assert "retrieved pairs of twins" in found.tables[0].title
     whole_lists = attribute(whole, [Planted(ranker.table, 600).rank(whole)], [LONG])
     assert whole_lists.summary.endswith("; this goes with long.")
-
-
-def test_judged_pairs_come_first_and_alone_where_they_are_enough() -> None:
-    whole, ranker = half_length_half_source(0, 300, 20, 40)
-    relevant = {f"q{q}": {f"{n}-human": 1 for n in range(q, q + 2)} for q in range(20)}
-    judged = collection_of(whole.docs.to_dicts(), {f"q{n}": "q" for n in range(20)}, relevant)
-    found = attribute(judged, [ranker], [LONG])
-    assert table(found)["long"]["twins"] == 40
-    assert "over 40 judged pairs of twins" in found.tables[0].title
-    own = collection_of(whole.docs.to_dicts(), {"0-human": whole.docs["text"][0]}, {})
-    found = attribute(own, [Planted(ranker.table, 600)], [LONG])
-    assert table(found)["long"]["twins"] == 299, "a query's own document is not scored"
 
 
 @pytest.mark.parametrize("spec", ["bm25@10", "tfidf@10", "bm25@10>>tfidf", "tfidf>>bm25@10"])
@@ -79,10 +76,10 @@ def test_the_last_stage_scores_what_it_is_given(spec: str) -> None:
     assert both["score"].to_list() == both["score_deep"].to_list()
 
 
-@pytest.mark.parametrize("spec", ["replay:FILE", "bm25>>listwise:openai:none", "bm25>>interleave"])
-def test_what_scores_only_what_it_ranks_scores_nothing_else(spec: str) -> None:
-    ranker = rt.ranker(spec)
-    assert score_documents(ranker, toy(), run_of(toy(), {"q1": {"d1-human": 0.0}})) is None
+def test_what_scores_only_what_it_ranks_scores_nothing_else() -> None:
+    for spec in ("replay:FILE", "bm25>>listwise:openai:none", "bm25>>interleave"):
+        ranker = rt.ranker(spec)
+        assert score_documents(ranker, toy(), run_of(toy(), {"q1": {"d1-human": 0.0}})) is None
 
 
 def property_of(name: str, value: Callable[[str], float] | np.ndarray[Any, Any]) -> TextProbe:
@@ -118,7 +115,7 @@ def scored(whole: Collection, score: Callable[[dict[str, Any]], float], noise: f
     return run_of(whole, table, ranker="toy")
 
 
-def test_gaps_by_hand() -> None:
+def test_gaps_by_hand_and_nothing_is_attributed_to_identical_twins() -> None:
     whole = collection_of(versions({"human": "tt", "llm": "tt"}), {"q": "q", "r": "r"}, {})
     run = run_of(whole, {"q": {"0-human": 4.0, "0-llm": 2.0, "1-llm": 2.0, "1-human": 0.0}, "r": {"0-llm": 1.0}})
     found = gaps(whole, run, "human", "llm")
@@ -136,13 +133,21 @@ def test_gaps_by_hand() -> None:
     }
     strange = Run.from_frame(pl.DataFrame(entries))
     assert gaps(whole, strange, "human", "llm")["rank"].to_list() == [2.0]  # what is not known keeps its rank
+    texts = ["x" * (n + 1) for n in range(ORIGINS)]
+    whole = collection_of(versions({"human": texts, "llm": texts}), {f"q{n}": f"q{n}" for n in range(QUERIES)}, {})
+    found = attribute(whole, [scored(whole, lambda row: len(row["text"]))])
+    (row,) = table(found).values()
+    assert {row[name] for name in ("coefficient", "low", "high", "part", "mean gap", "gap low", "gap high")} == {0.0}
+
+    assert found.summary == "toy shows no gap between llm and human, so nothing is attributed."
+    assert found.tables[0].rows[0]["part of the gap, sd"] == (0, 0, 0)
 
 
 def table(result: Any, of: str = SCORE_GAP) -> dict[str, dict[str, Any]]:
     return {row["property"]: row for row in result.rows if row["of"] == of}
 
 
-def test_a_ranker_that_goes_by_length_is_found_to() -> None:
+def test_a_ranker_that_goes_by_length_is_found_to_and_one_that_goes_by_the_source_is_unexplained() -> None:
     whole = twins()
     found = attribute(whole, [scored(whole, lambda row: len(row["text"]), noise=0.1)], [LONG, ROUND])
     rows = table(found)
@@ -151,9 +156,6 @@ def test_a_ranker_that_goes_by_length_is_found_to() -> None:
     for other in ("round", "what remains"):
         assert rows[other]["low"] < 0 < rows[other]["high"]
     assert sum(row["share of R²"] or 0 for row in rows.values()) == pytest.approx(rows["long"]["R²"])
-
-
-def test_a_ranker_that_goes_by_the_source_leaves_it_unexplained() -> None:
     whole = twins()
     run = scored(whole, lambda row: 3.0 * (row["source"] == "llm") + 0.2 * len(row["text"]), noise=0.5)
     found = attribute(whole, [run], [LONG, ROUND])
@@ -185,34 +187,19 @@ def test_what_all_twins_differ_alike_in_and_pairs_without_a_value_are_left_out(a
     assert "toy, llm: 24 pairs are left out: no value of holes (24)" in found.notes
 
 
-def test_nothing_is_attributed_to_identical_twins() -> None:
-    texts = ["x" * (n + 1) for n in range(ORIGINS)]
-    whole = collection_of(versions({"human": texts, "llm": texts}), {f"q{n}": f"q{n}" for n in range(QUERIES)}, {})
-    found = attribute(whole, [scored(whole, lambda row: len(row["text"]))])
-    (row,) = table(found).values()
-    assert {row[name] for name in ("coefficient", "low", "high", "part", "mean gap", "gap low", "gap high")} == {0.0}
-
-    assert found.summary == "toy shows no gap between llm and human, so nothing is attributed."
-    assert found.tables[0].rows[0]["part of the gap, sd"] == (0, 0, 0)
-
-
-@pytest.mark.parametrize("lean", [1.0, -1.0])
-def test_a_ranker_that_goes_by_one_property_gets_it_back(lean: float) -> None:
+def test_a_ranker_that_goes_by_one_property_gets_it_back_and_parts_of_either_sign_are_told_apart() -> None:
     """Scores are nothing but a property, which the twins have more of: all of the gap goes with it."""
     whole = twins()
     longer = np.arange(whole.docs.height) % 7 + 6.0 * (whole.docs["source"] == "llm").to_numpy()
-    run = scored(whole, lambda row: lean * longer[whole.docs["id"].index_of(row["id"]) or 0])
-    found = attribute(whole, [run], [property_of("longer", longer), ROUND])
-    rows = table(found)
-    assert rows["longer"]["R²"] == pytest.approx(1)
-    assert rows["longer"]["part"] == pytest.approx(rows["longer"]["mean gap"])
-    assert rows["what remains"]["part"] == pytest.approx(0, abs=1e-12)
-    favoured = "llm" if lean > 0 else "human"
-    assert found.summary == f"toy scores {favoured} higher than its twins; this goes with longer."
-
-
-def test_parts_of_either_sign_are_told_apart() -> None:
-    whole = twins()
+    for lean in (1.0, -1.0):
+        run = scored(whole, lambda row, lean=lean: lean * longer[whole.docs["id"].index_of(row["id"]) or 0])
+        found = attribute(whole, [run], [property_of("longer", longer), ROUND])
+        rows = table(found)
+        assert rows["longer"]["R²"] == pytest.approx(1)
+        assert rows["longer"]["part"] == pytest.approx(rows["longer"]["mean gap"])
+        assert rows["what remains"]["part"] == pytest.approx(0, abs=1e-12)
+        favoured = "llm" if lean > 0 else "human"
+        assert found.summary == f"toy scores {favoured} higher than its twins; this goes with longer."
     llm = (whole.docs["source"] == "llm").to_numpy()
     noise = np.random.default_rng(5).normal(size=(2, len(llm)))
     up, down = llm * 2.0 + noise[0], llm * 2.0 + noise[1]
@@ -235,7 +222,7 @@ def test_query_words_are_those_of_the_query_of_the_row() -> None:
     assert rows["query words"]["R²"] > 0.98  # not 1: standard deviations differ from query to query
 
 
-def test_properties_that_follow_from_each_other_are_said_to() -> None:
+def test_properties_that_follow_from_each_other_are_said_to_and_figures_have_one_scale() -> None:
     whole = twins()
     lengths = whole.docs["text"].str.len_chars().to_numpy().astype(float)
     nearly = lengths + 0.05 * np.random.default_rng(0).normal(size=len(lengths))
@@ -246,6 +233,15 @@ def test_properties_that_follow_from_each_other_are_said_to() -> None:
     found = attribute(whole, [run], [LONG, property_of("twice", 2 * lengths)])
     assert found.tables[0].rows[1]["inflation"] == "∞"
     assert any("which of long (∞) and twice (∞) is uncertain" in note for note in found.notes)
+    whole = twins()
+    steep, flat = (
+        scored(whole, lambda row, by=by: by * len(row["text"]) + (row["source"] == "llm"), noise=1) for by in (3, 0.1)
+    )
+    found = attribute(whole, [steep, flat], [ROUND, LONG])
+    first, second = found.figures
+    assert first.edges == second.edges
+    order = ["what remains", "long", "round"]
+    assert list(first.series) == list(second.series) == [row["property"] for row in found.tables[1].rows] == order
 
 
 def test_one_query_speaks_of_documents_only() -> None:
@@ -260,18 +256,6 @@ def test_one_query_speaks_of_documents_only() -> None:
     half = stats.t.ppf(0.975, ORIGINS - 1) * gap.std(ddof=1) / math.sqrt(ORIGINS)
     assert row["gap high"] - row["mean gap"] == pytest.approx(half)
     assert any("there is one query" in note for note in found.notes)
-
-
-def test_figures_of_one_source_have_one_scale_and_order() -> None:
-    whole = twins()
-    steep, flat = (
-        scored(whole, lambda row, by=by: by * len(row["text"]) + (row["source"] == "llm"), noise=1) for by in (3, 0.1)
-    )
-    found = attribute(whole, [steep, flat], [ROUND, LONG])
-    first, second = found.figures
-    assert first.edges == second.edges
-    order = ["what remains", "long", "round"]
-    assert list(first.series) == list(second.series) == [row["property"] for row in found.tables[1].rows] == order
 
 
 def test_what_cannot_be_attributed_is_one_line() -> None:

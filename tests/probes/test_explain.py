@@ -60,15 +60,12 @@ def test_each_probe_says_what_its_function_finds() -> None:
             assert {len(shares) + 1 for shares in figure.series.values()} == {len(figure.edges)}
 
 
-def test_the_effect_of_a_property_of_texts_by_hand() -> None:
+def test_the_effect_of_a_property_of_texts_by_hand_and_by_default_all_that_can_run(tmp_path: Path) -> None:
     (words,) = rt.explain(exclaiming(), ["statistics"]).results
     (effect,) = words.effects
     assert (effect.what, effect.reference_mean, effect.source_mean) == ("words", 13.0, 17.0)
     assert effect.g == pytest.approx(4 / np.std(2.0 * np.arange(12), ddof=1) * (1 - 3 / 43))
     assert words.summary == ("llm: 17.00 words against 13.00 of human, g = +0.52 [+0.30, +0.73] over 12 pairs.")
-
-
-def test_by_default_all_that_can_run(tmp_path: Path) -> None:
     found = rt.explain(exclaiming())
     names = "statistics overlap type-token specificity query-words sentences readability perplexity"
     assert [result.probe for result in found.results] == names.split()
@@ -77,7 +74,7 @@ def test_by_default_all_that_can_run(tmp_path: Path) -> None:
     assert Explanation.load(found.save(tmp_path / "explanation.json")) == found
 
 
-def test_sources_without_twins_are_noted_and_refused_alone() -> None:
+def test_sources_without_twins_are_noted_and_an_absent_model_is_said_first(monkeypatch: pytest.MonkeyPatch) -> None:
     docs = exclaiming().docs
     llm = docs.filter(pl.col("source") == "llm")
     third = llm.with_columns(id=pl.col("id") + "-gpt", source=pl.lit("gpt"), origin=pl.col("id") + "-gpt")
@@ -88,6 +85,13 @@ def test_sources_without_twins_are_noted_and_refused_alone() -> None:
     with refused("nothing to explain: no other source has twins of llm (documents with the same origin)"):
         rt.explain(alone)
     assert OverlapProbe()(alone).summary == "no other source has twins: there is nothing to compare."
+
+    def measured(*_: object) -> None:
+        raise AssertionError("measured before all was checked")
+
+    monkeypatch.setattr(TypeTokenProbe, "measure", measured)
+    with pytest.raises(UserError, match="model 'no-such-folder' is no folder"):
+        explain(rt.bundled(), ["type-token", "perplexity"], lm=["no-such-folder"])
 
 
 @pytest.mark.parametrize(
@@ -102,10 +106,7 @@ def test_sources_without_twins_are_noted_and_refused_alone() -> None:
         (lambda _: probe("perplexity(kind=masked)"), "perplexity: given and kind are options of a model of transfor"),
         (lambda _: probe("perplexity:x(kind=mask)"), "unknown kind of language model 'mask'; did you mean 'masked'?"),
         (lambda _: probe("perplexity:x(given=twin)"), "perplexity: given must be origin, got 'twin'"),
-        (
-            lambda _: probe("perplexity:x(evry=2)"),
-            "probe perplexity:x(evry=2): PerplexityProbe.__init__() got an unexp",
-        ),
+        (lambda _: probe("perplexity:x(evry=2)"), "probe perplexity:x(evry=2): PerplexityProbe.__init__() got an un"),
         (lambda _: probe("overlap:x"), "probe overlap:x: OverlapProbe() takes no arguments"),
         (lambda _: probe("spectrum(values=x)"), "spectrum: values must be a whole number of at least 1, got x"),
         (lambda _: probe("spectrum@3"), "probe 'spectrum@3': expected name"),
@@ -153,15 +154,6 @@ def gendered(folder: Path) -> Collection:
     return collection_of(docs, {row["q_id"]: row["query"] for row in rows}, qrels)
 
 
-def test_a_model_that_is_not_there_is_said_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    def measured(*_: object) -> None:
-        raise AssertionError("measured before all was checked")
-
-    monkeypatch.setattr(TypeTokenProbe, "measure", measured)
-    with pytest.raises(UserError, match="model 'no-such-folder' is no folder"):
-        explain(rt.bundled(), ["type-token", "perplexity"], lm=["no-such-folder"])
-
-
 CHEAP = ["statistics", "overlap", "type-token", "specificity", "query-words", "sentences", "readability"]
 
 
@@ -170,28 +162,19 @@ def measured(name: str, human: Sequence[str], llm: Sequence[str] = ()) -> list[f
     return probe(name).measure(texts, "human", None).tolist()  # type: ignore[attr-defined, no-any-return]
 
 
-def test_specificity_is_the_median_idf_over_distinct_terms() -> None:
+def test_specificity_sentences_readability_repeated_terms_and_query_words_by_hand() -> None:
     found = measured("specificity", ["a b", "a c", "a d d", ""], ["a", "x a b B", "x"])
     idf = {term: math.log(4 / (1 + df)) for term, df in {"a": 3, "b": 1, "c": 1, "d": 1, "x": 0}.items()}
     assert found[0] == pytest.approx((idf["a"] + idf["b"]) / 2)
     assert math.isnan(found[3])
     assert found[4:] == pytest.approx([idf["a"], idf["b"], idf["x"]])
-
-
-def test_sentences_and_the_grade_by_letters() -> None:
     texts = ["One two. Three four five!", "no stop at all", "3.5 is a number?!", "", "He said “go.” Then (so.) on…"]
     assert measured("sentences", texts) == pytest.approx([2.5, 4, 4, math.nan, 3], nan_ok=True)
     grade = 5.88 * 19 / 5 - 29.6 * 2 / 5 - 15.8
     assert measured("readability", texts)[0] == pytest.approx(grade)
-
-
-def test_repeated_terms() -> None:
     found = measured("type-token", ["a A b", "x y z", "—"])
     assert found == pytest.approx([2 / 3, 1, math.nan], nan_ok=True)
-
-
-def test_query_words_of_relevant_documents() -> None:
-    """Only in q1 is more than one document relevant: "red apples" in d1, and neither word in d3."""
+    # Only in q1 is more than one document relevant: "red apples" in d1, and neither word in d3.
     found = QueryWordsProbe().measure(toy(), "human", None)
     # d1: q1 (both words); d2: q2 "river water" (both); d3: q1 (none), q3 "old clock bell" (3 of 3; the LLM's: 2 of 3)
     assert found == pytest.approx([1, 1, 0.5, 1, 1, 1 / 3])
@@ -215,7 +198,7 @@ def twin_texts(*pairs: tuple[str, str]) -> list[dict[str, str]]:
     return [{**row, "title": "same title"} for row in versions(texts)]
 
 
-def test_the_toy_by_hand() -> None:
+def test_shared_terms_of_the_toy_by_hand_of_the_reference_in_the_order_of_the_pairs() -> None:
     found = shared_terms(toy(), "human", "llm")
     # d1: red apples grow on old trees in autumn (8) | apples are red fruits that grow on trees (8): 5 in common
     # d2: the river carries cold water to sea (7) | a river transports water toward the sea (7): 4
@@ -223,18 +206,12 @@ def test_the_toy_by_hand() -> None:
     assert found.source == "llm"
     assert found.jaccard.values.tolist() == [pytest.approx(v) for v in (5 / 11, 4 / 10, 4 / 12)]
     assert found.overlap.values.tolist() == [pytest.approx(v) for v in (5 / 8, 4 / 7, 4 / 9)]
-
-
-def test_the_overlap_is_that_of_the_reference_in_the_order_of_the_pairs() -> None:
     whole = collection_of(list(reversed(twin_texts(("a b c d", "a b"), ("x", "y"), ("e", "e")))), {}, {})
     order = whole.pairs("human", "llm")["a"].to_list()
     there, back = shared_terms(whole, "human", "llm"), shared_terms(whole, "llm", "human")
     assert dict(zip(order, there.overlap.values, strict=True)) == {"0-human": 0.5, "1-human": 0.0, "2-human": 1.0}
     assert sorted(back.overlap.values) == [0.0, 1.0, 1.0]
     assert there.jaccard.values.tolist() == back.jaccard.values.tolist()  # titles are the same, and not compared
-
-
-def test_a_side_without_terms_is_undefined() -> None:
     found = shared_terms(collection_of(twin_texts(("a", "a"), ("—", "b"), ("", "")), {}, {}), "human", "llm")
     assert found.overlap.values[0] == 1.0
     assert [math.isnan(v) for v in found.overlap.values] == [False, True, True]
@@ -254,23 +231,17 @@ DOCS = [
 QUERIES = {"q1": "who is it", "q2": "what", "q3": "where and when is that"}
 
 
-def test_each_source_has_its_documents_and_their_words_without_titles() -> None:
+def test_documents_words_twins_duplicates_relevant_documents_and_queries_are_counted() -> None:
     human, llm = statistics(collection_of(DOCS, QUERIES, {})).sources
     assert (human.source, llm.source) == ("human", "llm")
     assert (human.documents, human.empty, human.words) == (3, 1, pytest.approx(4 / 3))
     assert human.quartiles == (0.5, 1.0, 2.0)
     assert (llm.documents, llm.empty, llm.words) == (1, 0, 5.0)
-
-
-def test_judged_documents_twins_and_duplicates() -> None:
     docs = [*DOCS, {**DOCS[1], "id": "d-h", "origin": "d-h"}, {**DOCS[3], "id": "a2-l", "text": "one"}]
     grades = {"q1": {"a-h": 1, "b-h": 0, "gone": 1}, "q2": {"a-h": 1}}
     human, llm = statistics(collection_of(docs, QUERIES, grades)).sources
     assert (human.judged, human.twins, human.duplicates) == (2, 1, 1)  # d-h repeats b-h
     assert (llm.judged, llm.twins, llm.duplicates) == (0, 2, 0), "of one source alone are texts compared"
-
-
-def test_relevant_documents_are_counted_on_their_own_side() -> None:
     qrels = {"q1": {"a-h": 2, "b-h": 1, "a-l": 1, "gone": 1}, "q2": {"a-h": 1, "c-h": 0}, "q3": {"b-h": -1}}
     human, llm = statistics(collection_of(DOCS, QUERIES, {**qrels, "q9": {"a-h": 1}})).sources
     assert (human.queries, human.relevant) == (2, 1.5)
@@ -278,9 +249,6 @@ def test_relevant_documents_are_counted_on_their_own_side() -> None:
     _, nothing = statistics(collection_of(DOCS, QUERIES, {"q1": {"a-h": 1}})).sources
     assert nothing.queries == 0
     assert math.isnan(nothing.relevant)
-
-
-def test_all_queries_and_the_judged_ones_stand_apart() -> None:
     whole = collection_of(DOCS, QUERIES, {"q3": {"a-h": 1}, "q1": {"b-h": 0}})
     found = statistics(whole)
     assert found.queries == (QueryStatistics("all", 3, pytest.approx(3.0)), QueryStatistics("judged", 2, 4.0))
@@ -304,7 +272,7 @@ def test_scifact_has_the_row_of_the_paper_s_table(shared_data: Path) -> None:
     assert (judged.queries, judged.words) == (300, pytest.approx(np.mean(lengths)))
 
 
-def test_it_holds_the_statistics_and_comes_back_from_its_file(tmp_path: Path) -> None:
+def test_a_description_comes_back_from_its_file_and_no_documents_are_refused(tmp_path: Path) -> None:
     rt.save(toy(), tmp_path / "toy")
     collection = rt.load(tmp_path / "toy")
     described = rt.describe(collection)
@@ -312,9 +280,6 @@ def test_it_holds_the_statistics_and_comes_back_from_its_file(tmp_path: Path) ->
     assert described.spec["path"] == str(tmp_path / "toy")
     assert rt.Description.load(described.save(tmp_path / "d.json")) == described
     assert described.frame("statistics.sources")["twins"].to_list() == [3, 3]
-
-
-def test_a_collection_without_documents_is_refused() -> None:
     with pytest.raises(rt.UserError, match="holds no document"):
         rt.describe(replace(toy(), docs=toy().docs.clear()))
 
@@ -341,32 +306,25 @@ def test_the_documented_numbers_are_those_of_the_probes(shared_data: Path) -> No
 NUMBERS = st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=3, max_size=30)
 
 
-def test_three_pairs_by_hand() -> None:
-    # Both variances and the covariance are 1: d = 1, J = 1 - 3/7, spread = (1 + 1 + 2) / 8 + 0 over n - 1 = 2.
+def test_three_and_four_pairs_by_hand_and_undefined_is_not_zero() -> None:
     g, low, high = hedges_g(np.array([1.0, 2.0, 3.0]), np.array([2.0, 3.0, 4.0]))
     assert g == pytest.approx(4 / 7)
     assert (low, high) == pytest.approx((4 / 7 * (1 - 1.959964 / 2), 4 / 7 * (1 + 1.959964 / 2)), abs=1e-6)
-
-
-def test_pairs_that_differ_by_rounding_alone_have_an_interval() -> None:
-    """The variance of their differences comes out below 0, by 1e-17."""
+    # The variance of the differences of these comes out below 0, by 1e-17.
     a, b = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.10000000000000002, 0.2, 0.3, 0.4])
     assert hedges_g(a, b) == pytest.approx((0, 0, 0), abs=1e-9)
-
-
-def test_four_pairs_that_do_not_move_together_by_hand() -> None:
     a, b = np.array([0.0, 2.0, 0.0, 2.0]), np.array([1.0, 1.0, 3.0, 3.0])
     g, low, high = hedges_g(a, b)  # variances 4/3, covariance 0: d = 1 / sqrt(4/3), J = 1 - 3/11
     d, j = math.sqrt(3) / 2, 8 / 11
     assert g == pytest.approx(j * d)
     assert high - g == pytest.approx(1.959964 * j * math.sqrt((d**2 / 4 + 2) / 3), abs=1e-6)
     assert g - low == pytest.approx(high - g)
+    for a, b in (([], []), ([1.0, 2.0], [2.0, 4.0]), ([1] * 5, [1] * 5), ([1] * 5, [2] * 5)):
+        assert all(map(math.isnan, hedges_g(np.array(a), np.array(b))))
 
 
 @given(NUMBERS, st.integers(1, 9), st.integers(-9, 9))
-def test_swapped_sides_turn_the_sign_and_another_unit_changes_nothing(
-    pairs: list[tuple[int, int]], factor: int, shift: int
-) -> None:
+def test_swapped_sides_turn_the_sign_and_no_unit_does(pairs: list[tuple[int, int]], factor: int, shift: int) -> None:
     a, b = np.array(pairs, dtype=float).T
     g, low, high = hedges_g(a, b)
     assert hedges_g(b, a) == pytest.approx((-g, -high, -low), nan_ok=True)
@@ -383,12 +341,7 @@ def test_the_interval_holds_the_truth_in_95_of_100_samples() -> None:
     assert 930 <= held <= 970
 
 
-@pytest.mark.parametrize(("a", "b"), [([], []), ([1.0, 2.0], [2.0, 4.0]), ([1] * 5, [1] * 5), ([1] * 5, [2] * 5)])
-def test_undefined_is_not_zero(a: list[float], b: list[float]) -> None:
-    assert all(map(math.isnan, hedges_g(np.array(a), np.array(b))))
-
-
-def test_pairs_without_a_value_on_both_sides_are_left_out() -> None:
+def test_pairs_without_a_value_on_both_sides_and_undefined_values_are_left_out() -> None:
     found = effect_size("llm", "words", np.array([1.0, 2, 3, np.nan, 5]), np.array([2.0, 3, 4, 9, np.nan]))
     assert (found.pairs, found.reference_mean, found.source_mean, found.g) == (3, 2.0, 3.0, pytest.approx(4 / 7))
     assert found.shown
@@ -396,9 +349,6 @@ def test_pairs_without_a_value_on_both_sides_are_left_out() -> None:
     assert nothing.pairs == 0
     assert math.isnan(nothing.source_mean)
     assert not nothing.shown
-
-
-def test_what_is_said_of_values_leaves_out_undefined_ones() -> None:
     found = Distribution("x", np.array([0.1, math.nan, 0.2, 0.4, math.nan, 0.9]))
     assert (found.count, found.undefined) == (4, 2)
     assert found.mean == pytest.approx(0.4)

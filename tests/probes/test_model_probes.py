@@ -62,7 +62,7 @@ def test_a_masked_model_says_what_masking_several_at_once_changes(masked: Path, 
 
 
 @pytest.mark.neural
-def test_rewrites_after_their_origin(causal: Path, masked: Path, own_cache: Path) -> None:
+def test_rewrites_after_their_origin_or_no_mask(causal: Path, masked: Path, own_cache: Path, tmp_path: Path) -> None:
     found = PerplexityProbe(str(causal), given="origin", precision="float32")(toy())
     plain = PerplexityProbe(str(causal), precision="float32")(toy())
     assert [row["values"] for row in found.rows] == [0, 3]
@@ -70,6 +70,11 @@ def test_rewrites_after_their_origin(causal: Path, masked: Path, own_cache: Path
     assert "given the origin" in found.summary
     with pytest.raises(UserError, match="only a causal model can read another text first"):
         PerplexityProbe(str(masked), given="origin")(toy())
+    bare = Path(shutil.copytree(masked, tmp_path / "bare"))
+    settings = bare / "tokenizer_config.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "mask_token": None}))
+    with refused(f"{bare}: its tokenizer has no mask token, so it is no masked language model"):
+        PerplexityProbe(str(bare))(toy())
 
 
 @pytest.mark.neural
@@ -92,15 +97,6 @@ def test_nfcorpus_by_trigrams(shared_data: Path) -> None:
     assert effect.pairs == 3_633
     assert (effect.reference_mean, effect.source_mean) == pytest.approx((5.675, 5.469), abs=5e-3)
     assert effect.high < 0
-
-
-@pytest.mark.neural
-def test_a_model_without_a_mask_token_is_refused(masked: Path, tmp_path: Path, own_cache: Path) -> None:
-    bare = Path(shutil.copytree(masked, tmp_path / "bare"))
-    settings = bare / "tokenizer_config.json"
-    settings.write_text(json.dumps({**json.loads(settings.read_text()), "mask_token": None}))
-    with refused(f"{bare}: its tokenizer has no mask token, so it is no masked language model"):
-        PerplexityProbe(str(bare))(toy())
 
 
 class Known:
@@ -133,7 +129,7 @@ def checked(llm: Known, plm: Known, reader: Known | None, pairs: Sequence[tuple[
 PAIRS = [("bc", "aab"), ("cb", "ab"), ("bc", "aaab")]
 
 
-def test_all_hold() -> None:
+def test_all_hold_and_what_the_origin_tells_is_the_bound() -> None:
     """The reader knows the human text, the origin tells of the rewrite, and the PLM writes as the LLM does."""
     found = checked(Known(SHARP, SHARP), Known(SHARP, SHARP), Known(TURNED, (0.6, 0.3, 0.1)), PAIRS)
     human = -math.log(0.1)
@@ -150,6 +146,15 @@ def test_all_hold() -> None:
     assert found["divergence, share of positions"].value == 1
     assert found["conclusion"].value == pytest.approx(np.mean(rewrite) - human, abs=1e-9)
     assert {row.holds for row in found.values()} == {"yes"}
+    # ε is the mean of what the origin takes off the PLM's perplexity, and counts against the divergence.
+    plm = Known(FLAT, SHARP)
+    found = checked(Known(SHARP, SHARP), plm, Known(TURNED, FLAT), [("cc", "aa"), ("cc", "ab")])
+    gains = [math.log(3) + math.log(0.8), math.log(3) + (math.log(0.8) + math.log(0.1)) / 2]
+    epsilon = np.mean(gains)
+    assert found["bounded perplexity"].value == pytest.approx(max(epsilon, 0), abs=1e-9)
+    assert found["bounded perplexity"].note == f"largest of a twin: {gains[0]:.3f}"
+    apart = 0.8 * math.log(0.8 * 3) + 0.2 * math.log(0.1 * 3)
+    assert found["divergence, mean margin"].value == pytest.approx(apart - max(epsilon, 0), abs=1e-9)
 
 
 @pytest.mark.parametrize(("plm", "reader", "fails"), [
@@ -164,30 +169,12 @@ def test_each_fails_in_turn(plm: Known, reader: Known, fails: list[str]) -> None
     assert [name for name, row in found.items() if row.holds == "no"] == fails
 
 
-def test_what_the_origin_tells_is_the_bound() -> None:
-    """ε is the mean of what the origin takes off the PLM's perplexity, and counts against the divergence."""
-    plm = Known(FLAT, SHARP)
-    found = checked(Known(SHARP, SHARP), plm, Known(TURNED, FLAT), [("cc", "aa"), ("cc", "ab")])
-    gains = [math.log(3) + math.log(0.8), math.log(3) + (math.log(0.8) + math.log(0.1)) / 2]
-    epsilon = np.mean(gains)
-    assert found["bounded perplexity"].value == pytest.approx(max(epsilon, 0), abs=1e-9)
-    assert found["bounded perplexity"].note == f"largest of a twin: {gains[0]:.3f}"
-    apart = 0.8 * math.log(0.8 * 3) + 0.2 * math.log(0.1 * 3)
-    assert found["divergence, mean margin"].value == pytest.approx(apart - max(epsilon, 0), abs=1e-9)
-
-
-def test_divergence_in_nats() -> None:
+def test_divergence_in_nats_without_a_reader_and_an_interval_that_decides_nothing() -> None:
     assert divergence(np.log([[0.75, 0.25]]), np.log([[0.25, 0.75]])) == pytest.approx([0.5 * math.log(3)])
     with np.errstate(divide="ignore"):
         assert divergence(np.log([[1.0, 0.0]]), np.log([[0.5, 0.5]])) == pytest.approx([math.log(2)])
-
-
-def test_without_a_reader_only_what_needs_none_is_checked() -> None:
     found = checked(Known(SHARP, SHARP), Known(SHARP, SHARP), None, PAIRS)
     assert list(found) == ["bounded perplexity", "conclusion"]
-
-
-def test_an_interval_on_both_sides_of_the_limit_decides_nothing() -> None:
     higher, lower = (([*both, 1.0, math.nan, math.nan], np.empty(0)) for both in ((1.0, 2.0), (2.0, 1.0)))
     conclusion = conditions([higher, lower, higher, lower])[-1]
     assert conclusion.value == 0
@@ -223,7 +210,7 @@ def vectors_of(human: np.ndarray[Any, Any], llm: np.ndarray[Any, Any]) -> tuple[
     return DocumentVectors(Stored(both, numbers), numbers), "llm", rows
 
 
-def test_as_numpy_down_to_the_300th_value() -> None:
+def test_as_numpy_down_to_the_300th_value_and_too_few_twins_are_refused() -> None:
     generator = np.random.default_rng(0)
     matrix = generator.normal(size=(2_000, 384)) * np.geomspace(1, 1e-3, 384)
     values, directions = singular_values(iter(np.array_split(matrix, 7)), 384)
@@ -232,16 +219,19 @@ def test_as_numpy_down_to_the_300th_value() -> None:
     rounded = singular_values(iter([matrix.astype(np.float32).astype(float)]), 384)[0]
     assert (abs(rounded - expected) <= 2**-23 * np.linalg.norm(matrix)).all()
     np.testing.assert_allclose(np.abs((directions[:, :20] * right[:20].T).sum(0)), 1, atol=1e-6)
+    few = vectors_of(*np.random.default_rng(4).normal(size=(2, 10, 16)))
+    with pytest.raises(UserError, match=r"16 values need more than 16 pairs .*: spectrum\(values=N\)"):
+        spectrum(*few)
+    assert len(spectrum(*few, values=5).values) == 5
+    with pytest.raises(UserError, match="values must be a whole number of at least 1, got 0"):
+        SpectrumProbe(values=0)
 
 
-def test_identical_twins_have_relative_values_of_one() -> None:
+def test_identical_twins_have_relative_values_of_one_and_a_concentrated_source_is_found() -> None:
     human = np.random.default_rng(1).normal(size=(80, 16))
     found = spectrum(*vectors_of(human, human))
     assert (found.relative == 1).all()
     assert (found.heads[0], found.interval, found.leading.g) == (found.heads[1], (0, 0), 0)
-
-
-def test_a_concentrated_source_is_found_to_be_one() -> None:
     generator = np.random.default_rng(2)
     human = generator.normal(size=(400, 20))
     llm = human * np.where(np.arange(20) < 2, 1.5, 0.8)
@@ -250,9 +240,6 @@ def test_a_concentrated_source_is_found_to_be_one() -> None:
     assert (found.pairs, found.interval[0] > 0) == (400, True)
     squares = np.linalg.svd(llm, compute_uv=False) ** 2
     assert found.heads[1] == pytest.approx(squares[:2].sum() / squares.sum(), rel=1e-4)
-
-
-def test_values_that_the_reference_lacks_have_no_ratio() -> None:
     human, llm = np.zeros((9, 3)), np.random.default_rng(3).normal(size=(9, 3))
     human[:, 0] = 1
     found = spectrum(*vectors_of(human, llm))
@@ -283,18 +270,7 @@ def test_values_within_rounding_are_not_compared() -> None:
     assert says == "llm: no value is above rounding."
 
 
-def test_too_few_twins_are_refused_with_a_way_out() -> None:
-    few = vectors_of(*np.random.default_rng(4).normal(size=(2, 10, 16)))
-    with pytest.raises(UserError, match=r"16 values need more than 16 pairs .*: spectrum\(values=N\)"):
-        spectrum(*few)
-    assert len(spectrum(*few, values=5).values) == 5
-    with pytest.raises(UserError, match="values must be a whole number of at least 1, got 0"):
-        SpectrumProbe(values=0)
-
-
-def test_vectors_of_a_server_whose_length_only_its_answers_tell(
-    own_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vectors_of_a_server_that_alone_knows_their_length(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against numpy's values; the second explanation asks for nothing again."""
     texts = {s: [f"text {n} {s}" for n in range(20)] for s in ("human", "llm")}
     whole = collection_of(versions(texts), {"q": "text"}, {})

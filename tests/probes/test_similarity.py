@@ -43,7 +43,7 @@ def near(docs: list[dict[str, str]], *, letters: str = ALPHABET, map_pairs: int 
     return found
 
 
-def test_twins_by_hand() -> None:
+def test_twins_and_the_sentence_by_hand() -> None:
     found = near(bed(5, rewrite="z"))
     assert found.cosine.values == pytest.approx(np.full(5, math.sqrt(0.5)))
     assert found.cosine.range == (-1.0, 1.0)
@@ -55,6 +55,13 @@ def test_twins_by_hand() -> None:
     few = near(bed(5), letters="abcd")
     assert few.cosine.undefined == 1
     assert math.isnan(few.cosine.values[4])
+    found = replace(near(bed(4)), cosine=Cosines("twins", np.array([0.9, 0.96, 0.98])))
+    told_by = "twins have a cosine of 0.96 in the median, 66.7 % above 0.95; a text and the rewrite of another, 0.00"
+    for auc, apart in ((0.612, "; a classifier tells the sources apart with an AUC of 0.61"), (math.nan, "")):
+        separated = replace(found, separation=Separation(auc, auc, auc, 3))
+        assert _sentence(separated) == f"{told_by}{apart} ({found.model})"
+    nothing = replace(found, cosine=Cosines("twins", np.array([math.nan])))
+    assert _sentence(nothing) == f"vectors of {found.model} cannot be compared: no pair has a vector on both sides"
 
 
 def test_nobody_meets_a_version_of_their_own_text_in_the_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,16 +85,6 @@ def test_nobody_meets_a_version_of_their_own_text_in_the_baseline(monkeypatch: p
     assert near(bed(9)).baseline.count == 5
 
 
-def test_the_sentence() -> None:
-    found = replace(near(bed(4)), cosine=Cosines("twins", np.array([0.9, 0.96, 0.98])))
-    told_by = "twins have a cosine of 0.96 in the median, 66.7 % above 0.95; a text and the rewrite of another, 0.00"
-    for auc, apart in ((0.612, "; a classifier tells the sources apart with an AUC of 0.61"), (math.nan, "")):
-        separated = replace(found, separation=Separation(auc, auc, auc, 3))
-        assert _sentence(separated) == f"{told_by}{apart} ({found.model})"
-    nothing = replace(found, cosine=Cosines("twins", np.array([math.nan])))
-    assert _sentence(nothing) == f"vectors of {found.model} cannot be compared: no pair has a vector on both sides"
-
-
 def mapped_texts(count: int) -> list[dict[str, str]]:
     """Half of the pairs are about a, half about b."""
     texts = ["ba"[n % 2] * 30 + "c" * (n % 5) for n in range(count)]
@@ -105,7 +102,7 @@ def drawn(count: int, most: int = 100) -> list[Map]:
     return maps(mapped_texts(count), pairs_of(count), most)
 
 
-def test_twins_stand_in_the_same_order_and_of_many_pairs_a_sample() -> None:
+def test_the_map_has_twins_in_the_same_order_near_vectors_near_and_of_many_pairs_a_sample() -> None:
     [found], [again], [some] = drawn(10), drawn(10), drawn(30, most=8)
     assert found.sources == ("human",) * 10 + ("llm",) * 10
     assert found.ids == tuple(f"{n}-{source}" for source in ("human", "llm") for n in range(10))
@@ -116,18 +113,12 @@ def test_twins_stand_in_the_same_order_and_of_many_pairs_a_sample() -> None:
     assert [name.replace("human", "llm") for name in some.ids[:8]] == list(some.ids[8:])
     assert drawn(3) == []
     assert len(drawn(4)) == 1  # few points have a smaller perplexity than 30
-
-
-def test_near_vectors_are_near_points() -> None:
     [found] = drawn(40)
     points = np.stack([found.x, found.y], axis=1)
     about = np.array([int(name.partition("-")[0]) % 2 for name in found.ids])
     apart = np.linalg.norm(points[:, None] - points[None], axis=2)
     np.fill_diagonal(apart, np.inf)
     assert (about[apart.argmin(axis=1)] == about).all()
-
-
-def test_pairs_without_a_vector_are_not_shown() -> None:
     pairs = np.array([[0, 6], [1, 7], [2, 8], [3, 9], [12, 10]])
     [found] = maps([*mapped_texts(6), {"id": "x", "text": "z", "source": "human"}], pairs)
     assert (found.pairs, found.of) == (4, 5)
@@ -144,21 +135,15 @@ def pairs_of(count: int) -> np.ndarray:
     return np.stack([np.arange(count), np.arange(count) + count], axis=1)
 
 
-def test_sources_that_differ_in_one_direction_are_always_told_apart_and_equal_ones_never() -> None:
+def test_sources_that_differ_are_told_apart_equal_ones_never_noise_by_chance_and_an_overlap_by_its_area() -> None:
     content = np.random.default_rng(0).normal(size=(60, 5))
     content[:, 4] = 7  # a column without spread does no harm
     assert told_apart(content, content + np.array([0, 0, 100, 0, 0])).tolist() == [1.0] * FOLDS
     assert told_apart(content, content).tolist() == [0.5] * FOLDS
-
-
-def test_noise_is_chance() -> None:
     found = [told_apart(*np.random.default_rng(seed).normal(size=(2, 400, 3))).mean() for seed in range(5)]
     assert np.mean(found) == pytest.approx(0.5, abs=0.04)
     a, b = np.random.default_rng(3).normal(size=(2, 50, 3))
     assert told_apart(a, b, seed=1).tolist() == told_apart(a, b, seed=1).tolist() != told_apart(a, b, seed=2).tolist()
-
-
-def test_a_known_overlap_gives_its_area_and_below_ten_pairs_nothing_is_said() -> None:
     assert len(told_apart(np.ones((9, 2)), np.zeros((9, 2)))) == 0
     assert len(told_apart(np.ones((90, 2)), np.zeros((90, 2)), np.arange(90) % 9)) == 0
     # Two normal distributions that lie one standard deviation apart: AUC = Φ(1/√2) = .7602.
@@ -166,15 +151,10 @@ def test_a_known_overlap_gives_its_area_and_below_ten_pairs_nothing_is_said() ->
     assert np.mean([told_apart(a, b + 1) for a, b in drawn]) == pytest.approx(0.7602, abs=0.01)
 
 
-def test_pairs_are_not_parted_by_the_folds() -> None:
-    # Each pair has a direction of its own and there is no other difference: nothing carries over to new pairs.
+def test_neither_pairs_nor_versions_of_one_text_are_parted_by_the_folds() -> None:
     content = np.eye(100)
     found = told_apart(content, 2 * content)
     assert found.mean() == pytest.approx(0.5, abs=0.05)
-
-
-def test_nor_are_versions_of_one_text() -> None:
-    # Noise on both sides, five rewrites a text: who has met a text in training must not meet it again.
     found, known = [], []
     for seed in range(2):
         rng = np.random.default_rng(seed)
@@ -184,9 +164,6 @@ def test_nor_are_versions_of_one_text() -> None:
         known.append(told_apart(texts[numbers], rewrites, seed=seed).mean())
     assert np.mean(found) == pytest.approx(0.5, abs=0.06)
     assert np.mean(known) > 0.58
-
-
-def test_versions_of_one_text_count_as_one() -> None:
     rng = np.random.default_rng(0)
     pairs = np.stack([np.repeat(np.arange(60), 5), np.arange(60, 360)], axis=1)
     origin = np.concatenate([np.arange(60), np.repeat(np.arange(60), 5)])
@@ -196,7 +173,34 @@ def test_versions_of_one_text_count_as_one() -> None:
     assert found.auc_low <= found.auc <= found.auc_high
 
 
-def test_pairs_are_sampled_without_those_that_have_no_vector(monkeypatch: pytest.MonkeyPatch) -> None:
+def made() -> DocumentVectors:
+    docs = [{"id": text, "title": "aaaa", "text": text} for text in ("a", "b", "aa", "ab", "xyz")]
+    return DocumentVectors.of(collection_of(docs, {}, {}), LetterVectors("ab"))
+
+
+def rows(*numbers: int) -> np.ndarray:
+    return np.array(numbers, dtype=np.int64)
+
+
+def test_vectors_have_length_one_cosines_by_hand_and_parts_cover_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    half = math.sqrt(0.5)
+    assert made().unit(rows(0, 2, 3)) == pytest.approx(np.array([[1, 0], [1, 0], [half, half]]))
+    assert made().cosines(rows(0, 0, 0), rows(1, 2, 3)) == pytest.approx([0.0, 1.0, math.sqrt(0.5)])
+    assert (made().cosines(np.arange(4), np.arange(4)) <= 1.0).all()
+    assert np.isnan(made().cosines(rows(4, 0), rows(0, 4))).all()
+    assert np.isnan(made().unit(rows(4))).all()
+    docs = [{"id": "d0", "title": "a", "text": "b"}, {"id": "d1", "title": "a", "text": "a"}]
+    whole = collection_of(docs, {}, {})
+    for text, expected in (("text", 0.0), ("title", 1.0), ("title+text", math.sqrt(0.5))):
+        found = DocumentVectors.of(whole, LetterVectors("ab", text=text))
+        assert found.cosines(rows(0), rows(1)).tolist() == [pytest.approx(expected)]
+    monkeypatch.setattr(vectors_module, "_AT_ONCE", 3)
+    assert [list(range(8))[part] for part in parts(8)] == [[0, 1, 2], [3, 4, 5], [6, 7]]
+    assert list(parts(0)) == []
+    a, b = rows(0, 0, 0, 1, 2), rows(1, 2, 3, 3, 3)
+    small = made().cosines(a, b)
+    monkeypatch.undo()
+    assert small.tolist() == made().cosines(a, b).tolist()
     content = np.random.default_rng(6).normal(size=(30, 4))
     content[0] = 0
     vectors, origin = of(*content, *content), np.tile(np.arange(30), 2)
@@ -209,42 +213,6 @@ def test_pairs_are_sampled_without_those_that_have_no_vector(monkeypatch: pytest
     few = separation(vectors, pairs_of(2), origin)
     assert few.pairs == 0
     assert all(map(math.isnan, (few.auc, few.auc_low, few.auc_high)))
-
-
-def made() -> DocumentVectors:
-    docs = [{"id": text, "title": "aaaa", "text": text} for text in ("a", "b", "aa", "ab", "xyz")]
-    return DocumentVectors.of(collection_of(docs, {}, {}), LetterVectors("ab"))
-
-
-def rows(*numbers: int) -> np.ndarray:
-    return np.array(numbers, dtype=np.int64)
-
-
-def test_vectors_have_length_one_and_cosines_by_hand() -> None:
-    half = math.sqrt(0.5)
-    assert made().unit(rows(0, 2, 3)) == pytest.approx(np.array([[1, 0], [1, 0], [half, half]]))
-    assert made().cosines(rows(0, 0, 0), rows(1, 2, 3)) == pytest.approx([0.0, 1.0, math.sqrt(0.5)])
-    assert (made().cosines(np.arange(4), np.arange(4)) <= 1.0).all()
-    assert np.isnan(made().cosines(rows(4, 0), rows(0, 4))).all()
-    assert np.isnan(made().unit(rows(4))).all()
-
-
-def test_the_text_is_the_ranker_s_choice() -> None:
-    docs = [{"id": "d0", "title": "a", "text": "b"}, {"id": "d1", "title": "a", "text": "a"}]
-    whole = collection_of(docs, {}, {})
-    for text, expected in (("text", 0.0), ("title", 1.0), ("title+text", math.sqrt(0.5))):
-        found = DocumentVectors.of(whole, LetterVectors("ab", text=text))
-        assert found.cosines(rows(0), rows(1)).tolist() == [pytest.approx(expected)]
-
-
-def test_parts_cover_everything_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors_module, "_AT_ONCE", 3)
-    assert [list(range(8))[part] for part in parts(8)] == [[0, 1, 2], [3, 4, 5], [6, 7]]
-    assert list(parts(0)) == []
-    a, b = rows(0, 0, 0, 1, 2), rows(1, 2, 3, 3, 3)
-    small = made().cosines(a, b)
-    monkeypatch.undo()
-    assert small.tolist() == made().cosines(a, b).tolist()
 
 
 @pytest.mark.parametrize("spec", ["bm25", "bm25@10>>bm25"])

@@ -47,7 +47,7 @@ def three() -> Collection:
     return collection_of(docs, {f"q{n}": word for n, word in enumerate(words)}, qrels)
 
 
-def test_each_part_is_what_its_own_function_gives(letters: LetterVectors) -> None:
+def test_each_part_is_what_its_own_function_gives_and_a_seed_makes_it_reproducible(letters: LetterVectors) -> None:
     whole, rankers = three(), [ranker("bm25")]
     found = validate(whole, rankers, similarity=letters)
     assert (found.reference, found.sources) == ("human", ("gpt", "llm"))
@@ -59,9 +59,14 @@ def test_each_part_is_what_its_own_function_gives(letters: LetterVectors) -> Non
         assert overlap.jaccard.values.tolist() == shared_terms(whole, "human", source).jaccard.values.tolist()
     assert [near.source for near in found.similarities] == ["gpt", "llm"]
     assert all(near.map is not None and near.map.pairs == 12 for near in found.similarities)
+    first, again, other = (validate(three(), similarity=letters, seed=s) for s in (1, 1, 2))
+    assert first.to_json() == again.to_json() != other.to_json()
+    plain = validate(three(), similarity=letters, seed=1, map_pairs=0).similarities[0]
+    assert plain.map is None
+    assert plain.separation == first.similarities[0].separation
 
 
-def test_identical_sides_are_equivalent_and_equal_in_everything(letters: LetterVectors) -> None:
+def test_identical_sides_are_equivalent_and_the_human_one_is_the_reference(letters: LetterVectors) -> None:
     human = three().docs.filter(source="human")
     llm = three().docs.filter(source="llm").with_columns(text=human["text"])
     found = validate(replace(three(), docs=pl.concat([human, llm])), [ranker("bm25")], similarity=letters)
@@ -71,9 +76,6 @@ def test_identical_sides_are_equivalent_and_equal_in_everything(letters: LetterV
     near = found.similarities[0]
     assert near.cosine.values == pytest.approx(1.0)
     assert near.separation.auc == 0.5
-
-
-def test_the_human_side_is_the_reference_unless_another_is_named_or_else_the_first() -> None:
     whole = three()
     named = validate(whole, reference="gpt")
     assert (named.reference, named.sources) == ("gpt", ("human", "llm"))
@@ -86,23 +88,12 @@ def test_the_human_side_is_the_reference_unless_another_is_named_or_else_the_fir
     assert validate(llm).reference == "llm"
 
 
-def test_a_seed_makes_it_reproducible(letters: LetterVectors) -> None:
-    first, again, other = (validate(three(), similarity=letters, seed=s) for s in (1, 1, 2))
-    assert first.to_json() == again.to_json() != other.to_json()
-    plain = validate(three(), similarity=letters, seed=1, map_pairs=0).similarities[0]
-    assert plain.map is None
-    assert plain.separation == first.similarities[0].separation
-
-
-def test_one_source_has_statistics_and_says_so(letters: LetterVectors) -> None:
+def test_one_source_has_statistics_and_without_judgments_effectiveness_is_left_out(letters: LetterVectors) -> None:
     alone = replace(toy(), docs=toy().docs.filter(source="human"))
     found = validate(alone, [ranker("bm25")], similarity=letters)
     assert (found.sources, found.overlaps, found.similarities, found.effectiveness) == ((), (), (), ())
     assert (found.check, found.fair, found.statistics.sources[0].documents) == (None, True, 3)
     assert found.notes == ("only source 'human': there is nothing to compare, so that only its statistics are given",)
-
-
-def test_without_judgments_effectiveness_is_left_out() -> None:
     for qrels in (toy().qrels.clear(), toy().qrels.with_columns(grade=pl.lit(0))):
         found = validate(replace(toy(), qrels=qrels), [ranker("bm25")])
         assert (found.effectiveness, found.overlaps[0].jaccard.count) == ((), 3)
@@ -157,20 +148,17 @@ def test_the_spec_says_how_it_was_made(tmp_path: Path) -> None:
     assert Validation.load(found.save(tmp_path / "validation.json")) == found
 
 
-def test_excluded_and_few_queries_are_noted() -> None:
+def test_excluded_and_few_queries_are_noted_and_a_file_comes_back_equal(tmp_path: Path) -> None:
     few = replace(toy_effectiveness()[0], left_out=0, excluded=5, queries=12)
     assert list(_notes(toy(), "human", (few,))) == [
         "up to 5 of 17 queries excluded: no relevant document on both sides",
         "warning: only 12 queries are compared; t tests of fewer than 30 are not to rely on",
     ]
     assert not list(_notes(toy(), "human", [replace(row, left_out=0, excluded=0) for row in toy_effectiveness()[:4]]))
-
-
-@pytest.mark.parametrize("names", [("human", "llm"), ("human", "llm", "gpt"), ("human",)])
-def test_a_file_comes_back_equal(names: tuple[str, ...], tmp_path: Path) -> None:
-    found = toy_validation(names, map=len(names) == 2)
-    back = Validation.load(found.save(tmp_path / "validation.json"))
-    assert (back, hash(back), back.to_json()) == (found, hash(found), found.to_json())
+    for names in (("human", "llm"), ("human", "llm", "gpt"), ("human",)):
+        found = toy_validation(names, map=len(names) == 2)
+        back = Validation.load(found.save(tmp_path / "validation.json"))
+        assert (back, hash(back), back.to_json()) == (found, hash(found), found.to_json())
 
 
 @pytest.mark.data
@@ -202,23 +190,17 @@ def ids(names: tuple[str, str], docs: list[dict[str, str]] = DOCS) -> list[list[
     return [side.docs["id"].to_list() for side in split_by_source(collection_of(docs, QUERIES, {}), *names)]
 
 
-def test_documents_without_a_twin_are_on_neither_side() -> None:
+def test_documents_without_a_twin_are_on_neither_side_and_judgments_and_columns_go_along() -> None:
     assert ids(("human", "llm")) == [["a-h", "b-h"], ["b-l", "a-l"]]
     assert ids(("llm", "human")) == [["b-l", "a-l"], ["a-h", "b-h"]]
     assert ids(("human", "other")) == [["a-h"], ["a-x"]]
     again = [*DOCS, {"id": "a-l2", "text": "a l again", "source": "llm", "origin": "a-h"}]
     assert ids(("human", "llm"), again) == [["a-h", "b-h"], ["b-l", "a-l", "a-l2"]]
     assert ids(("human", "llm"), [{**row, "origin": row["id"]} for row in DOCS]) == [[], []]
-
-
-def test_judgments_go_with_their_documents() -> None:
     qrels = {"q1": {"a-h": 2, "c-h": 1, "b-l": 1}, "q2": {"a-l": 0, "gone": 3}, "q9": {"a-h": 1}}
     human, llm = split_by_source(collection_of(DOCS, QUERIES, qrels), "human", "llm")
     assert human.qrels.rows() == [("q1", "a-h", 2), ("q9", "a-h", 1)]
     assert llm.qrels.rows() == [("q1", "b-l", 1), ("q2", "a-l", 0)]
-
-
-def test_further_columns_and_the_spec_are_kept() -> None:
     whole = collection_of([{**row, "year": n} for n, row in enumerate(DOCS)], QUERIES, {})
     human, llm = split_by_source(replace(whole, spec={"path": "x"}), "human", "llm")
     assert llm.docs["year"].to_list() == [3, 4]
@@ -233,46 +215,19 @@ SECOND = 1 / math.log2(3)
 VECTORS = arrays(np.float64, st.integers(3, 40), elements=st.floats(-1, 1, width=32).map(lambda v: round(v, 3)))
 
 
-def test_by_hand() -> None:
-    # Student's t with 4 degrees of freedom: F(t) = 1/2 + 3/8 · t/√(1+t²/4) · (1 − t²/(12·(1+t²/4))),
-    # here at (.03 − .05)/.0070711 = −√8: 1/2 − 3/8 · √8/√3 · (1 − 8/36)
+def test_by_hand_by_scipy_and_without_spread_or_queries() -> None:
     assert tost_p(FIVE, 0.05) == pytest.approx(0.5 - 3 / 8 * math.sqrt(8 / 3) * 7 / 9)
-
-
-@pytest.mark.parametrize("margin", [0.001, 0.02, 0.1])
-def test_as_scipy_s_one_sided_tests(margin: float) -> None:
-    found = np.random.default_rng(1).normal(0.01, 0.1, 50)
-    above = stats.ttest_1samp(found, -margin, alternative="greater").pvalue
-    below = stats.ttest_1samp(found, margin, alternative="less").pvalue
-    assert tost_p(found, margin) == pytest.approx(max(above, below), rel=1e-9)
-
-
-@pytest.mark.parametrize(("value", "p"), [(0.0, 0.0), (0.01, 0.0), (-0.01, 0.0), (0.02, 1.0), (-0.5, 1.0)])
-def test_without_any_spread(value: float, p: float) -> None:
-    assert tost_p(np.full(7, value), 0.02) == p
-
-
-@pytest.mark.parametrize("count", [0, 1])
-def test_below_two_queries_there_is_no_test(count: int) -> None:
-    assert math.isnan(tost_p(np.zeros(count), 0.02))
-    assert math.isnan(smallest_margin(np.zeros(count)))
-    assert all(map(math.isnan, t_interval(np.zeros(count))))
-
-
-@given(VECTORS, st.floats(0.001, 0.5), st.sampled_from([0.01, 0.05, 0.1]))
-@settings(max_examples=60)
-def test_the_sign_does_not_matter_and_equivalence_is_shown_from_the_smallest_margin_on(
-    differences: np.ndarray, margin: float, alpha: float
-) -> None:
-    assert tost_p(-differences, margin) == pytest.approx(tost_p(differences, margin), abs=1e-12)
-    assert tost_p(differences, 2 * margin) <= tost_p(differences, margin)
-    least = smallest_margin(differences, alpha)
-    assert tost_p(differences, least + 1e-6) < alpha
-    if least > 2e-6:
-        assert tost_p(differences, least - 1e-6) > alpha
-
-
-def test_intervals_are_those_of_scipy() -> None:
+    for margin in (0.001, 0.02, 0.1):
+        found = np.random.default_rng(1).normal(0.01, 0.1, 50)
+        above = stats.ttest_1samp(found, -margin, alternative="greater").pvalue
+        below = stats.ttest_1samp(found, margin, alternative="less").pvalue
+        assert tost_p(found, margin) == pytest.approx(max(above, below), rel=1e-9)
+    for value, p in ((0.0, 0.0), (0.01, 0.0), (-0.01, 0.0), (0.02, 1.0), (-0.5, 1.0)):
+        assert tost_p(np.full(7, value), 0.02) == p
+    for count in (0, 1):
+        assert math.isnan(tost_p(np.zeros(count), 0.02))
+        assert math.isnan(smallest_margin(np.zeros(count)))
+        assert all(map(math.isnan, t_interval(np.zeros(count))))
     found = np.random.default_rng(1).normal(-0.2, 1, 30)
     wide, narrow = (stats.ttest_1samp(found, 0).confidence_interval(level) for level in (0.95, 0.9))
     assert t_interval(found) == (pytest.approx(wide.low), pytest.approx(wide.high))
@@ -281,7 +236,18 @@ def test_intervals_are_those_of_scipy() -> None:
     assert smallest_margin(np.full(3, -0.1)) == 0.1
 
 
-def test_what_two_p_values_show_together() -> None:
+@given(VECTORS, st.floats(0.001, 0.5), st.sampled_from([0.01, 0.05, 0.1]))
+@settings(max_examples=60)
+def test_no_sign_matters_and_a_margin_shows_equivalence(differences: np.ndarray, margin: float, alpha: float) -> None:
+    assert tost_p(-differences, margin) == pytest.approx(tost_p(differences, margin), abs=1e-12)
+    assert tost_p(differences, 2 * margin) <= tost_p(differences, margin)
+    least = smallest_margin(differences, alpha)
+    assert tost_p(differences, least + 1e-6) < alpha
+    if least > 2e-6:
+        assert tost_p(differences, least - 1e-6) > alpha
+
+
+def test_what_two_p_values_show_together_and_what_swapped_sides_do() -> None:
     for equivalent, different, expected in (
         (0.01, 0.5, "equivalent"),
         (0.01, 0.01, "different within the margin"),
@@ -291,6 +257,12 @@ def test_what_two_p_values_show_together() -> None:
         (0.01, math.nan, "not tested"),
     ):
         assert outcome(equivalent, different, 0.05) == expected
+    given = ranks({"human": [1, 1, 2, 1], "llm": [1, 2, 2, 1]})
+    (there,) = rows(bed(), given)
+    (back,) = rows(bed(), given, reference="llm", sources=["human"])
+    assert (back.value, back.outcome) == (-there.value, there.outcome)
+    assert (back.low, back.high) == (pytest.approx(-there.high), pytest.approx(-there.low))
+    assert back.p_equivalent == pytest.approx(there.p_equivalent)
 
 
 @dataclass(frozen=True)
@@ -331,7 +303,7 @@ def rows(collection: Collection, given: Ranker, **options: object) -> tuple[Equi
     return equivalences(collection, [given], [nDCG @ 10], **how)  # type: ignore[arg-type]
 
 
-def test_each_side_is_ranked_among_its_own_documents() -> None:
+def test_each_side_is_ranked_among_its_own_documents_and_a_difference_is_called_one() -> None:
     (row,) = rows(bed(), ranks({"human": [1, 1, 1, 2], "llm": [1, 2, 2, 2]}))
     assert row.mean_a == pytest.approx((3 + SECOND) / 4)
     assert row.mean_b == pytest.approx((1 + 3 * SECOND) / 4)
@@ -343,10 +315,6 @@ def test_each_side_is_ranked_among_its_own_documents() -> None:
     assert (row.low, row.high) == tuple(map(pytest.approx, expected.confidence_interval(0.95)))
     assert (row.outcome, row.statement) == ("inconclusive", "inconclusive")
     assert (row.queries, row.excluded, row.pairs, row.left_out) == (4, 0, 4, 0)
-
-
-def test_a_difference_is_called_one() -> None:
-    # On the mixed list each of these documents would stand below twins of the other source.
     (row,) = rows(bed(), ranks({"human": [1, 1, 1, 1], "llm": [1, 1, 1, 1]}))
     assert (row.mean_a, row.mean_b, row.p, row.p_equivalent, row.smallest) == (1.0, 1.0, 1.0, 0.0, 0.0)
     assert row.statement == "equivalent within ±0.02"
@@ -357,24 +325,7 @@ def test_a_difference_is_called_one() -> None:
     assert wide.statement == "different within ±0.5"
 
 
-def test_swapping_the_sides_turns_the_sign_and_nothing_else() -> None:
-    given = ranks({"human": [1, 1, 2, 1], "llm": [1, 2, 2, 1]})
-    (there,) = rows(bed(), given)
-    (back,) = rows(bed(), given, reference="llm", sources=["human"])
-    assert (back.value, back.outcome) == (-there.value, there.outcome)
-    assert (back.low, back.high) == (pytest.approx(-there.high), pytest.approx(-there.low))
-    assert back.p_equivalent == pytest.approx(there.p_equivalent)
-
-
-def test_both_sides_are_restricted_to_the_pairs() -> None:
-    pooled = replace(bed(), docs=bed().docs.filter(pl.col("id") != "d3-llm"))
-    (row,) = rows(pooled, ranks({"human": [1, 1, 1, 2], "llm": [1, 1, 1, 2]}))
-    assert (row.pairs, row.left_out, row.queries, row.excluded) == (3, 1, 3, 1)
-    # Without d3 the third query has nothing above its document any more, on either side.
-    assert (row.mean_a, row.mean_b) == (1.0, 1.0)
-
-
-def test_a_query_without_an_answer_on_one_side_is_excluded_and_counted() -> None:
+def test_both_sides_are_restricted_to_pairs_and_queries_that_both_answer() -> None:
     lame = replace(bed(), qrels=bed().qrels.filter(pl.col("doc_id") != "d0-llm"))
     (row,) = rows(lame, ranks({"human": [2, 1, 1, 1], "llm": [1, 1, 1, 1]}))
     assert (row.queries, row.excluded, row.mean_a) == (3, 1, 1.0)
@@ -385,15 +336,17 @@ def test_a_query_without_an_answer_on_one_side_is_excluded_and_counted() -> None
     (row,) = rows(bed(1), Given({"q0": {"d0-human": 1.0, "d0-llm": 1.0}}))
     assert (row.outcome, row.queries, row.mean_a) == ("not tested", 1, 1.0), "one query cannot be tested"
     assert all(map(math.isnan, (row.p_equivalent, row.smallest, row.error)))
-
-
-def test_judgments_of_queries_that_are_not_there_count_nowhere() -> None:
+    pooled = replace(bed(), docs=bed().docs.filter(pl.col("id") != "d3-llm"))
+    (row,) = rows(pooled, ranks({"human": [1, 1, 1, 2], "llm": [1, 1, 1, 2]}))
+    assert (row.pairs, row.left_out, row.queries, row.excluded) == (3, 1, 3, 1)
+    # Without d3 the third query has nothing above its document any more, on either side.
+    assert (row.mean_a, row.mean_b) == (1.0, 1.0)
     more = pl.concat([bed().qrels, bed().qrels.with_columns(query_id=pl.lit("q99") + pl.col("query_id"))])
     given = ranks({"human": [1, 1, 1, 2], "llm": [1, 2, 2, 2]})
     assert rows(replace(bed(), qrels=more), given) == rows(bed(), given)
 
 
-def test_holm_counts_every_row_and_the_equivalence_test_none() -> None:
+def test_holm_counts_every_row_and_each_comparison_has_its_own_reference_side() -> None:
     whole = bed(6, ("human", "llm", "other"))
     one = ranks({"human": [1] * 6, "llm": [1, 1, 2, 2, 2, 1], "other": [1, 1, 1, 1, 1, 2]})
     found = equivalences(whole, [one], [nDCG @ 10, AP @ 5], reference="human", sources=["llm", "other"])
@@ -407,43 +360,6 @@ def test_holm_counts_every_row_and_the_equivalence_test_none() -> None:
     for row, measure in zip(found, [nDCG @ 10, AP @ 5] * 2, strict=True):
         (alone,) = equivalences(whole, [one], [measure], reference="human", sources=[row.source])
         assert alone.p_equivalent == row.p_equivalent
-
-
-@pytest.mark.parametrize(("option", "value"), [
-    ("margin", 0.0), ("margin", 1.0), ("margin", math.nan), ("alpha", 0.0), ("alpha", 0.5), ("alpha", math.nan),
-])  # fmt: skip
-def test_a_margin_or_alpha_out_of_range_is_refused(option: str, value: float) -> None:
-    with pytest.raises(UserError, match=rf"^expected an? {option} above 0 and below .*, got "):
-        rows(bed(), ranks({"human": [1] * 4, "llm": [1] * 4}), **{option: value})
-
-
-def test_a_stricter_level_shows_less() -> None:
-    places = {"human": [1] * 40, "llm": [2] + [1] * 39}
-    (usual,) = rows(bed(40), ranks(places))
-    (strict,) = rows(bed(40), ranks(places), alpha=0.001)
-    assert usual.value == pytest.approx((1 - SECOND) / 40)
-    # Mean and standard error are both (1 − SECOND)/40.
-    expected = stats.t.cdf(1 - 40 * 0.02 / (1 - SECOND), 39)
-    assert usual.p_equivalent == strict.p_equivalent == pytest.approx(expected)
-    assert (usual.outcome, strict.outcome) == ("inconclusive", "inconclusive")
-    assert strict.smallest > usual.smallest
-    (loose,) = rows(bed(40), ranks(places), alpha=0.2)
-    assert loose.outcome == "equivalent"
-
-
-def test_a_difference_that_the_correction_takes_away_is_none() -> None:
-    # Half of ten queries differ by one value: t = 3, p = .015; over four rows .06.
-    one = ranks({"human": [1] * 10, "llm": [1, 2] * 5})
-    (alone,) = rows(bed(10), one)
-    four = equivalences(
-        bed(10), [one], [nDCG @ 10, nDCG @ 5, AP @ 10, AP @ 5], reference="human", sources=["llm"]
-    )  # fmt: skip
-    assert (alone.outcome, alone.p) == ("different", pytest.approx(0.01496, abs=1e-5))
-    assert [row.outcome for row in four] == ["inconclusive"] * 4
-    assert [row.p_corrected for row in four] == [pytest.approx(4 * alone.p)] * 4
-
-
-def test_each_comparison_has_its_own_reference_side_and_a_shared_one_is_ranked_once() -> None:
     ranked: list[tuple[str, ...]] = []
 
     @dataclass(frozen=True)
@@ -460,3 +376,33 @@ def test_each_comparison_has_its_own_reference_side_and_a_shared_one_is_ranked_o
     found = equivalences(part, [one], [nDCG @ 10], reference="human", sources=["llm", "other"])
     assert [(row.pairs, row.queries) for row in found] == [(3, 3), (4, 4)]
     assert [row.mean_a for row in found] == [1.0, pytest.approx((3 + SECOND) / 4)]
+
+
+@pytest.mark.parametrize(("option", "value"), [
+    ("margin", 0.0), ("margin", 1.0), ("margin", math.nan), ("alpha", 0.0), ("alpha", 0.5), ("alpha", math.nan),
+])  # fmt: skip
+def test_a_margin_or_alpha_out_of_range_is_refused(option: str, value: float) -> None:
+    with pytest.raises(UserError, match=rf"^expected an? {option} above 0 and below .*, got "):
+        rows(bed(), ranks({"human": [1] * 4, "llm": [1] * 4}), **{option: value})
+
+
+def test_a_stricter_level_shows_less_and_a_difference_that_the_correction_takes_away_is_none() -> None:
+    places = {"human": [1] * 40, "llm": [2] + [1] * 39}
+    (usual,) = rows(bed(40), ranks(places))
+    (strict,) = rows(bed(40), ranks(places), alpha=0.001)
+    assert usual.value == pytest.approx((1 - SECOND) / 40)
+    # Mean and standard error are both (1 − SECOND)/40.
+    expected = stats.t.cdf(1 - 40 * 0.02 / (1 - SECOND), 39)
+    assert usual.p_equivalent == strict.p_equivalent == pytest.approx(expected)
+    assert (usual.outcome, strict.outcome) == ("inconclusive", "inconclusive")
+    assert strict.smallest > usual.smallest
+    (loose,) = rows(bed(40), ranks(places), alpha=0.2)
+    assert loose.outcome == "equivalent"
+    one = ranks({"human": [1] * 10, "llm": [1, 2] * 5})
+    (alone,) = rows(bed(10), one)
+    four = equivalences(
+        bed(10), [one], [nDCG @ 10, nDCG @ 5, AP @ 10, AP @ 5], reference="human", sources=["llm"]
+    )  # fmt: skip
+    assert (alone.outcome, alone.p) == ("different", pytest.approx(0.01496, abs=1e-5))
+    assert [row.outcome for row in four] == ["inconclusive"] * 4
+    assert [row.p_corrected for row in four] == [pytest.approx(4 * alone.p)] * 4

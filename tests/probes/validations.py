@@ -59,33 +59,19 @@ def toy_effectiveness(source: str = "llm", measure: str = "nDCG@10") -> tuple[Eq
         "estimand": to_measure(measure), "a": "human", "b": source, "error": np.nan, "margin": 0.02, "excluded": 2,
         "pairs": PAIRS, "left_out": 3,
     }  # fmt: skip
-    return (
-        Equivalence(
-            run="bm25", parts={"mean_a": 0.322, "mean_b": 0.318}, value=0.004, low=-0.003, high=0.011,
-            p=0.262, p_corrected=0.524, p_equivalent=0.00001, smallest=0.0099, outcome="equivalent",
-            queries=300, **numbers,
-        ),
-        Equivalence(
-            run="tfidf", parts={"mean_a": 0.301, "mean_b": 0.29}, value=0.011, low=0.004, high=0.018,
-            p=0.002, p_corrected=0.008, p_equivalent=0.006, smallest=0.0169,
-            outcome="different within the margin", queries=300, **numbers,
-        ),
-        Equivalence(
-            run="dense:minilm", parts={"mean_a": 0.316, "mean_b": 0.38}, value=-0.064, low=-0.09, high=-0.038,
-            p=0.00001, p_corrected=0.00005, p_equivalent=0.999, smallest=0.0857, outcome="different",
-            queries=300, **numbers,
-        ),
-        Equivalence(
-            run="bm25@5", parts={"mean_a": 0.25, "mean_b": 0.245}, value=0.005, low=-0.031, high=0.041,
-            p=0.785, p_corrected=0.785, p_equivalent=0.206, smallest=0.0352, outcome="inconclusive",
-            queries=300, **numbers,
-        ),
-        Equivalence(
-            run="tfidf@1", parts={"mean_a": 0.5, "mean_b": 0.4}, value=0.1, low=np.nan, high=np.nan,
-            p=np.nan, p_corrected=np.nan, p_equivalent=np.nan, smallest=np.nan, outcome="not tested",
-            queries=1, **numbers,
-        ),
-    )  # fmt: skip
+    nan = np.nan
+    rows = (
+        ("bm25", 0.322, 0.318, 0.004, -0.003, 0.011, 0.262, 0.524, 0.00001, 0.0099, 300, "equivalent"),
+        ("tfidf", 0.301, 0.29, 0.011, 0.004, 0.018, 0.002, 0.008, 0.006, 0.0169, 300, "different within the margin"),
+        ("dense:minilm", 0.316, 0.38, -0.064, -0.09, -0.038, 0.00001, 0.00005, 0.999, 0.0857, 300, "different"),
+        ("bm25@5", 0.25, 0.245, 0.005, -0.031, 0.041, 0.785, 0.785, 0.206, 0.0352, 300, "inconclusive"),
+        ("tfidf@1", 0.5, 0.4, 0.1, nan, nan, nan, nan, nan, nan, 1, "not tested"),
+    )
+    names = ("value", "low", "high", "p", "p_corrected", "p_equivalent", "smallest", "queries", "outcome")
+    return tuple(
+        Equivalence(run=run, parts={"mean_a": a, "mean_b": b}, **dict(zip(names, rest, strict=True)), **numbers)
+        for run, a, b, *rest in rows
+    )
 
 
 def toy_statistics(names: tuple[str, ...] = ("human", "llm")) -> CollectionStatistics:

@@ -101,9 +101,14 @@ class RankerContract:
         assert run.queries == ("b", "empty", "blank", "signs", "a")
         assert entries(run)["b"]
 
-    def test_scores_are_finite_and_fall_and_documents_come_once(self, make: Make) -> None:
+    def test_scores_are_finite_and_fall_documents_come_once_and_the_collection_stays(self, make: Make) -> None:
         collection = copies(("human", "llm"))
+        frames, spec = [collection.docs, collection.queries, collection.qrels], dict(collection.spec)
+        before = [pl.DataFrame({s.name: s.to_list() for s in f}, schema=f.schema) for f in frames]
         run = make(collection).rank(collection)
+        after = [collection.docs, collection.queries, collection.qrels]
+        assert all(frame.equals(usual) for frame, usual in zip(after, before, strict=True))
+        assert dict(collection.spec) == spec
         assert np.isfinite(run.scores).all()
         for ranked in entries(run).values():
             documents, scores = zip(*ranked, strict=True)
@@ -163,13 +168,3 @@ class RankerContract:
             expected = rows_of(make(usual, **options).rank(usual), usual)
             got = rows_of(make(renamed, **options).rank(renamed), renamed)
             assert {q: sorted(e) for q, e in got.items()} == {q: sorted(e) for q, e in expected.items()}
-
-    def test_the_collection_is_left_as_it_was(self, make: Make) -> None:
-        collection = copies(("human", "llm"))
-        frames = [collection.docs, collection.queries, collection.qrels]
-        before = [pl.DataFrame({s.name: s.to_list() for s in f}, schema=f.schema) for f in frames]
-        spec = dict(collection.spec)
-        make(collection).rank(collection)
-        for frame, usual in zip((collection.docs, collection.queries, collection.qrels), before, strict=True):
-            assert frame.equals(usual)
-        assert dict(collection.spec) == spec

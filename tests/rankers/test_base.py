@@ -79,7 +79,7 @@ def test_a_cut_through_ties_takes_whole_origins_whatever_ids_and_sources_are() -
     assert chosen[0] == chosen[1]
 
 
-def test_a_first_stage_names_what_made_the_run_and_reports_to_the_end() -> None:
+def test_a_first_stage_names_what_made_the_run_and_reports_and_a_dataclass_prints_as_typed() -> None:
     collection, steps = toy(), list[tuple[str, int, int]]()
     with listening(lambda *step: steps.append(step)):
         run = Constant(k=3).rank(collection)
@@ -87,8 +87,6 @@ def test_a_first_stage_names_what_made_the_run_and_reports_to_the_end() -> None:
     assert run.ids is collection.ids
     assert steps == [("constant@3: ranking", n, 3) for n in (1, 2, 3)]
 
-
-def test_a_dataclass_of_ones_own_prints_as_typed() -> None:
     @dataclass(frozen=True)
     class Mine(Wayward):
         name = "mine"
@@ -97,7 +95,16 @@ def test_a_dataclass_of_ones_own_prints_as_typed() -> None:
     assert (repr(Mine()), repr(Mine(depth=5))) == ("mine", "mine(depth=5)")
 
 
-def test_a_pipeline_checks_every_stage_before_the_first_one_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipeline_checks_every_stage_first_and_each_gives_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    for message, stages in (
+        ("wayward ranks documents that are not among its candidates; put it first", BM25(k=1) >> Wayward()),
+        ("ranker wayward(run=false) gave NoneType, expected a Run", BM25() >> Wayward(run=False)),
+        ("a pipeline needs at least one stage", Pipeline(())),
+    ):
+        with refused(message):
+            stages.rank(toy())
+    run = (BM25(k=2) >> Counting(k=1)).rank(toy())
+    assert (run.name, np.diff(run.offsets).max()) == ("bm25@2>>counting@1", 2), "twins stay together"
     steps, rank = list[str](), Counting.rank
 
     def check(stage: Counting) -> None:
@@ -122,18 +129,6 @@ class Wayward(Ranker):
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         return BM25().rank(collection) if self.run else None  # type: ignore[return-value]
-
-
-def test_a_stage_gives_a_run_of_its_candidates_alone() -> None:
-    for message, stages in (
-        ("wayward ranks documents that are not among its candidates; put it first", BM25(k=1) >> Wayward()),
-        ("ranker wayward(run=false) gave NoneType, expected a Run", BM25() >> Wayward(run=False)),
-        ("a pipeline needs at least one stage", Pipeline(())),
-    ):
-        with refused(message):
-            stages.rank(toy())
-    run = (BM25(k=2) >> Counting(k=1)).rank(toy())
-    assert (run.name, np.diff(run.offsets).max()) == ("bm25@2>>counting@1", 2), "twins stay together"
 
 
 WATER = "query_template={attribute} {query},attribute=water"
@@ -202,9 +197,8 @@ def left_out(collection: Collection, exclude_self: bool | None = None) -> dict[s
     return {names[query]: collection.ids.gather(rows).to_list() for query, rows in excluded.items()}
 
 
-@pytest.mark.parametrize(
-    ("queries", "exclude_self", "out"),
-    [
+def test_which_documents_a_query_may_not_find_in_all_their_versions() -> None:
+    for queries, exclude_self, out in (
         ({"0": "number words", "1": "number of words", "p": "z", "q": "w"}, None, ["0", "1"]),  # half are documents
         ({"1": "red apples", "p": "x", "q": "y"}, None, []),  # by chance
         ({"1": "red apples", "p": "x", "q": "y"}, True, ["1"]),
@@ -213,17 +207,20 @@ def left_out(collection: Collection, exclude_self: bool | None = None) -> dict[s
         ({"0": "words of apples", "1": "Words, and apples"}, None, []),
         ({"0": "words number 0", "1": "red apples", "2": "is of the"}, None, []),
         ({"0": "", "1": ""}, None, []),
-    ],
-)
-def test_which_documents_a_query_may_not_find(
-    queries: dict[str, str], exclude_self: bool | None, out: list[str]
-) -> None:
-    collection = queried(queries, DOCS)
-    assert left_out(collection, exclude_self) == {name: [name] for name in out}
-    run = BM25(k=2, exclude_self=exclude_self).rank(collection)
-    assert not run.frame().filter(pl.col("query_id").is_in(out) & (pl.col("query_id") == pl.col("doc_id"))).height
-    notes = list(exclusion_notes(exclusion_spec(self_documents(collection, None))))
-    assert notes == (["own documents of 2 queries left out (--no-exclude-self)"] if len(out) == 2 else [])
+    ):
+        collection = queried(queries, DOCS)
+        assert left_out(collection, exclude_self) == {name: [name] for name in out}
+        run = BM25(k=2, exclude_self=exclude_self).rank(collection)
+        assert not run.frame().filter(pl.col("query_id").is_in(out) & (pl.col("query_id") == pl.col("doc_id"))).height
+        notes = list(exclusion_notes(exclusion_spec(self_documents(collection, None))))
+        assert notes == (["own documents of 2 queries left out (--no-exclude-self)"] if len(out) == 2 else [])
+    texts = {source: [f"{source} words {n}" for n in range(3)] for source in ("human", "llm", "other")}
+    three = versions(texts)
+    two = [row for row in three if row["source"] != "other"]
+    assert left_out(queried({"0": "words 0", "1": "words 1"}, two)) == {q: [f"{q}-human", f"{q}-llm"] for q in "01"}
+    assert left_out(queried({"0-llm": "llm words"}, three)) == {"0-llm": ["0-human", "0-llm", "0-other"]}
+    some = queried({"p": "x", "0": "y", "1": "number 1", "q": "w"}, DOCS, judged=["1", "q"])
+    assert left_out(some) == {"1": ["1"]}, "of judged queries alone"
 
 
 @pytest.mark.data
@@ -239,13 +236,3 @@ def test_grep_bias_ir_numbers_queries_and_documents_alike(shared_data: Path) -> 
     collection = collection_of(list(docs.values()), queries, qrels)
     assert "own_documents_dropped" not in BM25(k=10).rank(collection).spec
     assert len(self_documents(collection, True)) == 117
-
-
-def test_all_versions_go_with_a_document_known_by_the_id_in_the_file_too() -> None:
-    texts = {source: [f"{source} words {n}" for n in range(3)] for source in ("human", "llm", "other")}
-    three = versions(texts)
-    two = [row for row in three if row["source"] != "other"]
-    assert left_out(queried({"0": "words 0", "1": "words 1"}, two)) == {q: [f"{q}-human", f"{q}-llm"] for q in "01"}
-    assert left_out(queried({"0-llm": "llm words"}, three)) == {"0-llm": ["0-human", "0-llm", "0-other"]}
-    some = queried({"p": "x", "0": "y", "1": "number 1", "q": "w"}, DOCS, judged=["1", "q"])
-    assert left_out(some) == {"1": ["1"]}, "of judged queries alone"

@@ -39,29 +39,11 @@ def test_a_saved_run_comes_back_score_for_score(tmp_path: Path) -> None:
     assert (run.spec["ranker"], run.name, run.spec["file"]) == (f"replay:{file}", "bm25", str(file))
 
 
-def test_the_ranks_decide_where_they_are_asked_to(tmp_path: Path) -> None:
+def test_ranks_decide_where_asked_to_and_a_depth_cuts_each_query_and_keeps_twins_together(tmp_path: Path) -> None:
     file = write(tmp_path / "a.trec", "q1 Q0 d1-human 2 9 x\nq1 Q0 d1-llm 1 3 x\nq2 Q0 d2-llm 1 5 x\n")
     run = ranker(f"replay:{file}(score_order=rank)").rank(toy())
     assert entries(run) == {"q1": [("d1-llm", -1.0), ("d1-human", -2.0)], "q2": [("d2-llm", -1.0)]}
     assert (run.spec["score_order"], run.name) == ("rank", "a")
-
-
-def test_queries_without_judgments_are_left_out_and_those_missing_are_not_in_the_run(tmp_path: Path) -> None:
-    run = replayed(tmp_path, {"zz": {"d1-human": 1.0}, "q2": {"d2-llm": 1.0}})
-    assert entries(run) == {"q2": [("d2-llm", 1.0)]}
-    result = audit(toy(), run, ["RR"])
-    assert result.values[0, 0, 0].tolist() == [0.0, 1.0, 0.0]
-    assert result.notes[0] == f"{run.name}: 2 judged queries not in the run, counted as 0"
-
-
-def test_without_judgments_the_queries_that_the_collection_knows_are_kept_or_else_the_file_s(tmp_path: Path) -> None:
-    for queries, expected in ((("q3", "none", "q1"), ("q3", "q1")), ((), tuple(SCORES))):
-        texts = {query: f"text of {query}" for query in queries}
-        run = replayed(tmp_path, SCORES, collection_of(toy().docs.to_dicts(), texts, {}))
-        assert entries(run) == {query: list(SCORES[query].items()) for query in expected}
-
-
-def test_a_depth_cuts_each_query_and_keeps_twins_together_in_a_tie(tmp_path: Path) -> None:
     file = write_run(tmp_path / "a.trec", SCORES)
     run = Replay(str(file), k=2).rank(toy())
     assert entries(run) == {query: list(docs.items())[:2] for query, docs in SCORES.items()}
@@ -69,6 +51,28 @@ def test_a_depth_cuts_each_query_and_keeps_twins_together_in_a_tie(tmp_path: Pat
     with pytest.warns(DataWarning, match="all scores are equal"):
         first, second = (doc for doc, _ in entries(Replay(str(file), k=1).rank(toy()))["q1"])
     assert first.partition("-")[0] == second.partition("-")[0]
+
+
+def test_which_queries_are_in_the_run_and_those_that_only_judgments_know_count(tmp_path: Path) -> None:
+    run = replayed(tmp_path, {"zz": {"d1-human": 1.0}, "q2": {"d2-llm": 1.0}})
+    assert entries(run) == {"q2": [("d2-llm", 1.0)]}
+    result = audit(toy(), run, ["RR"])
+    assert result.values[0, 0, 0].tolist() == [0.0, 1.0, 0.0]
+    assert result.notes[0] == f"{run.name}: 2 judged queries not in the run, counted as 0"
+    for queries, expected in ((("q3", "none", "q1"), ("q3", "q1")), ((), tuple(SCORES))):
+        texts = {query: f"text of {query}" for query in queries}
+        run = replayed(tmp_path, SCORES, collection_of(toy().docs.to_dicts(), texts, {}))
+        assert entries(run) == {query: list(SCORES[query].items()) for query in expected}
+    plain = toy()
+    more = pl.DataFrame({"query_id": ["x"], "doc_id": ["d1-llm"], "grade": [1]}, schema=plain.qrels.schema)
+    collection = replace(plain, qrels=pl.concat([plain.qrels, more]))
+    scores = {"q1": {"d1-llm": 2.0}, "x": {"d1-llm": 1.0}, "unjudged": {"d1-llm": 1.0}}
+    run = replayed(tmp_path, scores, collection)
+    assert run.queries == ("q1", "x")
+    result = audit(collection, run, ["RR"])
+    every, *groups = result.values[0, 0, :, result.queries.index("x")]
+    assert every == 1.0
+    assert np.isnan(groups).all()
 
 
 def test_a_run_or_a_collection_may_be_empty(tmp_path: Path) -> None:
@@ -89,9 +93,7 @@ WITHOUT_OWN = {"a": [("b", 2.0), ("c", 1.0)], "b": [("a", 3.0), ("c", 1.0)]}
 @pytest.mark.parametrize(
     ("words", "judged", "dropped"), [(("A", "B"), True, True), (("", ""), True, False), (("", ""), False, False)]
 )
-def test_a_querys_own_document_is_dropped_where_words_say_so_too_or_one_asks_for_it(
-    tmp_path: Path, words: tuple[str, str], judged: bool, dropped: bool
-) -> None:
+def test_a_querys_own_document_is_dropped(tmp_path: Path, words: tuple[str, str], judged: bool, dropped: bool) -> None:
     docs = [{"id": name, "text": name} for name in ("a", "b", "c")]
     qrels = {"a": {"b": 1}, "b": {"c": 1}} if judged else {}
     collection = collection_of(docs, dict(zip("ab", words, strict=True)), qrels)
@@ -116,16 +118,3 @@ def test_a_run_of_another_collection_is_an_error(tmp_path: Path, scores: dict[st
         replayed(tmp_path, scores)
     with pytest.raises(UserError, match=r"replays a whole run and cannot re-rank; put it first$"):
         Replay("a").rank(toy(), BM25().rank(toy()))
-
-
-def test_a_query_that_only_judgments_and_run_know_counts_where_nothing_is_grouped(tmp_path: Path) -> None:
-    plain = toy()
-    more = pl.DataFrame({"query_id": ["x"], "doc_id": ["d1-llm"], "grade": [1]}, schema=plain.qrels.schema)
-    collection = replace(plain, qrels=pl.concat([plain.qrels, more]))
-    scores = {"q1": {"d1-llm": 2.0}, "x": {"d1-llm": 1.0}, "unjudged": {"d1-llm": 1.0}}
-    run = replayed(tmp_path, scores, collection)
-    assert run.queries == ("q1", "x")
-    result = audit(collection, run, ["RR"])
-    every, *groups = result.values[0, 0, :, result.queries.index("x")]
-    assert every == 1.0
-    assert np.isnan(groups).all()

@@ -82,9 +82,8 @@ def test_a_ranker_or_a_pipeline_reads_back_from_its_text(stages: list[Ranker]) -
     assert repr(ranker(repr(made))) == repr(made)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_a_text_makes_a_ranker_that_prints_options_off_their_defaults_alone() -> None:
+    for text, expected in (
         ("bm25(b=-0,exclude_self=True)", BM25(b=0.0, exclude_self=True)),
         ("bm25(k1=1e-3,exclude_self=false,text=title)", BM25(k1=0.001, exclude_self=False, text="title")),
         ("bm25(method=bm25+,delta=0.5)", BM25(method="bm25+", delta=0.5)),
@@ -93,24 +92,16 @@ def test_a_ranker_or_a_pipeline_reads_back_from_its_text(stages: list[Ranker]) -
         ("tfidf:dai>>bm25", DaiTFIDF(text="text", analyzer="paper") >> BM25()),
         ("replay:runs/a.trec(exclude_self=true)", Replay("runs/a.trec", exclude_self=True)),
         ("bm25@100>>monot5:base(limits=paper)@10", BM25(k=100) >> MonoT5("base", limits="paper", k=10)),
-    ],
-)
-def test_a_text_makes_a_ranker(text: str, expected: Ranker) -> None:
-    assert ranker(text) == expected
-    assert ranker(expected) is expected
-
-
-@pytest.mark.parametrize(
-    ("made", "text"),
-    [
+    ):
+        assert ranker(text) == expected
+        assert ranker(expected) is expected
+    for made, text in (
         (BM25(k=1000), "bm25@1000"),
         (BM25(k1=0.9, b=0.4, k=100), "bm25(k1=0.9,b=0.4)@100"),
         (BM25(exclude_self=True, k1=0.1 + 0.2), "bm25(exclude_self=true,k1=0.30000000000000004)"),
         (Replay("a@b.trec", k=3), 'replay:"a@b.trec"@3'),
-    ],
-)
-def test_only_options_off_their_defaults_are_printed(made: Ranker, text: str) -> None:
-    assert repr(made) == text
+    ):
+        assert repr(made) == text
 
 
 OURS = ", ".join(RANKERS)

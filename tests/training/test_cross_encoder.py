@@ -39,14 +39,7 @@ def learned(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return train(tiny, folder / "model", steps=60, collection=data)
 
 
-def test_the_loss_falls(learned: Trained) -> None:
-    losses = learned.figures["loss"]
-    assert len(losses) == 20
-    assert losses[0] > 0.2
-    assert max(losses[-5:]) < 0.02
-
-
-def test_the_record_says_how_it_was_made(learned: Trained, tiny: Path) -> None:
+def test_the_loss_falls_and_the_record_says_how_it_was_made(learned: Trained, tiny: Path) -> None:
     record = json.loads((learned.folder / "training.json").read_text())
     assert record == json.loads(json.dumps(learned.record))
     assert record["base_model"] == str(tiny)
@@ -60,6 +53,10 @@ def test_the_record_says_how_it_was_made(learned: Trained, tiny: Path) -> None:
     origin, data = record["collection"], learned.folder.parent / "data"
     assert (origin["path"], origin["split"], len(origin["files"])) == (str(data), "train", 3)
     assert origin["files"][str(data / "qrels" / "train.tsv")] == sha256(data / "qrels" / "train.tsv")
+    losses = learned.figures["loss"]
+    assert len(losses) == 20
+    assert losses[0] > 0.2
+    assert max(losses[-5:]) < 0.02
 
 
 @pytest.mark.parametrize("loss", ["softmax", "binary"])
@@ -92,10 +89,15 @@ def test_the_first_loss_by_hand(tiny: Path, tmp_path: Path, loss: str, alpha: fl
     assert trained.figures["loss"] == [pytest.approx(expected, abs=2e-4)]
 
 
-def test_minutes_end_a_training(tiny: Path, tmp_path: Path) -> None:
+def test_minutes_end_a_training_nan_is_an_error_and_nothing_to_learn_writes_nothing(tiny: Path, tmp_path: Path) -> None:
     timed = train(tiny, tmp_path / "timed", steps=None, minutes=0.02)
     assert timed.figures["steps"] > 0
     assert timed.figures["seconds"] >= 1.2
+    with pytest.raises(UserError, match=r"the loss is NaN or infinite at step \d+; choose a lower rate than 1e\+30"):
+        train(tiny, tmp_path / "model", rate=1e30)
+    with pytest.raises(UserError, match="no document of source 'llm' is judged relevant"):
+        train(tiny, tmp_path / "other", sources=("llm",))
+    assert not (tmp_path / "other").exists()
 
 
 def test_an_interrupted_training_goes_on(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,17 +118,6 @@ def test_an_interrupted_training_goes_on(tiny: Path, tmp_path: Path, monkeypatch
     again = train(tiny, folder, options)
     assert (again.resumed, again.record) == (6, json.loads(json.dumps(resumed.record)))
     assert (folder / "model.safetensors").stat().st_mtime_ns == written
-
-
-def test_a_loss_that_is_no_number_is_an_error(tiny: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"the loss is NaN or infinite at step \d+; choose a lower rate than 1e\+30"):
-        train(tiny, tmp_path / "model", rate=1e30)
-
-
-def test_nothing_is_written_when_there_is_nothing_to_learn(tiny: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no document of source 'llm' is judged relevant"):
-        train(tiny, tmp_path / "model", sources=("llm",))
-    assert list(tmp_path.iterdir()) == []
 
 
 Changed = Callable[..., Path]
@@ -166,7 +157,7 @@ def test_an_encoder_gets_a_head_of_one_number_drawn_from_the_seed_and_no_dropout
     assert (model(dict(pairs))["scores"] == model(dict(pairs))["scores"]).all()
 
 
-def test_texts_are_cut_at_tokens(tiny: Path) -> None:
+def test_texts_are_cut_at_tokens_limits_count_special_ones_and_an_encoder_is_found(tiny: Path, tmp_path: Path) -> None:
     tokenizer = new_model(tiny).tokenizer
     assert cut_texts(tokenizer, 3, ["ab cd ef", "ab", "", "a-b  c", "abcd"]) == ["ab c", "ab", "", "a-b", "abc"]
     rng = np.random.default_rng(0)
@@ -175,15 +166,9 @@ def test_texts_are_cut_at_tokens(tiny: Path) -> None:
     assert max(len(ids) for ids in tokenizer(shortened, add_special_tokens=False)["input_ids"]) == 7
     assert all(whole.startswith(part) for whole, part in zip(texts, shortened, strict=True))
     assert cut_texts(None, 7, texts) == texts
-
-
-def test_the_limit_counts_special_tokens(tiny: Path) -> None:
     assert require_encoder(str(tiny), 30, 31) == (tiny, 64)
     with pytest.raises(UserError, match=f"{tiny}: has 64 places for tokens, and .* and 3 special tokens need 65; "):
         require_encoder(str(tiny), 30, 32)
-
-
-def test_an_encoder_in_a_folder_of_its_own_is_found(tiny: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny, tmp_path / "old" / "0_Transformer")
     kind = "sentence_transformers.models.Transformer"
     write_json(tmp_path / "old" / "modules.json", [{"idx": 0, "name": "0", "path": "0_Transformer", "type": kind}])
@@ -207,8 +192,6 @@ def test_what_is_no_encoder_is_refused(changed: Changed, gone: list[str], values
     with pytest.raises(UserError, match=rf"^{folder}: .*{message}"):
         new_model(folder)
 
-
-# What an epoch shows
 
 SIZES = [(3, 5), (1, 9), (6, 2), (4, 7)]  # positives and negatives of each query
 
@@ -244,7 +227,7 @@ def drawn(rows: EpochRows, epoch: int = 0) -> list[tuple[int, ...]]:
     return [(int(every.queries[row]), *map(int, every.documents[row])) for row in order]
 
 
-def test_an_epoch_has_each_positive_once_with_negatives_of_its_query() -> None:
+def test_an_epoch_has_each_positive_once_with_negatives_and_broad_queries_take_turns() -> None:
     rows, starts = drawn(epoch_of()), [0, 8, 18, 26]
     positives = [(q, starts[q] + n) for q, (good, _) in enumerate(SIZES) for n in range(good)]
     assert sorted(row[:2] for row in rows) == positives
@@ -254,22 +237,16 @@ def test_an_epoch_has_each_positive_once_with_negatives_of_its_query() -> None:
         assert len(set(negatives)) == min(bad, 3) or bad < 3  # drawn with repeats where there are too few
     assert rows == drawn(epoch_of()) != drawn(epoch_of(), 1)
     assert rows != drawn(epoch_of(seed=1))
-
-
-def test_broad_queries_are_capped_and_take_turns() -> None:
     rows = epoch_of(positives_per_query=2)
     assert np.bincount([row[0] for row in drawn(rows)]).tolist() == [2, 1, 2, 2]
     assert {row[1] for epoch in range(20) for row in drawn(rows, epoch) if row[0] == 2} == set(range(18, 24))
 
 
-def test_rows_of_like_length_share_a_batch_and_lengths_are_mixed_over_batches() -> None:
+def test_rows_of_like_length_share_a_batch_and_what_disturbs_each_other_is_kept_apart() -> None:
     rows = epoch_of([(8, 20)] * 40)
     longest = [rows.lengths[rows.of_epoch(0).documents[batch]].max(axis=1) for batch in batches(rows)]
     assert np.mean([np.ptp(lengths) for lengths in longest]) < 0.2 * np.ptp(np.concatenate(longest))
     assert abs(np.corrcoef([lengths.max() for lengths in longest], np.arange(len(longest)))[0, 1]) < 0.4
-
-
-def test_what_disturbs_each_other_is_kept_apart_where_there_is_room() -> None:
     queries, documents = np.arange(8), np.arange(8).reshape(8, 1)
     barred = [frozenset({q, q ^ 1}) for q in range(8)]  # each query's neighbour is relevant to it too
     rows = EpochRows(lambda _: Rows(queries, documents), 8, ["q"] * 8, ["d"] * 8, None, 0, barred=barred)

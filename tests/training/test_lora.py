@@ -81,12 +81,19 @@ def test_the_adapter_changes_what_the_model_answers(stories: Path, trained: Path
 TASK = Task("who was number 3", ["a story of 4", "a story of 5"])
 
 
-def test_another_adapter_is_another_model(stories: Path, trained: Path) -> None:
+def test_another_adapter_is_another_model_and_none_is_refused(stories: Path, trained: Path, tmp_path: Path) -> None:
     adapted = llm(f"transformers:{stories}", adapter=str(trained))
     assert adapted.identity.startswith("transformers:")
     assert adapted.identity != Transformers(stories).identity
     with refused(f"{stories}: no adapter: expected adapter_config.json and weights, as ranktilt train lora saves them"):
         Transformers(stories, adapter=stories).check()
+    with pytest.raises(UserError, match="did you mean 'female'"):
+        train(stories, tmp_path / "a", protected="femal")
+    with refused("1 query cannot be split into 0.8 and the rest"):
+        train(stories, tmp_path / "a", grouped(1))
+    assert not (tmp_path / "a").exists()
+    with refused("training: expected a share of the queries above 0 and below 1, got 1"):
+        LoraTraining(share=1)
 
 
 def test_an_interrupted_training_goes_on(stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,9 +108,7 @@ def test_an_interrupted_training_goes_on(stories: Path, tmp_path: Path, monkeypa
     assert train(stories, tmp_path / "cut", options=options).resumed == 6
 
 
-def test_pairs_that_do_not_fit_the_context_are_refused_before_any_is_read(
-    stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pairs_beyond_the_context_are_refused(stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In training as in asking afterwards, by the model's own tokens, with room for an answer."""
     chat, asker = Transformers(stories), Pairwise(llm=f"transformers:{stories}", text="text", prompt="choice")
     needed = len(chat.tokens_of(Prompt(asker.prompts_of([TASK])[0]))) + asker.answer_tokens([TASK])
@@ -125,13 +130,3 @@ def test_pairs_that_do_not_fit_the_context_are_refused_before_any_is_read(
         train_lora(long, stories, tmp_path / "a", by="gender", options=replace(QUICK, passage_tokens=100))
     with pytest.raises(UserError, match=message):
         pairwise(long, replace(asker, passage_tokens=100), by="gender", resamples=100)
-
-
-def test_what_cannot_be_learned_from_is_refused(stories: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="did you mean 'female'"):
-        train(stories, tmp_path / "a", protected="femal")
-    with refused("1 query cannot be split into 0.8 and the rest"):
-        train(stories, tmp_path / "a", grouped(1))
-    assert not (tmp_path / "a").exists()
-    with refused("training: expected a share of the queries above 0 and below 1, got 1"):
-        LoraTraining(share=1)

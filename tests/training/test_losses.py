@@ -156,9 +156,7 @@ WRAPPED = [
 
 
 @pytest.mark.parametrize(("name", "options", "columns", "labels"), WRAPPED, ids=[case[0] for case in WRAPPED])
-def test_any_loss_of_a_bi_encoder_is_wrapped(
-    encoder: Any, name: str, options: dict[str, Any], columns: int, labels: Any
-) -> None:
+def test_a_bi_encoders_losses_fit(encoder: Any, name: str, options: dict[str, Any], columns: int, labels: Any) -> None:
     inner, given = getattr(bi_losses, name)(encoder, **options), COLUMNS[:columns]
     alone = gradient(encoder, inner(features(encoder, [*given[:2], *given[3:]]), labels))
     query, human, llm = (encoder(column)["sentence_embedding"] for column in features(encoder, given[:3]))
@@ -169,7 +167,7 @@ def test_any_loss_of_a_bi_encoder_is_wrapped(
         torch.testing.assert_close(wrapped, slope, rtol=tolerance, atol=tolerance / 10)
 
 
-def test_a_loss_that_takes_features_only_is_wrapped(encoder: Any) -> None:
+def test_a_loss_of_features_only_is_wrapped_and_gradient_caching_changes_nothing(encoder: Any) -> None:
     inner = bi_losses.MatryoshkaLoss(encoder, bi_losses.MultipleNegativesRankingLoss(encoder), [32, 8])
     once = DebiasedLoss(encoder, inner, alpha=ALPHA)(features(encoder), None)
     alone = inner(features(encoder, [QUERIES, HUMAN, NEGATIVES]), None)
@@ -177,9 +175,6 @@ def test_a_loss_that_takes_features_only_is_wrapped(encoder: Any) -> None:
     added = plain(features(encoder), None) - plain.loss(features(encoder, [QUERIES, HUMAN, NEGATIVES]), None)
     assert added.item() > 0.1
     assert once.item() == pytest.approx((alone + added).item(), rel=1e-9)
-
-
-def test_the_released_code_is_the_same_with_gradient_caching(encoder: Any) -> None:
     gradients = []
     for name, options in (("MultipleNegativesRankingLoss", {}), WRAPPED[1][:2]):
         loss = DebiasedLoss(encoder, getattr(bi_losses, name)(encoder, **options), alpha=ALPHA, variant="code")
@@ -195,9 +190,7 @@ PAIRWISE = [
 
 
 @pytest.mark.parametrize(("name", "options", "columns", "labels"), PAIRWISE, ids=[case[0] for case in PAIRWISE])
-def test_any_loss_of_a_cross_encoder_is_wrapped(
-    reranker: Any, name: str, options: dict[str, Any], columns: int, labels: Any
-) -> None:
+def test_a_rerankers_losses_fit(reranker: Any, name: str, options: dict[str, Any], columns: int, labels: Any) -> None:
     model = copy.deepcopy(reranker).float()
     inner, given = getattr(cross_losses, name)(model, **options), COLUMNS[:columns]
     over = torch.relu(logits(model, QUERIES, LLM) - logits(model, QUERIES, HUMAN))[torch.from_numpy(TWINS)].sum()
@@ -246,9 +239,6 @@ def test_what_does_not_fit_is_refused(encoder: Any, reranker: Any) -> None:
         listwise([QUERIES, [HUMAN] * 4, LLM], None)
 
 
-# The evaluator
-
-
 @pytest.fixture(scope="module")
 def mixed() -> Collection:
     return marked_mix()
@@ -282,15 +272,12 @@ def test_a_model_is_measured_as_its_folder_would_be(mixed: Collection, tmp_path:
     assert 0 < figures["dev_nDCG@10_human"] <= figures["dev_nDCG@10_human_only"] < 1
 
 
-def test_every_measure_has_its_numbers_and_the_first_one_is_primary(mixed: Collection, tiny: Path) -> None:
+def test_measures_have_numbers_and_what_has_none_is_refused(mixed: Collection, tiny: Path, tmp_path: Path) -> None:
     evaluator = SourceBiasEvaluator(mixed, measures=("nDCG@3", "AP@5"))
     figures = evaluator(library.SentenceTransformer(str(tiny), device="cpu"))
     assert evaluator.primary_metric == "nDCG@3_human_only"
     assert {"nDCG@3_human_only", "AP@5_human_only", "relative_delta_AP@5_llm_low"} < set(figures)
     assert evaluator.get_config_dict()["measures"] == ["nDCG@3", "AP@5"]
-
-
-def test_what_cannot_be_evaluated_is_refused(mixed: Collection, tiny: Path) -> None:
     with refused("unknown source 'humna'; did you mean 'human'? (valid: human, llm)"):
         SourceBiasEvaluator(mixed, source="humna")
     with refused("SourceBiasEvaluator: the collection has one source (human); mix it with rewrites first"):
@@ -299,9 +286,6 @@ def test_what_cannot_be_evaluated_is_refused(mixed: Collection, tiny: Path) -> N
         SourceBiasEvaluator(mixed, measures=["NDSR@20"])
     with refused("SourceBiasEvaluator: no document of source 'llm' is judged relevant"):
         SourceBiasEvaluator(marked(), source="llm")
-
-
-def test_a_model_that_cannot_be_compared_is_refused(mixed: Collection, tiny: Path, tmp_path: Path) -> None:
     evaluator = SourceBiasEvaluator(mixed, depth=5)
     with refused("SourceBiasEvaluator: the model compares by 'euclidean'; expected cosine or dot"):
         evaluator(library.SentenceTransformer(str(tiny), device="cpu", similarity_fn_name="euclidean"))

@@ -72,9 +72,7 @@ def test_the_folder_is_a_model_of_sentence_transformers(tiny: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("variant", ["paper", "code"])
-def test_the_first_loss_is_that_of_sentence_transformers(
-    tiny: Path, tmp_path: Path, variant: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_loss_is_theirs(tiny: Path, tmp_path: Path, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
@@ -105,10 +103,18 @@ def test_every_loss_is_learned_from_with_the_constraint(tiny: Path, tmp_path: Pa
     assert losses[0] != losses[-1]
 
 
-def test_a_loss_has_options() -> None:
+def test_a_loss_has_options_and_scores_a_scale(tiny: Path) -> None:
     name, options = "CachedMultipleNegativesRankingLoss", {"scale": 20, "show_progress_bar": False, "kind": "x"}
     assert parse_loss(f"{name}(scale=20, show_progress_bar=False,kind=x)") == (name, options)
     assert parse_loss("TripletLoss(triplet_margin=2.5)")[1] == {"triplet_margin": 2.5}
+    library = pytest.importorskip("sentence_transformers")
+    model, human = library.SentenceTransformer(str(tiny), device="cpu"), human_part(marked())
+    texts = dict(zip(human.ids, human.texts(), strict=True))
+    pairs = [(word, texts[f"{word}{n}-human"]) for word in WORDS for n in (0, 1)]
+    queries, documents = (model.encode(list(side), normalize_embeddings=True) for side in zip(*pairs, strict=True))
+    assert score_scale(marked(), tiny, QUICK) == pytest.approx(
+        np.abs((queries * documents).sum(axis=1)).mean(), abs=1e-5
+    )
 
 
 def test_the_same_seed_gives_the_same_weights_and_alpha_others(tiny: Path, tmp_path: Path) -> None:
@@ -177,17 +183,6 @@ def test_a_batch_that_does_not_fit_is_made_smaller(tiny: Path, tmp_path: Path, m
         train(tiny, tmp_path / "other", device="cpu", batch=2)
 
 
-def test_the_scale_of_scores(tiny: Path) -> None:
-    library = pytest.importorskip("sentence_transformers")
-    model, human = library.SentenceTransformer(str(tiny), device="cpu"), human_part(marked())
-    texts = dict(zip(human.ids, human.texts(), strict=True))
-    pairs = [(word, texts[f"{word}{n}-human"]) for word in WORDS for n in (0, 1)]
-    queries, documents = (model.encode(list(side), normalize_embeddings=True) for side in zip(*pairs, strict=True))
-    assert score_scale(marked(), tiny, QUICK) == pytest.approx(
-        np.abs((queries * documents).sum(axis=1)).mean(), abs=1e-5
-    )
-
-
 TWO = ["w" + "".join(letters) for letters in itertools.permutations("abcdef", 2)]
 
 
@@ -252,8 +247,6 @@ def test_models_that_cannot_be_trained_are_refused(tiny: Path, tmp_path: Path) -
             train(body, tmp_path / "model")
     assert not (tmp_path / "model").exists()
 
-
-# What is mined
 
 MINING = RetrieverTraining(negatives="bm25", negatives_per_positive=2, batch=8, depth=6)
 

@@ -45,9 +45,8 @@ COPY = {"id": "copy", "text": "red apples"}
 TITLED = {"id": "titled", "title": "Red", "text": "barn"}
 
 
-@pytest.mark.parametrize(
-    ("more", "grades", "options", "positives", "negatives"),
-    [
+def test_relevant_documents_are_learned_against_others_that_bm25_finds() -> None:
+    for more, grades, options, positives, negatives in (
         ([], {"good": 1}, {}, {"red apples"}, {"red cars"}),
         ([], {"good": 2, "bad": 0, "far": -1}, {}, {"red apples"}, {"red cars"}),
         ([], {"good": 1, "far": 1}, {}, {"red apples"}, {"red cars"}),  # BM25 does not find the other one
@@ -56,38 +55,18 @@ TITLED = {"id": "titled", "title": "Red", "text": "barn"}
         ([COPY], {"good": 1}, {}, {"red apples"}, {"red cars"}),
         ([TITLED], {"good": 1}, {}, {"red apples"}, {"red cars", "Red barn"}),
         ([TITLED], {"good": 1}, {"text": "text"}, {"red apples"}, {"red cars"}),
-    ],
-)
-def test_relevant_documents_are_learned_against_others_that_bm25_finds(
-    more: list[Row], grades: dict[str, int], options: dict[str, Any], positives: set[str], negatives: set[str]
-) -> None:
-    collection = apples(*more, qrels={"q": grades, "lost": {"bad": 1}})
-    assert learned(collection, **options) == {"red apples": (positives, negatives)}
+    ):
+        collection = apples(*more, qrels={"q": grades, "lost": {"bad": 1}})
+        assert learned(collection, **options) == {"red apples": (positives, negatives)}
 
 
-def test_random_negatives_are_any_documents_that_are_not_relevant() -> None:
+def test_random_negatives_are_any_that_are_not_relevant_and_queries_without_any_are_left_out() -> None:
     version = {"id": "good-llm", "text": "apples that are red", "source": "llm", "origin": "good"}
     more = (version, COPY, {"id": "q", "text": "what is asked"}, {"id": "x", "text": "x"})
     given = {"negatives": "random:3", "negatives_per_positive": 2}
     assert learned(apples(*more), **given) == {"red apples": ({"red apples"}, {"red cars", "blue sky", "x"})}
     with pytest.raises(UserError, match="than there are: 3 of 7 are not relevant to query 'q'"):
         learned(apples(*more), **{**given, "negatives": "random:4"})
-
-
-def test_each_positive_has_random_negatives_of_its_own() -> None:
-    options = RerankerTraining(negatives="random:40")
-    first, again, other = (reranker_set(marked(), replace(options, seed=seed)) for seed in (5, 5, 6))
-    pools = [[pool.tolist() for pools in made.negatives for pool in pools] for made in (first, again, other)]
-    assert pools[0] == pools[1] != pools[2]
-    assert len({tuple(pool) for pool in pools[0]}) == len(pools[0]) == 2 * len(WORDS)
-    assert all(len(set(pool)) == 40 for pool in pools[0])
-    for query, negatives in zip(first.queries, first.negatives, strict=True):
-        assert not any(first.texts[row].startswith(f"{query} zz") for pool in negatives for row in pool)
-    drawn = np.bincount([row for pool in pools[0] for row in pool], minlength=240)
-    assert drawn.min() > 0  # 1,600 draws reach every one of 240 documents
-
-
-def test_queries_without_a_positive_or_a_negative_are_counted_and_left_out() -> None:
     docs = [{"id": name, "text": name} for name in ("red apples", "red cars", "red", "old clock", "sea")]
     queries = {"q1": "red apples", "q2": "old clock", "q3": "boats"}
     qrels = {"q1": {"red apples": 1}, "q2": {"old clock": 1}, "q3": {"sea": 1}}
@@ -98,12 +77,35 @@ def test_queries_without_a_positive_or_a_negative_are_counted_and_left_out() -> 
     assert learned(collection, negatives="bm25:2") == {"red apples": ({"red apples"}, {"red"})}
 
 
-def test_versions_of_other_sources_count_when_a_source_is_chosen() -> None:
+def test_each_positive_has_random_negatives_of_its_own_and_limits_are_drawn_by_the_seed() -> None:
+    options = RerankerTraining(negatives="random:40")
+    first, again, other = (reranker_set(marked(), replace(options, seed=seed)) for seed in (5, 5, 6))
+    pools = [[pool.tolist() for pools in made.negatives for pool in pools] for made in (first, again, other)]
+    assert pools[0] == pools[1] != pools[2]
+    assert len({tuple(pool) for pool in pools[0]}) == len(pools[0]) == 2 * len(WORDS)
+    assert all(len(set(pool)) == 40 for pool in pools[0])
+    for query, negatives in zip(first.queries, first.negatives, strict=True):
+        assert not any(first.texts[row].startswith(f"{query} zz") for pool in negatives for row in pool)
+    drawn = np.bincount([row for pool in pools[0] for row in pool], minlength=240)
+    assert drawn.min() > 0  # 1,600 draws reach every one of 240 documents
+    options = RerankerTraining(sources=("human",), limits=(("human", 9),))
+    first, again, other = (reranker_set(marked(), replace(options, seed=seed)) for seed in (1, 1, 2))
+    assert sum(map(len, first.positives)) == 9
+    chosen = [{int(d) for rows in made.positives for d in rows} for made in (first, again, other)]
+    assert chosen[0] == chosen[1] != chosen[2]
+    assert not any("zz" in first.texts[d] for pools in first.negatives for pool in pools for d in pool)
+
+
+def test_versions_of_other_sources_count_when_one_is_chosen_and_queries_do_not_learn_from_themselves() -> None:
     bare = {"red apples": ("h-good", "human", "h-good"), "apples in red": ("l-good", "llm", "h-good")}
     rest = {"red apples too": ("l-judged", "llm", "l-judged"), "red cars": ("l-bad", "llm", "l-bad")}
     docs = [{"id": i, "text": t, "source": s, "origin": o} for t, (i, s, o) in {**bare, **rest}.items()]
     both = collection_of(docs, {"q": "red apples"}, {"q": {"h-good": 1, "l-judged": 1}})
     assert learned(both, sources=["llm"]) == {"red apples": ({"red apples too"}, {"red cars"})}
+    docs = [{"id": f"d{i}", "text": f"red {word}"} for i, word in enumerate(("apples", "cars", "barns"))]
+    collection = collection_of(docs, {"d0": "red apples"}, {"d0": {"d1": 1}})
+    assert learned(collection) == {"red apples": ({"red cars"}, {"red barns"})}
+    assert rt.ranker("bm25").rank(collection).docs.tolist() == [1, 2]
 
 
 @settings(max_examples=15)
@@ -138,22 +140,6 @@ def test_what_cannot_be_learned_from_is_refused(collection: Collection, options:
         reranker_set(collection, RerankerTraining(**options))
 
 
-def test_queries_that_are_documents_do_not_learn_from_themselves() -> None:
-    docs = [{"id": f"d{i}", "text": f"red {word}"} for i, word in enumerate(("apples", "cars", "barns"))]
-    collection = collection_of(docs, {"d0": "red apples"}, {"d0": {"d1": 1}})
-    assert learned(collection) == {"red apples": ({"red cars"}, {"red barns"})}
-    assert rt.ranker("bm25").rank(collection).docs.tolist() == [1, 2]
-
-
-def test_limits_are_drawn_by_the_seed_and_leave_no_false_negatives() -> None:
-    options = RerankerTraining(sources=("human",), limits=(("human", 9),))
-    first, again, other = (reranker_set(marked(), replace(options, seed=seed)) for seed in (1, 1, 2))
-    assert sum(map(len, first.positives)) == 9
-    chosen = [{int(d) for rows in made.positives for d in rows} for made in (first, again, other)]
-    assert chosen[0] == chosen[1] != chosen[2]
-    assert not any("zz" in first.texts[d] for pools in first.negatives for pool in pools for d in pool)
-
-
 DOCS = [
     {"id": "a", "text": "apple", "source": "human", "origin": "a"},
     {"id": "b", "text": "pear", "source": "human", "origin": "b"},
@@ -175,21 +161,15 @@ def fruit_set(**options: object) -> TrainingSet:
     return retriever_set(fruit(), RetrieverTraining(**options))  # type: ignore[arg-type]
 
 
-def test_the_first_source_is_learned_from_and_grades_above_0_are_relevant() -> None:
+def test_the_first_source_is_learned_from_versions_and_copies_are_barred_and_each_knows_its_twin() -> None:
     made = fruit_set()
     assert made.part.docs["id"].to_list() == ["a", "b", "c", "copy"]
     assert made.queries == ["fruit", "pome"]
     assert [rows.tolist() for rows in made.positives] == [[0, 1], [2]]
     assert made.skipped == 1  # what is relevant to s is no human text
-
-
-def test_versions_and_copies_of_what_is_relevant_are_no_negatives() -> None:
     assert [rows.tolist() for rows in fruit_set().barred] == [[0, 1, 3], [2]]
     judged_elsewhere = fruit(qrels={"q": {"b": 1, "a-llm": 1}})
     assert [rows.tolist() for rows in retriever_set(judged_elsewhere, RetrieverTraining()).barred] == [[0, 1]]
-
-
-def test_each_document_knows_its_twin() -> None:
     for options, source, twins, paired in (
         ({}, "llm", ["an apple", "pear", "a plum", "apple"], 2),
         ({"twins": "two"}, "two", ["apples", "pear", "plum", "apple"], 1),
@@ -197,25 +177,19 @@ def test_each_document_knows_its_twin() -> None:
         made = fruit_set(**options)
         assert (made.twin_source, made.paired) == (source, paired)
         assert [made.texts[row] for row in made.twins] == twins
-
-
-def test_trainings_on_one_collection_share_it() -> None:
     collection = fruit()
     first = retriever_set(collection, RetrieverTraining())
     assert retriever_set(collection, RetrieverTraining(alpha=0.5, seed=3)) is first
     assert retriever_set(collection, RetrieverTraining(text="text")) is not first
 
 
-def test_no_twin_is_refused_only_where_there_is_a_constraint() -> None:
+def test_no_twin_is_refused_only_where_there_is_a_constraint_and_twins_are_of_another_source() -> None:
     human = [doc for doc in DOCS if doc["source"] == "human"]
     alone, unrelated = fruit(human), fruit([*human, DOCS[5]], {"q": {"b": 1}})
     assert (retriever_set(alone, RetrieverTraining()).twins == np.arange(4)).all()
     for collection, options in ((alone, {"alpha": 0.1}), (unrelated, {"variant": "code"})):
         with pytest.raises(UserError, match="no relevant document that is learned from has a twin, and the constr"):
             retriever_set(collection, RetrieverTraining(**options))  # type: ignore[arg-type]
-
-
-def test_twins_of_another_source_than_what_is_learned_from() -> None:
     with refused("training: 'human' is trained on, so it cannot hold the twins too"):
         fruit_set(twins="human")
     with pytest.raises(UserError, match=r"^unknown source 'thre'"):
@@ -246,15 +220,12 @@ def by_query(path: Path) -> dict[str, list[tuple[str, list[str]]]]:
     }
 
 
-@pytest.mark.parametrize("name", ["t.tsv", "t.tsv.gz"])
-def test_lines_are_gathered_by_their_positive_and_what_none_names_is_counted(tmp_path: Path, name: str) -> None:
-    file = write(tmp_path / name, "q1\ta\tb\nq1\ta\tc\n\nq2\tb\tc")
-    expected = {"fruit": [("red\tapples", ["old clock", "sea"])], "time": [("old clock", ["sea"])]}
-    assert by_query(file) == expected
-    assert by_query(write(tmp_path / name, "q2\tb\tc\n")) == {"time": expected["time"]}
-
-
-def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+def test_lines_are_gathered_by_their_positive_and_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+    for name in ("t.tsv", "t.tsv.gz"):
+        file = write(tmp_path / name, "q1\ta\tb\nq1\ta\tc\n\nq2\tb\tc")
+        expected = {"fruit": [("red\tapples", ["old clock", "sea"])], "time": [("old clock", ["sea"])]}
+        assert by_query(file) == expected
+        assert by_query(write(tmp_path / name, "q2\tb\tc\n")) == {"time": expected["time"]}
     human = of_sources(marked(), ["human"])
     file = write(tmp_path / "t.tsv", b"".join(triples(human, 7)))
     made = reranker_set(marked(), RerankerTraining(triples=str(file), sources=("human",)))
@@ -291,9 +262,7 @@ def run(tmp_path: Path) -> TrainingRun:
 
 
 @pytest.mark.parametrize(("figures", "what"), [({}, "an unfinished training"), ({"steps": 5}, "a model trained")])
-def test_the_same_training_is_known_again_and_another_refused(
-    run: TrainingRun, figures: dict[str, int], what: str
-) -> None:
+def test_the_same_training_is_known_another_refused(run: TrainingRun, figures: dict[str, int], what: str) -> None:
     write_json(run.folder / "training.json", {"spec": SPEC, **({"figures": figures} if figures else {})})
     trained = run.finished
     assert (trained.resumed if trained else None) == figures.get("steps")
@@ -303,7 +272,7 @@ def test_the_same_training_is_known_again_and_another_refused(
         _ = replace(run, spec={**SPEC, "sources": None, "seed": 1}).finished
 
 
-def test_folders_of_something_else_are_refused(run: TrainingRun) -> None:
+def test_other_folders_are_refused_and_a_cut_short_checkpoint_passed_over(run: TrainingRun, tmp_path: Path) -> None:
     assert run.finished is None
     assert not run.folder.exists()
     record, letters = write(run.folder / "training.json", "{"), run.folder / "letters.txt"
@@ -314,9 +283,6 @@ def test_folders_of_something_else_are_refused(run: TrainingRun) -> None:
         _ = replace(run).finished
     with refused(f"{letters}: expected a folder to write to, this is a file"):
         _ = replace(run, folder=letters).finished
-
-
-def test_a_checkpoint_that_a_kill_cut_short_is_passed_over(tmp_path: Path) -> None:
     assert last_checkpoint(tmp_path) is None
     folder = tmp_path / CHECKPOINTS
     for step, state in ((9, '{"global_step": 9}'), (10, '{"global_step": 10}'), (11, '{"glo')):
@@ -375,12 +341,7 @@ def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: s
         RerankerTraining(**options)
 
 
-def test_only_what_bm25_finds_is_learned_from_unless_all_is_asked_for_or_negatives_are_random() -> None:
-    choices = [{}, {"positives": "all"}, {"negatives": "random:9"}, {"negatives": "bm25:9"}]
-    assert [RerankerTraining(**options).retrieved_only for options in choices] == [True, False, False, True]
-
-
-def test_presets() -> None:
+def test_presets_what_is_learned_from_and_batches_of_whole_groups() -> None:
     paper, notebook = (RerankerTraining.of_preset(name) for name in ("paper", "notebook"))
     names = ("rate", "max_query_tokens", "max_document_tokens", "weight_decay", "warmup_steps", "dropout", "epochs")
     assert [getattr(paper, name) for name in names] == [7e-6, 30, 200, 0.0, None, False, 1]
@@ -391,9 +352,8 @@ def test_presets() -> None:
     given = RerankerTraining.of_preset("paper", triples="t.tsv")
     assert (given.triples, given.negatives, given.positives, given.rate) == ("t.tsv", None, None, 7e-6)
     assert RerankerTraining.of_preset("paper", negatives="bm25:50").positives == "all"
-
-
-@pytest.mark.parametrize(("batch", "negatives", "groups"), [(32, 4, 6), (32, 3, 8), (5, 4, 1), (3, 4, 1)])
-def test_a_batch_is_made_of_whole_groups(batch: int, negatives: int, groups: int) -> None:
-    assert RerankerTraining(batch=batch, negatives_per_positive=negatives).rows == groups
-    assert RerankerTraining(batch=batch, negatives_per_positive=negatives, loss="binary").rows == batch
+    choices = [{}, {"positives": "all"}, {"negatives": "random:9"}, {"negatives": "bm25:9"}]
+    assert [RerankerTraining(**options).retrieved_only for options in choices] == [True, False, False, True]
+    for batch, negatives, groups in ((32, 4, 6), (32, 3, 8), (5, 4, 1), (3, 4, 1)):
+        assert RerankerTraining(batch=batch, negatives_per_positive=negatives).rows == groups
+        assert RerankerTraining(batch=batch, negatives_per_positive=negatives, loss="binary").rows == batch

@@ -61,7 +61,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in data.splitlines()]
 
 
-def test_the_folder_is_read_back_equal_and_its_manifest_holds_hashes(made: Made, tmp_path: Path) -> None:
+def test_the_folder_is_read_back_equal_with_all_splits_and_a_manifest_of_hashes(made: Made, tmp_path: Path) -> None:
     given = write_beir(tmp_path / "in", docs=[{"_id": d, "text": t} for d, t in TEXTS.items()])
     rewritten = made(load(given))
     assert save_rewritten(rewritten, tmp_path / "out") == (tmp_path / "out", ("test",))
@@ -75,10 +75,6 @@ def test_the_folder_is_read_back_equal_and_its_manifest_holds_hashes(made: Made,
     assert content["what"] == "ranktilt generate rewrite"
     assert content["spec"]["llm"] == {"llm": "scripted lab/tiny", "model": "lab/tiny"}
     assert set(content["packages"]) >= {"openai", "polars"}
-
-
-def test_all_splits_are_carried_over(made: Made, tmp_path: Path) -> None:
-    given = write_beir(tmp_path / "in", docs=[{"_id": d, "text": t} for d, t in TEXTS.items()])
     write(given / "qrels" / "train.tsv", tsv([("q1", "d3", 3), ("q2", "gone", 1)]))
     write(given / "qrels" / "dev.tsv.gz", tsv([("q3", "d1", 1)]))
     saved = save_rewritten(made(load(given)), tmp_path / "out")
@@ -156,33 +152,39 @@ def cells(card: str, name: str) -> list[str]:
     return [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[2:-1]]
 
 
-def test_model_asked_for_and_answered_are_told_apart(card: Any) -> None:
+def test_the_card_says_model_sampling_dates_titles_pool_licence_files_and_splits(card: Any) -> None:
     text = card(llm=Scripted(lambda p, n: answer(good(p, n), model="other" if "river" in p else "tiny-v1")))
     assert cells(text, "asked for") == ["`lab/tiny`"]
     assert cells(text, "answered") == ["`tiny-v1` (2), `other` (1)"]
     assert cells(text, "revision") == ["`fp_1`"]
     assert "Another name answered than was asked for" in text
-
-
-def test_sampling_and_dates_are_there(card: Any) -> None:
     text = card(temperatures=(0.2, 1.0), max_tokens=400, seed=7, top_p=0.9)
     expected = {"temperature": "0.2 and 1.0", "top_p": "0.9", "most tokens of an answer": "400", "seed": "7"}
     assert {name: cells(text, name) for name in expected} == {name: [value] for name, value in expected.items()}
     for name in ("first answer", "last answer"):
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", cells(text, name)[0])
+    llm = Scripted(lambda prompt, times: "A title" if "title" in prompt else good(prompt, times))
+    for titles, sentence in {
+        "keep": "Both twins carry the human title.",
+        "rewrite": "Titles were rewritten too, each by a request of its own",
+        "drop": "Rewrites have no title, human documents keep theirs",
+    }.items():
+        assert f"## Titles\n\n{sentence}" in card(llm=llm, titles=titles)
+    pooled, named = card(only=pool(humans(), [BM25()], depth=1)), card(only=["d1"])
+    assert "Queries chose the documents" in pooled
+    assert "- pool: 2 of 3 documents chosen by 2 queries" in pooled
+    assert "- top 1 of bm25" in pooled
+    assert "- only documents that were named were rewritten" in named
+    assert "Queries chose" not in named
+    assert "## Pool" not in card()
+    text = card()
+    assert "The source texts keep the licence they came with" in text
+    assert "The terms of the model" in text
+    assert [name for name in (*NAMES[1:], "qrels/dev.tsv") if f"| `{name}` |" not in text] == []
+    assert "Judgments (dev, test) hold for a document and its rewrites alike." in text
 
 
-def test_the_prompt_is_given_in_full(card: Any, tmp_path: Path) -> None:
-    file = tmp_path / "mine.txt"
-    file.write_text("```\nAnew: {title}\n{text}\n```\nOnly the text.\n", encoding="utf-8")
-    text = card(prompt=file)
-    assert "````text\n```\nAnew: {title}\n{text}\n```\nOnly the text.\n````" in text
-    assert f"From `{file}`; `{{text}}` stands for the document. It is given the document's text and title," in text
-    assert "nothing of the queries or judgments" in text
-    assert "```text\nPlease rewrite the following text: {text}\n```" in card()
-
-
-def test_counts_are_those_of_each_source(card: Any) -> None:
+def test_the_card_counts_by_source_and_gives_the_prompt_in_full(card: Any, tmp_path: Path) -> None:
     def says(prompt: str, times: int) -> str:
         return TEXTS["d2"] if "river" in prompt else good(prompt, times)
 
@@ -192,29 +194,6 @@ def test_counts_are_those_of_each_source(card: Any) -> None:
         "answers flagged: copied": 2, "tokens read": 80, "tokens written": 40,
     }  # fmt: skip
     assert {name: cells(text, name) for name in expected} == {name: [str(n)] * 2 for name, n in expected.items()}
-
-
-def test_it_says_what_became_of_titles(card: Any) -> None:
-    llm = Scripted(lambda prompt, times: "A title" if "title" in prompt else good(prompt, times))
-    for titles, sentence in {
-        "keep": "Both twins carry the human title.",
-        "rewrite": "Titles were rewritten too, each by a request of its own",
-        "drop": "Rewrites have no title, human documents keep theirs",
-    }.items():
-        assert f"## Titles\n\n{sentence}" in card(llm=llm, titles=titles)
-
-
-def test_it_says_who_chose_the_documents(card: Any) -> None:
-    pooled, named = card(only=pool(humans(), [BM25()], depth=1)), card(only=["d1"])
-    assert "Queries chose the documents" in pooled
-    assert "- pool: 2 of 3 documents chosen by 2 queries" in pooled
-    assert "- top 1 of bm25" in pooled
-    assert "- only documents that were named were rewritten" in named
-    assert "Queries chose" not in named
-    assert "## Pool" not in card()
-
-
-def test_cut_texts_are_counted(card: Any) -> None:
     long = "abcd " * 100 + "end."
 
     def says(prompt: str, times: int) -> Any:
@@ -223,14 +202,13 @@ def test_cut_texts_are_counted(card: Any) -> None:
     text = card(humans({"d1": long}), Scripted(says), truncate=True, attempts=1)
     assert cells(text, "made of a text that was cut") == ["1"]
     assert "`cut_to`" in text
-
-
-def test_licence_files_and_splits_are_there(card: Any) -> None:
-    text = card()
-    assert "The source texts keep the licence they came with" in text
-    assert "The terms of the model" in text
-    assert [name for name in (*NAMES[1:], "qrels/dev.tsv") if f"| `{name}` |" not in text] == []
-    assert "Judgments (dev, test) hold for a document and its rewrites alike." in text
+    file = tmp_path / "mine.txt"
+    file.write_text("```\nAnew: {title}\n{text}\n```\nOnly the text.\n", encoding="utf-8")
+    text = card(prompt=file)
+    assert "````text\n```\nAnew: {title}\n{text}\n```\nOnly the text.\n````" in text
+    assert f"From `{file}`; `{{text}}` stands for the document. It is given the document's text and title," in text
+    assert "nothing of the queries or judgments" in text
+    assert "```text\nPlease rewrite the following text: {text}\n```" in card()
 
 
 DOCUMENTS, CONCURRENCY, SHARE = 120, 32, 0.3
@@ -293,9 +271,7 @@ def digest(request: dict[str, Any]) -> str:
 
 
 @pytest.mark.long
-def test_three_kills_lose_nothing_and_cost_little(
-    start: Callable[[], subprocess.Popen[str]], log: Path, tmp_path: Path
-) -> None:
+def test_three_kills_lose_nothing(start: Callable[[], subprocess.Popen[str]], log: Path, tmp_path: Path) -> None:
     known = list[tuple[int, set[str]]]()
     killed_at = [int(share * DOCUMENTS) for share in (0.15, 0.45, 0.75)]
     for answers in killed_at:

@@ -35,7 +35,7 @@ def do(tmp_path: Path) -> Do:
     return run
 
 
-def test_each_document_gets_its_rewrite(do: Do) -> None:
+def test_each_document_gets_its_rewrite_and_prompts_hold_nothing_of_queries(do: Do, tmp_path: Path) -> None:
     llm = Scripted()
     made = do(humans(), llm)
     assert texts_of(made.collection, SOURCE) == {f"{name}-{SOURCE}": text for name, text in GOOD.items()}
@@ -50,9 +50,12 @@ def test_each_document_gets_its_rewrite(do: Do) -> None:
     assert made.spec["prompt"] == {"name": "paper", "text": "Please rewrite the following text: {text}"}
     assert (made.spec["sources"], made.spec["top_p"], made.spec["attempts"]) == ({SOURCE: 0.2}, 1.0, 3)
     assert json.loads(json.dumps(made.spec)) == made.spec
+    llm = Scripted()
+    do(humans(), llm, prompt=write(tmp_path / "both.txt", "{title} | {text}"))
+    assert sorted(llm.prompts) == [f"On {name} | {text}" for name, text in TEXTS.items()]
 
 
-def test_twins_share_origin_title_and_judgments(do: Do) -> None:
+def test_twins_share_origin_title_and_judgments_and_ids_of_a_collection_with_twins_stay(do: Do) -> None:
     made = do(humans(), Scripted()).collection
     assert made.pairs("human", SOURCE).rows() == [(f"{d}-human", f"{d}-human", f"{d}-{SOURCE}") for d in TEXTS]
     titles = made.docs.group_by("origin", maintain_order=True).agg(pl.col("title").unique())
@@ -60,9 +63,6 @@ def test_twins_share_origin_title_and_judgments(do: Do) -> None:
     grades = {(q, d): g for q, d, g in made.qrels.iter_rows()}
     expected = {("q1", "d1"): 2, ("q2", "d2"): 1}
     assert grades == {(q, f"{d}-{s}"): g for (q, d), g in expected.items() for s in ("human", SOURCE)}
-
-
-def test_ids_of_a_collection_with_twins_stay(do: Do) -> None:
     texts = {name: f"{text} It was so." for name, text in TEXTS.items()}
     docs = humans(texts).docs.with_columns(pl.format("{}-human", "id").alias("id"), origin=pl.format("{}-human", "id"))
     twins = pl.concat([docs, docs.with_columns(id=pl.Series(["d1-x", "d2-x", "d3-x"]), source=pl.lit("x"))])
@@ -73,7 +73,7 @@ def test_ids_of_a_collection_with_twins_stay(do: Do) -> None:
     assert made.docs["origin"].to_list() == [f"{d}-human" for d in TEXTS] * 3
 
 
-def test_each_temperature_makes_a_source_of_its_own(do: Do) -> None:
+def test_each_temperature_makes_a_source_named_after_model_temperature_and_prompt(do: Do) -> None:
     llm = Scripted()
     made = do(humans(), llm, temperatures=(0.2, 1.0))
     assert made.collection.sources == ("human", SOURCE, "tiny-tmp1.0")
@@ -81,6 +81,13 @@ def test_each_temperature_makes_a_source_of_its_own(do: Do) -> None:
     assert [s.temperature for s in llm.samplings] == [0.2] * 3 + [1.0] * 3
     summary = [(row.source, row.temperature, row.rewritten) for row in made.made]
     assert summary == [(SOURCE, 0.2, 3), ("tiny-tmp1.0", 1.0, 3)]
+    for how, name, source in (
+        ({}, "models/my tiny/", "my_tiny-tmp0.2"),
+        ({"temperatures": (1,)}, "tiny", "tiny-tmp1.0"),
+        ({"prompt": "paraphrase"}, "tiny", "tiny-tmp0.2-paraphrase"),
+        ({"source": "mine", "prompt": "polish"}, "tiny", "mine"),
+    ):
+        assert list(plan(humans(), Scripted(name=name), Rewriting(**how)).sources) == [source]
 
 
 def test_a_collection_with_rewrites_gets_more(do: Do) -> None:
@@ -96,26 +103,7 @@ def test_a_collection_with_rewrites_gets_more(do: Do) -> None:
     assert again.pairs(SOURCE, "again").height == again.pairs("human", "again").height == 3
 
 
-@pytest.mark.parametrize(
-    ("how", "name", "source"),
-    [
-        ({}, "models/my tiny/", "my_tiny-tmp0.2"),
-        ({"temperatures": (1,)}, "tiny", "tiny-tmp1.0"),
-        ({"prompt": "paraphrase"}, "tiny", "tiny-tmp0.2-paraphrase"),
-        ({"source": "mine", "prompt": "polish"}, "tiny", "mine"),
-    ],
-)
-def test_sources_are_named_after_model_temperature_and_prompt(how: dict[str, Any], name: str, source: str) -> None:
-    assert list(plan(humans(), Scripted(name=name), Rewriting(**how)).sources) == [source]
-
-
-def test_prompts_hold_the_document_and_nothing_of_queries_or_judgments(do: Do, tmp_path: Path) -> None:
-    llm = Scripted()
-    do(humans(), llm, prompt=write(tmp_path / "both.txt", "{title} | {text}"))
-    assert sorted(llm.prompts) == [f"On {name} | {text}" for name, text in TEXTS.items()]
-
-
-def test_a_flagged_answer_is_asked_for_again(do: Do) -> None:
+def test_a_flagged_answer_is_asked_for_again_by_the_limits_of_the_prompt_or_others(do: Do) -> None:
     def says(prompt: str, times: int) -> str:
         return "I cannot help with rewriting that." if times < 3 and "clocks" in prompt else good(prompt, 1)
 
@@ -126,9 +114,6 @@ def test_a_flagged_answer_is_asked_for_again(do: Do) -> None:
     assert len(llm.prompts) == 5
     assert made.answers.filter(id="d3-human")["flags"].list.len().sign().to_list() == [1, 1, 0]
     assert made.made[0].lost == {}
-
-
-def test_limits_of_the_prompt_hold_unless_others_are_given(do: Do) -> None:
     short = Scripted(lambda prompt, times: "A new spring mends them.")
     assert do(humans(), short, attempts=1).made[0].rewritten == 0
     assert do(humans(), short, attempts=1, prompt="summarise").made[0].rewritten == 3
@@ -169,7 +154,7 @@ def asked_words(llm: Scripted) -> list[int]:
     return [len(prompt.split()) - 5 for prompt in llm.prompts if "word0 " in prompt]
 
 
-def test_what_is_empty_or_too_long_is_left_out_and_listed(do: Do) -> None:
+def test_what_is_empty_or_too_long_is_left_out_or_shortened_until_the_server_takes_it(do: Do) -> None:
     made = do(humans({**LONG, "empty": "", "blank": " \n "}), Scripted(fits(40)))
     assert made.left_out.select("id", "reason", "attempts", "message").rows() == [
         ("long-human", "too long", 0, "the context is full"),
@@ -177,9 +162,6 @@ def test_what_is_empty_or_too_long_is_left_out_and_listed(do: Do) -> None:
         ("blank-human", "empty", 0, ""),
     ]
     assert (made.made[0].documents, made.made[0].rewritten) == (6, 3)
-
-
-def test_truncate_shortens_it_until_the_server_takes_it_or_ten_words_are_left(do: Do) -> None:
     llm = Scripted(fits(9))
     made = do(humans({"long": LONG["long"]}), llm, truncate=True, attempts=1)
     assert asked_words(llm) == [100, 75, 56, 42, 31, 23, 17, 12, 10]
@@ -254,9 +236,7 @@ ONE_ORIGIN = humans(origin=["d1", "d1", "d3"])
         (humans({"x": "a", "x-human": "b", "y": "c"}), {}, ["y"], "two documents would be called 'x-human' beside the"),
     ],
 )
-def test_what_cannot_be_planned_is_refused_before_anything_is_asked(
-    do: Do, collection: Collection, how: dict[str, Any], only: Any, message: str
-) -> None:
+def test_no_plan_is_an_error(do: Do, collection: Collection, how: dict[str, Any], only: Any, message: str) -> None:
     llm = Scripted()
     with pytest.raises(UserError, match="^" + re.escape(message)):
         do(collection, llm, only, **how)

@@ -103,7 +103,9 @@ def test_search_is_exact(kind: str, tiny: Path, splade: Path, tmp_path: Path) ->
 
 
 @neural
-def test_the_models_own_similarity_is_the_default(tiny: Path, tmp_path: Path) -> None:
+def test_the_models_own_similarity_is_the_default_and_models_of_another_kind_are_refused(
+    tiny: Path, tmp_path: Path
+) -> None:
     collection = copied()
     for folder, similarity, other in (
         (tiny, "cosine", "dot"),
@@ -112,6 +114,15 @@ def test_the_models_own_similarity_is_the_default(tiny: Path, tmp_path: Path) ->
         run = Dense(str(folder)).rank(collection)
         assert run == Dense(str(folder), similarity=similarity).rank(collection)
         assert run != Dense(str(folder), similarity=other).rank(collection)
+    folder = tiny_model(tmp_path / "other", similarity="euclidean")
+    with refused(f"dense:{folder}: the model asks for 'euclidean', which is not supported; choose cosine or dot"):
+        Dense(str(folder)).rank(toy())
+    assert len(Dense(str(folder), similarity="dot").rank(toy()).docs) == 18
+    with refused(
+        f"{folder}: no sparse encoder: expected a SparseEncoder of sentence-transformers, or a masked language model "
+        "such as SPLADE"
+    ):
+        ranker(f"sparse:{folder}").rank(toy())
 
 
 @neural
@@ -167,22 +178,6 @@ def test_the_model_table_fills_in_what_files_do_not_say(
     assert len(dense.rank(toy()).docs) == 18
 
 
-@neural
-def test_models_of_another_kind_are_refused(tmp_path: Path) -> None:
-    folder = tiny_model(tmp_path, similarity="euclidean")
-    with refused(f"dense:{folder}: the model asks for 'euclidean', which is not supported; choose cosine or dot"):
-        Dense(str(folder)).rank(toy())
-    assert len(Dense(str(folder), similarity="dot").rank(toy()).docs) == 18
-    with refused(
-        f"{folder}: no sparse encoder: expected a SparseEncoder of sentence-transformers, or a masked language model "
-        "such as SPLADE"
-    ):
-        ranker(f"sparse:{folder}").rank(toy())
-
-
-# Sparse weights
-
-
 def packed(*texts: dict[int, float]) -> np.ndarray[Any, Any]:
     """Texts by the weights of their terms, as the cache holds them."""
     vectors = np.zeros((len(texts), 6), dtype=np.float32)
@@ -205,7 +200,9 @@ def test_a_text_that_shares_no_term_is_not_found(k: int, cosine: bool, expected:
 
 
 @neural
-def test_the_largest_weights_are_kept_and_the_run_says_how_it_was_made(splade: Path) -> None:
+def test_the_largest_weights_are_kept_whatever_the_parts_and_the_run_says_how_it_was_made(
+    splade: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     documents, few = texts(30), 3
     stored, row = Sparse(str(splade), max_active_dims=few).encoder.encode(documents, "document", "x")
     whole, other = Sparse(str(splade)).encoder.encode(documents, "document", "x")
@@ -214,10 +211,6 @@ def test_the_largest_weights_are_kept_and_the_run_says_how_it_was_made(splade: P
     assert (np.count_nonzero(largest, axis=1) == few).any()
     spec = Sparse(str(splade), max_tokens=5).rank(toy()).spec
     assert (spec["model"]["folder"], spec["precision"], spec["truncated"]["limit"]) == (str(splade), "float32", 5)
-
-
-@neural
-def test_parts_of_the_documents_do_not_change_a_sparse_score(splade: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = copied(sources=("human", "llm"))
     whole = Sparse(str(splade), k=5).rank(collection)
     monkeypatch.setattr(sparse_module, "_TEXTS_AT_ONCE", 4)
@@ -268,7 +261,7 @@ def test_documents_are_ranked_by_the_servers_vectors_each_distinct_text_being_as
         assert scores == pytest.approx(np.sort(products)[::-1], abs=1e-6)
 
 
-def test_what_came_before_a_failure_is_kept() -> None:
+def test_what_came_before_a_failure_is_kept_and_vectors_of_another_length_are_not() -> None:
     collection = numbered(150)
     with Server(script=[None, "401"]) as server:
         with pytest.raises(UserError, match="OPENAI_API_KEY"):
@@ -281,45 +274,6 @@ def test_what_came_before_a_failure_is_kept() -> None:
         assert dense_of(server).rank(collection) == run
         assert server.requests == []
 
-
-def test_prefixes_are_put_before_texts_and_make_another_entry() -> None:
-    with Server() as server:
-        prefixed = dense_of(server, query_prefix="query: ", document_prefix="passage: ")
-        assert prefixed.encoder.fingerprint != dense_of(server).encoder.fingerprint
-        prefixed.rank(numbered(1))
-        assert {text.split(": ")[0] for text in texts_sent(server)} == {"query", "passage"}
-
-
-def test_the_run_says_who_was_asked_and_holds_no_key(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with Server(key=KEY) as server:
-        run = dense_of(server).rank(toy())
-    assert (run.spec["model"]["model"], run.spec["model"]["base_url"]) == ("tiny", server.url)
-    assert "openai" in run.spec["packages"]
-    assert KEY not in repr(run.spec)
-    assert not [p for p in cache.rglob("*") if p.is_file() and KEY.encode() in p.read_bytes()]
-
-
-def test_long_texts_are_cut_at_four_bytes_a_token() -> None:
-    assert cut_tokens("twenty bytes exactly", 5) == "twenty bytes exactly"
-    assert cut_tokens("twenty bytes exactly, and more", 5) == "twenty bytes exactly", "no blank in the last tenth"
-    assert cut_tokens("nineteen bytes here and more", 5) == "nineteen bytes here"
-    assert cut_tokens("x" * 30, 5) == "x" * 20
-    assert cut_tokens("xü" * 30, 5) == "xüxüxüxüxüxüx", "never half a letter"
-
-
-def test_a_text_that_is_too_long_is_named_with_the_way_out() -> None:
-    docs = [{"id": "a", "text": "short words"}, {"id": "b", "text": "word " * 400}]
-    collection = collection_of(docs, {"q": "words"}, {"q": {"a": 1}})
-    with Server(context=100) as server:
-        with pytest.raises(UserError, match=r"400 words.*max_tokens"):
-            dense_of(server).rank(collection)
-        run = dense_of(server, max_tokens=50).rank(collection)
-        assert max(len(text.encode()) for text in texts_sent(server)[-2:]) <= 200
-    assert run.spec["truncated"] == {"limit": 50, "share": {"human": 0.5}}
-
-
-def test_vectors_of_another_length_than_those_kept_are_refused_and_not_kept() -> None:
     def ones(count: int, dimension: int) -> Raw:
         return Raw(200, {"data": [{"index": i, "embedding": [1.0] * dimension} for i in range(count)]})
 
@@ -330,3 +284,36 @@ def test_vectors_of_another_length_than_those_kept_are_refused_and_not_kept() ->
             dense_of(server).rank(numbered(4))
         assert dense_of(server).rank(collection) == first
         assert len(server.requests) == 3
+
+
+def test_prefixes_are_put_before_texts_and_the_run_says_who_was_asked_and_holds_no_key(
+    monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    with Server() as server:
+        prefixed = dense_of(server, query_prefix="query: ", document_prefix="passage: ")
+        assert prefixed.encoder.fingerprint != dense_of(server).encoder.fingerprint
+        prefixed.rank(numbered(1))
+        assert {text.split(": ")[0] for text in texts_sent(server)} == {"query", "passage"}
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with Server(key=KEY) as server:
+        run = dense_of(server).rank(toy())
+    assert (run.spec["model"]["model"], run.spec["model"]["base_url"]) == ("tiny", server.url)
+    assert "openai" in run.spec["packages"]
+    assert KEY not in repr(run.spec)
+    assert not [p for p in cache.rglob("*") if p.is_file() and KEY.encode() in p.read_bytes()]
+
+
+def test_a_text_that_is_too_long_is_named_and_long_ones_are_cut_at_four_bytes_a_token() -> None:
+    docs = [{"id": "a", "text": "short words"}, {"id": "b", "text": "word " * 400}]
+    collection = collection_of(docs, {"q": "words"}, {"q": {"a": 1}})
+    with Server(context=100) as server:
+        with pytest.raises(UserError, match=r"400 words.*max_tokens"):
+            dense_of(server).rank(collection)
+        run = dense_of(server, max_tokens=50).rank(collection)
+        assert max(len(text.encode()) for text in texts_sent(server)[-2:]) <= 200
+    assert run.spec["truncated"] == {"limit": 50, "share": {"human": 0.5}}
+    assert cut_tokens("twenty bytes exactly", 5) == "twenty bytes exactly"
+    assert cut_tokens("twenty bytes exactly, and more", 5) == "twenty bytes exactly", "no blank in the last tenth"
+    assert cut_tokens("nineteen bytes here and more", 5) == "nineteen bytes here"
+    assert cut_tokens("x" * 30, 5) == "x" * 20
+    assert cut_tokens("xü" * 30, 5) == "xüxüxüxüxüxüx", "never half a letter"

@@ -71,12 +71,16 @@ def as_every_pair(queries: Vectors, documents: Vectors, k: int, *, cosine: bool)
     return all(a == pytest.approx(b, rel=1e-6, abs=1e-6) for a, b in zip(scores, expected, strict=True))
 
 
-def test_with_a_pencil() -> None:
+def test_with_a_pencil_where_float32_sums_cannot_tell_and_where_there_is_nothing() -> None:
     documents = np.array([[1, 0], [0, 2], [3, 4], [0, 0]], dtype=np.float32)
     queries = np.array([[1, 0], [0, 10]], dtype=np.float32)
     assert searched(queries, documents, 2) == [{2: 3.0, 0: 1.0}, {2: 40.0, 1: 20.0}]
     cosine = searched(queries, documents, 2, cosine=True)
     assert cosine == [{0: 1.0, 2: np.float32(0.6)}, {1: 1.0, 2: np.float32(0.8)}]
+    documents = np.array([[2**24, 1, 1, -(2**24)], [2**24, 1, 0, -(2**24)], [0, 0, 0, 0]], dtype=np.float32)
+    assert searched(np.ones((1, 4), dtype=np.float32), documents, 1) == [{0: 2.0}]
+    assert searched(drawn(2, 3), drawn(0, 3), 5) == [{}, {}]
+    assert searched(drawn(0, 3), drawn(5, 3), 5) == []
 
 
 @settings(max_examples=30)
@@ -137,23 +141,12 @@ def test_all_tied_with_the_last_come_however_many(memory: int | None, monkeypatc
     assert set(best[2]) == set(range(500)) - {0, 100, 200, 300, 400}
 
 
-def test_scores_that_float32_sums_cannot_tell_apart_are_ranked_as_they_are_and_none_where_there_are_none() -> None:
-    # 2^24 + 1 is no float32: whoever adds in float32, in this order or another, may lose the last 1.
-    documents = np.array([[2**24, 1, 1, -(2**24)], [2**24, 1, 0, -(2**24)], [0, 0, 0, 0]], dtype=np.float32)
-    assert searched(np.ones((1, 4), dtype=np.float32), documents, 1) == [{0: 2.0}]
-    assert searched(drawn(2, 3), drawn(0, 3), 5) == [{}, {}]
-    assert searched(drawn(0, 3), drawn(5, 3), 5) == []
-
-
-def test_documents_pass_once_for_all_queries() -> None:
+def test_documents_pass_once_for_all_queries_divided_as_numpy_does() -> None:
     held = Held(drawn(30_000, 4))
     list(search(drawn(700, 4, 1), held, 3, cosine=False, label=""))
     blocks = held.reads[:4]
     assert blocks == [(0, 8192), (8192, 16384), (16384, 24576), (24576, 30000)]
     assert sum(stop - start for start, stop in held.reads) <= 2 * 30_000  # and once more, at most, for the scores
-
-
-def test_unit_is_numpys_norm_row_by_row() -> None:
     vectors = drawn(100, 33)
     vectors[7] = 0
     divided = unit(vectors)

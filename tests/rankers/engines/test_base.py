@@ -79,29 +79,26 @@ def test_each_query_is_asked_by_its_text_and_the_engines_order_and_scores_are_ke
     assert entries(run) == dict.fromkeys(QUERIES, GOOD)
     assert sorted(calls) == sorted((text, 3) for text in QUERIES.values())
     assert run.spec == {"ranker": "fake", "ranktilt": run.spec["ranktilt"], "collection": None, "engine": "fake"}
+    any_pairs = ([np.str_("d1-human"), np.float32(1)], ["d2-llm", np.int64(0)])
+    run = Fake(answer=lambda query, k: any_pairs, k=2).rank(toy())
+    assert entries(run)["q1"] == [("d1-human", 1.0), ("d2-llm", 0.0)]
 
 
-@pytest.mark.parametrize(
-    ("hits", "order", "line", "counts"),
-    [
+def test_what_is_odd_is_counted_and_told_in_one_line() -> None:
+    for hits, order, line, counts in (
         ("d1-human 2 d2-human 1 d1-human 0.5", "d1-human d2-human", "came before in the same answer", "duplicates"),
         ("d1-human 2 d9 1.5 d2-human 1", "d1-human d9", "places are kept (first: 'd9' for query 'q1')", "unknown"),
         ("d1-human 2 d2-human nan", "d1-human d2-human", "a score that is no finite number", "not_finite"),
         ("d1-human 2 d2-human 7", "d1-human d2-human", "a score above the one before", "rising"),
         ("d2-llm 1 d2-human 1", "d2-llm d2-human", "", "tied"),
-    ],
-)
-def test_what_is_odd_is_counted_and_told_in_one_line(hits: str, order: str, line: str, counts: str) -> None:
-    words = hits.split()
-    pairs = list(zip(words[::2], map(float, words[1::2]), strict=True))
-    with data_warnings() as lines:
-        run = Fake(answer=lambda query, k: pairs, k=2).rank(toy())
-    assert ids(run)["q2"] == order.split()
-    assert [line in warning for warning in lines] == [True] * bool(line)
-    assert run.spec["answers"] == {counts: 3}
-
-
-def test_answers_that_are_shorter_than_asked_for_are_counted_and_a_limit_told_of() -> None:
+    ):
+        words = hits.split()
+        pairs = list(zip(words[::2], map(float, words[1::2]), strict=True))
+        with data_warnings() as lines:
+            run = Fake(answer=lambda query, k, pairs=pairs: pairs, k=2).rank(toy())
+        assert ids(run)["q2"] == order.split()
+        assert [line in warning for warning in lines] == [True] * bool(line)
+        assert run.spec["answers"] == {counts: 3}
     with data_warnings() as lines:
         run = Fake(answer=lambda query, k: GOOD, k=5).rank(many(12))
     assert run.spec["answers"] == {"fewer": 12}
@@ -125,7 +122,7 @@ def failing(*texts: str) -> Answer:
     return answer
 
 
-def test_a_failed_query_is_left_out_and_told_of_and_never_empty() -> None:
+def test_a_failed_query_is_left_out_and_told_of_and_an_engine_that_never_answers_given_up() -> None:
     with data_warnings() as lines:
         run = Fake(answer=failing("words 7", "words 30"), k=3).rank(many(40))
     assert run.queries == tuple(f"q{i}" for i in range(40) if i not in (7, 30))
@@ -133,6 +130,9 @@ def test_a_failed_query_is_left_out_and_told_of_and_never_empty() -> None:
     reasons = {f"q{i}": f"ConnectionError: no line for words {i}" for i in (7, 30)}
     assert run.spec["failed"] == reasons
     assert lines == [f"fake: 2 of 40 queries failed, not in the run (first: 'q7': {reasons['q7']})"]
+    message = "fake: 3 of 3 queries failed, max_failures=1 allows 40 of 40: 'q2': Connection"
+    with pytest.raises(UserError, match=message):
+        Fake(answer=failing(*(f"words {i}" for i in range(40))), max_failures=1.0, concurrency=1).rank(many(40))
 
 
 @pytest.mark.parametrize(("share", "allowed"), [(0.0, 0), (0.024, 0), (5 / 40 - 1e-12, 5)])  # an eighth, in floats
@@ -146,21 +146,11 @@ def test_as_many_failures_as_allowed_make_a_run_and_one_more_none(share: float, 
         assert len(replace(made, answer=failing(*texts[1:])).rank(many(40)).queries) == 40 - allowed
 
 
-def test_an_engine_that_never_answers_is_given_up_soon() -> None:
-    with pytest.raises(
-        UserError, match="fake: 3 of 3 queries failed, max_failures=1 allows 40 of 40: 'q2': Connection"
-    ):
-        Fake(answer=failing(*(f"words {i}" for i in range(40))), max_failures=1.0, concurrency=1).rank(many(40))
-
-
-# One query after the other
-
-
 def replies(ask: Callable[[int], Hits], total: int, concurrency: int = 4) -> list[EngineReply]:
     return sorted(ask_engine(ask, total, concurrency), key=lambda reply: reply.number)
 
 
-def test_each_question_is_answered_once_and_as_many_at_once_as_allowed() -> None:
+def test_each_question_is_answered_once_as_many_at_once_as_allowed_and_failures_are_repeated() -> None:
     """The first call is alone, so that a client that it makes is there for the others."""
     full, made = threading.Barrier(4), []  # passed only by four at once
 
@@ -179,9 +169,6 @@ def test_each_question_is_answered_once_and_as_many_at_once_as_allowed() -> None
     assert len(made) == 1
     assert [reply.number for reply in replies(lambda number: GOOD, 3, 50)] == [0, 1, 2]
     assert replies(ask, 0) == []
-
-
-def test_a_call_that_fails_is_repeated_and_its_error_told_in_one_line_of_200_characters() -> None:
     calls = Counter[int]()
 
     def ask(number: int) -> Hits:
@@ -213,32 +200,10 @@ def test_answers_that_say_nothing_of_the_collection_are_refused(hits: Any, messa
         Fake(answer=lambda query, k: hits).rank(toy())
 
 
-def test_pairs_of_a_string_and_any_number_are_taken() -> None:
-    answer = ([np.str_("d1-human"), np.float32(1)], ["d2-llm", np.int64(0)])
-    run = Fake(answer=lambda query, k: answer, k=2).rank(toy())
-    assert entries(run)["q1"] == [("d1-human", 1.0), ("d2-llm", 0.0)]
-
-
 NAN, INF = math.nan, math.inf
 UP, DOWN = 1 + 2.0**-23, 1 - 2.0**-24
 """The neighbours of 1 in float32, in which trec_eval compares scores."""
 LARGEST = float(np.finfo(np.float64).max)
-
-
-@pytest.mark.parametrize(
-    ("given_scores", "expected"),
-    [
-        ([1.0, 1.0, 0.5], [1.0, DOWN, 0.5]),
-        ([1.0, 2.0, 0.5], [1.0, DOWN, 0.5]),
-        ([1.0, NAN, 0.5], [1.0, DOWN, 0.5]),
-        ([1.0, INF, -INF], [1.0, DOWN, 1 - 2.0**-23]),
-        ([NAN, 1.0, 0.0], [UP, 1.0, 0.0]),
-        ([NAN, INF, NAN], [0, -1, -2]),
-        ([-LARGEST, 5.0], [0, -1]),
-    ],
-)
-def test_scores_fall_with_the_rank(given_scores: list[float], expected: list[float]) -> None:
-    assert falling(given_scores).tolist() == expected
 
 
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from([0.0, -0.0, 1.0]), max_size=30))
@@ -269,11 +234,21 @@ def test_a_query_does_not_find_itself_and_still_gets_its_depth() -> None:
         Fake(answer=answer).rank(collection, run)
 
 
-def test_ties_of_an_engine_stay_in_its_order_however_ties_are_broken() -> None:
+def test_ties_stay_in_an_engines_order_and_scores_fall_with_the_rank() -> None:
     tied = [("d1-human", 1.0), ("d2-llm", 1.0), ("d3-llm", 1.0)]
     run = Fake(answer=lambda query, k: tied, k=3).rank(toy())
     values = [audit(toy(), run, ["nDCG@1", "RR@10"], ties=ties, resamples=100).values for ties in CHOICES["ties"]]
     assert values[0] == pytest.approx(values[1], nan_ok=True)
+    for given_scores, expected in (
+        ([1.0, 1.0, 0.5], [1.0, DOWN, 0.5]),
+        ([1.0, 2.0, 0.5], [1.0, DOWN, 0.5]),
+        ([1.0, NAN, 0.5], [1.0, DOWN, 0.5]),
+        ([1.0, INF, -INF], [1.0, DOWN, 1 - 2.0**-23]),
+        ([NAN, 1.0, 0.0], [UP, 1.0, 0.0]),
+        ([NAN, INF, NAN], [0, -1, -2]),
+        ([-LARGEST, 5.0], [0, -1]),
+    ):
+        assert falling(given_scores).tolist() == expected
 
 
 Module = Callable[[str], str]

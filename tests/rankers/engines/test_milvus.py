@@ -47,9 +47,6 @@ def serving(folder: Path) -> Iterator[str]:
         store.close()
 
 
-# The index: whole, and of these contents only.
-
-
 def test_an_index_is_built_once_and_other_contents_get_their_own(database: str) -> None:
     ranker, steps = Milvus(database, mode="bm25"), list[str]()
     with listening(lambda label, done, total: steps.append(label)):
@@ -81,9 +78,6 @@ def test_the_order_of_insertion_has_nothing_to_do_with_sources() -> None:
     assert 0.4 < (order[:500] < 500).mean() < 0.6
 
 
-# Long texts.
-
-
 def test_texts_are_cut_between_characters_and_counted(database: str) -> None:
     for text, length in (("a" * (LONGEST + 1), LONGEST), ("€" * 21_845, 21_845), ("a" + "𝄞" * 20_000, 16_384)):
         assert cut_bytes(text) == text[:length]
@@ -96,9 +90,6 @@ def test_texts_are_cut_between_characters_and_counted(database: str) -> None:
         run = Milvus(database, mode="bm25").rank(collection)
     assert set(ids(run)["q1"]) == {"d1-human", "d2-human", "d2-llm"}
     assert ids(run)["q2"] == []
-
-
-# Dense and hybrid, with a tiny model.
 
 
 @pytest.mark.neural
@@ -127,9 +118,6 @@ def test_hybrid_fuses_the_ranks_of_both(database: str, tiny: Path) -> None:
     assert sorted(name.split("_")[1] for name in indexes(database)) == ["bm25", "dense", "hybrid"]
 
 
-# Refusals.
-
-
 def test_what_cannot_be_used_is_one_line(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,9 +138,6 @@ def test_what_cannot_be_used_is_one_line(
         Milvus("a.db", mode="bm25").rank(toy())
 
 
-# Servers.
-
-
 @pytest.mark.neural
 @pytest.mark.parametrize("mode", ["bm25", "dense", "hybrid"])
 def test_a_server_ranks_as_the_file_does(
@@ -168,8 +153,6 @@ def test_a_server_ranks_as_the_file_does(
     assert "secret" not in json.dumps(dict(run.spec))
     assert "secret" not in repr(Milvus(address))
 
-
-# Interrupted builds.
 
 DOCUMENTS, ROWS = 60, 4
 TEXTS = [" ".join(f"w{n}" for n in row) for row in np.random.default_rng(0).integers(0, 40, (DOCUMENTS, 12))]
@@ -211,9 +194,7 @@ def interrupt(ranker: Milvus, after: int) -> None:
 
 @pytest.mark.neural
 @pytest.mark.parametrize("mode", ["bm25", "dense", "hybrid"])
-def test_an_interrupted_build_ends_with_the_same_run(
-    tmp_path: Path, database: str, tiny: Path, mode: str, inserted: list[int]
-) -> None:
+def test_interrupted_builds_go_on(tmp_path: Path, database: str, tiny: Path, mode: str, inserted: list[int]) -> None:
     expected = Milvus(str(tmp_path / "whole.db"), mode=mode, model=str(tiny)).rank(many())
     inserted.clear()
     ranker = Milvus(database, mode=mode, model=str(tiny))
@@ -225,9 +206,7 @@ def test_an_interrupted_build_ends_with_the_same_run(
     assert inserted[5 * ROWS :] == list(range(5 * ROWS if mode == "dense" else 0, DOCUMENTS))
 
 
-def test_only_what_a_server_does_not_hold_is_inserted(
-    tmp_path: Path, inserted: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_what_is_missing_is_inserted(tmp_path: Path, inserted: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pymilvus.MilvusClient, "get_server_version", lambda _: "v2.6.0")  # which the stand-in is not
     with serving(tmp_path / "served") as address:
         ranker = Milvus(address, mode="bm25")

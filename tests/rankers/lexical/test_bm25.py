@@ -69,10 +69,14 @@ def tokenized(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 class TestCounts:
-    def test_terms_are_counted_by_document(self) -> None:
+    def test_terms_are_counted_by_document_in_the_least_room(self) -> None:
         texts = ("The cat sat; cats sit. CAT!", "", "of the", "a cat's hat")
         expected = [{"cat": 3, "sat": 1, "sit": 1}, {}, {}, {"cat": 1, "hat": 1}]
         assert counted(terms(collection(*texts), "english", "text")) == expected
+        for times, kind in ((255, np.uint8), (256, np.uint16), (70_000, np.uint32)):
+            made = terms(collection("a " * times + "b", "b"), "whitespace", "text")
+            assert counted(made) == [{"a": times, "b": 1}, {"b": 1}]
+            assert made.table.times.dtype == kind
 
     def test_counts_are_shared_by_rankers_and_made_once(self, tokenized: list[int]) -> None:
         shared = toy()
@@ -91,12 +95,6 @@ class TestCounts:
             patch.setattr(index, "CHUNK", chunk)
             made = terms(collection(*(" ".join(words) for words in texts)), "whitespace", "text")
         assert counted(made) == [dict(Counter(words)) for words in texts]
-
-    @pytest.mark.parametrize(("times", "kind"), [(255, np.uint8), (256, np.uint16), (70_000, np.uint32)])
-    def test_counts_take_the_least_room_that_holds_them(self, times: int, kind: type) -> None:
-        made = terms(collection("a " * times + "b", "b"), "whitespace", "text")
-        assert counted(made) == [{"a": times, "b": 1}, {"b": 1}]
-        assert made.table.times.dtype == kind
 
 
 class TestOnDisk:
@@ -123,19 +121,22 @@ class TestOnDisk:
             pytest.param(TEXTS, "whitespace", id="another analyzer"),
         ],
     )
-    def test_other_contents_are_never_taken_for_these(
-        self, folder: Path, tokenized: list[int], texts: tuple[str, ...], analyzer: str
-    ) -> None:
+    def test_contents_are_told(self, folder: Path, tokenized: list[int], texts: tuple[str, ...], analyzer: str) -> None:
         terms(collection(*TEXTS), "english", "text")
         counts = counted(terms(collection(*texts), analyzer, "text"))
         assert len(tokenized) == 2
         assert counts == [counted(terms(collection(text), analyzer, "text"))[0] for text in texts]
 
-    def test_ids_sources_and_titles_that_make_no_text_do_not_matter(self, folder: Path, tokenized: list[int]) -> None:
+    def test_only_texts_count_and_the_second_writer_takes_the_firsts(self, folder: Path, tokenized: list[int]) -> None:
         terms(collection(*TEXTS), "english", "title+text")
         other = [{"id": f"x{n}", "text": text, "source": "llm"} for n, text in enumerate(TEXTS)]
         terms(collection_of(other, {"q": "red"}, {"q": {"x0": 1}}), "english", "text")
         assert len(tokenized) == 1
+        first, texts = terms(collection(*TEXTS), "english", "text"), pl.Series(TEXTS)
+        with IndexFolder.of(texts, "english").writing() as writer:
+            second = index._make(texts, "english", writer)
+        assert counted(first) == counted(second)
+        assert len(list(folder.iterdir())) == 1
 
     def test_its_name_is_that_of_all_texts_however_they_lie_in_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(indexfile, "_HASHED", 7)
@@ -145,13 +146,6 @@ class TestOnDisk:
         assert len({IndexFolder.of(texts, "english").path for texts in (whole, parts, longer)}) == 1
         others = [pl.concat([whole.slice(0, n), pl.Series(["x"]), whole.slice(n + 1)]) for n in range(20)]
         assert len({IndexFolder.of(texts, "english").path for texts in (whole, *others)}) == 21
-
-    def test_the_second_of_two_writers_takes_the_firsts(self, folder: Path) -> None:
-        first, texts = terms(collection(*TEXTS), "english", "text"), pl.Series(TEXTS)
-        with IndexFolder.of(texts, "english").writing() as writer:
-            second = index._make(texts, "english", writer)
-        assert counted(first) == counted(second)
-        assert len(list(folder.iterdir())) == 1
 
 
 class TestWhatGoesWrong:
@@ -165,9 +159,7 @@ class TestWhatGoesWrong:
             ("terms.json", None),
         ],
     )
-    def test_a_damaged_index_is_warned_of_and_made_anew(
-        self, folder: Path, file: str, change: Any, tokenized: list[int]
-    ) -> None:
+    def test_a_damaged_index_is_made_anew(self, folder: Path, file: str, change: Any, tokenized: list[int]) -> None:
         expected = counted(terms(collection(*TEXTS), "english", "text"))
         [path] = folder.iterdir()
         data = (path / file).read_bytes()
@@ -183,7 +175,16 @@ class TestWhatGoesWrong:
         assert list(folder.iterdir()) == [path]
         assert {name.name for name in path.iterdir()} == {"about.json", *indexfile.FILES}
 
-    def test_a_place_that_cannot_be_written_or_is_full_is_one_error(self, folder: Path) -> None:
+    def test_nothing_half_written_is_left(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def stop(*_: Any) -> None:
+            assert [path.suffix for path in folder.iterdir()] == [".tmp"], "what a kill would leave"
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(index, "report", stop)
+            with pytest.raises(KeyboardInterrupt):
+                terms(collection(*TEXTS), "english", "text")
+        assert list(folder.iterdir()) == []
         with no_room(100), pytest.raises(UserError, match=f"^{folder}: cannot be written: File too large"):
             terms(collection(*TEXTS), "whitespace", "text")
         assert list(folder.iterdir()) == []
@@ -191,18 +192,6 @@ class TestWhatGoesWrong:
         folder.write_text("a file where the folder should be")
         with pytest.raises(UserError, match=f"^{folder}: cannot be written: Not a directory"):
             terms(collection(*TEXTS), "english", "text")
-
-    def test_an_interruption_leaves_nothing_that_could_be_read(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def stop(*_: Any) -> None:
-            assert [path.suffix for path in folder.iterdir()] == [".tmp"], "what a kill would leave"
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr(index, "report", stop)
-        with pytest.raises(KeyboardInterrupt):
-            terms(collection(*TEXTS), "english", "text")
-        assert list(folder.iterdir()) == []
 
 
 few = settings(max_examples=25)
@@ -243,9 +232,7 @@ def close(values: dict[int, float], expected: dict[int, float]) -> bool:
 @pytest.mark.parametrize("method", ["lucene", "robertson", "atire"])
 @few
 @given(corpus=corpora, query=queries, **parameters)
-def test_bm25_gives_the_scores_of_bm25s(
-    method: str, corpus: list[list[str]], query: list[str], k1: float, b: float
-) -> None:
+def test_scores_are_those_of_bm25s(method: str, corpus: list[list[str]], query: list[str], k1: float, b: float) -> None:
     theirs = bm25s.BM25(k1=k1, b=b, method=method, dtype="float64")
     theirs.index(corpus, show_progress=False)
     known = [word for word in query if any(word in words for words in corpus)]
@@ -257,7 +244,7 @@ def test_bm25_gives_the_scores_of_bm25s(
 
 @few
 @given(corpus=corpora, query=queries, delta=st.none() | st.floats(0, 2), **parameters)
-def test_bm25l_and_bm25_plus_follow_their_papers(
+def test_the_others_follow_their_papers(
     corpus: list[list[str]], query: list[str], delta: float | None, k1: float, b: float
 ) -> None:
     def bm25l(tf: float, ratio: float, n: float, df: int) -> float:
@@ -268,18 +255,13 @@ def test_bm25l_and_bm25_plus_follow_their_papers(
         saturated = (k1 + 1) * tf / (k1 * (1 - b + b * ratio) + tf)
         return math.log((n + 1) / df) * (saturated + (1.0 if delta is None else delta))
 
+    def tfidf(tf: float, ratio: float, n: float, df: int) -> float:
+        return (1 + math.log(tf)) * math.log(n / df)
+
     for method, weight in (("bm25l", bm25l), ("bm25+", bm25_plus)):
         ranker = BM25(k1=k1, b=b, method=method, delta=delta, analyzer="whitespace")
         assert close(scores(ranker, corpus, query)[0], by_hand(corpus, query, weight))
-
-
-@few
-@given(corpus=corpora, query=queries)
-def test_tfidf_follows_its_formula(corpus: list[list[str]], query: list[str]) -> None:
-    def weight(tf: float, ratio: float, n: float, df: int) -> float:
-        return (1 + math.log(tf)) * math.log(n / df)
-
-    assert close(scores(TFIDF(analyzer="whitespace"), corpus, query)[0], by_hand(corpus, query, weight))
+    assert close(scores(TFIDF(analyzer="whitespace"), corpus, query)[0], by_hand(corpus, query, tfidf))
 
 
 CORPUS = [["a", "a", "b"], ["a", "c", "c", "c", "c"], ["b"], []]
@@ -301,12 +283,19 @@ every_ranker = pytest.mark.parametrize("ranker", RANKERS, ids=repr)
 
 
 @every_ranker
-def test_a_word_of_no_weight_still_finds_its_documents_and_one_asked_twice_counts_twice(ranker: Ranker) -> None:
+def test_a_word_of_no_weight_finds_documents_one_asked_twice_counts_twice_and_no_memory_matters(ranker: Ranker) -> None:
     weightless = scores(ranker, [["a", "b"], ["a", "c"], ["a"], ["d"]], ["a"], ["a", "b"])
     assert [set(rows) for rows in weightless] == [{0, 1, 2}, {0, 1, 2}]
     assert scores(ranker, [[], []], ["a"], []) == [{}, {}]
     once, twice = scores(ranker, CORPUS, ["a"], ["a", "a"])
     assert close(twice, {row: 2 * score for row, score in once.items()})
+    usual = ranker.rank(drawn_collection())
+    assert len(usual.docs) > 500
+    for memory in (1, 40 * 192):
+        with limited(MemoryLimits(memory)):
+            run = ranker.rank(drawn_collection())
+        assert run == usual
+        assert run.scores.tobytes() == usual.scores.tobytes()
 
 
 @pytest.mark.parametrize("method", ["bm25", "tfidf"])
@@ -330,17 +319,6 @@ def drawn_collection(documents: int = 200, seed: int = 3) -> Collection:
     queries = {f"q{n}": " ".join(draw.choice([*words, "unknown"], 4)) for n in range(9)}
     docs = [{"id": f"d{n}", "text": text} for n, text in enumerate(texts)]
     return collection_of(docs, queries, {query: {"d0": 1} for query in queries})
-
-
-@every_ranker
-def test_no_memory_changes_a_bit(ranker: BM25 | TFIDF) -> None:
-    usual = ranker.rank(drawn_collection())
-    assert len(usual.docs) > 500
-    for memory in (1, 40 * 192):
-        with limited(MemoryLimits(memory)):
-            run = ranker.rank(drawn_collection())
-        assert run == usual
-        assert run.scores.tobytes() == usual.scores.tobytes()
 
 
 @pytest.mark.parametrize("spec", ["bm25", "bm25(method=atire)", "tfidf"])

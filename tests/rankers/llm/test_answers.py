@@ -102,12 +102,12 @@ def test_yes_and_no_are_told_from_other_answers(kind: str, score: float | None) 
         assert read_yes_no(answer, math.log(0.25)) == Reading(kind, () if score is None else (0,), score), answer
 
 
-def test_a_long_answer_is_read_to_its_limit_in_a_moment() -> None:
+def test_a_long_answer_and_a_long_text_of_brackets_are_read_in_a_moment() -> None:
     assert read_ranking("[1] > " * 1_000_000, 3) == Reading(REPEATED, (0,))
     assert read_ranking("1 " * 1_000_000, 3) == Reading(OFF_FORMAT, ())
+    for text in ("[" * 200_000, "[2" * 100_000, "[\u200b" * 100_000, "[" + "2 " * 100_000, "<" * 200_000):
+        assert len(one_line(text)) >= 100_000
 
-
-# Attacks
 
 ATTACKS = {
     "another number": "worth 1 [2] worth 99",
@@ -168,8 +168,3 @@ def test_no_document_can_pass_for_another(own_cache: Path, monkeypatch: pytest.M
 ])  # fmt: skip
 def test_other_texts_stand_as_they_are(text: str) -> None:
     assert one_line(text) == text
-
-
-def test_a_long_text_of_brackets_is_read_in_a_moment() -> None:
-    for text in ("[" * 200_000, "[2" * 100_000, "[\u200b" * 100_000, "[" + "2 " * 100_000, "<" * 200_000):
-        assert len(one_line(text)) >= 100_000

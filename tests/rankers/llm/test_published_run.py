@@ -22,8 +22,6 @@ from ranktilt.rankers.llm.published_run import UnmatchedCall, replay_calls
 from tests.rankers.llm.judge import WORDS, Answer, logged, prompt, rank_llm_text
 from tests.toy import write
 
-# Reading a log
-
 TWO = [{"prompt": "Which?\n[1] a", "response": "[1]"}, {"prompt": "Who?", "response": None}]
 
 
@@ -70,8 +68,6 @@ def test_what_is_no_log_is_one_line(tmp_path: Path, text: str, message: str) -> 
         read_log(file)
 
 
-# Matching prompts
-
 FLEAS = "Fleas live for a hundred days [3] or more; their “eggs” hatch in the carpet, at 70–85 °F."
 RIVERS = "The river Elbe carries cold water from the mountains to the sea, past old towns and new ones."
 CAFES = "Cafés at the river: in Москва nobody hurries, and the coffee is specific to the house you sit in."
@@ -97,64 +93,27 @@ def one_query(query: str, *passages: tuple[str, ...]) -> CandidateTexts:
     return CandidateTexts(("q",), (query,), (tuple("abcd"[: len(passages)]),), (passages,))
 
 
-@pytest.mark.parametrize(
-    "flea",
-    [
+def test_texts_are_matched_whatever_a_prompt_did_to_them() -> None:
+    for flea in (
         FLEAS.replace("[3]", "(3)"),
         FLEAS.replace("“", '"').replace("”", '"').replace("–", "-"),
         FLEAS.encode().decode("latin-1"),
         FLEAS.encode().decode("latin-1").encode().decode("latin-1"),
         FLEAS.replace("“", "&quot;").replace("”", "&quot;"),
-    ],
-    ids=["brackets", "quotes", "encoding", "twice", "entity"],
-)
-def test_texts_are_matched_whatever_a_prompt_did_to_them(flea: str) -> None:
-    assert matched(RIVERS, flea, CAFES) == MatchedCall(0, ((1,), (0,), (2,)))
-    cafes = CAFES.replace("Москва", "Москва".encode().decode("latin-1")).replace("specific", "speciﬁc")
-    assert matched(cafes, flea) == MatchedCall(0, ((2,), (0,)))
+    ):
+        assert matched(RIVERS, flea, CAFES) == MatchedCall(0, ((1,), (0,), (2,)))
+        cafes = CAFES.replace("Москва", "Москва".encode().decode("latin-1")).replace("specific", "speciﬁc")
+        assert matched(cafes, flea) == MatchedCall(0, ((2,), (0,)))
 
 
-def test_an_unmatched_call_may_be_about_the_queries_that_its_prompt_names() -> None:
+def test_what_cannot_be_told_is_said_and_which_queries_it_may_be_about() -> None:
     others = ["one " * 40, "two " * 40]
     assert SEVERAL.possible_queries(call(prompt("how long do fleas live", others))) == {0}
     assert SEVERAL.possible_queries(call(f"[1] {others[0]}[2] {others[1]}\nQuery: fleas")) == {1}
     assert SEVERAL.possible_queries(call(prompt("watches", others))) == set()
     assert SEVERAL.possible_queries(call("", ids=("d6", "d1"), query="q3")) == {2}
     assert SEVERAL.possible_queries(call("", ids=("d6", "d2"), query="q9")) == set()
-
-
-def test_equal_texts_can_be_either_document_and_the_longer_of_two_queries_was_asked() -> None:
-    assert matched(SAME, FLEAS, SAME) == MatchedCall(0, ((3, 4), (0,), (3, 4)))
-    assert matched(FLEAS, RIVERS) == MatchedCall(0, ((0,), (1,)))
-    assert matched(FLEAS, RIVERS, query="fleas") == MatchedCall(1, ((0,), (1,)))
-
-
-def test_a_text_is_told_from_one_that_it_begins_with_and_without_latin_letters_to_the_sign() -> None:
-    longer = one_query("fleas", (RIVERS,), (f"{RIVERS} And back.",))
-    assert longer.match(call(prompt("fleas", [f"{RIVERS} And back.", RIVERS]))) == MatchedCall(0, ((1,), (0,)))
-    tokyo, osaka = "東京は日本の首都です。人口は約千四百万人。", "大阪は日本の都市です。人口は約二百七十万人。"
-    cities = one_query("日本の首都", (tokyo,), (osaka,))
-    assert cities.match(call(prompt("日本の首都", [osaka, tokyo]))) == MatchedCall(0, ((1,), (0,)))
-    assert isinstance(cities.match(call(prompt("日本の首都", [osaka, tokyo[:-1]]))), str)
-
-
-def test_a_title_may_stand_before_a_text_or_not() -> None:
-    texts = (RIVERS, f"Elbe {RIVERS}", f"Title: Elbe Content: {RIVERS}")
-    titled = one_query("fleas", texts, (FLEAS,))
-    assert {titled.match(call(prompt("fleas", [FLEAS, text]))) for text in texts} == {MatchedCall(0, ((1,), (0,)))}
-
-
-def test_turns_of_a_dialogue_are_no_part_of_a_passage() -> None:
-    turns = "".join(
-        f"USER: [{n}] {text} ASSISTANT: Received passage [{n}].</s>" for n, text in ((1, RIVERS), (2, FLEAS))
-    )
-    text = f"I will provide you with 2 passages. Query: how long do fleas live. {turns} USER: e.g., [2] > [1]."
-    assert SEVERAL.match(call(text)) == MatchedCall(0, ((1,), (0,)))
-
-
-@pytest.mark.parametrize(
-    ("logged_call", "reason"),
-    [
+    for logged_call, reason in (
         (call(prompt("how long do fleas live", [RIVERS, FLEAS[:70]])), "passage [2] is no candidate of query 'q1'"),
         (call("Rank these."), "shows fewer than two passages [1], [2], …"),
         (call(prompt("clock bells", [OTHERS, RIVERS]).replace("with 2", "with 5")), "announces 5 passages and shows 2"),
@@ -163,13 +122,14 @@ def test_turns_of_a_dialogue_are_no_part_of_a_passage() -> None:
         (call("", ids=("d6", "d2"), query="q9"), "query 'q9' is none of the candidates'"),
         (call("", ids=("d6", "d1"), query="q3"), "document 'd1' is no candidate of its query"),
         (call("", ids=("d6", "d6"), query="q3"), "shows one document twice"),
-    ],
-)
-def test_what_cannot_be_told_is_said(logged_call: LoggedCall, reason: str) -> None:
-    assert SEVERAL.match(logged_call) == reason
+    ):
+        assert SEVERAL.match(logged_call) == reason
 
 
-def test_queries_of_equal_text_and_passages_are_not_told_apart() -> None:
+def test_equal_texts_can_be_either_document_and_queries_of_equal_text_are_not_told_apart() -> None:
+    assert matched(SAME, FLEAS, SAME) == MatchedCall(0, ((3, 4), (0,), (3, 4)))
+    assert matched(FLEAS, RIVERS) == MatchedCall(0, ((0,), (1,)))
+    assert matched(FLEAS, RIVERS, query="fleas") == MatchedCall(1, ((0,), (1,)))
     other, same = (
         CandidateTexts(("a", "b"), ("fleas", text), (("x", "y"),) * 2, (((FLEAS,), (RIVERS,)),) * 2)
         for text in ("Fleas", "fleas")
@@ -180,7 +140,22 @@ def test_queries_of_equal_text_and_passages_are_not_told_apart() -> None:
     assert same.match(fleas._replace(query="b")) == MatchedCall(1, ((0,), (1,)))
 
 
-# Rankings
+def test_titles_turns_of_a_dialogue_and_texts_that_begin_with_another_are_told() -> None:
+    texts = (RIVERS, f"Elbe {RIVERS}", f"Title: Elbe Content: {RIVERS}")
+    titled = one_query("fleas", texts, (FLEAS,))
+    assert {titled.match(call(prompt("fleas", [FLEAS, text]))) for text in texts} == {MatchedCall(0, ((1,), (0,)))}
+    turns = "".join(
+        f"USER: [{n}] {text} ASSISTANT: Received passage [{n}].</s>" for n, text in ((1, RIVERS), (2, FLEAS))
+    )
+    text = f"I will provide you with 2 passages. Query: how long do fleas live. {turns} USER: e.g., [2] > [1]."
+    assert SEVERAL.match(call(text)) == MatchedCall(0, ((1,), (0,)))
+    longer = one_query("fleas", (RIVERS,), (f"{RIVERS} And back.",))
+    assert longer.match(call(prompt("fleas", [f"{RIVERS} And back.", RIVERS]))) == MatchedCall(0, ((1,), (0,)))
+    tokyo, osaka = "東京は日本の首都です。人口は約千四百万人。", "大阪は日本の都市です。人口は約二百七十万人。"
+    cities = one_query("日本の首都", (tokyo,), (osaka,))
+    assert cities.match(call(prompt("日本の首都", [osaka, tokyo]))) == MatchedCall(0, ((1,), (0,)))
+    assert isinstance(cities.match(call(prompt("日本の首都", [osaka, tokyo[:-1]]))), str)
+
 
 LISTS = {"q1": tuple("abcdefg"), "q2": tuple("gfabc")}
 INPUT = {query: list(docs) for query, docs in LISTS.items()}
@@ -220,13 +195,17 @@ def test_the_published_run_comes_back_rank_for_rank(chance: Random, ids: bool, s
         assert {q: sorted(docs) for q, docs in names(orders).items()} == {q: sorted(docs) for q, docs in LISTS.items()}
 
 
-def test_calls_of_several_queries_may_alternate() -> None:
+def test_calls_of_several_queries_may_alternate_and_a_log_of_two_runs_is_refused() -> None:
     first, run = calls(lambda query, shown: "[2] > [1] > [4] > [3]" if query == "q1" else "[4]")
     mixed = [first[n] for n in (0, 3, 1, 4, 2)]
     assert names(replay_calls(mixed, CANDIDATES).published) == run
+    first, _ = calls(lambda query, shown: "[4] > [3] > [2] > [1]")
+    again = [logged_call._replace(number=logged_call.number + len(first)) for logged_call in first]
+    with pytest.raises(UserError, match=r"^call 6 of the log ranks a query again .* it holds several runs"):
+        replay_calls([*first, *again], CANDIDATES)
 
 
-def test_without_rankings_nothing_is_decided() -> None:
+def test_without_rankings_nothing_is_decided_and_an_echo_leaves_the_input_order() -> None:
     first, run = calls(lambda query, shown: "4 passages are provided.")
     made = replay_calls(first, CANDIDATES)
     assert {reply.kind for reply in made.answers} == {OFF_FORMAT}
@@ -237,9 +216,6 @@ def test_without_rankings_nothing_is_decided() -> None:
     assert strict[0] == tuple(made.strict[0])
     first = np.bincount([order[0] for order in strict], minlength=7) / 200
     assert first[:2] == pytest.approx([0.25, 0.25], abs=0.1), "the first window is shuffled, whatever came first"
-
-
-def test_an_echo_leaves_the_input_order_whatever_the_parser_did_before() -> None:
     first, run = calls(lambda query, shown: "4" if len(set(shown) & {"d", "e"}) == 2 else "[1] > [2] > [3] > [4]")
     made = replay_calls(first, CANDIDATES)
     assert names(made.published) == run != INPUT
@@ -251,21 +227,12 @@ def test_an_echo_leaves_the_input_order_whatever_the_parser_did_before() -> None
     ("answer", "kind", "order"),
     [("[3] > [2]", MISSING, [2, 1, 0, 3]), ("[4] > [1] > [4] > [2]", REPEATED, [3, 0, 1, 2])],
 )
-def test_what_an_answer_leaves_out_follows_and_what_it_repeats_counts_once(
-    answer: str, kind: str, order: list[int]
-) -> None:
+def test_what_an_answer_leaves_out_follows_and_repeats_count_once(answer: str, kind: str, order: list[int]) -> None:
     texts = [TEXTS[name] for name in "abcd"]
     candidates = one_query(QUERIES["q1"], *((text,) for text in texts))
     rankings = replay_calls([call(prompt(QUERIES["q1"], texts))._replace(answer=answer)], candidates)
     assert (rankings.answers[0].kind, rankings.model[0]) == (kind, order)
     assert rankings.strict[0][:2] == order[:2]
-
-
-def test_a_log_of_two_runs_is_refused() -> None:
-    first, _ = calls(lambda query, shown: "[4] > [3] > [2] > [1]")
-    again = [logged_call._replace(number=logged_call.number + len(first)) for logged_call in first]
-    with pytest.raises(UserError, match=r"^call 6 of the log ranks a query again .* it holds several runs"):
-        replay_calls([*first, *again], CANDIDATES)
 
 
 def test_calls_that_do_not_follow_are_counted_and_those_in_doubt_left_out() -> None:
@@ -290,9 +257,7 @@ def test_calls_that_do_not_follow_are_counted_and_those_in_doubt_left_out() -> N
         ("vicuna7bv15-top100", 387, False, True),
     ],
 )
-def test_published_runs_of_rank_llm_come_back_rank_for_rank(
-    shared_data: Path, name: str, count: int, prose: bool, echo: bool
-) -> None:
+def test_runs_of_rank_llm_come_back(shared_data: Path, name: str, count: int, prose: bool, echo: bool) -> None:
     from ranktilt.auditing.replay_log import log_runs
     from ranktilt.datasets.rank_llm import read_candidates
     from ranktilt.run import Run

@@ -76,30 +76,10 @@ def test_a_perfect_judge_sorts_as_far_as_the_method_reaches(served, text, count,
     assert answers["fresh"] == len(server.requests) <= answers["requests"] <= 2 * made.requests(count)
 
 
-def test_what_a_heap_does_not_reach_stays_in_the_first_stages_order(served) -> None:
+def test_a_heap_leaves_an_order_and_shuffles_outvote_a_judge_who_likes_what_stands_first(served) -> None:
     collection, first = worths(9)
     run, _ = served("setwise:openai:tiny(top=2)", (collection, first))
     assert ids(run)[2:] == [name for name in ids(first) if name not in ids(run)[:2]]
-
-
-def test_windows_cover_every_candidate() -> None:
-    for count in (*range(60), 100, 200):
-        for window in (2, 5, 20, 50):
-            for step in {1, window // 2, window - 1}:
-                made = list(windows(count, window, step))
-                covered = {rank for start, stop in made for rank in range(start, stop)}
-                assert covered == set(range(count if count > 1 else 0))
-                assert all(0 < stop - start <= window for start, stop in made)
-                assert all(later[1] > earlier[0] for earlier, later in itertools.pairwise(made))
-
-
-def test_shuffled_answers_count_by_mean_place() -> None:
-    rankings = np.array([[0, 1, 2, 3], [1, 0, 3, 2], [1, 2, 0, 3]])
-    assert borda(rankings) == [1, 0, 2, 3], "places 1/3, 1, 2, 8/3 of the four"
-    assert borda(np.array([[2, 0, 1], [0, 2, 1]])) == [2, 0, 1], "a tie goes as in the first"
-
-
-def test_shuffles_outvote_a_judge_who_likes_what_stands_first_and_both_orders_tie_its_pairs(served) -> None:
     candidates, judge = worths(6, queries=1), Judge(first=1_000)
     swayed, _ = served("listwise:openai:tiny", candidates, judge)
     assert ids(swayed)[0] == ids(candidates[1])[0]
@@ -109,7 +89,21 @@ def test_shuffles_outvote_a_judge_who_likes_what_stands_first_and_both_orders_ti
     assert pairs.scores.tolist() == [2.5] * 6
 
 
-def test_answers_without_a_ranking_are_counted_and_do_not_leave_the_first_stages_order(served) -> None:
+def test_windows_cover_every_candidate_and_shuffled_answers_count_by_mean_place() -> None:
+    for count in (*range(60), 100, 200):
+        for window in (2, 5, 20, 50):
+            for step in {1, window // 2, window - 1}:
+                made = list(windows(count, window, step))
+                covered = {rank for start, stop in made for rank in range(start, stop)}
+                assert covered == set(range(count if count > 1 else 0))
+                assert all(0 < stop - start <= window for start, stop in made)
+                assert all(later[1] > earlier[0] for earlier, later in itertools.pairwise(made))
+    rankings = np.array([[0, 1, 2, 3], [1, 0, 3, 2], [1, 2, 0, 3]])
+    assert borda(rankings) == [1, 0, 2, 3], "places 1/3, 1, 2, 8/3 of the four"
+    assert borda(np.array([[2, 0, 1], [0, 2, 1]])) == [2, 0, 1], "a tie goes as in the first"
+
+
+def test_answers_without_a_ranking_are_counted_and_too_many_or_a_small_context_refused(served) -> None:
     candidates = worths(20, queries=30)
     run, _ = served("listwise:openai:tiny", candidates, Judge(prose=1.0))
     answers = run.spec["llm_answers"]
@@ -117,9 +111,6 @@ def test_answers_without_a_ranking_are_counted_and_do_not_leave_the_first_stages
     assert answers["unreadable"] == "20 passages have been provided."
     places = np.array([[ids(candidates[1], q).index(name) for name in ids(run, q)] for q in range(30)])
     assert abs(np.corrcoef(np.tile(np.arange(20), 30), places.ravel())[0, 1]) < 0.15
-
-
-def test_unreadable_answers_and_a_context_too_small_are_refused(served) -> None:
     message = r"100% of 2 answers could not be read, max_failures=0.5 allows 50% \(first: '3 passages"
     with pytest.raises(UserError, match=message):
         served("listwise:openai:tiny(max_failures=0.5)", worths(3), Judge(prose=1.0))
@@ -128,31 +119,14 @@ def test_unreadable_answers_and_a_context_too_small_are_refused(served) -> None:
         served("listwise:openai:tiny(context=450)", worths(20))
 
 
-@pytest.mark.parametrize(
-    ("typed", "printed"),
-    [
+def test_a_preset_prints_as_what_it_stands_for_in_the_papers_words() -> None:
+    for typed, printed in (
         ("listwise:openai:m(preset=wang)", "listwise:openai:m(text=title,prompt=neutral,window=5,step=1)"),
         ("listwise:openai:m(step=3,preset=wang)", "listwise:openai:m(text=title,prompt=neutral,window=5,step=3)"),
         ("pairwise:openai:m(preset=wang)", "pairwise:openai:m(text=title,prompt=pairwise-neutral)"),
-    ],
-)  # fmt: skip
-def test_a_preset_prints_as_what_it_stands_for(typed: str, printed: str) -> None:
-    assert repr(ranker(typed)) == printed
-    assert ranker(printed) == ranker(typed)
-
-
-def test_a_prompt_of_ones_own_is_filled_in(served, tmp_path: Path) -> None:
-    file = tmp_path / "mine.txt"
-    file.write_text("As a {attribute} editor: {query}\n{items}")
-    judge, candidates = Judge(), worths(3, queries=1)
-    run, server = served(f'listwise:openai:tiny(prompt="{file}",attribute=female)', candidates, judge)
-    text = server.bodies[0]["messages"][0]["content"]
-    assert text.startswith("As a female editor: question 0\n[1] worth ")
-    assert run.spec["llm"]["prompt"] == "mine"
-    assert ids(run) == best(candidates[0])
-
-
-def test_the_papers_prompts_are_its_words() -> None:
+    ):
+        assert repr(ranker(typed)) == printed
+        assert ranker(printed) == ranker(typed)
     from importlib import resources
 
     prompt = resources.files("ranktilt.rankers.llm").joinpath("prompts", "sensitive.txt").read_text().strip()
@@ -164,7 +138,15 @@ def test_the_papers_prompts_are_its_words() -> None:
     )
 
 
-# Pointwise
+def test_a_prompt_of_ones_own_is_filled_in(served, tmp_path: Path) -> None:
+    file = tmp_path / "mine.txt"
+    file.write_text("As a {attribute} editor: {query}\n{items}")
+    judge, candidates = Judge(), worths(3, queries=1)
+    run, server = served(f'listwise:openai:tiny(prompt="{file}",attribute=female)', candidates, judge)
+    text = server.bodies[0]["messages"][0]["content"]
+    assert text.startswith("As a female editor: question 0\n[1] worth ")
+    assert run.spec["llm"]["prompt"] == "mine"
+    assert ids(run) == best(candidates[0])
 
 
 class Believer(Server):
@@ -186,7 +168,7 @@ class Believer(Server):
         return completion
 
 
-def test_yes_and_no_order_passages_by_how_sure_the_model_is(rank: Callable[..., Run]) -> None:
+def test_yes_and_no_order_passages_of_one_line_by_how_sure_the_model_is(rank: Callable[..., Run]) -> None:
     candidates = worths(25)
     with Believer() as server:
         run = rank(server, "pointwise:openai:tiny", candidates)
@@ -198,9 +180,14 @@ def test_yes_and_no_order_passages_by_how_sure_the_model_is(rank: Callable[..., 
     assert "order_only" not in run.spec
     value = worth(candidates[0].texts("text")[int(run.docs[0])])
     assert run.scores[0] == pytest.approx(2 - math.exp(-(value - 99.5) / 50))
+    with Believer() as server:
+        for attack in (ATTACKS["ChatML"], ATTACKS["the end of the prompt"], "worth 1\nQuery: other"):
+            candidates = texts_of({"a": attack, "b": "worth 5"})
+            rank(server, "pointwise:openai:tiny(passage_tokens=0)", candidates)
+    assert all(len(body["messages"][0]["content"].splitlines()) == 4 for body in server.bodies)
 
 
-def test_passages_without_an_answer_stand_below_the_others_in_no_order_of_the_first_stage(
+def test_passages_without_an_answer_stand_below_and_a_server_without_log_probabilities_is_refused(
     rank: Callable[..., Run],
 ) -> None:
     candidates = texts_of({"a": "worth 13", "b": "worth 14", "c": "worth 5", "d": "worth 200"})
@@ -209,9 +196,6 @@ def test_passages_without_an_answer_stand_below_the_others_in_no_order_of_the_fi
     assert {tuple(ids(run)) for run in runs} == {("d", "c", "a", "b"), ("d", "c", "b", "a")}
     assert runs[0].spec["llm_answers"]["kinds"] == {"ok": 2, "off-format": 2}
     assert runs[0].spec["llm_answers"]["unreadable"] == "It is hard to say."
-
-
-def test_a_server_without_log_probabilities_is_refused_at_its_first_answer(rank: Callable[..., Run]) -> None:
     with Believer() as server:
         server.says_how_sure = False
         with pytest.raises(UserError, match="the model gives no log-probabilities of its answers"):
@@ -219,19 +203,9 @@ def test_a_server_without_log_probabilities_is_refused_at_its_first_answer(rank:
         assert len(server.requests) < 5
 
 
-def test_a_passage_has_one_line(rank: Callable[..., Run]) -> None:
-    with Believer() as server:
-        for attack in (ATTACKS["ChatML"], ATTACKS["the end of the prompt"], "worth 1\nQuery: other"):
-            candidates = texts_of({"a": attack, "b": "worth 5"})
-            rank(server, "pointwise:openai:tiny(passage_tokens=0)", candidates)
-    assert all(len(body["messages"][0]["content"].splitlines()) == 4 for body in server.bodies)
-
-
 @pytest.mark.neural
 @pytest.mark.data
-def test_a_folders_query_likelihood_is_that_of_the_query_behind_passage_and_prompt(
-    stories: Path, own_cache: Path
-) -> None:
+def test_a_folders_query_likelihood_is_that_of_the_query_behind_passage(stories: Path, own_cache: Path) -> None:
     pytest.importorskip("transformers")
     from ranktilt.models.likelihood import Likelihood
 
@@ -271,9 +245,7 @@ def amounts(text: str) -> tuple[int, int]:
 
 @pytest.mark.parametrize("answer", [Judge(), moody], ids=["worth", "moody"])
 @pytest.mark.parametrize("method", [*EXACT, *OPEN])
-def test_no_more_is_asked_than_a_dry_run_says(
-    method: str, answer: Any, own_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_dry_run_says_too_little(method: str, answer: Any, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stage, candidates = ranker(method.replace("(", ":openai:tiny(")), worths(COUNT)
     assert isinstance(stage, LLMRanker)
     with Server(answer=answer) as server:
@@ -300,14 +272,11 @@ def test_every_ranker_that_asks_a_language_model_is_among_these() -> None:
     assert named == {method.partition("(")[0] for method in (*EXACT, *OPEN)}
 
 
-def test_sliding_says_what_its_passes_may_ask_beyond_equal_prompts(own_cache: Path) -> None:
+def test_what_later_passes_and_later_stages_may_ask_is_said(own_cache: Path, rank: Callable[..., Run]) -> None:
     """Four documents, two passes: 3 + 2 pairs in both orders; in order, the second pass repeats two of the first."""
     (_, rehearsal) = ranker("pairwise:openai:tiny(method=sliding,top=2)").rehearse(*worths(4, queries=1))
     assert (rehearsal.left, rehearsal.at_most) == (6, 10)
     assert amounts(dict(rehearsal.lines(None))["requests"]) == (6, 10)
-
-
-def test_a_later_stage_may_be_asked_about_other_candidates(rank: Callable[..., Run]) -> None:
     """What is kept of its answers is about candidates that the stage before may not leave."""
     candidates, later = worths(6), ranker("pointwise:openai:tiny")
     with Server(answer=Judge()) as server:

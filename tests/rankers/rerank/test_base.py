@@ -8,11 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt import DataError
+from ranktilt import DataError, UserError
 from ranktilt.models.scorer import PairScorer, TextPairs, TokenLimits
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.rankers.replay import Replay
 from ranktilt.rankers.rerank.base import ReRanker
+from ranktilt.rankers.rerank.cross_encoder import Head, read_head
 from tests.rankers.contract import scores
 from tests.rankers.tiny_rerankers import word_tokenizer
 from tests.refusals import refused
@@ -60,7 +61,9 @@ def shared(tmp_path: Path) -> Shared:
     return Shared(str(tmp_path))
 
 
-def test_every_candidate_comes_back_once_with_its_score(shared: Shared) -> None:
+def test_every_candidate_comes_back_once_with_its_score_and_the_run_says_how_it_was_made(
+    shared: Shared, tmp_path: Path
+) -> None:
     grades = {"q3": {"d1-llm": 1}, "q1": {"d1-llm": 1}, "gone": {"x": 1}}
     collection = collection_of(toy().docs.to_dicts(), {**QUERIES, "other": "red"}, grades)
     rows = {"q3": {"d3-llm": 5}, "other": {"d1-llm": 1}, "gone": {"d1-llm": 1}, "never": {"d1-llm": 1}}
@@ -69,18 +72,25 @@ def test_every_candidate_comes_back_once_with_its_score(shared: Shared) -> None:
     assert scores(run) == {"q3": {"d3-llm": 2.0}, "q1": {"d1-human": 2.0, "d2-llm": 0.0, "d3-human": 0.0}}
     assert run.queries == ("q3", "q1"), "the run's order; those without judgment or text go"
     assert run.ids is collection.ids
+    collection = toy()
+    first = run_of(collection, {"q1": {"d1-llm": 1.0}}, ranker="mine", own_documents_dropped=2, seed=3)
+    (tmp_path / "config.json").write_text("{}")
+    spec = replace(shared, precision="bfloat16", k=5).rank(collection, first).spec
+    assert spec["ranker"] == f"shared:{tmp_path}(precision=bfloat16)@5"
+    assert spec["model"]["folder"] == str(tmp_path)
+    assert spec["candidates"] == {"ranker": "mine", "own_documents_dropped": 2, "seed": 3}
+    assert (spec["own_documents_dropped"], spec["precision"]) == (2, "bfloat16")
+    (tmp_path / "config.json").write_text("{ }")
+    assert shared.rank(collection, first).spec["model"]["fingerprint"] != spec["model"]["fingerprint"]
 
 
-def test_each_pair_of_texts_is_scored_once(shared: Shared) -> None:
+def test_each_pair_of_texts_is_scored_once_and_candidates_need_a_text(shared: Shared, tmp_path: Path) -> None:
     docs = [{"id": f"d{n}", "text": text} for n, text in enumerate(["red", "red", "old", "red"])]
     named = collection_of(docs, {"a": "red", "b": "old", "c": "cold"}, {query: {"d0": 1} for query in "abc"})
     collection = replace(named, queries=named.queries.with_columns(text=pl.Series(["red", "old", "red"])))
     SCORED.clear()
     shared.rank(collection, run_of(collection, {query: dict.fromkeys(collection.ids, 0.0) for query in "abc"}))
     assert [sorted(pairs) for pairs in SCORED] == [[("old", "old"), ("old", "red"), ("red", "old"), ("red", "red")]]
-
-
-def test_candidates_without_text_and_runs_of_other_queries_are_refused(shared: Shared, tmp_path: Path) -> None:
     collection = toy()
     file = write_run(tmp_path / "run.trec", {"q1": {"d1-llm": 3, "far": 2, "off": 1}, "q2": {"d1-llm": 1}})
     with refused(
@@ -101,26 +111,11 @@ def test_candidates_without_text_and_runs_of_other_queries_are_refused(shared: S
         ("red apples", "red apples", "title", "reads texts; no document here has a title"),
     ],
 )
-def test_labels_in_place_of_texts_are_refused(
-    shared: Shared, documents: str, queries: str, text: str, message: str
-) -> None:
+def test_no_labels_stand_for_texts(shared: Shared, documents: str, queries: str, text: str, message: str) -> None:
     collection = collection_of([{"id": "d", "text": documents}], {"q": queries}, {"q": {"d": 1}})
     chosen = replace(shared, text=text)
     with refused(f"{chosen!r} {message}"):
         chosen.rank(collection, run_of(collection, {"q": {"d": 1.0}}))
-
-
-def test_the_run_says_how_it_was_made(shared: Shared, tmp_path: Path) -> None:
-    collection = toy()
-    first = run_of(collection, {"q1": {"d1-llm": 1.0}}, ranker="mine", own_documents_dropped=2, seed=3)
-    (tmp_path / "config.json").write_text("{}")
-    spec = replace(shared, precision="bfloat16", k=5).rank(collection, first).spec
-    assert spec["ranker"] == f"shared:{tmp_path}(precision=bfloat16)@5"
-    assert spec["model"]["folder"] == str(tmp_path)
-    assert spec["candidates"] == {"ranker": "mine", "own_documents_dropped": 2, "seed": 3}
-    assert (spec["own_documents_dropped"], spec["precision"]) == (2, "bfloat16")
-    (tmp_path / "config.json").write_text("{ }")
-    assert shared.rank(collection, first).spec["model"]["fingerprint"] != spec["model"]["fingerprint"]
 
 
 @pytest.mark.parametrize(
@@ -153,3 +148,31 @@ def test_candidates_that_are_cut_are_counted_by_source_and_numbers_come_before_a
     share = dict(zip(("human", "llm"), cut, strict=True))
     assert ranker.rank(collection, candidates).spec["truncated"] == {"limit": limit, "share": share}
     assert "truncated" not in shared.rank(collection, candidates).spec
+
+
+def test_labels_say_what_is_relevant(tmp_path: Path) -> None:
+    for config, expected in (
+        ({"id2label": {"0": "LABEL_0"}}, Head(1)),
+        ({"num_labels": 1}, Head(1)),
+        ({}, Head(2, relevant=1)),
+        ({"id2label": {"0": "LABEL_0", "1": "LABEL_1"}}, Head(2, relevant=1)),
+        ({"id2label": {"0": "not_relevant", "1": "relevant"}}, Head(2, relevant=1)),
+        ({"id2label": {"0": "Relevant", "1": "Irrelevant"}}, Head(2, relevant=0)),
+        ({"id2label": {"0": "yes", "1": "no"}}, Head(2, relevant=0)),
+    ):
+        assert read_head(tmp_path, config, "cross-encoder") == expected
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"id2label": {"0": "a", "1": "b", "2": "c"}}, "expected 1 or 2, relevant or not, got 3 .a, b, c."),
+        ({"num_labels": 4}, "expected 1 or 2, relevant or not, got 4"),
+        ({"id2label": {"0": "cat", "1": "dog"}}, "cannot tell which of 'cat' and 'dog' says relevant"),
+        ({"num_labels": 1, "sbert_ce_default_activation_function": "mine.Squash"}, "'mine.Squash' is not supported"),
+        ({"architectures": ["BertModel"]}, "a BertModel has no classification head, so"),
+    ],
+)
+def test_labels_that_say_nothing_of_relevance_are_refused(tmp_path: Path, config: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        read_head(tmp_path, config, "cross-encoder")
