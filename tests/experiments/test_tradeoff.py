@@ -283,3 +283,14 @@ def test_a_sweep_is_its_models_on_a_bench(tiny: Path, tmp_path: Path, monkeypatc
     only = audit(own, model.rank(own), "nDCG@10", by=None)
     assert found.tilt("α = 3", ("human", "llm")).value == pytest.approx(whole.tilts[0].value)
     assert found.mean("α = 3", "human").value == pytest.approx(float(only.values.mean()))
+
+
+@pytest.mark.neural
+def test_kinds_of_negatives_alone_are_held_against_the_first(tiny: Path, tmp_path: Path) -> None:
+    found, _ = retriever_sweep(
+        marked(), marked_mix(), tiny, tmp_path / "models", negatives=["in-batch", "bm25"], options=replace(BM, steps=1),
+        measures=("nDCG@3",), resamples=100,
+    )  # fmt: skip
+    assert [(step.name, step.method) for step in found.interventions] == [
+        ("bm25 negatives", ""), ("in-batch negatives", "in-batch negatives"),
+    ]  # fmt: skip

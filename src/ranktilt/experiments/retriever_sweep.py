@@ -62,12 +62,14 @@ def retriever_sweep(
     """
     options, folder = options or RetrieverTraining(), Path(folder)
     strengths = sorted({0.0, *map(float, alphas)})
-    asked = {Intervention(f"α = {alpha:g}", "debias" if alpha else "", alpha, str(folder / f"alpha-{alpha:g}"), "α"):
-             replace(options, alpha=alpha) for alpha in strengths}  # fmt: skip
+    asked, alike = dict[Intervention, RetrieverTraining](), len(strengths) == 1
+    for alpha in strengths:
+        name = f"{options.negatives} negatives" if alike else f"α = {alpha:g}"
+        place = str(folder / f"alpha-{alpha:g}")
+        asked[Intervention(name, "debias" if alpha else "", alpha, place, "α")] = replace(options, alpha=alpha)
     for kind in dict.fromkeys(negatives):
         if kind != options.negatives:
-            name = f"{kind} negatives"
-            place = str(folder / f"negatives-{kind}")
+            name, place = f"{kind} negatives", str(folder / f"negatives-{kind}")
             asked[Intervention(name, name, 1.0, place)] = replace(options, alpha=0.0, negatives=kind)
     if len(asked) < 2:
         raise UserError("a sweep needs an alpha above 0, or other negatives, beside the baseline")
