@@ -1,5 +1,6 @@
 """Effects of factors: by hand, against audits, planted ones recovered, fractions of designs, and what is refused."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -391,3 +392,12 @@ def test_too_few_documents_are_not_tested() -> None:
     assert np.isnan([row.p for row in found.rows]).all()
     assert not any(row.shown for row in found.rows)
     assert "planted: 4 queries and 8 documents are too few to test." in found.notes
+
+
+def test_what_decides_between_versions_is_told_where_no_ranks_are() -> None:
+    collection = designed(["length", "words"], full(2))
+    found = factor_effects(collection, [scored(collection, {("length",): 1.0})])
+    rows = [replace(row, p_corrected=1.0) if row.estimand == "rank gap" else row for row in found.rows]
+    (sentence,) = replace(found, rows=tuple(rows)).sentences
+    assert re.search(r"; head-to-head shows more: length \+\d+\.\d \[\+\d+\.\d, \+\d+\.\d\] %$", sentence)
+    assert "head-to-head" not in found.headline

@@ -31,16 +31,16 @@ class EstimandUnit:
     """What a value of a version is."""
 
 
+PRIMARY, HEAD_TO_HEAD = "rank gap", "head-to-head"
 UNITS = {
     unit.name: unit
     for unit in (
-        EstimandUnit("rank gap", "ranks", 1, "by how many ranks a version moves up"),
+        EstimandUnit(PRIMARY, "ranks", 1, "by how many ranks a version moves up"),
         EstimandUnit("score gap", "sd", 3, "its score, in standard deviations of the query's scores"),
-        EstimandUnit("head-to-head", "%", 1, "pairs of versions of one document that it wins less those that it loses"),
+        EstimandUnit(HEAD_TO_HEAD, "%", 1, "pairs of versions of one document that it wins less those that it loses"),
         EstimandUnit("nDCG", "points", 2, "what the version adds to its query's nDCG, of 100"),
     )
 }
-PRIMARY = "rank gap"
 _NOTHING, _SMALL = 1e-9, 0.05
 """What rounding leaves of an effect of nothing, and what is printed as one, in ranks."""
 
@@ -181,11 +181,19 @@ class FactorEffects(
         mains = sorted((row for row in rows if not row.interaction), key=lambda row: -abs(row.value))
         told = next((one for one in self.sources
                      if (one.ranker, one.estimand, one.question) == (ranker, PRIMARY, TOGETHER)), None)  # fmt: skip
-        together = ", ".join(_interactions(rows))
-        end = f"; {together}" if together else ""
+        end = "".join(
+            f"; {more}" for more in (", ".join(_interactions(rows)), self._beyond_ranks(ranker, mains)) if more
+        )
         if told is not None:
             return f"{_source_sentence(told, mains)}{end}"
         return f"{ranker}: {_movers(mains)}{end}"
+
+    def _beyond_ranks(self, ranker: str, mains: Sequence[FactorEffect]) -> str:
+        """Factors that move no ranks for sure, but decide which version of a document comes first."""
+        known = {row.effect for row in mains if row.shown}
+        rows = [row for row in self.of(HEAD_TO_HEAD, ranker) if row.shown and not row.interaction]
+        parts = [f"{row.effect} {_number(row)} %" for row in rows if row.effect not in known]
+        return f"head-to-head shows more: {', '.join(parts)}" if parts else ""
 
     def derived(self) -> dict[str, Any]:
         """The headline and the sentences, for those who read the file."""

@@ -118,8 +118,9 @@ def legend(bench: Bench) -> Iterator[str]:
 
 
 def _by_strength(bench: Bench) -> Iterator[Section]:
-    """A section a method: its tilt and its cost, side by side."""
-    for number, method in enumerate(bench.methods, start=1):
+    """A section a method of several strengths: its tilt and its cost, side by side."""
+    dialled = [method for method in bench.methods if len(bench.strengths(method)) > 2]  # the baseline is one
+    for number, method in enumerate(dialled, start=1):
         figures = list[Figure]()
         for question in dict.fromkeys((*bench.questions, *bench.measures)):
             figures += [_tilt_figure(bench, method, question)] if question in bench.questions else []
