@@ -54,7 +54,7 @@ def retriever_sweep(
     dev: Collection | None = None,
     **how: Any,
 ) -> tuple[Bench, list[Trained]]:
-    """Train one retriever for each α, and for each other kind of negatives, and hold them against neither.
+    """Train one retriever for each α, and for each other kind of negatives; the baseline is α = 0 with the first kind.
 
     All α share rows and mined negatives. Every source of `test` that is not the reference is compared with it, also one
     that was not trained on. A folder for each model goes into `folder`; those that are there already are not trained

@@ -21,7 +21,7 @@ CALIPER = 0.2
 
 @dataclass(frozen=True, eq=False)
 class TextProperties:
-    """Perplexity and specificity of documents, in standard deviations from their mean; 0 where one is undefined."""
+    """Perplexity and specificity of texts without titles, in standard deviations from the mean; 0 where undefined."""
 
     names: tuple[str, ...]
     values: Floats

@@ -141,7 +141,7 @@ def _require_fit(options: RetrieverTraining, dev: Collection | None) -> None:
         raise UserError(f"{FOR}: patience needs dev queries to judge each epoch by")
     name = parse_loss(options.loss)[0]
     if name == "TripletLoss" and (options.negatives == "in-batch" or options.negatives_per_positive != 1):
-        raise UserError(f"{FOR}: TripletLoss takes one mined negative a row: negatives_per_positive=1, no in-batch")
+        raise UserError(f"{FOR}: TripletLoss takes one mined negative a row: negatives_per_positive=1, not in-batch")
 
 
 def parse_loss(text: str) -> tuple[str, dict[str, Any]]:
