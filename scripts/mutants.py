@@ -8,8 +8,9 @@ A mutant is one operator, number or return value of `measures/`, `statistics/`, 
 which ones, the seed says. Work happens in a copy. First the tests run once with coverage, to know which test reaches
 which line and how long it takes; then each mutant meets the tests that reach its line, nearest and quickest first, as
 many as take half a minute; after a minute it has hung. Results are kept line by line, so that an interrupted pass goes
-on where it stopped. A mutant that no test reaches has survived; one that hangs is killed. Survivors are listed: some of
-them change nothing that anyone could notice, the others are tests to be written.
+on where it stopped. A mutant that no test reaches has survived; one that hangs is killed. Survivors are listed. Those
+that turned out to change nothing that anyone could notice are in `equivalent_mutants.txt`, each with its reason, and
+stand apart; the others are tests to be written.
 """
 
 import argparse
@@ -27,7 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -35,6 +36,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("measures", "statistics", "auditing", "io")
+EQUIVALENT = ROOT / "scripts" / "equivalent_mutants.txt"
 KINDS = ("comparison", "boundary", "arithmetic", "constant", "return")
 CAP = 60
 FILLED = 0.5  # the share of it that tests may fill: one that hangs is told from one that the machine delays
@@ -171,6 +173,10 @@ def _below(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.JoinedStr | ast.Raise):
         return
     if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+        return
+    if isinstance(node, ast.keyword) and node.arg == "strict":  # of zip: two lists that are equally long
+        return
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "report":  # progress
         return
     for name, value in ast.iter_fields(node):
         if name not in ("annotation", "returns", "decorator_list"):
@@ -359,16 +365,31 @@ def run(chosen: Sequence[Mutant], copies: Sequence[Copy], known: Reached, result
             future.result()
 
 
-def report(rows: Iterable[dict[str, Any]], total: int) -> str:
-    """Say how many mutants the tests kill, by kind, and list the survivors."""
+def changed_line(mutant: Mutant, source: bytes) -> str:
+    """Say what a mutant makes of its line: ``FILE: LINE``, as the list of equivalent mutants names it."""
+    return f"{mutant.file}: {mutant.applied(source).splitlines()[mutant.line - 1].decode().strip()}"
+
+
+def equivalent(chosen: Sequence[Mutant], checkout: Path, listed: str) -> set[str]:
+    """Name the mutants that the list (lines as of `changed_line`, comments) says to change nothing."""
+    known = {line for line in listed.splitlines() if line and not line.startswith("#")}
+    return {mutant.name for mutant in chosen if changed_line(mutant, (checkout / mutant.file).read_bytes()) in known}
+
+
+def report(rows: Iterable[dict[str, Any]], total: int, equals: Container[str] = ()) -> str:
+    """Say how many mutants the tests kill, by kind, and list the survivors that are not known to be equivalent."""
     rows = list(rows)
     killed = [row for row in rows if row["status"] in ("killed", "hung")]
+    left = [row for row in rows if row not in killed and row["name"] not in equals]
     share = f"{100 * len(killed) / len(rows):.0f} %" if rows else "none"
     lines = [f"{len(killed)} of {len(rows)} mutants killed ({share}); {total - len(rows)} not judged yet"]
     for kind in KINDS:
         of_kind = [row for row in rows if row["kind"] == kind]
         lines.append(f"  {kind}: {sum(row in killed for row in of_kind)} of {len(of_kind)}")
-    lines += [f"{row['status']}: {row['name']} ({row['tests']} tests)" for row in rows if row not in killed]
+    if len(rows) > len(killed) + len(left):
+        share = f"{100 * len(killed) / (len(killed) + len(left)):.0f} %"
+        lines.append(f"{len(rows) - len(killed) - len(left)} change nothing; of the others {share} are killed")
+    lines += [f"{row['status']}: {row['name']} ({row['tests']} tests)" for row in left]
     return "\n".join(lines) + "\n"
 
 
@@ -408,7 +429,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         copies, known = prepared(options, Path(folder).resolve())
         run(chosen, copies, known, options.results, options.minutes - (time.monotonic() - started) / 60)
     rows = done(options.results)
-    sys.stdout.write(report([rows[mutant.name] for mutant in chosen if mutant.name in rows], len(chosen)))
+    equals = equivalent(chosen, options.checkout, EQUIVALENT.read_text(encoding="utf-8"))
+    sys.stdout.write(report([rows[mutant.name] for mutant in chosen if mutant.name in rows], len(chosen), equals))
     return 0
 
 

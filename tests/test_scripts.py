@@ -101,11 +101,24 @@ def test_lines_keep_their_numbers(tmp_path: Path) -> None:
         "x //= 2\n": "x *= 2\n",
         "if a is not b: pass\n": "if a is b: pass\n",
         "def f():\n    return g(\n        a,\n    )\n": "def f():\n    return (None\n\n)\n",
+        "zip(a[1:], b, strict=True)\nreport('read', 1, 2)\n": "zip(a[2:], b, strict=True)\nreport('read', 1, 2)\n",
     }.items():
         write(tmp_path / "io" / "a.py", text)
         found = [one.applied(text.encode()).decode() for one in mutants.mutants(tmp_path, ["io"], tmp_path)]
         assert expected in found
         assert {changed.count("\n") for changed in found} == {text.count("\n")}
+
+
+def test_survivors_that_are_listed_stand_apart(checkout: Path) -> None:
+    every = mutants.mutants(checkout / "src" / "ranktilt", mutants.ROOMS, checkout)
+    listed = "# At the limit both are the limit.\nsrc/ranktilt/measures/toy.py: if value <= limit:\n"
+    equals = mutants.equivalent(every, checkout, listed)
+    assert equals == {every[1].name}
+    rows = [{"name": one.name, "kind": one.kind, "status": "survived", "tests": 0} for one in every]
+    rows[0]["status"] = "killed"
+    printed = mutants.report(rows, 6, equals)
+    assert "1 change nothing; of the others 20 % are killed" in printed
+    assert (every[1].name in printed, every[2].name in printed) == (False, True)
 
 
 @pytest.mark.long

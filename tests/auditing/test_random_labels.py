@@ -4,6 +4,7 @@ import random
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -226,14 +227,17 @@ def test_a_document_in_two_lists_adds_twice_to_one_label(text: str) -> None:
 
 def test_what_labels_add_sums_to_the_answer() -> None:
     """The first document's share of two ranks' exposure is 1 / (1 + 1/log2(3)), the second's the rest."""
-    of, labels = estimand("ExposureRatio"), labels_of("ExposureRatio", "x")
+    labels = labels_of("ExposureRatio", "x")
     top = 1 / (1 + 1 / np.log2(3))
     assert labels.clusters.weight == pytest.approx([top, 1 - top] * 2)
     assert labels.clusters.total == pytest.approx([2 * top - 1] * 4)  # (e − ē)/ē, each group being one document
-    only = np.array([True, True]), np.array([False, False])  # a list of one group says nothing
-    for sides in (only, only[::-1]):
-        added = of.label_effects(Ranking(np.array([0, 2]), np.array([2.0, 1.0])), *sides)  # type: ignore[attr-defined]
+    only, lists = (np.array([True, True]), np.array([False, False])), Ranking(np.array([0, 2]), np.array([2.0, 1.0]))
+    for of, sides in product((estimand("ExposureRatio"), estimand("Share@1")), (only, only[::-1])):  # one group alone
+        added = of.label_effects(lists, *sides)  # type: ignore[attr-defined]
         assert [column.tolist() for column in added] == [[0.0, 0.0]] * 2
+    below = Ranking(np.array([0, 4]), np.array([4.0, 3.0, 2.0, 1.0])), *(np.arange(4) == row for row in (2, 3))
+    added = estimand("ExposureRatio@2").label_effects(*below)  # type: ignore[attr-defined]
+    assert [column.tolist() for column in added] == [[0.0] * 4] * 2
 
 
 def test_relevant_documents_of_two_queries() -> None:

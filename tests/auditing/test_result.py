@@ -187,6 +187,8 @@ class TestTopResults:
         assert not found.whole
         assert MOST / 2 < found.results == 2 * 300 * found.depth <= MOST
         assert TopResults.of(runs[:1]).whole
+        run = Run(tuple(map(str, range(250))), offsets[:251], docs[: MOST // 2], scores[: MOST // 2], ids, {})
+        assert TopResults.of([run, run]).whole
 
 
 QUICK: dict[str, Any] = {"resamples": 100, "confounds": False}

@@ -80,6 +80,7 @@ FOUR = "expected query-id, iteration, document-id, grade (4 fields)"
         (BEIR, "7 0 12 1", f"{THREE}, got 1: '7 0 12 1'"),
         (BEIR, "7\t12\tnan", "expected a number as score, got 'nan'"),
         (BEIR, "7\t12\t2147483648", "expected a number as score, got '2147483648'"),
+        (TREC, "q 0 d -2147483649", "expected a number as grade, got '-2147483649'"),
         (BEIR, "7\t\t1", r"expected a query-id and a corpus-id, one is empty: '7\t\t1'"),
         (BEIR, "1\t2\t2", "a second grade (2) for query '1', document '2'"),
         (TREC, "q d 1", f"{FOUR}, got 3: 'q d 1'"),

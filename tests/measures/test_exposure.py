@@ -117,6 +117,7 @@ class TestAWRF:
         ndcg = (1 + 1 / math.log2(3)) / (1 + 1 + 1 / math.log2(3))
         assert found["ndcg"] == pytest.approx(ndcg)
         assert found["score"] == pytest.approx(ndcg * float(AWRF.per_query(given)[0]))
+        assert AWRF.beside(lists("aba"), np.array([True])) == {}  # nothing is relevant
 
 
 class TestNDKL:
@@ -304,6 +305,7 @@ def test_tied_documents_share_the_attention_of_their_ranks(of: AttentionEstimand
     ("AWRF(target=a:1;b)", "target of measure AWRF: expected GROUP:SHARE, each once, got 'b'"),
     ("AWRF(target=a:1;a:2)", "target of measure AWRF: expected GROUP:SHARE, each once, got 'a:2'"),
     ("AWRF(target=a:-1;b:2)", "target of measure AWRF: expected GROUP:SHARE, each once, got 'a:-1'"),
+    ("AWRF(target=a:inf;b:2)", "target of measure AWRF: expected GROUP:SHARE, each once, got 'a:inf'"),
     ("NDKL(target=a:0;b:0)", "target of measure NDKL: expected a share above 0, got 'a:0;b:0'"),
     ("AWRF(unlabelled=some)", "unknown unlabelled of measure AWRF 'some'"),
     ("Share", "measure Share needs a cutoff, such as Share@10"), ("NDSR(rel=2)@3", "measure NDSR takes no option"),

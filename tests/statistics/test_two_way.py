@@ -11,6 +11,7 @@ from scipy import stats
 from ranktilt.measures.base import measure
 from ranktilt.measures.ranking import Judged, Ranking
 from ranktilt.measures.relevance import label_weights, values
+from ranktilt.statistics.fixed_effects import regress_within
 from ranktilt.statistics.regression import Floats, Ints, Ratio, ratio_of_means, regress
 from ranktilt.statistics.two_way import Clusters, Dyads, Labels, widened
 
@@ -252,6 +253,16 @@ def test_regressors_that_give_each_other_and_nothing_that_varies() -> None:
     assert not np.vstack([flat.coefficients, flat.parts, flat.mean]).any()
     with pytest.raises(ValueError, match="at most 10 regressors, got 11"):
         regress(np.zeros(20), np.zeros((20, 11)), query, origin)
+
+
+def test_a_factor_of_few_queries_and_one_that_no_exchange_reaches() -> None:
+    factor, origin = np.tile([[0.5], [-0.5]], (40, 1)), np.repeat(np.arange(40), 2)
+    found = regress_within(2 * factor[:, 0], factor, origin, np.zeros(80, dtype=np.int64), origin)
+    assert found.p(0, draws=99) == 0.01  # of 99 exchanges none; there is no error that a t test could see
+    y, two = factor[:, 0] + np.linspace(0, 1, 80) ** 2, np.arange(80) // 40
+    value, error, half = regress_within(y, factor, origin, two, origin).combined(np.eye(1))
+    assert half / error == pytest.approx(stats.t.ppf(0.975, 1))
+    assert value == pytest.approx(np.linalg.lstsq(factor, y - np.repeat(y.reshape(-1, 2).mean(1), 2))[0])
 
 
 def independent(above: Floats, below: Floats) -> Ratio:
