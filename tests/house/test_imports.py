@@ -19,7 +19,7 @@ VAGUE = {"utils", "util", "helpers", "helper", "common", "misc"}
 
 
 def part(name: str) -> str:
-    """Return the layer that a module belongs to: `ranktilt.datasets.beir` is of `data`."""
+    """Return the layer that a module belongs to: `ranktilt.datasets.beir` is of `datasets`."""
     return name.split(".")[1] if "." in name else ""
 
 
