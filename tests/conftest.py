@@ -19,6 +19,10 @@ import typer.main
 
 ROOT = Path(__file__).resolve().parents[1]
 
+# What is printed depends on the terminal around it: here there is none, unless a test makes one.
+for _name in ("FORCE_COLOR", "NO_COLOR", "COLORTERM", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS", "LINES"):
+    os.environ.pop(_name, None)
+
 # The first call of a compiled kernel takes seconds, which says nothing about the property under test.
 # In CI the examples are the same each time; chance finds are for those who can look into them.
 hypothesis.settings.register_profile("ranktilt", deadline=None, derandomize=bool(os.environ.get("CI")))

@@ -1,6 +1,5 @@
 """What all else stands on: errors of one sentence, optional packages, progress."""
 
-import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -8,28 +7,12 @@ from pathlib import Path
 import pytest
 
 from ranktilt.errors import (
-    DataError,
-    DataWarning,
     MissingExtra,
-    UserError,
-    counted,
-    join_words,
     shorten,
     unknown,
     visible,
 )
 from ranktilt.optional import may_fetch, need, nothing_fetched
-
-
-def test_errors_name_a_file_and_line_or_a_pip_command() -> None:
-    error = DataError(Path("qrels/test.tsv"), "expected 3 fields, got 4", line=812)
-    assert str(error) == "qrels/test.tsv:812: expected 3 fields, got 4"
-    assert (error.path, error.line, error.message) == ("qrels/test.tsv", 812, "expected 3 fields, got 4")
-    assert str(DataError("corpus.jsonl", "the file is empty")) == "corpus.jsonl: the file is empty"
-    missing = MissingExtra("torch", extra="neural", for_="Dense")
-    assert (missing.package, missing.extra) == ("torch", "neural")
-    assert all(isinstance(e, UserError) for e in (error, missing, unknown("x", "y", [])))
-    assert issubclass(DataWarning, UserWarning)
 
 
 @pytest.mark.parametrize(
@@ -59,11 +42,6 @@ def test_input_is_quoted_and_cut_whatever_it_is() -> None:
     assert shorten([1] * 100, 10) == "[1, 1, 1,…"
 
 
-def test_counts_and_lists_in_words() -> None:
-    assert [counted(n, "query", "queries") for n in (0, 1, 1234)] == ["0 queries", "1 query", "1,234 queries"]
-    assert [join_words("abc"[:n], "or") for n in (1, 2, 3)] == ["a", "a or b", "a, b or c"]
-
-
 @pytest.mark.parametrize(
     ("text", "signs"),
     [
@@ -87,11 +65,6 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
     for name in set(sys.modules) - before:
         del sys.modules[name]
-
-
-def test_an_installed_module_is_returned_a_submodule_itself() -> None:
-    assert need("json", extra="none", for_="This") is json
-    assert need("importlib.metadata", extra="none", for_="This") is sys.modules["importlib.metadata"]
 
 
 def test_a_missing_package_says_the_pip_command() -> None:

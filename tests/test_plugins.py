@@ -9,7 +9,7 @@ import pytest
 
 import ranktilt as rt
 from ranktilt.registry import RANKERS, foreign_rankers, ranker_class, ranker_names
-from tests.cli.conftest import Cli, Result
+from tests.cli.conftest import Cli, cli
 from tests.refusals import refused
 from tests.toy import toy, write, write_cocktail
 
@@ -95,6 +95,7 @@ class Named(Plain):
     argument = "index"
     index: str
 '''
+__all__ = ["cli"]  # a fixture that runs the command
 QUICK = ("--resamples", "200")
 Install = Callable[..., None]
 
@@ -117,25 +118,13 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
 
 @pytest.fixture
-def ranktilt(
-    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Cli:
+def ranktilt(install: Install, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Run the command where two packages are found, in the folder of the toy."""
-    from ranktilt.cli.main import main
-
     install("shortest_first", CODE, "shortest = shortest_first:Shortest", "nothing = shortest_first:Nothing")
     install("broken_one", "import a_module_that_nobody_has\n", "broken = broken_one:Ranker")
     write_cocktail(tmp_path / "toy")
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> Result:
-        monkeypatch.setattr(sys, "argv", ["ranktilt", *arguments])
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as end:
-            main()
-        return Result(int(end.value.code or 0), *capfd.readouterr())
-
-    return run
+    return cli
 
 
 @pytest.mark.parametrize("name", RANKERS)

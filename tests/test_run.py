@@ -148,12 +148,6 @@ def test_scores_decide_on_the_order_and_ranks_only_where_they_are_asked_to(tmp_p
     assert again.spec["score_order"] == "rank"
 
 
-def test_scores_in_any_notation(tmp_path: Path) -> None:
-    scores = {"1": 1.0, "-2.5": -2.5, "+3": 3.0, "1e-3": 0.001, "2E5": 2e5, ".5": 0.5, "5.": 5.0, "-0": 0.0}
-    for written, score in scores.items():
-        assert Run.load(write(tmp_path / "f", f"q 0 d 1 {written} t")).scores.tolist() == [score]
-
-
 def test_an_id_that_the_format_cannot_hold_is_refused(tmp_path: Path) -> None:
     for kind, run in {"query": made(queries=["", "q2"]), "document": made(ids=pl.Series(["", "c"]))}.items():
         with refused(f"a {kind} id is empty, which the TREC format cannot hold"):

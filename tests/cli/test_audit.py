@@ -129,13 +129,9 @@ def test_options_reach_the_rankers_that_have_them(spec: str, options: dict[str, 
 # Runs that exist, and labels
 
 
-@pytest.fixture
-def engine(tmp_path: Path) -> Path:
-    return write_run(tmp_path / "engine.trec", SCORES)
-
-
-def test_without_judgments_the_card_answers(cli: Cli, engine: Path, tmp_path: Path) -> None:
-    result = cli("audit", "--run", engine, "--groups", labels(tmp_path), *QUICK)
+def test_without_judgments_the_card_answers(cli: Cli, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "engine.trec", SCORES)
+    result = cli("audit", "--run", run, "--groups", labels(tmp_path), *QUICK)
     assert (result.code, result.err) == (0, "")
     # q1: d1 wins, d3 loses, d2 wins; q2: two losses; q3: a tie and a win.
     assert "7 pairs: human 3, llm 3, tied 1" in result.out

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from ranktilt.experiments.twins.result import FactorEffects
 from ranktilt.probes.explain import PROBES, Explanation, probe, probe_classes
 from tests.cli.conftest import Cli
 from tests.probes.validations import exclaiming, install
-from tests.rankers.tiny import tiny_model
 from tests.reporting.readers import Markup
 from tests.toy import Judgment, collection_of, write_cocktail
 
@@ -38,21 +36,6 @@ def folder_of(path: Path, *, llm: Docs | None = None, qrels: list[Judgment] | No
     queries = [{"_id": f"q{n}", "text": f"walk {n}"} for n in range(COUNT)]
     judgments = [(f"q{n}", f"d{n}", 1) for n in range(COUNT)] if qrels is None else qrels
     return write_cocktail(path, corpora=corpora, queries=queries, qrels=judgments, **options)
-
-
-def spoiled(edit: Callable[[dict[str, Any]], dict[str, Any]], share: float = 0.5) -> Docs:
-    return [edit(row) if n < share * COUNT else row for n, row in enumerate(texts("other"))]
-
-
-def text(of: Callable[[str], str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    return lambda row: {**row, "text": of(row["text"])}
-
-
-FAULTS: dict[str, tuple[Docs, str]] = {
-    "refusals": (spoiled(text(lambda t: f"I'm sorry, but I cannot do that. {t}")), "--max-refusals=50"),
-    "cut-off endings": (spoiled(text(lambda t: t + " And then the")), "--max-cut-off=50"),
-    "length ratio": (spoiled(text(lambda t: t * 2), share=1), "--max-length-ratio=2"),
-}
 
 
 def test_dangling_judgments_are_counted_not_refused(cli: Cli, tmp_path: Path) -> None:
@@ -105,19 +88,11 @@ def test_a_fair_comparison_and_a_fair_test_bed_end_with_0(cli: Cli, bed: Path) -
     assert re.search(r"^ bm25 +1\.000 +1\.000 +\+0\.000 .*equivalent within ±0\.02$", out, re.MULTILINE)
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_each_fault_alone_ends_with_1_and_is_named(cli: Cli, tmp_path: Path, fault: str) -> None:
-    docs, option = FAULTS[fault]
-    folder = folder_of(tmp_path / "spoiled", llm=docs)
-    code, out, err = cli("check", folder)
-    assert (code, err) == (1, "")
-    assert [line[1:].split("  ")[0] for line in out.splitlines() if "   void " in line] == [fault]
-    assert f"Void because of {fault} (" in out
-    assert cli("check", folder, option).code == 0
-
-
 def test_a_fault_that_voids_ends_with_1_and_everything_is_printed_and_written(cli: Cli, tmp_path: Path) -> None:
-    file, spoilt = tmp_path / "found.json", folder_of(tmp_path / "bed", llm=FAULTS["refusals"][0])
+    docs = texts("other")
+    for row in docs[: COUNT // 2]:
+        row["text"] = f"I'm sorry, but I cannot do that. {row['text']}"
+    file, spoilt = tmp_path / "found.json", folder_of(tmp_path / "bed", llm=docs)
     code, out, err = cli("check", "--full", spoilt, *PLAIN, "--json", file)
     assert (code, err) == (1, "")
     assert "Void because of refusals (20 of 40, 50.0 %; limit ≤ 10 %)" in out
@@ -135,29 +110,24 @@ def test_rankers_measures_margin_and_level(cli: Cli, bed: Path) -> None:
     assert {r["margin"] for r in rows} == {"0.1"}
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_model(tmp_path_factory.mktemp("tiny") / "model")
-
-
 @pytest.mark.neural
 class TestWithAnEncoder:
-    def test_its_vectors_are_compared_and_drawn(self, cli: Cli, bed: Path, model: Path, tmp_path: Path) -> None:
+    def test_its_vectors_are_compared_and_drawn(self, cli: Cli, bed: Path, tiny: Path, tmp_path: Path) -> None:
         file, page = tmp_path / "found.json", tmp_path / "page.html"
-        options = ("--similarity", f"dense:{model}", "--map-pairs", "20")
+        options = ("--similarity", f"dense:{tiny}", "--map-pairs", "20")
         code, out, _ = cli("check", "--full", bed, *options, "--json", file, "-o", page)
         assert code == 0
-        assert f"Cosine similarity of llm, dense:{model}, title+text\n" in out
+        assert f"Cosine similarity of llm, dense:{tiny}, title+text\n" in out
         content = json.loads(file.read_bytes())
         (near,) = content["similarity"]
         assert near["twins"]["count"] == near["other_pairs"]["count"] == COUNT
         assert near["twins"]["mean"] > near["other_pairs"]["mean"]
         assert (len(near["map"]["ids"]), near["map"]["of"]) == (40, COUNT)
-        assert [row["run"] for row in content["effectiveness"]] == ["bm25", f"dense:{model}"]
-        assert str(model) in page.read_text(encoding="utf-8")
+        assert [row["run"] for row in content["effectiveness"]] == ["bm25", f"dense:{tiny}"]
+        assert str(tiny) in page.read_text(encoding="utf-8")
 
-    def test_no_map(self, cli: Cli, bed: Path, model: Path) -> None:
-        options = ("--similarity", f"dense:{model}", "--no-map", "-r", "none", "--text", "text")
+    def test_no_map(self, cli: Cli, bed: Path, tiny: Path) -> None:
+        options = ("--similarity", f"dense:{tiny}", "--no-map", "-r", "none", "--text", "text")
         content = json.loads(cli("check", "--full", bed, *options, "--json", "-").out)
         assert content["similarity"][0]["map"] is None
         assert content["similarity"][0]["text"] == "text"

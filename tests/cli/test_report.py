@@ -15,9 +15,9 @@ from ranktilt import Audit
 from ranktilt.reporting.numbers import size
 from ranktilt.reporting.papers.cells import read_cells
 from ranktilt.reporting.papers.tables import paper_tables
-from tests.cli.conftest import Cli, refused
+from tests.cli.conftest import Cli
 from tests.reporting.readers import Markup, explorers
-from tests.toy import no_permission, write, write_cocktail
+from tests.toy import write, write_cocktail
 
 CELLS = (
     "table,dataset,generator,temperature,collection,system,condition,target,measure,value,note\n"
@@ -132,10 +132,3 @@ def test_a_terminal_gets_no_page(here: Path) -> None:
     os.close(other)
     os.close(main)
     assert (done.returncode, done.stderr) == (2, "ranktilt: the page needs a file: -o report.html\n")
-
-
-def test_a_folder_that_may_not_be_written_is_named_before_any_work(cli: Cli, here: Path) -> None:
-    (here / "closed").mkdir()
-    with no_permission(here / "closed"):
-        said = refused(cli, "report", "gone.json", "-o", "closed/report.html")
-    assert "Permission denied" in said

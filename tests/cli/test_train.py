@@ -15,7 +15,6 @@ from ranktilt.training.cross_encoder import train_cross_encoder
 from tests.auditing.test_pairwise import people
 from tests.cli.conftest import Cli, refused
 from tests.llm.stories import make_stories
-from tests.rankers.tiny import tiny_model
 from tests.toy import tsv, write
 from tests.training.material import QUICK, marked, marked_folder, marked_mix
 
@@ -28,11 +27,6 @@ FLATTERED = (
     "warning: the model learned from the judgments that this audit would use, so its figures would flatter it; "
     "name others: --split"
 )
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_model(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture
@@ -83,16 +77,13 @@ def test_flattery_is_warned_of(cli: Cli, folder: Path, tiny: Path, tmp_path: Pat
     assert (spec["max_query_tokens"], spec["max_document_tokens"], spec["precision"]) == (6, 16, "float32")
 
 
-def test_presets_and_what_is_named_beside_them(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
+def test_a_preset_and_what_is_named_beside_it(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
     command = ("train", "cross-encoder", folder, "--base-model", tiny, "--steps", "1", "--precision", "float32")
-    few = (*command, "--max-document-tokens", "16", "--negatives", "random:50")
-    assert cli(*few, "-o", tmp_path / "p", "--preset", "paper").code == 0
+    beside = ("--max-document-tokens", "16", "--negatives", "random:50")
+    assert cli(*command, *beside, "-o", tmp_path / "p", "--preset", "paper").code == 0
     spec = spec_of(tmp_path / "p")
     names = ("rate", "batch", "max_query_tokens", "max_document_tokens", "loss", "negatives", "positives")
     assert [spec[name] for name in names] == [7e-6, 32, 30, 16, "binary", "random:50", "all"]
-    assert cli(*few, "-o", tmp_path / "n", "--preset", "notebook", "--max-query-tokens", "8").code == 0
-    spec = spec_of(tmp_path / "n")
-    assert [spec[name] for name in ("rate", "epochs", "loss", "dropout")] == [2e-5, 1000, "binary", True]
 
 
 def test_triples_and_documents_of_sources_in_numbers(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 import typer
@@ -95,17 +95,6 @@ def test_the_indexes_list_every_page_and_every_measure() -> None:
 
 def page_of(*lines: str) -> str:
     return "\n".join(lines) + "\n"
-
-
-def test_blocks_are_found_with_their_reasons() -> None:
-    python = "# T\n\n```python\nx = 1\n```\n\n<!-- no-test: needs a key -->\n```python\ny\n```\n"
-    text = python + "text\n```console\n$ z\n```\n"
-    found = blocks(text, "a.md")
-    assert [(b.place, b.language, b.text, b.untested) for b in found] == [
-        ("a.md:3", "python", "x = 1\n", ""), ("a.md:8", "python", "y\n", "needs a key"),
-        ("a.md:12", "console", "$ z\n", ""),
-    ]  # fmt: skip
-    assert [text[b.start : b.start + len(b.text)] for b in found] == [b.text for b in found]
 
 
 @pytest.mark.parametrize(("documented", "printed", "expected"), [
@@ -216,35 +205,3 @@ def test_python_block_runs(block: Block, tmp_path: Path) -> None:
         check=False, timeout=900,
     )  # fmt: skip
     assert result.returncode == 0, f"{block.place}\n{result.stderr}"
-
-
-def test_commands_are_found_in_console_blocks_and_mistakes_in_commands() -> None:
-    text = """
-$ ranktilt demo                # no network
-$ HF_HUB_OFFLINE=1 ranktilt audit DIR -r "bm25@100>>x" \\
-    --json a.json | tee log && ranktilt gate a.json > out
-$ ranktilt later               # planned
-$ pip install "ranktilt[neural]"
-ranktilt printed this
-"""
-    audit = ["audit", "DIR", "-r", "bm25@100>>x", "--json", "a.json"]
-    assert commands(text) == [["demo"], audit, ["gate", "a.json"]]
-    app = typer.Typer(name="root")
-    short = typer.Option("--ranker", "-r")
-
-    @app.command()
-    def audit(folder: list[str], *, by: str = "", ranker: Annotated[str, short] = "", q: bool = False) -> None: ...
-
-    @app.command()
-    def demo() -> None: ...
-
-    command = typer.main.get_command(app)
-    for words, expected in {
-        "audit DIR --by source -r bm25": "",
-        "audit DIR --by=source --q OTHER": "",
-        "audit --help": "",
-        "audit DIR --by --q --bye x": "audit has no option --bye",
-        "audit DIR -x": "audit has no option -x",
-        "adit DIR": "root has no subcommand 'adit'",
-    }.items():
-        assert mistake(command, words.split()) == expected

@@ -49,27 +49,21 @@ def prepare(folder: Path) -> None:
     command.chmod(0o755)
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    """A repository whose base branch holds a collection and the audit of its ranker."""
+def test_the_baseline_is_the_one_of_the_base_branch_and_without_one_the_limit_alone_counts(tmp_path: Path) -> None:
     prepare(tmp_path)
     begun = f"git init -q -b main .\n{scripts()['Audit']}\nmv audit.json ranktilt-baseline.json"
     done = shell(f"{begun}\ngit add toy ranktilt-baseline.json\ngit commit -q -m first\ngit checkout -q -b x", tmp_path)
     assert done.returncode == 0, done.stderr
-    return tmp_path
-
-
-def test_the_baseline_is_the_one_of_the_base_branch_and_without_one_the_limit_alone_counts(repository: Path) -> None:
     # The pull request brings a baseline of its own, which must not count.
-    assert shell("echo {} > ranktilt-baseline.json; git commit -q -a -m mine", repository).returncode == 0
-    assert shell(scripts()["Audit"], repository).returncode == 0
-    done = shell(scripts()["Gate"], repository, BASE="main", MAX_TILT="199")
+    assert shell("echo {} > ranktilt-baseline.json; git commit -q -a -m mine", tmp_path).returncode == 0
+    assert shell(scripts()["Audit"], tmp_path).returncode == 0
+    done = shell(scripts()["Gate"], tmp_path, BASE="main", MAX_TILT="199")
     assert done.returncode == 0, done.stderr
     assert "no growth" not in done.stdout
     assert "growth of at most 5 points since the baseline" in done.stdout
-    assert (repository / "ranktilt.xml").exists()
-    assert (repository / "summary.md").read_text(encoding="utf-8").startswith("## ✅ RankTilt")
-    done = shell(scripts()["Gate"], repository, BASE="0" * 40, MAX_TILT="199")
+    assert (tmp_path / "ranktilt.xml").exists()
+    assert (tmp_path / "summary.md").read_text(encoding="utf-8").startswith("## ✅ RankTilt")
+    done = shell(scripts()["Gate"], tmp_path, BASE="0" * 40, MAX_TILT="199")
     assert done.returncode == 0
     assert "no ranktilt-baseline.json at 0000" in done.stdout
     assert "since the baseline" not in done.stdout

@@ -4,7 +4,6 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 
 from tests.house import tree
 
@@ -61,18 +60,3 @@ def test_a_class_name_occurs_once_no_name_is_a_riddle_and_a_room_has_few_files()
     assert not repeated_classes(modules)
     assert not riddles(modules)
     assert not room_files(modules)
-
-
-def test_riddles_repeated_classes_and_large_rooms_are_found(tmp_path: Path) -> None:
-    found = {
-        "class Desk: ...": {"Desk"}, "def open_desk(): ...": {"open_desk"},
-        "class Line: ...\ndef line(): ...": {"Line"}, "def _kept(): ...\ndef kept_apart(): ...": {"_kept"},
-        "def worth_a_look(): ...\nclass RetryPolicy: ...": {"worth_a_look"},
-    }  # fmt: skip
-    for text, expected in found.items():
-        assert riddles(tree.read(tree.write(tmp_path / "riddles", {"toy.py": text})).values()) == expected
-    files = {"room/a.py": "class A: ...", "room/b.py": "class A: ...\nclass B:\n    class C: ...\nclass C: ..."}
-    large = {f"large/a{i}.py": "" for i in range(ROOM_FILES + 1)}
-    modules = tree.read(tree.write(tmp_path / "rooms", {**files, **large})).values()
-    assert repeated_classes(modules) == {"A"}
-    assert room_files(modules) == {"large": ROOM_FILES + 1}

@@ -5,7 +5,6 @@ import inspect
 import math
 import types
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -109,26 +108,3 @@ def test_the_package_offers_few_names_and_each_is_there_and_documented() -> None
         for part, member in vars(value).items() if inspect.isclass(value) else ():
             if not part.startswith("_") and isinstance(member, property | classmethod | types.FunctionType):
                 assert inspect.getdoc(getattr(value, part)), f"{name}.{part}"
-
-
-FITS = 'def fits():\n    """One\n    two.\n    """\n' + "    x = 1\n" * 79
-FIVE = "class A:\n    def f(self, a, b, c, d, e, *, g, h): ...\n"
-SWALLOWED = "try:\n    f()\nexcept ValueError:\n    pass\nexcept Exception:\n    pass\nexcept:\n    g()\n"
-
-
-@pytest.mark.parametrize(("check", "text", "expected"), [
-    (long_functions, FITS, []), (long_functions, FITS + "    x = 1\n", ["1: fits has 81 lines, at most 80"]),
-    (long_file, "\n" * 500, []), (long_file, "\n" * 501, ["1: 501 lines, at most 500"]),
-    (many_parameters, FIVE, []),
-    (many_parameters, "def f(a, b, /, c, d, e, g): ...\n", ["1: f takes 6 positional parameters, at most 5"]),
-    (prints_and_asserts, "assert 1\nprint(2)\nconsole.print(3)\n", ["1: assert", "2: print"]),
-    (swallowed, SWALLOWED, ["5: an exception is swallowed", "7: bare except"]),
-])  # fmt: skip
-def test_checkers_find_what_breaks_a_rule(check: Check, text: str, expected: list[str], tmp_path: Path) -> None:
-    module = tree.read(tree.write(tmp_path, {"toy.py": text}))["ranktilt.toy"]
-    found = [offence.removeprefix("ranktilt/toy.py:").split(";")[0] for offence in check(module)]
-    assert found == expected
-
-
-def test_percentile() -> None:
-    assert [percentile(values, 0.9) for values in ([], [7], [*range(1, 11)], [1, 1, 99])] == [0, 7, 9, 99]

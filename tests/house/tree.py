@@ -35,34 +35,16 @@ class Module:
         return f"{file}:{getattr(node, 'lineno', 1)}"
 
 
-def read(package: Path = PACKAGE) -> dict[str, Module]:
-    """Parse every .py file below a package folder, ours once a process; the keys are dotted names."""
-    return _ours() if package == PACKAGE else _parsed(package)
-
-
 @lru_cache
-def _ours() -> dict[str, Module]:
-    return _parsed(PACKAGE)
-
-
-def _parsed(package: Path) -> dict[str, Module]:
+def read() -> dict[str, Module]:
+    """Parse every .py file of the package; the keys are dotted names."""
     found = {}
-    for path in sorted(package.rglob("*.py")):
-        parts = path.relative_to(package.parent).with_suffix("").parts
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         text = path.read_text(encoding="utf-8")
         found[name] = Module(path, name, text, ast.parse(text, str(path)))
     return found
-
-
-def write(folder: Path, files: dict[str, str]) -> Path:
-    """Make a toy package `ranktilt` in a folder, for tests of the checkers themselves."""
-    package = folder / "ranktilt"
-    for name, text in {"__init__.py": "", **files}.items():
-        path = package / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return package
 
 
 def imported(module: Module, node: ast.AST) -> list[str]:

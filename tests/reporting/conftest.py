@@ -1,7 +1,4 @@
-"""What is printed depends on the terminal around it: here there is none, unless a test makes one.
-
-Pages are opened in a real browser: one program for all tests of a process, and a profile of its own for each file.
-"""
+"""Pages are opened in a real browser: one program for all tests of a process, a profile of its own for each file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +7,6 @@ import pytest
 
 from tests.reporting.browser import Browser, Chromium
 from tests.toy import write_cocktail
-
-
-@pytest.fixture(autouse=True)
-def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("FORCE_COLOR", "NO_COLOR", "COLORTERM", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS", "LINES"):
-        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture

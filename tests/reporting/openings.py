@@ -19,7 +19,6 @@ from ranktilt.reporting.document import Cell, Column, Document, Explorer, Row, S
 from ranktilt.reporting.explorer.section import explorer
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.render.html import render as html_document
-from ranktilt.reporting.report import report_page
 from tests.reporting.audits import FIRST, SECOND, ordered, twins
 from tests.toy import run_of, toy
 
@@ -40,10 +39,6 @@ TEXTS = [
     "The old stream carries cold water toward the ocean, slowly.", "A bell rings in the tower.",
     "In the tower a bell rings.", "Alone in its group.",
 ]  # fmt: skip
-
-
-def audit_page(given: LoadedAudit, *, texts: bool = True) -> str:
-    return report_page([given], texts=texts)
 
 
 def of(collection: Collection, runs: list[Run], measures: Any = ("nDCG@1", "P@2"), **options: Any) -> LoadedAudit:

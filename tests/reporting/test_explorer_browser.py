@@ -15,8 +15,6 @@ from tests.reporting.openings import QUERIES, TEXTS, UNDEFINED, block, lists, pa
 
 pytestmark = pytest.mark.long
 
-OPEN = ".explorer .open"
-QUERY = "[data-query='0']"
 SIZES = sorted((q for q in range(QUERIES) if q not in UNDEFINED), key=lambda q: (-abs(part(q) or 0), q))
 """Queries as they stand at first: by the size of their part, those before that come before."""
 

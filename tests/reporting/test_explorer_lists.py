@@ -35,18 +35,6 @@ def test_ties_are_broken_by_id_where_the_audit_did_so_and_across_the_depth_shown
     assert found[0][1:3] == (1, 3)
 
 
-def test_relevant_documents_further_down_keep_their_ranks() -> None:
-    scores = {"d2-human": 6.0, "d2-llm": 5.0, "d1-llm": 4.0, "d3-llm": 3.0, "d3-human": 2.0}
-    assert one(scores, depth=1) == [
-        ("d2-human", 1, 1, 6.0, 0, 1),
-        ("d2-llm", 2, 2, 5.0, 0, 0),  # twin of the first
-        ("d1-llm", 3, 3, 4.0, 2, 0),
-        ("d3-llm", 4, 4, 3.0, 1, 0),
-        ("d3-human", 5, 5, 2.0, 1, 0),
-        ("d1-human", None, None, None, 2, 0),
-    ]
-
-
 def test_the_twin_of_a_result_that_was_not_retrieved_is_carried_all_the_same() -> None:
     found = explored(toy_opened(scores=[{"q2": {"d3-llm": 1.0}}]))
     assert found.docs(0, "q2") == ["d3-llm", "d2-human", "d2-llm"]

@@ -19,7 +19,7 @@ from tests.auditing.test_gate import HUMAN, UNSURE
 from tests.reporting.audits import clear, small
 from tests.reporting.results import RESULTS, THREE, result
 
-NO_RESULTS = ("installation", "models", "models, in full", "explanation")
+NO_RESULTS = ("installation", "models", "models, in full")
 
 
 def test_effects_have_their_fields_rows_of_rows_what_the_upper_one_says_and_nested_values_both_names() -> None:

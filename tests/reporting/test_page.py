@@ -37,9 +37,9 @@ from ranktilt.reporting.glossary import TERMS, Glossary, Term, visible
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.render.html import digest, safe_json
 from ranktilt.reporting.render.html import render as html_document
+from ranktilt.reporting.report import report_page
 from tests.auditing.test_pairwise import chosen
 from tests.reporting.audits import small, toy_study, uneven
-from tests.reporting.openings import audit_page
 from tests.reporting.readers import Markup, html
 
 HOSTILE = "</script><script>alert(1)</script>{{7*7}}{% raw %}\u202egpj.exe\x00<img src=x onerror=alert(1)>&amp;\"'"
@@ -282,9 +282,9 @@ def full_audit() -> LoadedAudit:
 
 
 PAGES = {
-    "everything": lambda: audit_page(full_audit()),
-    "trec_eval": lambda: audit_page(LoadedAudit(small(card=True, correction="bonferroni", ties="trec_eval"))),
-    "no twins": lambda: audit_page(LoadedAudit(uneven())),
+    "everything": lambda: report_page([full_audit()]),
+    "trec_eval": lambda: report_page([LoadedAudit(small(card=True, correction="bonferroni", ties="trec_eval"))]),
+    "no twins": lambda: report_page([LoadedAudit(uneven())]),
     "a study": lambda: html(toy_study()),
     "pairs": lambda: html(chosen()),
 }

@@ -10,10 +10,11 @@ import pytest
 from ranktilt.reporting.document import Cell, Code, Column, Document, Row, Section, Table
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.render.html import render as html_document
+from ranktilt.reporting.report import report_page
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import small, toy_study, uneven
 from tests.reporting.browser import Browser
-from tests.reporting.openings import alone, audit_page, colours, many, opened, sources, ungrouped, unjudged
+from tests.reporting.openings import alone, colours, many, opened, sources, ungrouped, unjudged
 from tests.reporting.readers import html
 from tests.reporting.results import controlled as made
 
@@ -34,7 +35,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     paths = {name: folder / f"{name} page.html" for name in EVERY}
     for name, path in paths.items():
-        path.write_text(audit_page(WHOLE[name]()) if name in WHOLE else html(RESULTS[name]()), encoding="utf-8")
+        path.write_text(report_page([WHOLE[name]()]) if name in WHOLE else html(RESULTS[name]()), encoding="utf-8")
     return paths
 
 

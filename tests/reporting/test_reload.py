@@ -212,16 +212,8 @@ def test_given_runs_without_a_collection_open_it_or_say_so(here: Path) -> None:
         reload(audit, None, runs=runs)
 
 
-SECRET = "PASSWORD=hunter2 and more\n"
-
-
-@pytest.fixture
-def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file that has nothing to do with any audit."""
-    return write(tmp_path_factory.mktemp("private") / "notes.env", SECRET)
-
-
-def test_no_file_that_a_run_names_or_that_the_audit_has_no_hash_of_is_read(here: Path, secret: Path) -> None:
+def test_no_file_that_a_run_names_or_that_the_audit_has_no_hash_of_is_read(here: Path) -> None:
+    secret = write(here.parent / "private" / "notes.env", "PASSWORD=hunter2 and more\n")
     audit, _, runs = audited()
     spec = {**audit.spec, "runs": [{**audit.spec["runs"][0], "file": str(secret)}]}
     told = replace(audit, spec=spec)

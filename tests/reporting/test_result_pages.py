@@ -3,7 +3,6 @@
 Their sentences and sections are kept in ``printed/``.
 """
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -54,14 +53,7 @@ class TestStudy:
         found = view(replace(STUDY, sources=arms, trends=()))
         assert found.headline.startswith("bm25 favours human text on 2 of 3 sources and")
 
-    def test_table_holds_every_tilt_and_the_figure_a_line_a_ranker_with_intervals(self) -> None:
-        grid = Markup(html(STUDY)).grid("human against each source")
-        assert grid.column("source")[:3] == ["llama-tmp0.2", "llama-tmp0.6", "llama-tmp1"]
-        for title, name in (("Relative Δ", "value"), ("human", "mean_a"), ("rewrite", "mean_b"),
-                            ("corrected p", "p_corrected"), ("queries", "queries")):  # fmt: skip
-            assert grid.numbers(title) == [getattr(tilt, name) for tilt in STUDY.tilts], title
-        assert grid.numbers("temperature") == [*TEMPERATURES, *TEMPERATURES]
-        assert grid.column("Relative Δ")[0] == "+12.4* [+7.4, +17.4]"
+    def test_the_figure_has_a_line_a_ranker_with_intervals(self) -> None:
         (figure,) = figures(STUDY)["tilt"]
         assert by_name(figure.drawing) == {name: list(values) for name, values in VALUES.items()}
         for row in points(figure.drawing):
@@ -267,20 +259,10 @@ def test_figure_5_sets_twins_against_unrelated_pairs(validation_page: Markup) ->
     assert (low, high) == pytest.approx((0.0, 0.925))  # what there is
 
 
-def test_table_2_holds_every_number(validation_page: Markup) -> None:
-    grid, expected = validation_page.grid("Effectiveness on each"), toy_effectiveness()
-    assert grid.column("ranker") == [row.run for row in expected]
+def test_outcomes_have_their_signs(validation_page: Markup) -> None:
     signs = ["✓", "✓", "!", "○", "○"]
-    assert grid.column("outcome") == [f"{sign} {row.statement}" for sign, row in zip(signs, expected, strict=True)]
-    for title, name in (
-        ("human", "mean_a"), ("rewrite", "mean_b"), ("difference", "value"),
-        ("p different", "p_corrected"), ("p equivalent", "p_equivalent"), ("smallest margin", "smallest"),
-        ("queries", "queries"),
-    ):  # fmt: skip
-        assert grid.numbers(title) == pytest.approx([getattr(row, name) for row in expected], nan_ok=True), title
-    assert grid.column("difference")[0] == "+0.004 [−0.003, +0.011]"
-    assert grid.column("p different")[-1] == "–"
-    assert math.isnan(grid.numbers("p different")[-1])
+    outcomes = [f"{sign} {row.statement}" for sign, row in zip(signs, toy_effectiveness(), strict=True)]
+    assert validation_page.grid("Effectiveness on each").column("outcome") == outcomes
 
 
 def test_forest_plot_draws_both_intervals_and_the_margin() -> None:

@@ -24,24 +24,13 @@ def written(folder: Path, text: str) -> Path:
     return file
 
 
-def test_every_field_of_a_line_becomes_a_key_of_the_cell(tmp_path: Path) -> None:
-    file = written(tmp_path, HEADER + 'dai-3,scifact,llama,0.2,mixed,BM25,human,nDCG@1,26.7,"a note, quoted"\n')
-    found = read_cells(str(file))
-    assert found.path == str(file)
-    assert found.cells == (
-        PaperCell(
-            table="dai-3", dataset="scifact", generator="llama", temperature="0.2", collection="mixed",
-            system="BM25", target="human", measure="nDCG@1", value=26.7, text="26.7", note="a note, quoted",
-        ),
-    )  # fmt: skip
-    assert found.cells[0].place == ("dai-3", "scifact", "llama", "0.2", "mixed", "BM25", "", "human", "nDCG@1")
-
-
 def test_columns_stand_in_any_order_model_is_system_and_a_compressed_file_is_read(tmp_path: Path) -> None:
     file = tmp_path / "cells.csv.gz"
     rows = "\ufeffvalue,measure,model,dataset,table\n.480,nDCG@1,BM25,d,dai-3\nnan,nDCG@1,BM25,e,dai-3\n\n"
     file.write_bytes(gzip.compress(rows.encode()))
-    cell, undefined = read_cells(file).cells
+    found = read_cells(str(file))
+    cell, undefined = found.cells
+    assert found.path == str(file)
     assert (cell.table, cell.system, cell.measure, cell.value, cell.text) == ("dai-3", "BM25", "nDCG@1", 0.48, ".480")
     assert math.isnan(undefined.value)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.reporting.papers.cells import CellFile, PaperCell, read_cells
+from ranktilt.reporting.papers.cells import CellFile, read_cells
 from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.tables import paper_tables
 from tests.reporting.papers.test_printed_panels import markdown_rows
@@ -80,37 +80,6 @@ def test_without_any_relative_delta_all_of_them_come_back(published: dict[str, C
     for name in mixed:
         (table,) = read_tex(paper_tables([parts], name, "latex"))
         assert numbers(table, 2) == expected(published, name)
-
-
-def test_both_misprints_are_found_without_their_notes(published: dict[str, CellFile]) -> None:
-    bare = CellFile(tuple(PaperCell(**{**vars(cell), "note": ""}) for cell in published["wang"].cells))
-    (block,) = panels([bare], "wang-3")
-    assert block.notes == (
-        "TREC 2022 gender, GPT-4, Irrelevant pairs, Ratio: printed as 1.4430, recomputed from its parts (the shares "
-        "give 1.4456).",
-        "TREC 2022 location, GPT-3.5, Irrelevant pairs, Ratio: printed as 0.7500, recomputed from its parts (the "
-        "shares give 0.7018).",
-    )
-
-
-def test_notes_of_the_files_stand_below_their_tables(published: dict[str, CellFile]) -> None:
-    noted = {name: tex(published, name).notes for name in COUNTS}
-    assert {name: notes for name, notes in noted.items() if notes} == {
-        "dai-6": [
-            "NDCG@1, LLM-Generated, +monoT5: a later version prints 39.7; only 39.3 gives the printed Relative Delta."
-        ],
-        "wang-2": [
-            "window 10, step 3, Exposure ratio: the published code skips the first-ranked document at window 10, "
-            "step 3."
-        ],
-        "wang-3": [
-            "TREC 2022 gender, GPT-4, Irrelevant pairs, Ratio: printed as 1.4430, recomputed from its parts "
-            "(misprint: the shares give 1.4456).",
-            "TREC 2022 location, GPT-3.5, Irrelevant pairs, Ratio: printed as 0.7500, recomputed from its parts "
-            "(misprint: the shares give 0.7018).",
-        ],
-        "askari-4": ["Test, ChatGPT responses, NDCG@10: from the dataset page; the scan is cut off."],
-    }
 
 
 def test_rows_columns_and_headers_are_the_papers(published: dict[str, CellFile]) -> None:
