@@ -70,6 +70,13 @@ def bring(browser: Browser, view: str) -> None:
         browser.until("document.querySelectorAll('.explorer .texts article').length == 2")
 
 
+def test_axe_sees_what_is_wrong(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "bad.html"
+    path.write_text("<!DOCTYPE html><title>x</title><img src='data:,'><p style='color:#ccc;background:#fff'>pale</p>")
+    browser.open(path, policy=False)
+    assert {line.split()[1] for line in browser.axe()} == {"color-contrast", "html-has-lang", "image-alt"}
+
+
 @pytest.mark.parametrize(("name", "width", "dark"), [
     ("combined", 360, False), ("combined", 1280, True), ("alone", 1280, False), ("validation", 360, True),
     ("query", 1280, False), ("query", 360, True), ("pair", 1280, True), ("pair", 360, False),
