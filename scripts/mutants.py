@@ -7,10 +7,10 @@
 A mutant is one operator, number or return value of `measures/`, `statistics/`, `auditing/` or `io/` that is replaced;
 which ones, the seed says. Work happens in a copy. First the tests run once with coverage, to know which test reaches
 which line and how long it takes; then each mutant meets the tests that reach its line, nearest and quickest first, as
-many as take half a minute; after a minute it has hung. Results are kept line by line, so that an interrupted pass goes
-on where it stopped. A mutant that no test reaches has survived; one that hangs is killed. Survivors are listed. Those
-that turned out to change nothing that anyone could notice are in `equivalent_mutants.txt`, each with its reason, and
-stand apart; the others are tests to be written.
+many as take half a minute (`--seconds`); where they take four times as long it has hung. Results are kept line by line,
+so that an interrupted pass goes on where it stopped. A mutant that no test reaches has survived; one that hangs is
+killed. Survivors are listed. Those that turned out to change nothing that anyone could notice are in
+`equivalent_mutants.txt`, each with its reason, and stand apart; the others are tests to be written.
 """
 
 import argparse
@@ -38,9 +38,9 @@ ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("measures", "statistics", "auditing", "io")
 EQUIVALENT = ROOT / "scripts" / "equivalent_mutants.txt"
 KINDS = ("comparison", "boundary", "arithmetic", "constant", "return")
-CAP = 60
-FILLED = 0.5  # the share of it that tests may fill: one that hangs is told from one that the machine delays
-START = 10  # seconds that pytest needs before its first test, at most
+SECONDS = 30.0
+SLOWED = 4  # times as long as in the unchanged copy: one that hangs is told from one that the machine delays
+START = 40  # seconds that pytest needs before its first test, at most
 LEFT_OUT = shutil.ignore_patterns(
     ".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", "build", "dist", "htmlcov", ".coverage*"
 )
@@ -308,8 +308,8 @@ def reached(copy: Copy, tests: Sequence[str], jobs: int) -> Reached:
 # ----------------------------------------------------------------------------------------------------------- running
 
 
-def judged(copy: Copy, mutant: Mutant, tests: Sequence[str]) -> str:
-    """Run tests against a mutant: killed, survived, hung, or unreached where no test comes near it."""
+def judged(copy: Copy, mutant: Mutant, tests: Sequence[str], limit: float) -> str:
+    """Run tests against a mutant: killed, survived, hung (after `limit` seconds), or unreached by any test."""
     if not tests:
         return "unreached"
     path = copy.root / mutant.file
@@ -318,9 +318,7 @@ def judged(copy: Copy, mutant: Mutant, tests: Sequence[str]) -> str:
     listed.write_text("\n".join(tests), encoding="utf-8")
     try:
         _write(path, mutant.applied(source))
-        code = copy.pytest(
-            "-x", "-n", "0", "--no-cov", f"--basetemp={copy.root / 'tmp'}", f"@{listed}", seconds=CAP + START
-        )
+        code = copy.pytest("-x", "-n", "0", "--no-cov", f"--basetemp={copy.root / 'tmp'}", f"@{listed}", seconds=limit)
     finally:
         _write(path, source)
     return "hung" if code is None else "survived" if code == 0 else "killed"
@@ -339,12 +337,13 @@ def done(results: Path) -> dict[str, dict[str, Any]]:
     return {row["name"]: row for row in map(json.loads, lines)}
 
 
-def run(chosen: Sequence[Mutant], copies: Sequence[Copy], known: Reached, results: Path, minutes: float) -> None:
+def run(chosen: Sequence[Mutant], copies: Sequence[Copy], known: Reached, options: argparse.Namespace) -> None:
     """Judge the mutants that have no result yet, one at a time in each copy, until the time is over."""
+    results = options.results
     free: queue.Queue[Copy] = queue.Queue()
     for copy in copies:
         free.put(copy)
-    end = time.monotonic() + 60 * minutes
+    end = time.monotonic() + 60 * options.minutes
     before = done(results)
 
     def judge(mutant: Mutant) -> None:
@@ -352,8 +351,9 @@ def run(chosen: Sequence[Mutant], copies: Sequence[Copy], known: Reached, result
             return
         copy, started = free.get(), time.monotonic()
         try:
-            tests = known.tests(mutant, FILLED * CAP)
-            status = judged(copy, mutant, tests)
+            tests = known.tests(mutant, options.seconds)
+            limit = START + SLOWED * sum(known.seconds[name] for name in tests)
+            status = judged(copy, mutant, tests, limit)
         finally:
             free.put(copy)
         row = {"name": mutant.name, "status": status, "tests": len(tests), **asdict(mutant)}
@@ -417,6 +417,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of tests that a mutant meets, at most")
     parser.add_argument("--minutes", type=float, default=60, help="stop after; the next run goes on")
     options = parser.parse_args(argv)
     options.checkout = options.checkout.resolve()
@@ -427,7 +428,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copies, known = prepared(options, Path(folder).resolve())
-        run(chosen, copies, known, options.results, options.minutes - (time.monotonic() - started) / 60)
+        options.minutes -= (time.monotonic() - started) / 60
+        run(chosen, copies, known, options)
     rows = done(options.results)
     equals = equivalent(chosen, options.checkout, EQUIVALENT.read_text(encoding="utf-8"))
     sys.stdout.write(report([rows[mutant.name] for mutant in chosen if mutant.name in rows], len(chosen), equals))
