@@ -111,6 +111,8 @@ def test_answers_without_a_ranking_are_counted_and_too_many_or_a_small_context_r
     assert answers["unreadable"] == "20 passages have been provided."
     places = np.array([[ids(candidates[1], q).index(name) for name in ids(run, q)] for q in range(30)])
     assert abs(np.corrcoef(np.tile(np.arange(20), 30), places.ravel())[0, 1]) < 0.15
+    silent, _ = served("listwise:openai:tiny(shuffles=2)", worths(5), Judge(prose=1.0))
+    assert sorted(ids(silent)) == sorted(worths(5)[0].ids), "none of the shuffled answers says anything"
     warning = "100% of the answers say nothing of their passages, which stand in random order"
     others = worths(4)
     fine, _ = served("listwise:openai:tiny", others)
