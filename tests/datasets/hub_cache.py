@@ -10,10 +10,20 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from ranktilt.datasets.load import load
+from ranktilt.errors import UserError
 from tests.toy import jsonl, raw_docs, raw_qrels, raw_queries, tsv
 
 COMMIT = "88f9d1a0c5e2b7d34f6a9b8c7d6e5f4a3b2c1d0e"
 OTHER = "2938d17f0a1b2c3d4e5f60718293a4b5c6d7e8f9"
+
+
+def refusal(name: str, **options: object) -> str:
+    """The one line in which loading it is refused."""
+    with pytest.raises(UserError) as caught:
+        load(name, **options)  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
 
 
 def point_to(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,6 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.check import MEANINGS, CheckResult, CheckRow, check, cut_at, percent, title_prefixed
 from ranktilt.datasets.check_limits import LIMITS, CheckLimits
 from ranktilt.datasets.load import load
-from ranktilt.text.quality import words
 from tests.refusals import refused
 from tests.toy import collection_of, versions
 
@@ -424,14 +423,3 @@ def test_every_cut_of_long_texts_is_found(limit: int, seed: int) -> None:
     came, mask = cut_at(pl.Series(np.minimum(drawn, limit)))
     assert came == limit
     assert mask.to_list() == (drawn >= limit).tolist()
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("name", ["cocktail-nfcorpus", "scifact"])
-def test_real_texts_are_found_cut_only_after_they_are(shared_data: Path, name: str) -> None:
-    collection = load(shared_data / name, ignore_unknown=True)
-    for source in collection.sources:
-        count = words(collection.docs.filter(pl.col("source") == source)["text"])
-        assert cut_at(count)[0] is None
-        assert cut_at(count.clip(0, 150))[0] == 150
-    assert title_prefixed(collection.docs).mean() < 0.01

@@ -7,8 +7,18 @@ import pytest
 
 from ranktilt.datasets.hub import inventory
 from ranktilt.datasets.load import load
-from ranktilt.errors import MissingExtra, UserError
-from tests.datasets.hub_cache import COMMIT, OTHER, cached, cocktail_zip, judgments_parquet, mteb, point_to, rows
+from ranktilt.errors import MissingExtra
+from tests.datasets.hub_cache import (
+    COMMIT,
+    OTHER,
+    cached,
+    cocktail_zip,
+    judgments_parquet,
+    mteb,
+    point_to,
+    refusal,
+    rows,
+)
 from tests.toy import jsonl, raw_docs, raw_qrels, raw_queries, toy, tsv, write
 
 pytest.importorskip("huggingface_hub")
@@ -19,13 +29,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     point_to(tmp_path / "hub", monkeypatch)
     monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "ours"))
     return tmp_path / "hub"
-
-
-def refused(name: str, **options: object) -> str:
-    with pytest.raises(UserError) as caught:
-        load(name, **options)  # type: ignore[arg-type]
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 def test_zip_and_parquet_files_load_and_the_commit_and_every_file_are_told(cache: Path, tmp_path: Path) -> None:
@@ -86,7 +89,7 @@ def test_mtebs_judgments_are_json_lines_and_there_may_be_ones_own_or_none(cache:
 
 
 def test_what_the_cache_lacks_is_fetched_or_said_to_be_missing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert refused("hub:IR-Cocktail/scifact@v9") == (
+    assert refusal("hub:IR-Cocktail/scifact@v9") == (
         "hub:IR-Cocktail/scifact@v9: the hub cannot be reached (HF_HUB_OFFLINE?), and the cache "
         f"({cache}) does not hold all of it; `hf download IR-Cocktail/scifact --repo-type dataset --revision v9` "
         "downloads it"
@@ -96,7 +99,7 @@ def test_what_the_cache_lacks_is_fetched_or_said_to_be_missing(cache: Path, monk
         raise OSError("404 Client Error: Repository Not Found\nfor url: https://huggingface.co/api")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", gone)
-    assert refused("hub:a/b") == (
+    assert refusal("hub:a/b") == (
         "hub:a/b: could not be fetched: 404 Client Error: Repository Not Found for url: https://huggingface.co/api; "
         "see https://huggingface.co/datasets/a/b (private repositories need `hf auth login`)"
     )
@@ -122,14 +125,14 @@ def test_what_the_cache_lacks_is_fetched_or_said_to_be_missing(cache: Path, monk
 )  # fmt: skip
 def test_what_is_no_collection_is_refused(cache: Path, files: dict[str, str | bytes], message: str) -> None:
     cached(cache, "a/b", files)
-    assert refused("hub:a/b", split="tset" if "split" in message else None).startswith(f"hub:a/b{message}")
+    assert refusal("hub:a/b", split="tset" if "split" in message else None).startswith(f"hub:a/b{message}")
 
 
 def test_a_name_that_cannot_be_and_a_broken_zip_file_are_refused(cache: Path, tmp_path: Path) -> None:
     for name in ("hub:scifact/a/b", "hub:a b/c", "hub:-a/b--c"):
-        assert refused(name) == f"{name}: expected OWNER/NAME after hub:, such as hub:IR-Cocktail/scifact"
+        assert refusal(name) == f"{name}: expected OWNER/NAME after hub:, such as hub:IR-Cocktail/scifact"
     snapshot = cached(cache, "a/b", {"b.zip": b"PK\3\4 and no more"})
-    assert refused("hub:a/b").startswith(f"{snapshot / 'b.zip'}: cannot be unpacked: File is not a zip file; delete it")
+    assert refusal("hub:a/b").startswith(f"{snapshot / 'b.zip'}: cannot be unpacked: File is not a zip file; delete it")
     assert not list((tmp_path / "ours" / "collections").iterdir())
 
 

@@ -15,7 +15,7 @@ from ranktilt.datasets.load import load
 from ranktilt.datasets.trec_fair import read_labelled
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.optional import nothing_fetched
-from tests.datasets.hub_cache import zipped
+from tests.datasets.hub_cache import refusal, zipped
 from tests.refusals import refused
 from tests.toy import TEXTS, TITLES, jsonl, raw_docs, raw_qrels, raw_queries, tsv, write
 
@@ -69,14 +69,6 @@ def msmarco(home: Path, qrels: str) -> None:
     write(folder / "trec-dl-2019" / "qrels", qrels)
 
 
-def message(name: str, **options: object) -> str:
-    with pytest.raises(UserError) as caught:
-        load(name, **options)  # type: ignore[arg-type]
-    text = str(caught.value)
-    assert "\n" not in text
-    return text
-
-
 def test_title_text_and_judgments_of_beir_and_nothing_is_fetched(home: Path) -> None:
     beir(home)
     collection = load("irds:beir/scifact/test")
@@ -88,14 +80,14 @@ def test_title_text_and_judgments_of_beir_and_nothing_is_fetched(home: Path) -> 
     assert [collection.spec[name] for name in names] == ["irds:beir/scifact/test", "test", "irds"]
     with nothing_fetched():
         assert load("irds:beir/scifact/test").docs.height == 3
-        assert "nothing is fetched for a report" in message("irds:beir/nfcorpus/test")
-    assert "nothing is fetched" not in message("irds:beir/nfcorpus/test")
+        assert "nothing is fetched for a report" in refusal("irds:beir/nfcorpus/test")
+    assert "nothing is fetched" not in refusal("irds:beir/nfcorpus/test")
 
 
 def test_what_is_to_be_agreed_to_before_a_download_is_shown_and_msmarco_read(home: Path) -> None:
     name = "irds:msmarco-passage/trec-dl-2019"
     with pytest.warns(DataWarning, match=rf"^{name}: Please confirm you agree to the MSMARCO data usage agreement"):
-        assert message(name).startswith(f"{name}: cannot be read")
+        assert refusal(name).startswith(f"{name}: cannot be read")
     msmarco(home, "q1 Q0 0 3\nq1 Q0 4 0\nq3 Q0 2 1\n")
     collection = load("irds:msmarco-passage/trec-dl-2019/judged")
     assert collection.docs.select("id", "title", "text").rows() == [(name, "", text) for name, text in PASSAGES.items()]
@@ -131,7 +123,7 @@ def test_a_judgment_made_again_counts_once_and_the_last_one(home: Path) -> None:
 def test_what_cannot_be_loaded_is_refused_in_one_line(home: Path, name: str, start: str) -> None:
     beir(home, tsv([("q1", "d9", 1)]))
     write(home / "beir" / "nfcorpus" / "source.zip", "<html>not found</html>")
-    assert message(f"irds:{name}").startswith(f"irds:{name}: {start.format(home=home)}")
+    assert refusal(f"irds:{name}").startswith(f"irds:{name}: {start.format(home=home)}")
     assert load("irds:beir/scifact/test", ignore_unknown=True).qrels.rows() == [("q1", "d9", 1)]
 
 
@@ -226,9 +218,9 @@ def test_what_is_wrong_with_a_csv_is_said_with_its_line(tmp_path: Path, text: st
         read_labelled("hub:a/b")
 
 
-@pytest.fixture
-def track(home: Path) -> str:
-    """TREC Fair 2022's training topics where ir_datasets keeps them, with three articles; one topic has no document."""
+def test_the_tracks_labels_and_texts_are_read_by_name_unless_a_field_is_not_there_or_holds_none(home: Path) -> None:
+    """TREC Fair 2022's training topics, with three articles; one topic has no document."""
+    track = "irds:trec-fair/2022/train"
     articles = [{"id": n, "title": f"Title {n}", "plain": f"Page {n}", "url": ""} for n in (1, 2, 3, 4)]
     people: list[dict[str, Any]] = [
         {"page_id": 1, "gender": ["male"], "page_countries": ["Peru", "Chile"], "source_countries": {"Peru": 2}},
@@ -244,10 +236,6 @@ def track(home: Path) -> str:
     write(folder / "trec_corpus_20220301_plain.json.gz", jsonl(articles))
     write(folder / "trec_2022_articles_discrete.json.gz", jsonl(people))
     write(folder / "trec_2022_train_reldocs.jsonl", jsonl(topics))
-    return "irds:trec-fair/2022/train"
-
-
-def test_the_tracks_labels_and_texts_are_read_by_name_unless_a_field_is_not_there_or_holds_none(track: str) -> None:
     found = read_labelled(track, "gender")
     assert found.labels.rows() == [("1", ["male"]), ("2", ["female", "transgender female"]), ("4", [])]
     assert found.queries.rows() == [("84", "Agriculture"), ("85", "Film"), ("86", "Dams")]

@@ -73,13 +73,11 @@ def failing(numbers: Iterator[int]) -> Iterator[int]:
 
 
 def memory_of_a_worker(numbers: Iterator[int]) -> Iterator[int]:
-    """Say what a worker may hold."""
     for _ in numbers:
         yield memory_limit()
 
 
 def deadly(numbers: Iterator[int]) -> Iterator[int]:
-    """Die at once."""
     yield from (os.kill(os.getpid(), 9) or number for number in numbers)  # type: ignore[func-returns-value]
 
 
@@ -87,24 +85,18 @@ def deadly(numbers: Iterator[int]) -> Iterator[int]:
 
 
 @pytest.fixture(scope="module")
-def nodes() -> Iterator[Any]:
-    """A head and another node, of one processor each."""
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a head and another node of one processor each; both have done something: starting takes seconds."""
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_AUTH_MODE", "disabled")
         from ray.cluster_utils import Cluster
 
-        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-        stack.callback(cluster.shutdown)
-        cluster.add_node(num_cpus=1)
-        yield cluster
-
-
-@pytest.fixture(scope="module")
-def cluster(nodes: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Its address; both workers have done something, because starting one takes seconds."""
-    with run_on(f"ray:{nodes.address}"):
+        nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        stack.callback(nodes.shutdown)
+        nodes.add_node(num_cpus=1)
+        stack.enter_context(run_on(f"ray:{nodes.address}"))
         assert executor().workers == 2
         squares = Squares(tmp_path_factory.mktemp("first"), 0.5)
         for _ in range(20):
@@ -177,14 +169,6 @@ def test_each_prompt_is_answered_once_and_written_by_this_process_alone(cluster:
         with run_on("local"):
             assert answers() == first
         assert len(server.answered) == 100
-
-
-def test_results_come_in_order_or_as_they_are_there(cluster: str, tmp_path: Path) -> None:
-    squares = Squares(tmp_path, 0.05)
-    expected = [number * number for number in range(25)]
-    assert list(executor().map(squares, range(25), at_once=4)) == expected
-    assert sorted(executor().map(squares, range(25), at_once=4, ordered=False)) == expected
-    assert len({pid for pid, _ in squares.done_by()} - {os.getpid()}) == 2
 
 
 def test_what_a_worker_says_is_said_here(cluster: str) -> None:

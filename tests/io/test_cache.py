@@ -13,7 +13,6 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 from ranktilt.errors import UserError
 from ranktilt.io.cache import KEY_BYTES, Keys, VectorCache, Vectors, cache_folder, content_keys
@@ -76,15 +75,6 @@ def test_what_was_stored_is_found_and_a_put_that_fails_midway_leaves_nothing(tmp
     assert not cache.get(many)[0].any()
     cache.put(content_keys(["b"]), vectors([2]))
     assert got(cache, content_keys(["a", "b"]))[1].tolist() == [[1], [2]]
-
-
-@settings(max_examples=30)
-@given(hnp.arrays(np.float32, st.tuples(st.integers(1, 5), st.integers(1, 4))))
-def test_floats_come_back_bit_for_bit(tmp_path_factory: pytest.TempPathFactory, values: Vectors) -> None:
-    cache, keys = VectorCache(tmp_path_factory.mktemp("cache")), content_keys(map(str, range(len(values))))
-    cache.put(keys, values)
-    found, again = got(cache, keys[::-1])
-    assert (found.all(), again.tobytes()) == (True, values[::-1].tobytes())
 
 
 @settings(max_examples=30)

@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt.errors import DataError, UserError
@@ -236,7 +236,8 @@ def test_what_a_file_says_whatever_its_line_ends_but_not_its_layout(tmp_path: Pa
 @pytest.mark.parametrize("name", ["toy.json", "toy.json.gz"])
 def test_it_comes_back_equal(name: str, tmp_path: Path) -> None:
     values = np.array([[0.1, np.nan], [5e-324, 1e308]])
-    whole = Study1({"a": [1]}, (ROW, ROW), (), values.T, np.array([[2**62]]), (Point(np.nan, 1),), Unit("cm"))
+    rows = (ROW, replace(ROW, value=0.1 + 0.2))
+    whole = Study1({"a": [1]}, rows, (), values.T, np.array([[2**62]]), (Point(np.nan, 1),), Unit("cm"))
     path = whole.save(tmp_path / name)
     back = Study1.load(path)
     assert (path.read_bytes()[:2] == b"\x1f\x8b") is name.endswith(".gz")
@@ -294,18 +295,3 @@ def test_one_changed_byte_is_refused(tmp_path_factory: Any, where: int, byte: in
 def test_other_types_than_todays_are_named(part: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"is not a toy as this RankTilt writes it: {message}"):
         Study1.load(saved(tmp_path, hashed({**CONTENT, **part})))
-
-
-number = st.floats(allow_infinity=False, allow_nan=False)
-
-
-@settings(max_examples=40)
-@given(
-    st.builds(
-        Row, st.text(), number, st.integers(0, 2**60), st.booleans(), st.sampled_from(["level", "tilted"]),
-        st.tuples(number, number, number),
-    )
-)  # fmt: skip
-def test_every_row_comes_back_to_the_last_bit(tmp_path_factory: Any, row: Row) -> None:
-    folder = tmp_path_factory.getbasetemp()
-    assert Study1.load(Study1({}, (row,), ()).save(folder / "toy.json")).rows == (row,)

@@ -49,6 +49,7 @@ def test_a_header_is_passed_over_a_repetition_kept_once_and_the_first_line_tells
         ("qid\titer\tdocno\trel\nq\t0\td\t1", [("q", "d", 1, 2)]),
         ("query_id 0 doc grade\nq 0 d 1.0", [("q", "d", 1, 2)]),
         ("q 0 1 2\nq 0 2 0", [("q", "1", 2, 1), ("q", "2", 0, 2)]),  # documents 1 and 2, not ranks
+        ("\nq1\tQ0\td1\t2\r\n\n ü   0 \t d-3  -1 ", [("q1", "d1", 2, 2), ("ü", "d-3", -1, 4)]),
     ):
         assert read(tmp_path, line) == rows
 
@@ -100,16 +101,6 @@ def test_a_header_alone_and_a_run_are_refused(tmp_path: Path) -> None:
     for content in ("q a 1 12.5\nq b 2 3.5\nr a 1 9.25\n", "q\ta\t0\t12\nq\tb\t1\t3\n"):
         assert fault(tmp_path, content) == f"test.tsv:1: {RUN}"
     assert fault(tmp_path, "q Q0 d 1 2.5 t\n") == f"test.tsv:1: {THREE}, got 1: 'q Q0 d 1 2.5 t'"
-
-
-@pytest.mark.parametrize(
-    ("name", "end"), [("qrels.txt", "\n"), ("qrels.tsv", "\r\n"), ("qrels.gz", "\r")], ids=["lf", "crlf", "cr"]
-)
-def test_four_fields_split_by_blanks_are_trec_s(tmp_path: Path, name: str, end: str) -> None:
-    lines = ["", "q1 0 d1 2", "q1\tQ0\td2\t0", " ü   0 \t d-3  -1 ", "", "q2 1 d1 +1"]
-    found = read_qrels(write(tmp_path / name, end.join(lines)))
-    assert found.rows() == [("q1", "d1", 2, 2), ("q1", "d2", 0, 3), ("ü", "d-3", -1, 4), ("q2", "d1", 1, 6)]
-    assert found.schema == {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32, "line": pl.UInt32}
 
 
 @pytest.mark.data

@@ -3,7 +3,6 @@
 import gzip
 import json
 import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -167,36 +166,6 @@ def test_orders_that_cannot_be_are_refused_and_ranks_are_read_where_asked_for(tm
     assert Run.load(path, score_order="rank").frame()["doc_id"].to_list() == ["a", "b"]
     with pytest.warns(DataWarning, match="the ranks contradict the scores in 1 of 1 query"):
         Run.load(path)
-
-
-SCORES = st.dictionaries(
-    ID, st.dictionaries(ID, st.floats(allow_nan=False, allow_infinity=False) | st.integers(-99, 99), max_size=4),
-    min_size=1, max_size=4,
-)  # fmt: skip
-
-
-@settings(max_examples=40)
-@given(SCORES, st.booleans())
-def test_json_comes_back_score_for_score(
-    tmp_path_factory: pytest.TempPathFactory, scores: dict[str, dict[str, float]], indented: bool
-) -> None:
-    text = json.dumps(scores, indent=1 if indented else None, ensure_ascii=indented)
-    run = Run.load(write(tmp_path_factory.getbasetemp() / "scores.json", text))
-    assert run.queries == tuple(scores)
-    frame = run.frame().select("query_id", "doc_id", "score")
-    expected = [(query, doc, score) for query, docs in scores.items() for doc, score in docs.items()]
-    assert sorted(frame.rows()) == sorted(expected)
-
-
-@pytest.mark.data
-def test_real_runs_fall_in_score_along_their_ranks(shared_data: Path) -> None:
-    for file in sorted((shared_data / "dl19" / "runs").glob("*.trec")):
-        by_score, by_rank = Run.load(file), Run.load(file, score_order="rank")
-        assert len(by_score.docs) == len(file.read_text().splitlines())
-        ranks = by_rank.frame().select("query_id", "rank", "doc_id").sort("query_id", "rank")
-        written = [re.split(r"\s+", line) for line in file.read_text().splitlines()]
-        expected = sorted((q, int(rank), doc) for q, _, doc, rank, *_ in written)
-        assert ranks.rows() == expected
 
 
 @pytest.mark.parametrize("content", ['{"q1": {"d1": 1,\n"d2": 2}}', "q1 Q0 d2 1 2 t\nq1 Q0 d1 2 1 t\n"])

@@ -79,7 +79,6 @@ def contents(folder: Path) -> list[dict[str, Any]]:
 
 
 def requests(*texts: str, attempt: int = 1) -> list[Request]:
-    """Requests for texts."""
     return [Request(Prompt(text), attempt) for text in texts]
 
 

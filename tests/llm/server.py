@@ -1,8 +1,7 @@
 """A real OpenAI-compatible HTTP server for tests and benchmarks: chat and embeddings, with faults on demand.
 
-In a test: ``with Server(script=["500", None]) as server: ... server.url``. In a process of its own, for a benchmark
-or a client that is killed: ``python -m tests.llm.server --port 0 --faults 0.3 --seed 1 --delay 0.05 --log FILE``;
-its first line on stdout is the base URL, and each request leaves one JSON line in the log.
+In a test: ``with Server(script=["500", None]) as server: ... server.url``. In a process of its own, for a benchmark:
+``python -m tests.llm.server --port 0 --delay 0.05``; its first line on stdout is the base URL.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ class Server:
     def __init__(
         self, answer: AnswerWith = rewritten, *, delay: float = 0.0, faults: Faults | None = None,
         script: Sequence[str | Raw | None] = (), key: str | None = None, context: int | None = None,
-        retry_after: str = "0.05", port: int = 0, log: str | None = None,
+        retry_after: str = "0.05", port: int = 0,
     ) -> None:  # fmt: skip
         kinds = {kind for kind in (*script, *(faults.kinds if faults else ())) if isinstance(kind, str)}
         if unknown := kinds - set(FAULTS):
@@ -117,7 +116,6 @@ class Server:
         self.keys: list[str] = []
         self.connections = self.under_way = self.peak = 0
         self._random = random.Random(faults.seed if faults else 0)
-        self._log = open(log, "a", encoding="utf-8", buffering=1) if log else None  # noqa: SIM115
         self._ready = threading.Event()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -138,8 +136,6 @@ class Server:
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(10)
-        if self._log:
-            self._log.close()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -177,37 +173,29 @@ class Server:
                 writer.close()
 
     async def _respond(self, request: _Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        started = time.time()
         number = len(self.requests)
-        self.requests.append((request.path, request.body, started))
+        self.requests.append((request.path, request.body, time.time()))
         self.keys.append(request.key)
         fault = self._next_fault(number)
         self.faulted.append(fault if fault is None or isinstance(fault, str) else "raw")
-        answered = False
-        try:
-            if self.delay:
-                await asyncio.sleep(self.delay)
-            if fault == "hang":
-                await reader.read(1)
-                return False
-            status, body, headers = self._response(request, fault)
-            head, content = _encoded(status, body, headers)
-            if fault == "drop":
-                writer.write(head + content[: len(content) // 2])
-                await writer.drain()
-                return False
-            if fault == "malformed":
-                head, content = _encoded(status, content[: len(content) // 2].decode(errors="ignore"), headers)
-            writer.write(head + content)
+        if self.delay:
+            await asyncio.sleep(self.delay)
+        if fault == "hang":
+            await reader.read(1)
+            return False
+        status, body, headers = self._response(request, fault)
+        head, content = _encoded(status, body, headers)
+        if fault == "drop":
+            writer.write(head + content[: len(content) // 2])
             await writer.drain()
-            answered = status == 200 and fault not in ("malformed", "empty-choices")
-            if answered:
-                self.answered.append(request.body)
-            return True
-        finally:
-            if self._log:
-                line = {"number": number, "time": started, "path": request.path, "fault": self.faulted[number]}
-                self._log.write(json.dumps({**line, "answered": answered, "body": request.body}) + "\n")
+            return False
+        if fault == "malformed":
+            head, content = _encoded(status, content[: len(content) // 2].decode(errors="ignore"), headers)
+        writer.write(head + content)
+        await writer.drain()
+        if status == 200 and fault not in ("malformed", "empty-choices"):
+            self.answered.append(request.body)
+        return True
 
     def _next_fault(self, number: int) -> str | Raw | None:
         if number < len(self.script):
@@ -302,14 +290,9 @@ def _length(body: Body) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--faults", type=float, default=0.0, help="share of the requests that fail")
-    parser.add_argument("--kinds", default=",".join(PASSING), help="faults to draw from, with commas")
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
-    parser.add_argument("--log", default=None, help="file that gets one JSON line a request")
     given = parser.parse_args()
-    faults = Faults(seed=given.seed, share=given.faults, kinds=given.kinds.split(",")) if given.faults else None
-    with Server(delay=given.delay, faults=faults, port=given.port, log=given.log) as server:
+    with Server(delay=given.delay, port=given.port) as server:
         print(server.url, flush=True)
         with suppress(KeyboardInterrupt):
             while True:

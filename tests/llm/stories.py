@@ -15,7 +15,6 @@ STEPS = 200
 
 
 def make_stories(shared_data: Path, folder: Path) -> Path:
-    """Convert the model into a folder."""
     source = shared_data / "stories260k"
     convert(source / "stories260K.bin", source / "tok512.bin", folder)
     return folder

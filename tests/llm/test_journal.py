@@ -187,6 +187,7 @@ def test_a_second_process_is_refused_in_one_sentence_and_reads(tmp_path: Path) -
             assert known
             first.kill()
             first.wait()
+            assert [reply.fresh for reply in ask(Echo(), known, journal)] == [False] * len(known)
             assert [reply.fresh for reply in ask(Echo(), requests("something new"), journal)] == [True]
 
 

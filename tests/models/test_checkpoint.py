@@ -158,7 +158,6 @@ def test_a_model_that_the_cache_lacks_is_missed_at_once(monkeypatch: pytest.Monk
     assert module._cached("org/model") == tmp_path / "there"
 
 
-# Written down from the models' pages and configuration files, not from the table.
 FACTS = {
     "sentence-transformers/all-MiniLM-L6-v2": ("mean", "cosine", 256, "Apache-2.0"),
     "sentence-transformers/msmarco-roberta-base-ance-firstp": ("cls", "dot", 512, "Apache-2.0"),

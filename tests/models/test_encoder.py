@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from ranktilt.models.encoder import Encoder, encoder
 from ranktilt.progress import listening
 from ranktilt.rankers.dense.retriever import Dense
 from tests.conftest import ROOT
-from tests.rankers.tiny import LENGTH, write_json
+from tests.rankers.tiny import LENGTH, Weights, with_weights, write_json
 from tests.rankers.tiny_rerankers import change, tiny_classifier
 from tests.refusals import refused
 from tests.toy import toy
@@ -34,7 +33,6 @@ def encoder_of(folder: Path, **options: Any) -> Encoder:
 
 
 def encoded(model: Encoder, texts: list[str], kind: Any = "document") -> Vectors:
-    """The vector of each text."""
     stored, row = model.encode(texts, kind, "x")
     return stored.take(row)
 
@@ -48,21 +46,6 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
         Encoder, "_encoded", lambda self, texts, kind: batches.append(texts) or encode(self, texts, kind)
     )
     return batches
-
-
-@pytest.fixture
-def broken(tiny: Path, tmp_path: Path) -> Callable[[str, bytes | None], Path]:
-    """Copy the tiny model with one file changed, or taken away."""
-
-    def change(name: str, content: bytes | None) -> Path:
-        folder = shutil.copytree(tiny, tmp_path / "broken")
-        for file in folder.glob("tokenizer*") if name == "tokenizer.json" else [folder / name]:
-            file.unlink(missing_ok=True)
-        if content is not None:
-            (folder / name).write_bytes(content)
-        return folder
-
-    return change
 
 
 @neural
@@ -172,22 +155,15 @@ def test_what_changes_vectors_changes_the_fingerprint(tmp_path: Path, option: tu
     ],
 )
 def test_a_broken_model_is_one_clear_line(
-    broken: Callable[[str, bytes | None], Path], own_cache: Path, name: str, content: bytes | None, message: str
+    tiny: Path, tmp_path: Path, own_cache: Path, name: str, content: bytes | None, message: str
 ) -> None:
-    folder = broken(name, content)
+    folder = shutil.copytree(tiny, tmp_path / "broken")
+    for file in folder.glob("tokenizer*") if name == "tokenizer.json" else [folder / name]:
+        file.unlink(missing_ok=True)
+    if content is not None:
+        (folder / name).write_bytes(content)
     with pytest.raises(UserError, match=rf"\A{folder}{message}[^\n]*\Z"):
         encoder_of(folder).encode(["red"], "document", "x")
-
-
-Weights = Callable[[dict[str, Any]], dict[str, Any]]
-
-
-def with_weights(folder: Path, change: Weights) -> None:
-    """Write a model's weights anew."""
-    from safetensors.torch import load_file, save_file
-
-    file = folder / "model.safetensors"
-    save_file(change(load_file(file)), file, metadata={"format": "pt"})
 
 
 @neural

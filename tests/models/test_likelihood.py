@@ -33,11 +33,6 @@ def loaded(folder: Path) -> tuple[Any, Any]:
     return auto.from_pretrained(folder).eval(), library.AutoTokenizer.from_pretrained(folder)
 
 
-def naive_masked(folder: Path, text: str) -> list[float]:
-    """Mask one token after the other."""
-    return naive_ids(folder, loaded(folder)[1](text)["input_ids"])
-
-
 def naive_ids(folder: Path, ids: list[int], every: int = 0) -> list[float]:
     """Mask one token after the other, or every so many at once."""
     torch = pytest.importorskip("torch")
@@ -63,7 +58,9 @@ def naive_causal(folder: Path, text: str, before: str = "") -> list[float]:
     return [-float(chances[position - 1, ids[position]]) for position in range(first, len(ids))]
 
 
-NAIVE: dict[str, Callable[[Path, str], list[float]]] = {"masked": naive_masked, "causal": naive_causal}
+NAIVE: dict[str, Callable[[Path, str], list[float]]] = {
+    "masked": lambda folder, text: naive_ids(folder, loaded(folder)[1](text)["input_ids"]), "causal": naive_causal,
+}  # fmt: skip
 
 
 def exact(folder: Path, **options: Any) -> Likelihood:

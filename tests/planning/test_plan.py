@@ -222,7 +222,6 @@ class Clock:
 
     @classmethod
     def perf_counter(cls) -> float:
-        """Return its time."""
         return cls.now
 
     @classmethod

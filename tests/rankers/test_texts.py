@@ -170,7 +170,6 @@ REFUSED = {
     'milvus:"http://root:secret@host:19530"': "must hold no user, password or token",
     "milvus:http://host/?token=secret": "must hold no user, password or token",
     "milvus:a.db(mode=sparse)": "unknown mode of milvus 'sparse'",
-    "replay": "replay needs an argument: replay:FILE",
     "replay:a(score_order=ranks)": "unknown score_order of replay 'ranks'",
     "bm25(attribute=female)": "attribute goes with the slot {attribute}",
     "tfidf(query_template={attribute} {query})": "attribute goes with the slot {attribute}",

@@ -2,6 +2,7 @@
 
 import json
 import string
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,17 @@ def write_json(path: Path, content: Any) -> None:
     """Write a JSON file and the folders above it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content), encoding="utf-8")
+
+
+Weights = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def with_weights(folder: Path, change: Weights) -> None:
+    """Change a model's weights."""
+    from safetensors.torch import load_file, save_file
+
+    file = folder / "model.safetensors"
+    save_file(change(load_file(file)), file, metadata={"format": "pt"})
 
 
 def _vocabulary() -> dict[str, int]:

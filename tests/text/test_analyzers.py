@@ -99,15 +99,6 @@ def test_english_stems_as_another_implementation_of_his_program_does(root: str, 
     assert analyze.porter([word]) == [porter.stem(word)]
 
 
-def test_paper_keeps_case_and_splits_as_the_treebank_does() -> None:
-    pytest.importorskip("nltk")
-    text = "Don't panic. The cat's 3.5% rise (the first) isn't running."
-    expected = [
-        "Do", "n't", "panic", ".", "The", "cat", "'s", "3.5", "%", "rise", "(", "first", ")", "n't", "running", ".",
-    ]  # fmt: skip
-    assert words(text, "paper") == expected
-
-
 @pytest.mark.parametrize(
     "text",
     [

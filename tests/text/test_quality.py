@@ -180,23 +180,16 @@ def test_a_finding_keeps_name_and_length(function: str) -> None:
 
 
 @pytest.mark.data
-def test_nfcorpus_has_the_published_lengths_and_similarity_and_boilerplate_in_rewrites_only(shared_data: Path) -> None:
+def test_nfcorpus_has_the_published_lengths_and_similarity(shared_data: Path) -> None:
     nfcorpus = load(shared_data / "cocktail-nfcorpus")
     text = dict(nfcorpus.docs.select("id", "text").iter_rows())
     pairs = nfcorpus.pairs(*nfcorpus.sources)
-    human, llama = twins = [pl.Series([text[i] for i in pairs[side]]) for side in "ab"]
-    assert len(human) == 3633
+    twins = [pl.Series([text[i] for i in pairs[side]]) for side in "ab"]
+    assert pairs.height == 3633
     assert [quality.words(side).mean() for side in twins] == pytest.approx([220.98, 179.76], abs=0.01)
     assert quality.jaccard(*twins).mean() == pytest.approx(0.58, abs=0.01)
     left, _, both = quality.term_counts(*twins)
     assert quality.share(both, left).mean() == pytest.approx(0.69, abs=0.01)
-    assert int((human == llama).sum()) == 2
-    found = quality.opening(llama).drop_nulls()
-    assert len(found) == 18
-    assert found.str.contains("(?i)rewrit|original text").all()
-    assert quality.opening(human).null_count() == len(human)
-    assert not quality.refusal(pl.concat(twins)).any()
-    assert int((quality.without_opening(llama) != llama).sum()) == 18
     assert [int(quality.cut_off(side).sum()) for side in twins] == [58, 10]
 
 
@@ -228,12 +221,6 @@ def test_the_length_is_that_of_the_table_and_shortcuts_change_no_answer(
     length = by_table(a, b)
     assert common_length(a, b) == length == common_length(b, a)
     assert holds_share(a, b, share) is bool(a and length >= share * len(a))
-
-
-def test_more_words_than_a_machine_word_has_bits() -> None:
-    words = [str(number) for number in range(1_000)]
-    assert common_length(words, words[::2]) == 500
-    assert common_length(words, words[500:] + words[:500]) == 500
 
 
 @pytest.mark.parametrize(

@@ -31,15 +31,9 @@ def train(body: Path, folder: Path, options: RerankerTraining = QUICK, **more: A
     return train_cross_encoder(more.pop("collection", None) or marked(), body, folder, options=replace(options, **more))
 
 
-@pytest.fixture(scope="module")
-def learned(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    """A training long enough to find the mark."""
-    folder = tmp_path_factory.mktemp("learned")
-    data = load(marked_folder(folder / "data"), split="train")
-    return train(tiny, folder / "model", steps=60, collection=data)
-
-
-def test_the_loss_falls_and_the_record_says_how_it_was_made(learned: Trained, tiny: Path) -> None:
+def test_the_loss_falls_and_the_record_says_how_it_was_made(tiny: Path, tmp_path: Path) -> None:
+    data = marked_folder(tmp_path / "data")
+    learned = train(tiny, tmp_path / "model", steps=60, collection=load(data, split="train"))
     record = json.loads((learned.folder / "training.json").read_text())
     assert record == json.loads(json.dumps(learned.record))
     assert record["base_model"] == str(tiny)
@@ -50,7 +44,7 @@ def test_the_loss_falls_and_the_record_says_how_it_was_made(learned: Trained, ti
     figures = {"steps": 60, "queries": len(WORDS), "positives": 2 * len(WORDS), "pairs": 60 * 8, "epochs": 3.0}
     assert record["figures"] | figures == record["figures"]  # 40 positives make 20 batches of 2 groups of 4
     assert set(record["packages"]) == {"torch", "transformers", "sentence-transformers", "accelerate"}
-    origin, data = record["collection"], learned.folder.parent / "data"
+    origin = record["collection"]
     assert (origin["path"], origin["split"], len(origin["files"])) == (str(data), "train", 3)
     assert origin["files"][str(data / "qrels" / "train.tsv")] == sha256(data / "qrels" / "train.tsv")
     losses = learned.figures["loss"]

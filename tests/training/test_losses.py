@@ -42,7 +42,6 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.fixture(scope="module")
 def reranker(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A cross-encoder in float64."""
     return library.CrossEncoder(str(tiny_classifier(tmp_path_factory.mktemp("pairs"))), device="cpu").double().eval()
 
 

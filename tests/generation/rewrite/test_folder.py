@@ -1,36 +1,31 @@
-"""The folder that a rewriting leaves: its files, its manifest and data card, and what stays of one that is killed."""
+"""The folder that a rewriting leaves: its files, its manifest and data card, and what may not be replaced."""
 
 import gzip
 import hashlib
 import json
-import os
 import re
-import signal
-import subprocess
 import sys
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ranktilt.cli.main import main
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load, splits
 from ranktilt.errors import UserError
 from ranktilt.generation.manifest import require_ours
+from ranktilt.generation.output_folder import one_writer
 from ranktilt.generation.pooling import pool
 from ranktilt.generation.rewrite.datacard import datacard
 from ranktilt.generation.rewrite.rewrite import Rewritten, rewrite
 from ranktilt.generation.rewrite.save import save_rewritten
 from ranktilt.generation.settings import Rewriting
-from ranktilt.llm.base import Failure, Prompt
-from ranktilt.llm.journal import JOURNAL, Journal
+from ranktilt.llm.base import Failure
+from ranktilt.llm.journal import Journal
 from ranktilt.rankers.lexical.bm25 import BM25
 from tests.generation.scripted import GOOD, TEXTS, Scripted, answer, good, humans, texts_of
-from tests.house.tree import ROOT
-from tests.llm.echo import contents
 from tests.toy import no_permission, tsv, write, write_beir
 
 SOURCE = "tiny-tmp0.2"
@@ -211,107 +206,13 @@ def test_the_card_counts_by_source_and_gives_the_prompt_in_full(card: Any, tmp_p
     assert "```text\nPlease rewrite the following text: {text}\n```" in card()
 
 
-DOCUMENTS, CONCURRENCY, SHARE = 120, 32, 0.3
-KINDS = ",".join(["500", "503", "drop", "malformed", "empty-choices"] * 4 + ["429-retry-after"])
-"""Few of the last, because each holds all requests back for a while."""
-
-
-def text(number: int) -> str:
-    """Two sentences that no other document has."""
-    words = [f"word{(number * 7 + step * (1 + number % 5)) % 23}" for step in range(16)]
-    return f"Number {number} tells of {', '.join(words[:8])}. Later it tells of {' and '.join(words[8:])}."
-
-
-def until(done: Callable[[], Any], process: subprocess.Popen[str]) -> None:
-    limit = time.monotonic() + 60
-    while not done() and process.poll() is None and time.monotonic() < limit:
-        time.sleep(0.01)
-    assert done(), process.communicate()[1] if process.poll() is not None else "too slow"
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    return tmp_path / "requests.jsonl"
-
-
-@pytest.fixture
-def url(log: Path) -> Iterator[str]:
-    """A server in a process of its own, where three requests of ten fail."""
-    options = ["--faults", str(SHARE), "--kinds", KINDS, "--seed", "5", "--delay", "0.01", "--log", str(log)]
-    command = [sys.executable, "-m", "tests.llm.server", "--port", "0", *options]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        yield server.stdout.readline().strip()
-        server.terminate()
-
-
-@pytest.fixture
-def start(tmp_path: Path, url: str) -> Callable[[], subprocess.Popen[str]]:
-    docs = [{"_id": f"d{n}", "text": text(n)} for n in range(DOCUMENTS)]
-    given = write_beir(tmp_path / "in", docs=docs, qrels=[("q1", "d0", 1)])
-    options = ["--llm", "openai:tiny", "--base-url", url, "--concurrency", str(CONCURRENCY), "--retries", "30"]
-    code = "from ranktilt.cli.main import main; main()"
-    command = [sys.executable, "-c", code, "generate", "rewrite", str(given), *options, "-o", str(tmp_path / "out")]
-    environment = {**os.environ, "RANKTILT_CACHE": str(tmp_path / "cache")}
-    return lambda: subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
-
-
-def journal(folder: Path) -> list[str]:
-    """Prompts' hashes of the records of the journal, one an answer."""
-    return [line["prompt"] for file in (folder / "cache").rglob(JOURNAL) for line in contents(file.parent)]
-
-
-def requests(log: Path) -> list[dict[str, Any]]:
-    lines = log.read_text(encoding="utf-8").splitlines(keepends=True) if log.exists() else []
-    return [json.loads(line) for line in lines if line.endswith("\n")]
-
-
-def digest(request: dict[str, Any]) -> str:
-    return Prompt(request["body"]["messages"][-1]["content"]).digest
-
-
-@pytest.mark.long
-def test_three_kills_lose_nothing(start: Callable[[], subprocess.Popen[str]], log: Path, tmp_path: Path) -> None:
-    known = list[tuple[int, set[str]]]()
-    killed_at = [int(share * DOCUMENTS) for share in (0.15, 0.45, 0.75)]
-    for answers in killed_at:
-        process = start()
-        until(lambda answers=answers: len(journal(tmp_path)) >= answers, process)
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
-        assert not (tmp_path / "out").exists()
-        time.sleep(0.1)  # what the server has received by then was sent before the kill
-        known.append((len(requests(log)), set(journal(tmp_path))))
-    process = start()
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 0, errors
-
-    rows = [json.loads(line) for line in (tmp_path / "out" / "corpus.jsonl").read_text().splitlines()]
-    made = Counter(row["origin"] for row in rows if row["source"] == "tiny-tmp0.2")
-    assert made == Counter(f"d{n}-human" for n in range(DOCUMENTS))
-
-    all_requests = requests(log)
-    for sent, answered in known:
-        assert not answered & {digest(request) for request in all_requests[sent:]}
-    assert max(Counter(journal(tmp_path)).values()) == 1
-
-    faulty = sum(request["fault"] is not None for request in all_requests)
-    least = DOCUMENTS + faulty
-    assert faulty > 0.2 * len(all_requests)
-    assert len(all_requests) <= least + len(killed_at) * CONCURRENCY + 0.01 * least
-
-
-@pytest.mark.long
-def test_two_commands_never_write_one_folder(start: Callable[[], subprocess.Popen[str]], log: Path) -> None:
-    first = start()
-    until(lambda: log.is_file() and log.stat().st_size > 0, first)
-    os.kill(first.pid, signal.SIGSTOP)  # so that it is still at work, however slow the second one starts
-    second = start()
-    try:
-        message = second.communicate(timeout=60)[1].strip()
-    finally:
-        os.kill(first.pid, signal.SIGCONT)
-    assert second.returncode == 2
-    assert message.endswith(": another command is writing it; wait for it, or name another folder")
-    first.communicate(timeout=60)
-    assert first.returncode == 0
+def test_a_folder_that_another_command_writes_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    given, out = write_beir(tmp_path / "in"), tmp_path / "out"
+    options = ["--llm", "openai:tiny", "--base-url", "http://127.0.0.1:9/v1", "-o", str(out)]
+    monkeypatch.setattr(sys, "argv", ["ranktilt", "generate", "rewrite", str(given), *options])
+    with one_writer(out), pytest.raises(SystemExit, match="2"):
+        main()
+    end = f"{out}: another command is writing it; wait for it, or name another folder\n"
+    assert capfd.readouterr().err.endswith(end)

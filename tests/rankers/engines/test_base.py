@@ -38,14 +38,11 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass(frozen=True)
 class Fake(LiveEngine):
-    """Asks a function."""
-
     name: ClassVar[str] = "fake"
     answer: Answer = field(repr=False)
 
     @contextmanager
     def connected(self, collection: Collection, depth: int) -> Iterator[tuple[Ask, dict[str, str]]]:
-        """Ready at once."""
         yield self.answer, {"engine": "fake"}
 
     def __repr__(self) -> str:

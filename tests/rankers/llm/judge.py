@@ -29,31 +29,26 @@ def worth(text: str) -> float:
 class Judge:
     """Answers a prompt with the ranking of its passages by `worth`, or with the best one where it is asked to choose.
 
-    `first` is what a passage gains by standing first; a share of the answers is prose, and one names a passage twice.
+    `first` is what a passage gains by standing first; a share of the answers is prose.
     """
 
     value: Callable[[str], float] = worth
     first: float = 0.0
     prose: float = 0.0
-    repeated: float = 0.0
-    seed: int = 0
     shown: list[list[str]] = field(default_factory=list)
 
     def __call__(self, messages: list[dict[str, str]], body: dict[str, object]) -> str:
         prompt = messages[-1]["content"]
         items = [text for _, text in _ITEM.findall(prompt)]
         self.shown.append(items)
-        chance = random.Random(f"{self.seed} {prompt}")
+        chance = random.Random(prompt)
         if chance.random() < self.prose:
             return f"{len(items)} passages have been provided."
         values = [self.value(text) + (self.first if rank == 0 else 0.0) for rank, text in enumerate(items)]
         order = sorted(range(len(items)), key=lambda rank: -values[rank])
         if "chosen passage" in prompt:
             return f"[{order[0] + 1}]"
-        named = [f"[{rank + 1}]" for rank in order]
-        if chance.random() < self.repeated:
-            named.append(named[0])
-        return " > ".join(named)
+        return " > ".join(f"[{rank + 1}]" for rank in order)
 
 
 def ranked(texts: Mapping[str, str], orders: Mapping[str, Sequence[str]]) -> tuple[Collection, Run]:

@@ -21,7 +21,7 @@ from ranktilt.registry import RANKERS, ranker_class
 from tests.llm.server import Body, Server
 from tests.rankers.llm.judge import Judge, best, ids, texts_of, worth, worths
 from tests.rankers.llm.test_answers import ATTACKS
-from tests.toy import collection_of, toy
+from tests.toy import toy
 
 Served = Callable[..., tuple[Run, Server]]
 
@@ -111,6 +111,17 @@ def test_answers_without_a_ranking_are_counted_and_too_many_or_a_small_context_r
     assert answers["unreadable"] == "20 passages have been provided."
     places = np.array([[ids(candidates[1], q).index(name) for name in ids(run, q)] for q in range(30)])
     assert abs(np.corrcoef(np.tile(np.arange(20), 30), places.ravel())[0, 1]) < 0.15
+    silent, _ = served("listwise:openai:tiny(shuffles=2)", worths(5), Judge(prose=1.0))
+    assert sorted(ids(silent)) == sorted(worths(5)[0].ids), "none of the shuffled answers says anything"
+    warning = "100% of the answers say nothing of their passages, which stand in random order"
+    others = worths(4)
+    fine, _ = served("listwise:openai:tiny", others)
+    for (collection, _), made, count, warned in (
+        (candidates, run, "30 answers: 30 off-format; ", True),
+        (others, fine, "2 answers: 2 ok; ", False),
+    ):
+        notes = " ".join(audit(collection, made, "nDCG@3", by=None).notes)
+        assert (count in notes, warning in notes) == (True, warned)
     message = r"100% of 2 answers could not be read, max_failures=0.5 allows 50% \(first: '3 passages"
     with pytest.raises(UserError, match=message):
         served("listwise:openai:tiny(max_failures=0.5)", worths(3), Judge(prose=1.0))
@@ -284,48 +295,6 @@ def test_what_later_passes_and_later_stages_may_ask_is_said(own_cache: Path, ran
     assert isinstance(later, LLMRanker)
     sure, unsure = (later.rehearse(*candidates, certain=certain)[1] for certain in (True, False))
     assert (sure.left, sure.at_most, unsure.left, unsure.at_most) == (0, 0, 0, 12)
-
-
-QUERIES, TOPICS = 60, 12
-
-
-@pytest.fixture(scope="module")
-def mixed() -> tuple[Collection, Run]:
-    """For each query one relevant text and eleven others, each with a twin of another source that is worth as much."""
-    chance = random.Random(1)
-    docs, judged = [], {}
-    for query in range(QUERIES):
-        for topic in range(TOPICS):
-            origin, value = f"q{query}t{topic}", chance.random() + (topic == 0)
-            for source in ("human", "llm"):
-                text = f"text {origin}, by {source}, worth {value + chance.random() / 9:.4f}"
-                docs.append({"id": f"{origin}-{source}", "text": text, "source": source, "origin": origin})
-        judged[f"q{query}"] = {f"q{query}t0-human": 1, f"q{query}t0-llm": 1}
-    collection = collection_of(docs, {name: f"question {name}" for name in judged}, judged)
-    each = 2 * TOPICS
-    order = np.concatenate([each * query + np.array(chance.sample(range(each), each)) for query in range(QUERIES)])
-    scores = np.tile(np.arange(each, 0, -1, dtype=np.float64), QUERIES)
-    return collection, Run(tuple(judged), np.arange(QUERIES + 1) * each, order, scores, collection.ids)
-
-
-def favouring(text: str) -> float:
-    return worth(text) + (0.5 if "by llm" in text else 0.0)
-
-
-@pytest.mark.parametrize(
-    ("judge", "verdict"),
-    [(Judge(), None), (Judge(value=favouring), "llm"), (Judge(value=favouring, prose=1.0), None)],
-    ids=["fair", "tilted", "prose"],
-)
-def test_the_audit_finds_what_the_judge_favours(mixed, served: Served, judge: Judge, verdict: str | None) -> None:
-    collection, _ = mixed
-    run, _ = served("listwise:openai:tiny(window=12,step=6)", mixed, judge)
-    result = audit(collection, [run], ["nDCG@3"], resamples=1_000)
-    assert result.verdict(result.runs[0]).side == verdict
-    notes = " ".join(result.notes)
-    assert f"180 answers: 180 {'off-format' if judge.prose else 'ok'}; " in notes
-    prose = "100% of the answers say nothing of their passages, which stand in random order"
-    assert (prose in notes) == bool(judge.prose)
 
 
 @pytest.mark.neural

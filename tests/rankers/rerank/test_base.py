@@ -47,8 +47,6 @@ class Counter(PairScorer):
 
 @dataclass(frozen=True)
 class Shared(ReRanker):
-    """Ranks by shared words."""
-
     name: ClassVar[str] = "shared"
     pair: int = NO_LIMIT
 

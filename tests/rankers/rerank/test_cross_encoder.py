@@ -14,6 +14,7 @@ from ranktilt.models import batching
 from ranktilt.models.scorer import TextPairs, fit_texts
 from ranktilt.rankers.rerank.cross_encoder import CrossEncoder, MonoBERT
 from ranktilt.rankers.rerank.monot5 import LIMIT, MonoT5
+from tests.rankers.tiny import with_weights
 from tests.rankers.tiny_rerankers import ANSWERS, change, tiny_classifier, tiny_t5
 from tests.refusals import refused
 from tests.toy import collection_of, run_of
@@ -27,7 +28,6 @@ DOCUMENTS = ["red apples grow on trees", "", "x", "a b c d e f g h", " ".join("w
 
 @pytest.fixture(scope="session")
 def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One label."""
     return tiny_classifier(tmp_path_factory.mktemp("one"))
 
 
@@ -141,21 +141,19 @@ def test_the_cache_holds_one_raw_score_a_pair(one: Path, own_cache: Path) -> Non
     assert keys == 2 * [KEY_BYTES * len(QUERIES) * len(DOCUMENTS)]
 
 
-def rewrite_weights(folder: Path, *, without: str = "?", bias: float = 0.0) -> None:
-    """Leave out weights by the beginning of their names, or add to the head's bias."""
-    from safetensors.torch import load_file, save_file
+def headless(weights: dict[str, Any]) -> dict[str, Any]:
+    return {name: weight for name, weight in weights.items() if not name.startswith("classifier")}
 
-    weights = {name: w for name, w in load_file(folder / "model.safetensors").items() if not name.startswith(without)}
-    if bias:
-        weights["classifier.bias"] += bias
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+def spoiled(weights: dict[str, Any]) -> dict[str, Any]:
+    return {**weights, "classifier.bias": weights["classifier.bias"] + float("nan")}
 
 
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda folder: rewrite_weights(folder, without="classifier"), "its weights lack classifier.bias and 1 more"),
-        (lambda folder: rewrite_weights(folder, bias=float("nan")), "the model gives NaN or infinite scores"),
+        (lambda folder: with_weights(folder, headless), "its weights lack classifier.bias and 1 more"),
+        (lambda folder: with_weights(folder, spoiled), "the model gives NaN or infinite scores"),
         (lambda folder: change(folder / "config.json", vocab_size=80), "have another shape than its config.json says"),
         (lambda folder: (folder / "model.safetensors").write_text("x"), "cannot be loaded"),
         (lambda folder: (folder / "tokenizer.json").write_text("{}"), "tokenizer"),
