@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 from tests.reporting.browser import Browser
@@ -19,6 +20,7 @@ pytestmark = [pytest.mark.data, pytest.mark.neural, pytest.mark.long, pytest.mar
 
 RANKERS = ("tfidf", "bm25", "bm25(k1=0.9,b=0.4)", "dense:minilm(max_tokens=16)")
 """The last one reads the beginning of each document only, which takes a tenth of the time."""
+PRIMARY = "nDCG@10"
 LARGEST = 6_000_000
 PART = "[...document.querySelectorAll('.explorer .queries tbody tr')]"
 OPEN = ".explorer .queries tbody button.open"
@@ -33,6 +35,15 @@ class Made(NamedTuple):
     texts: dict[str, str]
     """Of documents by id."""
     queries: dict[str, str]
+
+    def values(self, run: str, measure: str, group: str) -> np.ndarray:
+        """A value a query; NaN for none."""
+        shape = tuple(len(self.audit[name]) for name in ("runs", "measures", "groups", "queries"))
+        whole = np.array(self.audit["values"], dtype=float).reshape(shape)
+        names = [
+            self.audit["runs"].index(run), self.audit["measures"].index(measure), self.audit["groups"].index(group),
+        ]  # fmt: skip
+        return whole[tuple(names)]
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +95,14 @@ def opened(browser: Browser, click: Callable[[], None]) -> None:
     browser.until("document.querySelector('.explorer .results .start')")
 
 
+def parts(made: Made, run: str, measure: str = PRIMARY) -> dict[str, float]:
+    """What each query brings to Relative Δ, in points; by MEASURES: 200 (a - b) / the sum of a + b over queries."""
+    a, b = (made.values(run, measure, group) for group in made.audit["groups"][1:3])
+    both = ~(np.isnan(a) | np.isnan(b))
+    whole = 200 * (a - b) / np.sum(a[both] + b[both])
+    return {query: value for query, value in zip(made.audit["queries"], whole, strict=True) if not np.isnan(value)}
+
+
 @pytest.mark.parametrize("width", [360, 1280, 1920])
 def test_it_opens_without_a_complaint_or_a_request(browser: Browser, made: Made, width: int) -> None:
     browser.open(made.page, width=width)
@@ -92,6 +111,26 @@ def test_it_opens_without_a_complaint_or_a_request(browser: Browser, made: Made,
     assert browser.stopped == []
     assert browser.overflow == 0
     assert made.page.stat().st_size < LARGEST
+
+
+def test_numbers_in_the_table_are_those_of_the_audit(browser: Browser, made: Made) -> None:
+    browser.open(made.page)
+    rows = browser.run(
+        "[...[...document.querySelectorAll('table')].find(t => t.caption.textContent.startsWith('Means'))"
+        ".tBodies[0].rows].map(row => [...row.cells].map(cell => cell.dataset.value ?? "
+        "cell.querySelector('bdi').textContent))"
+    )
+    measures, groups = made.audit["measures"], made.audit["groups"]
+    high = len(groups) + 2  # the ranker's own row, a row for each group, and Relative Δ
+    assert len(rows) == len(RANKERS) * high
+    for number, run in enumerate(RANKERS):
+        front, *block = rows[number * high : (number + 1) * high]
+        assert [front[0], *(row[0] for row in block)] == [run, *groups, "Relative Δ"]
+        for row, group in zip(block, groups, strict=False):
+            wanted = [np.nanmean(made.values(run, measure, group)) for measure in measures]
+            np.testing.assert_allclose([float(cell) for cell in row[1 : 1 + len(measures)]], wanted, rtol=1e-12)
+        wanted = [sum(parts(made, run, measure).values()) for measure in measures]
+        np.testing.assert_allclose([float(cell) for cell in block[-1][1 : 1 + len(measures)]], wanted, rtol=1e-9)
 
 
 @pytest.mark.parametrize("run", RANKERS[1:])

@@ -21,7 +21,7 @@ from ranktilt.registry import RANKERS, ranker_class
 from tests.llm.server import Body, Server
 from tests.rankers.llm.judge import Judge, best, ids, texts_of, worth, worths
 from tests.rankers.llm.test_answers import ATTACKS
-from tests.toy import toy
+from tests.toy import collection_of, toy
 
 Served = Callable[..., tuple[Run, Server]]
 
@@ -295,6 +295,34 @@ def test_what_later_passes_and_later_stages_may_ask_is_said(own_cache: Path, ran
     assert isinstance(later, LLMRanker)
     sure, unsure = (later.rehearse(*candidates, certain=certain)[1] for certain in (True, False))
     assert (sure.left, sure.at_most, unsure.left, unsure.at_most) == (0, 0, 0, 12)
+
+
+QUERIES, TOPICS = 60, 12
+
+
+def favouring(text: str) -> float:
+    return worth(text) + (0.5 if "by llm" in text else 0.0)
+
+
+@pytest.mark.parametrize(("value", "side"), [(worth, None), (favouring, "llm")], ids=["fair", "tilted"])
+def test_the_audit_finds_what_the_judge_favours(served: Served, value: Callable[[str], float], side: str) -> None:
+    """For each query one relevant text and eleven others, each with a twin of another source that is worth as much."""
+    chance = random.Random(1)
+    docs, judged = [], {}
+    for query in range(QUERIES):
+        for topic in range(TOPICS):
+            origin, worth_it = f"q{query}t{topic}", chance.random() + (topic == 0)
+            for source in ("human", "llm"):
+                text = f"text {origin}, by {source}, worth {worth_it + chance.random() / 9:.4f}"
+                docs.append({"id": f"{origin}-{source}", "text": text, "source": source, "origin": origin})
+        judged[f"q{query}"] = {f"q{query}t0-human": 1, f"q{query}t0-llm": 1}
+    collection, each = collection_of(docs, {name: f"question {name}" for name in judged}, judged), 2 * TOPICS
+    order = np.concatenate([each * query + np.array(chance.sample(range(each), each)) for query in range(QUERIES)])
+    scores = np.tile(np.arange(each, 0, -1, dtype=np.float64), QUERIES)
+    candidates = Run(tuple(judged), np.arange(QUERIES + 1) * each, order, scores, collection.ids)
+    run, _ = served("listwise:openai:tiny(window=12,step=6)", (collection, candidates), Judge(value=value))
+    found = audit(collection, [run], ["nDCG@3"], resamples=1_000)
+    assert found.verdict(found.runs[0]).side == side
 
 
 @pytest.mark.neural
