@@ -251,3 +251,5 @@ def test_a_verdict_that_hangs_on_it_is_named() -> None:
         assert warning.startswith("warning: mine: the verdict on human and llm hangs on numerical noise: ")
         assert "bfloat16 leave Relative Δ on nDCG@1 open by ±1.5 points" in warning
         assert list(hanging([replace(noise, points=0.5)], [given], 5.0)) == []
+    wide = replace(level, low=-5.8, high=5.8)  # neither level nor a side's, and moved by 1.5 not either
+    assert list(hanging([noise], [wide], 5.0)) == []
