@@ -226,6 +226,15 @@ def test_the_largest_score_sets_the_scale_what_is_below_may_come_above_and_logit
     assert noise_of(ranked(human, llm, precision="float32")) == [("float32", pytest.approx(400))]
 
 
+def test_each_list_is_cut_by_its_own_scores() -> None:
+    """Above rank 1 of the second query both twins may come, however high the scores of the first."""
+    ids, scores = ["0-human", "0-llm", "1-human", "1-llm"], [100.0, 50.0, 1.0, 1 - UNIT / 2]
+    frame = pl.DataFrame({"query_id": ["q0", "q0", "q1", "q1"], "doc_id": ids, "score": scores})
+    run = Run.from_frame(frame, spec={"ranker": "mine", "precision": "float32"})
+    (noise,) = audit(twins(2), run, "nDCG@1", resamples=100).noise
+    assert noise.points == pytest.approx(200)  # from +200 to 0
+
+
 def test_whole_numbers_and_exact_scores_have_no_noise_and_printed_digits_hide_the_order_of_equal_ones() -> None:
     assert noise_of(ranked(2, 1, precision="float32")) == []
     assert noise_of(ranked(0.5, 0.5 - UNIT / 4, precision="exact")) == []
