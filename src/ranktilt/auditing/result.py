@@ -126,7 +126,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         """Pairs of groups that were compared, in order; of questions about all groups at once alone, the first two."""
         tilts = [(t.a, t.b) for t in self.tilts]
         found = dict.fromkeys([*tilts, *((e.a, e.b) for e in self.estimates if e.estimand.sided)])
-        return tuple(found or ([(self.groups[1], self.groups[2])] if self.estimates and len(self.groups) > 2 else ()))
+        return tuple(found or ([(self.groups[1], self.groups[2])] if self.estimates else ()))
 
     @property
     def tilted_pairs(self) -> tuple[Pair, ...]:
