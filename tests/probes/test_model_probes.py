@@ -14,7 +14,6 @@ import ranktilt as rt
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.io.cache import Stored
-from ranktilt.models.likelihood import mean_loss
 from ranktilt.probes.explain import explain, probe
 from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.probes.spectrum import SpectrumProbe, singular_values, spectrum
@@ -34,18 +33,6 @@ def masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return language_model("causal", tmp_path_factory.mktemp("causal") / "causal")
-
-
-@pytest.mark.data
-def test_the_mean_of_token_values_as_published(shared_data: Path) -> None:
-    """Twenty documents of SCIDOCS with the values of each token (Perplexity-Trap); their mean is what is compared."""
-    file = shared_data / "perplexity-trap-scidocs" / "perplexity.jsonl"
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    assert len(rows) == 20
-    for row in rows:
-        assert len(row["ppl"]) == len(row["tokens"])
-        assert mean_loss(np.array(row["ppl"])) == pytest.approx(math.fsum(row["ppl"]) / len(row["ppl"]), abs=1e-12)
-    assert math.isnan(mean_loss(np.empty(0)))
 
 
 @pytest.mark.neural
