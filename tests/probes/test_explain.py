@@ -279,12 +279,12 @@ def test_a_description_comes_back_from_its_file_and_no_documents_are_refused(tmp
 @pytest.mark.data
 @pytest.mark.long
 def test_the_documented_numbers_are_those_of_the_probes(shared_data: Path) -> None:
-    found = rt.explain(rt.load(shared_data / "cocktail-nfcorpus"), CHEAP)
+    found = rt.explain(rt.load(shared_data / "cocktail-nfcorpus"), [*CHEAP, "perplexity"])
     page = (ROOT / "docs" / "audit" / "explain.md").read_text(encoding="utf-8")
     documented = {line.split(" | ")[0][2:]: line for line in page.splitlines() if line.startswith("| ") and "[" in line}
     printed = [line.split(" | ") for line in table(found, "markdown").splitlines() if line.startswith("| llama")]
-    effects = [cells for cells in printed if len(cells) == len(printed[0])][:7]
-    assert [cells[1] for cells in effects][:2] == ["distinct terms", "words"]
+    effects = [cells for cells in printed if len(cells) == len(printed[0])][:8]
+    assert [cells[1] for cells in effects][::4] == ["distinct terms", "nats per word (trigrams)"]
     for _, what, g, pairs, *means in effects:
         size, interval = g.replace("\\", "").split(" ", 1)
         assert documented[what] == " | ".join([f"| {what}", size, interval, *means])

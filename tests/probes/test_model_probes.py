@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import ranktilt as rt
-from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.io.cache import Stored
 from ranktilt.probes.explain import explain, probe
@@ -74,16 +73,6 @@ def test_the_theorem_from_folders(causal: Path, masked: Path, own_cache: Path) -
         explain(toy(), theorem=[str(causal)])
     with pytest.raises(UserError, match="a masked language model cannot be used as a causal one"):
         explain(toy(), theorem=[str(causal), str(masked)])
-
-
-@pytest.mark.data
-@pytest.mark.long
-def test_nfcorpus_by_trigrams(shared_data: Path) -> None:
-    """Llama-2's rewrites are more predictable than the originals, to trigrams of the originals."""
-    (effect,) = PerplexityProbe()(load(shared_data / "cocktail-nfcorpus")).effects
-    assert effect.pairs == 3_633
-    assert (effect.reference_mean, effect.source_mean) == pytest.approx((5.675, 5.469), abs=5e-3)
-    assert effect.high < 0
 
 
 class Known:
