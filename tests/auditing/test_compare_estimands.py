@@ -169,6 +169,16 @@ class TestOneAudit:
             effects = {e.run: e.value for e in AUDIT.estimates if e.measure == change.measure}
             assert (change.new, change.old) == pytest.approx((effects[change.run], effects["neutral"]))
 
+    def test_exchanging_the_runs_negates_every_difference_exactly(self) -> None:
+        there, back = (
+            [c for c in compare(AUDIT, baseline_run=old, resamples=300).estimates if c.run == new]
+            for new, old in (("female", "neutral"), ("neutral", "female"))
+        )
+        for change, other in zip(there, back, strict=True):
+            assert (other.new, other.old, other.value) == (change.old, change.new, -change.value)
+            assert (other.low, other.high, other.error, other.p) == (-change.high, -change.low, change.error, change.p)
+            assert (other.growth, other.growth_low) == (-change.growth, -change.growth_high)
+
     def test_what_it_rests_on_comes_back_from_the_file_and_runs_alike_are_identical(self, tmp_path: Path) -> None:
         back = Audit.load(AUDIT.save(tmp_path / "audit.json"))
         assert back == AUDIT
