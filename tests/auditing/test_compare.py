@@ -138,15 +138,15 @@ class TestOtherGroups:
     """Groups that are not twins: a tilt is the distance from the median of random labels."""
 
     def test_each_run_has_its_own_level_seen_from_either_side(self) -> None:
-        new, old = (one([2, 2], [1, 1], null=np.full(500, level)) for level in (60.0, 40.0))
+        new, old = (one([2, 2], [1, 1], null=np.full(500, level)) for level in (70.0, 40.0))  # of both +66.7
         found = compared(new, old)
         assert "human and llm are not twins: a tilt is the distance from the median of " in "".join(found.notes)
         (change,) = found.tilts
         assert not change.twins
-        assert (change.value, change.growth) == (0, pytest.approx(200 / 3 - 60 - (200 / 3 - 40)))
+        assert (change.value, change.growth) == (0, pytest.approx(70 - 200 / 3 - (200 / 3 - 40)))
         turned = change.swapped()
         assert (turned.a, turned.b, turned.new, turned.old) == ("llm", "human", -change.new, -change.old)
-        assert (turned.level_new, turned.level_old, turned.growth) == (-60, -40, change.growth)
+        assert (turned.level_new, turned.level_old, turned.growth) == (-70, -40, change.growth)
         assert turned.swapped() == change
 
 

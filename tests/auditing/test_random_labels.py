@@ -355,6 +355,12 @@ class TestDifference:
 
 
 class TestLevel:
+    @pytest.mark.parametrize(("sides", "expected"), [("aab", 1 / 3), ("abb-", -1 / 4), ("ab-----", 0)])
+    def test_it_is_the_difference_of_shares(self, sides: str, expected: float) -> None:
+        signs = np.array([SIGNS[side] for side in sides], dtype=np.int8)
+        assert random_band.share_difference(signs) == pytest.approx(expected)
+        assert random_band.share_difference(-signs) == -random_band.share_difference(signs)
+
     def test_twins_are_all_paired_where_each_document_has_one(self) -> None:
         signs = np.array([1, -1, 1, -1, 0], dtype=np.int8)
         cases: list[list[tuple[int, int]]] = [[(0, 1), (2, 3)], [(0, 1)], [(0, 1), (2, 3), (0, 3)], []]
