@@ -146,6 +146,8 @@ class TestTitles:
         assert SEEN == []
         assert rows(found)["titles"].changed == "nothing to change; raw values stand (2 of 2 documents changed)"
         assert rows(found)["titles"].tilts[0].value == rows(found)[RAW].tilts[0].value == 200
+        (move,) = rows(found)["titles"].moves
+        assert (move.value, move.low, move.high, move.shown) == (0, 0, 0, False)
 
 
 class TestNearIdentical:
@@ -179,18 +181,6 @@ class TestNearIdentical:
 
 
 class TestWhenARunIsRankedAgain:
-    def test_nothing_to_change_is_the_same_run_and_the_raw_values(self) -> None:
-        same = [("", "one two three."), ("", "four five.")]
-        found = controlled(twins(same, [("", "six seven eight."), ("", "nine ten.")]), Longest())
-        assert SEEN == []
-        raw = rows(found)[RAW].tilts[0]
-        for name in ("length", "boilerplate", "near-identical", "titles"):
-            row = rows(found)[name]
-            assert row.changed == "nothing to change"
-            assert replace(row.tilts[0], p_corrected=raw.p_corrected) == raw
-            assert (row.moves[0].value, row.moves[0].low, row.moves[0].high) == (0, 0, 0)
-            assert not row.moves[0].shown
-
     def test_a_saved_run_loses_near_copies_and_cannot_be_ranked_again(self, tmp_path: Path) -> None:
         collection = twins(TestNearIdentical.HUMAN, TestNearIdentical.LLM)
         ranker = Replay(str(Longest().rank(collection).save(tmp_path / "run.trec")))
@@ -260,6 +250,7 @@ class TestStatistics:
         for missing, queries in (("zero", 4), ("exclude", 3)):
             raw = audit(collection, run, "RR", resamples=200, missing=missing)
             found = rows(controls(collection, [Longest()], [run], raw, which=["titles"]))
+            assert found["titles"].changed == "nothing to change"
             assert found["titles"].tilts[0].queries == found["titles"].moves[0].queries == queries
 
 

@@ -121,18 +121,6 @@ class TestNull:
             assert [e.name for e in answers(found) if not is_null(e)] == []
             assert found.verdict("r").side is None
 
-    @given(worlds(same=True), st.integers(1, 9), st.sampled_from(list(IDS.values())))
-    @settings(max_examples=40)
-    def test_a_cut_through_a_tie_keeps_twins_together(self, world: World, cut: int, ids: tuple[str, str]) -> None:
-        collection = world.collection(ids)
-        run = world.run(collection, cut=cut)
-        origin = dict(collection.docs.select("id", "origin").iter_rows())
-        for start, stop in pairwise(run.offsets):
-            origins = [origin[run.ids[int(d)]] for d in run.docs[start:stop]]
-            assert all(origins.count(o) == 2 for o in origins)
-            assert cut <= len(origins) or len(origins) == len(origin)
-            assert len(origins) <= cut + 1
-
 
 def numbers(e: Effect) -> list[float]:
     fields = [e.value, e.low, e.high, e.error, e.p, e.p_corrected, e.level, e.band_low, e.band_high]
@@ -215,17 +203,6 @@ class TestKnownTilt:
     @settings(max_examples=6)
     def test_before_a_cut_whichever_sides_are_judged(self, half: bool, world: World, cut: int, page: int) -> None:
         assert falling(world, cut, page, half=half) == set()
-
-    @given(worlds(same=True))
-    @few
-    def test_a_copy_with_a_bonus_wins_every_pair(self, world: World) -> None:
-        collection = world.collection()
-        found = audited(collection, world.run(collection, tilt=0.5))
-        assert all(t.value > 0 for t in found.tilts if t.measure == "nDCG")
-        assert all(t.value >= 0 or np.isnan(t.value) for t in found.tilts)
-        counts = found.pair_counts.select(pl.col("wins", "losses", "ties").sum()).row(0)
-        assert counts[0] > 0
-        assert counts[1:] == (0, 0)
 
     def test_from_one_end_to_the_other(self) -> None:
         rng = np.random.default_rng(3)
@@ -402,16 +379,6 @@ class TestTheBand:
         assert (found.leans, found.favours) == ("a", "")
         assert found.p == pytest.approx(2 / 2**4, abs=0.05)
         assert found.band_low == -found.band_high < 0
-
-
-@given(st.integers(0, 2**32 - 1), st.booleans(), st.integers(0, 3))
-@few
-def test_swapping_the_labels_negates_every_answer_and_band(seed: int, judged: bool, extra: int) -> None:
-    collection = paired(7, 6, judged=3 * judged, extra=extra)
-    scores = drawn(collection, seed, depth=12)
-    turned = [e.swapped() for e in card(collection, scores).values()]
-    assert differing(turned, [*card(exchanged(collection, (True,) * 7), scores).values()]) == []
-    assert differing(turned, [*card(collection, scores, pairs=[("en", "de")]).values()]) == []
 
 
 class TestWhatRestsOnLittle:

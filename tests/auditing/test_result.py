@@ -75,12 +75,6 @@ class TestTables:
         assert means["group"].to_list() == ["all", "human", "llm"] * 3
         assert means["mean"].to_list() == pytest.approx([1, 0.95, 0.05, 1, 0.05, 0.95, 1, 0.5, 0.5])
 
-    def test_nothing_defined_is_nan(self) -> None:
-        collection = toy()
-        found = audit(collection, run_of(collection, {}), ["AP(rel=3)@3"]).by_group()
-        assert found["mean"].is_nan().all()
-        assert found["queries"].to_list() == [0, 0, 0]
-
     def test_detectable_effect_is_that_of_the_first_step_of_the_correction(self, three: Audit) -> None:
         found = three.frame("tilts")
         assert found.select("run", "measure").rows() == [(r, m) for r in three.runs for m in ("nDCG@1", "RR", "R@2")]

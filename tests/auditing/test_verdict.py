@@ -78,11 +78,6 @@ class TestTheRule:
         assert tilt(72, 78, p=0.6, band_low=55.0, band_high=95.0, queries=5).verdict() == "inconclusive"
         assert [tilt(-20, 20, p=0.9).verdict(margin) for margin in (20.0, 19.9)] == ["level", "inconclusive"]
 
-    @pytest.mark.parametrize("given", [tilt(10, 30), tilt(-30, -10), tilt(-4, 4, p=1), tilt(-1, 9, p=1)])
-    def test_the_other_side_sees_the_mirror_image(self, given: Effect) -> None:
-        turned = {"a": "b", "b": "a"}
-        assert given.swapped().verdict() == turned.get(given.verdict(), given.verdict())
-
 
 class TestSentences:
     def test_who_is_favoured_and_which_measures_agree(self) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import permutations, product
 from typing import Any
 
-import ir_measures
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -116,16 +115,6 @@ def test_closed_form_is_the_mean_over_all_orders(measure: Measure, given: list[Q
 ])  # fmt: skip
 def test_a_ranking_without_ties_by_hand(measure: Measure, expected: float) -> None:
     assert closed(measure, [Query(((0,), (2,), (0,), (1,)))]) == pytest.approx([expected], abs=1e-15)
-
-
-@pytest.mark.parametrize("measure", [nDCG @ 3, nDCG, AP @ 3, AP, P @ 3, R @ 3, RR @ 3, RR])
-def test_undefined_is_not_zero(measure: Measure) -> None:
-    assert math.isnan(closed(measure, [Query(((0, 0), (0,)))])[0])  # no relevant document
-    assert math.isnan(closed(measure, [Query(((1,),)), Query(())])[1])
-    assert closed(measure, [Query(((1,),)), Query((), unretrieved=(1,)), Query(((1,),))])[1] == 0.0
-    assert closed(measure, [Query(((0,), (0, 0)), unretrieved=(1,))]) == [0.0]
-    if measure.name != "nDCG":
-        assert math.isnan(closed(measure(rel=2), [Query(((1,),))])[0])  # a grade below rel is not relevant
 
 
 @pytest.mark.parametrize("measure", [nDCG @ 7, nDCG, AP, R @ 4000, RR, P @ 3000])
@@ -246,18 +235,6 @@ def expected(found: Measure, run: Table, qrels: Table) -> list[float]:
     return [reported.get(q, 0.0) if has[q] else math.nan for q in qrels]
 
 
-def closed_form(found: Measure, run: Table, qrels: Table) -> npt.NDArray[np.float64]:
-    ranked = [sorted(run.get(q, {}).items(), key=lambda item: -item[1]) for q in qrels]
-    judged = [(i, g) for i, grades in enumerate(qrels.values()) for g in grades.values() if g > 0]
-    gains = [max(qrels[q].get(d, 0), 0) for q, found in zip(qrels, ranked, strict=True) for d, _ in found]
-    return values(
-        found,
-        Ranking(np.cumsum([0, *map(len, ranked)]), np.array([s for f in ranked for _, s in f], dtype=np.float64)),
-        np.array(gains, dtype=np.float64),
-        Judged(np.array([i for i, _ in judged], np.int64), np.array([g for _, g in judged], np.float64), len(qrels)),
-    )
-
-
 @st.composite
 def problems(draw: st.DrawFn, values: st.SearchStrategy[float]) -> tuple[dict[str, Any], dict[str, Any]]:
     """A run and judgments: queries may be missing on either side."""
@@ -274,38 +251,9 @@ def problems(draw: st.DrawFn, values: st.SearchStrategy[float]) -> tuple[dict[st
     return run, qrels
 
 
-@given(problems(st.floats(-100, 100, width=32)))
-@settings(max_examples=60)
-def test_without_ties_closed_form_and_trec_eval_agree(given: tuple[Table, Table]) -> None:
-    run, qrels = given
-    assume(all(len({np.float32(s) for s in found.values()}) == len(found) for found in run.values()))
-    through = ours(MEASURES, run, qrels)
-    for found, mine in zip(MEASURES, through, strict=True):
-        assert mine == pytest.approx(expected(found, run, qrels), abs=1e-9, nan_ok=True), found
-        assert closed_form(found, run, qrels) == pytest.approx(mine, abs=1e-9, nan_ok=True), found
-
-
-def test_a_large_random_run_equals_ir_measures() -> None:
-    rng = np.random.default_rng(7)
-    run, qrels = {}, {}
-    for i in range(40):
-        spread = rng.permutation(np.arange(300, dtype=np.float32) / 7)
-        run[f"q{i}"] = {f"d{j}": float(s) for j, s in enumerate(spread)}
-        qrels[f"q{i}"] = {f"d{j}": int(rng.integers(1, 4)) for j in rng.choice(320, 12, replace=False)}
-    cut = [m for m in MEASURES if m.name != "RR"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        parsed = {ir_measures.parse_measure(repr(m)): m for m in cut}
-        theirs = {(parsed[m.measure], m.query_id): m.value for m in ir_measures.iter_calc(list(parsed), qrels, run)}
-    for found, mine in zip(cut, ours(cut, run, qrels), strict=True):
-        wanted = [theirs[found, q] for q in qrels]
-        assert mine == pytest.approx(wanted, abs=1e-9)
-        assert closed_form(found, run, qrels) == pytest.approx(wanted, abs=1e-9)
-
-
-@given(problems(st.integers(0, 2).map(float)))
-@settings(max_examples=60)
-def test_ties_fall_as_in_pytrec_eval(given: tuple[Table, Table]) -> None:
+@given(problems(st.floats(-100, 100, width=32)) | problems(st.integers(0, 2).map(float)))
+@settings(max_examples=120)
+def test_values_and_ties_are_those_of_pytrec_eval(given: tuple[Table, Table]) -> None:
     run, qrels = given
     for found, mine in zip(MEASURES, ours(MEASURES, run, qrels), strict=True):
         assert mine == pytest.approx(expected(found, run, qrels), abs=1e-9, nan_ok=True), found
@@ -315,19 +263,3 @@ def test_the_greater_id_as_bytes_wins_a_tie_of_scores_as_float32() -> None:
     run = {"q": {"Z": 1 + 1e-9, "a": 1.0, "é": 1.0}}
     ranks = [ours([RR], run, {"q": {d: 1}})[0][0] for d in ("é", "a", "Z")]
     assert ranks == pytest.approx([1, 1 / 2, 1 / 3])
-
-
-@pytest.mark.parametrize("found", [nDCG @ 3, AP, P @ 3, R @ 3, RR, RR @ 3])
-def test_what_is_missing_counts_0_or_is_undefined(found: Measure) -> None:
-    run = {"q": {"a": 2.0}, "s": {"a": 2.0}, "z": {"a": 1.0}}  # z is not judged
-    q, r, s = ours([found], run, {"q": {"a": 1}, "r": {"a": 1}, "s": {}})[0]
-    assert (q > 0, r, math.isnan(s)) == (True, 0, True)
-
-
-def test_values_come_in_the_order_of_measures_and_queries() -> None:
-    run = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 2.0, "b": 1.0}}
-    qrels = {"q2": {"b": 1}, "q1": {"a": 1}}
-    found = ours([RR, P @ 1, AP(rel=2), nDCG @ 1], run, qrels)
-    assert [v.tolist() for v in found[:2]] == [[0.5, 1.0], [0.0, 1.0]]
-    assert np.isnan(found[2]).all()
-    assert found[3].tolist() == [0.0, 1.0]

@@ -18,15 +18,18 @@ from ranktilt.measures.twins.rank_gap import RankGap
 from ranktilt.measures.twins.score_gap import ScoreGap
 from ranktilt.statistics.two_way import Clusters
 
-Ranked = dict[int, float]
+Entry = tuple[int, float]
+Query = list[Entry]
+"""Documents and scores, the best first; a negative document belongs to no pair."""
 Pairs = Sequence[tuple[int, int]]
+Wanted = tuple[np.ndarray, np.ndarray]
+"""Numbers of queries, and of the pairs that are asked for in them."""
 
 
-def flat(queries: Sequence[Ranked]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Offsets, documents and scores, from one dictionary of document -> score a query."""
-    entries = [entry for found in queries for entry in found.items()]
-    docs, scores = (np.array([entry[i] for entry in entries]) for i in (0, 1))
-    return np.cumsum([0, *map(len, queries)]), docs.astype(np.int64), scores.astype(np.float64)
+def ranking_of(queries: Sequence[Query]) -> tuple[Ranking, np.ndarray]:
+    flat = [entry for found in queries for entry in found]
+    ranking = Ranking(np.cumsum([0, *map(len, queries)]), np.array([s for _, s in flat], dtype=np.float64))
+    return ranking, np.array([d for d, _ in flat], dtype=np.int64)
 
 
 def judged(relevant: Sequence[set[int]]) -> tuple[np.ndarray, np.ndarray]:
@@ -35,45 +38,27 @@ def judged(relevant: Sequence[set[int]]) -> tuple[np.ndarray, np.ndarray]:
     return np.array([q for q, _ in clusters], dtype=np.int64), np.array([d for _, d in clusters], dtype=np.int64)
 
 
-def pairs_of(pairs: Pairs) -> np.ndarray:
-    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+def lists(
+    queries: Sequence[Query], pairs: Pairs, relevant: Sequence[set[int]] = (), wanted: Wanted | None = None
+) -> TwinLists:
+    return TwinLists(*ranking_of(queries), np.array(pairs, dtype=np.int64).reshape(-1, 2), judged(relevant), wanted)
 
 
-NONE = judged([])
-
-
-def lists(queries: Sequence[Ranked], pairs: Pairs, relevant: Sequence[set[int]] = ()) -> TwinLists:
-    offsets, docs, scores = flat(queries)
-    return TwinLists(Ranking(offsets, scores), docs, pairs_of(pairs), judged(relevant))
-
-
-def split(queries: Sequence[Ranked], pairs: Pairs, relevant: Sequence[set[int]] = ()) -> tuple[PairCounts, PairCounts]:
+def split(queries: Sequence[Query], pairs: Pairs, relevant: Sequence[set[int]] = ()) -> tuple[PairCounts, PairCounts]:
     return pair_counts(lists(queries, pairs, relevant))
 
 
-def rank_gaps(ranking: Ranking, docs: np.ndarray, pairs: np.ndarray, wanted: tuple[np.ndarray, np.ndarray]) -> Answers:
-    return RankGap.answers(TwinLists(ranking, docs, pairs, NONE, wanted))
-
-
-def rank_gap_sums(ranking: Ranking, docs: np.ndarray, pairs: np.ndarray) -> Answers:
-    return replace(RankGap, pairs="all").answers(TwinLists(ranking, docs, pairs, NONE))
-
-
-def score_gaps(ranking: Ranking, docs: np.ndarray, pairs: np.ndarray) -> Answers:
-    return ScoreGap.answers(TwinLists(ranking, docs, pairs, NONE))
-
-
 def by_loops(
-    queries: Sequence[Ranked], pairs: Pairs, relevant: Sequence[set[int]] = (), *, of_relevant: bool = False
+    queries: Sequence[Query], pairs: Pairs, relevant: Sequence[set[int]], *, of_relevant: bool = False
 ) -> list[list[int]]:
     """Wins, losses, ties, both retrieved and first side alone a query, one pair after the other."""
     rows = []
-    for i, found in enumerate(queries):
+    for i, found in enumerate(map(dict, queries)):
         wins = losses = ties = both = alone = 0
         for a, b in pairs:
             if a not in found and b not in found:
                 continue
-            if bool({a, b} & (relevant[i] if relevant else set())) != of_relevant:
+            if bool({a, b} & relevant[i]) != of_relevant:
                 continue
             one, two = found.get(a, -np.inf), found.get(b, -np.inf)
             wins += one > two
@@ -90,16 +75,28 @@ def as_rows(counts: PairCounts) -> list[list[int]]:
 
 
 DOCS = 9
-RANKED = st.dictionaries(st.integers(0, DOCS - 1), st.integers(-2, 2).map(float), max_size=DOCS)
 PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(5, DOCS - 1)), unique=True, max_size=8)
 RELEVANT = st.sets(st.integers(0, DOCS + 1))
 """The last two are in no run and no pair."""
+MARKED = st.lists(RELEVANT, min_size=4, max_size=4)
 
 
-@given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6), PAIRS)
+@st.composite
+def queries_of(draw: st.DrawFn, longest: int = 7) -> list[Query]:
+    """Up to four queries of distinct documents 0-8 and unknown ones (-1), in falling order, with many ties."""
+    found = []
+    for _ in range(draw(st.integers(1, 4))):
+        docs = draw(st.lists(st.integers(0, DOCS - 1), unique=True, max_size=longest))
+        docs = [d if draw(st.integers(0, 5)) else -1 for d in docs]
+        scores = sorted((draw(st.integers(-2, 2)) / 3 for _ in docs), reverse=True)
+        found.append(list(zip(docs, scores, strict=True)))
+    return found
+
+
+@given(queries_of(), MARKED, PAIRS)
 @settings(max_examples=150)
-def test_relevant_pairs_apart_as_a_double_loop(given: list[tuple[Ranked, set[int]]], pairs: Pairs) -> None:
-    queries, relevant = [ranked for ranked, _ in given], [marked for _, marked in given]
+def test_relevant_pairs_apart_as_a_double_loop(queries: list[Query], marked: list[set[int]], pairs: Pairs) -> None:
+    relevant = marked[: len(queries)]
     right, other = split(queries, pairs, relevant)
     assert as_rows(right) == by_loops(queries, pairs, relevant, of_relevant=True)
     assert as_rows(other) == by_loops(queries, pairs, relevant)
@@ -122,10 +119,12 @@ def nets(clusters: Clusters | None) -> list[float]:
 WITHIN = [(0, 5), (1, 6), (2, 6), (3, 7), (4, 8)]
 
 
-@given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6))
+@given(queries_of(), MARKED)
 @settings(max_examples=60)
-def test_meetings_add_up_to_wins_less_losses_and_turn_with_the_sides(given: list[tuple[Ranked, set[int]]]) -> None:
-    queries, relevant = [ranked for ranked, _ in given], [marked for _, marked in given]
+def test_meetings_add_up_to_wins_less_losses_and_turn_with_the_sides(
+    queries: list[Query], marked: list[set[int]]
+) -> None:
+    relevant = marked[: len(queries)]
     n, turned = len(queries), [pair[::-1] for pair in WITHIN]
     for kind, counts in zip(("relevant", "other"), split(queries, WITHIN, relevant), strict=True):
         of = replace(HeadToHead, pairs=kind)
@@ -134,29 +133,6 @@ def test_meetings_add_up_to_wins_less_losses_and_turn_with_the_sides(given: list
         met = counts.wins + counts.losses + counts.ties
         assert np.bincount(clusters.query, clusters.weight, n).tolist() == met.tolist()
         assert nets(clusters) == [-net for net in nets(back)]
-
-
-Entry = tuple[int, float]
-Query = list[Entry]
-"""Documents and scores, the best first; a negative document belongs to no pair."""
-
-
-def ranking_of(queries: Sequence[Query]) -> tuple[Ranking, np.ndarray]:
-    flat = [entry for found in queries for entry in found]
-    ranking = Ranking(np.cumsum([0, *map(len, queries)]), np.array([s for _, s in flat], dtype=np.float64))
-    return ranking, np.array([d for d, _ in flat], dtype=np.int64)
-
-
-@st.composite
-def queries_of(draw: st.DrawFn, longest: int = 7) -> list[Query]:
-    """Up to four queries of distinct documents 0-8 and unknown ones (-1), in falling order, with many ties."""
-    found = []
-    for _ in range(draw(st.integers(1, 4))):
-        docs = draw(st.lists(st.integers(0, DOCS - 1), unique=True, max_size=longest))
-        docs = [d if draw(st.integers(0, 5)) else -1 for d in docs]
-        scores = sorted((draw(st.integers(-2, 2)) / 3 for _ in docs), reverse=True)
-        found.append(list(zip(docs, scores, strict=True)))
-    return found
 
 
 def discount(rank: int) -> float:
@@ -224,9 +200,8 @@ class TestRankGaps:
             total[q] += b - a
             count[q] += 1
             absent += 2 - has_a - has_b
-        ranking, docs = ranking_of(queries)
-        wanted = tuple(np.array([pick[side] for pick in chosen], dtype=np.int64) for side in (0, 1))
-        found = rank_gaps(ranking, docs, pairs_of(pairs), wanted)
+        asked = (np.array([q for q, _ in chosen], dtype=np.int64), np.array([p for _, p in chosen], dtype=np.int64))
+        found = RankGap.answers(lists(queries, pairs, (), asked))
         assert [found.total.tolist(), found.weight.tolist()] == [total, count]
         share = absent / len(chosen) / 2 if chosen else math.nan
         assert (found.parts["pairs"], found.parts["absent"]) == (len(chosen), pytest.approx(share, nan_ok=True))
@@ -235,8 +210,7 @@ class TestRankGaps:
     @settings(max_examples=120)
     def test_sums_over_every_pair_as_a_plain_loop(self, queries: list[Query], pairs: Pairs) -> None:
         expected = [sum(rank_of(found, b)[0] - rank_of(found, a)[0] for a, b in pairs) for found in queries]
-        ranking, docs = ranking_of(queries)
-        assert rank_gap_sums(ranking, docs, pairs_of(pairs)).total.tolist() == expected
+        assert replace(RankGap, pairs="all").answers(lists(queries, pairs)).total.tolist() == expected
 
     def test_one_pair_by_hand(self) -> None:
         cases: list[tuple[Query, float, int]] = [
@@ -245,11 +219,10 @@ class TestRankGaps:
             ([(-1, 9.0), (0, 2.0), (1, 1.0), (-1, 1.0)], 3.5 - 2, 0),
         ]  # fmt: skip
         for found, expected, absent in cases:
-            ranking, docs = ranking_of([found])
-            gaps = rank_gaps(ranking, docs, pairs_of([(0, 1)]), (np.array([0]), np.array([0])))
+            gaps = RankGap.answers(lists([found], [(0, 1)], (), (np.array([0]), np.array([0]))))
             assert (gaps.total.tolist(), gaps.weight.tolist()) == ([expected], [1]), found
             assert gaps.parts == {"pairs": 1, "absent": absent / 2}
-            assert rank_gap_sums(ranking, docs, pairs_of([(0, 1)])).total.tolist() == [expected]
+            assert replace(RankGap, pairs="all").answers(lists([found], [(0, 1)])).total.tolist() == [expected]
 
 
 class TestScoreGaps:
@@ -264,17 +237,16 @@ class TestScoreGaps:
             scaled.append(sum(g / spread for g in gaps) if spread > 1e-12 else 0.0)
             raw.append(sum(gaps))
             count.append(len(gaps))
-        ranking, docs = ranking_of(queries)
-        gaps = score_gaps(ranking, docs, pairs_of(pairs))
+        gaps = ScoreGap.answers(lists(queries, pairs))
         assert gaps.total.tolist() == pytest.approx(scaled, abs=1e-9)
         mean = sum(raw) / sum(count) if sum(count) else math.nan
         assert gaps.parts == {"pairs": sum(count), "raw": pytest.approx(mean, abs=1e-12, nan_ok=True)}
         assert gaps.weight.tolist() == count
 
     def test_by_hand(self) -> None:
-        ranking, docs = ranking_of([[(0, 5.0), (1, 4.0), (7, 3.0)], [(0, 2.0), (8, 1.0)], [(0, 1.0), (1, 1.0)], []])
-        gaps = score_gaps(ranking, docs, pairs_of([(0, 1)]))
-        level = score_gaps(*ranking_of([[(0, 0.1), (1, 0.1), (7, 0.1)]]), pairs_of([(0, 1)]))  # whose mean is rounded
+        queries = [[(0, 5.0), (1, 4.0), (7, 3.0)], [(0, 2.0), (8, 1.0)], [(0, 1.0), (1, 1.0)], []]
+        gaps = ScoreGap.answers(lists(queries, [(0, 1)]))
+        level = ScoreGap.answers(lists([[(0, 0.1), (1, 0.1), (7, 0.1)]], [(0, 1)]))  # whose mean is rounded
         assert (level.total.tolist(), level.parts["raw"]) == ([0.0], 0.0)
         # Scores 5, 4, 3 have a standard deviation of sqrt(2/3); a query whose scores are all equal has none.
         assert gaps.total.tolist() == pytest.approx([math.sqrt(3 / 2), 0, 0, 0])
@@ -286,14 +258,12 @@ SUMS = [replace(HeadToHead, pairs="relevant"), replace(HeadToHead, pairs="other"
 
 
 @pytest.mark.parametrize("of", [*SUMS, replace(RankGap, pairs="all")], ids=repr)
-@given(queries_of(), st.lists(RELEVANT, min_size=4, max_size=4))
+@given(queries_of(), MARKED)
 @settings(max_examples=60)
 def test_each_unit_adds_what_its_own_pairs_do(of: TwinEstimand, queries: list[Query], relevant: list[set[int]]) -> None:
-    ranking, docs = ranking_of(queries)
-
     def answers(pairs: Pairs) -> Answers:
         every = np.divmod(np.arange(len(queries) * len(pairs)), len(pairs))
-        return of.answers(TwinLists(ranking, docs, pairs_of(pairs), judged(relevant[: len(queries)]), every))
+        return of.answers(lists(queries, pairs, relevant[: len(queries)], every))
 
     found = nets(answers(WITHIN).clusters)
     for unit in range(4):

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt import Collection, DataError, Run, UserError, load, ranker
+from ranktilt import Collection, DataError, Run, UserError, ranker
 from ranktilt.mitigation.causal import Causal, CausalFit, fit_causal
 from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.rankers.lexical.bm25 import BM25
@@ -16,8 +16,6 @@ from ranktilt.rankers.replay import Replay
 from tests.mitigation.builders import Planted, judged, perplexity, same_bits, worded
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, write_run
-
-LLM = "llama-2-7b-chat-tmp0.2"
 
 
 @pytest.fixture(scope="module")
@@ -183,13 +181,3 @@ def test_what_cannot_be_corrected_is_refused(texts: Collection, file: str, tmp_p
         Causal(fit=file, by="gender")
     with pytest.raises(DataError, match="expected a fit of the causal correction"):
         Causal(fit=str(BM25(k=3).rank(texts).save(tmp_path / "run").with_name("run.json"))).check()
-
-
-@pytest.mark.data
-def test_lexical_rankers_of_nfcorpus(shared_data: Path) -> None:
-    """BM25 favours people, and so scores rise with perplexity; the figures of docs/level/causal-correction.md."""
-    train = load(shared_data / "cocktail-nfcorpus", split="train")
-    found = fit_causal(train, BM25(), source=LLM)
-    assert len(found.queries) == 128
-    assert found.f > 20
-    assert found.low < found.coefficient < found.high

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import ranktilt as rt
 from ranktilt.collection import Collection
@@ -119,18 +117,12 @@ def test_what_cannot_be_explained_is_said(call: Callable[[Collection], Any], mes
 
 @pytest.mark.data
 def test_twins_by_gender(shared_data: Path) -> None:
-    """Grep-BiasIR: each text for women, for men and for both; probes and attribution take the column for the source.
-
-    Of the 234 groups of its files 69 hold identical texts: 66 triplets are one text (titles carry the gender), one has
-    N as F and one N as M, which makes 67 identical twins of N each, and one group is labelled both, both, N.
-    """
+    """Grep-BiasIR: each text for women, for men and for both; probes and attribution take the column for the source."""
     whole = gendered(shared_data / "grep-bias-ir")
     found = rt.explain(whole, ["specificity", "perplexity"], by="gender", reference="N", attribute=[rt.ranker("bm25")])
     assert found.sources == ("F", "M")
     assert [effect.pairs for effect in found.results[0].effects] == [232, 232]
     assert [note.partition(":")[2].split()[0] for note in found.notes] == ["67", "67"]
-    groups = whole.docs.group_by("origin").agg(n=pl.len(), texts=pl.col("text").n_unique()).filter(pl.col("n") == 3)
-    assert [groups.filter(pl.col("texts") == n).height for n in (1, 2)] == [66, 2]
     assert {row["property"] for row in found.results[-1].rows} == {"what remains", "specificity", "perplexity"}
     with pytest.raises(rt.UserError, match=r"unknown column to group by 'gendr'; did you mean 'gender'\?"):
         rt.explain(whole, by="gendr")
@@ -287,12 +279,12 @@ def test_a_description_comes_back_from_its_file_and_no_documents_are_refused(tmp
 @pytest.mark.data
 @pytest.mark.long
 def test_the_documented_numbers_are_those_of_the_probes(shared_data: Path) -> None:
-    found = rt.explain(rt.load(shared_data / "cocktail-nfcorpus"), CHEAP)
+    found = rt.explain(rt.load(shared_data / "cocktail-nfcorpus"), [*CHEAP, "perplexity"])
     page = (ROOT / "docs" / "audit" / "explain.md").read_text(encoding="utf-8")
     documented = {line.split(" | ")[0][2:]: line for line in page.splitlines() if line.startswith("| ") and "[" in line}
     printed = [line.split(" | ") for line in table(found, "markdown").splitlines() if line.startswith("| llama")]
-    effects = [cells for cells in printed if len(cells) == len(printed[0])][:7]
-    assert [cells[1] for cells in effects][:2] == ["distinct terms", "words"]
+    effects = [cells for cells in printed if len(cells) == len(printed[0])][:8]
+    assert [cells[1] for cells in effects][::4] == ["distinct terms", "nats per word (trigrams)"]
     for _, what, g, pairs, *means in effects:
         size, interval = g.replace("\\", "").split(" ", 1)
         assert documented[what] == " | ".join([f"| {what}", size, interval, *means])
@@ -301,9 +293,6 @@ def test_the_documented_numbers_are_those_of_the_probes(shared_data: Path) -> No
     assert [round(row["mean"], 2) for row in overlap.rows] == [0.58, 0.69]
     assert re.search(r"mean overlap 0\.69, Jaccard 0\.58", page)
     assert found.notes == ("llama-2-7b-chat-tmp0.2: 2 twins are identical to those of human",)
-
-
-NUMBERS = st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=3, max_size=30)
 
 
 def test_three_and_four_pairs_by_hand_and_undefined_is_not_zero() -> None:
@@ -321,24 +310,6 @@ def test_three_and_four_pairs_by_hand_and_undefined_is_not_zero() -> None:
     assert g - low == pytest.approx(high - g)
     for a, b in (([], []), ([1.0, 2.0], [2.0, 4.0]), ([1] * 5, [1] * 5), ([1] * 5, [2] * 5)):
         assert all(map(math.isnan, hedges_g(np.array(a), np.array(b))))
-
-
-@given(NUMBERS, st.integers(1, 9), st.integers(-9, 9))
-def test_swapped_sides_turn_the_sign_and_no_unit_does(pairs: list[tuple[int, int]], factor: int, shift: int) -> None:
-    a, b = np.array(pairs, dtype=float).T
-    g, low, high = hedges_g(a, b)
-    assert hedges_g(b, a) == pytest.approx((-g, -high, -low), nan_ok=True)
-    assert hedges_g(factor * a + shift, factor * b + shift) == pytest.approx(hedges_g(a, b), nan_ok=True)
-
-
-def test_the_interval_holds_the_truth_in_95_of_100_samples() -> None:
-    rng = np.random.default_rng(0)
-    held = 0
-    for _ in range(1_000):
-        text = rng.normal(size=40)
-        _, low, high = hedges_g(text + rng.normal(size=40), text + rng.normal(size=40) + 0.5)
-        held += low <= 0.5 / math.sqrt(2) <= high
-    assert 930 <= held <= 970
 
 
 def test_pairs_without_a_value_on_both_sides_and_undefined_values_are_left_out() -> None:

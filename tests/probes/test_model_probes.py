@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 import ranktilt as rt
-from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.io.cache import Stored
-from ranktilt.models.likelihood import mean_loss
 from ranktilt.probes.explain import explain, probe
 from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.probes.spectrum import SpectrumProbe, singular_values, spectrum
@@ -34,18 +32,6 @@ def masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return language_model("causal", tmp_path_factory.mktemp("causal") / "causal")
-
-
-@pytest.mark.data
-def test_the_mean_of_token_values_as_published(shared_data: Path) -> None:
-    """Twenty documents of SCIDOCS with the values of each token (Perplexity-Trap); their mean is what is compared."""
-    file = shared_data / "perplexity-trap-scidocs" / "perplexity.jsonl"
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    assert len(rows) == 20
-    for row in rows:
-        assert len(row["ppl"]) == len(row["tokens"])
-        assert mean_loss(np.array(row["ppl"])) == pytest.approx(math.fsum(row["ppl"]) / len(row["ppl"]), abs=1e-12)
-    assert math.isnan(mean_loss(np.empty(0)))
 
 
 @pytest.mark.neural
@@ -87,16 +73,6 @@ def test_the_theorem_from_folders(causal: Path, masked: Path, own_cache: Path) -
         explain(toy(), theorem=[str(causal)])
     with pytest.raises(UserError, match="a masked language model cannot be used as a causal one"):
         explain(toy(), theorem=[str(causal), str(masked)])
-
-
-@pytest.mark.data
-@pytest.mark.long
-def test_nfcorpus_by_trigrams(shared_data: Path) -> None:
-    """Llama-2's rewrites are more predictable than the originals, to trigrams of the originals."""
-    (effect,) = PerplexityProbe()(load(shared_data / "cocktail-nfcorpus")).effects
-    assert effect.pairs == 3_633
-    assert (effect.reference_mean, effect.source_mean) == pytest.approx((5.675, 5.469), abs=5e-3)
-    assert effect.high < 0
 
 
 class Known:

@@ -213,25 +213,6 @@ def test_intervals_hold_the_truth_and_tests_their_level() -> None:
     assert max(np.mean(families, axis=1)) <= 0.06
 
 
-def test_a_fraction_gives_the_main_effects_of_the_whole_design() -> None:
-    """Half of a 2⁵: each main effect and interaction within its interval, and without bias."""
-    names = tuple("ABCDE")
-    planted = {("A",): 0.6, ("C",): -0.4, ("A", "B"): 0.3}
-    options: dict[str, Any] = {"queries": 15, "origins": 30}
-    held, differences = [], []
-    for seed in range(8):
-        whole, part = (designed(names, cells, **options) for cells in (full(5), half(5)))
-        every = factor_effects(whole, [scored(whole, planted, seed=seed)], draws=100)
-        some = factor_effects(part, [scored(part, planted, seed=100 + seed)], draws=100)
-        assert [row.effect for row in every.rows] == [row.effect for row in some.rows]
-        for a, b in zip(every.of("score gap"), some.of("score gap"), strict=True):
-            spread = 2 * np.hypot(a.error, b.error)
-            held.append(abs(a.value - b.value) <= spread)
-            differences.append((a.value - b.value) / spread)
-    assert np.mean(held) >= 0.9
-    assert abs(np.mean(differences)) <= 0.15
-
-
 def test_cells_that_are_drawn_give_the_same_effects() -> None:
     collection = designed(NAMES, full(3), origins=60, queries=30)
     run = scored(collection, {("length",): 0.8})
