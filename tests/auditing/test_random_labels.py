@@ -15,7 +15,7 @@ import pytest
 from ranktilt import AP, RR, Collection, Measure, P, R, Run, audit, estimand, measure, nDCG
 from ranktilt.auditing import random_band
 from ranktilt.auditing.groups import Groups, grouping
-from ranktilt.auditing.judged_rankings import Aligned, Judgments
+from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
 from ranktilt.auditing.label_clusters import judged_labels, listed_labels, page_labels
 from ranktilt.auditing.random_band import SHUFFLES, Shuffles, TopRanks, enough, null_deltas, shuffled_labels, signs_of
 from ranktilt.auditing.significance import Chance, Sample
@@ -24,6 +24,7 @@ from ranktilt.measures.contrast import RelativeDelta, relative_delta
 from ranktilt.measures.ndsr import NDSR
 from ranktilt.measures.ranking import Judged, Ranking
 from ranktilt.measures.relevance import values
+from ranktilt.statistics.bootstrap import interval
 from ranktilt.statistics.two_way import Labels
 from tests.toy import collection_of, run_of
 
@@ -139,6 +140,22 @@ class TestNullDeltas:
         with limited(MemoryLimits(memory=64 << 20)):  # a quarter of it holds two results of 8 MiB
             assert list(shuffles.batches(5, 1)) == [slice(0, 2), slice(2, 4), slice(4, 5)]
             assert len(list(shuffles.batches(5, 4))) == 5
+
+
+def test_about_95_percent_of_label_blind_rankings_lie_within() -> None:
+    """Of 60 rankings each, whose ties and groups differ: 171 of 180 are expected."""
+    inside = 0
+    for docs, relevant, of, ties in (
+        ("aaaaaabb", "aaaabb", nDCG @ 3, None), ("aaaabbbb", "aabbbb", AP @ 5, None), ("aaaaabbb", "aaabbb", RR, 4),
+    ):  # fmt: skip
+        collection = judged_groups(20, docs, relevant)
+        for seed in range(60):
+            judgments, aligned = pieces(collection, blind_run(collection, seed, ties=ties))
+            (found,) = null_deltas([(aligned, (0, 1))], [of], Shuffles(judgments, seed, 300))
+            ends = interval(found[0])
+            a, b = group_values(aligned, [of], grouping(collection, "kind"), "expected")[0, 1:3].mean(axis=1)
+            inside += ends.low <= 200 * (a - b) / (a + b) <= ends.high
+    assert 164 <= inside <= 178
 
 
 def test_ten_relevant_against_one_tilt_by_themselves_and_a_ranker_that_sees_labels_lies_beyond() -> None:
