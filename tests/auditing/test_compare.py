@@ -172,6 +172,8 @@ class TestMatching:
         found = match(new, old)
         assert found.runs == (("a", "a"), ("c", "c"))
         assert found.measures == ("RR", "nDCG@5")
+        assert compared(new, old).spec["primary"] == "RR"
+        assert compared(replace(new, spec={**new.spec, "primary": "P@1"}), old).spec["primary"] == "nDCG@5"
         assert found.left_out == (
             "left out: 1 run only in the new audit ('b')",
             "left out: 1 run only in the old audit ('d')",

@@ -176,6 +176,7 @@ class TestRows:
         same = gate(self.AUDIT, baseline=old, measures=["P@1", "RR"], resamples=200)
         assert [c.name for r in same.rows for c in r.checks] == ["growth"] * 12
         assert all(c.value == 0 == c.low == c.high for r in same.rows for c in r.checks)
+        assert any(note.startswith("each growth of the 12 comparisons is judged by its own") for note in same.notes)
 
     @pytest.mark.parametrize(("options", "limit", "names"), [
         ({}, 15.0, ["tilt"]), ({"max_tilt": 4}, 4, ["tilt"]), ({"baseline": LEVEL}, None, ["growth"]),
@@ -218,7 +219,7 @@ def test_what_cannot_be_judged_is_refused(options: dict[str, Any], message: str)
 def test_a_baseline_may_hold_more_and_an_audit_without_groups_is_refused() -> None:
     found = gate(TWO, baseline=TWO, runs=["dense"], measures=["P@1"], resamples=200)
     assert [(r.run, r.measure, r.outcome) for r in found.rows] == [("dense", "P@1", "level")]
-    assert not [n for n in found.notes if "left out" in n]
+    assert not [n for n in found.notes if "left out" in n or "each growth" in n]
     with refused("nothing to gate: this audit compares no groups; audit with --by COLUMN"):
         gate(audit_of(np.ones((1, 1, 1, 5)), groups=()))
 

@@ -272,6 +272,8 @@ def test_a_resample_without_any_order_is_dropped_and_wins_that_grow_rise_in_ever
     falling = trend_of(wins_of(35, 20, 5))
     assert falling.kind == "falls"
     assert "moves away from human as temperature rises: rank correlation −1.00 " in trend_sentence(falling)
+    assert "agrees" not in trend_sentence(falling)
+    assert trend_sentence(falling, agree=1, measures=2).endswith("; agrees on 1 of 2 measures")
     assert "the same Relative Δ at every temperature, or none" in trend_sentence(trend_of(wins_of(10, 10, 10)))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ranktilt.auditing.answer.next_steps import next_steps
-from ranktilt.auditing.answer.verdict import Verdict, judge
+from ranktilt.auditing.answer.verdict import Verdict, judge, probability
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.effects import Effect, conflicts
 from ranktilt.auditing.result import Audit
@@ -250,6 +250,11 @@ class TestFromTheOtherSide:
         turned = found.swapped()
         numbers = (turned.value, turned.low, turned.high, turned.level, turned.band_low, turned.band_high)
         assert not any(np.signbit([*numbers, turned.parts["raw"], turned.parts["shares"]]))
+
+
+def test_a_p_value_has_a_relation_sign_unless_it_is_undefined() -> None:
+    printed = {0.0009: "< .001", 0.001: "= .001", 0.05: "= .050", 1.0: "= 1.000", math.nan: "undefined"}
+    assert {p: probability(p) for p in printed} == printed
 
 
 def test_opposite_signs_are_said_in_words() -> None:
