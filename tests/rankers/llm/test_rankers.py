@@ -311,9 +311,9 @@ def test_the_audit_finds_what_the_judge_favours(served: Served, value: Callable[
     docs, judged = [], {}
     for query in range(QUERIES):
         for topic in range(TOPICS):
-            origin, worth_it = f"q{query}t{topic}", chance.random() + (topic == 0)
+            origin, quality = f"q{query}t{topic}", chance.random() + (topic == 0)
             for source in ("human", "llm"):
-                text = f"text {origin}, by {source}, worth {worth_it + chance.random() / 9:.4f}"
+                text = f"text {origin}, by {source}, worth {quality + chance.random() / 9:.4f}"
                 docs.append({"id": f"{origin}-{source}", "text": text, "source": source, "origin": origin})
         judged[f"q{query}"] = {f"q{query}t0-human": 1, f"q{query}t0-llm": 1}
     collection, each = collection_of(docs, {name: f"question {name}" for name in judged}, judged), 2 * TOPICS
