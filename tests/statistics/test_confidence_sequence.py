@@ -45,8 +45,14 @@ def test_it_only_ever_narrows_and_keeps_count() -> None:
     assert highs[-1] - lows[-1] < 0.25
 
 
-@pytest.mark.parametrize("values", [[1.0] * 6, [0.3, 0.9, 0.6] * 4])
-def test_the_first_looks_agree_with_the_paper_s_formula_by_hand(values: list[float]) -> None:
+def test_of_values_that_hardly_vary_it_is_far_narrower_than_hoeffdings() -> None:
+    values = np.random.default_rng(3).uniform(0.45, 0.55, 400)
+    _, ends = watched(values, 0.0, 1.0)
+    assert ends[-1][1] - ends[-1][0] < 0.02  # Hoeffding's, of one look: 2 √(log 40 / 800) = .136
+
+
+@pytest.mark.parametrize("values", [[1.0] * 6, [0.3, 0.9, 0.6] * 4, [0.3, 0.9, 0.6] * 40])
+def test_looks_agree_with_the_paper_s_formula_by_hand(values: list[float]) -> None:
     """At each end of the interval the wealth of who bets that the mean lies above, halved, passes 20."""
 
     def wealth(mean: float) -> float:

@@ -39,6 +39,16 @@ class TestCells:
         labels = Labels(clusters([0, 1], [0, 0], [1.0, second]), np.array([0, 1]))
         assert labels.spread == pytest.approx(expected)  # √((1 + 1)² / (1² + 1²)), and √(0 / 2) raised to 1
 
+    @given(st.integers(0, 2**32 - 1), st.floats(-1, 1))
+    @settings(max_examples=40)
+    def test_neither_order_nor_side_matters_to_the_last_bit(self, seed: int, value: float) -> None:
+        rng, order = np.random.default_rng(seed), np.random.default_rng([seed, 1]).permutation(27)
+        query, origin = np.divmod(np.repeat(np.arange(9), 3), 3)  # three entries a cell
+        entries = Clusters(query, origin, rng.normal(size=27), rng.random(27))
+        permuted = Clusters(*(column[order] for column in entries))
+        assert entries.variance(value) == permuted.variance(value)
+        assert entries.variance(value) == entries._replace(total=-entries.total).variance(-value)
+
 
 class TestDyads:
     def test_variance_by_hand(self) -> None:
