@@ -156,6 +156,12 @@ class TestNDKL:
         found = answer(of, "".join(label for label, _ in listed), scores=scores, population="aabbbx-")
         assert found == pytest.approx(expected, nan_ok=True)
 
+    def test_tied_lists_of_many_kinds_are_each_as_they_are_alone(self) -> None:
+        every = ["ab", "aab", "abb", "ba", "aabb", "bab"]
+        found = NDKL.per_query(lists(every, scores=[0.0] * len("".join(every)), population="abb"))
+        alone = [answer(NDKL, labels, scores=[0.0] * len(labels), population="abb") for labels in every]
+        assert found == pytest.approx(alone)
+
     def test_unlabelled_documents_keep_their_ranks_and_a_beginning_of_them_alone_is_passed_over(self) -> None:
         assert answer(replace(NDKL, target="a:1;b:1") @ 3, "--ab") == pytest.approx(math.log(2))
         first, second = 1 / math.log2(3), 1 / 2  # the first label is a's alone, after the second both are even

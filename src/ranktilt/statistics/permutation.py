@@ -26,7 +26,7 @@ def sign_flip_p(difference: Floats, *, resamples: int = RESAMPLES, seed: int = 0
     return sign_flip_ps([difference], resamples=resamples, seed=seed)[0]
 
 
-def sign_flip_ps(differences: list[Floats], *, resamples: int = RESAMPLES, seed: int = 0) -> list[float]:
+def sign_flip_ps(differences: list[Floats], *, resamples: int, seed: int) -> list[float]:
     """`sign_flip_p` of several difference vectors over the same queries, sharing the sign vectors."""
     n = len(differences[0]) if differences else 0
     if n == 0:
