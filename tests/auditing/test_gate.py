@@ -19,7 +19,7 @@ from ranktilt.auditing.effects import Change
 from ranktilt.auditing.sequential import BATCH, Look, SequentialAudit, audit_until, decided
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.rankers.base import Ranker, cut
-from tests.auditing.arrays import audit_of, one, tilt
+from tests.auditing.arrays import audit_of, noisy, one, tilt
 from tests.refusals import refused
 from tests.reporting.audits import clear, ordered, twins
 
@@ -222,6 +222,13 @@ def test_a_baseline_may_hold_more_and_an_audit_without_groups_is_refused() -> No
     assert not [n for n in found.notes if "left out" in n or "each growth" in n]
     with refused("nothing to gate: this audit compares no groups; audit with --by COLUMN"):
         gate(audit_of(np.ones((1, 1, 1, 5)), groups=()))
+
+
+def test_noise_is_not_called_a_regression() -> None:
+    """Two hundred null comparisons by 95 % intervals: five would lie above 0 by chance, 18 are too many."""
+    rng = np.random.default_rng(77)
+    found = [gate(noisy(rng), baseline=noisy(rng), resamples=499) for _ in range(200)]
+    assert sum(f.exit_code == 1 for f in found) <= 18
 
 
 QUESTIONS = ["Share@1", "NDSR@2", "HeadToHead", "RankGap(pairs=all)", "ExposureRatio", "NDKL@2"]

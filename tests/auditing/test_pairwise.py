@@ -211,6 +211,18 @@ def judged(counts: Counts, **options: int) -> PairOutcome:
     return outcome("relevant", counts, Dyads(each, each, each), **options)
 
 
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    """Of each share, over 44 queries, in 1,000 draws."""
+    true = {"protected": 0.2, "unprotected": 0.3, "inconsistent": 0.4, "unparsed": 0.1, "preference": 0.4, "first": 0.6}
+    held = Counter[str]()
+    for seed in range(1_000):
+        found = judged(drawn_counts(seed, queries=44), resamples=400, seed=seed)
+        shares = {name: getattr(found, name) for name in true}
+        held.update(name for name, share in shares.items() if share.low <= true[name] <= share.high)
+    assert all(920 <= held[name] <= 970 for name in true), held
+    assert 0.93 <= sum(held.values()) / 6_000 <= 0.97
+
+
 def kind_of(one: PairOutcome) -> str:
     """The kind of the verdict on it, with a margin of ±5 points."""
     result = PairwiseAudit({"level": 5.0, "count_rule": "both-agree"}, "judge", "female", "male", (one,))
