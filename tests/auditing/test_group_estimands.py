@@ -65,6 +65,7 @@ class TestCalibration:
         for one in asked(collection, run, "AWRF@5", "NDKL", "EEL@5", by="kind"):
             assert one.place == {"AWRF": "below", "NDKL": "above", "EEL": "above"}[one.estimand.name]
             assert one.significant
+            assert 0 < one.band_low < 1  # of EE-L, too, which has no upper bound
             assert not one.favours
             assert "farther from" in one.estimand.basis(one)
 
