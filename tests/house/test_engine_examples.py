@@ -175,6 +175,8 @@ def test_milvus(examples: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("MILVUS_URL", address)
     monkeypatch.setenv("MILVUS_COLLECTION", "docs")
     assert_best_chunks("milvus_index", {name: [text] for name, text in DOCS.items()})
+    # Clients share a connection that outlives them, and later writes to stderr in whatever test comes then.
+    milvus.client.connection_manager.ConnectionManager.get_instance().close_all()
 
 
 def test_qdrant(examples: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,8 @@ pytestmark = pytest.mark.long
 
 pymilvus = pytest.importorskip("pymilvus")
 pytest.importorskip("milvus_lite")
+OPEN = pymilvus.client.connection_manager.ConnectionManager.get_instance()
+"""The connections that stay open."""
 
 
 @pytest.fixture
@@ -49,10 +51,12 @@ def serving(folder: Path) -> Iterator[str]:
 
 def test_an_index_is_built_once_and_other_contents_get_their_own(database: str) -> None:
     ranker, steps = Milvus(database, mode="bm25"), list[str]()
+    before = OPEN.get_stats()
     with listening(lambda label, done, total: steps.append(label)):
         first = ranker.rank(toy())
         assert ranker.rank(toy()) == first
     assert steps.count(f"milvus:{database}(mode=bm25): indexing") == 1
+    assert OPEN.get_stats() == before
     grades = {query: {"d1-llm": 1} for query in QUERIES}
     runs = [first]
     for values in ({"title": "Plums", "text": "blue plums"}, {"id": "d1-man"}):
