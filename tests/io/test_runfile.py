@@ -61,6 +61,7 @@ def test_the_name_does_not_tell_the_format(tmp_path: Path, name: str) -> None:
     [
         ("q Q0 a 1 2 t\n\nq Q0 b 2 1\n", f":3: expected {FIVE}, {SIX}, got 5: 'q Q0 b 2 1'"),
         ("q Q0 a 1 2 t\nq Q0 b 2 1\nq Q0 c 3 0 t x\n", f":2: expected {FIVE}, {SIX}, got 5: "),
+        ("q a 1 2\nq b 1\n", f":2: expected {FIVE.replace(' Q0,', '')} (4 fields, as in the first line), got 3: "),
         ("\n  \nq a 2\n", f":3: {WIDTHS}, got 3: 'q a 2'; judgments are named with --qrels"),
         ("q Q0 a 2\n\nq Q0 7 2\n", ":1: expected a run, got judgments (query, 0, document, grade): 'q Q0 a 2'"),
         ("q x a 2\n", ":1: expected a whole number as rank, got 'a'"),
@@ -75,7 +76,7 @@ def test_the_name_does_not_tell_the_format(tmp_path: Path, name: str) -> None:
         ('\n\n\n\n\n{"q":\n{"d" 1}}', ":7: expected one JSON object"),
         ('{"q": ' * 100_000, f":1: {SHAPE}, got broken JSON (depth limit exceeded)"),
     ],
-    ids=range(15),
+    ids=range(16),
 )
 def test_what_is_wrong_is_named_by_line_or_by_query_and_document(tmp_path: Path, content: str, message: str) -> None:
     found = fault(tmp_path, content)
