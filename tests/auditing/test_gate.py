@@ -390,6 +390,7 @@ def test_the_same_documents_in_every_query_favour_no_side(twins: bool) -> None:
 
 @pytest.mark.parametrize(("options", "message"), [
     ({"stop_at_tilt": 0}, "expected a tilt above 0, such as 10 (points), got 0"),
+    ({"stop_at_tilt": math.nan}, "expected a tilt above 0, such as 10 (points), got nan"),
     ({"stop_at_tilt": math.inf}, "expected a tilt above 0, such as 10 (points), got inf"),
     ({"max_queries": 0}, "expected at least 1 query to ask, got 0"),
     ({"by": ""}, "a sequential audit needs a column of groups (by)"),

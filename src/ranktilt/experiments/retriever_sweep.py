@@ -62,16 +62,18 @@ def retriever_sweep(
     """
     options, folder = options or RetrieverTraining(), Path(folder)
     strengths = sorted({0.0, *map(float, alphas)})
-    asked, alike = dict[Intervention, RetrieverTraining](), len(strengths) == 1
+    trainings, alike = dict[Intervention, RetrieverTraining](), len(strengths) == 1
     for alpha in strengths:
         name = f"{options.negatives} negatives" if alike else f"α = {alpha:g}"
-        place = str(folder / f"alpha-{alpha:g}")
-        asked[Intervention(name, "debias" if alpha else "", alpha, place, "α")] = replace(options, alpha=alpha)
+        model_folder = str(folder / f"alpha-{alpha:g}")
+        trainings[Intervention(name, "debias" if alpha else "", alpha, model_folder, "α")] = replace(
+            options, alpha=alpha
+        )
     for kind in dict.fromkeys(negatives):
         if kind != options.negatives:
-            name, place = f"{kind} negatives", str(folder / f"negatives-{kind}")
-            asked[Intervention(name, name, 1.0, place)] = replace(options, alpha=0.0, negatives=kind)
-    if len(asked) < 2:
+            name, model_folder = f"{kind} negatives", str(folder / f"negatives-{kind}")
+            trainings[Intervention(name, name, 1.0, model_folder)] = replace(options, alpha=0.0, negatives=kind)
+    if len(trainings) < 2:
         raise UserError("a sweep needs an alpha above 0, or other negatives, beside the baseline")
     check_limits(how.get("level", LEVEL), how.get("budget", BUDGET))
     reference = (options.sources or train.sources)[0]
@@ -79,7 +81,7 @@ def retriever_sweep(
     if len(test.sources) < 2:
         raise UserError(f"a sweep compares sources, and the test collection has {reference!r} alone; mix it first")
     trained, trials = list[Trained](), list[Trial]()
-    for intervention, training in asked.items():
+    for intervention, training in trainings.items():
         trained.append(train_retriever(train, model, intervention.ranker, options=training, dev=dev))
         ranker = Dense(intervention.ranker, k=_DEPTH, device=options.device, text=options.text)
         made = replace(intervention, ranker=repr(ranker))

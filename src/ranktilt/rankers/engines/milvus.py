@@ -98,8 +98,8 @@ def client(place: str) -> Iterator[Any]:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
         # A connection that clients share outlives them all, and writes to stderr when the server tires of its pings.
-        made = library.MilvusClient(uri=place, token=token, timeout=_CONNECTING, dedicated=True)
-        with closing(made) as milvus:
+        connection = library.MilvusClient(uri=place, token=token, timeout=_CONNECTING, dedicated=True)
+        with closing(connection) as milvus:
             yield milvus
     except Exception as error:
         if not type(error).__module__.startswith(("pymilvus", "grpc")):
