@@ -66,9 +66,8 @@ def retriever_sweep(
     for alpha in strengths:
         name = f"{options.negatives} negatives" if alike else f"α = {alpha:g}"
         model_folder = str(folder / f"alpha-{alpha:g}")
-        trainings[Intervention(name, "debias" if alpha else "", alpha, model_folder, "α")] = replace(
-            options, alpha=alpha
-        )
+        intervention = Intervention(name, "debias" if alpha else "", alpha, model_folder, "α")
+        trainings[intervention] = replace(options, alpha=alpha)
     for kind in dict.fromkeys(negatives):
         if kind != options.negatives:
             name, model_folder = f"{kind} negatives", str(folder / f"negatives-{kind}")
