@@ -18,6 +18,7 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.confounds import confounds as text_confounds
+from ranktilt.auditing.contributions import Contributions
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, grouped_pairs, twin_rows
 from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
@@ -35,7 +36,7 @@ from ranktilt.auditing.notes import (
 )
 from ranktilt.auditing.numerical_noise import NumericalNoise, hanging, numerical_noise
 from ranktilt.auditing.options import check_choices, check_resamples, files_of_runs, usual_primary
-from ranktilt.auditing.question_card import DEPTH, Card, Place, Twins, card_estimands
+from ranktilt.auditing.question_card import DEPTH, HEAD_TO_HEAD, Card, Place, Twins, card_estimands
 from ranktilt.auditing.random_band import Shuffles, Task, enough, exchange_p, null_deltas
 from ranktilt.auditing.result import PAIR_COUNTS, Audit, QueryAnswers
 from ranktilt.auditing.significance import Chance, InferenceOptions, Sample, effects
@@ -49,7 +50,7 @@ from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.exposure.base import AttentionEstimand
 from ranktilt.measures.margin import LEVEL, Margin, read_margin, require_unit
 from ranktilt.measures.twins.base import TwinLists
-from ranktilt.measures.twins.head_to_head import HeadToHead, PairCounts, pair_counts
+from ranktilt.measures.twins.head_to_head import PairCounts, pair_counts
 from ranktilt.run import Run, named_apart
 from ranktilt.statistics.bootstrap import RESAMPLES
 
@@ -73,7 +74,7 @@ def audit(
     missing: str = "zero",
     ties: str = "expected",
     rounding: str = "none",
-    test: str = "permutation",
+    test: str = "interval",
     correction: str = "holm",
     level: Margin = LEVEL,
     resamples: int = RESAMPLES,
@@ -111,15 +112,16 @@ def audit(
         Expected value over all orders of tied documents, or trec_eval's order by id (for published numbers).
     rounding : {"none", "paper"}, optional
         Round means to 0.1 % before Relative Δ, as the papers do.
-    test : {"permutation", "t"}, optional
-        Paired test over queries for twins; groups that are not twins are tested against shuffled labels.
+    test : {"interval", "t"}, optional
+        The p: the level at which the interval first excludes what favours nobody; or, for twins, a paired t test over
+        queries, as some papers computed it.
     correction : {"holm", "bonferroni"}, optional
         Of every p on the primary question (run × pair) together, and of every other p of a table.
     level : float or str, optional
         Half-width of what a verdict calls level, in points of percent; where the primary question has another unit, a
         text that names it: ``"0.5 ranks"``.
     resamples, seed : int, optional
-        Bootstrap resamples and sign flips; random seed of everything that is drawn.
+        Bootstrap resamples; random seed of everything that is drawn.
     keep_top : int, optional
         Ranks that the audit keeps of every list, for its reports; fewer where runs hold over half a million results
         together. 0 keeps none.
@@ -141,7 +143,8 @@ def audit(
     groups, chosen = grouped_pairs(collection, by, pairs)
     judgments = Judgments.of(collection, groups)
     if not asked and by is not None:  # nothing is judged
-        asked = [HeadToHead if any(len(twin_rows(collection, groups, pair)) for pair in chosen) else estimand(SHARE)]
+        has_twins = any(len(twin_rows(collection, groups, pair)) for pair in chosen)
+        asked = list(HEAD_TO_HEAD) if has_twins else [estimand(SHARE)]
     leading = _leading(asked, primary, by, level)
     found = [one for one in asked if isinstance(one, Measure)]
     others = [one for one in asked if not isinstance(one, Measure)]
@@ -159,14 +162,20 @@ def audit(
     values = np.stack([group_values(a, found, groups, ties) for a in aligned])
     for one, numbers in zip(aligned, values, strict=True):
         numbers[:, :, one.left_out(missing)] = np.nan
-    found_tilts = effects(work.samples(aligned, values), how, primary=leading)
+    tilt_samples = work.samples(aligned, values)
+    found_tilts = effects(tilt_samples, how, primary=leading)
     noise = work.noise(aligned, values, found_tilts)
     counts, answers = [pl.DataFrame(schema=PAIR_COUNTS)], list[tuple[Place, Sample]]()
     for number, one in enumerate(aligned):
         lists = {pair: twins.lists(one, missing) for pair, twins in work.twins.items() if len(twins.rows)}
         counts += work.pair_counts(one.run.name, lists)
         answers += work.asked.of_twins(number, one, lists)
-    estimates, kept = work.card(aligned, answers, found_tilts if card else ())
+    estimates, group_samples = work.card(aligned, answers, found_tilts if card else ())
+    query_answers = tuple(
+        QueryAnswers(sample.run, sample.estimand, sample.a, sample.b, sample.one, sample.two)
+        for sample in group_samples
+    )
+    contributions = Contributions.from_samples([*tilt_samples, *group_samples], collection)
     if chosen and leading is not None and not any(e.measure == repr(leading) for e in (*found_tilts, *estimates)):
         can = dict.fromkeys((*(e.measure for e in (*found_tilts, *estimates) if not e.estimand.descriptive), SHARE))
         raise UserError(f"{leading!r} cannot be answered: there are no twins; {join_words(list(can), 'or')} can")
@@ -179,7 +188,8 @@ def audit(
         tuple(found), (ALL, *groups.names), judgments.queries, values, found_tilts, pl.concat(counts), notes, estimates,
         work.confounds(collection, runs) if confounds and by == "source" else (),
         repeated={one.run.name: one.repeated for one in aligned if one.repeated},
-        top_results=TopResults.of(runs, keep_top) if keep_top else None, query_answers=kept, noise=noise,
+        top_results=TopResults.of(runs, keep_top) if keep_top else None, query_answers=query_answers,
+        contributions=contributions, noise=noise,
     )  # fmt: skip
 
 
@@ -364,16 +374,15 @@ class _AuditPlan:
 
     def card(
         self, aligned: Sequence[Aligned], found: Sequence[tuple[Place, Sample]], tilts: Iterable[Effect]
-    ) -> tuple[tuple[Effect, ...], tuple[QueryAnswers, ...]]:
-        """The card of every run and pair, below the tilts of the primary measure, and what it keeps query by query."""
+    ) -> tuple[tuple[Effect, ...], list[Sample]]:
+        """The card of every run and pair, below the tilts of the primary measure, and the samples about groups."""
         if not self.asked.asked:
-            return (), ()
+            return (), []
         ordered = sorted([*found, *self.asked.of_groups(aligned)], key=itemgetter(0))
         samples = [sample for _, sample in ordered]
         first = self.leading(tilts) if self.measures else []
-        kept = [s for s in samples if isinstance(s.estimand, GroupEstimand)]
-        answers = (QueryAnswers(s.run, s.estimand, s.a, s.b, s.one, s.two) for s in kept)
-        return effects(samples, self.how, beside=first, primary=self.primary), tuple(answers)
+        group_samples = [sample for sample in samples if isinstance(sample.estimand, GroupEstimand)]
+        return effects(samples, self.how, beside=first, primary=self.primary), group_samples
 
     def notes(
         self, aligned: Sequence[Aligned], values: np.ndarray, tilts: Sequence[Effect], missing: str

@@ -12,19 +12,20 @@ import polars as pl
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.confounds import twin_likeness
+from ranktilt.auditing.contributions import places
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Pair, grouping, twin_rows
 from ranktilt.auditing.result import RAW, Audit, Controlled, Move
-from ranktilt.auditing.significance import Columns, corrected, resampled
+from ranktilt.auditing.significance import ChangeTask, Columns, contrast_changes, corrected
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.ranking import Ints
 from ranktilt.models.token_counts import Tokens
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker, stages_of
 from ranktilt.rankers.self_exclusion import self_documents
 from ranktilt.run import Run
-from ranktilt.statistics.bootstrap import interval
+from ranktilt.statistics.two_way import Clusters
 from ranktilt.text.quality import NEAR_IDENTICAL, without_opening, words
 
 CONTROLS = {
@@ -270,18 +271,48 @@ class _Controls:
             np.array([(n, there[q]) for n, q in enumerate(raw.queries) if q in there], np.int64).reshape(-1, 2).T
         )
         sides = [
-            values[measure, audit.groups.index(name)][places]
+            values[measure, audit.groups.index(name)][rows]
             for name in pair
-            for audit, values, places in ((raw, raw.values[raw.runs.index(run)], at), (result, result.values[0], after))
+            for audit, values, rows in ((result, result.values[0], after), (raw, raw.values[raw.runs.index(run)], at))
         ]
         distinct = raw.distinct(run)
         columns = Columns(np.array(sides), None if distinct is None else distinct[at])
         if not columns.queries:
             return Move(np.nan, np.nan, np.nan, 0)
-        [means] = resampled([columns], resamples=int(raw.spec["resamples"]), seed=int(raw.spec["seed"]))
-        (old, new), (olds, news) = (relative_delta(one[:2], one[2:]) for one in (columns.means, means))
-        spread = interval(news - olds)
-        return Move(float(new - old), spread.low, spread.high, columns.queries)
+        new, old = (
+            next(t for t in audit.tilts if (t.run, t.a, t.b) == (name, *pair) and t.measure == repr(of))
+            for audit, name, of in (
+                (result, result.runs[0], self.raw.measures[measure]),
+                (raw, run, self.raw.measures[measure]),
+            )
+        )
+        task = ChangeTask(
+            run=run,
+            old_run=run,
+            estimand=new.estimand,
+            a=pair[0],
+            b=pair[1],
+            columns=columns,
+            clusters=_clusters((result, raw), (new, old), (after, at)),
+            levels=(new.level, old.level),
+            twins=new.twins and old.twins,
+        )
+        resamples, seed = int(raw.spec["resamples"]), int(raw.spec["seed"])
+        [change] = contrast_changes([task], resamples=resamples, seed=seed)
+        return Move(change.value, change.low, change.high, change.queries, change.level)
+
+
+def _clusters(
+    audits: tuple[Audit, Audit], tilts: tuple[Effect, Effect], rows: tuple[Ints, Ints]
+) -> tuple[Clusters | None, Clusters | None]:
+    """What documents add to a tilt under a control and without it, numbered alike."""
+    new, old = (audit.contributions for audit in audits)
+    if new is None or old is None:
+        return None, None
+    counts = [len(audit.queries) for audit in audits]
+    new_place, old_place = places([new, old], rows, counts)
+    keys = [(tilt.run, repr(tilt.estimand), tilt.a, tilt.b) for tilt in tilts]
+    return new.of(keys[0], new_place), old.of(keys[1], old_place)
 
 
 def _families(collection: Collection, pairs: Sequence[Ints]) -> Ints:

@@ -16,8 +16,18 @@ from ranktilt.statistics.correction import detectable_effect
 
 ALPHA = 0.05
 FEW_QUERIES = 30
-_TURNED = {"wins": "losses", "losses": "wins", "whole_wins": "whole_losses", "whole_losses": "whole_wins",
-           "mean_a": "mean_b", "mean_b": "mean_a", "even_a": "even_b", "even_b": "even_a"}  # fmt: skip
+FEWEST = 10
+"""Effective number of queries and documents below which nothing is decided."""
+_OPPOSITES = (
+    ("wins", "losses"),
+    ("whole_wins", "whole_losses"),
+    ("query_wins", "query_losses"),
+    ("mean_wins", "mean_losses"),
+    ("share_wins", "share_losses"),
+    ("mean_a", "mean_b"),
+    ("even_a", "even_b"),
+)
+_TURNED = dict(_OPPOSITES) | {b: a for a, b in _OPPOSITES}
 _NEGATED = ("raw", "shares")
 
 
@@ -53,8 +63,10 @@ class Effect:
     """Means and counts behind it, such as ``mean_a``, ``pairs``, ``wins`` (of `a`), ``losses`` and ``ties``."""
     tests: int = 1
     """Tests that are corrected together."""
-    votes: int = -1
-    """Distinct queries that say something, or origins of twins where these are fewer; −1 where this is not known."""
+    votes: float = -1
+    """Effective number of queries, or of documents where that is smaller; −1 where this is not known."""
+    checks: Mapping[str, float] = field(default_factory=dict)
+    """The p of other tests, printed as checks: ``sign flips``, ``exchanged labels``, ``shuffled labels``."""
 
     @property
     def measure(self) -> str:
@@ -87,14 +99,14 @@ class Effect:
         return detectable_effect(self.error, self.tests, self.sample)
 
     @property
-    def sample(self) -> int:
+    def sample(self) -> float:
         """Votes; all queries where they are not known."""
         return self.queries if self.votes < 0 else self.votes
 
     @property
     def testable(self) -> bool:
-        """Whether the sample is large enough for a p of turned signs below .05: six for one test of twins."""
-        return 2.0 ** (1 - self.sample) * (self.tests if self.twins else 1) < ALPHA
+        """Whether enough queries and documents speak for a verdict: an effective number of 10."""
+        return self.sample >= FEWEST
 
     @property
     def banded(self) -> bool:
@@ -208,7 +220,8 @@ class Change(Effect):
 
     @property
     def level(self) -> float:
-        return 0.0
+        """The difference that favours nobody: that of both runs' levels."""
+        return self.level_new - self.level_old
 
     @property
     def unit(self) -> str:

@@ -33,8 +33,7 @@ def relevant_clusters(
     query, weight = ranking.query[held], weight[held]
     total = np.bincount(query, weights=weight, minlength=len(sample.mask))
     mean = (sample.one + sample.two) / 2
-    clusters = Clusters(query, origin, np.where(every[0][held], weight, -weight), weight * mean[query] / total[query])
-    return clusters.together(aligned.distinct)
+    return Clusters(query, origin, np.where(every[0][held], weight, -weight), weight * mean[query] / total[query])
 
 
 def judged_labels(aligned: Aligned, measure: Measure, groups: tuple[int, int], sample: Sample, origins: Ints) -> Labels:
@@ -60,7 +59,7 @@ def judged_labels(aligned: Aligned, measure: Measure, groups: tuple[int, int], s
     scale *= mine / whole if whole > 0 else 1.0
     total = np.where(group == groups[0], scale, -scale) * (adds - mean[query])
     clusters = Clusters(query, origins[judgments.row[held]], total, scale * adds / 2)
-    return Labels(clusters.together(aligned.distinct), judgments.first_of_equal[held])
+    return Labels(clusters, judgments.first_of_equal[held])
 
 
 def listed_labels(aligned: Aligned, of: GroupEstimand, first: Bools, second: Bools, origins: Ints) -> Labels | None:
@@ -71,32 +70,57 @@ def listed_labels(aligned: Aligned, of: GroupEstimand, first: Bools, second: Boo
     held = np.flatnonzero(first | second)
     total, weight = (column[held] for column in effects)
     clusters = Clusters(aligned.ranking.query[held], origins[aligned.row[held]], total, weight)
-    return Labels(clusters.together(aligned.distinct), held)
+    return Labels(clusters, held)
 
 
-def page_labels(aligned: Aligned, page: TopRanks, signs: npt.NDArray[np.int8], groups: Groups, origins: Ints) -> Labels:
+def page_labels(
+    aligned: Aligned,
+    page: TopRanks,
+    signs: npt.NDArray[np.int8],
+    groups: Groups,
+    origins: Ints,
+) -> Labels:
     """List what labels add to a difference of shares of the page, as `share_bands` draws them.
 
-    A relevant document beside a mean one of its query; any other, over all queries, beside a mean one of its stratum,
-    which is taken off in a query of its own.
+    Labels and shares are both taken beside their means: of a relevant document, those of its query's
+    relevant ones; of any other, those of its stratum of the collection over all queries. What the
+    documents of a stratum have less than their mean share by not being on a page is no query's.
     """
-    judgments, distinct = aligned.judgments, aligned.distinct
+    judgments = aligned.judgments
     judged = np.flatnonzero((judgments.group >= 0) & page.known[judgments.query])
     query, n = judgments.query[judged], len(judgments.queries)
+    counts = np.maximum(np.bincount(query, minlength=n), 1)
     on_page = page.judgment >= 0
-    share = sums(page.judgment[on_page], page.share[on_page], len(judgments.query))[judged]
-    mean = (sums(query, share, n) / np.maximum(np.bincount(query, minlength=n), 1))[query]
+    shares = sums(page.judgment[on_page], page.share[on_page], len(judgments.query))[judged]
+    mean_share = (sums(query, shares, n) / counts)[query]
+    judged_signs = signs[judgments.row[judged]].astype(np.float64)
+    mean_sign = (sums(query, judged_signs, n) / counts)[query]
+
     other = np.flatnonzero(~on_page & (page.row >= 0) & page.known[page.ranking.query])
     row, held = page.row[other], page.share[other]
+    is_labelled = groups.code[row] >= 0
+    other, row, held = other[is_labelled], row[is_labelled], held[is_labelled]
+    centred_signs = signs.astype(np.float64)
+    by_document = sums(row, held, len(signs))
     apart = strata(groups, judgments)
-    means = [np.full(len(some), sums(row, held, len(signs))[some].sum() / max(len(some), 1)) for some in apart]
+    means = []
+    for stratum in apart:
+        size = max(len(stratum), 1)
+        centred_signs[stratum] -= signs[stratum].sum(dtype=np.int64) / size
+        means.append(np.full(len(stratum), by_document[stratum].sum() / size))
     rows = np.concatenate([judgments.row[judged], row, *apart])
     none = np.zeros(sum(map(len, apart)))
     clusters = Clusters(
-        np.concatenate([query, page.ranking.query[other], np.full(len(none), n)]),
+        np.concatenate([query, page.ranking.query[other], np.full(len(none), -1)]),
         origins[rows],
-        signs[rows] * np.concatenate([share - mean, held, *(-each for each in means)]),
-        np.concatenate([share, held, none]),
+        np.concatenate(
+            [
+                (judged_signs - mean_sign) * (shares - mean_share),
+                centred_signs[row] * held,
+                *(-centred_signs[stratum] * mean for stratum, mean in zip(apart, means, strict=True)),
+            ]
+        ),
+        np.concatenate([shares, held, none]),
     )
     draw = np.concatenate([judgments.first_of_equal[judged], len(judgments.query) + rows[len(judged) :]])
-    return Labels(clusters.together(None if distinct is None else np.append(distinct, n)), draw)
+    return Labels(clusters, draw)

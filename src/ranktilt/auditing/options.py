@@ -13,7 +13,7 @@ from ranktilt.statistics.correction import CORRECTIONS
 
 CHOICES = {
     "missing": ("zero", "exclude"), "ties": ("expected", "trec_eval"), "rounding": ROUNDINGS,
-    "test": ("permutation", "t"), "correction": CORRECTIONS,
+    "test": ("interval", "t"), "correction": CORRECTIONS,
 }  # fmt: skip
 FEWEST_RESAMPLES = 100
 

@@ -32,8 +32,14 @@ DEPTH = 20
 
 def card_estimands(depth: int, *, judged: bool) -> tuple[Estimand, ...]:
     """List what the card asks beside Relative Δ; without judgments, twins are not told apart by relevance."""
-    heads = (replace(HeadToHead, pairs="relevant"), replace(HeadToHead, pairs="other")) if judged else (HeadToHead,)
-    return (NDSR @ depth, *heads, RankGap if judged else replace(RankGap, pairs="all"), ScoreGap)
+    if not judged:
+        return (NDSR @ depth, *HEAD_TO_HEAD, replace(RankGap, pairs="all"), ScoreGap)
+    heads = (replace(HeadToHead, pairs="relevant"), replace(HeadToHead, pairs="other"))
+    return (NDSR @ depth, *heads, RankGap, ScoreGap)
+
+
+HEAD_TO_HEAD = (HeadToHead, replace(HeadToHead, over="pairs"))
+"""Head-to-head of all twins: the mean over the queries, and all pairs together beside it."""
 
 
 @dataclass(frozen=True)
@@ -139,9 +145,7 @@ class Card:
                     yield run, number, self._exchanged(one, of, twins, answers)
                 else:
                     a, b = (self.groups.names.index(name) for name in pair)
-                    added = None
-                    if self.shuffles.count:
-                        added = page_labels(one, page, signs[pair], self.groups, self.origins)
+                    added = page_labels(one, page, signs[pair], self.groups, self.origins)
                     yield run, number, self._sample(one, of, twins, answers).among(band[a] - band[b], added)
 
     def _lists(self, of: GroupEstimand, aligned: Sequence[Aligned]) -> Iterator[tuple[int, int, Sample]]:
@@ -164,9 +168,7 @@ class Card:
             for number, (twins, (a, b)) in enumerate(zip(self.twins.values(), numbers, strict=True)):
                 sides = one.ranking, code == a, code == b
                 answers = Answers(*of.columns(*sides), of.composition(*sides))
-                added = None
-                if self.shuffles.count and not paired[number]:
-                    added = listed_labels(one, of, code == a, code == b, self.origins)
+                added = listed_labels(one, of, code == a, code == b, self.origins)
                 yield run, number, self._sample(one, of, twins, answers).among(null[number], added)
 
     def _attention(self, of: AttentionEstimand, aligned: Sequence[Aligned]) -> Iterator[tuple[int, int, Sample]]:
@@ -215,7 +217,6 @@ class Card:
 
     def _sample(self, aligned: Aligned, of: Estimand, twins: Twins, found: Answers) -> Sample:
         clusters = twins.clusters(found.clusters)
-        clusters = None if clusters is None else clusters.together(aligned.distinct)
         return Sample(
             aligned.run.name, of, *twins.pair, found.total, found.weight, found.parts,
             clusters=clusters, distinct=aligned.distinct,
@@ -236,7 +237,7 @@ def group_samples(
     aligned: Sequence[Aligned], groups: Groups, pairs: Sequence[Pair], asked: Sequence[GroupEstimand]
 ) -> list[Sample]:
     """Each run's answers to questions about groups, query by query, without what random labels give."""
-    how, judgments = InferenceOptions(0, 0, "permutation", "holm", "none"), aligned[0].judgments
+    how, judgments = InferenceOptions(0, 0, "interval", "holm", "none"), aligned[0].judgments
     twins = {pair: Twins(pair, np.empty((0, 2), dtype=np.int64), None, judgments.documents) for pair in pairs}
     origins = np.arange(len(groups.code))
     card = Card(groups, twins, asked, how, Shuffles(judgments, 0, count=0), banded=True, origins=origins)

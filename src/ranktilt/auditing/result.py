@@ -14,6 +14,7 @@ import polars as pl
 from ranktilt.auditing.answer.next_steps import next_steps
 from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
 from ranktilt.auditing.confounds import Confound
+from ranktilt.auditing.contributions import Contributions
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.numerical_noise import NumericalNoise
@@ -39,12 +40,14 @@ class Move(NamedTuple):
     value: float
     low: float
     high: float
-    """95 % paired bootstrap interval."""
+    """95 % interval."""
     queries: int
+    level: float = 0.0
+    """The difference that favours nobody: 0 for twins, that of both medians of random labels else."""
 
     @property
     def shown(self) -> bool:
-        return self.low > 0 or self.high < 0
+        return self.low > self.level or self.high < self.level
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,8 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     """The first results of every run, from which reports show lists; None where they are not kept."""
     query_answers: tuple[QueryAnswers, ...] = ()
     """What the card's answers about groups are made of, for `ranktilt.compare`."""
+    contributions: Coded[Contributions] | None = None
+    """What each document adds to the answers that `ranktilt.compare` reads."""
     noise: tuple[NumericalNoise, ...] = ()
     """How far Relative Δ on the primary measure moves within the resolution of the scores, of each run that has one."""
 

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -15,12 +14,12 @@ import numpy.typing as npt
 from ranktilt.auditing.effects import Change, Effect, Equivalence, Outcome
 from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.ranking import Floats, Ints
-from ranktilt.statistics.bootstrap import Interval as Spread
 from ranktilt.statistics.bootstrap import in_all, interval, resampled_means, together
 from ranktilt.statistics.correction import correct
 from ranktilt.statistics.equivalence import smallest_margin, standard_error, t_interval, tost_p
-from ranktilt.statistics.permutation import Systems, shuffle_p, sign_flip_ps, sign_test_p, swap_ps, t_test_p
-from ranktilt.statistics.two_way import Clusters, Labels, widened
+from ranktilt.statistics.inversion import Inference, infer
+from ranktilt.statistics.permutation import shuffle_p, sign_flip_ps, t_test_p
+from ranktilt.statistics.two_way import Clusters, Influence, Labels, TwoWayVariance, combined
 
 Task = TypeVar("Task", "Sample", "ChangeTask")
 Found = TypeVar("Found")
@@ -68,11 +67,6 @@ class Columns:
         """How many queries each distinct query stands for."""
         return self._together(np.ones(len(self.mask)))
 
-    @property
-    def votes(self) -> int:
-        """Distinct queries in which any of the values is above 0."""
-        return int((np.sum(self.sums, axis=0) > 0).sum())
-
     def _together(self, column: Floats) -> Floats:
         return together(column[self.mask], None if self.distinct is None else self.distinct[self.mask])
 
@@ -99,12 +93,13 @@ class Chance(NamedTuple):
     high: float
     """95 % of random labels lie between."""
     p: float
+    """Two-sided, of the value among random labels: a check beside the p of an effect."""
     level: float = 0.0
     """The median of random labels: half of them give more, half less."""
 
     @classmethod
     def of(cls, value: float, null: Floats, spread: float = 1.0) -> Chance:
-        """Place a value among those under random labels, which lie `spread` times as far from their median."""
+        """Place a value among those under random labels, `spread` times as far from their median."""
         level = float(np.nanmedian(null)) if (null == null).any() else np.nan
         wide = null if spread == 1 else level + spread * (null - level)
         band = interval(wide)
@@ -115,8 +110,10 @@ class Chance(NamedTuple):
 class Sample:
     """Per-query numbers behind one effect, before any statistics.
 
-    `one` and `two`: values of both groups for a contrast; else total and weight, of which the value is the ratio.
-    `chance`: what random or exchanged labels give. `clusters`: what documents add. `distinct`: see `Aligned.distinct`.
+    `one` and `two`: values of both groups for a contrast; else total and weight, of which the value
+    is the ratio. `chance`: what random or exchanged labels give. `clusters`: what documents add; of
+    groups that are no twins, what their labels add beyond a mean one. `distinct`: see
+    `Aligned.distinct`.
     """
 
     run: str
@@ -141,19 +138,69 @@ class Sample:
 
     @property
     def rows(self) -> tuple[Floats, Floats]:
-        """Both columns, summed over queries that repeat each other, of the queries that count."""
+        """Both columns of the queries that count, summed over those that repeat each other."""
         mask = self.mask
         distinct = None if self.distinct is None else self.distinct[mask]
         return together(self.one[mask], distinct), together(self.two[mask], distinct)
 
     def among(self, null: Floats, labels: Labels | None = None) -> Sample:
-        """Judge it by what random labels give; `labels`: how much further those of documents scatter."""
+        """Judge it beside random labels; `labels`: how much further those of documents scatter."""
         spread, clusters = (1.0, None) if labels is None else (labels.spread, labels.clusters)
-        return replace(self, twins=False, chance=Chance.of(self.value, null, spread), clusters=clusters)
+        chance = Chance.of(self.value, null, spread)
+        return replace(self, twins=False, chance=chance, clusters=clusters)
+
+    @property
+    def neutral(self) -> float:
+        """The value that favours nobody: the estimand's own for twins, else that of random labels."""
+        if self.twins or self.chance is None:
+            return self.estimand.level
+        return self.chance.level
+
+    def influence(self) -> Influence:
+        """Return what queries and documents add to the error of the value."""
+        return influence_of_ratio(
+            self.estimand,
+            self.rows,
+            self.clusters,
+            numbers=numbers_of(self.mask, self.distinct),
+            distinct=self.distinct,
+            is_centred=not self.twins,
+        )
 
     @property
     def family(self) -> bytes:
         return family_of(self.mask, self.distinct)
+
+
+def numbers_of(mask: npt.NDArray[np.bool_], distinct: Ints | None) -> Ints:
+    """List the numbers of the distinct queries that count, in the order of `Sample.rows`."""
+    return np.flatnonzero(mask) if distinct is None else np.unique(distinct[mask])
+
+
+def influence_of_ratio(
+    estimand: Estimand,
+    rows: tuple[Floats, Floats],
+    clusters: Clusters | None,
+    *,
+    numbers: Ints,
+    distinct: Ints | None,
+    is_centred: bool,
+) -> Influence:
+    """Return what queries and documents add to the error of an estimand's value.
+
+    `rows` are its two columns over the distinct queries that count, whose numbers are `numbers`.
+    `is_centred`: whether documents' totals are those of labels, less what any label would add.
+    """
+    one, two = rows
+    ratio = float(estimand.combine(one.sum(), two.sum())) / estimand.per_ratio
+    residual = estimand.residuals(one, two, ratio)
+    weight = estimand.denominator(one, two)
+    if clusters is None:
+        influence = Influence.of_queries(residual, weight)
+    else:
+        entries = clusters.together(distinct).in_rows(numbers)
+        influence = Influence.of_ratio(residual, weight, entries, ratio=0.0 if is_centred else ratio)
+    return influence.scaled(estimand.per_ratio)
 
 
 def mean_sample(run: str, of: Measure, group: str, values: Floats, distinct: Ints | None) -> Sample:
@@ -165,21 +212,27 @@ def mean_sample(run: str, of: Measure, group: str, values: Floats, distinct: Int
 
 @dataclass(frozen=True)
 class InferenceOptions:
-    """Resamples and sign flips, their seed, the paired test of twins, the correction, and the rounding of means."""
+    """Resamples and sign flips, their seed, the p of twins, the correction, and rounding of means."""
 
     resamples: int
     seed: int
     test: str
+    """``interval``: p is the inversion of the interval; ``t``: a paired t test, as papers did."""
     correction: str
     rounding: str
 
 
 def effects(
-    samples: Sequence[Sample], how: InferenceOptions, *, beside: Iterable[Effect] = (), primary: Estimand | None = None
+    samples: Sequence[Sample],
+    how: InferenceOptions,
+    *,
+    beside: Iterable[Effect] = (),
+    primary: Estimand | None = None,
 ) -> tuple[Effect, ...]:
-    """Give every sample of one table its value, interval and corrected p; those over the same queries share resamples.
+    """Give every sample of one table its value, interval and corrected p.
 
-    Effects `beside` are computed already and stand in the same table, each before the first sample of its run and pair.
+    Samples over the same queries share resamples. Effects `beside` are computed already and stand in
+    the same table, each before the first sample of its run and pair.
     """
     made = by_family(samples, lambda members: _family(members, how))
     first = {(e.run, e.a, e.b): e for e in beside}
@@ -192,59 +245,71 @@ def effects(
 
 def _family(members: Sequence[Sample], how: InferenceOptions) -> list[Effect]:
     rows = [sample.rows for sample in members]
-    means = resampled_means([column for pair in rows for column in pair], resamples=how.resamples, seed=how.seed)
-    ps = _paired_ps(members, rows, how)
-    found = []
-    for place, (sample, pair) in enumerate(zip(members, rows, strict=True)):
-        resampled = sample.estimand.combine(means[2 * place], means[2 * place + 1])
-        found.append(_effect(sample, pair, resampled, ps[place], how.rounding))
-    return found
+    columns = [column for pair in rows for column in pair]
+    means = resampled_means(columns, resamples=how.resamples, seed=how.seed)
+    differences = [sample.estimand.differences(*pair) for sample, pair in zip(members, rows, strict=True)]
+    flips = sign_flip_ps(differences, resamples=how.resamples, seed=how.seed)
+    family = []
+    for number, sample in enumerate(members):
+        resampled = sample.estimand.combine(means[2 * number], means[2 * number + 1])
+        checks = {"sign flips": flips[number]} if sample.twins else {}
+        t_p = t_test_p(differences[number]) if sample.twins and how.test == "t" else None
+        family.append(_effect(sample, resampled, checks=checks, t_p=t_p, rounding=how.rounding))
+    return family
 
 
-def _paired_ps(members: Sequence[Sample], rows: Sequence[tuple[Floats, Floats]], how: InferenceOptions) -> list[float]:
-    """The p over queries of each sample of twins; NaN for the others."""
-    differences = {
-        i: s.estimand.differences(*pair) for i, (s, pair) in enumerate(zip(members, rows, strict=True)) if s.twins
-    }
-    tests = {i: members[i].estimand.paired_test for i in differences}
-    flipped = [i for i in differences if tests[i] == "sign flips" or (tests[i] == "by option" and how.test != "t")]
-    signs = sign_flip_ps([differences[i] for i in flipped], resamples=how.resamples, seed=how.seed)
-    ps = dict.fromkeys(range(len(members)), np.nan) | dict(zip(flipped, signs, strict=True))
-    for i in differences.keys() - set(flipped):
-        up, down = int((differences[i] > 0).sum()), int((differences[i] < 0).sum())
-        ps[i] = sign_test_p(up, down) if tests[i] == "sign test" else t_test_p(differences[i])
-    return list(ps.values())
-
-
-def _effect(sample: Sample, rows: tuple[Floats, Floats], resampled: Floats, p: float, rounding: str) -> Effect:
-    """One answer from the sums of its distinct queries, resampled values, and the p over queries of twins."""
-    of, mask, chance = sample.estimand, sample.mask, sample.chance
-    one, two = sample.one, sample.two
-    value, low, high, level = of.value(one, two, rounding=rounding), 0.0, 0.0, 0.0
+def _effect(
+    sample: Sample,
+    resampled: Floats,
+    *,
+    checks: Mapping[str, float],
+    t_p: float | None,
+    rounding: str,
+) -> Effect:
+    """Return one answer from its resampled values; `t_p` stands in for the p of the interval."""
+    estimand, mask, chance = sample.estimand, sample.mask, sample.chance
+    value = estimand.value(sample.one, sample.two, rounding=rounding)
+    variance = sample.influence().variance()
+    inference = infer(
+        resampled,
+        estimand.value(sample.one, sample.two),
+        variance=variance,
+        neutral=sample.neutral,
+        bounds=estimand.bounds,
+    )
+    p = inference.p if t_p is None else t_p
+    band = (0.0, 0.0, 0.0)
     if chance is not None:
-        low, high = np.clip(chance[:2], *of.bounds).tolist()
-        level = chance.level
-        p = max(p, chance.p) if sample.twins else chance.p
-    if sample.clusters is not None and len(rows[0]):
-        resampled = _two_way(sample, rows, of.value(one, two), resampled)
-    spread, n = interval(resampled), int(mask.sum())
-    votes = int(of.informative(*rows).sum())
-    if sample.clusters is not None:
-        votes = min(votes, int(np.count_nonzero(np.bincount(sample.clusters.origin))))
+        band = (*np.clip(chance[:2], *estimand.bounds).tolist(), chance.level)
+        labels = "exchanged labels" if sample.twins else "shuffled labels"
+        checks = {**checks, labels: chance.p}
+        if not estimand.sided:  # about all groups at once: nothing is neutral but random lists
+            p = chance.p
+    elif not sample.twins:  # a mean by itself: no value of it is neutral
+        p = np.nan
+    queries = int(mask.sum())
     return Effect(
-        sample.run, of, sample.a, sample.b, value, spread.low, spread.high, spread.error,
-        np.nan if not n or np.isnan(value) else p, np.nan, n, len(mask) - n, spread.dropped, low, high, level,
-        sample.twins, {**of.means(one, two), **sample.parts}, votes=votes,
-    )  # fmt: skip
-
-
-def _two_way(sample: Sample, rows: tuple[Floats, Floats], value: float, resampled: Floats) -> Floats:
-    """Widen resampled values by what documents add to their variance."""
-    if sample.clusters is None or value != value:
-        return resampled
-    of, level = sample.estimand, 0.0 if sample.twins or sample.chance is None else sample.chance.level
-    beyond = sample.clusters.variance((value - level) / of.per_ratio)
-    return np.clip(widened(resampled, value, of.residuals(*rows, value / of.per_ratio), beyond), *of.bounds)
+        sample.run,
+        estimand,
+        sample.a,
+        sample.b,
+        value=value,
+        low=inference.low,
+        high=inference.high,
+        error=inference.error,
+        p=np.nan if not queries or np.isnan(value) else p,
+        p_corrected=np.nan,
+        queries=queries,
+        excluded=len(mask) - queries,
+        dropped=inference.dropped,
+        band_low=band[0],
+        band_high=band[1],
+        band_level=band[2],
+        twins=sample.twins,
+        parts={**estimand.means(sample.one, sample.two), **sample.parts},
+        votes=variance.effective_n,
+        checks=checks,
+    )
 
 
 def corrected(found: Sequence[Row], correction: str, primary: Estimand | None = None) -> tuple[Row, ...]:
@@ -265,7 +330,8 @@ def corrected(found: Sequence[Row], correction: str, primary: Estimand | None = 
     return tuple(rows)
 
 
-class ChangeTask(NamedTuple):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ChangeTask:
     """Per-query values of one question under a new and an old run, before any statistics."""
 
     run: str
@@ -274,73 +340,155 @@ class ChangeTask(NamedTuple):
     a: str
     b: str
     columns: Columns
-    """Of the new and the old run in turn: of both groups, or total and weight; means have one column of each."""
+    """Of the new and the old run in turn: of both groups, or total and weight; means have one each."""
+    clusters: tuple[Clusters | None, Clusters | None] = (None, None)
+    """What documents add to the answers of the new and of the old run, in one numbering of both."""
     levels: tuple[float, float] = (0.0, 0.0)
     twins: bool = True
-    parts: Mapping[str, float] = MappingProxyType({})
+    parts: Mapping[str, float] = field(default_factory=dict)
     """Counts that the estimand tells beside it."""
+    known_variance: TwoWayVariance | None = None
+    """Of new − old, where it does not follow from `clusters`."""
 
     @property
     def family(self) -> bytes:
         return self.columns.family
 
-    def change(self, new: float, old: float, spread: Spread, p: float, **more: float) -> Change:
+    def variance(self) -> TwoWayVariance:
+        """Return the variance of new − old, of other queries and other documents."""
+        if self.known_variance is not None:
+            return self.known_variance
+        new_a, old_a, new_b, old_b = self.columns.sums
+        new, old = (
+            influence_of_ratio(
+                self.estimand,
+                rows,
+                clusters,
+                numbers=numbers_of(self.columns.mask, self.columns.distinct),
+                distinct=self.columns.distinct,
+                is_centred=not self.twins,
+            )
+            for rows, clusters in zip(((new_a, new_b), (old_a, old_b)), self.clusters, strict=True)
+        )
+        return combined([new, old], [1.0, -1.0]).variance()
+
+    def change(self, new: float, old: float, inference: Inference, **more: float) -> Change:
         """Make the row, whose p is not corrected yet."""
         queries = self.columns.queries
         return Change(
-            self.run, self.estimand, self.a, self.b, new - old, *spread[:3], p, np.nan, queries,
-            len(self.columns.mask) - queries, spread.dropped, twins=self.twins, votes=self.columns.votes,
-            parts=dict(self.parts), old_run=self.old_run, new=new, old=old, **more,  # type: ignore[arg-type]
-        )  # fmt: skip
+            self.run,
+            self.estimand,
+            self.a,
+            self.b,
+            value=new - old,
+            low=inference.low,
+            high=inference.high,
+            error=inference.error,
+            p=inference.p,
+            p_corrected=np.nan,
+            queries=queries,
+            excluded=len(self.columns.mask) - queries,
+            dropped=inference.dropped,
+            twins=self.twins,
+            parts=dict(self.parts),
+            old_run=self.old_run,
+            new=new,
+            old=old,
+            **more,  # type: ignore[arg-type]
+        )
 
 
 def contrast_task(new: Sample, old: Sample, levels: tuple[float, float] = (0.0, 0.0)) -> ChangeTask:
     """Hold two runs' answers to one question side by side, on the queries that count for both."""
-    sides = [np.where(one.mask, (one.one, one.two), np.nan) for one in (new, old)]
-    columns = Columns(np.stack(sides, axis=1).reshape(4, -1), in_all([new.distinct, old.distinct]))
-    twins = new.twins and old.twins
-    return ChangeTask(new.run, old.run, new.estimand, new.a, new.b, columns, levels, twins, new.parts)
+    sides = [np.where(sample.mask, (sample.one, sample.two), np.nan) for sample in (new, old)]
+    columns = np.stack(sides, axis=1).reshape(4, -1)
+    return ChangeTask(
+        run=new.run,
+        old_run=old.run,
+        estimand=new.estimand,
+        a=new.a,
+        b=new.b,
+        columns=Columns(columns, in_all([new.distinct, old.distinct])),
+        clusters=(new.clusters, old.clusters),
+        levels=levels,
+        twins=new.twins and old.twins,
+        parts=new.parts,
+    )
 
 
 def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> list[Change]:
-    """Compare effectiveness in percent, both runs resampled together; sign flips test it."""
+    """Compare effectiveness in percent, both runs resampled together.
+
+    Documents have no labels here, so only queries make a difference uncertain.
+    """
 
     def compared(members: list[ChangeTask]) -> Iterator[Change]:
-        columns = [c for task in members for c in task.columns.sums]
-        *sums, sizes = resampled_means([*columns, members[0].columns.sizes], resamples=resamples, seed=seed)
-        differences = [new - old for new, old in zip(columns[::2], columns[1::2], strict=True)]
-        ps = sign_flip_ps(differences, resamples=resamples, seed=seed)
-        for task, new, old, p in zip(members, sums[::2], sums[1::2], ps, strict=True):
-            now, before = (100 * task.columns.means).tolist()
-            yield task.change(now, before, interval(100 * (new / sizes - old / sizes)), p)
+        columns = [column for task in members for column in task.columns.sums]
+        sizes = members[0].columns.sizes
+        *sums, resampled_sizes = resampled_means([*columns, sizes], resamples=resamples, seed=seed)
+        for number, task in enumerate(members):
+            new, old = (100 * task.columns.means).tolist()
+            new_sums, old_sums = task.columns.sums
+            mean = float(new_sums.sum() - old_sums.sum()) / float(sizes.sum()) if len(sizes) else 0.0
+            residual = new_sums - old_sums - mean * sizes
+            influence = Influence.of_queries(residual, sizes).scaled(100.0)
+            resampled_new, resampled_old = sums[2 * number], sums[2 * number + 1]
+            inference = infer(
+                100 * (resampled_new / resampled_sizes - resampled_old / resampled_sizes),
+                new - old,
+                variance=influence.variance(),
+                neutral=0.0,
+                bounds=(-np.inf, np.inf),
+            )
+            yield task.change(new, old, inference, votes=influence.variance().effective_n)
 
     return by_family(tasks, compared)
 
 
-def contrast_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int, test: bool = True) -> list[Change]:
-    """Compare what two columns make, such as Relative Δ; the test exchanges runs query by query."""
+def contrast_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> list[Change]:
+    """Compare what two columns make, such as Relative Δ, both runs resampled together."""
 
     def compared(members: list[ChangeTask]) -> Iterator[Change]:
         means = resampled([task.columns for task in members], resamples=resamples, seed=seed)
-        sums = [(task.columns.sums, task.estimand.combine) for task in members]
-        every = [Systems(new_a, new_b, old_a, old_b, of) for (new_a, old_a, new_b, old_b), of in sums]
-        ps = swap_ps(every, resamples=resamples, seed=seed) if test else [np.nan] * len(every)
-        for task, samples, p in zip(members, means, ps, strict=True):
-            yield _contrast_change(task, samples, p)
+        for task, samples in zip(members, means, strict=True):
+            yield _contrast_change(task, samples)
 
     return by_family(tasks, compared)
 
 
-def _contrast_change(task: ChangeTask, samples: Floats, p: float) -> Change:
+def _contrast_change(task: ChangeTask, samples: Floats) -> Change:
     (level, old_level), combine = task.levels, task.estimand.combine
     values, old_values = combine(samples[:2], samples[2:])
-    grown = interval(np.abs(values - level) - np.abs(old_values - old_level))
     new, old = combine(task.columns.means[:2], task.columns.means[2:]).tolist()
+    variance = task.variance()
+    lowest, highest = task.estimand.bounds
+    difference = infer(
+        values - old_values,
+        new - old,
+        variance=variance,
+        neutral=level - old_level,
+        bounds=(lowest - highest, highest - lowest),
+    )
+    growth = abs(new - level) - abs(old - old_level)
+    grown = infer(
+        np.abs(values - level) - np.abs(old_values - old_level),
+        growth,
+        variance=variance,
+        neutral=0.0,
+        bounds=(-np.inf, np.inf),
+    )
     return task.change(
-        new, old, interval(values - old_values), p, level_new=level, level_old=old_level,
-        growth=abs(new - level) - abs(old - old_level), growth_low=grown.low, growth_high=grown.high,
+        new,
+        old,
+        difference,
+        votes=variance.effective_n,
+        level_new=level,
+        level_old=old_level,
+        growth=growth,
+        growth_low=grown.low,
+        growth_high=grown.high,
         growth_error=grown.error,
-    )  # fmt: skip
+    )
 
 
 class EquivalenceTask(NamedTuple):

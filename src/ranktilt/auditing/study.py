@@ -10,23 +10,27 @@ import numpy as np
 
 from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, judge
 from ranktilt.auditing.audit import audit
+from ranktilt.auditing.contributions import Key, places
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.options import check_choices
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import Columns, corrected, resampled
+from ranktilt.auditing.significance import Columns, corrected, influence_of_ratio, numbers_of, resampled
 from ranktilt.auditing.study_sources import StudySource, StudySources, only, study_sources
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Measure, measure
-from ranktilt.measures.contrast import relative_delta
+from ranktilt.measures.contrast import RELATIVE_DELTA, RelativeDelta, relative_delta
 from ranktilt.measures.margin import LEVEL
 from ranktilt.measures.printing import signed
+from ranktilt.measures.ranking import Ints
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import check_reranked
-from ranktilt.statistics.bootstrap import RESAMPLES, in_all, interval
+from ranktilt.statistics.bootstrap import RESAMPLES, in_all
+from ranktilt.statistics.inversion import infer
 from ranktilt.statistics.trend import change_of_ends, rank_correlation
+from ranktilt.statistics.two_way import Clusters, TwoWayVariance, combined
 
 FEWEST = 3
 """Different temperatures from which a trend is asked for."""
@@ -151,7 +155,7 @@ def study(
     reference: str = "human",
     sources: Sequence[str] | None = None,
     ties: str = "expected",
-    test: str = "permutation",
+    test: str = "interval",
     correction: str = "holm",
     level: float = LEVEL,
     resamples: int = RESAMPLES,
@@ -256,23 +260,92 @@ def _trends(
                 numbers = [(audits[m].distinct(audits[m].runs[run]), places[m]) for m in members]
                 distinct = in_all([None if one is None else one[place] for one, place in numbers])
                 columns = Columns(np.array(values), distinct)
+                of_series = [audits[m] for m in members]
+                rows = [np.array(places[m], dtype=np.int64) for m in members]
+                keys = [(ranker, repr(RelativeDelta(of=of)), reference, sources[m].source) for m in members]
+                clusters = _clusters(of_series, keys, rows)
                 names = {"run": ranker, "measure": repr(of), "series": series, "a": reference}
-                yield trend(columns, temperatures, resamples=how["resamples"], seed=how["seed"], **names)
+                options = {"resamples": how["resamples"], "seed": how["seed"]}
+                yield trend(columns, clusters, temperatures, **options, **names)
 
 
-def trend(columns: Columns, temperatures: tuple[float, ...], *, resamples: int, seed: int, **names: str) -> Trend:
-    """Ask whether a series moves with its temperatures; `columns`: the reference at each in turn, then the rewrites."""
+def _clusters(audits: Sequence[Audit], keys: Sequence[Key], rows: Sequence[Ints]) -> list[Clusters | None]:
+    """What documents add to the tilt at each temperature, with queries and origins numbered alike."""
+    contributions = [audit.contributions for audit in audits if audit.contributions is not None]
+    if len(contributions) < len(audits):
+        return [None for _ in audits]
+    alike = places(contributions, rows, [len(audit.queries) for audit in audits])
+    return [kept.of(key, place) for kept, key, place in zip(contributions, keys, alike, strict=True)]
+
+
+def trend(
+    columns: Columns,
+    clusters: Sequence[Clusters | None],
+    temperatures: tuple[float, ...],
+    *,
+    resamples: int,
+    seed: int,
+    **names: str,
+) -> Trend:
+    """Ask whether a series moves with its temperatures.
+
+    `columns` are the reference's values at each temperature in turn, then the rewrites'; `clusters`
+    what documents add to the tilt at each.
+    """
     half = len(temperatures)
     [means] = resampled([columns], resamples=resamples, seed=seed)
-    whole = relative_delta(columns.means[:half], columns.means[half:])[:, None]
+    tilts = relative_delta(columns.means[:half], columns.means[half:])[:, None]
     samples = relative_delta(means[:half], means[half:])
-    spread, moved = (interval(of(temperatures, samples)) for of in (rank_correlation, change_of_ends))
+    variance = _change_variance(columns, clusters, temperatures)
+    changes = change_of_ends(temperatures, samples)
+    change = float(change_of_ends(temperatures, tilts)[0])
+    moved = infer(changes, change, variance=variance, neutral=0.0, bounds=(-400.0, 400.0))
+    correlations = rank_correlation(temperatures, samples)
+    correlation = float(rank_correlation(temperatures, tilts)[0])
+    defined = correlations[~np.isnan(correlations)]
+    if len(np.unique(defined)) > 1:  # as much wider as the change is
+        bounds = (-1.0, 1.0)
+        spread = infer(correlations, correlation, variance=variance, neutral=0.0, bounds=bounds)
+        low, high = spread.low, spread.high
+    else:
+        low, high = (correlation, correlation) if len(defined) else (np.nan, np.nan)
     return Trend(
-        **names, temperatures=temperatures, values=tuple(whole[:, 0].tolist()),
-        correlation=float(rank_correlation(temperatures, whole)[0]), low=spread.low, high=spread.high,
-        change=float(change_of_ends(temperatures, whole)[0]), change_low=moved.low, change_high=moved.high,
-        queries=columns.queries, dropped=spread.dropped,
-    )  # fmt: skip
+        **names,
+        temperatures=temperatures,
+        values=tuple(tilts[:, 0].tolist()),
+        correlation=correlation,
+        low=low,
+        high=high,
+        change=change,
+        change_low=moved.low,
+        change_high=moved.high,
+        queries=columns.queries,
+        dropped=len(correlations) - len(defined),
+    )
+
+
+def _change_variance(
+    columns: Columns, clusters: Sequence[Clusters | None], temperatures: tuple[float, ...]
+) -> TwoWayVariance:
+    """Return the variance of the mean tilt at the highest temperature less that at the lowest."""
+    half = len(temperatures)
+    degrees = np.array(temperatures)
+    is_highest, is_lowest = degrees == degrees.max(), degrees == degrees.min()
+    factors = is_highest / is_highest.sum() - is_lowest / is_lowest.sum()
+    ends = np.flatnonzero(factors)
+    numbers = numbers_of(columns.mask, columns.distinct)
+    influences = [
+        influence_of_ratio(
+            RELATIVE_DELTA,
+            (columns.sums[end], columns.sums[half + end]),
+            clusters[end],
+            numbers=numbers,
+            distinct=columns.distinct,
+            is_centred=False,
+        )
+        for end in ends
+    ]
+    return combined(influences, factors[ends].tolist()).variance()
 
 
 def _audit_notes(audits: Sequence[Audit], sources: Sequence[StudySource]) -> Iterator[str]:

@@ -193,7 +193,9 @@ class StatisticsOptions(OptionGroup):
     ties: Annotated[
         Literal["expected", "trec_eval"], Option("Ties: expected value over all orders, or trec_eval's order by id.")
     ] = "expected"
-    test: Annotated[Literal["permutation", "t"], Option("Test of twins.")] = "permutation"
+    test: Annotated[
+        Literal["interval", "t"], Option("The p of twins: inversion of the interval, or a paired t test.")
+    ] = "interval"
     correction: Correction = "holm"
     primary: Annotated[
         str | None,

@@ -241,8 +241,8 @@ def _spiral(
     of, pair, start = Share @ options["page"], (options["reference"], "rewrites"), last * width
     tasks = [
         ChangeTask(
-            name, names[0], asked, pair[0], pair[0],
-            Columns(np.where(known.mask, known.values[[start + place, start]], np.nan), distinct),
+            run=name, old_run=names[0], estimand=asked, a=pair[0], b=pair[0],
+            columns=Columns(np.where(known.mask, known.values[[start + place, start]], np.nan), distinct),
         )
         for place, name in enumerate(names) if place
         for asked, known in ((of, shares.columns), (measure(EFFECTIVENESS), means.columns)) if known.queries

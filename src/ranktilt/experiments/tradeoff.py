@@ -67,7 +67,7 @@ def bench(
     pairs: Sequence[Pair] | None = None,
     selected: Iterable[str] = (),
     ties: str = "expected",
-    test: str = "permutation",
+    test: str = "interval",
     correction: str = "holm",
     level: float = LEVEL,
     resamples: int = RESAMPLES,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from ranktilt.auditing.answer.gate import MOST, GateRow, LimitCheck, Outcome, check_tilt, in_percent, points, worst
-from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, judge
+from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, judge, too_few
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.errors import UserError, counted, join_words, unknown
+from ranktilt.errors import UserError, join_words, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.margin import margin_words
 from ranktilt.measures.printing import signed
@@ -336,8 +336,8 @@ def check_cost(change: Change, budget: float) -> LimitCheck:
     loss = f"a loss of more than {points(budget)}"
     if any(math.isnan(v) for v in (change.value, change.low, change.high)):
         reason = f"no query has a value of {change.measure} under both rankers"
-    elif not replace(change, tests=1).testable:
-        reason = f"{counted(change.sample, 'distinct query is', 'distinct queries are')} too few to test; {found}"
+    elif not change.testable:
+        reason = f"{too_few(change)}; {found}"
     elif change.low >= floor:
         outcome, reason = "level", f"{change.measure} {found}: {loss} is excluded"
     elif change.high < floor:

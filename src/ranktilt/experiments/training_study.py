@@ -93,7 +93,7 @@ def compare_trainings(
     """
     rankers, ranked = list(rankers), list(ranked)
     _check(rankers, ranked)
-    how = InferenceOptions(resamples, seed, "permutation", "holm", "none")
+    how = InferenceOptions(resamples, seed, "interval", "holm", "none")
     evaluated = [_Evaluated.of(one, rankers, ties, how) for one in ranked]
     evaluated.sort(key=lambda one: KINDS.index(one.ranked.kind))
     evaluations = tuple(one.evaluation(rankers, how) for one in evaluated)
@@ -183,7 +183,7 @@ class _Evaluated:
         for one, pair in zip(self.audit.measures, values, strict=True):
             if isinstance(one, Recall):  # at the depth of the re-ranking no re-ranker changes it
                 continue
-            yield ChangeTask(new, old, one, name, name, Columns(pair, distinct))
+            yield ChangeTask(run=new, old_run=old, estimand=one, a=name, b=name, columns=Columns(pair, distinct))
 
     def _means(self, how: InferenceOptions) -> tuple[Effect, ...]:
         """That a mean is above 0 is not tested."""

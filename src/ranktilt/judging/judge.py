@@ -140,7 +140,7 @@ def judge(
         raise UserError(f"{'families' if families else 'a sample of human labels'}: need runs (--runs DIR)")
     if collection is not None and len(collection.sources) > 1:
         _, pairs = grouped_pairs(collection, "source", None if pair is None else [pair])
-        statistics = InferenceOptions(resamples, seed, "permutation", correction, "none")
+        statistics = InferenceOptions(resamples, seed, "interval", correction, "none")
         found |= _sources(graded, read, collection, (runs, asked, pairs[0]), notes, how=statistics)
     weaknesses = tuple(Weakness(one.judge, gap) for one in probed for gap in one.gaps)
     spec = {

@@ -78,8 +78,6 @@ class Estimand:
     """The value that favours nobody, where groups are twins."""
     per_ratio: ClassVar[float] = 1.0
     """The value of a ratio of 1."""
-    paired_test: ClassVar[Literal["sign flips", "sign test", "by option"]] = "sign flips"
-    """The paired test over queries, for twins."""
     descriptive: ClassVar[bool] = False
     """Whether it only describes: no verdict, no correction, no conflict."""
     directed: ClassVar[bool] = False
@@ -194,9 +192,9 @@ class Estimand:
         """What is left of each query beside the ratio, whose value in the estimand's unit is `per_ratio` times it."""
         return one - ratio * two
 
-    def informative(self, one: Floats, two: Floats) -> Bools:
-        """Of the queries that count, those that can move the answer."""
-        return np.ones(len(one), dtype=bool)
+    def denominator(self, one: Floats, two: Floats) -> Floats:
+        """Return what each query carries in the denominator of the ratio."""
+        return two
 
     def means(self, one: Floats, two: Floats) -> dict[str, float]:
         """Means to be shown beside the answer."""

@@ -62,7 +62,6 @@ class RelativeDelta(Estimand):
     bounds = (-200.0, 200.0)
     suffix = " %"
     per_ratio = 100.0
-    paired_test = "by option"
     term = "Relative Δ"
     definition = (
         "The difference of the two sides' means in % of their average, 200 · (first − second) / (first + second): "
@@ -91,9 +90,8 @@ class RelativeDelta(Estimand):
     def residuals(self, one: Floats, two: Floats, ratio: float) -> Floats:
         return one - two - ratio * (one + two) / 2
 
-    def informative(self, one: Floats, two: Floats) -> Bools:
-        """Queries in which either side is above 0."""
-        return (one > 0) | (two > 0)
+    def denominator(self, one: Floats, two: Floats) -> Floats:
+        return (one + two) / 2
 
     def means(self, one: Floats, two: Floats) -> dict[str, float]:
         both = self.counts(one, two)

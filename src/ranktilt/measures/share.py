@@ -52,11 +52,19 @@ class ShareOfFirstRanks(GroupEstimand):
         return moved
 
     def label_effects(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
-        held = first_ranks(ranking, self.cutoff) * (first | second)
-        share, even = (share_of_query(ranking, weight) for weight in (held, (first | second).astype(np.float64)))
+        """Return (label − mean label of the query) · (share of the first k − share of the list).
+
+        A label is 1 for a document of the first group and 0 for one of the second.
+        """
+        either = (first | second).astype(np.float64)
+        share = share_of_query(ranking, first_ranks(ranking, self.cutoff) * either)
+        even = share_of_query(ranking, either)
         known = ~np.isnan(self.contrast(ranking, first, second))[ranking.query]
-        sign = first.astype(np.float64) - second
-        return np.where(known, sign * (share - even) / 2, 0.0), np.where(known, share, 0.0)
+        n = len(ranking.offsets) - 1
+        first_count = np.bincount(ranking.query, weights=first, minlength=n)
+        count = np.maximum(np.bincount(ranking.query, weights=either, minlength=n), 1.0)
+        label = first - (first_count / count)[ranking.query]
+        return np.where(known, label * (share - even), 0.0), np.where(known, share, 0.0)
 
     def composition(self, ranking: Ranking, first: Bools, second: Bools) -> dict[str, float]:
         known = ~np.isnan(self.contrast(ranking, first, second))

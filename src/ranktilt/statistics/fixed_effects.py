@@ -8,8 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special, stats
 
-from ranktilt.statistics.bootstrap import RESAMPLES
-from ranktilt.statistics.permutation import exchanged
 from ranktilt.statistics.regression import clustered_errors
 from ranktilt.statistics.two_way import sums
 
@@ -28,8 +26,6 @@ class WithinFit:
     """Shape (p,)."""
     added: Floats
     """What each row adds to the error of each coefficient, shape (n, p)."""
-    origin_totals: Floats
-    """What each origin adds to each coefficient, shape (n_origins, p); a column adds up to its coefficient."""
     query: Ints
     origin: Ints
     freedom: int
@@ -40,23 +36,15 @@ class WithinFit:
         errors = clustered_errors(self.added @ weights.T, self.query, self.origin)
         return weights @ self.coefficients, errors, float(stats.t.ppf(0.975, max(self.freedom, 1))) * errors
 
-    def p(self, column: int, *, draws: int = RESAMPLES, seed: int = 0) -> float:
-        """Test a coefficient of 0, two-sided: the larger p of two tests, of other documents and of other queries too.
-
-        One exchanges the two levels of the factor within origins, the same way in all queries:
-        (1 + #{|b*| ≥ |b|}) / (1 + draws), where the other coefficients stay as they were fitted. It is exact where no
-        document is moved, and too small where queries differ in what a factor does. The other is the t test of
-        `combined`.
-        """
-        totals = self.origin_totals[:, column]
-        observed = abs(float(totals.sum()))
-        if observed <= _EPSILON:
+    def p(self, column: int) -> float:
+        """Return the two-sided p of a coefficient of 0: the level at which its interval excludes it."""
+        value = float(self.coefficients[column])
+        if abs(value) <= _EPSILON:
             return 1.0
-        found = exchanged(totals, draws=draws, seed=[seed, column])[:draws]
-        of_documents = (1 + int((np.abs(found) >= observed * (1 - _EPSILON)).sum())) / (1 + draws)
         error = float(clustered_errors(self.added[:, [column]], self.query, self.origin)[0])
-        t = observed / error if error > 0 else np.inf
-        return max(of_documents, 2 * float(special.stdtr(max(self.freedom, 1), -t)))
+        if error == 0:  # as many votes on one side as there are degrees of freedom
+            return float(2 * 0.5 ** (self.freedom + 1))
+        return float(2 * special.stdtr(max(self.freedom, 1), -abs(value) / error))
 
 
 def regress_within(y: Floats, x: Floats, group: Ints, query: Ints, origin: Ints) -> WithinFit:
@@ -69,11 +57,8 @@ def regress_within(y: Floats, x: Floats, group: Ints, query: Ints, origin: Ints)
     apart = x @ np.linalg.pinv(x.T @ x, rcond=_TOLERANCE, hermitian=True)
     coefficients = apart.T @ y
     residual = y - x @ coefficients
-    shares = apart * (residual[:, None] + x * coefficients)
-    number = np.unique(origin, return_inverse=True)[1]
-    totals = np.stack([sums(number, column) for column in shares.T], axis=1)
-    freedom = min(len(np.unique(query)), len(totals)) - 1
-    return WithinFit(coefficients, apart * residual[:, None], totals, query, origin, freedom)
+    freedom = min(len(np.unique(query)), len(np.unique(origin))) - 1
+    return WithinFit(coefficients, apart * residual[:, None], query, origin, freedom)
 
 
 def within(columns: Floats, group: Ints) -> Floats:

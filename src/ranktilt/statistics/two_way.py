@@ -1,25 +1,70 @@
-"""Documents as a source of chance: what each origin adds to an estimate, query by query.
+"""Two sources of chance: queries, and the documents that many of them meet.
 
-Many queries that meet the same documents are no fresh evidence about the documents. So every estimate over twins is
-held against the exchange of labels within origins, the same way in all queries, and its interval is as wide as two-way
-clustering by query and origin makes it. A comparison of two documents that are no twins belongs to two origins
-(`Dyads`).
+Many queries that meet the same documents are no fresh evidence about the documents. So the error of
+every estimate is clustered two ways, by query and by origin (a document without a twin is an origin
+of its own; Cameron, Gelbach & Miller, Journal of Business & Economic Statistics 29(2), 2011):
+
+    V = max(V_q + V_o − V_qo, V_q, V_o) · G / (G − 1)
+
+V_q, V_o and V_qo are the sums of squares of an estimate's influence, summed by query, by origin, and
+by cell of both. The two-way sum falls below a one-way one in up to three quarters of the draws where
+labels mean nothing, so both floors are needed. G is the smaller effective number of queries and of
+origins, (Σ w)² / Σ w² (Kish 1965), where w is what each carries in the estimate's denominator.
+
+`Influence` is what a ratio's queries and documents add; `Dyads` are comparisons of two documents that
+are no twins, which belong to two origins each.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
+@dataclass(frozen=True, kw_only=True)
+class TwoWayVariance:
+    """The variance of an estimate, of other queries and other documents."""
+
+    of_queries: float
+    """V_q, which a bootstrap over queries shows."""
+    of_both: float
+    """The largest of V_q + V_o − V_qo, V_q and V_o."""
+    effective_n: float
+    """G: the smaller effective number of queries and of origins; NaN where nothing carries weight."""
+
+    @property
+    def total(self) -> float:
+        """V, in the squared unit of the estimate; NaN where one query or document carries it all."""
+        freedom = self.effective_n - 1
+        return self.of_both * self.effective_n / freedom if freedom > 0 else np.nan
+
+    @property
+    def stretch(self) -> float:
+        """√(V / V_q): how much wider an estimate scatters than over queries alone."""
+        return float(np.sqrt(self.total / self.of_queries)) if self.of_queries > 0 else np.nan
+
+
+def two_way(*, queries: float, origins: float, cells: float, effective_n: float) -> TwoWayVariance:
+    """Return the variance from the sums of squares by query, by origin and by cell."""
+    both = max(queries + origins - cells, queries, origins)
+    return TwoWayVariance(of_queries=queries, of_both=both, effective_n=effective_n)
+
+
+def effective_number(weights: Floats) -> float:
+    """Return (Σ w)² / Σ w², the number of equal weights that would carry as much; NaN for none."""
+    squares = float((weights * weights).sum())
+    return float(weights.sum()) ** 2 / squares if squares > 0 else np.nan
+
+
 class Clusters(NamedTuple):
-    """What comparisons of twins add to the sums behind an estimate, ``Σ total / Σ weight``: one entry each."""
+    """What documents add to the sums behind an estimate, ``Σ total / Σ weight``: one entry each."""
 
     query: Ints
     origin: Ints
@@ -30,44 +75,224 @@ class Clusters(NamedTuple):
     """Stays as it is."""
 
     def of(self, origins: Ints) -> Clusters:
-        """Replace rows of documents by `origins`, one number a row; entries of a negative one are left out."""
+        """Replace rows of documents by `origins`, one number a row; negative ones are left out."""
         origin = origins[self.origin]
-        held = origin >= 0
-        return Clusters(self.query[held], origin[held], self.total[held], self.weight[held])
+        known = origin >= 0
+        return Clusters(self.query[known], origin[known], self.total[known], self.weight[known])
 
     def together(self, distinct: Ints | None) -> Clusters:
         """Give queries that repeat each other one number; as they are where None."""
-        return self if distinct is None else self._replace(query=distinct[self.query])
+        if distinct is None:
+            return self
+        return self._replace(query=np.where(self.query < 0, -1, distinct[self.query]))
+
+    def in_rows(self, numbers: Ints) -> Clusters:
+        """Number queries by their place among some numbers in rising order; others are left out."""
+        row = np.searchsorted(numbers, self.query)
+        is_known = numbers[np.minimum(row, len(numbers) - 1)] == self.query if len(numbers) else row < 0
+        kept = is_known | (self.query < 0)
+        row = np.where(self.query < 0, -1, row)[kept]
+        return Clusters(row, self.origin[kept], self.total[kept], self.weight[kept])
 
     @property
     def origin_totals(self) -> Floats:
         """Sum of the totals of each origin, shape (n_origins,)."""
         return sums(self.origin, self.total)
 
-    def variance(self, value: float) -> float:
-        """What origins add to the variance of ``Σ total`` around an estimate, beyond what queries add; at least 0.
 
-        ``Σ_origin r² − Σ_(query, origin) r²`` over the sums of the residuals ``r = total − value · weight``: with
-        ``Σ_query r²`` the two-way cluster-robust variance of a ratio (Cameron, Gelbach & Miller, Journal of Business &
-        Economic Statistics 29(2), 2011, eq. 2.11), which is never taken to be smaller than that of queries alone.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Influence:
+    """What queries and documents add to the error of one estimate, in its unit.
+
+    `query_residual` and `query_weight` have the shape (n_queries,). `query`, `origin`, `residual` and
+    `weight` are the cells, one for each document (origin) that a query meets, in rising order of
+    both; the residuals of a query's cells add up to that of the query. A cell of query −1 belongs to
+    no query: it holds what a document adds by not being met.
+    """
+
+    query_residual: Floats
+    query_weight: Floats
+    query: Ints
+    origin: Ints
+    residual: Floats
+    weight: Floats
+
+    @classmethod
+    def of_queries(cls, residual: Floats, weight: Floats) -> Influence:
+        """Return the influence of an estimate that queries alone make uncertain."""
+        none = np.empty(0, dtype=np.int64)
+        return cls(
+            query_residual=residual,
+            query_weight=weight,
+            query=none,
+            origin=none,
+            residual=np.empty(0),
+            weight=np.empty(0),
+        )
+
+    @classmethod
+    def of_ratio(cls, residual: Floats, weight: Floats, clusters: Clusters, *, ratio: float) -> Influence:
+        """Return the influence of ``Σ total / Σ weight``.
+
+        Parameters
+        ----------
+        residual, weight : ndarray of float64, shape (n_queries,)
+            ``total − ratio · weight`` and the weight of each query that counts.
+        clusters : Clusters
+            What documents add, with queries numbered as the rows of `residual`; −1 for none.
+        ratio : float
+            What is taken off a document's total for each unit of its weight; 0 where totals are
+            centred already, as those of labels are.
+
+        What is left of a query beside its documents is spread evenly over these.
         """
-        if not len(self.total):
-            return 0.0
-        residual = self.total - value * self.weight
-        key = self.query * (int(self.origin.max()) + 1) + self.origin
-        order = np.argsort(key, kind="stable")
-        starts = np.flatnonzero(np.diff(key[order], prepend=-1))
-        if np.diff(starts, append=len(order)).max() > 2:  # the sum of two is the same in any order, to the last bit
-            order = np.lexsort((np.abs(residual), key))
-        residual = residual[order]
-        both = np.add.reduceat(np.maximum(residual, 0.0), starts) - np.add.reduceat(np.maximum(-residual, 0.0), starts)
-        one = sums(self.origin[order][starts], both)
-        return max(float((one * one).sum() - (both * both).sum()), 0.0)
+        entries = clusters.total - ratio * clusters.weight
+        query, origin, (residuals, weights) = _cells(clusters, (entries, clusters.weight))
+        is_met = query >= 0
+        rows = query[is_met]
+        counts = np.bincount(rows, minlength=len(residual))
+        remainder = residual - _signed_sums(rows, residuals[is_met], len(residual))
+        residuals[is_met] += (remainder / np.maximum(counts, 1))[rows]
+        return cls(
+            query_residual=residual,
+            query_weight=weight,
+            query=query,
+            origin=origin,
+            residual=residuals,
+            weight=weights,
+        )
+
+    def scaled(self, factor: float) -> Influence:
+        """Return the influence in another unit, such as percent for shares; its weights add up to 1."""
+        whole = float(self.query_weight.sum())
+        unit = factor / whole if whole > 0 else np.nan
+        return replace(
+            self,
+            query_residual=self.query_residual * unit,
+            query_weight=self.query_weight / whole if whole > 0 else self.query_weight,
+            residual=self.residual * unit,
+            weight=self.weight / whole if whole > 0 else self.weight,
+        )
+
+    def variance(self) -> TwoWayVariance:
+        """Return the variance of the estimate."""
+        count = len(self.query_residual)
+        lone = np.setdiff1d(np.arange(count), self.query)
+        # A query that meets no document is a document of its own: no other query shares it.
+        alone = float((self.query_residual[lone] ** 2).sum())
+        cells = float((self.residual * self.residual).sum()) + alone
+        by_origin = _signed_sums(self.origin, self.residual)
+        origins = float((by_origin * by_origin).sum()) + alone
+        origin_weight = np.concatenate([sums(self.origin, self.weight), self.query_weight[lone]])
+        numbers = effective_number(self.query_weight), effective_number(origin_weight)
+        return two_way(
+            queries=float((self.query_residual * self.query_residual).sum()),
+            origins=origins,
+            cells=cells,
+            effective_n=float(np.fmin(*numbers)),
+        )
+
+
+def combined(influences: Sequence[Influence], factors: Sequence[float]) -> Influence:
+    """Return the influence of a sum of estimates over the same queries, each times a factor.
+
+    Documents have one numbering in all of them. The weights are those of all estimates together.
+    """
+    clusters = Clusters(
+        np.concatenate([influence.query for influence in influences]),
+        np.concatenate([influence.origin for influence in influences]),
+        np.concatenate([factor * influence.residual for factor, influence in zip(factors, influences, strict=True)]),
+        np.concatenate([influence.weight for influence in influences]),
+    )
+    query, origin, (residual, weight) = _cells(clusters, (clusters.total, clusters.weight))
+    by_query = [factor * influence.query_residual for factor, influence in zip(factors, influences, strict=True)]
+    return Influence(
+        query_residual=np.sum(by_query, axis=0),
+        query_weight=np.sum([influence.query_weight for influence in influences], axis=0),
+        query=query,
+        origin=origin,
+        residual=residual,
+        weight=weight,
+    )
+
+
+def _cells(clusters: Clusters, columns: tuple[Floats, ...]) -> tuple[Ints, Ints, list[Floats]]:
+    """Sum columns over the entries of each query and origin: their numbers in rising order, and the sums.
+
+    No sum depends on the order of the entries, and negating a column negates its sums, to the last
+    bit: the labels of an audit can be swapped.
+    """
+    query, origin = clusters.query, clusters.origin
+    if not len(query):
+        return query, origin, [np.empty(0) for _ in columns]
+    key = (query + 1) * (int(origin.max()) + 1) + origin
+    is_sorted = bool((key[1:] >= key[:-1]).all())
+    order = np.arange(len(key)) if is_sorted else np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
+    longest = int(np.diff(starts, append=len(order)).max())
+    totals = []
+    for column in columns:
+        if longest > 2:  # the sum of two is the same in either order
+            order = np.lexsort((np.abs(column), key))
+        in_order = column[order]
+        if longest == 1:
+            totals.append(in_order.copy())
+        else:
+            totals.append(
+                np.add.reduceat(np.maximum(in_order, 0.0), starts) - np.add.reduceat(np.maximum(-in_order, 0.0), starts)
+            )
+    return query[order][starts], origin[order][starts], totals
+
+
+def _signed_sums(index: Ints, values: Floats, n: int = 0) -> Floats:
+    """Sum values by their index so that negating them negates the sums to the last bit."""
+    return sums(index, np.maximum(values, 0.0), n) - sums(index, np.maximum(-values, 0.0), n)
 
 
 def sums(index: Ints, values: Floats, n: int = 0) -> Floats:
     """Sum values by their index, from 0 to the largest there is, or to n − 1."""
     return np.bincount(index, weights=values, minlength=n).astype(np.float64)
+
+
+class Dyads(NamedTuple):
+    """Comparisons of two documents, such as choices; one entry each, beside arrays of their influence.
+
+    A document that is often chosen is often chosen in all its comparisons, so those that share an
+    origin go together (Fafchamps & Gubert, Journal of Development Economics 83(2), 2007).
+    """
+
+    query: Ints
+    first: Ints
+    """Number of the origin of the first group's document, from 0."""
+    second: Ints
+    """Of the second group's; the same number for twins."""
+
+    def variance(self, residual: Floats, weight: Floats) -> TwoWayVariance:
+        """Return the variance of an estimate from the residual and weight of each comparison."""
+        by_query = sums(self.query, residual)
+        n = int(max(self.first.max(), self.second.max())) + 1
+        # Numbered by query and origin, comparisons share a document only within their query.
+        numbers = np.stack([self.query * n + self.first, self.query * n + self.second])
+        first, second = np.unique(numbers, return_inverse=True)[1].reshape(2, -1)
+        weights = [sums(side, weight) for side in (self.query, self.first, self.second)]
+        return two_way(
+            queries=float((by_query * by_query).sum()),
+            origins=self._sharing(residual),
+            cells=Dyads(self.query, first, second)._sharing(residual),
+            effective_n=float(np.fmin.reduce([effective_number(side) for side in weights])),
+        )
+
+    def _sharing(self, residual: Floats) -> float:
+        """Sum the products of all two comparisons that share an origin, each product once."""
+        is_apart = self.first != self.second
+        origins = sums(self.first, residual, int(self.second.max()) + 1)
+        other = sums(self.second[is_apart], residual[is_apart], len(origins))
+        by_origin = origins + other[: len(origins)]
+        low = np.minimum(self.first, self.second)[is_apart]
+        high = np.maximum(self.first, self.second)[is_apart]
+        pair = np.unique(low * len(by_origin) + high, return_inverse=True)[1]
+        by_pair = sums(pair, residual[is_apart])  # counted with both its origins, so taken off once
+        return float((by_origin * by_origin).sum() - (by_pair * by_pair).sum())
 
 
 class Labels(NamedTuple):
@@ -79,88 +304,13 @@ class Labels(NamedTuple):
 
     @property
     def spread(self) -> float:
-        """How many times further random labels scatter where a document, or an origin, has one label everywhere.
+        """How many times further random labels scatter where a document has one label everywhere.
 
-        ``√(Σ_origin (Σ c)² / Σ_draw (Σ c)²)`` over what entries add (c), at least 1: labels that are drawn apart for
-        each list scatter as the square root of the lower sum, those of documents as that of the upper one.
+        ``√(Σ_origin (Σ c)² / Σ_draw (Σ c)²)`` over what entries add (c), at least 1: labels that are
+        drawn apart for each list scatter as the square root of the lower sum, those of documents as
+        that of the upper one.
         """
         apart, whole = (
             float((sums(index, self.clusters.total) ** 2).sum()) for index in (self.draw, self.clusters.origin)
         )
         return float(np.sqrt(max(whole / apart, 1.0))) if apart > 0 else 1.0
-
-
-def widened(samples: Floats, value: float, residuals: Floats, beyond: float) -> Floats:
-    """Widen resampled statistics so that they speak of documents as well as queries.
-
-    Each sample's distance from the value times ``sqrt(1 + beyond / Σ residuals²)``, where `beyond` is as
-    `Clusters.variance` gives it and residuals are ``total − value · weight`` of each query.
-    """
-    spread = float((residuals * residuals).sum())
-    if not beyond > 0 or not spread > 0:
-        return samples
-    wide: Floats = value + float(np.sqrt(1 + beyond / spread)) * (samples - value)
-    return wide
-
-
-class Dyads(NamedTuple):
-    """Comparisons of two documents, such as choices; one entry each, beside arrays of totals and of weights.
-
-    A document that is often chosen is often chosen in all its comparisons, so those that share an origin go together.
-    """
-
-    query: Ints
-    first: Ints
-    """Number of the origin of the first group's document, from 0."""
-    second: Ints
-    """Of the second group's; the same number for twins."""
-
-    def p(self, total: Floats, weight: Floats) -> float:
-        """Give the two-sided p, over origins, of ``Σ total / Σ weight`` being 0.
-
-        A t test by `variance`, with one degree of freedom fewer than the effective number of origins on the smaller
-        side, ``(Σ w)² / Σ_origin w²`` (Kish 1965); at least what turned signs of these origins could give.
-        """
-        if not total.any():
-            return 1.0
-        variance = self.variance(total - total.sum() / weight.sum() * weight, weight)
-        t = abs(float(total.sum())) / np.sqrt(variance) if variance > 0 else np.inf
-        sides = [sums(side, weight) for side in (self.first, self.second)]
-        effective = min(float(w.sum() ** 2 / (w * w).sum()) for w in sides)
-        return max(2 * float(special.stdtr(max(effective - 1, 1.0), -t)), 2.0 ** (1 - self.origins(weight)))
-
-    def origins(self, weight: Floats) -> int:
-        """Count the origins with a weight on the side that has fewer."""
-        return min(int(np.count_nonzero(sums(side, weight))) for side in (self.first, self.second))
-
-    def variance(self, residual: Floats, weight: Floats) -> float:
-        """Variance that origins give to a sum of residuals ``total − value · weight``.
-
-        Products of all comparisons that share an origin, ``Σ_origin r² − Σ_dyad r²`` (Fafchamps & Gubert, Journal of
-        Development Economics 83(2), 2007), where each origin's r is divided by 1 − its share of the weight, as in a
-        jackknife that leaves it out. Never less than if all comparisons were independent.
-        """
-        share = self._by_origin(weight) / weight.sum()
-        return max(self._sharing(residual, np.where(share < 1, 1 - share, 1.0)), float((residual * residual).sum()))
-
-    def widened(self, samples: Floats, value: float, total: Floats, weight: Floats) -> Floats:
-        """Widen a share's resampled values by what origins add to its variance beyond queries; within [0, 1]."""
-        residual, n = total - value * weight, max(self.first.max(), self.second.max()) + 1
-        cells = np.unique(np.stack([self.query * n + self.first, self.query * n + self.second]), return_inverse=True)[1]
-        within = Dyads(self.query, *cells.reshape(2, -1))
-        beyond = self.variance(residual, weight) - within._sharing(residual)
-        return np.clip(widened(samples, value, sums(self.query, residual), beyond), 0.0, 1.0)
-
-    def _sharing(self, residual: Floats, left: Floats | float = 1.0) -> float:
-        """Sum of the products of all two comparisons that share an origin."""
-        origins = self._by_origin(residual) / left
-        apart = self.first != self.second
-        low, high = np.minimum(self.first, self.second)[apart], np.maximum(self.first, self.second)[apart]
-        dyads = sums(np.unique(low * len(origins) + high, return_inverse=True)[1], residual[apart])
-        return float((origins * origins).sum() - (dyads * dyads).sum())
-
-    def _by_origin(self, values: Floats) -> Floats:
-        """Sum over the comparisons of each origin; those of twins count once."""
-        size, twins = int(max(self.first.max(), self.second.max())) + 1, self.first == self.second
-        half = np.where(twins, values / 2, values)
-        return (np.bincount(self.first, half, size) + np.bincount(self.second, half, size)).astype(np.float64)

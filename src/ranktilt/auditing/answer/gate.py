@@ -208,7 +208,7 @@ def gate(
         found = match(audit, baseline)
         notes = found.notes
         tasks = [*change_tasks(found, found.pairs), *estimand_tasks(found)]
-        grown = contrast_changes(tasks, resamples=resamples, seed=seed, test=False)
+        grown = contrast_changes(tasks, resamples=resamples, seed=seed)
         changes = {(one.run, one.measure, one.a, one.b): one for own in grown for one in (own.swapped(), own)}
         _refuse_lacking(chosen, changes)
     rows = []
@@ -303,7 +303,7 @@ def check_growth(change: Change, least: float) -> LimitCheck:
         side = "the baseline's" if math.isnan(change.old) else "the new"
         reason = f"growth since the baseline is undefined: {side} {tilt_name(change)} is, or its random band"
     elif not change.testable:
-        reason = f"{counted(change.votes, 'distinct query is', 'distinct queries are')} too few to test; {numbers}"
+        reason = f"{too_few(change)}; {numbers}"
     elif low > most:
         outcome, reason = "tilted", f"{numbers} lies above {least:g}: {moved}"
     elif high <= most:

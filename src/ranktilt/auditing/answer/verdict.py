@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from ranktilt.auditing.effects import ALPHA, Effect
+from ranktilt.auditing.effects import ALPHA, FEWEST, Effect
 from ranktilt.errors import counted
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import Margin, margin_words
@@ -94,15 +94,17 @@ def across(p: float, level: str) -> str:
     return f"p is below .05, but the interval reaches across {level}" if p < ALPHA else ""
 
 
-def too_few(tilt: Effect) -> str:
-    """Say that there is too little to test; empty where there is enough."""
-    if tilt.testable:
+def too_few(effect: Effect) -> str:
+    """Say that there is too little for a verdict; empty where there is enough."""
+    if effect.testable:
         return ""
-    of = f"for a table of {tilt.tests} tests" if tilt.twins and tilt.tests > 1 else "to test"
-    if tilt.sample < tilt.queries:
-        told = counted(tilt.sample, "distinct query or document", "distinct queries or documents")
-        return f"only {told} say{'s' if tilt.sample == 1 else ''} anything, too few {of}"
-    return f"{counted(tilt.queries, 'query is', 'queries are')} too few {of}"
+    if effect.sample >= effect.queries:
+        queries = counted(effect.queries, "query is", "queries are")
+        return f"{queries} too few for a verdict; it takes {FEWEST}"
+    return (
+        f"these queries and documents count as {effect.sample:.1f} independent ones, "
+        f"too few for a verdict; it takes {FEWEST}"
+    )
 
 
 def _elsewhere(first: Effect, others: Sequence[Effect], kinds: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from ranktilt.auditing.answer.verdict import across, effect_row, probability
 from ranktilt.auditing.comparison.match import RunPair, change_tasks, estimand_tasks, match, same_queries
@@ -32,6 +33,7 @@ from ranktilt.measures.preference import Preference, PreferenceOfPairs
 from ranktilt.measures.ranking import Ints
 from ranktilt.statistics.bootstrap import RESAMPLES, interval
 from ranktilt.statistics.correction import CORRECTIONS
+from ranktilt.statistics.two_way import Dyads, TwoWayVariance
 
 _SIDES = ("protected", "unprotected")
 
@@ -198,12 +200,46 @@ def match_choices(new: PairwiseAudit, old: PairwiseAudit) -> list[ChangeTask]:
         at, before = same_queries(*queries, noun="pairwise audits", hint="ask both about the same (--queries)")
         if not len(at):
             continue
-        of = replace(Preference, pairs=kind)
-        one, two = (_sample(*each, of) for each in zip((new, old), tables, (at, before), strict=True))
-        tasks.append(contrast_task(one, two))
+        estimand = replace(Preference, pairs=kind)
+        new_sample, old_sample = (
+            _sample(*side, estimand) for side in zip((new, old), tables, (at, before), strict=True)
+        )
+        names = [tables[0][row].query for row in at]
+        variance = _choice_variance((new, old), (new_sample, old_sample), kind, names)
+        tasks.append(replace(contrast_task(new_sample, old_sample), known_variance=variance))
     if not tasks:
         raise UserError("the pairwise audits hold no choices per query; make both again (ranktilt pairwise)")
     return tasks
+
+
+def _choice_variance(
+    audits: Sequence[PairwiseAudit], samples: Sequence[Sample], kind: str, queries: Sequence[str]
+) -> TwoWayVariance:
+    """Return the variance of a difference of preferences, of other queries and other documents."""
+    frames = []
+    counts = np.logical_and(*(sample.mask for sample in samples))
+    numbers = pl.DataFrame({"query": queries, "number": np.arange(len(queries))})
+    numbers = numbers.filter(pl.Series(counts, dtype=pl.Boolean))
+    for sign, audit in zip((1.0, -1.0), audits, strict=True):
+        [table] = (table for table in audit.by_pair if table.kind == kind)
+        frame = pl.DataFrame(
+            {
+                "query": table.queries,
+                "first": table.protected_origins,
+                "second": table.unprotected_origins,
+                "lead": (table.protected - table.unprotected) / 2,
+                "decided": table.protected + table.unprotected,
+            }
+        ).join(numbers, on="query", maintain_order="left")
+        weight = float(frame["decided"].to_numpy().sum())
+        value = float(frame["lead"].to_numpy().sum()) / weight if weight else np.nan
+        residual = sign * (pl.col("lead") - value * pl.col("decided")) / weight
+        frames.append(frame.with_columns(residual=residual, weight=pl.col("decided") / weight))
+    pairs = pl.concat(frames)
+    origins = pl.concat([pairs["first"], pairs["second"]]).rank("dense").to_numpy() - 1
+    first, second = origins.astype(np.int64).reshape(2, -1)
+    dyads = Dyads(pairs["number"].to_numpy().astype(np.int64), first, second)
+    return dyads.variance(pairs["residual"].to_numpy(), pairs["weight"].to_numpy())
 
 
 def _sample(audit: PairwiseAudit, rows: Sequence[QueryChoices], at: Ints, of: PreferenceOfPairs) -> Sample:

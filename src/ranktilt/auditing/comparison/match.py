@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ranktilt.auditing.contributions import Place, places
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
@@ -17,6 +19,7 @@ from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.measures.ranking import Floats
 from ranktilt.statistics.bootstrap import in_all
+from ranktilt.statistics.two_way import Clusters
 
 Question = tuple[str, Pair]
 """Notation of an estimand about groups, and the groups; (`ALL`, `ALL`) where it is about all of them at once."""
@@ -61,6 +64,23 @@ class Match:
         """Number of the query that each query repeats under both runs; None where none does."""
         numbers = [(audit.distinct(run), rows) for audit, run, rows in self.audit_rows(runs)]
         return in_all([None if one is None else one[rows] for one, rows in numbers])
+
+    def clusters(self, runs: RunPair, estimand: str, pair: Pair) -> tuple[Clusters | None, Clusters | None]:
+        """What documents add to both runs' answers, with queries and origins numbered alike."""
+        if self.places is None or self.new.contributions is None or self.old.contributions is None:
+            return None, None
+        return (
+            self.new.contributions.of((runs.new, estimand, *pair), self.places[0]),
+            self.old.contributions.of((runs.old, estimand, *pair), self.places[1]),
+        )
+
+    @cached_property
+    def places(self) -> list[Place] | None:
+        """Where the queries and origins of the new and the old audit stand beside each other."""
+        if self.new.contributions is None or self.old.contributions is None:
+            return None
+        counts = len(self.new.queries), len(self.old.queries)
+        return places([self.new.contributions, self.old.contributions], self.rows, counts)
 
 
 def match(new: Audit, old: Audit, *, baseline_run: str | None = None) -> Match:
@@ -195,13 +215,30 @@ def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> ChangeTask:
     ]
     columns = Columns(np.array(values), match.distinct(runs))
     if pair == (ALL, ALL):
-        return ChangeTask(*runs, to_measure(measure), *pair, columns)
+        return ChangeTask(
+            run=runs.new,
+            old_run=runs.old,
+            estimand=to_measure(measure),
+            a=ALL,
+            b=ALL,
+            columns=columns,
+        )
     new, old = (
         next(t for t in audit.tilts if (t.run, t.measure) == (run, measure) and {t.a, t.b} == set(pair))
         for audit, run, _ in match.audit_rows(runs)
     )
     new, old = (one if (one.a, one.b) == pair else one.swapped() for one in (new, old))
-    return ChangeTask(*runs, new.estimand, *pair, columns, (new.level, old.level), new.twins and old.twins)
+    return ChangeTask(
+        run=runs.new,
+        old_run=runs.old,
+        estimand=new.estimand,
+        a=pair[0],
+        b=pair[1],
+        columns=columns,
+        clusters=match.clusters(runs, repr(new.estimand), pair),
+        levels=(new.level, old.level),
+        twins=new.twins and old.twins,
+    )
 
 
 def estimand_tasks(match: Match) -> list[ChangeTask]:
@@ -211,8 +248,24 @@ def estimand_tasks(match: Match) -> list[ChangeTask]:
 
 def _question_task(match: Match, runs: RunPair, question: Question) -> ChangeTask:
     distinct, samples, levels = match.distinct(runs), list[Sample](), list[float]()
-    for answers, (_, run, rows) in zip(match.answers, match.audit_rows(runs), strict=True):
+    name, pair = question
+    clusters = match.clusters(runs, name, pair)
+    sides = zip(match.answers, match.audit_rows(runs), clusters, strict=True)
+    for answers, (_, run, rows), side in sides:
         e, one, two = answers[run, question]
-        samples.append(Sample(e.run, e.estimand, e.a, e.b, one[rows], two[rows], e.parts, e.twins, distinct=distinct))
+        samples.append(
+            Sample(
+                e.run,
+                e.estimand,
+                e.a,
+                e.b,
+                one=one[rows],
+                two=two[rows],
+                parts=e.parts,
+                twins=e.twins,
+                clusters=side,
+                distinct=distinct,
+            )
+        )
         levels.append(e.level)
     return contrast_task(samples[0], samples[1], (levels[0], levels[1]))

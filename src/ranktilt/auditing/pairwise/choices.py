@@ -26,7 +26,7 @@ from ranktilt.auditing.pairwise.pairs import (
     relevant_pairs,
     two_groups,
 )
-from ranktilt.auditing.pairwise.result import COUNTS, PairOutcome, PairwiseAudit, QueryChoices, Share
+from ranktilt.auditing.pairwise.result import COUNTS, EVEN, PairOutcome, PairTable, PairwiseAudit, QueryChoices, Share
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted, shorten, unknown
 from ranktilt.io.jsonl import json_objects
@@ -37,10 +37,11 @@ from ranktilt.rankers.llm.answers import Reading, read_choice
 from ranktilt.rankers.llm.base import Asker, Listing, Task
 from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.run import Run, codes
-from ranktilt.statistics.bootstrap import RESAMPLES, interval, resampled_means
+from ranktilt.statistics.bootstrap import RESAMPLES, resampled_means
 from ranktilt.statistics.correction import correct
+from ranktilt.statistics.inversion import Inference, infer
 from ranktilt.statistics.permutation import sign_flip_p
-from ranktilt.statistics.two_way import Dyads
+from ranktilt.statistics.two_way import Dyads, sums
 
 SCHEMA = {
     "query": pl.String, "kind": pl.String, "first": pl.String, "second": pl.String, "choice": pl.String,
@@ -266,7 +267,29 @@ def pairwise(
         "asked": _digest(decisions), "ranktilt": __version__,
     }  # fmt: skip
     notes = (*decisions.notes, *_answer_notes(decisions), *_few_notes(outcomes))
-    return PairwiseAudit(spec, decisions.model, sides.protected, sides.unprotected, outcomes, notes, by_query)
+    return PairwiseAudit(
+        spec,
+        decisions.model,
+        sides.protected,
+        sides.unprotected,
+        outcomes=outcomes,
+        notes=notes,
+        by_query=by_query,
+        by_pair=tuple(_by_pair(kind, table) for kind, table in tables.items() if len(table)),
+    )
+
+
+def _by_pair(kind: Kind, table: pl.DataFrame) -> PairTable:
+    """Keep what was chosen of each pair; queries of one text are called by the first id."""
+    query = table.select(pl.col("query").first().over("query_text"))["query"]
+    return PairTable(
+        kind=kind,
+        queries=tuple(query),
+        protected_origins=tuple(table[_PAIR[0]]),
+        unprotected_origins=tuple(table[_PAIR[1]]),
+        protected=table["protected"].cast(pl.Float64).to_numpy(),
+        unprotected=table["unprotected"].cast(pl.Float64).to_numpy(),
+    )
 
 
 def _arrays(table: pl.DataFrame) -> tuple[Counts, Dyads]:
@@ -328,30 +351,45 @@ def query_choices(kind: Kind, table: pl.DataFrame) -> Iterator[QueryChoices]:
 
 
 def outcome(kind: Kind, counts: Counts, pairs: Dyads, *, resamples: int = RESAMPLES, seed: int = 0) -> PairOutcome:
-    """Make counts shares with intervals over queries and documents, and test whether a side is chosen more often."""
-    weight, total = counts.protected + counts.unprotected, (counts.protected - counts.unprotected) / 2
-    columns = {**counts._asdict(), "decided": weight, "more": total}
-    by_query = {name: np.bincount(pairs.query, column).astype(np.float64) for name, column in columns.items()}
-    means = dict(zip(columns, resampled_means(list(by_query.values()), resamples=resamples, seed=seed), strict=True))
+    """Make counts shares with intervals over queries and documents, and test the preference."""
+    decided, lead = counts.protected + counts.unprotected, counts.protected - counts.unprotected
+    columns = {**counts._asdict(), "decided": decided, "lead": lead}
+    by_query = {name: sums(pairs.query, column) for name, column in columns.items()}
+    resampled = resampled_means(list(by_query.values()), resamples=resamples, seed=seed)
+    means = dict(zip(columns, resampled, strict=True))
 
-    def share(part: str, whole: str) -> tuple[Share, float]:
-        if not columns[whole].any():
-            return Share(np.nan, np.nan, np.nan), np.nan
-        value = float(columns[part].sum() / columns[whole].sum())
+    def share(part: str, whole: str) -> tuple[Share, Inference, float]:
+        """Return one count in shares of another, and the effective number behind it."""
+        weight = columns[whole]
+        if not weight.any():
+            nothing = Inference(low=np.nan, high=np.nan, error=np.nan, p=np.nan)
+            return Share(np.nan, np.nan, np.nan), nothing, 0.0
+        value = float(columns[part].sum() / weight.sum())
+        residual = (columns[part] - value * weight) / weight.sum()
+        variance = pairs.variance(residual, weight / weight.sum())
         with np.errstate(invalid="ignore"):
-            spread = interval(pairs.widened(means[part] / means[whole], value, columns[part], columns[whole]))
-        return Share(value, spread.low, spread.high), spread.error
+            ratio = means[part] / means[whole]
+        inference = infer(ratio, value, variance=variance, neutral=EVEN, bounds=(0.0, 1.0))
+        return Share(value, inference.low, inference.high), inference, variance.effective_n
 
-    preference, error = share("protected", "decided")
-    p = np.nan
-    if weight.any():  # the larger p: many queries of the same few documents are no fresh evidence
-        p = max(sign_flip_p(by_query["more"], resamples=resamples, seed=seed), pairs.p(total, weight))
+    preference, inference, effective_n = share("protected", "decided")
+    flips = sign_flip_p(by_query["lead"], resamples=resamples, seed=seed) if decided.any() else np.nan
     return PairOutcome(
-        kind, len(by_query["pairs"]), int(counts.pairs.sum()), int(weight.sum()), share("protected", "units")[0],
-        share("unprotected", "units")[0], share("inconsistent", "pairs")[0], share("unparsed", "units")[0], preference,
-        share("first", "readable")[0], error, int((by_query["decided"] > 0).sum()),
-        pairs.origins(weight), p,
-    )  # fmt: skip
+        kind,
+        queries=len(by_query["pairs"]),
+        pairs=int(counts.pairs.sum()),
+        decided=int(decided.sum()),
+        protected=share("protected", "units")[0],
+        unprotected=share("unprotected", "units")[0],
+        inconsistent=share("inconsistent", "pairs")[0],
+        unparsed=share("unparsed", "units")[0],
+        preference=preference,
+        first=share("first", "readable")[0],
+        error=inference.error,
+        effective_n=effective_n,
+        p=inference.p,
+        checks={"sign flips": flips},
+    )
 
 
 def _answer_notes(decisions: Decisions) -> Iterator[str]:

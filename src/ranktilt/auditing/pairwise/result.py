@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
 from ranktilt.auditing.effects import Effect
@@ -67,13 +68,13 @@ class PairOutcome:
     """Of the answers that could be read, those that name the document shown first: .5 is no position bias."""
     error: float
     """Standard error of the preference."""
-    votes: int
-    """Distinct queries in which anything was decided."""
-    documents: int
-    """Distinct documents, or origins of twins, of which anything was decided, on the side that has fewer."""
+    effective_n: float
+    """Effective number of queries with a decision, or of documents on the side that has fewer."""
     p: float
     p_corrected: float = np.nan
     tests: int = 1
+    checks: Mapping[str, float] = field(default_factory=dict)
+    """The p of other tests, printed as checks: ``sign flips``."""
 
     @property
     def ratio(self) -> Share:
@@ -104,6 +105,19 @@ class QueryChoices:
     """Of these, those that name the one shown first."""
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairTable:
+    """What was chosen of each pair of one kind, for `compare`: a row a pair and query."""
+
+    kind: Kind
+    queries: tuple[str, ...]
+    protected_origins: tuple[str, ...]
+    unprotected_origins: tuple[str, ...]
+    protected: npt.NDArray[np.float64]
+    """Choices of the protected document: of ``both-agree`` 0 or 1."""
+    unprotected: npt.NDArray[np.float64]
+
+
 @dataclass(frozen=True, eq=False)
 class PairwiseAudit(
     Result, format="ranktilt-pairwise", version=1, noun="a pairwise audit", command="ranktilt pairwise"
@@ -122,6 +136,8 @@ class PairwiseAudit(
     """What a reader should know."""
     by_query: tuple[QueryChoices, ...] = ()
     """What was chosen in each query, for `compare`."""
+    by_pair: tuple[PairTable, ...] = ()
+    """What was chosen of each pair, for the documents' part of a comparison's error."""
 
     @property
     def level(self) -> float:
@@ -132,9 +148,21 @@ class PairwiseAudit(
         """Return the preference on a kind of pairs as an effect, whose level is 0."""
         low, value, high = (share - EVEN for share in (one.preference.low, one.preference.value, one.preference.high))
         return Effect(
-            self.model, PreferenceOfPairs(pairs=one.kind), self.protected, self.unprotected, value, low, high,
-            one.error, one.p, one.p_corrected, one.queries, tests=one.tests, votes=min(one.votes, one.documents),
-        )  # fmt: skip
+            self.model,
+            PreferenceOfPairs(pairs=one.kind),
+            self.protected,
+            self.unprotected,
+            value=value,
+            low=low,
+            high=high,
+            error=one.error,
+            p=one.p,
+            p_corrected=one.p_corrected,
+            queries=one.queries,
+            tests=one.tests,
+            votes=one.effective_n,
+            checks=one.checks,
+        )
 
     def verdict(self, one: PairOutcome) -> Verdict:
         """Return the verdict on a kind of pairs, by the rule of all verdicts."""

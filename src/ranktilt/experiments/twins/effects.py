@@ -46,7 +46,6 @@ from ranktilt.progress import report
 from ranktilt.rankers.base import Pipeline, Ranker, stages_of
 from ranktilt.rankers.candidates import check_reranked
 from ranktilt.run import Run, named_apart
-from ranktilt.statistics.bootstrap import RESAMPLES
 from ranktilt.statistics.correction import correct, detectable_effect
 from ranktilt.statistics.fixed_effects import WithinFit, regress_within, within
 from ranktilt.statistics.regression import clustered_errors
@@ -191,8 +190,6 @@ def factor_effects(
     *,
     adopters: Sequence[float] = (),
     failed_too: bool = False,
-    seed: int = 0,
-    draws: int = RESAMPLES,
 ) -> FactorEffects:
     """Estimate what each factor of a designed collection does to the ranks of documents.
 
@@ -208,8 +205,6 @@ def factor_effects(
         to one that has not.
     failed_too : bool, optional
         Analyse factors that failed their checks too; by default they are held in the regression and not told.
-    seed, draws : int, optional
-        Random seed and number of exchanges of levels within documents.
 
     Returns
     -------
@@ -237,14 +232,14 @@ def factor_effects(
         standing = Standings(collection, run, table)
         fits = dict(_fits(standing, design))
         for estimand, fit in fits.items():
-            rows += _rows(fit, design, (run.name, estimand), (seed, draws))
+            rows += _rows(fit, design, (run.name, estimand))
             sources += _sources(fit, design, (run.name, estimand))
         adoptions += _adoptions(standing, design, adopters)
         notes += _notes(standing, fits)
     report("effects of factors", len(runs), len(runs))
     spec = {
         "collection": dict(collection.spec), "design": dict(told), "rankers": [repr(one) for one in rankers],
-        "adopters": list(adopters), "seed": seed, "draws": draws, "ranktilt": __version__,
+        "adopters": list(adopters), "ranktilt": __version__,
     }  # fmt: skip
     return FactorEffects(
         spec, design.factors, tuple(_corrected(rows)), tuple(sources), tuple(adoptions),
@@ -292,19 +287,16 @@ def _fit(outcome: Outcome, design: FactorDesign, terms: Sequence[DesignTerm]) ->
     return regress_within(outcome.values, columns, outcome.group, outcome.query, outcome.origin)
 
 
-def _rows(
-    fit: EstimandFit, design: FactorDesign, of: tuple[str, str], exchange: tuple[int, int]
-) -> Iterator[FactorEffect]:
+def _rows(fit: EstimandFit, design: FactorDesign, of: tuple[str, str]) -> Iterator[FactorEffect]:
     """Every effect on an estimand, not yet corrected."""
     whole, outcome = fit
     values, errors, halves = whole.combined(2 * np.eye(len(design.terms)))
     counts = (len(np.unique(outcome.query)), len(np.unique(outcome.origin)), len(outcome.values))
     few = min(counts[:2]) < _FEWEST
-    seed, draws = exchange
     for number, term in enumerate(design.terms):
         if design.analysed(term):
             value, half = float(values[number]), float(halves[number])
-            p = np.nan if few else whole.p(number, draws=draws, seed=seed)
+            p = np.nan if few else whole.p(number)
             yield FactorEffect(
                 *of, term.label, value, value - half, value + half, float(errors[number]), p, np.nan, np.nan, *counts
             )

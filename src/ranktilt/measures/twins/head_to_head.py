@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from ranktilt.errors import counted
 from ranktilt.measures.answered import Answered
-from ranktilt.measures.ranking import Ints
+from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
 from ranktilt.statistics.two_way import Clusters
 
@@ -43,64 +44,118 @@ def pair_counts(lists: TwinLists) -> tuple[PairCounts, PairCounts]:
 
 @dataclass(frozen=True, repr=False)
 class HeadToHeadTwins(TwinEstimand):
-    """Share of twins that the first group wins minus the share that it loses, in [−1, 1]; printed in percent.
+    """Share of twins that the first group wins minus the share that it loses, in [−1, 1].
 
-    Over (query, pair) with at least one side retrieved; an unretrieved twin stands below every retrieved document.
+    Counted over (query, pair) with at least one side retrieved; an unretrieved twin stands below every
+    retrieved document. Printed in percent.
     """
+
+    over: str = field(default="queries", kw_only=True)
+    """``queries``: the mean of each query's share, so that one long list does not decide; ``pairs``:
+    the share of all pairs together."""
 
     name = "HeadToHead"
     bounds = (-1.0, 1.0)
     scale = 100.0
     suffix = " %"
-    paired_test = "sign test"
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **TwinEstimand.choices,
+        "over": ("queries", "pairs"),
+    }
     term = "head-to-head"
     definition = (
-        "Which of two twins stands higher? Pairs that the first side wins less those that it loses, in % of the pairs "
-        "with at least one text found: +100 % if the first side always wins, −100 % if the second does."
+        "Which of two twins stands higher? Pairs that the first side wins less those that it loses, "
+        "in % of the pairs with at least one text found, averaged over the queries: +100 % if the "
+        "first side always wins, −100 % if the second does."
     )
     pattern = r"[Hh]ead-to-head"
 
     @property
     def key(self) -> str:
-        return "twins" if self.pairs == "all" else f"{self.pairs} twins"
+        twins = "twins" if self.pairs == "all" else f"{self.pairs} twins"
+        return twins if self.over == "queries" else f"{twins}, pooled"
 
     @property
     def title(self) -> str:
-        return "head-to-head" if self.pairs == "all" else f"head-to-head, {self.pairs} twins"
+        twins = "" if self.pairs == "all" else f", {self.pairs} twins"
+        return f"head-to-head{twins}{'' if self.over == 'queries' else ', pooled pairs'}"
 
     @property
     def question(self) -> str:  # type: ignore[override]
-        return {
+        question = {
             "all": "which twin is above?",
             "relevant": "which twin of a right answer is above?",
             "other": "and which twin of all other documents?",
         }[self.pairs]
+        return question if self.over == "queries" else f"{question[:-1]}, all pairs together?"
 
     def answers(self, lists: TwinLists) -> Answers:
-        met, (relevant, other) = lists.meetings, pair_counts(lists)
-        mine = {"relevant": ~met.other, "other": met.other, "all": np.ones(len(met.query), dtype=bool)}[self.pairs]
+        meetings, (relevant, other) = lists.meetings, pair_counts(lists)
+        mine = {
+            "relevant": ~meetings.other,
+            "other": meetings.other,
+            "all": np.ones(len(meetings.query), dtype=bool),
+        }[self.pairs]
         every = PairCounts(*(a + b for a, b in zip(relevant, other, strict=True)))
         counts = {"relevant": relevant, "other": other, "all": every}[self.pairs]
-        won = met.outcome[mine].astype(np.float64)
-        clusters = Clusters(met.query[mine], met.doc[mine], won, np.ones(len(won)))
-        sums = {name: float(numbers.sum()) for name, numbers in counts._asdict().items()}
-        whole = {"whole_wins": sums["wins"] - sums["alone"], "whole": sums["both"]}
-        whole["whole_losses"] = whole["whole"] - sums["ties"] - whole["whole_wins"]
-        total = counts.wins + counts.losses + counts.ties
-        parts = {"pairs": float(total.sum()), **{name: sums[name] for name in ("wins", "losses", "ties")}, **whole}
-        return Answers((counts.wins - counts.losses).astype(np.float64), total.astype(np.float64), parts, clusters)
+        query, outcome = meetings.query[mine], meetings.outcome[mine].astype(np.float64)
+        pairs = (counts.wins + counts.losses + counts.ties).astype(np.float64)
+        lead = (counts.wins - counts.losses).astype(np.float64)
+        is_met = pairs > 0
+        weight = np.ones(len(outcome))
+        if self.over == "queries":
+            size = np.where(is_met, pairs, 1.0)
+            lead, weight, outcome = lead / size, 1 / size[query], outcome / size[query]
+        return Answers(
+            lead,
+            is_met.astype(np.float64) if self.over == "queries" else pairs,
+            _counts(counts, pairs),
+            Clusters(query, meetings.doc[mine], outcome, weight),
+        )
 
     def finding(self, effect: Answered, noun: str) -> str:
-        pairs = effect.parts["pairs"] or np.nan
-        a, b = (f"{100 * effect.parts[side] / pairs:.1f} %" for side in ("wins", "losses"))
+        a, b = (f"{100 * effect.parts.get(side, np.nan):.1f} %" for side in self._shares)
         which = "" if self.pairs == "all" else f"{self.pairs} "
-        return f"of {which}twins the {effect.a} one stands above in {a}, the {effect.b} one in {b}"
+        mean = ", on average over the queries" if self.over == "queries" else ""
+        return f"of {which}twins the {effect.a} one stands above in {a}, the {effect.b} one in {b}{mean}"
+
+    @property
+    def _shares(self) -> tuple[str, str]:
+        """Names of the shares of pairs that either side wins, whose difference is the value."""
+        if self.over == "queries":
+            return "mean_wins", "mean_losses"
+        return "share_wins", "share_losses"
 
     def basis(self, effect: Answered) -> str:
         wins, losses, ties = (f"{int(effect.parts[k]):,}" for k in ("wins", "losses", "ties"))
         pairs = counted(int(effect.parts["pairs"]), "pair", "pairs")
         queries = counted(effect.queries, "query", "queries")
-        return f"{pairs}: {effect.a} {wins}, {effect.b} {losses}, tied {ties}; {queries}{_both_retrieved(effect)}"
+        leads = f"{effect.a} leads in {int(effect.parts['query_wins']):,} of {queries}"
+        return f"{pairs}: {effect.a} {wins}, {effect.b} {losses}, tied {ties}; {leads}{_both_retrieved(effect)}"
+
+
+def _counts(counts: PairCounts, pairs: Floats) -> dict[str, float]:
+    """Return what is told beside the answer: counts of pairs and queries, and mean shares."""
+    is_met = pairs > 0
+    numbers = {name: float(column.sum()) for name, column in counts._asdict().items()}
+    whole_wins = numbers["wins"] - numbers["alone"]
+    parts = {
+        "pairs": float(pairs.sum()),
+        "wins": numbers["wins"],
+        "losses": numbers["losses"],
+        "ties": numbers["ties"],
+        "query_wins": float((counts.wins > counts.losses).sum()),
+        "query_losses": float((counts.wins < counts.losses).sum()),
+        "whole_wins": whole_wins,
+        "whole": numbers["both"],
+        "whole_losses": numbers["both"] - numbers["ties"] - whole_wins,
+    }
+    if is_met.any():
+        parts["mean_wins"] = float(np.mean(counts.wins[is_met] / pairs[is_met]))
+        parts["mean_losses"] = float(np.mean(counts.losses[is_met] / pairs[is_met]))
+        parts["share_wins"] = parts["wins"] / parts["pairs"]
+        parts["share_losses"] = parts["losses"] / parts["pairs"]
+    return parts
 
 
 def _both_retrieved(effect: Answered) -> str:

@@ -1,0 +1,157 @@
+"""What each document adds to the answers of an audit, kept so that two audits can be compared.
+
+The error of a difference between two runs comes from what a document adds to the *difference*. So an
+audit's file holds, for every answer that `compare` reads, one number a query and document.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.auditing.significance import Sample
+from ranktilt.collection import Collection
+from ranktilt.io.artifact import register
+from ranktilt.statistics.two_way import Clusters
+
+MOST = 500_000
+"""Entries that are kept of all answers together: some 5 MB in the audit's file."""
+_COLUMNS = {"query": "<i4", "origin": "<i4", "total": "<f8", "weight": "<f8"}
+Key = tuple[str, str, str, str]
+"""Run, notation of the estimand, and both groups."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Contributions:
+    """What documents add to each answer; queries are numbered as the audit's, −1 for none."""
+
+    origins: pl.Series
+    """Names of the origins."""
+    answers: Mapping[Key, Clusters]
+
+    @classmethod
+    def from_samples(cls, samples: Sequence[Sample], collection: Collection) -> Contributions:
+        """Keep what the documents of some answers add, the largest of it where that is too much."""
+        answers = {
+            (sample.run, repr(sample.estimand), sample.a, sample.b): sample.clusters
+            for sample in samples
+            if sample.clusters is not None
+        }
+        each = MOST // max(len(answers), 1)
+        answers = {key: _largest(clusters, each) for key, clusters in answers.items()}
+        names = pl.DataFrame({"number": collection.origin_codes(), "name": collection.docs["origin"]})
+        names = names.unique("number").sort("number")
+        numbers = np.concatenate([[], *(clusters.origin for clusters in answers.values())])
+        kept = np.unique(numbers.astype(np.int64))
+        return cls(
+            origins=names["name"].gather(kept),
+            answers={
+                key: clusters._replace(origin=np.searchsorted(kept, clusters.origin))
+                for key, clusters in answers.items()
+            },
+        )
+
+    def of(self, key: Key, place: Place) -> Clusters | None:
+        """Return what documents add to one answer, seen from its first group, or None if not kept."""
+        run, estimand, a, b = key
+        clusters = self.answers.get(key)
+        if clusters is None:
+            turned = self.answers.get((run, estimand, b, a))
+            if turned is None:
+                return None
+            clusters = turned._replace(total=-turned.total)
+        row = place.row[clusters.query]
+        of_no_query = clusters.query < 0
+        kept = of_no_query | (row >= 0)
+        return Clusters(
+            np.where(of_no_query, -1, row)[kept],
+            place.origin[clusters.origin[kept]],
+            clusters.total[kept],
+            clusters.weight[kept],
+        )
+
+    def row(self) -> dict[str, Any]:
+        """Return what a file holds: names once; arrays compressed (zlib) as base64, little-endian."""
+        rows = []
+        for key, clusters in self.answers.items():
+            packed = {
+                name: _packed(column.astype(kind))
+                for (name, kind), column in zip(_COLUMNS.items(), clusters, strict=True)
+            }
+            rows.append({**dict(zip(("run", "estimand", "a", "b"), key, strict=True)), **packed})
+        return {"origins": self.origins.to_list(), "answers": rows}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Contributions:
+        """Make them from what `row` returns."""
+        answers = {}
+        for answer in row["answers"]:
+            columns = [_unpacked(answer[name], kind) for name, kind in _COLUMNS.items()]
+            query, origin, total, weight = columns
+            key = (answer["run"], answer["estimand"], answer["a"], answer["b"])
+            answers[key] = Clusters(query.astype(np.int64), origin.astype(np.int64), total, weight)
+        return cls(origins=pl.Series(row["origins"], dtype=pl.String), answers=answers)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Place:
+    """Where an audit's queries and origins stand beside those of others."""
+
+    row: npt.NDArray[np.int64]
+    """Row of each query of the audit among those that are compared; −1 for others."""
+    origin: npt.NDArray[np.int64]
+    """Number of each of its origins among those of all audits."""
+
+
+def places(
+    contributions: Sequence[Contributions], rows: Sequence[npt.NDArray[np.int64]], counts: Sequence[int]
+) -> list[Place]:
+    """Number the queries and origins of audits alike.
+
+    `rows` are the compared queries' numbers in each audit, in one order; `counts` how many queries
+    each audit has.
+    """
+    names = [
+        one.origins.to_numpy().astype(np.str_) if len(one.origins) else np.empty(0, dtype=np.str_)
+        for one in contributions
+    ]
+    numbers = np.unique(np.concatenate(names), return_inverse=True)[1]
+    ends = np.cumsum([len(name) for name in names])
+    alike = []
+    for number, queries, count in zip(np.split(numbers.astype(np.int64), ends[:-1]), rows, counts, strict=True):
+        row = np.full(count, -1, dtype=np.int64)
+        row[queries] = np.arange(len(queries))
+        alike.append(Place(row=row, origin=number))
+    return alike
+
+
+def _largest(clusters: Clusters, count: int) -> Clusters:
+    """Keep so many entries, those that add most; the rest is spread over them later."""
+    if len(clusters.total) <= count:
+        return clusters
+    size = np.abs(clusters.total)
+    kept = np.sort(np.argpartition(size, len(size) - count)[len(size) - count :])
+    return Clusters(
+        clusters.query[kept],
+        clusters.origin[kept],
+        clusters.total[kept],
+        clusters.weight[kept],
+    )
+
+
+def _packed(array: npt.NDArray[Any]) -> str:
+    return base64.b64encode(zlib.compress(array.tobytes(), 1)).decode()
+
+
+def _unpacked(text: str, kind: str) -> npt.NDArray[Any]:
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=kind)
+
+
+register(Contributions, Contributions.row, Contributions.from_row)

@@ -1,0 +1,167 @@
+"""One variance for interval and p: a percentile interval, stretched, and the p that is its inversion.
+
+The bootstrap over queries gives an estimate's shape, the two-way variance its width. Each end of the
+percentile interval at level α lies
+
+    √(V / V_q) · t(1 − α/2; G − 1) / z(1 − α/2)
+
+times as far from the value, where V, V_q and G are those of `two_way`. The p is the level at which
+the interval first excludes what is neutral; so "p < .05" and "the 95 % interval excludes neutral"
+are one statement.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from ranktilt.statistics.two_way import TwoWayVariance
+
+Floats = npt.NDArray[np.float64]
+ALPHA = 0.05
+TAIL = 0.002
+"""Levels below which too few resamples lie for their order: there t distributes what is left."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inference:
+    """A 95 % interval, the standard error behind it, and the p of what is neutral."""
+
+    low: float
+    high: float
+    error: float
+    """Standard deviation over other queries and documents."""
+    p: float
+    dropped: int = 0
+    """Resamples in which the estimate was undefined."""
+
+
+def infer(
+    resampled: Floats,
+    value: float,
+    *,
+    variance: TwoWayVariance,
+    neutral: float,
+    bounds: tuple[float, float],
+) -> Inference:
+    """Return the interval of an estimate and the p of `neutral`.
+
+    Parameters
+    ----------
+    resampled : ndarray of float64, shape (n,)
+        The estimate in resamples of the queries; NaN where it is undefined.
+    value : float
+        The estimate.
+    variance : TwoWayVariance
+        Its variance, in the squared unit of the estimate.
+    neutral : float
+        The value that favours nobody.
+    bounds : (float, float)
+        Smallest and largest value that the estimate can have.
+
+    Returns
+    -------
+    Inference
+        NaN where the estimate is undefined, and where one query or one document carries all of it.
+        Negating resamples, value, neutral and bounds negates and swaps the ends exactly.
+    """
+    defined = resampled[~np.isnan(resampled)]
+    dropped = len(resampled) - len(defined)
+    freedom = variance.effective_n - 1
+    if np.isnan(value) or not len(defined) or not freedom > 0:
+        return Inference(low=np.nan, high=np.nan, error=np.nan, p=np.nan, dropped=dropped)
+    ordered = np.sort(defined)
+    spread = float(np.std(defined)) if ordered[0] != ordered[-1] else 0.0
+    if spread == 0 or variance.of_queries == 0:
+        return _without_spread(value, variance=variance, neutral=neutral, bounds=bounds, dropped=dropped)
+    lower = _End(ordered, value, variance)
+    upper = _End(-ordered[::-1], -value, variance)
+    low, high = np.clip([lower.at(lower.usual), -upper.at(upper.usual)], *bounds).tolist()
+    # The bootstrap's own spread, stretched: what `detectable` and the interval speak of is one error.
+    error = spread * float(np.sqrt(variance.of_both / variance.of_queries))
+    end, seen = (lower, neutral) if neutral < value else (upper, -neutral)
+    p = 1.0 if neutral == value else end.p(seen)
+    return Inference(low=low, high=high, error=error, p=p, dropped=dropped)
+
+
+class _End:
+    """The lower end of an interval at every level, by the order of the resamples."""
+
+    def __init__(self, ordered: Floats, value: float, variance: TwoWayVariance) -> None:
+        self.ordered = ordered
+        self.value = value
+        self.stretch = variance.stretch
+        self.freedom = variance.effective_n - 1
+        self.usual = max(int(ALPHA / 2 * len(ordered)), 1)
+
+    def level(self, order: int) -> float:
+        """Return the level α of the interval that ends at a resample, counted from 1."""
+        return min(ALPHA * order / self.usual, 1.0)
+
+    def at(self, order: int) -> float:
+        """Return the stretched end at a resample."""
+        tail = self.level(order) / 2
+        if tail >= 0.5:
+            return float(self.ordered[order - 1])
+        widening = special.stdtrit(self.freedom, 1 - tail) / special.ndtri(1 - tail)
+        return self.value + self.stretch * float(widening) * float(self.ordered[order - 1] - self.value)
+
+    def p(self, neutral: float) -> float:
+        """Return the level at which the interval first excludes a value below the estimate."""
+        first = max(int(TAIL / ALPHA * self.usual), 1)
+        if neutral < self.at(first):
+            return self._beyond(neutral, first)
+        orders = range(first, len(self.ordered) // 2 + 1)
+        excludes = bisect_left(orders, True, key=lambda order: self.at(order) > neutral)
+        if excludes == len(orders):
+            return 1.0
+        below, above = self.at(orders[excludes - 1]), self.at(orders[excludes])
+        share = (neutral - below) / (above - below)
+        low, high = self.level(orders[excludes - 1]), self.level(orders[excludes])
+        return low + share * (high - low)
+
+    def _beyond(self, neutral: float, first: int) -> float:
+        """Continue beyond the outermost resamples as t, at the scale that these have."""
+        scale = (self.value - float(self.ordered[first - 1])) / -float(special.ndtri(self.level(first) / 2))
+        if scale <= 0:  # more than this share of the resamples lies on the far side of the value
+            return self.level(first)
+        t = (self.value - neutral) / (self.stretch * scale)
+        return float(2 * special.stdtr(self.freedom, -t))
+
+
+def _without_spread(
+    value: float,
+    *,
+    variance: TwoWayVariance,
+    neutral: float,
+    bounds: tuple[float, float],
+    dropped: int,
+) -> Inference:
+    """Return what can be said where every resample of the queries says the same."""
+    if variance.of_both > 0:  # queries agree, documents do not
+        error = float(np.sqrt(variance.of_both))
+        freedom = variance.effective_n - 1
+        half = float(np.sqrt(variance.total) * special.stdtrit(freedom, 1 - ALPHA / 2))
+        t = abs(value - neutral) / float(np.sqrt(variance.total))
+        p = float(2 * special.stdtr(freedom, -t))
+        low, high = np.clip([value - half, value + half], *bounds).tolist()
+        return Inference(low=low, high=high, error=error, p=p, dropped=dropped)
+    number = variance.effective_n
+    if value in bounds and np.isfinite(bounds).all() and bounds[0] < neutral < bounds[1]:
+        # All of G votes on one side (Clopper & Pearson 1934): a share below .025^(1/G) would have
+        # given this with a probability of less than .025.
+        least = (ALPHA / 2) ** (1 / number)
+        whole = bounds[1] - bounds[0]
+        share = (neutral - bounds[0]) / whole
+        if value == bounds[1]:
+            low, high = bounds[0] + whole * least, value
+        else:
+            low, high, share = value, bounds[1] - whole * least, 1 - share
+        p = min(2 * share**number, 1.0)
+        return Inference(low=low, high=high, error=0.0, p=p, dropped=dropped)
+    p = 1.0 if value == neutral else min(2 * 0.5**number, 1.0)
+    return Inference(low=value, high=value, error=0.0, p=p, dropped=dropped)
