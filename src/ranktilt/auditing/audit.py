@@ -16,13 +16,13 @@ import numpy as np
 import polars as pl
 
 from ranktilt._version import __version__
+from ranktilt.auditing.card import DEPTH, HEAD_TO_HEAD, Card, CardKey, card_estimands
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.confounds import confounds as text_confounds
 from ranktilt.auditing.contributions import Contributions
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, grouped_pairs, twin_rows
 from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
-from ranktilt.auditing.label_clusters import judged_labels, relevant_clusters
 from ranktilt.auditing.notes import (
     card_notes,
     group_notes,
@@ -34,12 +34,19 @@ from ranktilt.auditing.notes import (
     twin_notes,
     without_fitted,
 )
+from ranktilt.auditing.null_distributions.base import NullDistribution, Shuffles, enough
+from ranktilt.auditing.null_distributions.judged_documents import (
+    Task,
+    exchange_p,
+    judged_labels,
+    null_deltas,
+    relevant_clusters,
+)
+from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.auditing.numerical_noise import NumericalNoise, hanging, numerical_noise
 from ranktilt.auditing.options import check_choices, check_resamples, files_of_runs, usual_primary
-from ranktilt.auditing.question_card import DEPTH, HEAD_TO_HEAD, Card, Place, Twins, card_estimands
-from ranktilt.auditing.random_band import Shuffles, Task, enough, exchange_p, null_deltas
 from ranktilt.auditing.result import PAIR_COUNTS, Audit, QueryAnswers
-from ranktilt.auditing.significance import Chance, InferenceOptions, Sample, effects
+from ranktilt.auditing.significance import InferenceOptions, Sample, effects
 from ranktilt.auditing.top_results import KEEP_TOP, TopResults
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, join_words, refuse_twice, shorten
@@ -165,7 +172,7 @@ def audit(
     tilt_samples = work.samples(aligned, values)
     found_tilts = effects(tilt_samples, how, primary=leading)
     noise = work.noise(aligned, values, found_tilts)
-    counts, answers = [pl.DataFrame(schema=PAIR_COUNTS)], list[tuple[Place, Sample]]()
+    counts, answers = [pl.DataFrame(schema=PAIR_COUNTS)], list[tuple[CardKey, Sample]]()
     for number, one in enumerate(aligned):
         lists = {pair: twins.lists(one, missing) for pair, twins in work.twins.items() if len(twins.rows)}
         counts += work.pair_counts(one.run.name, lists)
@@ -304,7 +311,9 @@ class _AuditPlan:
         frame = judgments.frame().filter(pl.Series(judgments.group >= 0))
         self.level_pairs = {p for p in self.pairs if are_twins(collection, groups, p, frame)}
         self.origins = collection.origin_codes()
-        self.twins = {p: Twins.of(p, twin_rows(collection, groups, p), judgments, self.origins) for p in pairs}
+        self.twins = {
+            p: TwinPairs.from_rows(p, twin_rows(collection, groups, p), judgments, self.origins) for p in pairs
+        }
         tests = runs * max(len(measures), CARD_ROWS if questions else 0) * max(len(pairs), 1)
         self.shuffles = Shuffles(judgments, how.seed, enough(tests))
         # Groups without twins are asked fewer questions: Relative Δ and those about groups.
@@ -312,7 +321,15 @@ class _AuditPlan:
         asked = sum(max(CARD_ROWS, len(questions)) if len(twins.rows) else few for twins in self.twins.values())
         lists = Shuffles(judgments, how.seed, enough(runs * asked))
         banded = groups.by != "source"
-        self.asked = Card(groups, self.twins, questions, how, lists, banded=banded, origins=self.origins)
+        self.asked = Card(
+            groups=groups,
+            twins=self.twins,
+            questions=questions,
+            how=how,
+            shuffles=lists,
+            banded=banded,
+            origins=self.origins,
+        )
 
     def samples(self, aligned: Sequence[Aligned], values: np.ndarray) -> list[Sample]:
         """Comparisons of each run, pair by pair and measure by measure."""
@@ -361,7 +378,7 @@ class _AuditPlan:
         """Hold a comparison of twins against exchanged labels too."""
         sample = replace(sample, clusters=relevant_clusters(aligned, measure, numbers, sample, self.origins))
         p = exchange_p(aligned, measure, numbers, sample, origins=self.origins, how=self.how)
-        return replace(sample, chance=Chance(0.0, 0.0, p))
+        return replace(sample, null=NullDistribution(0.0, 0.0, p))
 
     def pair_counts(self, run: str, lists: Mapping[Pair, TwinLists]) -> Iterator[pl.DataFrame]:
         """Twins' wins, losses and ties of one run per pair and query, as tables: of relevant twins, and of others."""
@@ -373,10 +390,10 @@ class _AuditPlan:
                 yield frame.with_columns(relevant=pl.lit(relevant)).select(list(PAIR_COUNTS))
 
     def card(
-        self, aligned: Sequence[Aligned], found: Sequence[tuple[Place, Sample]], tilts: Iterable[Effect]
+        self, aligned: Sequence[Aligned], found: Sequence[tuple[CardKey, Sample]], tilts: Iterable[Effect]
     ) -> tuple[tuple[Effect, ...], list[Sample]]:
         """The card of every run and pair, below the tilts of the primary measure, and the samples about groups."""
-        if not self.asked.asked:
+        if not self.asked.questions:
             return (), []
         ordered = sorted([*found, *self.asked.of_groups(aligned)], key=itemgetter(0))
         samples = [sample for _, sample in ordered]
@@ -398,7 +415,7 @@ class _AuditPlan:
         yield from group_notes(groups, self.left_out, tilts, self.how.resamples, absent=absent)
         yield from sparse_notes(tilts, [one.run.name for one in aligned], groups, values)
         yield from twin_notes(collection, groups, [p for p in self.pairs if p not in self.level_pairs], judgments)
-        if self.asked.asked:
+        if self.asked.questions:
             yield from card_notes(collection, groups, twins=any(len(t.rows) for t in self.twins.values()))
 
     def confounds(self, collection: Collection, runs: Sequence[Run]) -> tuple[Confound, ...]:

@@ -11,7 +11,7 @@ import polars as pl
 
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.judged_rankings import Judgments
-from ranktilt.auditing.question_card import Twins
+from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.collection import Collection
 from ranktilt.run import Run
 from ranktilt.text.quality import NEAR_IDENTICAL, cut_off, identical, likeness, opening, words
@@ -41,7 +41,7 @@ class Confound(NamedTuple):
 
 
 def confounds(
-    collection: Collection, groups: Groups, twins: Twins, judgments: Judgments, runs: Sequence[Run]
+    collection: Collection, groups: Groups, twins: TwinPairs, judgments: Judgments, runs: Sequence[Run]
 ) -> list[Confound]:
     """Compare the texts of two sources, their pairs, and what each run's ranker cuts; nothing without texts."""
     if not (collection.docs["text"] != "").any():
@@ -58,7 +58,7 @@ def confounds(
     return found
 
 
-def _of_texts(collection: Collection, groups: Groups, twins: Twins, judgments: Judgments) -> list[Confound]:
+def _of_texts(collection: Collection, groups: Groups, twins: TwinPairs, judgments: Judgments) -> list[Confound]:
     """What does not depend on a run."""
     text = collection.docs["text"]
     members = [groups.code == groups.names.index(name) for name in twins.pair]
@@ -74,13 +74,15 @@ def _of_texts(collection: Collection, groups: Groups, twins: Twins, judgments: J
     return found
 
 
-def _sided(name: str, twins: Twins, values: npt.NDArray[np.float64], members: list[npt.NDArray[np.bool_]]) -> Confound:
+def _sided(
+    name: str, twins: TwinPairs, values: npt.NDArray[np.float64], members: list[npt.NDArray[np.bool_]]
+) -> Confound:
     means = [float(values[mine].mean()) if mine.any() else np.nan for mine in members]
     a, b = twins.pair
     return Confound(name, a, b, means[0], means[1], int(sum(mine.sum() for mine in members)))
 
 
-def _paired(collection: Collection, twins: Twins) -> Iterator[Confound]:
+def _paired(collection: Collection, twins: TwinPairs) -> Iterator[Confound]:
     chosen = np.linspace(0, len(twins.rows) - 1, min(len(twins.rows), SAMPLE)).astype(np.int64)
     (text, other), (one, two) = (
         [collection.docs[column].gather(twins.rows[:, side]) for side in (0, 1)] for column in ("text", "title")
@@ -104,7 +106,7 @@ def twin_likeness(
 
 
 def _query_words(
-    collection: Collection, twins: Twins, members: list[npt.NDArray[np.bool_]], judgments: Judgments
+    collection: Collection, twins: TwinPairs, members: list[npt.NDArray[np.bool_]], judgments: Judgments
 ) -> Confound:
     """Share of a query's words that a relevant document holds, averaged over relevant documents."""
     held = judgments.known_query[judgments.query] & (judgments.row < len(members[0]))

@@ -12,12 +12,12 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.auditing.audit import audit
+from ranktilt.auditing.card import group_samples
 from ranktilt.auditing.comparison.match import RunPair, change_tasks, match
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair, grouped_pairs
 from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.auditing.options import check_resamples
-from ranktilt.auditing.question_card import group_samples
 from ranktilt.auditing.significance import ChangeTask, contrast_changes, contrast_task, corrected, mean_changes
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted

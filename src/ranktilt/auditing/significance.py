@@ -12,14 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.effects import Change, Effect, Equivalence, Outcome
+from ranktilt.auditing.null_distributions.base import LabelEffects, NullDistribution
 from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.ranking import Floats, Ints
-from ranktilt.statistics.bootstrap import in_all, interval, resampled_means, together
+from ranktilt.statistics.bootstrap import in_all, resampled_means, together
 from ranktilt.statistics.correction import correct
 from ranktilt.statistics.equivalence import smallest_margin, standard_error, t_interval, tost_p
 from ranktilt.statistics.inversion import Inference, infer
-from ranktilt.statistics.permutation import shuffle_p, sign_flip_ps, t_test_p
-from ranktilt.statistics.two_way import Clusters, Influence, Labels, TwoWayVariance, combined
+from ranktilt.statistics.permutation import sign_flip_ps, t_test_p
+from ranktilt.statistics.two_way import Clusters, Influence, TwoWayVariance, combined
 
 Task = TypeVar("Task", "Sample", "ChangeTask")
 Found = TypeVar("Found")
@@ -86,32 +87,12 @@ def resampled(members: Sequence[Columns], *, resamples: int, seed: int) -> list[
     return [np.array([next(means) for _ in one.sums]) for one in members]
 
 
-class Chance(NamedTuple):
-    """What random labels give, and how far out a value lies among it."""
-
-    low: float
-    high: float
-    """95 % of random labels lie between."""
-    p: float
-    """Two-sided, of the value among random labels: a check beside the p of an effect."""
-    level: float = 0.0
-    """The median of random labels: half of them give more, half less."""
-
-    @classmethod
-    def of(cls, value: float, null: Floats, spread: float = 1.0) -> Chance:
-        """Place a value among those under random labels, `spread` times as far from their median."""
-        level = float(np.nanmedian(null)) if (null == null).any() else np.nan
-        wide = null if spread == 1 else level + spread * (null - level)
-        band = interval(wide)
-        return cls(band.low, band.high, shuffle_p(value, wide), level)
-
-
 @dataclass(frozen=True)
 class Sample:
     """Per-query numbers behind one effect, before any statistics.
 
     `one` and `two`: values of both groups for a contrast; else total and weight, of which the value
-    is the ratio. `chance`: what random or exchanged labels give. `clusters`: what documents add; of
+    is the ratio. `null`: what random or exchanged labels give. `clusters`: what documents add; of
     groups that are no twins, what their labels add beyond a mean one. `distinct`: see
     `Aligned.distinct`.
     """
@@ -124,7 +105,7 @@ class Sample:
     two: Floats
     parts: Mapping[str, float] = field(default_factory=dict)
     twins: bool = True
-    chance: Chance | None = None
+    null: NullDistribution | None = None
     clusters: Clusters | None = None
     distinct: Ints | None = None
 
@@ -143,18 +124,18 @@ class Sample:
         distinct = None if self.distinct is None else self.distinct[mask]
         return together(self.one[mask], distinct), together(self.two[mask], distinct)
 
-    def among(self, null: Floats, labels: Labels | None = None) -> Sample:
+    def among(self, null: Floats, labels: LabelEffects | None = None) -> Sample:
         """Judge it beside random labels; `labels`: how much further those of documents scatter."""
         spread, clusters = (1.0, None) if labels is None else (labels.spread, labels.clusters)
-        chance = Chance.of(self.value, null, spread)
-        return replace(self, twins=False, chance=chance, clusters=clusters)
+        drawn = NullDistribution.from_draws(self.value, null, spread)
+        return replace(self, twins=False, null=drawn, clusters=clusters)
 
     @property
     def neutral(self) -> float:
         """The value that favours nobody: the estimand's own for twins, else that of random labels."""
-        if self.twins or self.chance is None:
+        if self.twins or self.null is None:
             return self.estimand.level
-        return self.chance.level
+        return self.null.median
 
     def influence(self) -> Influence:
         """Return what queries and documents add to the error of the value."""
@@ -267,7 +248,7 @@ def _effect(
     rounding: str,
 ) -> Effect:
     """Return one answer from its resampled values; `t_p` stands in for the p of the interval."""
-    estimand, mask, chance = sample.estimand, sample.mask, sample.chance
+    estimand, mask, null = sample.estimand, sample.mask, sample.null
     value = estimand.value(sample.one, sample.two, rounding=rounding)
     variance = sample.influence().variance()
     inference = infer(
@@ -279,12 +260,12 @@ def _effect(
     )
     p = inference.p if t_p is None else t_p
     band = (0.0, 0.0, 0.0)
-    if chance is not None:
-        band = (*np.clip(chance[:2], *estimand.bounds).tolist(), chance.level)
+    if null is not None:
+        band = (*np.clip(null[:2], *estimand.bounds).tolist(), null.median)
         labels = "exchanged labels" if sample.twins else "shuffled labels"
-        checks = {**checks, labels: chance.p}
+        checks = {**checks, labels: null.p}
         if not estimand.sided:  # about all groups at once: nothing is neutral but random lists
-            p = chance.p
+            p = null.p
     elif not sample.twins:  # a mean by itself: no value of it is neutral
         p = np.nan
     queries = int(mask.sum())

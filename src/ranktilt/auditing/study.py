@@ -265,8 +265,14 @@ def _trends(
                 keys = [(ranker, repr(RelativeDelta(of=of)), reference, sources[m].source) for m in members]
                 clusters = _clusters(of_series, keys, rows)
                 names = {"run": ranker, "measure": repr(of), "series": series, "a": reference}
-                options = {"resamples": how["resamples"], "seed": how["seed"]}
-                yield trend(columns, clusters, temperatures, **options, **names)
+                yield trend(
+                    columns,
+                    clusters,
+                    temperatures,
+                    resamples=how["resamples"],
+                    seed=how["seed"],
+                    **names,
+                )
 
 
 def _clusters(audits: Sequence[Audit], keys: Sequence[Key], rows: Sequence[Ints]) -> list[Clusters | None]:
@@ -332,7 +338,7 @@ def _change_variance(
     degrees = np.array(temperatures)
     is_highest, is_lowest = degrees == degrees.max(), degrees == degrees.min()
     factors = is_highest / is_highest.sum() - is_lowest / is_lowest.sum()
-    ends = np.flatnonzero(factors)
+    ends = np.flatnonzero(factors).tolist()
     numbers = numbers_of(columns.mask, columns.distinct)
     influences = [
         influence_of_ratio(

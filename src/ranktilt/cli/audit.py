@@ -397,8 +397,8 @@ def audit(
         return
     inputs.check(controls=controls, near_identical=near_identical, card=card)
     from ranktilt.auditing.audit import audit as run_audit
+    from ranktilt.auditing.card import DEPTH
     from ranktilt.auditing.controls import controls as with_controls
-    from ranktilt.auditing.question_card import DEPTH
     from ranktilt.measures.base import estimand
     from ranktilt.text.quality import NEAR_IDENTICAL
 

@@ -10,7 +10,8 @@ import polars as pl
 
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Pair
-from ranktilt.auditing.significance import Chance, InferenceOptions, Sample, effects
+from ranktilt.auditing.null_distributions.base import NullDistribution
+from ranktilt.auditing.significance import InferenceOptions, Sample, effects
 from ranktilt.collection import Collection
 from ranktilt.errors import counted
 from ranktilt.measures.grade_gap import GradeGap
@@ -80,4 +81,5 @@ def _sample(judge: str, pair: Pair, twins: pl.DataFrame, level: str, how: Infere
     if not len(gap):
         return replace(sample, clusters=None)
     null = exchanged(clusters.origin_totals, draws=how.resamples, seed=[how.seed, _SEED]) / len(gap)
-    return replace(sample, chance=Chance(0.0, 0.0, Chance.of(sample.value, null).p))
+    p = NullDistribution.from_draws(sample.value, null).p
+    return replace(sample, null=NullDistribution(0.0, 0.0, p))

@@ -16,8 +16,8 @@ from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.confounds import Confound, confounds
 from ranktilt.auditing.groups import Pair, grouped_pairs, grouping, twin_rows
 from ranktilt.auditing.judged_rankings import Judgments
+from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.auditing.options import check_resamples
-from ranktilt.auditing.question_card import Twins
 from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, refuse_twice
@@ -268,7 +268,7 @@ def _confounds(collection: Collection, pair: Pair) -> tuple[Confound, ...]:
     """What else differs between the two sources."""
     groups = grouping(collection, "source")
     judgments = Judgments.of(collection, groups)
-    twins = Twins.of(pair, twin_rows(collection, groups, pair), judgments)
+    twins = TwinPairs.from_rows(pair, twin_rows(collection, groups, pair), judgments)
     return tuple(confounds(collection, groups, twins, judgments, ()))
 
 

@@ -293,24 +293,3 @@ class Dyads(NamedTuple):
         pair = np.unique(low * len(by_origin) + high, return_inverse=True)[1]
         by_pair = sums(pair, residual[is_apart])  # counted with both its origins, so taken off once
         return float((by_origin * by_origin).sum() - (by_pair * by_pair).sum())
-
-
-class Labels(NamedTuple):
-    """What labels add beyond what any label would, and which of them random labels draw together."""
-
-    clusters: Clusters
-    draw: Ints
-    """Number of the draw that gives each entry its label."""
-
-    @property
-    def spread(self) -> float:
-        """How many times further random labels scatter where a document has one label everywhere.
-
-        ``√(Σ_origin (Σ c)² / Σ_draw (Σ c)²)`` over what entries add (c), at least 1: labels that are
-        drawn apart for each list scatter as the square root of the lower sum, those of documents as
-        that of the upper one.
-        """
-        apart, whole = (
-            float((sums(index, self.clusters.total) ** 2).sum()) for index in (self.draw, self.clusters.origin)
-        )
-        return float(np.sqrt(max(whole / apart, 1.0))) if apart > 0 else 1.0

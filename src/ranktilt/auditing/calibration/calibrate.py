@@ -19,8 +19,8 @@ from ranktilt.auditing.calibration.synthetic_twins import (
     swapped,
     with_synthetic_twins,
 )
+from ranktilt.auditing.card import DEPTH, card_estimands
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.question_card import DEPTH, card_estimands
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, refuse_twice

@@ -1,0 +1,68 @@
+"""Answers about whole lists: the labels of each list, or its documents, in random order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ranktilt.auditing.groups import Groups
+from ranktilt.auditing.judged_rankings import Aligned
+from ranktilt.auditing.null_distributions.base import LabelEffects
+from ranktilt.measures.base import GroupEstimand
+from ranktilt.measures.exposure.base import AttentionEstimand, GroupLists
+from ranktilt.measures.ranking import Bools, Floats, Ints
+from ranktilt.measures.twins.base import Answers
+from ranktilt.progress import report
+from ranktilt.statistics.two_way import Clusters
+
+_LABEL_SEED, _LIST_SEED = 2, 3
+
+
+def shuffled_in_lists(aligned: Aligned, code: Ints, seed: int) -> Iterator[Ints]:
+    """Shuffle the labels of a run's entries within each list, again and again; −1 stays."""
+    rng = np.random.default_rng([seed, _LABEL_SEED])
+    labelled = np.flatnonzero(code >= 0)
+    labels = code.copy()
+    sizes = np.bincount(aligned.ranking.query[labelled])
+    starts = np.cumsum(sizes) - sizes
+    # Lists of one length are the rows of a matrix, shuffled at once: several times as fast as
+    # sorting random keys.
+    lists = [labelled[starts[sizes == size][:, None] + np.arange(size)] for size in np.unique(sizes[sizes > 1])]
+    shuffled = [code[places] for places in lists]
+    while True:
+        for places, drawn in zip(lists, shuffled, strict=True):
+            labels[places] = rng.permuted(drawn, axis=1, out=drawn)
+        yield labels
+
+
+def listed_labels(
+    aligned: Aligned, estimand: GroupEstimand, first: Bools, second: Bools, origins: Ints
+) -> LabelEffects | None:
+    """List what documents of two groups add to an answer; None where the estimand cannot say."""
+    effects = estimand.label_effects(aligned.ranking, first, second)
+    if effects is None:
+        return None
+    entries = np.flatnonzero(first | second)
+    total, weight = (column[entries] for column in effects)
+    query, origin = aligned.ranking.query[entries], origins[aligned.row[entries]]
+    return LabelEffects(Clusters(query, origin, total, weight), entries)
+
+
+def null_attention(estimand: AttentionEstimand, aligned: Aligned, groups: Groups, *, seed: int, count: int) -> Floats:
+    """Answer a question about all groups at once with every list in random order, so many times."""
+    rng = np.random.default_rng([seed, _LIST_SEED])
+    lists = aligned.group_lists(groups)
+    null = np.full(count, np.nan)
+    for draw in range(count):
+        answers = attention_answers(estimand, aligned, lists.shuffled(rng))
+        null[draw] = estimand.value(answers.total, answers.weight)
+        report(f"random lists of {aligned.run.name}", draw + 1, count)
+    return null
+
+
+def attention_answers(estimand: AttentionEstimand, aligned: Aligned, lists: GroupLists) -> Answers:
+    """Answer a question about all groups at once, query by query."""
+    values = np.where(aligned.judgments.known_query, estimand.per_query(lists), np.nan)
+    known = ~np.isnan(values)
+    return Answers(np.where(known, values, 0.0), known.astype(np.float64))
