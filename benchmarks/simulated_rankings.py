@@ -15,9 +15,10 @@ import polars as pl
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import grouping, twin_rows
 from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
-from ranktilt.auditing.question_card import DEPTH as CARD_DEPTH
-from ranktilt.auditing.question_card import Card, Twins, card_estimands
-from ranktilt.auditing.random_band import Shuffles
+from ranktilt.auditing.card import DEPTH as CARD_DEPTH
+from ranktilt.auditing.card import Card, card_estimands
+from ranktilt.auditing.null_distributions.base import Shuffles
+from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.auditing.significance import InferenceOptions, Sample, effects
 from ranktilt.collection import Collection
 from ranktilt.measures.base import Estimand, Measure, measure

@@ -17,7 +17,7 @@ from ranktilt.auditing.calibration.synthetic_twins import SCHEMES, sampled, with
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import grouping
 from ranktilt.auditing.judged_rankings import Judgments
-from ranktilt.auditing.random_band import strata
+from ranktilt.auditing.null_distributions.pages import strata
 from ranktilt.measures import base
 from tests.refusals import refused
 from tests.toy import run_of, toy

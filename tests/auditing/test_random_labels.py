@@ -13,19 +13,30 @@ import polars as pl
 import pytest
 
 from ranktilt import AP, RR, Collection, Measure, P, R, Run, audit, estimand, measure, nDCG
-from ranktilt.auditing import random_band
 from ranktilt.auditing.groups import Groups, grouping
 from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
-from ranktilt.auditing.label_clusters import judged_labels, listed_labels, page_labels
-from ranktilt.auditing.random_band import SHUFFLES, Shuffles, TopRanks, enough, null_deltas, shuffled_labels, signs_of
-from ranktilt.auditing.significance import Chance, Sample
+from ranktilt.auditing.null_distributions import base
+from ranktilt.auditing.null_distributions import pages as page_module
+from ranktilt.auditing.null_distributions import twins as twin_module
+from ranktilt.auditing.null_distributions.base import (
+    SHUFFLES,
+    LabelEffects,
+    NullDistribution,
+    Shuffles,
+    enough,
+    shuffled_labels,
+)
+from ranktilt.auditing.null_distributions.judged_documents import judged_labels, null_deltas
+from ranktilt.auditing.null_distributions.lists import listed_labels
+from ranktilt.auditing.null_distributions.pages import TopRanks, page_labels
+from ranktilt.auditing.null_distributions.twins import signs_of
+from ranktilt.auditing.significance import Sample
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.measures.contrast import RelativeDelta, relative_delta
 from ranktilt.measures.ndsr import NDSR
 from ranktilt.measures.ranking import Judged, Ranking
 from ranktilt.measures.relevance import values
 from ranktilt.statistics.bootstrap import interval
-from ranktilt.statistics.two_way import Labels
 from tests.toy import collection_of, run_of
 
 MEASURES: list[Measure] = [nDCG, nDCG @ 3, AP @ 5, P @ 2, R @ 4, RR]
@@ -128,10 +139,10 @@ class TestNullDeltas:
         _, two = pieces(collection, blind_run(collection, 2, ties=3))
         tasks = [(run, pair) for run in (one, two) for pair in ((0, 1), (1, 2))]
         whole = np.stack(list(null_deltas(tasks, MEASURES, Shuffles(judgments, 0, 50))))
-        monkeypatch.setattr(random_band, "_FEWEST", 1)
+        monkeypatch.setattr(base, "_FEWEST", 1)
         for step, share in ((1, 4), (2, 4), (7, 4), (1 << 18, 1 << 40)):
-            monkeypatch.setattr(random_band, "_ENTRIES", step * len(judgments.group))
-            monkeypatch.setattr(random_band, "_SHARE", share)
+            monkeypatch.setattr(base, "_ENTRIES", step * len(judgments.group))
+            monkeypatch.setattr(base, "_SHARE", share)
             assert np.array_equal(whole, np.stack(list(null_deltas(tasks, MEASURES, Shuffles(judgments, 0, 50)))))
 
     def test_what_is_worked_on_together_fits_into_the_memory(self) -> None:
@@ -205,7 +216,7 @@ def two_lists(*relevant: str, second: str = "x") -> tuple[Collection, Aligned]:
     return collection, Aligned.of(run, collection, Judgments.of(collection, groups))
 
 
-def labels_of(text: str, second: str) -> Labels:
+def labels_of(text: str, second: str) -> LabelEffects:
     collection, aligned = two_lists(second=second)
     code = aligned.group_codes(grouping(collection, "side"))
     labels = listed_labels(aligned, estimand(text), code == 0, code == 1, np.arange(4))  # type: ignore[arg-type]
@@ -255,7 +266,7 @@ def test_relevant_documents_of_two_queries() -> None:
 def test_a_page_counts_relevant_documents_by_query_and_others_once() -> None:
     collection, aligned = two_lists()
     groups = grouping(collection, "side")
-    page = TopRanks.of(aligned, estimand("NDSR@1"), 3)  # type: ignore[arg-type]
+    page = TopRanks.from_run(aligned, estimand("NDSR@1"), 3)  # type: ignore[arg-type]
     labels = page_labels(aligned, page, signs_of(groups, ("a", "b")), groups, np.arange(3))
     added = np.bincount(labels.clusters.origin, weights=labels.clusters.total)
     assert added == pytest.approx([2 - 2 / 3, 2 / 3, 2 / 3])  # x holds both pages, the mean is 2/3
@@ -265,10 +276,10 @@ def test_a_page_counts_relevant_documents_by_query_and_others_once() -> None:
 
 def test_the_level_is_the_median_of_random_labels_and_stays_where_they_scatter_further() -> None:
     null = np.array([1.0, 1.0, 1.1, 1.4, 3.0])
-    assert Chance.of(1.2, null).level == 1.1
-    wide = Chance.of(1.2, null, spread=2.0)
+    assert NullDistribution.from_draws(1.2, null).median == 1.1
+    wide = NullDistribution.from_draws(1.2, null, spread=2.0)
     assert (wide.level, wide.low, wide.high) == pytest.approx((1.1, 0.9, 4.9))
-    assert np.isnan(Chance.of(1.2, np.array([np.nan])).level)
+    assert np.isnan(NullDistribution.from_draws(1.2, np.array([np.nan])).median)
 
 
 def test_labels_that_a_coin_tossed_name_no_side_however_many_queries_meet_them() -> None:
@@ -315,8 +326,8 @@ def made(sides: str, orders: Sequence[Order], relevant: Sequence[Sequence[str]] 
 
 
 def null_of(given: Material, depth: int, *, shuffles: int = 1000, seed: int = 0) -> npt.NDArray[np.float64]:
-    page = TopRanks.of(given.aligned, NDSR @ depth, given.collection.docs.height)
-    (found,) = random_band.share_bands([page], given.groups, Shuffles(given.aligned.judgments, seed, shuffles))
+    page = TopRanks.from_run(given.aligned, NDSR @ depth, given.collection.docs.height)
+    (found,) = page_module.share_bands([page], given.groups, Shuffles(given.aligned.judgments, seed, shuffles))
     return found[0] - found[1]
 
 
@@ -359,7 +370,7 @@ SIGNS = {"a": 1, "b": -1, "-": 0}
 class TestDifference:
     def test_by_hand_with_ties_a_cut_and_documents_of_no_group(self) -> None:
         given = made("abb-a", [[["d0"], ["d1", "d3"], ["d4"]], [["d2"]], []])
-        page = TopRanks.of(given.aligned, NDSR @ 3, 5)
+        page = TopRanks.from_run(given.aligned, NDSR @ 3, 5)
         t = 1 / np.log2(3)
         expected = [(1 - (t + 0.5) / 2) / (1.5 + t), -1, 0]
         assert page.difference(signs_of(given.groups, ("a", "b"))).tolist() == pytest.approx(expected)
@@ -370,7 +381,7 @@ class TestDifference:
 
     def test_documents_that_nobody_knows_keep_their_part_of_the_page(self) -> None:
         given = made("ab", [[["d0"], ["d1"]]])
-        page = TopRanks.of(given.aligned, NDSR @ 2, 1)  # a collection of one document: d1 is beyond it
+        page = TopRanks.from_run(given.aligned, NDSR @ 2, 1)  # a collection of one document: d1 is beyond it
         assert page.row.tolist() == [0, -1]
         assert page.difference(np.array([1], dtype=np.int8)).tolist() == pytest.approx([1 / (1 + 1 / np.log2(3))])
 
@@ -379,13 +390,13 @@ class TestLevel:
     @pytest.mark.parametrize(("sides", "expected"), [("aab", 1 / 3), ("abb-", -1 / 4), ("ab-----", 0)])
     def test_it_is_the_difference_of_shares(self, sides: str, expected: float) -> None:
         signs = np.array([SIGNS[side] for side in sides], dtype=np.int8)
-        assert random_band.share_difference(signs) == pytest.approx(expected)
-        assert random_band.share_difference(-signs) == -random_band.share_difference(signs)
+        assert twin_module.share_difference(signs) == pytest.approx(expected)
+        assert twin_module.share_difference(-signs) == -twin_module.share_difference(signs)
 
     def test_twins_are_all_paired_where_each_document_has_one(self) -> None:
         signs = np.array([1, -1, 1, -1, 0], dtype=np.int8)
         cases: list[list[tuple[int, int]]] = [[(0, 1), (2, 3)], [(0, 1)], [(0, 1), (2, 3), (0, 3)], []]
-        found = [random_band.all_paired(signs, np.array(pairs, dtype=np.int64).reshape(-1, 2)) for pairs in cases]
+        found = [twin_module.all_paired(signs, np.array(pairs, dtype=np.int64).reshape(-1, 2)) for pairs in cases]
         assert found == [True, False, False, False]  # d2 and d3 have none, d0 has two, none has one
 
 
@@ -434,9 +445,9 @@ class TestRandomLabels:
     def test_a_run_feels_neither_the_other_runs_nor_the_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
         sides, orders, relevant = random_case(7, documents=60, depth=8)
         one, two = (made(sides, mine, relevant) for mine in (orders, orders[::-1]))
-        pages = [TopRanks.of(given.aligned, NDSR @ 8, 60) for given in (one, two)]
+        pages = [TopRanks.from_run(given.aligned, NDSR @ 8, 60) for given in (one, two)]
         shuffles = Shuffles(one.aligned.judgments, 0, 100)
-        alone = [next(random_band.share_bands([page], one.groups, shuffles)).tolist() for page in pages]
-        assert [found.tolist() for found in random_band.share_bands(pages, one.groups, shuffles)] == alone
-        monkeypatch.setattr(random_band, "_SHARE", 1 << 40)
-        assert [found.tolist() for found in random_band.share_bands(pages, one.groups, shuffles)] == alone
+        alone = [next(page_module.share_bands([page], one.groups, shuffles)).tolist() for page in pages]
+        assert [found.tolist() for found in page_module.share_bands(pages, one.groups, shuffles)] == alone
+        monkeypatch.setattr(base, "_SHARE", 1 << 40)
+        assert [found.tolist() for found in page_module.share_bands(pages, one.groups, shuffles)] == alone

@@ -1,28 +1,21 @@
 """Intervals, tests, corrections and detectable effects against brute force, scipy and tables made by hand."""
 
-import math
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
-from ranktilt import UserError, relative_delta
+from ranktilt import UserError
 from ranktilt.statistics import bootstrap
 from ranktilt.statistics.bootstrap import in_all, interval, resampled_means, together
 from ranktilt.statistics.correction import bonferroni, correct, detectable_effect, holm
 from ranktilt.statistics.permutation import (
-    Systems,
     exchanged,
     shuffle_p,
     sign_flip_p,
     sign_flip_ps,
-    sign_test_p,
-    swap_ps,
     t_test_p,
 )
 
@@ -99,72 +92,15 @@ class TestSignFlip:
         assert together == [sign_flip_p(c, resamples=500, seed=4) for c in columns]
 
 
-def systems(*columns: object) -> Systems:
-    return Systems(*(np.asarray(c, dtype=np.float64) for c in columns), relative_delta)
-
-
-def drawn(seed: int, n: int) -> Systems:
-    return systems(*(grid(seed + i, n) for i in range(4)))
-
-
-def exact_difference(rows: list[tuple[Fraction, ...]]) -> Fraction | None:
-    """Difference of Relative Δ (as a share) from rows of new a, new b, old a, old b; None where undefined."""
-    new_a, new_b, old_a, old_b = (sum(column) for column in zip(*rows, strict=True))
-    if not new_a + new_b or not old_a + old_b:
-        return None
-    return 2 * (new_a - new_b) / (new_a + new_b) - 2 * (old_a - old_b) / (old_a + old_b)
-
-
-def all_swaps(of: Systems) -> float:
-    """Enumerate every exchange of the systems, in whole thirds and without rounding."""
-    rows = [tuple(Fraction(round(3 * float(v)), 3) for v in row) for row in zip(*of[:4], strict=True)]
-    observed = exact_difference(rows)
-    if observed is None:
-        return NAN
-    found = [
-        exact_difference([row[2:] + row[:2] if swap else row for row, swap in zip(rows, swaps, strict=True)])
-        for swaps in product((False, True), repeat=len(rows))
-    ]
-    defined = [abs(t) for t in found if t is not None]
-    return sum(t >= abs(observed) for t in defined) / len(defined)
-
-
-class TestSwap:
-    """Which of two systems gave a query its values is exchanged at random."""
-
-    @given(st.integers(1, 8), st.integers(0, 2**32))
-    @settings(max_examples=60)
-    def test_up_to_16_queries_every_exchange_is_tried(self, n: int, seed: int) -> None:
-        of = drawn(seed, n)
-        assert swap_ps([of]) == pytest.approx([all_swaps(of)], abs=1e-15, nan_ok=True)
-
-    def test_seventeen_are_sampled_and_the_observed_one_counts_too(self) -> None:
-        sixteen, seventeen = (systems(np.ones(n), np.zeros(n), np.zeros(n), np.ones(n)) for n in (16, 17))
-        assert swap_ps([sixteen], resamples=100) == [2 / 2**16]
-        assert swap_ps([seventeen], resamples=499) == [1 / 500]
-        nothing, some = np.zeros(40), np.ones(40)  # undefined where a system has nothing
-        assert np.isnan(swap_ps([systems(nothing, nothing, some, some)], resamples=100)[0])
-        assert np.isnan(swap_ps([systems([], [], [], [])])[0])
-        assert swap_ps([]) == []
-
-    @pytest.mark.parametrize("n", [12, 70])
-    def test_several_share_exchanges_and_keep_their_own_p(self, n: int) -> None:
-        several = [drawn(seed, n) for seed in (0, 10, 20)] + [systems(*np.zeros((4, n)))]
-        together = swap_ps(several, resamples=300, seed=4)
-        assert together[:3] == [swap_ps([of], resamples=300, seed=4)[0] for of in several[:3]]
-        assert np.isnan(together[3])
-
-
 @pytest.mark.parametrize("cells", [1 << 19, 30 * 64])
 def test_sampled_ps_are_near_the_exact_one(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 30 queries 20 have a on top under the new system and b under the old, 10 the other way round.
 
-    T depends on the number of signs or exchanges only, and p is a two-sided binomial tail.
+    T depends on the number of signs only, and p is a two-sided binomial tail.
     """
     monkeypatch.setattr(bootstrap, "_CELLS", cells)
     a, exact = np.array([1.0] * 20 + [0.0] * 10), stats.binomtest(20, 30).pvalue
     assert sign_flip_p(2 * a - 1, resamples=10_000) == pytest.approx(exact, abs=0.01)
-    assert swap_ps([systems(a, 1 - a, 1 - a, a)])[0] == pytest.approx(exact, abs=0.01)
 
 
 def test_paired_t_as_scipy_and_without_a_spread_or_two_queries() -> None:
@@ -262,12 +198,3 @@ def test_queries_that_repeat_others_become_one_row_where_all_numberings_say_so()
     assert in_all([one, two]).tolist() == [0, 0, 1, 2]
     assert in_all([one, None]) is None
     assert in_all([]) is None
-
-
-@pytest.mark.parametrize(("up", "down", "expected"), [
-    (0, 0, 1.0), (2, 0, 0.5), (0, 5, 0.0625), (3, 3, 1.0), (4, 3, 1.0), (10, 2, 2 * (1 + 12 + 66) / 2**12),
-    (120, 180, 2 * sum(math.comb(300, k) for k in range(121)) / 2**300),
-])  # fmt: skip
-def test_the_sign_test_counts_coin_tosses(up: int, down: int, expected: float) -> None:
-    assert sign_test_p(up, down) == pytest.approx(expected, rel=1e-9)
-    assert sign_test_p(down, up) == sign_test_p(up, down)

@@ -13,7 +13,7 @@ from ranktilt.measures.ranking import Judged, Ranking
 from ranktilt.measures.relevance import label_weights, values
 from ranktilt.statistics.fixed_effects import regress_within
 from ranktilt.statistics.regression import Floats, Ints, Ratio, ratio_of_means, regress
-from ranktilt.statistics.two_way import Clusters, Dyads, Labels, widened
+from ranktilt.statistics.two_way import Clusters, Dyads, Influence, combined
 
 
 def clusters(query: list[int], origin: list[int], total: list[float], weight: float = 1.0) -> Clusters:
@@ -21,68 +21,106 @@ def clusters(query: list[int], origin: list[int], total: list[float], weight: fl
     return Clusters(rows, origins, np.array(total, dtype=np.float64), np.full(len(total), weight))
 
 
-class TestCells:
-    def test_nets_are_sums_over_all_queries_and_rows_of_documents_without_an_origin_drop_out(self) -> None:
+class TestClusters:
+    def test_totals_are_sums_over_all_queries(self) -> None:
         assert clusters([0, 1, 1, 2], [0, 0, 2, 0], [1, -2, 4, 8]).origin_totals.tolist() == [7, 0, 4]
-        found = clusters([0, 0, 1], [3, 1, 2], [1, 2, 4]).of(np.array([0, 0, -1, 1]))
-        assert (found.query.tolist(), found.origin.tolist(), found.total.tolist()) == ([0, 0], [1, 0], [1, 2])
 
+    def test_rows_without_an_origin_drop_out(self) -> None:
+        entries = clusters([0, 0, 1], [3, 1, 2], [1, 2, 4]).of(np.array([0, 0, -1, 1]))
+        assert entries.query.tolist() == [0, 0]
+        assert entries.origin.tolist() == [1, 0]
+        assert entries.total.tolist() == [1, 2]
+
+    def test_queries_that_do_not_count_drop_out_and_no_query_stays(self) -> None:
+        entries = clusters([7, 3, -1, 5], [0, 1, 2, 3], [1, 2, 4, 8]).in_rows(np.array([3, 7]))
+        assert entries.query.tolist() == [1, 0, -1]
+        assert entries.total.tolist() == [1, 2, 4]
+
+    def test_repeated_queries_get_one_number(self) -> None:
+        entries = clusters([0, 1, -1], [0, 1, 2], [1, 2, 4]).together(np.array([0, 0]))
+        assert entries.query.tolist() == [0, 0, -1]
+
+
+class TestInfluence:
     def test_variance_by_hand(self) -> None:
-        """Origin 0 adds 1 to each of three queries: (1 + 1 + 1)² − (1² + 1² + 1²) = 6; origin 1 is met once."""
-        assert clusters([0, 1, 2, 0], [0, 0, 0, 1], [1, 1, 1, 5]).variance(0.0) == 6
-        assert clusters([0, 1, 2, 0], [0, 0, 0, 1], [1, 1, 1, 5]).variance(1.0) == 0
-        assert clusters([0, 0, 1], [0, 0, 0], [1, 1, 1]).variance(0.0) == 9 - (4 + 1)  # one cell of a query and origin
-        assert clusters([0, 1], [0, 0], [1, -1]).variance(0.0) == clusters([], [], []).variance(0.0) == 0
+        """Origin 0 adds 1, 2 and −3 to three queries, origins 1 and 2 the opposite of 1 and 2.
 
-    @pytest.mark.parametrize(("second", "expected"), [(1.0, 2**0.5), (-1.0, 1.0)])
-    def test_labels_that_go_together_scatter_further_and_never_less(self, second: float, expected: float) -> None:
-        labels = Labels(clusters([0, 1], [0, 0], [1.0, second]), np.array([0, 1]))
-        assert labels.spread == pytest.approx(expected)  # √((1 + 1)² / (1² + 1²)), and √(0 / 2) raised to 1
+        Queries: (1 − 1)² + (2 − 2)² + 3² = 9; origins 0² + 1² + 2² = 5; cells 1 + 1 + 4 + 4 + 9 = 19.
+        """
+        entries = clusters([0, 0, 1, 1, 2], [0, 1, 0, 2, 0], [1, -1, 2, -2, -3])
+        residual = np.array([0.0, 0.0, -3.0])
+        variance = Influence.of_ratio(residual, np.ones(3), entries, ratio=0.0).variance()
+        assert variance.of_queries == 9
+        assert variance.of_both == 9  # 9 + 5 − 19 is below either floor
+        # Weights of origins are 3, 1 and 1: 25 / 11; of queries 1, 1 and 1: 3.
+        assert variance.effective_n == pytest.approx(25 / 11)
+        assert variance.total == pytest.approx(9 * (25 / 11) / (25 / 11 - 1))
 
-    @given(st.integers(0, 2**32 - 1), st.floats(-1, 1))
+    def test_one_document_in_all_queries_counts_once(self) -> None:
+        """Three queries meet origin 0 alone: (1 + 1 + 1)² + 3 − 3 = 9 for 3 by queries."""
+        entries = clusters([0, 1, 2], [0, 0, 0], [1, 1, 1])
+        variance = Influence.of_ratio(np.ones(3), np.ones(3), entries, ratio=0.0).variance()
+        assert (variance.of_queries, variance.of_both, variance.effective_n) == (3, 9, 1)
+        assert np.isnan(variance.total)
+
+    def test_what_is_left_of_a_query_is_spread_over_its_documents(self) -> None:
+        entries = clusters([0, 0, 2], [4, 5, 5], [1, 0, 2])
+        influence = Influence.of_ratio(np.array([3.0, 7.0, 2.0]), np.ones(3), entries, ratio=0.0)
+        assert influence.residual.tolist() == [2, 1, 2]
+        # Query 1 meets no document: 49 by query, by origin and by cell.
+        assert influence.variance().of_both == 9 + 49 + 4 + (4 + 9 + 49) - (4 + 1 + 4 + 49)
+
+    def test_scaled_is_in_the_unit_of_the_estimate(self) -> None:
+        influence = Influence.of_queries(np.array([1.0, -1.0]), np.array([2.0, 2.0])).scaled(100.0)
+        assert influence.query_residual.tolist() == [25, -25]
+        assert influence.query_weight.tolist() == [0.5, 0.5]
+
+    def test_difference_takes_what_a_document_adds_to_both(self) -> None:
+        new = Influence.of_ratio(np.array([3.0, -3.0]), np.ones(2), clusters([0, 1], [0, 1], [3, -3]), ratio=0.0)
+        old = Influence.of_ratio(np.array([2.0, -2.0]), np.ones(2), clusters([0, 1], [0, 1], [2, -2]), ratio=0.0)
+        difference = combined([new, old], [1.0, -1.0])
+        assert difference.residual.tolist() == [1, -1]
+        assert difference.query_residual.tolist() == [1, -1]
+        assert combined([old, new], [1.0, -1.0]).residual.tolist() == [-1, 1]
+
+    @given(st.integers(0, 2**32 - 1))
     @settings(max_examples=40)
-    def test_neither_order_nor_side_matters_to_the_last_bit(self, seed: int, value: float) -> None:
-        rng, order = np.random.default_rng(seed), np.random.default_rng([seed, 1]).permutation(27)
+    def test_neither_order_nor_side_matters_to_the_last_bit(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        order = np.random.default_rng([seed, 1]).permutation(27)
         query, origin = np.divmod(np.repeat(np.arange(9), 3), 3)  # three entries a cell
         entries = Clusters(query, origin, rng.normal(size=27), rng.random(27))
         permuted = Clusters(*(column[order] for column in entries))
-        assert entries.variance(value) == permuted.variance(value)
-        assert entries.variance(value) == entries._replace(total=-entries.total).variance(-value)
+        residual, weight = rng.normal(size=3), rng.random(3)
+        turned = entries._replace(total=-entries.total)
+        variances = [
+            Influence.of_ratio(residual, weight, entries, ratio=0.3).variance(),
+            Influence.of_ratio(residual, weight, permuted, ratio=0.3).variance(),
+            Influence.of_ratio(-residual, weight, turned, ratio=-0.3).variance(),
+        ]
+        assert variances[0] == variances[1] == variances[2]
 
 
 class TestDyads:
     def test_variance_by_hand(self) -> None:
-        """A chosen between x and y, B with x: sums are 3, 3, 4, 2 of weights 2, 1, 2, 1 of three; no two meet twice."""
+        """Pairs are taken off once, for both of their origins hold them."""
+        # Comparisons: (A, x) 1, (A, y) 2, (B, x) 3; of queries 0, 1 and 1.
         pairs = Dyads(np.array([0, 1, 1]), np.array([0, 0, 1]), np.array([2, 3, 2]))
-        shared = [3 / (1 / 3), 3 / (2 / 3), 4 / (1 / 3), 2 / (2 / 3)]
-        expected = sum(total**2 for total in shared) - (1 + 4 + 9)
-        assert pairs.variance(np.array([1.0, 2.0, 3.0]), np.ones(3)) == pytest.approx(expected)
+        variance = pairs.variance(np.array([1.0, 2.0, 3.0]), np.ones(3))
+        by_origin = (1 + 2) ** 2 + 3**2 + (1 + 3) ** 2 + 2**2  # A, B, x, y
+        origins = by_origin - (1 + 4 + 9)
+        cells = 1 + 4 + 9  # within a query no document comes twice
+        queries = 1 + (2 + 3) ** 2
+        assert variance.of_queries == queries
+        assert variance.of_both == max(queries + origins - cells, queries, origins)
+        # Weights by query 1 and 2, by A and B 2 and 1, by x and y 2 and 1: 9 / 5 each.
+        assert variance.effective_n == pytest.approx(9 / 5)
 
-    def test_p_and_what_is_widened_by_hand(self) -> None:
-        """Seven of eight twins are chosen of one side: a t test, with r / (1 − 1/8); all of six: two of 2^6 signs."""
-        own, total = np.arange(8), np.array([0.5] * 7 + [-0.5])
-        t = total.sum() / np.sqrt(((total - total.mean()) ** 2).sum() / (7 / 8) ** 2)
-        assert Dyads(own, own, own).p(total, np.ones(8)) == pytest.approx(2 * stats.t.sf(t, 7))
-        six = own[:6]
-        assert Dyads(six, six, six + 6).p(total[:6], np.ones(6)) == 2 / 2**6
-        assert Dyads(six, six, six).p(np.zeros(6), np.ones(6)) == 1
-        # Twins 0 in both queries: sums 2, 0, −2 of half, a quarter and a quarter; cells give 6, queries 1² + 1².
-        twins = np.array([0, 1, 0, 2])
-        pairs, total = Dyads(np.array([0, 0, 1, 1]), twins, twins), np.array([1.0, 0.0, 1.0, -2.0])
-        factor = np.sqrt(1 + ((2 / 0.5) ** 2 + (2 / 0.75) ** 2 - 6) / 2)
-        assert pairs.widened(np.array([0.1, -0.1]), 0.0, total, np.ones(4)) == pytest.approx([0.1 * factor, 0.0])
-
-
-class TestWidened:
-    def test_distances_grow_by_the_root_of_what_is_added(self) -> None:
-        found = widened(np.array([1.0, 2.0, np.nan]), 1.5, np.array([1.0, -1.0]), 6.0)
-        assert found[:2].tolist() == [0.5, 2.5]
-        assert np.isnan(found[2])
-
-    @pytest.mark.parametrize(("residuals", "beyond"), [([1.0, -1.0], 0.0), ([0.0, 0.0], 3.0)])
-    def test_nothing_to_add_leaves_the_samples_alone(self, residuals: list[float], beyond: float) -> None:
-        samples = np.array([0.1, 0.2])
-        assert widened(samples, 0.3, np.array(residuals), beyond) is samples
+    def test_twins_are_one_origin(self) -> None:
+        own = np.arange(8)
+        residual = np.array([1.0, -1.0] * 4)
+        variance = Dyads(own, own, own).variance(residual, np.ones(8))
+        assert (variance.of_queries, variance.of_both, variance.effective_n) == (8, 8, 8)
 
 
 @st.composite
@@ -244,7 +282,7 @@ def test_regressors_that_give_each_other_and_nothing_that_varies() -> None:
 def test_a_factor_of_few_queries_and_one_that_no_exchange_reaches() -> None:
     factor, origin = np.tile([[0.5], [-0.5]], (40, 1)), np.repeat(np.arange(40), 2)
     found = regress_within(2 * factor[:, 0], factor, origin, np.zeros(80, dtype=np.int64), origin)
-    assert found.p(0, draws=99) == 0.01  # of 99 exchanges none; there is no error that a t test could see
+    assert found.p(0) == 1  # one query, and so one vote
     y, two = factor[:, 0] + np.linspace(0, 1, 80) ** 2, np.arange(80) // 40
     value, error, half = regress_within(y, factor, origin, two, origin).combined(np.eye(1))
     assert half / error == pytest.approx(stats.t.ppf(0.975, 1))

@@ -1,9 +1,8 @@
-"""Permutation tests: signs flipped, systems swapped, labels exchanged or shuffled."""
+"""Permutation tests: signs flipped, labels exchanged or shuffled."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -54,51 +53,6 @@ def sign_flip_length_p(differences: Floats, *, resamples: int = 1_000, seed: int
     return (sampled + hits) / (sampled + (resamples if sampled else 2 ** len(differences)))
 
 
-class Systems(NamedTuple):
-    """Per-query values of two columns under two systems, over the same queries; each of shape (n,), without NaN."""
-
-    new_a: Floats
-    new_b: Floats
-    old_a: Floats
-    old_b: Floats
-    contrast: Callable[[Floats, Floats], Floats]
-    """What makes the means (or sums) of both columns one number, such as Relative Δ in percent."""
-
-
-def swap_ps(systems: list[Systems], *, resamples: int = RESAMPLES, seed: int = 0) -> list[float]:
-    """Permutation test of an equal contrast, such as Relative Δ in percent, under two systems, two-sided.
-
-    Which of the two systems gave a query its values of both columns is exchanged at random, query by query; T, a share,
-    is the difference of the contrast between the systems, computed anew from the means each time. The p is that of
-    `sign_flip_p`; exchanges for which T is undefined are dropped, and it is NaN where T itself is. Swapping systems or
-    groups changes nothing.
-    """
-    n = len(systems[0].new_a) if systems else 0
-    if n == 0:
-        return [np.nan for _ in systems]
-    observed = [float(_swapped(np.ones((1, n)), one)[0]) for one in systems]
-    hits, defined = (np.zeros(len(systems), dtype=np.int64) for _ in range(2))
-    signs, sampled = _sign_blocks(n, resamples, seed)
-    for block in signs:
-        kept = (1 + block) / 2
-        for j, one in enumerate(systems):
-            found = _swapped(kept, one)
-            hits[j] += int((found >= observed[j] - _EPSILON).sum())
-            defined[j] += int((~np.isnan(found)).sum())
-    counts = zip(observed, hits.tolist(), defined.tolist(), strict=True)
-    return [np.nan if t != t else (sampled + hit) / (sampled + total) for t, hit, total in counts]
-
-
-def _swapped(kept: Floats, of: Systems) -> Floats:
-    """|T| for rows of 1 (the query keeps its systems) and 0 (they are exchanged)."""
-    moved = 1 - kept
-    # Sums of values ≥ 0 only: a mean of 0 stays exactly 0, where a difference of sums would leave a rounding error.
-    new_a, new_b = (dots(kept, x) + dots(moved, y) for x, y in ((of.new_a, of.old_a), (of.new_b, of.old_b)))
-    old_a, old_b = (dots(moved, x) + dots(kept, y) for x, y in ((of.new_a, of.old_a), (of.new_b, of.old_b)))
-    difference: Floats = np.abs(of.contrast(new_a, new_b) - of.contrast(old_a, old_b)) / 100
-    return difference
-
-
 def _sign_blocks(n: int, resamples: int, seed: int) -> tuple[Iterable[Floats], bool]:
     """Sign vectors over n queries in blocks of rows, and whether they are drawn rather than all there are."""
     if n <= ENUMERATED:
@@ -145,11 +99,6 @@ def t_test_p(difference: Floats) -> float:
         return 0.0
     t = float(np.mean(difference)) / (spread / np.sqrt(len(difference)))
     return float(2 * special.stdtr(len(difference) - 1, -abs(t)))
-
-
-def sign_test_p(up: int, down: int) -> float:
-    """Two-sided exact sign test of rises against falls; 1 where there is neither."""
-    return min(1.0, 2 * float(special.bdtr(min(up, down), up + down, 0.5))) if up + down else 1.0
 
 
 def shuffle_p(observed: float, null: Floats) -> float:
