@@ -127,7 +127,7 @@ def test_meetings_add_up_to_wins_less_losses_and_turn_with_the_sides(
     relevant = marked[: len(queries)]
     n, turned = len(queries), [pair[::-1] for pair in WITHIN]
     for kind, counts in zip(("relevant", "other"), split(queries, WITHIN, relevant), strict=True):
-        of = replace(HeadToHead, pairs=kind)
+        of = replace(HeadToHead, pairs=kind, over="pairs")
         clusters, back = (of.answers(lists(queries, pairs, relevant)).clusters for pairs in (WITHIN, turned))
         assert np.bincount(clusters.query, clusters.total, n).tolist() == (counts.wins - counts.losses).tolist()
         met = counts.wins + counts.losses + counts.ties
@@ -254,7 +254,8 @@ class TestScoreGaps:
         assert gaps.weight.tolist() == [1, 0, 1, 0]
 
 
-SUMS = [replace(HeadToHead, pairs="relevant"), replace(HeadToHead, pairs="other"), RankGap, ScoreGap]
+POOLED = replace(HeadToHead, over="pairs")
+SUMS = [replace(POOLED, pairs="relevant"), replace(POOLED, pairs="other"), RankGap, ScoreGap]
 
 
 @pytest.mark.parametrize("of", [*SUMS, replace(RankGap, pairs="all")], ids=repr)
@@ -269,3 +270,15 @@ def test_each_unit_adds_what_its_own_pairs_do(of: TwinEstimand, queries: list[Qu
     for unit in range(4):
         mine = [pair for pair in WITHIN if UNITS[pair[0]] == unit]
         assert found[unit] == pytest.approx(answers(mine).total.sum(), abs=1e-9)
+
+
+def test_head_to_head_is_a_mean_over_queries_or_over_all_pairs() -> None:
+    """The first query's four pairs are lost, the second's only pair is won: −1 and 1, or −3 of 5."""
+    queries: list[Query] = [[(5, 9.0), (6, 8.0), (7, 7.0), (8, 6.0)], [(0, 1.0)]]
+    pairs = [(0, 5), (1, 6), (3, 7), (4, 8)]
+    found = lists(queries, pairs, [set(), set()])
+    mean, pooled = HeadToHead.answers(found), POOLED.answers(found)
+    assert HeadToHead.value(mean.total, mean.weight) == 0
+    assert POOLED.value(pooled.total, pooled.weight) == -3 / 5
+    assert (mean.parts["mean_wins"], mean.parts["mean_losses"]) == (0.5, 0.5)
+    assert (mean.parts["query_wins"], mean.parts["query_losses"]) == (1, 1)

@@ -183,7 +183,7 @@ def study(
     correction : {"holm", "bonferroni"}, optional
         Of every p on the primary measure (run × source) together, and of all others.
     resamples, seed : int, optional
-        Bootstrap resamples and sign flips; random seed.
+        Bootstrap resamples; random seed.
 
     Returns
     -------

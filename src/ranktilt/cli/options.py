@@ -84,7 +84,7 @@ RowsPerFile = Annotated[
     int | None, Option("Save documents as Parquet files of N rows each.", "N", min=1, panel="Output")
 ]
 Seed = Annotated[int, Option("Random seed.", "N", min=0, panel="Statistics")]
-Resamples = Annotated[int, Option("Bootstrap resamples, and permutations of tests.", "N", min=100, panel="Statistics")]
+Resamples = Annotated[int, Option("Bootstrap resamples.", "N", min=100, panel="Statistics")]
 Protected = Annotated[
     str | None, Option("Protected group, A|B or non-A (default: the smaller of two).", "GROUP", panel="Question")
 ]

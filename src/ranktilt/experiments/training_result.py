@@ -99,8 +99,8 @@ class Evaluation:
     means: tuple[Effect, ...]
     """Of every ranker, group (which stands twice) and measure, 0 to 1."""
     differences: tuple[Change, ...] = ()
-    """Of every two rankers, group and measure, in points: `run` less `old_run`. Sign-flip permutation, Holm over all of
-    the group."""
+    """Of every two rankers, group and measure, in points: `run` less `old_run`. The p of the interval,
+    Holm over all of the group."""
     t_tests: tuple[Change, ...] = ()
     """The same by the paired t test, Bonferroni over all of the group."""
     seeds: tuple[SeedValues, ...] = ()
@@ -126,7 +126,7 @@ class Evaluation:
         pair = (c for c in self.differences if (c.run, c.old_run, c.measure, c.a) == (new, old, measure, group))
         return next(pair, None)
 
-    def best(self, ranker: str, measure: str, group: str = ALL, *, test: Literal["t", "permutation"] = "t") -> bool:
+    def best(self, ranker: str, measure: str, group: str = ALL, *, test: Literal["t", "interval"] = "t") -> bool:
         """Whether a ranker is significantly better than every other one, the first stage among them."""
         rows = self.t_tests if test == "t" else self.differences
         of = [c for c in rows if (c.measure, c.a) == (measure, group) and ranker in (c.run, c.old_run)]

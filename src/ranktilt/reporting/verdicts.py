@@ -37,7 +37,7 @@ def sides_legend(pairs: Sequence[Pair]) -> str:
 
 def starred(spec: Mapping[str, Any]) -> str:
     """Say what a star means in an audit and in what is made of audits."""
-    kind = "paired t tests" if spec.get("test") == "t" else "permutation tests"
+    kind = "paired t tests" if spec.get("test") == "t" else "p is the inversion of the interval"
     return f"* corrected p < .05 ({str(spec['correction']).capitalize()}; {kind})."
 
 

@@ -138,7 +138,7 @@ def compare(
         In place of an old audit: the run of `new` that all its other runs are compared with, such as the one with a
         neutral prompt.
     resamples, seed : int, optional
-        Bootstrap resamples and exchanges of the permutation tests; their random seed.
+        Bootstrap resamples; their random seed.
     correction : {"holm", "bonferroni"}, optional
         Over every p of the comparison: Relative Δ, effectiveness and estimands, all runs, measures and pairs.
 

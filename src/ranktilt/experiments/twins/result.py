@@ -70,7 +70,7 @@ class FactorEffect:
     high: float
     error: float
     p: float
-    """The larger of two: levels exchanged within documents, and t by errors clustered by query and document."""
+    """The level at which the interval first excludes 0: t by errors clustered by query and document."""
     p_corrected: float
     detectable: float
     """Smallest effect that the table would show with 80 % power."""

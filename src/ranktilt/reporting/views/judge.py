@@ -351,7 +351,7 @@ def _legend(audit: JudgeAudit) -> Iterator[str]:
     if audit.grade_gaps:
         yield (
             "Grade gap: grade of the first side less that of its twin, for one query and with the same human grade; "
-            f"labels of each origin are exchanged for p, and level is ±{GAP_LEVEL}."
+            f"level is ±{GAP_LEVEL}."
         )
     if audit.preferences:
         yield (

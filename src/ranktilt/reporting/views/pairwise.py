@@ -119,8 +119,8 @@ def legend(found: PairwiseAudit) -> Iterator[str]:
     )
     tests = counted(max((one.tests for one in found.outcomes), default=1), "test", "tests")
     yield (
-        f"Favours: corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; the larger p of sign flips "
-        "over queries and of a t test over documents) and the interval excludes 50 %; level: within "
+        f"Favours: corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; p is the inversion of "
+        "the interval) and the interval excludes 50 %; level: within "
         f"{50 - found.level:g} to {50 + found.level:g} %. Intervals: bootstrap over queries, "
         f"{spec['resamples']:,} resamples, widened by what documents add."
     )

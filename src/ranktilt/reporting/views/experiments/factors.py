@@ -163,6 +163,6 @@ def _legend(found: FactorEffects) -> Iterator[str]:
         "documents, each in one of its versions, drawn at random; what is not retrieved stands below all that is."
     )
     yield (
-        "* corrected p < .05 (Holm, over all rankers and effects of an estimand): levels exchanged within documents, "
-        "and t. Intervals (95 %) and t: errors clustered by query and document. Detectable: with 80 % power."
+        "* corrected p < .05 (Holm, over all rankers and effects of an estimand). Intervals (95 %) and p: t by errors "
+        "clustered by query and document. Detectable: with 80 % power."
     )

@@ -63,7 +63,7 @@ def _legend(study: TrainingStudy) -> Iterator[str]:
     spec = study.spec
     yield (
         "In %. † significantly better than every other ranker of the table or domain and BM25: corrected p < .05 by "
-        "the paired t test (Bonferroni over all its pairs of rankers and measures); ‡ by sign-flip permutation (Holm)."
+        "the paired t test (Bonferroni over all its pairs of rankers and measures); ‡ by the inversion of the bootstrap interval (Holm)."
     )
     if study.tilts:
         yield (
@@ -77,7 +77,7 @@ def _legend(study: TrainingStudy) -> Iterator[str]:
 def _means(one: Evaluation, ranker: str, group: str = ALL) -> Iterator[Cell]:
     """A ranker's cells, marked where it is better than all others."""
     for measure in one.measures:
-        tests = (("†", one.best(ranker, measure, group)), ("‡", one.best(ranker, measure, group, test="permutation")))
+        tests = (("†", one.best(ranker, measure, group)), ("‡", one.best(ranker, measure, group, test="interval")))
         mean, marks = one.mean(ranker, measure, group), "".join(sign for sign, best in tests if best)
         yield estimate(mean, percent, marks)
 
@@ -129,7 +129,7 @@ def _domains(study: TrainingStudy) -> Section:
                 if any(found):
                     less = Cell(_less(body, new, old), emphasis="quiet")
                     rows.append(Row((less, *(moved(c, "quiet") if c else Cell("") for c in found)), (group,)))
-        note = "In %, differences in points. * corrected p < .05 (permutation). All tests are corrected in each domain."
+        note = "In %, differences in points. * corrected p < .05. All tests are corrected in each domain."
         blocks.append(
             Table(
                 f"{one.name}, by domain",
