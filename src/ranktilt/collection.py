@@ -105,8 +105,8 @@ class Collection:
     def only_sources(self, names: Iterable[str]) -> Collection:
         """Return the collection without the documents of other sources and their judgments.
 
-        Judgments of documents that the collection does not hold stay. The spec's ``without_sources`` names what was
-        left out; the collection itself comes back where nothing is.
+        Judgments of documents that the collection does not hold stay. The spec's ``without_sources`` and
+        ``only_sources`` name what was left out and what is left; the collection itself comes back where nothing is.
         """
         names = list(names)
         strange = next((name for name in names if name not in self.sources), None)
@@ -118,7 +118,9 @@ class Collection:
         lost = pl.col("source").is_in(left)
         gone = self.docs.filter(lost)["id"]
         qrels = self.qrels.filter(~pl.col("doc_id").is_in(gone.implode()))
-        spec = {**self.spec, "without_sources": [*self.spec.get("without_sources", ()), *left]}
+        held = [name for name in self.sources if name in names]
+        gone_before = self.spec.get("without_sources", ())
+        spec = {**self.spec, "without_sources": [*gone_before, *left], "only_sources": held}
         return Collection(self.docs.filter(~lost), self.queries, qrels, spec)
 
     def texts(self, choice: str = "title+text") -> pl.Series:

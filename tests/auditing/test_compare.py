@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,57 @@ class TestByHand:
         assert change.dropped == QUICK
         assert found.spec["tests"] == 1
         assert found.verdicts()[0].sentence.endswith(": tilt on nDCG@5 is undefined under one of both")
+
+
+class TestOtherQueries:
+    """The four queries of above in both audits, and one query more in each, which tilts the other way."""
+
+    NEW = one([*TestByHand.NEW[0], 0], [*TestByHand.NEW[1], 1], queries=["q0", "q1", "q2", "q3", "q8"])
+    OLD = one([1, *TestByHand.OLD[0][::-1]], [0, *TestByHand.OLD[1][::-1]], queries=["q9", "q3", "q2", "q1", "q0"])
+
+    def test_values_are_of_the_common_queries(self) -> None:
+        found = compared(self.NEW, self.OLD, max_left_out=34)
+        (change,), (mean,) = found.tilts, found.means
+        assert (change.new, change.old) == pytest.approx((100 * 0.25 / 0.375, -100 * 0.25 / 0.375))
+        assert (change.queries, change.excluded, change.p) == (4, 0, 0.5)
+        assert (mean.new, mean.old, mean.queries) == (37.5, 37.5, 4)
+        assert found.notes[0] == (
+            "left out: 2 of 6 queries (33.3 %): 1 query only in the new audit ('q8'), "
+            "1 query only in the old audit ('q9')"
+        )
+        assert found.verdicts()[0].sentence.endswith(", corrected p = 1.000, on 4 common queries")
+        assert is_turned(change, compared(self.OLD, self.NEW, max_left_out=34).tilts[0])
+
+    def test_they_are_refused_beyond_the_limit(self) -> None:
+        with refused("the audits are over different queries: 1 query only in the new one ('q8'), 1 query only in …"):
+            compared(self.NEW, self.OLD, max_left_out=33)
+        with refused("--max-left-out: expected a percentage from 0 to 100, got 101"):
+            compared(self.NEW, self.OLD, max_left_out=101)
+        even = np.full(20, 0.5)
+        lone = one(even[:18], even[:18])
+        assert compared(one(even, even), lone).tilts[0].queries == 18  # 2 of 20 is 10 %, no more
+        with refused("the audits are over different queries: 1 query only in the new one ('q18'); that is 1 of 19 (…"):
+            compared(one(even[:19], even[:19]), lone, max_left_out=5)
+
+    def test_it_is_as_if_neither_audit_held_them(self) -> None:
+        rng = np.random.default_rng(4)
+        new, old = noisy(rng, 40), noisy(rng, 40)
+        fewer = [replace(audit, queries=audit.queries[2:], values=audit.values[..., 2:]) for audit in (new, old)]
+        for pair in ((new, fewer[1]), (fewer[0], old)):
+            found, alone = compared(*pair), compared(*fewer)
+            assert (found.tilts, found.means) == (alone.tilts, alone.means)
+            assert [v.sentence.replace(", on 38 common queries", "") for v in found.verdicts()] == [
+                v.sentence for v in alone.verdicts()
+            ]
+
+    def test_random_labels_and_identical_runs_say_so(self, tmp_path: Path) -> None:
+        even = np.full(20, 0.5)
+        new, old = (one(even[:n], even[:n], null=np.zeros(9)) for n in (20, 19))
+        found = compared(new, old)
+        assert found.notes[0].endswith("('q19'); medians of random labels are those of all queries")
+        (verdict,) = found.verdicts()
+        assert verdict.sentence == "run: the two audits are identical on nDCG@5, on 19 common queries"
+        assert Comparison.load(found.save(tmp_path / "found.json")).verdicts() == [verdict]
 
 
 class TestPairing:
@@ -210,7 +262,10 @@ OTHER = "make both with the same"
 
 @pytest.mark.parametrize(("new", "old", "message"), [
     ({"queries": ["q1", "q2", "q3"]}, {"queries": ["q3", "q4", "q1"]}, "the audits are over different queries: 1 "
-     f"query only in the new one ('q2'), 1 query only in the old one ('q4'); {OTHER} judgments"),
+     f"query only in the new one ('q2'), 1 query only in the old one ('q4'); that is 2 of 4 (50.0 %), more than "
+     f"--max-left-out 10; {OTHER} judgments"),
+    ({"queries": ["q1", "q2", "q3"]}, {"queries": ["a", "b", "c"]}, "the audits have no query in common: 3 queries "
+     f"only in the new one ('q1', 'q2', 'q3'), 3 queries only in the old one ('a', 'b', 'c'); {OTHER} judgments"),
     ({}, {"by": None}, f"the audits differ in --by: 'source' (new) and 'none' (old); {OTHER}"),
     ({"ties": "trec_eval"}, {}, f"the audits differ in --ties: 'trec_eval' (new) and 'expected' (old); {OTHER}"),
     ({}, {"missing": "exclude"}, f"the audits differ in --missing: 'zero' (new) and 'exclude' (old); {OTHER}"),

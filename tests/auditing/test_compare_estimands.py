@@ -202,6 +202,11 @@ class TestOneAudit:
             compare(alone, baseline_run="neutral")
 
 
+def without_first_query(whole: Audit) -> Audit:
+    answers = tuple(replace(q, one=q.one[1:], two=q.two[1:]) for q in whole.query_answers)
+    return replace(whole, queries=whole.queries[1:], values=whole.values[..., 1:], query_answers=answers)
+
+
 class TestTwoAudits:
     def test_pairs_may_stand_the_other_way_round_but_for_ratios(self) -> None:
         new, old = (audit(PEOPLE, run, ["P@3", *SIDED], **QUICK) for run in RUNS[:2])
@@ -223,6 +228,13 @@ class TestTwoAudits:
         straight, other = (compare(new, base, resamples=300) for base in (old, turned))
         assert [c.value for c in other.estimates] == pytest.approx([c.value for c in straight.estimates])
         assert [c.p for c in other.estimates] == [c.p for c in straight.estimates]
+
+    def test_questions_about_groups_are_compared_on_common_queries(self) -> None:
+        new, old = (audit(PEOPLE, run, [*SIDED, *WHOLE], **QUICK) for run in RUNS[:2])
+        fewer_new, fewer_old = (without_first_query(one) for one in (new, old))
+        found, alone = compare(new, fewer_old, resamples=300), compare(fewer_new, fewer_old, resamples=300)
+        assert found.estimates == alone.estimates
+        assert {change.queries + change.excluded for change in found.estimates} == {len(LISTS) - 1}
 
     def test_repeated_queries_count_as_one(self) -> None:
         lists = [*LISTS[:6], *LISTS[:6]]
@@ -284,6 +296,27 @@ def test_kinds_are_one_family_and_undecided_queries_and_other_pairs_are_noted() 
     assert found.notes[0].startswith("the models chose between other pairs of the same queries; ")
 
 
+def test_choices_are_compared_on_the_queries_that_both_audits_hold() -> None:
+    """The four queries of above; of a fifth, in which men alone are chosen, only the new model was asked."""
+    new, old = result({**NEW, "q7": (0, 4)}, "after"), result(OLD, "before")
+    found = compare(new, old, resamples=500, max_left_out=20)
+    (change,) = found.estimates
+    assert (change.new, change.old, change.queries, change.p) == (0.125, -0.125, 4, 0.5)
+    assert found.notes[0] == (
+        "relevant pairs: left out: 1 of 5 queries (20.0 %): 1 query only in the new pairwise audit ('q7')"
+    )
+    assert found.verdicts()[0].sentence.endswith(", on 4 common queries")
+    with refused("the pairwise audits are over different queries: 1 query only in the new one ('q7'); that is 1 of …"):
+        compare(new, old, resamples=500, max_left_out=19)
+
+
+def test_a_kind_of_pairs_that_one_audit_lacks_is_left_out() -> None:
+    both = replace(result(NEW), by_query=result(NEW).by_query + result(NEW, kind="irrelevant").by_query)
+    found = compare(both, result(OLD), resamples=500)
+    assert list(choices_of(found)) == ["relevant"]
+    assert found.notes[0] == "left out: irrelevant pairs, only in the new pairwise audit"
+
+
 def test_a_model_that_becomes_fair_is_said_to_tilt_less() -> None:
     tilted = {f"q{n}": (n % 2, 8 - n % 2) for n in range(40)}
     fair = {f"q{n}": (4 - n % 3, 4) for n in range(40)}  # 121 of 281 against 20 of 320
@@ -309,7 +342,10 @@ def test_it_comes_back_from_its_file_and_is_drawn(tmp_path: Path) -> None:
     (result(OLD, by="region"), "the pairwise audits compare other groups: female and male by gender (new), female"),
     (result(OLD, count_rule="both-agree"), "the pairwise audits count choices differently: 'each' (new), 'both-"),
     (result({"q0": (1, 1), "q9": (1, 1)}), "the pairwise audits are over different queries: 3 queries only in the "
-     "new one ('q1', 'q2', 'q3'), 1 query only in the old one ('q9'); ask both about the same (--queries)"),
+     "new one ('q1', 'q2', 'q3'), 1 query only in the old one ('q9'); that is 4 of 5 (80.0 %), more than "
+     "--max-left-out 10; ask both about the same (--queries)"),
+    (result(OLD, kind="irrelevant"), "the pairwise audits have no kind of pairs in common: left out: relevant pairs, "
+     "only in the new pairwise audit; left out: irrelevant pairs, only in the old pairwise audit"),
     (one([1], [0]), "expected two audits, or two pairwise audits: NEW.json OLD.json"),
 ])  # fmt: skip
 def test_what_cannot_be_compared(old: PairwiseAudit | Audit, message: str) -> None:

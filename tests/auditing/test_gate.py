@@ -207,7 +207,9 @@ def other(queries: int = 6, runs: tuple[str, ...] = ("bm25", "dense"), **options
     ({"min_effect": -1}, "--min-effect: expected a number of points of at least 0, got -1"),
     ({"min_effect": math.inf}, "--min-effect: expected a number of points of at least 0, got inf"),
     ({"inconclusive": "maybe"}, "unknown policy for inconclusive 'maybe' (valid: fail, pass)"),
-    ({"baseline": other(5)}, "the audits are over different queries: 1 query only in the new one ('q5')"),
+    ({"baseline": other(5)}, "the audits are over different queries: 1 query only in the new one ('q5'); that is 1 "
+     "of 6 (16.7 %), more than --max-left-out 10; make both with the same judgments"),
+    ({"max_left_out": 20}, "--max-left-out needs a baseline: --baseline OLD.json"),
     ({"baseline": other(runs=("bm25", "tfidf"))}, "the growth of dense RR human,llm is not known: the baseline la"),
     ({"baseline": other(), "measures": ["RR", "P@1"]}, "the growth of bm25 P@1 human,llm is not known: the basel"),
 ])  # fmt: skip
@@ -222,6 +224,20 @@ def test_a_baseline_may_hold_more_and_an_audit_without_groups_is_refused() -> No
     assert not [n for n in found.notes if "left out" in n or "each growth" in n]
     with refused("nothing to gate: this audit compares no groups; audit with --by COLUMN"):
         gate(audit_of(np.ones((1, 1, 1, 5)), groups=()))
+
+
+def test_growth_is_of_the_queries_that_both_audits_hold() -> None:
+    """Of 20 queries the baseline lacks the first, by which alone the new audit's tilt differs."""
+    new = one([1.0, *np.tile(0.5, 19)], [0.0, *np.tile(0.5, 19)])
+    old = one(np.tile(0.5, 19), np.tile(0.5, 19), queries=new.queries[1:])
+    found = gate(new, baseline=old, resamples=200)
+    (check,) = found.rows[0].checks
+    assert (found.outcome, check.value, check.queries, found.rows[0].queries) == ("level", 0, 19, 20)
+    assert "[0.0, 0.0] since the baseline, on 19 common queries does not exceed 0" in check.reason
+    assert found.notes[0] == "left out: 1 of 20 queries (5.0 %): 1 query only in the new audit ('q0')"
+    assert any("only 19 queries compare the groups" in note for note in found.notes)
+    with refused("the audits are over different queries: …"):
+        gate(new, baseline=old, max_left_out=4.9)
 
 
 def test_noise_is_not_called_a_regression() -> None:

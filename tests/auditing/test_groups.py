@@ -48,7 +48,8 @@ NUMBERS = "unknown column of numbers to group by"
 GROUPED: list[tuple[str, list[Any], str, str]] = [
     ("source", ["human"] * 2, "source", "nothing to compare: only source 'human'; expected two sources or more, such "),
     ("factor:words", ["low", "high"], "source", "nothing to compare: only source 'human'; expected two sources or "
-                      "more, such as human and llm; its versions differ in factors: ranktilt explain DIR --by-factor"),
+                      "more, such as human and llm; its versions differ in factors: ranktilt explain DIR -r bm25 "
+                      "--by-factor"),
     ("gender", ["f", None], "gender", "nothing to compare: only gender 'f'; expected two groups of gender or more"),
     ("kind", [*range(51)], "kind", "column 'kind' makes 51 groups; expected at most 50: name some to compare (--pair "
                                    "A,B), or ask for bins, such as kind:3"),

@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from ranktilt.auditing.answer.next_steps import next_steps
 from ranktilt.auditing.answer.verdict import Verdict, judge, probability
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.effects import Effect, conflicts
-from ranktilt.auditing.result import Audit
+from ranktilt.auditing.result import PAIR_COUNTS, Audit
 from ranktilt.auditing.significance import InferenceOptions, Sample, corrected, effects
 from ranktilt.measures.base import measure as as_measure
 from ranktilt.measures.contrast import RelativeDelta
@@ -284,7 +285,9 @@ def of(audit: Audit, *, ranker: str = "bm25", confounds: tuple[Confound, ...] = 
     run = {"ranker": ranker, **({"file": "engine.trec"} if ranker.startswith("replay:") else {})}
     audit = one(audit.values[0, 0, 1], audit.values[0, 0, 2], measures=["nDCG@10"])
     spec = {**audit.spec, "collection": collection or {"path": "data", "layout": "beir"}, "runs": [run]}
-    return replace(audit, spec=spec, confounds=confounds)
+    counts = {"run": "run", "a": "human", "b": "llm", "query": "q1", "relevant": True, "wins": 30, "losses": 0,
+              "ties": 0, "both": 30, "alone": 0}  # fmt: skip
+    return replace(audit, spec=spec, confounds=confounds, pair_counts=pl.DataFrame([counts], schema=PAIR_COUNTS))
 
 
 def commands(audit: Audit) -> list[str]:
@@ -299,9 +302,42 @@ def test_a_tilt_is_explained_levelled_and_gated_with_the_options_that_were_given
     ]
     file = {"columns": {"doc_id": "url", "source": "is_ai"}, "names": {"1": "ai"}}
     told = {"labels": "pages.csv", "label_file": file}
-    assert commands(of(HUMAN, ranker="replay:engine.trec", confounds=(), **told))[1] == (
-        "ranktilt level --run engine.trec --groups pages.csv:id=url,source=is_ai --name 1=ai -o level.html"
+    assert commands(of(HUMAN, ranker="replay:engine.trec", confounds=(), **told))[:2] == [
+        "ranktilt audit --run engine.trec --groups pages.csv:id=url,source=is_ai --name 1=ai --card",
+        "ranktilt level --run engine.trec --groups pages.csv:id=url,source=is_ai --name 1=ai -o level.html",
+    ]
+
+
+def test_steps_name_all_that_was_read_and_how() -> None:
+    told = {"path": "my data", "layout": "beir", "split": "dev", "ignore_unknown": True}
+    assert commands(of(LEVEL, ranker="replay:engine.trec(score_order=rank,queries=q.tsv)", **told)) == [
+        "ranktilt audit 'my data' --run engine.trec --score-order rank --queries q.tsv --split dev --ignore-unknown "
+        "--json audit.json && ranktilt gate audit.json --max-tilt 5"
+    ]
+    chosen = of(HUMAN, path="data", layout="beir", only_sources=["human", "llm"], without_sources=["gpt"])
+    assert commands(chosen)[1:] == [
+        "ranktilt level data -r bm25 --pair human,llm -o level.html",
+        "ranktilt audit data -r bm25 --source human --source llm --json audit.json && "
+        "ranktilt gate audit.json --max-tilt 5",
+    ]
+    paired = replace(
+        chosen, spec={**chosen.spec, "collection": of(HUMAN).spec["collection"], "pairs": [("llm", "rest")]}
     )
+    assert " -r bm25 --pair llm,rest --json " in commands(paired)[-1]
+
+
+def test_what_cannot_be_done_is_no_step() -> None:
+    audit = of(HUMAN)
+    twinless = replace(
+        audit,
+        tilts=tuple(replace(tilt, twins=False) for tilt in audit.tilts),
+        pair_counts=audit.pair_counts.clear(),
+    )
+    verbs = [command.partition(" data")[0] for command in commands(twinless)]
+    assert verbs == ["ranktilt check", "ranktilt level", "ranktilt audit"]  # neither explain nor twins
+    assert commands(of(HUMAN, ranker="<my ranker>")) == []  # an object in memory
+    assert commands(of(HUMAN, ranker="bm25", labels="pages.csv")) == []  # labels have no texts to rank
+    assert commands(of(HUMAN, ranker="")) == []
 
 
 def test_unlike_texts_are_checked_first_an_open_verdict_asks_for_queries_and_what_nobody_read_for_nothing() -> None:
@@ -313,7 +349,10 @@ def test_unlike_texts_are_checked_first_an_open_verdict_asks_for_queries_and_wha
     (tilt,) = audit.tilts
     needed = np.ceil(60 * (tilt.detectable / 10) ** 2)
     steps = next_steps(audit)
-    assert steps[0].text == f"Some {needed:,.0f} queries like these 60 would show ±10 points"
+    assert steps[0] == (
+        f"Some {needed:,.0f} queries like these 60 would show ±10 points; with more of them, audit again",
+        "ranktilt audit data -r bm25",
+    )
     assert steps[1].command == "ranktilt audit data -r bm25 --card"
     assert [step.text for step in next_steps(of(LEVEL))] == ["Keep it so in CI"]
     assert commands(of(HUMAN, path="bundled")) == []  # no folder of that name was read

@@ -232,3 +232,35 @@ def test_a_shell_completes_names(cli: Cli, monkeypatch: pytest.MonkeyPatch, type
     names = cli().out.split()
     assert offered in names
     assert all(name.startswith(typed.split()[-1]) for name in names)
+
+
+def leaves(command: Any, *path: str) -> list[tuple[tuple[str, ...], Any]]:
+    """Every verb with the words that call it."""
+    children = getattr(command, "commands", None)
+    if children is None:
+        return [(path, command)]
+    return [leaf for name, child in children.items() for leaf in leaves(child, *path, name)]
+
+
+VERBS = leaves(typer.main.get_command(app))
+
+
+@pytest.mark.parametrize(("path", "command"), VERBS, ids=[" ".join(path) for path, _ in VERBS])
+def test_an_option_of_one_value_is_refused_twice(path: tuple[str, ...], command: Any, cli: Cli) -> None:
+    for option in command.params:
+        if option.param_type_name != "option" or option.multiple or option.is_eager:
+            continue
+        if option.is_flag and not option.secondary_opts:
+            continue
+        first, last = option.opts[0], (option.secondary_opts or option.opts)[-1]
+        value = [] if option.is_flag else ["1"]
+        names = "/".join([*option.opts, *option.secondary_opts])
+        said = refused(cli, *path, first, *value, last, *value)
+        assert said == f"{names} is given twice, but takes one value: keep one of them"
+
+
+def test_what_may_be_repeated_still_may(cli: Cli, toy_folder: Path) -> None:
+    assert cli("audit", toy_folder, *BM25, "-r", "tfidf", "--quiet", "--quiet").code == 0
+    assert cli("audit", "--seed", "1", "--seed", "2", "--help").code == 0
+    said = refused(cli, "audit", toy_folder, "--groups", "a", "--groups", "b", "--groups", "c")
+    assert said == "--groups is given 3 times, but takes one value: keep one of them"

@@ -43,6 +43,19 @@ def test_runs_of_one_audit(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     assert "Comparison of one audit&#39;s runs" in page
 
 
+def test_queries_that_only_one_audit_holds_are_left_out(cli: Cli, tmp_path: Path) -> None:
+    new, old = one(0.5 * TILE, TILE), one(0.9 * TILE[:34], TILE[:34])
+    files = [audit.save(tmp_path / f"{name}.json") for name, audit in (("new", new), ("old", old))]
+    found = cli("compare", *files, *QUICK)
+    assert (found.code, "on 34 common queries" in found.out) == (0, True)
+    assert "left out: 2 of 36 queries (5.6 %): 2 queries only in the new audit ('q34', 'q35')" in found.out
+    found = cli("gate", files[0], "--baseline", files[1], *QUICK)
+    assert (found.code, "on 34 common queries lies above 0" in found.out) == (1, True)
+    for verb in (["compare", *files], ["gate", files[0], "--baseline", files[1]]):
+        found = cli(*verb, "--max-left-out", "5")
+        assert (found.code, "5.6 %), more than --max-left-out 5; make both" in found.err) == (2, True)
+
+
 @pytest.fixture
 def saved(tmp_path: Path) -> dict[str, Path]:
     audits = {"level": LEVEL, "human": HUMAN, "unsure": UNSURE, "nothing": NOTHING}

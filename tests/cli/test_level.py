@@ -110,8 +110,8 @@ def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:
         Path("l.json").unlink()
     assert results[0] == results[1]
     assert sorted(path.name for path in Path().iterdir()) == ["bm25.trec", "bm25.trec.json", "bundled", "labels.tsv"]
-    assert "Next: the same with --work-dir DIR, which keeps what was fitted; then ranktilt rank bundled -r" in err
-    assert "'bm25@100>>offset(fit=DIR/bm25-100-offset.json)'" in err
+    again = " ".join(["ranktilt level bundled -r bm25", *options, "--work-dir levelled"])
+    assert f"Next: Keep what was fitted, to rank with it: {again}\n" in err
     assert b'"bm25@100>>offset(fit=bm25-100-offset.json)"' in results[0][3]
     assert b"/tmp" not in results[0][3]
 

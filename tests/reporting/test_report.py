@@ -73,7 +73,7 @@ class TestGiven:
         for file, (layout, start) in starts.items():
             assert start in read(rt.report("audit.json", file, layout=layout))[:300]
         assert read(rt.report(result("validation, three sources"), "f.svg", layout="dai-fig14")).startswith("<svg")
-        with refused("dai-fig10 is 3 figures of these results; ranktilt report --figures DIR writes all"):
+        with refused("dai-fig10 is 3 figures of these results; write all of them: ranktilt report RESULT.json …"):
             rt.report(result("bench"), "f.svg", layout="dai-fig10")
         endings = ".tex, .md, .csv, .svg, .pdf, .png"
         with refused(f"unknown ending of a file with a layout '.txt'; did you mean '.tex'? (valid: {endings})"):

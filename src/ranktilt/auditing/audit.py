@@ -186,7 +186,8 @@ def audit(
     if chosen and leading is not None and not any(e.measure == repr(leading) for e in (*found_tilts, *estimates)):
         can = dict.fromkeys((*(e.measure for e in (*found_tilts, *estimates) if not e.estimand.descriptive), SHARE))
         raise UserError(f"{leading!r} cannot be answered: there are no twins; {join_words(list(can), 'or')} can")
-    named = {} if leading is None else {"primary": repr(leading)}
+    named: dict[str, Any] = {} if leading is None else {"primary": repr(leading)}
+    named |= {} if pairs is None else {"pairs": [list(pair) for pair in chosen]}
     spec = {"by": by, "level": level, **options, "resamples": resamples, "seed": seed, **named}
     noted = hanging(noise, work.leading(found_tilts), level if isinstance(level, float) else LEVEL)
     notes = (*fitted, *work.notes(aligned, values, found_tilts, missing), *noted)

@@ -114,7 +114,7 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
         rest = "; what are all others? --rest LABEL" if file and "label_rest" not in collection.spec else ""
         factor = next((name for name in columns if name.startswith("factor:")), None)
         if by == "source" and factor:
-            rest = f"; its versions differ in factors: ranktilt explain DIR --by-factor, or --by {factor}"
+            rest = f"; its versions differ in factors: ranktilt explain DIR -r bm25 --by-factor, or --by {factor}"
         expected = "two sources or more, such as human and llm" if by == "source" else f"two groups of {by} or more"
         raise UserError(f"{file}nothing to compare: {came}; expected {expected}{rest}")
     keep = list(keep)

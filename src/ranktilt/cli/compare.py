@@ -17,13 +17,13 @@ from ranktilt.option import Option
 if TYPE_CHECKING:
     from ranktilt.auditing.answer.gate import Gate
 
+_LEFT_OUT = "Percent of all queries that only one audit may hold."
+
 
 @options.verb("compare new.json old.json", "compare audit.json --baseline-run bm25", panel="Input")
 def compare(
     new: Annotated[Path, typer.Argument(metavar="NEW.json", help="The new audit, or pairwise audit (--json).")],
-    old: Annotated[
-        Path | None, typer.Argument(metavar="OLD.json", help="The old audit, over the same queries.")
-    ] = None,
+    old: Annotated[Path | None, typer.Argument(metavar="OLD.json", help="The old audit.")] = None,
     *,
     baseline_run: Annotated[
         str | None, Option("Compare the audit's other runs with this one, instead of OLD.json.", "RUN")
@@ -31,15 +31,17 @@ def compare(
     correction: options.Correction = "holm",
     resamples: options.Resamples = 10_000,
     seed: options.Seed = 0,
+    max_left_out: Annotated[float, Option(_LEFT_OUT, "X", min=0, max=100, panel="Statistics")] = 10.0,
     max_failures: options.MaxFailures = None,
     output: Output,
 ) -> None:
-    """Say whether the new ranker tilts more than the old one, from two audits over the same queries or from one.
+    """Say whether the new ranker tilts more than the old one, from two audits or from the runs of one.
 
     Of two pairwise audits (ranktilt pairwise --json), whether the new model prefers a group more than the old one.
 
     Differences are new - old, in points or in an estimand's own unit, with paired intervals and tests. One run on each
-    side are compared whatever they are called, otherwise runs of one name.
+    side are compared whatever they are called, otherwise runs of one name. Queries that only one audit holds are left
+    out and counted; more than --max-left-out percent of them are refused.
     """
     from ranktilt.auditing.comparison.compare import compare as compare_audits
     from ranktilt.auditing.pairwise.result import PairwiseAudit
@@ -53,7 +55,14 @@ def compare(
         specs = [{**one.spec, "ranker": one.model}] if isinstance(one, PairwiseAudit) else one.spec.get("runs", ())
         options.require_answers(specs, max_failures)
     output.deliver(
-        compare_audits(*audits, baseline_run=baseline_run, correction=correction, resamples=resamples, seed=seed)
+        compare_audits(
+            *audits,
+            baseline_run=baseline_run,
+            correction=correction,
+            resamples=resamples,
+            seed=seed,
+            max_left_out=max_left_out,
+        )
     )
 
 
@@ -67,9 +76,12 @@ def gate(
         str | None, Option("Maximum tilt, either way: points, or '2 ranks' (default: 15; with --baseline none).", "X")
     ] = None,
     baseline: Annotated[
-        Path | None, Option("An earlier audit over the same queries; its tilt may not grow.", "OLD.json", panel="Input")
+        Path | None, Option("An earlier audit; the tilt may not have grown since.", "OLD.json", panel="Input")
     ] = None,
     min_effect: Annotated[float, Option("Growth of the tilt to tolerate, in points.", "X", min=0)] = 0.0,
+    max_left_out: Annotated[
+        float | None, Option(f"{_LEFT_OUT[:-1]} (default: 10).", "X", min=0, max=100, panel="Statistics")
+    ] = None,
     measure: Annotated[
         list[str] | None, Option("Question of the audit to gate on (default: its primary one).", "MEASURE", short="-m")
     ] = None,
@@ -97,8 +109,8 @@ def gate(
 
     Level: the 95 % interval lies inside the limit, and no side is favoured; within: one is, however slightly. Tilted:
     one is favoured, and the interval lies wholly beyond. Inconclusive: anything else. With --baseline, of the growth of
-    the tilt on the same queries: tilted if its interval lies above --min-effect, level if no part of it does. The worst
-    of all comparisons counts, 1 before 3 before 0.
+    the tilt on the queries that both audits hold: tilted if its interval lies above --min-effect, level if no part of
+    it does. The worst of all comparisons counts, 1 before 3 before 0.
     """
     pairs = options.read_pairs(pair)
     from ranktilt.auditing.answer.gate import gate as gate_audit
@@ -113,8 +125,15 @@ def gate(
     limit = None if max_tilt is None else read_margin(max_tilt, "--max-tilt")
     given = read_result(audit, (Audit, JudgeAudit))
     if isinstance(given, JudgeAudit):
-        unread = {"--max-tilt": max_tilt, "--baseline": baseline, "--min-effect": min_effect, "-m": measure,
-                  "--run-name": run_name, "--pair": pair}  # fmt: skip
+        unread = {
+            "--max-tilt": max_tilt,
+            "--baseline": baseline,
+            "--min-effect": min_effect,
+            "--max-left-out": max_left_out is not None,
+            "-m": measure,
+            "--run-name": run_name,
+            "--pair": pair,
+        }
         _refuse_unread(unread, "an audit of judges takes --max-gap and --min-tau")
         found = gate_judges(given, max_gap=max_gap, min_tau=min_tau, inconclusive=inconclusive)
         return _deliver_gate(with_command(found), output, junit, markdown)
@@ -124,7 +143,7 @@ def gate(
         options.require_answers(one.spec.get("runs", ()), max_failures)
     found = gate_audit(
         given, max_tilt=limit, measures=measure or None, runs=run_name or None, pairs=pairs, baseline=before,
-        min_effect=min_effect, inconclusive=inconclusive, resamples=resamples, seed=seed,
+        min_effect=min_effect, max_left_out=max_left_out, inconclusive=inconclusive, resamples=resamples, seed=seed,
     )  # fmt: skip
     return _deliver_gate(with_command(found), output, junit, markdown)
 

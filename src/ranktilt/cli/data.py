@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 from contextlib import nullcontext, redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -51,7 +52,7 @@ def load(
     commit = collection.spec.get("revision")
     note(f"{output}: {collection!r}, from {name}{f' at {commit[:12]}' if commit else ''}")
     if len(collection.sources) > 1 and collection.qrels.height:
-        note(f"Next: ranktilt check {output}")
+        note(f"Next: {shlex.join(['ranktilt', 'check', str(output)])}")
     if docs == "judged":
         of = f"{collection.docs.height:,} of {collection.spec['docs_of']:,} documents are kept"
         note(f"warning: {of}: no unjudged one competes, so measures are not those of the whole collection")

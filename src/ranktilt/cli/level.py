@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 FIT, SELECT = "train", ("dev", "validation", "valid", "val")
 """Names of a collection's own splits to fit on and to select by."""
+_FITTED = re.compile(r"\b(fit|project)=")
+"""What a ranker's text says of a file that ``level`` wrote."""
 MOST = 300
 """Queries that are fitted on, and that are selected by, of a collection's own splits."""
 
@@ -119,10 +122,16 @@ def _side(inputs: AuditInputs, split: str, test: Collection) -> Collection:
 
 
 def _say_next(inputs: AuditInputs, bench: Bench, work: Path | None) -> None:
-    """Say how to rank with what was chosen."""
+    """Say how to rank with what was chosen, or how to keep what was fitted for it."""
     chosen = bench.choose().chosen
-    if chosen is not None and chosen.method and inputs.folder is not None:
-        ranker = chosen.ranker if work else re.sub(r"\b(fit|project)=", r"\1=DIR/", chosen.ranker)
-        first = "" if ranker == chosen.ranker else "the same with --work-dir DIR, which keeps what was fitted; then "
-        command = ["ranktilt", "rank", str(inputs.folder), "-r", ranker, "-o", "levelled.trec"]
-        note(f"Next: {first}{shlex.join(command)}")
+    if chosen is None or not chosen.method or inputs.folder is None or inputs.groups is not None:
+        return
+    if work is None and _FITTED.search(chosen.ranker):
+        again = ["ranktilt", *sys.argv[1:], "--work-dir", "levelled"]
+        note(f"Next: Keep what was fitted, to rank with it: {shlex.join(again)}")
+        return
+    read = {"--split": inputs.split, "--qrels": inputs.qrels}
+    words = [word for option, value in read.items() if value is not None for word in (option, value)]
+    words += ["--ignore-unknown"] if inputs.ignore_unknown else []
+    command = ["ranktilt", "rank", str(inputs.folder), "-r", chosen.ranker, *words, "-o", "levelled.trec"]
+    note(f"Next: {shlex.join(command)}")

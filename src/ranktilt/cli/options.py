@@ -16,6 +16,7 @@ from typer.core import TyperCommand
 
 from ranktilt.cli import completion
 from ranktilt.cli.notes import reporting
+from ranktilt.cli.repeated import refuse_repeated
 from ranktilt.errors import UserError
 from ranktilt.option import Option
 
@@ -341,7 +342,13 @@ def _verb(function: Callable[..., int | None], examples: tuple[str, ...], panel:
 
 
 class Verb(TyperCommand):
-    """A verb whose help opens with examples and shows options under headings."""
+    """A verb whose help opens with examples and shows options under headings; an option of one value is given once."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse an option that takes one value and is given several."""
+        if not ctx.resilient_parsing:  # as shells parse for completion
+            refuse_repeated(ctx, self.make_parser(ctx).parse_args(args=list(args))[2])
+        return super().parse_args(ctx, args)
 
     @property
     def examples(self) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ranktilt.cli import options
+from ranktilt.cli.next_commands import groups_to_audit
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import check_paths, collection_files, deliver, file_name, print_result, with_command
 from ranktilt.errors import UserError, counted
@@ -72,14 +73,15 @@ def rank(
     for file, run in zip(files or [_STDOUT], runs, strict=True):
         for line in _notes(file, run, judged=bool(collection.qrels.height)):
             note(line)
-    if files:
+    groups = groups_to_audit(collection)
+    if files and groups is not None:
         named = {"--split": split, "--qrels": qrels}
         how = [part for option, value in named.items() if value is not None for part in (option, value)]
         if search.exclude_self is not None:
             how.append("--exclude-self" if search.exclude_self else "--no-exclude-self")
         how += ["--ignore-unknown"] if ignore_unknown else []
         runs_of = [part for file in files for part in ("--run", str(file))]
-        note(f"Audit it: {shlex.join(['ranktilt', 'audit', str(folder), *runs_of, *how])}")
+        note(f"Audit it: {shlex.join(['ranktilt', 'audit', str(folder), *runs_of, *how, *groups])}")
 
 
 def _estimates(rankers: Sequence[Ranker], collection: Collection, price: tuple[float, float] | None) -> Iterator[str]:

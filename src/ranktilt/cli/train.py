@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from ranktilt.cli import options
+from ranktilt.cli.next_commands import groups_to_audit
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, with_command
 from ranktilt.errors import UserError, counted
@@ -82,7 +83,7 @@ def cross_encoder(
     chosen = RerankerTraining.of_preset(preset, **learning, **_amounts(sources), **neural.fields)
     loaded = load(collection, split=split, ignore_unknown=True)
     trained = train_cross_encoder(loaded, base_model, output, options=chosen)
-    note(_summary(trained, collection, "bm25@100>>cross-encoder"))
+    note(_summary(trained, collection, loaded, "bm25@100>>cross-encoder"))
     _warn_of_seen_judgments(collection, split)
 
 
@@ -137,7 +138,7 @@ def retriever(
     if len(alphas) == len(kinds) == 1 and PAPER not in asked:
         chosen = replace(chosen, alpha=alphas[0])
         trained = train_retriever(loaded, base_model, output, options=chosen, dev=judged)
-        note(_summary(trained, collection, "dense"))
+        note(_summary(trained, collection, loaded, "dense"))
         _warn_of_seen_judgments(collection, split)
         return
     from ranktilt.experiments.retriever_sweep import retriever_sweep
@@ -242,7 +243,7 @@ def _next_pairwise(collection: Path, model: str, trained: Trained, chosen: LoraT
     return shlex.join([*command, "--queries", str(trained.folder / HELD_OUT)])
 
 
-def _summary(trained: Trained, collection: Path, stage: str) -> str:
+def _summary(trained: Trained, folder: Path, collection: Collection, stage: str) -> str:
     found = trained.figures
     steps, resumed = found["steps"], trained.resumed
     if resumed == steps:
@@ -260,5 +261,9 @@ def _summary(trained: Trained, collection: Path, stage: str) -> str:
         beyond += f" Positives less negatives: {', '.join(apart)}."
     place = str(trained.folder)
     spec = f'"{place}"' if set(place) & set("()@,") or ">>" in place else place
-    following = shlex.join(["ranktilt", "audit", str(collection), "-r", f"{stage}:{spec}"])
-    return f"{did}; its loss went from {first:.2f} to {last:.2f}.{beyond}\nNext: {following}"
+    summary = f"{did}; its loss went from {first:.2f} to {last:.2f}.{beyond}"
+    groups = groups_to_audit(collection)
+    if groups is None:
+        return summary
+    following = shlex.join(["ranktilt", "audit", str(folder), "-r", f"{stage}:{spec}", *groups])
+    return f"{summary}\nNext: {following}"

@@ -133,7 +133,8 @@ def _laid_out(results: Sequence[Any], layout: str, path: Path) -> bytes:
         drawn = paper_figures(results, format=ending.removeprefix("."), layout=layout)
         if len(drawn) > 1:
             raise UserError(
-                f"{layout} is {len(drawn)} figures of these results; ranktilt report --figures DIR writes all"
+                f"{layout} is {len(drawn)} figures of these results; write all of them: "
+                f"ranktilt report RESULT.json --layout {layout} --figures DIR"
             )
         return next(iter(drawn.values()))
     if ending not in tables:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -111,9 +112,10 @@ def retriever_set(collection: Collection, options: RetrieverTraining) -> Trainin
 def _require_twins(collection: Collection, learned: TrainingSet) -> None:
     if not learned.paired:
         split, path = collection.spec.get("split") or "train", collection.spec.get("path") or "DIR"
+        named = shlex.join([str(path), "--split", str(split)])
         raise UserError(
             f"{collection_name(collection)}: no relevant document that is learned from has a twin, and the constraint "
-            f"compares the two; write them: ranktilt generate rewrite {path} --split {split} --llm MODEL -o NEW"
+            f"compares the two; write them: ranktilt generate rewrite {named} --llm MODEL -o NEW"
         )
 
 

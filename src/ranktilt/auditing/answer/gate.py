@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ranktilt.auditing.answer.verdict import probability, too_few, undefined
-from ranktilt.auditing.comparison.match import change_tasks, estimand_tasks, match
+from ranktilt.auditing.comparison.match import (
+    MAX_LEFT_OUT,
+    change_tasks,
+    common_words,
+    estimand_tasks,
+    match,
+)
 from ranktilt.auditing.effects import FEW_QUERIES, Change, Effect, too_narrow
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.options import check_resamples
@@ -51,6 +57,8 @@ class LimitCheck:
     """What is allowed, both ends included; `floor` is −inf for the growth, `ceiling` inf for the cost."""
     reason: str
     """In one line."""
+    queries: int | None = None
+    """Queries that it rests on; None where those of its row."""
 
     @property
     def word(self) -> str:
@@ -157,6 +165,7 @@ def gate(
     pairs: Iterable[Pair] | None = None,
     baseline: Audit | None = None,
     min_effect: float = 0.0,
+    max_left_out: float | None = None,
     inconclusive: str = "fail",
     resamples: int = RESAMPLES,
     seed: int = 0,
@@ -167,10 +176,10 @@ def gate(
     included, it is *level*, or *within* the limit if a side is shown to be favoured all the same; *tilted* if a side
     is, and the interval lies wholly beyond either limit; else *inconclusive*.
 
-    The growth ``|Δ new| − |Δ old|`` since `baseline` (distances from the level values), resampled on the same queries,
-    against `min_effect`: *tilted* if the interval lies wholly above it, so that a growth beyond it is shown; *level*
-    if no part of it lies above, so that one is excluded; else *inconclusive*. At `min_effect` 0 only an unchanged
-    ranking or a tilt that shrank for sure is level; to show "no worse than before", allow some points.
+    The growth ``|Δ new| − |Δ old|`` since `baseline` (distances from the level values), resampled on the queries that
+    both hold, against `min_effect`: *tilted* if the interval lies wholly above it, so that a growth beyond it is shown;
+    *level* if no part of it lies above, so that one is excluded; else *inconclusive*. At `min_effect` 0 only an
+    unchanged ranking or a tilt that shrank for sure is level; to show "no worse than before", allow some points.
 
     Where both are asked, the worse outcome counts; an undefined tilt or growth is inconclusive.
 
@@ -185,10 +194,12 @@ def gate(
         What must pass: measures (by their Relative Δ) and other estimands of the audit; by default its primary
         question, every run and every pair of groups.
     baseline : Audit or None, optional
-        An earlier audit over the same queries that holds the same runs (or one run, as this one does), measures and
-        pairs.
+        An earlier audit that holds the same runs (or one run, as this one does), measures and pairs.
     min_effect : float, optional
         Growth in points that is allowed, at least 0.
+    max_left_out : float or None, optional
+        Percent of all queries that only one of audit and baseline may hold: they are left out of the growth and noted;
+        more are refused. None: 10.
     inconclusive : {"fail", "pass"}, optional
         Exit code of an inconclusive outcome: 3 or 0.
     resamples, seed : int, optional
@@ -196,6 +207,8 @@ def gate(
     """
     max_tilt = None if max_tilt is None else read_margin(max_tilt, "--max-tilt")
     _check_options(max_tilt, min_effect, baseline is not None, inconclusive)
+    if max_left_out is not None and baseline is None:
+        raise UserError("--max-left-out needs a baseline: --baseline OLD.json")
     check_resamples(resamples)
     limit = MAX_TILT if max_tilt is None and baseline is None else max_tilt
     chosen = _chosen(audit, measures, runs, pairs)
@@ -204,8 +217,10 @@ def gate(
             require_unit(of, limit, "--max-tilt")
     changes: dict[tuple[str, ...], Change] = {}
     notes: tuple[str, ...] = ()
+    left_out = 0
     if baseline is not None:
-        found = match(audit, baseline)
+        found = match(audit, baseline, max_left_out=MAX_LEFT_OUT if max_left_out is None else max_left_out)
+        left_out = found.queries_left_out
         notes = found.notes
         tasks = [*change_tasks(found, found.pairs), *estimand_tasks(found)]
         grown = contrast_changes(tasks, resamples=resamples, seed=seed)
@@ -214,13 +229,15 @@ def gate(
     rows = []
     for e in chosen:
         checks = [] if limit is None else [check_tilt(e, limit)]
-        checks += [check_growth(changes[e.run, e.measure, e.a, e.b], min_effect)] if changes else []
+        if changes:
+            change = changes[e.run, e.measure, e.a, e.b]
+            checks.append(check_growth(change, min_effect, on=common_words(change) if left_out else ""))
         rows.append(GateRow(e.run, e.measure, e.a, e.b, e.queries, tuple(checks)))
     spec = {
         "max_tilt": limit, "baseline": baseline is not None, "min_effect": min_effect, "inconclusive": inconclusive,
         "resamples": resamples, "seed": seed, "audit": audit.spec.get("command"),
     }  # fmt: skip
-    return Gate(spec, tuple(rows), (*notes, *_notes(chosen, based=bool(changes))))
+    return Gate(spec, tuple(rows), (*notes, *_notes(chosen, changes)))
 
 
 def points(share: float) -> str:
@@ -289,14 +306,17 @@ def check_tilt(tilt: Effect, limit: Margin) -> LimitCheck:
     )
 
 
-def check_growth(change: Change, least: float) -> LimitCheck:
-    """Hold the interval of ``|Δ new| − |Δ old|`` against the growth that is allowed."""
+def check_growth(change: Change, least: float, *, on: str = "") -> LimitCheck:
+    """Hold the interval of ``|Δ new| − |Δ old|`` against the growth that is allowed.
+
+    `on` says on which queries it was computed, where not on all of both audits.
+    """
     of, low, high = change.estimand, change.growth_low, change.growth_high
     most = half_width(of, least) if least else 0.0
     ends = [of.scale * end for end in (low, high)]
     digits = digits_apart(ends, [of.scale * most], of.digits)
     shown = ", ".join(of.amount(end, sign=True, digits=digits) for end in (low, high))
-    numbers = f"growth {change.amount(change.growth, sign=True)}{change.unit} [{shown}] since the baseline"
+    numbers = f"growth {change.amount(change.growth, sign=True)}{change.unit} [{shown}] since the baseline{on}"
     moved = f"{tilt_name(change)} {of.answer(change.old)} before, {of.answer(change.new)} now"
     outcome: Outcome = "inconclusive"
     if any(math.isnan(v) for v in (change.growth, low, high)):
@@ -313,7 +333,17 @@ def check_growth(change: Change, least: float) -> LimitCheck:
         could = f"{counted(change.queries, 'query', 'queries')} could detect {size}"
         reason = f"{numbers} reaches across {least:g}, neither shown nor excluded; {could}; {moved}"
     scale = _printed(change)
-    return LimitCheck("growth", outcome, scale * change.growth, scale * low, scale * high, -math.inf, least, reason)
+    return LimitCheck(
+        name="growth",
+        outcome=outcome,
+        value=scale * change.growth,
+        low=scale * low,
+        high=scale * high,
+        floor=-math.inf,
+        ceiling=least,
+        reason=reason,
+        queries=change.queries,
+    )
 
 
 def _check_options(max_tilt: Margin | None, min_effect: float, based: bool, inconclusive: str) -> None:
@@ -366,11 +396,12 @@ def _refuse_lacking(chosen: Sequence[Effect], changes: Mapping[tuple[str, ...], 
             )
 
 
-def _notes(effects: Sequence[Effect], *, based: bool) -> Iterator[str]:
-    fewest = min(e.queries for e in effects)
+def _notes(effects: Sequence[Effect], changes: Mapping[tuple[str, ...], Change]) -> Iterator[str]:
+    compared = [changes[e.run, e.measure, e.a, e.b].queries for e in effects] if changes else []
+    fewest = min([*(e.queries for e in effects), *compared])
     if fewest < FEW_QUERIES:
         yield too_narrow(f"{counted(fewest, 'query compares', 'queries compare')} the groups")
-    if based and len(effects) > 1:
+    if changes and len(effects) > 1:
         yield (
             f"each growth of the {len(effects)} comparisons is judged by its own 95 % interval; the more there are, "
             "the more likely one of them stands out by chance"

@@ -1,4 +1,4 @@
-"""What to do after an audit: two or three steps, by rule from the verdicts, the design and what else differs."""
+"""What to do after an audit: two or three commands that run as printed, by rule from what was read and found."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ import shlex
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ranktilt.datasets.labels import LabelFile
+import polars as pl
+
+from ranktilt.auditing.effects import Effect
+from ranktilt.datasets.group_names import OTHERS, REST
+from ranktilt.datasets.labels import SEVERAL, LabelFile
+from ranktilt.errors import UserError
+from ranktilt.measures.margin import LEVEL
+from ranktilt.rankers.spec import Stage, parse_stages
 
 Audit = Any
 """A `ranktilt.auditing.result.Audit`, whose JSON lists what to do next."""
@@ -17,6 +24,8 @@ _SIDED = ("cut-off endings", "boilerplate openings", "truncated")
 _PAIRED = ("identical", "near-identical")
 _UNFAIR = 0.05
 """Share of pairs that are too alike, or difference between the sides, from which texts should be checked first."""
+_EXPLAINED = 30
+"""Pairs of twins in the same rankings from which texts can explain a tilt."""
 _MOST = 3
 
 
@@ -26,19 +35,18 @@ class NextStep(NamedTuple):
 
 
 def next_steps(audit: Audit) -> tuple[NextStep, ...]:
-    """Say what to do next; nothing where it is not known what was read."""
+    """Say what to do next; nothing where no command could read the same."""
     verdicts = audit.verdicts() if audit.pairs else []
-    inputs = _inputs(audit)
-    if not verdicts or not inputs:
+    if not verdicts or not _audit_again(audit):
         return ()
     steps = list[NextStep]()
     if (folder := _folder(audit)) and _unfair(audit):
-        steps.append(_step("Is it a fair comparison at all", ["ranktilt", "check", folder]))
+        steps.append(_step("Is it a fair comparison at all", ["ranktilt", "check", folder, *_split(audit)]))
     tilted = [one for one in verdicts if one.kind == "favours"]
     open_ones = [one for one in verdicts if one.kind == "inconclusive"]
     if tilted:
         worst = max(tilted, key=lambda one: not one.slight)
-        steps += _favoured(audit, worst.run, slight=worst.slight)
+        steps += _favoured(audit, worst)
     elif open_ones:
         steps += _more_queries(audit, open_ones[0].run)
     else:
@@ -46,24 +54,128 @@ def next_steps(audit: Audit) -> tuple[NextStep, ...]:
     return tuple(steps[:_MOST])
 
 
-def _inputs(audit: Audit, run: str | None = None, *, verb: str = "audit") -> list[str]:
-    """The words of a command that read the same collection or labels, and one run or all; none if they are unknown."""
-    collection = audit.spec["collection"]
-    folder, labels = _folder(audit), collection.get("labels")
-    if not folder and not labels:
+def _audit_again(audit: Audit) -> list[str]:
+    """Return the words of the command that makes the audit again; none where what was read has no name."""
+    inputs = _inputs(audit, list(audit.runs))
+    if not inputs:
         return []
-    words = ["ranktilt", verb, *([str(folder)] if folder else [])]
-    for name, spec in zip(audit.runs, audit.spec["runs"], strict=False):
-        if run is None or name == run:
-            saved = str(spec.get("ranker", name)).startswith("replay:") and "file" in spec
-            ranked = ["-r", str(spec.get("ranker", name))]
-            words += ["--run", str(spec["file"])] if saved and verb != "explain" else ranked
-    words += LabelFile(**{**collection.get("label_file", {}), "path": str(labels)}).words if labels else []
-    words += ["--qrels", str(collection["qrels"])] if collection.get("qrels") and verb != "explain" else []
-    by, usual = audit.spec["by"], ("nDCG@10",) if audit.measures else ("HeadToHead", "Share@10")
-    words += ["--by", str(by)] if by not in ("source", None) else []
-    named = verb != "explain" and repr(audit.primary) not in usual
-    return words + (["--primary", repr(audit.primary)] if named else [])
+    return ["ranktilt", "audit", *inputs, *_sources(audit), *_pairs(audit), *_question(audit)]
+
+
+def _level(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
+    """Return the words of the command that levels one run; none where level cannot be asked about these groups."""
+    is_percent = audit.primary in audit.measures or not math.isnan(audit.primary.point)
+    is_united = any(SEVERAL in name or name == REST or name.startswith(OTHERS) for name in pair)
+    if not is_percent or not audit.primary.sided or is_united:
+        return []  # it is judged in percent, between two single groups
+    if any("," in name for name in pair):
+        return []  # which --pair could not tell apart
+    several = len(audit.groups) > 3 or audit.spec["collection"].get("without_sources") or "pairs" in audit.spec
+    sides = ["--pair", ",".join(pair)] if several else []
+    return ["ranktilt", "level", *_inputs(audit, [run]), *sides, *_question(audit)]
+
+
+def _explain(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
+    """Return the words of the command that explains one run by its texts; none where it lacks twins to explain by."""
+    collection = audit.spec["collection"]
+    if audit.spec["by"] != "source" or not audit.confounds or collection.get("labels"):
+        return []
+    words = list[str]()
+    for spec in _run_specs(audit, [run]):
+        ranker = str(spec["ranker"])
+        if ranker.startswith("replay:") and ("pairs" in audit.spec or "only_sources" in collection):
+            return []  # explain looks at every source, of which the run need not hold each
+        words += ["-r", ranker]
+    reference = "human" if "human" in audit.groups else pair[0]
+    compared = [sides for sides in audit.pairs if reference in sides]
+    if not compared or any(_pairs_retrieved(audit, run, sides) < _EXPLAINED for sides in compared):
+        return []
+    named = [] if reference == "human" else ["--reference", reference]
+    return ["ranktilt", "explain", str(_folder(audit)), *words, *_split(audit), *named]
+
+
+def _pairs_retrieved(audit: Audit, run: str, sides: tuple[str, str]) -> int:
+    """Return how many twins one run holds in the same rankings."""
+    counts = audit.pair_counts.filter((pl.col("run") == run) & pl.col("a").is_in(sides) & pl.col("b").is_in(sides))
+    return int(counts["both"].sum())
+
+
+def _inputs(audit: Audit, runs: list[str]) -> list[str]:
+    """Return the words that name the same collection or labels, runs and judgments; none where one has no name."""
+    collection = audit.spec["collection"]
+    folder, labels, ranked = _folder(audit), collection.get("labels"), _ranked(audit, runs)
+    if not (folder or labels) or not ranked:
+        return []
+    words = [*([folder] if folder else []), *ranked]
+    if labels:
+        words += LabelFile(**{**collection.get("label_file", {}), "path": str(labels)}).words
+    if collection.get("qrels"):
+        words += ["--qrels", str(collection["qrels"])]
+    elif folder:
+        words += _split(audit)
+    words += ["--ignore-unknown"] if collection.get("ignore_unknown") else []
+    return words + (["--by", str(audit.spec["by"])] if audit.spec["by"] not in ("source", None) else [])
+
+
+def _run_specs(audit: Audit, runs: list[str]) -> list[Any]:
+    every = zip(audit.runs, audit.spec["runs"], strict=False)
+    return [spec for name, spec in every if name in runs]
+
+
+def _ranked(audit: Audit, runs: list[str]) -> list[str]:
+    """Return the words that name the same runs and rankers; none where one of them was made in memory."""
+    words, read = list[str](), dict[str, str]()
+    for spec in _run_specs(audit, runs):
+        stages = _stages(str(spec.get("ranker", "")))
+        if not stages:
+            return []
+        first = stages[0]
+        if len(stages) == 1 and first.name == "replay" and first.argument is not None:
+            words += ["--run", first.argument]
+            read |= {name: first.options[name] for name in ("score_order", "queries") if name in first.options}
+        elif _folder(audit) is None:
+            return []  # labels alone have no texts to rank
+        else:
+            words += ["-r", str(spec["ranker"])]
+    return words + [word for name, value in read.items() for word in (f"--{name.replace('_', '-')}", value)]
+
+
+def _stages(ranker: str) -> list[Stage]:
+    """Return the stages that a command line could read; none of a ranker that is an object of its maker's."""
+    try:
+        return parse_stages(ranker)
+    except UserError:
+        return []
+
+
+def _sources(audit: Audit) -> list[str]:
+    """Return the words that choose what was ranked together."""
+    held = audit.spec["collection"].get("only_sources", ())
+    if held:
+        return [word for name in held for word in ("--source", str(name))]
+    is_mixed = audit.spec["by"] == "source" and len(audit.groups) > 3 and "pairs" not in audit.spec
+    return ["--mixed"] if is_mixed else []
+
+
+def _pairs(audit: Audit) -> list[str]:
+    chosen = [",".join(pair) for pair in audit.spec.get("pairs", ())]
+    return [word for text in chosen if text.count(",") == 1 for word in ("--pair", text)]
+
+
+def _question(audit: Audit) -> list[str]:
+    """Return the words that name the primary question and its margin, where they are not the usual ones."""
+    usual = "nDCG@10" if audit.measures else "HeadToHead" if any(e.twins for e in audit.estimates) else "Share@10"
+    words = [] if repr(audit.primary) == usual else ["--primary", repr(audit.primary)]
+    return words if audit.margin == LEVEL else [*words, "--level-margin", _margin(audit)]
+
+
+def _margin(audit: Audit) -> str:
+    return audit.margin if isinstance(audit.margin, str) else f"{audit.margin:g}"
+
+
+def _split(audit: Audit) -> list[str]:
+    split = audit.spec["collection"].get("split")
+    return [] if split in (None, "test") else ["--split", str(split)]
 
 
 def _folder(audit: Audit) -> str | None:
@@ -76,10 +188,15 @@ def _step(text: str, words: list[str], *more: str) -> NextStep:
     return NextStep(text, shlex.join([*words, *more]))
 
 
+def _are_twins(audit: Audit, pair: tuple[str, str]) -> bool:
+    effects: list[Effect] = [*audit.tilts, *audit.estimates]
+    return any(e.twins for e in effects if e.estimand.sided and {e.a, e.b} == set(pair))
+
+
 def _unfair(audit: Audit) -> bool:
     """Whether the sides of a collection cannot be compared as they are: missing twins, cut or repeated texts."""
-    if audit.spec["by"] != "source" or not audit.confounds:
-        return False
+    if audit.spec["by"] != "source" or not audit.confounds or audit.spec["collection"].get("labels"):
+        return False  # labels of a file are not the sources that a check of the folder would compare
     if any(not e.twins for e in (*audit.tilts, *audit.estimates) if e.estimand.sided):
         return True
     alike = (one.value_a for one in audit.confounds if one.name in _PAIRED)
@@ -87,26 +204,25 @@ def _unfair(audit: Audit) -> bool:
     return any(share >= _UNFAIR for share in (*alike, *apart))
 
 
-def _favoured(audit: Audit, run: str, *, slight: bool) -> Iterator[NextStep]:
-    if audit.confounds and audit.spec["by"] == "source":
+def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
+    run, pair = verdict.run, (verdict.a, verdict.b)
+    if explain := _explain(audit, run, pair):
         moved = [one for one in audit.controls if one.run == run and one.moves and one.moves[audit.place].shown]
         text = f"What goes with it, after control {moved[0].control}" if moved else "What goes with it"
-        yield _step(text, _inputs(audit, run, verb="explain"), "--attribution")
-    else:
-        more = "--groups LABELS with a column origin" if audit.measures else "--qrels FILE"
-        text = "Which twin stands higher" if audit.measures else "Is it so for right answers, too"
-        yield NextStep(text, f"{shlex.join(_inputs(audit, run))} {more}")
-    if slight:
+        yield _step(text, explain, "--attribution")
+    elif audit.measures and not audit.estimates and _are_twins(audit, pair):
+        yield _step("Which twin stands higher", _audit_again(audit), "--card")
+    if verdict.slight:
         yield _gate(audit)
-    else:
-        yield _step("Level it", _inputs(audit, run, verb="level"), "-o", "level.html")
-        yield _gate(audit, "Fail a build on it in CI")
+        return
+    if level := _level(audit, run, pair):
+        yield _step("Level it", level, "-o", "level.html")
+    yield _gate(audit, "Fail a build on it in CI")
 
 
 def _gate(audit: Audit, text: str = "Keep it so in CI") -> NextStep:
-    make = shlex.join([*_inputs(audit), "--json", "audit.json"])
-    limit = audit.margin if isinstance(audit.margin, str) else f"{audit.margin:g}"
-    return NextStep(text, f"{make} && ranktilt gate audit.json --max-tilt {shlex.quote(str(limit))}")
+    make = shlex.join([*_audit_again(audit), "--json", "audit.json"])
+    return NextStep(text, f"{make} && ranktilt gate audit.json --max-tilt {shlex.quote(_margin(audit))}")
 
 
 def _more_queries(audit: Audit, run: str) -> Iterator[NextStep]:
@@ -117,6 +233,6 @@ def _more_queries(audit: Audit, run: str) -> Iterator[NextStep]:
     if primary is not None and SHOWN < points < math.inf:
         needed = math.ceil(primary.queries * (points / SHOWN) ** 2)
         text = f"Some {needed:,} queries like these {primary.queries:,} would show ±{SHOWN:g} points"
-        yield _step(text, _inputs(audit), "--qrels", "MORE.qrels")
+        yield _step(f"{text}; with more of them, audit again", _audit_again(audit))
     if not audit.estimates and audit.spec["by"] == "source" and primary is not None and primary.twins:
-        yield _step("Other questions, some with more power", _inputs(audit), "--card")
+        yield _step("Other questions, some with more power", _audit_again(audit), "--card")

@@ -10,7 +10,15 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.answer.verdict import across, effect_row, probability
-from ranktilt.auditing.comparison.match import RunPair, change_tasks, estimand_tasks, match, same_queries
+from ranktilt.auditing.comparison.match import (
+    MAX_LEFT_OUT,
+    RunPair,
+    change_tasks,
+    common_queries,
+    common_words,
+    estimand_tasks,
+    match,
+)
 from ranktilt.auditing.effects import ALPHA, FEW_QUERIES, Change, too_narrow
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.options import check_resamples, usual_primary
@@ -89,7 +97,7 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
             if all(c.value == c.error == 0 for c in said) and all(t.growth == 0 for t in primary):
                 what = "the two audits" if self.spec["baseline_run"] is None else f"this run and {runs.old}"
                 names = ", ".join(dict.fromkeys(c.measure for c in said))
-                text = f"{runs.new}: {what} are identical on {names}"
+                text = f"{runs.new}: {what} are identical on {names}{self.on_common(said[0])}"
                 found.append(ChangeVerdict(*runs, "identical", None, text, names))
                 continue
             for one in said:
@@ -97,12 +105,20 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
                 front = f"{one.a} | {one.b}: " if several else ""
                 side = one.side(one.leans) if one.shown and one.a != one.b and one.estimand.sided else ""
                 kind: Literal["differs", "inconclusive"] = "differs" if one.shown else "inconclusive"
-                found.append(ChangeVerdict(*runs, kind, side or None, front + change_sentence(one), one.measure))
+                found.append(
+                    ChangeVerdict(
+                        *runs, kind, side or None, front + change_sentence(one, on=self.on_common(one)), one.measure
+                    )
+                )
         return found
 
     def of_estimands(self, runs: RunPair) -> list[Change]:
         """Return how one run's answers about groups moved."""
         return [c for c in self.estimates if (c.run, c.old_run) == runs]
+
+    def on_common(self, change: Change) -> str:
+        """Say on how many queries a change was computed, where one of both results holds others too."""
+        return common_words(change) if self.spec.get("queries_left_out") else ""
 
     def _of(self, runs: RunPair, changes: Sequence[Change]) -> list[Change]:
         return [c for c in changes if (c.run, c.old_run, c.measure) == (*runs, self.spec["primary"])]
@@ -120,8 +136,9 @@ def compare(
     resamples: int = RESAMPLES,
     seed: int = 0,
     correction: str = "holm",
+    max_left_out: float = MAX_LEFT_OUT,
 ) -> Comparison:
-    """Compare two audits over the same queries, one run of an audit and all others of it, or two pairwise audits.
+    """Compare two audits or pairwise audits on the queries that both hold, or one run of an audit with its others.
 
     Every difference is new − old: in points, or in the unit of an estimand such as ExposureRatio. One run on each side
     are compared whatever they are called, otherwise runs of one name; measures, estimands and pairs of groups that only
@@ -132,8 +149,8 @@ def compare(
     new : Audit or PairwiseAudit
         The new audit, or the only one.
     old : Audit or PairwiseAudit, optional
-        Over the same queries, with the same column of groups and the same rule for ties; of pairwise audits with the
-        same groups and the same rule for counting.
+        With the same column of groups and the same rule for ties; of pairwise audits with the same groups and the same
+        rule for counting.
     baseline_run : str, optional
         In place of an old audit: the run of `new` that all its other runs are compared with, such as the one with a
         neutral prompt.
@@ -141,6 +158,8 @@ def compare(
         Bootstrap resamples; their random seed.
     correction : {"holm", "bonferroni"}, optional
         Over every p of the comparison: Relative Δ, effectiveness and estimands, all runs, measures and pairs.
+    max_left_out : float, optional
+        Percent of all queries that only one of both may hold: they are left out and noted; more are refused.
 
     Returns
     -------
@@ -153,9 +172,11 @@ def compare(
         raise unknown("correction", correction, CORRECTIONS)
     check_resamples(resamples)
     if isinstance(new, PairwiseAudit) or isinstance(old, PairwiseAudit):
-        return _compare_choices(new, old, resamples=resamples, seed=seed, correction=correction)
+        return _compare_choices(
+            new, old, resamples=resamples, seed=seed, correction=correction, max_left_out=max_left_out
+        )
     old = new if old is None else old
-    found = match(new, old, baseline_run=baseline_run)
+    found = match(new, old, baseline_run=baseline_run, max_left_out=max_left_out)
     tilted = contrast_changes(change_tasks(found, found.pairs), resamples=resamples, seed=seed)
     meant = mean_changes(change_tasks(found, [(ALL, ALL)]), resamples=resamples, seed=seed)
     asked = contrast_changes(estimand_tasks(found), resamples=resamples, seed=seed)
@@ -164,28 +185,49 @@ def compare(
     tilts, means, estimates = rows[:one], rows[one:two], rows[two:]
     spec = _spec(new, old, rows, correction=correction, resamples=resamples, seed=seed)
     spec |= {"by": new.spec["by"], "baseline_run": baseline_run, "primary": _primary(new, found.measures)}
+    spec |= {"queries_left_out": found.queries_left_out}
     notes = (*found.left_out, *found.notes, *change_notes((*tilts, *estimates), means, resamples))
     return Comparison(spec, found.runs, found.measures, found.pairs, tilts, means, notes, estimates)
 
 
 def _compare_choices(
-    new: Audit | PairwiseAudit, old: Audit | PairwiseAudit | None, *, resamples: int, seed: int, correction: str
+    new: Audit | PairwiseAudit,
+    old: Audit | PairwiseAudit | None,
+    *,
+    resamples: int,
+    seed: int,
+    correction: str,
+    max_left_out: float,
 ) -> Comparison:
     """Compare what two models chose of the same queries' pairs, each kind by itself."""
     if not isinstance(new, PairwiseAudit) or not isinstance(old, PairwiseAudit):
         raise UserError("expected two audits, or two pairwise audits: NEW.json OLD.json")
-    tasks = match_choices(new, old)
-    rows = corrected(choice_changes(tasks, resamples=resamples, seed=seed), correction)
+    matched = match_choices(new, old, max_left_out=max_left_out)
+    rows = corrected(choice_changes(list(matched.tasks), resamples=resamples, seed=seed), correction)
     spec = _spec(new, old, rows, correction=correction, resamples=resamples, seed=seed)
     spec |= {name: new.spec[name] for name in ("path", "by", "count_rule") if name in new.spec}
     spec |= {"protected": new.protected, "unprotected": new.unprotected, "baseline_run": None}
+    spec |= {"queries_left_out": matched.queries_left_out}
     other = "the models chose between other pairs of the same queries; what the draw adds is part of the intervals"
-    notes = (*([] if new.spec.get("asked") == old.spec.get("asked") else [other]), *change_notes(rows, (), resamples))
+    drawn = [] if new.spec.get("asked") == old.spec.get("asked") else [other]
+    notes = (*matched.notes, *drawn, *change_notes(rows, (), resamples))
     return Comparison(spec, (RunPair(new.model, old.model),), (), (), (), (), notes, rows)
 
 
-def match_choices(new: PairwiseAudit, old: PairwiseAudit) -> list[ChangeTask]:
-    """Put the choices of two models side by side, query by query, for each kind of pairs that both have."""
+@dataclass(frozen=True, kw_only=True)
+class ChoiceMatch:
+    """The choices of two models side by side."""
+
+    tasks: tuple[ChangeTask, ...]
+    """One for each kind of pairs that both have."""
+    notes: tuple[str, ...]
+    """What only one of them holds."""
+    queries_left_out: int
+    """Queries that only one of them holds, of the kind with the most."""
+
+
+def match_choices(new: PairwiseAudit, old: PairwiseAudit, *, max_left_out: float) -> ChoiceMatch:
+    """Put the choices of two models side by side, on the queries that both hold of each kind of pairs."""
     sides = [f"{one.protected} and {one.unprotected} by {one.spec['by']}" for one in (new, old)]
     if sides[0] != sides[1]:
         raise UserError(f"the pairwise audits compare other groups: {sides[0]} (new), {sides[1]} (old)")
@@ -193,23 +235,36 @@ def match_choices(new: PairwiseAudit, old: PairwiseAudit) -> list[ChangeTask]:
     if rules[0] != rules[1]:
         rule = f"{rules[0]!r} (new), {rules[1]!r} (old)"
         raise UserError(f"the pairwise audits count choices differently: {rule}; make both with the same --count-rule")
-    tasks = []
+    tasks, notes, left_out = list[ChangeTask](), list[str](), 0
     for kind in KINDS:
-        tables = [[row for row in one.by_query if row.kind == kind] for one in (new, old)]
-        queries = [[row.query for row in rows] for rows in tables]
-        at, before = same_queries(*queries, noun="pairwise audits", hint="ask both about the same (--queries)")
-        if not len(at):
+        new_rows, old_rows = ([row for row in audit.by_query if row.kind == kind] for audit in (new, old))
+        if not new_rows or not old_rows:
+            if new_rows or old_rows:
+                side = "new" if new_rows else "old"
+                notes.append(f"left out: {kind} pairs, only in the {side} pairwise audit")
             continue
-        estimand = replace(Preference, pairs=kind)
-        new_sample, old_sample = (
-            _sample(*side, estimand) for side in zip((new, old), tables, (at, before), strict=True)
+        common = common_queries(
+            [row.query for row in new_rows],
+            [row.query for row in old_rows],
+            max_left_out=max_left_out,
+            noun="pairwise audit",
+            hint="ask both about the same (--queries)",
         )
-        names = [tables[0][row].query for row in at]
-        variance = _choice_variance((new, old), (new_sample, old_sample), kind, names)
+        if common.left_out:
+            notes.append(f"{kind} pairs: {common.note('pairwise audit')}")
+        left_out = max(left_out, common.left_out)
+        at_new, at_old = common.rows
+        estimand = replace(Preference, pairs=kind)
+        new_sample = _sample(new, new_rows, at_new, estimand)
+        old_sample = _sample(old, old_rows, at_old, estimand)
+        queries = [new_rows[row].query for row in at_new]
+        variance = _choice_variance((new, old), (new_sample, old_sample), kind, queries)
         tasks.append(replace(contrast_task(new_sample, old_sample), known_variance=variance))
+    if not tasks and notes:
+        raise UserError("the pairwise audits have no kind of pairs in common: " + "; ".join(notes))
     if not tasks:
         raise UserError("the pairwise audits hold no choices per query; make both again (ranktilt pairwise)")
-    return tasks
+    return ChoiceMatch(tasks=tuple(tasks), notes=tuple(notes), queries_left_out=left_out)
 
 
 def _choice_variance(
@@ -296,25 +351,28 @@ def change_notes(contrasts: Sequence[Change], means: Sequence[Change], resamples
         )
 
 
-def change_sentence(change: Change) -> str:
-    """Say what of a change is shown, with its interval and p; what both runs say by themselves stands in the table."""
+def change_sentence(change: Change, *, on: str = "") -> str:
+    """Say what of a change is shown, with its interval and p, and `on` which queries where not on all.
+
+    What both runs say by themselves is in the table.
+    """
     of, mean = change.estimand, isinstance(change.estimand, Measure)
     old = "its old run" if change.run == change.old_run else change.old_run
     what = "tilt" if change.of_tilt else "effectiveness" if mean else change.name
-    on = f" on {change.measure}" if change.of_tilt or mean else ""
+    measure = f" on {change.measure}" if change.of_tilt or mean else ""
     if change.value != change.value:
-        return f"{change.run}: no comparison with {old}: {what}{on} is undefined under one of both"
-    numbers = _difference(change)
+        return f"{change.run}: no comparison with {old}: {what}{measure} is undefined under one of both"
+    numbers = f"{_difference(change)}{on}"
     if not change.shown:
-        return f"{change.run}: no difference in {what}{on} from {old} shown; {_could(change)}; {numbers}"
+        return f"{change.run}: no difference in {what}{measure} from {old} shown; {_could(change)}; {numbers}"
     if mean:
-        return f"{change.run} is {'more' if change.value > 0 else 'less'} effective than {old}{on}: {numbers}"
+        return f"{change.run} is {'more' if change.value > 0 else 'less'} effective than {old}{measure}: {numbers}"
     if not of.sided:
         return f"{change.run} has a {'higher' if change.value > 0 else 'lower'} {what} than {old}: {numbers}"
     grown = "; the tilt itself grew" if change.growth_low > 0 else ""
     shrunk = "; the tilt itself shrank" if change.growth_high < 0 else ""
     side = change.a if change.value > 0 else change.b
-    return f"{change.run} lies further toward {side} than {old}{on or f' in {what}'}: {numbers}{grown}{shrunk}"
+    return f"{change.run} lies further toward {side} than {old}{measure or f' in {what}'}: {numbers}{grown}{shrunk}"
 
 
 def _difference(change: Change) -> str:

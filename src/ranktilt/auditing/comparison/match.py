@@ -1,4 +1,4 @@
-"""Runs side by side: those of two audits over the same queries, or one run of an audit and all others of it."""
+"""Runs side by side: those of two audits on the queries that both hold, or one run of an audit and all others."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.contributions import Place, places
-from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import ChangeTask, Columns, Sample, contrast_task
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.base import measure as to_measure
-from ranktilt.measures.ranking import Floats
+from ranktilt.measures.printing import digits_apart
+from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.statistics.bootstrap import in_all
 from ranktilt.statistics.two_way import Clusters
 
@@ -25,6 +26,8 @@ Question = tuple[str, Pair]
 """Notation of an estimand about groups, and the groups; (`ALL`, `ALL`) where it is about all of them at once."""
 _Answers = dict[tuple[str, Question], tuple[Effect, Floats, Floats]]
 _NAMED = 3
+MAX_LEFT_OUT = 10.0
+"""Percent of all queries that only one of two results may hold."""
 
 
 class RunPair(NamedTuple):
@@ -50,7 +53,9 @@ class Match:
     left_out: tuple[str, ...]
     """Notes on what only one audit holds."""
     notes: tuple[str, ...]
-    """Notes on what else differs between the audits."""
+    """Notes on what else differs between the audits, such as the queries that only one holds."""
+    queries_left_out: int = 0
+    """Queries that only one of the audits holds."""
     questions: tuple[Question, ...] = ()
     """About groups, with an answer for each query in both audits; named as in the new one."""
     answers: tuple[_Answers, ...] = ()
@@ -83,12 +88,49 @@ class Match:
         return places([self.new.contributions, self.old.contributions], self.rows, counts)
 
 
-def match(new: Audit, old: Audit, *, baseline_run: str | None = None) -> Match:
-    """Put two audits over the same queries side by side; runs are partners as `ranktilt.compare` says."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CommonQueries:
+    """The queries that two results both hold."""
+
+    rows: tuple[Ints, Ints]
+    """Where the new and the old result hold each, in an order that does not depend on which is the new one."""
+    only_new: tuple[str, ...] = ()
+    only_old: tuple[str, ...] = ()
+
+    @property
+    def left_out(self) -> int:
+        """Number of queries that only one of the results holds."""
+        return len(self.only_new) + len(self.only_old)
+
+    @property
+    def total(self) -> int:
+        """Number of queries that either result holds."""
+        return len(self.rows[0]) + self.left_out
+
+    @property
+    def percent_left_out(self) -> float:
+        return 100 * self.left_out / self.total if self.left_out else 0.0
+
+    def differences(self, noun: str) -> str:
+        """Count and name the queries that only one result holds."""
+        return ", ".join(
+            f"{counted(len(queries), 'query', 'queries')} only in the {side} {noun} ({names(queries)})"
+            for side, queries in (("new", self.only_new), ("old", self.only_old))
+            if queries
+        )
+
+    def note(self, noun: str) -> str:
+        """Say how many queries are left out, and which."""
+        share = f"{self.left_out} of {counted(self.total, 'query', 'queries')} ({self.percent_left_out:.1f} %)"
+        return f"left out: {share}: {self.differences(noun)}"
+
+
+def match(new: Audit, old: Audit, *, baseline_run: str | None = None, max_left_out: float = MAX_LEFT_OUT) -> Match:
+    """Put two audits side by side on the queries that both hold; runs are partners as `ranktilt.compare` says."""
     if not all(audit.measures or audit.query_answers for audit in (new, old)):
         raise UserError("an audit has no measure: without judgments there is no Relative Δ to compare")
     _refuse_other_settings(new, old)
-    rows = same_queries(new.queries, old.queries)
+    common = common_queries(new.queries, old.queries, max_left_out=max_left_out)
     runs = [RunPair(run, run) for run in new.runs if run in old.runs]
     if baseline_run is not None:
         runs = _against(new, old, baseline_run)
@@ -114,9 +156,20 @@ def match(new: Audit, old: Audit, *, baseline_run: str | None = None) -> Match:
         *_left_out("question", "questions", *(map(_said, one) for one in asked), kept=map(_said, answered)),
     )
     renamed = [f"{one.new} is compared with {one.old}" for one in runs if one.new != one.old and baseline_run is None]
-    notes = (*renamed, *_rounded(new, old))
-    named = tuple(runs), tuple(measures), tuple(pairs)
-    return Match(new, old, *named, rows, left_out, notes, tuple(questions), answers)
+    notes = (*_query_notes(common, new, old), *renamed, *_rounded(new, old))
+    return Match(
+        new=new,
+        old=old,
+        runs=tuple(runs),
+        measures=tuple(measures),
+        pairs=tuple(pairs),
+        rows=common.rows,
+        left_out=left_out,
+        notes=notes,
+        queries_left_out=common.left_out,
+        questions=tuple(questions),
+        answers=answers,
+    )
 
 
 def names(texts: Iterable[str]) -> str:
@@ -163,23 +216,52 @@ def _refuse_other_settings(new: Audit, old: Audit) -> None:
             raise UserError(f"the audits differ in --{name}: {one!r} (new) and {two!r} (old); make both with the same")
 
 
-def same_queries(
-    new: Sequence[str], old: Sequence[str], *, noun: str = "audits", hint: str = "make both with the same judgments"
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where both results hold each query, in an order that does not depend on which is the new one."""
-    ours, theirs = set(new), set(old)
-    if ours != theirs:
-        only = ((new, theirs, "new"), (old, ours, "old"))
-        parts = [
-            f"{counted(len(found), 'query', 'queries')} only in the {side} one ({names(found)})"
-            for given, others, side in only
-            if (found := [q for q in given if q not in others])
-        ]
-        raise UserError(f"the {noun} are over different queries: {', '.join(parts)}; {hint}")
-    if tuple(new) == tuple(old):
-        return np.arange(len(new)), np.arange(len(old))
-    one, two = (np.array(sorted(range(len(side)), key=side.__getitem__), dtype=np.int64) for side in (new, old))
-    return one, two
+def common_queries(
+    new: Sequence[str],
+    old: Sequence[str],
+    *,
+    max_left_out: float,
+    noun: str = "audit",
+    hint: str = "make both with the same judgments",
+) -> CommonQueries:
+    """Return the queries that both results hold; refuse where more than `max_left_out` % are in one of them only."""
+    if not 0 <= max_left_out <= 100:
+        raise UserError(f"--max-left-out: expected a percentage from 0 to 100, got {max_left_out:g}")
+    in_new, in_old = set(new), set(old)
+    rows_new = np.array([row for row, query in enumerate(new) if query in in_old], dtype=np.int64)
+    rows_old = np.array([row for row, query in enumerate(old) if query in in_new], dtype=np.int64)
+    if [new[row] for row in rows_new] != [old[row] for row in rows_old]:
+        rows_new = np.array(sorted(rows_new, key=new.__getitem__), dtype=np.int64)
+        rows_old = np.array(sorted(rows_old, key=old.__getitem__), dtype=np.int64)
+    common = CommonQueries(
+        rows=(rows_new, rows_old),
+        only_new=tuple(query for query in new if query not in in_old),
+        only_old=tuple(query for query in old if query not in in_new),
+    )
+    if common.left_out and not len(rows_new):
+        raise UserError(f"the {noun}s have no query in common: {common.differences('one')}; {hint}")
+    if common.percent_left_out > max_left_out:
+        digits = digits_apart([common.percent_left_out], [max_left_out], 1)
+        share = f"{common.left_out} of {common.total} ({common.percent_left_out:.{digits}f} %)"
+        raise UserError(
+            f"the {noun}s are over different queries: {common.differences('one')}; that is {share}, more than "
+            f"--max-left-out {max_left_out:g}; {hint}"
+        )
+    return common
+
+
+def common_words(change: Change) -> str:
+    """Say on how many queries a change was computed, of those that both results hold."""
+    return f", on {counted(change.queries, 'common query', 'common queries')}"
+
+
+def _query_notes(common: CommonQueries, new: Audit, old: Audit) -> Iterator[str]:
+    if not common.left_out:
+        return
+    effects = [effect for audit in (new, old) for effect in (*audit.tilts, *audit.estimates)]
+    # The draws behind a median are not kept with an audit, so that it cannot be taken over fewer queries.
+    shuffled = any(not effect.twins and effect.estimand.sided for effect in effects)
+    yield common.note("audit") + ("; medians of random labels are those of all queries" if shuffled else "")
 
 
 def _refuse_nothing(found: Sequence[Any], noun: str, new: Iterable[str], old: Iterable[str]) -> None:

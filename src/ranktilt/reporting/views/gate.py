@@ -17,7 +17,7 @@ _COLUMNS = (
     ("value", lambda of: number(of[1].value, partial(signed, digits=_digits(of[0])))),
     ("95 % interval", lambda of: " … ".join(ends(of[1].low, of[1].high, _digits(of[0])))),
     (Column("allowed", spare=1), lambda of: _allowed(of[1])),
-    (Column("queries", spare=1), lambda of: number(of[0].queries, str)),
+    (Column("queries", spare=1), lambda of: number(_queries(*of), str)),
     (worded("outcome"), lambda of: Cell(of[1].word, tone=VERDICT_TONES[of[1].outcome])),
 )
 
@@ -39,6 +39,11 @@ def view(gate: Gate) -> Document:
 
 def _sentence(row: GateRow) -> Sentence:
     return Sentence(f"{row.run}, {row.measure}, {row.groups}: {row.word}: {row.reason}", VERDICT_TONES[row.outcome])
+
+
+def _queries(row: GateRow, check: LimitCheck) -> int:
+    """Return the number of queries that a check rests on."""
+    return row.queries if check.queries is None else check.queries
 
 
 def _digits(row: GateRow) -> int:

@@ -1,0 +1,205 @@
+"""What commands suggest to do next runs as printed, and commands in messages can be read."""
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import ranktilt
+from ranktilt.cli.main import app
+from tests.cli.conftest import Cli
+from tests.toy import write, write_beir, write_run
+
+COUNT = 24
+WORDS = {"human": 1, "ai": 3, "gpt": 2}
+"""How often each source's text names its topic: BM25 favours the more often."""
+
+
+def documents(*sources: str, origin: bool = True) -> list[dict[str, Any]]:
+    rows = [
+        {
+            "_id": f"d{number}-{source}",
+            "text": " ".join([f"topic{number}"] * WORDS[source] + [f"{source}{n}" for n in range(9)]) + " plain.",
+            "source": source,
+            "origin": f"d{number}",
+            "gender": "fm"[number % 2],
+        }
+        for number in range(COUNT)
+        for source in sources
+    ]
+    return rows if origin else [{key: value for key, value in row.items() if key != "origin"} for row in rows]
+
+
+def write_folder(folder: Path, docs: list[dict[str, Any]], unknown: str | None = None, split: str = "test") -> Path:
+    qrels = [(f"q{row['_id'][1:].partition('-')[0]}", str(row["_id"]), 1) for row in docs]
+    qrels += [("q0", unknown, 1)] if unknown else []
+    queries = [{"_id": f"q{number}", "text": f"topic{number} plain"} for number in range(COUNT)]
+    return write_beir(folder, docs=docs, queries=queries, qrels=qrels, split=split)
+
+
+def write_lists(path: Path, *, even: bool = False) -> Path:
+    """Write a run in which the text of ai stands above its twin: in every list, or in every other one."""
+    lists = dict[str, dict[str, float]]()
+    for number in range(COUNT):
+        order = ["human", "ai"] if even and number % 2 else ["ai", "human"]
+        ids = [f"d{(number + place) % COUNT}-{source}" for place in range(3) for source in order]
+        lists[f"q{number}"] = {name: 100.0 - rank for rank, name in enumerate(ids)}
+    return write_run(path, lists)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Go to a folder with collections, runs and labels."""
+    monkeypatch.chdir(tmp_path)
+    twins = documents("human", "ai")
+    write_folder(tmp_path / "twins", twins)
+    sparse = [{**row, "text": row["text"].replace("plain", "sparse")} for row in twins]
+    write_folder(tmp_path / "sparse", sparse)  # of which a ranking holds two, 24 pairs in all
+    write_folder(tmp_path / "two splits", twins)
+    write_folder(tmp_path / "two splits", twins, split="dev")
+    write_folder(tmp_path / "unknown", twins, unknown="nowhere")
+    write_folder(tmp_path / "alone", documents("human", "ai", origin=False))
+    write_folder(tmp_path / "three", documents("human", "ai", "gpt"))
+    write_folder(tmp_path / "lone", documents("human"))
+    write_lists(tmp_path / "run.trec")
+    write_lists(tmp_path / "even.trec", even=True)
+    rows = [[row["_id"], row["source"], row["origin"], row["gender"]] for row in twins]
+    write(tmp_path / "labels.csv", "\n".join(["doc_id,source,origin,gender", *map(",".join, rows), ""]))
+    write(tmp_path / "bare.csv", "\n".join(["doc_id,source,gender", *(f"{a},{b},{d}" for a, b, _, d in rows), ""]))
+    write(tmp_path / "qrels.txt", "".join(f"q{row[2][1:]} 0 {row[0]} 1\n" for row in rows))
+    return tmp_path
+
+
+def suggested(printed: str) -> list[list[str]]:
+    """Return the commands behind ``Next:`` and ``Audit it:``, as words."""
+    lines = re.findall(r"^(?:Next|Audit it): .*$", printed, flags=re.MULTILINE)
+    commands = list[list[str]]()
+    for line in lines:
+        commands += [shlex.split(text) for text in line[line.index("ranktilt ") :].split(" && ")]
+    return commands
+
+
+QUICK = "--resamples 100"
+CASES = [
+    ("audit twins -r bm25 -m nDCG@10", ["explain", "level", "audit", "gate"]),
+    ("audit sparse -r bm25 -m nDCG@10", ["audit", "level", "audit", "gate"]),
+    ("audit 'two splits' -r bm25 --split dev", ["explain", "level", "audit", "gate"]),
+    ("audit unknown -r bm25 --ignore-unknown", ["explain", "level", "audit", "gate"]),
+    ("audit alone -r bm25 -m nDCG@10", ["check", "level", "audit", "gate"]),
+    ("audit alone -r bm25 --by gender", None),
+    ("audit three -r bm25 -m nDCG@10", None),
+    ("audit three -r bm25 --mixed", None),
+    ("audit three -r bm25 --pair human,rest", None),
+    ("audit three --run run.trec --pair human,ai", None),
+    ("audit lone -r bm25 --by none", []),
+    ("audit lone -r bm25 --by gender", None),
+    ("audit twins --groups labels.csv -r bm25", ["audit", "level", "audit", "gate"]),
+    ("audit twins -r bm25 --card --primary RankGap --level-margin '0.5 ranks'", ["explain", "audit", "gate"]),
+    ("audit twins --run even.trec -m nDCG@10", None),
+    ("audit --run run.trec --score-order rank --groups labels.csv", ["level", "audit", "gate"]),
+    ("audit lone --groups bare.csv --by gender -r bm25", None),
+    ("audit --run run.trec --groups labels.csv --qrels qrels.txt", ["audit", "level", "audit", "gate"]),
+    ("audit --run run.trec --groups bare.csv --qrels qrels.txt", None),
+    ("audit --run even.trec --groups bare.csv --qrels qrels.txt", None),
+    ("audit --run even.trec --groups bare.csv --by gender", None),
+    ("audit --run run.trec --groups bare.csv", None),
+    ("level twins -r bm25 --method offset --strength 1", None),
+    ("explain twins --probe overlap", []),
+    ("check twins", []),
+]
+
+
+@pytest.mark.parametrize(("command", "verbs"), CASES, ids=[command for command, _ in CASES])
+def test_every_step_runs_as_printed(cli: Cli, here: Path, command: str, verbs: list[str] | None) -> None:
+    words = shlex.split(command)
+    quick = shlex.split(QUICK) if words[0] in ("audit", "level") else []
+    code, out, err = cli(*words, *quick)
+    assert code in (0, 1), err
+    steps = suggested(out + "\n" + err)
+    assert verbs is None or [step[1] for step in steps] == verbs
+    for step in steps:
+        more = quick if step[1] in ("audit", "level", "gate") and "--resamples" not in step else []
+        code, _, err = cli(*step[1:], *more)
+        assert code in (0, 1, 3), f"{shlex.join(step)}: {err}"
+
+
+@pytest.mark.parametrize(("command", "steps"), [
+    ("rank twins -r bm25 -o out.trec", ["audit twins --run out.trec"]),
+    ("rank lone -r bm25 -o out.trec", ["audit lone --run out.trec --by none"]),
+    ("rank lone -r bm25 -o out.trec --qrels none", []),
+    ("data load twins -o 'a copy'", ["check 'a copy'"]),
+    ("data load lone -o copy", []),
+])  # fmt: skip
+def test_what_was_ranked_or_loaded_is_audited_or_checked(cli: Cli, here: Path, command: str, steps: list[str]) -> None:
+    code, _, err = cli(*shlex.split(command))
+    assert (code, [shlex.join(words[1:]) for words in suggested(err)]) == (0, steps)
+    for step in steps:
+        assert cli(*shlex.split(step)).code in (0, 1)
+
+
+# Commands in messages
+
+ROOT = typer.main.get_command(app)
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    """Every text of the package, as its place and itself; what is computed is X."""
+    for path in sorted(Path(ranktilt.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = [part.value if isinstance(part, ast.Constant) else "X" for part in node.values]
+                yield f"{path.name}:{node.lineno}", "".join(map(str, parts))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield f"{path.name}:{node.lineno}", node.value
+
+
+def command_words(text: str) -> tuple[Any, list[str]]:
+    """Return the verb that a text begins with, and the arguments and options behind it that belong to it."""
+    verb, words, ended = ROOT, text.split(), False
+    while words and hasattr(verb, "commands") and not ended:
+        word = words.pop(0)
+        name = re.sub(r"[^\w-].*", "", word)
+        if name == "X":
+            return verb, []  # which of them is computed
+        verb, ended = verb.commands.get(name), name != word
+    taken, wanted = list[str](), False
+    words = [] if ended else words
+    for word in words:
+        bare = word.rstrip(",.;:)`")
+        if not (wanted or bare.startswith("-") or re.fullmatch(r"[A-Z]+(\.\w+)?", bare)):
+            break
+        taken.append(bare)
+        option = next((one for one in getattr(verb, "params", ()) if bare in one.opts), None)
+        wanted = option is not None and not option.is_flag
+        if bare != word:
+            break
+    return verb, taken
+
+
+NAMED = [
+    (place, found[1])
+    for place, text in messages()
+    for found in re.finditer(r"\branktilt ((?:audit|check|compare|gate|data|explain|generate|judge|level|pairwise|rank"
+                             r"|report|study|tools|train|twins)\b[^\n]*)", text)
+]  # fmt: skip
+
+
+def test_commands_in_messages_can_be_read() -> None:
+    assert len(NAMED) > 40
+    for place, text in NAMED:
+        verb, words = command_words(text)
+        assert verb is not None, f"{place}: no such command: ranktilt {text}"
+        options = [word for word in words if word.startswith("-")]
+        known = {
+            name for parameter in getattr(verb, "params", ()) for name in (*parameter.opts, *parameter.secondary_opts)
+        }
+        assert set(options) <= known, f"{place}: {sorted(set(options) - known)} of ranktilt {text}"
+        # One that names what it reads is whole, and can be typed once its capitals are filled in.
+        if any(word.isupper() and not word.startswith("-") for word in words):
+            whole = verb.make_context("verb", list(words))
+            assert whole is not None
