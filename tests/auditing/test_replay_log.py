@@ -23,6 +23,7 @@ from ranktilt.auditing.replay_log import (
     log_runs,
     replay_log,
 )
+from ranktilt.reporting.views.replay_log import view
 from tests.rankers.llm.judge import WORDS, Answer, logged, rank_llm_text
 from tests.refusals import refused
 from tests.toy import collection_of, run_of
@@ -135,6 +136,53 @@ def test_what_a_model_ranks_is_its_part_and_what_a_parser_makes_of_prose_is_not(
     assert (model.failures, parser.failures) == (0, TOPICS * 4)
     assert parser.kinds == {"off-format": TOPICS * 4}
     assert parser.examples == (("off-format", "4 passages have been provided.", TOPICS * 4),)
+
+
+def thoughtful(query: str, ids: Any) -> str:
+    return f"<think>Perhaps [1] > [2], but not {len(ids)}.</think>\n{relevant_first(query, ids)}"
+
+
+def undecided(query: str, ids: Any) -> str:
+    return f"{relevant_first(query, ids)}\nor else {llm_first(query, ids)}"
+
+
+def cut_off(query: str, ids: Any) -> str:
+    return f"<think>Perhaps {relevant_first(query, ids)}"
+
+
+def test_reasoning_around_answers_changes_no_part(tmp_path: Path) -> None:
+    plain = replay_log(runs(tmp_path, relevant_first), EVERY, ["nDCG@5"], resamples=200)
+    log = tmp_path / "log.json"
+    log.write_text(log.read_text().replace('"response": "', '"response": "<think>Perhaps [1] > [2]</think>'))
+    wrapped = replay_log(log_runs(log, CANDIDATES, EVERY), EVERY, ["nDCG@5"], resamples=200)
+    assert plain.kinds == wrapped.kinds == {"ok": TOPICS * 4}
+    for part in range(4):
+        assert change(plain, part, "nDCG@5") == change(wrapped, part, "nDCG@5")
+    assert wrapped.examples[0].answer.startswith("<think>Perhaps [1] > [2]"), "answers stay as they came"
+
+
+def test_a_log_of_code_that_reads_the_numbers_within_reasoning_is_replayed(tmp_path: Path) -> None:
+    replayed = runs(tmp_path, thoughtful).rankings
+    assert (replayed.unmatched, replayed.other_order) == ([], 0)
+    assert {answer.kind for answer in replayed.answers} == {"ok"}
+
+
+def test_several_rankings_and_reasoning_alone_are_told_from_none(tmp_path: Path) -> None:
+    several = replay_log(runs(tmp_path, undecided), EVERY, [], max_failures=0.5)
+    assert (several.kinds, several.ambiguous, several.failures) == ({"ambiguous": 96}, 96, 96)
+    page = view(several)
+    said = [sentence.text for sentence in page.sentences]
+    assert said[0].startswith("In 96 of 96 answers there is more than one ranking: what the published run shows is")
+    moved = sum(answer.moved for answer in several.answers)
+    assert said[1] == (
+        f"The published reading takes {moved} of the 96 answers that hold none or several rankings for one."
+    )
+    assert page.headline == ("failed: 96 of 96 answers (100.0 %) hold no ranking, or more than one; at most 50.0 % may")
+    unfinished = replay_log(runs(tmp_path, cut_off), EVERY, [])
+    assert (unfinished.kinds, unfinished.ambiguous) == ({"cut off": 96}, 0)
+    said = [sentence.text for sentence in view(unfinished).sentences]
+    assert said[0].startswith("In 96 of 96 answers there is no ranking: ")
+    assert said[-1] == "96 answers are cut off within their reasoning: the model needs more tokens."
 
 
 def test_a_preference_is_the_models_part_and_the_file_says_how_it_was_found(tmp_path: Path) -> None:

@@ -205,6 +205,13 @@ def test_an_opening_a_thought_and_a_wrapper_are_taken_off_and_what_the_source_ha
         ("\u00ab ", " \u00bb"),
         ("Here is the rewritten text:\n\n```text\n", "\n```"),
         ("<think>Hm.</think>Rewritten text: \u201c", "\u201d"),
+        ("First the bees, then the hive.\n</think>\n", ""),
+        ("<|channel|>analysis<|message|>Hm.<|end|><|channel|>final<|message|>", "<|return|>"),
+        ("<reasoning>Hm.</reasoning><answer>", "</answer>"),
+        ("**", "**"),
+        ('Final answer:\n```\n"', '"\n```\n<|im_end|>'),
+        ('{"rewritten_text": "', '"}'),
+        ("\ufeff", "</s>"),
     ):
         assert cleaned(before + GOOD + after) == (GOOD, before.strip(), after.strip() or None)
     for raw, source in (
@@ -213,12 +220,27 @@ def test_an_opening_a_thought_and_a_wrapper_are_taken_off_and_what_the_source_ha
         (f"Rewritten text: {GOOD}", f"Rewritten text: {SOURCE}"),
         (f'"Bees" is a word. {GOOD} So is "hive"', SOURCE),
         (f"```\n{GOOD}\n```\nand\n```\n{GOOD}\n```", SOURCE),
-        (f"<think>\nThe user wants {GOOD}", SOURCE),
+        (f"{GOOD}\n\n```json\n{{}}\n```", SOURCE),
+        (f"<answer> and {GOOD} and </answer>, <think> and </think>", SOURCE),
+        (f"**Bees.** {GOOD} **Hives.**", SOURCE),
+        (f"<answer>{GOOD}</answer>", f"<answer>{SOURCE}</answer>"),
+        (f'{{"text": "{GOOD}"}}', f'{{"text": "{SOURCE}"}}'),
+        (f"It is closed by </think>, as {GOOD}", f"It is closed by </think>. {SOURCE}"),
+        (f"Final answer: {GOOD}", f"Final answer: {SOURCE}"),
+        (f"Results: {GOOD}", SOURCE),
         ("Sure! Here is the rewritten text:", SOURCE),
         ('"..."', SOURCE),
     ):
         assert cleaned(f" {raw}\n", source) == (raw, None, None)
         assert cleaned(None) == cleaned(" \n", None) == ("", None, None)
+
+
+def test_reasoning_alone_is_an_empty_text() -> None:
+    for raw in (f"<think>\nThe user wants {GOOD}", f"<think>{GOOD}</think>", f"{GOOD}</think>", f"analysis{GOOD}"):
+        assert cleaned(raw) == ("", raw, None)
+        assert check_text(RewriteLimits())(series(SOURCE), series(raw), series("length"))["flags"].to_list() == [
+            ["empty", "cut off"]
+        ]
 
 
 PIECES = st.sampled_from([GOOD, "Rewritten text:", "Certainly!", "```", "```\n", '"', "<think>", "</think>", "\n"])
@@ -230,7 +252,8 @@ def test_the_parts_make_up_the_answer(raw: str, source: str) -> None:
     text, opening, closing = cleaned(raw, source)
     assert "".join(f"{opening or ''}{text}{closing or ''}".split()) == "".join(raw.split())
     assert text == text.strip()
-    assert any(map(str.isalnum, text)) or not any(map(str.isalnum, raw))
+    has_reasoning = "think>" in raw
+    assert any(map(str.isalnum, text)) or not any(map(str.isalnum, raw)) or has_reasoning
 
 
 def test_a_good_rewrite_has_no_flag_and_refusals_empty_ones_and_ends_cut_off_have() -> None:

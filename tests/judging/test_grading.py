@@ -48,6 +48,11 @@ def test_an_answers_grade_is_read_or_it_is_unreadable_and_never_a_zero() -> None
         "##final score: 4": None, "##final score: -1": None, "##final score: 2.5": None, "##final score: 2/3": None,
         "##final score: 2 or 3": None, "##final score: two": None, "##final score: 1\n##final score: 2": None,
         '{"O": 2.0}': None, '{"O": true}': None, '{"O": null}': None, '{"relevance": 2': None, "22": None, "1\n2": None,
+        "<reasoning>3</reasoning>\n2": 2, "Perhaps 3.\n</think>\n2": 2, "analysisPerhaps 3.assistantfinal2": 2,
+        "<answer>2</answer>": 2, "Final answer: 2": 2, "\\boxed{2}": 2, '{"reasoning": "so 3", "score": 2}': 2,
+        "2<|im_end|>": 2, "\ufeff2": 2, "##final score: 2\nFinal verdict: relevant": 2,
+        '{"relevant passages": "2"}': None,
+        "<answer>1</answer> <answer>2</answer>": None, "<reasoning>2": None, "<think>2</think>": None,
         "So I would say 2": None, "I cannot grade this.": None, "": None, "<think>perhaps\n2": None,
     }  # fmt: skip
     assert {text: parse_grade(text) for text in grades} == grades

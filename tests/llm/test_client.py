@@ -309,11 +309,13 @@ def rows(*given: tuple[int, list[float]]) -> dict[str, object]:
 def test_an_answer_is_read_whole_or_bare() -> None:
     tokens = {"content": [{"token": "Hi", "logprob": -0.5}, {"token": ".", "logprob": -1}]}
     read = read_answer(completion(logprobs=tokens, finish_reason="length"), "tiny")
-    assert read == Answer("Hi.", "length", 3, 2, "tiny-2024-07-18", "fp", (-0.5, -1.0))
+    assert read == Answer("Hi.", "length", 3, 2, "tiny-2024-07-18", "fp", (-0.5, -1.0), ("Hi", "."))
     for message, text in (
         ({"content": ""}, ""),
         ({"content": None, "refusal": "I cannot help with that."}, "I cannot help with that."),
         ({"content": [{"type": "text", "text": "a "}, {"type": "text", "text": "b"}]}, "a b"),
+        ({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "a"}]}, {"text": "b"}]}, "b"),
+        ({"content": "b", "reasoning_content": "a"}, "b"),
         ({"content": "half \ud83d"}, "half ?"),
     ):
         read = read_answer({"choices": [{"message": message, "logprobs": {"content": None}}]}, "tiny")

@@ -14,7 +14,7 @@ from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, shorten
 from ranktilt.rankers.candidates import FITTED
-from ranktilt.rankers.llm.answers import READABLE
+from ranktilt.rankers.llm.answers import READABLE, unread_reasons
 from ranktilt.rankers.self_exclusion import exclusion_notes
 from ranktilt.run import Run, stage_facts
 
@@ -67,8 +67,9 @@ def answer_notes(run: Run) -> Iterator[str]:
                 "what is measured is mostly that, not the model" if 2 * lost > total else "they blur what is measured"
             )
             yield (
-                f"warning: {stage}: {lost / total:.0%} of the answers say nothing of their passages, which stand "
-                f"in random order; {what} (first: {shorten(said['unreadable'], 100)})"
+                f"warning: {stage}: {lost / total:.0%} of the answers decide nothing about their passages"
+                f"{unread_reasons(kinds)}, which stand in random order; {what} "
+                f"(first: {shorten(said['unreadable'], 100)})"
             )
 
 

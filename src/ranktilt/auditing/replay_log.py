@@ -24,7 +24,7 @@ from ranktilt.errors import DataError, UserError, counted
 from ranktilt.io.artifact import Result
 from ranktilt.io.files import sha256
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
-from ranktilt.rankers.llm.answers import KINDS, READABLE
+from ranktilt.rankers.llm.answers import AMBIGUOUS, KINDS, READABLE
 from ranktilt.rankers.llm.log import LoggedCall, read_log
 from ranktilt.rankers.llm.prompt_matching import CandidateTexts
 from ranktilt.rankers.llm.published_run import ReadAnswer, ReplayedRankings, UnmatchedCall, replay_calls
@@ -82,6 +82,11 @@ class ReplayedLog(
     def failures(self) -> int:
         """These, and calls that cannot be matched."""
         return self.unreadable + len(self.unmatched)
+
+    @property
+    def ambiguous(self) -> int:
+        """Answers with more than one ranking, which are among the unreadable ones."""
+        return self.kinds.get(AMBIGUOUS, 0)
 
     @property
     def echoes(self) -> int:

@@ -10,20 +10,30 @@ from dataclasses import dataclass
 import polars as pl
 
 from ranktilt.errors import UserError
+from ranktilt.llm.cleaning import AnswerSpan, answer_span, text_of_object
 from ranktilt.text import quality
 from ranktilt.text.sequence import holds_share
 
 FLAGS = ("refusal", "empty", "cut off", "filtered", "copied", "other script", "too short", "too long")
 """The faults that are looked for, in the order in which they are listed."""
 
-_THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _OPENINGS = 2
 """Such as a bare "Sure!", and an announcement behind it."""
 _WRAPPER = re.compile(
     r"```[\w-]*[ \t]*\n(?P<fence>(?:(?!```).)*?)\s*```|\"(?P<plain>[^\"]+)\"|\u201c(?P<curly>[^\u201c\u201d]+)\u201d"
-    r"|\u00ab(?P<angle>[^\u00ab\u00bb]+)\u00bb",
-    re.DOTALL,
+    r"|\u00ab(?P<angle>[^\u00ab\u00bb]+)\u00bb|\*\*(?P<bold>[^*]+)\*\*"
+    r"|<(?P<name>(?:final_)?answer|response|output|result|re_?writ(?:e|ten)(?:_\w+)?|paraphrased?(?:_\w+)?|text|passage"
+    r"|document|title|summary)>(?P<tag>(?:(?!</?(?P=name)>).)*)</(?P=name)>",
+    re.DOTALL | re.IGNORECASE,
 )
+_FINAL_LABEL = re.compile(
+    r"[\s#*_]*(?:(?:the|my) )?final (?:answer|version|text|rewrite|passage|output|response)[*_]{0,3}\s*:[*_]{0,3}\s*",
+    re.IGNORECASE,
+)
+_OBJECT_START, _OBJECT_END = re.compile(r"\A\{\s*\"[^\"]*\"\s*:\s*\"?"), re.compile(r"\"?\s*\}\Z")
+_BLANK = re.compile("[\\s\u200b\u2060\ufeff]")
+_MOST_WRAPPERS = 3
+"""Such as a tag around a code fence around quotation marks."""
 _ITEM = r"[ \t]*(?:[-*\u2022\u2013+]|\d{1,2}[.)])[ \t]+"
 _LIST = rf"\n{_ITEM}[^\n]*[^\s.!?:;,\u2026]\s*\n+{_ITEM}[^\n]*[^\s.!?:;,\u2026]\s*\z"
 """A list whose items have no punctuation ends with one of them."""
@@ -63,38 +73,56 @@ def clean(
     """Take off what a model said before its text, and what it put around it; null counts as empty.
 
     One row an answer: `text`, without white space around it; `opening` and `closing`, what was taken off before and
-    after it, null where nothing was. Taken off are a ``<think>`` block, what `opening` finds where the source has none,
-    and a code fence or a pair of quotation marks around all where the source has none. Where no letter and no digit
-    would be left, nothing is.
+    after it, null where nothing was. Taken off are reasoning and marks of a chat template (`answer_span`; where there
+    is nothing else, no text is left), what `opening` finds where the source has none, and a code fence, a tag, a pair
+    of quotation marks or of asterisks, or a JSON object around all, where the source does not begin with such a sign.
+    Of these nothing is taken off where no letter and no digit would be left.
     """
-    whole, own = raw.cast(pl.String).fill_null("").to_list(), source.cast(pl.String).fill_null("")
-    starts = [len(found[0]) if (found := _THOUGHT.match(text)) else 0 for text in whole]
-    without = opening(own).is_null().to_list()
+    whole, own = raw.cast(pl.String).fill_null("").to_list(), source.cast(pl.String).fill_null("").to_list()
+    spans = [answer_span(text, source_text) for text, source_text in zip(whole, own, strict=True)]
+    starts = [span.start for span in spans]
+    without = opening(pl.Series(own, dtype=pl.String)).is_null().to_list()
     for _ in range(_OPENINGS):
-        rest = pl.Series([text[start:] for text, start in zip(whole, starts, strict=True)], dtype=pl.String)
-        for row, said in enumerate(opening(rest)):
-            if said is not None and without[row]:
-                starts[row] = whole[row].index(said, starts[row]) + len(said)
-    rows = [_parts(*row) for row in zip(whole, own, starts, strict=True)]
+        rest = [whole[row][start : spans[row].end] for row, start in enumerate(starts)]
+        for row, announcement in enumerate(opening(pl.Series(rest, dtype=pl.String))):
+            if announcement is not None and without[row]:
+                starts[row] = whole[row].index(announcement, starts[row]) + len(announcement)
+    rows = [_parts(*row) for row in zip(whole, own, spans, starts, strict=True)]
     return pl.DataFrame(rows, schema=dict.fromkeys(("text", "opening", "closing"), pl.String), orient="row")
 
 
-def _parts(whole: str, own: str, start: int) -> tuple[str, str | None, str | None]:
-    """Take off the wrapper of what begins there."""
-    start, end = _stripped(whole, start, len(whole))
-    wrapper = _WRAPPER.fullmatch(whole, start, end)
-    if wrapper is not None and wrapper.lastgroup and whole[start] != own.lstrip()[:1]:
-        start, end = _stripped(whole, *wrapper.span(wrapper.lastgroup))
-    elif whole.endswith("```", start, end) and whole.count("```", start, end) == 1 and "```" not in own:
-        start, end = _stripped(whole, start, end - 3)  # the opening had the first one
-    if not re.search(r"[^\W_]", whole[start:end]):
-        start, end = _stripped(whole, 0, len(whole))
-    return whole[start:end], whole[:start].strip() or None, whole[end:].strip() or None
+def _parts(whole: str, own: str, span: AnswerSpan, start: int) -> tuple[str, str | None, str | None]:
+    """Take off the wrappers of what begins there."""
+    start, end = _stripped(whole, start, span.end)
+    own_sign = own.lstrip()[:1]
+    label = _FINAL_LABEL.match(whole, start, end)
+    if label is not None and _FINAL_LABEL.match(own) is None:
+        start, end = _stripped(whole, label.end(), end)
+    for _ in range(_MOST_WRAPPERS):
+        wrapper = _WRAPPER.fullmatch(whole, start, end)
+        if wrapper is not None and wrapper.lastgroup and whole[start] != own_sign:
+            start, end = _stripped(whole, *wrapper.span(wrapper.lastgroup))
+        elif whole.endswith("```", start, end) and whole.count("```", start, end) == 1 and "```" not in own:
+            start, end = _stripped(whole, start, end - 3)  # the opening had the first one
+    text = whole[start:end]
+    from_object = text_of_object(text) if own_sign != "{" else None
+    if from_object is not None:
+        text = from_object.strip()
+        end = start + len(_OBJECT_END.sub("", whole[start:end]))
+        start = end - len(_OBJECT_START.sub("", whole[start:end]))
+    if not re.search(r"[^\W_]", text):
+        start, end = _stripped(whole, span.start, span.end)
+        text = whole[start:end]
+    return text, whole[:start].strip() or None, whole[end:].strip() or None
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
-    inside = text[start:end]
-    return start + len(inside) - len(inside.lstrip()), max(start, start + len(inside.rstrip()))
+    """Narrow a part of a text to what can be seen."""
+    while start < end and _BLANK.match(text[start]):
+        start += 1
+    while start < end and _BLANK.match(text[end - 1]):
+        end -= 1
+    return start, end
 
 
 def flags(source: pl.Series, text: pl.Series, finish: pl.Series, *, limits: RewriteLimits = LIMITS) -> pl.Series:

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from ranktilt.llm.cleaning import clean_answer
+
 GRADES = (0, 1, 2, 3)
 """The scale of UMBRELA and of TREC's passage tracks, from "has nothing to do with the query" on."""
 UNREADABLE, FILTERED = "unreadable", "filtered"
 """Flags of an answer without a grade of the scale, and of one that a content filter kept back."""
 
-_THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _SCORE = re.compile(r"final score\s*(?:\(O\))?\W{0,4}[:=]([^\n]*)", re.IGNORECASE)
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _KEYS = ("o", "score", "grade")
@@ -27,15 +28,15 @@ def parse_grade(answer: str, *, cut_off: bool = False) -> int | None:
     """Read the grade of an answer; None where there is none of the scale, or more than one.
 
     In this order: what stands behind ``##final score:``; ``"O"``, ``"score"`` or ``"grade"`` of a JSON object; a digit
-    that is the whole answer, or its whole last line unless the answer was cut off there. What stands in a ``<think>``
-    block does not count.
+    that is the whole answer, or its whole last line unless the answer was cut off there. Reasoning does not count; what
+    else surrounds an answer goes where nothing can be read with it.
     """
-    text = _THOUGHT.sub("", answer).strip()
-    for readings in (_scores(text), _objects(text), _last_line(text, cut_off)):
-        grades = set(readings)
-        if grades:
-            (grade, *others) = grades
-            return None if others else grade
+    cleaned = clean_answer(answer)
+    for text in dict.fromkeys((cleaned.plain, cleaned.text)):
+        for readings in (_scores(text), _objects(text), _last_line(text, cut_off)):
+            grades = set(readings)
+            if grades:
+                return grades.pop() if len(grades) == 1 else None
     return None
 
 

@@ -94,6 +94,8 @@ class Answer:
     """This state of the model: the server's ``system_fingerprint``, or the fingerprint of a local folder."""
     logprobs: tuple[float, ...] | None = None
     """Natural log-probability of each token of the text, 0 or less; None where not asked for or not offered."""
+    tokens: tuple[str, ...] | None = None
+    """The text of each of these tokens; None where there is none, or the model does not say."""
 
 
 @dataclass(frozen=True)

@@ -142,8 +142,8 @@ class Journal:
 
 def _answer(text: str) -> Answer:
     fields = json.loads(text)
-    logprobs = fields["logprobs"]
-    return Answer(**{**fields, "logprobs": None if logprobs is None else tuple(logprobs)})
+    by_token = {name: tuple(fields[name]) for name in ("logprobs", "tokens") if fields.get(name) is not None}
+    return Answer(**{**fields, **by_token})
 
 
 def journal_of(llm: LLM) -> Journal:

@@ -12,6 +12,7 @@ import numpy as np
 from ranktilt.errors import UserError
 from ranktilt.llm.base import Answer, Failure, FailureKind, Vectors
 from ranktilt.llm.server import VARIABLE, Server
+from ranktilt.llm.stored_answers import stored_answer
 
 _WIDTH = 200
 _DATED = re.compile(r"[-@:]?(\d{4}-\d\d-\d\d|\d{4,8}|latest|main)")
@@ -103,9 +104,7 @@ def read_answer(data: dict[str, Any], model: str, clean: Callable[[str], str] = 
     try:
         choice, usage = data["choices"][0], data.get("usage") or {}
         message, tokens = choice["message"], (choice.get("logprobs") or {}).get("content")
-        content = message.get("content")
-        if isinstance(content, list):
-            content = "".join(str(part.get("text") or "") for part in content)
+        content = stored_answer(message.get("content"))  # a text, or parts of which reasoning is none
         text = clean(message.get("refusal") or "" if content is None else content)
         return Answer(
             text.encode(errors="replace").decode(),  # no file can hold half a character
@@ -115,9 +114,17 @@ def read_answer(data: dict[str, Any], model: str, clean: Callable[[str], str] = 
             clean(str(data.get("model") or model)),
             clean(str(data.get("system_fingerprint") or "")) or None,
             None if tokens is None else tuple(float(token["logprob"]) for token in tokens),
+            _token_texts(tokens or [], clean),
         )
-    except (AttributeError, KeyError, TypeError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise ValueError("no message in the answer") from None
+
+
+def _token_texts(tokens: list[dict[str, Any]], clean: Callable[[str], str]) -> tuple[str, ...] | None:
+    """Return the text of each token; None where one has none, or all together hold what must not be kept."""
+    texts = [token["token"].encode(errors="replace").decode() for token in tokens if token.get("token") is not None]
+    whole = "".join(texts)
+    return tuple(texts) if whole and len(texts) == len(tokens) and clean(whole) == whole else None
 
 
 def read_batch(content: bytes, server: Server) -> Iterator[tuple[str, Answer | Failure | UserError]]:

@@ -217,8 +217,14 @@ class Transformers(Portable, LLM):
             model=self.name,
             revision=self.revision,
             logprobs=None if logprobs is None else tuple(logprobs[: len(tokens)]),
+            tokens=None if logprobs is None else self._token_texts(tokens),
         )
         return Reply(job.number, answer, None)
+
+    def _token_texts(self, tokens: list[int]) -> tuple[str, ...]:
+        """The part of the text that each token adds: by itself a token may lack the blank before it."""
+        starts = [self._tokenizer.decode(tokens[:size], skip_special_tokens=True) for size in range(len(tokens) + 1)]
+        return tuple(text[len(before) :] for before, text in itertools.pairwise(starts))
 
     @cached_property
     def _tokenizer(self) -> Any:

@@ -64,7 +64,7 @@ _OPENING = (
 _REPLY = r"(?:passage|paragraph|answer|response|reply|explanation|summary|overview|document)"
 _ANSWER_OPENING = (
     rf"(?i)\A({_WRAPPED}(?:(?:{_YES})?(?:{_IS}|here(?:{_S}s| is) {_GIVEN}){_MORE}\b{_REPLY}\b{_MORE}:{_RULE}\n"
-    rf"|(?:the )?(?:passage|paragraph|answer|response|reply)[*_]{{0,3}}\s*:[*_]{{0,3}}\s))"
+    rf"|(?:the )?(?:final )?(?:passage|paragraph|answer|response|reply)[*_]{{0,3}}\s*:[*_]{{0,3}}\s))"
 )
 
 # Refusals, each at the start of the text.

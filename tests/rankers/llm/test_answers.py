@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from ranktilt import ranker
+from ranktilt.llm.base import Answer
 from ranktilt.rankers.llm.answers import (
+    AMBIGUOUS,
+    CUT_OFF,
     MISSING,
     OFF_FORMAT,
     OK,
@@ -42,14 +45,22 @@ RANKINGS: dict[str, dict[str, tuple[int, ...]]] = {
     REPEATED: {
         "3 > [1] > [3] > [2]": (2, 0, 1), "3] [1]\n[2], [3].": (2, 0, 1), "[3] > [3] > [3]": (2,), "[1, 1, 2]": (0, 1)
     },
-    OFF_FORMAT: dict.fromkeys(
+    AMBIGUOUS: dict.fromkeys(
         (
-            "3 passages have been provided.", "20", "", "[7] > [8] > [9]", "See [3] [1] [2]", "[true, false]",
-            "1. [1] > [2] 2. [1] > [3]", "e.g. [2] > [1]. The ranking: [3] > [1] > [2]", "v1.2 > v1.1",
-            "[3] is better than [1], which beats [2].", '{"ranking": [3, 1], "other": [2]}',
+            "1. [1] > [2] 2. [1] > [3]", "e.g. [2] > [1]. The ranking: [3] > [1] > [2]",
+            "[3], [1], [2]\nor else [1], [2], [3]", '{"ranking": [3, 1, 2]} or {"ranking": [1, 2, 3]}',
         ),
         (),
     ),
+    OFF_FORMAT: dict.fromkeys(
+        (
+            "3 passages have been provided.", "20", "", "[7] > [8] > [9]", "See [3] [1] [2]", "[true, false]",
+            "v1.2 > v1.1", "[3] is better than [1], which beats [2].", '{"ranking": [3, 1], "other": [2]}',
+            "Of 20 > 15 passages 8 > 7 are read.", "The ranking is [3, 1, 2], as I said.", 'I give {"score": 2} here.',
+        ),
+        (),
+    ),
+    CUT_OFF: dict.fromkeys(("<think>[3] > [1] > [2]", "<think>[3] > [1]</think>\n"), ()),
     REFUSED: dict.fromkeys(("I'm sorry, but I cannot rank these passages.", "I cannot rank medical texts."), ()),
 }  # fmt: skip
 
@@ -63,7 +74,9 @@ def test_rankings_are_told_from_other_answers(kind: str) -> None:
 CHOICES = {
     OK: ("[2]", "2", "Passage 2.", '{"choice": 2}'),
     REPAIRED: ("The most relevant is passage 2, by far.", "The answer is [2]. I am sure that [2] is best"),
-    OFF_FORMAT: ("[2] rather than [1]", "Both are relevant.", "[9]", "2 of them"),
+    AMBIGUOUS: ("[2] rather than [1]", "[2] > [1], or [1] > [2]"),
+    OFF_FORMAT: ("Both are relevant.", "[9]", "2 of them", "[9] rather than [8]"),
+    CUT_OFF: ("<think>[2]",),
     REFUSED: ("I won't choose between them",),
 }
 
@@ -82,8 +95,11 @@ def test_published_code_takes_any_number_for_a_ranking() -> None:
         ("[2] > [2] > [9]", (1, 0, 2)),
         ("no idea", (0, 1, 2)),
         ("0 03 " + "1" * 5_000, (2, 0, 1)),
+        ("<think>[1] > [2]</think>[3] > [1] > [2]", (2, 0, 1)),
+        ("<thinking>[1] > [2]</thinking>[3]", (0, 1, 2)),
     ):
         assert published_ranking(answer, 3) == order, answer
+    assert published_ranking("<think>[2] > [1]</think>[3]", 3, after_thought=False) == (1, 0, 2)
 
 
 YES_NO = {
@@ -93,13 +109,36 @@ YES_NO = {
     (REPAIRED, 0.75): ("No\n\nIt does not.",),
     (OFF_FORMAT, None): ("No idea", "Yes and no", "Yesterday", "**Yes**", "\nYes", "The answer is yes", ""),
     (REFUSED, None): ("I cannot judge medical texts.",),
+    (CUT_OFF, None): ("<think>Yes",),
 }
+
+
+def yes_no(text: str, *chances: float, tokens: tuple[str, ...] | None = None) -> Reading:
+    return read_yes_no(Answer(text, "stop", None, None, "m", None, tuple(map(math.log, chances)), tokens))
 
 
 @pytest.mark.parametrize(("kind", "score"), YES_NO)
 def test_yes_and_no_are_told_from_other_answers(kind: str, score: float | None) -> None:
     for answer in YES_NO[kind, score]:
-        assert read_yes_no(answer, math.log(0.25)) == Reading(kind, () if score is None else (0,), score), answer
+        assert yes_no(answer, 0.25) == Reading(kind, () if score is None else (0,), score), answer
+
+
+def test_yes_is_scored_by_its_own_token_whatever_comes_before() -> None:
+    for text, tokens, score in (
+        ("Yes", ("Yes",), 1.5),
+        ("**Yes**", ("**", "Yes", "**"), 1.25),
+        ("\nYes", ("\n", "Yes"), 1.25),
+        ("<think>No</think>\nYes, it is", ("<think>No</think>", "\nYes", ", it", " is"), 1.25),
+        ("<think>No</think> Yes", ("<think>No</think>", "\u2581Yes"), 1.25),
+        ("Yes", ("No, or", "Yes", "<|im_end|>"), 1.25),  # the server gives reasoning apart from the text
+        ("Yes.", ("another", "text"), None),
+        ("Yes? No? Final answer: no", ("Yes? ", "No? Final answer: no"), 0.75),
+        ("no? Final answer: no", ("no? Final answer:", " no"), None),  # which of both is not sure
+    ):
+        chances = [0.5, *[0.25] * (len(tokens) - 1)]
+        reading = yes_no(text, *chances, tokens=tokens)
+        assert reading.score == (None if score is None else pytest.approx(score)), text
+    assert math.isnan(yes_no("Yes").score or 0), "without log-probabilities"
 
 
 def test_a_long_answer_and_a_long_text_of_brackets_are_read_in_a_moment() -> None:

@@ -50,6 +50,29 @@ def test_ids_and_the_histories_of_later_versions_are_read(tmp_path: Path) -> Non
     assert read_log(tmp_path / "log.json") == expected
 
 
+def test_answers_are_read_in_the_forms_of_public_tools(tmp_path: Path) -> None:
+    message = {"role": "assistant", "content": "[2] > [1]", "reasoning_content": "[1] > [2]?"}
+    completion = {"choices": [{"message": message}]}
+    asked = {"messages": [{"role": "user", "content": [{"type": "text", "text": "[1] a"}]}]}
+    by_id, by_text = {"query": "q", "ids": ["d1", "d2"]}, {"prompt": "[1] a"}
+    parts = [{"type": "thinking", "thinking": "[1] > [2]?"}, {"type": "text", "text": "[2] > [1]"}]
+    records: list[dict[str, object]] = [
+        *({**by_id, "answer": answer} for answer in (message, completion, parts, ["[2] > [1]"])),
+        *({**by_text, "response": answer} for answer in (message, completion, parts)),
+        {**by_id, "response": "[2] > [1]"},
+        {**by_id, **completion},
+        {**by_text, "outputs": [{"text": "[2] > [1]"}]},
+        {**asked, "response": completion},
+        {"custom_id": "1", "request": {"body": asked}, "response": {"status_code": 200, "body": completion}},
+    ]
+    calls = read_log(write(tmp_path / "log.jsonl", "\n".join(map(json.dumps, records))))
+    assert [call.answer for call in calls] == ["[2] > [1]"] * len(records)
+    assert {(call.query, call.ids, call.prompt) for call in calls} == {("q", ("d1", "d2"), ""), (None, (), "[1] a")}
+    reasoning = {"role": "assistant", "content": None, "reasoning_content": "[1] > [2]"}
+    (call,) = read_log(write(tmp_path / "log.jsonl", json.dumps({**by_id, "answer": reasoning})))
+    assert call.answer is None
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -113,7 +113,7 @@ def test_answers_without_a_ranking_are_counted_and_too_many_or_a_small_context_r
     assert abs(np.corrcoef(np.tile(np.arange(20), 30), places.ravel())[0, 1]) < 0.15
     silent, _ = served("listwise:openai:tiny(shuffles=2)", worths(5), Judge(prose=1.0))
     assert sorted(ids(silent)) == sorted(worths(5)[0].ids), "none of the shuffled answers says anything"
-    warning = "100% of the answers say nothing of their passages, which stand in random order"
+    warning = "100% of the answers decide nothing about their passages, which stand in random order"
     others = worths(4)
     fine, _ = served("listwise:openai:tiny", others)
     for (collection, _), made, count, warned in (
@@ -128,6 +128,46 @@ def test_answers_without_a_ranking_are_counted_and_too_many_or_a_small_context_r
     message = r"20 passages and the answer may take [\d,]+ tokens, more than the context of 450; use"
     with pytest.raises(UserError, match=message):
         served("listwise:openai:tiny(context=450)", worths(20))
+
+
+def think_first(messages: list[dict[str, str]], body: dict[str, object]) -> str:
+    return f"<think>[1] > [2]? Or [2] > [1]?</think>\n\n{Judge()(messages, body)}<|im_end|>"
+
+
+def think_on(messages: list[dict[str, str]], body: dict[str, object]) -> str:
+    return f"<think>{Judge()(messages, body)}"
+
+
+def say_two(messages: list[dict[str, str]], body: dict[str, object]) -> str:
+    return "[1] > [2] is one way, [2] > [1] another."
+
+
+@pytest.mark.parametrize("method", ["listwise:openai:tiny", "pairwise:openai:tiny(method=allpairs)",
+                                    "setwise:openai:tiny(top=5)"])  # fmt: skip
+def test_reasoning_around_live_and_journalled_answers_is_no_ranking(rank: Callable[..., Run], method: str) -> None:
+    candidates = worths(5)
+    with Server(answer=think_first) as server:
+        for is_fresh in (True, False):  # answers are kept as they came, and cleaned where they are read
+            run = rank(server, method, candidates)
+            answers = run.spec["llm_answers"]
+            assert ids(run) == best(candidates[0])
+            assert answers["kinds"] == {"ok": answers["requests"]}
+            assert (answers["fresh"] > 0) == is_fresh
+
+
+def test_several_rankings_and_reasoning_alone_are_counted_and_named(served) -> None:
+    for answer, kind, reason in (
+        (say_two, "ambiguous", "6 with more than one ranking or choice"),
+        (think_on, "cut off", "6 cut off within their reasoning"),
+    ):
+        candidates = worths(4, queries=6, seed=len(kind))
+        run, _ = served("listwise:openai:tiny", candidates, answer)
+        assert run.spec["llm_answers"]["kinds"] == {kind: 6}
+        notes = " ".join(audit(candidates[0], run, "nDCG@3", by=None).notes)
+        assert f"6 answers: 6 {kind}; " in notes
+        assert f"100% of the answers decide nothing about their passages ({reason}), which stand in random" in notes
+        with pytest.raises(UserError, match=re.escape(f"100% of 6 answers could not be read ({reason}), max_failures")):
+            served("listwise:openai:tiny(max_failures=0.5)", candidates, answer)
 
 
 def test_a_preset_prints_as_what_it_stands_for_in_the_papers_words() -> None:

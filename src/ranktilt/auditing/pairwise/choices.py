@@ -31,9 +31,10 @@ from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted, shorten, unknown
 from ranktilt.io.jsonl import json_objects
 from ranktilt.llm.journal import journalled
+from ranktilt.llm.stored_answers import stored_answer
 from ranktilt.measures.ranking import Floats
 from ranktilt.rankers.base import readable_texts
-from ranktilt.rankers.llm.answers import Reading, read_choice
+from ranktilt.rankers.llm.answers import UNANSWERED, Reading, read_choice, unread_reasons
 from ranktilt.rankers.llm.base import Asker, Listing, Task
 from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.run import Run, codes
@@ -112,8 +113,8 @@ class _Choice(msgspec.Struct):
     second: _Id
     choice: str | msgspec.UnsetType | None = msgspec.UNSET
     """One of both ids, empty for none."""
-    answer: str | None = None
-    """Or a text that is read as an answer to a prompt that shows the first document as [1]."""
+    answer: Any = None
+    """Or an answer to a prompt that shows the first document as [1], in any form that `stored_answer` reads."""
     reading: str | None = None
 
     def fault(self, queries: set[str], documents: Mapping[str, int]) -> str:
@@ -129,14 +130,21 @@ class _Choice(msgspec.Struct):
             return "expected choice or answer, got neither"
         if self.choice and self.choice not in (self.first, self.second):
             return f"choice {shorten(self.choice)} is none of {self.first!r} and {self.second!r}"
+        try:
+            stored_answer(self.answer)
+        except ValueError as error:
+            return f"answer: {error}"
         return ""
 
     def read(self) -> tuple[str | None, str]:
         """The document chosen, if any, and how that is known."""
         if self.choice or self.answer is None:
             return self.choice or None, self.reading or "imported"
-        found = read_choice(self.answer, 2)
-        return ((self.first, self.second)[found.order[0]] if found.order else None), found.kind
+        text = stored_answer(self.answer)
+        if text is None:
+            return None, UNANSWERED
+        reading = read_choice(text, 2)
+        return ((self.first, self.second)[reading.order[0]] if reading.order else None), reading.kind
 
 
 def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -> Decisions:
@@ -402,7 +410,8 @@ def _answer_notes(decisions: Decisions) -> Iterator[str]:
     yield f"{decisions.model}: {counted(total, 'answer', 'answers')}: {shown}{tokens}"
     if lost:
         example = f" (first: {shorten(said['unreadable'], 100)})" if said.get("unreadable") else ""
-        yield f"warning: {lost / total:.0%} of the answers name no document{example}"
+        reasons = unread_reasons(dict(kinds.iter_rows()))
+        yield f"warning: {lost / total:.0%} of the answers name no document{reasons}{example}"
     pair = pl.concat_list(pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second"))
     single = decisions.frame.group_by("query", pair.alias("pair")).len().filter(pl.col("len") == 1).height
     if single:

@@ -14,14 +14,17 @@ import orjson
 import polars as pl
 
 from ranktilt.errors import UserError, counted, shorten
-from ranktilt.llm.base import Reply
+from ranktilt.llm.base import Answer, Reply
+from ranktilt.llm.cleaning import CleanAnswer, clean_answer
 from ranktilt.text.quality import refusal
 
 OK, REPAIRED, MISSING, REPEATED = "ok", "repaired", "missing", "repeated"
-REFUSED, OFF_FORMAT, UNANSWERED = "refused", "off-format", "unanswered"
-KINDS = (OK, REPAIRED, MISSING, REPEATED, REFUSED, OFF_FORMAT, UNANSWERED)
+REFUSED, AMBIGUOUS, OFF_FORMAT = "refused", "ambiguous", "off-format"
+CUT_OFF, UNANSWERED = "cut off", "unanswered"
+KINDS = (OK, REPAIRED, MISSING, REPEATED, REFUSED, AMBIGUOUS, OFF_FORMAT, CUT_OFF, UNANSWERED)
 """Of answers, the best first: as asked for; with words around it, other signs, or numbers beyond the list; some
-passages left out; some named twice; a refusal; no ranking that could be read, or more than one; no answer at all."""
+passages left out; some named twice; a refusal; more than one ranking; no ranking that could be read; reasoning that
+never ends, and so no answer; nothing at all."""
 READABLE = frozenset((OK, REPAIRED, MISSING, REPEATED))
 """Kinds of answers that say which passages come first."""
 
@@ -35,14 +38,18 @@ _CHOICE = re.compile(r"(?:passage\s*)?(?:\[\s*\d{1,6}\s*\]|\d{1,6})", re.I)
 _BARE = re.compile(r"\[?\s*\d{1,6}\s*\](?:[\s,]*\[\s*\d{1,6}\s*\])*")
 """An answer of nothing but identifiers, one or several."""
 _NAMED = re.compile(r"\[\s*\d{1,6}\s*\]|\bpassage\s+\d{1,6}\b", re.I)
-_YES_NO = re.compile(r" ?(?P<word>yes|no)(?P<rest>$|\s*\n.*|\s*[.,:;!)–—-].*)", re.I | re.S)
+_YES_NO = re.compile(r"(?P<word>yes|no)(?P<rest>$|\s*\n.*|\s*[.,:;!)–—-].*)", re.I | re.S)
 _REFUSAL = re.compile(
     r"\b(?:I|we)\s*(?:cannot|can.?t|can not|could not|am unable to|.m unable to|am not able to|will not|won.t)\s+"
     r"(?:rank|compare|judge|determine|choose)\b",
     re.I,
 )
-_LONGEST = 20_000
-"""Characters of an answer that are read; no ranking of what was shown is longer."""
+_OBJECT = re.compile(r"\{[^{}\[\]]*\[[^{}\[\]]*\]\s*\}")
+"""A JSON object with one list, among other words."""
+END_OF_THOUGHT = "</think>"
+"""Where published code looks for the end of reasoning."""
+_BLANKS = re.compile("[\\s\u2581\u0120\u010a]+")
+"""White space, and what SentencePiece and byte-level tokenizers write for it."""
 _EXAMPLE = 120
 
 
@@ -95,59 +102,113 @@ def read_ranking(text: str, count: int) -> Reading:
     Identifiers with nothing but blanks between are a list where nothing else is said. A ranking may stand among other
     words, but there must be one alone: of two, nobody knows which was meant.
     """
-    answer = text[:_LONGEST].strip()
-    found = _json_numbers(answer)
-    if found is not None:
-        return _judged(found, count, wanted=count, strict=True, answer=answer)
+    cleaned = clean_answer(text)
+    answer, is_bare = cleaned.text, not cleaned.is_wrapped
+    if cleaned.is_cut_off:
+        return Reading(CUT_OFF, ())
+    numbers = _json_numbers(answer)
+    if numbers is not None:
+        return _judged(numbers, count, wanted=count, strict=is_bare, answer=answer)
     if _BARE.fullmatch(answer.removesuffix(".")):
         return _judged(_numbers(answer), count, wanted=count, strict=False, answer=answer)
-    chains = _CHAIN.findall(answer) or _LIST.findall(answer)
-    if len(chains) == 1:
+    objects = [numbers for part in _OBJECT.findall(answer) if (numbers := _json_numbers(part)) is not None]
+    chains = _CHAIN.findall(answer)
+    if not objects and not chains:
+        chains = _LIST.findall(answer)
+    if len(objects) + len(chains) > 1:
+        rankings = [*objects, *map(_numbers, chains)]
+        valid = [ranking for ranking in rankings if any(1 <= number <= count for number in ranking)]
+        return _none(answer, AMBIGUOUS if len(valid) > 1 else OFF_FORMAT)
+    if objects:
+        return _judged(objects[0], count, wanted=count, strict=False, answer=answer)
+    if chains:
         whole = ">" in chains[0] and answer.removesuffix(".").strip() == chains[0]
         strict = whole and chains[0].count("[") == chains[0].count("]") and not re.search(_NUMBER, chains[0])
-        return _judged(_numbers(chains[0]), count, wanted=count, strict=strict, answer=answer)
+        return _judged(_numbers(chains[0]), count, wanted=count, strict=strict and is_bare, answer=answer)
     return _none(answer)
 
 
 def read_choice(text: str, count: int) -> Reading:
     """Read which one of `count` passages was chosen: its identifier alone, or the first of a ranking."""
-    answer = text[:_LONGEST].strip()
-    found = _json_numbers(answer)
-    if found is not None:
-        return _judged(found, count, wanted=1, strict=True, answer=answer)
+    cleaned = clean_answer(text)
+    answer, is_bare = cleaned.text, not cleaned.is_wrapped
+    if cleaned.is_cut_off:
+        return Reading(CUT_OFF, ())
+    numbers = _json_numbers(answer)
+    if numbers is not None:
+        return _judged(numbers, count, wanted=1, strict=is_bare, answer=answer)
     chains = _CHAIN.findall(answer)
     if len(chains) == 1:
-        strict = answer.removesuffix(".").strip() == chains[0]
+        strict = is_bare and answer.removesuffix(".").strip() == chains[0]
         return _judged(_numbers(chains[0]), count, wanted=1, strict=strict, answer=answer)
     if _CHOICE.fullmatch(answer.removesuffix(".")):
-        return _judged(_numbers(answer), count, wanted=1, strict=True, answer=answer)
-    named = dict.fromkeys(number for one in _NAMED.findall(answer) for number in _numbers(one))
+        return _judged(_numbers(answer), count, wanted=1, strict=is_bare, answer=answer)
+    named = dict.fromkeys(number for text in _NAMED.findall(answer) for number in _numbers(text))
     if not chains and len(named) == 1:
         return _judged(list(named), count, wanted=1, strict=False, answer=answer)
-    return _none(answer)
+    valid = [number for number in named if 1 <= number <= count]
+    return _none(answer, AMBIGUOUS if len(chains) > 1 or len(valid) > 1 else OFF_FORMAT)
 
 
-def read_yes_no(text: str, logprob: float) -> Reading:
-    """Read whether a passage answers a query: the first word is yes or no, and `logprob` is ln P of that token.
+def read_yes_no(answer: Answer) -> Reading:
+    """Read whether a passage answers a query, from the answer's first word, which must be yes or no.
 
-    The score is 1 + P(yes), or 1 − P(no), as in HELM (Liang et al., TMLR 2023): from 0 to 2, above 1 where the answer
-    is yes. What is written before the word would take its token's place, so it must come first.
+    The score is 1 + P(yes), or 1 − P(no), of the word's token, as in HELM (Liang et al., TMLR 2023): from 0 to 2, above
+    1 where the answer is yes; NaN for an answer without log-probabilities. Where reasoning or wrappers stand before the
+    word, its token must be known, for that of what came first says nothing.
     """
-    found = _YES_NO.match(text[:_LONGEST])
-    if found is None:
-        return _none(text[:_LONGEST].strip())
-    chance = math.exp(logprob)
-    alone = not found["rest"].strip(" \n.")
-    return Reading(OK if alone else REPAIRED, (0,), 1 + chance if found["word"].lower() == "yes" else 1 - chance)
+    cleaned = clean_answer(answer.text)
+    if cleaned.is_cut_off:
+        return Reading(CUT_OFF, ())
+    match = _YES_NO.match(cleaned.text)
+    if match is None:
+        return _none(cleaned.text)
+    logprob = _first_logprob(answer, cleaned)
+    if logprob is None:
+        return _none(cleaned.text)
+    chance = math.exp(min(logprob, 0.0))
+    is_alone = not cleaned.is_wrapped and not match["rest"].strip(" \n.")
+    score = 1 + chance if match["word"].lower() == "yes" else 1 - chance
+    return Reading(OK if is_alone else REPAIRED, (0,), score)
 
 
-def published_ranking(text: str, count: int) -> tuple[int, ...]:
+def _first_logprob(answer: Answer, cleaned: CleanAnswer) -> float | None:
+    """Return the log-probability of the first token of what is left; None where that is unknown, NaN without any."""
+    logprobs, whole, text = answer.logprobs, answer.text, cleaned.text
+    if not logprobs:
+        return math.nan
+    if answer.tokens is None:
+        return logprobs[0] if whole.removeprefix(" ").startswith(text) and not cleaned.is_wrapped else None
+    matches = list(re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", whole))
+    if not matches or (cleaned.is_wrapped and len(matches) > 1):
+        return None  # what stood in a wrapper may be any of several equal words
+    signs, tokens = _signs(whole), [_signs(token) for token in answer.tokens]
+    # tokens may begin with reasoning that the server gives apart from the text, and end with marks that it drops
+    start = "".join(tokens).rfind(signs)
+    if start < 0:
+        return None
+    place = start + len(_signs(whole[: matches[-1].start()]))
+    for token, logprob in zip(tokens, logprobs, strict=True):
+        if place < len(token):
+            return logprob
+        place -= len(token)
+    return None
+
+
+def _signs(text: str) -> str:
+    """A text without blanks, which servers write in tokens as they like."""
+    return _BLANKS.sub("", text)
+
+
+def published_ranking(text: str, count: int, *, after_thought: bool = True) -> tuple[int, ...]:
     """Read an answer as the code of RankGPT (Sun et al., 2023) and rank_llm does: every number anywhere counts.
 
     Digits are taken in the order in which they come, the first of equal ones counts, and what is not named follows in
-    the order in which it was shown; so any answer gives a ranking, and one without a number the input order.
+    the order in which it was shown; so any answer gives a ranking, and one without a number the input order. With
+    `after_thought` only what follows the last ``</think>`` counts, as in rank_llm since it knows models that reason.
     """
-    found = (number.lstrip("0") for number in re.findall(r"[0-9]+", text))
+    digits = re.findall(r"[0-9]+", text.rpartition(END_OF_THOUGHT)[2] if after_thought else text)
+    found = (number.lstrip("0") for number in digits)
     named = dict.fromkeys(int(number) - 1 for number in found if 0 < len(number) <= len(str(count)))
     valid = [place for place in named if 0 <= place < count]
     return (*valid, *(place for place in range(count) if place not in named))
@@ -163,9 +224,16 @@ def require_answers(stage: str, said: Mapping[str, Any], most: float, limit: str
     if failed > most + 1e-9:
         shown = f" (first: {shorten(said['unreadable'], _EXAMPLE)})" if said.get("unreadable") else ""
         raise UserError(
-            f"{stage}: {failed:.0%} of {counted(kinds.total(), 'answer', 'answers')} could not be read, "
-            f"{limit} allows {100 * most:g}%{shown}"
+            f"{stage}: {failed:.0%} of {counted(kinds.total(), 'answer', 'answers')} could not be read"
+            f"{unread_reasons(kinds)}, {limit} allows {100 * most:g}%{shown}"
         )
+
+
+def unread_reasons(kinds: Mapping[str, int]) -> str:
+    """Say in brackets, after a count of unreadable answers, how many have a reason that one can act on."""
+    reasons = {AMBIGUOUS: "with more than one ranking or choice", CUT_OFF: "cut off within their reasoning"}
+    counts = [f"{kinds[kind]:,} {reason}" for kind, reason in reasons.items() if kinds.get(kind)]
+    return f" ({', '.join(counts)})" if counts else ""
 
 
 def _json_numbers(answer: str) -> list[int] | None:
@@ -201,8 +269,8 @@ def _judged(numbers: list[int], count: int, *, wanted: int, strict: bool, answer
     return Reading(OK if strict and len(valid) == len(numbers) else REPAIRED, order)
 
 
-def _none(answer: str) -> Reading:
-    return Reading(REFUSED if _refuses(answer) else OFF_FORMAT, ())
+def _none(answer: str, kind: str = OFF_FORMAT) -> Reading:
+    return Reading(REFUSED if _refuses(answer) else kind, ())
 
 
 @lru_cache(maxsize=4096)

@@ -25,6 +25,7 @@ from ranktilt.llm.prompts import Slots, cut_tokens, fill, find_prompt, parse_slo
 from ranktilt.rankers.base import Ranker, readable_texts, require_choices, require_depth, require_range, reranked_run
 from ranktilt.rankers.candidates import Candidates
 from ranktilt.rankers.llm.answers import (
+    CUT_OFF,
     REFUSED,
     UNANSWERED,
     AnswerCounts,
@@ -237,9 +238,14 @@ class LLMRanker(Ranker):
         return [found[number] for number in range(len(tasks))], said
 
     def _read(self, reply: Reply, count: int) -> Reading:
-        if reply.answer is None:
+        answer = reply.answer
+        if answer is None:
             return Reading(UNANSWERED, ())
-        return Reading(REFUSED, ()) if reply.answer.finish == "content_filter" else self.read(reply.answer, count)
+        if answer.finish == "content_filter":
+            return Reading(REFUSED, ())
+        if answer.finish == "length" and not answer.text.strip():
+            return Reading(CUT_OFF, ())  # all tokens went into reasoning, which the server keeps apart
+        return self.read(answer, count)
 
     def read(self, answer: Answer, count: int) -> Reading:
         """Read an answer about `count` passages."""

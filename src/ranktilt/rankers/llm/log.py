@@ -10,10 +10,16 @@ from typing import Any, NamedTuple
 
 from ranktilt.errors import DataError, shorten
 from ranktilt.io.files import decode_text, read_bytes
+from ranktilt.llm.stored_answers import stored_answer
 
 _BETWEEN = re.compile(r"[\s,\[\]]*")
 """Records follow each other, as lines or in a list."""
 EXPECTED = "expected records of prompt and response (rank_llm), or of query, ids and answer"
+_ANSWERS = (
+    "answer", "response", "output", "outputs", "completion", "choices", "generated_text", "raw_response", "raw_answer",
+)  # fmt: skip
+"""Where a record holds its answer, in any form that `stored_answer` reads; the first one counts."""
+_PROMPTS = ("prompt", "messages", "request", "input")
 
 
 class LoggedCall(NamedTuple):
@@ -35,7 +41,8 @@ def read_log(path: Path) -> tuple[LoggedCall, ...]:
 
     A record has ``prompt`` (a text, or a list of messages) and ``response``, as rank_llm writes it, alone or in the
     ``invocations_history`` of a ``query``; or it has ``query`` (an id), ``ids`` (documents in the order shown) and
-    ``answer``. `DataError` names the line of anything else.
+    ``answer``. Requests and responses of a server's API are read too. Answers stay as they came: reasoning and
+    wrappers go where an answer is read. `DataError` names the line of anything else.
     """
     text, records = decode_text(path, read_bytes(path)), list[LoggedCall]()
     decoder, end = json.JSONDecoder(), 0
@@ -68,21 +75,37 @@ def _calls(record: Any, before: int) -> list[LoggedCall]:
 def _call(record: Any, number: int, query: str | None) -> LoggedCall | None:
     if not isinstance(record, Mapping):
         return None
-    answer = record.get("answer", record.get("response", ""))
-    prompt, ids = _prompt(record.get("prompt")), record.get("ids")
-    if answer is not None and not isinstance(answer, str):
+    key = next((name for name in _ANSWERS if name in record), None)
+    if key is None:
         return None
-    if isinstance(ids, list) and "answer" in record:
-        named = tuple(name for one in ids if (name := _id(one)) is not None)
-        return LoggedCall(number, query, named, "", answer) if query and len(named) == len(ids) else None
-    return LoggedCall(number, query, (), prompt, answer) if prompt and "response" in record else None
+    try:
+        answer = stored_answer({key: record[key]} if key == "choices" else record[key])
+    except ValueError:
+        return None
+    ids = record.get("ids")
+    if isinstance(ids, list):
+        names = tuple(name for value in ids if (name := _id(value)) is not None)
+        return LoggedCall(number, query, names, "", answer) if query and len(names) == len(ids) else None
+    prompt = next((text for name in _PROMPTS if (text := _prompt(record.get(name)))), "")
+    return LoggedCall(number, query, (), prompt, answer) if prompt else None
 
 
-def _prompt(found: Any) -> str:
-    """The text of a prompt, or of all its messages; empty where it is neither."""
-    if isinstance(found, list):
-        found = "\n".join(str(one.get("content", "")) for one in found if isinstance(one, Mapping))
-    return found if isinstance(found, str) else ""
+def _prompt(stored: Any) -> str:
+    """The text of a prompt, of all its messages, or of a request with these; empty where it is none of them."""
+    if isinstance(stored, Mapping):
+        nested = (stored.get(name) for name in ("body", *_PROMPTS))
+        return next((text for value in nested if (text := _prompt(value))), "")
+    if isinstance(stored, list):
+        contents = [message.get("content") for message in stored if isinstance(message, Mapping)]
+        return "\n".join(_content(content) for content in contents)
+    return stored if isinstance(stored, str) else ""
+
+
+def _content(content: Any) -> str:
+    """The text of a message: one, or that of all its parts."""
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in content if isinstance(part, Mapping))
+    return content if isinstance(content, str) else ""
 
 
 def _id(found: Any) -> str | None:

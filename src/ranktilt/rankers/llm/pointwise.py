@@ -97,9 +97,8 @@ class Pointwise(LLMRanker):
 
     def read(self, answer: Answer, count: int) -> Reading:
         """Read yes or no; refuses a model that does not say how likely it was."""
-        first = answer.logprobs[0] if answer.logprobs else math.nan
-        reading = read_yes_no(answer.text, min(first, 0.0))
-        if reading.score is not None and not math.isfinite(first):
+        reading = read_yes_no(answer)
+        if reading.score is not None and not math.isfinite(reading.score):
             raise UserError(
                 f"{self!r}: the model gives no log-probabilities of its answers, by which yes and no are scored; ask "
                 "it by listwise, pairwise or setwise"

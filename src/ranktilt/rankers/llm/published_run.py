@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from ranktilt.errors import UserError
-from ranktilt.rankers.llm.answers import UNANSWERED, Reading, published_ranking, read_ranking
+from ranktilt.rankers.llm.answers import END_OF_THOUGHT, UNANSWERED, Reading, published_ranking, read_ranking
 from ranktilt.rankers.llm.log import LoggedCall
 from ranktilt.rankers.llm.prompt_matching import CandidateTexts, MatchedCall
 
@@ -57,6 +59,11 @@ class ReplayedRankings:
     """The query of each call that showed passages in another order than the calls before it leave, as published."""
 
     @property
+    def misfits(self) -> int:
+        """Calls that do not follow from the published reading of those before."""
+        return len(self.unmatched) + len(self.reordered)
+
+    @property
     def other_order(self) -> int:
         """Calls that showed passages in another order, of queries that are not left out."""
         return sum(query not in self.left_out for query in self.reordered)
@@ -65,8 +72,32 @@ class ReplayedRankings:
 def replay_calls(calls: Sequence[LoggedCall], candidates: CandidateTexts, *, seed: int = 0) -> ReplayedRankings:
     """Read the answers of a log in turn; calls whose query or passages cannot be told are named, their query left out.
 
-    `UserError` if a query is ranked again from its first order: the log then holds more than one run.
+    Published code reads an answer with ``</think>`` from there on (rank_llm), or whole (RankGPT). The reading counts
+    whose orders the later calls show, that of rank_llm where both fit. `UserError` if a query is ranked again from its
+    first order: the log then holds more than one run.
     """
+    replay = partial(_replay_as, calls, candidates, seed)
+    if not any(END_OF_THOUGHT in (call.answer or "") for call in calls):
+        return replay(after_thought=True)
+    try:
+        after = replay(after_thought=True)
+    except UserError as error:
+        try:
+            return replay(after_thought=False)
+        except UserError:
+            raise error from None
+    if not after.misfits:
+        return after
+    with suppress(UserError):
+        whole = replay(after_thought=False)
+        return whole if whole.misfits < after.misfits else after
+    return after
+
+
+def _replay_as(
+    calls: Sequence[LoggedCall], candidates: CandidateTexts, seed: int, *, after_thought: bool
+) -> ReplayedRankings:
+    """Read the answers of a log by one of the published readings."""
     lists = [list(range(len(docs))) for docs in candidates.docs]
     found = ReplayedRankings(lists, [list(one) for one in lists], [list(one) for one in lists])
     rng = np.random.default_rng(seed)
@@ -82,7 +113,7 @@ def replay_calls(calls: Sequence[LoggedCall], candidates: CandidateTexts, *, see
             continue
         query, count = shown.query, len(shown.passages)
         reading = Reading(UNANSWERED, ()) if call.answer is None else read_ranking(call.answer, count)
-        published = published_ranking(call.answer or "", count)
+        published = published_ranking(call.answer or "", count, after_thought=after_thought)
         echo, moved = reading.order == tuple(range(count)), published != tuple(range(count))
         found.answers.append(ReadAnswer(call.number, candidates.queries[query], count, reading.kind, echo, moved))
         if not places:

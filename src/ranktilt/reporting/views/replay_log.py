@@ -9,7 +9,7 @@ from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.replay_log import INPUT, MODEL, PARTS, PUBLISHED, STRICT, ReplayedLog
 from ranktilt.errors import counted, shorten
-from ranktilt.rankers.llm.answers import READABLE
+from ranktilt.rankers.llm.answers import CUT_OFF, READABLE
 from ranktilt.reporting.document import (
     Block,
     Cell,
@@ -32,7 +32,9 @@ _MEANINGS = {
     "missing": "a ranking that leaves passages out",
     "repeated": "a ranking that names a passage twice; its first place counts",
     "refused": "a refusal",
-    "off-format": "no ranking that could be read, or more than one",
+    "ambiguous": "more than one ranking, and nothing says which counts",
+    "off-format": "no ranking that could be read",
+    "cut off": "reasoning that ends before there is an answer",
     "unanswered": "no answer at all",
 }
 _OF_MODEL, _OF_PARSER, _BOTH, _OF_ANSWERS = PARTS
@@ -61,11 +63,15 @@ def view(replayed: ReplayedLog) -> Document:
 def sentences(replayed: ReplayedLog) -> Iterator[str]:
     """Say whose work the published run is."""
     total, failed, echoed = len(replayed.answers), replayed.unreadable, replayed.echoes
-    answers = counted(total, "answer", "answers")
+    answers, several = counted(total, "answer", "answers"), replayed.ambiguous
     if failed >= _NEARLY * total:
+        counts = [f"in {failed - several:,} of {answers} there is no ranking"] * (failed > several)
+        if several:
+            counts.append(f"in {several:,} of {answers} there is more than one ranking")
+        sentence = ", ".join(counts)
         yield (
-            f"In {failed:,} of {answers} there is no ranking: what the published run shows is the input order and the "
-            "parser's work."
+            f"{sentence[0].upper()}{sentence[1:]}: what the published run shows is the input order and the parser's "
+            "work."
         )
     elif echoed >= _NEARLY * total:
         yield (
@@ -75,12 +81,17 @@ def sentences(replayed: ReplayedLog) -> Iterator[str]:
     else:
         yield (
             f"{total - failed - echoed:,} of {answers} hold a ranking of the model's own, {echoed:,} repeat the order "
-            f"in which the passages were shown, {failed:,} hold none."
+            f"in which the passages were shown, {failed - several:,} hold none"
+            f"{f', {several:,} hold more than one' if several else ''}."
         )
-    taken = sum(one.moved for one in replayed.answers if one.kind not in READABLE)
+    taken = sum(answer.moved for answer in replayed.answers if answer.kind not in READABLE)
     if taken:
         which = "all" if taken == failed else f"{taken:,} of the"
-        yield f"The published reading takes {which} {counted(failed, 'answer', 'answers')} without a ranking for one."
+        lack = "that hold none or several rankings" if several else "without a ranking"
+        yield f"The published reading takes {which} {counted(failed, 'answer', 'answers')} {lack} for one."
+    if unfinished := replayed.kinds.get(CUT_OFF, 0):
+        verb = "answer is" if unfinished == 1 else "answers are"
+        yield f"{unfinished:,} {verb} cut off within their reasoning: the model needs more tokens."
 
 
 def _gate(replayed: ReplayedLog) -> Sentence | None:
@@ -90,7 +101,8 @@ def _gate(replayed: ReplayedLog) -> Sentence | None:
     failed, lost = replayed.failures, len(replayed.unmatched)
     total, word = len(replayed.answers) + lost, "passed" if replayed.passed else "failed"
     of = counted(total, *(("call", "calls") if lost else ("answer", "answers")))
-    share = f"{failed:,} of {of} ({100 * failed / total:.1f} %) hold no ranking{' or cannot be matched' * bool(lost)}"
+    fault = f"hold no ranking{', or more than one,' * bool(replayed.ambiguous)}{' or cannot be matched' * bool(lost)}"
+    share = f"{failed:,} of {of} ({100 * failed / total:.1f} %) {fault.removesuffix(',')}"
     return Sentence(f"{word}: {share}; at most {100 * most:.1f} % may", "good" if replayed.passed else "bad")
 
 

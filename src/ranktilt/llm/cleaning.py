@@ -1,0 +1,318 @@
+"""Take off what models and servers wrap round an answer, before anything reads it.
+
+A model's own text seldom comes alone. These go, because they are no part of the answer:
+
+- reasoning: ``<think>``, ``<thinking>``, ``<reasoning>``, ``<thought>`` and their kin, the marks of Mistral, Cohere,
+  Kimi, Sky-T1, Seed and Granite, and the ``analysis`` channel of gpt-oss, with its special tokens or without them.
+  A block that only closes began in the prompt. A block that never closes was cut off: there is no answer then;
+- what a chat template leaves: roles before an answer, and everything from the first end of a turn on
+  (``<|im_end|>``, ``<|eot_id|>``, ``</s>``);
+- marks of byte order, and signs of no width;
+- around short answers (rankings, choices, grades, yes or no), which `clean_answer` reads: ``<answer>`` tags,
+  LaTeX boxes, code fences, JSON with a single value, "Final answer:", quotation marks, and Markdown.
+
+Answers are stored as they came and cleaned where they are read, so that journals and logs gain by a better cleaner.
+What is left is read as strictly as ever: nothing here looks for an answer in prose.
+A rewritten document may hold fences, tags and quotation marks of its own. `answer_span` says where such a text begins
+and ends, and `ranktilt.generation.checks` takes off only what surrounds it whole and its source does not have.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+INVISIBLE = "\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"
+"""Signs of no width, as a part of a regular expression's set."""
+LONGEST = 20_000
+"""Characters of an answer that are looked at, once its reasoning is off."""
+
+_MARK = re.compile(
+    r"(?<!`)(?:"
+    r"[<\u25c1](?P<slash>/?)(?P<name>think(?:ing)?|thoughts?|reason(?:ing)?|reflection|analysis|scratchpad"
+    r"|seed:think|antthinking)(?:\s[^<>]{0,200})?[>\u25b7]"
+    r"|\[(?P<mistral_slash>/?)(?-i:THINK)\]"
+    r"|<\|(?P<side>start|begin|end)_(?:of_)?(?:thinking|thought)\|>"
+    r"|\A\s*(?P<granite>Here(?: is|'s) my thought process:)|(?P<granite_end>Here(?: is|'s) my response:)"
+    r")",
+    re.IGNORECASE,
+)
+"""Begin and end of reasoning; within backticks a text speaks of them."""
+_FINAL_CHANNEL = re.compile(r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
+_ANY_CHANNEL = re.compile(r"<\|channel\|>")
+_BARE_CHANNEL = re.compile(r"\s*(?:assistant)?(?:analysis|commentary)(?=[A-Z\"'(\[\d])")
+_BARE_FINAL = "assistantfinal"
+"""Names of channels whose special tokens were dropped: they are one word with what follows."""
+_TURN_START = re.compile(
+    rf"(?:[\s{INVISIBLE}]"
+    r"|<\|(?:im_start|start|start_header_id)\|>\s*assistant(?:\s*<\|end_header_id\|>)?|<start_of_turn>\s*model"
+    r"|<\|assistant\|>|<\uff5cAssistant\uff5c>|\[/INST\]|<s>|<bos>"
+    r"|<\|(?:begin_of_text|message|START_RESPONSE|begin_of_solution|START_OF_TURN_TOKEN|CHATBOT_TOKEN)\|>"
+    r"|\Aassistant[ \t]*\n)+"
+)
+_TURN_END = re.compile(
+    r"<\|(?:im_end|im_start|eot_id|eom_id|eot|end|return|call|end_of_text|endoftext|end_of_turn|END_OF_TURN_TOKEN"
+    r"|END_RESPONSE|end_of_solution|eos|user|observation|start_header_id)\|>|</s>|<end_of_turn>|<eos>|\[EOS\]"
+    r"|<\uff5cend\u2581of\u2581sentence\uff5c>"
+)
+_NOTHING_BUT_MARKS = re.compile(r"\s*(?:<\||\Z)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerSpan:
+    """Where in a model's text its answer stands."""
+
+    start: int
+    end: int
+    is_cut_off: bool = False
+    """Whether the text ends before its answer begins: there is reasoning alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CleanAnswer:
+    """A short answer without what surrounded it."""
+
+    text: str
+    plain: str
+    """The same with wrappers still around it: without reasoning and marks of the chat template alone."""
+    is_cut_off: bool = False
+    """Whether the model's text ends before its answer begins: there is reasoning alone."""
+
+    @property
+    def is_wrapped(self) -> bool:
+        return self.text != self.plain
+
+
+def answer_span(text: str, source: str | None = None) -> AnswerSpan:
+    """Find the answer in a model's text: behind its reasoning, and up to the end of its turn.
+
+    `source` is the text that the answer rewrites or replies to, where it may be a document of any kind: marks that the
+    source has too are then left alone, and an end of turn counts only where nothing but marks follows.
+    """
+    is_document = source is not None
+    start, is_cut_off = _channel_start(text)
+    if not is_cut_off:
+        start, is_cut_off = _reasoning_end(text, start, own=source or "")
+    if is_cut_off:
+        return AnswerSpan(start=len(text), end=len(text), is_cut_off=True)
+    begin, end = _after(_TURN_START, text, start), len(text)
+    if not is_document or not _TURN_END.search(source or ""):
+        marks = _TURN_END.finditer(text, begin)
+        ends = (mark.start() for mark in marks if not is_document or _NOTHING_BUT_MARKS.match(text, mark.end()))
+        end = next(ends, end)
+    return AnswerSpan(start=begin, end=end, is_cut_off=start > 0 and not text[begin:end].strip())
+
+
+def _channel_start(text: str) -> tuple[int, bool]:
+    """Return where the final channel of gpt-oss begins, 0 without channels, and whether it is missing."""
+    finals = list(_FINAL_CHANNEL.finditer(text))
+    if finals:
+        return finals[-1].end(), False
+    if _ANY_CHANNEL.search(text):
+        return len(text), True
+    place = text.rfind(_BARE_FINAL)
+    if place >= 0:
+        return place + len(_BARE_FINAL), False
+    return (len(text), True) if _BARE_CHANNEL.match(text) else (0, False)
+
+
+def _reasoning_end(text: str, start: int, *, own: str) -> tuple[int, bool]:
+    """Return where reasoning ends that stands before everything else, and whether it never does."""
+    has_marks = _MARK.search(own) is not None
+    if _MARK.match(own.strip()):
+        return start, False
+    opened: tuple[str, bool] | None = None  # the open block's name, and whether it stands before everything else
+    for mark in _MARK.finditer(text, start):
+        name, is_end = _meaning(mark)
+        if not is_end:
+            if opened is None:
+                opened = name, not _visible(text[start : mark.start()])
+                if has_marks and not opened[1]:
+                    return start, False  # the document speaks of reasoning, as its source does
+            continue
+        if opened is None:
+            if has_marks or name == "granite":
+                return start, False
+            start = mark.end()
+        elif opened[0] == name:
+            start = mark.end() if opened[1] else start
+            opened = None
+    return start, opened is not None and opened[1]
+
+
+def _meaning(mark: re.Match[str]) -> tuple[str, bool]:
+    """Return the name of a mark, equal for begin and end of a block, and whether it is an end."""
+    if mark["name"]:
+        name = mark["name"].lower()
+        return "think" if name == "thinking" else name, bool(mark["slash"])
+    if mark["side"]:
+        return "token", mark["side"].lower() == "end"
+    if mark["granite"] or mark["granite_end"]:
+        return "granite", mark["granite_end"] is not None
+    return "mistral", bool(mark["mistral_slash"])
+
+
+def _visible(text: str) -> bool:
+    return _TURN_START.fullmatch(text) is None and bool(text)
+
+
+def _after(pattern: re.Pattern[str], text: str, start: int) -> int:
+    match = pattern.match(text, start)
+    return start if match is None else match.end()
+
+
+# Short answers
+
+_SIGNS = re.compile(f"[{INVISIBLE}]")
+_ANSWER_NAMES = (
+    "answer|final_answer|final_ranking|final|response|output|result|ranking|ranked_list|rank|order|solution|choice"
+    "|selection|score|grade|verdict"
+)
+_ANSWER_TAG = re.compile(rf"<(?P<name>{_ANSWER_NAMES})(?:\s[^<>]*)?>(?P<content>.*?)(?:</(?P=name)>|\Z)", re.I | re.S)
+_STRAY_TAG = re.compile(rf"</(?:{_ANSWER_NAMES})>", re.I)
+_BOXED = re.compile(r"\\boxed\s*\{(?P<content>(?:[^{}]|\{[^{}]*\})*)\}")
+_LATEX = re.compile(r"\\(?:text|mathrm|mathbf)\s*\{([^{}]*)\}")
+_FENCE = re.compile(r"(?P<mark>```|~~~)(?:[A-Za-z][\w+-]*(?=\s))?(?P<content>(?:(?!(?P=mark)).)*)(?P=mark)?", re.S)
+_NOUN = r"(?:answer|ranking|ranked list|rank|order|list|result|output|response|choice|selection|verdict|decision)s?"
+_FINAL_LABEL = re.compile(
+    rf"\bfinal {_NOUN}[*_]{{0,3}}(?:(?:\s+(?:is|are))?\s*[:=]|\s+(?:is|are)\b|[ \t]*\n)[*_]{{0,3}}", re.I
+)
+_LEADING_LABEL = re.compile(
+    rf"[\s#*_]*(?:(?:the|my|so|therefore|best|correct|final|ranked|sorted),? )*(?:{_NOUN}|assistant)[*_]{{0,3}}"
+    r"(?:\s+(?:is|are))?\s*[:=][*_]{0,3}\s*",
+    re.I,
+)
+_PAIR = re.compile(
+    r"(?P<mark>\*{1,3}|_{1,3}|`{1,2}|~~|\"|'|\$\$?)(?P<content>(?:(?!(?P=mark)).)+)(?P=mark)"
+    r"|\u201c(?P<curly>[^\u201c\u201d]+)\u201d|\u00ab(?P<angle>[^\u00ab\u00bb]+)\u00bb"
+    r"|\\\((?P<math>.+)\\\)",
+    re.S,
+)
+_EMPHASIS = re.compile(r"(\*{1,3}|_{2,3}|`{1,2}|~~)(?=\S)((?:(?!\1)[^\n])+)(?<=\S)\1")
+_ESCAPED = re.compile(r"\\([\[\]>*_#.])")
+_IDENTIFIER = re.compile(r"\s*(?:passage\s*)?\[?\s*(\d{1,6})\s*\]?\s*", re.I)
+_REASONING_KEYS = frozenset(
+    ("reasoning", "reasoning_content", "thinking", "think", "thought", "thoughts", "explanation", "rationale",
+     "analysis", "justification", "reason", "comment", "notes")
+)  # fmt: skip
+_ANSWER_KEYS = frozenset((*_ANSWER_NAMES.split("|"), "text", "content", "answers", "rankings", "identifier"))
+_MOST_WRAPPERS = 8
+
+
+def clean_answer(text: str) -> CleanAnswer:
+    """Return a short answer (a ranking, choice, grade, yes or no) without what surrounds it.
+
+    Where tags, boxes or labels mark several answers that differ, all are left, one a line, for a strict reader to
+    refuse.
+    """
+    whole = html.unescape(text) if "&" in text else text
+    span = answer_span(whole)
+    if span.is_cut_off:
+        return CleanAnswer(text="", plain="", is_cut_off=True)
+    plain = _SIGNS.sub("", _without_later_reasoning(whole[span.start : span.end])[:LONGEST]).strip()
+    answer = plain
+    for _ in range(_MOST_WRAPPERS):
+        unwrapped = _unwrapped(answer)
+        if unwrapped == answer:
+            break
+        answer = unwrapped
+    return CleanAnswer(text=answer, plain=plain)
+
+
+def _without_later_reasoning(text: str) -> str:
+    """Take off blocks of reasoning that stand within or behind an answer."""
+    parts, start, opened = list[str](), 0, ""
+    for mark in _MARK.finditer(text):
+        name, is_end = _meaning(mark)
+        if not opened and not is_end:
+            parts.append(text[start : mark.start()])
+            opened = name
+        elif opened == name and is_end:
+            start, opened = mark.end(), ""
+    return " ".join(parts if opened else [*parts, text[start:]])
+
+
+def _unwrapped(answer: str) -> str:
+    """Take off one layer; the answer as it is where none is left."""
+    for pattern in (_ANSWER_TAG, _BOXED):
+        if marked := _joined([match["content"] for match in pattern.finditer(answer)]):
+            return marked
+    if fence := _FENCE.fullmatch(answer):
+        return fence["content"].strip() or answer.strip("`~ \n")
+    if labelled := _joined(_FINAL_LABEL.split(answer)[1:]):
+        return labelled
+    if (label := _LEADING_LABEL.match(answer)) and answer[label.end() :]:
+        return answer[label.end() :].strip()
+    if pair := _PAIR.fullmatch(answer):
+        return str(pair[str(pair.lastgroup)]).strip()
+    from_json = _single_value(answer)
+    if from_json is not None:
+        return from_json.strip()
+    without = _LATEX.sub(r"\1", _EMPHASIS.sub(r"\2", _STRAY_TAG.sub("", answer)))
+    return without if without.startswith("{") else _ESCAPED.sub(r"\1", without).strip()
+
+
+def _joined(answers: list[str]) -> str:
+    """Return the answers that differ, one a line."""
+    texts = [answer.strip() for answer in answers]
+    return "\n".join(dict.fromkeys(text for text in texts if text))
+
+
+def text_of_object(answer: str) -> str | None:
+    """Return the one text that a JSON object holds beside reasoning; None where it is no such object."""
+    value = _parsed(answer)
+    texts = list(_without_reasoning_keys(value).values()) if isinstance(value, Mapping) else []
+    return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else None
+
+
+def _parsed(answer: str) -> Any:
+    """Return what a JSON object or list says; None where it is neither."""
+    if not answer.startswith(("{", "[")):
+        return None
+    try:
+        return json.loads(answer, strict=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _without_reasoning_keys(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: field for key, field in value.items() if key.lower() not in _REASONING_KEYS}
+
+
+def _single_value(answer: str) -> str | None:
+    """Return the one value that a JSON object holds beside reasoning; None where it is no such object.
+
+    A list of identifiers is one of numbers; numbers stay in their object, for a reader of JSON.
+    """
+    value = _parsed(answer)
+    if isinstance(value, list):
+        return _from_list(value)
+    if not isinstance(value, Mapping):
+        return None
+    fields = _without_reasoning_keys(value)
+    if len(fields) != 1:
+        return None
+    ((key, field),) = fields.items()
+    if isinstance(field, list) and (from_list := _from_list(field)) is not None:
+        return from_list
+    if isinstance(field, str) and key.lower() in _ANSWER_KEYS:
+        return field
+    if isinstance(field, Mapping):
+        return json.dumps(field, ensure_ascii=False)
+    return json.dumps(fields, ensure_ascii=False) if len(fields) < len(value) else None
+
+
+def _from_list(values: list[object]) -> str | None:
+    """Return a list of texts as one of numbers, or its only text."""
+    texts = [value for value in values if isinstance(value, str)]
+    if not texts or len(texts) < len(values):
+        return None
+    identifiers = [_IDENTIFIER.fullmatch(text) for text in texts]
+    numbers = [int(match[1]) for match in identifiers if match is not None]
+    if len(numbers) == len(texts):
+        return json.dumps(numbers)
+    return texts[0] if len(texts) == 1 else None
