@@ -44,7 +44,7 @@ class _Evaluations(NamedTuple):
     def measures(self) -> list[str]:
         return self.values["measure"].unique(maintain_order=True).to_list()
 
-    def of(self, measure: str) -> _Evaluations:
+    def for_measure(self, measure: str) -> _Evaluations:
         """Return the values of one measure."""
         return self._replace(values=self.values.filter(pl.col("measure") == measure))
 
@@ -236,7 +236,7 @@ def _measures(
 
 def _system_values(human: _Evaluations, judge: _Evaluations, measure: str) -> tuple[SystemValues, list[str]]:
     """Line up one measure of the systems that both have, over the queries where every system has a value."""
-    human, judge = human.of(measure), judge.of(measure)
+    human, judge = human.for_measure(measure), judge.for_measure(measure)
     runs, notes = _common_runs(human, judge, measure)
     by_human, by_judge = human.matrix(runs), judge.matrix(runs)
     human_queries, judge_queries = by_human.complete_queries(), by_judge.complete_queries()

@@ -43,7 +43,7 @@ from ranktilt.reporting.figures.charts import Mark, ScatterPoint, forest, scatte
 from ranktilt.reporting.numbers import DASH, count, decimal, estimate, fixed, moved, number, p_value, signed
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
-from ranktilt.reporting.verdicts import sides_named
+from ranktilt.reporting.verdicts import ONE_AT_A_TIME, sides_named
 from ranktilt.reporting.views.audit_tables import confound_table
 from ranktilt.statistics.prediction_powered import FEWEST_LABELS
 
@@ -385,4 +385,6 @@ def _legend(audit: JudgeAudit) -> Iterator[str]:
             "Few labels: prediction-powered means (PPI++) with 95 % intervals of Student's t, n − 2 degrees of freedom "
             f"of n labelled queries, from {FEWEST_LABELS} on; λ is the judge's weight."
         )
-    yield f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples, where nothing else is said."
+    intervals = f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples, where nothing else is said."
+    has_tests = audit.grade_gaps or audit.tilts or audit.preferences
+    yield f"{intervals} {ONE_AT_A_TIME}" if has_tests else intervals
