@@ -80,7 +80,7 @@ def test_a_model_grades_and_is_audited(files: Path, cli: Cli, monkeypatch: pytes
 
 @pytest.mark.parametrize(("given", "message"), [
     ("--judge fond.qrels", "no human grades: name a file (--human FILE), or a collection DIR with judgments"),
-    ("--human human.qrels", "no judge: name its grades (--judge FILE), or a model that makes them"),
+    ("--human human.qrels", "no judge: name its grades (--judge FILE), a model that makes them"),
     ("--human human.qrels --judge gone", "gone: cannot be read: No such file or directory"),
     ("--human human.qrels --judge fond.qrels -r bm25", "ranker 'bm25' needs texts: name a collection DIR"),
     ("--human human.qrels --judge fond.qrels --systems systems.tsv", "--systems needs runs (--runs DIR)"),
@@ -91,6 +91,11 @@ def test_a_model_grades_and_is_audited(files: Path, cli: Cli, monkeypatch: pytes
     ("bed --judge fond.qrels --pair human,gpt", "unknown source 'gpt' (valid: human, llm)"),
     ("bed --judge fond.qrels --relevant-from 3", "expected the smallest relevant grade between 1 and 2, got 3"),
     ("bed --judge fond.qrels --json fond.qrels", "--json fond.qrels: this file is read too"),
+    ("--scores fond.qrels", "--scores: name two files or more, first the values under human grades"),
+    ("--scores a --scores b --human human.qrels", "--human with --scores: values per query are given"),
+    ("bed --scores a --scores b", "DIR with --scores: values per query are given"),
+    ("--scores a --scores b --human-sample 9", "--human-sample with --scores: values per query are given"),
+    ("--scores fond.qrels --scores fond.qrels", "fond.qrels:1: expected values per query, got documents"),
 ])  # fmt: skip
 def test_what_cannot_be_judged_is_refused(files: Path, cli: Cli, given: str, message: str) -> None:
     (files / "empty").mkdir()
@@ -101,3 +106,35 @@ def test_a_limit_that_an_audit_of_judges_cannot_hold_is_refused(files: Path, cli
     cli("judge", "--human", "human.qrels", "--judge", "fond.qrels", "--resamples", "100", "--json", "j.json")
     message = "--max-tilt: an audit of judges takes --max-gap and --min-tau"
     assert message in refused(cli, "gate", "j.json", "--max-tilt", "5")
+
+
+HUMAN_VALUES = """runid,topic,ndcg@20,err@20
+a,1,0.90,0.5
+a,2,0.70,0.5
+b,1,0.40,0.2
+b,2,0.60,0.2
+c,1,0.10,0.1
+c,2,0.30,0.1
+a,amean,0.80,0.5
+"""
+
+
+def test_published_values_of_systems_are_compared_without_grades(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
+    """Under the judge b is above a: of three pairs of systems two agree, τ = (2 − 1)/3."""
+    monkeypatch.chdir(tmp_path)
+    Path("human.ndcgeval").write_text(HUMAN_VALUES)
+    judged = HUMAN_VALUES.replace("b,1,0.40", "b,1,0.99").replace("b,2,0.60", "b,2,0.99")
+    Path("judge.ndcgeval").write_text(judged)
+    given = ["judge", "--scores", "human.ndcgeval", "--scores", "judge.ndcgeval"]
+    done = cli(*given, "-m", "ndcg@20", "--json", "j.json", "-o", "j.html", "--resamples", "100")
+    assert done.code == 0
+    assert "judge orders 3 systems by nDCG@20 with Kendall's τ-b .33" in done.out
+    assert "judge, nDCG@20: 2 queries, so no intervals, which need 6 queries" in done.out
+    assert "κ" not in done.out.split("Grades are not known")[0]
+    saved = json.loads(Path("j.json").read_text())
+    assert [(row["human"], row["judged"]) for row in saved["systems"]] == [(0.8, 0.8), (0.5, 0.99), (0.2, 0.2)]
+    assert saved["agreements"] == []
+    assert "How far does a judge agree" not in Path("j.html").read_text()
+    assert cli("gate", "j.json", "--min-tau", "0.5").code == 3

@@ -9,7 +9,6 @@ import pytest
 from ranktilt.judging.family_preference import family_preferences, verdict_of
 from ranktilt.judging.result import Estimate, FamilyScale
 from ranktilt.judging.systems import SystemValues
-from ranktilt.measures.base import measure
 from ranktilt.statistics.family_difference import family_difference
 from tests.judging.judged import MEMBER, WORLDS, world
 
@@ -57,9 +56,17 @@ def test_a_difference_by_hand_and_a_family_of_one_is_not_tested() -> None:
 def values(human: Floats, judged: Floats, rescaled: Floats | None = None) -> SystemValues:
     runs = tuple(f"run{number}" for number in range(len(human)))
     queries = tuple(f"q{number}" for number in range(human.shape[1]))
-    more = np.empty((len(human), 0))
-    given = human if rescaled is None else rescaled
-    return SystemValues("judge", measure("nDCG@10"), runs, queries, human, judged, given, more)
+    return SystemValues(
+        judge="judge",
+        measure="nDCG@10",
+        bounds=(0.0, 1.0),
+        runs=runs,
+        queries=queries,
+        human=human,
+        judged=judged,
+        rescaled=human if rescaled is None else rescaled,
+        more=np.empty((len(human), 0)),
+    )
 
 
 FAMILIES = {f"run{number}": "llm" if number < 6 else "lexical" for number in range(18)}
@@ -94,3 +101,11 @@ def test_one_verdict_only_where_every_scale_agrees_as_on_a_large_preference() ->
         assert (found.verdict, found.family, found.systems, found.others, found.queries) == (verdict, "llm", 6, 12, 50)
         assert [one.name for one in found.scales] == ["points", "ranks", "z"]
         assert found.sentence.startswith(f"judge {verdict if verdict != 'level' else 'is level on'} llm")
+        assert "points of its own scale [" in found.sentence
+
+
+def test_one_query_is_the_reason_that_a_family_is_not_tested() -> None:
+    human, judged = np.random.default_rng(0).random((2, 18, 1))
+    (found,) = family_preferences([values(human, judged)], FAMILIES)
+    assert found.verdict == "not tested"
+    assert found.sentence == "judge: llm is not tested: 1 query is too few"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from ranktilt.judging.grade_gap import twin_grades
 from ranktilt.judging.grades import read_grades, side_by_side
 from ranktilt.judging.judge import judge
 from ranktilt.judging.result import JudgeAudit
-from ranktilt.judging.systems import on_scale_of, system_pairs, system_values
+from ranktilt.judging.systems import SystemValues, on_scale_of, rank_agreement, system_pairs, system_values
 from ranktilt.measures.base import measure
 from ranktilt.reporting.output import table
 from ranktilt.run import Run
@@ -179,11 +180,11 @@ def test_pairs_of_systems_agree_are_lost_reversed_or_new_and_grades_are_put_on_o
     (row,) = system_pairs(values)
     assert (row.better, row.worse, row.fate, row.human, row.judged) == ("finds", "turned", "reversed", 1.0, -1.0)
     assert notes == []
-    constant = values._replace(judged=values.human * 0 + 0.5)
+    constant = replace(values, judged=values.human * 0 + 0.5)
     assert [one.fate for one in system_pairs(constant)] == ["lost"]
-    new = values._replace(human=values.human * 0 + 0.5)
+    new = replace(values, human=values.human * 0 + 0.5)
     assert [one.fate for one in system_pairs(new)] == ["new"]
-    assert [one.fate for one in system_pairs(values._replace(judged=values.human))] == ["agrees"]
+    assert [one.fate for one in system_pairs(replace(values, judged=values.human))] == ["agrees"]
     # Means of the judge's grades by human grade; 1 and 2 fall, and are pooled: (2 · 3 + 1 · 0)/3.
     frame = pairs(("q", "a", 0), ("q", "b", 1), ("q", "c", 1), ("q", "d", 2)).rename({"grade": "human"})
     frame = frame.with_columns(judged=pl.Series([1, 3, 3, 0]))
@@ -275,7 +276,7 @@ def test_a_gate_holds_judges_to_limits_and_everything_is_kept_in_a_file(tmp_path
         ({"max_gap": 0.1}, ["tilted", "level"], 1),
         ({"max_gap": 1.0}, ["within", "level"], 0),
         ({"min_tau": -1.0}, ["level", "level"], 0),
-        ({"min_tau": 1.0}, ["tilted", "level"], 1),
+        ({"min_tau": 1.0}, ["tilted", "inconclusive"], 1),
     ):
         found = gate_judges(audit(), **limits)  # type: ignore[arg-type]
         assert ([row.outcome for row in found.rows], found.exit_code) == (outcomes, code)
@@ -284,3 +285,54 @@ def test_a_gate_holds_judges_to_limits_and_everything_is_kept_in_a_file(tmp_path
     assert found.frame("agreements").height == len(found.agreements)
     assert found.sentences()[0].startswith("fond favours llm text on twins: llm text is graded 0.")
     assert "Grade gap of twins, in grades" in table(found)
+
+
+def test_values_of_few_queries_have_no_intervals() -> None:
+    """Five queries: κ, the order and what systems are raised by are values; the gate cannot decide."""
+    collection = bed()
+    names = [f"q{number}" for number in range(5)]
+    human = collection.qrels.filter(pl.col("query_id").is_in(names))
+    judged = grades(collection).filter(pl.col("query_id").is_in(names))
+    found = judge({"good": judged}, human, runs=runs(collection), resamples=100)
+    (order,) = found.rank_agreements
+    (kappa,) = (row.kappa for row in found.overall)
+    for estimate in (order.tau, order.rbo, kappa, found.systems[0].relative):
+        assert not np.isnan(estimate.value)
+        assert np.isnan([estimate.low, estimate.high]).all()
+    assert "good: 5 queries, so no intervals, which need 6 queries" in found.notes
+    assert not any("nan" in sentence or "[" in sentence for sentence in found.sentences())
+    (row,) = gate_judges(found, min_tau=0.1).rows
+    assert row.outcome == "inconclusive"
+    assert "has no interval: 5 queries are too few, it takes 6" in row.checks[0].reason
+
+
+def test_few_labelled_queries_have_values_without_intervals() -> None:
+    """Of 12 pairs a query, 36 labels are three queries: prediction-powered intervals need four."""
+    collection = bed()
+    found = judge({"good": grades(collection)}, collection.qrels, runs=runs(collection), human_sample=36, resamples=100)
+    assert {row.queries for row in found.corrected} == {3}
+    assert np.isnan([row.powered.low for row in found.corrected]).all()
+    assert not np.isnan([row.powered.value for row in found.corrected]).any()
+    assert "good: 3 human queries give values without intervals, which need 4 queries" in found.notes
+    assert "nan" not in table(found)
+
+
+def test_intervals_of_an_order_hold_their_own_value_among_many_good_systems() -> None:
+    """30 systems of nearly one worth: resamples all agree less than the two orders do."""
+    rng = np.random.default_rng(7)
+    quality = 0.6 + rng.normal(0, 0.02, 30)
+    human = quality[:, None] + rng.normal(0, 0.1, (30, 60))
+    values = SystemValues(
+        judge="j",
+        measure="nDCG@10",
+        bounds=(0.0, 1.0),
+        runs=tuple(f"r{number}" for number in range(30)),
+        queries=tuple(f"q{number}" for number in range(60)),
+        human=human,
+        judged=human + rng.normal(0, 0.02, (30, 60)),
+        rescaled=human,
+        more=np.empty((30, 0)),
+    )
+    order = rank_agreement(values, seed=0)
+    for estimate in (order.tau, order.tau_a, order.tau_ap, order.rbo):
+        assert estimate.low <= estimate.value <= estimate.high <= 1

@@ -25,9 +25,10 @@ QUERIES, ORIGINS = 12, 40
 
 
 def share_of_length(result: Any) -> tuple[float, ...]:
-    """How much of the mean gap goes with length, and the ends of its interval."""
+    """How much of the mean gap goes with length, and the ends of its interval; the gap is below 0, for llm is ahead."""
     row = table(result)["long"]
-    return tuple(row[name] / row["mean gap"] for name in ("part", "part low", "part high"))
+    assert row["mean gap"] < 0
+    return tuple(row[name] / row["mean gap"] for name in ("part", "part high", "part low"))
 
 
 @pytest.mark.parametrize("k", [150, 600])
@@ -132,7 +133,9 @@ def test_gaps_by_hand_and_nothing_is_attributed_to_identical_twins() -> None:
         "score": [1.0, 3.0, 2.0, 2.0, 1.0],
     }
     strange = Run.from_frame(pl.DataFrame(entries))
-    assert gaps(whole, strange, "human", "llm")["rank"].to_list() == [2.0]  # what is not known keeps its rank
+    # The llm text is at rank 1, the human one at 3: − as in an audit. What is not known keeps its rank.
+    assert gaps(whole, strange, "human", "llm")["rank"].to_list() == [-2.0]
+    assert gaps(whole, strange, "human", "llm")["score"].to_list() == pytest.approx([-2 / math.sqrt(2 / 3)])
     texts = ["x" * (n + 1) for n in range(ORIGINS)]
     whole = collection_of(versions({"human": texts, "llm": texts}), {f"q{n}": f"q{n}" for n in range(QUERIES)}, {})
     found = attribute(whole, [scored(whole, lambda row: len(row["text"]))])
@@ -156,7 +159,7 @@ def test_what_all_twins_differ_alike_in_and_pairs_without_a_value_are_left_out(a
         whole, [scored(whole, lambda row: len(row["text"]), noise=1)], [property_of("same", values), LONG]
     )
     assert list(table(found)) == ["what remains", "long"]
-    by = f"{always:+g}" if always else "0"
+    by = f"{-always:+g}" if always else "0"
     assert f"toy, llm: left out, because all twins differ by the same: same ({by})" in found.notes
     holes = np.arange(whole.docs.height, dtype=float) ** 2
     holes[[3, 4, ORIGINS + 4]] = np.nan  # of two origins, in every query

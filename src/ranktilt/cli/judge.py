@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ranktilt.collection import Collection
     from ranktilt.judging.grading import Grades
     from ranktilt.judging.probes import JudgeProbes
+    from ranktilt.judging.result import JudgeAudit
     from ranktilt.llm.base import LLM
     from ranktilt.run import Run
 
@@ -60,6 +61,14 @@ class JudgeInputs(options.OptionGroup):
         list[Path] | None, Option("Runs that both judges evaluate: files, or folders of them.", "FILE|DIR")
     ] = None
     ranker: options.Rankers = None
+    scores: Annotated[
+        list[Path] | None,
+        Option(
+            "Values of systems per query (trec_eval -q, gdeval, ndeval), in place of grades and runs: "
+            "first under human grades, then under each judge's; a file, or a folder with a file a system.",
+            "FILE|DIR",
+        ),
+    ] = None
     systems: Annotated[
         Path | None, Option("Family of each run: two columns, run and family. Asks whom a judge favours.", "FILE")
     ] = None
@@ -79,14 +88,28 @@ class JudgeInputs(options.OptionGroup):
     @property
     def files(self) -> list[Path]:
         named = [self.human, self.systems]
-        return [*collection_files(self.folder), *(self.judge or ()), *self.run_files, *(one for one in named if one)]
+        given = [*(self.judge or ()), *self.run_files, *(self.scores or ())]
+        return [*collection_files(self.folder), *given, *(path for path in named if path)]
+
+    def check_scores(self, **unread: object) -> None:
+        """Refuse what values per query leave unread; `unread` are options that are not among these."""
+        files = {"DIR": self.folder, "--human": self.human, "--judge": self.judge, "--runs": self.runs}
+        options_given = {f"--{name.replace('_', '-')}": value for name, value in unread.items()}
+        for name, value in {**files, "--ranker": self.ranker, "--split": self.split, **options_given}.items():
+            if value:
+                raise UserError(f"{name} with --scores: values per query are given, so no grades or runs are read")
+        if len(self.scores or ()) < 2:
+            raise UserError("--scores: name two files or more, first the values under human grades, then each judge's")
 
     def check(self, *, asks: bool) -> None:
         """Refuse options that nothing would read; `asks`: whether a model makes grades."""
         if asks and self.folder is None:
             raise UserError("--llm grades texts: name a collection DIR")
         if not asks and not self.judge:
-            raise UserError("no judge: name its grades (--judge FILE), or a model that makes them (--llm openai:MODEL)")
+            raise UserError(
+                "no judge: name its grades (--judge FILE), a model that makes them (--llm openai:MODEL), or values of "
+                "systems under humans and under it (--scores FILE --scores FILE)"
+            )
         if self.folder is None and self.human is None and not asks:
             raise UserError("no human grades: name a file (--human FILE), or a collection DIR with judgments")
         if self.folder is None and self.ranker:
@@ -110,6 +133,7 @@ def _is_run(path: Path) -> bool:
 
 @options.verb(
     "judge --human human.qrels --judge judge.qrels --runs runs/ --systems systems.tsv",
+    "judge --scores human.ndcgeval --scores judge.ndcgeval",
     "judge DIR --llm openai:MODEL --runs runs/ --dry-run",
 )
 def judge(
@@ -151,6 +175,17 @@ def judge(
     got no answer; the same command again asks only for these.
     """
     model.check(grading, dry_run=dry_run, price=price, save_grades=save_grades, probe_pairs=probe_pairs)
+    if inputs.scores:
+        inputs.check_scores(
+            llm=model.llm,
+            human_sample=human_sample,
+            pair=pair,
+            top_grade=top_grade,
+            relevant_from=relevant_from if relevant_from != 1 else None,
+        )
+        output.check(*inputs.files)
+        output.deliver(_judge_scores(inputs, measure, resamples=resamples, seed=seed))
+        return 0
     inputs.check(asks=model.llm is not None)
     prices = options.read_price(price, dry_run=dry_run)
     pairs = options.read_pairs(None if pair is None else [pair])
@@ -192,6 +227,22 @@ def judge(
         )
     )  # fmt: skip
     return INCOMPLETE if grades is not None and grades.unanswered else 0
+
+
+def _judge_scores(inputs: JudgeInputs, measures: list[str] | None, *, resamples: int, seed: int) -> JudgeAudit:
+    """Compare systems from their values per query, the first file under human grades."""
+    from ranktilt.judging.family_preference import read_families
+    from ranktilt.judging.judge_scores import judge_scores
+
+    human, *judges = inputs.scores or []
+    return judge_scores(
+        human,
+        judges,
+        measures=measures,
+        families=None if inputs.systems is None else read_families(inputs.systems),
+        resamples=resamples,
+        seed=seed,
+    )
 
 
 def _graded(collection: Collection, client: LLM, how: Grading, runs: list[Run], target: Path | None) -> Grades:

@@ -9,7 +9,7 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.judging.grades import Graded
-from ranktilt.judging.result import Agreement, Estimate, GradeCount, QueryAgreement
+from ranktilt.judging.result import FEWEST_QUERIES, Agreement, Estimate, GradeCount, QueryAgreement
 from ranktilt.measures.ranking import Bools, Floats
 from ranktilt.statistics.agreement import cohen_kappa, krippendorff_alpha
 from ranktilt.statistics.bootstrap import interval
@@ -24,12 +24,13 @@ def agreements(
     graded: Graded, strata: Mapping[str, Bools], *, top: int, relevant: int, resamples: int, seed: int
 ) -> Iterator[Agreement]:
     """Give the agreement over all pairs and over those of each stratum, with intervals over queries."""
-    everywhere = {"all": np.ones(graded.pairs.height, dtype=bool), **strata}
-    for name, held in everywhere.items():
-        if held.any():
-            tables = query_tables(graded.pairs.filter(pl.Series(held)), top)
+    masks = {"all": np.ones(graded.pairs.height, dtype=bool), **strata}
+    for stratum, mask in masks.items():
+        if mask.any():
+            tables = query_tables(graded.pairs.filter(pl.Series(mask)), top)
             rng = np.random.default_rng([seed, 11])
-            yield _agreement(graded.judge, name, tables, relevant, _resampled(tables, resamples, rng))
+            resampled = _resampled(tables, resamples, rng) if len(tables) >= FEWEST_QUERIES else None
+            yield _agreement(graded.judge, stratum, tables, relevant, resampled=resampled)
 
 
 def query_tables(pairs: pl.DataFrame, top: int) -> Floats:
@@ -120,13 +121,17 @@ def _resampled(tables: Floats, resamples: int, rng: np.random.Generator) -> Floa
     return (draws @ flat).reshape(resamples, *tables.shape[1:])
 
 
-def _agreement(judge: str, stratum: str, tables: Floats, relevant: int, resampled: Floats) -> Agreement:
-    held = tables[tables.sum((-2, -1)) > 0]
-    values, spread = (_coefficients(some, relevant) for some in (held.sum(0), resampled))
-    estimates = {name: _estimate(float(value), spread[name]) for name, value in values.items()}
-    return Agreement(judge, stratum, int(held.sum()), len(held), **estimates)
+def _agreement(judge: str, stratum: str, tables: Floats, relevant: int, resampled: Floats | None) -> Agreement:
+    """Make a row of an agreement; without resamples it has no intervals."""
+    with_pairs = tables[tables.sum((-2, -1)) > 0]
+    values = _coefficients(with_pairs.sum(0), relevant)
+    samples = {} if resampled is None else _coefficients(resampled, relevant)
+    estimates = {name: _estimate(float(value), samples.get(name)) for name, value in values.items()}
+    return Agreement(judge=judge, stratum=stratum, pairs=int(with_pairs.sum()), queries=len(with_pairs), **estimates)
 
 
-def _estimate(value: float, samples: Floats) -> Estimate:
-    found = interval(samples)
-    return Estimate(value, found.low, found.high) if value == value else Estimate(value)
+def _estimate(value: float, samples: Floats | None) -> Estimate:
+    if samples is None or np.isnan(value):
+        return Estimate(value)
+    spread = interval(samples)
+    return Estimate(value, spread.low, spread.high)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +14,7 @@ from ranktilt.judging.result import Corrected, Estimate
 from ranktilt.judging.systems import SystemValues
 from ranktilt.measures.ranking import Bools, Floats
 from ranktilt.statistics.equivalence import t_interval
-from ranktilt.statistics.prediction_powered import powered_mean
+from ranktilt.statistics.prediction_powered import FEWEST_LABELS, powered_mean
 
 
 def sampled_queries(graded: Graded, labels: int, seed: int) -> tuple[list[str], int]:
@@ -39,39 +40,86 @@ def corrected(values: SystemValues, labelled: Collection[str]) -> Iterator[Corre
 
     Human values of the other queries are used as the truth only.
     """
-    known = np.isin(values.queries, list(labelled))
+    is_labelled = np.isin(values.queries, list(labelled))
     order = np.argsort(-values.judged.mean(1), kind="stable").tolist()
-    for a in order:
-        row = values.human[a], values.judged[a], values.more[a]
-        yield _row(values, row, known, (values.runs[a], ""))
-    for a, b in pairwise(order):
-        human, judged, more = (rows[a] - rows[b] for rows in (values.human, values.judged, values.more))
-        yield _row(values, (human, judged, more), known, (values.runs[a], values.runs[b]))
+    for system in order:
+        estimate = _Estimand(
+            run=values.runs[system],
+            minus="",
+            bounds=values.bounds,
+            human=values.human[system],
+            judged=values.judged[system],
+            more=values.more[system],
+        )
+        yield _corrected(values, estimate, is_labelled)
+    width = values.bounds[1] - values.bounds[0]
+    for system, next_system in pairwise(order):
+        human, judged, more = (rows[system] - rows[next_system] for rows in (values.human, values.judged, values.more))
+        estimate = _Estimand(
+            run=values.runs[system],
+            minus=values.runs[next_system],
+            bounds=(-width, width),
+            human=human,
+            judged=judged,
+            more=more,
+        )
+        yield _corrected(values, estimate, is_labelled)
 
 
-def _row(values: SystemValues, row: tuple[Floats, Floats, Floats], known: Bools, runs: tuple[str, str]) -> Corrected:
-    human, judged, more = row
-    labels, beside = human[known], judged[known]
-    found = powered_mean(labels, beside, np.concatenate([judged[~known], more]))
-    within = values.measure.bounds if not runs[1] else (-1.0, 1.0)
-    alone, powered = (np.clip(ends, *within).tolist() for ends in (t_interval(labels), found[1:3]))
-    varied = labels.std() > 0 and beside.std() > 0
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Estimand:
+    """A mean of one system, or of the difference of two, over queries."""
+
+    run: str
+    minus: str
+    bounds: tuple[float, float]
+    human: Floats
+    judged: Floats
+    more: Floats
+
+
+def _corrected(values: SystemValues, estimand: _Estimand, is_labelled: Bools) -> Corrected:
+    labels, beside = estimand.human[is_labelled], estimand.judged[is_labelled]
+    unlabelled = np.concatenate([estimand.judged[~is_labelled], estimand.more])
+    powered = powered_mean(labels, beside, unlabelled)
+    # Labels that are all the same say nothing of how far others would differ.
+    human_ends = t_interval(labels) if labels.std() > 0 else (np.nan, np.nan)
+    has_correlation = labels.std() > 0 and beside.std() > 0
     return Corrected(
-        values.judge, repr(values.measure), *runs, Estimate(float(labels.mean()), *alone),
-        float(np.concatenate([judged, more]).mean()), Estimate(found.value, *powered), found.weight,
-        float(np.corrcoef(labels, beside)[0, 1]) if varied else np.nan, len(labels), found.effective,
-        np.nan if known.all() else float(human.mean()),
-    )  # fmt: skip
+        judge=values.judge,
+        measure=values.measure,
+        run=estimand.run,
+        minus=estimand.minus,
+        human_only=_within((float(labels.mean()), *human_ends), estimand.bounds),
+        judge_only=float(np.concatenate([estimand.judged, estimand.more]).mean()),
+        powered=_within((powered.value, powered.low, powered.high), estimand.bounds),
+        weight=powered.weight,
+        correlation=float(np.corrcoef(labels, beside)[0, 1]) if has_correlation else np.nan,
+        queries=len(labels),
+        effective=powered.effective,
+        truth=np.nan if is_labelled.all() else float(estimand.human.mean()),
+    )
+
+
+def _within(estimate: tuple[float, float, float], bounds: tuple[float, float]) -> Estimate:
+    """Move a value and its ends into the range that the measure has, so that an interval holds its value."""
+    return Estimate(*np.clip(estimate, *bounds).tolist())
 
 
 def gain_note(rows: list[Corrected]) -> str:
     """Say plainly what the judge's labels were worth."""
     judge, queries = rows[0].judge, rows[0].queries
-    means = [row for row in rows if not row.minus]
-    worth = float(np.median([row.effective for row in means]))
+    human_queries = counted(queries, "human query", "human queries")
+    if queries < FEWEST_LABELS:
+        return f"{judge}: {human_queries} give values without intervals, which need {FEWEST_LABELS} queries"
+    effective = [row.effective for row in rows if not row.minus and not np.isnan(row.effective)]
+    if not effective:
+        return f"{judge}: in {human_queries} no system's values differ, so there are no intervals"
+    worth = float(np.median(effective))
     share = 100 * queries / worth if worth else np.nan
-    least = "little is gained" if share > 80 else "the judge helps"
+    gain = "little is gained" if share > 80 else "the judge helps"
+    verb = "is" if queries == 1 else "are"
     return (
-        f"{judge}: {counted(queries, 'human query is', 'human queries are')} worth {worth:.0f} with it (median of "
-        f"systems): the variance falls to {share:.0f} %; {least}"
+        f"{judge}: {human_queries} {verb} worth {worth:.0f} with it (median of systems): the variance falls to "
+        f"{share:.0f} %; {gain}"
     )

@@ -22,6 +22,8 @@ from ranktilt.statistics.family_difference import family_difference
 LEVEL = 0.02
 """Half-width of what counts as level, in the measure's own values: 2 points of nDCG."""
 
+_FEWEST_QUERIES = 2
+
 
 def _ranks(values: Floats) -> Floats:
     """Share of the other systems that each beats in its query; a tie counts half: 0 to 1."""
@@ -96,9 +98,18 @@ def family_preferences(every: Sequence[SystemValues], families: Mapping[str, str
         plain = family_difference(values.human, values.judged, member).plain
         scales = (replace(scales[0], plain=plain), *scales[1:])
         verdict = verdict_of(scales)
-        sentence = _sentence(values.judge, family, scales, verdict)
-        counts = int(member.sum()), int((~member).sum()), values.human.shape[1]
-        found.append(FamilyPreference(values.judge, repr(values.measure), family, *counts, scales, verdict, sentence))
+        preference = FamilyPreference(
+            judge=values.judge,
+            measure=values.measure,
+            family=family,
+            systems=int(member.sum()),
+            others=int((~member).sum()),
+            queries=len(values.queries),
+            scales=scales,
+            verdict=verdict,
+            sentence="",
+        )
+        found.append(replace(preference, sentence=_sentence(preference)))
     return found
 
 
@@ -121,15 +132,21 @@ def verdict_of(scales: Sequence[FamilyScale], level: float = LEVEL) -> Favour:
     return "level" if -level <= points.low and points.high <= level else "inconclusive"
 
 
-def _sentence(judge: str, family: str, scales: Sequence[FamilyScale], verdict: Favour) -> str:
-    value, low, high = (100 * number for number in scales[0].preference)
-    numbers = f"{signed(value)} points [{signed(low)}, {signed(high)}] beyond its general errors"
+def _sentence(preference: FamilyPreference) -> str:
+    """Say whether a judge favours a family; points are those of the judge's values, not of the human ones."""
+    judge, family, verdict = preference.judge, preference.family, preference.verdict
     if verdict == "not tested":
-        return f"{judge}: {family} is not tested: a family needs two systems, and two others"
+        reason = "a family needs two systems, and two others"
+        if preference.queries < _FEWEST_QUERIES:
+            reason = f"{counted(preference.queries, 'query is', 'queries are')} too few"
+        return f"{judge}: {family} is not tested: {reason}"
+    value, low, high = (100 * number for number in preference.scales[0].preference)
+    numbers = f"{signed(value)} points of its own scale [{signed(low)}, {signed(high)}] beyond its general errors"
     if verdict in ("favours", "disfavours"):
         return f"{judge} {verdict} {family} systems: {numbers}, and by ranks and z, too"
     if verdict == "depends on scale":
-        shown = " and ".join(one.name for one in scales if one.p_corrected < ALPHA)
-        return f"{judge}: whether it favours {family} systems depends on the scale, shown by {shown} only: {numbers}"
+        significant = [scale.name for scale in preference.scales if scale.p_corrected < ALPHA]
+        scales = " and ".join(significant)
+        return f"{judge}: whether it favours {family} systems depends on the scale, shown by {scales} only: {numbers}"
     words = f"{judge} is level on" if verdict == "level" else f"{judge}: inconclusive on"
     return f"{words} {family} systems: {numbers}"

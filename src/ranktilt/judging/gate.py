@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from ranktilt.auditing.answer.gate import POLICIES, Gate, GateRow, LimitCheck, Outcome, check_tilt
-from ranktilt.errors import UserError, unknown
-from ranktilt.judging.result import JudgeAudit, RankAgreement
+from ranktilt.errors import UserError, counted, unknown
+from ranktilt.judging.result import FEWEST_QUERIES, JudgeAudit, RankAgreement
 from ranktilt.measures.printing import rounded
 
 
@@ -65,8 +65,11 @@ def _check_tau(row: RankAgreement, least: float) -> LimitCheck:
     value, low, high = row.tau
     numbers = f"τ-b {rounded(value, 2)} [{rounded(low, 2)}, {rounded(high, 2)}]"
     outcome: Outcome = "inconclusive"
-    if math.isnan(value) or math.isnan(low):
+    if math.isnan(value):
         reason = "τ-b is undefined: the judge tells no systems apart"
+    elif math.isnan(low):
+        queries = counted(row.queries, "query is", "queries are")
+        reason = f"τ-b {rounded(value, 2)} has no interval: {queries} too few, it takes {FEWEST_QUERIES}"
     elif low >= least:
         outcome, reason = "level", f"{numbers} lies at or above {least:g}"
     elif high < least:

@@ -22,15 +22,15 @@ from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, refuse_twice
 from ranktilt.judging.agreement import agreements, confusion, per_query, strata_of
-from ranktilt.judging.corrected import corrected, gain_note, sampled_queries
-from ranktilt.judging.family_preference import family_preferences
+from ranktilt.judging.corrected import sampled_queries
 from ranktilt.judging.grade_gap import grade_gaps
 from ranktilt.judging.grade_parsing import GRADES
 from ranktilt.judging.grades import Graded, read_grades, side_by_side
 from ranktilt.judging.grading import Grades
 from ranktilt.judging.probes import JudgeProbes
-from ranktilt.judging.result import HUMAN, Corrected, JudgeAudit, JudgedTilt, Weakness
-from ranktilt.judging.systems import SystemValues, rank_agreement, system_pairs, system_scores, system_values
+from ranktilt.judging.result import FEWEST_QUERIES, HUMAN, JudgeAudit, JudgedTilt, Weakness
+from ranktilt.judging.system_results import few_queries_note, system_results
+from ranktilt.judging.systems import SystemValues, system_values
 from ranktilt.measures.base import Measure, measure
 from ranktilt.run import Run, named_apart
 from ranktilt.statistics.agreement import coincidences_of, krippendorff_alpha
@@ -120,6 +120,10 @@ def judge(
         notes += stray
     graded = [side_by_side(human, frame, name) for name, frame in read.items()]
     notes += chain.from_iterable(one.notes() for one in graded)
+    for pairs_of_judge in graded:
+        queries = pairs_of_judge.pairs["query_id"].n_unique()
+        if queries < FEWEST_QUERIES:
+            notes.append(few_queries_note(pairs_of_judge.judge, queries))
     how = {"resamples": resamples, "seed": seed}
     found: dict[str, Any] = {
         "agreements": tuple(
@@ -204,43 +208,19 @@ def _systems(
     seed: int,
 ) -> dict[str, Any]:
     """Everything about systems."""
-    every = list[SystemValues]()
-    repaired = list[Corrected]()
-    for one in graded:
-        values, more = system_values(one, runs, measures)
-        every += values
-        notes += more
-        for rows in _corrected(one, values, human_sample, seed):
-            notes.append(gain_note(rows))
-            repaired += rows
-    if len(runs) < 2:
-        notes.append("one system: nothing is ordered")
-        return {"systems": tuple(_scores(every, families, resamples, seed)), "corrected": tuple(repaired)}
-    return {
-        "systems": tuple(_scores(every, families, resamples, seed)),
-        "rank_agreements": tuple(rank_agreement(values, seed=seed) for values in every),
-        "system_pairs": tuple(row for values in every for row in system_pairs(values)),
-        "preferences": tuple(family_preferences(every, families)) if families else (),
-        "corrected": tuple(repaired),
-    }
-
-
-def _scores(every: Sequence[SystemValues], families: Mapping[str, str], resamples: int, seed: int) -> Iterator[Any]:
-    for values in every:
-        yield from system_scores(values, families, resamples=resamples, seed=seed)
-
-
-def _corrected(
-    graded: Graded, every: Sequence[SystemValues], sample: int | None, seed: int
-) -> Iterator[list[Corrected]]:
-    """Estimates from few human labels, where there is anything beyond them."""
-    if sample is None and not graded.more.height:
-        return
-    labelled = (
-        graded.pairs["query_id"].unique().to_list() if sample is None else sampled_queries(graded, sample, seed)[0]
-    )
-    for values in every:
-        yield list(corrected(values, labelled))
+    every_values = list[SystemValues]()
+    labelled: dict[str, list[str]] = {}
+    for pairs_of_judge in graded:
+        values, left_out = system_values(pairs_of_judge, runs, measures)
+        every_values += values
+        notes += left_out
+        if human_sample is not None:
+            labelled[pairs_of_judge.judge], _ = sampled_queries(pairs_of_judge, human_sample, seed)
+        elif pairs_of_judge.more.height:
+            labelled[pairs_of_judge.judge] = pairs_of_judge.pairs["query_id"].unique().to_list()
+    fields, more_notes = system_results(every_values, families, labelled, resamples=resamples, seed=seed)
+    notes += more_notes
+    return fields
 
 
 def _sources(

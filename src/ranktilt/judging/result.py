@@ -22,6 +22,8 @@ HUMAN = "human"
 """How the reference judge is called."""
 GAP_LEVEL: Margin = "0.1 grades"
 """Grade gaps within this margin count as level."""
+FEWEST_QUERIES = 6
+"""Queries from which intervals are drawn: from fewer, resamples repeat each other and intervals are far too narrow."""
 Fate = Literal["agrees", "lost", "reversed", "new", "neither"]
 Favour = Literal["favours", "disfavours", "level", "depends on scale", "inconclusive", "not tested"]
 
@@ -189,7 +191,7 @@ class Corrected:
     """Of both judges' values over the human queries."""
     queries: int
     effective: float
-    """Human queries that would give as narrow an interval without the judge."""
+    """Human queries that would give as small a variance without the judge; NaN where there is no interval."""
     truth: float = np.nan
     """The mean over all human queries, where these are a sample of those that are known."""
 
@@ -298,7 +300,7 @@ def _order(audit: JudgeAudit, row: RankAgreement) -> str:
     new = f", {fates['new']} new" if fates["new"] else ""
     return (
         f"{row.judge} orders {counted(row.systems, 'system', 'systems')} by {row.measure} with Kendall's τ-b "
-        f"{_decimal(row.tau.value)} [{_decimal(row.tau.low)}, {_decimal(row.tau.high)}]: {kept}{new}"
+        f"{_with_interval(row.tau)}: {kept}{new}"
     )
 
 
@@ -329,9 +331,16 @@ def _agreement(row: Agreement) -> str:
     side = "higher" if gap.value > 0 else "lower"
     level = f", grades {abs(gap.value):.2f} {side} on average" if gap.low > 0 or gap.high < 0 else ""
     return (
-        f"{row.judge} agrees with humans at κ {_decimal(kappa.value)} [{_decimal(kappa.low)}, {_decimal(kappa.high)}] "
-        f"over {row.pairs:,} pairs of {counted(row.queries, 'query', 'queries')}{level}"
+        f"{row.judge} agrees with humans at κ {_with_interval(kappa)} over {row.pairs:,} pairs of "
+        f"{counted(row.queries, 'query', 'queries')}{level}"
     )
+
+
+def _with_interval(estimate: Estimate) -> str:
+    """Print a coefficient with its interval, where it has one: ``.29 [.17, .39]``."""
+    if np.isnan(estimate.low):
+        return _decimal(estimate.value)
+    return f"{_decimal(estimate.value)} [{_decimal(estimate.low)}, {_decimal(estimate.high)}]"
 
 
 def _decimal(value: float) -> str:

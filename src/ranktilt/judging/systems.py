@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -15,34 +16,57 @@ from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted
 from ranktilt.judging.grades import Graded
-from ranktilt.judging.result import Estimate, Fate, RankAgreement, SystemPair, SystemScore
+from ranktilt.judging.result import FEWEST_QUERIES, Estimate, Fate, RankAgreement, SystemPair, SystemScore
 from ranktilt.measures.base import Measure
 from ranktilt.measures.ranking import Floats
 from ranktilt.run import Run
-from ranktilt.statistics.bootstrap import interval, resampled_means
+from ranktilt.statistics.bootstrap import blocks, interval, resampled_means
 from ranktilt.statistics.correction import holm
 from ranktilt.statistics.permutation import t_test_p
-from ranktilt.statistics.rank_correlation import kendall_tau, rank_biased_overlap, top_weighted_tau
+from ranktilt.statistics.rank_correlation import (
+    coefficient_interval,
+    kendall_tau,
+    rank_biased_overlap,
+    top_weighted_tau,
+)
 
 RESAMPLES = 1_000
 """Of coefficients of whole orders, which are computed anew for each."""
 _WITHIN = 1.96
+_CELLS = 1 << 15
+
+Coefficient = Callable[[Floats, Floats], Floats]
+_COEFFICIENTS: Mapping[str, tuple[Coefficient, float]] = {
+    "tau": (kendall_tau, -1.0),
+    "tau_a": (partial(kendall_tau, variant="a"), -1.0),
+    "tau_ap": (top_weighted_tau, -1.0),
+    "rbo": (rank_biased_overlap, 0.0),
+}
+"""Coefficients of two orders, with the least value that each can have."""
 
 
-class SystemValues(NamedTuple):
-    """One measure of every system and query under the human grades and under one judge's, on the same pairs."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SystemValues:
+    """One measure of every system and query under the human grades and under one judge's."""
 
     judge: str
-    measure: Measure
+    measure: str
+    bounds: tuple[float, float]
+    """Smallest and largest value that the measure can have."""
     runs: tuple[str, ...]
     queries: tuple[str, ...]
     human: Floats
     judged: Floats
     """(systems, queries), without NaN."""
     rescaled: Floats
-    """The human grades on the judge's scale; see `on_scale_of`."""
+    """Under the human grades on the judge's scale, see `on_scale_of`; `human` itself where grades are not known."""
     more: Floats
     """Under the judge, in queries that humans did not grade: (systems, further queries)."""
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether there are enough queries to draw from."""
+        return len(self.queries) >= FEWEST_QUERIES
 
 
 def system_values(
@@ -53,24 +77,32 @@ def system_values(
     pairs = graded.pairs.with_columns(rescaled=rescaled, whole=rescaled.round())
     columns = [_values(pairs, column, runs, measures) for column in ("human", "judged", "rescaled", "whole")]
     further = _values(graded.more, "grade", runs, measures) if graded.more.height else None
-    names = pairs["query_id"].unique(maintain_order=True)
-    found, notes = [], list[str]()
-    for number, measure in enumerate(measures):
-        human, judged, graded_as, relevant_as = (column[number] for column in columns)
+    query_ids = pairs["query_id"].unique(maintain_order=True)
+    every_measure, notes = list[SystemValues](), list[str]()
+    for index, measure in enumerate(measures):
+        human, judged, graded_as, relevant_as = (column[index] for column in columns)
         known = ~np.isnan(human + judged).any(axis=0)
         if not known.any():
             raise UserError(f"{graded.judge}: no query has a relevant document under both judges, for {measure!r}")
         if not known.all():
             left = counted(int((~known).sum()), "query", "queries")
             notes.append(f"{graded.judge}, {measure!r}: {left} without a relevant document under one judge left out")
-        more = np.empty((len(runs), 0)) if further is None else further[number]
-        more = more[:, ~np.isnan(more).any(0)]
-        queries = tuple(names.filter(pl.Series(known)))
+        more = np.empty((len(runs), 0)) if further is None else further[index]
         scaled = relevant_as if measure.binary else graded_as
         scaled = np.where(np.isnan(scaled), human, scaled)  # where nothing is relevant on the judge's scale
-        of = graded.judge, measure, tuple(run.name for run in runs), queries
-        found.append(SystemValues(*of, human[:, known], judged[:, known], scaled[:, known], more))
-    return found, notes
+        values = SystemValues(
+            judge=graded.judge,
+            measure=repr(measure),
+            bounds=measure.bounds,
+            runs=tuple(run.name for run in runs),
+            queries=tuple(query_ids.filter(pl.Series(known))),
+            human=human[:, known],
+            judged=judged[:, known],
+            rescaled=scaled[:, known],
+            more=more[:, ~np.isnan(more).any(0)],
+        )
+        every_measure.append(values)
+    return every_measure, notes
 
 
 def on_scale_of(pairs: pl.DataFrame) -> pl.Series:
@@ -95,54 +127,75 @@ def _values(pairs: pl.DataFrame, column: str, runs: Sequence[Run], measures: Seq
     return np.stack([group_values(run, measures, groups, "expected")[:, 0] for run in aligned], axis=1)
 
 
-def rank_agreement(values: SystemValues, *, seed: int) -> RankAgreement:
-    """Compare the two orders of systems; intervals over queries, turned round the value (basic bootstrap)."""
+def rank_agreement(values: SystemValues, *, seed: int, resamples: int = RESAMPLES) -> RankAgreement:
+    """Compare the two orders of systems, with intervals over queries (see `coefficient_interval`)."""
     human, judged = values.human.mean(1), values.judged.mean(1)
-    coefficients = {
-        "tau": kendall_tau,
-        "tau_a": lambda one, two: kendall_tau(one, two, "a"),
-        "tau_ap": top_weighted_tau,
-        "rbo": rank_biased_overlap,
-    }
-    columns = [*values.human, *values.judged]
-    means = np.stack(resampled_means(columns, resamples=RESAMPLES, seed=seed))
-    both = means.reshape(2, len(human), RESAMPLES)
+    resampled = _resampled_means(values, resamples, seed) if values.has_intervals else None
     estimates = {}
-    for name, coefficient in coefficients.items():
-        samples = np.array([coefficient(one, two) for one, two in zip(*np.moveaxis(both, 2, 1), strict=True)])
-        estimates[name] = _turned(coefficient(human, judged), samples, 0.0 if name == "rbo" else -1.0)
-    away = judged - human
-    spread = _WITHIN * float(np.std(away, ddof=1)) if len(away) > 1 else np.nan
-    bias, moved = float(away.mean()), human - human.mean()
-    slope = float(moved @ judged / (moved @ moved)) if moved.any() else np.nan
+    for name, (coefficient, least) in _COEFFICIENTS.items():
+        value = float(coefficient(human, judged))
+        estimates[name] = Estimate(value)
+        if resampled is not None and not np.isnan(value):
+            samples = _in_parts(coefficient, *resampled)
+            estimates[name] = Estimate(value, *coefficient_interval(value, samples, least=least))
+    difference = judged - human
+    spread = _WITHIN * float(np.std(difference, ddof=1)) if len(difference) > 1 else np.nan
+    bias, centred = float(difference.mean()), human - human.mean()
     return RankAgreement(
-        values.judge, repr(values.measure), len(human), values.human.shape[1], **estimates, bias=bias,
-        limits=(bias - spread, bias + spread), slope=slope,
-    )  # fmt: skip
+        judge=values.judge,
+        measure=values.measure,
+        systems=len(human),
+        queries=len(values.queries),
+        tau=estimates["tau"],
+        tau_a=estimates["tau_a"],
+        tau_ap=estimates["tau_ap"],
+        rbo=estimates["rbo"],
+        bias=bias,
+        limits=(bias - spread, bias + spread),
+        slope=float(centred @ judged / (centred @ centred)) if centred.any() else np.nan,
+    )
 
 
-def _turned(value: float, samples: Floats, lowest: float) -> Estimate:
-    """A basic bootstrap interval: resampling queries adds noise to both orders, which lowers every coefficient."""
-    found = interval(samples)
-    low, high = np.clip([2 * value - found.high, 2 * value - found.low], lowest, 1.0).tolist()
-    return Estimate(value, low, high)
+def _resampled_means(values: SystemValues, resamples: int, seed: int) -> tuple[Floats, Floats]:
+    """Draw queries again and again: every system's mean under humans and under the judge, (resamples, systems) each."""
+    means = resampled_means([*values.human, *values.judged], resamples=resamples, seed=seed)
+    by_resample = np.stack(means, axis=1)
+    systems = len(values.runs)
+    return by_resample[:, :systems], by_resample[:, systems:]
+
+
+def _in_parts(coefficient: Coefficient, human: Floats, judged: Floats) -> Floats:
+    """Compute a coefficient of many resamples, so many at a time that tables of two systems fit the cache."""
+    parts = []
+    for start, stop in blocks(len(human), human.shape[1] ** 2, _CELLS):
+        parts.append(coefficient(human[start:stop], judged[start:stop]))
+    return np.concatenate(parts)
 
 
 def system_scores(values: SystemValues, families: Mapping[str, str], *, resamples: int, seed: int) -> list[SystemScore]:
     """Give every system's means and ranks, and how much further than the mean system the judge raises it."""
-    away = values.judged - values.human
-    relative = away - away.mean(0)
+    difference = values.judged - values.human
+    relative = difference - difference.mean(0)
     samples = resampled_means(list(relative), resamples=resamples, seed=seed)
-    means = [one.mean(1) for one in (values.human, values.judged)]
-    ranks = [stats.rankdata(-one) for one in means]
-    found = []
-    for number, name in enumerate(values.runs):
-        spread = interval(samples[number])
-        over = Estimate(float(relative[number].mean()), spread.low, spread.high)
-        human, judged, human_rank, judged_rank = (float(column[number]) for column in (*means, *ranks))
-        of = values.judge, repr(values.measure), name, families.get(name, "")
-        found.append(SystemScore(*of, human, judged, human_rank, judged_rank, over))
-    return found
+    human, judged = values.human.mean(1), values.judged.mean(1)
+    human_rank, judged_rank = stats.rankdata(-human), stats.rankdata(-judged)
+    scores = []
+    for index, run in enumerate(values.runs):
+        spread = interval(samples[index])
+        ends = (spread.low, spread.high) if values.has_intervals else ()
+        score = SystemScore(
+            judge=values.judge,
+            measure=values.measure,
+            run=run,
+            family=families.get(run, ""),
+            human=float(human[index]),
+            judged=float(judged[index]),
+            human_rank=float(human_rank[index]),
+            judged_rank=float(judged_rank[index]),
+            relative=Estimate(float(relative[index].mean()), *ends),
+        )
+        scores.append(score)
+    return scores
 
 
 def system_pairs(values: SystemValues) -> Iterator[SystemPair]:
@@ -158,7 +211,7 @@ def system_pairs(values: SystemValues) -> Iterator[SystemPair]:
         fate = _fate(abs(human), turned * judged, human_p < ALPHA, judged_p < ALPHA)
         if fate != "neither":
             yield SystemPair(
-                values.judge, repr(values.measure), values.runs[better], values.runs[worse], abs(human),
+                values.judge, values.measure, values.runs[better], values.runs[worse], abs(human),
                 turned * judged, human_p, judged_p, fate,
             )  # fmt: skip
 

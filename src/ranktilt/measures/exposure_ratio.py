@@ -16,10 +16,14 @@ from ranktilt.measures.ranking import Bools, Floats, Ranking, discount_spans, fi
 
 @dataclass(frozen=True, repr=False)
 class ExposureRatioOfGroups(GroupEstimand):
-    """Mean over queries of the ratio of two groups' exposure, the first (protected) over the second; 1 is level.
+    """Mean over queries of the ratio of two groups' exposure, the first (protected) over the second.
 
     ``Exposure(G)`` is the mean of ``1/log(1 + rank)`` over the documents of G in the query's list; one below k has
     none, and stays in the denominator. Singh & Joachims, KDD 2018; Wang et al., NAACL 2024.
+
+    Where labels mean nothing, the mean is 1 for equal halves of whole long lists, and above 1 for a part: a ratio
+    rises further above 1 than it falls below. Of lists of 200 cut at 20 it is 1.14, of lists of 20 cut at 5 1.50. So
+    values are read against the median of random labels, never against 1.
     """
 
     exposure: str = "rank"
@@ -41,7 +45,8 @@ class ExposureRatioOfGroups(GroupEstimand):
     term = "exposure ratio"
     definition = (
         "How much of the readers' attention a document of the first group gets for each share of one of the second: "
-        "1 is equal, above 1 the first group gets more. The top ranks count most."
+        "1 is equal in one list. Means over queries are above 1 even by chance, the more the shorter the counted part, "
+        "so they are read against random labels. The top ranks count most."
     )
     pattern = r"[Ee]xposure ratios?|ExposureRatio(?:\([\w=, ]*\))?(?:@\d+)?"
 

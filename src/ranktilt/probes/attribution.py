@@ -76,8 +76,9 @@ def attribute(
     """Regress the gaps between twins on the differences between their texts, for each ranker and source.
 
     y = b₀ + Σ b_j · z_j + e over the judged twins, query by query, or over all that are scored where fewer than 30
-    pairs are judged: y is the score gap in standard deviations of the query's scores, or the rank gap; z_j is the
-    difference in a property divided by its standard deviation, so that b₀ is the gap of twins that do not differ. The
+    pairs are judged: y is the score gap in standard deviations of the query's scores, or the rank gap, positive where
+    the reference is ahead, as in an audit; z_j is the difference in a property, reference less source, divided by its
+    standard deviation, so that b₀ is the gap of twins that do not differ. The
     mean gap is b₀ + Σ b_j · mean(z_j), which says how much of it goes with each property. Errors are clustered by query
     and by origin. That a gap goes with a property does not show that the ranker goes by it.
 
@@ -108,8 +109,8 @@ def attribute(
         shown += _shown(same, first)
     units = "; ".join(f"{name}: {one.what}" for name, (one, _) in measured.items())
     notes.append(
-        f"Gaps are in standard deviations (sd) of a query's scores, positive where a source is ahead of {first}. A "
-        f"coefficient is for one standard deviation of what twins differ by. Properties: {units}."
+        f"Gaps are in standard deviations (sd) of a query's scores: + favours {first}, as in an audit. A coefficient "
+        f"is for one standard deviation of what {first} texts have more of than their twins. Properties: {units}."
     )
     tables, figures = zip(*shown, strict=True)
     said = " ".join(table.says for table in tables)
@@ -119,8 +120,9 @@ def attribute(
 def gaps(collection: Collection, run: Run, reference: str, source: str) -> pl.DataFrame:
     """Return a row for each pair of twins that a run holds both of, by query.
 
-    Columns are the rows of `query`, `reference` and `other` in the collection, and how far the other one is ahead: in
-    standard deviations of the query's scores (`score`), and in ranks (`rank`).
+    Columns are the rows of `query`, `reference` and `twin` in the collection, and how far the reference is ahead: in
+    standard deviations of the query's scores (`score`), and in ranks (`rank`). The signs are those of the card's score
+    gap and rank gap.
     """
     docs = collection.docs.select("source", "origin", reference=pl.int_range(pl.len()))
     scored = pl.DataFrame({
@@ -131,10 +133,10 @@ def gaps(collection: Collection, run: Run, reference: str, source: str) -> pl.Da
         place=pl.col("score").rank("average", descending=True).over("query"),
     ).filter(pl.col("query") >= 0).join(docs, on="reference", maintain_order="left")  # fmt: skip
     sides = [scored.filter(pl.col("source") == name) for name in (reference, source)]
-    twins = sides[0].join(sides[1], on=["query", "origin"], suffix="_other", maintain_order="left")
-    ahead = (pl.col("score_other") - pl.col("score")) / pl.col("spread")
+    twins = sides[0].join(sides[1], on=["query", "origin"], suffix="_twin", maintain_order="left")
+    ahead = (pl.col("score") - pl.col("score_twin")) / pl.col("spread")
     return twins.select(
-        "query", "reference", other="reference_other", rank=pl.col("place") - pl.col("place_other"),
+        "query", "reference", twin="reference_twin", rank=pl.col("place_twin") - pl.col("place"),
         score=pl.when(pl.col("spread") > 0).then(ahead).otherwise(0.0),
     )  # fmt: skip
 
@@ -148,10 +150,10 @@ def _attribution(
     selection = "retrieved"
     if drawn or found.height == queries * collection.pairs(*sources).height:
         found, selection = _judged(collection, found)
-    query, first, other = (found[name].to_numpy() for name in ("query", "reference", "other"))
+    query, first, second = (found[name].to_numpy() for name in ("query", "reference", "twin"))
     names = np.array(list(measured))
     columns = np.stack([
-        one.of_pairs(collection, values, query, other) - one.of_pairs(collection, values, query, first)
+        one.of_pairs(collection, values, query, first) - one.of_pairs(collection, values, query, second)
         for one, values in measured.values()
     ], axis=1)  # fmt: skip
     undefined = np.isnan(columns)
@@ -262,7 +264,7 @@ def _sentence(rows: Sequence[Row], reference: str) -> str:
     ranker, source, gap = remains["ranker"], remains["source"], remains["mean gap"]
     if remains["gap low"] <= 0 <= remains["gap high"]:
         return f"{ranker} shows no gap between {source} and {reference}, so nothing is attributed."
-    lead = f"{ranker} scores {source if gap > 0 else reference} higher than its twins"
+    lead = f"{ranker} scores {reference if gap > 0 else source} higher than its twins"
     if remains["selection"] == "retrieved":
         return f"{lead} among those that it retrieves; these are chosen by their scores, so that no property is named."
     shown = [row for row in properties if not row["part low"] <= 0 <= row["part high"]]

@@ -17,6 +17,8 @@ VERDICT_WORDS = {
     "inconclusive": ("is inconclusive", "are inconclusive"),
 }
 """What is said of one verdict of each kind, and of several."""
+ONE_AT_A_TIME = "Intervals are one at a time, p is corrected."
+"""An interval can exclude what its corrected p does not."""
 
 
 def mark(tilt: Effect) -> str:
@@ -38,7 +40,7 @@ def sides_legend(pairs: Sequence[Pair]) -> str:
 def starred(spec: Mapping[str, Any]) -> str:
     """Say what a star means in an audit and in what is made of audits."""
     kind = "paired t tests" if spec.get("test") == "t" else "p is the inversion of the interval"
-    return f"* corrected p < .05 ({str(spec['correction']).capitalize()}; {kind})."
+    return f"* corrected p < .05 ({str(spec['correction']).capitalize()}; {kind}). {ONE_AT_A_TIME}"
 
 
 def sides_named(pair: Pair) -> dict[Tone, str]:

@@ -17,7 +17,7 @@ from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import Cell, Column, ColumnOf, Emphasis, Row, Table, named, tabulated, worded
 from ranktilt.reporting.numbers import DASH, count, decimal, ends, estimate, interval, number, p_value, percent, signed
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.verdicts import mark, sides_legend, starred
+from ranktilt.reporting.verdicts import ONE_AT_A_TIME, mark, sides_legend, starred
 
 _TIED = "Relevant twins with one score, of those with a side retrieved."
 _MOST_OPEN = 14
@@ -271,6 +271,8 @@ def card_legend(audit: Audit) -> list[str]:
     gap = "".join(f", without the {name}, which only describes" for name in described)
     correction = str(audit.spec["correction"]).capitalize()
     said.append(f"p: corrected ({correction}), the primary question's tests apart{gap}.")
+    if not audit.tilts:  # the main table's legend says it otherwise
+        said.append(ONE_AT_A_TIME)
     if audit.spec["ties"] != "expected" and any(e.estimand.kind == "relevance" for e in audit.estimates):
         said.append("Ties are averaged in all rows but Relative Δ.")
     return [" ".join(said)]

@@ -40,11 +40,12 @@ from ranktilt.reporting.document import (
     worded,
 )
 from ranktilt.reporting.figures.charts import Mark, ScatterPoint, forest, scatter
-from ranktilt.reporting.numbers import count, decimal, estimate, fixed, moved, number, p_value, signed
+from ranktilt.reporting.numbers import DASH, count, decimal, estimate, fixed, moved, number, p_value, signed
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
-from ranktilt.reporting.verdicts import sides_named
+from ranktilt.reporting.verdicts import ONE_AT_A_TIME, sides_named
 from ranktilt.reporting.views.audit_tables import confound_table
+from ranktilt.statistics.prediction_powered import FEWEST_LABELS
 
 TONES: dict[Favour, Tone] = {
     "favours": "first", "disfavours": "second", "level": "good", "depends on scale": "warning",
@@ -264,7 +265,7 @@ def _repaired(audit: JudgeAudit) -> Iterator[Section]:
           if any(np.isfinite(one.truth) for one in audit.corrected) else []),
         (Column("λ", spare=2), lambda one: number(one.weight, fixed)),
         (Column("correlation", spare=1), lambda one: number(one.correlation, fixed)),
-        ("worth, queries", lambda one: f"{one.queries} → {one.effective:.0f}"),
+        ("worth, queries", lambda one: f"{one.queries} → {fixed(one.effective, 0)}"),
         (worded("decided", spare=3), _decided),
     ]  # fmt: skip
     table = tabulated(
@@ -282,10 +283,14 @@ def _percent(found: Estimate) -> Cell:
 def _decided(one: Corrected) -> str:
     if not one.minus:
         return ""
+    if np.isnan(one.powered.low):
+        return DASH
     return "yes" if one.powered.low > 0 or one.powered.high < 0 else "no"
 
 
 def _agreement(audit: JudgeAudit) -> Iterator[Section]:
+    if not audit.agreements:
+        return
     columns: list[ColumnOf] = [(named("judge"), lambda one: one.judge), *_coefficients()]
     blocks: list[Block] = [tabulated("Agreement with human grades", audit.overall, columns)]
     strata = [one for one in audit.agreements if one.stratum != "all"]
@@ -344,28 +349,42 @@ def _confusion(audit: JudgeAudit) -> Table:
 
 def _legend(audit: JudgeAudit) -> Iterator[str]:
     spec = audit.spec
-    yield (
-        f"Agreement: Cohen's κ of grades 0 to {spec['top_grade']}, of relevant or not (grade {spec['relevant']} or "
-        "more), and with quadratic weights; Krippendorff's α of ordered grades. Only pairs that both graded count."
-    )
+    if not audit.agreements:
+        yield (
+            "Systems are compared by their values per query, as the files hold them. Grades are not known, so there is "
+            "no agreement (κ, α), grade gap or tilt."
+        )
+    else:
+        yield (
+            f"Agreement: Cohen's κ of grades 0 to {spec['top_grade']}, of relevant or not (grade {spec['relevant']} or "
+            "more), and with quadratic weights; Krippendorff's α of ordered grades. Only pairs that both graded count."
+        )
     if audit.grade_gaps:
         yield (
             "Grade gap: grade of the first side less that of its twin, for one query and with the same human grade; "
             f"level is ±{GAP_LEVEL}."
         )
     if audit.preferences:
+        put = ", which are put on its scale" if audit.agreements else ""
         yield (
             "Preference: family − others under the judge, less what its general errors make of the same difference "
-            "under human grades, which are put on its scale; intervals over queries and systems. Ranks: share of "
-            "systems beaten, in points; z: within query. A preference needs all three. Plain: the textbook difference "
-            "in differences, which a noisy judge moves without preferring anybody. * corrected p < .05 (Holm)."
+            f"under human grades{put}; intervals over queries and systems. Points are those of the judge's own scale: "
+            "of judges that spread systems differently they do not compare. Ranks: share of systems beaten, in points; "
+            "z: within query. A preference needs all three. Plain: the textbook difference in differences, which a "
+            "noisy judge moves without preferring anybody. * corrected p < .05 (Holm)."
         )
     if audit.rank_agreements:
         yield (
             "τ-b counts ties (τ-a does not); τ_AP and RBO (p = .9) weigh the top. Differences of two systems: paired t "
             "tests, Holm over all pairs; lost: not significant under the judge; reversed: of the other sign; new: "
-            "significant under the judge alone. Slope: what a difference of 1 becomes under the judge."
+            "significant under the judge alone. Slope: what a difference of 1 becomes under the judge. Intervals of "
+            "coefficients: the wider of percentiles of resampled queries and the same turned round the value."
         )
     if audit.corrected:
-        yield "Few labels: prediction-powered means (PPI++) with 95 % intervals; λ is the judge's weight."
-    yield f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples, where nothing else is said."
+        yield (
+            "Few labels: prediction-powered means (PPI++) with 95 % intervals of Student's t, n − 2 degrees of freedom "
+            f"of n labelled queries, from {FEWEST_LABELS} on; λ is the judge's weight."
+        )
+    intervals = f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples, where nothing else is said."
+    has_tests = audit.grade_gaps or audit.tilts or audit.preferences
+    yield f"{intervals} {ONE_AT_A_TIME}" if has_tests else intervals

@@ -24,7 +24,7 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.numbers import count, decimal, estimate, number, percent
 from ranktilt.reporting.provenance import provenance
-from ranktilt.reporting.verdicts import verdict_tone
+from ranktilt.reporting.verdicts import ONE_AT_A_TIME, verdict_tone
 
 
 def view(found: PairwiseAudit) -> Document:
@@ -122,5 +122,5 @@ def legend(found: PairwiseAudit) -> Iterator[str]:
         f"Favours: corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; p is the inversion of "
         "the interval) and the interval excludes 50 %; level: within "
         f"{50 - found.level:g} to {50 + found.level:g} %. Intervals: bootstrap over queries, "
-        f"{spec['resamples']:,} resamples, widened by what documents add."
+        f"{spec['resamples']:,} resamples, widened by what documents add. {ONE_AT_A_TIME}"
     )

@@ -151,7 +151,7 @@ def legend(validation: Validation) -> list[str]:
         tests = counted(sum(not np.isnan(row.p) for row in rows), "test", "tests")
         lines += [
             f"Difference: {first} − rewrite, over queries with a relevant document on both sides; 95 % interval of "
-            f"Student's t. p different: paired t test (Holm over {tests}).",
+            f"Student's t, uncorrected. p different: paired t test (Holm over {tests}).",
             f"p equivalent: two one-sided paired t tests against ±{rows[0].margin:g}, uncorrected: below "
             f"{alpha_of(validation):g} the difference is smaller than that. Shown from: the smallest margin that would "
             "have been shown.",

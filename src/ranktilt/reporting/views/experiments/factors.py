@@ -30,6 +30,7 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.numbers import count, decimal, estimate, number, p_value, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
+from ranktilt.reporting.verdicts import ONE_AT_A_TIME
 
 _QUESTIONS = {
     "together": "{} together",
@@ -164,5 +165,5 @@ def _legend(found: FactorEffects) -> Iterator[str]:
     )
     yield (
         "* corrected p < .05 (Holm, over all rankers and effects of an estimand). Intervals (95 %) and p: t by errors "
-        "clustered by query and document. Detectable: with 80 % power."
+        f"clustered by query and document. Detectable: with 80 % power. {ONE_AT_A_TIME}"
     )

@@ -28,7 +28,7 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.numbers import count, decimal, estimate, moved, number, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
-from ranktilt.reporting.verdicts import mark
+from ranktilt.reporting.verdicts import ONE_AT_A_TIME, mark
 from ranktilt.statistics.equivalence import t_interval
 
 
@@ -63,7 +63,8 @@ def _legend(study: TrainingStudy) -> Iterator[str]:
     spec = study.spec
     yield (
         "In %. † significantly better than every other ranker of the table or domain and BM25: corrected p < .05 by "
-        "the paired t test (Bonferroni over all its pairs of rankers and measures); ‡ by the inversion of the bootstrap interval (Holm)."
+        "the paired t test (Bonferroni over all its pairs of rankers and measures); ‡ by the inversion of the bootstrap "
+        "interval (Holm)."
     )
     if study.tilts:
         yield (
@@ -71,7 +72,7 @@ def _legend(study: TrainingStudy) -> Iterator[str]:
             "labels)."
         )
     yield from (f"Body already tuned for {tuned}: {body}." for body, tuned in study.tuned.items())
-    yield f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples."
+    yield f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples. {ONE_AT_A_TIME}"
 
 
 def _means(one: Evaluation, ranker: str, group: str = ALL) -> Iterator[Cell]:

@@ -1,0 +1,262 @@
+"""Evaluations per query: one value of each measure, system and query, as evaluation programs write them.
+
+Three layouts are read, each told by the first line:
+
+- trec_eval's (``-q``): measure, query, value. A line ``runid all NAME`` names the system of the lines before it; blocks
+  of several systems may follow each other. ir_measures writes the query first.
+- a table with a column a measure: ``runid,topic,ndcg@20,err@20`` of gdeval, ndeval and others.
+- a table with a row a value: ``name,qid,measure,value`` of PyTerrier and others.
+
+Where a file names no system, it is one system, called as the file. Means (``all``, ``amean``) are left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from ranktilt.errors import DataError, UserError, shorten
+from ranktilt.io.files import decode_text, read_bytes
+from ranktilt.measures.base import measure
+
+COLUMNS = ("run", "query_id", "measure", "value")
+_RUN = ("run", "runid", "run_id", "run-id", "name", "system", "tag")
+_QUERY = ("query", "query_id", "query-id", "queryid", "qid", "topic", "topic_id", "topicid")
+_DOCUMENT = ("corpus-id", "corpus_id", "doc_id", "docid", "docno", "document")
+_MEASURE = ("measure", "metric")
+_VALUE = ("value", "score")
+_INDEX = ("", "unnamed: 0")
+"""What pandas calls the column of row numbers."""
+_MEANS = ("all", "amean")
+"""What stands for the query where a line gives a mean over queries."""
+_MISSING = ("", "nan", "na")
+_NO_MEASURE = re.compile("num_.*|relstring.*")
+"""Lines of trec_eval that count or quote."""
+_ENDINGS = re.compile(r"(\.(ndcgeval|gdeval|ndeval|treceval|trec_eval|eval|results?|res|txt|csv|tsv))*(\.gz)?$")
+_EXPECTED = (
+    "expected values per query: measure, query, value (trec_eval -q), or a table whose header names the query "
+    "(runid,topic,ndcg@20)"
+)
+
+_GRADES = "grades are named with --human and --judge, runs with --runs"
+
+
+class Value(NamedTuple):
+    """One value of one system for one query; NaN where it is undefined."""
+
+    line: int
+    run: str
+    query: str
+    measure: str
+    value: float
+
+
+class _Row(NamedTuple):
+    """One line of a table."""
+
+    line: int
+    fields: list[str]
+
+
+def evaluation_name(path: Path) -> str:
+    """Return a file's name without what only tells its format."""
+    return _ENDINGS.sub("", path.name) or path.name
+
+
+@cache
+def measure_name(text: str) -> str:
+    """Write a measure's name as RankTilt does, ``ndcg_cut_10`` as ``nDCG@10``; one that it does not know stays."""
+    try:
+        return repr(measure(text))
+    except UserError:
+        return text
+
+
+def read_evaluations(path: str | Path) -> pl.DataFrame:
+    """Read the values of each query and system from a file, or from every file of a folder.
+
+    Returns ``run``, ``query_id``, ``measure`` and ``value`` (NaN where it is undefined), in the order of the files.
+    `DataError` names the line of a fault, also of a second value for the same system, query and measure.
+    """
+    path = Path(path)
+    files = _files_of(path) if path.is_dir() else [path]
+    seen: dict[tuple[str, str, str], tuple[Path, int]] = {}
+    values = list[Value]()
+    for file in files:
+        for value in _read(file):
+            key = (value.run, value.query, value.measure)
+            earlier_file, earlier_line = seen.setdefault(key, (file, value.line))
+            if (earlier_file, earlier_line) != (file, value.line):
+                raise _repeated(file, value, f"{earlier_file}:{earlier_line}")
+            values.append(value)
+    columns = {
+        "run": [value.run for value in values],
+        "query_id": [value.query for value in values],
+        "measure": [value.measure for value in values],
+        "value": [value.value for value in values],
+    }
+    schema = {"run": pl.String, "query_id": pl.String, "measure": pl.String, "value": pl.Float64}
+    return pl.DataFrame(columns, schema=schema)
+
+
+def _files_of(folder: Path) -> list[Path]:
+    files = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
+    if not files:
+        raise DataError(folder, "expected files of values per query, the folder has none")
+    return files
+
+
+def _repeated(file: Path, value: Value, earlier: str) -> DataError:
+    message = (
+        f"a second value of {value.measure} for query {value.query!r} of system {value.run!r} (the first: {earlier}); "
+        "a system is named by a column runid, by a line 'runid all NAME' after its queries, or by its file"
+    )
+    return DataError(file, message, line=value.line)
+
+
+def _read(path: Path) -> list[Value]:
+    """Read one file."""
+    lines = decode_text(path, read_bytes(path)).splitlines()
+    first_row = next((number for number, line in enumerate(lines, start=1) if line.strip()), None)
+    if first_row is None:
+        raise DataError(path, "the file is empty")
+    delimiter = _delimiter(lines[first_row - 1])
+    rows = list(_rows(lines, delimiter))
+    header = [field.strip().lower() for field in rows[0].fields]
+    if any(name in _DOCUMENT for name in header):
+        message = f"expected values per query, got documents ({', '.join(rows[0].fields)}); {_GRADES}"
+        raise DataError(path, message, line=first_row)
+    if any(name in _QUERY for name in header):
+        values = list(_table_values(path, header, rows))
+    elif len(header) == 3:
+        values = list(_trec_eval_values(path, rows))
+    else:
+        message = f"{_EXPECTED}, got {len(header)} fields: {shorten(lines[first_row - 1])}; {_GRADES}"
+        raise DataError(path, message, line=first_row)
+    if not values:
+        raise DataError(path, "expected values of each query, got means only (trec_eval gives both with -q)")
+    return values
+
+
+def _delimiter(line: str) -> str | None:
+    """Return what separates fields; None for blanks and tabs, however many."""
+    if "," in line:
+        return ","
+    # trec_eval pads a measure's name with blanks before the tab.
+    return "\t" if "\t" in line and len(line.split("\t")) != len(line.split()) else None
+
+
+def _rows(lines: Sequence[str], delimiter: str | None) -> Iterator[_Row]:
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            fields = line.split() if delimiter is None else next(csv.reader([line], delimiter=delimiter))
+            yield _Row(number, [field.strip() for field in fields])
+
+
+def _trec_eval_values(path: Path, rows: Sequence[_Row]) -> Iterator[Value]:
+    """Read lines of three fields, block by block, a block a system."""
+    for row in rows:
+        if len(row.fields) != 3:
+            message = (
+                f"expected measure, query, value (3 fields), got {len(row.fields)}: {shorten(' '.join(row.fields))}"
+            )
+            raise DataError(path, message, line=row.line)
+    is_query_first = not _is_measure(rows[0].fields[0]) and _is_measure(rows[0].fields[1])
+    if is_query_first:
+        rows = [_Row(row.line, [row.fields[1], row.fields[0], row.fields[2]]) for row in rows]
+    for block in _blocks(rows):
+        names = [row.fields[2] for row in block if row.fields[0] == "runid"]
+        run = names[0] if names else evaluation_name(path)
+        for row in block:
+            name, query, text = row.fields
+            if name != "runid" and query not in _MEANS and not _NO_MEASURE.fullmatch(name):
+                value = _number(path, row.line, name, text)
+                yield Value(row.line, run, query, measure_name(name), value)
+
+
+def _blocks(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
+    """Cut lines into blocks of one system each: its queries, then its means, or what follows each line ``runid``."""
+    is_named_first = rows[0].fields[0] == "runid"
+    block = list[_Row]()
+    for row in rows:
+        is_after_means = bool(block) and block[-1].fields[1] in _MEANS and row.fields[1] not in _MEANS
+        if block and (row.fields[0] == "runid" if is_named_first else is_after_means):
+            yield block
+            block = []
+        block.append(row)
+    yield block
+
+
+def _is_measure(name: str) -> bool:
+    """Whether trec_eval or ir_measures would print this as the name of a measure."""
+    return name == "runid" or bool(_NO_MEASURE.fullmatch(name)) or _is_known(name)
+
+
+def _is_known(name: str) -> bool:
+    try:
+        measure(name)
+    except UserError:
+        return False
+    return True
+
+
+def _table_values(path: Path, header: list[str], rows: Sequence[_Row]) -> Iterator[Value]:
+    """Read a table with a header, with a column a measure or with a row a value."""
+    names = rows[0].fields
+    run, query, name, value = (_column(header, known) for known in (_RUN, _QUERY, _MEASURE, _VALUE))
+    if query is None:
+        raise DataError(path, _EXPECTED, line=rows[0].line)
+    is_long = name is not None and value is not None
+    ignored = {run, query, *(index for index, title in enumerate(header) if title in _INDEX)}
+    measures = [index for index in range(len(names)) if index not in ignored]
+    if not measures:
+        raise DataError(path, f"expected a column for each measure, got {', '.join(names)}", line=rows[0].line)
+    for row in rows[1:]:
+        if row.fields == names:  # files of several systems, one after the other
+            continue
+        if len(row.fields) != len(names):
+            message = f"expected {len(names)} fields as in the header, got {len(row.fields)}"
+            raise DataError(path, message, line=row.line)
+        if row.fields[query].lower() in _MEANS:
+            continue
+        system = evaluation_name(path) if run is None else row.fields[run]
+        if not system or not row.fields[query]:
+            raise DataError(path, "expected a system and a query, one is empty", line=row.line)
+        cells = [(row.fields[name], row.fields[value])] if is_long else [(names[i], row.fields[i]) for i in measures]  # type: ignore[index]
+        for title, text in cells:
+            number = _number(path, row.line, title, text)
+            yield Value(row.line, system, row.fields[query], measure_name(title), number)
+
+
+def _column(header: Sequence[str], known: Iterable[str]) -> int | None:
+    """Return the place of the first column with one of these names."""
+    return next((index for index, title in enumerate(header) if title in known), None)
+
+
+def _number(path: Path, line: int, name: str, text: str) -> float:
+    """Read a value; NaN where it is undefined. A value outside of what the measure can have is refused."""
+    if text.lower() in _MISSING:
+        return math.nan
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.inf
+    if not math.isfinite(value):
+        raise DataError(path, f"expected a number as {name}, got {text!r}", line=line)
+    low, high = measure_bounds(measure_name(name))
+    if not low <= value <= high:
+        raise DataError(path, f"expected {name} between {low:g} and {high:g}, got {text}", line=line)
+    return value
+
+
+@cache
+def measure_bounds(name: str) -> tuple[float, float]:
+    """Return the smallest and largest value of a measure; of one that RankTilt does not know, infinite ones."""
+    return measure(name).bounds if _is_known(name) else (-math.inf, math.inf)

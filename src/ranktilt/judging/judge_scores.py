@@ -1,0 +1,289 @@
+"""The call for published studies of judges: values per query of systems under human grades and under a judge's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ranktilt._version import __version__
+from ranktilt.auditing.options import check_resamples
+from ranktilt.errors import UserError, counted, join_words, refuse_twice
+from ranktilt.judging.evaluation_files import (
+    COLUMNS,
+    evaluation_name,
+    measure_bounds,
+    measure_name,
+    read_evaluations,
+)
+from ranktilt.judging.result import JudgeAudit
+from ranktilt.judging.system_results import system_results
+from ranktilt.judging.systems import SystemValues
+from ranktilt.measures.base import Measure
+from ranktilt.measures.ranking import Floats
+from ranktilt.statistics.bootstrap import RESAMPLES
+
+EvaluationsOf = str | Path | pl.DataFrame
+_DEFAULT = "nDCG@10"
+_MOST_MEASURES = 4
+"""Measures that are compared without being named, where the default is not among them."""
+_LISTED = 8
+
+
+class _Evaluations(NamedTuple):
+    """Values per query under one judge."""
+
+    judge: str
+    values: pl.DataFrame
+    """``run``, ``query_id``, ``measure``, ``value``; defined values only."""
+
+    @property
+    def measures(self) -> list[str]:
+        return self.values["measure"].unique(maintain_order=True).to_list()
+
+    def for_measure(self, measure: str) -> _Evaluations:
+        """Return the values of one measure."""
+        return self._replace(values=self.values.filter(pl.col("measure") == measure))
+
+    @property
+    def runs(self) -> list[str]:
+        return self.values["run"].unique(maintain_order=True).to_list()
+
+    def matrix(self, runs: Sequence[str]) -> _Matrix:
+        """Lay the values of some systems out."""
+        chosen = self.values.filter(pl.col("run").is_in(runs))
+        queries = chosen["query_id"].unique(maintain_order=True).to_list()
+        matrix = np.full((len(runs), len(queries)), np.nan)
+        row_of = {run: index for index, run in enumerate(runs)}
+        column_of = {query: index for index, query in enumerate(queries)}
+        for run, query, value in chosen.select("run", "query_id", "value").iter_rows():
+            matrix[row_of[run], column_of[query]] = value
+        return _Matrix(column_of, matrix)
+
+
+class _Matrix(NamedTuple):
+    """Values of one measure."""
+
+    column_of: dict[str, int]
+    """By query, in the order of the file."""
+    values: Floats
+    """(systems, queries), NaN where there is none."""
+
+    def complete_queries(self) -> list[str]:
+        """Return the queries in which every system has a value."""
+        is_complete = ~np.isnan(self.values).any(axis=0)
+        return [query for query, column in self.column_of.items() if is_complete[column]]
+
+    def columns(self, queries: Sequence[str]) -> Floats:
+        return self.values[:, [self.column_of[query] for query in queries]]
+
+
+def judge_scores(
+    human: EvaluationsOf,
+    judges: EvaluationsOf | Sequence[str | Path] | Mapping[str, EvaluationsOf],
+    *,
+    measures: str | Measure | Sequence[str | Measure] | None = None,
+    families: Mapping[str, str] | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> JudgeAudit:
+    """Compare systems under human grades and a judge's from their values per query, without the grades themselves.
+
+    Agreement of grades, grade gaps of twins and tilts need grades: see `judge`.
+
+    Parameters
+    ----------
+    human : path or polars.DataFrame
+        Values under human grades: a file of trec_eval's ``-q`` output or a table (gdeval, ndeval, ir_measures,
+        PyTerrier), a folder of such files, or a frame with ``run``, ``query_id``, ``measure``, ``value``.
+    judges : path or frame, sequence of paths, or mapping of names to any of these
+        The same under one judge or several.
+    measures : str, Measure or sequence of them, optional
+        By default nDCG@10, or, where a file lacks it, all measures that the files share, up to four.
+    families : mapping, optional
+        The family of each system by its name: asks whether a judge favours a family.
+    resamples, seed : int, optional
+        Bootstrap resamples; random seed.
+
+    Returns
+    -------
+    JudgeAudit
+        A result with tables, figures and sentences.
+
+    Raises
+    ------
+    UserError
+        If fewer than two systems, or no query or measure, are in both.
+    """
+    check_resamples(resamples)
+    human_evaluations = _evaluations("human", human)
+    named_judges = _named(judges)
+    if not named_judges:
+        raise UserError("expected the values of at least one judge: --scores FILE, after the human ones")
+    every_judge = [_evaluations(name, values) for name, values in named_judges.items()]
+    chosen = _measures(measures, [human_evaluations, *every_judge])
+    every_values, notes = list[SystemValues](), list[str]()
+    labelled: dict[str, Sequence[str]] = {}
+    for judge in every_judge:
+        for measure in chosen:
+            values, left_out = _system_values(human_evaluations, judge, measure)
+            every_values.append(values)
+            notes += left_out
+            if values.more.shape[1]:
+                labelled[judge.judge] = values.queries
+    fields, more_notes = system_results(every_values, families or {}, labelled, resamples=resamples, seed=seed)
+    spec = {
+        "ranktilt": __version__,
+        "human": _file(human),
+        "judges": {name: _file(values) for name, values in named_judges.items()},
+        "measures": chosen,
+        "resamples": resamples,
+        "seed": seed,
+    }
+    return JudgeAudit(
+        spec,
+        tuple(named_judges),
+        agreements=(),
+        by_query=(),
+        confusions=(),
+        notes=tuple(dict.fromkeys([*notes, *more_notes])),
+        **fields,
+    )
+
+
+def _named(
+    judges: EvaluationsOf | Sequence[str | Path] | Mapping[str, EvaluationsOf],
+) -> dict[str, EvaluationsOf]:
+    """Give judges their names: a file's is its own, without its ending."""
+    if isinstance(judges, Mapping):
+        return dict(judges)
+    if isinstance(judges, pl.DataFrame):
+        return {"judge": judges}
+    paths = [Path(judges)] if isinstance(judges, str | Path) else [Path(path) for path in judges]
+    names = [evaluation_name(path) for path in paths]
+    refuse_twice(names, "judge")
+    return dict(zip(names, paths, strict=True))
+
+
+def _file(values: EvaluationsOf) -> str:
+    return "" if isinstance(values, pl.DataFrame) else str(values)
+
+
+def _evaluations(judge: str, given: EvaluationsOf) -> _Evaluations:
+    """Read values, and leave out undefined ones."""
+    values = _checked(judge, given) if isinstance(given, pl.DataFrame) else read_evaluations(given)
+    defined = values.filter(pl.col("value").is_not_null() & pl.col("value").is_not_nan())
+    if not defined.height:
+        raise UserError(f"{judge}: no value per query is defined")
+    return _Evaluations(judge, defined)
+
+
+def _checked(judge: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Check a frame as files are checked, and write measures as RankTilt does."""
+    missing = [name for name in COLUMNS if name not in frame.columns]
+    if missing:
+        columns = ", ".join(frame.columns)
+        raise UserError(f"{judge}: expected columns {', '.join(COLUMNS)}; {join_words(missing)} not among {columns}")
+    names = {name: measure_name(name) for name in frame["measure"].cast(pl.String).unique()}
+    values = frame.select(
+        pl.col("run", "query_id").cast(pl.String),
+        pl.col("measure").cast(pl.String).replace(names),
+        pl.col("value").cast(pl.Float64),
+    )
+    repeated = values.filter(pl.struct("run", "query_id", "measure").is_duplicated())
+    if repeated.height:
+        run, query, measure, _ = repeated.row(0)
+        raise UserError(f"{judge}: two values of {measure} for query {query!r} of system {run!r}")
+    for name in values["measure"].unique(maintain_order=True):
+        low, high = measure_bounds(name)
+        outside = values.filter((pl.col("measure") == name) & ~pl.col("value").is_between(low, high))
+        outside = outside.filter(pl.col("value").is_not_nan())
+        if outside.height:
+            value = outside["value"][0]
+            raise UserError(f"{judge}: expected {name} between {low:g} and {high:g}, got {value:g}")
+    return values
+
+
+def _measures(
+    given: str | Measure | Sequence[str | Measure] | None, every_evaluations: Sequence[_Evaluations]
+) -> list[str]:
+    """Choose the measures that are compared: those that are named, or the default, or all where they are few."""
+    human, *judges = every_evaluations
+    common = [name for name in human.measures if all(name in judge.measures for judge in judges)]
+    listed = ", ".join(common[:_LISTED]) + (f" and {len(common) - _LISTED} more" if len(common) > _LISTED else "")
+    if given is not None:
+        asked = [given] if isinstance(given, str | Measure) else given
+        names = [measure_name(measure if isinstance(measure, str) else repr(measure)) for measure in asked]
+        lacking = next((name for name in names if name not in common), None)
+        if lacking is None:
+            return list(dict.fromkeys(names))
+        judge = next(one.judge for one in every_evaluations if lacking not in one.measures)
+        raise UserError(f"{judge} has no values of {lacking}; all files have {listed or 'no measure in common'}")
+    if not common:
+        raise UserError(
+            f"no measure in common: humans have {', '.join(human.measures[:_LISTED])}; {judges[0].judge} has "
+            f"{', '.join(judges[0].measures[:_LISTED])}"
+        )
+    if _DEFAULT in common:
+        return [_DEFAULT]
+    if len(common) > _MOST_MEASURES:
+        raise UserError(f"name the measures to compare (-m): the files have {listed}")
+    return common
+
+
+def _system_values(human: _Evaluations, judge: _Evaluations, measure: str) -> tuple[SystemValues, list[str]]:
+    """Line up one measure of the systems that both have, over the queries where every system has a value."""
+    human, judge = human.for_measure(measure), judge.for_measure(measure)
+    runs, notes = _common_runs(human, judge, measure)
+    by_human, by_judge = human.matrix(runs), judge.matrix(runs)
+    human_queries, judge_queries = by_human.complete_queries(), by_judge.complete_queries()
+    queries = [query for query in human_queries if query in set(judge_queries)]
+    further = [query for query in judge_queries if query not in by_human.column_of]
+    every_query = by_human.column_of.keys() | by_judge.column_of.keys()
+    if not queries:
+        shares_queries = bool(by_human.column_of.keys() & by_judge.column_of.keys())
+        reason = "query with a value of every system under both" if shares_queries else "query in common"
+        raise UserError(f"{judge.judge} and the human values, {measure}: no {reason}")
+    if left_out := len(every_query) - len(queries) - len(further):
+        number = counted(left_out, "query", "queries")
+        notes.append(f"{judge.judge}, {measure}: {number} without a value of every system left out, not counted as 0")
+    human_values, judge_values = by_human.columns(queries), by_judge.columns(queries)
+    if (human_values == judge_values).all():
+        notes.append(f"warning: {judge.judge}, {measure}: every value is the human one: are these the same grades?")
+    values = SystemValues(
+        judge=judge.judge,
+        measure=measure,
+        bounds=measure_bounds(measure),
+        runs=tuple(runs),
+        queries=tuple(queries),
+        human=human_values,
+        judged=judge_values,
+        rescaled=human_values,
+        more=by_judge.columns(further),
+    )
+    return values, notes
+
+
+def _common_runs(human: _Evaluations, judge: _Evaluations, measure: str) -> tuple[list[str], list[str]]:
+    """Return the systems that both have, in the order of the human ones, and notes on those that one lacks."""
+    runs = [run for run in human.runs if run in set(judge.runs)]
+    if len(runs) < 2:
+        shared = f"one system in common, {runs[0]!r}" if runs else "no system in common"
+        raise UserError(
+            f"{judge.judge} and the human values, {measure}: {shared}; two are needed ({_examples(human.runs)} against "
+            f"{_examples(judge.runs)})"
+        )
+    notes = list[str]()
+    for evaluations, name in ((human, "humans"), (judge, "the judge")):
+        alone = len(evaluations.runs) - len(runs)
+        if alone:
+            number = counted(alone, "system", "systems")
+            notes.append(f"{judge.judge}, {measure}: {number} evaluated by {name} only left out")
+    return runs, notes
+
+
+def _examples(runs: Sequence[str]) -> str:
+    return ", ".join(runs[:3]) + ("…" if len(runs) > 3 else "")
