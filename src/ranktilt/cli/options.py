@@ -470,7 +470,7 @@ def any_has(option: str, specs: Sequence[str]) -> bool:
     from ranktilt.registry import ranker_class
 
     stages = [stage for spec in specs for stage in parse_stages(spec)]
-    return any(option in {field.name for field in fields(ranker_class(stage.name))} for stage in stages)
+    return any(option in ranker_class(stage.name).__dataclass_fields__ for stage in stages)  # type: ignore[attr-defined]
 
 
 def read_pairs(texts: Sequence[str] | None) -> list[tuple[str, str]] | None:

@@ -72,8 +72,8 @@ def json_lists(
             raise DataError(path, f"expected responses to searches and an id for each, got {count}; {hint}")
         return _read_responses(path, list(zip(queries or (), responses, strict=True)), order, max_failures=max_failures)
     if isinstance(content, list):
-        rows = [(None, _record(document)) for document in content]
-        return _read(path, "JSON records", rows, order)
+        records: Rows = [(None, _record(document)) for document in content]
+        return _read(path, "JSON records", records, order)
     if not isinstance(content, dict) or not content:
         return None
     if any(map(is_response, content.values())):

@@ -266,6 +266,8 @@ def _reply(ask: Callable[[int], Hits], number: int) -> EngineReply | UserError:
             return EngineReply(number, ask(number))
         except UserError as error:
             return error
+        except PartialResponse as error:
+            failure = str(error)
         except BaseException as error:  # whatever it is, its thread must not die of it
             failure = error_summary(error)
         time.sleep(pause * random.uniform(0.5, 1.5))
