@@ -214,6 +214,7 @@ class Run:
             run_file = replace(run_file, frame=frame, queries=frame["query_id"].unique(maintain_order=True))
         every = list(dict.fromkeys([*run_file.queries, *spec.pop(_WITHOUT, ())]))
         line_of = partial(nth_line, path) if run_file.has_lines and path.is_file() else None
+        line_of = run_file.lines.__getitem__ if run_file.lines else line_of
         order = run_file.score_order
         run = cls._from_entries(run_file.frame, every, spec, score_order=order, path=path, line_of=line_of)
         if run_file.failed:

@@ -260,6 +260,7 @@ def test_what_engines_give_is_read_and_said(
         ({"x": ["a", "b", "a"]}, ": document 'a' occurs twice for query 'x'"),
         ([{"qid": "x", "id": "a"}, 3], ": document 2: expected a query id, got None"),
         ("qid,score\nx,1\n", ": CSV: expected a column for the document (docno, doc_id, docid, corpus_id), got qid"),
+        ("qid,docid,score\nx,a,2\n\nx,a,1\n", ":4: document 'a' occurs twice for query 'x'"),
         ("qid,docid,score,Score\nx,a,2,1\n", ": 'score' and 'Score' are one column by name; keep one of them"),
         ("qid,docid,score\nx,a,2\n\nx,b,\n", ":4: expected a finite number as score (of all documents, or of none)"),
         ('"qid","docid"\nx,"a\n', ":2: expected a table: unexpected end of data"),

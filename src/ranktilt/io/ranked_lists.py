@@ -50,6 +50,8 @@ class RunFile:
     """Every query in order of first appearance; in JSON one may have no entry."""
     has_lines: bool = False
     """Whether each entry is a line of its own, as in TREC files."""
+    lines: Sequence[int] = ()
+    """The line of each entry of a table."""
     score_order: str | None = None
     """Which of `SCORE_ORDERS` the scores have; ``rank`` where the file has none, None where nobody named one."""
     read_as: str = ""
@@ -305,7 +307,7 @@ def _read(
     read_as = f"{form}: {', '.join(given)}{'' if by_score or by_rank else ', in their order'}"
     frame = frame.with_columns(score=scores)
     every = frame["query_id"].unique(maintain_order=True) if queries is None else pl.Series(queries, dtype=pl.String)
-    return RunFile(frame, every, score_order=order if by_score else "rank", read_as=read_as)
+    return RunFile(frame, every, lines=lines, score_order=order if by_score else "rank", read_as=read_as)
 
 
 def first_not_finite(scores: Sequence[Any]) -> int | None:
