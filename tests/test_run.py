@@ -22,7 +22,7 @@ LINE = "q1 Q0 d1 1 2.5 tag\n"
 
 def table(*rows: tuple[str, str, float], **spec: Any) -> Run:
     schema = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
-    return Run.from_frame(pl.DataFrame(rows, schema=schema, orient="row"), spec=spec)
+    return Run.from_frame(pl.DataFrame(rows, schema=schema, orient="row"), spec=spec, score_order="score")
 
 
 def entries(run: Run) -> list[tuple[str, str, int, float]]:
@@ -69,13 +69,32 @@ def test_runs_are_equal_by_their_entries_alone() -> None:
 
 
 def test_a_table_is_sorted_by_falling_score_within_each_query_and_ties_keep_its_order() -> None:
-    run = table(("q2", "a", 1.0), ("q1", "b", -1.0), ("q2", "c", 3.0), ("q1", "a", 0.5), ("q2", "d", 3.0))
+    run = table(("q2", "c", 3.0), ("q1", "b", -1.0), ("q2", "a", 1.0), ("q1", "a", 0.5), ("q2", "d", 3.0))
     assert run.queries == ("q2", "q1")
-    assert run.ids.to_list() == ["a", "b", "c", "d"]
+    assert run.ids.to_list() == ["c", "b", "a", "d"]
     ranked = [("q2", "c", 1), ("q2", "d", 2), ("q2", "a", 3), ("q1", "a", 1), ("q1", "b", 2)]
     assert [e[:3] for e in entries(run)] == ranked
     run = table(("q", "b", 1.0), ("q", "a", 1.0), ("q", "c", 2.0), ("q", "d", 1.0))
     assert [e[1] for e in entries(run)] == ["c", "b", "a", "d"]
+
+
+def test_document_that_comes_twice_is_refused_by_every_constructor() -> None:
+    pandas = pytest.importorskip("pandas")
+    rows = [("q1", "a", 3.0), ("q1", "b", 2.0), ("q2", "a", 2.0), ("q1", "a", 1.0)]
+    frame = pl.DataFrame(rows, schema=["query_id", "doc_id", "score"], orient="row")
+    table = pandas.DataFrame(rows, columns=["qid", "docno", "score"])
+    mixed = pandas.DataFrame({"qid": [1, "1"], "docno": ["a", "a"], "score": [2.0, 1.0]})
+    message = "run 'run': document 'a' occurs twice for query"
+    with refused(f"{message} 'q1'"):
+        Run.from_frame(frame)
+    with refused(f"{message} 'q1'"):
+        Run.from_pandas(table)
+    with refused("run 'run': expected columns of one type each: Could not convert '1' with type str: …"):
+        Run.from_pandas(mixed)
+    with refused("document 'b' occurs twice for query 'q1'"):
+        made(docs=[1, 1, 1])
+    with refused("'Score' and 'score' are one column by name; keep one of them"):
+        Run.from_pandas(table.assign(Score=1.0)[["qid", "docno", "Score", "score"]])
 
 
 def test_a_table_may_come_with_all_its_queries() -> None:
@@ -191,7 +210,7 @@ def test_what_is_saved_loads_equal_with_exact_scores(
 ) -> None:
     run = table(*((q, d, s) for q, found in scores.items() for d, s in found.items()))
     path = run.save(tmp_path_factory.mktemp("run") / ("f.gz" if packed else "f"))
-    loaded = Run.load(path)
+    loaded = Run.load(path, score_order="score")  # which passes over lists of one score
     assert loaded == run
     assert loaded.scores.tobytes() == run.scores.tobytes()
     again = loaded.save(path.with_name("again.gz" if packed else "again"))

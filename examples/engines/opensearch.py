@@ -18,8 +18,8 @@ def client():
     return OpenSearch(os.environ["SEARCH_URL"])
 
 
-def search(query: str, k: int) -> list[tuple[str, float]]:
+def search(query: str, k: int) -> dict:
     match = {"multi_match": {"query": query, "fields": ["title", "text"]}}
-    asked = {"query": match, "size": k, "_source": False}  # ids only
-    found = client().search(index=os.environ["SEARCH_INDEX"], body=asked)
-    return [(hit["_id"], hit["_score"]) for hit in found["hits"]["hits"]]
+    body = {"query": match, "size": k, "_source": False}  # ids only
+    # The whole response, so that one that timed out or lost shards counts as a failed query.
+    return client().search(index=os.environ["SEARCH_INDEX"], body=body)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +17,12 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import DataError, UserError
+from ranktilt.errors import DataError, DataWarning, UserError, counted, first_line, shorten, unknown
 from ranktilt.io.files import nth_line, write_files
-from ranktilt.io.ranked_lists import MTEB, RunFile, mteb_scores, result_columns
-from ranktilt.io.runfile import read_run_file, read_spec, unwritable
+from ranktilt.io.ranked_lists import MTEB, mteb_scores, result_columns
+from ranktilt.io.runfile import read_run_file, read_spec, unwritable, warn_of_ranks
+from ranktilt.io.score_order import IN_GIVEN_ORDER, SCORE_ORDERS, directions, given_ranks, order_fault
+from ranktilt.io.search_responses import MAX_FAILURES
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -40,7 +45,8 @@ class Run:
     Query ``i`` owns the entries ``offsets[i]:offsets[i + 1]`` of `docs` (rows of the id table `ids`, which is shared
     with the collection where one made the run) and of `scores` (higher is better; finite; falling within each query;
     never rounded). In `spec`, ``ranker`` holds the text that made the run; further keys say how. `UserError` if a
-    score is NaN or infinite or rises, a query comes twice, or the arrays do not fit together.
+    score is NaN or infinite or rises, a query comes twice, a document comes twice for a query, or the arrays do not fit
+    together.
     """
 
     queries: tuple[str, ...]
@@ -68,6 +74,9 @@ class Run:
             raise UserError(f"a run's documents must be rows of its id table, which has {len(self.ids)}")
         if _rises(self.scores, self.offsets):
             raise UserError("a run's scores must fall within each query")
+        if (repeated := _first_repeated(self.entry_queries, self.docs)) is not None:
+            doc, query = self.ids[int(self.docs[repeated])], self.queries[self.entry_queries[repeated]]
+            raise UserError(f"document {doc!r} occurs twice for query {query!r}")
         for array in (self.offsets, self.docs, self.scores):
             array.setflags(write=False)
 
@@ -151,7 +160,14 @@ class Run:
         return {path: b"".join(text), sidecar(path): spec.encode()}
 
     @classmethod
-    def load(cls, path: str | Path, *, score_order: str = "score", queries: Sequence[str] | None = None) -> Run:
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        score_order: str | None = None,
+        queries: Sequence[str] | None = None,
+        max_failures: float = MAX_FAILURES,
+    ) -> Run:
         """Read a run: TREC lines of 6 fields, or 5 without the tag, JSON ``{query: {document: score}}``, or lists.
 
         Lists are responses to ``_msearch``, JSON ``{query: [document, …]}`` of ids or of records with scores, records
@@ -165,44 +181,89 @@ class Run:
         ----------
         path : str or Path
             The file, plain or gzip; its content tells the format. ``<path>.json`` beside it, if there, gives the spec.
-        score_order : {"score", "rank"}, optional
-            ``"rank"`` goes by the rank column of a TREC file, for engines whose scores do not say the order:
-            scores become −rank, equal ranks are ties, and ``spec["score_order"]`` says so.
+        score_order : {"score", "ascending", "rank"}, optional
+            ``"score"``: larger is better. ``"ascending"``: smaller is better, as with distances; scores become
+            −score. ``"rank"``: the order of the file counts, which is its rank column where that orders a list;
+            scores become −rank, and equal ranks are ties. By default larger is better, and scores that rise along the
+            order of the file are refused. ``spec["score_order"]`` names the two others.
         queries : sequence of str, optional
             Ids of the queries of ``_msearch``, whose responses do not name them, in their order.
+        max_failures : float, optional
+            Share of the responses of an engine that may be errors or partial. They are left out of the run, listed in
+            ``spec["failed"]`` and warned of.
 
         Raises
         ------
         DataError
             Naming the line (TREC), or query and document (JSON): another number of fields than in the first
-            line, a score that is no finite number, a document that comes twice for a query, another shape.
+            line, a score that is no finite number, a document that comes twice for a query, another shape. Naming the
+            file: scores that rise along its order, more failures than allowed.
         """
         path = Path(path)
-        found = read_run_file(path, score_order=score_order, queries=queries)
-        spec: dict[str, Any] = {"ranker": str(path), "name": found.tag or file_stem(path)}
+        if score_order is not None and score_order not in SCORE_ORDERS:
+            raise unknown("score order", score_order, SCORE_ORDERS)
+        run_file = read_run_file(path, score_order=score_order, queries=queries, max_failures=max_failures)
+        spec: dict[str, Any] = {"ranker": str(path), "name": run_file.tag or file_stem(path)}
         beside = read_spec(sidecar(path))
         spec = {**({} if "ranker" in beside else spec), **beside, "file": str(path)}
         spec.pop("read_as", None)  # of the file that the sidecar's run was once read from
-        spec |= {"read_as": found.read_as} if found.read_as else {}
-        if found.score_order != "score":
-            spec["score_order"] = found.score_order
+        spec |= {"read_as": run_file.read_as} if run_file.read_as else {}
+        spec |= {"failed": dict(run_file.failed)} if run_file.failed else {}
         if spec.pop(_ESCAPED, False) is True:
-            frame = _with_ids(found.frame, list(_ESCAPES.values()), list(_ESCAPES))
-            found = replace(found, frame=frame, queries=frame["query_id"].unique(maintain_order=True))
-        every = list(dict.fromkeys([*found.queries, *spec.pop(_WITHOUT, ())]))
-        run = cls.from_frame(found.frame, queries=every, spec=spec)
-        _refuse_duplicates(path, run, found)
+            frame = _with_ids(run_file.frame, list(_ESCAPES.values()), list(_ESCAPES))
+            run_file = replace(run_file, frame=frame, queries=frame["query_id"].unique(maintain_order=True))
+        every = list(dict.fromkeys([*run_file.queries, *spec.pop(_WITHOUT, ())]))
+        line_of = partial(nth_line, path) if run_file.has_lines and path.is_file() else None
+        line_of = run_file.lines.__getitem__ if run_file.lines else line_of
+        order = run_file.score_order
+        run = cls._from_entries(run_file.frame, every, spec, score_order=order, path=path, line_of=line_of)
+        if run_file.failed:
+            _warn_of_failures(path, run_file.failed, len(run_file.queries))
+        if order is None:
+            warn_of_ranks(path, run_file.frame)
         return run
 
     @classmethod
     def from_frame(
-        cls, frame: pl.DataFrame, *, queries: Iterable[str] | None = None, spec: Mapping[str, Any] | None = None
+        cls,
+        frame: pl.DataFrame,
+        *,
+        queries: Iterable[str] | None = None,
+        spec: Mapping[str, Any] | None = None,
+        score_order: str | None = None,
     ) -> Run:
         """Make a run from a table.
 
-        The frame has columns ``query_id``, ``doc_id`` and ``score``; `queries` names all queries of the run in order,
-        each once, those without an entry too (by default those of the frame), and `spec` says how it was made.
+        The frame has columns ``query_id``, ``doc_id`` and ``score``, and may have ``rank``; `queries` names all queries
+        of the run in order, each once, those without an entry too (by default those of the frame), and `spec` says how
+        it was made. `score_order` is that of `load`: by default larger is better, and scores that rise along the order
+        of the frame are refused.
         """
+        return cls._from_entries(frame, queries, spec or {}, score_order=score_order)
+
+    @classmethod
+    def _from_entries(
+        cls,
+        frame: pl.DataFrame,
+        queries: Iterable[str] | None,
+        spec: Mapping[str, Any],
+        *,
+        score_order: str | None,
+        path: Path | None = None,
+        line_of: Callable[[int], int] | None = None,
+    ) -> Run:
+        """Make a run of entries in the order given, as files and objects have them: every door passes here.
+
+        `path` is the file that holds them, and `line_of` tells the line of an entry.
+        """
+        if score_order is not None and score_order not in SCORE_ORDERS:
+            raise unknown("score order", score_order, SCORE_ORDERS)
+
+        def fault(message: str, entry: int | None = None) -> UserError:
+            if path is None:
+                return UserError(f"run {spec.get('ranker', 'run')!r}: {message}")
+            return DataError(path, message, line=None if entry is None or line_of is None else line_of(entry))
+
         given = frame["query_id"].unique(maintain_order=True) if queries is None else queries
         names = pl.Series("query_id", given, dtype=pl.String)
         ids = frame["doc_id"].unique(maintain_order=True)
@@ -211,47 +272,84 @@ class Run:
             raise UserError(
                 f"a run's queries must name all of its table, got no {frame['query_id'][int(query.argmin())]!r}"
             )
-        scores = frame["score"].cast(pl.Float64).to_numpy()
-        if not np.isfinite(scores).all():
-            raise UserError("a run's scores must be finite, got NaN or infinity")
+        docs = codes(frame["doc_id"], ids)
+        if (repeated := _first_repeated(query, docs)) is not None:
+            doc, name = frame["doc_id"][repeated], frame["query_id"][repeated]
+            raise fault(f"document {doc!r} occurs twice for query {name!r}", repeated)
+        column = frame["rank"].cast(pl.Float64, strict=False).to_numpy() if "rank" in frame.columns else None
+        ranks = given_ranks(query, column)
+        scores = -ranks.astype(np.float64) if score_order == "rank" else _numbers(frame["score"])
+        if not (finite := np.isfinite(scores)).all():
+            wrong = int(finite.argmin())
+            doc, name, score = frame["doc_id"][wrong], frame["query_id"][wrong], shorten(frame["score"][wrong])
+            message = f"query {name!r}, document {doc!r}: expected a finite number as score, got {score}"
+            raise fault(f"{message}; {IN_GIVEN_ORDER}", wrong)
+        if score_order in (None, "ascending") and (
+            message := order_fault(directions(query, ranks, scores), score_order)
+        ):
+            raise fault(message)
+        scores = -scores if score_order == "ascending" else scores
         order = np.lexsort((-scores, query))
         offsets = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(names)))])
-        docs = codes(frame["doc_id"], ids)
-        return cls(tuple(names), offsets, docs[order].astype(np.int32), scores[order], ids, spec or {})
+        spec = spec if score_order in (None, "score") else {**spec, "score_order": score_order}
+        return cls(tuple(names), offsets, docs[order].astype(np.int32), scores[order], ids, spec)
 
     @classmethod
-    def from_pandas(cls, frame: Any, *, name: str = "run") -> Run:
+    def from_pandas(cls, frame: Any, *, name: str = "run", score_order: str | None = None) -> Run:
         """Make a run from a pandas frame of results, such as PyTerrier's.
 
-        Columns are called as in files: ``qid`` or ``query_id``, ``docno`` or ``doc_id``, and ``score``.
+        Columns are called as in files: ``qid`` or ``query_id``, ``docno`` or ``doc_id``, ``score``, and ``rank`` if it
+        has one. `score_order` is that of `load`.
         """
-        named = {column: field for field, column in result_columns(frame.columns).items()}
-        missing = next((field for field in ("query_id", "doc_id", "score") if field not in named.values()), None)
+        columns = {column: field for field, column in result_columns(list(map(str, frame.columns))).items()}
+        needed = ("query_id", "doc_id", *(() if score_order == "rank" else ("score",)))
+        missing = next((field for field in needed if field not in columns.values()), None)
         if missing:
             raise UserError(f"expected a column for {missing}, got {', '.join(map(str, frame.columns))}")
-        held = pl.from_pandas(frame[list(named)]).rename(named).cast({"query_id": pl.String, "doc_id": pl.String})
-        return cls.from_frame(held, spec={"ranker": name})
+        try:
+            table = pl.from_pandas(frame[list(columns)])
+        except ValueError as error:  # pyarrow's, of values of several types
+            raise UserError(f"run {name!r}: expected columns of one type each: {first_line(error)}") from error
+        table = table.rename(columns).cast({"query_id": pl.String, "doc_id": pl.String})
+        return cls.from_frame(table, spec={"ranker": name}, score_order=score_order)
 
     @classmethod
-    def from_dict(cls, scores: Mapping[str, Mapping[str, float]], *, name: str = "run") -> Run:
-        """Make a run from ``{query: {document: score}}``, as BEIR, pytrec_eval and ranx hold it."""
-        rows = [(query, doc, float(score)) for query, found in scores.items() for doc, score in found.items()]
-        schema = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
-        return cls.from_frame(pl.DataFrame(rows, schema, orient="row"), queries=list(scores), spec={"ranker": name})
+    def from_dict(
+        cls, scores: Mapping[str, Mapping[str, float]], *, name: str = "run", score_order: str | None = None
+    ) -> Run:
+        """Make a run from ``{query: {document: score}}``, as BEIR, pytrec_eval and ranx hold it.
+
+        `score_order` is that of `load`; the order given is that of the documents in the mapping.
+        """
+        values = list(chain.from_iterable(documents.values() for documents in scores.values()))
+        lengths = [len(documents) for documents in scores.values()]
+        queries = pl.Series("query_id", list(scores), dtype=pl.String)
+        frame = pl.DataFrame(
+            {
+                "query_id": queries.gather(np.repeat(np.arange(len(lengths)), lengths)),
+                "doc_id": pl.Series(list(chain.from_iterable(scores.values())), dtype=pl.String),
+                "score": pl.Series(values, dtype=pl.Float64 if set(map(type, values)) <= {int, float} else pl.Object),
+            }
+        )
+        return cls.from_frame(frame, queries=queries, spec={"ranker": name}, score_order=score_order)
 
     @classmethod
-    def from_ranx(cls, run: Any) -> Run:
-        """Make a run from a ``ranx.Run``."""
-        return cls.from_dict(run.to_dict(), name=run.name or "run")
+    def from_ranx(cls, run: Any, *, score_order: str | None = None) -> Run:
+        """Make a run from a ``ranx.Run``; `score_order` is that of `load`."""
+        return cls.from_dict(run.to_dict(), name=run.name or "run", score_order=score_order)
 
     @classmethod
-    def from_mteb(cls, predictions: Mapping[str, Any], *, subset: str = "", split: str = "") -> Run:
+    def from_mteb(
+        cls, predictions: Mapping[str, Any], *, subset: str = "", split: str = "", score_order: str | None = None
+    ) -> Run:
         """Make a run from the content of mteb's ``{task}_predictions.json``.
 
-        A subset and a split may be named; by default they are the only ones, or the split ``test``.
+        A subset and a split may be named; by default they are the only ones, or the split ``test``. `score_order` is
+        that of `load`.
         """
         scores = mteb_scores("predictions", predictions, subset, split)
-        return cls.from_dict(scores, name=str(predictions.get(MTEB, {}).get("model_name") or "run"))
+        name = str(predictions.get(MTEB, {}).get("model_name") or "run")
+        return cls.from_dict(scores, name=name, score_order=score_order)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Run):
@@ -285,6 +383,24 @@ def named_apart(runs: Iterable[Run]) -> list[Run]:
             if name and names.count(name) > 1 and {"name", "file"} <= run.spec.keys():
                 found[number] = replace(run, spec={**run.spec, "name": other(run.spec)})
     return found
+
+
+def _numbers(scores: pl.Series) -> Float:
+    """Scores as floats, NaN for what is none: truth values and texts are no scores, even where they could be read."""
+    if scores.dtype == pl.Object:
+        return np.array([_number(score) for score in scores])
+    if scores.dtype.is_numeric() or scores.dtype == pl.Null:
+        return scores.cast(pl.Float64).to_numpy()
+    return np.full(len(scores), np.nan)
+
+
+def _number(score: Any) -> float:
+    if isinstance(score, str | bytes | bool | np.bool_):
+        return np.nan
+    try:
+        return float(score)
+    except (TypeError, ValueError, OverflowError):
+        return np.nan
 
 
 def _even_steps(scores: Float, inner: npt.NDArray[np.bool_]) -> bool:
@@ -348,15 +464,21 @@ def collection_rows(run: Run, collection: Collection) -> Int64:
     return rows
 
 
-def _refuse_duplicates(path: Path, run: Run, found: RunFile) -> None:
-    keys = np.sort(run.entry_queries * max(len(run.ids), 1) + run.docs)
-    if (np.diff(keys) > 0).all():
-        return
-    repeated = found.frame.select(pl.struct("query_id", "doc_id").is_first_distinct().not_()).to_series()
-    row = int(repeated.arg_max() or 0)
-    query, doc = found.frame.select("query_id", "doc_id").row(row)
-    line = nth_line(path, row) if found.has_lines and path.is_file() else None
-    raise DataError(path, f"document {doc!r} occurs twice for query {query!r}", line=line)
+def _warn_of_failures(path: Path, failed: Mapping[str, str], answered: int) -> None:
+    """Warn that an engine did not answer some queries in full."""
+    name, reason = next(iter(failed.items()))
+    queries = counted(len(failed) + answered, "query", "queries")
+    message = f"{path}: {len(failed):,} of {queries} failed, not in the run (first: {name!r}: {reason})"
+    warnings.warn(message, DataWarning, stacklevel=3)
+
+
+def _first_repeated(query: Int64, docs: Int64 | Int32) -> int | None:
+    """Find the first entry whose query and document came before; None where all are distinct."""
+    keys = np.asarray(query, dtype=np.int64) * (int(docs.max(initial=0)) + 1) + docs
+    if (np.diff(np.sort(keys)) > 0).all():
+        return None
+    order = np.argsort(keys, kind="stable")
+    return int(order[1:][np.diff(keys[order]) == 0].min())
 
 
 def stage_facts(spec: Any, fact: str) -> list[tuple[str, Mapping[str, Any]]]:

@@ -144,6 +144,22 @@ class TestObjects:
             assert (found[human], found[llm], found[delta]) == pytest.approx((*sides, tilt.value), rel=1e-13)
         with pytest.raises(rt.UserError, match="by gender: expected a column 'gender' in the qrels"):
             ir_measures.calc_aggregate(as_ir_measures("nDCG@3", by="gender"), qrels, ranked)
+        doubled = pl.concat([pl.from_pandas(ranked), pl.from_pandas(ranked).head(1)]).to_pandas()
+        doc, query = ranked["doc_id"][0], ranked["query_id"][0]
+        with refused(f"run 'ir_measures': document {doc!r} occurs twice for query {query!r}"):
+            ir_measures.calc_aggregate(measures, qrels, doubled)
+        again = pl.concat([pl.from_pandas(qrels), pl.from_pandas(qrels).head(1)]).to_pandas()
+        with pytest.raises(rt.UserError, match=r"judgment '.*', '.*' occurs more than once"):
+            ir_measures.calc_aggregate(as_ir_measures("nDCG@3"), again, ranked)
+        named = ranked.assign(
+            source=[
+                "llm" if name == doc else source
+                for name, source in zip(ranked["doc_id"], ranked["source"], strict=True)
+            ]
+        )
+        if ranked["source"][0] == "human":
+            with pytest.raises(rt.UserError, match=f"document '{doc}' has two values of 'source'"):
+                ir_measures.calc_aggregate(as_ir_measures("nDCG@3"), qrels, named)
         human = qrels[qrels["source"] == "human"]
         with refused("nDCG@3: no query has a relevant document of both human and llm"):
             ir_measures.calc_aggregate(as_ir_measures("nDCG@3"), human, ranked)

@@ -3,6 +3,7 @@
 import csv
 import importlib
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -165,6 +166,41 @@ def test_the_order_of_ranks_can_be_asked_for(cli: Cli, toy_folder: Path, tmp_pat
     assert result.code == 0
     assert result.err.startswith(f"warning: {file}")
     assert result.err.count("\n") == 1
+
+
+DISTANCES = "query_id,doc_id,score\n" + "".join(
+    f"{query},{doc},{distance}\n"
+    for query in ("q1", "q2")
+    for doc, distance in (("d1-llm", 0.1), ("d1-human", 0.4), ("d2-llm", 0.5), ("d2-human", 0.9))
+)
+
+
+def test_distances_are_audited_once_their_order_is_named(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    file, table = write(tmp_path / "faiss.csv", DISTANCES), labels(tmp_path)
+    for first in ((toy_folder, "--qrels", "none"), ("--groups", table)):
+        result = cli("audit", *first, "--run", file, *QUICK)
+        assert result.code == 2
+        assert result.err.startswith(
+            f"ranktilt: {file}: the scores rise along the given order in 2 of 2 lists; --score-order ascending (smaller"
+        )
+        audit = saved(cli, tmp_path, *first, "--run", file, "--score-order", "ascending")
+        values = {estimate.estimand.key: estimate.value for estimate in audit.estimates}
+        assert values["twins"] == -1.0  # the llm's version is above in all four pairs
+
+
+def test_partial_responses_are_left_out_up_to_a_share(cli: Cli, tmp_path: Path) -> None:
+    hits = [{"_id": name, "_score": score} for name, score in (("d1-llm", 3.0), ("d1-human", 2.0), ("d2-llm", 1.0))]
+    whole = {"timed_out": False, "hits": {"hits": hits}}
+    responses = {"q1": whole, "q2": whole, "q3": {**whole, "timed_out": True}}
+    file, table = write(tmp_path / "run.json", json.dumps(responses)), labels(tmp_path)
+    command = ("audit", "--groups", table, "--run", file, *QUICK)
+    result = cli(*command)
+    message = "1 of 3 queries failed, max_failures=0.05 allows 0 of 3 (--max-failures): 'q3': timed out"
+    assert (result.code, result.err) == (2, f"ranktilt: {file}: {message}\n")
+    result = cli(*command, "--max-failures", "0.4", "--json", tmp_path / "audit.json")
+    assert result.code == 0
+    assert result.err == f"warning: {file}: 1 of 3 queries failed, not in the run (first: 'q3': timed out)\n"
+    assert Audit.load(tmp_path / "audit.json").queries == ("q1", "q2")
 
 
 # Pages and places

@@ -29,7 +29,12 @@ Row = tuple[str, str, float]
 
 
 def rows(folder: Path, content: str | bytes, *, name: str = "run", **options: Any) -> list[Row]:
-    return read_run_file(write(folder / name, content), **options).frame.rows()
+    frame = read_run_file(write(folder / name, content), **options).frame
+    return frame.select("query_id", "doc_id", "score").rows()
+
+
+def ranked(folder: Path, content: str) -> list[Row]:
+    return Run.load(write(folder / "run", content), score_order="rank").frame().drop("rank").rows()
 
 
 def fault(folder: Path, content: str | bytes, **options: Any) -> str:
@@ -45,7 +50,7 @@ def test_a_tag_may_be_anything_or_missing_and_four_columns_have_none(tmp_path: P
     for blank in (" ", "\t", " \t "):
         content = "\n".join(blank.join(row.split()) for row in ("q 7 1 2.5", "q 0 2 1", "{r 7 1 -3"))
         assert rows(tmp_path, content) == [("q", "7", 2.5), ("q", "0", 1.0), ("{r", "7", -3.0)]
-        assert rows(tmp_path, content, score_order="rank") == [("q", "7", -1.0), ("q", "0", -2.0), ("{r", "7", -1.0)]
+        assert ranked(tmp_path, content) == [("q", "7", -1.0), ("q", "0", -2.0), ("{r", "7", -1.0)]
 
 
 @pytest.mark.parametrize("name", ["run", "run.json", "run.txt.gz"])
@@ -141,7 +146,7 @@ def test_ranks_that_fit_the_scores_are_not_mentioned_and_with_one_score_for_all_
         ["q Q0 a 1 1 t", "r Q0 b 2 2 t"],  # of two queries
         ["q Q0 a 1 5 t", "r Q0 a 1 1 t", "q Q0 b 2 4 t", "r Q0 b 2 0 t"],
     ):
-        assert len(rows(tmp_path, "\n".join(lines))) == len(lines)
+        assert len(Run.load(write(tmp_path / "run", "\n".join(lines))).docs) == len(lines)
     lines = [f"q{q} Q0 d{d} {d} 1.5 tag\n" for q in (1, 2) for d in (1, 2, 3)]
     with pytest.warns(DataWarning, match=r"run: all scores are equal in 2 of 2 queries, though the ranks order"):
         Run.load(write(tmp_path / "run", "".join([*lines, "q3 Q0 d1 1 0.5 tag"])))
@@ -158,10 +163,9 @@ def test_json_holds_an_object_of_documents_a_query_or_none(tmp_path: Path) -> No
 
 
 def test_orders_that_cannot_be_are_refused_and_ranks_are_read_where_asked_for(tmp_path: Path) -> None:
-    assert fault(tmp_path, '{"q": {"d": 1}}', score_order="rank") == (
-        "run: JSON holds scores and no ranks; omit --score-order rank (score_order)"
-    )
-    with refused("unknown score order 'ranks'; did you mean 'rank'? (valid: score, rank)"):
+    assert ranked(tmp_path, '{"q": {"b": 1, "a": "no score"}}') == [("q", "b", -1.0), ("q", "a", -2.0)]
+    assert ranked(tmp_path, "q Q0 b 0 1 t\nq Q0 a 0 nan t\n") == [("q", "b", -1.0), ("q", "a", -2.0)]
+    with refused("unknown score order 'ranks'; did you mean 'rank'? (valid: score, ascending, rank)"):
         Run.load(tmp_path / "run", score_order="ranks")
     path = write(tmp_path / "run", '{"q": [{"id": "a", "score": 1}, {"id": "b", "score": 2}]}')
     assert Run.load(path, score_order="rank").frame()["doc_id"].to_list() == ["a", "b"]
@@ -249,10 +253,15 @@ def test_what_engines_give_is_read_and_said(
     ("content", "message"),
     [
         ({"responses": [response()]}, ": expected responses to searches and an id for each, got 1 response and 2 ids"),
-        ({"responses": [response(), ERROR]}, ": query 'r': the engine's error is 'no such index [i]'"),
+        (
+            {"responses": [response(), ERROR]},
+            ": 1 of 2 queries failed, max_failures=0.05 allows 0 of 2 (--max-failures): 'r': x: no such index",
+        ),
         ({"x": ["a", "b", "a"]}, ": document 'a' occurs twice for query 'x'"),
         ([{"qid": "x", "id": "a"}, 3], ": document 2: expected a query id, got None"),
         ("qid,score\nx,1\n", ": CSV: expected a column for the document (docno, doc_id, docid, corpus_id), got qid"),
+        ("qid,docid,score\nx,a,2\n\nx,a,1\n", ":4: document 'a' occurs twice for query 'x'"),
+        ("qid,docid,score,Score\nx,a,2,1\n", ": 'score' and 'Score' are one column by name; keep one of them"),
         ("qid,docid,score\nx,a,2\n\nx,b,\n", ":4: expected a finite number as score (of all documents, or of none)"),
         ('"qid","docid"\nx,"a\n', ":2: expected a table: unexpected end of data"),
         ("query-id\tcorpus-id\tscore\nq\ta\t1\n", ": expected a run, got judgments (whole numbers); they are named wi"),

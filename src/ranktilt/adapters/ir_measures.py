@@ -79,13 +79,18 @@ def _values(
             raise UserError(f"{asked!r} by {by}: expected a column {by!r} in the {what}, got {', '.join(names)}")
     judged, ranked = pl.from_pandas(qrels), pl.from_pandas(run)
     frames = (frame.select(id="doc_id", source=pl.col(by).cast(pl.String)) for frame in (judged, ranked))
-    docs = pl.concat(frames).unique("id", maintain_order=True).with_columns(title=pl.lit(""), text=pl.lit(""))
+    sources = pl.concat(frames).unique(maintain_order=True)
+    if (repeated := sources.filter(~pl.col("id").is_first_distinct())).height:
+        doc = repeated["id"][0]
+        both = " and ".join(map(repr, sources.filter(id=doc)["source"]))
+        raise UserError(f"{asked!r} by {by}: document {doc!r} has two values of {by!r}: {both}")
+    docs = sources.with_columns(title=pl.lit(""), text=pl.lit(""))
     queries = judged.select(id="query_id").unique(maintain_order=True).with_columns(text=pl.lit(""))
     judgments = judged.select("query_id", "doc_id", grade=pl.col("relevance").cast(pl.Float64))
     collection = Collection(docs, queries, judgments)
     groups = grouping(collection, "source")
     held = Judgments.of(collection, groups)
-    ranking = Run.from_frame(ranked.select("query_id", "doc_id", "score"))
+    ranking = Run.from_frame(ranked.select("query_id", "doc_id", "score"), spec={"ranker": "ir_measures"})
     found = group_values(Aligned.of(ranking, collection, held), [asked], groups, "expected")[0]
     one, two = (found[1 + groups.number(name)] for name in pair)
     both = ~np.isnan(one + two)

@@ -44,9 +44,7 @@ class AuditInputs(options.LabelOptions):
     run: Annotated[
         list[Path] | None, Option("A run to audit instead of ranking: TREC, JSON or CSV, plain or .gz.", "FILE")
     ] = None
-    score_order: Annotated[
-        Literal["score", "rank"] | None, Option("Order a run by its scores (default) or by its ranks.")
-    ] = None
+    score_order: options.ScoreOrder = None
     qrels: options.Qrels = None
     split: options.Split = None
     ignore_unknown: options.IgnoreUnknown = False
@@ -124,14 +122,15 @@ class AuditInputs(options.LabelOptions):
         if near_identical is not None and not controls:
             raise UserError("--near-identical needs --controls")
         replayed = self.run or any("replay:" in spec for spec in rankers)
-        if (self.score_order is not None or self.queries is not None) and not replayed:
-            name = "--queries" if self.score_order is None else "--score-order"
-            raise UserError(f"{name} needs a run: --run FILE")
+        if self.queries is not None and not replayed:
+            raise UserError("--queries needs a run: --run FILE")
+        if self.score_order is not None and not replayed and not options.any_has("score_order", rankers):
+            raise UserError("--score-order needs a run, --run FILE, or a live engine")
 
-    def load(self) -> tuple[Collection, list[Run]]:
+    def load(self, max_failures: float | None = None) -> tuple[Collection, list[Run]]:
         """Read the collection, or make one of labels and runs; the runs then are those that exist."""
         if self.folder is None:
-            return self._labelled()
+            return self._labelled(max_failures)
         from ranktilt.datasets.labels import with_labels
         from ranktilt.datasets.load import load
 
@@ -154,20 +153,23 @@ class AuditInputs(options.LabelOptions):
         pairs = source_pairs(collection, self.source or ()) if self.column == "source" else [whole]
         return [whole] if ranked or self.mixed or self.pairs is not None else pairs
 
-    def _labelled(self) -> tuple[Collection, list[Run]]:
+    def _labelled(self, max_failures: float | None) -> tuple[Collection, list[Run]]:
         from ranktilt.datasets.labels import labelled
         from ranktilt.datasets.load import NO_QRELS
         from ranktilt.datasets.queries import read_queries
+        from ranktilt.io.search_responses import MAX_FAILURES
         from ranktilt.run import Run, named_apart, replayed_name
 
         if self.split is not None:
             raise UserError("--split needs a collection DIR; name a judgment file instead: --qrels FILE")
-        order = self.score_order or "score"
         names = None if self.queries is None else read_queries(self.queries).queries["id"].to_list()
-        runs = [Run.load(path, score_order=order, queries=names) for path in self.run or ()]
+        most = MAX_FAILURES if max_failures is None else max_failures
+        runs = [
+            Run.load(path, score_order=self.score_order, queries=names, max_failures=most) for path in self.run or ()
+        ]
         for number, (run, path) in enumerate(zip(runs, self.run or (), strict=True)):
             origin = {
-                "ranker": _replay(path, order, self.queries), "name": replayed_name(run),
+                "ranker": _replay(path, self.score_order, self.queries), "name": replayed_name(run),
                 "made_by": run.spec.get("ranker"),
             }  # fmt: skip
             runs[number] = replace(run, spec={**run.spec, **origin})
@@ -176,10 +178,10 @@ class AuditInputs(options.LabelOptions):
         return labelled(self.labels or "", runs, by=self.column or "source", qrels=qrels), runs
 
 
-def _replay(path: Path, score_order: str = "score", queries: Path | None = None) -> str:
+def _replay(path: Path, score_order: str | None = None, queries: Path | None = None) -> str:
     from ranktilt.rankers.spec import Stage
 
-    options = {} if score_order == "score" else {"score_order": score_order}
+    options = {} if score_order is None else {"score_order": score_order}
     return str(Stage("replay", str(path), {**options, **({} if queries is None else {"queries": str(queries)})}))
 
 
@@ -225,7 +227,7 @@ class UntilOptions(options.OptionGroup):
         pairs = inputs.reference_first(collection, inputs.column, inputs.pairs) if inputs.reference else inputs.pairs
         pair = pairs[0] if pairs and len(pairs) == 1 else None
         asked = measure[0] if measure else USUAL
-        (ranker,) = search.rankers(specs)
+        (ranker,) = search.rankers(specs, score_order=inputs.score_order)
         return audit_until(
             collection, ranker, self.stop_at_tilt or 0.0, asked, by=inputs.column or "", pair=pair,
             max_queries=self.max_queries, seed=seed,
@@ -406,7 +408,7 @@ def audit(
     pairs, how = inputs.pairs, statistics.keywords
     measures = [estimand(m) for m in measure] if measure else None
     rankers = search.rankers(inputs.specs, score_order=inputs.score_order, queries=inputs.queries)
-    collection, runs = inputs.load()
+    collection, runs = inputs.load(search.max_failures)
     if depth is not None and not card and collection.qrels.height:
         raise UserError("--card-depth needs --card")
     parts = inputs.collections(collection, rankers)

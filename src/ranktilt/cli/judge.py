@@ -60,6 +60,7 @@ class JudgeInputs(options.OptionGroup):
     runs: Annotated[
         list[Path] | None, Option("Runs that both judges evaluate: files, or folders of them.", "FILE|DIR")
     ] = None
+    score_order: options.ScoreOrder = None
     ranker: options.Rankers = None
     scores: Annotated[
         list[Path] | None,
@@ -271,7 +272,7 @@ def _runs(inputs: JudgeInputs, collection: Collection | None, neural: options.Se
     """Runs from files, and those of rankers."""
     from ranktilt.run import Run
 
-    stored = [Run.load(path) for path in inputs.run_files]
+    stored = [Run.load(path, score_order=inputs.score_order) for path in inputs.run_files]
     if collection is None or not inputs.ranker:
         return stored
-    return [*stored, *options.rank_with(neural.rankers(inputs.ranker), collection)]
+    return [*stored, *options.rank_with(neural.rankers(inputs.ranker, score_order=inputs.score_order), collection)]

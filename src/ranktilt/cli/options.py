@@ -81,6 +81,10 @@ DryRun = Annotated[bool, Option("Send nothing; show requests, tokens, price and 
 MaxFailures = Annotated[
     float | None, Option("Share of queries or answers allowed to fail, 0 to 1.", "X", min=0, max=1, panel="Model")
 ]
+ScoreOrder = Annotated[
+    Literal["score", "ascending", "rank"] | None,
+    Option("Order runs by falling scores (default), by rising scores (distances), or by ranks.", panel="Input"),
+]
 RowsPerFile = Annotated[
     int | None, Option("Save documents as Parquet files of N rows each.", "N", min=1, panel="Output")
 ]
@@ -467,6 +471,15 @@ def read_rankers(specs: Sequence[str], **defaults: Any) -> list[Ranker]:
         return replace(stage, options={**more, **stage.options})
 
     return [ranker(">>".join(str(equipped(stage)) for stage in parse_stages(spec))) for spec in specs]
+
+
+def any_has(option: str, specs: Sequence[str]) -> bool:
+    """Return whether a stage of these rankers has an option."""
+    from ranktilt.rankers.spec import parse_stages
+    from ranktilt.registry import ranker_class
+
+    stages = [stage for spec in specs for stage in parse_stages(spec)]
+    return any(option in ranker_class(stage.name).__dataclass_fields__ for stage in stages)  # type: ignore[attr-defined]
 
 
 def read_pairs(texts: Sequence[str] | None) -> list[tuple[str, str]] | None:

@@ -48,6 +48,7 @@ class Questions(options.OptionGroup):
     candidates: Annotated[
         Path | None, Option("Run whose documents are paired (default: DIR/candidates.trec, or all documents).", "RUN")
     ] = None
+    score_order: options.ScoreOrder = None
     queries: Annotated[
         Path | None, Option("File of query ids to ask about, such as ADAPTER/held-out.txt (default: all).", "FILE")
     ] = None
@@ -86,7 +87,7 @@ class Questions(options.OptionGroup):
 
         beside = folder / CANDIDATES
         chosen = self.candidates or (beside if self.decisions is None and beside.is_file() else None)
-        return None if chosen is None else Run.load(chosen)
+        return None if chosen is None else Run.load(chosen, score_order=self.score_order)
 
 
 @options.verb(

@@ -44,6 +44,7 @@ def replay_log(
             panel="Input",
         ),
     ] = None,
+    score_order: options.ScoreOrder = None,
     qrels: options.Qrels = None,
     split: options.Split = None,
     by: Annotated[str | None, Option("Column whose groups are compared; none for no groups.", "COLUMN")] = None,
@@ -76,7 +77,7 @@ def replay_log(
     both = [file for path in places.values() for file in (path, sidecar(path))]
     output.check(*read, also={f"--save, {path.name}": path for path in both})
     pairs = options.read_pairs(pair)
-    collection, run = _inputs(candidates, folder, qrels, split)
+    collection, run = _inputs(candidates, folder, qrels, split, score_order=score_order)
     if groups is not None:
         from ranktilt.datasets.labels import with_labels
 
@@ -98,7 +99,9 @@ def replay_log(
     return 0 if result.passed else FAILED
 
 
-def _inputs(candidates: Path, folder: Path | None, qrels: str | None, split: str | None) -> tuple[Collection, Run]:
+def _inputs(
+    candidates: Path, folder: Path | None, qrels: str | None, split: str | None, *, score_order: str | None
+) -> tuple[Collection, Run]:
     """The collection and the candidates; the texts may stand in either."""
     import polars as pl
 
@@ -114,7 +117,7 @@ def _inputs(candidates: Path, folder: Path | None, qrels: str | None, split: str
     if holds_texts(candidates):
         collection, run = read_candidates(candidates, qrels=judged)
     else:
-        run = Run.load(candidates)
+        run = Run.load(candidates, score_order=score_order)
         queries = pl.DataFrame({"id": run.queries, "text": ""}, schema={"id": pl.String, "text": pl.String})
         rows = read_qrels(judged).drop("line") if judged and folder is None else None
         none = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32})

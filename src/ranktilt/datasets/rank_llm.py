@@ -12,6 +12,7 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, shorten
 from ranktilt.io.files import read_bytes
+from ranktilt.io.json_text import require_single_keys
 from ranktilt.io.qrels import read_qrels
 from ranktilt.run import Run
 
@@ -60,14 +61,18 @@ def holds_texts(path: Path) -> bool:
 
 
 def _entries(path: Path) -> Iterator[Any]:
-    data = read_bytes(path).removeprefix(b"\xef\xbb\xbf").strip()
+    data = read_bytes(path).removeprefix(b"\xef\xbb\xbf").rstrip()
     try:
-        if data.startswith(b"["):
-            yield from orjson.loads(data)
+        if data.lstrip().startswith(b"["):
+            entries = orjson.loads(data)
+            require_single_keys(path, data.decode(), entries)
+            yield from entries
             return
-        for line in data.splitlines():
+        for number, line in enumerate(data.splitlines(), start=1):
             if line.strip():
-                yield orjson.loads(line)
+                entry = orjson.loads(line)
+                require_single_keys(path, line.decode(), entry, first_line=number)
+                yield entry
     except orjson.JSONDecodeError as error:
         raise DataError(path, f"{_EXPECTED}, as JSON: {error}") from error
 

@@ -13,6 +13,7 @@ import msgspec
 from ranktilt._version import __version__
 from ranktilt.errors import DataError, UserError
 from ranktilt.io.files import cannot_write, read_text, require_folder
+from ranktilt.io.json_text import require_single_keys
 
 MANIFEST = "manifest.json"
 WHAT = {"rewrites": "ranktilt generate rewrite", "answers": "ranktilt generate answer", "twins": "ranktilt twins"}
@@ -78,7 +79,9 @@ def require_ours(folder: Path, given: str | Path | None = None, kind: str = "rew
 def _read(file: Path, kind: str) -> _Manifest | None:
     """A manifest of ours; None for any other JSON."""
     try:
-        content = msgspec.json.decode(read_text(file))
+        text = read_text(file)
+        content = msgspec.json.decode(text)
+        require_single_keys(file, text, content)
         if not isinstance(content, dict) or content.get("what") != WHAT[kind]:
             return None
         return msgspec.convert(content, _Manifest)

@@ -23,6 +23,7 @@ from msgspec import inspect
 
 from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.io.files import decode_text, read_bytes, write_bytes
+from ranktilt.io.json_text import require_single_keys
 
 _SHA256 = re.compile(rb',"sha256":"([0-9a-f]{64})"}\s*\Z')
 _CODECS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
@@ -154,9 +155,11 @@ def read_json(path: Path, data: bytes, wanted: str, hint: str = "") -> Any:
     if not text.strip():
         raise DataError(path, "the file is empty")
     try:
-        return msgspec.json.decode(text)
+        content = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
         raise DataError(path, f"expected {wanted} as JSON: {error}{hint}") from error
+    require_single_keys(path, text, content)
+    return content
 
 
 def _require_header(path: Path, content: Any, header: Header) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import polars as pl
 from ranktilt.errors import DataError, shorten
 from ranktilt.io.columns import json_series
 from ranktilt.io.files import decode_lines, line_chunks, nth_line
+from ranktilt.io.json_text import parse_json, require_single_keys_in_lines
 from ranktilt.io.texts import LARGE, aside
 
 _ID = "_id"
@@ -44,7 +43,14 @@ def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
 
 def _frames(path: Path, strings: tuple[str, ...]) -> Iterator[pl.DataFrame]:
     for first_line, lines in line_chunks(path, reported=True):
-        frame = _frame(lines, strings)
+        try:
+            rows = [parse_json(line) for line in lines if line and not line.isspace()]
+        except orjson.JSONDecodeError:
+            raise _first_fault(path, first_line, lines, strings) from None
+        if not all(isinstance(row, dict) for row in rows):
+            raise _first_fault(path, first_line, lines, strings)
+        require_single_keys_in_lines(path, lines, rows, first_line=first_line)
+        frame = _frame(rows, strings)
         if frame is None:
             raise _first_fault(path, first_line, lines, strings)
         yield frame
@@ -58,14 +64,10 @@ def _texts_of(path: Path, strings: tuple[str, ...], rest: list[pl.DataFrame]) ->
         yield {"text": frame["text"]}
 
 
-def _frame(lines: list[bytes], strings: tuple[str, ...]) -> pl.DataFrame | None:
-    """Table of a chunk, or None where a line is not what it should be."""
-    try:
-        rows = [parse_line(line) for line in lines if line and not line.isspace()]
-        ids = [row.pop(_ID, None) for row in rows]
-        texts = [row.pop("text", None) for row in rows]
-    except (orjson.JSONDecodeError, AttributeError, TypeError):
-        return None
+def _frame(rows: list[dict[str, Any]], strings: tuple[str, ...]) -> pl.DataFrame | None:
+    """Table of a chunk's objects, or None where one is not what it should be."""
+    ids = [row.pop(_ID, None) for row in rows]
+    texts = [row.pop("text", None) for row in rows]
     kinds = set(map(type, ids))
     known = all(row[name] is None or type(row[name]) is str for name in strings for row in rows if name in row)
     if not (kinds <= {str, int} and set(map(type, texts)) <= {str} and known and "" not in ids):
@@ -78,18 +80,6 @@ def _frame(lines: list[bytes], strings: tuple[str, ...]) -> pl.DataFrame | None:
     except orjson.JSONEncodeError:  # nested too deeply
         return None
     return pl.DataFrame({"id": pl.Series(ids, dtype=pl.String), "text": pl.Series(texts, dtype=pl.String), **columns})
-
-
-def parse_line(line: bytes) -> Any:
-    """Parse JSON in which Python's json may have written NaN, Infinity or -Infinity: each is null."""
-    try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError:
-        if not (b"NaN" in line or b"Infinity" in line):
-            raise
-        with suppress(ValueError, TypeError, RecursionError):
-            return orjson.loads(orjson.dumps(json.loads(line)))  # which writes null for these
-        raise
 
 
 def _column(values: list[Any]) -> pl.Series:
@@ -152,11 +142,12 @@ def json_objects(path: Path, *, reported: bool = False) -> Iterator[tuple[int, d
 def json_object(path: Path, number: int, line: bytes) -> dict[str, Any]:
     """Parse a line that holds an object; `DataError` says what it holds instead."""
     try:
-        row = parse_line(line)
+        row = parse_json(line)
         got = type(row).__name__
     except orjson.JSONDecodeError as error:
         row, got = None, f"broken JSON ({error})"
     if isinstance(row, dict):
+        require_single_keys_in_lines(path, [line], [row], first_line=number)
         return row
     text = shorten(line[:200].decode(errors="replace"))
     raise DataError(path, f"expected one JSON object, got {got}: {text}", line=number)

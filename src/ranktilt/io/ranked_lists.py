@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,16 @@ import numpy as np
 import orjson
 import polars as pl
 
-from ranktilt.errors import DataError, counted, first_line, shorten
+from ranktilt.errors import DataError, UserError, counted, first_line, shorten
+from ranktilt.io.json_text import require_single_keys
+from ranktilt.io.score_order import IN_GIVEN_ORDER
+from ranktilt.io.search_responses import (
+    allowed_failures,
+    hits_of,
+    is_response,
+    response_fault,
+    too_many_failures,
+)
 
 Names = Mapping[str, Sequence[str]]
 COLUMNS: Names = {
@@ -36,41 +45,80 @@ class RunFile:
     """What a file holds, entry by entry in its own order."""
 
     frame: pl.DataFrame
-    """``query_id``, ``doc_id``, ``score`` (Float64, finite); ``rank``, null where there is none."""
+    """``query_id``, ``doc_id``; ``score`` (Float64, finite; null where ranks count); ``rank``, null where none is."""
     queries: pl.Series
     """Every query in order of first appearance; in JSON one may have no entry."""
     has_lines: bool = False
     """Whether each entry is a line of its own, as in TREC files."""
-    score_order: str = "score"
-    """``rank`` where scores are −rank."""
+    lines: Sequence[int] = ()
+    """The line of each entry of a table."""
+    score_order: str | None = None
+    """Which of `SCORE_ORDERS` the scores have; ``rank`` where the file has none, None where nobody named one."""
     read_as: str = ""
     """What was understood of a file that is neither TREC's nor ``{query: {document: score}}``."""
     tag: str = ""
     """What all lines of a TREC file say made them, where that is a name and no placeholder."""
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Why an engine's response to a query is an error or partial; such queries have no entries."""
 
 
-def json_lists(path: Path, content: Any, queries: Sequence[str] | None, order: str) -> RunFile | None:
+def json_lists(
+    path: Path, content: Any, queries: Sequence[str] | None, order: str | None, *, max_failures: float
+) -> RunFile | None:
     """Read what JSON holds; None where it may be ``{query: {document: score}}``. `queries` are those of responses."""
-    responses = content.get("responses", [content]) if isinstance(content, dict) else content
-    if isinstance(responses, list) and all(map(_is_response, responses)):
+    responses = _unnamed_responses(content)
+    if responses is not None:
         if not responses or len(responses) != len(queries or ()):
             count = f"{counted(len(responses), 'response', 'responses')} and {len(queries or ()) or 'no'} ids"
             hint = "responses do not name their queries: --queries FILE (queries=[…] in Python) does, in their order"
             raise DataError(path, f"expected responses to searches and an id for each, got {count}; {hint}")
-        lists: list[tuple[Any, Any]] = list(zip(queries or (), responses, strict=True))
-    else:
-        lists = [(None, content)] if isinstance(content, list) else list(content.items())
-    query, first = lists[0] if lists else (None, None)
-    if not (_is_response(first) or isinstance(first, list)):
+        return _read_responses(path, list(zip(queries or (), responses, strict=True)), order, max_failures=max_failures)
+    if isinstance(content, list):
+        records: Rows = [(None, _record(document)) for document in content]
+        return _read(path, "JSON records", records, order)
+    if not isinstance(content, dict) or not content:
         return None
-    form = "responses to searches" if _is_response(first) else "JSON records" if query is None else "JSON lists"
+    if any(map(is_response, content.values())):
+        return _read_responses(path, list(content.items()), order, max_failures=max_failures)
+    if not isinstance(next(iter(content.values())), list):
+        return None
     rows = Rows()
-    for query, found in lists:
-        items = _hits(path, query, found) if _is_response(found) else found
-        if not isinstance(items, list):
-            raise DataError(path, f"query {query!r}: expected a list of documents, got {shorten(items)}")
-        rows += [(query, item if isinstance(item, dict) else {"id": item}) for item in items]
-    return _read(path, form, rows, order, queries=None if form == "JSON records" else [query for query, _ in lists])
+    for query, documents in content.items():
+        if not isinstance(documents, list):
+            raise DataError(path, f"query {query!r}: expected a list of documents, got {shorten(documents)}")
+        rows += [(query, _record(document)) for document in documents]
+    return _read(path, "JSON lists", rows, order, queries=list(content))
+
+
+def _unnamed_responses(content: Any) -> list[Any] | None:
+    """Responses that do not name their queries: those of ``_msearch``, a list of them, or a single one."""
+    if is_response(content):
+        return [content]
+    responses = content.get("responses") if isinstance(content, dict) else content
+    return responses if isinstance(responses, list) and (not responses or any(map(is_response, responses))) else None
+
+
+def _record(document: Any) -> Mapping[str, Any]:
+    """A document's fields; of a bare id that alone."""
+    return document if isinstance(document, dict) else {"id": document}
+
+
+def _read_responses(
+    path: Path, responses: Sequence[tuple[str, Any]], order: str | None, *, max_failures: float
+) -> RunFile:
+    """Read responses that are whole; `DataError` where more are not than allowed."""
+    faults = ((query, response_fault(response)) for query, response in responses)
+    failed = {query: fault for query, fault in faults if fault}
+    if failed and (len(failed) > allowed_failures(len(responses), max_failures) or len(failed) == len(responses)):
+        query, fault = next(iter(failed.items()))
+        message = too_many_failures(len(failed), len(responses), max_failures)
+        raise DataError(path, f"{message} (--max-failures): {query!r}: {fault}")
+    rows = Rows()
+    for query, response in responses:
+        if query not in failed:
+            rows += [(query, _record(hit)) for hit in hits_of(response)]
+    queries = [query for query, _ in responses if query not in failed]
+    return replace(_read(path, "responses to searches", rows, order, queries=queries), failed=failed)
 
 
 MTEB = "mteb_model_meta"
@@ -115,6 +163,7 @@ def prediction_lines(path: Path, text: str) -> dict[str, Any] | None:
             if not lists:
                 return None
             raise DataError(path, f"expected query_id and results as JSON, got {shorten(line)}", line=number)
+        require_single_keys(path, line, record, first_line=number)
         query = str(record["query_id"])
         if query in lists:
             raise DataError(path, f"query {query!r} occurs twice", line=number)
@@ -122,26 +171,13 @@ def prediction_lines(path: Path, text: str) -> dict[str, Any] | None:
     return lists
 
 
-def parquet_lists(path: Path, order: str) -> RunFile:
+def parquet_lists(path: Path, order: str | None) -> RunFile:
     """Read a table of Parquet, as ranx writes runs."""
     try:
         frame = pl.read_parquet(path)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(path, f"cannot be read as Parquet: {first_line(error)}") from error
     return _read(path, "Parquet", [(None, row) for row in frame.iter_rows(named=True)], order)
-
-
-def _is_response(value: Any) -> bool:
-    keys = value if isinstance(value, dict) else {}
-    answered = isinstance(keys.get("hits"), dict) and isinstance(keys["hits"].get("hits"), list)
-    return answered or ("status" in keys and isinstance(keys.get("error"), dict | str))
-
-
-def _hits(path: Path, query: str, response: Mapping[str, Any]) -> Any:
-    if error := response.get("error"):
-        reason = error.get("reason") if isinstance(error, dict) else error
-        raise DataError(path, f"query {query!r}: the engine's error is {shorten(reason)}")
-    return response["hits"].get("hits")
 
 
 def delimiter_of(text: str) -> str:
@@ -151,7 +187,7 @@ def delimiter_of(text: str) -> str:
     return next((sign for sign, columns in tables.items() if "query" in columns and len(columns) > 1), "")
 
 
-def table_lists(path: Path, first_line: int, lines: Iterable[str], delimiter: str, order: str) -> RunFile:
+def table_lists(path: Path, first_line: int, lines: Iterable[str], delimiter: str, order: str | None) -> RunFile:
     """Read a table whose first line names its columns."""
     table, names, rows, numbers = csv.reader(lines, delimiter=delimiter, strict=True), list[str](), Rows(), list[int]()
     try:
@@ -177,15 +213,28 @@ def table_lists(path: Path, first_line: int, lines: Iterable[str], delimiter: st
 
 def _columns(names: Iterable[str], valid: Names) -> dict[str, str]:
     """Which of the names stands for the query, the document, the score, the rank."""
-    folded = {name.strip().casefold().replace("-", "_"): name.strip() for name in names}
+    folded = {_folded(name): name.strip() for name in names}
     firsts = {column: next((name for name in some if name in folded), "") for column, some in valid.items()}
     return {column: folded[name] for column, name in firsts.items() if name}
 
 
-def result_columns(names: Iterable[str]) -> dict[str, str]:
-    """Which columns of a table of results hold ``query_id``, ``doc_id`` and ``score``."""
-    found = _columns(map(str, names), COLUMNS)
-    fields = {"query": "query_id", "document": "doc_id", "score": "score"}
+def _folded(name: str) -> str:
+    return name.strip().casefold().replace("-", "_")
+
+
+def _require_distinct(names: Iterable[str], columns: Mapping[str, str]) -> None:
+    """Refuse a second name for one of the columns that are read, such as Score beside score."""
+    spellings = Counter(map(_folded, names))
+    if twice := next((name for name in columns.values() if spellings[_folded(name)] > 1), ""):
+        both = " and ".join(repr(name) for name in names if _folded(name) == _folded(twice))
+        raise UserError(f"{both} are one column by name; keep one of them")
+
+
+def result_columns(names: Sequence[str]) -> dict[str, str]:
+    """Which columns of a table of results hold ``query_id``, ``doc_id``, ``score`` and ``rank``."""
+    found = _columns(names, COLUMNS)
+    _require_distinct(names, found)
+    fields = {"query": "query_id", "document": "doc_id", "score": "score", "rank": "rank"}
     return {field: found[name] for name, field in fields.items() if name in found}
 
 
@@ -198,7 +247,13 @@ def _number(cell: str | None, kind: type) -> Any:
 
 
 def _read(
-    path: Path, form: str, rows: Rows, order: str, *, lines: Sequence[int] = (), queries: Sequence[str] | None = None
+    path: Path,
+    form: str,
+    rows: Rows,
+    order: str | None,
+    *,
+    lines: Sequence[int] = (),
+    queries: Sequence[str] | None = None,
 ) -> RunFile:
     """Read documents, of a table with their `lines`; those of lists are ranked by their place there."""
     if twice := next((query for query, n in Counter(queries).items() if n > 1), None):
@@ -206,6 +261,10 @@ def _read(
     valid = COLUMNS if lines else FIELDS
     names = dict.fromkeys(chain.from_iterable(fields for _, fields in rows))
     columns = _columns(names, valid if queries is None else {**valid, "query": ()})
+    try:
+        _require_distinct(list(names), columns)
+    except UserError as error:
+        raise DataError(path, str(error)) from error
     needed = ("query", "document") if queries is None else ("document",) if rows else ()
     if lacking := next((name for name in needed if name not in columns), ""):
         expected = f"a column for the {lacking} ({', '.join(valid[lacking])})"
@@ -218,11 +277,11 @@ def _read(
         cells["query"] = [query for query, _ in rows]
     if lines:
         cells |= {name: [_number(cell, of) for cell in cells[name]] for name, of in (("score", float), ("rank", int))}
-    by_score = order == "score" and any(score is not None for score in cells["score"])
+    by_score = order != "rank" and any(score is not None for score in cells["score"])
     by_rank = any(rank is not None for rank in cells["rank"])
 
-    def fault(row: int, expected: str, column: str) -> DataError:
-        message = f"expected {expected}, got {shorten(cells[column][row])}"
+    def fault(row: int, expected: str, column: str, hint: str = "") -> DataError:
+        message = f"expected {expected}, got {shorten(cells[column][row])}{hint}"
         where = {"line": lines[row]} if lines else {}
         return DataError(path, message if lines else f"document {row + 1}: {message}", **where)
 
@@ -240,15 +299,15 @@ def _read(
         ranks = [rank if type(rank) is int and abs(rank) < 1 << 31 else None for rank in cells["rank"]]
         frame = frame.with_columns(rank=pl.Series(ranks, dtype=pl.Int64))
     if by_score and (wrong := first_not_finite(cells["score"])) is not None:
-        raise fault(wrong, "a finite number as score (of all documents, or of none)", "score")
+        raise fault(wrong, "a finite number as score (of all documents, or of none)", "score", f"; {IN_GIVEN_ORDER}")
     if not by_score and frame["rank"].null_count():
         raise fault(frame["rank"].is_null().arg_max() or 0, "a whole number as rank (of all, or of none)", "rank")
-    scores = pl.Series(np.array(cells["score"], dtype=np.float64)) if by_score else -frame["rank"].cast(pl.Float64)
+    scores = pl.Series(np.array(cells["score"], dtype=np.float64)) if by_score else pl.lit(None, dtype=pl.Float64)
     given = [columns[name] for name in ("query", "document", "score" if by_score else "rank") if name in columns]
     read_as = f"{form}: {', '.join(given)}{'' if by_score or by_rank else ', in their order'}"
     frame = frame.with_columns(score=scores)
     every = frame["query_id"].unique(maintain_order=True) if queries is None else pl.Series(queries, dtype=pl.String)
-    return RunFile(frame, every, score_order="score" if by_score else "rank", read_as=read_as)
+    return RunFile(frame, every, lines=lines, score_order=order if by_score else "rank", read_as=read_as)
 
 
 def first_not_finite(scores: Sequence[Any]) -> int | None:

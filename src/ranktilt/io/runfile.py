@@ -7,7 +7,6 @@ import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
@@ -17,15 +16,16 @@ import numpy as np
 import orjson
 import polars as pl
 
-from ranktilt.errors import DataError, DataWarning, counted, shorten, unknown
+from ranktilt.errors import DataError, DataWarning, counted, shorten
 from ranktilt.io import ranked_lists as lists
-from ranktilt.io.files import decode_lines, line_chunks, read_bytes
-from ranktilt.io.jsonl import parse_line
+from ranktilt.io.files import decode_lines, line_chunks, read_text
+from ranktilt.io.json_text import parse_json, require_single_keys
 from ranktilt.io.ranked_lists import RunFile
+from ranktilt.io.score_order import IN_GIVEN_ORDER
+from ranktilt.io.search_responses import MAX_FAILURES
 
 _ORDERED = 3
 """Documents from which ranks say something that one score for all of them hides."""
-SCORE_ORDERS = ("score", "rank")
 
 _FIELDS = "query-id, Q0, document-id, rank, score"
 _PLACES = {4: (0, 1, 2, 3), 5: (0, 2, 3, 4), 6: (0, 2, 3, 4)}
@@ -54,17 +54,21 @@ class _Sidecar(msgspec.Struct):
     candidates: _Sidecar | msgspec.UnsetType = msgspec.UNSET
 
 
-def read_run_file(path: Path, *, score_order: str = "score", queries: Sequence[str] | None = None) -> RunFile:
-    """Read a run's file; its content tells the format, whatever its name. Entries are not sorted yet.
+def read_run_file(
+    path: Path,
+    *,
+    score_order: str | None = None,
+    queries: Sequence[str] | None = None,
+    max_failures: float = MAX_FAILURES,
+) -> RunFile:
+    """Read a run's file; its content tells the format, whatever its name. Entries are in the file's order.
 
     TREC: query-id, Q0, document-id, rank, score and a tag, or no tag, or query-id, document-id, rank and score alone;
     every line has as many fields as the first. JSON: ``{query: {document: score}}``, and what `ranked_lists` reads, of
-    which responses are to `queries`. With the order ``"rank"`` scores become −rank.
+    which responses are to `queries`. With the order ``"rank"`` scores are not read.
     """
-    if score_order not in SCORE_ORDERS:
-        raise unknown("score order", score_order, SCORE_ORDERS)
     if path.suffix in (".parquet", ".parq"):
-        return _ranks_checked(path, lists.parquet_lists(path, score_order))
+        return lists.parquet_lists(path, score_order)
     frames, width, chunks = list[pl.DataFrame](), 0, line_chunks(path)
     for first_line, lines in chunks:
         text = decode_lines(path, first_line, lines)
@@ -74,24 +78,17 @@ def read_run_file(path: Path, *, score_order: str = "score", queries: Sequence[s
                 continue
             texts = chain([text], (decode_lines(path, *chunk) for chunk in chunks))
             if _JSON.match(start):
-                return _read_json(path, "\n" * (first_line - 1) + "\n".join(texts), score_order, queries)
+                text = "\n" * (first_line - 1) + "\n".join(texts)
+                return _read_json(path, text, score_order, queries, max_failures=max_failures)
             if delimiter := "" if _like_trec(start) else lists.delimiter_of(text):
                 rows = (f"{line}\n" for part in texts for line in part.split("\n"))
-                return _ranks_checked(path, lists.table_lists(path, first_line, rows, delimiter, score_order))
+                return lists.table_lists(path, first_line, rows, delimiter, score_order)
             width = _width(path, first_line, lines)
         frames.append(_parse(path, first_line, lines, width=width, order=score_order))
     tags = pl.concat([part["tag"].unique() for part in frames]).unique()
     tag = str(tags[0]) if len(tags) == 1 and _TAG.fullmatch(str(tags[0])) and width == 6 else ""
     frame = pl.concat([part.drop("tag") for part in frames]).rechunk()
-    return _ranks_checked(
-        path, RunFile(frame, frame["query_id"].unique(maintain_order=True), True, score_order, tag=tag)
-    )
-
-
-def _ranks_checked(path: Path, run: RunFile) -> RunFile:
-    if run.score_order == "score":
-        _warn_of_ranks(path, run.frame)
-    return replace(run, frame=run.frame.drop("rank"))
+    return RunFile(frame, frame["query_id"].unique(maintain_order=True), True, score_order, tag=tag)
 
 
 def _like_trec(text: str) -> bool:
@@ -117,7 +114,7 @@ def _width(path: Path, first_line: int, lines: list[bytes]) -> int:
     return width
 
 
-def _parse(path: Path, first_line: int, lines: list[bytes], *, width: int, order: str) -> pl.DataFrame:
+def _parse(path: Path, first_line: int, lines: list[bytes], *, width: int, order: str | None) -> pl.DataFrame:
     """Table of a chunk: ``query_id``, ``doc_id``, ``rank`` (null where it is no whole number), ``score``, ``tag``."""
     data = _single_blanks(lines)
     if not data:
@@ -136,9 +133,8 @@ def _parse(path: Path, first_line: int, lines: list[bytes], *, width: int, order
     query_id, doc_id, ranked, scored = (names[place] for place in _PLACES[width])
     rank = pl.col(ranked).cast(pl.Int32, strict=False)
     score = pl.col(scored).cast(pl.Float64, strict=False)
-    score = score if order == "score" else (-rank.cast(pl.Int64)).cast(pl.Float64)
     found = frame.select(query_id=query_id, doc_id=doc_id, rank=rank, score=score, tag=names[-1])
-    bad = found["score"].is_null() | ~found["score"].is_finite()
+    bad = (found["score"].is_null() | ~found["score"].is_finite()) & (order != "rank")
     # Without Q0 the rank is what tells a run from other tables of four columns.
     unranked = found["rank"].is_null() & (width == 4 or order == "rank")
     wrong = (bad | unranked).arg_true()
@@ -146,7 +142,8 @@ def _parse(path: Path, first_line: int, lines: list[bytes], *, width: int, order
         row = int(wrong[0])
         held = [number for number, line in enumerate(lines, start=first_line) if line.strip()]
         expected, raw = ("a whole number as rank", ranked) if unranked[row] else ("a finite number as score", scored)
-        raise DataError(path, f"expected {expected}, got {shorten(frame[raw][row])}", line=held[row])
+        hint = "" if unranked[row] else f"; {IN_GIVEN_ORDER}"
+        raise DataError(path, f"expected {expected}, got {shorten(frame[raw][row])}{hint}", line=held[row])
     return found
 
 
@@ -172,7 +169,7 @@ def _wrong_width(path: Path, first_line: int, lines: list[bytes], width: int) ->
     return DataError(path, f"expected {fields} ({width} fields) in every line")
 
 
-def _warn_of_ranks(path: Path, frame: pl.DataFrame) -> None:
+def warn_of_ranks(path: Path, frame: pl.DataFrame) -> None:
     """Warn where scores contradict the ranks, or say nothing: engines differ in which of the two they mean."""
     ranked = frame.filter(pl.col("rank").is_not_null())
     hint = '(--score-order rank, score_order="rank" goes by the ranks)'
@@ -193,7 +190,7 @@ def _warn_of_ranks(path: Path, frame: pl.DataFrame) -> None:
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, DataWarning, stacklevel=6)
+    warnings.warn(text, DataWarning, stacklevel=4)
 
 
 def _falls(frame: pl.DataFrame) -> bool:
@@ -204,19 +201,22 @@ def _falls(frame: pl.DataFrame) -> bool:
     return bool(((query[1:] > query[:-1]) | ((rank[1:] > rank[:-1]) & (score[1:] <= score[:-1]))).all())
 
 
-def _read_json(path: Path, text: str, order: str, queries: Sequence[str] | None) -> RunFile:
+def _read_json(
+    path: Path, text: str, order: str | None, queries: Sequence[str] | None, *, max_failures: float
+) -> RunFile:
     tag, content = "", cast(Any, lists.prediction_lines(path, text))
     try:
-        content = orjson.loads(text) if content is None else content
+        if content is None:
+            content = orjson.loads(text)
+            require_single_keys(path, text, content)
     except orjson.JSONDecodeError as error:
         message = f"expected one JSON object {_SHAPE}, got broken JSON ({error.msg})"
         raise DataError(path, message, line=error.lineno) from error
     if isinstance(content, dict) and isinstance(content.get(lists.MTEB), dict):
         tag, content = str(content[lists.MTEB].get("model_name", "")), lists.mteb_scores(path, content)
-    if (engine_lists := lists.json_lists(path, content, queries, order)) is not None:
-        return _ranks_checked(path, engine_lists)
-    if order == "rank":
-        raise DataError(path, "JSON holds scores and no ranks; omit --score-order rank (score_order)")
+    engine_lists = lists.json_lists(path, content, queries, order, max_failures=max_failures)
+    if engine_lists is not None:
+        return engine_lists
     if not content:
         raise DataError(path, f"expected {_SHAPE}, got no query")
     for query, found in content.items():
@@ -226,13 +226,19 @@ def _read_json(path: Path, text: str, order: str, queries: Sequence[str] | None)
     names = every.gather(np.repeat(np.arange(len(content)), list(map(len, content.values()))))
     docs = pl.Series(chain.from_iterable(content.values()), dtype=pl.String)
     scores = [score for found in content.values() for score in found.values()]
-    if (wrong := lists.first_not_finite(scores)) is not None:
+    if order != "rank" and (wrong := lists.first_not_finite(scores)) is not None:
         where = f"query {names[wrong]!r}, document {docs[wrong]!r}"
-        raise DataError(path, f"{where}: expected a finite number as score, got {shorten(scores[wrong])}")
+        message = f"{where}: expected a finite number as score, got {shorten(scores[wrong])}"
+        raise DataError(path, f"{message}; {IN_GIVEN_ORDER}")
     if (docs == "").any() or "" in content:
         raise DataError(path, "the id of a query or a document is empty")
-    frame = pl.DataFrame({"query_id": names, "doc_id": docs, "score": np.array(scores, dtype=np.float64)})
-    return RunFile(frame, every, tag=tag)
+    frame = pl.DataFrame({"query_id": names, "doc_id": docs})
+    frame = frame.with_columns(
+        score=pl.lit(None, dtype=pl.Float64) if order == "rank" else np.array(scores, dtype=np.float64),
+        rank=pl.lit(None, dtype=pl.Int64),
+    )
+    read_as = f"{_SHAPE}, in their order" if order == "rank" else ""
+    return RunFile(frame, every, score_order=order, read_as=read_as, tag=tag)
 
 
 def read_spec(path: Path) -> dict[str, Any]:
@@ -240,7 +246,9 @@ def read_spec(path: Path) -> dict[str, Any]:
     if not os.path.exists(path):
         return {}
     try:
-        spec = parse_line(read_bytes(path))
+        text = read_text(path)
+        spec = parse_json(text)
+        require_single_keys(path, text, spec)
         if isinstance(spec, dict) and spec and all(isinstance(value, dict) for value in spec.values()):
             return {}  # the same run in JSON may lie beside it under that name
         msgspec.convert(spec, _Sidecar)

@@ -14,8 +14,10 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.labels import no_overlap
 from ranktilt.datasets.queries import read_queries
 from ranktilt.errors import DataError, UserError
-from ranktilt.io.runfile import SCORE_ORDERS, read_spec
-from ranktilt.rankers.base import Ranker, cut, entries, exclude, require_choices, require_depth
+from ranktilt.io.runfile import read_spec
+from ranktilt.io.score_order import SCORE_ORDERS
+from ranktilt.io.search_responses import MAX_FAILURES
+from ranktilt.rankers.base import Ranker, cut, entries, exclude, require_choices, require_depth, require_range
 from ranktilt.rankers.candidates import other_queries
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 from ranktilt.run import Run, collection_rows, replayed_name, sidecar
@@ -25,8 +27,8 @@ from ranktilt.run import Run, collection_rows, replayed_name, sidecar
 class Replay(Ranker):
     """Ranks as a saved run did; the file is one that `Run.load` reads, plain or gzip.
 
-    `score_order` says whether the file's scores or its ranks give the order, `queries` in what file the queries of
-    responses are, which do not name them.
+    `score_order` says which scores are better, or that the file's ranks give the order; `queries` names the file of the
+    queries of responses, which do not name them, and `max_failures` the share of these that may be errors or partial.
     """
 
     name: ClassVar[str] = "replay"
@@ -36,12 +38,15 @@ class Replay(Ranker):
     file: str
     k: int | None = None
     exclude_self: bool | None = None
-    score_order: str = field(default="score", kw_only=True)
+    score_order: str | None = field(default=None, kw_only=True)
     queries: str | None = field(default=None, kw_only=True)
+    max_failures: float = field(default=MAX_FAILURES, kw_only=True)
 
     def __post_init__(self) -> None:
         require_depth("replay", self.k)
-        require_choices(self, score_order=SCORE_ORDERS)
+        require_range(self, "max_failures", least=0, most=1)
+        if self.score_order is not None:
+            require_choices(self, score_order=SCORE_ORDERS)
 
     def check(self) -> None:
         read_spec(sidecar(Path(self.file)))
@@ -54,7 +59,7 @@ class Replay(Ranker):
         if run is not None:
             raise UserError(f"{self!r} replays a whole run and cannot re-rank; put it first")
         names = None if self.queries is None else read_queries(self.queries).queries["id"].to_list()
-        loaded = Run.load(Path(self.file), score_order=self.score_order, queries=names)
+        loaded = Run.load(Path(self.file), score_order=self.score_order, queries=names, max_failures=self.max_failures)
         rows = collection_rows(loaded, collection)
         if not (rows >= 0).any():
             raise DataError(self.file, no_overlap(loaded.ids, collection))

@@ -159,7 +159,8 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
             raise UserError(f"{_FOR}: the model gives NaN or infinite scores")
         scored = pairs.with_columns(score=pl.Series(scores, dtype=pl.Float64))
         found = entries.join(scored, on=["query", "text"], maintain_order="left")
-        return Run.from_frame(found, queries=first.queries, spec={"ranker": "loaded-cross-encoder"})
+        spec = {"ranker": "loaded-cross-encoder"}
+        return Run.from_frame(found, queries=first.queries, spec=spec, score_order="score")
 
     def get_config_dict(self) -> dict[str, Any]:
         """Return what a model card says of the evaluation."""

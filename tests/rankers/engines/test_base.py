@@ -26,6 +26,7 @@ from ranktilt.errors import DataWarning
 from ranktilt.rankers.engines.base import Ask, EngineReply, Hits, LiveEngine, ask_engine, falling
 from ranktilt.rankers.engines.function import Engine
 from tests.rankers.contract import entries, ids, with_queries
+from tests.refusals import refused
 from tests.toy import QUERIES, collection_of, toy, write, write_cocktail
 
 Answer = Callable[[str, int], Any]
@@ -197,7 +198,7 @@ def test_answers_that_say_nothing_of_the_collection_are_refused(hits: Any, messa
         Fake(answer=lambda query, k: hits).rank(toy())
 
 
-NAN, INF = math.nan, math.inf
+INF = math.inf
 UP, DOWN = 1 + 2.0**-23, 1 - 2.0**-24
 """The neighbours of 1 in float32, in which trec_eval compares scores."""
 LARGEST = float(np.finfo(np.float64).max)
@@ -211,6 +212,58 @@ def test_scores_are_made_finite_and_to_fall_and_stay_where_they_do(scores: list[
     assert (np.diff(made.astype(np.float32)) < 0).all()
     finite = sorted({float(np.float32(score)) for score in scores if abs(score) < 1e30}, reverse=True)
     assert falling(finite).tolist() == finite
+
+
+NAN = math.nan
+DISTANCES = [("d2-llm", 0.1), ("d1-human", 0.4), ("d3-llm", 0.7)]
+
+
+def test_distances_are_refused_until_the_order_is_named() -> None:
+    made = Fake(answer=lambda query, k: DISTANCES, k=3)
+    message = "fake: the scores rise along the given order in 3 of 3 lists; score_order=ascending (smaller is better, …"
+    with refused(message):
+        made.rank(toy())
+    ascending, by_rank = (replace(made, score_order=order).rank(toy()) for order in ("ascending", "rank"))
+    assert entries(ascending)["q1"] == [("d2-llm", -0.1), ("d1-human", -0.4), ("d3-llm", -0.7)]
+    assert ids(by_rank) == ids(ascending)
+    assert (ascending.spec["score_order"], by_rank.spec["score_order"]) == ("ascending", "rank")
+    with refused("fake: the scores fall along the given order in 3 of 3 lists, so that smaller is hardly better; …"):
+        replace(made, answer=lambda query, k: GOOD, score_order="ascending").rank(toy())
+    with refused("fake: no result has a finite number as score; score_order=ascending (smaller is better, …"):
+        replace(made, answer=lambda query, k: [(name, NAN) for name, _ in GOOD]).rank(toy())
+    with data_warnings() as lines:
+        assert ids(replace(made, score_order="score").rank(toy()))["q1"] == ["d2-llm", "d1-human", "d3-llm"]
+    assert "6 results with a score above the one before" in lines[0]
+    with refused("unknown score_order of fake 'up' (valid: score, ascending, rank)"):
+        replace(made, score_order="up")
+
+
+def response(**signs: Any) -> dict[str, Any]:
+    return {**signs, "hits": {"hits": [{"_id": name, "_score": score} for name, score in GOOD]}}
+
+
+class ClientResponse:
+    """A response of Elasticsearch's client, which holds the JSON in an attribute."""
+
+    def __init__(self, body: Any) -> None:
+        self.body = body
+
+
+def test_engine_may_answer_with_its_response_and_a_partial_one_fails() -> None:
+    for answer in (response(timed_out=False), ClientResponse(response())):
+        run = Fake(answer=lambda query, k, answer=answer: answer, k=3).rank(toy())
+        assert entries(run) == dict.fromkeys(QUERIES, GOOD)
+
+    def answer(query: str, k: int) -> Any:
+        return response(timed_out=query == "words 7", _shards={"total": 2, "successful": 2, "failed": 0})
+
+    with data_warnings() as lines:
+        run = Fake(answer=answer, k=3).rank(many(40))
+    assert run.spec["failed"] == {"q7": "timed out"}
+    assert lines == ["fake: 1 of 40 queries failed, not in the run (first: 'q7': timed out)"]
+    error = {"error": {"type": "es_rejected_execution_exception", "reason": None}, "status": 429}
+    with pytest.raises(UserError, match=r"'q.': es_rejected_execution_exception \(status 429\)"):
+        Fake(answer=lambda query, k: error).rank(toy())
 
 
 def test_a_query_does_not_find_itself_and_still_gets_its_depth() -> None:

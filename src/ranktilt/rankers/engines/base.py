@@ -22,14 +22,31 @@ from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.datasets.labels import no_overlap
 from ranktilt.errors import DataWarning, UserError, counted, shorten
+from ranktilt.io.score_order import ENGINE_WAYS_ON, SCORE_ORDERS, directions, order_fault
+from ranktilt.io.search_responses import (
+    MAX_FAILURES,
+    allowed_failures,
+    hits_of,
+    is_response,
+    response_fault,
+    too_many_failures,
+)
 from ranktilt.progress import report
-from ranktilt.rankers.base import DEPTH, Rows, Scores, TemplatedQueries, require_depth, require_range
+from ranktilt.rankers.base import (
+    DEPTH,
+    Rows,
+    Scores,
+    TemplatedQueries,
+    require_choices,
+    require_depth,
+    require_range,
+)
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 from ranktilt.run import Run, collection_rows
 
 Hits = list[tuple[str, float]]
 Ask = Callable[[str, int], Any]
-"""Takes a query's text and a depth, returns a list of (document id, score), best first."""
+"""Takes a query's text and a depth, returns a list of (document id, score), best first, or an engine's response."""
 _ODD = {
     "duplicates": "of a document that came before in the same answer; the first place counts",
     "unknown": "of a document that is not in the collection; their places are kept",
@@ -54,7 +71,11 @@ class LiveEngine(TemplatedQueries):
 
     `concurrency` calls run at once. `max_failures` is the share of the queries that may fail after three attempts: they
     are left out of the run, listed in its spec under ``failed`` and warned of, never counted as empty. One more, and
-    there is no run. Results that the collection does not hold keep their places, as in a saved run.
+    there is no run. A response that says it is partial fails too. Results that the collection does not hold keep their
+    places, as in a saved run.
+
+    `score_order` ``"ascending"`` is for distances, of which the smaller is better; ``"rank"`` reads the order alone.
+    Without it, scores that rise in most answers are refused.
     """
 
     reranks: ClassVar[bool] = False
@@ -62,10 +83,13 @@ class LiveEngine(TemplatedQueries):
     k: int = DEPTH
     exclude_self: bool | None = None
     concurrency: int = 8
-    max_failures: float = 0.05
+    max_failures: float = MAX_FAILURES
+    score_order: str | None = None
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
+        if self.score_order is not None:
+            require_choices(self, score_order=SCORE_ORDERS)
         self.require_template()
         require_range(self, "concurrency", least=1)
         require_range(self, "max_failures", least=0, most=1)
@@ -98,7 +122,7 @@ class LiveEngine(TemplatedQueries):
         """Ask for every judged query; too many failures end it."""
         texts, names = self.read_queries(collection.judged["text"]).to_list(), collection.judged["id"].to_list()
         total = len(texts)
-        allowed = math.floor(self.max_failures * total + 1e-9)
+        allowed = allowed_failures(total, self.max_failures)
         found, failed = list[EngineReply](), 0
 
         def hits(number: int) -> Hits:
@@ -110,11 +134,8 @@ class LiveEngine(TemplatedQueries):
                 found.append(reply)
                 nobody = failed == done >= min(max(self.concurrency, _FEWEST), total)
                 if reply.failure and (failed > allowed or nobody):
-                    raise UserError(
-                        f"{self!r}: {failed} of {counted(done, 'query', 'queries')} failed, "
-                        f"max_failures={self.max_failures:g} allows {allowed} of {total}: {names[reply.number]!r}: "
-                        f"{reply.failure}"
-                    )
+                    message = too_many_failures(failed, total, self.max_failures, asked=done)
+                    raise UserError(f"{self!r}: {message}: {names[reply.number]!r}: {reply.failure}")
                 if done % max(total // 100, 1) == 0 or done == total:
                     report(f"{self!r}: asking", done, total)
         return sorted(found, key=lambda reply: reply.number)
@@ -127,7 +148,7 @@ class LiveEngine(TemplatedQueries):
         names = collection.judged["id"].to_list()
         rows = [(reply.number, names[reply.number], *hit) for reply in replies for hit in reply.hits]
         columns = {"number": pl.Int64, "query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
-        given = pl.DataFrame(rows, columns, orient="row")
+        given = self._oriented(pl.DataFrame(rows, columns, orient="row"))
         score, before = pl.col("score"), pl.col("score").shift().over("number")
         hits = given.unique(["number", "doc_id"], keep="first", maintain_order=True)
         hits = hits.with_columns(known=pl.col("doc_id").is_in(collection.ids.implode()))
@@ -147,6 +168,7 @@ class LiveEngine(TemplatedQueries):
         counts |= {"fewer": sum(length < wanted for length in lengths), "empty": lengths.count(0)}
         failed = {names[reply.number]: reply.failure for reply in replies if reply.failure}
         said = {"answers": {kind: n for kind, n in counts.items() if n}, "failed": failed}
+        said |= {"score_order": self.score_order} if self.score_order in ("ascending", "rank") else {}
         made = hits.with_columns(score=np.concatenate([np.empty(0), *map(falling, found["score"].to_list())]))
         run = Run.from_frame(made, spec={**spec, **{name: value for name, value in said.items() if value}})
         collection_rows(run, collection)  # which refuses an id that several documents share
@@ -161,6 +183,21 @@ class LiveEngine(TemplatedQueries):
         kept = made.join(left_out, on=["number", "doc_id"], how="anti", maintain_order="left")
         kept = kept.group_by("number", maintain_order=True).head(self.k)
         return Run.from_frame(kept, queries=[names[reply.number] for reply in answered], spec=run.spec)
+
+    def _oriented(self, given: pl.DataFrame) -> pl.DataFrame:
+        """Give the answers scores of which the larger is better; refuse those that cannot be such scores."""
+        number, scores = given["number"].to_numpy(), given["score"].to_numpy()
+        places = np.arange(given.height)
+        if self.score_order == "rank":
+            return given.with_columns(score=pl.Series(-places, dtype=pl.Float64))
+        finite = np.isfinite(scores)
+        if self.score_order != "score":
+            runs_one_way = directions(number[finite], places[finite], scores[finite])
+            if message := order_fault(runs_one_way, self.score_order, ways_on=ENGINE_WAYS_ON):
+                raise UserError(f"{self!r}: {message}")
+            if given.height and not finite.any():
+                raise UserError(f"{self!r}: no result has a finite number as score; {ENGINE_WAYS_ON}")
+        return given.with_columns(score=-pl.col("score")) if self.score_order == "ascending" else given
 
     def _lines(
         self, odd: Mapping[str, pl.DataFrame], failed: Mapping[str, str], lengths: Sequence[int], wanted: int
@@ -229,6 +266,8 @@ def _reply(ask: Callable[[int], Hits], number: int) -> EngineReply | UserError:
             return EngineReply(number, ask(number))
         except UserError as error:
             return error
+        except PartialResponse as error:
+            failure = str(error)
         except BaseException as error:  # whatever it is, its thread must not die of it
             failure = error_summary(error)
         time.sleep(pause * random.uniform(0.5, 1.5))
@@ -248,14 +287,34 @@ def error_summary(error: BaseException) -> str:
     return whole if len(whole) <= _WIDTH else whole[: _WIDTH - 1] + "…"
 
 
+class PartialResponse(Exception):
+    """An engine answered with an error, or not in full."""
+
+
 def checked(answer: Any, query: str, who: str) -> Hits:
-    """Check the types of one answer: pairs of a string and a number, in the engine's order; returns them."""
+    """Return the hits of one answer in the engine's order: of a list of ids and scores, or of the engine's response.
+
+    A response that is an error or partial is a failed call; any other answer is a `UserError`.
+    """
+    response = getattr(answer, "body", answer)  # of Elasticsearch's client
+    if is_response(response):
+        if fault := response_fault(response):
+            raise PartialResponse(fault)
+        answer = [_pair(hit) for hit in hits_of(response)]
     hits = answer if isinstance(answer, list | tuple) else [answer]
     for hit in hits:
         pair = isinstance(hit, list | tuple) and len(hit) == 2 and isinstance(hit[0], str)
         if not pair or not isinstance(hit[1], Real | np.number) or isinstance(hit[1], bool):
             raise UserError(f"{who}: query {query!r}: expected a list of (document id, score), got {shorten(hit)}")
     return [(str(document), float(score)) for document, score in hits]
+
+
+def _pair(hit: Any) -> Any:
+    """A hit's id and score, NaN where it has none because it was sorted by something else; any other hit as it is."""
+    if not isinstance(hit, Mapping):
+        return hit
+    score = hit.get("_score", hit.get("score"))
+    return hit.get("_id", hit.get("id")), math.nan if score is None else score
 
 
 def falling(scores: Sequence[float]) -> Scores:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ranktilt.errors import DataError, shorten
 from ranktilt.io.files import decode_text, read_bytes
+from ranktilt.io.json_text import require_single_keys
 from ranktilt.llm.stored_answers import stored_answer
 
 _BETWEEN = re.compile(r"[\s,\[\]]*")
@@ -45,17 +46,19 @@ def read_log(path: Path) -> tuple[LoggedCall, ...]:
     wrappers go where an answer is read. `DataError` names the line of anything else.
     """
     text, records = decode_text(path, read_bytes(path)), list[LoggedCall]()
-    decoder, end = json.JSONDecoder(), 0
+    decoder, end, line = json.JSONDecoder(), 0, 1
     while (start := _BETWEEN.match(text, end).end()) < len(text):  # type: ignore[union-attr]
+        line += text.count("\n", end, start)
         try:
             record, end = decoder.raw_decode(text, start)
+            require_single_keys(path, text[start:end], record, first_line=line)
             found, came = _calls(record, len(records)), ", ".join(record) if isinstance(record, dict) else record
         except json.JSONDecodeError:
             found, came = [], text[start : start + 200]
         if not found:
-            line = text.count("\n", 0, start) + 1
             raise DataError(path, f"{EXPECTED}, got {shorten(came)}", line=line)
         records += found
+        line += text.count("\n", start, end)
     if not records:
         raise DataError(path, "holds no calls")
     return tuple(records)

@@ -1,0 +1,153 @@
+"""Responses of search engines as they come, from files and live: their hits, and every sign that they are not whole.
+
+An engine answers in time rather than in full: shards fail, time runs out, and the response still looks like any other.
+What is partial counts as a failed query, because the results that are missing are not known to be at the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ranktilt.errors import counted, shorten
+
+Json = Mapping[str, Any]
+
+MAX_FAILURES = 0.05
+"""Share of a run's queries that may fail."""
+_FIRST_ERROR = 400
+"""Lowest HTTP status of an error."""
+
+
+def is_response(content: Any) -> bool:
+    """Return whether JSON is a response to a search, or an engine's error in place of one."""
+    return _hits(content) is not None or _is_error(content)
+
+
+def hits_of(response: Json) -> list[Any]:
+    """Return the hits of a response, best first: records with ``_id`` and ``_score``, or ``id`` and ``score``."""
+    return _hits(response) or []
+
+
+def response_fault(response: Any) -> str:
+    """Say why a response is an error or partial, with all signs of it; empty where it is whole."""
+    if not is_response(response):
+        return f"no response to a search: {shorten(response)}"
+    return ", ".join(_faults(response))
+
+
+def allowed_failures(total: int, max_failures: float) -> int:
+    """Return how many of so many queries may fail."""
+    return math.floor(max_failures * total + 1e-9)  # an eighth of 40 is 5, also in floats
+
+
+def too_many_failures(failed: int, total: int, max_failures: float, *, asked: int | None = None) -> str:
+    """Say that more queries failed than allowed; `asked` is how many were tried, where not all were."""
+    tried = counted(total if asked is None else asked, "query", "queries")
+    allowed = allowed_failures(total, max_failures)
+    return f"{failed:,} of {tried} failed, max_failures={max_failures:g} allows {allowed:,} of {total:,}"
+
+
+def _hits(content: Any) -> list[Any] | None:
+    """The hits where they lie in each engine's response; None where there are none."""
+    if not isinstance(content, Mapping):
+        return None
+    body = content.get("response")
+    if isinstance(body, Mapping):
+        if isinstance(body.get("docs"), list):  # Solr
+            return list(body["docs"])
+        return _hits(body)  # an asynchronous search of Elasticsearch or OpenSearch
+    hits, root = content.get("hits"), content.get("root")
+    if isinstance(hits, Mapping) and isinstance(hits.get("hits"), list):  # Elasticsearch, OpenSearch
+        return list(hits["hits"])
+    if isinstance(root, Mapping) and not {"children", "coverage", "errors"}.isdisjoint(root):  # Vespa
+        children = [child for child in root.get("children") or () if isinstance(child, Mapping)]
+        # An id is written id:NAMESPACE:TYPE::NAME.
+        return [{"id": str(hit.get("id")).split("::", 1)[-1], "score": hit.get("relevance")} for hit in children]
+    return None
+
+
+def _is_error(content: Any) -> bool:
+    """Whether it holds an error, which is no document of that name: a document has a number."""
+    return isinstance(content, Mapping) and isinstance(content.get("error"), Mapping | str)
+
+
+def _faults(response: Json) -> Iterator[str]:
+    """Every sign of an error or of a partial response, in each engine's own words."""
+    status = response.get("status")
+    has_error_status = isinstance(status, int) and status >= _FIRST_ERROR
+    if response.get("error"):
+        yield _error_text(response["error"], status)
+    elif has_error_status:
+        yield f"status {status}"
+    for flag in ("timed_out", "terminated_early", "is_partial", "is_running"):
+        if response.get(flag) is True:
+            yield flag.replace("_", " ").replace("is ", "")
+    yield from _shard_faults(response.get("_shards"))
+    yield from _cluster_faults(response.get("_clusters"))
+    yield from _solr_faults(response.get("responseHeader"))
+    yield from _vespa_faults(response.get("root"))
+    if isinstance(response.get("response"), Mapping):
+        yield from _faults(response["response"])
+
+
+def _error_text(error: Any, status: Any) -> str:
+    """An error's type, reason and status, as far as it has them."""
+    parts = [error] if isinstance(error, str) else []
+    if isinstance(error, Mapping):
+        causes = [cause for cause in error.get("root_cause") or () if isinstance(cause, Mapping)]
+        kind = error.get("type") or next((cause["type"] for cause in causes if cause.get("type")), None)
+        reason = error.get("reason") or next((cause["reason"] for cause in causes if cause.get("reason")), None)
+        reason = reason or error.get("msg") or error.get("message")
+        parts = [str(part) for part in (kind, reason) if part]
+        status = error.get("code") if status is None else status
+    text = " ".join(": ".join(parts or ["error"]).split())
+    return f"{text} (status {status})" if status is not None else text
+
+
+def _shard_faults(shards: Any) -> Iterator[str]:
+    if not isinstance(shards, Mapping):
+        return
+    total, successful = shards.get("total"), shards.get("successful")
+    lost = shards.get("failed") or 0
+    if isinstance(total, int) and isinstance(successful, int):
+        lost = max(lost, total - successful)
+    if lost:
+        failures = [failure for failure in shards.get("failures") or () if isinstance(failure, Mapping)]
+        reasons = [_error_text(failure["reason"], None) for failure in failures if failure.get("reason")]
+        why = f" ({reasons[0]})" if reasons else ""
+        yield f"{lost} of {total} shards failed{why}"
+
+
+def _cluster_faults(clusters: Any) -> Iterator[str]:
+    if not isinstance(clusters, Mapping):
+        return
+    total, successful = clusters.get("total"), clusters.get("successful")
+    counts = {name: clusters.get(name) or 0 for name in ("skipped", "partial", "failed", "running")}
+    lost = sum(counts.values())
+    if not lost and isinstance(total, int) and isinstance(successful, int):
+        counts, lost = {"not successful": total - successful}, total - successful
+    if lost:
+        told = " and ".join(f"{count} {name}" for name, count in counts.items() if count)
+        yield f"of {total} clusters {told}"
+
+
+def _solr_faults(header: Any) -> Iterator[str]:
+    if not isinstance(header, Mapping):
+        return
+    if header.get("status"):
+        yield f"status {header['status']}"
+    for flag in ("partialResults", "segmentTerminatedEarly"):
+        if header.get(flag) in (True, "true", "omitted"):
+            yield flag
+
+
+def _vespa_faults(root: Any) -> Iterator[str]:
+    if not isinstance(root, Mapping):
+        return
+    for error in root.get("errors") or ():
+        yield _error_text(error, None)
+    coverage = root.get("coverage")
+    if isinstance(coverage, Mapping) and (coverage.get("degraded") or coverage.get("full") is False):
+        yield f"coverage {coverage.get('coverage', '?')} %"
