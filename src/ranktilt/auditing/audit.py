@@ -22,15 +22,18 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, grouped_pairs, twin_rows
 from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
 from ranktilt.auditing.label_clusters import judged_labels, relevant_clusters
+from ranktilt.auditing.list_variation import list_variations, with_variation
 from ranktilt.auditing.notes import (
     card_notes,
     group_notes,
+    identical_notes,
     judgment_notes,
     repeated_notes,
     run_notes,
     source_notes,
     sparse_notes,
     twin_notes,
+    variation_notes,
     without_fitted,
 )
 from ranktilt.auditing.numerical_noise import NumericalNoise, hanging, numerical_noise
@@ -159,7 +162,8 @@ def audit(
     values = np.stack([group_values(a, found, groups, ties) for a in aligned])
     for one, numbers in zip(aligned, values, strict=True):
         numbers[:, :, one.left_out(missing)] = np.nan
-    found_tilts = effects(work.samples(aligned, values), how, primary=leading)
+    variations = list_variations(aligned, groups, missing=missing)
+    found_tilts = with_variation(effects(work.samples(aligned, values), how, primary=leading), variations)
     noise = work.noise(aligned, values, found_tilts)
     counts, answers = [pl.DataFrame(schema=PAIR_COUNTS)], list[tuple[Place, Sample]]()
     for number, one in enumerate(aligned):
@@ -167,13 +171,15 @@ def audit(
         counts += work.pair_counts(one.run.name, lists)
         answers += work.asked.of_twins(number, one, lists)
     estimates, kept = work.card(aligned, answers, found_tilts if card else ())
+    estimates = with_variation(estimates, variations)
     if chosen and leading is not None and not any(e.measure == repr(leading) for e in (*found_tilts, *estimates)):
         can = dict.fromkeys((*(e.measure for e in (*found_tilts, *estimates) if not e.estimand.descriptive), SHARE))
         raise UserError(f"{leading!r} cannot be answered: there are no twins; {join_words(list(can), 'or')} can")
     named = {} if leading is None else {"primary": repr(leading)}
     spec = {"by": by, "level": level, **options, "resamples": resamples, "seed": seed, **named}
     noted = hanging(noise, work.leading(found_tilts), level if isinstance(level, float) else LEVEL)
-    notes = (*fitted, *work.notes(aligned, values, found_tilts, missing), *noted)
+    still = variation_notes((*found_tilts, *estimates))
+    notes = (*fitted, *still, *work.notes(aligned, values, found_tilts, missing), *noted)
     return Audit(
         {**spec, **audit_provenance(collection, [run.spec for run in runs])}, tuple(r.name for r in runs),
         tuple(found), (ALL, *groups.names), judgments.queries, values, found_tilts, pl.concat(counts), notes, estimates,
@@ -382,6 +388,7 @@ class _AuditPlan:
         groups, judgments, collection = self.groups, self.judgments, self.collection
         for one in aligned:
             yield from run_notes(one, collection, missing)
+        yield from identical_notes(aligned)
         yield from source_notes(collection, groups.by)
         yield from judgment_notes(judgments, collection)
         yield from repeated_notes({one.run.name: one.repeated for one in aligned if one.repeated})

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from ranktilt.auditing.variation import Variation
 from ranktilt.io.artifact import Coded, register
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.measures.contrast import RelativeDelta
@@ -55,6 +56,8 @@ class Effect:
     """Tests that are corrected together."""
     votes: int = -1
     """Distinct queries that say something, or origins of twins where these are fewer; −1 where this is not known."""
+    variation: Variation | None = None
+    """How much of what it is made of could have come out otherwise; None where that is no question."""
 
     @property
     def measure(self) -> str:
@@ -95,6 +98,11 @@ class Effect:
     def testable(self) -> bool:
         """Whether the sample is large enough for a p of turned signs below .05: six for one test of twins."""
         return 2.0 ** (1 - self.sample) * (self.tests if self.twins else 1) < ALPHA
+
+    @property
+    def can_be_level(self) -> bool:
+        """Whether enough could vary for "level" to be a finding."""
+        return self.variation is None or self.variation.enough
 
     @property
     def banded(self) -> bool:
@@ -146,7 +154,7 @@ class Effect:
         if not self.testable or not half >= 0 or np.isnan(self.value):
             return "across"
         if low <= self.low and self.high <= high:
-            return "within"
+            return "within" if self.can_be_level else "across"
         return "beyond" if self.low > high or self.high < low else "across"
 
     def verdict(self, margin: Margin = LEVEL) -> Literal["a", "b", "level", "inconclusive"]:

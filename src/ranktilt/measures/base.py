@@ -198,6 +198,10 @@ class Estimand:
         """Of the queries that count, those that can move the answer."""
         return np.ones(len(one), dtype=bool)
 
+    def depends_on_order(self, lengths: Ints) -> Bools:
+        """Tell of lists of some lengths whether another order of their documents could change the answer."""
+        return np.ones(len(lengths), dtype=bool)
+
     def means(self, one: Floats, two: Floats) -> dict[str, float]:
         """Means to be shown beside the answer."""
         return {}

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ranktilt.auditing.answer.verdict import probability, too_few, undefined
+from ranktilt.auditing.answer.verdict import cannot_vary, probability, too_few, undefined
+from ranktilt.auditing.comparison.less_variation import with_less_variation
 from ranktilt.auditing.comparison.match import change_tasks, estimand_tasks, match
 from ranktilt.auditing.effects import FEW_QUERIES, Change, Effect, too_narrow
 from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.notes import warnings_from, warnings_of
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import contrast_changes
@@ -214,13 +216,18 @@ def gate(
     rows = []
     for e in chosen:
         checks = [] if limit is None else [check_tilt(e, limit)]
-        checks += [check_growth(changes[e.run, e.measure, e.a, e.b], min_effect)] if changes else []
+        if baseline is not None:
+            change = with_less_variation(changes[e.run, e.measure, e.a, e.b], audit, baseline)
+            checks.append(check_growth(change, min_effect))
         rows.append(GateRow(e.run, e.measure, e.a, e.b, e.queries, tuple(checks)))
     spec = {
         "max_tilt": limit, "baseline": baseline is not None, "min_effect": min_effect, "inconclusive": inconclusive,
         "resamples": resamples, "seed": seed, "audit": audit.spec.get("command"),
     }  # fmt: skip
-    return Gate(spec, tuple(rows), (*notes, *_notes(chosen, based=bool(changes))))
+    warned = warnings_of(audit.notes)
+    before = [] if baseline is None else [note for note in baseline.notes if note not in warned]
+    warned = (*warned, *warnings_from("baseline", before))
+    return Gate(spec, tuple(rows), (*warned, *notes, *_notes(chosen, based=bool(changes), warned=warned)))
 
 
 def points(share: float) -> str:
@@ -232,6 +239,11 @@ def points(share: float) -> str:
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
     """Return the outcome that counts: tilted before inconclusive before within the limit before level."""
     return min(outcomes, key=_WORST.index)
+
+
+def worst_first(rows: Iterable[GateRow]) -> list[GateRow]:
+    """Put what fails before what passes; rows of one outcome stay in their order."""
+    return sorted(rows, key=lambda row: _WORST.index(row.outcome))
 
 
 def in_percent(e: Effect) -> float:
@@ -269,6 +281,8 @@ def check_tilt(tilt: Effect, limit: Margin) -> LimitCheck:
         reason = f"{tilt_name(tilt)} is undefined: {undefined(tilt)}"
     elif few := too_few(tilt):
         reason = f"{few}; {numbers}"
+    elif extent != "beyond" and (still := cannot_vary(tilt)):
+        reason = f"{still}; {numbers}"
     elif extent == "within":
         outcome = "within" if tilt.shown else "level"
         all_the_same = f", and favours {tilt.side(tilt.favours)} all the same" if tilt.favours else ""
@@ -302,6 +316,8 @@ def check_growth(change: Change, least: float) -> LimitCheck:
     if any(math.isnan(v) for v in (change.growth, low, high)):
         side = "the baseline's" if math.isnan(change.old) else "the new"
         reason = f"growth since the baseline is undefined: {side} {tilt_name(change)} is, or its random band"
+    elif low <= most and (still := cannot_vary(change)):
+        reason = f"{still}; {numbers}"
     elif not change.testable:
         reason = f"{counted(change.votes, 'distinct query is', 'distinct queries are')} too few to test; {numbers}"
     elif low > most:
@@ -366,9 +382,10 @@ def _refuse_lacking(chosen: Sequence[Effect], changes: Mapping[tuple[str, ...], 
             )
 
 
-def _notes(effects: Sequence[Effect], *, based: bool) -> Iterator[str]:
+def _notes(effects: Sequence[Effect], *, based: bool, warned: Sequence[str]) -> Iterator[str]:
     fewest = min(e.queries for e in effects)
-    if fewest < FEW_QUERIES:
+    told = too_narrow("").partition(";")[2]  # an audit by relevance has said it of each pair of groups
+    if fewest < FEW_QUERIES and not any(note.endswith(told) for note in warned):
         yield too_narrow(f"{counted(fewest, 'query compares', 'queries compare')} the groups")
     if based and len(effects) > 1:
         yield (

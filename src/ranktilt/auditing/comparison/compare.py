@@ -8,10 +8,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ranktilt.auditing.answer.findings import Finding, FindingKind, margins, ranked
 from ranktilt.auditing.answer.verdict import across, effect_row, probability
+from ranktilt.auditing.comparison.less_variation import with_less_variation
 from ranktilt.auditing.comparison.match import RunPair, change_tasks, estimand_tasks, match, same_queries
 from ranktilt.auditing.effects import ALPHA, FEW_QUERIES, Change, too_narrow
 from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.notes import warnings_from, warnings_of
 from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.auditing.pairwise.pairs import KINDS
 from ranktilt.auditing.pairwise.result import PairwiseAudit, QueryChoices
@@ -34,6 +37,7 @@ from ranktilt.statistics.bootstrap import RESAMPLES, interval
 from ranktilt.statistics.correction import CORRECTIONS
 
 _SIDES = ("protected", "unprotected")
+_FINDING_KINDS: dict[str, FindingKind] = {"differs": "favours", "inconclusive": "inconclusive", "identical": "level"}
 
 
 class ChangeVerdict(NamedTuple):
@@ -79,7 +83,23 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
 
     def verdicts(self) -> list[ChangeVerdict]:
         """Return verdicts for every run pair: on the tilt of each pair of groups, effectiveness, and estimands."""
-        found = []
+        return [verdict for verdict, _ in self._judged()]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The verdicts in the order in which they are told: what differs most, in standard errors, first."""
+        return ranked(
+            Finding(
+                kind=_FINDING_KINDS[verdict.kind],
+                sentence=verdict.sentence,
+                size=margins(change, 0.0) if change is not None and verdict.shown else 0.0,
+                run=verdict.run,
+            )
+            for verdict, change in self._judged()
+        )
+
+    def _judged(self) -> Iterator[tuple[ChangeVerdict, Change | None]]:
+        """Every verdict with the change it is about; None where all are nothing."""
         for runs in self.runs:
             primary = self._of(runs, self.tilts)
             said = [*primary, *self._of(runs, self.means), *self.of_estimands(runs)]
@@ -88,15 +108,15 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
                 what = "the two audits" if self.spec["baseline_run"] is None else f"this run and {runs.old}"
                 names = ", ".join(dict.fromkeys(c.measure for c in said))
                 text = f"{runs.new}: {what} are identical on {names}"
-                found.append(ChangeVerdict(*runs, "identical", None, text, names))
+                yield ChangeVerdict(*runs, "identical", None, text, names), None
                 continue
             for one in said:
                 several = one.a != ALL and len({(c.a, c.b) for c in said if c.a != ALL}) > 1
                 front = f"{one.a} | {one.b}: " if several else ""
                 side = one.side(one.leans) if one.shown and one.a != one.b and one.estimand.sided else ""
                 kind: Literal["differs", "inconclusive"] = "differs" if one.shown else "inconclusive"
-                found.append(ChangeVerdict(*runs, kind, side or None, front + change_sentence(one), one.measure))
-        return found
+                verdict = ChangeVerdict(*runs, kind, side or None, front + change_sentence(one), one.measure)
+                yield verdict, one
 
     def of_estimands(self, runs: RunPair) -> list[Change]:
         """Return how one run's answers about groups moved."""
@@ -157,12 +177,14 @@ def compare(
     tilted = contrast_changes(change_tasks(found, found.pairs), resamples=resamples, seed=seed)
     meant = mean_changes(change_tasks(found, [(ALL, ALL)]), resamples=resamples, seed=seed)
     asked = contrast_changes(estimand_tasks(found), resamples=resamples, seed=seed)
-    rows = corrected([*tilted, *meant, *asked], correction)
+    changes = [with_less_variation(change, new, old) for change in (*tilted, *meant, *asked)]
+    rows = corrected(changes, correction)
     one, two = len(tilted), len(tilted) + len(meant)
     tilts, means, estimates = rows[:one], rows[one:two], rows[two:]
     spec = _spec(new, old, rows, correction=correction, resamples=resamples, seed=seed)
     spec |= {"by": new.spec["by"], "baseline_run": baseline_run, "primary": _primary(new, found.measures)}
-    notes = (*found.left_out, *found.notes, *change_notes((*tilts, *estimates), means, resamples))
+    warned = _warnings(new.notes, old.notes)
+    notes = (*warned, *found.left_out, *found.notes, *change_notes((*tilts, *estimates), means, resamples))
     return Comparison(spec, found.runs, found.measures, found.pairs, tilts, means, notes, estimates)
 
 
@@ -178,7 +200,8 @@ def _compare_choices(
     spec |= {name: new.spec[name] for name in ("path", "by", "count_rule") if name in new.spec}
     spec |= {"protected": new.protected, "unprotected": new.unprotected, "baseline_run": None}
     other = "the models chose between other pairs of the same queries; what the draw adds is part of the intervals"
-    notes = (*([] if new.spec.get("asked") == old.spec.get("asked") else [other]), *change_notes(rows, (), resamples))
+    drawn = [] if new.spec.get("asked") == old.spec.get("asked") else [other]
+    notes = (*_warnings(new.notes, old.notes), *drawn, *change_notes(rows, (), resamples))
     return Comparison(spec, (RunPair(new.model, old.model),), (), (), (), (), notes, rows)
 
 
@@ -236,6 +259,14 @@ def _spec(new: Audit | PairwiseAudit, old: Audit | PairwiseAudit, rows: Sequence
     return {**how, "tests": sum(row.p == row.p for row in rows), "new": made[0], "old": made[1]}
 
 
+def _warnings(new: Sequence[str], old: Sequence[str]) -> tuple[str, ...]:
+    """What both results warn of, once, and then what one of them does."""
+    both = [note for note in new if note in old]
+    sides = (("new", new), ("old", old))
+    alone = [warning for side, notes in sides for warning in warnings_from(side, [n for n in notes if n not in both])]
+    return (*warnings_of(both), *alone)
+
+
 def change_notes(contrasts: Sequence[Change], means: Sequence[Change], resamples: int) -> Iterator[str]:
     """Say what a comparison leaves out, where it stands on little, and what its tilts are measured from."""
     lacking = {
@@ -275,10 +306,17 @@ def change_sentence(change: Change) -> str:
         return f"{change.run} is {'more' if change.value > 0 else 'less'} effective than {old}{on}: {numbers}"
     if not of.sided:
         return f"{change.run} has a {'higher' if change.value > 0 else 'lower'} {what} than {old}: {numbers}"
-    grown = "; the tilt itself grew" if change.growth_low > 0 else ""
-    shrunk = "; the tilt itself shrank" if change.growth_high < 0 else ""
     side = change.a if change.value > 0 else change.b
-    return f"{change.run} lies further toward {side} than {old}{on or f' in {what}'}: {numbers}{grown}{shrunk}"
+    return f"{change.run} lies further toward {side} than {old}{on or f' in {what}'}: {numbers}{_growth(change)}"
+
+
+def _growth(change: Change) -> str:
+    """Say whether the tilt grew; nothing of the kind where a run could not tilt at all."""
+    if change.variation is not None and not change.can_be_level:
+        return f"; but {change.variation.words} of one of both"
+    if change.growth_low > 0:
+        return "; the tilt itself grew"
+    return "; the tilt itself shrank" if change.growth_high < 0 else ""
 
 
 def _difference(change: Change) -> str:

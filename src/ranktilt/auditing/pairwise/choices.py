@@ -15,6 +15,7 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.auditing.effects import FEW_QUERIES, too_narrow
+from ranktilt.auditing.notes import variation_notes
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.pairwise.pairs import (
     KINDS,
@@ -266,7 +267,9 @@ def pairwise(
         "asked": _digest(decisions), "ranktilt": __version__,
     }  # fmt: skip
     notes = (*decisions.notes, *_answer_notes(decisions), *_few_notes(outcomes))
-    return PairwiseAudit(spec, decisions.model, sides.protected, sides.unprotected, outcomes, notes, by_query)
+    made = PairwiseAudit(spec, decisions.model, sides.protected, sides.unprotected, outcomes, notes, by_query)
+    effects = [made.effect(one) for one in outcomes if one.decided]
+    return replace(made, notes=(*variation_notes(effects), *notes))
 
 
 def _arrays(table: pl.DataFrame) -> tuple[Counts, Dyads]:
