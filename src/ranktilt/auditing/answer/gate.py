@@ -21,12 +21,11 @@ from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Estimand, estimand
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.measures.margin import Margin, half_width, margin_words, read_margin, require_unit
+from ranktilt.measures.margin import LEVEL, Margin, half_width, margin_words, read_margin, require_unit
 from ranktilt.measures.printing import digits_apart
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 Outcome = Literal["level", "within", "tilted", "inconclusive"]
-MAX_TILT = 15.0
 MOST = 200.0
 """The most Relative Δ can be, either way: no interval lies beyond such a limit."""
 POLICIES = ("fail", "pass")
@@ -182,7 +181,7 @@ def gate(
         With groups.
     max_tilt : float, str or None, optional
         Limit in points of percent, at least 0 and below 200, or with the unit of another estimand (``"2 ranks"``).
-        None: 15 points, or no limit where a baseline is given.
+        None: 5 points, or no limit where a baseline is given.
     measures, runs, pairs : iterable, optional
         What must pass: measures (by their Relative Δ) and other estimands of the audit; by default its primary
         question, every run and every pair of groups.
@@ -199,7 +198,7 @@ def gate(
     max_tilt = None if max_tilt is None else read_margin(max_tilt, "--max-tilt")
     _check_options(max_tilt, min_effect, baseline is not None, inconclusive)
     check_resamples(resamples)
-    limit = MAX_TILT if max_tilt is None and baseline is None else max_tilt
+    limit = LEVEL if max_tilt is None and baseline is None else max_tilt
     chosen = _chosen(audit, measures, runs, pairs)
     for of in dict.fromkeys(e.estimand for e in chosen):
         if limit is not None:
