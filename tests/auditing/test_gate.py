@@ -17,6 +17,7 @@ from ranktilt.auditing.answer.gate import GateRow, check_growth, check_tilt, gat
 from ranktilt.auditing.audit import audit as made
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.sequential import BATCH, Look, SequentialAudit, audit_until, decided
+from ranktilt.auditing.variation import Variation
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.rankers.base import Ranker, cut
 from tests.auditing.arrays import audit_of, noisy, one, tilt
@@ -179,7 +180,7 @@ class TestRows:
         assert any(note.startswith("each growth of the 12 comparisons is judged by its own") for note in same.notes)
 
     @pytest.mark.parametrize(("options", "limit", "names"), [
-        ({}, 15.0, ["tilt"]), ({"max_tilt": 4}, 4, ["tilt"]), ({"baseline": LEVEL}, None, ["growth"]),
+        ({}, 5.0, ["tilt"]), ({"max_tilt": 4}, 4, ["tilt"]), ({"baseline": LEVEL}, None, ["growth"]),
         ({"max_tilt": 15, "baseline": LEVEL}, 15, ["tilt", "growth"]),
     ])  # fmt: skip
     def test_the_limit_is_fifteen_points(self, options: dict[str, Any], limit: float | None, names: list[str]) -> None:
@@ -364,7 +365,10 @@ def test_what_decides() -> None:
         (0.2, 0.01, 0.4, 0.1, "tilted"), (-0.2, -0.4, -0.01, 0.5, "tilted"), (0.0, -0.1, 0.1, 0.1, "level"),
         (0.0, -0.1, 0.11, 0.1, "inconclusive"), (0.1, 0.0, 0.2, 0.1, "inconclusive"),
     ):  # fmt: skip
-        assert decided(Look(9, 90, value, low, high, 0.0, 0.0), until) == decision, (value, low, high)
+        look = Look(9, 90, value, low, high, 0.0, 0.0)
+        assert decided(look, until, Variation(total=9, fixed={})) == decision, (value, low, high)
+    # Lists whose documents all have one score cannot show that anybody is level.
+    assert decided(Look(9, 90, 0.0, -0.1, 0.1, 0.0, 0.0), 0.1, Variation(total=9, fixed={"tied": 9})) == "inconclusive"
 
 
 @dataclass(frozen=True)

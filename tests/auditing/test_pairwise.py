@@ -21,6 +21,7 @@ from ranktilt.auditing.effects import ALPHA
 from ranktilt.auditing.pairwise.choices import SCHEMA, Counts, Decisions, outcome, pairwise, read_decisions
 from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
 from ranktilt.auditing.pairwise.result import PairOutcome, Share
+from ranktilt.reporting.headline import headline
 from ranktilt.statistics.permutation import sign_flip_p
 from ranktilt.statistics.two_way import Dyads
 from tests.llm.server import Server
@@ -90,7 +91,7 @@ def test_a_known_judge_is_recovered(asked) -> None:
     kinds = found.spec["llm_answers"]["kinds"]
     assert sum(kinds.values()) == 4 * 144
     assert kinds["off-format"] / 576 == pytest.approx(PROSE, abs=0.04)
-    assert found.summary(found.outcomes) == "favours male documents on relevant and irrelevant pairs"
+    assert headline(found).endswith(" favours male documents on relevant and irrelevant pairs.")
 
 
 def test_each_answer_by_itself_shows_less_than_pairs_that_agree(asked) -> None:

@@ -63,11 +63,11 @@ def saved(tmp_path: Path) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize(("name", "more", "code", "last"), [
-    ("level", [], 0, "✓ level (asked: tilt within ±15 points of level)"),
-    ("human", [], 1, "✗ tilted (asked: tilt within ±15 points of level)"),
+    ("level", [], 0, "✓ level (asked: tilt within ±5 points of level)"),
+    ("human", [], 1, "✗ tilted (asked: tilt within ±5 points of level)"),
     ("human", ["--max-tilt", "60"], 0, "✓ within the limit (asked: tilt within ±60 points of level)"),
-    ("unsure", [], 3, "? inconclusive (asked: tilt within ±15 points of level)"),
-    ("unsure", ["--inconclusive", "pass"], 0, "15 points of level; passes by --inconclusive pass)"),
+    ("unsure", [], 3, "? inconclusive (asked: tilt within ±5 points of level)"),
+    ("unsure", ["--inconclusive", "pass"], 0, "5 points of level; passes by --inconclusive pass)"),
     ("human", ["--baseline", "human"], 0, "✓ level (asked: no growth since the baseline)"),
     ("human", ["--baseline", "level"], 1, "✗ tilted (asked: no growth since the baseline)"),
     ("human", ["--baseline", "level", "--min-effect", "60"], 0, "at most 60 points since the baseline)"),

@@ -197,6 +197,9 @@ def test_a_ratio_is_level_within_percent_of_one_and_without_judgments_nothing_is
     found = benched("ExposureRatio", trials=runs, mixed=twins)
     low, equal = (found.tilt(step.name, PAIR) for step in found.interventions)
     assert (low.value, equal.value) == (pytest.approx(0.6309, abs=1e-4), 1.0)
+    # A list of two twins that tie cannot vary, so that nothing is shown; asked about the margin alone it is level.
+    assert found.choose().chosen is None
+    found = replace(found, tilts=tuple(replace(tilt, variation=None) for tilt in found.tilts))
     assert found.choose().chosen == found.interventions[1]
     reason = found.choose().rows["α = 0"][0].checks[0].reason
     assert reason.endswith("lies wholly beyond 1.058 around the median of random labels (1.108)")

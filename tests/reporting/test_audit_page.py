@@ -10,10 +10,10 @@ import pytest
 from ranktilt import Audit, audit, table
 from ranktilt.measures.base import estimand
 from ranktilt.reporting.document import Figure, Row, Section, Table
+from ranktilt.reporting.headline import headline
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views import audit_sections as parts
 from ranktilt.reporting.views import view
-from ranktilt.reporting.views.audit import audit_headline
 from ranktilt.reporting.views.audit_tables import (
     card_legend,
     card_table,
@@ -71,10 +71,10 @@ class TestVerdicts:
         ([OPEN, HUMAN, OPEN], "b favours human text; a and c are inconclusive"),
         ([LEVEL, LEVEL, HUMAN, LEVEL], "c favours human text; 3 of 4 rankers are level"),
         ([LLM, LLM, LLM], "all 3 rankers favour llm text"),
-        ([OPEN, LEVEL, LLM, HUMAN], "d favours human text; c favours llm text; b is level; a is inconclusive"),
+        ([OPEN, LEVEL, LLM, HUMAN], "c favours llm text; d favours human text; a is inconclusive; b is level"),
     ])  # fmt: skip
     def test_headline_says_who_does_what(self, kinds: list[tuple[Any, str | None]], expected: str) -> None:
-        assert audit_headline(judged(*kinds)) == f"{expected} (by nDCG@1)."
+        assert headline(judged(*kinds)) == f"{expected} (by nDCG@1)."
 
     def test_headline_of_several_pairs_and_many_rankers_counts_comparisons(self) -> None:
         plain = three()
@@ -82,11 +82,11 @@ class TestVerdicts:
         chance = {run: float(run == "run 0") for run in runs}
         tilts = tuple(replace(t, run=run, p_corrected=chance[run]) for run in runs for t in plain.tilts)
         audit = replace(plain, runs=runs, tilts=tilts, values=plain.values.repeat(5, axis=0))
-        assert audit_headline(audit) == (
+        assert headline(audit) == (
             "of 15 comparisons (5 rankers, 3 pairs of groups) 12 favour one side and 3 are inconclusive (by RR)."
         )
 
-    def test_tone_follows_the_pair_and_of_many_verdicts_those_that_favour_a_side_come_first(self) -> None:
+    def test_tone_follows_the_pair_and_verdicts_that_favour_a_side_come_first(self) -> None:
         audit = judged(HUMAN, OPEN)
         verdict, _ = view(replace(audit, tilts=tuple(t.swapped() for t in audit.tilts))).page_lines
         assert verdict.tone == "second"
@@ -98,7 +98,7 @@ class TestVerdicts:
         assert [row.cells[-1].tone for row in study.rows[:3]] == ["second", "unsure", "first"]
         many, few = (view(judged(*kinds)).page_lines for kinds in ([*[OPEN] * 6, HUMAN], [OPEN, HUMAN]))
         assert [line.tone for line in many] == ["first", *["unsure"] * 6]
-        assert [line.tone for line in few] == ["unsure", "first"]
+        assert [line.tone for line in few] == ["first", "unsure"]
 
 
 class TestFigures:

@@ -14,10 +14,10 @@ import pytest
 import ranktilt as rt
 from ranktilt import Audit, audit
 from ranktilt.errors import DataError
+from ranktilt.reporting.headline import headline
 from ranktilt.reporting.reload import LoadedAudit, reload
 from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.report import PAPER_RESULTS, opened, read_result, report, report_page
-from ranktilt.reporting.views.audit import audit_headline
 from ranktilt.reporting.views.audit import view as audit_view
 from scripts import pictures
 from tests.house import tree
@@ -166,7 +166,7 @@ class TestJoined:
 
     def test_every_result_is_a_part_with_its_sections_and_numbers(self, joined: str) -> None:
         assert re.findall(r"<title>(.*)</title>", joined) == ["Report on 4 results"]
-        assert headings(joined, "h1") == [f"{', '.join(NAMES[:3])} and {NAMES[3]}."]
+        assert headings(joined, "h1") == [f"{NAMES[0]}: people favours human text (by nDCG@1). And 3 other results."]
         assert headings(joined, "h2")[:-1] == [*NAMES]
         single = [report_page([one]) for one in RESULTS]
         expected = [title for page in single for title in headings(page, "h2")[:-1]]
@@ -193,7 +193,7 @@ class TestJoined:
         page = report_page([one, two], texts=False)
         names = [f"Audit of &lt;b&gt;{{{{ 7 * 7 }}}} ({n})" for n in (1, 2)]
         assert headings(page, "h2")[:-1] == names
-        assert headings(page, "h1") == [" ".join(f"{name}: {audit_headline(one.audit)}" for name in names)]
+        assert headings(page, "h1") == [" ".join(f"{name}: {headline(one.audit)}" for name in names)]
         assert Markup(report_page([STUDY, STUDY])).text.count("few temperatures show an order, not a law.") == 1
 
 

@@ -23,15 +23,18 @@ from ranktilt.auditing.contributions import Contributions
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, grouped_pairs, twin_rows
 from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
+from ranktilt.auditing.list_variation import list_variations, with_variation
 from ranktilt.auditing.notes import (
     card_notes,
     group_notes,
+    identical_notes,
     judgment_notes,
     repeated_notes,
     run_notes,
     source_notes,
     sparse_notes,
     twin_notes,
+    variation_notes,
     without_fitted,
 )
 from ranktilt.auditing.null_distributions.base import NullDistribution, Shuffles, enough
@@ -169,8 +172,9 @@ def audit(
     values = np.stack([group_values(a, found, groups, ties) for a in aligned])
     for one, numbers in zip(aligned, values, strict=True):
         numbers[:, :, one.left_out(missing)] = np.nan
+    variations = list_variations(aligned, groups, missing=missing)
     tilt_samples = work.samples(aligned, values)
-    found_tilts = effects(tilt_samples, how, primary=leading)
+    found_tilts = with_variation(effects(tilt_samples, how, primary=leading), variations)
     noise = work.noise(aligned, values, found_tilts)
     counts, answers = [pl.DataFrame(schema=PAIR_COUNTS)], list[tuple[CardKey, Sample]]()
     for number, one in enumerate(aligned):
@@ -178,6 +182,7 @@ def audit(
         counts += work.pair_counts(one.run.name, lists)
         answers += work.asked.of_twins(number, one, lists)
     estimates, group_samples = work.card(aligned, answers, found_tilts if card else ())
+    estimates = with_variation(estimates, variations)
     query_answers = tuple(
         QueryAnswers(sample.run, sample.estimand, sample.a, sample.b, sample.one, sample.two)
         for sample in group_samples
@@ -190,7 +195,8 @@ def audit(
     named |= {} if pairs is None else {"pairs": [list(pair) for pair in chosen]}
     spec = {"by": by, "level": level, **options, "resamples": resamples, "seed": seed, **named}
     noted = hanging(noise, work.leading(found_tilts), level if isinstance(level, float) else LEVEL)
-    notes = (*fitted, *work.notes(aligned, values, found_tilts, missing), *noted)
+    still = variation_notes((*found_tilts, *estimates))
+    notes = (*fitted, *still, *work.notes(aligned, values, found_tilts, missing), *noted)
     return Audit(
         {**spec, **audit_provenance(collection, [run.spec for run in runs])}, tuple(r.name for r in runs),
         tuple(found), (ALL, *groups.names), judgments.queries, values, found_tilts, pl.concat(counts), notes, estimates,
@@ -409,6 +415,7 @@ class _AuditPlan:
         groups, judgments, collection = self.groups, self.judgments, self.collection
         for one in aligned:
             yield from run_notes(one, collection, missing)
+        yield from identical_notes(aligned)
         yield from source_notes(collection, groups.by)
         yield from judgment_notes(judgments, collection)
         yield from repeated_notes({one.run.name: one.repeated for one in aligned if one.repeated})

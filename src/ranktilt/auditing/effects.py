@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from ranktilt.auditing.variation import Variation
 from ranktilt.io.artifact import Coded, register
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.measures.contrast import RelativeDelta
@@ -67,6 +68,8 @@ class Effect:
     """Effective number of queries, or of documents where that is smaller; −1 where this is not known."""
     checks: Mapping[str, float] = field(default_factory=dict)
     """The p of other tests, printed as checks: ``sign flips``, ``exchanged labels``, ``shuffled labels``."""
+    variation: Variation | None = None
+    """How much of what it is made of could have come out otherwise; None where that is no question."""
 
     @property
     def measure(self) -> str:
@@ -107,6 +110,11 @@ class Effect:
     def testable(self) -> bool:
         """Whether enough queries and documents speak for a verdict: an effective number of 10."""
         return self.sample >= FEWEST
+
+    @property
+    def can_be_level(self) -> bool:
+        """Whether enough could vary for "level" to be a finding."""
+        return self.variation is None or self.variation.enough
 
     @property
     def banded(self) -> bool:
@@ -158,7 +166,7 @@ class Effect:
         if not self.testable or not half >= 0 or np.isnan(self.value):
             return "across"
         if low <= self.low and self.high <= high:
-            return "within"
+            return "within" if self.can_be_level else "across"
         return "beyond" if self.low > high or self.high < low else "across"
 
     def verdict(self, margin: Margin = LEVEL) -> Literal["a", "b", "level", "inconclusive"]:

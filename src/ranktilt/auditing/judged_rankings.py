@@ -157,11 +157,23 @@ class Aligned:
         return self.judgments.find(self.ranking.query, self.row)
 
     @cached_property
+    def list_keys(self) -> npt.NDArray[np.uint64]:
+        """A number for each query's list: equal lists, ties included, have equal numbers."""
+        docs, ranks = self.run.docs[self.entry], np.repeat(self.ranking.before, self.ranking.sizes)
+        return _signature(self.ranking.query, docs, ranks, len(self.judgments.queries))
+
+    @property
+    def fingerprint(self) -> bytes:
+        """What runs have in common that give every query the same list, ties included, whatever their scores are."""
+        ids = self.run.ids.hash().to_numpy()[self.run.docs[self.entry]]
+        ranks = np.repeat(self.ranking.before, self.ranking.sizes)
+        return _signature(self.ranking.query, ids, ranks, len(self.judgments.queries)).tobytes()
+
+    @cached_property
     def distinct(self) -> Ints | None:
         """Number of the query that each query repeats, by text or by ranking and judgments; None if none does."""
         ranking, judgments, every = self.ranking, self.judgments, np.arange(len(self.judgments.queries))
-        docs, ranks = self.run.docs[self.entry], np.repeat(ranking.before, ranking.sizes)
-        key = _signature(ranking.query, docs, ranks, len(every)) * _ODD
+        key = self.list_keys * _ODD
         key += _signature(judgments.query, judgments.row, judgments.grade, len(every))
         _, first, place = np.unique(key, return_index=True, return_inverse=True)
         same_ranking = np.where(np.diff(ranking.offsets) > 0, first[place], every)

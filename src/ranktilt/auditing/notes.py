@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,14 @@ from ranktilt.auditing.effects import FEW_QUERIES, Effect, too_narrow
 from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
 from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, shorten
+from ranktilt.errors import UserError, counted, join_words, shorten
 from ranktilt.rankers.candidates import FITTED
 from ranktilt.rankers.llm.answers import READABLE, unread_reasons
 from ranktilt.rankers.self_exclusion import exclusion_notes
 from ranktilt.run import Run, stage_facts
+
+WARNING = "warning: "
+_MOST_NAMED = 4
 
 
 def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> Iterator[str]:
@@ -71,6 +74,51 @@ def answer_notes(run: Run) -> Iterator[str]:
                 f"{unread_reasons(kinds)}, which stand in random order; {what} "
                 f"(first: {shorten(said['unreadable'], 100)})"
             )
+
+
+def variation_notes(effects: Iterable[Effect]) -> Iterator[str]:
+    """Warn of runs that cannot be called level, because too much of what they say could not have come out otherwise."""
+    asked: dict[str, set[str]] = {}
+    fixed: dict[tuple[str, str], dict[str, None]] = {}
+    for effect in effects:
+        asked.setdefault(effect.run, set()).add(effect.measure)
+        if effect.variation is not None and not effect.can_be_level:
+            fixed.setdefault((effect.run, effect.variation.words), {})[effect.measure] = None
+    alike: dict[tuple[str, str], list[str]] = {}
+    for (run, words), measures in fixed.items():
+        # What is so whatever is asked names the run alone.
+        on = "" if len(measures) == len(asked[run]) else f" on {', '.join(measures)}"
+        alike.setdefault((on, words), []).append(run)
+    for (on, words), runs in alike.items():
+        yield f"warning: {few_names(runs)}{on}: {words}; level cannot be shown from these"
+
+
+def warnings_of(notes: Iterable[str]) -> tuple[str, ...]:
+    """Return the notes that warn, which every result made of these numbers repeats."""
+    return tuple(note for note in notes if note.startswith(WARNING))
+
+
+def warnings_from(where: str, notes: Iterable[str]) -> tuple[str, ...]:
+    """Return the notes that warn, each with where it comes from."""
+    return tuple(f"{WARNING}{where}: {note.removeprefix(WARNING)}" for note in warnings_of(notes))
+
+
+def few_names(names: Sequence[str]) -> str:
+    """Name a few runs, and count the others."""
+    more = len(names) - _MOST_NAMED
+    if more <= 1:  # the one that is left is named as soon as counted
+        return join_words(list(names))
+    return f"{', '.join(names[:_MOST_NAMED])} and {more:,} others"
+
+
+def identical_notes(aligned: Sequence[Aligned]) -> Iterator[str]:
+    """Name the runs that are one ranking under several names, such as a re-ranker that gave back its candidates."""
+    alike: dict[bytes, list[str]] = {}
+    for one in aligned:
+        alike.setdefault(one.fingerprint, []).append(one.run.name)
+    for names in alike.values():
+        if len(names) > 1:
+            yield f"{few_names(names)} are identical: they give every query the same list"
 
 
 def repeated_notes(repeated: Mapping[str, Mapping[str, str]]) -> Iterator[str]:

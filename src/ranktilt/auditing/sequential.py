@@ -14,7 +14,9 @@ import numpy.typing as npt
 
 from ranktilt.auditing.audit import audit_provenance
 from ranktilt.auditing.groups import Pair, grouped_pairs, twin_rows
+from ranktilt.auditing.list_variation import fixed_lists
 from ranktilt.auditing.null_distributions.twins import all_paired, signs_of
+from ranktilt.auditing.variation import Variation
 from ranktilt.collection import Collection
 from ranktilt.errors import DataWarning, UserError, counted
 from ranktilt.io.artifact import Result
@@ -77,6 +79,8 @@ class SequentialAudit(
     """Whether all documents are twins, whose origins are counted."""
     looks: tuple[Look, ...]
     """After each batch: the mean and its confidence sequences."""
+    variation: Variation
+    """How many of the lists could have come out otherwise."""
 
     @property
     def estimand(self) -> Estimand:
@@ -86,7 +90,7 @@ class SequentialAudit(
     @property
     def decision(self) -> Decision:
         """``tilted`` where 0 is excluded, ``level`` where a tilt of `stop_at_tilt` is, else ``inconclusive``."""
-        return decided(self.looks[-1], self.stop_at_tilt / self.estimand.scale)
+        return decided(self.looks[-1], self.stop_at_tilt / self.estimand.scale, self.variation)
 
     @property
     def headline(self) -> str:
@@ -100,7 +104,8 @@ class SequentialAudit(
         if self.decision == "level":
             within = f"within ±{self.stop_at_tilt:g}"
             return f"{self.run} is level {within}, shown after {queries}: {self.words(self.looks[-1])}"
-        return f"{self.run} is not decided after {queries}: {self.words(self.looks[-1])}"
+        still = "" if self.variation.enough else f"{self.variation.words}, so that level cannot be shown; "
+        return f"{self.run} is not decided after {queries}: {still}{self.words(self.looks[-1])}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -170,14 +175,15 @@ def audit_until(
     signs, twins = signs_of(groups, pairs[0]), twin_rows(collection, groups, pairs[0])
     new = NewDocuments(signs, collection.origin_codes(), of.cutoff or 1, twins=all_paired(signs, twins))
     sequence, looks, asked, answered = ConfidenceSequence(*of.bounds), list[Look](), 0, 0
+    variation = Variation(total=0, fixed={})
     for run in _batches(collection, ranker, names[order].tolist()):
         asked, answered = min(asked + BATCH, len(order)), answered + len(run.queries)
-        _take(run, collection_rows(run, collection)[run.docs], signs, of, (sequence, new))
+        variation += _take(run, collection_rows(run, collection)[run.docs], signs, of, (sequence, new))
         low, high, ends = sequence.low, sequence.high, new.interval()
         both = min(low, ends[0]), max(high, ends[1])
         looks.append(Look(sequence.count, new.count, sequence.mean, *both, low, high))
         report(f"asking {run.name}", asked, len(order))
-        if decided(looks[-1], stop_at_tilt / of.scale) != "inconclusive":
+        if decided(looks[-1], stop_at_tilt / of.scale, variation) != "inconclusive":
             break
     if not sequence.count:
         raise UserError(f"{of!r} is undefined: no list of {counted(asked, 'query', 'queries')} holds both groups")
@@ -185,15 +191,16 @@ def audit_until(
     spec |= audit_provenance(collection, [run.spec])
     a, b = pairs[0]
     return SequentialAudit(
-        spec, run.name, repr(of), a, b, stop_at_tilt, asked, answered, len(names), new.twins, tuple(looks)
+        spec, run.name, repr(of), a, b, stop_at_tilt, asked, answered, len(names), new.twins, tuple(looks),
+        variation,
     )  # fmt: skip
 
 
-def decided(look: Look, until: float) -> Decision:
+def decided(look: Look, until: float, variation: Variation) -> Decision:
     """Say what a look decides; both numbers in the estimand's own unit."""
     if look.low > 0 or look.high < 0:
         return "tilted"
-    return "level" if -until <= look.low and look.high <= until else "inconclusive"
+    return "level" if -until <= look.low and look.high <= until and variation.enough else "inconclusive"
 
 
 def _share(measure: str | Estimand) -> ShareOfFirstRanks:
@@ -213,8 +220,8 @@ def _batches(collection: Collection, ranker: Ranker, names: Sequence[str]) -> It
 
 def _take(
     run: Run, rows: Ints, signs: Signs, of: ShareOfFirstRanks, sequences: tuple[ConfidenceSequence, NewDocuments]
-) -> None:
-    """Add to both sequences what a batch of lists says."""
+) -> Variation:
+    """Add to both sequences what a batch of lists says; returns how many of these could have come out otherwise."""
     ranking, sign = Ranking(run.offsets, run.scores), np.where(rows >= 0, signs[rows], 0)
     values = of.contrast(ranking, sign > 0, sign < 0)
     for value in values[~np.isnan(values)].tolist():
@@ -223,3 +230,5 @@ def _take(
     for start, stop in pairwise(run.offsets.tolist()):
         mine = np.flatnonzero(sign[start:stop]) + start
         sequences[1].add(rows[mine], held[mine])
+    labelled = ranking.query[sign != 0], run.scores[sign != 0]
+    return fixed_lists(~np.isnan(values), ranking.offsets, *labelled, estimand=of)

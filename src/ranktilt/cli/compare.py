@@ -73,7 +73,7 @@ def gate(
     ],
     *,
     max_tilt: Annotated[
-        str | None, Option("Maximum tilt, either way: points, or '2 ranks' (default: 15; with --baseline none).", "X")
+        str | None, Option("Maximum tilt, either way: points, or '2 ranks' (default: 5; with --baseline none).", "X")
     ] = None,
     baseline: Annotated[
         Path | None, Option("An earlier audit; the tilt may not have grown since.", "OLD.json", panel="Input")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from ranktilt.auditing.answer.findings import Finding, margins, ranked
 from ranktilt.auditing.answer.gate import MOST, GateRow, LimitCheck, Outcome, check_tilt, in_percent, points, worst
 from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, judge, too_few
 from ranktilt.auditing.effects import Change, Effect
@@ -255,6 +256,18 @@ class Choice:
         noun = "text" if self.bench.spec["by"] == "source" else "documents"
         return tuple(judge(self.bench.primary, [e], self.level, noun=noun) for e in self.bench.before)
 
+    def _before(self) -> tuple[Finding, ...]:
+        """What an audit says of the baseline, the largest finding first."""
+        several = len(self.verdicts) > 1
+        return ranked(
+            Finding(
+                kind=verdict.kind,
+                sentence=f"{verdict.a} | {verdict.b}: " * several + verdict.sentence,
+                size=margins(effect, self.level),
+            )
+            for verdict, effect in zip(self.verdicts, self.bench.before, strict=True)
+        )
+
     @property
     def tilted(self) -> bool:
         """Whether there is something to level: the baseline is shown to favour a side, and more than slightly."""
@@ -296,9 +309,7 @@ class Choice:
     @property
     def headline(self) -> str:
         if not self.tilted:
-            several = len(self.verdicts) > 1
-            told = [f"{one.a} | {one.b}: " * several + one.sentence for one in self.verdicts]
-            return f"Nothing to level: {'; '.join(told)}"
+            return f"Nothing to level: {'; '.join(finding.sentence for finding in self._before())}"
         if self.chosen is not None:
             return self._reached(self.chosen)
         chosen_before = f", of those {self.bench.chosen_by}," if self.bench.selected else ""

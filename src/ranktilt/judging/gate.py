@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ranktilt.auditing.answer.gate import POLICIES, Gate, GateRow, LimitCheck, Outcome, check_tilt
+from ranktilt.auditing.notes import warnings_of
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.judging.result import FEWEST_QUERIES, JudgeAudit, RankAgreement
 from ranktilt.measures.printing import rounded
@@ -58,7 +59,7 @@ def gate_judges(
         "max_tilt": limit, "min_tau": min_tau, "baseline": False, "min_effect": 0.0, "inconclusive": inconclusive,
         "audit": audit.spec.get("command"),
     }  # fmt: skip
-    return Gate(spec, tuple(rows), ())
+    return Gate(spec, tuple(rows), warnings_of(audit.notes))
 
 
 def _check_tau(row: RankAgreement, least: float) -> LimitCheck:

@@ -12,6 +12,7 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.null_distributions.base import NullDistribution
 from ranktilt.auditing.significance import InferenceOptions, Sample, effects
+from ranktilt.auditing.variation import Variation, grade_variation
 from ranktilt.collection import Collection
 from ranktilt.errors import counted
 from ranktilt.measures.grade_gap import GradeGap
@@ -57,6 +58,19 @@ def grade_gaps(
         twins = twins.filter("same")
         samples += [_sample(name, pair, some, level, how) for level, some in _levels(twins)]
     return effects(samples, how, primary=GradeGap), notes
+
+
+def judge_variation(pairs: pl.DataFrame) -> Variation:
+    """Return in how many queries a judge tells documents apart, of those in which humans do.
+
+    `pairs` has the columns ``query_id``, ``judged`` and ``human``. Where humans tell none apart, a judge that gives
+    more than one grade in all can vary.
+    """
+    queries = pairs.group_by("query_id").agg(pl.col("judged", "human").n_unique())
+    apart = queries.filter(pl.col("human") > 1)
+    if pairs["judged"].n_unique() < 2:
+        return grade_variation(queries.height, queries.height)
+    return grade_variation(max(apart.height, 1), apart.filter(pl.col("judged") == 1).height)
 
 
 def _levels(twins: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.confounds import Confound, confounds
 from ranktilt.auditing.groups import Pair, grouped_pairs, grouping, twin_rows
 from ranktilt.auditing.judged_rankings import Judgments
+from ranktilt.auditing.notes import variation_notes
 from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.significance import InferenceOptions
@@ -23,7 +25,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, refuse_twice
 from ranktilt.judging.agreement import agreements, confusion, per_query, strata_of
 from ranktilt.judging.corrected import sampled_queries
-from ranktilt.judging.grade_gap import grade_gaps
+from ranktilt.judging.grade_gap import grade_gaps, judge_variation
 from ranktilt.judging.grade_parsing import GRADES
 from ranktilt.judging.grades import Graded, read_grades, side_by_side
 from ranktilt.judging.grading import Grades
@@ -238,6 +240,9 @@ def _sources(
     if collection.pairs(*pair).height:
         gaps, more = grade_gaps(collection, dict(read), pair, how=how)
         notes += more
+        varied = {one.judge: judge_variation(one.pairs) for one in graded}
+        gaps = tuple(replace(gap, variation=varied[gap.run]) for gap in gaps)
+        notes += variation_notes(gap for gap in gaps if not gap.estimand.options)
         found |= {"grade_gaps": gaps, "confounds": _confounds(collection, pair)}
     if runs:
         found["tilts"] = tuple(chain.from_iterable(_tilts(one, collection, asked, notes, how) for one in graded))

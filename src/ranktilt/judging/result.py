@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ranktilt.auditing.answer.verdict import finding
+from ranktilt.auditing.answer.findings import Finding, FindingKind, margins, ranked
+from ranktilt.auditing.answer.verdict import cannot_vary, finding
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.errors import counted, join_words
@@ -24,6 +25,10 @@ GAP_LEVEL: Margin = "0.1 grades"
 """Grade gaps within this margin count as level."""
 FEWEST_QUERIES = 6
 """Queries from which intervals are drawn: from fewer, resamples repeat each other and intervals are far too narrow."""
+_GAP_POINTS = 0.1
+"""The same as a number."""
+_NORMAL = 1.96
+"""Standard errors from the middle of a 95 % interval to its end."""
 Fate = Literal["agrees", "lost", "reversed", "new", "neither"]
 Favour = Literal["favours", "disfavours", "level", "depends on scale", "inconclusive", "not tested"]
 
@@ -246,21 +251,69 @@ class JudgeAudit(Result, format="ranktilt-judge", version=1, noun="an audit of j
         """Grade gaps over all twins, one a judge and pair of sources."""
         return tuple(e for e in self.grade_gaps if not e.estimand.options)
 
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found, in the order in which it is told: sides, then the order of systems, then agreement."""
+        return _findings(self)
+
     def sentences(self) -> list[str]:
-        """Say the findings in words: sources, families, order of systems, agreement; the page's first lines."""
-        return _sentences(self)
+        """Say the findings in words; the page's first lines."""
+        return [finding.sentence for finding in self.findings]
 
     def derived(self) -> dict[str, Any]:
         return {"verdicts": _verdicts(self), "next_steps": (), "effects": ()}
 
 
-def _sentences(audit: JudgeAudit) -> list[str]:
-    """Say what was found: favoured sources and families first, then the order of systems, then agreement."""
-    found = [gap["sentence"] for gap in _gaps(audit)]
-    found += [row.sentence for row in audit.preferences]
-    found += [_order(audit, row) for row in audit.rank_agreements]
-    found += _moved_tilts(audit)
-    return found + _weaknesses(audit) + [_agreement(row) for row in audit.overall]
+_PREFERENCES: dict[Favour, FindingKind] = {
+    "favours": "favours",
+    "disfavours": "favours",
+    "depends on scale": "conflict",
+    "level": "level",
+    "inconclusive": "inconclusive",
+    "not tested": "inconclusive",
+}
+_GAP_KINDS: dict[str, FindingKind] = {"level": "level", "inconclusive": "inconclusive"}
+
+
+def _findings(audit: JudgeAudit) -> tuple[Finding, ...]:
+    sides = [
+        Finding(
+            kind=_GAP_KINDS.get(effect.verdict(GAP_LEVEL), "favours"),
+            sentence=_gap_sentence(effect, effect.verdict(GAP_LEVEL)),
+            size=margins(effect, GAP_LEVEL),
+            run=effect.run,
+        )
+        for effect in audit.main_gaps
+    ]
+    sides += [
+        Finding(
+            kind=_PREFERENCES[row.verdict],
+            sentence=row.sentence,
+            size=_standard_errors(row.scales[0].preference),
+            run=row.judge,
+        )
+        for row in audit.preferences
+    ]
+    sides += [
+        Finding(kind="favours", sentence=sentence, size=edit.gap / _GAP_POINTS, run=judge)
+        for judge, edit, sentence in _weaknesses(audit)
+    ]
+    orders = [
+        Finding(kind="described", sentence=_order(audit, row), size=1 - row.tau.value, run=row.judge)
+        for row in audit.rank_agreements
+    ]
+    tilts = [Finding(kind="described", sentence=sentence) for sentence in _moved_tilts(audit)]
+    agreements = [
+        Finding(kind="described", sentence=_agreement(row), size=1 - row.kappa.value, run=row.judge)
+        for row in audit.overall
+    ]
+    return (*ranked(sides), *ranked(orders), *tilts, *ranked(agreements))
+
+
+def _standard_errors(estimate: Estimate) -> float:
+    """How many standard errors an estimate lies from 0, as far as its interval tells."""
+    error = (estimate.high - estimate.low) / (2 * _NORMAL)
+    return abs(estimate.value) / error if error > 0 else 0.0
 
 
 def _verdicts(audit: JudgeAudit) -> list[dict[str, Any]]:
@@ -278,16 +331,29 @@ def _gaps(audit: JudgeAudit) -> list[dict[str, Any]]:
     for effect in audit.main_gaps:
         kind = effect.verdict(GAP_LEVEL)
         side = effect.side(kind)
-        front = {
-            "level": f"{effect.run} is level between {effect.a} and {effect.b} twins, within ±{GAP_LEVEL}",
-            "inconclusive": f"{effect.run}: inconclusive on twins",
-        }.get(kind, f"{effect.run} favours {side} text on twins")
         found.append(
-            {"run": effect.run, "kind": "favours" if side else kind, "side": side or None,
-             "sentence": f"{front}: {finding(effect, 'text')}", "primary": repr(effect.estimand), "margin": GAP_LEVEL,
-             "a": effect.a, "b": effect.b}
-        )  # fmt: skip
+            {
+                "run": effect.run,
+                "kind": "favours" if side else kind,
+                "side": side or None,
+                "sentence": _gap_sentence(effect, kind),
+                "primary": repr(effect.estimand),
+                "margin": GAP_LEVEL,
+                "a": effect.a,
+                "b": effect.b,
+            }
+        )
     return found
+
+
+def _gap_sentence(effect: Effect, kind: str) -> str:
+    numbers = finding(effect, "text")
+    if kind == "level":
+        return f"{effect.run} is level between {effect.a} and {effect.b} twins, within ±{GAP_LEVEL}: {numbers}"
+    if kind == "inconclusive":
+        reason = cannot_vary(effect)
+        return f"{effect.run}: inconclusive on twins: {f'{reason}; ' if reason else ''}{numbers}"
+    return f"{effect.run} favours {effect.side(kind)} text on twins: {numbers}"
 
 
 def _order(audit: JudgeAudit, row: RankAgreement) -> str:
@@ -315,12 +381,17 @@ def _moved_tilts(audit: JudgeAudit) -> list[str]:
     return found
 
 
-def _weaknesses(audit: JudgeAudit) -> list[str]:
-    fooled = [one for one in audit.weaknesses if one.edit.low > 0]
+def _weaknesses(audit: JudgeAudit) -> list[tuple[str, ProbeGap, str]]:
+    """The judges that an edit fools, each with the edit and a sentence."""
     return [
-        f"{one.judge} is fooled by {one.edit.probe}: passages of grade 0 are graded {one.edit.gap:.2f} higher "
-        f"[{one.edit.low:.2f}, {one.edit.high:.2f}]"
-        for one in fooled
+        (
+            weakness.judge,
+            weakness.edit,
+            f"{weakness.judge} is fooled by {weakness.edit.probe}: passages of grade 0 are graded "
+            f"{weakness.edit.gap:.2f} higher [{weakness.edit.low:.2f}, {weakness.edit.high:.2f}]",
+        )
+        for weakness in audit.weaknesses
+        if weakness.edit.low > 0
     ]
 
 

@@ -196,6 +196,10 @@ class Estimand:
         """Return what each query carries in the denominator of the ratio."""
         return two
 
+    def depends_on_order(self, lengths: Ints) -> Bools:
+        """Tell of lists of some lengths whether another order of their documents could change the answer."""
+        return np.ones(len(lengths), dtype=bool)
+
     def means(self, one: Floats, two: Floats) -> dict[str, float]:
         """Means to be shown beside the answer."""
         return {}

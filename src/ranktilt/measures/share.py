@@ -9,7 +9,7 @@ import numpy as np
 from ranktilt.errors import counted
 from ranktilt.measures.answered import Answered
 from ranktilt.measures.base import GroupEstimand
-from ranktilt.measures.ranking import Bools, Floats, Ranking, first_ranks, share_of_query
+from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking, first_ranks, share_of_query
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,6 +50,10 @@ class ShareOfFirstRanks(GroupEstimand):
         candidates = lead(np.ones(len(sign)))
         moved: Floats = np.where(np.abs(candidates) < 1, (lead(within) - candidates) / 2, np.nan)
         return moved
+
+    def depends_on_order(self, lengths: Ints) -> Bools:
+        # The first ranks are compared with the whole list: where that ends within them, they are the same documents.
+        return np.ones(len(lengths), dtype=bool) if self.cutoff is None else lengths > self.cutoff
 
     def label_effects(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
         """Return (label − mean label of the query) · (share of the first k − share of the list).

@@ -19,7 +19,7 @@ from ranktilt.auditing.sequential import SequentialAudit
 from ranktilt.auditing.study import Study
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import CheckResult
-from ranktilt.errors import DataError, UserError, join_words, shorten, unknown
+from ranktilt.errors import DataError, UserError, counted, join_words, shorten, unknown
 from ranktilt.experiments.spiral_result import Spiral
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.experiments.training_result import TrainingStudy
@@ -33,6 +33,7 @@ from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import SIDES, Document, Section, Sentence
 from ranktilt.reporting.explorer.section import BUDGET
+from ranktilt.reporting.headline import leading
 from ranktilt.reporting.papers.results import READERS
 from ranktilt.reporting.reload import LoadedAudit, reload
 from ranktilt.reporting.render.html import render as html_document
@@ -66,7 +67,7 @@ RESULTS: tuple[type[Result], ...] = (
 PAPER_RESULTS: tuple[type[Result], ...] = tuple(READERS)
 """Those whose tables and figures papers print."""
 _LONGEST = 330
-"""Characters of a headline that says what each result says; a longer one only names them."""
+"""Characters of a headline that says what each result says; a longer one says what the first of them does."""
 
 
 def report(
@@ -193,25 +194,33 @@ def report_page(results: Sequence[LoadedAudit | Result], *, texts: bool = True, 
         raise UserError("a report needs a result, such as an audit")
     share = budget // max(sum(isinstance(one, LoadedAudit) for one in results), 1) if texts else 0
     pages = [audit_view(one, budget=share) if isinstance(one, LoadedAudit) else view(one) for one in results]
-    return html_document(pages[0] if len(pages) == 1 else _joined(pages))
+    order = sorted(range(len(pages)), key=lambda place: leading(results[place]).order)
+    return html_document(pages[0] if len(pages) == 1 else _joined(pages, order))
 
 
-def _joined(pages: Sequence[Document]) -> Document:
+def _joined(pages: Sequence[Document], order: Sequence[int]) -> Document:
+    """Join pages in the order given; the headline begins with what is found first in `order`."""
     titles = _distinct([page.kind for page in pages])
     sections, verdicts = list[Section](), list[Sentence]()
     for number, (title, page) in enumerate(zip(titles, pages, strict=True), start=1):
         sections += [replace(part, name=f"part{number}-{part.name}", part=title) for part in page.sections]
         verdicts += [replace(line, text=f"{title}: {line.text}") for line in page.sentences]
-    headline = " ".join(f"{title}: {page.headline}" for title, page in zip(titles, pages, strict=True))
+    headline = " ".join(f"{titles[place]}: {pages[place].headline}" for place in order)
     notes = (note for page in pages for note in (*page.legend, *page.notes))
     return Document(
         kind=f"Report on {len(pages)} results",
-        headline=headline if len(headline) <= _LONGEST else f"{join_words(titles)}.",
+        headline=headline if len(headline) <= _LONGEST else _first_of(titles, pages, order[0]),
         sentences=tuple(verdicts),
         sections=tuple(sections),
         legend=tuple(dict.fromkeys(notes)),
         sides=SIDES if any(page.sides for page in pages) else (),
     )
+
+
+def _first_of(titles: Sequence[str], pages: Sequence[Document], first: int) -> str:
+    """The headline of one page, and how many others there are."""
+    others = counted(len(pages) - 1, "other result", "other results")
+    return f"{titles[first]}: {pages[first].headline} And {others}."
 
 
 def _distinct(titles: Sequence[str]) -> list[str]:

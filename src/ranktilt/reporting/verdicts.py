@@ -12,11 +12,12 @@ from ranktilt.reporting.tones import VERDICT_TONES, Tone
 
 VERDICT_WORDS = {
     "favours": ("favours one side", "favour one side"),
-    "level": ("is level", "are level"),
     "outside": ("lies outside the random band", "lie outside the random band"),
+    "conflict": ("answers in opposite ways", "answer in opposite ways"),
     "inconclusive": ("is inconclusive", "are inconclusive"),
+    "level": ("is level", "are level"),
 }
-"""What is said of one verdict of each kind, and of several."""
+"""What is said of one verdict of each kind, and of several, in the order in which they are told."""
 ONE_AT_A_TIME = "Intervals are one at a time, p is corrected."
 """An interval can exclude what its corrected p does not."""
 

@@ -349,8 +349,8 @@ def test_of_several_rankers_all_effects_are_one_family() -> None:
         assert len(family) == 12
         assert family[0].p_corrected == pytest.approx(12 * family[0].p)
     assert [sentence.partition(" ranks for model text")[0][:8] for sentence in found.sentences] == [
-        "of one's",
         "of two's",
+        "of one's",
     ]
     alone = factor_effects(collection, runs[:1])
     assert of(alone, "length").value == of(found, "length", ranker="one").value

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ranktilt.auditing.answer.verdict import probability, too_few, undefined
+from ranktilt.auditing.answer.verdict import cannot_vary, probability, too_few, undefined
+from ranktilt.auditing.comparison.less_variation import with_less_variation
 from ranktilt.auditing.comparison.match import (
     MAX_LEFT_OUT,
     change_tasks,
@@ -17,6 +18,7 @@ from ranktilt.auditing.comparison.match import (
 )
 from ranktilt.auditing.effects import FEW_QUERIES, Change, Effect, too_narrow
 from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.notes import warnings_from, warnings_of
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import contrast_changes
@@ -25,12 +27,11 @@ from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Estimand, estimand
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.measures.margin import Margin, half_width, margin_words, read_margin, require_unit
+from ranktilt.measures.margin import LEVEL, Margin, half_width, margin_words, read_margin, require_unit
 from ranktilt.measures.printing import digits_apart
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 Outcome = Literal["level", "within", "tilted", "inconclusive"]
-MAX_TILT = 15.0
 MOST = 200.0
 """The most Relative Δ can be, either way: no interval lies beyond such a limit."""
 POLICIES = ("fail", "pass")
@@ -189,7 +190,7 @@ def gate(
         With groups.
     max_tilt : float, str or None, optional
         Limit in points of percent, at least 0 and below 200, or with the unit of another estimand (``"2 ranks"``).
-        None: 15 points, or no limit where a baseline is given.
+        None: 5 points, or no limit where a baseline is given.
     measures, runs, pairs : iterable, optional
         What must pass: measures (by their Relative Δ) and other estimands of the audit; by default its primary
         question, every run and every pair of groups.
@@ -210,7 +211,7 @@ def gate(
     if max_left_out is not None and baseline is None:
         raise UserError("--max-left-out needs a baseline: --baseline OLD.json")
     check_resamples(resamples)
-    limit = MAX_TILT if max_tilt is None and baseline is None else max_tilt
+    limit = LEVEL if max_tilt is None and baseline is None else max_tilt
     chosen = _chosen(audit, measures, runs, pairs)
     for of in dict.fromkeys(e.estimand for e in chosen):
         if limit is not None:
@@ -229,15 +230,18 @@ def gate(
     rows = []
     for e in chosen:
         checks = [] if limit is None else [check_tilt(e, limit)]
-        if changes:
-            change = changes[e.run, e.measure, e.a, e.b]
+        if baseline is not None:
+            change = with_less_variation(changes[e.run, e.measure, e.a, e.b], audit, baseline)
             checks.append(check_growth(change, min_effect, on=common_words(change) if left_out else ""))
         rows.append(GateRow(e.run, e.measure, e.a, e.b, e.queries, tuple(checks)))
     spec = {
         "max_tilt": limit, "baseline": baseline is not None, "min_effect": min_effect, "inconclusive": inconclusive,
         "resamples": resamples, "seed": seed, "audit": audit.spec.get("command"),
     }  # fmt: skip
-    return Gate(spec, tuple(rows), (*notes, *_notes(chosen, changes)))
+    warned = warnings_of(audit.notes)
+    before = [] if baseline is None else [note for note in baseline.notes if note not in warned]
+    warned = (*warned, *warnings_from("baseline", before))
+    return Gate(spec, tuple(rows), (*warned, *notes, *_notes(chosen, changes, warned=warned)))
 
 
 def points(share: float) -> str:
@@ -249,6 +253,11 @@ def points(share: float) -> str:
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
     """Return the outcome that counts: tilted before inconclusive before within the limit before level."""
     return min(outcomes, key=_WORST.index)
+
+
+def worst_first(rows: Iterable[GateRow]) -> list[GateRow]:
+    """Put what fails before what passes; rows of one outcome stay in their order."""
+    return sorted(rows, key=lambda row: _WORST.index(row.outcome))
 
 
 def in_percent(e: Effect) -> float:
@@ -286,6 +295,8 @@ def check_tilt(tilt: Effect, limit: Margin) -> LimitCheck:
         reason = f"{tilt_name(tilt)} is undefined: {undefined(tilt)}"
     elif few := too_few(tilt):
         reason = f"{few}; {numbers}"
+    elif extent != "beyond" and (still := cannot_vary(tilt)):
+        reason = f"{still}; {numbers}"
     elif extent == "within":
         outcome = "within" if tilt.shown else "level"
         all_the_same = f", and favours {tilt.side(tilt.favours)} all the same" if tilt.favours else ""
@@ -322,6 +333,8 @@ def check_growth(change: Change, least: float, *, on: str = "") -> LimitCheck:
     if any(math.isnan(v) for v in (change.growth, low, high)):
         side = "the baseline's" if math.isnan(change.old) else "the new"
         reason = f"growth since the baseline is undefined: {side} {tilt_name(change)} is, or its random band"
+    elif low <= most and (still := cannot_vary(change)):
+        reason = f"{still}; {numbers}"
     elif not change.testable:
         reason = f"{too_few(change)}; {numbers}"
     elif low > most:
@@ -396,10 +409,13 @@ def _refuse_lacking(chosen: Sequence[Effect], changes: Mapping[tuple[str, ...], 
             )
 
 
-def _notes(effects: Sequence[Effect], changes: Mapping[tuple[str, ...], Change]) -> Iterator[str]:
+def _notes(
+    effects: Sequence[Effect], changes: Mapping[tuple[str, ...], Change], *, warned: Sequence[str]
+) -> Iterator[str]:
     compared = [changes[e.run, e.measure, e.a, e.b].queries for e in effects] if changes else []
     fewest = min([*(e.queries for e in effects), *compared])
-    if fewest < FEW_QUERIES:
+    told = too_narrow("").partition(";")[2]  # an audit by relevance has said it of each pair of groups
+    if fewest < FEW_QUERIES and not any(note.endswith(told) for note in warned):
         yield too_narrow(f"{counted(fewest, 'query compares', 'queries compare')} the groups")
     if changes and len(effects) > 1:
         yield (

@@ -107,6 +107,13 @@ def too_few(effect: Effect) -> str:
     )
 
 
+def cannot_vary(e: Effect) -> str:
+    """Say what keeps an answer from being level, however close it is; empty where nothing does."""
+    if e.can_be_level or e.variation is None:
+        return ""
+    return f"{e.variation.words}, so that level cannot be shown"
+
+
 def _elsewhere(first: Effect, others: Sequence[Effect], kinds: Mapping[str, str]) -> str:
     """What secondary questions find where the primary one finds nothing."""
     sides = {"a": f"{first.a} favoured", "b": f"{first.b} favoured", "level": "level"}
@@ -141,7 +148,7 @@ def _inconclusive(e: Effect, noun: str) -> str:
     why = could_detect(e)
     if e.error == 0:
         why = "every resample says the same"
-    why = too_few(e) or across(e.p_corrected, f"level ({e.estimand.answer(e.level)})") or why
+    why = too_few(e) or cannot_vary(e) or across(e.p_corrected, f"level ({e.estimand.answer(e.level)})") or why
     return f"{front}: {why}; {finding(e, noun)}"
 
 

@@ -9,7 +9,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import polars as pl
 
+from ranktilt.auditing.answer.findings import Finding, FindingKind, margins, ranked
 from ranktilt.auditing.answer.verdict import across, effect_row, probability
+from ranktilt.auditing.comparison.less_variation import with_less_variation
 from ranktilt.auditing.comparison.match import (
     MAX_LEFT_OUT,
     RunPair,
@@ -21,6 +23,7 @@ from ranktilt.auditing.comparison.match import (
 )
 from ranktilt.auditing.effects import ALPHA, FEW_QUERIES, Change, too_narrow
 from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.notes import warnings_from, warnings_of
 from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.auditing.pairwise.pairs import KINDS
 from ranktilt.auditing.pairwise.result import PairwiseAudit, QueryChoices
@@ -44,6 +47,7 @@ from ranktilt.statistics.correction import CORRECTIONS
 from ranktilt.statistics.two_way import Dyads, TwoWayVariance
 
 _SIDES = ("protected", "unprotected")
+_FINDING_KINDS: dict[str, FindingKind] = {"differs": "favours", "inconclusive": "inconclusive", "identical": "level"}
 
 
 class ChangeVerdict(NamedTuple):
@@ -89,7 +93,23 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
 
     def verdicts(self) -> list[ChangeVerdict]:
         """Return verdicts for every run pair: on the tilt of each pair of groups, effectiveness, and estimands."""
-        found = []
+        return [verdict for verdict, _ in self._judged()]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The verdicts in the order in which they are told: what differs most, in standard errors, first."""
+        return ranked(
+            Finding(
+                kind=_FINDING_KINDS[verdict.kind],
+                sentence=verdict.sentence,
+                size=margins(change, 0.0) if change is not None and verdict.shown else 0.0,
+                run=verdict.run,
+            )
+            for verdict, change in self._judged()
+        )
+
+    def _judged(self) -> Iterator[tuple[ChangeVerdict, Change | None]]:
+        """Every verdict with the change it is about; None where all are nothing."""
         for runs in self.runs:
             primary = self._of(runs, self.tilts)
             said = [*primary, *self._of(runs, self.means), *self.of_estimands(runs)]
@@ -98,19 +118,15 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
                 what = "the two audits" if self.spec["baseline_run"] is None else f"this run and {runs.old}"
                 names = ", ".join(dict.fromkeys(c.measure for c in said))
                 text = f"{runs.new}: {what} are identical on {names}{self.on_common(said[0])}"
-                found.append(ChangeVerdict(*runs, "identical", None, text, names))
+                yield ChangeVerdict(*runs, "identical", None, text, names), None
                 continue
             for one in said:
                 several = one.a != ALL and len({(c.a, c.b) for c in said if c.a != ALL}) > 1
                 front = f"{one.a} | {one.b}: " if several else ""
                 side = one.side(one.leans) if one.shown and one.a != one.b and one.estimand.sided else ""
                 kind: Literal["differs", "inconclusive"] = "differs" if one.shown else "inconclusive"
-                found.append(
-                    ChangeVerdict(
-                        *runs, kind, side or None, front + change_sentence(one, on=self.on_common(one)), one.measure
-                    )
-                )
-        return found
+                text = front + change_sentence(one, on=self.on_common(one))
+                yield ChangeVerdict(*runs, kind, side or None, text, one.measure), one
 
     def of_estimands(self, runs: RunPair) -> list[Change]:
         """Return how one run's answers about groups moved."""
@@ -180,13 +196,15 @@ def compare(
     tilted = contrast_changes(change_tasks(found, found.pairs), resamples=resamples, seed=seed)
     meant = mean_changes(change_tasks(found, [(ALL, ALL)]), resamples=resamples, seed=seed)
     asked = contrast_changes(estimand_tasks(found), resamples=resamples, seed=seed)
-    rows = corrected([*tilted, *meant, *asked], correction)
+    changes = [with_less_variation(change, new, old) for change in (*tilted, *meant, *asked)]
+    rows = corrected(changes, correction)
     one, two = len(tilted), len(tilted) + len(meant)
     tilts, means, estimates = rows[:one], rows[one:two], rows[two:]
     spec = _spec(new, old, rows, correction=correction, resamples=resamples, seed=seed)
     spec |= {"by": new.spec["by"], "baseline_run": baseline_run, "primary": _primary(new, found.measures)}
     spec |= {"queries_left_out": found.queries_left_out}
-    notes = (*found.left_out, *found.notes, *change_notes((*tilts, *estimates), means, resamples))
+    warned = _warnings(new.notes, old.notes)
+    notes = (*warned, *found.left_out, *found.notes, *change_notes((*tilts, *estimates), means, resamples))
     return Comparison(spec, found.runs, found.measures, found.pairs, tilts, means, notes, estimates)
 
 
@@ -210,7 +228,8 @@ def _compare_choices(
     spec |= {"queries_left_out": matched.queries_left_out}
     other = "the models chose between other pairs of the same queries; what the draw adds is part of the intervals"
     drawn = [] if new.spec.get("asked") == old.spec.get("asked") else [other]
-    notes = (*matched.notes, *drawn, *change_notes(rows, (), resamples))
+    warned = _warnings(new.notes, old.notes)
+    notes = (*warned, *matched.notes, *drawn, *change_notes(rows, (), resamples))
     return Comparison(spec, (RunPair(new.model, old.model),), (), (), (), (), notes, rows)
 
 
@@ -327,6 +346,14 @@ def _spec(new: Audit | PairwiseAudit, old: Audit | PairwiseAudit, rows: Sequence
     return {**how, "tests": sum(row.p == row.p for row in rows), "new": made[0], "old": made[1]}
 
 
+def _warnings(new: Sequence[str], old: Sequence[str]) -> tuple[str, ...]:
+    """What both results warn of, once, and then what one of them does."""
+    both = [note for note in new if note in old]
+    sides = (("new", new), ("old", old))
+    alone = [warning for side, notes in sides for warning in warnings_from(side, [n for n in notes if n not in both])]
+    return (*warnings_of(both), *alone)
+
+
 def change_notes(contrasts: Sequence[Change], means: Sequence[Change], resamples: int) -> Iterator[str]:
     """Say what a comparison leaves out, where it stands on little, and what its tilts are measured from."""
     lacking = {
@@ -369,10 +396,18 @@ def change_sentence(change: Change, *, on: str = "") -> str:
         return f"{change.run} is {'more' if change.value > 0 else 'less'} effective than {old}{measure}: {numbers}"
     if not of.sided:
         return f"{change.run} has a {'higher' if change.value > 0 else 'lower'} {what} than {old}: {numbers}"
-    grown = "; the tilt itself grew" if change.growth_low > 0 else ""
-    shrunk = "; the tilt itself shrank" if change.growth_high < 0 else ""
     side = change.a if change.value > 0 else change.b
-    return f"{change.run} lies further toward {side} than {old}{measure or f' in {what}'}: {numbers}{grown}{shrunk}"
+    lies = f"{change.run} lies further toward {side} than {old}{measure or f' in {what}'}"
+    return f"{lies}: {numbers}{_growth(change)}"
+
+
+def _growth(change: Change) -> str:
+    """Say whether the tilt grew; nothing of the kind where a run could not tilt at all."""
+    if change.variation is not None and not change.can_be_level:
+        return f"; but {change.variation.words} of one of both"
+    if change.growth_low > 0:
+        return "; the tilt itself grew"
+    return "; the tilt itself shrank" if change.growth_high < 0 else ""
 
 
 def _difference(change: Change) -> str:

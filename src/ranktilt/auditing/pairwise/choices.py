@@ -15,6 +15,7 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.auditing.effects import FEW_QUERIES, too_narrow
+from ranktilt.auditing.notes import variation_notes
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.pairwise.pairs import (
     KINDS,
@@ -275,7 +276,7 @@ def pairwise(
         "asked": _digest(decisions), "ranktilt": __version__,
     }  # fmt: skip
     notes = (*decisions.notes, *_answer_notes(decisions), *_few_notes(outcomes))
-    return PairwiseAudit(
+    made = PairwiseAudit(
         spec,
         decisions.model,
         sides.protected,
@@ -285,6 +286,8 @@ def pairwise(
         by_query=by_query,
         by_pair=tuple(_by_pair(kind, table) for kind, table in tables.items() if len(table)),
     )
+    effects = [made.effect(outcome) for outcome in outcomes if outcome.decided]
+    return replace(made, notes=(*variation_notes(effects), *notes))
 
 
 def _by_pair(kind: Kind, table: pl.DataFrame) -> PairTable:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ranktilt.auditing.answer.findings import Finding, margins, ranked
 from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.pairwise.pairs import Kind
-from ranktilt.errors import join_words
+from ranktilt.auditing.variation import Variation, choice_variation
 from ranktilt.io.artifact import Result
 from ranktilt.measures.preference import PreferenceOfPairs
 
@@ -162,21 +163,38 @@ class PairwiseAudit(
             tests=one.tests,
             votes=one.effective_n,
             checks=one.checks,
+            variation=self.variation(one.kind),
         )
+
+    def variation(self, kind: Kind) -> Variation | None:
+        """Return of how many pairs the choice could depend on the documents.
+
+        None where both orders must agree: pairs on which they do not are no part of the preference then.
+        """
+        if self.spec["count_rule"] != "each":
+            return None
+        queries = [row for row in self.by_query if row.kind == kind]
+        both_orders = sum(row.readable for row in queries) // 2
+        return choice_variation(both_orders, sum(row.inconsistent for row in queries))
 
     def verdict(self, one: PairOutcome) -> Verdict:
         """Return the verdict on a kind of pairs, by the rule of all verdicts."""
         effect = self.effect(one)
         return judge(effect.measure, [effect], self.level, noun="documents")
 
-    def summary(self, outcomes: Iterable[PairOutcome]) -> str:
-        """Say the verdicts in short: ``favours male documents on relevant and irrelevant pairs``."""
-        words = {"level": "is level", "inconclusive": "is inconclusive"}
-        kinds: dict[str, list[str]] = {}
-        for one in outcomes:
-            verdict = self.verdict(one)
-            kinds.setdefault(words.get(verdict.kind, f"favours {verdict.side} documents"), []).append(one.kind)
-        return join_words([f"{said} on {join_words(on)} pairs" for said, on in kinds.items()])
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The verdicts in the order in which they are told; each names its kind of pairs as its run."""
+        return ranked(
+            Finding(
+                kind=verdict.kind,
+                sentence=verdict.sentence,
+                size=margins(self.effect(one), self.level),
+                run=one.kind,
+                verdict=verdict,
+            )
+            for one, verdict in ((one, self.verdict(one)) for one in self.outcomes)
+        )
 
     def derived(self) -> dict[str, Any]:
         return {

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from scipy import special
 
 from ranktilt._version import __version__
+from ranktilt.auditing.variation import Variation
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, join_words
 from ranktilt.experiments.twins.outcomes import (
@@ -227,6 +228,7 @@ def factor_effects(
     table = version_table(collection, design.designed)
     runs = named_apart(_ranked(collection, rankers, int((table >= 0).sum(axis=1).max(initial=1))))
     rows, sources, adoptions, notes = list[FactorEffect](), list[SourceEffect](), list[AdoptionEffect](), list[str]()
+    variations = dict[str, Variation]()
     for number, run in enumerate(runs):
         report("effects of factors", number, len(runs))
         standing = Standings(collection, run, table)
@@ -235,6 +237,7 @@ def factor_effects(
             rows += _rows(fit, design, (run.name, estimand))
             sources += _sources(fit, design, (run.name, estimand))
         adoptions += _adoptions(standing, design, adopters)
+        variations[run.name] = standing.variation
         notes += _notes(standing, fits)
     report("effects of factors", len(runs), len(runs))
     spec = {
@@ -243,7 +246,7 @@ def factor_effects(
     }  # fmt: skip
     return FactorEffects(
         spec, design.factors, tuple(_corrected(rows)), tuple(sources), tuple(adoptions),
-        (*_about(collection, design), *dict.fromkeys(notes)),
+        (*_about(collection, design), *dict.fromkeys(notes)), variations,
     )  # fmt: skip
 
 
@@ -383,6 +386,8 @@ def _about(collection: Collection, design: FactorDesign) -> Iterator[str]:
 def _notes(standing: Standings, fits: Mapping[str, EstimandFit]) -> Iterator[str]:
     """What a reader should know of one run."""
     name, outcome = standing.run.name, fits[PRIMARY].outcome
+    if not standing.variation.enough:
+        yield f"warning: {name}: {standing.variation.words}; no factor could move a document there"
     if standing.left_out:
         every = standing.left_out + len(standing.rows)
         pairs = f"{standing.left_out:,} of {counted(every, 'relevant document', 'relevant documents')}"

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt.auditing.list_variation import fixed_lists
+from ranktilt.auditing.variation import Variation
 from ranktilt.collection import Collection
 from ranktilt.experiments.twins.factors import is_false
 from ranktilt.measures.ranking import Judged, Ranking, per_block, running
@@ -143,6 +145,14 @@ class Standings:
         """Score of each version; −∞ where it was not retrieved."""
         at = self.entries
         return np.where(at >= 0, self.run.scores[at], -np.inf) if len(self.run.scores) else np.full(at.shape, -np.inf)
+
+    @cached_property
+    def variation(self) -> Variation:
+        """In how many of the lists, of the queries that are compared, a document could stand elsewhere."""
+        lists = np.zeros(len(self.run.queries), dtype=bool)
+        lists[self.targets.query] = True
+        known = self.docs >= 0
+        return fixed_lists(lists, self.run.offsets, self.ranking.query[known], self.run.scores[known])
 
     @property
     def absent(self) -> float:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from ranktilt.auditing.answer.findings import Finding, ranked
 from ranktilt.auditing.effects import ALPHA
+from ranktilt.auditing.variation import Variation
 from ranktilt.errors import join_words
 from ranktilt.io.artifact import Result
 from ranktilt.measures.printing import signed
@@ -143,6 +145,8 @@ class FactorEffects(
         What edits do to exposure as ever more documents have them; empty where no share was given.
     notes : tuple of str
         What a reader should know.
+    variations : mapping of str to Variation
+        In how many lists of each ranker a factor could have moved a document.
     """
 
     spec: Mapping[str, Any]
@@ -151,6 +155,7 @@ class FactorEffects(
     sources: tuple[SourceEffect, ...] = ()
     adoptions: tuple[AdoptionEffect, ...] = ()
     notes: tuple[str, ...] = ()
+    variations: Mapping[str, Variation] = field(default_factory=dict)
 
     @property
     def rankers(self) -> tuple[str, ...]:
@@ -167,20 +172,43 @@ class FactorEffects(
         return tuple(row for row in self.rows if row.estimand == estimand and ranker in (None, row.ranker))
 
     @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What moves each ranker and what does not, the largest effect first."""
+        return ranked(self._finding(ranker) for ranker in self.rankers)
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """What moves each ranker, and what does not."""
-        return tuple(self._sentence(ranker) for ranker in self.rankers)
+        return tuple(finding.sentence for finding in self.findings)
 
     @property
     def headline(self) -> str:
-        """The sentence of the first ranker."""
+        """The sentence of the ranker with the largest effect."""
         return next(iter(self.sentences), "nothing was compared")
+
+    def _finding(self, ranker: str) -> Finding:
+        rows = self.of(PRIMARY, ranker)
+        shown = [abs(row.value) for row in rows if row.shown]
+        together = [abs(row.value) for row in self._together(ranker) if row.low > 0 or row.high < 0]
+        if shown or together:
+            size = max([*shown, *together])
+            return Finding(kind="favours", sentence=self._sentence(ranker), size=size, run=ranker)
+        variation = self.variations.get(ranker)
+        if variation is not None and not variation.enough:
+            sentence = f"{ranker}: nothing is shown: {variation.words}, so that no factor could move a document"
+            return Finding(kind="inconclusive", sentence=sentence, run=ranker)
+        still = all(abs(row.value) + row.error < _NOTHING for row in rows)
+        return Finding(kind="level" if still else "inconclusive", sentence=self._sentence(ranker), run=ranker)
+
+    def _together(self, ranker: str) -> list[SourceEffect]:
+        """What a model's text gains in ranks, all its factors at once; none without a factor ``source``."""
+        wanted = ranker, PRIMARY, TOGETHER
+        return [row for row in self.sources if (row.ranker, row.estimand, row.question) == wanted]
 
     def _sentence(self, ranker: str) -> str:
         rows = self.of(PRIMARY, ranker)
         mains = sorted((row for row in rows if not row.interaction), key=lambda row: -abs(row.value))
-        told = next((one for one in self.sources
-                     if (one.ranker, one.estimand, one.question) == (ranker, PRIMARY, TOGETHER)), None)  # fmt: skip
+        told = next(iter(self._together(ranker)), None)
         end = "".join(
             f"; {more}" for more in (", ".join(_interactions(rows)), self._beyond_ranks(ranker, mains)) if more
         )

@@ -54,6 +54,8 @@ _SLOTS = ("query", "items", "count", "attribute")
 _MODEL_OPTIONS = (
     "base_url", "concurrency", "timeout", "retries", "requests_per_minute", "device", "batch", "precision", "adapter",
 )  # fmt: skip
+_LONG = 5
+"""Documents from which a list hardly ever keeps its order by chance."""
 _TEMPLATE_TOKENS = 24
 """What a chat template adds to a prompt, about."""
 _IDENTIFIER_TOKENS = 8
@@ -179,6 +181,7 @@ class LLMRanker(Ranker):
         over = np.array([short != text for short, text in zip(cut, whole.gather(found.rows), strict=True)], dtype=bool)
         truncated = found.truncated(over, self.passage_tokens, collection) if self.passage_tokens else {}
         spec = {**asked, **truncated, **({"order_only": True} if self.order_only else {})}
+        spec["returned_input"] = returned_input(scores)
         return reranked_run(self, collection, found, np.concatenate([np.empty(0), *scores]), spec)
 
     def score(
@@ -372,3 +375,13 @@ def _round(found: re.Match[str]) -> str:
     plain = unicodedata.normalize("NFKC", found[1])
     digits = "".join(str(unicodedata.digit(sign)) for sign in plain if sign.isdigit())
     return f"({digits})" if digits and not any(sign.isalpha() for sign in plain) else found[0]
+
+
+def returned_input(scores: Sequence[Scores]) -> dict[str, int]:
+    """Count the lists that a model gave back in the order in which it got them, of those that are long enough.
+
+    `scores` are those of each list's documents, in the order of the candidates.
+    """
+    longer = [of_list for of_list in scores if len(of_list) >= _LONG]
+    kept = sum(bool((np.diff(of_list) < 0).all()) for of_list in longer)
+    return {"lists": kept, "of": len(longer)}

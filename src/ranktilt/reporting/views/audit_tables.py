@@ -9,12 +9,13 @@ from typing import Any
 import polars as pl
 
 from ranktilt.auditing.confounds import SIDED, Confound
-from ranktilt.auditing.effects import Effect, conflicts
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.numerical_noise import ROUNDOFF, precision
 from ranktilt.auditing.result import RAW, Audit, Controlled
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import Cell, Column, ColumnOf, Emphasis, Row, Table, named, tabulated, worded
+from ranktilt.reporting.headline import conflict_findings
 from ranktilt.reporting.numbers import DASH, count, decimal, ends, estimate, interval, number, p_value, percent, signed
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.verdicts import ONE_AT_A_TIME, mark, sides_legend, starred
@@ -87,21 +88,32 @@ def _interval(e: Effect) -> str:
     if e.low != e.low or e.high != e.high:
         return DASH
     amount = e.estimand.amount
-    text = f"[{amount(e.low)}, {amount(e.high)}]"
-    return f"{text} random [{amount(e.band_low)}, {amount(e.band_high)}]" if e.banded else text
+    return f"[{amount(e.low)}, {amount(e.high)}]"
+
+
+def _band(e: Effect) -> str:
+    if not e.banded or e.low != e.low:
+        return ""
+    amount = e.estimand.amount
+    return f"[{amount(e.band_low)}, {amount(e.band_high)}]"
 
 
 def card_table(audit: Audit) -> Table:
     """Lay the whole card out: per ranker and pair a row a question."""
-    columns = (
+    found = [(e, pair) for run in audit.runs for pair in audit.pairs for e in audit.estimates_of(run, *pair)]
+    # A column of its own, so that a narrow terminal can go without it and keeps who is favoured.
+    random: list[ColumnOf] = []
+    if any(_band(e) for e, _ in found):
+        random = [(Column("random labels", spare=2), lambda of: Cell(_band(of[0]), emphasis="quiet"))]
+    columns: list[ColumnOf] = [
         (named("question"), lambda of: Cell(of[0].name, note=of[0].estimand.question)),
         ("answer", lambda of: _answer(of[0])),
         ("95 % interval", lambda of: Cell(_interval(of[0]), emphasis="quiet")),
-        ("corrected p", lambda of: number(of[0].p_corrected, p_value)),
-        (worded("favours", spare=2), lambda of: of[0].side(of[0].favours) or DASH),
+        *random,
+        (Column("corrected p", spare=3), lambda of: number(of[0].p_corrected, p_value)),
+        (worded("favours"), lambda of: of[0].side(of[0].favours) or DASH),
         (worded("from", spare=1), lambda of: of[0].estimand.basis(of[0])),
-    )
-    found = [(e, pair) for run in audit.runs for pair in audit.pairs for e in audit.estimates_of(run, *pair)]
+    ]
     return tabulated(
         "The question card, every number", found, columns, group=lambda of: _group(audit, of[0].run, of[1]),
         note=" ".join(card_legend(audit)), groups=("ranker",), folded=len(found) > _MOST_OPEN,
@@ -149,16 +161,7 @@ def _moved(one: Controlled, place: int) -> Cell:
 
 def conflict_sentences(audit: Audit) -> list[str]:
     """One sentence for each run and pair whose answers have opposite signs."""
-    if not audit.estimates:
-        return []
-    # By trec_eval's ties Relative Δ follows ids, the other rows do not: that they differ is no conflict.
-    left_out = () if audit.spec["ties"] == "expected" else ("relevance",)
-    found = (
-        conflicts(e for e in audit.estimates_of(run, *pair) if e.estimand.kind not in left_out)
-        for run in audit.runs
-        for pair in audit.pairs
-    )
-    return [sentence for sentence in found if sentence]
+    return [finding.sentence for finding in conflict_findings(audit)]
 
 
 def confound_table(confounds: Sequence[Confound]) -> Table:

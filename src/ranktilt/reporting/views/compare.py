@@ -26,6 +26,7 @@ from ranktilt.reporting.document import (
     tabulated,
 )
 from ranktilt.reporting.figures.charts import Point, lines
+from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import decimal, ends, moved, number, p_value, signed
 from ranktilt.reporting.verdicts import sides_legend, starred
 
@@ -35,11 +36,10 @@ _DODGE = 0.12
 
 def view(comparison: Comparison) -> Document:
     """Return what is said of a comparison."""
-    said = [verdict.sentence for verdict in comparison.verdicts()]
     figure = _choice_figure(comparison)
     return Document(
         kind=_kind(comparison),
-        headline=said[0] if said else "Nothing was compared.",
+        headline=headline(comparison),
         sections=printed(
             [
                 *([_table(comparison)] if comparison.measures else []),
@@ -47,7 +47,7 @@ def view(comparison: Comparison) -> Document:
                 *([figure] if figure is not None else []),
             ]
         ),
-        sentences=tuple(Sentence(sentence, emphasis="strong") for sentence in said),
+        sentences=tuple(Sentence(finding.sentence, emphasis="strong") for finding in comparison.findings),
         legend=tuple(legend(comparison)),
         notes=comparison.notes,
     )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ranktilt.errors import counted, join_words
+from ranktilt.errors import join_words
 from ranktilt.probes.base import EffectSize, ProbeFigure, ProbeResult, ProbeTable
 from ranktilt.probes.explain import Explanation
 from ranktilt.reporting.document import (
@@ -25,6 +25,7 @@ from ranktilt.reporting.document import (
     worded,
 )
 from ranktilt.reporting.figures.charts import Mark, curves, forest, histogram
+from ranktilt.reporting.headline import by_size, headline
 from ranktilt.reporting.numbers import DASH, always_signed, count, decimal, number
 
 _SMALL = 0.1
@@ -34,14 +35,14 @@ _KEPT = 4
 
 def view(found: Explanation) -> Document:
     """Return what is said of an explanation: what differs most, all differences by size, and each probe."""
-    effects = sorted((e for one in found.results for e in one.effects), key=lambda e: -abs(e.g) if e.g == e.g else 0.0)
-    headline = _headline(found, effects)
-    said = [headline, *_others(effects)]
+    effects = by_size(found)
+    first = headline(found)
+    said = [first, *_others(effects)]
     for one in found.results:
         said += [table.says for table in one.tables] or ([] if effects else [one.summary])
     return Document(
         kind="Why",
-        headline=headline,
+        headline=first,
         sentences=tuple(
             Sentence(text, emphasis="" if place else "strong") for place, text in enumerate(dict.fromkeys(said)) if text
         ),
@@ -49,17 +50,6 @@ def view(found: Explanation) -> Document:
         sections=(*([_differences(found, effects)] if effects else []), *map(_section, found.results)),
         legend=tuple(_legend(found)),
     )
-
-
-def _headline(found: Explanation, effects: Sequence[EffectSize]) -> str:
-    """What differs most; without effect sizes, what the first probe found."""
-    shown = next((e for e in effects if e.shown), None)
-    if shown is not None:
-        side = "higher" if shown.g > 0 else "lower"
-        return f"Largest difference from {found.reference}: {shown.what}, {side} in {shown.source}."
-    if effects:
-        return f"No difference from {found.reference} is shown in {counted(len(effects), 'property', 'properties')}."
-    return next((one.summary for one in found.results if one.summary), "Nothing was measured.")
 
 
 def _others(effects: Sequence[EffectSize]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from ranktilt.auditing.answer.gate import Gate, GateRow, LimitCheck
+from ranktilt.auditing.answer.gate import Gate, GateRow, LimitCheck, worst_first
 from ranktilt.reporting.document import Cell, Column, Document, Sentence, named, printed, tabulated, worded
 from ranktilt.reporting.numbers import ends, number, signed
 from ranktilt.reporting.tones import VERDICT_TONES
@@ -30,7 +30,7 @@ def view(gate: Gate) -> Document:
         kind="Gate on an audit",
         headline=gate.headline,
         sections=printed([table]),
-        sentences=tuple(map(_sentence, gate.rows)),
+        sentences=tuple(map(_sentence, worst_first(gate.rows))),
         notes=gate.notes,
         outcome=VERDICT_TONES[gate.outcome],
         commands=tuple(str(gate.spec[key]) for key in ("audit", "command") if gate.spec.get(key)),

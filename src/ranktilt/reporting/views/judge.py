@@ -40,6 +40,7 @@ from ranktilt.reporting.document import (
     worded,
 )
 from ranktilt.reporting.figures.charts import Mark, ScatterPoint, forest, scatter
+from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import DASH, count, decimal, estimate, fixed, moved, number, p_value, signed
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
@@ -66,7 +67,7 @@ def view(audit: JudgeAudit) -> Document:
     pair = next(((e.a, e.b) for e in audit.grade_gaps), ())
     return Document(
         kind=f"Audit of {counted(len(audit.judges), 'judge', 'judges')}",
-        headline=f"{found[0]}.",
+        headline=headline(audit),
         sections=(*sections, provenance(audit.spec, audit.notes)),
         sentences=tuple(Sentence(text, _tone(audit, text), "strong") for text in found),
         legend=tuple(_legend(audit)),

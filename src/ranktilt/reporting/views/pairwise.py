@@ -22,6 +22,7 @@ from ranktilt.reporting.document import (
     tabulated,
 )
 from ranktilt.reporting.figures.charts import Mark, forest
+from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import count, decimal, estimate, number, percent
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.verdicts import ONE_AT_A_TIME, verdict_tone
@@ -31,7 +32,7 @@ def view(found: PairwiseAudit) -> Document:
     """Return what is said of a pairwise audit."""
     return Document(
         kind=f"Choices between {found.protected} and {found.unprotected} documents",
-        headline=f"{found.model} {found.summary(found.outcomes)}.",
+        headline=headline(found),
         sections=(
             Section("choices", "What is chosen", (), (*_trained(found), _table(found), *_figure(found))),
             provenance(found.spec, found.notes),
@@ -87,9 +88,9 @@ def _figure(found: PairwiseAudit) -> Iterator[Figure]:
 
 
 def _sentences(found: PairwiseAudit) -> Iterator[Sentence]:
-    for one in found.outcomes:
-        verdict = found.verdict(one)
-        yield Sentence(verdict.sentence, verdict_tone(verdict, found.protected), "strong")
+    for finding in found.findings:
+        tone = "" if finding.verdict is None else verdict_tone(finding.verdict, found.protected)
+        yield Sentence(finding.sentence, tone, "strong")
     said = [
         f"{percent(one.first.value)} % of the answers on {one.kind} pairs [{percent(one.first.low)}, "
         f"{percent(one.first.high)}]"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ranktilt.auditing.sequential import Look, SequentialAudit
 from ranktilt.reporting.document import Block, Column, Document, Figure, Section, Sentence, Table, tabulated
 from ranktilt.reporting.figures.charts import Point, lines
+from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import count, number
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.tones import VERDICT_TONES
@@ -23,7 +24,7 @@ def view(found: SequentialAudit) -> Document:
     blocks: tuple[Block, ...] = (_figure(found), _table(found, some))
     return Document(
         kind=titled(f"Sequential audit of {found.run} on", found.spec),
-        headline=f"{found.headline}.",
+        headline=headline(found),
         sections=(Section("looks", "Look by look", lead, blocks), provenance(found.spec)),
         sentences=(
             Sentence(found.headline, tone, "strong"), *map(Sentence, found.sentences),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.study import Study, Trend
 from ranktilt.auditing.study_sources import StudySource
-from ranktilt.errors import join_words
 from ranktilt.reporting.document import Cell, Column, Document, Figure, Section, Sentence, named, tabulated, worded
 from ranktilt.reporting.figures.charts import Point, lines
+from ranktilt.reporting.headline import headline, study_summaries
 from ranktilt.reporting.numbers import DASH, count, ends, estimate, interval, number, p_value, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.tones import VERDICT_TONES
@@ -20,44 +20,17 @@ _DODGE = 0.012
 
 def view(study: Study) -> Document:
     """Return what is said of a study."""
-    found = [_summary(run, study) for run in study.runs]
+    found = [finding.sentence for finding in study_summaries(study)]
     sections = [_figures(study), _table(study), _trends(study), provenance(study.spec, study.notes)]
     return Document(
         kind=titled("Temperature study of", study.spec),
-        headline=f"{'; '.join(found)}.",
+        headline=headline(study),
         sections=tuple(section for section in sections if section),
         sentences=tuple(Sentence(text, emphasis="strong") for text in (*found, *study.sentences)),
         legend=tuple(legend(study)),
         notes=study.notes,
         sides=(study.reference, "the rewrites"),
     )
-
-
-def _summary(run: str, study: Study) -> str:
-    """Say in one sentence what was found of a ranker on the primary measure."""
-    first = study.primary
-    kinds = [study.tilt(run, arm.source, first).verdict(study.level) for arm in study.sources]
-    parts: list[str] = []
-    for kind, words in (
-        ("a", f"favours {study.reference} text"),
-        ("b", "favours the rewrites"),
-        ("level", "is level"),
-        ("inconclusive", "is inconclusive"),
-    ):
-        if kind in kinds:
-            parts.append(f"{words}{_share(kinds.count(kind), study, first=not parts)}")
-    return f"{run} {join_words(parts)}"
-
-
-def _share(count: int, study: Study, *, first: bool) -> str:
-    total = len(study.sources)
-    known = all(arm.temperature == arm.temperature for arm in study.sources) and len(study.series) == 1
-    where, noun = ("at", "temperature") if known else ("on", "source")
-    if total == 1:
-        return ""
-    if count == total:
-        return f" {where} all {total} {noun}s"
-    return f" {where} {count} of {total} {noun}s" if first else f" {where} {count}"
 
 
 def legend(study: Study) -> list[str]:

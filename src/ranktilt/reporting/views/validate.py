@@ -54,13 +54,13 @@ OUTCOMES: dict[Outcome, Tone] = {
 }
 """How each outcome of the test of equivalence is to be taken, in the order in which they are named."""
 _WORDS: dict[Outcome, tuple[str, str]] = {
-    "equivalent": ("is equivalent on both sides", "are equivalent on both sides"),
-    "different within the margin": ("differs within the margin", "differ within the margin"),
     "different": ("differs", "differ"),
+    "different within the margin": ("differs within the margin", "differ within the margin"),
     "inconclusive": ("is inconclusive", "are inconclusive"),
     "not tested": ("is not tested", "are not tested"),
+    "equivalent": ("is equivalent on both sides", "are equivalent on both sides"),
 }
-"""Of one ranker, and of several."""
+"""Of one ranker, and of several; what differs is told first."""
 
 
 def view(validation: Validation) -> Document:

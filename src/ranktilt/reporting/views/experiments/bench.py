@@ -14,6 +14,7 @@ from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.reporting.document import Cell, Column, Document, Figure, Row, Section, Sentence, Table, named
 from ranktilt.reporting.figures.charts import Mark, Point, ScatterPoint, lines, scatter
 from ranktilt.reporting.figures.drawing import Drawing
+from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import estimate, interval, moved, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.tones import VERDICT_TONES
@@ -36,7 +37,7 @@ def view(bench: Bench) -> Document:
     )
     return Document(
         kind=titled(f"Bench of {join_words(bench.methods)} on", bench.spec),
-        headline=f"{choice.headline}.",
+        headline=headline(choice),
         sections=tuple(section for section in sections if section.blocks),
         sentences=(
             Sentence(choice.headline, VERDICT_TONES[choice.outcome], "strong"), *map(Sentence, choice.sentences),

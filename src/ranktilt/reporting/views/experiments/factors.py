@@ -28,6 +28,7 @@ from ranktilt.reporting.document import (
     worded,
 )
 from ranktilt.reporting.figures.charts import Mark, forest
+from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import count, decimal, estimate, number, p_value, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.verdicts import ONE_AT_A_TIME
@@ -46,7 +47,7 @@ def view(found: FactorEffects) -> Document:
     lead = ("What does each factor do to a document's rank, and how does one change what another does?",)
     return Document(
         kind=titled("Causes on", found.spec),
-        headline=f"{found.headline}.",
+        headline=headline(found),
         sections=(Section("effects", "Effects of factors", lead, tuple(blocks)), provenance(found.spec, found.notes)),
         sentences=tuple(Sentence(f"{sentence}.", emphasis="strong") for sentence in found.sentences),
         legend=tuple(_legend(found)),

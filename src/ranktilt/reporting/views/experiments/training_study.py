@@ -26,6 +26,7 @@ from ranktilt.reporting.document import (
     worded,
 )
 from ranktilt.reporting.figures.charts import Point, lines
+from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import count, decimal, estimate, moved, number, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.verdicts import ONE_AT_A_TIME, mark
@@ -51,7 +52,7 @@ def view(study: TrainingStudy) -> Document:
     )
     return Document(
         kind=titled("Training study on", study.spec),
-        headline=f"{study.headline}.",
+        headline=headline(study),
         sections=tuple(one for one in sections if one.blocks),
         sentences=tuple(Sentence(sentence, emphasis="strong") for sentence in study.sentences),
         legend=tuple(_legend(study)),
@@ -63,8 +64,8 @@ def _legend(study: TrainingStudy) -> Iterator[str]:
     spec = study.spec
     yield (
         "In %. † significantly better than every other ranker of the table or domain and BM25: corrected p < .05 by "
-        "the paired t test (Bonferroni over all its pairs of rankers and measures); ‡ by the inversion of the bootstrap "
-        "interval (Holm)."
+        "the paired t test (Bonferroni over all its pairs of rankers and measures); ‡ by the inversion of the "
+        "bootstrap interval (Holm)."
     )
     if study.tilts:
         yield (

@@ -1,0 +1,123 @@
+"""How many of a run's lists could have favoured anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.groups import Groups
+from ranktilt.auditing.judged_rankings import Aligned
+from ranktilt.auditing.variation import Reason, Variation
+from ranktilt.measures.base import Estimand
+from ranktilt.measures.ranking import Bools, Floats, Ints
+from ranktilt.rankers.llm.answers import READABLE
+
+
+class ListVariation:
+    """What could vary in one run's lists; made once a run."""
+
+    def __init__(self, aligned: Aligned, groups: Groups, *, missing: str) -> None:
+        self.aligned = aligned
+        # Documents without a label are no part of an answer, whatever their scores are.
+        labelled = aligned.group_lists(groups).kind < len(groups.names) + len(groups.sets)
+        self.query, self.scores = aligned.ranking.query[labelled], aligned.ranking.scores[labelled]
+        queries = np.arange(len(aligned.judgments.queries))
+        known = aligned.judgments.known_query & ~aligned.left_out(missing)
+        # Queries that repeat each other are one query to the statistics, so they are one list here.
+        first = queries if aligned.distinct is None else _first_of(aligned.distinct)
+        self.lists: Bools = known & (first == queries) & np.isin(queries, self.query)
+        self._known: dict[Estimand, Variation] = {}
+
+    def of(self, estimand: Estimand) -> Variation:
+        """Return what could vary in the answer to one question."""
+        if estimand not in self._known:
+            self._known[estimand] = self._variation(estimand)
+        return self._known[estimand]
+
+    def _variation(self, estimand: Estimand) -> Variation:
+        offsets = self.aligned.ranking.offsets
+        by_list, varying = _fixed(self.lists, offsets, self.query, self.scores, estimand=estimand)
+        fixed = dict(by_list.fixed)
+        _count(fixed, "repeated", _repeats(self.aligned.list_keys[varying]))
+        for reason, share in _llm_shares(self.aligned).items():
+            _count(fixed, reason, round(share * (by_list.total - sum(fixed.values()))))
+        return Variation(total=by_list.total, fixed=fixed)
+
+
+def fixed_lists(
+    lists: Bools, offsets: Ints, query: Ints, scores: Floats, *, estimand: Estimand | None = None
+) -> Variation:
+    """Return how many of some lists could not have come out otherwise, each by itself.
+
+    `query` and `scores` are those of the entries that count: of labelled documents.
+    """
+    return _fixed(lists, offsets, query, scores, estimand=estimand)[0]
+
+
+def _fixed(
+    lists: Bools, offsets: Ints, query: Ints, scores: Floats, *, estimand: Estimand | None
+) -> tuple[Variation, Bools]:
+    """What `fixed_lists` says, and which lists could vary."""
+    lengths = np.diff(offsets)
+    highest, lowest = np.full(len(lengths), -np.inf), np.full(len(lengths), np.inf)
+    np.maximum.at(highest, query, scores)
+    np.minimum.at(lowest, query, scores)
+    counted = np.bincount(query, minlength=len(lengths))
+    reasons: list[tuple[Reason, Bools]] = [
+        ("single", lengths == 1),
+        ("tied", (highest == lowest) & (counted > 1)),
+    ]
+    if estimand is not None:
+        reasons.append(("whole", ~estimand.depends_on_order(lengths)))
+    fixed: dict[Reason, int] = {}
+    varying = lists.copy()
+    for reason, holds in reasons:
+        _count(fixed, reason, int((varying & holds).sum()))
+        varying &= ~holds
+    return Variation(total=int(lists.sum()), fixed=fixed), varying
+
+
+def list_variations(aligned: Sequence[Aligned], groups: Groups, *, missing: str) -> dict[str, ListVariation]:
+    """Return what could vary in each run's lists, by the runs' names."""
+    return {run.run.name: ListVariation(run, groups, missing=missing) for run in aligned}
+
+
+def with_variation(effects: Iterable[Effect], runs: Mapping[str, ListVariation]) -> tuple[Effect, ...]:
+    """Tell each effect how much of what it is made of could have come out otherwise."""
+    return tuple(replace(effect, variation=runs[effect.run].of(effect.estimand)) for effect in effects)
+
+
+def _count(fixed: dict[Reason, int], reason: Reason, number: int) -> None:
+    if number:
+        fixed[reason] = number
+
+
+def _first_of(distinct: Ints) -> Ints:
+    """Number of the first query of each set of queries that repeat each other."""
+    _, first, group = np.unique(distinct, return_index=True, return_inverse=True)
+    return np.asarray(first[group], dtype=np.int64)
+
+
+def _repeats(keys: npt.NDArray[np.uint64]) -> int:
+    """How often the list that comes most often is repeated: a ranker that reads no query gives one list to all."""
+    _, counts = np.unique(keys, return_counts=True)
+    return int(counts.max(initial=1)) - 1
+
+
+def _llm_shares(aligned: Aligned) -> dict[Reason, float]:
+    """Shares of lists in which a language model, the last stage, did not rank: unreadable, or the input once more."""
+    shares: dict[Reason, float] = {}
+    spec = aligned.run.spec
+    answers = spec.get("llm_answers")
+    if isinstance(answers, Mapping):
+        kinds = {str(kind): int(number) for kind, number in answers["kinds"].items()}
+        unread = sum(number for kind, number in kinds.items() if kind not in READABLE)
+        shares["unread"] = unread / max(sum(kinds.values()), 1)
+    returned = spec.get("returned_input")
+    if isinstance(returned, Mapping):
+        shares["returned"] = int(returned["lists"]) / max(int(returned["of"]), 1)
+    return shares

@@ -1,0 +1,217 @@
+"""The first sentence of every result: what was found, the largest first, whatever order things were given in."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from ranktilt.auditing.answer.findings import Finding, FindingKind, margins, ranked
+from ranktilt.auditing.effects import conflicts
+from ranktilt.errors import counted, join_words
+from ranktilt.reporting.verdicts import VERDICT_WORDS
+
+if TYPE_CHECKING:
+    from ranktilt.auditing.effects import Effect
+    from ranktilt.auditing.groups import Pair
+    from ranktilt.auditing.pairwise.result import PairwiseAudit
+    from ranktilt.auditing.result import Audit
+    from ranktilt.auditing.study import Study
+    from ranktilt.probes.base import EffectSize
+    from ranktilt.probes.explain import Explanation
+
+_MOST_NAMED = 2
+_OUTCOMES: dict[str, FindingKind] = {
+    "tilted": "favours",
+    "inconclusive": "inconclusive",
+    "within": "level",
+    "level": "level",
+}
+_STUDY_KINDS: dict[str, FindingKind] = {"a": "favours", "b": "favours", "level": "level"}
+
+
+def headline(result: Any) -> str:
+    """Return what a result says in one sentence."""
+    return leading(result).sentence
+
+
+def leading(result: Any) -> Finding:
+    """Return the headline of a result with the kind and size of what it begins with."""
+    result = getattr(result, "audit", result)  # of an audit that was opened with its collection
+    name = type(result).__name__
+    if name in _SUMMARIES:
+        return _SUMMARIES[name](result)
+    findings: tuple[Finding, ...] = getattr(result, "findings", ())
+    if findings:
+        first = findings[0]
+        return Finding(kind=first.kind, size=first.size, sentence=_ended(first.sentence))
+    kind = _OUTCOMES.get(getattr(result, "outcome", getattr(result, "decision", "")), "described")
+    return Finding(kind=kind, sentence=_ended(str(getattr(result, "headline", "Nothing was compared"))))
+
+
+def findings_of(audit: Audit) -> tuple[Finding, ...]:
+    """Return the verdicts and conflicts of an audit in the order in which they are told."""
+    verdicts = [_finding(audit, run, pair) for run in audit.runs for pair in audit.judged_pairs]
+    return ranked([*verdicts, *conflict_findings(audit)])
+
+
+def conflict_findings(audit: Audit) -> list[Finding]:
+    """Return a finding for each run and pair whose answers have opposite signs."""
+    if not audit.estimates:
+        return []
+    # By trec_eval's ties Relative Δ follows ids, the other rows do not: that they differ is no conflict.
+    left_out = () if audit.spec["ties"] == "expected" else ("relevance",)
+    findings = []
+    for run, pair in product(audit.runs, audit.pairs):
+        sentence = conflicts(e for e in audit.estimates_of(run, *pair) if e.estimand.kind not in left_out)
+        if sentence:
+            findings.append(Finding(kind="conflict", sentence=sentence, run=run))
+    return findings
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith(".") else f"{sentence}."
+
+
+def _finding(audit: Audit, run: str, pair: Pair) -> Finding:
+    verdict = audit.verdict(run, *pair)
+    front = f"{pair[0]} | {pair[1]}: " if len(audit.judged_pairs) > 1 else ""
+    size = margins(_answer(audit, run, pair), audit.margin)
+    return Finding(kind=verdict.kind, sentence=front + verdict.sentence, size=size, run=run, verdict=verdict)
+
+
+def _answer(audit: Audit, run: str, pair: Pair) -> Effect:
+    """One run's answer to the primary question about a pair of groups."""
+    answers = [e for e in (*audit.tilts, *audit.estimates) if e.run == run and e.measure == repr(audit.primary)]
+    return next((e for e in answers if {e.a, e.b} == set(pair)), answers[0])
+
+
+def _audit(audit: Audit) -> Finding:
+    """Say how many rankers favour which side, are level, or are inconclusive; few are named."""
+    pairs = audit.judged_pairs
+    rankers = counted(len(audit.runs), "ranker", "rankers")
+    if not pairs:
+        return Finding(kind="described", sentence=f"{rankers}; no groups were compared.")
+    findings = findings_of(audit)
+    if len(pairs) == 1:
+        summary = "; ".join(_parts(audit, pairs[0], findings))
+    else:
+        kinds = Counter(finding.kind for finding in findings)
+        counts = [f"{kinds[kind]} {words[kinds[kind] > 1]}" for kind, words in VERDICT_WORDS.items() if kinds[kind]]
+        comparisons = len(audit.runs) * len(pairs)
+        summary = f"of {comparisons} comparisons ({rankers}, {len(pairs)} pairs of groups) {join_words(counts)}"
+    question = "" if audit.primary is None else audit.primary.title
+    return Finding(kind=findings[0].kind, size=findings[0].size, sentence=f"{summary} (by {question}).")
+
+
+def _parts(audit: Audit, pair: Pair, findings: Sequence[Finding]) -> Iterable[str]:
+    """What is said of all rankers for one pair, such as: a and b favour human text, 3 of 5 rankers are inconclusive."""
+    words: dict[tuple[str, str | None], tuple[str, str]] = {}
+    for kind, verbs in VERDICT_WORDS.items():
+        words[kind, None] = verbs
+    for side in pair:
+        words["favours", side] = f"favours {side} {audit.noun}", f"favour {side} {audit.noun}"
+    members = defaultdict[tuple[str, str | None], dict[str, None]](dict)
+    for finding in findings:
+        side = None if finding.verdict is None else finding.verdict.side
+        members[finding.kind, side][finding.run] = None
+    for key, runs in members.items():
+        yield f"{_who(list(runs), audit.runs)} {words[key][len(runs) > 1]}"
+
+
+def _who(members: Sequence[str], runs: Sequence[str]) -> str:
+    if len(members) <= _MOST_NAMED:
+        return join_words(list(members))
+    return f"all {len(runs)} rankers" if len(members) == len(runs) else f"{len(members)} of {len(runs)} rankers"
+
+
+def _pairwise(audit: PairwiseAudit) -> Finding:
+    """Say whom a model favours on pairs of each kind."""
+    findings = audit.findings
+    if not findings:
+        return Finding(kind="described", sentence=f"{audit.model}: nothing was compared.")
+    words = {"level": "is level", "inconclusive": "is inconclusive"}
+    kinds: dict[str, list[str]] = {}
+    for finding in findings:
+        side = None if finding.verdict is None else finding.verdict.side
+        kinds.setdefault(words.get(finding.kind, f"favours {side} documents"), []).append(finding.run)
+    usual = [outcome.kind for outcome in audit.outcomes]
+    parts = [f"{verb} on {join_words(sorted(names, key=usual.index))} pairs" for verb, names in kinds.items()]
+    sentence = f"{audit.model} {join_words(parts)}."
+    return Finding(kind=findings[0].kind, size=findings[0].size, sentence=sentence)
+
+
+def _study(study: Study) -> Finding:
+    """Say of each ranker what it does with the sources, the ranker with the largest finding first."""
+    summaries = study_summaries(study)
+    sentence = f"{'; '.join(finding.sentence for finding in summaries)}."
+    return Finding(kind=summaries[0].kind, size=summaries[0].size, sentence=sentence)
+
+
+def study_summaries(study: Study) -> tuple[Finding, ...]:
+    """Return in one sentence what was found of each ranker on the primary measure."""
+    return ranked(_study_summary(run, study) for run in study.runs)
+
+
+def _study_summary(run: str, study: Study) -> Finding:
+    tilts = [study.tilt(run, arm.source, study.primary) for arm in study.sources]
+    by_kind = defaultdict[str, list[float]](list)
+    for tilt in tilts:
+        by_kind[tilt.verdict(study.level)].append(margins(tilt, study.level))
+    words = {"a": f"favours {study.reference} text", "b": "favours the rewrites", "level": "is level"}
+    parts = ranked(
+        Finding(
+            kind=_STUDY_KINDS.get(kind, "inconclusive"),
+            sentence=words.get(kind, "is inconclusive"),
+            size=max(sizes),
+            run=kind,
+        )
+        for kind, sizes in by_kind.items()
+    )
+    phrases = [
+        f"{part.sentence}{_share(len(by_kind[part.run]), study, first=not number)}" for number, part in enumerate(parts)
+    ]
+    return Finding(kind=parts[0].kind, size=parts[0].size, sentence=f"{run} {join_words(phrases)}", run=run)
+
+
+def _share(count: int, study: Study, *, first: bool) -> str:
+    total = len(study.sources)
+    known = all(arm.temperature == arm.temperature for arm in study.sources) and len(study.series) == 1
+    where, noun = ("at", "temperature") if known else ("on", "source")
+    if total == 1:
+        return ""
+    if count == total:
+        return f" {where} all {total} {noun}s"
+    return f" {where} {count} of {total} {noun}s" if first else f" {where} {count}"
+
+
+def by_size(explanation: Explanation) -> list[EffectSize]:
+    """Return all effect sizes of an explanation, the largest first; those that are undefined last."""
+    effects = [effect for result in explanation.results for effect in result.effects]
+    return sorted(effects, key=lambda effect: 0.0 if math.isnan(effect.g) else -abs(effect.g))
+
+
+def _explanation(explanation: Explanation) -> Finding:
+    """Say what differs most; without effect sizes, what the first probe found."""
+    effects, reference = by_size(explanation), explanation.reference
+    largest = next((effect for effect in effects if effect.shown), None)
+    if largest is not None:
+        side = "higher" if largest.g > 0 else "lower"
+        sentence = f"Largest difference from {reference}: {largest.what}, {side} in {largest.source}."
+    elif effects:
+        sentence = f"No difference from {reference} is shown in {counted(len(effects), 'property', 'properties')}."
+    else:
+        summaries = [result.summary for result in explanation.results if result.summary]
+        sentence = summaries[0] if summaries else "Nothing was measured."
+    return Finding(kind="described", sentence=sentence)
+
+
+_SUMMARIES: dict[str, Callable[[Any], Finding]] = {
+    "Audit": _audit,
+    "Explanation": _explanation,
+    "Bench": lambda bench: leading(bench.choose()),
+    "PairwiseAudit": _pairwise,
+    "Study": _study,
+}

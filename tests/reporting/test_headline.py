@@ -1,0 +1,93 @@
+"""Which finding comes first, whatever order things were given in, and what a narrow terminal keeps of a card."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from ranktilt import Audit, audit
+from ranktilt.auditing.answer.findings import Finding, FindingKind, margins, ranked
+from ranktilt.judging.judge import judge
+from ranktilt.reporting.headline import headline, leading
+from ranktilt.reporting.views import view
+from tests.auditing.arrays import tilt
+from tests.auditing.test_gate import HUMAN, LEVEL
+from tests.judging.judged import bed, grades
+from tests.reporting.audits import clear, ordered, twins
+from tests.reporting.readers import plain, screen
+
+
+def found(kind: FindingKind, size: float) -> Finding:
+    return Finding(kind=kind, sentence=f"{kind} {size:g}", size=size)
+
+
+def test_kind_comes_before_size() -> None:
+    given = [
+        found("level", 9.0),
+        found("inconclusive", 8.0),
+        found("described", 99.0),
+        found("conflict", 0.0),
+        found("favours", 1.5),
+        found("favours", 2.5),
+        found("inconclusive", math.nan),
+    ]
+    assert [finding.sentence for finding in ranked(given)] == [
+        "favours 2.5",
+        "favours 1.5",
+        "conflict 0",
+        "inconclusive 8",
+        "inconclusive nan",
+        "level 9",
+        "described 99",
+    ]
+
+
+def test_size_is_in_margins() -> None:
+    # 20 points from level: four margins of 5; without a margin in its unit four standard errors of 5.
+    assert margins(tilt(10.0, 30.0), 5.0) == 4.0
+    assert margins(tilt(10.0, 30.0), "2 ranks") == 4.0
+    assert margins(replace(tilt(0.0, 0.0), error=0.0), "2 ranks") == 0.0
+
+
+def test_headline_of_twelve_judges_is_the_one_that_favours_a_side() -> None:
+    collection = bed()
+    even = collection.qrels
+    judges = {f"even{number}": even for number in range(11)} | {"fond": grades(collection, for_llm=0.6)}
+    result = judge(judges, collection=collection, resamples=1000)
+    assert headline(result).startswith("fond favours llm text on twins: ")
+    assert view(result).sentences[0].text + "." == view(result).headline == headline(result)
+    assert result.sentences()[1].startswith("even0 is level between human and llm twins")
+
+
+def test_first_sentence_of_an_audit_is_the_largest_finding() -> None:
+    audit = clear(("nobody", "machines", "people"))
+    # The first favours human text and the second LLM text, both wholly; what favours nobody comes last.
+    names = [line.text.partition(" ")[0] for line in view(audit).sentences]
+    assert names == ["nobody", "machines", "people:"]
+    assert (
+        headline(audit) == "nobody favours human text; machines favours llm text; people is inconclusive (by nDCG@1)."
+    )
+
+
+def test_report_of_several_results_begins_with_what_is_tilted() -> None:
+    assert [leading(result).kind for result in (LEVEL, HUMAN)] == ["level", "favours"]
+
+
+def crowded() -> Audit:
+    """An audit whose card has every question."""
+    collection = twins(40)
+    runs = [ordered(collection, [("human", "llm")] * 40, "people")]
+    return audit(collection, runs, ["nDCG@1"], card=True, resamples=200)
+
+
+@pytest.mark.parametrize("columns", [80, 100, 120])
+def test_card_says_who_is_favoured_at_any_width(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    printed = plain(screen(crowded(), monkeypatch, columns=columns, notes=False))
+    card = printed.partition("The question card, every number")[2].partition("people favours")[0]
+    heads = [line for line in card.splitlines() if "question" in line and "answer" in line]
+    assert len(heads) == 1  # one table, not several below each other
+    assert "favours" in heads[0]
+    place = heads[0].index("favours")
+    first = next(line for line in card.splitlines() if "Relative Δ" in line)
+    assert first[place:].split()[0] == "human"
+    assert max(map(len, card.splitlines())) <= columns
