@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ranktilt.datasets.labels import LabelFile
+from ranktilt.rankers.spec import parse_stages
 
 Audit = Any
 """A `ranktilt.auditing.result.Audit`, whose JSON lists what to do next."""
@@ -58,12 +59,21 @@ def _inputs(audit: Audit, run: str | None = None, *, verb: str = "audit") -> lis
             saved = str(spec.get("ranker", name)).startswith("replay:") and "file" in spec
             ranked = ["-r", str(spec.get("ranker", name))]
             words += ["--run", str(spec["file"])] if saved and verb != "explain" else ranked
+            reading = _run_options(ranked[1]) if saved and verb != "explain" else []
+            words += [] if reading[:1] and reading[0] in words else reading  # which holds for all runs
     words += LabelFile(**{**collection.get("label_file", {}), "path": str(labels)}).words if labels else []
     words += ["--qrels", str(collection["qrels"])] if collection.get("qrels") and verb != "explain" else []
     by, usual = audit.spec["by"], ("nDCG@10",) if audit.measures else ("HeadToHead", "Share@10")
     words += ["--by", str(by)] if by not in ("source", None) else []
     named = verb != "explain" and repr(audit.primary) not in usual
     return words + (["--primary", repr(audit.primary)] if named else [])
+
+
+def _run_options(ranker: str) -> list[str]:
+    """The options with which a saved run was read, by the text of its ranker."""
+    options = parse_stages(ranker)[0].options
+    names = [name for name in ("score_order", "queries") if name in options]
+    return [word for name in names for word in (f"--{name.replace('_', '-')}", options[name])]
 
 
 def _folder(audit: Audit) -> str | None:
