@@ -40,7 +40,7 @@ Rows = list[tuple[str | None, Mapping[str, Any]]]
 """The query's id where the list says it, and a document's fields."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunFile:
     """What a file holds, entry by entry in its own order."""
 
@@ -307,7 +307,8 @@ def _read(
     read_as = f"{form}: {', '.join(given)}{'' if by_score or by_rank else ', in their order'}"
     frame = frame.with_columns(score=scores)
     every = frame["query_id"].unique(maintain_order=True) if queries is None else pl.Series(queries, dtype=pl.String)
-    return RunFile(frame, every, lines=lines, score_order=order if by_score else "rank", read_as=read_as)
+    order = order if by_score else "rank"
+    return RunFile(frame=frame, queries=every, lines=lines, score_order=order, read_as=read_as)
 
 
 def first_not_finite(scores: Sequence[Any]) -> int | None:

@@ -88,7 +88,8 @@ def read_run_file(
     tags = pl.concat([part["tag"].unique() for part in frames]).unique()
     tag = str(tags[0]) if len(tags) == 1 and _TAG.fullmatch(str(tags[0])) and width == 6 else ""
     frame = pl.concat([part.drop("tag") for part in frames]).rechunk()
-    return RunFile(frame, frame["query_id"].unique(maintain_order=True), True, score_order, tag=tag)
+    every = frame["query_id"].unique(maintain_order=True)
+    return RunFile(frame=frame, queries=every, has_lines=True, score_order=score_order, tag=tag)
 
 
 def _like_trec(text: str) -> bool:
@@ -238,7 +239,7 @@ def _read_json(
         rank=pl.lit(None, dtype=pl.Int64),
     )
     read_as = f"{_SHAPE}, in their order" if order == "rank" else ""
-    return RunFile(frame, every, score_order=order, read_as=read_as, tag=tag)
+    return RunFile(frame=frame, queries=every, score_order=order, read_as=read_as, tag=tag)
 
 
 def read_spec(path: Path) -> dict[str, Any]:
