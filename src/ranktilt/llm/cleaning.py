@@ -96,7 +96,7 @@ def answer_span(text: str, source: str | None = None) -> AnswerSpan:
     is_document = source is not None
     start, is_cut_off = _channel_start(text)
     if not is_cut_off:
-        start, is_cut_off = _reasoning_end(text, start, own=source or "")
+        start, is_cut_off = _reasoning_end(text, start, source=source or "")
     if is_cut_off:
         return AnswerSpan(start=len(text), end=len(text), is_cut_off=True)
     begin, end = _after(_TURN_START, text, start), len(text)
@@ -114,34 +114,43 @@ def _channel_start(text: str) -> tuple[int, bool]:
         return finals[-1].end(), False
     if _ANY_CHANNEL.search(text):
         return len(text), True
-    place = text.rfind(_BARE_FINAL)
-    if place >= 0:
-        return place + len(_BARE_FINAL), False
+    start = text.rfind(_BARE_FINAL)
+    if start >= 0:
+        return start + len(_BARE_FINAL), False
     return (len(text), True) if _BARE_CHANNEL.match(text) else (0, False)
 
 
-def _reasoning_end(text: str, start: int, *, own: str) -> tuple[int, bool]:
+def _reasoning_end(text: str, start: int, *, source: str) -> tuple[int, bool]:
     """Return where reasoning ends that stands before everything else, and whether it never does."""
-    has_marks = _MARK.search(own) is not None
-    if _MARK.match(own.strip()):
+    if _MARK.match(source.strip()):
         return start, False
-    opened: tuple[str, bool] | None = None  # the open block's name, and whether it stands before everything else
+    if _MARK.search(source):  # the document speaks of reasoning, as its source does
+        return _leading_blocks_end(text, start)
+    opened, is_leading = "", False
     for mark in _MARK.finditer(text, start):
         name, is_end = _meaning(mark)
-        if not is_end:
-            if opened is None:
-                opened = name, not _visible(text[start : mark.start()])
-                if has_marks and not opened[1]:
-                    return start, False  # the document speaks of reasoning, as its source does
-            continue
-        if opened is None:
-            if has_marks or name == "granite":
-                return start, False
+        if not is_end and not opened:
+            opened, is_leading = name, not _visible(text[start : mark.start()])
+        elif is_end and not opened and name != "granite":
             start = mark.end()
-        elif opened[0] == name:
-            start = mark.end() if opened[1] else start
-            opened = None
-    return start, opened is not None and opened[1]
+        elif is_end and opened == name:
+            start = mark.end() if is_leading else start
+            opened = ""
+    return start, bool(opened) and is_leading
+
+
+def _leading_blocks_end(text: str, start: int) -> tuple[int, bool]:
+    """Return where the whole blocks end with which a text begins, and whether the last one never does."""
+    opened = ""
+    for mark in _MARK.finditer(text, start):
+        name, is_end = _meaning(mark)
+        if opened == name and is_end:
+            start, opened = mark.end(), ""
+        elif not opened and (is_end or _visible(text[start : mark.start()])):
+            return start, False
+        elif not opened:
+            opened = name
+    return start, bool(opened)
 
 
 def _meaning(mark: re.Match[str]) -> tuple[str, bool]:
@@ -196,9 +205,22 @@ _EMPHASIS = re.compile(r"(\*{1,3}|_{2,3}|`{1,2}|~~)(?=\S)((?:(?!\1)[^\n])+)(?<=\
 _ESCAPED = re.compile(r"\\([\[\]>*_#.])")
 _IDENTIFIER = re.compile(r"\s*(?:passage\s*)?\[?\s*(\d{1,6})\s*\]?\s*", re.I)
 _REASONING_KEYS = frozenset(
-    ("reasoning", "reasoning_content", "thinking", "think", "thought", "thoughts", "explanation", "rationale",
-     "analysis", "justification", "reason", "comment", "notes")
-)  # fmt: skip
+    [
+        "reasoning",
+        "reasoning_content",
+        "thinking",
+        "think",
+        "thought",
+        "thoughts",
+        "explanation",
+        "rationale",
+        "analysis",
+        "justification",
+        "reason",
+        "comment",
+        "notes",
+    ]
+)
 _ANSWER_KEYS = frozenset((*_ANSWER_NAMES.split("|"), "text", "content", "answers", "rankings", "identifier"))
 _MOST_WRAPPERS = 8
 
@@ -209,11 +231,11 @@ def clean_answer(text: str) -> CleanAnswer:
     Where tags, boxes or labels mark several answers that differ, all are left, one a line, for a strict reader to
     refuse.
     """
-    whole = html.unescape(text) if "&" in text else text
-    span = answer_span(whole)
+    unescaped = html.unescape(text) if "&" in text else text
+    span = answer_span(unescaped)
     if span.is_cut_off:
         return CleanAnswer(text="", plain="", is_cut_off=True)
-    plain = _SIGNS.sub("", _without_later_reasoning(whole[span.start : span.end])[:LONGEST]).strip()
+    plain = _SIGNS.sub("", _without_later_reasoning(unescaped[span.start : span.end])[:LONGEST]).strip()
     answer = plain
     for _ in range(_MOST_WRAPPERS):
         unwrapped = _unwrapped(answer)

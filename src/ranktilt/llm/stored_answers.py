@@ -7,13 +7,40 @@ from collections.abc import Mapping
 from typing import Any
 
 _REASONING_TYPES = frozenset(
-    ("thinking", "redacted_thinking", "reasoning", "reasoning_content", "reasoning_text", "thought", "tool_use",
-     "tool_call", "function_call", "image", "image_url")
-)  # fmt: skip
+    [
+        "thinking",
+        "redacted_thinking",
+        "reasoning",
+        "reasoning_content",
+        "reasoning_text",
+        "thought",
+        "tool_use",
+        "tool_call",
+        "function_call",
+        "image",
+        "image_url",
+    ]
+)
 _ENVELOPES = (
-    "choices", "candidates", "generations", "outputs", "output", "results", "responses", "body", "response", "message",
-    "content", "parts", "output_text", "outputText", "generated_text", "generation", "completion", "text",
-)  # fmt: skip
+    "choices",
+    "candidates",
+    "generations",
+    "outputs",
+    "output",
+    "results",
+    "responses",
+    "body",
+    "response",
+    "message",
+    "content",
+    "parts",
+    "output_text",
+    "outputText",
+    "generated_text",
+    "generation",
+    "completion",
+    "text",
+)
 """Where a response holds its text, the outermost first: OpenAI, vLLM, Gemini, Anthropic, Cohere, Ollama, Bedrock,
 text-generation-inference, LangChain, transformers."""
 _OUTPUTS = frozenset(("choices", "candidates", "generations", "outputs", "results", "responses"))
@@ -42,14 +69,7 @@ def _from_fields(fields: Mapping[str, Any]) -> str | None:
         return None
     present = [name for name in _ENVELOPES if name in fields]
     for name in present:
-        content = fields[name]
-        if name in _OUTPUTS and isinstance(content, list):
-            text = _alternatives(content)
-        elif isinstance(content, str | Mapping | list):
-            text = stored_answer(content)
-        else:
-            text = None
-        if text:
+        if text := _from_field(name, fields[name]):
             return text
     if isinstance(fields.get("refusal"), str):
         return str(fields["refusal"])
@@ -58,6 +78,12 @@ def _from_fields(fields: Mapping[str, Any]) -> str | None:
     # what remains is either a message without a text, or an answer that somebody parsed
     is_message = {"role", "type", "reasoning_content"} & fields.keys()
     return None if is_message else json.dumps(fields, ensure_ascii=False)
+
+
+def _from_field(name: str, content: Any) -> str | None:
+    if name in _OUTPUTS and isinstance(content, list):
+        return _alternatives(content)
+    return stored_answer(content) if isinstance(content, str | Mapping | list) else None
 
 
 def _from_list(values: list[Any]) -> str | None:

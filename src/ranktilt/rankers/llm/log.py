@@ -17,8 +17,16 @@ _BETWEEN = re.compile(r"[\s,\[\]]*")
 """Records follow each other, as lines or in a list."""
 EXPECTED = "expected records of prompt and response (rank_llm), or of query, ids and answer"
 _ANSWERS = (
-    "answer", "response", "output", "outputs", "completion", "choices", "generated_text", "raw_response", "raw_answer",
-)  # fmt: skip
+    "answer",
+    "response",
+    "output",
+    "outputs",
+    "completion",
+    "choices",
+    "generated_text",
+    "raw_response",
+    "raw_answer",
+)
 """Where a record holds its answer, in any form that `stored_answer` reads; the first one counts."""
 _PROMPTS = ("prompt", "messages", "request", "input")
 
