@@ -13,10 +13,19 @@ from hypothesis import strategies as st
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.groups import grouping
-from ranktilt.datasets.labels import from_labels, labelled, no_overlap, read_labels, with_labels
+from ranktilt.datasets.labels import (
+    LabelFile,
+    from_labels,
+    labelled,
+    no_overlap,
+    read_labels,
+    with_labels,
+    with_names,
+)
 from ranktilt.errors import DataError, UserError
 from ranktilt.io import files
 from ranktilt.run import Run
+from tests.refusals import refused
 from tests.toy import QRELS, TEXTS, Table, collection_of, toy, tsv, write, write_run
 
 TABLE = {"doc_id": ["d1", "d2", "d3"], "source": ["human", "llm", None], "origin": ["d1", "d1", None]}
@@ -259,3 +268,49 @@ def test_labels_that_do_not_fit_the_texts_are_refused(tmp_path: Path, column: st
     file = write(tmp_path / "x.tsv", f"doc_id\t{column}\n{rows}")
     with pytest.raises(UserError, match="^" + re.escape(message.format(file=file))):
         with_labels(toy(), file, by=column)
+
+
+LABELS = [("d1", "ai"), ("d2", "nan"), ("d3", "AI"), ("d4", "NA"), ("d5", "human")]
+
+
+@pytest.mark.parametrize("name", ["l.csv", "l.tsv", "l.jsonl", "l.parquet"])
+def test_missing_values_and_spellings_are_one_rule_for_every_format(name: str, tmp_path: Path) -> None:
+    frame, path = pl.DataFrame(LABELS, schema=["doc_id", "source"], orient="row"), tmp_path / name
+    if name.endswith("parquet"):
+        frame.write_parquet(path)
+    elif name.endswith("jsonl"):
+        frame.write_ndjson(path)
+    else:
+        frame.write_csv(path, separator="\t" if "tsv" in name else ",")
+    read = read_labels(path)
+    assert read["source"].to_list() == ["ai", None, "AI", "NA", "human"]
+    found = grouping(from_labels(read, queries=["q"]), "source")
+    assert found.names == ("human", "AI", "NA", "ai")
+    assert [remark.text.split(",")[0] for remark in found.remarks] == [
+        "warning: source 'ai' and 'AI' differ in case only",
+        "warning: source 'NA' is a word",
+    ]
+    [remedy] = [remark.remedy for remark in found.remarks if "--name" in remark.remedy]
+    assert remedy.endswith("--name AI=ai")
+    named = read_labels(replace(LabelFile(str(path)), names={"AI": "ai"}))
+    assert named["source"].to_list() == ["ai", None, "ai", "NA", "human"]
+
+
+def test_missing_values_of_tables_and_origins_name_nothing() -> None:
+    table = table_of(source=["ai", "human", "nan", "NaT"], origin=["nan", "nan", "d0", None])
+    found = from_labels(table, queries=["q"])
+    assert found.docs.select("id", "source", "origin").rows() == [("d0", "ai", "d0"), ("d1", "human", "d1")]
+    scores = from_labels(table_of(score=[0.2, float("nan"), 0.7]), queries=["q"], by="score:.5")
+    assert grouping(scores, "score:.5").code.tolist() == [0, -1, 1]
+
+
+def test_labels_of_a_collection_can_be_named() -> None:
+    docs = [{"id": f"d{n}", "text": "x", "source": label} for n, label in enumerate(["ai", "AI ", "human"])]
+    collection = collection_of(docs, {"q": "x"}, {})
+    found = with_names(collection, {"AI ": "ai"}, by="source")
+    assert found.sources == ("ai", "human")
+    assert (found.spec["label_names"], found.spec["labels_named"]) == ({"AI ": "ai"}, "source")
+    with refused("unknown value of 'source' to name 'Ai'…"):
+        with_names(collection, {"Ai": "ai"}, by="source")
+    with refused("unknown column to name the labels of 'text'…"):
+        with_names(collection, {"x": "y"}, by="text")

@@ -334,9 +334,10 @@ def check_cost(change: Change, budget: float) -> LimitCheck:
     found = cost_words(change, budget)
     outcome: Outcome = "inconclusive"
     loss = f"a loss of more than {points(budget)}"
-    if any(math.isnan(v) for v in (change.value, change.low, change.high)):
+    is_testable = replace(change, tests=1).testable
+    if math.isnan(change.value) or (is_testable and not change.has_interval):
         reason = f"no query has a value of {change.measure} under both rankers"
-    elif not replace(change, tests=1).testable:
+    elif not is_testable:
         reason = f"{counted(change.sample, 'distinct query is', 'distinct queries are')} too few to test; {found}"
     elif change.low >= floor:
         outcome, reason = "level", f"{change.measure} {found}: {loss} is excluded"
@@ -350,4 +351,5 @@ def check_cost(change: Change, budget: float) -> LimitCheck:
 def cost_words(change: Change, budget: float) -> str:
     """Print a change of effectiveness with its interval beside the loss that is allowed, and over which documents."""
     over = "over all documents" if change.a == ALL else f"on {change.a} documents alone"
-    return f"{signed(change.value)} points {bounds(change.low, change.high, -100 * budget)} {over}"
+    interval = f" {bounds(change.low, change.high, -100 * budget)}" if change.has_interval else ""
+    return f"{signed(change.value)} points{interval} {over}"

@@ -16,6 +16,7 @@ from ranktilt.judging.result import Estimate, FamilyPreference, FamilyScale, Fav
 from ranktilt.judging.systems import SystemValues
 from ranktilt.measures.printing import signed
 from ranktilt.measures.ranking import Floats
+from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.correction import holm
 from ranktilt.statistics.family_difference import family_difference
 
@@ -96,8 +97,8 @@ def family_preferences(every: Sequence[SystemValues], families: Mapping[str, str
         plain = family_difference(values.human, values.judged, member).plain
         scales = (replace(scales[0], plain=plain), *scales[1:])
         verdict = verdict_of(scales)
-        sentence = _sentence(values.judge, family, scales, verdict)
         counts = int(member.sum()), int((~member).sum()), values.human.shape[1]
+        sentence = _sentence(values.judge, family, scales, verdict, queries=counts[2])
         found.append(FamilyPreference(values.judge, repr(values.measure), family, *counts, scales, verdict, sentence))
     return found
 
@@ -121,11 +122,14 @@ def verdict_of(scales: Sequence[FamilyScale], level: float = LEVEL) -> Favour:
     return "level" if -level <= points.low and points.high <= level else "inconclusive"
 
 
-def _sentence(judge: str, family: str, scales: Sequence[FamilyScale], verdict: Favour) -> str:
+def _sentence(judge: str, family: str, scales: Sequence[FamilyScale], verdict: Favour, *, queries: int) -> str:
     value, low, high = (100 * number for number in scales[0].preference)
     numbers = f"{signed(value)} points [{signed(low)}, {signed(high)}] beyond its general errors"
     if verdict == "not tested":
-        return f"{judge}: {family} is not tested: a family needs two systems, and two others"
+        why = "a family needs two systems, and two others"
+        if queries < FEWEST_ROWS:
+            why = f"{counted(queries, 'query is', 'queries are')} too few"
+        return f"{judge}: {family} is not tested: {why}"
     if verdict in ("favours", "disfavours"):
         return f"{judge} {verdict} {family} systems: {numbers}, and by ranks and z, too"
     if verdict == "depends on scale":

@@ -20,12 +20,12 @@ from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.question_card import Twins
 from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, refuse_twice
+from ranktilt.errors import UserError, counted, refuse_twice, shorten
 from ranktilt.judging.agreement import agreements, confusion, per_query, strata_of
 from ranktilt.judging.corrected import corrected, gain_note, sampled_queries
 from ranktilt.judging.family_preference import family_preferences
 from ranktilt.judging.grade_gap import grade_gaps
-from ranktilt.judging.grade_parsing import GRADES
+from ranktilt.judging.grade_parsing import GRADES, UNREADABLE
 from ranktilt.judging.grades import Graded, read_grades, side_by_side
 from ranktilt.judging.grading import Grades
 from ranktilt.judging.probes import JudgeProbes
@@ -115,7 +115,9 @@ def judge(
         raise UserError(f"expected the smallest relevant grade between 1 and {top}, got {relevant}")
     read, notes = dict[str, pl.DataFrame](), list[str]()
     for name, grades in named.items():
-        notes += grading_notes(grades, top) if isinstance(grades, Grades) else []
+        if isinstance(grades, Grades):
+            _refuse_ungraded(name, grades)
+            notes += grading_notes(grades, top)
         read[name], stray = read_grades(grades.qrels if isinstance(grades, Grades) else grades, top, name)
         notes += stray
     graded = [side_by_side(human, frame, name) for name, frame in read.items()]
@@ -179,6 +181,20 @@ def _human(
 
 def _file(grades: GradesOf) -> str:
     return str(grades) if isinstance(grades, str | Path) else ""
+
+
+def _refuse_ungraded(name: str, grades: Grades) -> None:
+    """Refuse a model's grading without a single grade, and say what became of its requests."""
+    if grades.qrels.height:
+        return
+    counts = grades.counts
+    if set(counts.lost) == {UNREADABLE}:
+        answers = grades.answers.filter(pl.col("grade").is_null())["answer"].drop_nulls()
+        first = f" (first: {shorten(answers[0], 100)})" if len(answers) else ""
+        unparsed = f"{counts.lost[UNREADABLE]:,} of {counts.requests:,} unparsed{first}"
+        raise UserError(f"{name}: no answer could be read: {unparsed}; ask another model, or with another --prompt")
+    reasons = ", ".join(f"{number:,} {reason}" for reason, number in counts.lost.items()) or "nothing was asked"
+    raise UserError(f"{name}: no pair has a grade: of {counted(counts.requests, 'request', 'requests')}, {reasons}")
 
 
 def grading_notes(grades: Grades, top: int) -> Iterator[str]:

@@ -17,6 +17,7 @@ from ranktilt.io.artifact import Result
 from ranktilt.judging.probes import ProbeGap
 from ranktilt.measures.margin import Margin
 from ranktilt.measures.printing import rounded
+from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
 HUMAN = "human"
 """How the reference judge is called."""
@@ -295,10 +296,12 @@ def _order(audit: JudgeAudit, row: RankAgreement) -> str:
     changed = [f"{fates[fate]} {fate}" for fate in ("reversed", "lost") if fates[fate]]
     shown_by_humans = counted(shown, "significant difference", "significant differences")
     kept = f"of {shown_by_humans} {join_words(changed) if changed else 'none is lost'}"
+    if row.queries < FEWEST_ROWS:
+        kept = f"{counted(row.queries, 'query is', 'queries are')} too few to test differences"
     new = f", {fates['new']} new" if fates["new"] else ""
     return (
         f"{row.judge} orders {counted(row.systems, 'system', 'systems')} by {row.measure} with Kendall's τ-b "
-        f"{_decimal(row.tau.value)} [{_decimal(row.tau.low)}, {_decimal(row.tau.high)}]: {kept}{new}"
+        f"{_with_interval(row.tau)}: {kept}{new}"
     )
 
 
@@ -329,9 +332,15 @@ def _agreement(row: Agreement) -> str:
     side = "higher" if gap.value > 0 else "lower"
     level = f", grades {abs(gap.value):.2f} {side} on average" if gap.low > 0 or gap.high < 0 else ""
     return (
-        f"{row.judge} agrees with humans at κ {_decimal(kappa.value)} [{_decimal(kappa.low)}, {_decimal(kappa.high)}] "
-        f"over {row.pairs:,} pairs of {counted(row.queries, 'query', 'queries')}{level}"
+        f"{row.judge} agrees with humans at κ {_with_interval(kappa)} over {row.pairs:,} pairs of "
+        f"{counted(row.queries, 'query', 'queries')}{level}"
     )
+
+
+def _with_interval(estimate: Estimate) -> str:
+    """Print a coefficient with its interval, where there is one."""
+    interval = f" [{_decimal(estimate.low)}, {_decimal(estimate.high)}]"
+    return _decimal(estimate.value) + ("" if np.isnan(estimate.low) else interval)
 
 
 def _decimal(value: float) -> str:

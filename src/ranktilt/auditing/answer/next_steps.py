@@ -59,6 +59,8 @@ def _inputs(audit: Audit, run: str | None = None, *, verb: str = "audit") -> lis
             ranked = ["-r", str(spec.get("ranker", name))]
             words += ["--run", str(spec["file"])] if saved and verb != "explain" else ranked
     words += LabelFile(**{**collection.get("label_file", {}), "path": str(labels)}).words if labels else []
+    names = collection.get("label_names", {}).items() if verb == "audit" else ()
+    words += [word for value, name in names for word in ("--name", f"{value}={name}")]
     words += ["--qrels", str(collection["qrels"])] if collection.get("qrels") and verb != "explain" else []
     by, usual = audit.spec["by"], ("nDCG@10",) if audit.measures else ("HeadToHead", "Share@10")
     words += ["--by", str(by)] if by not in ("source", None) else []

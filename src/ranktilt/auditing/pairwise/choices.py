@@ -14,7 +14,7 @@ import orjson
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.auditing.effects import FEW_QUERIES, too_narrow
+from ranktilt.auditing.effects import FEW_QUERIES, FEWEST_FOR_TEST, too_narrow
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.pairwise.pairs import (
     KINDS,
@@ -37,7 +37,7 @@ from ranktilt.rankers.llm.answers import Reading, read_choice
 from ranktilt.rankers.llm.base import Asker, Listing, Task
 from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.run import Run, codes
-from ranktilt.statistics.bootstrap import RESAMPLES, interval, resampled_means
+from ranktilt.statistics.bootstrap import FEWEST_ROWS, RESAMPLES, interval, resampled_means
 from ranktilt.statistics.correction import correct
 from ranktilt.statistics.permutation import sign_flip_p
 from ranktilt.statistics.two_way import Dyads
@@ -253,7 +253,10 @@ def pairwise(
     ]
     ps = correct([one.p for one in found], correction)
     tests = max(int((~np.isnan(ps)).sum()), 1)
-    outcomes = tuple(replace(one, p_corrected=float(p), tests=tests) for one, p in zip(found, ps, strict=True))
+    tested = [
+        p if min(one.votes, one.documents) >= FEWEST_FOR_TEST else np.nan for one, p in zip(found, ps, strict=True)
+    ]
+    outcomes = tuple(replace(one, p_corrected=float(p), tests=tests) for one, p in zip(found, tested, strict=True))
     every = set(decisions.frame["query"])
     trained = len(every & decisions.training_queries)
     spec = {
@@ -343,14 +346,17 @@ def outcome(kind: Kind, counts: Counts, pairs: Dyads, *, resamples: int = RESAMP
         return Share(value, spread.low, spread.high), spread.error
 
     preference, error = share("protected", "decided")
+    votes, documents = int((by_query["decided"] > 0).sum()), pairs.origins(weight)
+    if min(votes, documents) < FEWEST_ROWS:
+        preference, error = Share(preference.value, np.nan, np.nan), np.nan
     p = np.nan
-    if weight.any():  # the larger p: many queries of the same few documents are no fresh evidence
+    if min(votes, documents) >= FEWEST_ROWS:
+        # The larger p: many queries of the same few documents are no fresh evidence.
         p = max(sign_flip_p(by_query["more"], resamples=resamples, seed=seed), pairs.p(total, weight))
     return PairOutcome(
         kind, len(by_query["pairs"]), int(counts.pairs.sum()), int(weight.sum()), share("protected", "units")[0],
         share("unprotected", "units")[0], share("inconsistent", "pairs")[0], share("unparsed", "units")[0], preference,
-        share("first", "readable")[0], error, int((by_query["decided"] > 0).sum()),
-        pairs.origins(weight), p,
+        share("first", "readable")[0], error, votes, documents, p,
     )  # fmt: skip
 
 
@@ -374,6 +380,6 @@ def _answer_notes(decisions: Decisions) -> Iterator[str]:
 def _few_notes(outcomes: Sequence[PairOutcome]) -> Iterator[str]:
     for one in outcomes:
         if one.queries < FEW_QUERIES:
-            yield too_narrow(f"{counted(one.queries, 'query', 'queries')} with {one.kind} pairs")
+            yield too_narrow(f"{counted(one.queries, 'query', 'queries')} with {one.kind} pairs", one.queries)
         if not one.decided:
             yield f"warning: nothing was decided on {one.kind} pairs"
