@@ -129,7 +129,7 @@ def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.Dat
         where = {"line": frame[LINE][row]} if LINE in frame.columns else {}
         raise DataError(path, "doc_id is empty" if where else f"doc_id is empty in row {row + 1}", **where)
     if frame[label].null_count() == frame.height:
-        raise DataError(path, f"column {label!r} is blank in every row")
+        raise DataError(path, f"column {label!r} is blank or nan in every row")
     frame = one_row_each(path, frame, "document", "doc_id")
     kept = [name for name in ("doc_id", label, "origin") if name in frame.columns]
     numbers = [as_numbers(frame[name]) for name in frame.columns if name not in kept or name == label != by]

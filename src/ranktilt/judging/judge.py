@@ -141,7 +141,8 @@ def judge(
     elif families or human_sample is not None:
         raise UserError(f"{'families' if families else 'a sample of human labels'}: need runs (--runs DIR)")
     if collection is not None and len(collection.sources) > 1:
-        _, pairs = grouped_pairs(collection, "source", None if pair is None else [pair])
+        groups, pairs = grouped_pairs(collection, "source", None if pair is None else [pair])
+        notes += [remark.text for remark in groups.remarks]
         statistics = InferenceOptions(resamples, seed, "permutation", correction, "none")
         found |= _sources(graded, read, collection, (runs, asked, pairs[0]), notes, how=statistics)
     weaknesses = tuple(Weakness(one.judge, gap) for one in probed for gap in one.gaps)
