@@ -288,13 +288,13 @@ def test_mistakes_are_one_sentence(options: dict[str, Any], message: str) -> Non
 
 def test_excluded_queries_and_dropped_resamples_are_said() -> None:
     docs = [{"id": "a", "text": "x", "source": "human"}, {"id": "b", "text": "x", "source": "llm", "origin": "a"}]
-    qrels = {"p": {"a": 1, "b": 1}, "q": {"a": 1, "b": 1}, "r": {"a": 1}}
-    collection = collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
-    run = run_of(collection, {"p": {"a": 2.0, "b": 1.0}, "q": {}, "r": {"a": 1.0}})
+    qrels = {"p": {"a": 1, "b": 1}, "q": {"a": 1, "b": 1}, "s": {"a": 1, "b": 1}, "r": {"a": 1}}
+    collection = collection_of(docs, {name: f"x {name}" for name in qrels}, qrels)
+    run = run_of(collection, {"p": {"a": 2.0, "b": 1.0}, "q": {}, "s": {}, "r": {"a": 1.0}})
     found = audit(collection, run, "nDCG@3")
-    assert "1 of 3 queries excluded: no relevant document of both human and llm" in found.notes
+    assert "1 of 4 queries excluded: no relevant document of both human and llm" in found.notes
     dropped = found.tilts[0].dropped
-    assert 2_000 < dropped < 3_000  # a resample holds q twice, and nothing else, one time in four
+    assert 2_700 < dropped < 3_300  # a resample lacks p (2/3)³ = 8/27 of the time
     assert f"up to {dropped:,} of 10,000 resamples dropped for human and llm: both sides were 0" in found.notes
 
 

@@ -60,7 +60,7 @@ class TestTilt:
         assert "around the median of random labels (+75.0)" in found.reason
 
     @pytest.mark.parametrize(("given", "reason"), [
-        (tilt(0, 0, queries=1, error=0.0), "1 query is too few to test; Relative Δ 0.0 % [0.0, 0.0]"),
+        (tilt(0, 0, queries=1, error=0.0), "1 query is too few to test; Relative Δ 0.0 %"),
         (tilt(60, 90, votes=2), "only 2 distinct queries or documents say anything, too few to test; "),
         (tilt(16, 30, p=0.06), "lies wholly beyond +15.0, but corrected p = .060"),
         (tilt(1, 2, value=NAN), "Relative Δ is undefined: nDCG@3 is 0 for both human and llm"),

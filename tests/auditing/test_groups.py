@@ -51,20 +51,28 @@ GROUPED: list[tuple[str, list[Any], str, str]] = [
                       "more, such as human and llm; its versions differ in factors: ranktilt explain DIR -r bm25 "
                       "--by-factor"),
     ("gender", ["f", None], "gender", "nothing to compare: only gender 'f'; expected two groups of gender or more"),
-    ("kind", [*range(51)], "kind", "column 'kind' makes 51 groups; expected at most 50: name some to compare (--pair "
-                                   "A,B), or ask for bins, such as kind:3"),
+    ("kind", [f"k{n}" for n in range(51)], "kind", "column 'kind' makes 51 groups; expected at most 50: name some to "
+                                                   "compare (--pair A,B)"),
+    ("kind", [*range(51)], "kind", "column 'kind' makes 51 groups; expected at most 50: numbers from 0 to 50: --by "
+                                   "kind:2 makes bins, --by kind:.5 parts them there"),
+    ("kind", [f"{2000 + n}" for n in range(51)], "kind", "column 'kind' makes 51 groups; expected at most 50: numbers "
+                                   "from 2000 to 2050: --by kind:2 makes bins, --by kind:2025. parts them there"),
+    ("kind", [1, 2], "kind:7.5", "kind:7.5: every kind is below 7.5 (highest: 2); expected values on both sides"),
+    ("kind", [1.5, 2], "kind:1.5", "kind:1.5: every kind is at or above 1.5 (lowest: 1.5); expected values on both"),
     ("kind", ["all", "some"], "kind", "column 'kind' has a group called 'all', which is reserved for all"),
     ("kind", [b'{"a": 1}', b"[]"], "kind", f"{COLUMNS} 'kind'"),
     ("kind", ["f", "m"], "knid", f"{COLUMNS} 'knid'; did you mean 'kind'? (valid: source, kind, length:3)"),
     *[("kind", ["f", "m"], by, f"{COLUMNS} '{by}'") for by in ("id", "origin")],
     ("kind", [1, 2], "length", f"{COLUMNS} 'length'; did you mean 'length:3'?"),
     ("kind", ["b", "a"], "kind:3", f"{NUMBERS} 'kind' (valid: length)"),
+    ("kind", ["b", "a"], "kind:.5", f"{NUMBERS} 'kind' (valid: length)"),
     ("kind", [1, 2], "king:2", f"{NUMBERS} 'king'; did you mean 'kind'? (valid: kind, length)"),
     ("kind", [7, 7], "kind:2", "kind:2: too few distinct values of kind for 2 bins: 1"),
     ("kind", [1, 2, 3], "kind:5", "kind:5: too few distinct values of kind for 5 bins: 3"),
     ("kind", [1, 2, 2, 2], "kind:2", "kind:2: too few distinct values of kind for 2 bins: 2"),
-    *[("kind", [1, 2, 3], f"length:{bins}", f"length:{bins}: expected 2 to 10 bins, such as length:3, got {bins!r}")
-      for bins in ("x", "1", "11", "2.5", "", "\u0663")],
+    *[("kind", [1, 2, 3], f"length:{bins}", f"length:{bins}: expected 2 to 10 bins, such as length:3, or a value "
+                                            f"with a point that parts it in two, such as length:.5; got {bins!r}")
+      for bins in ("x", "1", "11", ".", "", "\u0663")],
 ]  # fmt: skip
 
 
@@ -95,7 +103,10 @@ def test_pairs_are_all_or_the_named_ones_in_their_order() -> None:
         with refused(message):
             choose_pairs(groups, pairs)
     many = grouping(documents("year", list(range(2000, 2013))), "year")
-    with pytest.raises(UserError, match=r"year makes 13 groups, 78 pairs; all pairs are compared only up to 12 groups"):
+    with refused(
+        "year makes 13 groups, 78 pairs; all pairs are compared only up to 12 groups: numbers from 2000 to 2012: --by "
+        "year:2 makes bins, --by year:2006. parts them there"
+    ):
         choose_pairs(many, None)
     assert choose_pairs(many, [("2000", "2012")]) == (("2000", "2012"),)
 
@@ -295,3 +306,50 @@ class TestUnions:
     def test_what_makes_no_side(self, pairs: list[tuple[str, str]], message: str) -> None:
         with refused(f"{message}…"):
             grouped_pairs(documents("region", REGIONS), "region", pairs)
+
+
+@pytest.mark.parametrize(
+    ("by", "labels", "names", "code"),
+    [
+        ("kind:.5", [0.1, 0.5, None, 0.9], ("below .5", ".5 and above"), [0, 1, -1, 1]),
+        ("kind:0.5", ["0.49", "nan", "1", ".5"], ("below .5", ".5 and above"), [0, -1, 1, 1]),
+        ("kind:2006.", [2005, 2006, 2007, 1999], ("below 2006", "2006 and above"), [0, 1, 1, 0]),
+        ("kind:-1", [-2, -1, 0, 1], ("below -1", "-1 and above"), [0, 1, 1, 1]),
+        ("kind:2", ["1", "2", "3", "4"], ("1 to 2", "3 to 4"), [0, 0, 1, 1]),
+        ("source:.5", ["0.2", "0.7", "0.2", "1.0"], ("below .5", ".5 and above"), [0, 1, 0, 1]),
+    ],
+)
+def test_value_parts_numbers_in_two(by: str, labels: list[Any], names: tuple[str, str], code: list[int]) -> None:
+    column = by.partition(":")[0]
+    found = grouping(documents(column, labels), by)
+    assert (found.by, found.names, found.code.tolist()) == (column, names, code)
+
+
+def test_missing_values_are_no_group_and_words_are_said() -> None:
+    found = grouping(documents("kind", ["a", "nan", "NaN", "b", "NA", None, "<NA>", "None"]), "kind")
+    assert found.names == ("NA", "None", "a", "b")
+    assert found.code.tolist() == [2, -1, -1, 3, 0, -1, -1, 1]
+    assert [remark.text for remark in found.remarks] == [
+        "warning: kind 'NA' is a word, and so a group: 1 document has it",
+        "warning: kind 'None' is a word, and so a group: 1 document has it",
+    ]
+    assert grouping(documents("kind", ["a|nan", "b", "nan|nan"]), "kind").code.tolist() == [0, 1, -1]
+    assert grouping(documents("kind", [1.5, float("nan"), 2.5]), "kind").code.tolist() == [0, -1, 1]
+
+
+def test_labels_that_differ_in_spelling_are_said() -> None:
+    found = grouping(documents("source", ["ai", "AI", "human", "human ", "Ai"]), "source")
+    assert set(found.names) == {"ai", "AI", "Ai", "human", "human "}
+    assert {f"{remark.text}; {remark.remedy}" for remark in found.remarks} == {
+        "warning: source 'ai', 'AI' and 'Ai' differ in case only, and are groups of their own; "
+        "to make them one: --name AI=ai --name Ai=ai",
+        "warning: source 'human' and 'human ' differ in blanks only, and are groups of their own; "
+        "to make them one: --name 'human =human'",
+    }
+
+
+def test_fractions_that_are_groups_are_said_to_be_numbers() -> None:
+    [remark] = grouping(documents("score", [0.1, 0.4, 0.9]), "score").remarks
+    assert remark.text == "score: each of 3 values is a group"
+    assert remark.remedy == "numbers from .1 to .9: --by score:2 makes bins, --by score:.5 parts them there"
+    assert grouping(documents("grade", [1, 2, 3]), "grade").remarks == ()

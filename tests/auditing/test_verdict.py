@@ -132,12 +132,14 @@ class TestTilts:
         (found,) = effects([self.side([1.0, 1.0, 1.0], [0.5, 0.0, 0.0])], HOW)
         # Means 1 and 1/6; 2 of 8 sign vectors are as far out; a resample with query 1 k times has means 1 and k/6.
         assert found.value == pytest.approx(100 * (5 / 6) / (7 / 12))
-        assert found.p == found.p_corrected == 2 / 8
+        assert found.p == 2 / 8
+        assert np.isnan(found.p_corrected)  # of three queries no p can be below .05
         assert (found.low, found.high) == (pytest.approx(100 * 0.5 / 0.75), 200.0)
         assert found.dropped == 0
         assert (found.band_low, found.band_high, found.twins) == (0, 0, True)
         (found,) = effects([self.side([1.0, 0.0, 0.0], [0.0, 0.0, 0.0])], HOW)
-        assert (found.value, found.low, found.high, found.error) == (200, 200, 200, 0)
+        assert found.value == 200
+        assert np.isnan([found.low, found.high, found.error]).all()  # one query says anything
         assert found.dropped == pytest.approx(1000 * 8 / 27, abs=60)
 
     def test_the_family_is_every_p_in_the_table(self) -> None:

@@ -13,10 +13,20 @@ from hypothesis import strategies as st
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.groups import grouping
-from ranktilt.datasets.labels import from_labels, labelled, no_overlap, read_labels, with_labels
+from ranktilt.datasets.labels import (
+    LabelFile,
+    from_labels,
+    labelled,
+    no_overlap,
+    read_labels,
+    with_labels,
+    with_names,
+)
 from ranktilt.errors import DataError, UserError
 from ranktilt.io import files
 from ranktilt.run import Run
+from ranktilt.text.label_values import NO_LABEL
+from tests.refusals import refused
 from tests.toy import QRELS, TEXTS, Table, collection_of, toy, tsv, write, write_run
 
 TABLE = {"doc_id": ["d1", "d2", "d3"], "source": ["human", "llm", None], "origin": ["d1", "d1", None]}
@@ -69,11 +79,12 @@ def test_labels_and_ids_stay_as_written_other_numbers_are_numbers_and_parquet_ha
 
 
 FIELD = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=4)
+LABEL = FIELD.filter(lambda label: label not in NO_LABEL)
 PADDED = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), max_size=4)
 
 
 @settings(max_examples=60)
-@given(st.dictionaries(FIELD, st.tuples(FIELD, PADDED), min_size=1, max_size=6), st.sampled_from(["tsv", "csv"]))
+@given(st.dictionaries(FIELD, st.tuples(LABEL, PADDED), min_size=1, max_size=6), st.sampled_from(["tsv", "csv"]))
 def test_what_is_written_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, table: dict[str, tuple[str, str]], form: str
 ) -> None:
@@ -81,7 +92,9 @@ def test_what_is_written_is_read_back(
     separator, style = ("\t", "never") if form == "tsv" else (",", "necessary")
     text = pl.DataFrame(columns).write_csv(separator=separator, quote_style=style)
     path = write(tmp_path_factory.mktemp("labels") / f"l.{form}", text)
-    expected = [(doc, source, origin.strip() or None) for doc, (source, origin) in table.items()]
+    origins = [origin.strip() for origin in columns["origin"]]
+    known = [None if origin in NO_LABEL else origin for origin in origins]
+    expected = [*zip(columns["doc_id"], columns["source"], known, strict=True)]
     assert read_labels(path).rows() == expected
 
 
@@ -93,7 +106,7 @@ def test_what_is_written_is_read_back(
         ("l.tsv", "human\thuman\nb\tllm\n", ":1: column 'human' is named twice; "),
         ("l.tsv", "doc_id\tsuorce\tx\na\th\ten\n", ": unknown column 'source'; did you mean 'suorce'? (valid: suorce,"),
         ("l.tsv", "doc_id\tsource\n\na\th\n \th\n", ":4: doc_id is empty"),
-        ("l.tsv", "doc_id\tsource\na\t\nb\t \n", ": column 'source' is blank in every row"),
+        ("l.tsv", "doc_id\tsource\na\t\nb\t \n", ": column 'source' is blank or nan in every row"),
         ("l.tsv", "doc_id\tsource\na\th\n\nb\th\tx\n", ":4: expected 2 fields as in the first line, got 3: 'b\\th\\tx"),
         ("l.tsv", "doc_id\tsource\na\th\nb\th\n\na\tl\n", ":5: document 'a' has two values of 'source': 'h' (line 2) "),
         ("l.csv", 'doc_id,source\n"a,h\nb,l\n', ":3: cannot be read as CSV: unexpected end of data"),
@@ -259,3 +272,49 @@ def test_labels_that_do_not_fit_the_texts_are_refused(tmp_path: Path, column: st
     file = write(tmp_path / "x.tsv", f"doc_id\t{column}\n{rows}")
     with pytest.raises(UserError, match="^" + re.escape(message.format(file=file))):
         with_labels(toy(), file, by=column)
+
+
+LABELS = [("d1", "ai"), ("d2", "nan"), ("d3", "AI"), ("d4", "NA"), ("d5", "human")]
+
+
+@pytest.mark.parametrize("name", ["l.csv", "l.tsv", "l.jsonl", "l.parquet"])
+def test_missing_values_and_spellings_are_one_rule_for_every_format(name: str, tmp_path: Path) -> None:
+    frame, path = pl.DataFrame(LABELS, schema=["doc_id", "source"], orient="row"), tmp_path / name
+    if name.endswith("parquet"):
+        frame.write_parquet(path)
+    elif name.endswith("jsonl"):
+        frame.write_ndjson(path)
+    else:
+        frame.write_csv(path, separator="\t" if "tsv" in name else ",")
+    read = read_labels(path)
+    assert read["source"].to_list() == ["ai", None, "AI", "NA", "human"]
+    found = grouping(from_labels(read, queries=["q"]), "source")
+    assert found.names == ("human", "AI", "NA", "ai")
+    assert [remark.text.split(",")[0] for remark in found.remarks] == [
+        "warning: source 'ai' and 'AI' differ in case only",
+        "warning: source 'NA' is a word",
+    ]
+    [remedy] = [remark.remedy for remark in found.remarks if "--name" in remark.remedy]
+    assert remedy.endswith("--name AI=ai")
+    named = read_labels(replace(LabelFile(str(path)), names={"AI": "ai"}))
+    assert named["source"].to_list() == ["ai", None, "ai", "NA", "human"]
+
+
+def test_missing_values_of_tables_and_origins_name_nothing() -> None:
+    table = table_of(source=["ai", "human", "nan", "NaT"], origin=["nan", "nan", "d0", None])
+    found = from_labels(table, queries=["q"])
+    assert found.docs.select("id", "source", "origin").rows() == [("d0", "ai", "d0"), ("d1", "human", "d1")]
+    scores = from_labels(table_of(score=[0.2, float("nan"), 0.7]), queries=["q"], by="score:.5")
+    assert grouping(scores, "score:.5").code.tolist() == [0, -1, 1]
+
+
+def test_labels_of_a_collection_can_be_named() -> None:
+    docs = [{"id": f"d{n}", "text": "x", "source": label} for n, label in enumerate(["ai", "AI ", "human"])]
+    collection = collection_of(docs, {"q": "x"}, {})
+    found = with_names(collection, {"AI ": "ai"}, by="source")
+    assert found.sources == ("ai", "human")
+    assert (found.spec["label_names"], found.spec["labels_named"]) == ({"AI ": "ai"}, "source")
+    with refused("unknown value of 'source' to name 'Ai'…"):
+        with_names(collection, {"Ai": "ai"}, by="source")
+    with refused("unknown column to name the labels of 'text'…"):
+        with_names(collection, {"x": "y"}, by="text")

@@ -18,6 +18,7 @@ from ranktilt.judging.grade_parsing import parse_grade
 from ranktilt.judging.grading import Grades, grade, median_qrels, save_grades
 from ranktilt.judging.grading_plan import GRADE_PROMPTS, grade_template, plan_grades
 from ranktilt.judging.grading_settings import Grading
+from ranktilt.judging.judge import judge
 from ranktilt.llm.base import Answer, Failure
 from ranktilt.llm.journal import Journal
 from tests.generation.scripted import Scripted, answer
@@ -198,3 +199,16 @@ def test_the_estimate_counts_every_repeat_and_what_is_known(do: Do, tmp_path: Pa
     assert found.lines[0] == ("pairs", "10 pairs")
     assert found.lines[4] == ("tokens out", "128, if an answer has 8 tokens")
     assert llm.prompts == []
+
+
+def test_judge_without_a_readable_answer_says_so(do: Do) -> None:
+    graded = do(Scripted(lambda prompt, times: "I cannot say."))
+    with pytest.raises(UserError) as caught:
+        judge(graded, toy().qrels, resamples=100)
+    assert str(caught.value) == (
+        f"{graded.judge}: no answer could be read: {PAIRS} of {PAIRS} unparsed (first: 'I cannot say.'); "
+        "ask another model, or with another --prompt"
+    )
+    unanswered = do(Scripted(lambda prompt, times: Failure("unavailable", "too busy"), name="lab/other"))
+    with pytest.raises(UserError, match=f": no pair has a grade: of {PAIRS} requests, {PAIRS} unanswered$"):
+        judge(unanswered, toy().qrels, resamples=100)

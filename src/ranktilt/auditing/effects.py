@@ -13,12 +13,14 @@ from ranktilt.io.artifact import Coded, register
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import LEVEL, Margin, half_width
+from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.correction import detectable_effect
 
 ALPHA = 0.05
 FEW_QUERIES = 30
 FEWEST = 10
 """Effective number of queries and documents below which nothing is decided."""
+_SPREAD = ("low", "high", "error", "p", "p_corrected")
 _OPPOSITES = (
     ("wins", "losses"),
     ("whole_wins", "whole_losses"),
@@ -71,6 +73,27 @@ class Effect:
     variation: Variation | None = None
     """How much of what it is made of could have come out otherwise; None where that is no question."""
 
+    def __post_init__(self) -> None:
+        """Leave undefined what so small a sample cannot show.
+
+        Every effect is made, corrected, turned and read from files through here, so that no table, sentence, page or
+        file can show an interval or a p beside the words that there is too little for it.
+        """
+        for name in self._beyond_sample:
+            object.__setattr__(self, name, np.nan)
+
+    @property
+    def _beyond_sample(self) -> tuple[str, ...]:
+        """Fields that the sample is too small for."""
+        if self.sample < FEWEST_ROWS:
+            return _SPREAD
+        return () if self.testable else ("p_corrected",)
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether both ends of its interval are defined."""
+        return not (np.isnan(self.low) or np.isnan(self.high))
+
     @property
     def measure(self) -> str:
         """Notation of the measure whose Relative Δ it is; of the estimand itself for all others."""
@@ -98,8 +121,11 @@ class Effect:
 
     @property
     def detectable(self) -> float:
-        """Smallest absolute effect that its table detects with 80 % power: see `detectable_effect`."""
-        return detectable_effect(self.error, self.tests, self.sample)
+        """Smallest absolute effect that its table detects with 80 % power; NaN where nothing can be tested.
+
+        See `detectable_effect`.
+        """
+        return detectable_effect(self.error, self.tests, self.sample) if self.testable else np.nan
 
     @property
     def sample(self) -> float:
@@ -223,6 +249,11 @@ class Change(Effect):
     growth_error: float = np.nan
 
     @property
+    def _beyond_sample(self) -> tuple[str, ...]:
+        few = self.sample < FEWEST_ROWS
+        return (*super()._beyond_sample, *(("growth_low", "growth_high", "growth_error") if few else ()))
+
+    @property
     def of_tilt(self) -> bool:
         return isinstance(self.estimand, RelativeDelta)
 
@@ -254,7 +285,8 @@ class Change(Effect):
     @property
     def growth_detectable(self) -> float:
         """Smallest absolute growth that these queries detect with 80 % power by a test of its own."""
-        return detectable_effect(self.growth_error, queries=self.votes)
+        few = self.sample < FEWEST
+        return np.nan if few else detectable_effect(self.growth_error, queries=self.votes)
 
     def swapped(self) -> Self:
         """Return the same change seen from the other side; a tilt grows whichever way it points."""
@@ -285,6 +317,11 @@ class Equivalence(Effect):
     """Documents of both sources without a twin, which neither side holds."""
 
     @property
+    def _beyond_sample(self) -> tuple[str, ...]:
+        """Student's t is defined wherever it has an interval; turned signs do not bound its p."""
+        return (*_SPREAD, "p_equivalent", "smallest") if self.sample < FEWEST_ROWS else ()
+
+    @property
     def source(self) -> str:
         return self.b
 
@@ -307,8 +344,10 @@ class Equivalence(Effect):
 register(Estimand, repr, estimand)
 
 
-def too_narrow(few: str) -> str:
-    """Warn of intervals from few queries, which `few` says in words."""
+def too_narrow(few: str, queries: int) -> str:
+    """Warn of intervals from few queries, which `few` says in words; of so few that there are none, say that."""
+    if queries < FEWEST_ROWS:
+        return f"warning: only {few}; an interval takes {FEWEST_ROWS} queries, and a test {FEWEST}"
     return f"warning: only {few}; intervals from fewer than {FEW_QUERIES} are too narrow to rely on"
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,8 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.check import POOL
 from ranktilt.datasets.group_names import REST, name_among, read_sides
 from ranktilt.datasets.labels import LENGTH, SEVERAL, split_labels
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, counted, unknown
+from ranktilt.text.label_values import alike_labels, as_numbers, known_labels, null_words
 from ranktilt.text.quality import words
 
 ALL = "all"
@@ -27,6 +29,18 @@ BINS = range(2, 11)
 _SHOWN = 12
 _SINGLE = ("id", "text", "title", "origin")
 Pair = tuple[str, str]
+_VALUE = re.compile(r"-?(?:\d+\.\d*|\.\d+)|-\d+")
+"""What parts a column in two; a whole number asks for so many bins."""
+_HALF = 0.5
+_HALVES = ("below {}", "{} and above")
+
+
+class LabelRemark(NamedTuple):
+    """Something about how labels are written."""
+
+    text: str
+    remedy: str
+    """What to do about it on the command line of an audit."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +60,8 @@ class Groups:
     """Groups that some document has together, each combination once."""
     set_of: npt.NDArray[np.int64] | None = None
     """Number of each document's combination, -1 for none; None where no document is of several groups."""
+    remarks: tuple[LabelRemark, ...] = ()
+    """What a reader should know of the labels as they are written."""
 
     @property
     def unlabelled(self) -> int:
@@ -98,10 +114,7 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
         return _binned(collection, by, columns)
     if by not in columns or collection.docs[by].dtype == pl.Binary:  # which holds raw JSON
         raise unknown("column to group by", by, [*columns, f"{LENGTH}:3"])
-    column = collection.docs[by]
-    if column.dtype == pl.String:
-        blank = column.str.strip_chars() == ""
-        column = column.set(blank.fill_null(False), None)
+    column = known_labels(collection.docs[by])
     labels = column.cast(pl.String)
     joined = _several(column) if by != "source" else None
     single = column if joined is None else joined.explode()
@@ -117,7 +130,7 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
             rest = f"; its versions differ in factors: ranktilt explain DIR -r bm25 --by-factor, or --by {factor}"
         expected = "two sources or more, such as human and llm" if by == "source" else f"two groups of {by} or more"
         raise UserError(f"{file}nothing to compare: {came}; expected {expected}{rest}")
-    keep = list(keep)
+    keep, remarks = list(keep), tuple(label_remarks(by, single))
     side_of, others = read_sides([one for one in keep if by != "source" or one in (*names, REST)], names, by)
     side = {name: side_of.get(name, name) for name in names}
     renamed = joined is not None or others != REST
@@ -126,9 +139,8 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
     if len(names) < 2 and names[0] in side_of.values():
         raise UserError(f"nothing to compare: {names[0]!r} is every {by}")
     if len(names) > MOST_GROUPS:
-        bins = f", or ask for bins, such as {by}:3" if column.dtype.is_numeric() else ""
         message = f"column {by!r} makes {len(names) + max(len(merged) - 1, 0)} groups; expected at most {MOST_GROUPS}"
-        raise UserError(f"{message}: name some to compare (--pair A,B){bins}")
+        raise UserError(f"{message}: {parts_of_numbers(by, column) or 'name some to compare (--pair A,B)'}")
     if ALL in names:
         raise UserError(
             f"column {by!r} has a group called {ALL!r}, which is reserved for all documents together; rename it"
@@ -136,12 +148,44 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
     place = {name: i for i, name in enumerate(names)} | dict.fromkeys(merged, len(names) - 1)
     number = {name: place[one] for name, one in side.items()}
     if joined is not None:
-        return _of_several(by, names, joined, number, merged, first=names[-1] == others)
+        groups = _of_several(by, names, joined, number, merged, first=names[-1] == others)
+        return replace(groups, remarks=remarks)
     code = labels.replace_strict(number, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
     if by == "source":
         outside = _outside(collection)
-        return Groups(by, tuple(names), np.where(outside, -1, code), int(outside.sum()), merged)
-    return Groups(by, tuple(names), code, merged=merged)
+        code = np.where(outside, -1, code)
+        return Groups(by, tuple(names), code, int(outside.sum()), merged, remarks=remarks)
+    return Groups(by, tuple(names), code, merged=merged, remarks=remarks)
+
+
+def label_remarks(by: str, labels: pl.Series) -> Iterator[LabelRemark]:
+    """Say which labels are most likely one, which may stand for a missing value, and that numbers can be parted."""
+    counts = dict(labels.drop_nulls().cast(pl.String).value_counts(sort=True).rows())
+    for alike in alike_labels(counts):
+        text = f"warning: {by} {alike.listed} differ in {alike.difference} only, and are groups of their own"
+        yield LabelRemark(text, f"to make them one: {alike.options}")
+    for word in null_words(counts):
+        documents = counted(counts[word], "document has", "documents have")
+        yield LabelRemark(
+            f"warning: {by} {word!r} is a word, and so a group: {documents} it",
+            "leave the label empty where there is none",
+        )
+    if len(counts) > len(_HALVES) and (parts := parts_of_numbers(by, labels)):
+        yield LabelRemark(f"{by}: each of {len(counts):,} values is a group", parts)
+
+
+def parts_of_numbers(by: str, labels: pl.Series) -> str:
+    """Say how a column that holds fractions, or more numbers than can be compared, can be parted; empty elsewhere."""
+    numbers = as_numbers(labels).drop_nulls()
+    if not numbers.dtype.is_numeric() or not len(numbers):
+        return ""
+    if not numbers.dtype.is_float() and numbers.n_unique() <= MOST_PAIRED:
+        return ""
+    low, high = float(numbers.min()), float(numbers.max())  # type: ignore[arg-type]
+    middle = _HALF if low < _HALF <= high else float(numbers.median())  # type: ignore[arg-type]
+    value = _short(middle)
+    value = value if "." in value else f"{value}."
+    return f"numbers from {_short(low)} to {_short(high)}: --by {by}:2 makes bins, --by {by}:{value} parts them there"
 
 
 def _kept_apart(
@@ -191,16 +235,14 @@ def _outside(collection: Collection) -> npt.NDArray[np.bool_]:
 
 def _binned(collection: Collection, by: str, columns: list[str]) -> Groups:
     name, _, number = by.rpartition(":")
-    numbers = [c for c in columns if collection.docs[c].dtype.is_numeric()]
-    if name not in numbers and (name != LENGTH or LENGTH in columns):
-        raise unknown("column of numbers to group by", name, dict.fromkeys([*numbers, LENGTH]))
+    values = _values(collection, name, columns)
+    if _VALUE.fullmatch(number):
+        return _halves(by, name, values, float(number), unit="" if name in columns else " words")
     if not (number.isascii() and number.isdigit() and int(number) in BINS):
-        raise UserError(f"{by}: expected {BINS[0]} to {BINS[-1]} bins, such as {name}:3, got {number!r}")
-    if name in columns:
-        values = collection.docs[name]
-    else:
-        values = collection.memo("words", lambda: words(collection.docs["text"]))
-        values = values.set(values == 0, None)
+        raise UserError(
+            f"{by}: expected {BINS[0]} to {BINS[-1]} bins, such as {name}:3, or a value with a point that parts it in "
+            f"two, such as {name}:.5; got {number!r}"
+        )
     known = values.drop_nulls().to_numpy()
     edges = _edges(known, int(number))
     if len(edges) < int(number):
@@ -212,6 +254,37 @@ def _binned(collection: Collection, by: str, columns: list[str]) -> Groups:
     placed = np.full(len(values), -1)
     placed[values.is_not_null().to_numpy()] = code
     return Groups(name, tuple(names), placed)
+
+
+def _values(collection: Collection, name: str, columns: Sequence[str]) -> pl.Series:
+    """Return the numbers of a column, also those that are written as text, or how many words texts have."""
+    if name in columns:
+        values = as_numbers(known_labels(collection.docs[name]))
+        if values.dtype.is_numeric():
+            return values
+    elif name == LENGTH:
+        values = collection.memo("words", lambda: words(collection.docs["text"]))
+        return values.set(values == 0, None)
+    numbers = [c for c in columns if as_numbers(known_labels(collection.docs[c])).dtype.is_numeric()]
+    raise unknown("column of numbers to group by", name, dict.fromkeys([*numbers, LENGTH]))
+
+
+def _halves(by: str, name: str, values: pl.Series, edge: float, *, unit: str) -> Groups:
+    """Part numbers in two: those below a value, and those that are the value or above it."""
+    is_above = values >= edge
+    count = int(is_above.sum())
+    if count in (0, len(values) - values.null_count()):
+        side, furthest = ("below", values.max()) if not count else ("at or above", values.min())
+        extreme = f"{'highest' if not count else 'lowest'}: {_short(float(furthest))}"  # type: ignore[arg-type]
+        raise UserError(f"{by}: every {name} is {side} {_short(edge)} ({extreme}); expected values on both sides")
+    names = tuple(half.format(f"{_short(edge)}{unit}") for half in _HALVES)
+    code = is_above.cast(pl.Int64).fill_null(-1).to_numpy()
+    return Groups(name, names, code)
+
+
+def _short(value: float) -> str:
+    """Print a number without a zero before its point: ``.5``."""
+    return re.sub(r"^(-?)0\.", r"\1.", f"{value:g}")
 
 
 def _edges(values: npt.NDArray[Any], bins: int) -> npt.NDArray[Any]:
@@ -269,7 +342,7 @@ def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ..
         if len(groups.names) > MOST_PAIRED:
             raise UserError(
                 f"{groups.by} makes {len(groups.names)} groups, {len(every)} pairs; all pairs are compared only up "
-                f"to {MOST_PAIRED} groups: name some (--pair A,B), or bin a numeric column, such as year:3"
+                f"to {MOST_PAIRED} groups: {_ways_on(groups)}"
             )
         return every
     pairs = list(pairs)
@@ -283,6 +356,12 @@ def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ..
         if sum(set(pair) == set(other) for other in chosen) > 1:
             raise UserError(f"pair {pair[0]!r},{pair[1]!r} is given twice")
     return chosen
+
+
+def _ways_on(groups: Groups) -> str:
+    """Say what to do where there are too many groups to compare."""
+    parts = [remark.remedy for remark in groups.remarks if remark.remedy.startswith("numbers")]
+    return next(iter(parts), "name some (--pair A,B), or bin a column of numbers, such as year:3, or score:.5")
 
 
 def twin_rows(collection: Collection, groups: Groups, pair: Pair) -> npt.NDArray[np.int64]:

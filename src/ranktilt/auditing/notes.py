@@ -17,6 +17,7 @@ from ranktilt.rankers.candidates import FITTED
 from ranktilt.rankers.llm.answers import READABLE, unread_reasons
 from ranktilt.rankers.self_exclusion import exclusion_notes
 from ranktilt.run import Run, stage_facts
+from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
 WARNING = "warning: "
 _MOST_NAMED = 4
@@ -219,6 +220,7 @@ def group_notes(
     groups: Groups, left_out: Sequence[Pair], tilts: Sequence[Effect], resamples: int, *, absent: bool = False
 ) -> Iterator[str]:
     """Say what the comparison leaves out (`absent`: queries that a run lacks too), and where it stands on little."""
+    yield from (f"{remark.text}; {remark.remedy}" for remark in groups.remarks)
     if groups.unlabelled:
         without = counted(groups.unlabelled, "document", "documents")
         yield f"{without} without {groups.by}, in no group"
@@ -245,8 +247,11 @@ def group_notes(
                 f"{tilt.a} and {tilt.b}{', or not in the run' if absent else ''}"
             )
         if tilt.queries < FEW_QUERIES:
-            yield too_narrow(f"{counted(tilt.queries, 'query compares', 'queries compare')} {tilt.a} and {tilt.b}")
-        dropped = max(t.dropped for t in tilts if (t.a, t.b) == pair)
+            yield too_narrow(
+                f"{counted(tilt.queries, 'query compares', 'queries compare')} {tilt.a} and {tilt.b}", tilt.queries
+            )
+        drawn = (t for t in tilts if (t.a, t.b) == pair and t.queries >= FEWEST_ROWS)
+        dropped = max((t.dropped for t in drawn), default=0)
         if dropped:
             yield f"up to {dropped:,} of {resamples:,} resamples dropped for {tilt.a} and {tilt.b}: both sides were 0"
 

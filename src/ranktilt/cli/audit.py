@@ -131,13 +131,10 @@ class AuditInputs(options.LabelOptions):
         """Read the collection, or make one of labels and runs; the runs then are those that exist."""
         if self.folder is None:
             return self._labelled(max_failures)
-        from ranktilt.datasets.labels import with_labels
         from ranktilt.datasets.load import load
 
         collection = load(self.folder, split=self.split, qrels=self.qrels, ignore_unknown=self.ignore_unknown)
-        if self.labels is not None:
-            collection = with_labels(collection, self.labels, by=self.column or "source")
-        return collection, []
+        return self.labelled(collection, self.column or "source"), []
 
     def collections(self, collection: Collection, rankers: Sequence[Ranker]) -> list[Collection]:
         """What is ranked together: two sources each where there are several models, unless it is to be one.

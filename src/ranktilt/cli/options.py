@@ -235,7 +235,9 @@ class LabelOptions(OptionGroup):
         Option("Labels of documents: doc_id, source[, origin]; other columns as FILE:id=url,source=is_ai.", "FILE"),
     ] = None
     rest: Annotated[str | None, Option("Label of every document that --groups does not name.", "LABEL")] = None
-    name: Annotated[list[str] | None, Option("Name for a value of the labels, such as 1=ai.", "VALUE=NAME")] = None
+    name: Annotated[
+        list[str] | None, Option("Name for a value of the labels, such as 1=ai or AI=ai.", "VALUE=NAME")
+    ] = None
     reference: Reference = None
 
     @property
@@ -244,13 +246,27 @@ class LabelOptions(OptionGroup):
         from ranktilt.datasets.labels import LabelFile
 
         if self.groups is None:
-            if alone := [option for option in ("rest", "name") if getattr(self, option)]:
-                raise UserError(f"--{alone[0]} needs a label file: --groups FILE")
+            if self.rest:
+                raise UserError("--rest needs a label file: --groups FILE")
             return None
-        names = {value.strip(): name.strip() for value, _, name in (text.partition("=") for text in self.name or ())}
-        if not all(names) or not all(names.values()) or len(names) < len(self.name or ()):
+        return replace(LabelFile.of(self.groups), names=self.label_names, rest=self.rest)
+
+    @property
+    def label_names(self) -> dict[str, str]:
+        """What values of the labels are called."""
+        pairs = [text.partition("=") for text in self.name or ()]
+        names = {value: name.strip() for value, _, name in pairs}
+        if not all(map(str.strip, names)) or not all(names.values()) or len(names) < len(pairs):
             raise UserError(f"--name expects a value and its name, such as 1=ai; got {', '.join(self.name or ())}")
-        return replace(LabelFile.of(self.groups), names=names, rest=self.rest)
+        return names
+
+    def labelled(self, collection: Collection, by: str) -> Collection:
+        """Give documents the labels of the file, or the collection's own labels their names."""
+        from ranktilt.datasets.labels import with_labels, with_names
+
+        if self.labels is not None:
+            return with_labels(collection, self.labels, by=by)
+        return with_names(collection, self.label_names, by=by) if self.name else collection
 
     def reference_first(self, collection: Collection, by: str | None, pairs: Pairs | None) -> Pairs | None:
         """Pairs to compare, the reference group first in each; refuses those that cannot be compared."""

@@ -78,10 +78,7 @@ def replay_log(
     output.check(*read, also={f"--save, {path.name}": path for path in both})
     pairs = options.read_pairs(pair)
     collection, run = _inputs(candidates, folder, qrels, split, score_order=score_order)
-    if groups is not None:
-        from ranktilt.datasets.labels import with_labels
-
-        collection = with_labels(collection, groups, by=by or "source")
+    collection = labels.labelled(collection, by or "source")
     found = log_runs(log, run, collection, seed=seed)
     column = by or ("source" if len(collection.sources) > 1 else None)
     column = None if column == "none" else column

@@ -20,6 +20,7 @@ from ranktilt.io.files import decode_lines, line_chunks
 from ranktilt.io.parquet import json_rows, read_table
 from ranktilt.io.qrels import read_qrels
 from ranktilt.run import Run
+from ranktilt.text.label_values import NO_LABEL, as_numbers, known_labels
 
 _NOTATION = re.compile(r"(?P<file>.+?):(?P<columns>[\w.-]+=[^=,]+(?:,[\w.-]+=[^=,]+)*)")
 _FLAGS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false", "1.0": "1", "0.0": "0"}
@@ -83,13 +84,7 @@ class LabelFile:
 
     def named(self, labels: pl.Series) -> pl.Series:
         """Call labels by their names; `UserError` for a name of a value that does not occur."""
-        folded = labels.replace(_FLAGS) if self.names else labels
-        values = folded.drop_nulls().unique().sort().to_list()
-        names = {_FLAGS.get(value, value): name for value, name in self.names.items()}
-        strange = next((value for value in names if value not in values), None)
-        if strange is not None:
-            raise unknown(f"value of {labels.name!r} to name", strange, values[:12])
-        return folded.replace(names)
+        return renamed_labels(labels, self.names)
 
 
 ENDINGS = (".tsv", ".tsv.gz", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".parquet")
@@ -116,7 +111,7 @@ def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.Dat
     """Read documents and their labels: TSV (quotes are plain), CSV (RFC 4180), JSON lines, plain or .gz, or Parquet.
 
     Returns ``doc_id`` (unique), the column that `by` names, ``origin`` where given, and the others, as numbers where
-    all are. A blank or NaN is null: no label. The `rest` of a `LabelFile` is not given here.
+    all are. What names no group is null: see `known_labels`. The `rest` of a `LabelFile` is not given here.
     """
     given = LabelFile.of(labels)
     path, frame = Path(given.path), _read_table(given, label_column(by, ()))
@@ -124,6 +119,7 @@ def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.Dat
     if not frame.height:
         raise DataError(path, "expected labels, got column names only")
     frame = _without_blanks(frame, strings=["doc_id", *(["origin"] if "origin" in frame.columns else [])])
+    frame = frame.with_columns(known_labels(frame[name]) for name in (label, "origin") if name in frame.columns)
     if label == by:
         frame = frame.with_columns(given.named(frame[label].cast(pl.String)))
     elif given.names or given.rest:
@@ -133,10 +129,10 @@ def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.Dat
         where = {"line": frame[LINE][row]} if LINE in frame.columns else {}
         raise DataError(path, "doc_id is empty" if where else f"doc_id is empty in row {row + 1}", **where)
     if frame[label].null_count() == frame.height:
-        raise DataError(path, f"column {label!r} is blank in every row")
+        raise DataError(path, f"column {label!r} is blank or nan in every row")
     frame = one_row_each(path, frame, "document", "doc_id")
     kept = [name for name in ("doc_id", label, "origin") if name in frame.columns]
-    numbers = [_as_numbers(frame[name]) for name in frame.columns if name not in kept or name == label != by]
+    numbers = [as_numbers(frame[name]) for name in frame.columns if name not in kept or name == label != by]
     return frame.with_columns(numbers).select(*kept, pl.exclude(*kept, LINE))
 
 
@@ -175,6 +171,7 @@ def from_labels(
     column = label_column(by, labels.columns)
     if column not in labels.columns:
         raise unknown("column", column, [name for name in labels.columns if name not in ("doc_id", "origin")])
+    labels = labels.with_columns(known_labels(labels[name]) for name in (column, "origin") if name in labels.columns)
     known = labels[column].count()
     if not known:
         raise UserError(f"no document has a label in column {column!r}")
@@ -206,10 +203,34 @@ def label_column(by: str, columns: Iterable[str]) -> str:
     return by.rpartition(":")[0] if ":" in by and by not in columns else by
 
 
+def renamed_labels(labels: pl.Series, names: Mapping[str, str]) -> pl.Series:
+    """Call labels by other names, whatever the blanks round them; refuses a name of a value that does not occur."""
+    if not names:
+        return labels
+    folded = labels.replace(_FLAGS)
+    values = folded.drop_nulls().unique().sort().to_list()
+    read = {value if value in values else value.strip(): name for value, name in names.items()}
+    read = {_FLAGS.get(value, value): name for value, name in read.items()}
+    strange = next((value for value in read if value not in values), None)
+    if strange is not None:
+        raise unknown(f"value of {labels.name!r} to name", strange, values[:12])
+    return folded.replace(read)
+
+
+def with_names(collection: Collection, names: Mapping[str, str], *, by: str) -> Collection:
+    """Call the labels in a column of a collection's documents by other names."""
+    columns = [name for name in collection.docs.columns if name == "source" or name not in DOC_COLUMNS]
+    if by not in columns:
+        raise unknown("column to name the labels of", by, columns)
+    labels = renamed_labels(collection.docs[by].cast(pl.String), names)
+    spec = {**collection.spec, "label_names": dict(names), "labels_named": by}
+    return Collection(collection.docs.with_columns(labels), collection.queries, collection.qrels, spec)
+
+
 def split_labels(column: pl.Series) -> pl.Series:
     """The groups that each value names, as lists; null where it names none."""
     lists = column.str.split(SEVERAL).list.eval(pl.element().str.strip_chars())
-    found = lists.list.eval(pl.element().filter(pl.element() != ""))
+    found = lists.list.eval(pl.element().filter(~pl.element().is_in(NO_LABEL)))
     return found.set(found.list.len() == 0, None)
 
 
@@ -326,16 +347,6 @@ def one_row_each(path: Path, frame: pl.DataFrame, noun: str, key: str, names: Ma
         message = f"{noun} {second[key]!r} has two values of {names.get(name, name)!r}: {both}"
         raise DataError(path, message, line=second.get(LINE))
     return frame
-
-
-def _as_numbers(series: pl.Series) -> pl.Series:
-    """A column of strings as whole numbers or numbers where every value is one."""
-    if series.dtype == pl.String:
-        for kind in (pl.Int64, pl.Float64):
-            numbers = series.cast(kind, strict=False)
-            if numbers.null_count() == series.null_count() < len(series):
-                return numbers
-    return series
 
 
 def labelled(

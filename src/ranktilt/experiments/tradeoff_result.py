@@ -345,9 +345,10 @@ def check_cost(change: Change, budget: float) -> LimitCheck:
     found = cost_words(change, budget)
     outcome: Outcome = "inconclusive"
     loss = f"a loss of more than {points(budget)}"
-    if any(math.isnan(v) for v in (change.value, change.low, change.high)):
+    is_testable = change.testable
+    if math.isnan(change.value) or (is_testable and not change.has_interval):
         reason = f"no query has a value of {change.measure} under both rankers"
-    elif not change.testable:
+    elif not is_testable:
         reason = f"{too_few(change)}; {found}"
     elif change.low >= floor:
         outcome, reason = "level", f"{change.measure} {found}: {loss} is excluded"
@@ -361,4 +362,5 @@ def check_cost(change: Change, budget: float) -> LimitCheck:
 def cost_words(change: Change, budget: float) -> str:
     """Print a change of effectiveness with its interval beside the loss that is allowed, and over which documents."""
     over = "over all documents" if change.a == ALL else f"on {change.a} documents alone"
-    return f"{signed(change.value)} points {bounds(change.low, change.high, -100 * budget)} {over}"
+    interval = f" {bounds(change.low, change.high, -100 * budget)}" if change.has_interval else ""
+    return f"{signed(change.value)} points{interval} {over}"

@@ -12,7 +12,7 @@ from ranktilt.judging.grades import Graded
 from ranktilt.judging.result import FEWEST_QUERIES, Agreement, Estimate, GradeCount, QueryAgreement
 from ranktilt.measures.ranking import Bools, Floats
 from ranktilt.statistics.agreement import cohen_kappa, krippendorff_alpha
-from ranktilt.statistics.bootstrap import interval
+from ranktilt.statistics.bootstrap import FEWEST_ROWS, interval
 from ranktilt.text.quality import words
 
 _LENGTHS = ("short documents", "documents of middle length", "long documents")
@@ -115,8 +115,13 @@ def _coefficients(tables: Floats, relevant: int) -> dict[str, Floats]:
 
 
 def _resampled(tables: Floats, resamples: int, rng: np.random.Generator) -> Floats:
-    """Tables of counts of queries that are drawn with replacement: (resamples, grades, grades)."""
+    """Tables of counts of queries that are drawn with replacement: (resamples, grades, grades).
+
+    NaN where so few queries make no interval.
+    """
     queries, flat = len(tables), tables.reshape(len(tables), -1)
+    if queries < FEWEST_ROWS:
+        return np.full((resamples, *tables.shape[1:]), np.nan)
     draws = rng.multinomial(queries, np.full(queries, 1 / queries), size=resamples).astype(np.float64)
     return (draws @ flat).reshape(resamples, *tables.shape[1:])
 

@@ -88,6 +88,8 @@ def side_by_side(human: pl.DataFrame, judged: pl.DataFrame, name: str) -> Graded
     pairs = human.join(judged, on=key, how="inner", maintain_order="left", suffix="_judge")
     known, asked = human["query_id"].unique(), judged["query_id"].unique()
     common = known.filter(known.is_in(asked.implode()))
+    if not judged.height:
+        raise UserError(f"{name} gives no grade: expected grades for the pairs that humans graded")
     if not pairs.height:
         ids = f"share {counted(len(common), 'query id', 'query ids')} but no query with the same document"
         what = ids if len(common) else "have no query in common"

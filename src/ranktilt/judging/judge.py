@@ -22,11 +22,11 @@ from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, refuse_twice
+from ranktilt.errors import UserError, counted, refuse_twice, shorten
 from ranktilt.judging.agreement import agreements, confusion, per_query, strata_of
 from ranktilt.judging.corrected import sampled_queries
 from ranktilt.judging.grade_gap import grade_gaps, judge_variation
-from ranktilt.judging.grade_parsing import GRADES
+from ranktilt.judging.grade_parsing import GRADES, UNREADABLE
 from ranktilt.judging.grades import Graded, read_grades, side_by_side
 from ranktilt.judging.grading import Grades
 from ranktilt.judging.probes import JudgeProbes
@@ -117,7 +117,9 @@ def judge(
         raise UserError(f"expected the smallest relevant grade between 1 and {top}, got {relevant}")
     read, notes = dict[str, pl.DataFrame](), list[str]()
     for name, grades in named.items():
-        notes += grading_notes(grades, top) if isinstance(grades, Grades) else []
+        if isinstance(grades, Grades):
+            _refuse_ungraded(name, grades)
+            notes += grading_notes(grades, top)
         read[name], stray = read_grades(grades.qrels if isinstance(grades, Grades) else grades, top, name)
         notes += stray
     graded = [side_by_side(human, frame, name) for name, frame in read.items()]
@@ -145,7 +147,8 @@ def judge(
     elif families or human_sample is not None:
         raise UserError(f"{'families' if families else 'a sample of human labels'}: need runs (--runs DIR)")
     if collection is not None and len(collection.sources) > 1:
-        _, pairs = grouped_pairs(collection, "source", None if pair is None else [pair])
+        groups, pairs = grouped_pairs(collection, "source", None if pair is None else [pair])
+        notes += [remark.text for remark in groups.remarks]
         statistics = InferenceOptions(resamples, seed, "interval", correction, "none")
         found |= _sources(graded, read, collection, (runs, asked, pairs[0]), notes, how=statistics)
     weaknesses = tuple(Weakness(one.judge, gap) for one in probed for gap in one.gaps)
@@ -185,6 +188,20 @@ def _human(
 
 def _file(grades: GradesOf) -> str:
     return str(grades) if isinstance(grades, str | Path) else ""
+
+
+def _refuse_ungraded(name: str, grades: Grades) -> None:
+    """Refuse a model's grading without a single grade, and say what became of its requests."""
+    if grades.qrels.height:
+        return
+    counts = grades.counts
+    if set(counts.lost) == {UNREADABLE}:
+        answers = grades.answers.filter(pl.col("grade").is_null())["answer"].drop_nulls()
+        first = f" (first: {shorten(answers[0], 100)})" if len(answers) else ""
+        unparsed = f"{counts.lost[UNREADABLE]:,} of {counts.requests:,} unparsed{first}"
+        raise UserError(f"{name}: no answer could be read: {unparsed}; ask another model, or with another --prompt")
+    reasons = ", ".join(f"{number:,} {reason}" for reason, number in counts.lost.items()) or "nothing was asked"
+    raise UserError(f"{name}: no pair has a grade: of {counted(counts.requests, 'request', 'requests')}, {reasons}")
 
 
 def grading_notes(grades: Grades, top: int) -> Iterator[str]:

@@ -206,10 +206,8 @@ def _gap(probe: str, table: pl.DataFrame, resamples: int, seed: int) -> ProbeGap
         return ProbeGap(probe, 0, 0, nothing, nothing, nothing, nothing, nothing, left_out)
     by_query = both.group_by("query_id", maintain_order=True).agg(pl.col("gap").sum(), pl.len().alias("pairs"))
     totals, counts = (by_query[name].cast(pl.Float64).to_numpy() for name in ("gap", "pairs"))
-    low = high = float("nan")
-    if by_query.height > 1:
-        gaps, sizes = resampled_means([totals, counts], resamples=resamples, seed=seed)
-        low, high, *_ = interval(gaps / sizes)
+    gaps, sizes = resampled_means([totals, counts], resamples=resamples, seed=seed)
+    low, high, *_ = interval(gaps / sizes)
     return ProbeGap(
         probe, both.height, by_query.height, float(both["grade"].to_numpy().mean()), float(totals.sum() / counts.sum()),
         low, high, float((both["gap"].to_numpy() > 0).mean()), left_out,

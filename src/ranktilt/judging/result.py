@@ -18,6 +18,7 @@ from ranktilt.io.artifact import Result
 from ranktilt.judging.probes import ProbeGap
 from ranktilt.measures.margin import Margin
 from ranktilt.measures.printing import rounded
+from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
 HUMAN = "human"
 """How the reference judge is called."""
@@ -363,6 +364,8 @@ def _order(audit: JudgeAudit, row: RankAgreement) -> str:
     changed = [f"{fates[fate]} {fate}" for fate in ("reversed", "lost") if fates[fate]]
     shown_by_humans = counted(shown, "significant difference", "significant differences")
     kept = f"of {shown_by_humans} {join_words(changed) if changed else 'none is lost'}"
+    if row.queries < FEWEST_ROWS:
+        kept = f"{counted(row.queries, 'query is', 'queries are')} too few to test differences"
     new = f", {fates['new']} new" if fates["new"] else ""
     return (
         f"{row.judge} orders {counted(row.systems, 'system', 'systems')} by {row.measure} with Kendall's τ-b "

@@ -9,6 +9,7 @@ import numpy as np
 from ranktilt.errors import counted
 from ranktilt.measures.answered import Answered
 from ranktilt.measures.base import GroupEstimand
+from ranktilt.measures.printing import rounded
 from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking, first_ranks, share_of_query
 
 
@@ -77,10 +78,14 @@ class ShareOfFirstRanks(GroupEstimand):
         return {"even_a": share, "even_b": 1 - share}
 
     def finding(self, effect: Answered, noun: str) -> str:
-        even = effect.parts.get("even_a", np.nan)
-        held, level = (f"{100 * (even + lead):.1f} %" for lead in (effect.value, effect.level))
-        fills = "fills" if noun == "text" else "fill"
-        return f"{effect.a} {noun} {fills} {held} of the first {self.cutoff} ranks where {level} is level"
+        held = 100 * (effect.parts.get("even_a", np.nan) + effect.value)
+        # The printed shares differ by the printed answer: what is rounded alone may miss it by its last digit.
+        listed = float(rounded(held)) - float(rounded(100 * effect.value))
+        fills, makes = ("fills", "makes up") if noun == "text" else ("fill", "make up")
+        return (
+            f"{effect.a} {noun} {fills} {rounded(held)} % of the first {self.cutoff} ranks and "
+            f"{makes} {rounded(listed)} % of the candidates"
+        )
 
     def basis(self, effect: Answered) -> str:
         queries = counted(effect.queries, "query", "queries")

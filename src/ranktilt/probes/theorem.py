@@ -15,6 +15,7 @@ from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.probes.base import ProbeResult, reference_of, twin_rows, twin_sources
 from ranktilt.progress import report
+from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
 Twin = tuple[list[float], Floats]
 
@@ -72,12 +73,13 @@ def _perplexity(logs: npt.NDArray[np.floating[Any]], ids: Ints) -> float:
 
 
 def conditions(twins: Sequence[Twin], *, seed: int = 0) -> list[Condition]:
-    """Estimate each condition as a mean over twins, with a 95 % interval by a bootstrap over twins.
+    """Estimate each condition as a mean over twins, with a 95 % interval by a bootstrap over three twins or more.
 
     A text's ε is the mean of what the origin tells the PLM, at least 0; its largest value stands beside it.
     """
     read = np.array([perplexities for perplexities, _ in twins])
     draws = np.random.default_rng(seed).multinomial(len(twins), [1 / len(twins)] * len(twins), _RESAMPLES)
+    draws = draws if len(twins) >= FEWEST_ROWS else np.full(draws.shape, np.nan)
     given = read[:, 1] - read[:, 2]
     epsilon = max(float(given.mean()), 0.0)
     bounded = (epsilon, *_interval(np.maximum(draws @ given / len(twins), 0.0)))
@@ -124,7 +126,7 @@ def _verdict(low: float, high: float) -> str:
 
 
 def _interval(draws: Floats) -> tuple[float, float]:
-    low, high = np.quantile(draws, (0.025, 0.975)).tolist()
+    low, high = np.quantile(draws, (0.025, 0.975)).tolist()  # NaN where any draw is
     return low, high
 
 

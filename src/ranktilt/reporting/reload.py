@@ -121,7 +121,7 @@ def _reason(error: UserError) -> str:
 
 
 def _collection(audit: Audit, files: InputFiles) -> Collection:
-    from ranktilt.datasets.labels import with_labels
+    from ranktilt.datasets.labels import with_labels, with_names
 
     spec = audit.spec.get("collection", {})
     labels = LabelFile(**{**spec.get("label_file", {}), "path": spec["labels"]}) if "labels" in spec else None
@@ -129,6 +129,8 @@ def _collection(audit: Audit, files: InputFiles) -> Collection:
         collection = _labels_alone(audit, spec, labels, files)
     else:
         collection = _loaded(spec, files)
+        if "label_names" in spec:
+            collection = with_names(collection, spec["label_names"], by=spec["labels_named"])
         if labels is not None:
             beside = replace(labels, path=str(_beside(files, str(labels.path))))
             collection = with_labels(collection, beside, by=audit.spec.get("by") or "source")

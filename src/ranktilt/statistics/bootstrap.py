@@ -11,6 +11,8 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 RESAMPLES = 10_000
+FEWEST_ROWS = 3
+"""Rows below which there is no interval: resamples of two are these two and their mean, whatever they are."""
 _CELLS = 1 << 19
 _SLICE = 1 << 13
 
@@ -30,10 +32,10 @@ def resampled_means(columns: list[Floats], *, resamples: int = RESAMPLES, seed: 
     """Means of each column (without NaN) over bootstrap resamples of the rows; all columns share the resamples.
 
     A column's result depends on its values, the seed and the two sizes only, to the last bit: what is computed beside
-    it does not matter.
+    it does not matter. All are NaN below three rows, so that no interval can be made of them.
     """
     n = len(columns[0]) if columns else 0
-    if n == 0:
+    if n < FEWEST_ROWS:
         return [np.full(resamples, np.nan) for _ in columns]
     rng = np.random.default_rng(seed)
     stacked = [np.ascontiguousarray(c, dtype=np.float64) for c in columns]

@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from ranktilt.statistics.bootstrap import FEWEST_ROWS
+
 Floats = npt.NDArray[np.float64]
 _WITHIN_95 = 0.975
 
@@ -32,8 +34,8 @@ def smallest_margin(difference: Floats, alpha: float = 0.05) -> float:
 
 
 def t_interval(difference: Floats) -> tuple[float, float]:
-    """95 % interval of a mean by Student's t over queries; NaN below two queries."""
-    if len(difference) < 2:
+    """95 % interval of a mean by Student's t over queries; NaN below three queries."""
+    if len(difference) < FEWEST_ROWS:
         return np.nan, np.nan
     mean, error, freedom = _mean_and_error(difference)
     half = float(special.stdtrit(freedom, _WITHIN_95)) * error

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from ranktilt.statistics.bootstrap import FEWEST_ROWS
+
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 _FEWEST = 4
@@ -37,10 +39,10 @@ def family_difference(reference: Floats, judged: Floats, member: Bools) -> Famil
     29(2), 2011); degrees of freedom after Satterthwaite.
 
     `reference` and `judged` have the shape (systems, queries), without NaN. NaN below two systems of either family,
-    below four in all, or below two queries.
+    below four in all, or below three queries.
     """
     queries, sizes = reference.shape[1], (int(member.sum()), int((~member).sum()))
-    if min(sizes) < 2 or sum(sizes) < _FEWEST or queries < 2:
+    if min(sizes) < 2 or sum(sizes) < _FEWEST or queries < FEWEST_ROWS:
         return FamilyDifference(*(np.nan,) * 6)
     sides = (member, ~member)
     means = [[float(values[side].mean()) for side in sides] for values in (judged, reference)]

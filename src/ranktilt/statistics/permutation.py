@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from ranktilt.statistics.bootstrap import RESAMPLES, blocks, dots
+from ranktilt.statistics.bootstrap import FEWEST_ROWS, RESAMPLES, blocks, dots
 
 Floats = npt.NDArray[np.float64]
 ENUMERATED = 16
@@ -89,8 +89,8 @@ def exchanged(totals: Floats, *, draws: int = RESAMPLES, seed: int | Sequence[in
 
 
 def t_test_p(difference: Floats) -> float:
-    """Paired t test of a mean difference of 0, two-sided; 1 where all are 0, NaN below two queries."""
-    if len(difference) < 2:
+    """Paired t test of a mean difference of 0, two-sided; 1 where all are 0, NaN below three queries."""
+    if len(difference) < FEWEST_ROWS:
         return np.nan
     if not difference.any():
         return 1.0

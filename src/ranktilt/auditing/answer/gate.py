@@ -278,6 +278,8 @@ def tilt_name(tilt: Effect) -> str:
 def tilt_numbers(tilt: Effect, *limits: float) -> str:
     """Print an effect with its unit and interval: ``+5.0 % [+1.0, +9.0]``; limits as of `bounds`, in its own unit."""
     of, ends = tilt.estimand, (tilt.low, tilt.high)
+    if not tilt.has_interval:
+        return of.answer(tilt.value)
     digits = digits_apart([of.scale * end for end in ends], [of.scale * limit for limit in limits], of.digits)
     low, high = (of.amount(end, digits=digits) for end in ends)
     return f"{of.answer(tilt.value)} [{low}, {high}]"
@@ -291,9 +293,10 @@ def check_tilt(tilt: Effect, limit: Margin) -> LimitCheck:
     numbers = f"{tilt_name(tilt)} {tilt_numbers(tilt, floor, ceiling)}"
     extent = tilt.extent(limit)
     outcome: Outcome = "inconclusive"
-    if any(math.isnan(v) for v in (tilt.value, tilt.low, tilt.high, tilt.level)):
+    few = too_few(tilt)
+    if math.isnan(tilt.value) or math.isnan(tilt.level) or not (few or tilt.has_interval):
         reason = f"{tilt_name(tilt)} is undefined: {undefined(tilt)}"
-    elif few := too_few(tilt):
+    elif few:
         reason = f"{few}; {numbers}"
     elif extent != "beyond" and (still := cannot_vary(tilt)):
         reason = f"{still}; {numbers}"
@@ -324,13 +327,15 @@ def check_growth(change: Change, least: float, *, on: str = "") -> LimitCheck:
     """
     of, low, high = change.estimand, change.growth_low, change.growth_high
     most = half_width(of, least) if least else 0.0
-    ends = [of.scale * end for end in (low, high)]
-    digits = digits_apart(ends, [of.scale * most], of.digits)
-    shown = ", ".join(of.amount(end, sign=True, digits=digits) for end in (low, high))
-    numbers = f"growth {change.amount(change.growth, sign=True)}{change.unit} [{shown}] since the baseline{on}"
+    interval = ""
+    if not (math.isnan(low) or math.isnan(high)):
+        digits = digits_apart([of.scale * end for end in (low, high)], [of.scale * most], of.digits)
+        ends = ", ".join(of.amount(end, sign=True, digits=digits) for end in (low, high))
+        interval = f" [{ends}]"
+    numbers = f"growth {change.amount(change.growth, sign=True)}{change.unit}{interval} since the baseline{on}"
     moved = f"{tilt_name(change)} {of.answer(change.old)} before, {of.answer(change.new)} now"
     outcome: Outcome = "inconclusive"
-    if any(math.isnan(v) for v in (change.growth, low, high)):
+    if math.isnan(change.growth) or (change.testable and not interval):
         side = "the baseline's" if math.isnan(change.old) else "the new"
         reason = f"growth since the baseline is undefined: {side} {tilt_name(change)} is, or its random band"
     elif low <= most and (still := cannot_vary(change)):
@@ -414,9 +419,9 @@ def _notes(
 ) -> Iterator[str]:
     compared = [changes[e.run, e.measure, e.a, e.b].queries for e in effects] if changes else []
     fewest = min([*(e.queries for e in effects), *compared])
-    told = too_narrow("").partition(";")[2]  # an audit by relevance has said it of each pair of groups
+    told = too_narrow("", fewest).partition(";")[2]  # an audit by relevance has said it of each pair of groups
     if fewest < FEW_QUERIES and not any(note.endswith(told) for note in warned):
-        yield too_narrow(f"{counted(fewest, 'query compares', 'queries compare')} the groups")
+        yield too_narrow(f"{counted(fewest, 'query compares', 'queries compare')} the groups", fewest)
     if changes and len(effects) > 1:
         yield (
             f"each growth of the {len(effects)} comparisons is judged by its own 95 % interval; the more there are, "

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from ranktilt.auditing.effects import ALPHA, FEWEST, Effect
 from ranktilt.errors import counted
 from ranktilt.measures.contrast import RelativeDelta
@@ -67,24 +69,40 @@ def finding(e: Effect, noun: str) -> str:
     of = e.estimand
     if e.value != e.value:
         return f"{e.name} is undefined"
-    digits = digits_apart([of.scale * end for end in (e.low, e.high)], [of.scale * e.level], of.digits)
-    low, high = (of.amount(end, digits=digits) for end in (e.low, e.high))
     name = f"{of.term} " if isinstance(of, RelativeDelta) else ""
     level = of.answer(e.level)
     words = of.finding(e, noun)
-    middle = "" if level == of.answer(0.0) or words.endswith("is level") else f", where {level} is level"
-    return f"{words} ({name}{of.answer(e.value)} [{low}, {high}]{middle}, corrected p {probability(e.p_corrected)})"
+    is_said = level in (of.answer(0.0), of.answer(np.nan)) or words.endswith("is level")
+    middle = "" if is_said else f"where {level} is level"
+    value = " ".join(filter(None, (f"{name}{of.answer(e.value)}", _interval(e))))
+    return f"{words} ({', '.join(filter(None, (value, middle, corrected_p(e))))})"
+
+
+def _interval(e: Effect) -> str:
+    """Print an effect's interval in brackets, with digits enough to tell it from level; empty where it has none."""
+    of = e.estimand
+    if not e.has_interval:
+        return ""
+    digits = digits_apart([of.scale * end for end in (e.low, e.high)], [of.scale * e.level], of.digits)
+    return f"[{of.amount(e.low, digits=digits)}, {of.amount(e.high, digits=digits)}]"
+
+
+def corrected_p(e: Effect) -> str:
+    """Print the corrected p with its name; empty where there is none."""
+    return "" if np.isnan(e.p_corrected) else f"corrected p {probability(e.p_corrected)}"
 
 
 def _beside_band(e: Effect, margin: Margin) -> Verdict:
     """Say of a question about all groups at once where its answer lies beside the random band."""
     of = e.estimand
-    numbers = f"{of.answer(e.value)}, 95 % interval [{of.amount(e.low)}, {of.amount(e.high)}]"
+    interval = f"95 % interval [{of.amount(e.low)}, {of.amount(e.high)}]" if e.has_interval else ""
     band = f"random band [{of.amount(e.band_low)}, {of.amount(e.band_high)}]"
+    numbers = ", ".join(filter(None, (of.answer(e.value), interval, band, corrected_p(e))))
+    few = too_few(e)
     word = "indistinguishable from a random ranking"
     if e.place != "inside":
         word = of.outside[e.place == "above"] if e.shown else "not significantly different from random rankings"
-    text = f"{e.run}: {word}: {e.name} {numbers}, {band}, corrected p {probability(e.p_corrected)}"
+    text = f"{e.run}: {f'inconclusive: {few}' if few else word}: {e.name} {numbers}"
     kind: Literal["outside", "inconclusive"] = "outside" if e.shown else "inconclusive"
     return Verdict(e.run, kind, None, text, repr(of), margin, False, 1, 1, e.a, e.b)
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.answer.findings import Finding, FindingKind, margins, ranked
-from ranktilt.auditing.answer.verdict import across, effect_row, probability
+from ranktilt.auditing.answer.verdict import across, corrected_p, effect_row, too_few
 from ranktilt.auditing.comparison.less_variation import with_less_variation
 from ranktilt.auditing.comparison.match import (
     MAX_LEFT_OUT,
@@ -42,7 +42,7 @@ from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Measure, estimand
 from ranktilt.measures.preference import Preference, PreferenceOfPairs
 from ranktilt.measures.ranking import Ints
-from ranktilt.statistics.bootstrap import RESAMPLES, interval
+from ranktilt.statistics.bootstrap import FEWEST_ROWS, RESAMPLES, interval
 from ranktilt.statistics.correction import CORRECTIONS
 from ranktilt.statistics.two_way import Dyads, TwoWayVariance
 
@@ -114,7 +114,8 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
             primary = self._of(runs, self.tilts)
             said = [*primary, *self._of(runs, self.means), *self.of_estimands(runs)]
             # A change by a rounding error, or in a single resample, is one.
-            if all(c.value == c.error == 0 for c in said) and all(t.growth == 0 for t in primary):
+            is_identical = all(c.value == 0 and (c.error == 0 or not c.has_interval) for c in said)
+            if is_identical and all(t.growth == 0 for t in primary):
                 what = "the two audits" if self.spec["baseline_run"] is None else f"this run and {runs.old}"
                 names = ", ".join(dict.fromkeys(c.measure for c in said))
                 text = f"{runs.new}: {what} are identical on {names}{self.on_common(said[0])}"
@@ -366,8 +367,8 @@ def change_notes(contrasts: Sequence[Change], means: Sequence[Change], resamples
         yield f"{change.excluded} of {total} excluded: {what} defined under both runs"
     fewest = min((c.queries for c in (*contrasts, *means)), default=FEW_QUERIES)
     if fewest < FEW_QUERIES:
-        yield too_narrow(f"{counted(fewest, 'query is', 'queries are')} compared")
-    dropped = max((c.dropped for c in contrasts), default=0)
+        yield too_narrow(f"{counted(fewest, 'query is', 'queries are')} compared", fewest)
+    dropped = max((c.dropped for c in contrasts if c.queries >= FEWEST_ROWS), default=0)
     if dropped:
         yield f"up to {dropped:,} of {resamples:,} resamples dropped: both groups were 0 under one of the runs"
     uneven = dict.fromkeys(f"{c.a} and {c.b}" for c in contrasts if not c.twins and c.estimand.sided)
@@ -390,6 +391,8 @@ def change_sentence(change: Change, *, on: str = "") -> str:
     if change.value != change.value:
         return f"{change.run}: no comparison with {old}: {what}{measure} is undefined under one of both"
     numbers = f"{_difference(change)}{on}"
+    if few := too_few(change):
+        return f"{change.run}: no difference in {what}{measure} from {old} can be shown: {few}; {numbers}"
     if not change.shown:
         return f"{change.run}: no difference in {what}{measure} from {old} shown; {_could(change)}; {numbers}"
     if mean:
@@ -411,8 +414,9 @@ def _growth(change: Change) -> str:
 
 
 def _difference(change: Change) -> str:
-    difference = f"difference {change.amount(change.value, sign=True)}{change.unit}"
-    return f"{difference} [{', '.join(change.ends)}], corrected p {probability(change.p_corrected)}"
+    interval = f" [{', '.join(change.ends)}]" if change.has_interval else ""
+    difference = f"difference {change.amount(change.value, sign=True)}{change.unit}{interval}"
+    return ", ".join(filter(None, (difference, corrected_p(change))))
 
 
 def _could(change: Change) -> str:

@@ -263,7 +263,8 @@ def pairwise(
     ]
     ps = correct([one.p for one in found], correction)
     tests = max(int((~np.isnan(ps)).sum()), 1)
-    outcomes = tuple(replace(one, p_corrected=float(p), tests=tests) for one, p in zip(found, ps, strict=True))
+    tested = [p if one.effective_n >= FEWEST else np.nan for one, p in zip(found, ps, strict=True)]
+    outcomes = tuple(replace(one, p_corrected=float(p), tests=tests) for one, p in zip(found, tested, strict=True))
     every = set(decisions.frame["query"])
     trained = len(every & decisions.training_queries)
     spec = {
@@ -424,6 +425,6 @@ def _answer_notes(decisions: Decisions) -> Iterator[str]:
 def _few_notes(outcomes: Sequence[PairOutcome]) -> Iterator[str]:
     for one in outcomes:
         if one.queries < FEW_QUERIES:
-            yield too_narrow(f"{counted(one.queries, 'query', 'queries')} with {one.kind} pairs")
+            yield too_narrow(f"{counted(one.queries, 'query', 'queries')} with {one.kind} pairs", one.queries)
         if not one.decided:
             yield f"warning: nothing was decided on {one.kind} pairs"

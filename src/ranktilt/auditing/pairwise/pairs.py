@@ -65,7 +65,8 @@ def two_groups(collection: Collection, by: str, protected: str | None = None) ->
     warning = "warning: " if 2 * lost >= len(code) else ""
     what = f"without {by}{' or of several' if groups.several else ''}"
     note = f"{warning}{lost:,} of {counted(len(code), 'document', 'documents')} {what}, in no pair"
-    return TwoGroups(by, protected, others[0] if len(others) == 1 else REST, code, (note,) if lost else ())
+    notes = (*(remark.text for remark in groups.remarks), *([note] if lost else []))
+    return TwoGroups(by, protected, others[0] if len(others) == 1 else REST, code, notes)
 
 
 def relevant_pairs(collection: Collection) -> pl.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.pairwise.pairs import Kind
 from ranktilt.auditing.variation import Variation, choice_variation
+from ranktilt.errors import counted
 from ranktilt.io.artifact import Result
 from ranktilt.measures.preference import PreferenceOfPairs
+from ranktilt.measures.printing import rounded
 
 EVEN = 0.5
 """The share of what was decided that favours nobody; and of answers naming the first document without position bias."""
@@ -180,7 +183,10 @@ class PairwiseAudit(
     def verdict(self, one: PairOutcome) -> Verdict:
         """Return the verdict on a kind of pairs, by the rule of all verdicts."""
         effect = self.effect(one)
-        return judge(effect.measure, [effect], self.level, noun="documents")
+        verdict = judge(effect.measure, [effect], self.level, noun="documents")
+        if one.decided:
+            return verdict
+        return verdict._replace(sentence=f"{self.model}: inconclusive on {one.kind} pairs: {_undecided(one)}")
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -202,3 +208,15 @@ class PairwiseAudit(
             "next_steps": (),
             "effects": [effect_row(self.effect(one), self.level) for one in self.outcomes],
         }  # fmt: skip
+
+
+def _undecided(outcome: PairOutcome) -> str:
+    """Say why nothing was decided on a kind of pairs."""
+    if not outcome.pairs and isnan(outcome.unparsed.value):
+        return "no pair was asked about in both orders"
+    if outcome.unparsed.value == 1:
+        return f"no answer could be read: {outcome.pairs:,} of {counted(outcome.pairs, 'pair', 'pairs')} unparsed"
+    if outcome.inconsistent.value == 1:
+        return f"both orders disagree on {outcome.pairs:,} of {counted(outcome.pairs, 'pair', 'pairs')}"
+    unparsed, inconsistent = (100 * share.value for share in (outcome.unparsed, outcome.inconsistent))
+    return f"of the pairs {rounded(unparsed)} % are unparsed, and both orders disagree on {rounded(inconsistent)} %"

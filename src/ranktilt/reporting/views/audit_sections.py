@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.answer.verdict import probability
+from ranktilt.auditing.answer.verdict import corrected_p
 from ranktilt.auditing.breakdown import RankShares, rank_shares
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
@@ -19,7 +19,7 @@ from ranktilt.reporting.document import Block, Cell, Column, Figure, Row, Sectio
 from ranktilt.reporting.explorer.section import BUDGET, explorer
 from ranktilt.reporting.figures.charts import Mark, ScatterPoint, curves, forest, scatter
 from ranktilt.reporting.figures.drawing import known_size
-from ranktilt.reporting.numbers import DASH, decimal, interval, number, percent, signed
+from ranktilt.reporting.numbers import decimal, interval, number, percent, signed
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.tones import VERDICT_TONES
@@ -213,7 +213,8 @@ def drawn_pairs(audit: Audit) -> tuple[Pair, ...]:
         size = abs(tilt.value - tilt.level)
         if tilt.measure == repr(audit.primary_measure) and size > 0:
             pair = tilt.a, tilt.b
-            clear[pair] = max(clear[pair], size / tilt.error if tilt.error else np.inf)
+            distance = size / tilt.error if tilt.error else np.inf
+            clear[pair] = max(clear[pair], distance if tilt.has_interval else 0.0)
     chosen = set(sorted(pairs, key=lambda pair: -clear[pair])[:MOST_PAIRS])
     return tuple(pair for pair in pairs if pair in chosen)
 
@@ -263,10 +264,11 @@ def _intervals(
 def tilt_mark(tilt: Effect, level: float, label: str = "") -> Mark:
     """Turn a Relative Δ into a mark of a figure."""
     known = tilt.value == tilt.value
-    said = f"{signed(tilt.value)} % {interval(tilt.low, tilt.high)}" if known else "undefined"
+    ends = f" {interval(tilt.low, tilt.high)}" if tilt.has_interval else ""
+    said = f"{signed(tilt.value)} %{ends}" if known else "undefined"
     lines = [f"{tilt.run}, {label + ', ' if label else ''}{tilt.measure}", f"Relative Δ {said}"]
     if known:
-        lines.append(f"corrected p {probability(tilt.p_corrected)}, {counted(tilt.queries, 'query', 'queries')}")
+        lines.append(", ".join(filter(None, (corrected_p(tilt), counted(tilt.queries, "query", "queries")))))
         if known_size(tilt.detectable):  # nothing where the queries do not spread at all
             some = f"could detect {tilt.detectable:.0f} % or more"
             lines.append("could not detect any tilt" if tilt.detectable > 200 else some)
@@ -281,8 +283,8 @@ def tilt_mark(tilt: Effect, level: float, label: str = "") -> Mark:
 
 def _answer_mark(e: Effect) -> Mark:
     value, low, high, detectable, level = (100 * v for v in (e.value, e.low, e.high, e.detectable, e.level))
-    said = DASH if e.low != e.low else f"[{e.estimand.amount(e.low)}, {e.estimand.amount(e.high)}]"
-    hover = (e.run, f"{e.name} {e.estimand.answer(e.value)} {said}", f"corrected p {probability(e.p_corrected)}")
+    ends = f" [{e.estimand.amount(e.low)}, {e.estimand.amount(e.high)}]" if e.has_interval else ""
+    hover = (e.run, f"{e.name} {e.estimand.answer(e.value)}{ends}", *filter(None, [corrected_p(e)]))
     band = (100 * e.band_low, 100 * e.band_high) if e.banded else (0.0, 0.0)
     return Mark(
         e.name, value, low, high, VERDICT_TONES[e.favours or "inconclusive"], detectable=detectable, level=level,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from math import isnan
 from typing import Any
 
 import polars as pl
@@ -85,14 +86,12 @@ def _answer(e: Effect) -> Cell:
 
 
 def _interval(e: Effect) -> str:
-    if e.low != e.low or e.high != e.high:
-        return DASH
     amount = e.estimand.amount
-    return f"[{amount(e.low)}, {amount(e.high)}]"
+    return f"[{amount(e.low)}, {amount(e.high)}]" if e.has_interval else DASH
 
 
 def _band(e: Effect) -> str:
-    if not e.banded or e.low != e.low:
+    if not e.banded or not e.has_interval:
         return ""
     amount = e.estimand.amount
     return f"[{amount(e.band_low)}, {amount(e.band_high)}]"
@@ -229,16 +228,36 @@ def table_legend(audit: Audit) -> list[str]:
         twins = {tilt.twins for tilt in audit.tilts}
         rounded = " Means rounded to 0.1 % as in the papers." if spec["rounding"] == "paper" else ""
         lines = [
-            f"Means and Relative Δ in %: {sides_legend(audit.pairs)}. {starred(spec)}",
-            f"95 % intervals: paired bootstrap over queries, {spec['resamples']:,} resamples, widened by what "
-            f"documents add. Ties: {tie_rule(spec)}.{rounded}",
+            f"Means and Relative Δ in %: {sides_legend(audit.pairs)}.{_stars(audit)}",
+            f"{_intervals_legend(audit)}Ties: {tie_rule(spec)}.{rounded}",
         ]
+        if any(tilt.excluded for tilt in audit.tilts):
+            lines.append(
+                "The mean of a group is over the queries with a relevant document in it; Relative Δ and its sentence "
+                "are over those with one in both groups."
+            )
         if False in twins:
             which = "Groups that are not twins" if True in twins else "Groups are not twins"
             lines.append(f"{which}: level is the median of random labels (shuffled within each query), not 0.")
     elif audit.estimates:
-        lines.append(f"95 % intervals: bootstrap over queries, {spec['resamples']:,} resamples. Ties: averaged.")
+        bootstrap = f"95 % intervals: bootstrap over queries, {spec['resamples']:,} resamples. "
+        lines.append(f"{bootstrap if any(e.has_interval for e in audit.estimates) else ''}Ties: averaged.")
     return [*lines, *noise_legend(audit)]
+
+
+def _stars(audit: Audit) -> str:
+    """Say what a star means, where anything could be tested."""
+    return "" if all(isnan(tilt.p_corrected) for tilt in audit.tilts) else f" {starred(audit.spec)}"
+
+
+def _intervals_legend(audit: Audit) -> str:
+    """Say how intervals were made, where there is one."""
+    if not any(tilt.has_interval for tilt in audit.tilts):
+        return ""
+    return (
+        f"95 % intervals: paired bootstrap over queries, {audit.spec['resamples']:,} resamples, widened by what "
+        "documents add. "
+    )
 
 
 def noise_legend(audit: Audit) -> list[str]:
@@ -273,9 +292,10 @@ def card_legend(audit: Audit) -> list[str]:
     described = dict.fromkeys(e.name for e in audit.estimates if e.estimand.descriptive)
     gap = "".join(f", without the {name}, which only describes" for name in described)
     correction = str(audit.spec["correction"]).capitalize()
-    said.append(f"p: corrected ({correction}), the primary question's tests apart{gap}.")
-    if not audit.tilts:  # the main table's legend says it otherwise
-        said.append(ONE_AT_A_TIME)
+    if not all(isnan(e.p_corrected) for e in audit.estimates):
+        said.append(f"p: corrected ({correction}), the primary question's tests apart{gap}.")
+        if not audit.tilts:  # the main table's legend says it otherwise
+            said.append(ONE_AT_A_TIME)
     if audit.spec["ties"] != "expected" and any(e.estimand.kind == "relevance" for e in audit.estimates):
         said.append("Ties are averaged in all rows but Relative Δ.")
     return [" ".join(said)]

@@ -7,7 +7,7 @@ from functools import partial
 
 from ranktilt.auditing.answer.gate import Gate, GateRow, LimitCheck, worst_first
 from ranktilt.reporting.document import Cell, Column, Document, Sentence, named, printed, tabulated, worded
-from ranktilt.reporting.numbers import ends, number, signed
+from ranktilt.reporting.numbers import DASH, ends, number, signed
 from ranktilt.reporting.tones import VERDICT_TONES
 
 _COLUMNS = (
@@ -15,7 +15,7 @@ _COLUMNS = (
     (worded("groups"), lambda of: of[0].groups),
     (worded("check"), lambda of: of[1].name),
     ("value", lambda of: number(of[1].value, partial(signed, digits=_digits(of[0])))),
-    ("95 % interval", lambda of: " … ".join(ends(of[1].low, of[1].high, _digits(of[0])))),
+    ("95 % interval", lambda of: _interval(*of)),
     (Column("allowed", spare=1), lambda of: _allowed(of[1])),
     (Column("queries", spare=1), lambda of: number(_queries(*of), str)),
     (worded("outcome"), lambda of: Cell(of[1].word, tone=VERDICT_TONES[of[1].outcome])),
@@ -44,6 +44,13 @@ def _sentence(row: GateRow) -> Sentence:
 def _queries(row: GateRow, check: LimitCheck) -> int:
     """Return the number of queries that a check rests on."""
     return row.queries if check.queries is None else check.queries
+
+
+def _interval(row: GateRow, check: LimitCheck) -> str:
+    """Print both ends of a check's interval; a dash where it has none."""
+    if math.isnan(check.low) or math.isnan(check.high):
+        return DASH
+    return " … ".join(ends(check.low, check.high, _digits(row)))
 
 
 def _digits(row: GateRow) -> int:

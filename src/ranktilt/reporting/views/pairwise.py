@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import astuple
 from functools import partial
+from math import isnan
 
 from ranktilt.auditing.pairwise.result import EVEN, PairOutcome, PairwiseAudit
 from ranktilt.errors import counted, join_words
@@ -91,18 +92,20 @@ def _sentences(found: PairwiseAudit) -> Iterator[Sentence]:
     for finding in found.findings:
         tone = "" if finding.verdict is None else verdict_tone(finding.verdict, found.protected)
         yield Sentence(finding.sentence, tone, "strong")
-    said = [
-        f"{percent(one.first.value)} % of the answers on {one.kind} pairs [{percent(one.first.low)}, "
-        f"{percent(one.first.high)}]"
-        for one in found.outcomes
-        if one.first.value == one.first.value
-    ]
+    said = [_first_named(outcome) for outcome in found.outcomes if not isnan(outcome.first.value)]
     if said:
         biased = any(one.first.uneven for one in found.outcomes)
         yield Sentence(
             f"Position bias{'' if biased else ' is not shown'}: the document shown first is named in "
             f"{join_words(said)}; 50 % is none"
         )
+
+
+def _first_named(outcome: PairOutcome) -> str:
+    """Say how often the answers on one kind of pairs name the document shown first."""
+    first = outcome.first
+    interval = "" if isnan(first.low) else f" [{percent(first.low)}, {percent(first.high)}]"
+    return f"{percent(first.value)} % of the answers on {outcome.kind} pairs{interval}"
 
 
 def legend(found: PairwiseAudit) -> Iterator[str]:

@@ -30,6 +30,7 @@ from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import count, decimal, estimate, moved, number, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.verdicts import ONE_AT_A_TIME, mark
+from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.equivalence import t_interval
 
 
@@ -199,7 +200,7 @@ def _augmented(one: TrainedRanker, reference: str) -> tuple[float, str]:
 def _curve_point(one: Evaluation, ranker: str, measure: str, x: float) -> Point:
     mean = one.mean(ranker, measure)
     values = next((s.values for s in one.seeds if (s.ranker, s.measure) == (ranker, measure)), ())
-    low, high = t_interval(np.array(values)) if len(values) > 1 else (mean.low, mean.high)
+    low, high = t_interval(np.array(values)) if len(values) >= FEWEST_ROWS else (mean.low, mean.high)
     said = f"{percent(mean.value)} % [{percent(low)}, {percent(high)}] at {x:g}"
     return Point(x, 100 * mean.value, 100 * low, 100 * high, said)
 

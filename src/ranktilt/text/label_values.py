@@ -1,0 +1,134 @@
+"""Labels as they are written: which of them name no group, and which are one name in several spellings.
+
+Every label passes through `known_labels`, whichever file or table it comes from.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import polars as pl
+
+from ranktilt.errors import join_words
+
+NO_LABEL = ("", "nan", "NaN", "<NA>", "NaT")
+"""What names no group: nothing, and missing values as pandas and numpy write them into text."""
+_NULL_WORDS = frozenset({"na", "n/a", "#n/a", "none", "null", "nil", "nan", "undefined", "\\n"})
+"""Words that may stand for a missing value, in small letters; they may as well be names, and so are groups."""
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlikeLabels:
+    """Labels that are most likely one name in several spellings."""
+
+    labels: tuple[str, ...]
+    """The plainest spelling first."""
+    difference: str
+    """In what alone they differ, such as ``case``."""
+
+    @property
+    def options(self) -> str:
+        """Return the options of the command line that make them one."""
+        plain, *others = self.labels
+        return " ".join(f"--name {shlex.quote(f'{label}={plain}')}" for label in others)
+
+    @property
+    def listed(self) -> str:
+        """Return the labels as they are written; those that print alike with their code points."""
+        is_told_apart = len({unicodedata.normalize("NFC", label) for label in self.labels}) == len(self.labels)
+        return join_words([repr(label) if is_told_apart else ascii(label) for label in self.labels])
+
+
+def known_labels(column: pl.Series) -> pl.Series:
+    """Return a column of labels with null wherever a value names no group."""
+    if column.dtype.is_float():
+        return column.fill_nan(None)
+    if column.dtype != pl.String:
+        return column
+    is_missing = column.str.strip_chars().is_in(NO_LABEL)
+    return column.set(is_missing.fill_null(value=False), None)
+
+
+def null_words(labels: Iterable[str]) -> list[str]:
+    """Return the labels that may stand for a missing value, although they are words."""
+    return [label for label in labels if label.strip().casefold() in _NULL_WORDS]
+
+
+def as_numbers(column: pl.Series) -> pl.Series:
+    """Return a column of strings as whole numbers or numbers where every value is one; others as they are."""
+    if column.dtype != pl.String:
+        return column
+    for kind in (pl.Int64, pl.Float64):
+        numbers = column.cast(kind, strict=False)
+        if numbers.null_count() == column.null_count() < len(column):
+            return numbers
+    return column
+
+
+def alike_labels(labels: Iterable[str]) -> list[AlikeLabels]:
+    """Return the labels that differ in spelling alone: in case, blanks, Unicode form, or how a number is written."""
+    by_name = defaultdict[str, list[str]](list)
+    for label in dict.fromkeys(labels):
+        by_name[_as_number(_plain(label, _SPELLINGS.values()))].append(label)
+    return [
+        AlikeLabels(labels=_plainest_first(spellings), difference=_difference(spellings))
+        for spellings in by_name.values()
+        if len(spellings) > 1
+    ]
+
+
+def _without_blanks(label: str) -> str:
+    return " ".join(_INVISIBLE.sub("", label).split())
+
+
+def _compatible(label: str) -> str:
+    return unicodedata.normalize("NFKC", label)
+
+
+_SPELLINGS: dict[str, Callable[[str], str]] = {
+    "case": str.casefold,
+    "blanks": _without_blanks,
+    "Unicode form": _compatible,
+}
+"""What is said of a difference, and what takes it away."""
+
+
+def _plain(label: str, steps: Iterable[Callable[[str], str]]) -> str:
+    """Return a label without some differences of spelling."""
+    steps = list(steps)
+    for _ in range(2):  # each may leave something to another: a full-width blank becomes one that can go
+        for step in steps:
+            label = step(label)
+    return label
+
+
+def _as_number(label: str) -> str:
+    """Return a number in its shortest form, any other label as it is."""
+    return repr(float(label)) if _NUMBER.fullmatch(label) and math.isfinite(float(label)) else label
+
+
+def _plainest_first(spellings: Sequence[str]) -> tuple[str, ...]:
+    """Order spellings: first small letters without blanks, or the shortest form of a number."""
+    name = _plain(spellings[0], _SPELLINGS.values())
+    if _NUMBER.fullmatch(name):
+        name = min(spellings, key=len)
+    return tuple(sorted(spellings, key=lambda label: (label != name, len(label), label.casefold(), label)))
+
+
+def _difference(spellings: Sequence[str]) -> str:
+    """Name the fewest kinds of spelling in which labels differ."""
+    for count in range(1, len(_SPELLINGS) + 1):
+        for names in combinations(_SPELLINGS, count):
+            steps = [_SPELLINGS[name] for name in names]
+            if len({_plain(label, steps) for label in spellings}) == 1:
+                return join_words(names)
+    return "how a number is written"
