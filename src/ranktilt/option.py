@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -59,3 +60,20 @@ def _limits(kind: type) -> dict[str, tuple[tuple[str, ...], Option | None]]:
         choices = tuple(str(choice) for literal in literals for choice in get_args(literal))
         limits[name] = choices, options[0] if options else None
     return limits
+
+
+def refuse_repeated(ctx: Any, given: Sequence[Any]) -> None:
+    """Refuse options of one value that were given several: the parser would keep the last alone.
+
+    `given` lists the parameters in the order in which the parser met them. A flag without an opposite says the same
+    however often it is given.
+    """
+    options = [parameter for parameter in given if parameter.param_type_name == "option"]
+    if any(option.is_eager for option in options):  # --help
+        return
+    for option, count in Counter(options).items():
+        single = not option.multiple and (not option.is_flag or option.secondary_opts)
+        if single and count > 1:
+            names = "/".join([*option.opts, *option.secondary_opts])
+            times = "twice" if count == 2 else f"{count} times"
+            ctx.fail(f"{names} is given {times}, but takes one value: keep one of them")

@@ -234,7 +234,7 @@ def test_growth_is_of_the_queries_that_both_audits_hold() -> None:
     found = gate(new, baseline=old, resamples=200)
     (check,) = found.rows[0].checks
     assert (found.outcome, check.value, check.queries, found.rows[0].queries) == ("level", 0, 19, 20)
-    assert "[0.0, 0.0] since the baseline, on 19 common queries does not exceed 0" in check.reason
+    assert "[0.0, 0.0] since the baseline on 19 common queries does not exceed 0" in check.reason
     assert found.notes[0] == "left out: 1 of 20 queries (5.0 %): 1 query only in the new audit ('q0')"
     assert any("only 19 queries compare the groups" in note for note in found.notes)
     with refused("the audits are over different queries: …"):

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.table import Table
 
+    from ranktilt.collection import Collection
+
 _DELAY = 1.0
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 _shown: ContextVar[_Bars | None] = ContextVar("shown", default=None)
@@ -129,3 +131,13 @@ class _Bars:
             self._closed = True
             if "_progress" in vars(self):
                 self._progress.stop()
+
+
+def groups_to_audit(collection: Collection) -> list[str] | None:
+    """Return the words that ``ranktilt audit`` needs to group a collection; None where it has nothing to measure.
+
+    A collection of one source, or of none, is measured as a whole, for which it needs judgments.
+    """
+    if len(collection.sources) > 1:
+        return []
+    return ["--by", "none"] if collection.qrels.height else None

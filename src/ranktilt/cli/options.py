@@ -16,9 +16,8 @@ from typer.core import TyperCommand
 
 from ranktilt.cli import completion
 from ranktilt.cli.notes import reporting
-from ranktilt.cli.repeated import refuse_repeated
 from ranktilt.errors import UserError
-from ranktilt.option import Option
+from ranktilt.option import Option, refuse_repeated
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ranktilt.cli import options
-from ranktilt.cli.next_commands import groups_to_audit
-from ranktilt.cli.notes import note
+from ranktilt.cli.notes import groups_to_audit, note
 from ranktilt.cli.output import check_paths, collection_files, deliver, file_name, print_result, with_command
 from ranktilt.errors import UserError, counted
 from ranktilt.io.files import write_files

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.next_commands import groups_to_audit
-from ranktilt.cli.notes import note
+from ranktilt.cli.notes import groups_to_audit, note
 from ranktilt.cli.output import Output, with_command
 from ranktilt.errors import UserError, counted
 from ranktilt.measures.printing import signed

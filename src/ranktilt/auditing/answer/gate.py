@@ -232,7 +232,7 @@ def gate(
         checks = [] if limit is None else [check_tilt(e, limit)]
         if baseline is not None:
             change = with_less_variation(changes[e.run, e.measure, e.a, e.b], audit, baseline)
-            checks.append(check_growth(change, min_effect, on=common_words(change) if left_out else ""))
+            checks.append(check_growth(change, min_effect, on=f" {common_words(change)}" if left_out else ""))
         rows.append(GateRow(e.run, e.measure, e.a, e.b, e.queries, tuple(checks)))
     spec = {
         "max_tilt": limit, "baseline": baseline is not None, "min_effect": min_effect, "inconclusive": inconclusive,

@@ -135,7 +135,7 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
 
     def on_common(self, change: Change) -> str:
         """Say on how many queries a change was computed, where one of both results holds others too."""
-        return common_words(change) if self.spec.get("queries_left_out") else ""
+        return f", {common_words(change)}" if self.spec.get("queries_left_out") else ""
 
     def _of(self, runs: RunPair, changes: Sequence[Change]) -> list[Change]:
         return [c for c in changes if (c.run, c.old_run, c.measure) == (*runs, self.spec["primary"])]

@@ -252,7 +252,7 @@ def common_queries(
 
 def common_words(change: Change) -> str:
     """Say on how many queries a change was computed, of those that both results hold."""
-    return f", on {counted(change.queries, 'common query', 'common queries')}"
+    return f"on {counted(change.queries, 'common query', 'common queries')}"
 
 
 def _query_notes(common: CommonQueries, new: Audit, old: Audit) -> Iterator[str]:

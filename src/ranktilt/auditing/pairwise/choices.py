@@ -14,7 +14,7 @@ import orjson
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.auditing.effects import FEW_QUERIES, too_narrow
+from ranktilt.auditing.effects import FEW_QUERIES, FEWEST, too_narrow
 from ranktilt.auditing.notes import variation_notes
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.pairwise.pairs import (
