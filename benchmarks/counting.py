@@ -102,11 +102,24 @@ class Row:
         ]
 
 
-HEADER = ("scenario, queries: estimand", "draws", "true value", "type I (power)", "coverage",
-          "p, interval apart", "effective n", "verdict for a side", "")  # fmt: skip
+HEADER = (
+    "scenario, queries: estimand",
+    "draws",
+    "true value",
+    "type I (power)",
+    "coverage",
+    "p, interval apart",
+    "effective n",
+    "verdict for a side",
+    "",
+)
 
 
-def counted(scenario: Scenario, draws: Sequence[Sequence[Answer]], truth: Mapping[str, float] | None) -> list[Row]:
+def counted(
+    scenario: Scenario,
+    draws: Sequence[Sequence[Answer]],
+    truth: Mapping[str, float] | None,
+) -> list[Row]:
     """Make a row of each estimand that any draw answers."""
     answers: dict[str, list[Answer]] = {}
     for answer in itertools.chain.from_iterable(draws):

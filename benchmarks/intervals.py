@@ -1,8 +1,8 @@
 """Intervals and p-values where the right answer is known: coverage, level, power and verdicts.
 
-Simulations: some 60 small worlds (`worlds.py`), null ones and tilted ones (`scenarios.py`), are drawn
-2,000 times each and audited by the public functions (`questions.py`). A row (`counting.py`) fails
-where type I exceeds 6 %, or the coverage of the 95 % interval falls below 93 %, by more than 2.6
+Simulations: some 60 small worlds (`worlds.py`), null ones and tilted ones (`scenarios.py`), are
+drawn 2,000 times each and audited by the public functions (`questions.py`). A row (`counting.py`)
+fails where type I exceeds 6 %, or the coverage of the 95 % interval falls below 93 %, by more than 2.6
 Monte Carlo errors, or where p and interval disagree in more than 3 % of draws.
 
 Power: a tilt of exactly the printed detectable effect must be found in 80 % of draws.
@@ -10,7 +10,7 @@ Power: a tilt of exactly the printed detectable effect must be found in 80 % of 
 Level: with real rankings and sources that a coin exchanged for each origin, a side must be named in
 some 5 % of audits.
 
-The script is not called coverage.py: beside the others it would stand in for the package of that name.
+The script is not called coverage.py, which would hide the package of that name.
 
     python benchmarks/intervals.py --jobs 2
     python benchmarks/intervals.py --only "compare twins" --only NFCorpus --draws 400
@@ -67,7 +67,9 @@ POWER_ALLOWANCE = 5.0
 
 def simulated_section(plan: Plan, args: argparse.Namespace) -> str:
     """Draw every scenario, count, and write the table."""
-    chosen = [scenario for scenario in scenarios() if not args.only or any(text in scenario.name for text in args.only)]
+    chosen = scenarios()
+    if args.only:
+        chosen = [scenario for scenario in chosen if _is_chosen(scenario.name, args.only)]
     if not chosen:
         names = "\n".join(scenario.name for scenario in scenarios())
         raise SystemExit(f"no scenario has {args.only} in its name; there are:\n{names}")
@@ -87,14 +89,18 @@ def simulated_section(plan: Plan, args: argparse.Namespace) -> str:
     conservative = sum("conservative" in row.remarks for row in rows)
     lost = sum("findings are lost" in row.remarks for row in rows)
     met = "MISSED" if failed else "met"
-    return "\n\n".join([
+    lines = [
         f"{effort.draws:,} draws of each scenario (fewer where a draw takes seconds), "
         f"{effort.resamples:,} resamples each (an audit makes 10,000). Effective n: median.",
-        table(HEADER, [[cell.replace("-", "−") if n else cell for n, cell in enumerate(row.cells)]
-                       for row in rows]),
+        table(HEADER, [row.cells for row in rows]),
         f"- rows that fail: **{len(failed)} of {len(rows)}** (target 0: {met})\n"
         f"- conservative: {conservative}; findings are lost: {lost}",
-    ])  # fmt: skip
+    ]
+    return "\n\n".join(lines)
+
+
+def _is_chosen(name: str, texts: Sequence[str]) -> bool:
+    return any(text in name for text in texts)
 
 
 # ---- power --------------------------------------------------------------------------------------
@@ -163,8 +169,8 @@ def power_section(plan: Plan, args: argparse.Namespace) -> str:
         amounts = [f"{_mean(effects, column):.4g}" for column in ("tilt", "detectable")]
         met = "met" if abs(power - 80) <= POWER_ALLOWANCE else "MISSED"
         rows.append([case.name, *amounts, f"{power:.1f} %", met])
-    header = ["primary question", "true tilt", "printed detectable effect", "found",
-              f"80 ± {POWER_ALLOWANCE:g} %"]  # fmt: skip
+    header = ["primary question", "true tilt", "printed detectable effect", "found"]
+    header.append(f"80 ± {POWER_ALLOWANCE:g} %")
     return f"{plan.power_draws:,} tables each, Holm.\n\n{table(header, rows)}"
 
 
@@ -220,15 +226,17 @@ def with_thinned_twins(collection: rt.Collection) -> rt.Collection:
     """Add a second source: the same texts without every third word."""
     thinned = collection.docs["text"].map_elements(_thinned, return_dtype=pl.String)
     docs = collection.docs.with_columns(source=pl.lit("whole"), origin=pl.col("id"))
-    twins = docs.with_columns(id=pl.format("{}-thinned", "id"), source=pl.lit("thinned"), text=thinned)
+    twin_ids = pl.format("{}-thinned", "id")
+    twins = docs.with_columns(id=twin_ids, source=pl.lit("thinned"), text=thinned)
     qrels = collection.qrels
     twin_qrels = qrels.with_columns(doc_id=pl.format("{}-thinned", "doc_id"))
-    return rt.Collection(pl.concat([docs, twins]), collection.queries, pl.concat([qrels, twin_qrels]))
+    every_doc, every_qrel = pl.concat([docs, twins]), pl.concat([qrels, twin_qrels])
+    return rt.Collection(every_doc, collection.queries, every_qrel)
 
 
 def _thinned(text: str) -> str:
     words = text.split()
-    return " ".join(word for place, word in enumerate(words) if place % 3 != 2)
+    return " ".join(word for number, word in enumerate(words) if number % 3 != 2)
 
 
 def _named_sides(collection: rt.Collection, runs: Sequence[rt.Run], labelings: int) -> str:
@@ -242,10 +250,13 @@ def _named_sides(collection: rt.Collection, runs: Sequence[rt.Run], labelings: i
         for (name, run), effect in effects.items():
             is_named = effect.p < ALPHA and bool(effect.leans)
             counts.setdefault(name, Counter())[run] += is_named
-    shares = {name: [100 * by_run[run.name] / labelings for run in runs] for name, by_run in counts.items()}
-    rows = [[name, *(f"{share:.1f} %" for share in line)] for name, line in shares.items()]
+    rows, shares = [], []
+    for name, by_run in counts.items():
+        line = [100 * by_run[run.name] / labelings for run in runs]
+        rows.append([name, *(f"{share:.1f} %" for share in line)])
+        shares += line
     header = ["a side named, p < .05", *(run.name for run in runs)]
-    return f"{table(header, rows)}\n\n{_level_line(list(itertools.chain.from_iterable(shares.values())))}"
+    return f"{table(header, rows)}\n\n{_level_line(shares)}"
 
 
 def _level_line(shares: Sequence[float]) -> str:
@@ -309,8 +320,14 @@ def verdict_section(plan: Plan, args: argparse.Namespace) -> str:
             errors.append(100 * by_primary)
         shares = [f"{100 * share:.1f} %" for share in (by_primary, by_first)]
         rows.append([f"{size}", f"{tilt:.1f} %", *shares, *cells])
-    header = ["queries", f"true tilt, {PRIMARY}", "shown by the primary question",
-              "by nDCG@1 of six", "queries for 80 %", "by nDCG@1 of six"]  # fmt: skip
+    header = [
+        "queries",
+        f"true tilt, {PRIMARY}",
+        "shown by the primary question",
+        "by nDCG@1 of six",
+        "queries for 80 %",
+        "by nDCG@1 of six",
+    ]
     met = ["met" if max(errors) <= 5.5 else "MISSED", "met" if max(needed) <= 60 else "MISSED"]
     return (
         f"NFCorpus, sources by a coin for each origin, {2 * plan.labelings} labelings a row. "
@@ -461,7 +478,7 @@ def main() -> None:
         "--only",
         action="append",
         metavar="NAME",
-        help="only scenarios with this in their name, no other section, nothing written; repeatable",
+        help="only scenarios with this in their name, and no other section; repeatable",
     )
     args = parser.parse_args()
     plan = QUICK if args.quick else FULL

@@ -1,7 +1,7 @@
 """Questions to simulated worlds: each draws a world, asks a public function, and returns answers.
 
-Every question takes a random generator, a seed and a number of resamples, and returns an `Answer` for
-each estimand. Nothing here depends on how the package computes.
+Every question takes a random generator, a seed and a number of resamples, and returns an
+`Answer` for each estimand. Nothing here depends on how the package computes.
 """
 
 from __future__ import annotations
@@ -86,12 +86,25 @@ def from_effect(effect: Any) -> Answer:
     )
 
 
-def audited(world: World, measures: Sequence[str], *, resamples: int, seed: int, **options: Any) -> Any:
+def audited(
+    world: World,
+    measures: Sequence[str],
+    *,
+    resamples: int,
+    seed: int,
+    **options: Any,
+) -> Any:
     """Audit a world without what only pages need."""
     return rt.audit(
-        world.collection, world.runs, measures,
-        confounds=False, keep_top=0, resamples=resamples, seed=seed, **options,
-    )  # fmt: skip
+        world.collection,
+        world.runs,
+        measures,
+        confounds=False,
+        keep_top=0,
+        resamples=resamples,
+        seed=seed,
+        **options,
+    )
 
 
 def audit_answers(audit: Any) -> Iterator[Answer]:
@@ -100,9 +113,15 @@ def audit_answers(audit: Any) -> Iterator[Answer]:
     return map(from_effect, effects.values())
 
 
-def twins_audited(rng: np.random.Generator, seed: int, resamples: int, design: TwinDesign) -> Iterator[Answer]:
+def twins_audited(
+    rng: np.random.Generator,
+    seed: int,
+    resamples: int,
+    design: TwinDesign,
+) -> Iterator[Answer]:
     """Ask every question about twins."""
-    audit = audited(twin_world(rng, design), TWIN_MEASURES, card=True, resamples=resamples, seed=seed)
+    world = twin_world(rng, design)
+    audit = audited(world, TWIN_MEASURES, card=True, resamples=resamples, seed=seed)
     return audit_answers(audit)
 
 
@@ -127,26 +146,48 @@ def one_sided_audited(
     return map(from_effect, audit.tilts)
 
 
-def compared(world: World, measures: Sequence[str], seed: int, resamples: int, **options: Any) -> Iterator[Answer]:
+def compared(
+    world: World,
+    measures: Sequence[str],
+    seed: int,
+    resamples: int,
+    **options: Any,
+) -> Iterator[Answer]:
     """Compare two runs of a world in what they favour."""
     audit = audited(world, measures, resamples=resamples, seed=seed, **options)
     baseline = world.runs[1].name
     comparison = rt.compare(audit, baseline_run=baseline, resamples=resamples, seed=seed)
     effects = {effect.name: effect for effect in (*comparison.tilts, *comparison.estimates)}
-    return (replace(from_effect(effect), estimand=f"change of {effect.name}") for effect in effects.values())
+    for effect in effects.values():
+        yield replace(from_effect(effect), estimand=f"change of {effect.name}")
 
 
-def twins_compared(rng: np.random.Generator, seed: int, resamples: int, design: TwinDesign) -> Iterator[Answer]:
+def twins_compared(
+    rng: np.random.Generator,
+    seed: int,
+    resamples: int,
+    design: TwinDesign,
+) -> Iterator[Answer]:
     """Compare what two runs do to twins."""
     return compared(twin_world(rng, design), TWIN_MEASURES, seed, resamples, card=True)
 
 
-def labels_compared(rng: np.random.Generator, seed: int, resamples: int, design: LabelDesign) -> Iterator[Answer]:
+def labels_compared(
+    rng: np.random.Generator,
+    seed: int,
+    resamples: int,
+    design: LabelDesign,
+) -> Iterator[Answer]:
     """Compare what two runs do to labels."""
     return compared(label_world(rng, design), LABEL_MEASURES, seed, resamples, by=LABEL)
 
 
-def effectiveness_compared(rng: np.random.Generator, seed: int, resamples: int, design: TwinDesign) -> Iterator[Answer]:
+def effectiveness_compared(
+    rng: np.random.Generator,
+    seed: int,
+    resamples: int,
+    design: TwinDesign,
+) -> Iterator[Answer]:
     """Compare how effective two equally good runs are."""
     world = twin_world(rng, design)
     audit = audited(world, ["nDCG@10"], resamples=resamples, seed=seed)
@@ -175,7 +216,12 @@ def nfcorpus_world(split: str, with_twins: bool) -> World:
     return World(collection=collection, runs=tuple(runs))
 
 
-def nfcorpus_labels(rng: np.random.Generator, seed: int, resamples: int, split: str) -> Iterator[Answer]:
+def nfcorpus_labels(
+    rng: np.random.Generator,
+    seed: int,
+    resamples: int,
+    split: str,
+) -> Iterator[Answer]:
     """Toss a coin for each document, audit BM25, and compare it with TF-IDF."""
     world = nfcorpus_world(split, with_twins=False)
     labelled = replace(world, collection=with_random_labels(world.collection, rng))
@@ -214,7 +260,8 @@ JUDGED_PAIRS = 20
 @cache
 def choosing_collection(queries: int, documents: int) -> rt.Collection:
     """Return documents and queries without judgments; the choices say what is relevant."""
-    return label_world(np.random.default_rng(0), LabelDesign(queries=queries, documents=documents)).collection
+    design = LabelDesign(queries=queries, documents=documents)
+    return label_world(np.random.default_rng(0), design).collection
 
 
 def drawn_choices(
@@ -225,7 +272,8 @@ def drawn_choices(
     sides = two_groups(collection, LABEL, LABELS[0])
     first, second = np.flatnonzero(sides.code == 1), np.flatnonzero(sides.code == 0)
     size = queries * 2 * JUDGED_PAIRS
-    left, right = first[rng.integers(0, len(first), size)], second[rng.integers(0, len(second), size)]
+    left = first[rng.integers(0, len(first), size)]
+    right = second[rng.integers(0, len(second), size)]
     query = np.repeat(np.arange(queries), 2 * JUDGED_PAIRS)
     unique = np.unique(np.stack([query, left, right], axis=1), axis=0, return_index=True)[1]
     query, left, right = query[unique], left[unique], right[unique]
@@ -233,18 +281,18 @@ def drawn_choices(
     common = rng.normal(size=documents)
     decisions = []
     for number in range(models):
-        own = rng.normal(size=documents)
-        worth = common if models == 1 else np.sqrt(0.7) * common + np.sqrt(0.3) * own
+        private = rng.normal(size=documents)
+        worth = common if models == 1 else np.sqrt(0.7) * common + np.sqrt(0.3) * private
         by_query = rng.normal(scale=0.3, size=queries)[query]
         gap = worth[left] - worth[right] + tilt + by_query + rng.normal(size=len(query))
         chosen = np.where(gap > 0, left, right)
-        shown = np.concatenate([np.stack([left, right]), np.stack([right, left])], axis=1)
+        pages = np.concatenate([np.stack([left, right]), np.stack([right, left])], axis=1)
         frame = pl.DataFrame(
             {
                 "query": collection.queries["id"].gather(np.tile(query, 2)),
                 "kind": np.tile(kind, 2),
-                "first": collection.ids.gather(shown[0]),
-                "second": collection.ids.gather(shown[1]),
+                "first": collection.ids.gather(pages[0]),
+                "second": collection.ids.gather(pages[1]),
                 "choice": collection.ids.gather(np.tile(chosen, 2)),
                 "reading": "imported",
             },

@@ -72,19 +72,26 @@ def _twin_scenarios() -> Iterator[Scenario]:
     for queries in (30, 80, 300):
         yield _twins(
             f"twins, documents vary, few, {queries}",
-            queries=queries, origins=FEW, by_origin=SPREAD,
-        )  # fmt: skip
+            queries=queries,
+            origins=FEW,
+            by_origin=SPREAD,
+        )
     for queries in (30, 300):
         yield _twins(
             f"twins, documents vary, many, {queries}",
-            queries=queries, origins=MANY, by_origin=SPREAD,
-        )  # fmt: skip
+            queries=queries,
+            origins=MANY,
+            by_origin=SPREAD,
+        )
     # As many origins as queries, and one spread: both add the same variance.
     for queries in (30, 80, 300):
         yield _twins(
             f"twins, both vary, {queries}",
-            queries=queries, origins=queries, by_query=SPREAD, by_origin=SPREAD,
-        )  # fmt: skip
+            queries=queries,
+            origins=queries,
+            by_query=SPREAD,
+            by_origin=SPREAD,
+        )
 
 
 def _labels(name: str, measures: Sequence[str] = LABEL_MEASURES, **design: Any) -> Scenario:
@@ -95,29 +102,37 @@ def _labels(name: str, measures: Sequence[str] = LABEL_MEASURES, **design: Any) 
 def _label_scenarios() -> Iterator[Scenario]:
     # Share@k shuffles whole lists, which takes long where there are many.
     no_share = ("nDCG@10", "NDSR@20")
-    for queries, documents, measures in (
-        (50, 100, LABEL_MEASURES), (50, 1_000, LABEL_MEASURES), (200, 400, no_share)
-    ):  # fmt: skip
+    sizes = [(50, 100, LABEL_MEASURES), (50, 1_000, LABEL_MEASURES), (200, 400, no_share)]
+    for queries, documents, measures in sizes:
         yield _labels(
             f"labels, half, {documents} documents, {queries}",
-            measures, queries=queries, documents=documents,
-        )  # fmt: skip
+            measures,
+            queries=queries,
+            documents=documents,
+        )
     yield _labels("labels, 10 %, 400 documents, 80", queries=80, documents=400, share=0.1)
     yield _labels("labels, 90 %, 400 documents, 80", queries=80, documents=400, share=0.9)
     yield _labels("labels, popular, 400 documents, 80", queries=80, documents=400, popularity=1.5)
     for name, more in (("half", {}), ("10 %", {"share": 0.1}), ("popular", {"popularity": 1.5})):
         yield _labels(
             f"attention, {name}, 200 documents, 40",
-            ATTENTION_MEASURES, queries=40, documents=200, listed=20, relevant=4, **more,
-        )  # fmt: skip
+            ATTENTION_MEASURES,
+            queries=40,
+            documents=200,
+            listed=20,
+            relevant=4,
+            **more,
+        )
 
 
 def _comparison_scenarios() -> Iterator[Scenario]:
+    by_origin = TwinDesign(queries=80, origins=FEW, by_origin=SPREAD, runs=2)
+    by_both = TwinDesign(queries=80, origins=80, by_query=SPREAD, by_origin=SPREAD, runs=2)
     designs = {
-        "documents vary, few, 80": TwinDesign(queries=80, origins=FEW, by_origin=SPREAD, runs=2),
-        "documents vary, many, 80": TwinDesign(queries=80, origins=MANY, by_origin=SPREAD, runs=2),
-        "both vary, 80": TwinDesign(queries=80, origins=80, by_query=SPREAD, by_origin=SPREAD, runs=2),
-        "both vary, 300": TwinDesign(queries=300, origins=300, by_query=SPREAD, by_origin=SPREAD, runs=2),
+        "documents vary, few, 80": by_origin,
+        "documents vary, many, 80": replace(by_origin, origins=MANY),
+        "both vary, 80": by_both,
+        "both vary, 300": replace(by_both, queries=300, origins=300),
     }
     for name, design in designs.items():
         yield Scenario(name=f"compare twins, {name}", draw=partial(twins_compared, design=design))
@@ -126,13 +141,15 @@ def _comparison_scenarios() -> Iterator[Scenario]:
         name="compare effectiveness, 80",
         draw=partial(effectiveness_compared, design=effectiveness),
     )
-    for name, design in {
-        "half, 100 documents, 80": LabelDesign(queries=80, documents=100, runs=2),
-        "half, 1000 documents, 80": LabelDesign(queries=80, documents=1_000, runs=2),
-        "10 %, 400 documents, 80": LabelDesign(queries=80, documents=400, runs=2, share=0.1),
-        "popular, 400 documents, 80": LabelDesign(queries=80, documents=400, runs=2, popularity=1.5),
-    }.items():
-        draw = partial(labels_compared, design=design)
+    labels = LabelDesign(queries=80, documents=400, runs=2)
+    label_designs = {
+        "half, 100 documents, 80": replace(labels, documents=100),
+        "half, 1000 documents, 80": replace(labels, documents=1_000),
+        "10 %, 400 documents, 80": replace(labels, share=0.1),
+        "popular, 400 documents, 80": replace(labels, popularity=1.5),
+    }
+    for name, label_design in label_designs.items():
+        draw = partial(labels_compared, design=label_design)
         yield Scenario(name=f"compare labels, {name}", draw=draw, twins=False)
 
 
@@ -158,8 +175,9 @@ def _degenerate_scenarios() -> Iterator[Scenario]:
     for queries, origins in ((12, 12), (30, 30), (60, 15)):
         size = f"{origins} origins, {queries}"
         for name, chance, value in (
-            ("one-sided", CHANCE, lambda rough: truth), ("even-sided", 0.5, None),
-        ):  # fmt: skip
+            ("one-sided", CHANCE, lambda rough: truth),
+            ("even-sided", 0.5, None),
+        ):
             draw = partial(one_sided_audited, queries=queries, origins=origins, chance=chance)
             yield Scenario(name=f"{name}, {size}", draw=draw, truth=value)
 
@@ -177,23 +195,20 @@ def _choice_scenarios() -> Iterator[Scenario]:
 
 def _shifted_scenarios() -> Iterator[Scenario]:
     for queries in (50, 300):
-        for name, design in (
-            ("queries vary", TwinDesign(queries=queries, origins=MANY, by_query=SPREAD, lead=0.4)),
-            ("both vary", TwinDesign(
-                queries=queries, origins=queries, by_query=SPREAD, by_origin=SPREAD, lead=0.4
-            )),
-        ):  # fmt: skip
+        by_query = TwinDesign(queries=queries, origins=MANY, by_query=SPREAD, lead=0.4)
+        by_both = replace(by_query, origins=queries, by_origin=SPREAD)
+        for name, design in {"queries vary": by_query, "both vary": by_both}.items():
             yield Scenario(
                 name=f"tilted twins, {name}, {queries}",
                 draw=partial(twins_audited, design=design),
                 truth=partial(twins_truth, design=design),
             )
     for queries in (50, 200):
-        design = LabelDesign(queries=queries, documents=8 * queries, tilt=0.3)
+        labels = LabelDesign(queries=queries, documents=8 * queries, tilt=0.3)
         yield Scenario(
             name=f"tilted labels, {8 * queries} documents, {queries}",
-            draw=partial(labels_audited, design=design),
-            truth=partial(labels_truth, design=design),
+            draw=partial(labels_audited, design=labels),
+            truth=partial(labels_truth, design=labels),
             twins=False,
         )
 

@@ -46,13 +46,13 @@ class TwinDesign:
     by_origin: float = 0.0
     """Standard deviation of an origin's lead: what a pair has in all queries."""
     lead: float = 0.0
-    """Mean lead of the first side among the first run's relevant twins; among the others a third."""
+    """Mean lead of side a in the first run among relevant twins; a third of it among the others."""
     tied: float = 0.1
     """Share of pairs whose scores are equal."""
     depth: int = 60
     runs: int = 1
-    shared: float = 0.8
-    """Correlation between runs of what origins add."""
+    shared: float = 0.5
+    """Correlation between runs of what queries and origins add."""
     fresh: bool = False
     """Whether an origin's lead is drawn anew in each query: no document recurs, as it were."""
 
@@ -63,14 +63,14 @@ def twin_world(rng: np.random.Generator, design: TwinDesign) -> World:
     pairs = sampled_rows(rng, design.origins, shape)
     relevant = rng.permuted(np.arange(shape[1]) < rng.integers(1, 6, (shape[0], 1)), axis=1)
     worth = rng.normal(size=shape) + 1.5 * relevant
-    leads = _origin_leads(rng, design, pairs)
+    query_leads = _query_leads(rng, design)
+    origin_leads = _origin_leads(rng, design, pairs)
     collection = _twin_collection(design.origins, pairs, relevant)
     runs = []
-    for number, origin_lead in enumerate(leads):
-        query_lead = rng.normal(scale=design.by_query, size=(shape[0], 1))
+    for number in range(design.runs):
         run_lead = design.lead if number == 0 else 0.0
         mean_lead = np.where(relevant, run_lead, run_lead / 3)
-        gap = mean_lead + query_lead + origin_lead + rng.normal(size=shape)
+        gap = mean_lead + query_leads[number] + origin_leads[number] + rng.normal(size=shape)
         gap[rng.random(shape) < design.tied] = 0.0
         own_worth = worth if design.runs == 1 else worth + rng.normal(scale=0.5, size=shape)
         scores = np.stack([own_worth + gap / 2, own_worth - gap / 2], axis=2).reshape(shape[0], -1)
@@ -79,17 +79,34 @@ def twin_world(rng: np.random.Generator, design: TwinDesign) -> World:
     return World(collection=collection, runs=tuple(runs))
 
 
+def _query_leads(rng: np.random.Generator, design: TwinDesign) -> list[Floats]:
+    """What each query adds to the lead of its pairs, run by run."""
+    leads = _correlated(rng, (design.queries, 1), design)
+    return [design.by_query * lead for lead in leads]
+
+
 def _origin_leads(rng: np.random.Generator, design: TwinDesign, pairs: Ints) -> list[Floats]:
     """What each listed pair's origin adds to its lead, run by run."""
-    size = pairs.shape if design.fresh else (design.origins,)
+    if design.fresh:
+        leads = _correlated(rng, pairs.shape, design)
+    else:
+        leads = [lead[pairs] for lead in _correlated(rng, (design.origins,), design)]
+    return [design.by_origin * lead for lead in leads]
+
+
+def _correlated(
+    rng: np.random.Generator,
+    size: tuple[int, ...],
+    design: TwinDesign,
+) -> list[Floats]:
+    """Draw standard normal numbers for each run, as like as the design says."""
     common = rng.normal(size=size)
-    leads = []
+    weight = 1.0 if design.runs == 1 else design.shared
+    numbers = []
     for _ in range(design.runs):
-        own = rng.normal(size=size)
-        weight = 1.0 if design.runs == 1 else design.shared
-        effect = np.sqrt(weight) * common + np.sqrt(1 - weight) * own
-        leads.append(design.by_origin * (effect if design.fresh else effect[pairs]))
-    return leads
+        private = rng.normal(size=size)
+        numbers.append(np.sqrt(weight) * common + np.sqrt(1 - weight) * private)
+    return numbers
 
 
 @cache
@@ -108,14 +125,19 @@ def _twin_docs(origins: int) -> pl.DataFrame:
 
 def _twin_collection(origins: int, pairs: Ints, relevant: Bools) -> rt.Collection:
     docs = _twin_docs(origins)
-    query, place = np.nonzero(relevant)
-    first = 2 * pairs[query, place]
+    query, column = np.nonzero(relevant)
+    first = 2 * pairs[query, column]
     rows = np.stack([first, first + 1], axis=1).ravel()
     return _collection(docs, len(pairs), np.repeat(query, 2), rows)
 
 
-def wholly_one_sided_world(rng: np.random.Generator, queries: int, origins: int, chance: float) -> World:
-    """Rank one pair a query, a relevant one; the first side leads with this chance, pair by pair."""
+def wholly_one_sided_world(
+    rng: np.random.Generator,
+    queries: int,
+    origins: int,
+    chance: float,
+) -> World:
+    """Rank one relevant pair a query; the first side of a pair leads with this chance."""
     pairs = (np.arange(queries) % origins)[:, None]
     collection = _twin_collection(origins, pairs, np.ones_like(pairs, dtype=bool))
     leads = np.where(rng.random(origins) < chance, 1.0, -1.0)[pairs]
@@ -155,9 +177,10 @@ def label_world(rng: np.random.Generator, design: LabelDesign) -> World:
         popularity = np.exp(rng.normal(scale=design.popularity, size=design.documents))
         drawn = sampled_rows(rng, design.documents, shape, popularity)
     relevant = rng.permuted(np.tile(np.arange(shape[1]) < design.relevant, (shape[0], 1)), axis=1)
-    docs = _label_docs(design.documents).with_columns(pl.Series(LABEL, np.where(first, *LABELS), dtype=pl.String))
-    query, place = np.nonzero(relevant)
-    collection = _collection(docs, shape[0], query, drawn[query, place])
+    labels = pl.Series(LABEL, np.where(first, *LABELS), dtype=pl.String)
+    docs = _label_docs(design.documents).with_columns(labels)
+    query, column = np.nonzero(relevant)
+    collection = _collection(docs, shape[0], query, drawn[query, column])
     common = rng.normal(size=design.documents)
     noise = rng.normal(size=shape)
     runs = []
@@ -205,9 +228,12 @@ def factor_world(rng: np.random.Generator, queries: int, origins: int, spread: f
 @cache
 def _factor_docs(origins: int) -> pl.DataFrame:
     number = np.arange(VERSIONS * origins)
-    levels = {f"factor:{name}": np.where(number >> bit & 1, "high", "low") for bit, name in enumerate(FACTORS)}
+    levels = {}
+    for bit, name in enumerate(FACTORS):
+        levels[f"factor:{name}"] = np.where(number >> bit & 1, "high", "low")
     origin = (number // VERSIONS).astype(str)
-    return pl.DataFrame({"id": number.astype(str), "text": "x", "source": "web", "origin": origin, **levels})
+    ids = number.astype(str)
+    return pl.DataFrame({"id": ids, "text": "x", "source": "web", "origin": origin, **levels})
 
 
 def sampled_rows(
@@ -223,7 +249,14 @@ def sampled_rows(
     return keys.argpartition(listed - 1, axis=1)[:, :listed].astype(np.int64)
 
 
-def run_of(collection: rt.Collection, rows: Ints, scores: Floats, *, name: str, depth: int | None = None) -> rt.Run:
+def run_of(
+    collection: rt.Collection,
+    rows: Ints,
+    scores: Floats,
+    *,
+    name: str,
+    depth: int | None = None,
+) -> rt.Run:
     """Sort each query's documents by score, and keep the best."""
     depth = rows.shape[1] if depth is None else min(depth, rows.shape[1])
     order = np.argsort(-scores, axis=1, kind="stable")[:, :depth]
@@ -249,7 +282,8 @@ def query_frame(queries: int) -> pl.DataFrame:
 def _collection(docs: pl.DataFrame, queries: int, query: Ints, row: Ints) -> rt.Collection:
     """Judge these documents relevant to these queries."""
     frame = query_frame(queries)
-    qrels = pl.DataFrame({"query_id": frame["id"].gather(query), "doc_id": docs["id"].gather(row), "grade": 1})
+    query_ids, doc_ids = frame["id"].gather(query), docs["id"].gather(row)
+    qrels = pl.DataFrame({"query_id": query_ids, "doc_id": doc_ids, "grade": 1})
     return rt.Collection(docs, frame, qrels)
 
 
