@@ -72,7 +72,7 @@ def simulated_section(plan: Plan, args: argparse.Namespace) -> str:
         chosen = [scenario for scenario in chosen if _is_chosen(scenario.name, args.only)]
     if not chosen:
         names = "\n".join(scenario.name for scenario in scenarios())
-        raise SystemExit(f"no scenario has {args.only} in its name; there are:\n{names}")
+        raise SystemExit(f"no scenario begins with {args.only}; there are:\n{names}")
     effort = Effort(
         draws=args.draws or plan.draws,
         resamples=plan.resamples,
@@ -100,7 +100,7 @@ def simulated_section(plan: Plan, args: argparse.Namespace) -> str:
 
 
 def _is_chosen(name: str, texts: Sequence[str]) -> bool:
-    return any(text in name for text in texts)
+    return any(name.startswith(text) for text in texts)
 
 
 # ---- power --------------------------------------------------------------------------------------
@@ -478,7 +478,7 @@ def main() -> None:
         "--only",
         action="append",
         metavar="NAME",
-        help="only scenarios with this in their name, and no other section; repeatable",
+        help="only scenarios whose names begin so, and no other section; repeatable",
     )
     args = parser.parse_args()
     plan = QUICK if args.quick else FULL
