@@ -332,7 +332,7 @@ def factors_estimated(
 ) -> Iterator[Answer]:
     """Ask what two factors do to ranks; of the two, which are alike, the first counts."""
     world = factor_world(rng, queries, origins, spread=0.4)
-    effects = rt.factor_effects(world.collection, world.runs, draws=resamples, seed=seed)
+    effects = rt.factor_effects(world.collection, world.runs)
     for effect in effects.rows:
         if effect.effect == "length":
             yield Answer(
