@@ -36,39 +36,6 @@ class Simulated:
         return cls(collection, Run(tuple(collection.judged["id"]), *parts, collection.ids, {"ranker": "simulated"}))
 
 
-LISTED, RELEVANT = 100, 10
-
-
-def labelled(
-    rng: np.random.Generator, queries: int, documents: int, tilt: float = 0.0, *, fresh: bool = False
-) -> Simulated:
-    """Draw queries that each rank 100 of the documents, whose ``side`` a coin tosses; ten are relevant.
-
-    A document keeps its quality in all lists, and that of one side is lifted by `tilt` standard deviations of it. With
-    `fresh` no document stands in two lists.
-    """
-    first = rng.permutation(documents) < documents // 2
-    quality = rng.normal(size=documents) + tilt * first
-    size = min(LISTED, documents)
-    if fresh:
-        drawn = rng.permutation(documents)[: queries * size].reshape(queries, size)
-    else:
-        drawn = rng.random((queries, documents)).argpartition(size - 1, axis=1)[:, :size]
-    scores = quality[drawn] + rng.normal(size=drawn.shape)
-    order = np.argsort(-scores, axis=1)
-    drawn, scores = np.take_along_axis(drawn, order, 1), np.take_along_axis(scores, order, 1)
-    hits = rng.permuted(np.tile(np.arange(size) < RELEVANT, (queries, 1)), axis=1)
-    ids = pl.Series("id", [f"d{n}" for n in range(documents)])
-    docs = pl.DataFrame({"id": ids, "text": "", "source": "human", "side": np.where(first, "first", "second")})
-    names = pl.Series("id", [f"q{n}" for n in range(queries)])
-    query, at = np.nonzero(hits)
-    qrels = pl.DataFrame({"query_id": names.gather(query), "doc_id": ids.gather(drawn[query, at]), "grade": 1})
-    collection = Collection(docs, pl.DataFrame({"id": names, "text": ""}), qrels)
-    offsets = np.arange(queries + 1) * size
-    run = Run(tuple(names), offsets, drawn.ravel(), scores.ravel(), collection.ids, {"ranker": "simulated"})
-    return Simulated(collection, run)
-
-
 def _collection(relevant: np.ndarray, prefix: str) -> Collection:
     names = [f"{prefix}{n}" for n in range(len(relevant))]
     docs = [

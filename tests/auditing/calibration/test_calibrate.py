@@ -6,11 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
 
-from benchmarks import simulated_rankings as simulated
-from benchmarks.simulated_rankings import coverage, population
-from ranktilt import Collection, Ranker, Run, UserError, audit, bundled, ranker
+from ranktilt import Collection, Ranker, Run, UserError, bundled, ranker
 from ranktilt.auditing.calibration import calibrate as module
 from ranktilt.auditing.calibration.calibrate import Calibration, CheckOutcome, ComparisonCounter, Vectors, calibrate
 from ranktilt.auditing.calibration.synthetic_twins import (
@@ -23,9 +20,7 @@ from ranktilt.auditing.calibration.synthetic_twins import (
     swapped,
     with_synthetic_twins,
 )
-from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.rankers.lexical.bm25 import BM25
-from ranktilt.statistics.two_way import Clusters
 from tests.refusals import refused
 from tests.toy import QRELS, TEXTS, collection_of, run_of, toy
 
@@ -360,35 +355,3 @@ def test_swapping_changes_names_and_nothing_else() -> None:
     assert after.docs["source"].to_list() == ["llm"] * 3 + ["human"] * 3
     assert after.docs.drop("source").equals(before.docs.drop("source"))
     assert swapped(after) == before
-
-
-SIMULATED = [
-    "Relative Δ nDCG@1", "Relative Δ nDCG@5", "Relative Δ AP@5", "ΔNDSR@20", "head-to-head, relevant twins",
-    "head-to-head, other twins", "pair rank gap", "score gap",
-]  # fmt: skip
-
-
-class TestCoverage:
-    """Intervals hold the true values of simulated rankings about as often as they claim."""
-
-    def test_a_sample_gives_what_an_audit_of_its_queries_gives(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """But for what documents add to intervals: those of the simulation differ by chance only."""
-        monkeypatch.setattr(Clusters, "variance", lambda *_: 0.0)
-        collection, run = simulated._rankings(np.random.default_rng(3), 60)
-        rows = np.arange(5, 45)
-        queries = [f"q{n}" for n in rows]
-        found = audit(collection.only_queries(queries), run, simulated.MEASURES, card=True, resamples=300, seed=7)
-        answers = [*found.tilts, *(e for e in found.estimates if e.estimand.key != "relative delta")]
-        drawn = population(60, seed=3)
-        assert list(drawn.truth) == SIMULATED
-        assert not np.isnan(list(drawn.truth.values())).any()
-        made = drawn.sampled(rows, InferenceOptions(300, 7, "permutation", "holm", "none"))
-        assert [(e.value, e.low, e.high) for e in made] == [(e.value, e.low, e.high) for e in answers]
-
-    @long
-    def test_intervals_of_every_estimand_hold_its_true_value(self) -> None:
-        """93-97 % of 400 draws, give or take what chance does to so few in one of 1,000 such tests."""
-        found = coverage(population(4_000), 50, draws=400, resamples=1_000)
-        tail = 0.001 / len(found) / 2
-        low, high = stats.binom.ppf(tail, 400, 0.93), stats.binom.isf(tail, 400, 0.97)
-        assert all(low <= estimand.held <= high for estimand in found), found
