@@ -195,8 +195,7 @@ def audit(
     named |= {} if pairs is None else {"pairs": [list(pair) for pair in chosen]}
     spec = {"by": by, "level": level, **options, "resamples": resamples, "seed": seed, **named}
     noted = hanging(noise, work.leading(found_tilts), level if isinstance(level, float) else LEVEL)
-    still = variation_notes((*found_tilts, *estimates))
-    notes = (*fitted, *still, *work.notes(aligned, values, found_tilts, missing), *noted)
+    notes = (*fitted, *work.notes(aligned, values, found_tilts, missing, estimates), *noted)
     return Audit(
         {**spec, **audit_provenance(collection, [run.spec for run in runs])}, tuple(r.name for r in runs),
         tuple(found), (ALL, *groups.names), judgments.queries, values, found_tilts, pl.concat(counts), notes, estimates,
@@ -409,9 +408,15 @@ class _AuditPlan:
         return effects(samples, self.how, beside=first, primary=self.primary), group_samples
 
     def notes(
-        self, aligned: Sequence[Aligned], values: np.ndarray, tilts: Sequence[Effect], missing: str
+        self,
+        aligned: Sequence[Aligned],
+        values: np.ndarray,
+        tilts: Sequence[Effect],
+        missing: str,
+        estimates: Sequence[Effect],
     ) -> Iterator[str]:
         """What a reader should know: exclusions, small samples, unknown documents."""
+        yield from variation_notes((*tilts, *estimates))
         groups, judgments, collection = self.groups, self.judgments, self.collection
         for one in aligned:
             yield from run_notes(one, collection, missing)

@@ -98,7 +98,7 @@ def _audit(audit: Audit) -> Finding:
     if len(pairs) == 1:
         summary = "; ".join(_parts(audit, pairs[0], findings))
     else:
-        kinds = Counter(finding.kind for finding in findings)
+        kinds = Counter[str](finding.kind for finding in findings)
         counts = [f"{kinds[kind]} {words[kinds[kind] > 1]}" for kind, words in VERDICT_WORDS.items() if kinds[kind]]
         comparisons = len(audit.runs) * len(pairs)
         summary = f"of {comparisons} comparisons ({rankers}, {len(pairs)} pairs of groups) {join_words(counts)}"
@@ -115,8 +115,8 @@ def _parts(audit: Audit, pair: Pair, findings: Sequence[Finding]) -> Iterable[st
         words["favours", side] = f"favours {side} {audit.noun}", f"favour {side} {audit.noun}"
     members = defaultdict[tuple[str, str | None], dict[str, None]](dict)
     for finding in findings:
-        side = None if finding.verdict is None else finding.verdict.side
-        members[finding.kind, side][finding.run] = None
+        favoured = None if finding.verdict is None else finding.verdict.side
+        members[finding.kind, favoured][finding.run] = None
     for key, runs in members.items():
         yield f"{_who(list(runs), audit.runs)} {words[key][len(runs) > 1]}"
 

@@ -90,7 +90,7 @@ def _interval(e: Effect) -> str:
     return f"[{amount(e.low)}, {amount(e.high)}]" if e.has_interval else DASH
 
 
-def _band(e: Effect) -> str:
+def _random_labels(e: Effect) -> str:
     if not e.banded or not e.has_interval:
         return ""
     amount = e.estimand.amount
@@ -102,8 +102,8 @@ def card_table(audit: Audit) -> Table:
     found = [(e, pair) for run in audit.runs for pair in audit.pairs for e in audit.estimates_of(run, *pair)]
     # A column of its own, so that a narrow terminal can go without it and keeps who is favoured.
     random: list[ColumnOf] = []
-    if any(_band(e) for e, _ in found):
-        random = [(Column("random labels", spare=2), lambda of: Cell(_band(of[0]), emphasis="quiet"))]
+    if any(_random_labels(e) for e, _ in found):
+        random = [(Column("random labels", spare=2), lambda of: Cell(_random_labels(of[0]), emphasis="quiet"))]
     columns: list[ColumnOf] = [
         (named("question"), lambda of: Cell(of[0].name, note=of[0].estimand.question)),
         ("answer", lambda of: _answer(of[0])),
