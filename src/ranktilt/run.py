@@ -213,8 +213,11 @@ class Run:
             frame = _with_ids(run_file.frame, list(_ESCAPES.values()), list(_ESCAPES))
             run_file = replace(run_file, frame=frame, queries=frame["query_id"].unique(maintain_order=True))
         every = list(dict.fromkeys([*run_file.queries, *spec.pop(_WITHOUT, ())]))
-        line_of = partial(nth_line, path) if run_file.has_lines and path.is_file() else None
-        line_of = run_file.lines.__getitem__ if run_file.lines else line_of
+        line_of: Callable[[int], int] | None = None
+        if run_file.lines:
+            line_of = run_file.lines.__getitem__
+        elif run_file.has_lines and path.is_file():
+            line_of = partial(nth_line, path)
         order = run_file.score_order
         run = cls._from_entries(run_file.frame, every, spec, score_order=order, path=path, line_of=line_of)
         if run_file.failed:

@@ -404,7 +404,12 @@ class _AuditPlan:
         ordered = sorted([*found, *self.asked.of_groups(aligned)], key=itemgetter(0))
         samples = [sample for _, sample in ordered]
         first = self.leading(tilts) if self.measures else []
-        group_samples = [sample for sample in samples if isinstance(sample.estimand, GroupEstimand)]
+        # What `compare` reads: questions about groups, and the primary one where that is about twins.
+        group_samples = [
+            sample
+            for sample in samples
+            if isinstance(sample.estimand, GroupEstimand) or sample.estimand == self.primary
+        ]
         return effects(samples, self.how, beside=first, primary=self.primary), group_samples
 
     def notes(

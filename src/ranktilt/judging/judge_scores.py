@@ -74,7 +74,7 @@ class _Matrix(NamedTuple):
 
     def complete_queries(self) -> list[str]:
         """Return the queries in which every system has a value."""
-        is_complete = ~np.isnan(self.values).any(axis=0)
+        is_complete = np.asarray(~np.isnan(self.values).any(axis=0))
         return [query for query, column in self.column_of.items() if is_complete[column]]
 
     def columns(self, queries: Sequence[str]) -> Floats:

@@ -32,6 +32,7 @@ from ranktilt.reporting.views.audit_tables import (
     control_table,
     group_table,
 )
+from ranktilt.reporting.views.check_tables import check_table
 
 Floats = npt.NDArray[np.float64]
 _DEPTH = 100
@@ -58,6 +59,7 @@ def audit_sections(opened: LoadedAudit, *, budget: int = BUDGET) -> list[Section
         _queries(opened, budget),
         _confounds(audit),
         _controls(audit),
+        _checks(audit),
         provenance(audit.spec, audit.notes),
     ]
     return [section for section in found if section is not None]
@@ -129,6 +131,11 @@ def _controls(audit: Audit) -> Section | None:
     found = [f"{one}." for one in control_sentences(audit)] or ["No control changes a verdict on the primary measure."]
     figures: list[Block] = [control_figure(audit, pair) for pair in drawn_pairs(audit)]
     return Section("controls", "Raw and controlled", (lead, *found), (*figures, control_table(audit)))
+
+
+def _checks(audit: Audit) -> Section | None:
+    table = check_table(audit)
+    return None if table is None else Section("checks", "Other tests", (), (table,))
 
 
 def ranks_section(opened: LoadedAudit) -> Section:

@@ -1,0 +1,40 @@
+"""Other tests of an audit's answers, printed as checks: they decide nothing."""
+
+from __future__ import annotations
+
+from ranktilt.auditing.result import Audit
+from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.reporting.document import Cell, Column, Row, Table, named
+from ranktilt.reporting.numbers import number, p_value
+
+_NOTE = (
+    "p is the level at which the interval first excludes what is neutral, before correction. The checks assume less "
+    "and see less: sign flips exchange the sides of queries, exchanged labels those of documents in all queries "
+    "alike, shuffled labels are dealt out anew among the documents. They decide nothing."
+)
+
+
+def check_table(audit: Audit) -> Table | None:
+    """Show the p of each answer beside those of other tests; None where there are none."""
+    # The card repeats the primary tilt.
+    others = [effect for effect in audit.estimates if not isinstance(effect.estimand, RelativeDelta)]
+    effects = [effect for effect in (*audit.tilts, *others) if effect.checks]
+    names = list(dict.fromkeys(name for effect in effects for name in effect.checks))
+    if not effects:
+        return None
+    rows = []
+    for effect in effects:
+        checks = (number(effect.checks.get(name, float("nan")), p_value) for name in names)
+        pair = f"{effect.a} | {effect.b}"
+        cells = (Cell(effect.name), Cell(pair), number(effect.p, p_value), *checks)
+        rows.append(Row(cells, (effect.run,)))
+    columns = (named("question"), named("groups"), Column("p"), *(Column(name) for name in names))
+    return Table(
+        "Checks of p",
+        columns,
+        tuple(rows),
+        note=_NOTE,
+        groups=("run",),
+        folded=True,
+        only="page",
+    )
