@@ -16,7 +16,6 @@ from ranktilt.auditing.audit import audit_provenance
 from ranktilt.auditing.groups import Pair, grouped_pairs, twin_rows
 from ranktilt.auditing.list_variation import fixed_lists
 from ranktilt.auditing.random_band import all_paired, signs_of
-from ranktilt.auditing.variation import Variation
 from ranktilt.collection import Collection
 from ranktilt.errors import DataWarning, UserError, counted
 from ranktilt.io.artifact import Result
@@ -27,6 +26,7 @@ from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.confidence_sequence import CONFIDENCE, ConfidenceSequence, NewDocuments
+from ranktilt.statistics.variation import Variation
 
 Ints = npt.NDArray[np.int64]
 Signs = npt.NDArray[np.int8]

@@ -137,7 +137,7 @@ def _pairwise(audit: PairwiseAudit) -> Finding:
     for finding in findings:
         side = None if finding.verdict is None else finding.verdict.side
         kinds.setdefault(words.get(finding.kind, f"favours {side} documents"), []).append(finding.run)
-    usual = [outcome.kind for outcome in audit.outcomes]
+    usual: list[str] = [outcome.kind for outcome in audit.outcomes]
     parts = [f"{verb} on {join_words(sorted(names, key=usual.index))} pairs" for verb, names in kinds.items()]
     sentence = f"{audit.model} {join_words(parts)}."
     return Finding(kind=findings[0].kind, size=findings[0].size, sentence=sentence)

@@ -18,7 +18,6 @@ import numpy.typing as npt
 from scipy import special
 
 from ranktilt._version import __version__
-from ranktilt.auditing.variation import Variation
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, join_words
 from ranktilt.experiments.twins.outcomes import (
@@ -51,6 +50,7 @@ from ranktilt.statistics.bootstrap import RESAMPLES
 from ranktilt.statistics.correction import correct, detectable_effect
 from ranktilt.statistics.fixed_effects import WithinFit, regress_within, within
 from ranktilt.statistics.regression import clustered_errors
+from ranktilt.statistics.variation import Variation
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
