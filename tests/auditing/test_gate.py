@@ -17,9 +17,9 @@ from ranktilt.auditing.answer.gate import GateRow, check_growth, check_tilt, gat
 from ranktilt.auditing.audit import audit as made
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.sequential import BATCH, Look, SequentialAudit, audit_until, decided
-from ranktilt.auditing.variation import Variation
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.rankers.base import Ranker, cut
+from ranktilt.statistics.variation import Variation
 from tests.auditing.arrays import audit_of, noisy, one, tilt
 from tests.refusals import refused
 from tests.reporting.audits import clear, ordered, twins

@@ -8,13 +8,13 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from ranktilt.auditing.variation import Variation
 from ranktilt.io.artifact import Coded, register
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import LEVEL, Margin, half_width
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.correction import detectable_effect
+from ranktilt.statistics.variation import Variation
 
 ALPHA = 0.05
 FEW_QUERIES = 30

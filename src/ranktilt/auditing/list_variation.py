@@ -11,10 +11,10 @@ import numpy.typing as npt
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.judged_rankings import Aligned
-from ranktilt.auditing.variation import Reason, Variation
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.ranking import Bools, Floats, Ints
 from ranktilt.rankers.llm.answers import READABLE
+from ranktilt.statistics.variation import Reason, Variation
 
 
 class ListVariation:

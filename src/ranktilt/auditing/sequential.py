@@ -15,8 +15,12 @@ import numpy.typing as npt
 from ranktilt.auditing.audit import audit_provenance
 from ranktilt.auditing.groups import Pair, grouped_pairs, twin_rows
 from ranktilt.auditing.list_variation import fixed_lists
+<<<<<<< HEAD
 from ranktilt.auditing.null_distributions.twins import all_paired, signs_of
 from ranktilt.auditing.variation import Variation
+=======
+from ranktilt.auditing.random_band import all_paired, signs_of
+>>>>>>> a3
 from ranktilt.collection import Collection
 from ranktilt.errors import DataWarning, UserError, counted
 from ranktilt.io.artifact import Result
@@ -27,6 +31,7 @@ from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.confidence_sequence import CONFIDENCE, ConfidenceSequence, NewDocuments
+from ranktilt.statistics.variation import Variation
 
 Ints = npt.NDArray[np.int64]
 Signs = npt.NDArray[np.int8]

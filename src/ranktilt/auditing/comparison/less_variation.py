@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.variation import Variation
+from ranktilt.statistics.variation import Variation
 
 
 def with_less_variation(change: Change, new: Audit, old: Audit) -> Change:

@@ -18,7 +18,6 @@ import numpy.typing as npt
 from scipy import special
 
 from ranktilt._version import __version__
-from ranktilt.auditing.variation import Variation
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, join_words
 from ranktilt.experiments.twins.outcomes import (
@@ -50,6 +49,7 @@ from ranktilt.run import Run, named_apart
 from ranktilt.statistics.correction import correct, detectable_effect
 from ranktilt.statistics.fixed_effects import WithinFit, regress_within, within
 from ranktilt.statistics.regression import clustered_errors
+from ranktilt.statistics.variation import Variation
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

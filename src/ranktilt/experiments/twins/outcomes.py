@@ -12,13 +12,13 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.list_variation import fixed_lists
-from ranktilt.auditing.variation import Variation
 from ranktilt.collection import Collection
 from ranktilt.experiments.twins.factors import is_false
 from ranktilt.measures.ranking import Judged, Ranking, per_block, running
 from ranktilt.measures.twins.base import Positions
 from ranktilt.measures.twins.score_gap import spread
 from ranktilt.run import Run, codes, collection_rows
+from ranktilt.statistics.variation import Variation
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -8,10 +8,10 @@ from typing import Any, Final, Literal
 
 from ranktilt.auditing.answer.findings import Finding, ranked
 from ranktilt.auditing.effects import ALPHA
-from ranktilt.auditing.variation import Variation
 from ranktilt.errors import join_words
 from ranktilt.io.artifact import Result
 from ranktilt.measures.printing import signed
+from ranktilt.statistics.variation import Variation
 
 SOURCE, MODEL_TEXT = "source", ("source", "length", "words", "fluency", "style")
 """The factor that says who wrote a text, and those in which a model's text may differ from a person's by itself."""
