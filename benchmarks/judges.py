@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -133,7 +134,11 @@ JUDGES_OF_ORDER = {
 }
 SIZES_OF_ORDER = ((10, 53), (10, 200), (30, 100), (63, 53))
 ORDER_RESAMPLES = 400
-COEFFICIENTS = {"τ-b": (kendall_tau, -1.0), "τ_AP": (top_weighted_tau, -1.0), "RBO": (rank_biased_overlap, 0.0)}
+COEFFICIENTS: dict[str, tuple[Callable[[Floats, Floats], Floats], float]] = {
+    "τ-b": (kendall_tau, -1.0),
+    "τ_AP": (top_weighted_tau, -1.0),
+    "RBO": (rank_biased_overlap, 0.0),
+}
 """Coefficients, and the least that each can be."""
 
 

@@ -80,7 +80,6 @@ if TYPE_CHECKING:
     from ranktilt.judging.grading import grade as grade
     from ranktilt.judging.grading_settings import Grading as Grading
     from ranktilt.judging.judge import judge as judge
-    from ranktilt.judging.judge_scores import judge_scores as judge_scores
     from ranktilt.judging.result import JudgeAudit as JudgeAudit
     from ranktilt.measures.average_precision import AP as AP
     from ranktilt.measures.base import Estimand as Estimand
@@ -172,7 +171,6 @@ _NAMES = {
     "gate": "auditing.answer.gate",
     "grade": "judging.grading",
     "judge": "judging.judge",
-    "judge_scores": "judging.judge_scores",
     "labelled": "datasets.labels",
     "level": "experiments.level",
     "load": "datasets.load",

@@ -15,12 +15,7 @@ import numpy.typing as npt
 from ranktilt.auditing.audit import audit_provenance
 from ranktilt.auditing.groups import Pair, grouped_pairs, twin_rows
 from ranktilt.auditing.list_variation import fixed_lists
-<<<<<<< HEAD
 from ranktilt.auditing.null_distributions.twins import all_paired, signs_of
-from ranktilt.auditing.variation import Variation
-=======
-from ranktilt.auditing.random_band import all_paired, signs_of
->>>>>>> a3
 from ranktilt.collection import Collection
 from ranktilt.errors import DataWarning, UserError, counted
 from ranktilt.io.artifact import Result

@@ -132,6 +132,17 @@ def _is_run(path: Path) -> bool:
     )
 
 
+ProbePairs = Annotated[
+    int | None,
+    Option(
+        "Also let the model grade N passages of grade 0 with query words, padding or an instruction in them.",
+        "N",
+        min=1,
+        panel="Model",
+    ),
+]
+
+
 @options.verb(
     "judge --human human.qrels --judge judge.qrels --runs runs/ --systems systems.tsv",
     "judge --scores human.ndcgeval --scores judge.ndcgeval",
@@ -143,15 +154,7 @@ def judge(
     model: JudgeModel,
     grading: Annotated[dict[str, Any], options.FieldsOf(Grading, _SHARED, "Model")],
     save_grades: Annotated[Path | None, Option("Save the model's grades as qrels.", "FILE", panel="Output")] = None,
-    probe_pairs: Annotated[
-        int | None,
-        Option(
-            "Also let the model grade N passages of grade 0 with query words, padding or an instruction in them.",
-            "N",
-            min=1,
-            panel="Model",
-        ),
-    ] = None,
+    probe_pairs: ProbePairs = None,
     dry_run: options.DryRun = False,
     price: options.Price = None,
     measure: options.Measures = None,
@@ -177,13 +180,9 @@ def judge(
     """
     model.check(grading, dry_run=dry_run, price=price, save_grades=save_grades, probe_pairs=probe_pairs)
     if inputs.scores:
-        inputs.check_scores(
-            llm=model.llm,
-            human_sample=human_sample,
-            pair=pair,
-            top_grade=top_grade,
-            relevant_from=relevant_from if relevant_from != 1 else None,
-        )
+        relevant = relevant_from if relevant_from != 1 else None
+        unread = {"human_sample": human_sample, "pair": pair, "top_grade": top_grade, "relevant_from": relevant}
+        inputs.check_scores(llm=model.llm, **unread)
         output.check(*inputs.files)
         output.deliver(_judge_scores(inputs, measure, resamples=resamples, seed=seed))
         return 0

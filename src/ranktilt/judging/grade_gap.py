@@ -10,13 +10,8 @@ import polars as pl
 
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Pair
-<<<<<<< HEAD
 from ranktilt.auditing.null_distributions.base import NullDistribution
 from ranktilt.auditing.significance import InferenceOptions, Sample, effects
-from ranktilt.auditing.variation import Variation, grade_variation
-=======
-from ranktilt.auditing.significance import Chance, InferenceOptions, Sample, effects
->>>>>>> a3
 from ranktilt.collection import Collection
 from ranktilt.errors import counted
 from ranktilt.measures.grade_gap import GradeGap

@@ -74,8 +74,8 @@ class _Matrix(NamedTuple):
 
     def complete_queries(self) -> list[str]:
         """Return the queries in which every system has a value."""
-        is_complete = np.asarray(~np.isnan(self.values).any(axis=0))
-        return [query for query, column in self.column_of.items() if is_complete[column]]
+        lacking = np.isnan(self.values).sum(axis=0)
+        return [query for query, column in self.column_of.items() if lacking[column] == 0]
 
     def columns(self, queries: Sequence[str]) -> Floats:
         return self.values[:, [self.column_of[query] for query in queries]]

@@ -14,17 +14,11 @@ from ranktilt.auditing.answer.findings import Finding, margins, ranked
 from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.pairwise.pairs import Kind
-<<<<<<< HEAD
-from ranktilt.auditing.variation import Variation, choice_variation
 from ranktilt.errors import counted
 from ranktilt.io.artifact import Result
 from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.measures.printing import rounded
-=======
-from ranktilt.io.artifact import Result
-from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.statistics.variation import Variation, choice_variation
->>>>>>> a3
 
 EVEN = 0.5
 """The share of what was decided that favours nobody; and of answers naming the first document without position bias."""
