@@ -205,7 +205,7 @@ def rewrite(
     client = model.client(device if model.llm.startswith("transformers:") or pool is None else None)
     if not dry_run:
         client.check()
-    collection = options.load_texts(folder, split)
+    collection = named_side(options.load_texts(folder, split), how.of)
     chosen = None if pool is None else _pool(collection, pool, pool_depth, how, device)
     if output is None or dry_run:
         from ranktilt.generation.rewrite.plan import plan
@@ -224,6 +224,19 @@ def rewrite(
     named = ["--split", str(split)] if split is not None and len(saved.splits) > 1 else []
     note(f"Next: {shlex.join(['ranktilt', 'check', str(output), *named])}")
     return 0
+
+
+def named_side(collection: Collection, of: str) -> Collection:
+    """Name the side to be rewritten where no document has a source, and say so; count those that have none else."""
+    from ranktilt.datasets.stated_sources import with_named_side
+
+    named = with_named_side(collection, of)
+    if named.sourceless and of in named.sources:
+        note(f"{counted(named.sourceless, 'document', 'documents')} without a source: not rewritten")
+    elif named is not collection:
+        documents = counted(collection.sourceless, "document", "documents")
+        note(f"no document has a source: {documents} will be of source {of!r} (--source-to-rewrite)")
+    return named
 
 
 def _pool(collection: Collection, specs: str, depth: int | None, how: Rewriting, device: str | None) -> Pool:

@@ -70,7 +70,9 @@ def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingS
     file of triples says so. Where sources are chosen, documents of the others do not exist otherwise. Where there is a
     constraint, each positive comes with its twin, and without sources the first one is learned from.
     """
-    sources = options.sources or (collection.sources[:1] if options.alpha else None)
+    sources = options.sources or (_first_source(collection) if options.alpha else None)
+    if options.alpha and sources is None:
+        raise UserError(f"{collection_name(collection)}: a constraint compares sources, and no document has one")
     relevant, wanted, part = _relevant_documents(collection, sources)
     barred = barred_rows(collection, part, relevant, options.text)
     every = _with_negatives(collection, part, wanted, barred, options)
@@ -89,16 +91,21 @@ def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingS
     return replace(learned, skipped=skipped, skipped_positives=wanted.height - every.frame.height)
 
 
+def _first_source(collection: Collection) -> tuple[str, ...] | None:
+    """Name the source that is learned from where none is chosen; None, for all documents, where none has a source."""
+    return collection.sources[:1] or None
+
+
 def retriever_set(collection: Collection, options: RetrieverTraining) -> TrainingSet:
     """Find what a retriever can learn from a collection's judgments, once for all trainings on it."""
-    sources = options.sources or collection.sources[:1]
+    sources = options.sources or _first_source(collection)
 
     def find() -> TrainingSet:
         relevant, wanted, part = _relevant_documents(collection, sources)
         rows = part.docs.select(doc_id="id").with_columns(row=pl.int_range(pl.len()))
         good = _drawn(collection, wanted, options).join(rows, on="doc_id", maintain_order="left").sort("row")
         barred = barred_rows(collection, part, relevant, options.text)
-        learned = _put_together(collection, part, Positives(good, []), barred, options, twinned=sources)
+        learned = _put_together(collection, part, Positives(good, []), barred, options, twinned=sources or ())
         return replace(learned, skipped=relevant["query_id"].n_unique() - len(learned.positives))
 
     key = (__name__, sources, options.twins, options.text, options.limits, options.seed if options.limits else 0)
