@@ -14,7 +14,7 @@ import numpy.typing as npt
 import orjson
 import polars as pl
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.columns import SCALARS, json_series, whole_or_fractions
 from ranktilt.io.texts import AT_ONCE, LARGE, aside
 
@@ -92,6 +92,14 @@ class Collection:
         """How many documents have no source."""
         return self.docs["source"].null_count()
 
+    def unknown_source(self, name: str) -> UserError:
+        """Return the error of a source that no document has; it counts those that have none."""
+        error = unknown("source", name, self.sources)
+        if not self.sourceless:
+            return error
+        documents = counted(self.sourceless, "document has", "documents have")
+        return UserError(f"{error}; {documents} no source")
+
     @property
     def judged(self) -> pl.DataFrame:
         """The queries that are ranked: those with a judgment, in their order; all where nothing is judged."""
@@ -120,7 +128,7 @@ class Collection:
         names = list(names)
         strange = next((name for name in names if name not in self.sources), None)
         if strange is not None:
-            raise unknown("source", strange, self.sources)
+            raise self.unknown_source(strange)
         left = [name for name in self.sources if name not in names]
         if not left:
             return self
@@ -150,7 +158,7 @@ class Collection:
         """
         for name in (a, b):
             if name not in self.sources:
-                raise unknown("source", name, self.sources)
+                raise self.unknown_source(name)
         if a == b:
             raise UserError(f"twins need two different sources, got {a!r} twice")
         side = self.docs.select("origin", "id", "source")

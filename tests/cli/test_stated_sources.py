@@ -92,10 +92,10 @@ def test_rewrite_names_the_side_that_it_was_told(
     for option, name in (((), "human"), (("--source-to-rewrite", "people"), "people")):
         code, _, err = cli("generate", "rewrite", plain, *model, *option, "--dry-run")
         assert code == 0
-        assert f"no document has a source: 3 documents will be of source '{name}' (--source-to-rewrite)" in err
+        assert f"no document has a source: 3 documents are called '{name}' (--source-to-rewrite)" in err
     mixed = write_beir(tmp_path / "mixed", docs=docs(source=(None, "ai")), qrels=QRELS)
     assert line(cli, "generate", "rewrite", mixed, *model, "--dry-run").endswith(
-        "unknown source 'human' (valid: ai); 3 documents have no source: name it: ranktilt data load "
+        "unknown source 'human' (valid: ai); 3 documents have no source; name it: ranktilt data load "
         f"{mixed} --source human -o NEW"
     )
 

@@ -14,7 +14,7 @@ from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_limits import LIMITS, CheckLimits
 from ranktilt.datasets.stated_sources import no_source
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.errors import UserError, counted
 from ranktilt.io.artifact import Result
 from ranktilt.io.texts import AT_ONCE
 from ranktilt.progress import report
@@ -173,7 +173,7 @@ def check(
         came = f"only source {sources[0]!r}" if sources else "no document"
         raise UserError(f"nothing to compare: {came}; expected two sources, such as human text and its rewrites")
     if reference is not None and reference not in sources:
-        raise unknown("source", reference, sources)
+        raise collection.unknown_source(reference)
     first = reference or ("human" if "human" in sources else sources[0])
     if len(sources) < 2:
         first = ""  # nothing to hold it against

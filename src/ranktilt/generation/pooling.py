@@ -13,7 +13,7 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import POOL
 from ranktilt.datasets.stated_sources import with_named_side
-from ranktilt.errors import UserError, counted, refuse_twice, unknown
+from ranktilt.errors import UserError, counted, refuse_twice
 from ranktilt.progress import report
 from ranktilt.rankers.base import FirstStage, Ranker, cut
 from ranktilt.rankers.candidates import check_reranked
@@ -112,7 +112,7 @@ def pooled(collection: Collection, chosen: Pool) -> Collection:
 
 def _check(collection: Collection, rankers: Sequence[Ranker], depth: int, of: str) -> None:
     if of not in collection.sources:
-        raise unknown("source", of, collection.sources)
+        raise collection.unknown_source(of)
     if depth < 1:
         raise UserError(f"expected a pool of at least 1 document deep, got {depth}")
     if not rankers and not collection.qrels.height:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.stated_sources import no_source
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.errors import UserError, counted
 from ranktilt.rankers.base import Ranker
 from ranktilt.run import codes
 
@@ -339,7 +339,7 @@ def reference_of(collection: Collection, reference: str | None, *, to: str = "lo
     if not sources:
         raise UserError(f"nothing to {to}: the collection has no document")
     if reference is not None and reference not in sources:
-        raise unknown("source", reference, sources)
+        raise collection.unknown_source(reference)
     return reference or ("human" if "human" in sources else sources[0])
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import DataError, UserError, shorten, unknown
+from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.io.files import decode_lines, line_chunks
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import collection_rows
@@ -264,7 +264,7 @@ def of_sources(collection: Collection, sources: Sequence[str] | None) -> Collect
         return collection
     for name in sources:
         if name not in collection.sources:
-            raise unknown("source", name, collection.sources)
+            raise collection.unknown_source(name)
     docs = collection.docs.filter(pl.col("source").is_in(list(sources)))
     qrels = collection.qrels.join(docs.select(doc_id="id"), on="doc_id", how="semi", maintain_order="left")
     return Collection(docs, collection.queries, qrels, collection.spec)
@@ -307,7 +307,7 @@ def _twin_source(collection: Collection, named: str | None, chosen: Sequence[str
     """Return the source of the twins: the one that is named, else the first other one with any version."""
     if named is not None:
         if named not in collection.sources:
-            raise unknown("source", named, collection.sources)
+            raise collection.unknown_source(named)
         if named in chosen:
             raise UserError(f"training: {named!r} is trained on, so it cannot hold the twins too")
         return named

@@ -305,7 +305,7 @@ def _base(collection: Collection, crossing: Crossing) -> pl.DataFrame:
     sources = collection.sources
     source = crossing.of or (ORIGINALS if ORIGINALS in sources else next(iter(sources), ""))
     if source not in sources:
-        raise unknown("source", source, sources)
+        raise collection.unknown_source(source)
     base = collection.docs.filter(pl.col("source") == source)
     taken = [name for name in base.columns if name.startswith("factor:")]
     if taken:

@@ -14,7 +14,7 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.assemble import version_names
 from ranktilt.datasets.check import POOL
 from ranktilt.datasets.stated_sources import with_named_side
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.errors import UserError, counted
 from ranktilt.generation.batched_requests import EMPTY, GenerationPlan, GenerationTask, Rejected, model_name
 from ranktilt.generation.checks import RewriteLimits
 from ranktilt.generation.settings import Rewriting
@@ -107,14 +107,13 @@ def _check_names(collection: Collection, sources: Iterable[str], rewriting: Rewr
 
 
 def _unknown_side(collection: Collection, of: str) -> UserError:
-    """Say which sources there are; documents without one are not taken for any."""
-    fault = unknown("source", of, collection.sources)
+    """Say which sources there are, and how those of documents without one are named: they are not taken for any."""
+    fault = collection.unknown_source(of)
     if not collection.sourceless:
         return fault
-    documents = counted(collection.sourceless, "document has", "documents have")
-    path = shlex.quote(str(collection.spec.get("path", "DIR")))
-    way = f"name it: ranktilt data load {path} --source {shlex.quote(of)} -o NEW"
-    return UserError(f"{fault}; {documents} no source: {way}")
+    path = str(collection.spec.get("path", "DIR"))
+    way = shlex.join(["ranktilt", "data", "load", path, "--source", of, "-o", "NEW"])
+    return UserError(f"{fault}; name it: {way}")
 
 
 def _chosen(collection: Collection, rewriting: Rewriting, only: Any) -> pl.Series:
