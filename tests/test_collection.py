@@ -40,7 +40,7 @@ def judged(*grades: Any, dtype: Any = None) -> Collection:
 
 def test_title_source_and_origin_have_defaults_and_the_columns_of_documents_come_first() -> None:
     assert of(text=["one", "two"]).docs.to_dict(as_series=False) == {
-        "id": ["a", "b"], "title": ["", ""], "text": ["one", "two"], "source": ["human", "human"], "origin": ["a", "b"],
+        "id": ["a", "b"], "title": ["", ""], "text": ["one", "two"], "source": [None, None], "origin": ["a", "b"],
     }  # fmt: skip
     docs = of(year=[1999], origin=["o"], gender=["f"], title=["T"]).docs
     assert docs.columns == ["id", "title", "text", "source", "origin", "year", "gender"]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import orjson
 import polars as pl
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.columns import SCALARS, json_series, whole_or_fractions
 from ranktilt.io.texts import AT_ONCE, LARGE, aside
 
@@ -23,6 +23,8 @@ T = TypeVar("T")
 DOC_COLUMNS = ("id", "title", "text", "source", "origin")
 TEXT_CHOICES = ("title+text", "text", "title")
 _TIE_SEED = b"ranktilt-tie-0"
+_NOBODY = ("", "nan")
+"""Sources that name nobody: nothing but blanks, and what pandas writes for a missing value."""
 
 
 _ABOUT_DOCUMENTS = frozenset({"ids", "tie_keys", "row of id", "terms", "texts", "origin_codes"})
@@ -36,10 +38,11 @@ class Collection:
     Parameters
     ----------
     docs : polars.DataFrame
-        One row a document: ``id`` (unique), ``title``, ``text``, ``source`` (who wrote it),
-        ``origin`` (id of the document it was rewritten from; its own id otherwise), and any
-        further columns to group by. Only ``id`` and ``text`` must be given: the title defaults to
-        ``""``, the source to ``"human"``, the origin to the id. Columns of type Binary hold raw JSON.
+        One row a document: ``id`` (unique), ``title``, ``text``, ``source`` (who wrote it; null where
+        nobody says), ``origin`` (id of the document it was rewritten from; its own id otherwise), and
+        any further columns to group by. Only ``id`` and ``text`` must be given: the title defaults to
+        ``""`` and the origin to the id. There is no default source: a document without one is ranked,
+        and is in no group. Columns of type Binary hold raw JSON.
     queries : polars.DataFrame
         ``id`` (unique) and ``text``, and any further columns.
     qrels : polars.DataFrame
@@ -65,7 +68,7 @@ class Collection:
         docs = _with_defaults(_columns(self.docs, "docs", ("id", "text")))
         queries = _columns(self.queries, "queries", ("id", "text"))
         qrels = _columns(self.qrels, "qrels", ("query_id", "doc_id", "grade"))
-        docs = _canonical(docs.with_columns(pl.col(DOC_COLUMNS).cast(pl.String)), "docs")
+        docs = _canonical(docs.with_columns(pl.col(DOC_COLUMNS).cast(pl.String)), "docs", always=("source",))
         queries = _canonical(queries.with_columns(pl.col("id", "text").cast(pl.String)), "queries")
         object.__setattr__(self, "docs", docs)
         object.__setattr__(self, "queries", queries)
@@ -81,8 +84,21 @@ class Collection:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Names of the sources, in the order in which they first appear."""
-        return tuple(self.docs["source"].unique(maintain_order=True).to_list())
+        """Names of the sources, in the order in which they first appear; documents may have none."""
+        return tuple(self.docs["source"].drop_nulls().unique(maintain_order=True).to_list())
+
+    @property
+    def sourceless(self) -> int:
+        """How many documents have no source."""
+        return self.docs["source"].null_count()
+
+    def unknown_source(self, name: str) -> UserError:
+        """Return the error of a source that no document has; it counts those that have none."""
+        error = unknown("source", name, self.sources)
+        if not self.sourceless:
+            return error
+        documents = counted(self.sourceless, "document has", "documents have")
+        return UserError(f"{error}; {documents} no source")
 
     @property
     def judged(self) -> pl.DataFrame:
@@ -105,17 +121,18 @@ class Collection:
     def only_sources(self, names: Iterable[str]) -> Collection:
         """Return the collection without the documents of other sources and their judgments.
 
-        Judgments of documents that the collection does not hold stay. The spec's ``without_sources`` and
-        ``only_sources`` name what was left out and what is left; the collection itself comes back where nothing is.
+        Documents without a source stay: they compete with those of any. Judgments of documents that
+        the collection does not hold stay. The spec's ``without_sources`` and ``only_sources`` name what
+        was left out and what is left; the collection itself comes back where nothing is.
         """
         names = list(names)
         strange = next((name for name in names if name not in self.sources), None)
         if strange is not None:
-            raise unknown("source", strange, self.sources)
+            raise self.unknown_source(strange)
         left = [name for name in self.sources if name not in names]
         if not left:
             return self
-        lost = pl.col("source").is_in(left)
+        lost = pl.col("source").is_in(left).fill_null(False)
         gone = self.docs.filter(lost)["id"]
         qrels = self.qrels.filter(~pl.col("doc_id").is_in(gone.implode()))
         held = [name for name in self.sources if name in names]
@@ -143,7 +160,7 @@ class Collection:
         """
         for name in (a, b):
             if name not in self.sources:
-                raise unknown("source", name, self.sources)
+                raise self.unknown_source(name)
         if a == b:
             raise UserError(f"twins need two different sources, got {a!r} twice")
         side = self.docs.select("origin", "id", "source")
@@ -161,7 +178,10 @@ class Collection:
         """Return each document's id without the ``-<source>`` that loading added where files share ids."""
         suffix = pl.format("-{}", "source")
         bare = pl.col("id").str.head(-suffix.str.len_chars().cast(pl.Int64))
-        added = pl.col("id").str.ends_with(suffix) & (pl.col("origin") == pl.format("{}-human", bare)) & (bare != "")
+        sourceless = self.docs.filter(pl.col("source").is_null())["id"]
+        of_sourceless = (pl.col("origin") == bare) & bare.is_in(sourceless.implode())
+        shared = (pl.col("origin") == pl.format("{}-human", bare)) | of_sourceless
+        added = pl.col("id").str.ends_with(suffix) & shared & (bare != "")
         return self.docs.select(pl.when(added).then(bare).otherwise("id").alias("bare"))["bare"]
 
     def tie_keys(self) -> npt.NDArray[np.uint64]:
@@ -214,7 +234,7 @@ class Collection:
 
     def __repr__(self) -> str:
         counts = self.docs.group_by("source", maintain_order=True).len()
-        sources = ", ".join(f"{n} {s}" for s, n in counts.iter_rows())
+        sources = ", ".join(f"{n} {'without a source' if s is None else s}" for s, n in counts.iter_rows())
         return f"Collection({sources}; {self.queries.height} queries, {self.qrels.height} judgments)"
 
 
@@ -230,12 +250,26 @@ def _columns(frame: pl.DataFrame, name: str, needed: tuple[str, ...]) -> pl.Data
 
 
 def _with_defaults(docs: pl.DataFrame) -> pl.DataFrame:
-    defaults = {"title": pl.lit(""), "source": pl.lit("human"), "origin": pl.col("id").cast(pl.String)}
+    """Add the columns that may be left out; who wrote a document is never assumed."""
+    defaults = {"title": pl.lit(""), "origin": pl.col("id").cast(pl.String)}
     given = {
         name: pl.col(name).fill_null(default) if name in docs.columns else default for name, default in defaults.items()
     }
-    docs = docs.with_columns(**given)
+    source = stated_source() if "source" in docs.columns else pl.lit(None, dtype=pl.String)
+    docs = docs.with_columns(**given, source=source)
     return docs.select(*DOC_COLUMNS, pl.exclude(DOC_COLUMNS))
+
+
+def names_somebody(source: str) -> bool:
+    """Whether a source is a name at all."""
+    return source.strip().lower() not in _NOBODY
+
+
+def stated_source() -> pl.Expr:
+    """Return the column ``source`` where it names somebody; null elsewhere."""
+    source = pl.col("source").cast(pl.String)
+    is_stated = ~source.str.strip_chars().str.to_lowercase().is_in(_NOBODY)
+    return pl.when(is_stated).then(source).alias("source")
 
 
 def _judgments(qrels: pl.DataFrame) -> pl.DataFrame:
@@ -246,8 +280,8 @@ def _judgments(qrels: pl.DataFrame) -> pl.DataFrame:
     return qrels.select(pl.col("query_id", "doc_id").cast(pl.String), found.alias("grade"))
 
 
-def _canonical(frame: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Further columns in the types that a file keeps; those without any value are dropped."""
+def _canonical(frame: pl.DataFrame, name: str, *, always: tuple[str, ...] = ()) -> pl.DataFrame:
+    """Further columns in the types that a file keeps; `always` are kept, others only with a value."""
     columns = []
     for given in frame.iter_columns():
         try:
@@ -259,7 +293,7 @@ def _canonical(frame: pl.DataFrame, name: str) -> pl.DataFrame:
                 f"{name}: column {given.name!r} of type {given.dtype} cannot be kept; use strings, "
                 "numbers, truth values, or raw JSON as bytes"
             )
-        if series.null_count() < frame.height or not frame.height:
+        if given.name in always or series.null_count() < frame.height or not frame.height:
             columns.append(series)
     return pl.DataFrame(columns).rechunk()  # moves no text; rows picked from several chunks would copy theirs
 

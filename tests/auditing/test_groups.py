@@ -47,10 +47,11 @@ COLUMNS = "unknown column to group by"
 NUMBERS = "unknown column of numbers to group by"
 GROUPED: list[tuple[str, list[Any], str, str]] = [
     ("source", ["human"] * 2, "source", "nothing to compare: only source 'human'; expected two sources or more, such "),
-    ("factor:words", ["low", "high"], "source", "nothing to compare: only source 'human'; expected two sources or "
+    ("factor:words", ["low", "high"], "source", "nothing to compare: no source; expected two sources or "
                       "more, such as human and llm; its versions differ in factors: ranktilt explain DIR -r bm25 "
                       "--by-factor"),
-    ("gender", ["f", None], "gender", "nothing to compare: only gender 'f'; expected two groups of gender or more"),
+    ("gender", ["f", None], "gender", "nothing to compare: only gender 'f'; expected two groups of gender or more; 1 "
+                                      "document has none"),
     ("kind", [f"k{n}" for n in range(51)], "kind", "column 'kind' makes 51 groups; expected at most 50: name some to "
                                                    "compare (--pair A,B)"),
     ("kind", [*range(51)], "kind", "column 'kind' makes 51 groups; expected at most 50: numbers from 0 to 50: --by "

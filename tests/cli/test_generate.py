@@ -32,7 +32,7 @@ def text(number: int) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    docs = [{"_id": f"d{n}", "title": f"Title {n}", "text": text(n)} for n in range(12)]
+    docs = [{"_id": f"d{n}", "title": f"Title {n}", "text": text(n), "source": "human"} for n in range(12)]
     return write_beir(tmp_path / "in", docs=docs, qrels=[("q1", "d0", 2), ("q2", "d1", 1), ("q3", "d2", 1)])
 
 
@@ -245,7 +245,8 @@ def test_a_query_file_becomes_a_collection_whose_cost_is_known(cli: Cli, server:
 
 
 def test_the_train_side_of_a_collection_mixes_with_it(cli: Cli, server: Server, tmp_path: Path) -> None:
-    docs = [{"_id": f"d{n}", "text": f"Human text {n} about colds, rivers and clocks."} for n in range(3)]
+    texts = [f"Human text {n} about colds, rivers and clocks." for n in range(3)]
+    docs = [{"_id": f"d{n}", "text": text, "source": "human"} for n, text in enumerate(texts)]
     rows = [{"_id": name, "text": text, "domain": "medicine"} for name, text in QUERIES.items()]
     qa, answers = write_beir(tmp_path / "qa", docs=docs, queries=rows, qrels=[("q3", "d2", 1)]), tmp_path / "out"
     write(qa / "qrels" / "train.tsv", tsv([("q1", "d0", 1), ("q2", "d1", 1)]))

@@ -60,7 +60,7 @@ def test_beirs_judgments_lie_in_a_data_set_beside_and_a_revision_is_a_tag_or_a_c
     cached(cache, "BeIR/scifact", texts)
     cached(cache, "BeIR/scifact-qrels", {"test.tsv": tsv(raw_qrels()), "train.tsv": tsv(raw_qrels()[:2])}, commit=OTHER)
     collection = load("hub:BeIR/scifact")
-    assert collection.sources == ("human",)
+    assert collection.sources == ()
     assert set(collection.qrels.rows()) == set(raw_qrels())
     names = ("layout", "revision", "qrels", "qrels_revision", "split")
     assert [collection.spec[name] for name in names] == ["beir", COMMIT, "hub:BeIR/scifact-qrels", OTHER, "test"]

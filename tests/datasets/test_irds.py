@@ -72,7 +72,7 @@ def msmarco(home: Path, qrels: str) -> None:
 def test_title_text_and_judgments_of_beir_and_nothing_is_fetched(home: Path) -> None:
     beir(home)
     collection = load("irds:beir/scifact/test")
-    expected = [(name, TITLES[name], text, "human", name) for name, text in TEXTS["human"].items()]
+    expected = [(name, TITLES[name], text, None, name) for name, text in TEXTS["human"].items()]
     assert collection.docs.rows() == expected
     assert collection.queries.rows() == [("q1", "red apples"), ("q2", "river water"), ("q3", "old clock bell")]
     assert set(collection.qrels.rows()) == set(raw_qrels())

@@ -161,15 +161,15 @@ def test_a_collection_without_texts() -> None:
     }  # fmt: skip
 
 
-def test_nobody_becomes_human_by_default_and_bins_are_of_a_column_whose_name_may_have_a_colon() -> None:
-    assert from_labels(table_of(gender=["f", "m"]), queries=["q"], by="gender").sources == ("unknown",)
+def test_nobody_has_a_source_by_default_and_bins_are_of_a_column_whose_name_may_have_a_colon() -> None:
+    assert from_labels(table_of(gender=["f", "m"]), queries=["q"], by="gender").sources == ()
     other = from_labels(table_of(gender=["f", None, "m"]), queries=["q"], by="gender")
     assert grouping(other, "gender").code.tolist() == [0, -1, 1]
     assert grouping(other, "gender").unlabelled == other.spec["unlabelled"] == 1
     found = from_labels(table_of(gender=["f", "m"], source=["human", None]), queries=["q"], by="gender")
-    assert found.docs["source"].to_list() == ["human", "unknown"]
+    assert found.docs["source"].to_list() == ["human", None]
     found = from_labels(table_of(source=["human", None, "llm", None]), queries=["q"])
-    assert found.docs.select("id", "source").rows() == [("d0", "human"), ("d2", "llm")]
+    assert found.docs["source"].to_list() == ["human", None, "llm", None]
     assert found.spec["unlabelled"] == 2
     found = from_labels(table_of(**{"of:year": [2001, 1999, None, 2003]}), queries=["q"], by="of:year:3")
     assert grouping(found, "of:year:3").names == ("1999", "2001", "2003")

@@ -35,16 +35,18 @@ def judgments(collection: Collection) -> set[tuple[str, str, int]]:
     return set(collection.qrels.rows())
 
 
-def test_a_plain_beir_folder_is_human_where_no_source_is_given_and_read_before_compressed_files(tmp_path: Path) -> None:
+def test_a_plain_beir_folder_has_no_source_where_none_is_given_and_is_read_before_compressed_files(
+    tmp_path: Path,
+) -> None:
     collection = load(write_beir(tmp_path))
-    assert collection.sources == ("human",)
+    assert collection.sources == ()
     assert collection.docs["id"].to_list() == collection.docs["origin"].to_list() == ["d1", "d2", "d3"]
     assert collection.docs["title"].to_list() == ["Apples", "Rivers", "Clocks"]
     assert collection.queries.rows() == [("q1", "red apples"), ("q2", "river water"), ("q3", "old clock bell")]
     assert judgments(collection) == set(raw_qrels())
     docs = [doc("a"), doc("b", source="llm", origin="a"), doc("c", source="llm"), doc("d", origin="a")]
     found = load(write_beir(tmp_path, docs=docs, qrels=[("q1", "b", 1)])).docs
-    origins = [("a", "human", "a"), ("b", "llm", "a"), ("c", "llm", "c"), ("d", "human", "a")]
+    origins = [("a", None, "a"), ("b", "llm", "a"), ("c", "llm", "c"), ("d", None, "a")]
     assert found.select("id", "source", "origin").rows() == origins
     write_beir(tmp_path)
     write(tmp_path / "corpus.jsonl.gz", "broken")
@@ -194,7 +196,7 @@ def test_real_collections_have_their_published_size(shared_data: Path) -> None:
     rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()[1:]]
     assert len(rows) == 12334
     assert judgments(nfcorpus) == {(q, f"{d}-{s}", int(g)) for q, d, g in rows for s in nfcorpus.sources}
-    assert scifact.sources == ("human",)
+    assert (scifact.sources, scifact.sourceless) == ((), 5183)
     assert (scifact.docs.height, scifact.queries.height, scifact.judged.height) == (5183, 1109, 300)
 
 

@@ -61,7 +61,8 @@ def good(prompt: str, times: int) -> str:
 def humans(texts: dict[str, str] | None = None, **columns: list[Any]) -> Collection:
     """Human documents under plain ids, two queries, and judgments of the first two documents."""
     texts = TEXTS if texts is None else texts
-    docs = {"id": list(texts), "title": [f"On {name}" for name in texts], "text": list(texts.values()), **columns}
+    docs = {"id": list(texts), "title": [f"On {name}" for name in texts], "text": list(texts.values())}
+    docs |= {"source": ["human"] * len(texts), **columns}
     queries = {"id": ["q1", "q2"], "text": ["vitamin c cold", "river mouth"]}
     names = [*texts][:2]
     qrels = [("q1", names[0], 2), ("q2", names[-1], 1)]

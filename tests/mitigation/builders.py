@@ -39,7 +39,7 @@ def patterns_of(collection: Collection, run: Run) -> list[str]:
     found = dict.fromkeys(run.queries, "")
     last: tuple[str, float] | None = None
     for query, doc, _, score in run.frame().iter_rows():
-        sign = letter[source[doc]]
+        sign = letter[source[doc] or ""]
         if last == (query, score):
             before = found[query]
             found[query] = f"{before[:-1]}{sign}]" if before.endswith("]") else f"{before[:-1]}[{before[-1]}{sign}]"

@@ -19,7 +19,7 @@ LISTED = {"score_order": "rank", "ranker": "listed"}
 def simulated(n_human: int, n_llm: int, depth: int, *, seed: int, tilt: float = TILT) -> tuple[Collection, Run]:
     """Lists cut at a depth: scores of a scale of each query's own, and a constant more for the LLM's documents."""
     rng = np.random.default_rng(seed)
-    docs = [{"id": f"h{n}", "text": f"text {n}"} for n in range(n_human)]
+    docs = [{"id": f"h{n}", "text": f"text {n}", "source": "human"} for n in range(n_human)]
     docs += [{"id": f"l{n}", "text": f"note {n}", "source": "llm"} for n in range(n_llm)]
     queries = {f"q{n}": f"words {n}" for n in range(QUERIES)}
     collection = collection_of(docs, queries, {query: {"h0": 1} for query in queries})

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.datasets.labels import NO_SOURCE
 from ranktilt.errors import UserError
 from ranktilt.optional import need
 from ranktilt.rankers.base import DEPTH, Ranker
@@ -70,7 +69,7 @@ class MtebModel:
         if self.docs is None:
             raise UserError(f"{self.ranker!r}: index the corpus before it is searched")
         no_judgments = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64})
-        collection = Collection(self.docs.with_columns(source=pl.lit(NO_SOURCE)), asked, no_judgments)
+        collection = Collection(self.docs, asked, no_judgments)
         run = None
         if top_ranked:
             places = {query: {doc: -float(n) for n, doc in enumerate(names)} for query, names in top_ranked.items()}

@@ -29,6 +29,7 @@ from ranktilt.auditing.notes import (
     group_notes,
     identical_notes,
     judgment_notes,
+    lone_group_notes,
     repeated_notes,
     run_notes,
     source_notes,
@@ -66,6 +67,8 @@ from ranktilt.statistics.bootstrap import RESAMPLES
 
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP@1", "AP@3", "AP@5")
 SHARE = "Share@10"
+LONE_DEPTH = 10
+"""First ranks of which a group's share is given where there is nothing to compare it with."""
 CARD_ROWS = 6
 PACKAGES = ("numpy", "scipy", "polars", "PyStemmer")
 
@@ -113,7 +116,8 @@ def audit(
     confounds : bool, optional
         Compare the texts of the sources too (`Audit.confounds`); only by ``source``, and only where there are texts.
     by : str or None, optional
-        Document column to group by; None for no groups.
+        Document column to group by; None for no groups. Documents without a value are in no group, and counted. Where
+        one group is left beside them, its values are given and nothing is compared.
     pairs : iterable of (str, str), optional
         Groups to compare, the first being favoured by positive values; all pairs by default.
     missing : {"zero", "exclude"}, optional
@@ -150,7 +154,7 @@ def audit(
     if depth < 1:
         raise UserError(f"expected a depth of at least 1 rank, got {depth}")
     _refuse_ungrouped(by, asked, card=card, pairs=pairs)
-    groups, chosen = grouped_pairs(collection, by, pairs)
+    groups, chosen = grouped_pairs(collection, by, pairs, fewest=1)
     judgments = Judgments.of(collection, groups)
     if not asked and by is not None:  # nothing is judged
         has_twins = any(len(twin_rows(collection, groups, pair)) for pair in chosen)
@@ -431,6 +435,7 @@ class _AuditPlan:
         yield from repeated_notes({one.run.name: one.repeated for one in aligned if one.repeated})
         absent = any(one.left_out(missing).any() for one in aligned)
         yield from group_notes(groups, self.left_out, tilts, self.how.resamples, absent=absent)
+        yield from lone_group_notes(aligned, groups, collection, depth=LONE_DEPTH if self.asked.asked else None)
         yield from sparse_notes(tilts, [one.run.name for one in aligned], groups, values)
         yield from twin_notes(collection, groups, [p for p in self.pairs if p not in self.level_pairs], judgments)
         if self.asked.questions:

@@ -42,7 +42,7 @@ def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 
     """Count the groups at each rank of a run, and their relevant documents down to it; ties as the audit has them."""
     if depth < 1:
         raise UserError(f"expected a depth of at least 1 rank, got {depth}")
-    groups = grouping(collection, audit.spec["by"], audit.groups)
+    groups = grouping(collection, audit.spec["by"], audit.groups, fewest=1)
     aligned = Aligned.of(run, collection, Judgments.of(collection, groups))
     if audit.spec["ties"] == "trec_eval":
         aligned = aligned.untied()

@@ -129,7 +129,7 @@ class _Controls:
         self, collection: Collection, rankers: Sequence[Ranker], runs: Sequence[Run], raw: Audit, near: float
     ) -> None:
         self.collection, self.rankers, self.runs, self.raw, self.near = collection, rankers, runs, raw, near
-        groups = grouping(collection, raw.spec["by"], raw.groups)
+        groups = grouping(collection, raw.spec["by"], raw.groups, fewest=1)
         if raw.spec["by"] not in collection.docs.columns:
             # Bins are those of the raw texts, whatever a control makes of them.
             labels = pl.Series(raw.spec["by"], [None, *groups.names], dtype=pl.String).gather(groups.code + 1)

@@ -17,6 +17,7 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.check import POOL
 from ranktilt.datasets.group_names import REST, name_among, read_sides
 from ranktilt.datasets.labels import LENGTH, SEVERAL, split_labels
+from ranktilt.datasets.stated_sources import no_source
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.text.label_values import alike_labels, as_numbers, known_labels, null_words
 from ranktilt.text.quality import words
@@ -100,12 +101,14 @@ class Groups:
         return table
 
 
-def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -> Groups:
+def grouping(collection: Collection, by: str | None, keep: Iterable[str] = (), *, fewest: int = 2) -> Groups:
     """Group the documents by a column, or by bins of its numbers; human first under ``source``, else by name.
 
     ``COLUMN:N`` makes bins of numbers, ``length:N`` of the words of the texts; equal values are never parted. Of more
     than `MOST_GROUPS`, those to `keep` stay apart and all others become one, as with `REST` or ``non-Europe``: then a
     document of several groups (``Europe|Asia``) is of the first one kept, and else of none of them alone.
+
+    Refused are fewer groups than the `fewest`. Where that is 1, one group may be left beside documents without any.
     """
     if by is None:
         return Groups(None, (), np.full(collection.docs.height, -1))
@@ -121,22 +124,15 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
     names = single.drop_nulls().unique().sort().cast(pl.String).to_list()
     if by == "source":
         names.sort(key=lambda name: name != "human")
-    if len(names) < 2:
-        file = f"{collection.spec['labels']}: " if "labels" in collection.spec else ""
-        came = f"only {by} {names[0]!r}" if names else f"no {by}"
-        rest = "; what are all others? --rest LABEL" if file and "label_rest" not in collection.spec else ""
-        factor = next((name for name in columns if name.startswith("factor:")), None)
-        if by == "source" and factor:
-            rest = f"; its versions differ in factors: ranktilt explain DIR -r bm25 --by-factor, or --by {factor}"
-        expected = "two sources or more, such as human and llm" if by == "source" else f"two groups of {by} or more"
-        raise UserError(f"{file}nothing to compare: {came}; expected {expected}{rest}")
+    if len(names) < 2 and (len(names) < fewest or not column.null_count()):
+        raise UserError(_nothing_to_compare(collection, by, names))
     keep, remarks = list(keep), tuple(label_remarks(by, single))
     side_of, others = read_sides([one for one in keep if by != "source" or one in (*names, REST)], names, by)
     side = {name: side_of.get(name, name) for name in names}
     renamed = joined is not None or others != REST
     keep += side_of.values()
     names, merged = _kept_apart(list(dict.fromkeys(side.values())), keep, others, renamed)
-    if len(names) < 2 and names[0] in side_of.values():
+    if len(names) < 2 <= len(side) and names[0] in side_of.values():
         raise UserError(f"nothing to compare: {names[0]!r} is every {by}")
     if len(names) > MOST_GROUPS:
         message = f"column {by!r} makes {len(names) + max(len(merged) - 1, 0)} groups; expected at most {MOST_GROUPS}"
@@ -186,6 +182,25 @@ def parts_of_numbers(by: str, labels: pl.Series) -> str:
     value = _short(middle)
     value = value if "." in value else f"{value}."
     return f"numbers from {_short(low)} to {_short(high)}: --by {by}:2 makes bins, --by {by}:{value} parts them there"
+
+
+def _nothing_to_compare(collection: Collection, by: str, names: Sequence[str]) -> str:
+    """Say why a column makes no two groups: no document has a value, or all that have one have the same."""
+    file = f"{collection.spec['labels']}: " if "labels" in collection.spec else ""
+    factor = next((name for name in collection.docs.columns if name.startswith("factor:")), None)
+    if by == "source" and not names and not factor:
+        advice = "name the source of each document (field source, or --groups FILE), or measure all as one (--by none)"
+        return file + no_source(collection, advice=advice)
+    expected = "two sources or more, such as human and llm" if by == "source" else f"two groups of {by} or more"
+    came = f"only {by} {names[0]!r}" if names else f"no {by}"
+    message = f"{file}nothing to compare: {came}; expected {expected}"
+    if names and (unlabelled := collection.docs[by].null_count()):
+        message += f"; {counted(unlabelled, 'document has', 'documents have')} none"
+    if by == "source" and factor:
+        message += f"; its versions differ in factors: ranktilt explain DIR -r bm25 --by-factor, or --by {factor}"
+    elif file and not collection.spec.get("label_file", {}).get("rest"):
+        message += "; what are all others? --rest LABEL"
+    return message
 
 
 def _kept_apart(
@@ -312,12 +327,12 @@ def _number(value: Any, digits: int) -> str:
 
 
 def grouped_pairs(
-    collection: Collection, by: str | None, pairs: Iterable[Pair] | None
+    collection: Collection, by: str | None, pairs: Iterable[Pair] | None, *, fewest: int = 2
 ) -> tuple[Groups, tuple[Pair, ...]]:
     """Group the documents, and choose the pairs of groups to compare: see `grouping` and `choose_pairs`."""
     pairs = None if pairs is None else list(pairs)
     keep = [name for pair in pairs or () if not isinstance(pair, str) for name in pair]
-    groups = grouping(collection, by, keep)
+    groups = grouping(collection, by, keep, fewest=fewest)
     if pairs and REST in keep and REST not in groups.names:
         pairs = [_resolved(pair, groups) for pair in pairs]
     if pairs and len(pairs) > 1 and REST in keep and (groups.merged or REST not in groups.names):

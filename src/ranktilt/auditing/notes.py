@@ -13,6 +13,7 @@ from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
 from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, join_words, shorten
+from ranktilt.measures.ranking import first_ranks
 from ranktilt.rankers.candidates import FITTED
 from ranktilt.rankers.llm.answers import READABLE, unread_reasons
 from ranktilt.rankers.self_exclusion import exclusion_notes
@@ -168,7 +169,7 @@ def judgment_notes(judgments: Judgments, collection: Collection) -> Iterator[str
 
 def twin_notes(collection: Collection, groups: Groups, uneven: Sequence[Pair], judgments: Judgments) -> Iterator[str]:
     """Say why groups that mostly are twins, but not all (`uneven` pairs), are not held to be so."""
-    unlabelled = groups.unlabelled or int(collection.spec.get("unlabelled", 0))
+    unlabelled = groups.unlabelled
     for pair in uneven:
         twins = twin_rows(collection, groups, pair)
         sides = [groups.names.index(name) for name in pair]
@@ -254,6 +255,27 @@ def group_notes(
         dropped = max((t.dropped for t in drawn), default=0)
         if dropped:
             yield f"up to {dropped:,} of {resamples:,} resamples dropped for {tilt.a} and {tilt.b}: both sides were 0"
+
+
+def lone_group_notes(
+    aligned: Sequence[Aligned], groups: Groups, collection: Collection, *, depth: int | None
+) -> Iterator[str]:
+    """Say that one group alone is left; where a `depth` is given, also how much of the first ranks it holds."""
+    if len(groups.names) != 1:
+        return
+    (group,) = groups.names
+    hint = "; what are all others? --rest LABEL" if "labels" in collection.spec else ""
+    yield f"only {groups.by} {group!r} is left, so nothing is compared{hint}"
+    for judged_run in aligned if depth else ():
+        within = first_ranks(judged_run.ranking, depth)
+        known = (judged_run.row >= 0) & (judged_run.row < len(groups.code))
+        is_member = known & (groups.code[np.where(known, judged_run.row, 0)] == 0)
+        query, query_count = judged_run.ranking.query, len(judged_run.ranking.offsets) - 1
+        listed = np.bincount(query, weights=within, minlength=query_count)
+        members = np.bincount(query, weights=within * is_member, minlength=query_count)
+        share = float(np.mean(members[listed > 0] / listed[listed > 0])) if (listed > 0).any() else np.nan
+        queries = counted(int((listed > 0).sum()), "query", "queries")
+        yield f"{judged_run.run.name}: {group} holds {100 * share:.1f} % of the first {depth} ranks (mean of {queries})"
 
 
 def without_fitted(collection: Collection, runs: Sequence[Run]) -> tuple[Collection, list[str]]:

@@ -45,7 +45,7 @@ class StudySources:
 def study_sources(collection: Collection, reference: str, *, sources: Sequence[str] | None = None) -> StudySources:
     """Find a study's sources by series and rising temperature, and the documents that all of them rewrote."""
     if reference not in collection.sources:
-        raise unknown("source", reference, collection.sources)
+        raise collection.unknown_source(reference)
     others = [name for name in collection.sources if name != reference]
     if not others:
         raise UserError(f"nothing to study: only source {reference!r}; expected rewrites at several temperatures")

@@ -14,6 +14,7 @@ import typer
 from ranktilt.cli import options
 from ranktilt.cli.notes import is_quiet, note
 from ranktilt.cli.output import PageOutput, check_paths, collection_files
+from ranktilt.errors import UserError
 from ranktilt.option import Option
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def load(
     split: options.Split = None,
     qrels: options.Qrels = None,
     docs: Annotated[Literal["all", "judged"], Option("judged: keep only documents that a judgment names.")] = "all",
+    source: Annotated[str | None, Option("Source of the documents that name none, such as human.", "SOURCE")] = None,
     rows_per_file: options.RowsPerFile = None,
     ignore_unknown: options.IgnoreUnknown = False,
 ) -> None:
@@ -47,6 +49,8 @@ def load(
     # The libraries draw bars of their own for what they fetch and unpack.
     with redirect_stderr(io.StringIO()) if is_quiet() else nullcontext():
         collection = load_collection(name, split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs)
+    if source is not None:
+        collection = _sourced(collection, source)
     save(collection, output, rows_per_file=rows_per_file)
     _write_origin(collection, output)
     commit = collection.spec.get("revision")
@@ -56,6 +60,18 @@ def load(
     if docs == "judged":
         of = f"{collection.docs.height:,} of {collection.spec['docs_of']:,} documents are kept"
         note(f"warning: {of}: no unjudged one competes, so measures are not those of the whole collection")
+
+
+def _sourced(collection: Collection, source: str) -> Collection:
+    """Name the source of the documents that have none; refuse a blank name, and one that nothing needs."""
+    from ranktilt.collection import names_somebody
+    from ranktilt.datasets.stated_sources import with_source
+
+    if not names_somebody(source):
+        raise UserError(f"--source expects a name, such as human; got {source!r}")
+    if not collection.sourceless:
+        raise UserError(f"--source {source}: every document has a source already; omit it")
+    return with_source(collection, source)
 
 
 def _write_origin(collection: Collection, output: Path) -> None:

@@ -16,6 +16,7 @@ import typer
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import check_paths, collection_files, print_lines, print_result
+from ranktilt.datasets.stated_sources import ORIGINALS, with_named_side
 from ranktilt.errors import UserError, counted
 from ranktilt.generation.settings import Answering, Rewriting
 from ranktilt.option import Option
@@ -205,12 +206,13 @@ def rewrite(
     client = model.client(device if model.llm.startswith("transformers:") or pool is None else None)
     if not dry_run:
         client.check()
-    collection = options.load_texts(folder, split)
+    collection = with_named_side(options.load_texts(folder, split), how.of)
     chosen = None if pool is None else _pool(collection, pool, pool_depth, how, device)
     if output is None or dry_run:
         from ranktilt.generation.rewrite.plan import plan
 
         show_estimate(plan(collection, client, how, only=chosen), client, prices, model, json)
+        note_side(collection, how.of)
         return 0
     from ranktilt.generation.output_folder import one_writer
     from ranktilt.generation.rewrite.rewrite import rewrite as run_rewrite
@@ -219,11 +221,22 @@ def rewrite(
     with one_writer(output):
         rewritten = run_rewrite(collection, client, how, only=chosen)
         saved = save_rewritten(rewritten, output, rows_per_file=rows_per_file)
-    if not conclude(rewritten, saved, "rewritten", json):
+    is_complete = conclude(rewritten, saved, "rewritten", json)
+    note_side(collection, how.of)
+    if not is_complete:
         return INCOMPLETE
     named = ["--split", str(split)] if split is not None and len(saved.splits) > 1 else []
     note(f"Next: {shlex.join(['ranktilt', 'check', str(output), *named])}")
     return 0
+
+
+def note_side(collection: Collection, of: str) -> None:
+    """Say that all documents are called as the side to rewrite, where none has a source; count those left without."""
+    if "named_source" in collection.spec:
+        documents = counted(collection.spec["named_source"]["documents"], "document is", "documents are")
+        note(f"no document has a source: {documents} called {of!r} (--source-to-rewrite)")
+    elif collection.sourceless:
+        note(f"{counted(collection.sourceless, 'document', 'documents')} without a source: not rewritten")
 
 
 def _pool(collection: Collection, specs: str, depth: int | None, how: Rewriting, device: str | None) -> Pool:
@@ -284,6 +297,10 @@ def answer(
         "query it was written for"
     )
     if os.path.isdir(queries):
+        if collection.sourceless:
+            documents = counted(collection.sourceless, "document has", "documents have")
+            way = shlex.join(["ranktilt", "data", "load", str(queries), "--source", ORIGINALS, "-o", "NEW"])
+            note(f"{queries}: {documents} no source, and will be in no group; name it before you mix: {way}")
         named = ["--split", saved.splits[0]] if split is not None else []
         note(f"Next: {shlex.join(['ranktilt', 'data', 'mix', str(queries), str(output), *named, '-o', 'mixed'])}")
     return 0

@@ -271,7 +271,7 @@ class LabelOptions(OptionGroup):
         """Pairs to compare, the reference group first in each; refuses those that cannot be compared."""
         from ranktilt.auditing.groups import grouped_pairs
 
-        groups, chosen = grouped_pairs(collection, by, pairs)
+        groups, chosen = grouped_pairs(collection, by, pairs, fewest=1)
         if self.reference is None:
             return pairs
         name = groups.names[groups.number(self.reference)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.collection import Collection, stated_source
 from ranktilt.errors import DataError, UserError
 from ranktilt.io.jsonl import STRINGS, read_jsonl, stack
 from ranktilt.io.parquet import PARQUET, read_parquet, read_parts
@@ -26,21 +26,38 @@ def read_rows(file: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
 
 
 def read_documents(corpora: Iterable[tuple[str | None, Path]]) -> tuple[pl.DataFrame, pl.Series]:
-    """Read documents of all (source, file), and their ids as files have them; shared ids become ``<id>-<source>``."""
+    """Read documents of all (source, file), and their ids as files have them; shared ids become ``<id>-<source>``.
+
+    A document whose file names no source has none, and keeps its id.
+    """
     frames = []
     for source, file in corpora:
         frame = read_rows(file, strings=STRINGS)
-        given = pl.lit(None, dtype=pl.String) if "source" not in frame.columns or source else pl.col("source")
-        frames.append(frame.with_columns(given.fill_null(source or "human").alias("source")))
+        if source is not None:  # the file's name says it
+            frame = frame.with_columns(source=pl.lit(source))
+        missing = [name for name in ("source", "origin") if name not in frame.columns]
+        frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in missing)
+        frames.append(frame.with_columns(stated_source()))
     docs = stack(frames)
-    if "origin" not in docs.columns:
-        docs = docs.with_columns(pl.lit(None, dtype=pl.String).alias("origin"))
     bare = docs["id"]
     if bare.n_unique() < docs.height:
-        docs = docs.with_columns(
-            pl.format("{}-{}", "id", "source").alias("id"), pl.col("origin").fill_null(pl.format("{}-human", "id"))
-        )
+        names = version_names(docs, bare)
+        docs = docs.with_columns(names["id"], docs["origin"].fill_null(names["origin"]))
     return docs.with_columns(pl.col("origin").fill_null(pl.col("id"))), bare
+
+
+def version_names(docs: pl.DataFrame, bare: pl.Series) -> pl.DataFrame:
+    """Name documents that share `bare` ids by their sources, and the origin of each: columns ``id`` and ``origin``.
+
+    Each is ``<id>-<source>``, and one without a source keeps the bare id. That is the origin of the others too; where
+    every version has a source, their origin is ``<id>-human``, as in Cocktail's collections.
+    """
+    table = pl.DataFrame({"bare": bare, "source": docs["source"]})
+    has_sourceless = pl.col("source").is_null().any().over("bare")
+    return table.select(
+        id=pl.when(pl.col("source").is_null()).then("bare").otherwise(pl.format("{}-{}", "bare", "source")),
+        origin=pl.when(has_sourceless).then("bare").otherwise(pl.format("{}-human", "bare")),
+    )
 
 
 def unjudged(docs: pl.DataFrame, queries: pl.DataFrame, spec: Mapping[str, Any]) -> Collection:

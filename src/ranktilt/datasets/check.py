@@ -13,7 +13,8 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_limits import LIMITS, CheckLimits
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.datasets.stated_sources import no_source
+from ranktilt.errors import UserError, counted
 from ranktilt.io.artifact import Result
 from ranktilt.io.texts import AT_ONCE
 from ranktilt.progress import report
@@ -62,9 +63,11 @@ class CheckResult(Result, format="ranktilt-check", version=1, noun="a check", co
 
     rows: tuple[CheckRow, ...]
     reference: str
-    """The source that the others are held against."""
+    """The source that the others are held against; empty where one source is left, which is compared with none."""
     sources: tuple[str, ...]
     limits: CheckLimits = LIMITS
+    sourceless: int = 0
+    """Documents without a source, which are on no side."""
     spec: Mapping[str, Any] = field(default_factory=dict)
 
     def of(self, verdict: Verdict) -> tuple[CheckRow, ...]:
@@ -83,6 +86,8 @@ class CheckResult(Result, format="ranktilt-check", version=1, noun="a check", co
         if faults:
             return f"Void because of {'; '.join(self._named(row, amounts=True) for row in faults)}."
         text = f"A fair comparison of {' and '.join(self.sources)} with {self.reference}: nothing found that voids it"
+        if not self.reference:
+            text = f"Only source {self.sources[0]!r} is left: nothing is compared"
         names = ", ".join(self._named(row) for row in warnings)
         return f"{text}; {counted(len(warnings), 'warning', 'warnings')}: {names}." if warnings else f"{text}."
 
@@ -143,8 +148,9 @@ def check(
     Parameters
     ----------
     collection : Collection
-        With two sources or more; load it with ``ignore_unknown=True``, so that judgments of unknown documents are
-        counted.
+        With two sources or more. Documents without a source are on no side, and counted; where one source is left
+        beside them, its texts are examined, and compared with none. Load it with ``ignore_unknown=True``, so that
+        judgments of unknown documents are counted.
     reference : str, optional
         The source that each of the others is held against: ``"human"`` where there is one, or else the first.
     limits : CheckLimits, optional
@@ -161,15 +167,22 @@ def check(
         outside of a pool (column ``pool``) miss no twin, unless they are relevant to a query.
     """
     sources = collection.sources
-    if len(sources) < 2:
+    if not sources and collection.docs.height:
+        raise UserError(no_source(collection, advice="name the source of each document, in the field source"))
+    if not sources or (len(sources) < 2 and not collection.sourceless):
         came = f"only source {sources[0]!r}" if sources else "no document"
         raise UserError(f"nothing to compare: {came}; expected two sources, such as human text and its rewrites")
     if reference is not None and reference not in sources:
-        raise unknown("source", reference, sources)
+        raise collection.unknown_source(reference)
     first = reference or ("human" if "human" in sources else sources[0])
+    if len(sources) < 2:
+        first = ""  # nothing to hold it against
     others = tuple(s for s in sources if s != first)
     docs = _examined(collection)
-    rows = [row for other in others for row in _compared(_Twins(docs, first, other, limits, examples), collection)]
+    rows = list[CheckRow]()
+    for other in others:
+        twins = _Twins(docs, first, other, limits, examples)
+        rows += _compared(twins, collection) if first else _texts_alone(twins)
     rows += [_dangling(collection, examples), _repeated(collection, examples)]
     spec = {
         **{name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
@@ -178,7 +191,7 @@ def check(
         "judgments": collection.qrels.height,
         "ranktilt": __version__,
     }
-    return CheckResult(tuple(rows), first, others, limits, spec)
+    return CheckResult(tuple(rows), first, others, limits, collection.sourceless, spec)
 
 
 _FEATURES = {
@@ -210,8 +223,9 @@ def _examined(collection: Collection) -> pl.DataFrame:
         prefixed=title_prefixed(collection.docs).fill_null(False),
         relevant=collection.ids.is_in(collection.qrels.filter(pl.col("grade") > 0)["doc_id"].implode()),
     )
-    cuts = {source: cut_at(part["words"])[0] for (source,), part in docs.partition_by("source", as_dict=True).items()}
-    docs = docs.with_columns(limit=pl.col("source").replace_strict(cuts, return_dtype=pl.Int64))
+    stated = docs.filter(pl.col("source").is_not_null())
+    cuts = {source: cut_at(part["words"])[0] for (source,), part in stated.partition_by("source", as_dict=True).items()}
+    docs = docs.with_columns(limit=pl.col("source").replace_strict(cuts, default=None, return_dtype=pl.Int64))
     return docs.with_columns(cut=(pl.col("words") == pl.col("limit")).fill_null(False))
 
 
@@ -255,7 +269,7 @@ class _Twins:
 
     def texts(self, name: str, column: str, *, limit: float | None = None) -> CheckRow:
         """Documents of the other side with a fault, beside the reference's own share."""
-        beside = 100 * int(self.reference[column].sum()) / self.reference.height
+        beside = 100 * int(self.reference[column].sum()) / self.reference.height if self.reference.height else math.nan
         found = self.docs.filter(pl.col(column))["id"]
         return self.row(name, found, self.docs.height, limit=limit, reference=beside)
 
@@ -287,17 +301,22 @@ def _compared(twins: _Twins, collection: Collection) -> Iterator[CheckRow]:
     near = replace(near, limit=f"< 100 %{' with identical ones' if same.found else ''}")
     none_left = bool((alike > 0).any()) and bool(((alike > 0) | (pairs["empty"] & pairs["empty_b"])).all())
     yield replace(near, verdict="void") if none_left else near
-    yield twins.texts("refusals", "refusal", limit=limits.refusals)
-    yield twins.texts("boilerplate openings", "opening", limit=limits.boilerplate)
-    yield twins.texts("cut-off endings", "cut_off", limit=limits.cut_off)
-    yield twins.texts("empty texts", "empty")
-    yield twins.texts("duplicate texts", "copy")
+    yield from _texts_alone(twins, limits)
     yield _length(twins)
     yield twins.twins("script differs", pl.col("script") != pl.col("script_b"))
     yield twins.apart("title prefixes", "prefixed")
     yield twins.apart("texts cut short", "cut", note=_limits(twins))
     yield twins.twins("shared titles", titled)
     yield twins.row(ONE_SIDED, one_sided, total, limit=limits.one_sided)
+
+
+def _texts_alone(twins: _Twins, limits: CheckLimits | None = None) -> Iterator[CheckRow]:
+    """Examine the texts of a source, without their twins; within `limits` where they void a comparison."""
+    yield twins.texts("refusals", "refusal", limit=limits.refusals if limits else None)
+    yield twins.texts("boilerplate openings", "opening", limit=limits.boilerplate if limits else None)
+    yield twins.texts("cut-off endings", "cut_off", limit=limits.cut_off if limits else None)
+    yield twins.texts("empty texts", "empty")
+    yield twins.texts("duplicate texts", "copy")
 
 
 def _verdict(value: float, limit: float | None, notice: float) -> Verdict:

@@ -88,9 +88,6 @@ class LabelFile:
 
 
 ENDINGS = (".tsv", ".tsv.gz", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".parquet")
-NO_SOURCE = "unknown"
-"""Source of labelled documents whose file does not say who wrote them."""
-
 LENGTH = "length"
 """Name of the groups that are parts of the texts' lengths, where no column is called so."""
 
@@ -164,8 +161,8 @@ def from_labels(
 ) -> Collection:
     """Make a collection without texts from labels, for auditing runs that were made elsewhere.
 
-    A document without a ``source`` label is left out, because a collection takes one without a source for human; under
-    another column it stays, in no group. The `rest` of a `LabelFile` is the label of all `documents`, and those judged.
+    A document without a label is in no group. The `rest` of a `LabelFile` is the label of all `documents`, and of
+    those judged.
     """
     given = None if labels_file is None else LabelFile.of(labels_file)
     column = label_column(by, labels.columns)
@@ -181,13 +178,8 @@ def from_labels(
         labels = pl.concat([labels, more], how="diagonal").with_columns(pl.col(column).fill_null(given.rest))
     told = {} if given is None else given.spec(labels[column], labels[column].count() - known)
     unlabelled = labels[column].null_count()
-    docs = labels.filter(pl.col(column).is_not_null()) if column == "source" else labels
-    source = pl.col("source").cast(pl.String).fill_null(NO_SOURCE) if "source" in docs.columns else pl.lit(NO_SOURCE)
-    docs = (
-        docs.drop(*_TAKEN, strict=False)
-        .rename({"doc_id": "id"})
-        .with_columns(text=pl.lit(""), title=pl.lit(""), source=source)
-    )
+    docs = labels.drop(*_TAKEN, strict=False).rename({"doc_id": "id"})
+    docs = docs.with_columns(text=pl.lit(""), title=pl.lit(""))
     judgments = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
     qrels = pl.DataFrame(schema=judgments) if qrels is None else qrels
     names = dict.fromkeys([*queries, *qrels["query_id"].unique(maintain_order=True)])
@@ -381,8 +373,8 @@ def labelled(
 def with_labels(collection: Collection, labels: str | Path | LabelFile, *, by: str) -> Collection:
     """Add a column of labels from a file to a collection's documents, and the file's origins where it has some.
 
-    Labels of other documents are left out; documents without one are in no group, or have that of the rest. What leaves
-    a document without a source, or contradicts the sources that a collection has, is refused.
+    Labels of other documents are left out; documents without one are in no group, or have that of the rest. What takes
+    a document's source away, or contradicts the sources that a collection has, is refused.
     """
     column = label_column(by, collection.docs.columns)
     if column in DOC_COLUMNS and column != "source":
@@ -396,10 +388,9 @@ def with_labels(collection: Collection, labels: str | Path | LabelFile, *, by: s
         raise DataError(given.path, f"names none of the collection's {joined.height:,} documents")
     joined = joined if not given.rest else joined.with_columns(pl.col(column).fill_null(given.rest))
     told = given.spec(joined[column], missing - joined[column].null_count())
-    missing = joined[column].null_count()
-    if column == "source" and missing:
-        first = joined["id"].filter(joined[column].is_null())[0]
-        message = f"no source for {counted(missing, 'document', 'documents')} of the collection (first: {first!r})"
+    lost = joined["id"].filter(joined[column].is_null() & collection.docs["source"].is_not_null())
+    if column == "source" and len(lost):
+        message = f"no source for {counted(len(lost), 'document', 'documents')} of the collection (first: {lost[0]!r})"
         raise DataError(given.path, f"{message}; label all of them, or name another column with --by")
     other = collection.docs.select("id", "source", new=joined[column]).filter(pl.col("source") != pl.col("new"))
     if column == "source" and len(collection.sources) > 1 and other.height:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
 import polars as pl
 
 from ranktilt.collection import Collection
+from ranktilt.datasets.assemble import version_names
 from ranktilt.errors import DataWarning, UserError
 from ranktilt.io.jsonl import stack
 
@@ -19,7 +21,8 @@ def mix(first: Collection, *others: Collection) -> Collection:
     first, *others : Collection
         Where several sources share ids, these are twins: every id becomes ``<id>-<source>`` and the
         origins ``<id>-human``, as in Cocktail's own collections (ids that are so already stay).
-        Otherwise ids stay.
+        Documents without a source keep their ids, which are then the origins of their twins. Otherwise
+        ids stay.
 
     Returns
     -------
@@ -30,7 +33,7 @@ def mix(first: Collection, *others: Collection) -> Collection:
     """
     parts = [first, *others]
     if _shared_ids(parts):
-        tables = [_new_ids(part) for part in parts]
+        tables = _new_ids(parts)
         parts = [_renamed(part, pl.concat([own, *tables])) for part, own in zip(parts, tables, strict=True)]
     docs = _without_copies(stack([p.docs for p in parts]).rechunk())
     queries = stack([p.queries for p in parts]).unique(maintain_order=True)
@@ -43,7 +46,9 @@ def mix(first: Collection, *others: Collection) -> Collection:
         clash = frame.filter(pl.struct(key).is_duplicated())
         if clash.height:
             name = ", ".join(repr(v) for v in clash.select(key).row(0))
-            raise UserError(f"cannot mix: {noun} {name} differs between the collections")
+            sourceless = noun == "document" and bool(clash["source"].null_count())
+            hint = "; versions of one document need a source each, in the field source" if sourceless else ""
+            raise UserError(f"cannot mix: {noun} {name} differs between the collections{hint}")
     specs = [dict(c.spec) for c in (first, *others)]
     split = {s["split"] for s in specs if "split" in s}
     spec = {"mix": specs, **({"split": split.pop()} if len(split) == 1 else {})}
@@ -69,9 +74,13 @@ def _shared_ids(parts: list[Collection]) -> bool:
     return bool(ids["id"].any())
 
 
-def _new_ids(part: Collection) -> pl.DataFrame:
-    bare = part.docs.select("id", "source", bare=part.bare_ids())
-    return bare.select("id", new=pl.format("{}-{}", "bare", "source"), origin=pl.format("{}-human", "bare"))
+def _new_ids(parts: list[Collection]) -> list[pl.DataFrame]:
+    """Name the documents of each part anew: ``id`` as it was, ``new``, and ``origin``."""
+    docs = pl.concat([part.docs.select("id", "source") for part in parts])
+    names = version_names(docs, pl.concat([part.bare_ids() for part in parts]))
+    table = docs.select("id").with_columns(names["id"].alias("new"), names["origin"])
+    ends = np.cumsum([part.docs.height for part in parts]).tolist()
+    return [table[end - part.docs.height : end] for part, end in zip(parts, ends, strict=True)]
 
 
 def _renamed(part: Collection, table: pl.DataFrame) -> Collection:
@@ -99,6 +108,8 @@ def _inherit(docs: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
 
 def _say_missing(mixed: Collection) -> None:
     sources = mixed.sources
+    if not sources:
+        return
     reference = "human" if "human" in sources else sources[0]
     for other in (name for name in sources if name != reference):
         lone = mixed.unpaired(reference, other)

@@ -94,7 +94,7 @@ def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS) -> Built:
         queries[str(id)] = text
         qrels.append((str(id), page, 1))
     names = dict.fromkeys(("id", "text", PAGE_TITLE, "url"), pl.String)
-    docs = pl.DataFrame(pages.rows, schema=names, orient="row")
+    docs = pl.DataFrame(pages.rows, schema=names, orient="row").with_columns(source=pl.lit("human"))
     judged = pl.DataFrame(qrels, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row")
     asked = pl.DataFrame({"id": list(queries), "text": list(queries.values())})
     spec = {

@@ -75,6 +75,8 @@ def retriever_sweep(
     if len(trainings) < 2:
         raise UserError("a sweep needs an alpha above 0, or other negatives, beside the baseline")
     check_limits(how.get("level", LEVEL), how.get("budget", BUDGET))
+    if not (options.sources or train.sources):
+        raise UserError("a sweep compares sources, and no document of the training collection has one")
     reference = (options.sources or train.sources)[0]
     alone = reference_alone(test, reference)
     if len(test.sources) < 2:

@@ -18,7 +18,7 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.datasets.named import NO_QRELS
 from ranktilt.datasets.rank_llm import holds_texts, read_candidates
-from ranktilt.errors import UserError, refuse_twice, unknown
+from ranktilt.errors import UserError, refuse_twice
 from ranktilt.experiments.tradeoff import reference_alone
 from ranktilt.experiments.training_result import BASELINE, Kind, TrainedRanker, TrainingStudy
 from ranktilt.experiments.training_study import DOMAIN, Ranked, compare_trainings
@@ -181,7 +181,7 @@ def tuned_for(model: str) -> str:
 def _plans(train: Collection, bodies: Mapping[str, str], options: StudyOptions) -> list[TrainedRanker]:
     """Every training: each side, then the curve; each body and seed."""
     if options.reference not in train.sources:
-        raise unknown("source", options.reference, train.sources)
+        raise train.unknown_source(options.reference)
     if len(train.sources) < 2:
         raise UserError(
             f"a training study needs documents of two sides, got only source {options.reference!r}; "

@@ -26,7 +26,7 @@ from ranktilt.auditing.significance import (
     mean_sample,
 )
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, join_words, refuse_twice, unknown
+from ranktilt.errors import UserError, counted, join_words, refuse_twice
 from ranktilt.experiments.training_result import (
     BASELINE,
     KINDS,
@@ -210,7 +210,7 @@ def _tilts(
     runs = [replace(run, spec={**run.spec, "ranker": name}) for name, run in mixed.runs.items()]
     others = [name for name in mixed.collection.sources if name != reference]
     if reference not in mixed.collection.sources:
-        raise unknown("source", reference, mixed.collection.sources)
+        raise mixed.collection.unknown_source(reference)
     found = audit(
         mixed.collection, runs, TILT_MEASURES, pairs=[(reference, other) for other in others], confounds=False,
         keep_top=0, ties=ties, resamples=how.resamples, seed=how.seed,

@@ -12,7 +12,8 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import POOL
-from ranktilt.errors import UserError, counted, refuse_twice, unknown
+from ranktilt.datasets.stated_sources import with_named_side
+from ranktilt.errors import UserError, counted, refuse_twice
 from ranktilt.progress import report
 from ranktilt.rankers.base import FirstStage, Ranker, cut
 from ranktilt.rankers.candidates import check_reranked
@@ -76,7 +77,7 @@ def pool(collection: Collection, rankers: Sequence[Ranker], *, depth: int = USUA
     system found likely enough to be judged. Each ranker ranks the documents of the source `of` alone, and adds `depth`
     of them for each judged query (all queries where nothing is judged), or fewer by its own ``@k``.
     """
-    rankers = list(rankers)
+    rankers, collection = list(rankers), with_named_side(collection, of)
     _check(collection, rankers, depth, of)
     side = _side(collection, of)
     chosen = {JUDGED: side.ids.is_in(side.qrels["doc_id"].implode()).to_numpy()}
@@ -111,7 +112,7 @@ def pooled(collection: Collection, chosen: Pool) -> Collection:
 
 def _check(collection: Collection, rankers: Sequence[Ranker], depth: int, of: str) -> None:
     if of not in collection.sources:
-        raise unknown("source", of, collection.sources)
+        raise collection.unknown_source(of)
     if depth < 1:
         raise UserError(f"expected a pool of at least 1 document deep, got {depth}")
     if not rankers and not collection.qrels.height:
@@ -123,7 +124,7 @@ def _check(collection: Collection, rankers: Sequence[Ranker], depth: int, of: st
 
 def _side(collection: Collection, of: str) -> Collection:
     """The documents of one source, with all queries that choose."""
-    if collection.sources == (of,):
+    if collection.sources == (of,) and not collection.sourceless:
         return collection
     return Collection(
         collection.docs.filter(pl.col("source") == of), collection.queries, collection.qrels, collection.spec

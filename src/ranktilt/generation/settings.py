@@ -69,7 +69,13 @@ class Rewriting(GenerationSettings):
     ] = "paper"
     titles: Annotated[Literal["keep", "rewrite", "drop"], Option("Titles: keep, rewrite or drop them.")] = "keep"
     of: Annotated[
-        str, Option("Rewrite the documents of this source.", "SOURCE", flag="--source-to-rewrite", panel="Input")
+        str,
+        Option(
+            "Rewrite the documents of this source; names it where no document has one.",
+            "SOURCE",
+            flag="--source-to-rewrite",
+            panel="Input",
+        ),
     ] = "human"
     truncate: Annotated[
         bool, Option("Truncate texts that are too long, instead of leaving them out.", panel="Input")

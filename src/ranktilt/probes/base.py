@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.datasets.stated_sources import no_source
+from ranktilt.errors import UserError, counted
 from ranktilt.rankers.base import Ranker
 from ranktilt.run import codes
 
@@ -333,10 +334,12 @@ def effect_sentence(reference: str, effect: EffectSize) -> str:
 def reference_of(collection: Collection, reference: str | None, *, to: str = "look at") -> str:
     """Return the source that the others are held against; `UserError` if there is none, or not this one."""
     sources = collection.sources
+    if not sources and collection.docs.height:
+        raise UserError(no_source(collection, advice="name the source of each document, in the field source"))
     if not sources:
         raise UserError(f"nothing to {to}: the collection has no document")
     if reference is not None and reference not in sources:
-        raise unknown("source", reference, sources)
+        raise collection.unknown_source(reference)
     return reference or ("human" if "human" in sources else sources[0])
 
 

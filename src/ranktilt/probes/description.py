@@ -8,6 +8,7 @@ from typing import Any
 
 from ranktilt.auditing.audit import audit_provenance
 from ranktilt.collection import Collection
+from ranktilt.datasets.stated_sources import source_hint
 from ranktilt.errors import UserError
 from ranktilt.io.artifact import Result
 from ranktilt.probes.text_probes import CollectionStatistics, statistics
@@ -25,10 +26,13 @@ class Description(
         Where the collection is, and versions.
     statistics : CollectionStatistics
         Documents, words, judgments, twins, empty and duplicate texts of every source, and the queries.
+    notes : tuple of str
+        Where no document has a source, what could name it.
     """
 
     spec: Mapping[str, Any]
     statistics: CollectionStatistics
+    notes: tuple[str, ...] = ()
 
 
 def describe(collection: Collection) -> Description:
@@ -42,7 +46,7 @@ def describe(collection: Collection) -> Description:
     Returns
     -------
     Description
-        A row a source, and the queries.
+        A row a source, one of the documents without a source where there are any, and the queries.
 
     Raises
     ------
@@ -54,4 +58,5 @@ def describe(collection: Collection) -> Description:
     spec = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
     provenance = audit_provenance(collection, [])
     spec |= {name: provenance[name] for name in ("ranktilt", "python", "packages", "inputs")}
-    return Description(spec, statistics(collection))
+    notes = () if collection.sources else (source_hint(collection),)
+    return Description(spec, statistics(collection), notes)

@@ -14,6 +14,7 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.auditing.groups import grouping
 from ranktilt.collection import Collection
+from ranktilt.datasets.stated_sources import with_stated_sources, without_source
 from ranktilt.errors import UserError, counted, refuse_twice, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.models.likelihood import Likelihood
@@ -118,8 +119,11 @@ def explain(
         If a probe is unknown or named twice, cannot use the ranker, or the reference is no source; if no other source
         has twins; if the theorem is given other than two or three models, or models of different tokens.
     """
+    sourceless = collection.sourceless if by == "source" else 0
     if by != "source":
         collection = _grouped(collection, by)
+    elif collection.sources:
+        collection = with_stated_sources(collection)
     first = reference_of(collection, reference, to="explain")
     if not twin_sources(collection, first):
         raise UserError(f"nothing to explain: no other source has twins of {first} (documents with the same origin)")
@@ -168,6 +172,7 @@ def explain(
     if theorem:
         results.append(check_theorem(collection, *models, names=theorem, reference=first))
     notes += _notes(collection, first)
+    notes += [without_source(sourceless)] if sourceless else []
     return Explanation(spec, first, tuple(others(collection, first)), tuple(results), tuple(notes))
 
 

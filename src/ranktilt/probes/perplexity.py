@@ -73,7 +73,9 @@ class PerplexityProbe(TextProbe):
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         docs = collection.docs
         if self.lm == NGRAM:
-            return cross_fitted_perplexity(docs["text"], docs["origin"], (docs["source"] == reference).to_numpy())
+            return cross_fitted_perplexity(
+                docs["text"], docs["origin"], docs["source"].eq_missing(reference).to_numpy()
+            )
         label = f"perplexity:{self.lm}"
         model = self.model()
         if self.given:

@@ -37,7 +37,8 @@ _SENTENCE_END = r"\p{Sentence_Terminal}+[\p{Pe}\p{Pf}\"']*(?:\s|\z)"
 class SourceStatistics:
     """What one source holds."""
 
-    source: str
+    source: str | None
+    """None for the documents that name no source."""
     documents: int
     empty: int
     """Documents without a word; they count in the mean with 0."""
@@ -91,15 +92,16 @@ def statistics(collection: Collection) -> CollectionStatistics:
         "text",
         words=words(collection.docs["text"]),
         judged=pl.col("id").is_in(collection.qrels["doc_id"].implode()),
-        twin=pl.col("source").n_unique().over("origin") > 1,
+        twin=(pl.col("source").drop_nulls().n_unique().over("origin") > 1) & pl.col("source").is_not_null(),
     )
     relevant = collection.qrels.filter(pl.col("grade") > 0).join(
         collection.queries, left_on="query_id", right_on="id", how="semi"
     )
     relevant = relevant.join(docs.select("id", "source"), left_on="doc_id", right_on="id", how="inner")
+    names = [*collection.sources, *([None] if collection.sourceless else [])]
+    of_source = [pl.col("source").eq_missing(pl.lit(name, dtype=pl.String)) for name in names]
     rows = tuple(
-        _source(name, docs.filter(pl.col("source") == name), relevant.filter(pl.col("source") == name))
-        for name in collection.sources
+        _source(name, docs.filter(mask), relevant.filter(mask)) for name, mask in zip(names, of_source, strict=True)
     )
     queries = [_queries("all", collection.queries)]
     if collection.qrels.height:
@@ -108,7 +110,7 @@ def statistics(collection: Collection) -> CollectionStatistics:
     return CollectionStatistics(rows, tuple(queries), None if split is None else str(split))
 
 
-def _source(name: str, docs: pl.DataFrame, relevant: pl.DataFrame) -> SourceStatistics:
+def _source(name: str | None, docs: pl.DataFrame, relevant: pl.DataFrame) -> SourceStatistics:
     counts = docs["words"].to_numpy()
     queries = relevant["query_id"].n_unique()
     low, median, high = np.quantile(counts, (0.25, 0.5, 0.75)).tolist()
@@ -152,7 +154,10 @@ class StatisticsProbe(TextProbe):
                 **{name: value for name, value in asdict(row).items() if name in _EXPLAINED},
                 **dict(zip(("25 %", "median", "75 %"), row.quartiles, strict=True)),
             }
-            for row in sorted(statistics(collection).sources, key=lambda row: list(found).index(row.source))
+            for row in sorted(
+                (row for row in statistics(collection).sources if row.source is not None),
+                key=lambda row: list(found).index(row.source),
+            )
         ]
 
 

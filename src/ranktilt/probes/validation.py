@@ -17,6 +17,7 @@ from ranktilt.auditing.significance import EquivalenceTask, equivalence_rows
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import CheckResult, check
 from ranktilt.datasets.check_limits import LIMITS, CheckLimits
+from ranktilt.datasets.stated_sources import with_stated_sources, without_source
 from ranktilt.errors import UserError, counted, refuse_twice
 from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Measure, measure
@@ -133,7 +134,8 @@ def validate(
     ----------
     Dai et al., KDD 2024, sec. 2 and 4.
     """
-    first = reference_of(collection, reference, to="validate")
+    first, everything = reference_of(collection, reference, to="validate"), collection
+    collection = with_stated_sources(collection)
     wanted = [measure(m) for m in measures] if measures else [nDCG @ 10]
     if similarity is not None:
         require_encoder(similarity)
@@ -148,7 +150,8 @@ def validate(
     near: tuple[Similarity, ...] = ()
     if similarity is not None:
         near = SimilarityProbe(map_pairs=map_pairs, seed=seed).measure(collection, first, similarity)
-    found = check(collection, reference=first, limits=limits) if sources else None
+    found = check(everything, reference=first, limits=limits) if sources else None
+    sourceless = [without_source(everything.sourceless)] if everything.sourceless else []
     made = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
     provenance = audit_provenance(collection, [])
     made |= {name: provenance[name] for name in ("ranktilt", "python", "packages", "inputs")}
@@ -161,12 +164,12 @@ def validate(
         spec=spec,
         reference=first,
         sources=tuple(sources),
-        statistics=statistics(collection),
+        statistics=statistics(everything),
         overlaps=OverlapProbe().measure(collection, first, None),
         similarities=near,
         effectiveness=rows,
         check=found,
-        notes=tuple(_notes(collection, first, rows)),
+        notes=(*_notes(collection, first, rows), *sourceless),
     )
 
 

@@ -19,6 +19,7 @@ Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 FITTED = "fitted_on"
 """Where a run's spec names the file of a fit and the queries that it was made on, which an audit leaves out."""
+WITHOUT_SOURCE = "documents without a source"
 _CARRIED = ("collection", "own_documents_dropped", "failed")
 
 
@@ -92,8 +93,11 @@ def reranked_spec(candidates: Run, ranker: object) -> dict[str, Any]:
 
 
 def truncated_spec(sources: pl.Series, over: npt.NDArray[np.bool_], limit: int) -> dict[str, Any]:
-    """Return what a run's spec says of documents that a model does not read to their end, by source."""
-    table = pl.DataFrame({"source": sources, "over": over})
+    """Return what a run's spec says of documents that a model does not read to their end, by source.
+
+    Documents without a source are under `WITHOUT_SOURCE`, so that all is said of a collection that names none.
+    """
+    table = pl.DataFrame({"source": sources.fill_null(WITHOUT_SOURCE), "over": over})
     shares = table.group_by("source", maintain_order=True).agg(pl.col("over").mean())
     return {"truncated": {"limit": limit, "share": dict(shares.iter_rows())}}
 

@@ -85,7 +85,7 @@ def reload(
 
 def _joined(audit: Audit, collection: Collection) -> tuple[Groups, Judgments]:
     """Join an audit with its collection; `UserError` where they do not belong together."""
-    groups = grouping(collection, audit.spec.get("by"), audit.groups)
+    groups = grouping(collection, audit.spec.get("by"), audit.groups, fewest=1)
     judgments = Judgments.of(collection, groups)
     if (ALL, *groups.names) != audit.groups:
         raise UserError(f"the collection has other groups than the audit ({', '.join(groups.names)})")

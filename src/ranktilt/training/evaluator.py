@@ -14,7 +14,7 @@ import polars as pl
 
 from ranktilt.auditing.audit import audit
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError
 from ranktilt.io.cache import Stored, Vectors
 from ranktilt.measures.base import Measure, estimand
 from ranktilt.optional import need
@@ -81,7 +81,7 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
     ) -> None:
         super().__init__()
         if source not in collection.sources:
-            raise unknown("source", source, collection.sources)
+            raise collection.unknown_source(source)
         self.others = tuple(one for one in collection.sources if one != source)
         if not self.others:
             raise UserError(f"{_FOR}: the collection has one source ({source}); mix it with rewrites first")

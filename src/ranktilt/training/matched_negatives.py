@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.collection import Collection
+from ranktilt.datasets.stated_sources import with_source
 from ranktilt.probes.base import TextProbe
 from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.probes.text_probes import SpecificityProbe
@@ -31,10 +32,11 @@ class TextProperties:
     def of(cls, part: Collection) -> TextProperties:
         """Measure the documents that are learned from, once for all trainings on them."""
         probes: tuple[TextProbe, ...] = (PerplexityProbe(), SpecificityProbe())
-        reference = part.sources[0]
+        named = with_source(part, "any")  # a probe needs a reference; nobody sees its name
+        reference = named.sources[0]
 
         def measure() -> Floats:
-            return np.column_stack([_standardized(probe.measure(part, reference, None)) for probe in probes])
+            return np.column_stack([_standardized(probe.measure(named, reference, None)) for probe in probes])
 
         return cls(tuple(probe.name for probe in probes), part.memo((__name__, reference), measure))
 

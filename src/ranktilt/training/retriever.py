@@ -98,6 +98,8 @@ def train_retriever(
     if dev is not None:
         from ranktilt.training.evaluator import SourceBiasEvaluator
 
+        if not training_set.part.sources:
+            raise UserError(f"{FOR}: the dev collection compares sources, and no document that is learned from has one")
         judge = SourceBiasEvaluator(dev, name="dev", source=training_set.part.sources[0], text=options.text)
     best: dict[str, Any] = {} if judge is None else {"eval_strategy": "epoch"}
     callbacks = list[Any]()

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import DataError, UserError, shorten, unknown
+from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.io.files import decode_lines, line_chunks
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import collection_rows
@@ -71,7 +71,9 @@ def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingS
     file of triples says so. Where sources are chosen, documents of the others do not exist otherwise. Where there is a
     constraint, each positive comes with its twin, and without sources the first one is learned from.
     """
-    sources = options.sources or (collection.sources[:1] if options.alpha else None)
+    sources = options.sources or (_first_source(collection) if options.alpha else None)
+    if options.alpha and sources is None:
+        raise UserError(f"{collection_name(collection)}: a constraint compares sources, and no document has one")
     relevant, wanted, part = _relevant_documents(collection, sources)
     barred = barred_rows(collection, part, relevant, options.text)
     every = _with_negatives(collection, part, wanted, barred, options)
@@ -90,16 +92,21 @@ def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingS
     return replace(learned, skipped=skipped, skipped_positives=wanted.height - every.frame.height)
 
 
+def _first_source(collection: Collection) -> tuple[str, ...] | None:
+    """Name the source that is learned from where none is chosen; None, for all documents, where none has a source."""
+    return collection.sources[:1] or None
+
+
 def retriever_set(collection: Collection, options: RetrieverTraining) -> TrainingSet:
     """Find what a retriever can learn from a collection's judgments, once for all trainings on it."""
-    sources = options.sources or collection.sources[:1]
+    sources = options.sources or _first_source(collection)
 
     def find() -> TrainingSet:
         relevant, wanted, part = _relevant_documents(collection, sources)
         rows = part.docs.select(doc_id="id").with_columns(row=pl.int_range(pl.len()))
         good = _drawn(collection, wanted, options).join(rows, on="doc_id", maintain_order="left").sort("row")
         barred = barred_rows(collection, part, relevant, options.text)
-        learned = _put_together(collection, part, Positives(good, []), barred, options, twinned=sources)
+        learned = _put_together(collection, part, Positives(good, []), barred, options, twinned=sources or ())
         return replace(learned, skipped=relevant["query_id"].n_unique() - len(learned.positives))
 
     key = (__name__, sources, options.twins, options.text, options.limits, options.seed if options.limits else 0)
@@ -259,7 +266,7 @@ def of_sources(collection: Collection, sources: Sequence[str] | None) -> Collect
         return collection
     for name in sources:
         if name not in collection.sources:
-            raise unknown("source", name, collection.sources)
+            raise collection.unknown_source(name)
     docs = collection.docs.filter(pl.col("source").is_in(list(sources)))
     qrels = collection.qrels.join(docs.select(doc_id="id"), on="doc_id", how="semi", maintain_order="left")
     return Collection(docs, collection.queries, qrels, collection.spec)
@@ -302,7 +309,7 @@ def _twin_source(collection: Collection, named: str | None, chosen: Sequence[str
     """Return the source of the twins: the one that is named, else the first other one with any version."""
     if named is not None:
         if named not in collection.sources:
-            raise unknown("source", named, collection.sources)
+            raise collection.unknown_source(named)
         if named in chosen:
             raise UserError(f"training: {named!r} is trained on, so it cannot hold the twins too")
         return named

@@ -160,9 +160,9 @@ def test_the_card_says_model_sampling_dates_titles_pool_licence_files_and_splits
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", cells(text, name)[0])
     llm = Scripted(lambda prompt, times: "A title" if "title" in prompt else good(prompt, times))
     for titles, sentence in {
-        "keep": "Both twins carry the human title.",
+        "keep": "Both twins carry the title of the original.",
         "rewrite": "Titles were rewritten too, each by a request of its own",
-        "drop": "Rewrites have no title, human documents keep theirs",
+        "drop": "Rewrites have no title, the originals keep theirs",
     }.items():
         assert f"## Titles\n\n{sentence}" in card(llm=llm, titles=titles)
     pooled, named = card(only=pool(humans(), [BM25()], depth=1)), card(only=["d1"])
@@ -177,6 +177,17 @@ def test_the_card_says_model_sampling_dates_titles_pool_licence_files_and_splits
     assert "The terms of the model" in text
     assert [name for name in (*NAMES[1:], "qrels/dev.tsv") if f"| `{name}` |" not in text] == []
     assert "Judgments (dev, test) hold for a document and its rewrites alike." in text
+
+
+def test_card_of_a_collection_without_sources_says_who_named_the_side(card: Any) -> None:
+    text = card(humans(source=[None] * 3), of="people")
+    assert "Documents of source `people`" in text
+    assert (
+        "The collection names no source: 3 documents are called `people` because whoever had them rewritten said so."
+        in text
+    )
+    assert "human" not in text
+    assert "names no source" not in card()
 
 
 def test_the_card_counts_by_source_and_gives_the_prompt_in_full(card: Any, tmp_path: Path) -> None:

@@ -73,6 +73,30 @@ def test_twins_share_origin_title_and_judgments_and_ids_of_a_collection_with_twi
     assert made.docs["origin"].to_list() == [f"{d}-human" for d in TEXTS] * 3
 
 
+def test_side_is_named_as_told_where_no_document_has_a_source(do: Do) -> None:
+    plain = humans(source=[None] * 3)
+    for settings, name in (({}, "human"), ({"of": "people"}, "people")):
+        made = do(plain, Scripted(), **settings)
+        assert made.collection.docs["source"].to_list() == [name] * 3 + [SOURCE] * 3
+        assert made.collection.pairs(name, SOURCE).height == 3
+        assert made.spec["named_source"] == {"source": name, "documents": 3}
+    assert do(humans(), Scripted()).spec["named_source"] is None
+
+
+def test_documents_without_a_source_stay_without_one_where_others_have_one(do: Do) -> None:
+    made = do(humans(source=["human", None, "human"]), Scripted()).collection
+    assert dict(made.docs.select("id", "source").iter_rows()) == {
+        "d1-human": "human",
+        "d2": None,
+        "d3-human": "human",
+        f"d1-{SOURCE}": SOURCE,
+        f"d3-{SOURCE}": SOURCE,
+    }
+    with pytest.raises(UserError, match=r"^unknown source 'human' \(valid: x\); 1 document has no source: name it: "):
+        do(humans(source=["x", None, "x"]), Scripted())
+    assert pool(humans(source=[None] * 3), [BM25()], depth=1, of="people").spec["of"] == "people"
+
+
 def test_each_temperature_makes_a_source_named_after_model_temperature_and_prompt(do: Do) -> None:
     llm = Scripted()
     made = do(humans(), llm, temperatures=(0.2, 1.0))

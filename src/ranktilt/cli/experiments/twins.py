@@ -11,10 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.generate import INCOMPLETE, DryRun, ModelOptions, check_request, generation_notes, write_summary
+from ranktilt.cli.generate import (
+    INCOMPLETE,
+    DryRun,
+    ModelOptions,
+    check_request,
+    generation_notes,
+    note_side,
+    write_summary,
+)
 from ranktilt.cli.judge import note_grades
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, print_lines
+from ranktilt.datasets.stated_sources import ORIGINALS, with_named_side
 from ranktilt.errors import UserError, counted
 from ranktilt.experiments.twins.options import Crossing
 from ranktilt.option import Option
@@ -111,7 +120,7 @@ def twins(
     read, how = read_factors(names, by_rule=by_rule), Crossing(**crossing)
     client, judge = _client(model, read, compute.device), judging.client(model, compute.device)
     asked: dict[str, Any] = {"llm": client, "judge": judge, "judge_prompt": judging.judge_prompt}
-    collection = options.load_texts(Path(str(folder)), split)
+    collection = with_named_side(options.load_texts(Path(str(folder)), split), how.of or ORIGINALS)
     if dry_run:
         if client is None and judge is None:
             raise UserError("nothing to price: every factor is made by rule")
@@ -123,7 +132,9 @@ def twins(
     from ranktilt.generation.output_folder import one_writer
 
     with one_writer(str(folder_out)):
-        return target.write(make_twins(collection, read, how, **asked))
+        made = make_twins(collection, read, how, **asked)
+        note_side(collection, how.of or ORIGINALS)
+        return target.write(made)
 
 
 def _client(model: ModelOptions, factors: Sequence[Factor], device: str | None) -> LLM | None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from ranktilt.collection import Collection
+from ranktilt.datasets.stated_sources import ORIGINALS, with_named_side
 from ranktilt.errors import UserError, unknown
 from ranktilt.experiments.twins.checks import ManipulationChecks, check_factors
 from ranktilt.experiments.twins.design import HIGH, Design, design, drawn_cells
@@ -202,6 +203,7 @@ class _Work:
     def of(cls, collection: Collection, factors: Sequence[Factor], crossing: Crossing) -> _Work:
         """Choose documents and runs; nothing is changed yet."""
         layout, order = design([one.name for one in factors], crossing.design), applied_order(factors)
+        collection = with_named_side(collection, crossing.of or ORIGINALS)
         base = _base(collection, crossing)
         rewriter = next((_rewriter(collection, one, base["source"][0]) for one in order if one.by == "collection"), "")
         rewrites = dict(collection.docs.filter(pl.col("source") == rewriter).select("origin", "text").iter_rows())
@@ -301,9 +303,9 @@ def _rewriting(factor: Factor, crossing: Crossing) -> Rewriting:
 def _base(collection: Collection, crossing: Crossing) -> pl.DataFrame:
     """The documents to be changed: all of one source, one an origin."""
     sources = collection.sources
-    source = crossing.of or ("human" if "human" in sources else next(iter(sources), ""))
+    source = crossing.of or (ORIGINALS if ORIGINALS in sources else next(iter(sources), ""))
     if source not in sources:
-        raise unknown("source", source, sources)
+        raise collection.unknown_source(source)
     base = collection.docs.filter(pl.col("source") == source)
     taken = [name for name in base.columns if name.startswith("factor:")]
     if taken:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ranktilt.errors import join_words, visible
+from ranktilt.errors import counted, join_words, visible
 from ranktilt.generation.datacard_sections import counts_section, files_section, model_section, prompt_section
 from ranktilt.generation.rewrite.rewrite import Rewritten
 
 _TITLES = {
-    "keep": "Both twins carry the human title. A ranker that reads titles sees the same one twice, so the twins differ "
-    "less than their texts do; `--text text` ranks without titles.",
+    "keep": "Both twins carry the title of the original. A ranker that reads titles sees the same one twice, so "
+    "the twins differ less than their texts do; `--text text` ranks without titles.",
     "rewrite": "Titles were rewritten too, each by a request of its own; a document whose title failed is left out.",
-    "drop": "Rewrites have no title, human documents keep theirs: a ranker that reads titles sees more of the human "
+    "drop": "Rewrites have no title, the originals keep theirs: a ranker that reads titles sees more of their "
     "side. Rank with `--text text`.",
 }
 _LICENCE = (
@@ -66,11 +66,18 @@ def _opening(rewritten: Rewritten, splits: Sequence[str]) -> str:
         if others
         else ""
     )
+    named = spec["named_source"]
+    naming = (
+        f" The collection names no source: {counted(named['documents'], 'document is', 'documents are')} called "
+        f"`{named['source']}` because whoever had them rewritten said so."
+        if named
+        else ""
+    )
     first = f" This is a trial: only the first {spec['first']:,} were asked for." if spec["first"] else ""
     return (
         f"Documents of source `{spec['of']}`{origin}, and beside them their rewrites by a language model, as "
         f"{'source' if len(made) == 1 else 'sources'} {sources}. A rewrite and what it was made of have the same "
-        f"`origin`. {judged}{before}{first} Made by ranktilt {spec['ranktilt']}."
+        f"`origin`. {judged}{naming}{before}{first} Made by ranktilt {spec['ranktilt']}."
     )
 
 
@@ -85,12 +92,13 @@ def _pool(rewritten: Rewritten) -> list[str]:
     spec = rewritten.spec
     if not spec["partial"]:
         return []
+    of = spec["of"]
     sentences = spec["pool"] or ["only documents that were named were rewritten"]
     said = "\n".join(f"- {sentence}" for sentence in sentences)
     chosen = (
         "Queries chose the documents: only what is judged, or what a ranker found for a query, was rewritten. The "
-        "column `pool` says which. The rest of the collection stands on the human side alone, so a ranker outside of "
-        "the pool may find human text without a twin; figures hold for the cutoffs and rankers that the pool covers."
+        f"column `pool` says which. The rest of the collection stands on the side of `{of}` alone, so a ranker outside "
+        "of the pool may find its text without a twin; figures hold for the cutoffs and rankers that the pool covers."
     )
-    named = "The column `pool` says which; the rest of the collection stands on the human side alone."
+    named = f"The column `pool` says which; the rest of the collection stands on the side of `{of}` alone."
     return ["## Pool", f"{said}\n\n{chosen if spec['pool'] else named}"]

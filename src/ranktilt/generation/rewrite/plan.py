@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ranktilt.collection import Collection
+from ranktilt.datasets.assemble import version_names
 from ranktilt.datasets.check import POOL
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.datasets.stated_sources import with_named_side
+from ranktilt.errors import UserError, counted
 from ranktilt.generation.batched_requests import EMPTY, GenerationPlan, GenerationTask, Rejected, model_name
 from ranktilt.generation.checks import RewriteLimits
 from ranktilt.generation.settings import Rewriting
@@ -48,9 +51,11 @@ class Plan(GenerationPlan):
 def plan(collection: Collection, llm: LLM, rewriting: Rewriting, *, only: Pool | Iterable[str] | None = None) -> Plan:
     """Settle what is asked, in the collection's order; nothing is asked yet.
 
-    `only` holds ids of the documents to rewrite; by default all, or those of the pool that earlier rewrites were made
-    of. Refused: no such source or document, a source's name that is taken, two documents of one origin.
+    Where no document has a source, all are of the source to rewrite. `only` holds ids of the documents to rewrite; by
+    default all, or those of the pool that earlier rewrites were made of. Refused: no such source or document, a
+    source's name that is taken, two documents of one origin.
     """
+    collection = with_named_side(collection, rewriting.of)
     prompt = template(rewriting.prompt)
     sources = {_source(llm, t, prompt, rewriting): rewriting.sampling(t) for t in rewriting.temperatures}
     _check_names(collection, sources, rewriting)
@@ -85,7 +90,7 @@ def _source(llm: LLM, temperature: float, prompt: PromptTemplate, rewriting: Rew
 
 def _check_names(collection: Collection, sources: Iterable[str], rewriting: Rewriting) -> None:
     if rewriting.of not in collection.sources:
-        raise unknown("source", rewriting.of, collection.sources)
+        raise _unknown_side(collection, rewriting.of)
     taken = next((name for name in sources if name in collection.sources), None)
     if taken is not None:
         raise UserError(
@@ -93,12 +98,22 @@ def _check_names(collection: Collection, sources: Iterable[str], rewriting: Rewr
             "another with --source-name, or omit that source"
         )
     bare, written = collection.bare_ids(), collection.docs["source"]
-    old = [f"{one}-{source}" for one, source in zip(bare, written, strict=True)]
+    old = version_names(collection.docs, bare)["id"].to_list()
     new = [f"{one}-{name}" for one in bare.filter(written == rewriting.of) for name in sources]
     clash = {name for name, n in Counter([*old, *new]).items() if n > 1} | ({*new} & {*collection.ids})
     if twice := min(clash, default=None):
         message = f"two documents would be called {twice!r} beside the rewrites, where each id ends with its source"
         raise UserError(f"{message}; rename one, or name another --source-name")
+
+
+def _unknown_side(collection: Collection, of: str) -> UserError:
+    """Say which sources there are, and how those of documents without one are named: they are not taken for any."""
+    fault = collection.unknown_source(of)
+    if not collection.sourceless:
+        return fault
+    path = str(collection.spec.get("path", "DIR"))
+    way = shlex.join(["ranktilt", "data", "load", path, "--source", of, "-o", "NEW"])
+    return UserError(f"{fault}; name it: {way}")
 
 
 def _chosen(collection: Collection, rewriting: Rewriting, only: Any) -> pl.Series:

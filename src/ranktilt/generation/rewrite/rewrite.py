@@ -1,4 +1,4 @@
-"""Rewrite the documents of a collection with a language model: each human document gets its machine-written twin."""
+"""Rewrite the documents of a collection with a language model: each document of a side gets a machine-written twin."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import POOL
 from ranktilt.datasets.mix import mix
+from ranktilt.datasets.stated_sources import with_named_side
 from ranktilt.errors import DataWarning
 from ranktilt.generation.batched_requests import RoundConfig, RoundOutcome, rounds
 from ranktilt.generation.checks import check_text, check_title
@@ -60,6 +61,8 @@ def rewrite(
 ) -> Rewritten:
     """Rewrite documents and unite the rewrites with the collection.
 
+    Where no document has a source, all are of the one to rewrite (``rewriting.of``), and are so in what comes back.
+
     Each answer is in the journal before it counts, so that an interrupted call costs nothing twice. Wrappers such as
     "Sure, here is …" are removed; an answer that fails a check is asked for again, up to ``rewriting.attempts``, and
     a document without a good one is left out and listed. A prompt holds the document and nothing else of the
@@ -72,6 +75,7 @@ def rewrite(
     Dai et al., Neural Retrievers are Biased Towards LLM-Generated Content, KDD 2024, sec. 2.
     """
     rewriting = rewriting or Rewriting()
+    collection = with_named_side(collection, rewriting.of)
     planned = plan(collection, llm, rewriting, only=only)
     llm.check()
     spec = _spec(collection, llm, planned)
@@ -165,5 +169,6 @@ def _spec(collection: Collection, llm: LLM, planned: Plan) -> dict[str, Any]:
         **{name: getattr(planned.settings, name) for name in _PLAIN},
         "limits": asdict(planned.limits),
         "partial": planned.only,
+        "named_source": collection.spec.get("named_source"),
         "pool": None if planned.pool is None else list(planned.pool.sentences),
     }

@@ -31,7 +31,7 @@ def explorer(opened: LoadedAudit, *, budget: int = BUDGET, depth: int = DEPTH) -
     audit, collection, runs = opened.audit, opened.collection, opened.runs
     if collection is None or not runs or not audit.queries or not (audit.measures or audit.pairs):
         return None
-    groups = grouping(collection, audit.spec.get("by"), audit.groups)
+    groups = grouping(collection, audit.spec.get("by"), audit.groups, fewest=1)
     judgments = Judgments.of(collection, groups)
     names = tuple(run.name for run in runs)
     numbers = Numbers.of(audit, names)

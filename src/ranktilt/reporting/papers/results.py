@@ -264,6 +264,8 @@ def _statistics(found: Validation, name: str) -> Iterator[PaperCell]:
     yield cell("queries", judged.queries)
     yield cell("query words", everything.words)
     for one in found.statistics.sources:
+        if one.source is None:
+            continue
         yield cell("documents", one.documents, one.source)
         yield cell("document words", one.words, one.source)
         if one.queries:

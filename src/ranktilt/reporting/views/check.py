@@ -5,7 +5,19 @@ from __future__ import annotations
 import math
 
 from ranktilt.datasets.check import LENGTH, LENGTH_NOTICE, CheckResult, CheckRow, Verdict, percent, shown
-from ranktilt.reporting.document import Cell, Column, Document, Sentence, Table, named, printed, tabulated, worded
+from ranktilt.datasets.stated_sources import without_source
+from ranktilt.reporting.document import (
+    Cell,
+    Column,
+    ColumnOf,
+    Document,
+    Sentence,
+    Table,
+    named,
+    printed,
+    tabulated,
+    worded,
+)
 from ranktilt.reporting.numbers import number
 from ranktilt.reporting.tones import Tone
 
@@ -16,11 +28,12 @@ TONES: dict[Verdict, Tone] = {"ok": "good", "warning": "warning", "void": "bad"}
 def view(check: CheckResult) -> Document:
     """Return what is said of a check."""
     return Document(
-        kind=f"Check against {check.reference}",
+        kind=f"Check against {check.reference}" if check.reference else f"Check of {check.sources[0]}",
         headline=check.sentence,
         sections=printed([check_table(check)]),
         sentences=sentences(check),
         legend=tuple(legend(check)),
+        notes=tuple(notes(check)),
     )
 
 
@@ -35,20 +48,30 @@ def sentences(check: CheckResult) -> tuple[Sentence, ...]:
     return tuple(said)
 
 
+def notes(check: CheckResult) -> list[str]:
+    """Count the documents that are on no side."""
+    return [without_source(check.sourceless)] if check.sourceless else []
+
+
 def check_table(check: CheckResult) -> Table:
     """Lay a check out: a row a check of a source."""
     many = len({row.source for row in check.rows if row.source}) > 1
     name = check.reference if len(check.reference) <= _LONGEST_NAME else "reference"
+    beside: tuple[ColumnOf, ...] = (
+        (Column(name, spare=3), lambda row: number(row.reference, percent)),
+        (Column("limit", spare=2), lambda row: row.limit),
+    )
     columns = (
         (named("check"), lambda row: Cell(row.name, emphasis="" if row.verdict == "ok" else "strong")),
         ("found", lambda row: Cell(f"{row.found:,} of {row.total:,}", row.found)),
         ("share", lambda row: Cell(shown(row), row.value)),
-        (Column(name, spare=3), lambda row: number(row.reference, percent)),
-        (Column("limit", spare=2), lambda row: row.limit),
+        *(beside if check.reference else ()),
         (worded("verdict"), _verdict),
         (worded("examples", spare=1), lambda row: ", ".join(row.examples)),
     )
     caption = f"Faults that would void a comparison with {check.reference}"
+    if not check.reference:
+        caption = f"What stands out in the texts of {check.sources[0]}"
     if not many:
         return tabulated(caption, check.rows, columns)
     return tabulated(
@@ -65,6 +88,8 @@ def _verdict(row: CheckRow) -> Cell:
 def legend(check: CheckResult) -> list[str]:
     """Say how the table is read, in a few lines."""
     low, high = LENGTH_NOTICE
+    if not check.reference:
+        return [f"Warning: a share over {check.limits.notice:g} %, or any dangling judgment or repeated query."]
     return [
         "Found: documents, pairs, judgments or queries with the fault, and their share; beside it the share in "
         f"{check.reference} itself. Length ratio: pairs outside of the limits, and the median.",

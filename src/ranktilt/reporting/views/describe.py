@@ -10,7 +10,7 @@ from ranktilt.reporting.numbers import count, fixed, number
 from ranktilt.reporting.provenance import titled
 
 _SOURCES = (
-    (named("source"), lambda row: row.source),
+    (named("source"), lambda row: NO_SOURCE if row.source is None else row.source),
     ("documents", lambda row: number(row.documents, count)),
     ("words", lambda row: number(row.words, fixed)),
     (Column("quartiles", spare=1), lambda row: Cell("  ".join(f"{value:.0f}" for value in row.quartiles))),
@@ -21,6 +21,7 @@ _SOURCES = (
     ("empty", lambda row: number(row.empty, count)),
     ("duplicates", lambda row: number(row.duplicates, count)),
 )
+NO_SOURCE = "(no source)"
 _QUERIES = (
     (named("queries"), lambda row: row.which),
     ("number", lambda row: number(row.queries, count)),
@@ -45,11 +46,18 @@ def view(described: Description) -> Document:
     rows = described.statistics.sources
     split = f" Judgments: {described.statistics.split}." if described.statistics.split else ""
     documents = counted(sum(row.documents for row in rows), "document", "documents")
-    headline = f"{documents} of {counted(len(rows), 'source', 'sources')}.{split}"
+    sourceless = sum(row.documents for row in rows if row.source is None)
+    source_count = sum(row.source is not None for row in rows)
+    if not source_count:
+        headline = f"{documents} without a source.{split}"
+    else:
+        others = f", {sourceless:,} without a source" if sourceless else ""
+        headline = f"{documents} of {counted(source_count, 'source', 'sources')}{others}.{split}"
     return Document(
         kind=titled("Description of", described.spec),
         headline=headline,
         sentences=(Sentence(headline),),
         legend=(LEGEND,),
         sections=printed(list(statistics_tables(described.statistics))),
+        notes=described.notes,
     )

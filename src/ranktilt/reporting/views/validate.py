@@ -78,7 +78,7 @@ def view(validation: Validation) -> Document:
 def headline(validation: Validation) -> str:
     """Say in one sentence what a validation found: words kept, closeness in meaning, the outcome of each ranker."""
     if not validation.sources:
-        documents = sum(row.documents for row in validation.statistics.sources)
+        documents = sum(row.documents for row in validation.statistics.sources if row.source is not None)
         return f"One source, {validation.reference}, with {counted(documents, 'document', 'documents')}: no twins."
     if validation.check is not None and not validation.check.fair:
         return validation.check.sentence
