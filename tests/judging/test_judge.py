@@ -174,7 +174,7 @@ def test_pairs_of_systems_agree_are_lost_reversed_or_new_and_grades_are_put_on_o
         judged += [(name, "h", 0), (name, "j", 1)]
         listed[name] = {"h": 2.0, "j": 1.0}
     turned = {query: {"h": 1.0, "j": 2.0} for query in listed}
-    chosen = [Run.from_dict(listed, name="finds"), Run.from_dict(turned, name="turned")]
+    chosen = [Run.from_dict(listed, name="finds"), Run.from_dict(turned, name="turned", score_order="score")]
     graded = side_by_side(pairs(*human), pairs(*judged), "j")
     ((values,), notes) = system_values(graded, chosen, [measure("P@1")])
     (row,) = system_pairs(values)

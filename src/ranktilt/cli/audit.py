@@ -124,7 +124,7 @@ class AuditInputs(options.LabelOptions):
         replayed = self.run or any("replay:" in spec for spec in rankers)
         if self.queries is not None and not replayed:
             raise UserError("--queries needs a run: --run FILE")
-        if self.score_order is not None and not replayed and not options.any_has("score_order", rankers):
+        if self.score_order is not None and not replayed and not _any_has("score_order", rankers):
             raise UserError("--score-order needs a run, --run FILE, or a live engine")
 
     def load(self, max_failures: float | None = None) -> tuple[Collection, list[Run]]:
@@ -173,6 +173,15 @@ class AuditInputs(options.LabelOptions):
         runs = named_apart(runs)
         qrels = None if self.qrels == NO_QRELS else self.qrels
         return labelled(self.labels or "", runs, by=self.column or "source", qrels=qrels), runs
+
+
+def _any_has(option: str, specs: Sequence[str]) -> bool:
+    """Return whether a stage of these rankers has an option."""
+    from ranktilt.rankers.spec import parse_stages
+    from ranktilt.registry import ranker_class
+
+    stages = [stage for spec in specs for stage in parse_stages(spec)]
+    return any(option in ranker_class(stage.name).__dataclass_fields__ for stage in stages)  # type: ignore[attr-defined]
 
 
 def _replay(path: Path, score_order: str | None = None, queries: Path | None = None) -> str:

@@ -488,15 +488,6 @@ def read_rankers(specs: Sequence[str], **defaults: Any) -> list[Ranker]:
     return [ranker(">>".join(str(equipped(stage)) for stage in parse_stages(spec))) for spec in specs]
 
 
-def any_has(option: str, specs: Sequence[str]) -> bool:
-    """Return whether a stage of these rankers has an option."""
-    from ranktilt.rankers.spec import parse_stages
-    from ranktilt.registry import ranker_class
-
-    stages = [stage for spec in specs for stage in parse_stages(spec)]
-    return any(option in ranker_class(stage.name).__dataclass_fields__ for stage in stages)  # type: ignore[attr-defined]
-
-
 def read_pairs(texts: Sequence[str] | None) -> list[tuple[str, str]] | None:
     """Read pairs of groups, ``A,B`` each; None where none are named."""
     if not texts:
