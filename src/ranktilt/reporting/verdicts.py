@@ -17,7 +17,7 @@ VERDICT_WORDS = {
     "inconclusive": ("is inconclusive", "are inconclusive"),
 }
 """What is said of one verdict of each kind, and of several."""
-ONE_AT_A_TIME = "Intervals are one at a time, p is corrected."
+ONE_AT_A_TIME = "95 % intervals are one at a time, p is corrected."
 """An interval can exclude what its corrected p does not."""
 
 
