@@ -133,6 +133,9 @@ JUDGES_OF_ORDER = {
     "a judge with tastes, many good systems": Judge(taste=0.05, good_systems=2 / 3),
 }
 SIZES_OF_ORDER = ((10, 53), (10, 200), (30, 100), (63, 53))
+FAULTLESS = "a judge with the human order"
+"""Its coefficients are 1: noise alone makes both orders differ, and no resampling tells how much less without it."""
+SIZES_OF_FAULTLESS = ((10, 53), (30, 100))
 ORDER_RESAMPLES = 400
 COEFFICIENTS: dict[str, tuple[Callable[[Floats, Floats], Floats], float]] = {
     "τ-b": (kendall_tau, -1.0),
@@ -165,7 +168,7 @@ def order_row(kind: str, systems: int, queries: int, draws: int) -> list[str]:
     """Count how often intervals of coefficients hold that of what systems are worth."""
     hits = dict.fromkeys(COEFFICIENTS, 0)
     for seed in range(draws):
-        world = order_world(seed, systems, queries, JUDGES_OF_ORDER[kind])
+        world = order_world(seed, systems, queries, JUDGES_OF_ORDER.get(kind, Judge(taste=0.0, good_systems=0.0)))
         means = resampled_means([*world.human, *world.judged], resamples=ORDER_RESAMPLES, seed=seed)
         resampled = np.stack(means, axis=1)
         samples = tie_free_coefficients(resampled[:, :systems], resampled[:, systems:])
@@ -256,6 +259,9 @@ def main() -> None:
         for kind in JUDGES_OF_ORDER:
             say(f"order: {systems_count} systems, {queries} queries, {kind}")
             orders.append(order_row(kind, systems_count, queries, draws))
+    faultless = []
+    for systems_count, queries in SIZES_OF_FAULTLESS[:1] if given.quick else SIZES_OF_FAULTLESS:
+        faultless.append(order_row(FAULTLESS, systems_count, queries, draws))
     few = []
     for labels in LABELS:
         say(f"few labels: {labels}")
@@ -271,6 +277,8 @@ def main() -> None:
         f"Orders of systems: how often the interval of a coefficient holds that of what systems are worth, {draws:,} "
         f"draws a row of systems, judge and queries, {ORDER_RESAMPLES} resamples.",
         table(["judge", "systems", "queries", *COEFFICIENTS], orders),
+        "The limit of these intervals, where the truth is 1:",
+        table(["judge", "systems", "queries", *COEFFICIENTS], faultless),
         f"Few labels: how often the interval of a prediction-powered mean holds the truth, {draws:,} draws of "
         f"{LABELLED_QUERIES} queries each.",
         table(["labelled queries", *correlations], few),

@@ -435,7 +435,7 @@ class _AuditPlan:
         yield from repeated_notes({one.run.name: one.repeated for one in aligned if one.repeated})
         absent = any(one.left_out(missing).any() for one in aligned)
         yield from group_notes(groups, self.left_out, tilts, self.how.resamples, absent=absent)
-        yield from lone_group_notes(aligned, groups, collection, depth=LONE_DEPTH if self.asked.asked else None)
+        yield from lone_group_notes(aligned, groups, collection, depth=LONE_DEPTH if self.asked.questions else None)
         yield from sparse_notes(tilts, [one.run.name for one in aligned], groups, values)
         yield from twin_notes(collection, groups, [p for p in self.pairs if p not in self.level_pairs], judgments)
         if self.asked.questions:

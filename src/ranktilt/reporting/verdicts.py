@@ -18,7 +18,7 @@ VERDICT_WORDS = {
     "level": ("is level", "are level"),
 }
 """What is said of one verdict of each kind, and of several, in the order in which they are told."""
-ONE_AT_A_TIME = "Intervals are one at a time, p is corrected."
+ONE_AT_A_TIME = "95 % intervals are one at a time, p is corrected."
 """An interval can exclude what its corrected p does not."""
 
 
