@@ -156,7 +156,7 @@ class StatisticsProbe(TextProbe):
             }
             for row in sorted(
                 (row for row in statistics(collection).sources if row.source is not None),
-                key=lambda row: list(found).index(row.source),
+                key=lambda row: list(found).index(str(row.source)),
             )
         ]
 

@@ -61,7 +61,7 @@ def check_table(check: CheckResult) -> Table:
         (Column(name, spare=3), lambda row: number(row.reference, percent)),
         (Column("limit", spare=2), lambda row: row.limit),
     )
-    columns = (
+    columns: tuple[ColumnOf, ...] = (
         (named("check"), lambda row: Cell(row.name, emphasis="" if row.verdict == "ok" else "strong")),
         ("found", lambda row: Cell(f"{row.found:,} of {row.total:,}", row.found)),
         ("share", lambda row: Cell(shown(row), row.value)),
