@@ -133,11 +133,15 @@ def places(
 
 
 def _largest(clusters: Clusters, count: int) -> Clusters:
-    """Keep so many entries, those that add most; the rest is spread over them later."""
-    if len(clusters.total) <= count:
-        return clusters
-    size = np.abs(clusters.total)
-    kept = np.sort(np.argpartition(size, len(size) - count)[len(size) - count :])
+    """Keep so many entries, those that add most; the rest is spread over them later.
+
+    They stand in one order, however the run stored its documents.
+    """
+    order = np.lexsort((clusters.weight, clusters.total, clusters.origin, clusters.query))
+    size = np.abs(clusters.total[order])
+    if len(size) > count:
+        order = order[np.sort(np.argsort(-size, kind="stable")[:count])]
+    kept = order
     return Clusters(
         clusters.query[kept],
         clusters.origin[kept],

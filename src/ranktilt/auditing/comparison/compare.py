@@ -278,8 +278,11 @@ def match_choices(new: PairwiseAudit, old: PairwiseAudit, *, max_left_out: float
         new_sample = _sample(new, new_rows, at_new, estimand)
         old_sample = _sample(old, old_rows, at_old, estimand)
         queries = [new_rows[row].query for row in at_new]
-        variance = _choice_variance((new, old), (new_sample, old_sample), kind, queries)
-        tasks.append(replace(contrast_task(new_sample, old_sample), known_variance=variance))
+        task = contrast_task(new_sample, old_sample)
+        if new.by_pair and old.by_pair:
+            variance = _choice_variance((new, old), (new_sample, old_sample), kind, queries)
+            task = replace(task, known_variance=variance)
+        tasks.append(task)
     if not tasks and notes:
         raise UserError("the pairwise audits have no kind of pairs in common: " + "; ".join(notes))
     if not tasks:

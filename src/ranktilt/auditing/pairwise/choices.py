@@ -364,13 +364,14 @@ def query_choices(kind: Kind, table: pl.DataFrame) -> Iterator[QueryChoices]:
 
 def outcome(kind: Kind, counts: Counts, pairs: Dyads, *, resamples: int = RESAMPLES, seed: int = 0) -> PairOutcome:
     """Make counts shares with intervals over queries and documents, and test the preference."""
-    decided, lead = counts.protected + counts.unprotected, counts.protected - counts.unprotected
-    columns = {**counts._asdict(), "decided": decided, "lead": lead}
+    decided = counts.protected + counts.unprotected
+    half_lead = (counts.protected - counts.unprotected) / 2
+    columns = {**counts._asdict(), "decided": decided, "half_lead": half_lead}
     by_query = {name: sums(pairs.query, column) for name, column in columns.items()}
     resampled = resampled_means(list(by_query.values()), resamples=resamples, seed=seed)
     means = dict(zip(columns, resampled, strict=True))
 
-    def share(part: str, whole: str) -> tuple[Share, Inference, float]:
+    def share(part: str, whole: str, *, neutral: float = EVEN) -> tuple[Share, Inference, float]:
         """Return one count in shares of another, and the effective number behind it."""
         weight = columns[whole]
         if not weight.any():
@@ -381,11 +382,14 @@ def outcome(kind: Kind, counts: Counts, pairs: Dyads, *, resamples: int = RESAMP
         variance = pairs.variance(residual, weight / weight.sum())
         with np.errstate(invalid="ignore"):
             ratio = means[part] / means[whole]
-        inference = infer(ratio, value, variance=variance, neutral=EVEN, bounds=(0.0, 1.0))
+        bounds = (neutral - EVEN, neutral + EVEN)
+        inference = infer(ratio, value, variance=variance, neutral=neutral, bounds=bounds)
         return Share(value, inference.low, inference.high), inference, variance.effective_n
 
-    preference, inference, effective_n = share("protected", "decided")
-    flips = sign_flip_p(by_query["lead"], resamples=resamples, seed=seed) if decided.any() else np.nan
+    # Half the lead turns its sign to the last bit where the sides are exchanged; shares do not.
+    lead_share, inference, effective_n = share("half_lead", "decided", neutral=0.0)
+    preference = Share(EVEN + lead_share.value, EVEN + lead_share.low, EVEN + lead_share.high)
+    flips = sign_flip_p(by_query["half_lead"], resamples=resamples, seed=seed) if decided.any() else np.nan
     return PairOutcome(
         kind,
         queries=len(by_query["pairs"]),
