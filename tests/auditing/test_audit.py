@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import ranktilt as rt
 from ranktilt import Audit, Collection, DataError, Run, audit, compare, gate, load
 from ranktilt.auditing.effects import Effect
 from tests.refusals import refused
@@ -89,7 +90,10 @@ class TestTheCall:
         frame = shared.frame().sample(fraction=1.0, shuffle=True, seed=3)
         own = Run.from_frame(frame, spec={"ranker": "r"})
         assert audit(collection, own, MEASURES, keep_top=0) == audit(collection, shared, MEASURES, keep_top=0)
-        first, same, other = (toy_audit(seed=s, resamples=200) for s in (1, 1, 2))
+        mixed = rt.bundled()
+        bm25 = rt.ranker("bm25").rank(mixed)
+        options = {"confounds": False, "resamples": 200}
+        first, same, other = (audit(mixed, bm25, MEASURES, seed=seed, **options) for seed in (1, 1, 2))
         assert first == same
         assert np.array_equal(first.values, other.values)
         assert [t.value for t in first.tilts] == [t.value for t in other.tilts]

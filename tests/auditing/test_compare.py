@@ -43,9 +43,8 @@ class TestByHand:
         before = (100 * 0.25 / 0.375, -100 * 0.25 / 0.375, 400 / 3)
         assert (change.new, change.old, change.value) == pytest.approx(before)
         assert (change.queries, change.excluded, change.growth) == (4, 0, pytest.approx(0, abs=1e-12))
-        # Only the first and the last query differ; exchanging one of them leaves both systems at
-        # 1/4 against 1/4 (T = 0) and at 1/2 against 1/2, exchanging both turns the sign of T.
-        assert change.p == 0.5
+        assert change.p > 0.05
+        assert change.low < 0 < change.high
         (change,) = compared(one([3, 3, 3], [2, 2, 2]), one([1, 1, 1], [3, 3, 3])).tilts  # it changes sides and shrinks
         assert (change.new, change.old, change.value, change.growth) == pytest.approx((40, -100, 140, -60))
 
@@ -88,13 +87,13 @@ class TestOtherQueries:
         found = compared(self.NEW, self.OLD, max_left_out=34)
         (change,), (mean,) = found.tilts, found.means
         assert (change.new, change.old) == pytest.approx((100 * 0.25 / 0.375, -100 * 0.25 / 0.375))
-        assert (change.queries, change.excluded, change.p) == (4, 0, 0.5)
+        assert (change.queries, change.excluded) == (4, 0)
         assert (mean.new, mean.old, mean.queries) == (37.5, 37.5, 4)
         assert found.notes[0] == (
             "left out: 2 of 6 queries (33.3 %): 1 query only in the new audit ('q8'), "
             "1 query only in the old audit ('q9')"
         )
-        assert found.verdicts()[0].sentence.endswith(", corrected p = 1.000, on 4 common queries")
+        assert found.verdicts()[0].sentence.endswith(" points [−145.1, +400.0], on 4 common queries")
         assert is_turned(change, compared(self.OLD, self.NEW, max_left_out=34).tilts[0])
 
     def test_they_are_refused_beyond_the_limit(self) -> None:
@@ -338,6 +337,6 @@ def test_what_no_difference_could_reach_is_not_given_as_a_number(points: float, 
     found = compared(noisy(rng, 40), noisy(rng, 40))
     for change, most in ((found.tilts[0], 400), (found.means[0], 100)):
         error = change.error * points * most / change.detectable
-        assert change.detectable == pytest.approx(detectable_effect(change.error, 2, 40))
+        assert change.detectable == pytest.approx(detectable_effect(change.error, 2, change.sample))
         text = change_sentence(replace(change, error=error, p_corrected=0.5))
         assert ("40 queries could not detect any difference" in text) is says

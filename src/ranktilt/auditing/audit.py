@@ -191,7 +191,7 @@ def audit(
         QueryAnswers(sample.run, sample.estimand, sample.a, sample.b, sample.one, sample.two)
         for sample in group_samples
     )
-    contributions = Contributions.from_samples([*tilt_samples, *group_samples], collection)
+    contributions = Contributions.from_samples([*tilt_samples, *group_samples], collection, judgments.queries)
     if chosen and leading is not None and not any(e.measure == repr(leading) for e in (*found_tilts, *estimates)):
         can = dict.fromkeys((*(e.measure for e in (*found_tilts, *estimates) if not e.estimand.descriptive), SHARE))
         raise UserError(f"{leading!r} cannot be answered: there are no twins; {join_words(list(can), 'or')} can")

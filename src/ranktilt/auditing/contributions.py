@@ -30,14 +30,16 @@ Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Contributions:
-    """What documents add to each answer; queries are numbered as the audit's, −1 for none."""
+    """What documents add to each answer; queries and origins by their number in these lists."""
 
+    queries: tuple[str, ...]
+    """Names of the queries; an entry of query −1 belongs to none."""
     origins: pl.Series
     """Names of the origins."""
     answers: Mapping[Key, Clusters]
 
     @classmethod
-    def from_samples(cls, samples: Sequence[Sample], collection: Collection) -> Contributions:
+    def from_samples(cls, samples: Sequence[Sample], collection: Collection, queries: Sequence[str]) -> Contributions:
         """Keep what the documents of some answers add, the largest of it where that is too much."""
         answers = {
             (sample.run, repr(sample.estimand), sample.a, sample.b): sample.clusters
@@ -51,6 +53,7 @@ class Contributions:
         numbers = np.concatenate([[], *(clusters.origin for clusters in answers.values())])
         kept = np.unique(numbers.astype(np.int64))
         return cls(
+            queries=tuple(queries),
             origins=names["name"].gather(kept),
             answers={
                 key: clusters._replace(origin=np.searchsorted(kept, clusters.origin))
@@ -86,7 +89,7 @@ class Contributions:
                 for (name, kind), column in zip(_COLUMNS.items(), clusters, strict=True)
             }
             rows.append({**dict(zip(("run", "estimand", "a", "b"), key, strict=True)), **packed})
-        return {"origins": self.origins.to_list(), "answers": rows}
+        return {"queries": self.queries, "origins": self.origins.to_list(), "answers": rows}
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Contributions:
@@ -97,7 +100,11 @@ class Contributions:
             query, origin, total, weight = columns
             key = (answer["run"], answer["estimand"], answer["a"], answer["b"])
             answers[key] = Clusters(query.astype(np.int64), origin.astype(np.int64), total, weight)
-        return cls(origins=pl.Series(row["origins"], dtype=pl.String), answers=answers)
+        return cls(
+            queries=tuple(row["queries"]),
+            origins=pl.Series(row["origins"], dtype=pl.String),
+            answers=answers,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -105,31 +112,23 @@ class Place:
     """Where an audit's queries and origins stand beside those of others."""
 
     row: npt.NDArray[np.int64]
-    """Row of each query of the audit among those that are compared; −1 for others."""
+    """Row of each of the audit's queries among those that are compared; −1 for others."""
     origin: npt.NDArray[np.int64]
     """Number of each of its origins among those of all audits."""
 
 
-def places(
-    contributions: Sequence[Contributions], rows: Sequence[npt.NDArray[np.int64]], counts: Sequence[int]
-) -> list[Place]:
-    """Number the queries and origins of audits alike.
-
-    `rows` are the compared queries' numbers in each audit, in one order; `counts` how many queries
-    each audit has.
-    """
-    names = [
-        one.origins.to_numpy().astype(np.str_) if len(one.origins) else np.empty(0, dtype=np.str_)
-        for one in contributions
+def places(contributions: Sequence[Contributions], queries: Sequence[str]) -> list[Place]:
+    """Number the origins of audits alike, and their queries by the order of those that are compared."""
+    names = [kept.origins.to_numpy().astype(np.str_) for kept in contributions if len(kept.origins)]
+    every = np.unique(np.concatenate(names)) if names else np.empty(0, dtype=np.str_)
+    row_of = {query: row for row, query in enumerate(queries)}
+    return [
+        Place(
+            row=np.array([row_of.get(query, -1) for query in kept.queries], dtype=np.int64),
+            origin=np.searchsorted(every, kept.origins.to_numpy().astype(np.str_)),
+        )
+        for kept in contributions
     ]
-    numbers = np.unique(np.concatenate(names), return_inverse=True)[1]
-    ends = np.cumsum([len(name) for name in names])
-    alike = []
-    for number, queries, count in zip(np.split(numbers.astype(np.int64), ends[:-1]), rows, counts, strict=True):
-        row = np.full(count, -1, dtype=np.int64)
-        row[queries] = np.arange(len(queries))
-        alike.append(Place(row=row, origin=number))
-    return alike
 
 
 def _largest(clusters: Clusters, count: int) -> Clusters:

@@ -293,7 +293,7 @@ class _Controls:
             a=pair[0],
             b=pair[1],
             columns=columns,
-            clusters=_clusters((result, raw), (new, old), (after, at)),
+            clusters=_clusters((result, raw), (new, old), [raw.queries[row] for row in at]),
             levels=(new.level, old.level),
             twins=new.twins and old.twins,
         )
@@ -303,14 +303,13 @@ class _Controls:
 
 
 def _clusters(
-    audits: tuple[Audit, Audit], tilts: tuple[Effect, Effect], rows: tuple[Ints, Ints]
+    audits: tuple[Audit, Audit], tilts: tuple[Effect, Effect], queries: Sequence[str]
 ) -> tuple[Clusters | None, Clusters | None]:
     """What documents add to a tilt under a control and without it, numbered alike."""
     new, old = (audit.contributions for audit in audits)
     if new is None or old is None:
         return None, None
-    counts = [len(audit.queries) for audit in audits]
-    new_place, old_place = places([new, old], rows, counts)
+    new_place, old_place = places([new, old], queries)
     keys = [(tilt.run, repr(tilt.estimand), tilt.a, tilt.b) for tilt in tilts]
     return new.of(keys[0], new_place), old.of(keys[1], old_place)
 

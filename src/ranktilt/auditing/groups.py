@@ -158,7 +158,7 @@ def label_remarks(by: str, labels: pl.Series) -> Iterator[LabelRemark]:
     """Say which labels are most likely one, which may stand for a missing value, and that numbers can be parted."""
     counts = dict(labels.drop_nulls().cast(pl.String).value_counts(sort=True).rows())
     for alike in alike_labels(counts):
-        text = f"warning: {by} {alike.listed} differ in {alike.difference} only, and are groups of their own"
+        text = f"warning: {by} {alike.joined} differ in {alike.difference} only, and are groups of their own"
         yield LabelRemark(text, f"to make them one: {alike.options}")
     for word in null_words(counts):
         documents = counted(counts[word], "document has", "documents have")

@@ -23,7 +23,6 @@ from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.contrast import RELATIVE_DELTA, RelativeDelta, relative_delta
 from ranktilt.measures.margin import LEVEL
 from ranktilt.measures.printing import signed
-from ranktilt.measures.ranking import Ints
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import check_reranked
@@ -261,9 +260,8 @@ def _trends(
                 distinct = in_all([None if one is None else one[place] for one, place in numbers])
                 columns = Columns(np.array(values), distinct)
                 of_series = [audits[m] for m in members]
-                rows = [np.array(places[m], dtype=np.int64) for m in members]
                 keys = [(ranker, repr(RelativeDelta(of=of)), reference, sources[m].source) for m in members]
-                clusters = _clusters(of_series, keys, rows)
+                clusters = _clusters(of_series, keys, queries)
                 names = {"run": ranker, "measure": repr(of), "series": series, "a": reference}
                 yield trend(
                     columns,
@@ -275,12 +273,12 @@ def _trends(
                 )
 
 
-def _clusters(audits: Sequence[Audit], keys: Sequence[Key], rows: Sequence[Ints]) -> list[Clusters | None]:
+def _clusters(audits: Sequence[Audit], keys: Sequence[Key], queries: Sequence[str]) -> list[Clusters | None]:
     """What documents add to the tilt at each temperature, with queries and origins numbered alike."""
     contributions = [audit.contributions for audit in audits if audit.contributions is not None]
     if len(contributions) < len(audits):
         return [None for _ in audits]
-    alike = places(contributions, rows, [len(audit.queries) for audit in audits])
+    alike = places(contributions, queries)
     return [kept.of(key, place) for kept, key, place in zip(contributions, keys, alike, strict=True)]
 
 

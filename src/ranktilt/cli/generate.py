@@ -16,7 +16,6 @@ import typer
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import check_paths, collection_files, print_lines, print_result
-from ranktilt.datasets.stated_sources import ORIGINALS, with_named_side
 from ranktilt.errors import UserError, counted
 from ranktilt.generation.settings import Answering, Rewriting
 from ranktilt.option import Option
@@ -206,6 +205,8 @@ def rewrite(
     client = model.client(device if model.llm.startswith("transformers:") or pool is None else None)
     if not dry_run:
         client.check()
+    from ranktilt.datasets.stated_sources import with_named_side
+
     collection = with_named_side(options.load_texts(folder, split), how.of)
     chosen = None if pool is None else _pool(collection, pool, pool_depth, how, device)
     if output is None or dry_run:
@@ -298,6 +299,8 @@ def answer(
     )
     if os.path.isdir(queries):
         if collection.sourceless:
+            from ranktilt.datasets.stated_sources import ORIGINALS
+
             documents = counted(collection.sourceless, "document has", "documents have")
             way = shlex.join(["ranktilt", "data", "load", str(queries), "--source", ORIGINALS, "-o", "NEW"])
             note(f"{queries}: {documents} no source, and will be in no group; name it before you mix: {way}")

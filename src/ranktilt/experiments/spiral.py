@@ -210,7 +210,7 @@ class _Resampled:
         """Return the mean of a column, which 0 favours nobody in, with a test by sign flips."""
         spread, sums = interval(self._samples[column]), self.columns.sums[column]
         p = sign_flip_ps([sums], **self._how)[0]
-        queries, votes = self.columns.queries, int(np.count_nonzero(sums))
+        queries, votes = self.columns.queries, float(np.count_nonzero(sums))
         return Effect(
             run, of, *pair, self._means[column] + 0.0, spread.low, spread.high, spread.error, p, np.nan, queries,
             votes=votes,

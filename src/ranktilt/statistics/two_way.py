@@ -60,7 +60,10 @@ def two_way(*, queries: float, origins: float, cells: float, effective_n: float)
 def effective_number(weights: Floats) -> float:
     """Return (Σ w)² / Σ w², the number of equal weights that would carry as much; NaN for none."""
     squares = float((weights * weights).sum())
-    return float(weights.sum()) ** 2 / squares if squares > 0 else np.nan
+    if squares == 0:
+        return np.nan
+    # Ten equal weights are ten, and not a rounding error less.
+    return round(float(weights.sum()) ** 2 / squares, 9)
 
 
 class Clusters(NamedTuple):

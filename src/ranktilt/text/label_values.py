@@ -42,7 +42,7 @@ class AlikeLabels:
         return " ".join(f"--name {shlex.quote(f'{label}={plain}')}" for label in others)
 
     @property
-    def listed(self) -> str:
+    def joined(self) -> str:
         """Return the labels as they are written; those that print alike with their code points."""
         is_told_apart = len({unicodedata.normalize("NFC", label) for label in self.labels}) == len(self.labels)
         return join_words([repr(label) if is_told_apart else ascii(label) for label in self.labels])

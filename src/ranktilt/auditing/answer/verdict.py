@@ -120,7 +120,7 @@ def too_few(effect: Effect) -> str:
         queries = counted(effect.queries, "query is", "queries are")
         return f"{queries} too few for a verdict; it takes {FEWEST}"
     return (
-        f"these queries and documents count as {effect.sample:.1f} independent ones, "
+        f"these queries and documents count as {effect.sample:.3g} independent ones, "
         f"too few for a verdict; it takes {FEWEST}"
     )
 

@@ -84,8 +84,8 @@ class Match:
         """Where the queries and origins of the new and the old audit stand beside each other."""
         if self.new.contributions is None or self.old.contributions is None:
             return None
-        counts = len(self.new.queries), len(self.old.queries)
-        return places([self.new.contributions, self.old.contributions], self.rows, counts)
+        queries = [self.new.queries[row] for row in self.rows[0]]
+        return places([self.new.contributions, self.old.contributions], queries)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -23,7 +23,6 @@ from ranktilt.cli.generate import (
 from ranktilt.cli.judge import note_grades
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, print_lines
-from ranktilt.datasets.stated_sources import ORIGINALS, with_named_side
 from ranktilt.errors import UserError, counted
 from ranktilt.experiments.twins.options import Crossing
 from ranktilt.option import Option
@@ -113,6 +112,7 @@ def twins(
         return target.write(_from_table(table, folder, names, level or (), split))
     if level:
         raise UserError("--level needs versions: --table FILE")
+    from ranktilt.datasets.stated_sources import ORIGINALS, with_named_side
     from ranktilt.experiments.twins.factors import read_factors
     from ranktilt.experiments.twins.make import price_twins
     from ranktilt.experiments.twins.make import twins as make_twins

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ranktilt.auditing.result import Audit
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.reporting.document import Cell, Column, Row, Table, named
 from ranktilt.reporting.numbers import number, p_value
 
-_NOTE = (
-    "p is the level at which the interval first excludes what is neutral, before correction. The checks assume less "
-    "and see less: sign flips exchange the sides of queries, exchanged labels those of documents in all queries "
-    "alike, shuffled labels are dealt out anew among the documents. They decide nothing."
-)
+_MEANINGS = {
+    "sign flips": "sign flips exchange the sides of queries",
+    "exchanged labels": "exchanged labels are those of documents, in all queries alike",
+    "shuffled labels": "shuffled labels are dealt out anew among the documents",
+}
 
 
 def check_table(audit: Audit) -> Table | None:
@@ -33,8 +35,17 @@ def check_table(audit: Audit) -> Table | None:
         "Checks of p",
         columns,
         tuple(rows),
-        note=_NOTE,
+        note=_note(names),
         groups=("run",),
         folded=True,
         only="page",
+    )
+
+
+def _note(names: Sequence[str]) -> str:
+    """Say what the p is, and what the checks beside it are."""
+    meanings = "; ".join(meaning for name, meaning in _MEANINGS.items() if name in names)
+    return (
+        "p is the level at which the interval first excludes what is neutral, before correction. "
+        f"Checks assume less and see less, and decide nothing: {meanings}."
     )
