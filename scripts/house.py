@@ -18,7 +18,7 @@ AIMS = {
 """Lines of source that a room is to have; all others have `OTHERS` together."""
 OTHERS = 3_000
 ALL_AIMS = {"source": 45_000, "tests": 42_000}
-REACHED = {"source": 55_600, "tests": 42_000}
+REACHED = {"source": 65_000, "tests": 55_000}
 """Totals that are never exceeded again."""
 TEST = re.compile(r"^ *(?:async )?def test_", re.MULTILINE)
 

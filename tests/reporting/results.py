@@ -120,7 +120,7 @@ def prompts() -> Comparison:
         for place, run in enumerate(runs)
     ]
     answers = tuple(QueryAnswers(s.run, s.estimand, s.a, s.b, s.one, s.two) for s in samples)
-    found = effects(samples, InferenceOptions(200, 0, "permutation", "holm", "none"))
+    found = effects(samples, InferenceOptions(200, 0, "interval", "holm", "none"))
     whole = replace(audit_of(values, runs=runs, by="gender"), estimates=found, query_answers=answers)
     return compare(whole, baseline_run="neutral", resamples=200)
 
@@ -163,9 +163,15 @@ def replayed(most: float | None = None) -> ReplayedLog:
     values = [np.array([runs[name] for name in part]) for part in PARTS]
     parts = list(zip(PARTS, values, strict=True))
     ratio, level = estimand("ExposureRatio"), np.ones((2, 4))
-    means = [ChangeTask(*part, measure("nDCG@10"), ALL, ALL, Columns(pair, None)) for part, pair in parts]
+    means = [
+        ChangeTask(run=new, old_run=old, estimand=measure("nDCG@10"), a=ALL, b=ALL, columns=Columns(pair, None))
+        for (new, old), pair in parts
+    ]
     sides = [(part, Columns(np.vstack([pair, level]), None)) for part, pair in parts]
-    ratios = [ChangeTask(*part, ratio, "human", "llm", columns) for part, columns in sides]
+    ratios = [
+        ChangeTask(run=new, old_run=old, estimand=ratio, a="human", b="llm", columns=columns)
+        for (new, old), columns in sides
+    ]
     how = {"resamples": 200, "seed": 0}
     changes = corrected([*mean_changes(means, **how), *contrast_changes(ratios, **how)], "holm")
     command = "ranktilt tools replay-log x"

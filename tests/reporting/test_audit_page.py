@@ -21,12 +21,11 @@ from ranktilt.reporting.views.audit_tables import (
     control_table,
     group_table,
 )
-from tests.auditing.test_audit import SCORES
-from tests.reporting.audits import small, three, uneven
+from tests.reporting.audits import small, three, twins, uneven
 from tests.reporting.openings import colours, many, opened, sources, unjudged
 from tests.reporting.readers import by_name, points, rows
 from tests.reporting.results import beside, controlled, temperatures
-from tests.toy import run_of, toy
+from tests.toy import run_of
 
 HUMAN, LLM, LEVEL, OPEN = ("favours", "human"), ("favours", "llm"), ("level", None), ("inconclusive", None)
 FILLED, FOUND = "Documents of each group down to a rank, in %", "Relevant documents of each group found down to a rank"
@@ -237,8 +236,9 @@ def test_an_answer_has_its_sign_and_unit(name: str, value: float, printed: str) 
 
 
 def test_a_card_of_a_run_without_scores_says_so() -> None:
-    run = run_of(toy(), SCORES, ranker="hand", score_order="rank")
-    found = audit(toy(), run, "nDCG@1", card=True)
+    collection = twins(40)
+    scores = {f"q{n}": {f"{n}-human": 1.0, f"{n}-llm": 2.0} for n in range(40)}
+    found = audit(collection, run_of(collection, scores, ranker="hand", score_order="rank"), "nDCG@1", card=True)
     assert card_table(found).rows[-1].cells[-1].text == "no pair with two scores"
     assert "without the score gap, which only describes" in card_legend(found)[0]
 

@@ -52,7 +52,7 @@ def test_spellings_of_one_name_are_found(case: Case) -> None:
 
 def test_letters_that_print_alike_are_shown_by_code_point() -> None:
     [alike] = alike_labels(["cafe\u0301", "caf\u00e9"])
-    assert alike.listed == r"'caf\xe9' and 'cafe\u0301'"
+    assert alike.joined == r"'caf\xe9' and 'cafe\u0301'"
 
 
 def test_other_names_are_not_alike() -> None:

@@ -96,4 +96,4 @@ def caused(names: Sequence[str] = ("source", "length", "facts")) -> FactorEffect
         planted = {("length",): 0.8}
     runs = [scored(collection, planted), scored(collection, {}, seed=3, noise=0.3)]
     runs = [replace(run, spec={"ranker": name}) for run, name in zip(runs, ("bm25", "dense:x"), strict=True)]
-    return factor_effects(collection, runs, adopters=[0, 0.5, 1] if "source" not in names else (), draws=1_000)
+    return factor_effects(collection, runs, adopters=[0, 0.5, 1] if "source" not in names else ())

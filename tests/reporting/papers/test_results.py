@@ -191,10 +191,19 @@ def test_means_are_those_of_the_queries_that_count_for_relative_delta() -> None:
 
 def test_pairs_of_two_groups_fill_the_table_of_pairs() -> None:
     half, none = Share(0.5, 0.4, 0.6), Share(float("nan"), float("nan"), float("nan"))
-    shares = {"inconsistent": half, "unparsed": half, "first": half, "error": 0.1, "votes": 9, "documents": 9, "p": 1.0}
-    decided = PairOutcome("relevant", 9, 20, 10, Share(0.3, 0.2, 0.4), Share(0.2, 0.1, 0.3),
-                          preference=Share(0.6, 0.5, 0.7), **shares)  # fmt: skip
-    nothing = PairOutcome("irrelevant", 9, 20, 0, Share(0.0, 0.0, 0.0), Share(0.0, 0.0, 0.0), preference=none, **shares)
+    shares = {"inconsistent": half, "unparsed": half, "first": half, "error": 0.1, "effective_n": 9.0, "p": 1.0}
+    decided = PairOutcome(
+        kind="relevant",
+        queries=9,
+        pairs=20,
+        decided=10,
+        protected=Share(0.3, 0.2, 0.4),
+        unprotected=Share(0.2, 0.1, 0.3),
+        preference=Share(0.6, 0.5, 0.7),
+        **shares,
+    )
+    zero = Share(0.0, 0.0, 0.0)
+    nothing = replace(decided, kind="irrelevant", decided=0, protected=zero, unprotected=zero, preference=none)
     found = PairwiseAudit({"path": "gender"}, "a model", "female", "male", (decided, nothing))
     assert tables_of(found) == ["wang-3"]
     cells = cells_of(found, "wang-3")
