@@ -24,18 +24,20 @@ from tests.toy import collection_of, run_of
 
 HUMAN, LLM = [0.5, 0.4, 0.6, 0.5, 0.4, 0.7], [0.3, 0.2, 0.5, 0.1, 0.3, 0.2]
 """Values of six queries."""
+TOO_FEW = "these queries and documents count as 1.96 independent ones, too few for a verdict; it takes 10"
+"""Of the first two: they carry .4 and .3 of the denominator, (.7)² / (.4² + .3²) = 1.96."""
 
 
 def audit_of_first(queries: int) -> Audit:
-    """An audit of the first so many of the six queries."""
-    return one(HUMAN[:queries], LLM[:queries], resamples=200)
+    """An audit of the first so many of the six queries, which come again and again."""
+    return one((3 * HUMAN)[:queries], (3 * LLM)[:queries], resamples=200)
 
 
 @pytest.mark.parametrize(
     ("queries", "has_interval", "has_test"),
-    [(1, False, False), (2, False, False), (3, True, False), (5, True, False), (6, True, True)],
+    [(1, False, False), (2, False, False), (4, True, False), (9, True, False), (12, True, True)],
 )
-def test_interval_takes_three_queries_and_test_six(queries: int, has_interval: bool, has_test: bool) -> None:
+def test_interval_takes_three_queries_and_test_ten(queries: int, has_interval: bool, has_test: bool) -> None:
     [effect] = audit_of_first(queries).tilts
     intervals = [effect.low, effect.high, effect.error, effect.p]
     tests = [effect.p_corrected, effect.detectable]
@@ -45,10 +47,9 @@ def test_interval_takes_three_queries_and_test_six(queries: int, has_interval: b
 
 
 def test_too_few_for_a_table_has_p_of_its_own_alone() -> None:
-    # Turned signs of seven queries reach 2^-6 = .016, which twelve tests of twins make .19.
-    effect = tilt(p=0.016, queries=7, tests=12)
+    effect = tilt(p=0.016, queries=20, votes=9.9, tests=12)
     assert (effect.p, isnan(effect.p_corrected)) == (0.016, True)
-    assert tilt(p=0.016, queries=7, tests=3).p_corrected == 0.016  # 3/64 = .047
+    assert tilt(p=0.016, queries=20, votes=10.0, tests=12).p_corrected == 0.016
 
 
 def test_two_informative_queries_of_forty_make_no_interval() -> None:
@@ -59,8 +60,7 @@ def test_two_informative_queries_of_forty_make_no_interval() -> None:
 def test_sentence_of_two_queries_has_neither_interval_nor_p() -> None:
     # Means .45 and .25: 200 · .2 / .7 = 57.1.
     assert audit_of_first(2).verdict("run").sentence == (
-        "run: inconclusive: 2 queries are too few to test; "
-        "nDCG@5 is 45.0 % for human text and 25.0 % for llm text (Relative Δ +57.1 %)"
+        f"run: inconclusive: {TOO_FEW}; nDCG@5 is 45.0 % for human text and 25.0 % for llm text (Relative Δ +57.1 %)"
     )
 
 
@@ -88,13 +88,12 @@ def test_comparison_and_gate_of_two_queries_say_why() -> None:
     sentences = [verdict.sentence for verdict in compare(new, old, resamples=200).verdicts()]
     # +57.1 − (−57.1) points.
     assert sentences[0] == (
-        "run: no difference in tilt on nDCG@5 from its old run can be shown: "
-        "2 queries are too few to test; difference +114.3 points"
+        f"run: no difference in tilt on nDCG@5 from its old run can be shown: {TOO_FEW}; difference +114.3 points"
     )
     [row] = gate(new, baseline=old, max_tilt=5.0).rows
     assert [check.reason for check in row.checks] == [
-        "2 queries are too few to test; Relative Δ +57.1 %",
-        "2 distinct queries are too few to test; growth 0.0 points since the baseline",
+        f"{TOO_FEW}; Relative Δ +57.1 %",
+        f"{TOO_FEW}; growth 0.0 points since the baseline",
     ]
 
 
@@ -173,8 +172,7 @@ def outcome(**fields: object) -> PairOutcome:
         "preference": nothing,
         "first": nothing,
         "error": np.nan,
-        "votes": 0,
-        "documents": 0,
+        "effective_n": 0.0,
         "p": np.nan,
         **fields,
     }

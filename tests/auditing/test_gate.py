@@ -60,8 +60,8 @@ class TestTilt:
         assert "around the median of random labels (+75.0)" in found.reason
 
     @pytest.mark.parametrize(("given", "reason"), [
-        (tilt(0, 0, queries=1, error=0.0), "1 query is too few to test; Relative Δ 0.0 %"),
-        (tilt(60, 90, votes=2), "only 2 distinct queries or documents say anything, too few to test; "),
+        (tilt(0, 0, queries=1, error=0.0), "1 query is too few for a verdict; it takes 10; Relative Δ 0.0 %"),
+        (tilt(60, 90, votes=2), "count as 2 independent ones, too few for a verdict; it takes 10; "),
         (tilt(16, 30, p=0.06), "lies wholly beyond +15.0, but corrected p = .060"),
         (tilt(1, 2, value=NAN), "Relative Δ is undefined: nDCG@3 is 0 for both human and llm"),
         (tilt(NAN, NAN, queries=0), "is undefined: no query has a relevant document of both human and llm"),
@@ -108,7 +108,7 @@ class TestGrowth:
         (change(3, 7), "+5.0 points [+3.0, +7.0] since the baseline lies above 2: Relative Δ +10.0 % before, +30."),
         (change(-7, 1), "−3.0 points [−7.0, +1.0] since the baseline does not exceed 2: "),
         (change(-3, 7), "reaches across 2, neither shown nor excluded; 50 queries could detect 5.7 points; "),
-        (change(-9, -1, votes=5), "5 distinct queries are too few to test; growth −5.0 points [−9.0, −1.0] since "),
+        (change(-9, -1, votes=5), "count as 5 independent ones, too few for a verdict; it takes 10; growth −5.0 points [−9.0, −1.0] since "),
         (change(NAN, NAN, old=NAN), "is undefined: the baseline's Relative Δ is, or its random band"),
         (change(NAN, NAN), "is undefined: the new Relative Δ is, or its random band"),
     ])  # fmt: skip

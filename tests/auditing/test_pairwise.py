@@ -264,8 +264,8 @@ def test_favourite_documents_favour_no_side() -> None:
 def test_too_few_documents_show_nothing() -> None:
     rows, counts = np.arange(20), drawn_counts(0, queries=20)._replace(unprotected=np.zeros(20))
     found = replace(outcome("relevant", counts, Dyads(rows, rows % 5, rows + 5), resamples=200), p_corrected=0.04)
-    assert (found.effective_n, kind_of(found)) == (5, "inconclusive")
-    assert "count as 5.0 independent ones, too few for a verdict; it takes 10; " in chosen().verdict(found).sentence
+    assert (found.effective_n < 5, kind_of(found)) == (True, "inconclusive")
+    assert "count as 4.58 independent ones, too few for a verdict; it takes 10; " in chosen().verdict(found).sentence
 
 
 def test_exchanging_the_sides_turns_everything() -> None:

@@ -241,7 +241,7 @@ def wins_of(*wins: int, queries: int = 40) -> npt.NDArray[np.float64]:
 def trend_of(values: npt.NDArray[np.float64], temperatures: tuple[float, ...] = THREE, resamples: int = 400) -> Trend:
     columns = Columns(np.concatenate([values[:, 0], values[:, 1]]), None)
     names = {"run": "bm25", "measure": "nDCG@1", "series": "llama", "a": "human"}
-    return trend(columns, temperatures, resamples=resamples, seed=0, **names)
+    return trend(columns, [None] * len(temperatures), temperatures, resamples=resamples, seed=0, **names)
 
 
 def test_values_correlation_and_change_by_hand() -> None:
@@ -262,10 +262,10 @@ def test_a_resample_without_any_order_is_dropped_and_wins_that_grow_rise_in_ever
     found = trend_of(wins_of(10, 10, 11), resamples=4000)
     assert found.dropped / 4000 == pytest.approx((39 / 40) ** 40, abs=0.03)
     assert found.low > 0
-    assert found.change_low == 0
+    assert found.change_low < 0
     assert found.kind == "inconclusive"
     found = trend_of(wins_of(5, 20, 35))
-    assert (found.low, found.correlation, found.high) == (1, 1, 1)
+    assert (found.low, found.correlation, found.high) == (1, 1, 1)  # in every resample
     assert found.change == pytest.approx(300)  # from −150 to +150
     assert 0 < found.change_low < found.change < found.change_high
     assert found.kind == "rises"

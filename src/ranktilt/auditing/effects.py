@@ -66,7 +66,7 @@ class Effect:
     """Means and counts behind it, such as ``mean_a``, ``pairs``, ``wins`` (of `a`), ``losses`` and ``ties``."""
     tests: int = 1
     """Tests that are corrected together."""
-    votes: float = -1
+    votes: float = -1.0
     """Effective number of queries, or of documents where that is smaller; −1 where this is not known."""
     checks: Mapping[str, float] = field(default_factory=dict)
     """The p of other tests, printed as checks: ``sign flips``, ``exchanged labels``, ``shuffled labels``."""
