@@ -117,7 +117,7 @@ class Place:
     """Number of each of its origins among those of all audits."""
 
 
-def places(contributions: Sequence[Contributions], queries: Sequence[str]) -> list[Place]:
+def common_places(contributions: Sequence[Contributions], queries: Sequence[str]) -> list[Place]:
     """Number the origins of audits alike, and their queries by the order of those that are compared."""
     names = [kept.origins.to_numpy().astype(np.str_) for kept in contributions if len(kept.origins)]
     every = np.unique(np.concatenate(names)) if names else np.empty(0, dtype=np.str_)

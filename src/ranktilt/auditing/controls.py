@@ -12,7 +12,7 @@ import polars as pl
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.confounds import twin_likeness
-from ranktilt.auditing.contributions import places
+from ranktilt.auditing.contributions import common_places
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Pair, grouping, twin_rows
 from ranktilt.auditing.result import RAW, Audit, Controlled, Move
@@ -309,7 +309,7 @@ def _clusters(
     new, old = (audit.contributions for audit in audits)
     if new is None or old is None:
         return None, None
-    new_place, old_place = places([new, old], queries)
+    new_place, old_place = common_places([new, old], queries)
     keys = [(tilt.run, repr(tilt.estimand), tilt.a, tilt.b) for tilt in tilts]
     return new.of(keys[0], new_place), old.of(keys[1], old_place)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, judge
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.contributions import Key, places
+from ranktilt.auditing.contributions import Key, common_places
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.options import check_choices
 from ranktilt.auditing.result import Audit
@@ -278,7 +278,7 @@ def _clusters(audits: Sequence[Audit], keys: Sequence[Key], queries: Sequence[st
     contributions = [audit.contributions for audit in audits if audit.contributions is not None]
     if len(contributions) < len(audits):
         return [None for _ in audits]
-    alike = places(contributions, queries)
+    alike = common_places(contributions, queries)
     return [kept.of(key, place) for kept, key, place in zip(contributions, keys, alike, strict=True)]
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.contributions import Place, places
+from ranktilt.auditing.contributions import Place, common_places
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
@@ -72,20 +72,20 @@ class Match:
 
     def clusters(self, runs: RunPair, estimand: str, pair: Pair) -> tuple[Clusters | None, Clusters | None]:
         """What documents add to both runs' answers, with queries and origins numbered alike."""
-        if self.places is None or self.new.contributions is None or self.old.contributions is None:
+        if self.common_places is None or self.new.contributions is None or self.old.contributions is None:
             return None, None
         return (
-            self.new.contributions.of((runs.new, estimand, *pair), self.places[0]),
-            self.old.contributions.of((runs.old, estimand, *pair), self.places[1]),
+            self.new.contributions.of((runs.new, estimand, *pair), self.common_places[0]),
+            self.old.contributions.of((runs.old, estimand, *pair), self.common_places[1]),
         )
 
     @cached_property
-    def places(self) -> list[Place] | None:
+    def common_places(self) -> list[Place] | None:
         """Where the queries and origins of the new and the old audit stand beside each other."""
         if self.new.contributions is None or self.old.contributions is None:
             return None
         queries = [self.new.queries[row] for row in self.rows[0]]
-        return places([self.new.contributions, self.old.contributions], queries)
+        return common_places([self.new.contributions, self.old.contributions], queries)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
