@@ -1,4 +1,4 @@
-"""Null, antisymmetry and known tilt of every answer, to the last bit; and twins judged by exchanging their labels."""
+"""Null, antisymmetry and known tilt of every answer, to the last bit; and twins, whose few documents are few votes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from ranktilt import Audit, Collection, Run, audit, gate
-from ranktilt.auditing import significance
-from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.effects import FEWEST, Effect
 from ranktilt.rankers.base import top_k
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from tests.toy import Table, collection_of, run_of
@@ -213,13 +213,21 @@ class TestKnownTilt:
 
     def test_from_one_end_to_the_other(self) -> None:
         rng = np.random.default_rng(3)
-        scores = rng.normal(size=(40, 14, 2)).tolist()
-        world = World([[1, 1, 2, 1, 1, 1, 1] * 2] * 40, [[(a, b) for a, b in q] for q in scores])
+        scores = rng.normal(size=(40, 28, 2)).tolist()
+        world = World([[1, 1, 2, 1, 1, 1, 1] * 4] * 40, [[(a, b) for a, b in q] for q in scores])
         collection = world.collection()
         far = [audited(collection, world.run(collection, cut=3, tilt=step)) for step in (-99.0, 99.0)]
         assert [t.value for t in far[0].tilts if t.mean_b] == [-200.0] * len(MEASURES)
         assert [t.value for t in far[1].tilts if t.mean_a] == [200.0] * len(MEASURES)
         assert [f.verdict("r").side for f in far] == ["llm", "human"]
+        for found, side in zip(far, (-1, 1), strict=True):
+            tested = [t for t in found.tilts if t.sample >= FEWEST_ROWS]
+            # All votes are on one side: a share of .025^(1/G) gives this in 2.5 % of cases, a half in .5^G.
+            inner = [side * (2 * 0.025 ** (1 / t.votes) - 1) * 200 for t in tested]
+            assert [(t.high, t.low)[side > 0] for t in tested] == pytest.approx(inner)
+            assert {(t.low, t.high)[side > 0] for t in tested} == {side * 200.0}
+            assert [t.p for t in tested] == pytest.approx([2 * 0.5**t.votes for t in tested])
+            assert all(np.isnan(t.p_corrected) == (t.votes < FEWEST) for t in tested)
         world = World([[1, 0, 2]], [[(1.0, 1.2), (0.5, 0.4), (0.1, 0.3)]])
         collection = world.collection()
         low, high = (
@@ -284,11 +292,9 @@ def ahead(queries: int, german: list[int], english: list[int]) -> dict[str, dict
     return scores
 
 
-@pytest.fixture
-def without_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the tests over queries out, so that p is that of exchanged labels alone."""
-    monkeypatch.setattr(significance, "sign_test_p", lambda *_: 0.0)
-    monkeypatch.setattr(significance, "sign_flip_ps", lambda columns, **_: [0.0] * len(columns))
+def exchange_p(effect: Effect) -> float:
+    """Return the p of exchanged labels, which stands beside that of the interval."""
+    return effect.checks["exchanged labels"]
 
 
 class TestTheSamePairsInEveryQuery:
@@ -298,42 +304,50 @@ class TestTheSamePairsInEveryQuery:
     def test_one_pair_is_one_vote_however_many_queries(self, judged: int) -> None:
         found = card(paired(5, 40, judged=judged), ahead(40, [0], []))
         twins = found["relevant twins" if judged else "twins"]
-        assert (twins.value, twins.low, twins.high, twins.queries) == (1, 1, 1, 40)
-        assert twins.p == found["score gap"].p == found["rank gap"].p == 1
-        assert (twins.band_low, twins.band_high, twins.leans, twins.favours) == (-1, 1, "a", "")
+        assert (twins.value, twins.queries, twins.votes) == (1, 40, 1)
+        assert {exchange_p(e) for e in (twins, found["score gap"], found["rank gap"])} == {1}
+        assert np.isnan([twins.low, twins.high, twins.p, twins.p_corrected]).all()
+        assert (twins.band_low, twins.band_high, twins.leans, twins.favours) == (-1, 1, "", "")
 
     def test_by_source_too_and_no_band_is_shown(self) -> None:
         plain = paired(5, 40, judged=5)
         collection = Collection(plain.docs.with_columns(source="lang"), plain.queries, plain.qrels)
         found = card(collection, ahead(40, [0, 1, 2], []), by="source")
         # Three pairs, the same way up in 40 queries: a coin for each says so in one of four.
-        assert found["relevant twins"].p == pytest.approx(1 / 4, abs=0.06)
-        assert found["relative delta"].p > 0.05
+        twins = found["relevant twins"]
+        assert exchange_p(twins) == pytest.approx(1 / 4, abs=0.06)
+        assert (twins.votes, twins.p) == (3, pytest.approx(2 * 0.5**3))
+        assert (twins.low, twins.high) == pytest.approx((2 * 0.025 ** (1 / 3) - 1, 1))
+        assert exchange_p(found["relative delta"]) > 0.05
         assert not any(found[kind].banded for kind in KINDS)
         assert not any(e.favours for e in found.values())
 
     @pytest.mark.parametrize(("german", "english"), [(6, 0), (5, 1), (4, 2), (7, 1), (3, 3)])
-    def test_p_is_that_of_a_coin_for_each_pair(self, german: int, english: int) -> None:
-        n = german + english
+    def test_p_is_that_of_t_over_pairs_beside_that_of_a_coin_for_each(self, german: int, english: int) -> None:
+        """All queries say the same, so the scatter of the pairs alone is left, with n − 1 degrees of freedom."""
+        n, mean = german + english, (german - english) / (german + english)
         found = card(paired(n, 20), ahead(20, [*range(german)], [*range(german, n)]))["twins"]
         margins = [abs(sum(signs)) for signs in product((1, -1), repeat=n)]
         exact = np.mean([m >= abs(german - english) for m in margins])
-        assert found.p == pytest.approx(exact, abs=4 * np.sqrt(exact / 200))
-        assert found.value == pytest.approx((german - english) / n)
+        assert exchange_p(found) == pytest.approx(exact, abs=4 * np.sqrt(exact / 200))
+        assert found.value == pytest.approx(mean)
+        t = mean / np.sqrt((1 - mean**2) / (n - 1)) if mean < 1 else np.inf
+        assert found.p == pytest.approx(2 * stats.t.sf(t, n - 1) if mean < 1 else 2 * 0.5**n)
+        assert np.isnan(found.p_corrected)
         assert found.band_low == -found.band_high
 
     def test_enough_pairs_on_one_side_are_favoured(self) -> None:
         found = card(paired(30, 20), ahead(20, [*range(30)], []))
         assert {found[kind].side(found[kind].favours) for kind in ("twins", "rank gap")} == {"de"}
+        assert (found["twins"].leans, found["twins"].votes) == ("a", 20)
+        assert found["twins"].p == pytest.approx(2 * 0.5**20)
         # 200 exchanges and their mirror images, none as far out.
-        assert found["twins"].p == pytest.approx(2 / 401)
-        assert (found["twins"].leans, found["score gap"].p) == ("a", pytest.approx(2 / 401))
+        assert [exchange_p(found[kind]) for kind in ("twins", "score gap")] == pytest.approx([2 / 401] * 2)
 
 
 class TestRelativeDelta:
-    @pytest.mark.usefixtures("without_queries")
     @pytest.mark.parametrize("ties", ["expected", "trec_eval"])
-    def test_p_is_that_of_each_way_to_exchange_the_labels(self, ties: str) -> None:
+    def test_its_check_is_that_of_each_way_to_exchange_the_labels(self, ties: str) -> None:
         measures = ["nDCG@3", "AP", "P@2", "R@4", "RR"]
         collection = paired(5, 5, judged=5)
         run = run_of(collection, drawn(collection, 5, depth=9, levels=4), ranker="r")
@@ -345,23 +359,25 @@ class TestRelativeDelta:
         gaps = np.abs([[t.mean_a - t.mean_b for t in tilts] for tilts in every])
         exact = (gaps >= gaps[0] - 1e-9).mean(axis=0)
         found = audit(collection, run, measures, by="lang", ties=ties, resamples=2000).tilts
-        assert [t.p for t in found] == pytest.approx(exact.tolist(), abs=0.04)
+        assert [exchange_p(t) for t in found] == pytest.approx(exact.tolist(), abs=0.04)
         assert len({round(e, 3) for e in exact}) > 2
 
-    def test_the_larger_p_counts(self) -> None:
-        """Three pairs in 40 queries: over queries alone p is below 1e-4."""
-        collection = paired(3, 40, judged=3)
-        scores = ahead(40, [0, 1, 2], [])
+    def test_few_documents_are_few_votes_however_clear_over_queries(self) -> None:
+        """Three pairs in turn on top of 39 queries: over queries alone p is below 1e-3."""
+        collection = paired(12, 39, judged=3)
         rng = np.random.default_rng(1)
-        for found in scores.values():  # documents of no pair make each ranking another
-            found |= {"2-de": 4 + rng.random(), "0-de": 3 + rng.random(), "0-en": rng.random()}
+        scores = {}
+        for q in range(39):  # what stands below makes each ranking another
+            below = {f"{n}-{side}": rng.random() for n in range(3, 12) for side in ("de", "en")}
+            scores[f"q{q}"] = {f"{q % 3}-de": 2.0, **below}
         [one] = audit(collection, run_of(collection, scores, ranker="r"), ["nDCG@1"], by="lang").tilts
-        assert one.p >= 0.2
+        assert one.checks["sign flips"] < 1e-3
+        assert exchange_p(one) == pytest.approx(1 / 4, abs=0.02)
+        assert (one.votes, one.p) == (3, pytest.approx(2 * 0.5**3))
         assert one.verdict() == "inconclusive"
 
 
 class TestTheBand:
-    @pytest.mark.usefixtures("without_queries")
     @pytest.mark.parametrize("judged", [0, 3])
     def test_it_is_what_exchanged_labels_give(self, judged: int) -> None:
         """Every answer of the card, asked anew under each of the 2^5 ways to exchange the labels of five origins."""
@@ -372,7 +388,7 @@ class TestTheBand:
         for kind in KINDS if judged else UNJUDGED:
             outer = np.sort(np.abs([found[kind].value for found in anew]))
             exact = np.mean(outer >= abs(mine[kind].value) - 1e-9)
-            assert mine[kind].p == pytest.approx(exact, abs=0.1)
+            assert exchange_p(mine[kind]) == pytest.approx(exact, abs=0.1)
             assert outer[-5] - 1e-9 <= mine[kind].band_high <= outer[-1] + 1e-9
             assert mine[kind].band_low == -mine[kind].band_high
             assert mine[kind].level == 0
@@ -380,11 +396,11 @@ class TestTheBand:
     def test_versions_of_one_origin_are_exchanged_together_and_a_page_of_twins_is_judged_so_too(self) -> None:
         collection = paired(1, 10, extra=1)
         found = card(collection, {f"q{q}": {"0-de": 3.0, "0-de2": 2.0, "0-en": 1.0} for q in range(10)})["twins"]
-        assert (found.parts["pairs"], found.value, found.p) == (20, 1, 1)
+        assert (found.parts["pairs"], found.value, exchange_p(found)) == (20, 1, 1)
         assert (found.band_low, found.band_high) == (-1, 1)
         found = card(paired(4, 40), ahead(40, [0, 1, 2, 3], []))["page"]
         assert (found.leans, found.favours) == ("a", "")
-        assert found.p == pytest.approx(2 / 2**4, abs=0.05)
+        assert exchange_p(found) == pytest.approx(2 / 2**4, abs=0.05)
         assert found.band_low == -found.band_high < 0
 
 
@@ -397,19 +413,28 @@ class TestWhatRestsOnLittle:
         scores = ahead(40, [*range(12)], [])
         found = audit(collection, run_of(collection, scores, ranker="r"), ["nDCG@10"], by="lang", card=True)
         [one] = found.tilts
-        assert (one.queries, one.votes, one.testable, one.verdict()) == (40, origins, False, "inconclusive")
+        gains = np.zeros(origins)  # what both texts of an origin hold of the first ten ranks, in all queries
+        for ranked in scores.values():
+            for rank, name in enumerate(sorted(ranked, key=ranked.__getitem__, reverse=True)[:10], start=1):
+                if (number := int(name.split("-")[0])) < origins:
+                    gains[number] += 1 / np.log2(1 + rank)
+        votes = gains.sum() ** 2 / (gains**2).sum()
+        assert (one.queries, one.testable, one.verdict()) == (40, False, "inconclusive")
+        assert one.votes == pytest.approx(votes)
         assert gate(found, max_tilt=1).outcome == "inconclusive"
         twins = next(e for e in found.estimates if e.estimand.key == "relevant twins")
         assert (twins.votes, twins.favours) == (origins, "")
-        word = "documents say" if origins > 1 else "document says"
-        assert f"{word} anything, too few to test; nDCG@10 is" in found.verdict("r").sentence
+        ones = "one" if origins == 1 else "ones"
+        words = f"count as {votes:.3g} independent {ones}, too few for a verdict; it takes 10; nDCG@10 is"
+        assert words in found.verdict("r").sentence
 
     def test_one_query_that_found_anything(self) -> None:
         collection = paired(12, 40, judged=12)
         run = run_of(collection, {"q0": {"0-de": 1.0, "0-en": 1.0}}, ranker="r")
         found = audit(collection, run, ["P@2"], by="lang")
         [one] = found.tilts
-        assert (one.queries, one.votes, one.value, one.low, one.high) == (40, 1, 0, 0, 0)
+        assert (one.queries, one.votes, one.value) == (40, 1, 0)
+        assert np.isnan([one.low, one.high, one.p]).all()
         assert (one.verdict(), gate(found).outcome) == ("inconclusive", "inconclusive")
 
     def test_who_fills_the_page_is_a_share_and_its_interval_is_not_widened_by_the_tilt_itself(self) -> None:

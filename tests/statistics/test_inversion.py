@@ -110,6 +110,20 @@ class TestWithoutSpread:
         assert inference.high == pytest.approx(1 - 2 * 0.025**0.1)
         assert inference.p == 2 * 0.5**10
 
+    def test_a_difference_of_rounding_is_none(self) -> None:
+        """Sums of the same numbers in another order differ in their last bits, and so do votes on one side."""
+        value = 200 - 3e-14
+        inference = infer(
+            np.array([value, 200.0] * 50),
+            value,
+            variance=variance(of_queries=1e-27, of_both=3e-27, n=10),
+            neutral=0.0,
+            bounds=(-200.0, 200.0),
+        )
+        assert inference.low == pytest.approx(200 * (2 * 0.025**0.1 - 1))
+        assert inference.high == value
+        assert inference.p == pytest.approx(2 * 0.5**10)
+
     def test_the_same_everywhere_is_a_vote_each(self) -> None:
         same = variance(of_queries=0.0, of_both=0.0, n=6)
         inference = infer(np.ones(100), 1.0, variance=same, neutral=0.0, bounds=UNBOUNDED)

@@ -25,6 +25,8 @@ Floats = npt.NDArray[np.float64]
 ALPHA = 0.05
 TAIL = 0.002
 """Levels below which too few resamples lie for their order: there t distributes what is left."""
+ROUNDING = 1e-9
+"""Share of an estimate's scale below which differences are those of rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +78,9 @@ def infer(
         return Inference(low=np.nan, high=np.nan, error=np.nan, p=np.nan, dropped=dropped)
     ordered = np.sort(defined)
     spread = float(np.std(defined)) if ordered[0] != ordered[-1] else 0.0
-    if spread == 0 or variance.of_queries == 0:
-        return _without_spread(value, variance=variance, neutral=neutral, bounds=bounds, dropped=dropped)
+    noise = _noise(value, neutral, bounds)
+    if spread <= noise or variance.of_queries <= noise**2:
+        return _without_spread(value, variance=variance, neutral=neutral, bounds=bounds, noise=noise, dropped=dropped)
     lower = _End(ordered, value, variance)
     upper = _End(-ordered[::-1], -value, variance)
     low, high = np.clip([lower.at(lower.usual), -upper.at(upper.usual)], *bounds).tolist()
@@ -86,6 +89,12 @@ def infer(
     end, seen = (lower, neutral) if neutral < value else (upper, -neutral)
     p = 1.0 if neutral == value else end.p(seen)
     return Inference(low=low, high=high, error=error, p=p, dropped=dropped)
+
+
+def _noise(value: float, neutral: float, bounds: tuple[float, float]) -> float:
+    """Return what a difference of two estimates can be by rounding alone: equal ones differ by less."""
+    whole = bounds[1] - bounds[0]
+    return ROUNDING * float(np.fmax.reduce([abs(value), abs(neutral), whole if np.isfinite(whole) else 0.0]))
 
 
 class _End:
@@ -139,10 +148,11 @@ def _without_spread(
     variance: TwoWayVariance,
     neutral: float,
     bounds: tuple[float, float],
+    noise: float,
     dropped: int,
 ) -> Inference:
     """Return what can be said where every resample of the queries says the same."""
-    if variance.of_both > 0:  # queries agree, documents do not
+    if variance.of_both > noise**2:  # queries agree, documents do not
         error = float(np.sqrt(variance.of_both))
         freedom = variance.effective_n - 1
         half = float(np.sqrt(variance.total) * special.stdtrit(freedom, 1 - ALPHA / 2))
@@ -151,17 +161,19 @@ def _without_spread(
         low, high = np.clip([value - half, value + half], *bounds).tolist()
         return Inference(low=low, high=high, error=error, p=p, dropped=dropped)
     number = variance.effective_n
-    if value in bounds and np.isfinite(bounds).all() and bounds[0] < neutral < bounds[1]:
+    is_lowest, is_highest = (abs(value - bound) <= noise for bound in bounds)
+    is_between = bounds[0] < neutral < bounds[1]
+    if (is_lowest or is_highest) and np.isfinite(bounds).all() and is_between:
         # All of G votes on one side (Clopper & Pearson 1934): a share below .025^(1/G) would have
         # given this with a probability of less than .025.
         least = (ALPHA / 2) ** (1 / number)
         whole = bounds[1] - bounds[0]
         share = (neutral - bounds[0]) / whole
-        if value == bounds[1]:
+        if is_highest:
             low, high = bounds[0] + whole * least, value
         else:
             low, high, share = value, bounds[1] - whole * least, 1 - share
         p = min(2 * share**number, 1.0)
         return Inference(low=low, high=high, error=0.0, p=p, dropped=dropped)
-    p = 1.0 if value == neutral else min(2 * 0.5**number, 1.0)
+    p = 1.0 if abs(value - neutral) <= noise else min(2 * 0.5**number, 1.0)
     return Inference(low=value, high=value, error=0.0, p=p, dropped=dropped)
