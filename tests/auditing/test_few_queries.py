@@ -192,7 +192,7 @@ def outcome(**fields: object) -> PairOutcome:
 )
 def test_pairwise_says_why_nothing_was_decided(fields: dict[str, object], reason: str) -> None:
     found = outcome(**fields)
-    audited = PairwiseAudit({"level": 5.0, "by": "source"}, "m", "human", "llm", (found,))
+    audited = PairwiseAudit({"level": 5.0, "by": "source", "count_rule": "both-agree"}, "m", "human", "llm", (found,))
     assert audited.verdict(found).sentence == f"m: inconclusive on relevant pairs: {reason}"
 
 

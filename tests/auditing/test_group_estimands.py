@@ -188,7 +188,7 @@ def test_all_groups_at_once_can_be_all_that_is_asked() -> None:
     assert (effect.place, effect.significant) == ("above", False)  # one text asked four times is one query
     assert effect.estimand.basis(effect).endswith("above the random band, but not significantly so after correction")
     assert found.verdict("r").sentence.startswith(
-        "r: inconclusive: these queries and documents count as 1 independent ones, too few for a verdict; it takes 10: "
+        "r: inconclusive: these queries and documents count as 1 independent one, too few for a verdict; it takes 10: "
         "NDKL "
     )
 

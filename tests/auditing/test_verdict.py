@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 from ranktilt.auditing.answer.next_steps import next_steps
 from ranktilt.auditing.answer.verdict import Verdict, judge, probability
@@ -100,7 +101,8 @@ class TestSentences:
         (tilt(-150, 190, p=1.0, error=100.0), "this query set could not detect any tilt; nDCG@3 is"),
         (tilt(-5, 30, p=0.0496), "p is below .05, but the interval reaches across level (0.0 %); nDCG@3 is"),
         (tilt(p=0.002, queries=4), "4 queries are too few for a verdict; it takes 10; nDCG@3 is"),
-        (tilt(p=0.002, votes=1), "count as 1 independent ones, too few for a verdict; it takes 10; nDCG@3 is"),
+        (tilt(p=0.002, votes=1), "these queries and documents count as 1 independent one, too few for a verdict; it "
+         "takes 10; nDCG@3 is"),
         (tilt(NAN, NAN, NAN, queries=0, error=NAN), "no query has a relevant document of both human and llm"),
         (tilt(NAN, NAN, p=1.0, error=NAN), "nDCG@3 is 0 for both human and llm"),
         (answer(-0.01, 0.4, p_corrected=0.002, run="bm25"), "p is below .05, but the interval reaches across level "
@@ -130,8 +132,15 @@ class TestTilts:
         # Means 1 and 1/6; 2 of 8 sign vectors are as far out; a resample with query 1 k times has means 1 and k/6.
         assert found.value == pytest.approx(100 * (5 / 6) / (7 / 12))
         assert found.checks["sign flips"] == 2 / 8
-        assert np.isnan(found.p_corrected)  # of three queries no p can be below .05
-        assert (found.low, found.high) == (pytest.approx(100 * 0.5 / 0.75), 200.0)
+        # They carry .75, .5 and .5 of the denominator: 1.75² / 1.0625 = 2.9 queries, too few for an interval.
+        assert found.sample == pytest.approx(1.75**2 / 1.0625)
+        assert np.isnan([found.low, found.high, found.p, found.p_corrected]).all()
+        (found,) = effects([self.side([1.0, 1.0, 1.0] * 4, [0.5, 0.0, 0.0] * 4)], HOW)
+        # A resample with the first kind k of 12 times has means 1 and k/24: k is 1 to 7 in 95 % (binomial).
+        factor = math.sqrt(found.sample / (found.sample - 1)) * stats.t.ppf(0.975, found.sample - 1) / 1.959964
+        ends = [found.value + factor * (200 * (24 - k) / (24 + k) - found.value) for k in (7, 1)]
+        assert found.low == pytest.approx(ends[0], rel=1e-6)
+        assert found.high == pytest.approx(min(200.0, ends[1]), rel=1e-6)
         assert found.dropped == 0
         assert (found.band_low, found.band_high, found.twins) == (0, 0, True)
         (found,) = effects([self.side([1.0, 0.0, 0.0], [0.0, 0.0, 0.0])], HOW)
@@ -193,8 +202,8 @@ def test_the_card_says_what_its_other_questions_answer(others: list[tuple[float,
     questions = [first, *(question(k, *ends) for k, ends in zip(kinds, others, strict=False))]
     found = verdict_on([*questions, question("score gap", *CLEAR)])
     assert found.sentence.startswith(
-        "bm25 favours human text: of twins the human one stands above in 60.0 %, the llm one in 40.0 %, on average over the "
-        "queries (+20.0 % ["
+        "bm25 favours human text: of twins the human one stands above in 60.0 %, the llm one in 40.0 %, on "
+        "average over the queries (+20.0 % ["
     )
     assert found.sentence.endswith(ending)
     assert (found.agree, found.measures) == (1 + others.count(CLEAR), 1 + len(others))
@@ -226,9 +235,9 @@ def test_the_primary_question_is_a_family_of_its_own_and_no_vote_is_not_votes_th
     assert [e.p_corrected for e in found] == pytest.approx([0.04, 0.04, 0.04])
     assert [e.tests for e in found] == [1, 2, 2]
     assert [e.tests for e in corrected(made, "holm")] == [3, 3, 3]
-    found = {votes: answer(0.1, 0.3, votes=votes) for votes in (-1, 0, 6)}
-    assert {votes: e.sample for votes, e in found.items()} == {-1: 40, 0: 0, 6: 6}
-    assert {votes: e.testable for votes, e in found.items()} == {-1: True, 0: False, 6: True}
+    found = {votes: answer(0.1, 0.3, votes=votes) for votes in (-1, 0, 9, 10)}
+    assert {votes: e.sample for votes, e in found.items()} == {-1: 40, 0: 0, 9: 9, 10: 10}
+    assert {votes: e.testable for votes, e in found.items()} == {-1: True, 0: False, 9: False, 10: True}
 
 
 EXTRA = {

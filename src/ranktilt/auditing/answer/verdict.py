@@ -119,8 +119,9 @@ def too_few(effect: Effect) -> str:
     if effect.sample >= effect.queries:
         queries = counted(effect.queries, "query is", "queries are")
         return f"{queries} too few for a verdict; it takes {FEWEST}"
+    ones = "one" if effect.sample == 1 else "ones"
     return (
-        f"these queries and documents count as {effect.sample:.3g} independent ones, "
+        f"these queries and documents count as {effect.sample:.3g} independent {ones}, "
         f"too few for a verdict; it takes {FEWEST}"
     )
 
