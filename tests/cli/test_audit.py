@@ -143,7 +143,7 @@ def test_judgments_can_be_left_out_or_replaced_and_labels_added(cli: Cli, toy_fo
     none = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", "none", "--card-depth", "3")
     assert "ΔNDSR@3" in {estimate.name for estimate in none.estimates}, "without judgments the card comes by itself"
     assert (none.measures, none.queries) == ((), ("q1", "q2", "q3"))
-    assert [e.estimand.key for e in none.estimates] == ["page", "twins", "rank gap", "score gap"]
+    assert [e.estimand.key for e in none.estimates] == ["page", "twins", "twins, pooled", "rank gap", "score gap"]
     file = write(tmp_path / "mine.txt", "q2 0 d2 1\n")
     mine = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", file)
     assert mine.queries == ("q2",)

@@ -31,11 +31,11 @@ class TestSeveralModels:
         for source in ("llm", "gpt"):
             assert result.out.count(f"sources ranked together: human, {source}; without") == 1
             found = Audit.load(tmp_path / f"a-{source}.json")
-            two = saved(cli, tmp_path, folder, *RANKERS, *QUICK, "--source", "human", "--source", source)
+            two = saved(cli, tmp_path, folder, *RANKERS, "--source", "human", "--source", source)
             alone = tmp_path / source
             save(Collection(*only(load(folder), source)), alone)
             assert found.pairs == two.pairs == (("human", source),)
-            expected = saved(cli, tmp_path, alone, *RANKERS, *QUICK)
+            expected = saved(cli, tmp_path, alone, *RANKERS)
             for one in (found, two):
                 assert np.array_equal(one.values, expected.values, equal_nan=True)
                 assert one.by_group().equals(expected.by_group())

@@ -43,15 +43,16 @@ def queries(tmp_path: Path) -> Path:
 
 def rewrite(cli: Cli, server: Server, folder: Path, *arguments: str | Path) -> tuple[int, str, str]:
     """Rewrite with a client that is quick to give up, unless told otherwise."""
-    return cli("generate", "rewrite", folder, *usual(server, folder.parent / "out"), *arguments)
+    output = [] if "-o" in arguments else ["-o", folder.parent / "out"]
+    return cli("generate", "rewrite", folder, *engine(server), *output, *arguments)
 
 
 def answer(cli: Cli, server: Server, given: Path, *arguments: str | Path) -> tuple[int, str, str]:
-    return cli("generate", "answer", given, *usual(server, given.parent / "out"), *arguments)
+    return cli("generate", "answer", given, *engine(server), "-o", given.parent / "out", *arguments)
 
 
-def usual(server: Server, output: Path) -> list[str | Path]:
-    return ["--llm", "openai:tiny", "--base-url", server.url, "--timeout", "1", "-o", output]
+def engine(server: Server) -> list[str]:
+    return ["--llm", "openai:tiny", "--base-url", server.url, "--timeout", "1"]
 
 
 def messages(bodies: list[dict[str, object]]) -> Counter[str]:
@@ -197,7 +198,7 @@ def test_a_named_one_keeps_judgments(cli: Cli, server: Server, tmp_path: Path, m
     pytest.importorskip("huggingface_hub")
     point_to(tmp_path / "hub", monkeypatch)
     cached(tmp_path / "hub", "mteb/scifact", mteb())
-    given = [*usual(server, tmp_path / "out"), "--attempts", "1"]
+    given = [*engine(server), "-o", tmp_path / "out", "--attempts", "1"]
     code, _, err = cli("generate", "rewrite", "hub:mteb/scifact", *given)
     assert (code, err.splitlines()[0].rpartition("; ")[2]) == (0, "3 queries, 10 judgments)")
     assert rt.load(tmp_path / "out").qrels.height == 2 * rt.load("hub:mteb/scifact").qrels.height
@@ -230,7 +231,7 @@ def test_a_query_file_becomes_a_collection_whose_cost_is_known(cli: Cli, server:
     card = (queries.parent / "out" / "README.md").read_text(encoding="utf-8")
     assert "Made, not judged: each document is taken as relevant (grade 1) to the query it was written from" in card
     other = write(queries.parent / "others.tsv", "id\ttext\nq9\tanother thing\n")
-    error = refused(cli, "generate", "answer", other, *usual(server, queries.parent / "out"))
+    error = refused(cli, "generate", "answer", other, *engine(server), "-o", queries.parent / "out")
     held = f"{queries.parent / 'out'}: holds answers to other queries, {queries}; "
     assert error == f"{held}choose another folder or remove it"
     options = ("--llm", "openai:tiny", "-n", "2", "--dry-run", "--price", "1,2")

@@ -117,9 +117,9 @@ def test_options_that_an_audit_needs_too_stand_in_the_next_command(cli: Cli, tmp
     folder, run = write_beir(tmp_path / "c", queries=queries, qrels=judged), tmp_path / "a.trec"
     err = cli("rank", folder, "-r", "bm25", "-o", run, "--ignore-unknown").err
     assert "bm25: own documents of 2 queries left out (--no-exclude-self)" in err
-    assert err.endswith(f"--run {run} --ignore-unknown\n")
+    assert err.endswith(f"--run {run} --ignore-unknown --by none\n")
     err = cli("rank", folder, "-r", "bm25", "-o", run, "--ignore-unknown", "--no-exclude-self").err
-    assert err.endswith(f"--run {run} --no-exclude-self --ignore-unknown\n")
+    assert err.endswith(f"--run {run} --no-exclude-self --ignore-unknown --by none\n")
 
 
 def test_queries_without_a_document_and_texts_cut_are_said(cli: Cli, tmp_path: Path, toy_folder: Path) -> None:

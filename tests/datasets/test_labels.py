@@ -303,7 +303,12 @@ def test_missing_values_and_spellings_are_one_rule_for_every_format(name: str, t
 def test_missing_values_of_tables_and_origins_name_nothing() -> None:
     table = table_of(source=["ai", "human", "nan", "NaT"], origin=["nan", "nan", "d0", None])
     found = from_labels(table, queries=["q"])
-    assert found.docs.select("id", "source", "origin").rows() == [("d0", "ai", "d0"), ("d1", "human", "d1")]
+    assert found.docs.select("id", "source", "origin").rows() == [
+        ("d0", "ai", "d0"),
+        ("d1", "human", "d1"),
+        ("d2", None, "d0"),
+        ("d3", None, "d3"),
+    ]
     scores = from_labels(table_of(score=[0.2, float("nan"), 0.7]), queries=["q"], by="score:.5")
     assert grouping(scores, "score:.5").code.tolist() == [0, -1, 1]
 

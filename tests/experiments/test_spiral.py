@@ -127,7 +127,7 @@ NO_QUERIES = Collection(growing().docs, growing().queries.clear(), growing().qre
 
 def two(query: str = "x", **more: str) -> Collection:
     """One human document and, with more fields, another one."""
-    docs = [{"id": "d", "text": "x"}, *([{"id": "e", "text": "x", **more}] if more else [])]
+    docs = [{"id": "d", "text": "x", "source": "human"}, *([{"id": "e", "text": "x", **more}] if more else [])]
     return collection_of(docs, {"q": query}, {"q": {"d": 1}})
 
 

@@ -172,8 +172,9 @@ def test_the_primary_question_is_judged_and_a_share_in_points_as_in_a_comparison
     choice = found.choose(budget=0.05)
     assert choice.chosen == found.interventions[2]
     assert choice.sentences == ()
+    # All 60 queries on one side: the interval ends at 100 · (2 · .025^(1/60) − 1) = 88.1.
     assert choice.rows["α = 0"][0].checks[0].reason == (
-        "toward llm: head-to-head −100.0 % [−100.0, −100.0] lies wholly beyond −5.0"
+        "toward llm: head-to-head −100.0 % [−100.0, −88.1] lies wholly beyond −5.0"
     )
     found = benched("Share@1", "nDCG@1", primary="Share@1")
     # Two of three candidates are human, and one of the two twins; ties at the top count half.

@@ -39,7 +39,7 @@ def test_the_plain_difference_takes_general_errors_for_a_preference() -> None:
 
 def test_a_difference_by_hand_and_a_family_of_one_is_not_tested() -> None:
     """Each family lies on a line of slope 1/2 over the human means; the family's is higher by .2."""
-    human = np.array([[0.8, 0.6], [0.6, 0.4], [0.4, 0.2], [0.2, 0.0]])
+    human = np.array([[0.8, 0.6, 0.7], [0.6, 0.4, 0.5], [0.4, 0.2, 0.3], [0.2, 0.0, 0.1]])
     member = np.array([True, True, False, False])
     judged = 0.5 * human + 0.2 * member[:, None]
     found = family_difference(human, judged, member)

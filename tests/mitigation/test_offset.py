@@ -65,7 +65,7 @@ def test_the_tilt_is_taken_away_a_fit_reads_back_and_quantiles_count_from_the_to
     assert fit.queries == ("q0",)
     assert [(offset.group, offset.queries) for offset in fit.offsets] == [("gpt", 1), ("llm", 1)]
     assert [offset.value for offset in fit.offsets] == [3.25 - 0.5, pytest.approx((4 - 3.0 + 2.5 - 1.0) / 2)]
-    assert "+2.75 for gpt (95 % interval +2.75 to +2.75, 1 query) and +1.25 for llm (95 % interval " in fit.sentence
+    assert "+2.75 for gpt (1 query, no interval) and +1.25 for llm (1 query, no interval)" in fit.sentence
     path = fit.save(tmp_path / "offset.json")
     assert OffsetFit.load(path) == fit
     correction = Offset(fit=str(path))

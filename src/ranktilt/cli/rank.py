@@ -79,7 +79,6 @@ def rank(
         if search.exclude_self is not None:
             how.append("--exclude-self" if search.exclude_self else "--no-exclude-self")
         how += ["--ignore-unknown"] if ignore_unknown else []
-        how += [] if collection.sources else ["--by", "none"]
         runs_of = [part for file in files for part in ("--run", str(file))]
         note(f"Audit it: {shlex.join(['ranktilt', 'audit', str(folder), *runs_of, *how, *groups])}")
 

@@ -16,13 +16,12 @@ from ranktilt.judging.result import Estimate, FamilyPreference, FamilyScale, Fav
 from ranktilt.judging.systems import SystemValues
 from ranktilt.measures.printing import signed
 from ranktilt.measures.ranking import Floats
+from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.correction import holm
 from ranktilt.statistics.family_difference import family_difference
 
 LEVEL = 0.02
 """Half-width of what counts as level, in the measure's own values: 2 points of nDCG."""
-
-_FEWEST_QUERIES = 2
 
 
 def _ranks(values: Floats) -> Floats:
@@ -137,7 +136,7 @@ def _sentence(preference: FamilyPreference) -> str:
     judge, family, verdict = preference.judge, preference.family, preference.verdict
     if verdict == "not tested":
         reason = "a family needs two systems, and two others"
-        if preference.queries < _FEWEST_QUERIES:
+        if preference.queries < FEWEST_ROWS:
             reason = f"{counted(preference.queries, 'query is', 'queries are')} too few"
         return f"{judge}: {family} is not tested: {reason}"
     value, low, high = (100 * number for number in preference.scales[0].preference)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -33,6 +34,14 @@ class GroupOffset:
     """Queries that had documents of both groups to compare."""
 
 
+def _extent(offset: GroupOffset) -> str:
+    """Say how exact an offset is: from one query or two nothing can be said."""
+    queries = counted(offset.queries, "query", "queries")
+    if math.isnan(offset.low):
+        return f"{queries}, no interval"
+    return f"95 % interval {_signed(offset.low)} to {_signed(offset.high)}, {queries}"
+
+
 @dataclass(frozen=True, eq=False)
 class OffsetFit(Fit, format="ranktilt-offset", version=1, noun="an offset fit", command="ranktilt level"):
     """The constants that `fit_offset` found; immutable."""
@@ -44,11 +53,7 @@ class OffsetFit(Fit, format="ranktilt-offset", version=1, noun="an offset fit", 
 
     @property
     def sentence(self) -> str:
-        found = [
-            f"{_signed(one.value)} for {one.group} (95 % interval {_signed(one.low)} to {_signed(one.high)}, "
-            f"{counted(one.queries, 'query', 'queries')})"
-            for one in self.offsets
-        ]
+        found = [f"{_signed(offset.value)} for {offset.group} ({_extent(offset)})" for offset in self.offsets]
         return f"Scores match those of {self.reference} with {join_words(found)}."
 
 

@@ -75,8 +75,8 @@ class TestByHand:
         assert values[0] == pytest.approx(3)
         assert errors[0] == pytest.approx(np.sqrt((4 + 1 + 9) / 9 * 3 / 2))
         assert halves[0] == pytest.approx(4.302653 * errors[0])
-        assert fit.origin_totals[:, 0].tolist() == pytest.approx([1 / 6, 2 / 6, 6 / 6])
-        assert fit.p(0) == pytest.approx(2 / 8, abs=0.01)  # the other test: signs all alike in 2 of 8 exchanges
+        # t² = 9 / (14/9 · 3/2) = 27/7 with 2 degrees of freedom, of which p is 1 − √(t² / (t² + 2)).
+        assert fit.p(0) == pytest.approx(1 - np.sqrt(27 / 41))
 
     def test_ranks_among_other_documents_in_any_of_their_versions(self) -> None:
         """Above a00 stand three of b's four versions, and c; above a01 b11, and b10 is tied; b01 is not retrieved."""
@@ -165,7 +165,7 @@ def test_with_one_factor_effects_are_those_of_an_audit_of_twins() -> None:
 
 def simulated(planted: Mapping[tuple[str, ...], float], seeds: int) -> list[FactorEffects]:
     collection = designed(NAMES, full(3))
-    return [factor_effects(collection, [scored(collection, planted, seed=seed)], draws=200) for seed in range(seeds)]
+    return [factor_effects(collection, [scored(collection, planted, seed=seed)]) for seed in range(seeds)]
 
 
 def is_null(effect: str, planted: Mapping[tuple[str, ...], float]) -> bool:
@@ -369,7 +369,7 @@ def test_without_judgments_what_is_retrieved_is_compared() -> None:
 
 def test_too_few_documents_are_not_tested() -> None:
     collection = designed(["length"], full(1), queries=4, origins=8)
-    found = factor_effects(collection, [scored(collection, {})], draws=50)
+    found = factor_effects(collection, [scored(collection, {})])
     assert np.isnan([row.p for row in found.rows]).all()
     assert not any(row.shown for row in found.rows)
     assert "planted: 4 queries and 8 documents are too few to test." in found.notes

@@ -92,7 +92,7 @@ def test_documents_without_a_source_stay_without_one_where_others_have_one(do: D
         f"d1-{SOURCE}": SOURCE,
         f"d3-{SOURCE}": SOURCE,
     }
-    with pytest.raises(UserError, match=r"^unknown source 'human' \(valid: x\); 1 document has no source: name it: "):
+    with pytest.raises(UserError, match=r"^unknown source 'human' \(valid: x\); 1 document has no source; name it: "):
         do(humans(source=["x", None, "x"]), Scripted())
     assert pool(humans(source=[None] * 3), [BM25()], depth=1, of="people").spec["of"] == "people"
 

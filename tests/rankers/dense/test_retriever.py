@@ -311,7 +311,7 @@ def test_a_text_that_is_too_long_is_named_and_long_ones_are_cut_at_four_bytes_a_
             dense_of(server).rank(collection)
         run = dense_of(server, max_tokens=50).rank(collection)
         assert max(len(text.encode()) for text in texts_sent(server)[-2:]) <= 200
-    assert run.spec["truncated"] == {"limit": 50, "share": {"human": 0.5}}
+    assert run.spec["truncated"] == {"limit": 50, "share": {"documents without a source": 0.5}}
     assert cut_tokens("twenty bytes exactly", 5) == "twenty bytes exactly"
     assert cut_tokens("twenty bytes exactly, and more", 5) == "twenty bytes exactly", "no blank in the last tenth"
     assert cut_tokens("nineteen bytes here and more", 5) == "nineteen bytes here"
