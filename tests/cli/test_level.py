@@ -87,15 +87,16 @@ def test_a_run_and_labels_are_enough_and_audit_gate_and_level_say_the_same(cli: 
     assert sorted(path.name for path in Path().iterdir()) == before
     rt.ranker("bm25").rank(rt.bundled()).save("bm25.trec")  # as deep as it goes
     inputs = ("--run", "bm25.trec", "--groups", "labels.tsv", "--resamples", "1000")
+    inputs += ("--level-margin", "6")
     assert cli("audit", *inputs, "--json", "audit.json").code == 0
     (verdict,) = json.loads(Path("audit.json").read_text("utf-8"))["verdicts"]
     assert (verdict["kind"], verdict["side"], verdict["slight"]) == ("favours", "human", True)
-    out = cli("gate", "audit.json", "--max-tilt", "5").out
-    assert "✓ within the limit (asked: tilt within ±5 points of level)" in out
+    out = cli("gate", "audit.json", "--max-tilt", "6").out
+    assert "✓ within the limit (asked: tilt within ±6 points of level)" in out
     options = ("--method", "fair-rerank", "--target", "0", "--strength", "1", "--json", "level.json")
     code, out, _ = cli("level", *inputs, *options)
     assert code == 0
-    assert "Nothing to level: bm25 favours human text slightly, within ±5 points: human text fills " in out
+    assert "Nothing to level: bm25 favours human text slightly, within ±6 points: human text fills " in out
     bench = json.loads(Path("level.json").read_text("utf-8"))
     assert (bench["outcome"], bench["chosen"], bench["verdicts"][0]["kind"]) == ("within", None, "favours")
 

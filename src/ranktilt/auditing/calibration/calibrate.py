@@ -31,6 +31,7 @@ from ranktilt.rankers.base import Ranker, cut, stages_of
 from ranktilt.rankers.engines.base import LiveEngine
 from ranktilt.rankers.replay import Replay
 from ranktilt.run import Run, collection_rows
+from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
 Check = Literal["null", "antisymmetry", "known tilt"]
 Verdict = Literal["ok", "failed", "untested"]
@@ -256,7 +257,9 @@ class _Checks:
         for name, one in _readings(found).items():
             if one.estimand.sided:  # what is asked of all groups at once has no value that chance gives
                 level = one.estimand.level
-                good = one.value == one.low == one.high == level and one.error == 0 and one.p == 1 and not one.favours
+                exact = one.low == one.high == level and one.error == 0 and one.p == 1
+                few = one.queries < FEWEST_ROWS  # of which there is no interval
+                good = one.value == level and (exact or few) and not one.favours
                 counter.add(name, good, one.value - level, f"{where}: {_said(one)}")
         favours = found.verdict(run.name).side
         counter.add(VERDICT, favours is None, 0.0, f"{where}: favours {favours}")
