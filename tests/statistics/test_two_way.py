@@ -25,6 +25,13 @@ class TestClusters:
     def test_totals_are_sums_over_all_queries(self) -> None:
         assert clusters([0, 1, 1, 2], [0, 0, 2, 0], [1, -2, 4, 8]).origin_totals.tolist() == [7, 0, 4]
 
+    def test_totals_are_the_same_in_every_order_and_on_either_side_to_the_last_bit(self) -> None:
+        """From left to right .1 + .2 + .3 is not .3 + .2 + .1."""
+        for parts in itertools.permutations([0.1, 0.2, 0.3, -0.7]):
+            one = clusters([0, 1, 2, 3], [0] * 4, [*parts]).origin_totals
+            other = clusters([0, 1, 2, 3], [0] * 4, [-part for part in parts]).origin_totals
+            assert one.tolist() == (-other).tolist() == [(0.1 + 0.2 + 0.3) - 0.7]
+
     def test_rows_without_an_origin_drop_out(self) -> None:
         entries = clusters([0, 0, 1], [3, 1, 2], [1, 2, 4]).of(np.array([0, 0, -1, 1]))
         assert entries.query.tolist() == [0, 0]

@@ -99,8 +99,12 @@ class Clusters(NamedTuple):
 
     @property
     def origin_totals(self) -> Floats:
-        """Sum of the totals of each origin, shape (n_origins,)."""
-        return sums(self.origin, self.total)
+        """Sum of the totals of each origin, shape (n_origins,).
+
+        Neither the order of the entries nor a turned sign changes a bit.
+        """
+        order = np.argsort(np.abs(self.total), kind="stable")
+        return _signed_sums(self.origin[order], self.total[order])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
