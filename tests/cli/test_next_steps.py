@@ -114,7 +114,22 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("command", "verbs"), CASES, ids=[command for command, _ in CASES])
+# Those that level at several strengths take seconds each.
+SLOW = (
+    "audit --run run.trec --score-order rank --groups labels.csv",
+    "audit twins -r bm25 -m nDCG@10",
+    "audit three -r bm25",
+    "audit sparse",
+    "audit 'two splits'",
+    "audit unknown",
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "verbs"),
+    [pytest.param(*case, marks=[pytest.mark.long] if case[0].startswith(SLOW) else []) for case in CASES],
+    ids=[command for command, _ in CASES],
+)
 def test_every_step_runs_as_printed(cli: Cli, here: Path, command: str, verbs: list[str] | None) -> None:
     words = shlex.split(command)
     quick = shlex.split(QUICK) if words[0] in ("audit", "level") else []
