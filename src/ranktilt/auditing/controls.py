@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.audit import audit
+from ranktilt.auditing.comparison.match import levels_of
 from ranktilt.auditing.confounds import twin_likeness
 from ranktilt.auditing.contributions import common_places
 from ranktilt.auditing.effects import Effect
@@ -294,7 +295,7 @@ class _Controls:
             b=pair[1],
             columns=columns,
             clusters=_clusters((result, raw), (new, old), [raw.queries[row] for row in at]),
-            levels=(new.level, old.level),
+            levels=levels_of(new, old),
             twins=new.twins and old.twins,
         )
         resamples, seed = int(raw.spec["resamples"]), int(raw.spec["seed"])

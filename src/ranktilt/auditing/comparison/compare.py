@@ -418,7 +418,10 @@ def _growth(change: Change) -> str:
 
 def _difference(change: Change) -> str:
     interval = f" [{', '.join(change.ends)}]" if change.has_interval else ""
-    difference = f"difference {change.amount(change.value, sign=True)}{change.unit}{interval}"
+    level = change.amount(change.level, sign=True)
+    # Groups that are no twins are neutral where random labels stand, which differs between the runs.
+    neutral = "" if level == change.amount(0.0, sign=True) else f", where {level}{change.unit} is level"
+    difference = f"difference {change.amount(change.value, sign=True)}{change.unit}{interval}{neutral}"
     return ", ".join(filter(None, (difference, corrected_p(change))))
 
 

@@ -318,9 +318,19 @@ def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> ChangeTask:
         b=pair[1],
         columns=columns,
         clusters=match.clusters(runs, repr(new.estimand), pair),
-        levels=(new.level, old.level),
+        levels=levels_of(new, old),
         twins=new.twins and old.twins,
     )
+
+
+def levels_of(new: Effect, old: Effect) -> tuple[float, float]:
+    """Return what favours nobody under the new and the old run.
+
+    A level of random labels is no level beside that of twins: then both are measured from the same.
+    """
+    if new.twins != old.twins:
+        return new.estimand.level, new.estimand.level
+    return new.level, old.level
 
 
 def estimand_tasks(match: Match) -> list[ChangeTask]:
@@ -329,7 +339,7 @@ def estimand_tasks(match: Match) -> list[ChangeTask]:
 
 
 def _question_task(match: Match, runs: RunPair, question: Question) -> ChangeTask:
-    distinct, samples, levels = match.distinct(runs), list[Sample](), list[float]()
+    distinct, samples, effects = match.distinct(runs), list[Sample](), list[Effect]()
     name, pair = question
     clusters = match.clusters(runs, name, pair)
     sides = zip(match.answers, match.audit_rows(runs), clusters, strict=True)
@@ -349,5 +359,5 @@ def _question_task(match: Match, runs: RunPair, question: Question) -> ChangeTas
                 distinct=distinct,
             )
         )
-        levels.append(e.level)
-    return contrast_task(samples[0], samples[1], (levels[0], levels[1]))
+        effects.append(e)
+    return contrast_task(samples[0], samples[1], levels_of(*effects))
