@@ -164,6 +164,21 @@ class TestAntisymmetry:
         assert {(e.a, e.b) for e in other} == {SIDES[::-1]}
         assert differing(turned, other) == []
 
+    @pytest.mark.parametrize("seed", range(8))
+    def test_what_documents_add_turns_in_large_audits_too(self, seed: int) -> None:
+        """Sums of many numbers, whose order shows in the last bit."""
+        rng = np.random.default_rng(seed)
+        scores = rng.normal(size=(40, 30, 2)).tolist()
+        lone = frozenset({1, 2, 5}) if seed % 2 else frozenset[int]()
+        world = World(rng.choice([1, 0, 2], (40, 30)).tolist(), [[(a, b) for a, b in q] for q in scores], lone)
+        collection = world.collection()
+        run = world.run(collection, cut=13)
+        for judged, measures in ((collection, ["nDCG@3", "Share@3"]), (unjudged(collection), ["Share@3"])):
+            one, other = (
+                audit(c, run, measures, card=True, resamples=200).estimates for c in (judged, relabelled(judged))
+            )
+            assert differing([e.swapped() for e in one], other) == []
+
     @given(worlds(), st.sampled_from(list(IDS.values())), st.integers(1, 12), st.randoms(use_true_random=False))
     @few
     def test_neither_names_nor_order_matter(self, world: World, ids: tuple[str, str], cut: int, random: object) -> None:

@@ -66,16 +66,20 @@ class ShareOfFirstRanks(GroupEstimand):
         even = share_of_query(ranking, either)
         known = ~np.isnan(self.contrast(ranking, first, second))[ranking.query]
         n = len(ranking.offsets) - 1
-        first_count = np.bincount(ranking.query, weights=first, minlength=n)
+        # Half of 1 and −1, less their mean: turns its sign exactly.
+        sign = first.astype(np.float64) - second
+        lead = np.bincount(ranking.query, weights=sign, minlength=n)
         count = np.maximum(np.bincount(ranking.query, weights=either, minlength=n), 1.0)
-        label = first - (first_count / count)[ranking.query]
+        label = (sign - (lead / count)[ranking.query]) / 2
         return np.where(known, label * (share - even), 0.0), np.where(known, share, 0.0)
 
     def composition(self, ranking: Ranking, first: Bools, second: Bools) -> dict[str, float]:
         known = ~np.isnan(self.contrast(ranking, first, second))
         sizes = [np.bincount(ranking.query, weights=group, minlength=len(known))[known] for group in (first, second)]
-        share = float(np.mean(sizes[0] / (sizes[0] + sizes[1]))) if known.any() else np.nan
-        return {"even_a": share, "even_b": 1 - share}
+        if not known.any():
+            return {"even_a": np.nan, "even_b": np.nan}
+        even_a, even_b = (float(np.mean(size / (sizes[0] + sizes[1]))) for size in sizes)
+        return {"even_a": even_a, "even_b": even_b}
 
     def finding(self, effect: Answered, noun: str) -> str:
         held = 100 * (effect.parts.get("even_a", np.nan) + effect.value)
