@@ -37,7 +37,20 @@ def shell(script: str, folder: Path, **more: str) -> subprocess.CompletedProcess
 
 def prepare(folder: Path) -> None:
     """Write the collection that is audited, and the command."""
-    words = ["apple", "river", "stone", "cloud", "tiger", "violin", "harbour", "lantern"]  # three would be too few
+    words = [
+        "apple",
+        "river",
+        "stone",
+        "cloud",
+        "tiger",
+        "violin",
+        "harbour",
+        "lantern",
+        "copper",
+        "meadow",
+        "candle",
+        "rocket",
+    ]
     ends = {"human": "is seen here", "llm": "can be seen"}
     write_cocktail(
         folder / "toy",
