@@ -54,7 +54,11 @@ def prepare(folder: Path) -> None:
     ends = {"human": "is seen here", "llm": "can be seen"}
     write_cocktail(
         folder / "toy",
-        corpora={s: [{"_id": f"d{n}", "text": f"{w} {end}"} for n, w in enumerate(words)] for s, end in ends.items()},
+        # Either side is longer in every second pair, so that scores vary and nobody is favoured.
+        corpora={
+            side: [{"_id": f"d{n}", "text": f"{w} {end}{(n + row) % 2 * ' over there'}"} for n, w in enumerate(words)]
+            for row, (side, end) in enumerate(ends.items())
+        },
         queries=[{"_id": f"q{n}", "text": word} for n, word in enumerate(words)],
         qrels=[(f"q{n}", f"d{n}", 1) for n in range(len(words))],
     )

@@ -36,8 +36,6 @@ _SHARE = 0.9
 """Share of the lists, and of the steps within a list, from which they run one way."""
 _TELLING = 3
 """Results from which a list says which way its scores run: of two, every second list rises by chance."""
-_TELLING_PAIRS = 10
-"""Lists of two that say it together, where a run has no longer ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,9 +89,6 @@ def directions(query: Ints, ranks: Ints, scores: Floats) -> Directions:
     up = np.bincount(query[1:][inner & (scores[1:] > scores[:-1])], minlength=len(sizes))
     down = np.bincount(query[1:][inner & (scores[1:] < scores[:-1])], minlength=len(sizes))
     telling = (sizes >= _TELLING) & (up + down > 0)
-    if not (sizes >= _TELLING).any():
-        pairs = (sizes > 1) & (up + down > 0)
-        telling = pairs & (pairs.sum() >= _TELLING_PAIRS)
     return Directions(
         lists=int(telling.sum()),
         rising=int((telling & (up >= _SHARE * (up + down))).sum()),
