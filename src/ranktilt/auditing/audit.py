@@ -147,18 +147,15 @@ def audit(
     runs = [runs] if isinstance(runs, Run | str) else named_apart(runs)
     options = {"missing": missing, "ties": ties, "rounding": rounding, "test": test, "correction": correction}
     check_choices(**options)
-    _check(asked, runs)
+    _check(asked, runs, depth)
     collection, fitted = without_fitted(collection, runs)
     level = read_margin(level)
     check_resamples(resamples)
-    if depth < 1:
-        raise UserError(f"expected a depth of at least 1 rank, got {depth}")
     _refuse_ungrouped(by, asked, card=card, pairs=pairs)
     groups, chosen = grouped_pairs(collection, by, pairs, fewest=1)
     judgments = Judgments.of(collection, groups)
     if not asked and by is not None:  # nothing is judged
-        has_twins = any(len(twin_rows(collection, groups, pair)) for pair in chosen)
-        asked = list(HEAD_TO_HEAD) if has_twins else [estimand(SHARE)]
+        asked = _usual_estimands(collection, groups, chosen)
     leading = _leading(asked, primary, by, level)
     found = [one for one in asked if isinstance(one, Measure)]
     others = [one for one in asked if not isinstance(one, Measure)]
@@ -173,9 +170,7 @@ def audit(
         ties=ties, how=how,
     )  # fmt: skip
     aligned = [Aligned.of(run, collection, judgments) for run in runs]
-    values = np.stack([group_values(a, found, groups, ties) for a in aligned])
-    for one, numbers in zip(aligned, values, strict=True):
-        numbers[:, :, one.left_out(missing)] = np.nan
+    values = np.stack([_group_values(ranked, found, groups, ties=ties, missing=missing) for ranked in aligned])
     variations = list_variations(aligned, groups, missing=missing)
     tilt_samples = work.samples(aligned, values)
     found_tilts = with_variation(effects(tilt_samples, how, primary=leading), variations)
@@ -187,14 +182,10 @@ def audit(
         answers += work.asked.of_twins(number, one, lists)
     estimates, group_samples = work.card(aligned, answers, found_tilts if card else ())
     estimates = with_variation(estimates, variations)
-    query_answers = tuple(
-        QueryAnswers(sample.run, sample.estimand, sample.a, sample.b, sample.one, sample.two)
-        for sample in group_samples
-    )
+    query_answers = tuple(map(_query_answers, group_samples))
     contributions = Contributions.from_samples([*tilt_samples, *group_samples], collection, judgments.queries)
-    if chosen and leading is not None and not any(e.measure == repr(leading) for e in (*found_tilts, *estimates)):
-        can = dict.fromkeys((*(e.measure for e in (*found_tilts, *estimates) if not e.estimand.descriptive), SHARE))
-        raise UserError(f"{leading!r} cannot be answered: there are no twins; {join_words(list(can), 'or')} can")
+    if chosen and leading is not None:
+        _refuse_unanswered(leading, (*found_tilts, *estimates))
     named: dict[str, Any] = {} if leading is None else {"primary": repr(leading)}
     named |= {} if pairs is None else {"pairs": [list(pair) for pair in chosen]}
     spec = {"by": by, "level": level, **options, "resamples": resamples, "seed": seed, **named}
@@ -208,6 +199,34 @@ def audit(
         top_results=TopResults.of(runs, keep_top) if keep_top else None, query_answers=query_answers,
         contributions=contributions, noise=noise,
     )  # fmt: skip
+
+
+def _usual_estimands(collection: Collection, groups: Groups, pairs: Sequence[Pair]) -> list[Estimand]:
+    """Return what is asked where nothing is judged: head-to-head of twins, or who holds the first ranks."""
+    has_twins = any(len(twin_rows(collection, groups, pair)) for pair in pairs)
+    return list(HEAD_TO_HEAD) if has_twins else [estimand(SHARE)]
+
+
+def _group_values(
+    aligned: Aligned, measures: Sequence[Measure], groups: Groups, *, ties: str, missing: str
+) -> np.ndarray:
+    """Return a run's values of every measure, group and query; NaN for queries that count nowhere."""
+    values = group_values(aligned, measures, groups, ties)
+    values[:, :, aligned.left_out(missing)] = np.nan
+    return values
+
+
+def _query_answers(sample: Sample) -> QueryAnswers:
+    return QueryAnswers(sample.run, sample.estimand, sample.a, sample.b, one=sample.one, two=sample.two)
+
+
+def _refuse_unanswered(primary: Estimand, effects: Sequence[Effect]) -> None:
+    """Refuse a primary question that no effect answers, and name those that can be asked."""
+    if any(effect.measure == repr(primary) for effect in effects):
+        return
+    others = dict.fromkeys(effect.measure for effect in effects if not effect.estimand.descriptive)
+    can = join_words(list(dict.fromkeys((*others, SHARE))), "or")
+    raise UserError(f"{primary!r} cannot be answered: there are no twins; {can} can")
 
 
 def _estimands(
@@ -259,7 +278,9 @@ def _refuse_ungrouped(by: str | None, asked: Sequence[Estimand], *, card: bool, 
         raise UserError("no judgments, so no measure can be computed, and no groups to ask about: name them (--by)")
 
 
-def _check(measures: Sequence[Estimand], runs: Sequence[Run]) -> None:
+def _check(measures: Sequence[Estimand], runs: Sequence[Run], depth: int) -> None:
+    if depth < 1:
+        raise UserError(f"expected a depth of at least 1 rank, got {depth}")
     strange = next((r for r in runs if not isinstance(r, Run)), None)
     if strange is not None:
         raise UserError(f"expected runs, got {shorten(strange)}; rank first: ranker(...).rank(collection)")
