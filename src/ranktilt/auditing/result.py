@@ -114,7 +114,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     top_results: Coded[TopResults] | None = None
     """The first results of every run, from which reports show lists; None where they are not kept."""
     query_answers: tuple[QueryAnswers, ...] = ()
-    """What the card's answers about groups are made of, for `ranktilt.compare`."""
+    """What answers about groups, and to the primary question, are made of, for `ranktilt.compare`."""
     contributions: Coded[Contributions] | None = None
     """What each document adds to the answers that `ranktilt.compare` reads."""
     noise: tuple[NumericalNoise, ...] = ()
