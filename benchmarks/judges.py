@@ -29,6 +29,7 @@ from ranktilt.statistics.rank_correlation import (
     PERSISTENCE,
     coefficient_interval,
     kendall_tau,
+    near_resamples,
     rank_biased_overlap,
     top_weighted_tau,
 )
@@ -172,10 +173,13 @@ def order_row(kind: str, systems: int, queries: int, draws: int) -> list[str]:
         means = resampled_means([*world.human, *world.judged], resamples=ORDER_RESAMPLES, seed=seed)
         resampled = np.stack(means, axis=1)
         samples = tie_free_coefficients(resampled[:, :systems], resampled[:, systems:])
+        observed = np.concatenate([world.human.mean(1), world.judged.mean(1)])
+        near = near_resamples(observed, resampled)
+        near_samples = tie_free_coefficients(near[:, :systems], near[:, systems:])
         for name, (coefficient, least) in COEFFICIENTS.items():
             truth = float(coefficient(world.human_quality, world.judged_quality))
             value = float(coefficient(world.human.mean(1), world.judged.mean(1)))
-            interval = coefficient_interval(value, samples[name], least=least)
+            interval = coefficient_interval(value, samples[name], near_samples[name], least=least)
             hits[name] += interval.low - ROUNDING <= truth <= interval.high + ROUNDING
             if seed == 0:
                 expected = coefficient(resampled[:, :systems], resampled[:, systems:])

@@ -17,6 +17,7 @@ from ranktilt.statistics.prediction_powered import powered_mean
 from ranktilt.statistics.rank_correlation import (
     coefficient_interval,
     kendall_tau,
+    near_resamples,
     rank_biased_overlap,
     top_weighted_tau,
 )
@@ -139,7 +140,21 @@ def test_an_interval_of_a_coefficient_is_the_wider_of_percentiles_and_turned_one
 ) -> None:
     """Of 0, .001, … .999 the percentile ends are the 25th and the 976th: .024 and .975."""
     samples = np.arange(1000) / 1000
-    assert coefficient_interval(value, samples, least=least) == pytest.approx(interval)
+    # Where near resamples all give one value, nothing is added to what is less biased.
+    near_samples = np.full(1000, value)
+    assert coefficient_interval(value, samples, near_samples, least=least) == pytest.approx(interval)
+
+
+def test_an_interval_of_a_coefficient_reaches_as_far_as_near_resamples_scatter() -> None:
+    """Samples from .3 to .5 about .4 move a value of .45 to .5; near ones of ±.06 reach .06 / .3 · 1.96 = .392."""
+    samples = np.linspace(0.3, 0.5, 1000)
+    near_samples = np.tile([0.39, 0.51], 500)
+    ends = coefficient_interval(0.45, samples, near_samples, least=-1.0)
+    assert ends == pytest.approx((0.5 - 0.392, 0.5 + 0.392))
+
+
+def test_near_resamples_keep_three_tenths_of_the_way() -> None:
+    assert near_resamples(np.array([1.0, 2.0]), np.array([[2.0, 1.0]])).tolist() == [[1.3, 1.7]]
 
 
 def test_prediction_powered_means_are_ppi_pythons() -> None:

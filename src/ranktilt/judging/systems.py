@@ -26,6 +26,7 @@ from ranktilt.statistics.permutation import t_test_p
 from ranktilt.statistics.rank_correlation import (
     coefficient_interval,
     kendall_tau,
+    near_resamples,
     rank_biased_overlap,
     top_weighted_tau,
 )
@@ -137,7 +138,13 @@ def rank_agreement(values: SystemValues, *, seed: int, resamples: int = RESAMPLE
         estimates[name] = Estimate(value)
         if resampled is not None and not np.isnan(value):
             samples = _in_parts(coefficient, *resampled)
-            estimates[name] = Estimate(value, *coefficient_interval(value, samples, least=least))
+            near_samples = _in_parts(
+                coefficient,
+                near_resamples(human, resampled[0]),
+                near_resamples(judged, resampled[1]),
+            )
+            ends = coefficient_interval(value, samples, near_samples, least=least)
+            estimates[name] = Estimate(value, *ends)
     difference = judged - human
     spread = _WITHIN * float(np.std(difference, ddof=1)) if len(difference) > 1 else np.nan
     bias, centred = float(difference.mean()), human - human.mean()
