@@ -1,7 +1,6 @@
 """The audit as a value: its table and views, its one file, and what its numbers are made of."""
 
 import json
-import math
 from collections.abc import Mapping
 from itertools import groupby, permutations, product
 from pathlib import Path
@@ -94,10 +93,11 @@ class TestVerdict:
     def test_favours_human_text_or_is_inconclusive(self, three: Audit) -> None:
         found, tilt = three.verdict("people"), three.tilts[0]
         assert (found.kind, found.side, found.agree, found.measures) == ("favours", "human", 2, 3)
-        # Among 40 draws with a chance of .05, 0 to 5 losses are the middle 95 %: 200·(40 − 2·5)/40 = 150,
-        # whose distance from 190 − 10 · 0 grows by √(40/39) · t(.975; 39)/1.96.
-        factor = math.sqrt(40 / 39) * stats.t.ppf(0.975, 39) / stats.norm.ppf(0.975)
-        assert tilt.low == pytest.approx(tilt.value - factor * (tilt.value - 150))
+        # Among 40 draws with a chance of .05, 0 to 5 losses are the middle 95 %, which would end at 150. The exact
+        # interval of 2 losses of 40, with the variance times 40/39 that leaves 39 votes, is wider.
+        losses = 39 * 0.05
+        assert tilt.low == pytest.approx(200 - 400 * stats.beta.ppf(0.975, losses + 1, 39 - losses))
+        assert tilt.low < 150
         assert tilt.high == 200
         assert repr(three) == "Audit(people, machines, blind; nDCG@1, RR, R@2; by human, llm)"
         collection = twins(40)

@@ -84,6 +84,58 @@ class TestP:
         assert one == Inference(low=-other.high, high=-other.low, error=other.error, p=other.p, dropped=0)
 
 
+class TestBesideABound:
+    """One of 30 votes is on the far side: 200 · (29 − 1)/30 = 186.7, with the variance of such a share."""
+
+    VALUE = 200 * (1 - 2 / 30)
+    SHARE = 1 / 30
+    VARIANCE = variance(
+        of_queries=400**2 * SHARE * (1 - SHARE) / 30,
+        of_both=400**2 * SHARE * (1 - SHARE) / 30,
+        n=30,
+    )
+
+    def inferred(self, *, neutral: float, sign: int = 1) -> Inference:
+        far = np.random.default_rng(0).poisson(1.0, size=2_000)
+        return infer(
+            sign * 200 * (1 - 2 * far / 30),
+            sign * self.VALUE,
+            variance=self.VARIANCE,
+            neutral=sign * neutral,
+            bounds=(-200.0, 200.0),
+        )
+
+    def test_the_interval_is_at_least_that_of_a_share_of_few_votes(self) -> None:
+        """n/(n − 1) leaves 29 votes, of which 29/30 are far: scipy's exact interval of shares near that."""
+        most = stats.beta.ppf(0.975, 29 / 30 + 1, 29 - 29 / 30)
+        inference = self.inferred(neutral=0.0)
+        assert inference.low == pytest.approx(200 * (1 - 2 * most))
+        assert 120 < inference.low < 135  # of whole votes, 1 of 30: 131
+        assert inference.high == 200
+
+    @pytest.mark.parametrize("neutral", [0.0, 100.0, 129.0, 133.0, 150.0, 180.0, 190.0, 199.5])
+    def test_p_is_what_the_interval_says(self, neutral: float) -> None:
+        inference = self.inferred(neutral=neutral)
+        assert (inference.p < 0.05) == (not inference.low <= neutral <= inference.high)
+
+    def test_the_other_side_is_its_mirror(self) -> None:
+        one, other = self.inferred(neutral=140.0), self.inferred(neutral=140.0, sign=-1)
+        assert (one.low, one.high, one.p) == (-other.high, -other.low, other.p)
+
+    def test_many_votes_leave_the_percentiles(self) -> None:
+        """Of 600 votes 20 are on the far side, which is enough for resamples to tell."""
+        far = np.random.default_rng(0).binomial(600, self.SHARE, size=2_000)
+        many = variance(
+            of_queries=400**2 * self.SHARE * (1 - self.SHARE) / 600,
+            of_both=400**2 * self.SHARE * (1 - self.SHARE) / 600,
+            n=600,
+        )
+        draws = 200 * (1 - 2 * far / 600)
+        bounded = infer(draws, self.VALUE, variance=many, neutral=0.0, bounds=(-200.0, 200.0))
+        unbounded = infer(draws, self.VALUE, variance=many, neutral=0.0, bounds=UNBOUNDED)
+        assert bounded == unbounded
+
+
 class TestWithoutSpread:
     def test_all_on_one_side_leave_an_interval(self) -> None:
         """Of 10 votes all are on one side: a share of .025^(1/10) = .691 does so in 2.5 % of cases."""

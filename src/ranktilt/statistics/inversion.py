@@ -7,13 +7,13 @@ percentile interval at level α lies
 
 times as far from the value, where V, V_q and G are those of `two_way`. The p is the level at which
 the interval first excludes what is neutral; so "p < .05" and "the 95 % interval excludes neutral"
-are one statement.
+are one statement. Beside a bound both are at least as wide as those of a share of few votes.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ Floats = npt.NDArray[np.float64]
 ALPHA = 0.05
 TAIL = 0.002
 """Levels below which too few resamples lie for their order: there t distributes what is left."""
+FAR_SHARE, FEW_VOTES = 0.25, 5.0
+"""An estimate is beside a bound where less than this share of all votes, and so few, are on the far side."""
 ROUNDING = 1e-9
 """Share of an estimate's scale below which differences are those of rounding."""
 
@@ -88,7 +90,8 @@ def infer(
     error = spread * float(np.sqrt(variance.of_both / variance.of_queries))
     end, seen = (lower, neutral) if neutral < value else (upper, -neutral)
     p = 1.0 if neutral == value else end.p(seen)
-    return Inference(low=low, high=high, error=error, p=p, dropped=dropped)
+    inference = Inference(low=low, high=high, error=error, p=p, dropped=dropped)
+    return _near_bound(inference, value, variance=variance, neutral=neutral, bounds=bounds)
 
 
 def _noise(value: float, neutral: float, bounds: tuple[float, float]) -> float:
@@ -140,6 +143,46 @@ class _End:
             return self.level(first)
         t = (self.value - neutral) / (self.stretch * scale)
         return float(2 * special.stdtr(self.freedom, -t))
+
+
+def _near_bound(
+    inference: Inference,
+    value: float,
+    *,
+    variance: TwoWayVariance,
+    neutral: float,
+    bounds: tuple[float, float],
+) -> Inference:
+    """Widen an interval beside a bound of the estimate to that of a share of few votes.
+
+    Where all but a few votes are on one side, resamples cannot tell how many more the others may
+    be. So the estimate is taken for a share of n votes, of which so few are on the far side, with n
+    such that the share has the variance of the estimate (Korn and Graubard, Survey Methodology
+    24(2), 1998), and its exact interval (Clopper and Pearson, 1934) is a least width.
+    """
+    low, high = bounds
+    whole = high - low
+    if not np.isfinite(whole):
+        return inference
+    is_above = value - low > high - value
+    far_share = (high - value if is_above else value - low) / whole
+    votes = far_share * (1 - far_share) * whole**2 / variance.total
+    far_votes = far_share * votes
+    if far_share > FAR_SHARE or not 0 < far_votes < FEW_VOTES:
+        return inference
+    most = whole * float(special.betaincinv(far_votes + 1, votes - far_votes, 1 - ALPHA / 2))
+    least = whole * float(special.betaincinv(far_votes, votes - far_votes + 1, ALPHA / 2))
+    neutral_share = float(np.clip((high - neutral if is_above else neutral - low) / whole, 0, 1))
+    if neutral_share > far_share:
+        tail = special.betaincc(far_votes + 1, votes - far_votes, neutral_share)
+    else:
+        tail = special.betainc(far_votes, votes - far_votes + 1, neutral_share)
+    return replace(
+        inference,
+        low=min(inference.low, high - most if is_above else low + least),
+        high=max(inference.high, high - least if is_above else low + most),
+        p=max(inference.p, min(2 * float(tail), 1.0)),
+    )
 
 
 def _without_spread(
