@@ -105,7 +105,7 @@ class Row:
 HEADER = (
     "scenario, queries: estimand",
     "draws",
-    "true value",
+    "true tilt",
     "type I (power)",
     "coverage",
     "p, interval apart",
@@ -132,7 +132,8 @@ def counted(
 
 def _row(scenario: Scenario, estimand: str, answers: Sequence[Answer], truth: float | None) -> Row:
     defined = [a for a in answers if not np.isnan([a.low, a.high, a.p, a.neutral]).any()]
-    covered = [not a.excludes(a.neutral if truth is None else truth) for a in defined]
+    tilt = 0.0 if truth is None else truth
+    covered = [not a.excludes(a.neutral + tilt) for a in defined]
     apart = [a.is_significant != a.excludes(a.neutral) for a in defined]
     sided = [a.verdict not in ("level", "inconclusive", "") for a in answers]
     return Row(

@@ -154,6 +154,8 @@ class LabelDesign:
     documents: int
     listed: int = 40
     relevant: int = 8
+    skill: float = 0.7
+    """What relevance adds to a document's score, in standard deviations of its worth."""
     share: float = 0.5
     """Chance of a document to be labelled first."""
     popularity: float = 0.0
@@ -188,7 +190,7 @@ def label_world(rng: np.random.Generator, design: LabelDesign) -> World:
         weight = 1.0 if design.runs == 1 else design.shared
         worth = np.sqrt(weight) * common
         worth += np.sqrt(1 - weight) * rng.normal(size=design.documents) + design.tilt * first
-        scores = worth[drawn] + 0.7 * relevant + noise + 0.3 * rng.normal(size=shape)
+        scores = worth[drawn] + design.skill * relevant + noise + 0.3 * rng.normal(size=shape)
         runs.append(run_of(collection, drawn, scores, name=f"r{number}"))
     return World(collection=collection, runs=tuple(runs))
 

@@ -1,5 +1,6 @@
 """Estimands of groups inside an audit: bands, calibration, several groups a document, labels that are missing."""
 
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,9 +17,10 @@ from ranktilt import Audit, Collection, GroupEstimand, Run, table
 from ranktilt.auditing.calibration.synthetic_twins import SCHEMES, sampled, with_synthetic_twins
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import grouping
-from ranktilt.auditing.judged_rankings import Judgments
+from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.auditing.null_distributions.pages import strata
 from ranktilt.measures import base
+from ranktilt.measures.exposure.base import GroupLists
 from tests.refusals import refused
 from tests.toy import run_of, toy
 
@@ -252,3 +254,44 @@ def test_a_ratio_stays_as_it_is_whichever_group_is_asked_for_first() -> None:
     collection, run = listed(["abbabaabab", "babaabbaab", "aabbbababa"], LETTERS)
     found = rt.audit(collection, run, ["ExposureRatio"], by="kind", pairs=[("a", "b")], **QUICK)
     assert found.estimates_of("r", "b", "a") == [*found.estimates]
+
+
+class TestRandomLists:
+    def lists(self, letters: list[str]) -> tuple[GroupLists, np.ndarray]:
+        """Lists in which a document has one name and so one letter, and the number of each entry's document."""
+        collection, run = listed(letters, LETTERS)
+        groups = grouping(collection, "kind")
+        aligned = Aligned.of(run, collection, Judgments.of(collection, groups))
+        return aligned.group_lists(groups), aligned.row
+
+    def test_each_list_keeps_what_it_holds(self) -> None:
+        lists, document = self.lists(["aabbc", "abc", "ccb"])
+        drawn = lists.relabelled(np.random.default_rng(0), document)
+        for start, end in itertools.pairwise(lists.ranking.offsets.tolist()):
+            pairs, drawn_pairs = (
+                sorted(zip(some.kind[start:end].tolist(), some.relevant[start:end].tolist(), strict=True))
+                for some in (lists, drawn)
+            )
+            assert drawn_pairs == pairs
+
+    def test_a_document_is_of_one_kind_in_equal_lists(self) -> None:
+        """Three lists of the same six documents, whose kinds are drawn together: alike in all, and by chance."""
+        lists, _ = self.lists(["aaabbb"] * 3)
+        document = np.tile(np.arange(6), 3)
+        rng = np.random.default_rng(0)
+        firsts = [lists.relabelled(rng, document).kind.reshape(3, 6) for _ in range(400)]
+        assert all((kinds == kinds[0]).all() for kinds in firsts)
+        shares = np.mean([kinds[0] == lists.kind[0] for kinds in firsts], axis=0)
+        assert shares == pytest.approx(np.full(6, 0.5), abs=0.1)
+
+    def test_lists_that_share_documents_scatter_further(self) -> None:
+        """Twelve lists of the same documents in one order say what one list says; of others, what twelve say."""
+        bands = []
+        for letters in (["aaabbb"] * 12, ["aaabbb"] * 12):
+            collection, run = listed(letters, LETTERS, relevant=6)
+            if bands:  # the documents of the first list in all of them
+                shared = np.tile(run.docs[:6], 12)
+                run = Run(run.queries, run.offsets, shared, run.scores, run.ids, run.spec)
+            (effect,) = rt.audit(collection, run, ["AWRF(target=candidates)@3"], by="kind", **QUICK).estimates
+            bands.append(effect.band_high - effect.band_low)
+        assert bands[1] > 2 * bands[0]

@@ -50,12 +50,19 @@ def listed_labels(
 
 
 def null_attention(estimand: AttentionEstimand, aligned: Aligned, groups: Groups, *, seed: int, count: int) -> Floats:
-    """Answer a question about all groups at once with every list in random order, so many times."""
+    """Answer a question about all groups at once with every list in random order, so many times.
+
+    Where a document stands in several lists it has one label, so that these lists err alike: each on its own would
+    make a ranker with favourites, who knows nothing of groups, look as if it did.
+    """
     rng = np.random.default_rng([seed, _LIST_SEED])
     lists = aligned.group_lists(groups)
+    document = np.unique(aligned.run.docs[aligned.entry], return_inverse=True)[1]
+    recurs = document.max(initial=-1) + 1 < len(document)
     null = np.full(count, np.nan)
     for draw in range(count):
-        answers = attention_answers(estimand, aligned, lists.shuffled(rng))
+        drawn = lists.relabelled(rng, document) if recurs else lists.shuffled(rng)
+        answers = attention_answers(estimand, aligned, drawn)
         null[draw] = estimand.value(answers.total, answers.weight)
         report(f"random lists of {aligned.run.name}", draw + 1, count)
     return null

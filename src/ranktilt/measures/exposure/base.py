@@ -46,7 +46,23 @@ class GroupLists:
 
     def shuffled(self, rng: np.random.Generator) -> GroupLists:
         """Return the same lists in random order."""
-        order = np.argsort(self.ranking.query + rng.random(len(self.kind)), kind="stable")
+        return self._in_order(np.argsort(self.ranking.query + rng.random(len(self.kind)), kind="stable"))
+
+    def relabelled(self, rng: np.random.Generator, document: Ints) -> GroupLists:
+        """Return the same lists in random order, in which a document is of much the same kind wherever it stands.
+
+        `document` holds a number for each entry, alike for entries of one document. Each list keeps how many of its
+        entries are of each kind: documents have random keys, and in each list those with the lowest keys are of one
+        kind, the next ones of another.
+        """
+        by_key = np.lexsort((rng.random(int(document.max(initial=-1)) + 1)[document], self.ranking.query))
+        kind_order = rng.permutation(len(self.parts))
+        by_kind = np.lexsort((rng.random(len(self.kind)), kind_order[self.kind], self.ranking.query))
+        order = np.empty(len(self.kind), dtype=np.int64)
+        order[by_key] = by_kind
+        return self._in_order(order)
+
+    def _in_order(self, order: Ints) -> GroupLists:
         return replace(self, kind=self.kind[order], relevant=self.relevant[order])
 
     def sums(self, weight: Floats) -> Floats:
