@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.groups import grouping
+from ranktilt.collection import Collection
+from ranktilt.datasets.check import check
 from ranktilt.datasets.labels import (
     LabelFile,
     from_labels,
@@ -22,8 +24,9 @@ from ranktilt.datasets.labels import (
     with_labels,
     with_names,
 )
-from ranktilt.errors import DataError, UserError
+from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.io import files
+from ranktilt.probes.description import describe
 from ranktilt.run import Run
 from ranktilt.text.label_values import NO_LABEL
 from tests.refusals import refused
@@ -323,3 +326,15 @@ def test_labels_of_a_collection_can_be_named() -> None:
         with_names(collection, {"Ai": "ai"}, by="source")
     with refused("unknown column to name the labels of 'text'…"):
         with_names(collection, {"x": "y"}, by="text")
+
+
+def test_every_door_says_that_sources_differ_in_case_only() -> None:
+    """Also where a result has no notes."""
+    docs = {"id": ["d1", "d2", "d3"], "text": ["one", "two", "three"], "source": ["ai", "AI", "human"]}
+    queries = pl.DataFrame({"id": ["q"], "text": ["one"]})
+    qrels = pl.DataFrame({"query_id": ["q"], "doc_id": ["d1"], "grade": [1]})
+    collection = Collection(pl.DataFrame(docs), queries, qrels)
+    remark = "source 'ai' and 'AI' differ in case only, and are groups of their own"
+    assert any(remark in note for note in describe(collection).notes)
+    with pytest.warns(DataWarning, match=remark):
+        check(collection)

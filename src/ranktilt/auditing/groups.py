@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,32 +16,28 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import POOL
 from ranktilt.datasets.group_names import REST, name_among, read_sides
+from ranktilt.datasets.label_remarks import (
+    MOST_PAIRED,
+    LabelRemark,
+    label_remarks,
+    parts_of_numbers,
+    short_number,
+)
 from ranktilt.datasets.labels import LENGTH, SEVERAL, split_labels
 from ranktilt.datasets.stated_sources import no_source
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.text.label_values import alike_labels, as_numbers, known_labels, null_words
+from ranktilt.text.label_values import as_numbers, known_labels
 from ranktilt.text.quality import words
 
 ALL = "all"
 MOST_GROUPS = 50
-MOST_PAIRED = 12
-"""Groups of which every pair is compared; the tests of more would be too many to show anything, and take long."""
 BINS = range(2, 11)
 _SHOWN = 12
 _SINGLE = ("id", "text", "title", "origin")
 Pair = tuple[str, str]
 _VALUE = re.compile(r"-?(?:\d+\.\d*|\.\d+)|-\d+")
 """What parts a column in two; a whole number asks for so many bins."""
-_HALF = 0.5
 _HALVES = ("below {}", "{} and above")
-
-
-class LabelRemark(NamedTuple):
-    """Something about how labels are written."""
-
-    text: str
-    remedy: str
-    """What to do about it on the command line of an audit."""
 
 
 @dataclass(frozen=True)
@@ -154,36 +150,6 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = (), *
     return Groups(by, tuple(names), code, merged=merged, remarks=remarks)
 
 
-def label_remarks(by: str, labels: pl.Series) -> Iterator[LabelRemark]:
-    """Say which labels are most likely one, which may stand for a missing value, and that numbers can be parted."""
-    counts = dict(labels.drop_nulls().cast(pl.String).value_counts(sort=True).rows())
-    for alike in alike_labels(counts):
-        text = f"warning: {by} {alike.joined} differ in {alike.difference} only, and are groups of their own"
-        yield LabelRemark(text, f"to make them one: {alike.options}")
-    for word in null_words(counts):
-        documents = counted(counts[word], "document has", "documents have")
-        yield LabelRemark(
-            f"warning: {by} {word!r} is a word, and so a group: {documents} it",
-            "leave the label empty where there is none",
-        )
-    if len(counts) > len(_HALVES) and (parts := parts_of_numbers(by, labels)):
-        yield LabelRemark(f"{by}: each of {len(counts):,} values is a group", parts)
-
-
-def parts_of_numbers(by: str, labels: pl.Series) -> str:
-    """Say how a column that holds fractions, or more numbers than can be compared, can be parted; empty elsewhere."""
-    numbers = as_numbers(labels).drop_nulls()
-    if not numbers.dtype.is_numeric() or not len(numbers):
-        return ""
-    if not numbers.dtype.is_float() and numbers.n_unique() <= MOST_PAIRED:
-        return ""
-    low, high = float(numbers.min()), float(numbers.max())  # type: ignore[arg-type]
-    middle = _HALF if low < _HALF <= high else float(numbers.median())  # type: ignore[arg-type]
-    value = _short(middle)
-    value = value if "." in value else f"{value}."
-    return f"numbers from {_short(low)} to {_short(high)}: --by {by}:2 makes bins, --by {by}:{value} parts them there"
-
-
 def _nothing_to_compare(collection: Collection, by: str, names: Sequence[str]) -> str:
     """Say why a column makes no two groups: no document has a value, or all that have one have the same."""
     file = f"{collection.spec['labels']}: " if "labels" in collection.spec else ""
@@ -290,16 +256,11 @@ def _halves(by: str, name: str, values: pl.Series, edge: float, *, unit: str) ->
     count = int(is_above.sum())
     if count in (0, len(values) - values.null_count()):
         side, furthest = ("below", values.max()) if not count else ("at or above", values.min())
-        extreme = f"{'highest' if not count else 'lowest'}: {_short(float(furthest))}"  # type: ignore[arg-type]
-        raise UserError(f"{by}: every {name} is {side} {_short(edge)} ({extreme}); expected values on both sides")
-    names = tuple(half.format(f"{_short(edge)}{unit}") for half in _HALVES)
+        extreme = f"{'highest' if not count else 'lowest'}: {short_number(float(furthest))}"  # type: ignore[arg-type]
+        raise UserError(f"{by}: every {name} is {side} {short_number(edge)} ({extreme}); expected values on both sides")
+    names = tuple(half.format(f"{short_number(edge)}{unit}") for half in _HALVES)
     code = is_above.cast(pl.Int64).fill_null(-1).to_numpy()
     return Groups(name, names, code)
-
-
-def _short(value: float) -> str:
-    """Print a number without a zero before its point: ``.5``."""
-    return re.sub(r"^(-?)0\.", r"\1.", f"{value:g}")
 
 
 def _edges(values: npt.NDArray[Any], bins: int) -> npt.NDArray[Any]:

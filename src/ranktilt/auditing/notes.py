@@ -221,7 +221,7 @@ def group_notes(
     groups: Groups, left_out: Sequence[Pair], tilts: Sequence[Effect], resamples: int, *, absent: bool = False
 ) -> Iterator[str]:
     """Say what the comparison leaves out (`absent`: queries that a run lacks too), and where it stands on little."""
-    yield from (f"{remark.text}; {remark.remedy}" for remark in groups.remarks)
+    yield from (remark.sentence for remark in groups.remarks)
     if groups.unlabelled:
         without = counted(groups.unlabelled, "document", "documents")
         yield f"{without} without {groups.by}, in no group"

@@ -166,6 +166,8 @@ def audit_until(
     if not by:
         raise UserError("a sequential audit needs a column of groups (by)")
     groups, pairs = grouped_pairs(collection, by, None if pair is None else [pair])
+    for remark in groups.remarks:
+        remark.warn()
     if len(pairs) != 1:
         raise UserError(f"{by} makes {len(groups.names)} groups ({', '.join(groups.names)}); name two: --pair A,B")
     names = collection.judged["id"].to_numpy()

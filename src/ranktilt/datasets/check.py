@@ -13,6 +13,7 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_limits import LIMITS, CheckLimits
+from ranktilt.datasets.label_remarks import label_remarks
 from ranktilt.datasets.stated_sources import no_source
 from ranktilt.errors import UserError, counted
 from ranktilt.io.artifact import Result
@@ -167,6 +168,8 @@ def check(
         outside of a pool (column ``pool``) miss no twin, unless they are relevant to a query.
     """
     sources = collection.sources
+    for remark in label_remarks("source", collection.docs["source"]):
+        remark.warn()
     if not sources and collection.docs.height:
         raise UserError(no_source(collection, advice="name the source of each document, in the field source"))
     if not sources or (len(sources) < 2 and not collection.sourceless):

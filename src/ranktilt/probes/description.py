@@ -8,6 +8,7 @@ from typing import Any
 
 from ranktilt.auditing.audit import audit_provenance
 from ranktilt.collection import Collection
+from ranktilt.datasets.label_remarks import label_remarks
 from ranktilt.datasets.stated_sources import source_hint
 from ranktilt.errors import UserError
 from ranktilt.io.artifact import Result
@@ -58,5 +59,6 @@ def describe(collection: Collection) -> Description:
     spec = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
     provenance = audit_provenance(collection, [])
     spec |= {name: provenance[name] for name in ("ranktilt", "python", "packages", "inputs")}
-    notes = () if collection.sources else (source_hint(collection),)
-    return Description(spec, statistics(collection), notes)
+    notes = [remark.text for remark in label_remarks("source", collection.docs["source"])]
+    notes += [] if collection.sources else [source_hint(collection)]
+    return Description(spec, statistics(collection), tuple(notes))

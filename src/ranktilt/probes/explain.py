@@ -179,6 +179,8 @@ def explain(
 def _grouped(collection: Collection, by: str) -> Collection:
     """Put the groups of another column in the place of the sources; documents of no group are left out."""
     groups = grouping(collection, by)
+    for remark in groups.remarks:
+        remark.warn()
     docs = collection.docs.with_columns(source=pl.Series([groups.names[code] for code in groups.code]))
     return Collection(docs.filter(groups.code >= 0), collection.queries, collection.qrels, collection.spec)
 
