@@ -5,7 +5,9 @@ import re
 import subprocess
 import sys
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,18 +93,91 @@ def test_every_setting_is_used() -> None:
     assert set(settings()) == set(re.findall(r"\$([A-Z_]+)", text)) - {"BASE", "GITHUB_STEP_SUMMARY"}
 
 
-@pytest.mark.parametrize(("options", "code"), [("--max-tilt 199", 0), ("--max-tilt 199 --run-name none", 2)])
-def test_the_steps_of_the_action_audit_gate_and_tell(tmp_path: Path, options: str, code: int) -> None:
+def action_steps() -> dict[str, dict[str, Any]]:
+    """Return the steps of the action that run a script, by what they call."""
     yaml = pytest.importorskip("yaml")
     steps = yaml.safe_load((tree.ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
-    audit, gate = (step["run"] for step in steps if re.search("ranktilt audit|gate", step.get("run", "")))
+    commands = {"pip": "install", '"audit"': "audit", '"gate"': "gate"}
+    scripts_of = {step["run"]: step for step in steps if "run" in step}
+    by_name = {}
+    for command, name in commands.items():
+        (script,) = (text for text in scripts_of if command in text)
+        by_name[name] = scripts_of[script]
+    return by_name
+
+
+def act(step: Mapping[str, Any], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a step of the action in the shell that it names."""
+    program = {"python": sys.executable, "bash": "bash"}[step["shell"]]
+    path = os.pathsep.join([str(folder / "bin"), os.environ["PATH"]])
+    return subprocess.run(
+        [program, "-c", step["run"]],
+        cwd=folder,
+        env={**os.environ, **environment, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("options", "code"), [("--max-tilt 199", 0), ("--max-tilt 199 --run-name none", 2)])
+def test_the_steps_of_the_action_audit_gate_and_tell(tmp_path: Path, options: str, code: int) -> None:
+    steps = action_steps()
     prepare(tmp_path)
     summary = tmp_path / "summary"
-    given = {"OPTIONS": options, "AUDITED": "toy -r bm25 --resamples 200", "GITHUB_STEP_SUMMARY": str(summary)}
-    assert [shell(step, tmp_path, **given).returncode for step in (audit, gate)] == [0, code]
+    audited = act(steps["audit"], tmp_path, AUDITED="toy -r bm25 --resamples 200")
+    assert audited.returncode == 0, audited.stderr
+    gated = act(steps["gate"], tmp_path, OPTIONS=options, GITHUB_STEP_SUMMARY=str(summary))
+    assert gated.returncode == code, gated.stderr
     assert (tmp_path / "ranktilt-report" / "report.html").exists()
     if code == 0:
         assert summary.read_text(encoding="utf-8").startswith("## ")
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "$(touch x)",
+        "`touch x`",
+        "; touch x",
+        "&& touch x",
+        "| touch x",
+        "\ntouch x\n",
+        "> x",
+        '"$(touch x)"',
+        "' ; touch x ; '",
+        "${IFS}touch${IFS}x",
+    ],
+)
+def test_no_input_of_the_action_is_run(tmp_path: Path, attack: str) -> None:
+    """Both commands get the words as they are, and an input that no shell could read is refused."""
+    steps = action_steps()
+    words = write(tmp_path / "bin" / "ranktilt", '#!/bin/sh\nprintf "%s\\n" "$@" > words\n')
+    words.chmod(0o755)
+    (tmp_path / "ranktilt-report").mkdir()
+    page = str(tmp_path / "summary")
+    audited = act(steps["audit"], tmp_path, AUDITED=f"toy -r bm25 {attack}")
+    assert audited.returncode == 0
+    first, *words_of_audit = (tmp_path / "words").read_text(encoding="utf-8").split("\n")
+    assert (first, words_of_audit[:3]) == ("audit", ["toy", "-r", "bm25"])
+    gated = act(steps["gate"], tmp_path, OPTIONS=f"--max-tilt 5 {attack}", GITHUB_STEP_SUMMARY=page)
+    assert gated.returncode == 0
+    installed = act(steps["install"], tmp_path, EXTRAS=attack, SOURCE="/nowhere")
+    assert installed.returncode != 0
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(("name", "variable"), [("audit", "AUDITED"), ("gate", "OPTIONS")])
+def test_an_open_quote_in_an_input_of_the_action_is_named(tmp_path: Path, name: str, variable: str) -> None:
+    done = act(action_steps()[name], tmp_path, **{variable: "toy -r 'bm25"})
+    assert done.returncode == 1
+    assert done.stderr == f'{name}: No closing quotation: "toy -r \'bm25"\n'
+
+
+def test_no_step_of_the_action_puts_an_input_into_its_script() -> None:
+    for step in action_steps().values():
+        assert "${{" not in step["run"]
+        assert "eval" not in step["run"]
 
 
 def test_the_dockerfile_holds_known_instructions_and_no_root() -> None:
