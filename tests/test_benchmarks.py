@@ -49,9 +49,6 @@ PRINTED: dict[str, tuple[set[str], tuple[str, ...], int]] = {
         {"ranktilt", "AsyncOpenAI in a bare loop, the same rounds, nothing kept"},
         ("Requests: exactly the 9 of theory, 3 rounds of 3;",), 0,
     ),
-    "plan.py": (
-        {"wall time", "processor time", "load", "index documents (english)", "total"}, ("(target ≤ 25 %: ",), 4
-    ),
     "search.py": (
         {"ranktilt, dot", "ranktilt, cosine", "beir's exact search, cosine"}, ("### 2,000 × 16 vectors",), 0
     ),

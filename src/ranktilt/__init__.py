@@ -93,8 +93,6 @@ if TYPE_CHECKING:
     from ranktilt.measures.recall import R as R
     from ranktilt.measures.reciprocal_rank import RR as RR
     from ranktilt.measures.twins.base import TwinEstimand as TwinEstimand
-    from ranktilt.planning.plan import CostPlan as CostPlan
-    from ranktilt.planning.plan import plan as plan
     from ranktilt.probes.base import Probe as Probe
     from ranktilt.probes.base import TextProbe as TextProbe
     from ranktilt.probes.description import Description as Description
@@ -120,7 +118,6 @@ _NAMES = {
     "CheckResult": "datasets.check",
     "Collection": "collection",
     "Comparison": "auditing.comparison.compare",
-    "CostPlan": "planning.plan",
     "Crossing": "experiments.twins.options",
     "DataError": "errors",
     "Estimand": "measures.base",
@@ -179,7 +176,6 @@ _NAMES = {
     "mix": "datasets.mix",
     "nDCG": "measures.ndcg",
     "pairwise": "auditing.pairwise.choices",
-    "plan": "planning.plan",
     "ranker": "registry",
     "relative_delta": "measures.contrast",
     "replay_log": "auditing.replay_log",

@@ -258,7 +258,7 @@ def test_it_is_one_line(cli: Cli, inputs: Path, monkeypatch: pytest.MonkeyPatch,
     ("train cross-encoder x -o y --steps 0", "ranktilt train cross-encoder: Invalid value for '--steps': "),
     ("generate rewrite x --llm y --temperature -1", "ranktilt generate rewrite: Invalid value for '--temperature'"),
     ("generate answer x --llm y -n 0", "ranktilt generate answer: Invalid value for '--documents-per-query'"),
-    ("plan x", "ranktilt: No such command 'plan'. It is in a group: ranktilt tools plan"),
+    ("cache x", "ranktilt: No such command 'cache'. It is in a group: ranktilt tools cache"),
 ])  # fmt: skip
 def test_wrong_usage_is_one_line_too(cli: Cli, command: str, line: str) -> None:
     code, out, err = cli(*command.split())

@@ -89,19 +89,6 @@ def test_the_options_reach_the_spiral_and_its_file_becomes_a_page(cli: Cli, toy_
     assert "Round by round" in again.read_text("utf-8")
 
 
-@pytest.mark.long
-def test_the_options_reach_the_plan(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ranktilt.planning.step_costs.audit", lambda *_, **__: None)  # it takes longest
-    folder, page = rt.save(rt.bundled(), tmp_path / "bundled"), tmp_path / "p.html"
-    given = ("--target-documents", "8800000", "--target-queries", "7000", "--seconds", "1", "--seed", "2")
-    code, out, _ = cli("tools", "plan", folder, *given, "-r", "bm25@20", "--json", "-", "-o", page)
-    content = json.loads(out)
-    assert code == 0
-    assert [content[name] for name in ("documents", "queries")] == [8_800_000, 7000]
-    assert (content["spec"]["rankers"], content["spec"]["seed"]) == (["bm25@20"], 2)
-    assert "Step by step" in page.read_text("utf-8")
-
-
 # The cache
 
 

@@ -11,7 +11,7 @@ from tests.house import tree
 LEVELS = [
     ["errors", "_version"], ["option", "optional", "progress"], ["io", "text"], ["executing", "statistics"],
     ["collection"], ["run"], ["measures", "datasets", "models"], ["llm"], ["rankers"], ["auditing"],
-    ["probes", "generation"], ["adapters", "judging", "mitigation", "planning", "training"], ["experiments"],
+    ["probes", "generation"], ["adapters", "judging", "mitigation", "training"], ["experiments"],
     ["reporting"], ["registry"], ["cli"],
 ]  # fmt: skip
 LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}

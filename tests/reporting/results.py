@@ -46,7 +46,6 @@ from tests.auditing.test_pairwise import chosen
 from tests.experiments.planted import grown, swept, whole
 from tests.experiments.twins.designed import caused
 from tests.judging.judged import whole as judged
-from tests.planning.test_plan import whole as planned
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three, twins, uneven
 from tests.toy import collection_of, run_of, toy
@@ -285,7 +284,6 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "models, in full": lambda: Installation(MODELS, {"dense:one": "cache"}, full=True),
     "pairwise": beside,
     "pairwise, level": lambda: chosen(tilt=False),
-    "plan": planned,
     "replayed log": replayed,
     "replayed log, failed": lambda: replayed(0.25),
     "sequential": lambda: audit_until(asked_queries(), Noisy(2.0), 10),

@@ -1,4 +1,4 @@
-"""``ranktilt tools``: calibration, plans, growing collections, the cache and the installation."""
+"""``ranktilt tools``: calibration, growing collections, the cache and the installation."""
 
 from __future__ import annotations
 
@@ -102,34 +102,6 @@ def spiral(
         source=source, resamples=resamples, seed=seed,
     )  # fmt: skip
     output.deliver(found)
-
-
-@options.verb(
-    "tools plan DIR --target-documents 8800000 --target-queries 7000",
-    "tools plan DIR -r bm25 -r dense:minilm --target-documents 8800000 --target-queries 7000",
-)
-def plan(
-    folder: options.AnyCollection,
-    *,
-    ranker: options.Rankers = None,
-    target_documents: Annotated[int | None, Option("Documents to plan for (default: those of DIR).", min=1)] = None,
-    target_queries: Annotated[int | None, Option("Queries to plan for (default: those of DIR).", min=1)] = None,
-    seconds: Annotated[float, Option("Seconds to measure, about.", "N", min=1)] = 60.0,
-    seed: options.Seed = 0,
-    split: options.Split = None,
-    ignore_unknown: options.IgnoreUnknown = False,
-    search: options.SearchOptions,
-    output: PageOutput,
-) -> None:
-    """Say what an audit of a larger collection would cost: measured on a sample of this one, and extrapolated."""
-    from ranktilt.datasets.load import load
-    from ranktilt.planning.plan import plan as run_plan
-
-    output.check(*collection_files(folder))
-    rankers = search.rankers(ranker or ["bm25"])
-    collection = load(folder, split=split, ignore_unknown=ignore_unknown)
-    size = {"documents": target_documents, "queries": target_queries}
-    output.deliver(run_plan(collection, rankers, **size, seconds=seconds, seed=seed))
 
 
 @options.verb("tools cache", "tools cache --prune --model minilm", panel="Input")

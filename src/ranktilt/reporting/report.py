@@ -27,7 +27,6 @@ from ranktilt.experiments.twins.result import FactorEffects
 from ranktilt.io.artifact import Result, read_json
 from ranktilt.io.files import read_bytes, write_bytes
 from ranktilt.judging.result import JudgeAudit
-from ranktilt.planning.plan import CostPlan
 from ranktilt.probes.description import Description
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
@@ -60,7 +59,6 @@ RESULTS: tuple[type[Result], ...] = (
     Gate,
     Calibration,
     CheckResult,
-    CostPlan,
     ReplayedLog,
 )
 """Every kind of result that a page shows."""

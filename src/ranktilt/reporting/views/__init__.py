@@ -15,7 +15,6 @@ _VIEWS = {
     "Calibration": "calibrate",
     "CheckResult": "check",
     "Comparison": "compare",
-    "CostPlan": "plan",
     "Description": "describe",
     "Explanation": "explain",
     "FactorEffects": "experiments.factors",

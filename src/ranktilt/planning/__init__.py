@@ -1,1 +1,0 @@
-"""Planning: what an audit of a larger collection would cost, from a measured sample."""
