@@ -61,8 +61,6 @@ if TYPE_CHECKING:
     from ranktilt.experiments.level_options import Levelling as Levelling
     from ranktilt.experiments.query_split import QuerySplit as QuerySplit
     from ranktilt.experiments.query_split import split_queries as split_queries
-    from ranktilt.experiments.spiral import spiral as spiral
-    from ranktilt.experiments.spiral_result import Spiral as Spiral
     from ranktilt.experiments.tradeoff import bench as bench
     from ranktilt.experiments.tradeoff_result import Bench as Bench
     from ranktilt.experiments.training_plan import training_study as training_study
@@ -142,7 +140,6 @@ _NAMES = {
     "Rewriting": "generation.settings",
     "Run": "run",
     "SequentialAudit": "auditing.sequential",
-    "Spiral": "experiments.spiral_result",
     "Study": "auditing.study",
     "TextProbe": "probes.base",
     "TrainingStudy": "experiments.training_result",
@@ -185,7 +182,6 @@ _NAMES = {
     "save": "datasets.save",
     "save_answered": "generation.answer.save",
     "save_rewritten": "generation.rewrite.save",
-    "spiral": "experiments.spiral",
     "split_queries": "experiments.query_split",
     "study": "auditing.study",
     "table": "reporting.output",

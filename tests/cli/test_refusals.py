@@ -184,10 +184,6 @@ TRAIN = [
 ]
 TOOLS = [
     ("doctor contreiver", "unknown model 'contreiver'; did you mean 'dense:contriever'? (valid: dense:minilm, dense:"),
-    ("plan toy -r bm52", "unknown ranker 'bm52'"),
-    ("spiral toy", "nothing to rank with: name a ranker, such as -r bm25"),
-    ("spiral toy -r replay:run.trec", "a saved run or an engine cannot rank a collection that grows; name a ranker"),
-    ("spiral toy -r engine:a:b", "a saved run or an engine cannot rank a collection that grows; name a ranker"),
     ("cache --all", "--all needs --prune: ranktilt tools cache --prune --all removes everything that was not paid for"),
     ("cache --prune --all --model one", "--all removes everything; omit it to remove only what --model chooses"),
 ]

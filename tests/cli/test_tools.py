@@ -1,4 +1,4 @@
-"""ranktilt tools: calibration, spirals, plans, replayed logs, the cache, and what is installed."""
+"""ranktilt tools: calibration, replayed logs, the cache, and what is installed."""
 
 import csv
 import importlib.util
@@ -73,20 +73,6 @@ def test_text_and_split_reach_the_calibration(cli: Cli, thirty: Path) -> None:
     assert content["sentence"] == "Calibrated: 18 checks came out as expected."
     assert content["spec"]["rankers"] == ["bm25(text=text)"]
     assert content["spec"]["collection"]["split"] == "dev"
-
-
-def test_the_options_reach_the_spiral_and_its_file_becomes_a_page(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    file, page, again = (tmp_path / name for name in ("s.json", "s.html", "again.html"))
-    options = ("-r", "bm25", "--resamples", "200", "--rounds", "3", "--page", "2", "--entry-rule", "random")
-    options += ("--round-share", "0.5", "--seed", "3", "--reference", "llm")
-    assert cli("tools", "spiral", toy_folder, *options, "-o", page, "--json", file).code == 0
-    content, expected = json.loads(file.read_text()), {"rounds": 3, "page": 2, "entry_rule": "random", "seed": 3}
-    assert {key: content["spec"][key] for key in expected} == expected
-    assert (content["reference"], content["spec"]["source"], content["spec"]["share"]) == ("llm", "human", 0.5)
-    assert [entry["rewrites"] for entry in content["rounds"]] == [0, 2, 3, 3]
-    assert "After 3 rounds the first 2 are" in page.read_text("utf-8")
-    assert cli("report", file, "-o", again).code == 0
-    assert "Round by round" in again.read_text("utf-8")
 
 
 # The cache

@@ -43,7 +43,7 @@ from tests.auditing.arrays import audit_of, decided, one, studied
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE, Noisy
 from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
-from tests.experiments.planted import grown, swept, whole
+from tests.experiments.planted import swept, whole
 from tests.experiments.twins.designed import caused
 from tests.judging.judged import whole as judged
 from tests.probes.validations import toy_validation
@@ -288,8 +288,6 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "replayed log, failed": lambda: replayed(0.25),
     "sequential": lambda: audit_until(asked_queries(), Noisy(2.0), 10),
     "sequential, open": lambda: audit_until(asked_queries(), Noisy(silent=0.2), 1, max_queries=40),
-    "spiral": grown,
-    "spiral, one ranker": lambda: grown(alone=True),
     "training study": whole,
     "study": temperatures,
     "study, two models": two_models,

@@ -97,7 +97,7 @@ class TestGiven:
             assert explorers(page)[0]["runs"] == ["mine"]
 
     @pytest.mark.parametrize(
-        "name", ["audit", "calibration", "check", "comparison", "gate", "replayed log", "spiral", "validation"]
+        "name", ["audit", "calibration", "check", "comparison", "gate", "replayed log", "validation"]
     )
     def test_each_kind_of_result_is_reported_from_its_file(self, tmp_path: Path, name: str) -> None:
         made = result(name)

@@ -1,4 +1,4 @@
-"""What studies, benches, spirals, explanations and validations show: every number, and how it was made.
+"""What studies, benches, explanations and validations show: every number, and how it was made.
 
 Their sentences and sections are kept in ``printed/``.
 """
@@ -70,15 +70,6 @@ class TestStudy:
         assert len(figures(many)["tilt"]) == 1
         (every,) = (one for one in view(many).tables if one.caption.startswith("human against"))
         assert len(every.rows) == 8 * 6
-
-
-def test_a_spiral_has_a_line_a_ranker_of_its_share_and_of_what_no_preference_would_leave_less() -> None:
-    found = result("spiral, one ranker")
-    shares, leads = figures(found)["rounds"]
-    expected = [100 * one.share.value for one in found.rounds]
-    assert [row["y"] for row in points(shares.drawing)] == pytest.approx(expected, abs=0.01)
-    assert points(leads.drawing)[-1]["y"] == pytest.approx(100 * found.rounds[-1].lead.value, abs=0.01)
-    assert [len(by_name(one.drawing)) for one in figures(result("spiral"))["rounds"]] == [2, 2]
 
 
 class TestBench:

@@ -28,7 +28,7 @@ from ranktilt.cli.pairwise import pairwise
 from ranktilt.cli.rank import rank
 from ranktilt.cli.replay_log import replay_log
 from ranktilt.cli.report import report
-from ranktilt.cli.tools import cache, calibrate, doctor, spiral
+from ranktilt.cli.tools import cache, calibrate, doctor
 from ranktilt.errors import UserError
 
 _VERBS: dict[str, Any] = {
@@ -45,7 +45,7 @@ _GROUPS: dict[str, tuple[str, dict[str, Any]]] = {
     "tools": (
         "Calibrate, read stored answers, and look after the cache and the installation.",
         {
-            "calibrate": calibrate, "spiral": spiral, "replay-log": replay_log, "cache": cache,
+            "calibrate": calibrate, "replay-log": replay_log, "cache": cache,
             "doctor": doctor,
         },
     ),

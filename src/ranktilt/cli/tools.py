@@ -1,4 +1,4 @@
-"""``ranktilt tools``: calibration, growing collections, the cache and the installation."""
+"""``ranktilt tools``: calibration, the cache and the installation."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import Output, PageOutput, collection_files
+from ranktilt.cli.output import Output, collection_files
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.option import Option
 
@@ -60,48 +60,6 @@ def calibrate(
     result = run_calibration(collection, rankers, measure or None, depths=depth or DEPTHS, sample=sample, seed=seed)
     output.deliver(result)
     return 0 if result.passed else FAILED
-
-
-@options.verb("tools spiral DIR -r bm25", "tools spiral DIR -r bm25 --rounds 10 --entry-rule random")
-def spiral(
-    folder: options.AnyCollection,
-    *,
-    ranker: options.Rankers = None,
-    rounds: Annotated[int, Option("Rounds in which rewrites enter.", "N", min=1)] = 5,
-    ranks: Annotated[int, Option("Results per page.", "K", flag="--page", min=1)] = 10,
-    entry_rule: Annotated[
-        Literal["retrieved", "random"],
-        Option("Which rewrites enter: those of documents just retrieved, or random ones."),
-    ] = "retrieved",
-    share: Annotated[
-        float | None,
-        Option(
-            "Maximum share of documents whose rewrites enter per round (default: 1/rounds).", "X", flag="--round-share"
-        ),
-    ] = None,
-    reference: Annotated[str, Option("The human source, whose share is followed.", "SOURCE")] = "human",
-    source: Annotated[str | None, Option("Sources of the rewrites that enter (default: all others).", "SOURCE")] = None,
-    resamples: options.Resamples = 10_000,
-    seed: options.Seed = 0,
-    split: options.Split = None,
-    ignore_unknown: options.IgnoreUnknown = False,
-    search: options.SearchOptions,
-    output: PageOutput,
-) -> None:
-    """Let rewrites enter the collection round by round, and follow what is left of the page for the human side."""
-    if not ranker:
-        raise UserError("nothing to rank with: name a ranker, such as -r bm25")
-    from ranktilt.datasets.load import load
-    from ranktilt.experiments.spiral import spiral as run_spiral
-
-    output.check(*collection_files(folder))
-    rankers = search.rankers(ranker)
-    collection = load(folder, split=split, ignore_unknown=ignore_unknown)
-    found = run_spiral(
-        collection, rankers, rounds=rounds, page=ranks, entry_rule=entry_rule, share=share, reference=reference,
-        source=source, resamples=resamples, seed=seed,
-    )  # fmt: skip
-    output.deliver(found)
 
 
 @options.verb("tools cache", "tools cache --prune --model minilm", panel="Input")

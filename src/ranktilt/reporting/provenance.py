@@ -23,7 +23,7 @@ def folder(spec: Mapping[str, Any]) -> str:
 
 
 def titled(kind: str, spec: Mapping[str, Any]) -> str:
-    """Say what a result is, and of which folder where it has a name: ``titled("Spiral on", spec)``."""
+    """Say what a result is, and of which folder where it has a name: ``titled("Study of", spec)``."""
     name = folder(spec)
     return f"{kind} {name}" if name else kind.rpartition(" ")[0]
 

@@ -20,7 +20,6 @@ from ranktilt.auditing.study import Study
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import CheckResult
 from ranktilt.errors import DataError, UserError, counted, join_words, shorten, unknown
-from ranktilt.experiments.spiral_result import Spiral
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.experiments.training_result import TrainingStudy
 from ranktilt.experiments.twins.result import FactorEffects
@@ -53,7 +52,6 @@ RESULTS: tuple[type[Result], ...] = (
     JudgeAudit,
     Bench,
     TrainingStudy,
-    Spiral,
     SequentialAudit,
     Comparison,
     Gate,

@@ -26,7 +26,6 @@ _VIEWS = {
     "PairwiseAudit": "pairwise",
     "ReplayedLog": "replay_log",
     "SequentialAudit": "sequential",
-    "Spiral": "experiments.spiral",
     "Study": "study",
     "TrainingStudy": "experiments.training_study",
     "Validation": "validate",
