@@ -22,6 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ranktilt._version import __version__
+from ranktilt.presenter import name_presenter
 
 if TYPE_CHECKING:
     from ranktilt.adapters.ir_measures import as_ir_measures as as_ir_measures
@@ -193,6 +194,9 @@ _NAMES = {
 }
 
 __all__ = ["__version__", *_NAMES]
+
+
+name_presenter("ranktilt.reporting.presenting")
 
 
 def __getattr__(name: str) -> Any:

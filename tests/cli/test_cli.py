@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -264,3 +265,15 @@ def test_what_may_be_repeated_still_may(cli: Cli, toy_folder: Path) -> None:
     assert cli("audit", "--seed", "1", "--seed", "2", "--help").code == 0
     said = refused(cli, "audit", toy_folder, "--groups", "a", "--groups", "b", "--groups", "c")
     assert said == "--groups is given 3 times, but takes one value: keep one of them"
+
+
+def test_python_m_ranktilt_is_the_command_line() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "ranktilt", "audit", "/nowhere"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("ranktilt")
+    assert done.stderr.count("\n") == 1

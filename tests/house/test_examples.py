@@ -64,7 +64,7 @@ def prepare(folder: Path) -> None:
         queries=[{"_id": f"q{n}", "text": word} for n, word in enumerate(words)],
         qrels=[(f"q{n}", f"d{n}", 1) for n in range(len(words))],
     )
-    command = write(folder / "bin" / "ranktilt", f'#!/bin/sh\nexec "{sys.executable}" -m ranktilt.cli.main "$@"\n')
+    command = write(folder / "bin" / "ranktilt", f'#!/bin/sh\nexec "{sys.executable}" -m ranktilt "$@"\n')
     command.chmod(0o755)
 
 

@@ -3,18 +3,23 @@
 import ast
 import graphlib
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 from tests.house import tree
 
 LEVELS = [
-    ["errors", "_version"], ["option", "optional", "progress"], ["io", "text"], ["executing", "statistics"],
-    ["collection"], ["run"], ["measures", "datasets", "models"], ["llm"], ["rankers"], ["auditing"],
+    ["errors", "_version", "presenter"], ["option", "optional", "progress"], ["io", "text"],
+    ["executing", "statistics"], ["collection"], ["run"], ["measures", "datasets", "models"], ["llm"], ["rankers"],
+    ["auditing"],
     ["probes", "generation"], ["adapters", "judging", "mitigation", "training"], ["experiments"],
-    ["reporting"], ["registry"], ["cli"],
+    ["reporting"], ["registry"], ["cli"], ["__main__"],
 ]  # fmt: skip
 LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}
+MODULE_NAME = re.compile(r"(?P<module>ranktilt(?:\.\w+)+)(?::\w+)?\.?")
+"""A module, or something of it: ``ranktilt.probes.spectrum:SpectrumProbe``."""
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc"}
 
 
@@ -35,6 +40,38 @@ def edges(modules: dict[str, tree.Module]) -> list[tuple[tree.Module, ast.AST, s
     return found
 
 
+def named(modules: dict[str, tree.Module]) -> list[tuple[tree.Module, ast.AST, str]]:
+    """List the modules of ours that strings name, for `import_module` or a table of what is loaded on use.
+
+    The package's own strings and those of the registry stand above everything: they may name all.
+    """
+    targets = []
+    for module in modules.values():
+        if part(module.name) in ("", "registry"):
+            continue
+        for node in module.nodes:
+            text = node.value if isinstance(node, ast.Constant) else None
+            match = MODULE_NAME.fullmatch(text) if isinstance(text, str) else None
+            if match and match["module"] in modules:
+                targets.append((module, node, match["module"]))
+    return targets
+
+
+def test_a_module_that_a_string_names_counts_as_imported() -> None:
+    """In a table, in `import_module`, and at the beginning of an f-string."""
+    text = """
+PROBES = {"spectrum": "ranktilt.probes.spectrum:SpectrumProbe"}
+import_module("ranktilt.reporting.output")
+import_module(f"ranktilt.reporting.{name}")
+import_module("ranktilt.nothing.here")
+"""
+    modules = tree.read()
+    module = tree.Module(Path("artifact.py"), "ranktilt.io.artifact", text, ast.parse(text))
+    targets = [target for source, _, target in named({**modules, module.name: module}) if source is module]
+    assert targets == ["ranktilt.probes.spectrum", "ranktilt.reporting.output", "ranktilt.reporting"]
+    assert any("must not import reporting" in line for line in upward({**modules, module.name: module}))
+
+
 def misplaced(modules: dict[str, tree.Module]) -> list[str]:
     """List the modules of no known layer, and the ones whose name says nothing."""
     found = []
@@ -47,9 +84,9 @@ def misplaced(modules: dict[str, tree.Module]) -> list[str]:
 
 
 def upward(modules: dict[str, tree.Module]) -> list[str]:
-    """List the imports that go up, or sideways into another part of the same level."""
+    """List the imports that go up, or sideways into another part of the same level; those by a string too."""
     found = []
-    for module, node, target in edges(modules):
+    for module, node, target in [*edges(modules), *named(modules)]:
         here, there = part(module.name), part(target)
         if not here or here not in LEVEL or here == there:
             continue

@@ -12,7 +12,6 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar, get_args, get_origin
 
@@ -24,6 +23,7 @@ from msgspec import inspect
 from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.io.files import decode_text, read_bytes, write_bytes
 from ranktilt.io.json_text import require_single_keys
+from ranktilt.presenter import presenter
 
 _SHA256 = re.compile(rb',"sha256":"([0-9a-f]{64})"}\s*\Z')
 _CODECS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
@@ -85,20 +85,19 @@ class Result:
         return {}
 
     def _repr_html_(self) -> str:
-        """Show it in a notebook; what prints results lies above this module and is found by its name."""
-        return str(import_module("ranktilt.reporting.output").notebook(self))
+        """Show it in a notebook."""
+        return presenter().notebook(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Show it in IPython as the command line prints it."""
-        printer.text(import_module("ranktilt.reporting.output").table(self).rstrip("\n"))
+        printer.text(presenter().table(self).rstrip("\n"))
 
     def frame(self, part: str = "") -> pl.DataFrame:
         """Return the rows of one part, such as ``tilts``, as a polars frame; of all parts, below each other.
 
         Numbers are as in the file, unrounded; what is not known is null.
         """
-        frame: pl.DataFrame = import_module("ranktilt.reporting.frames").frame(self, part)
-        return frame
+        return presenter().frame(self, part)
 
     def plot(self, name: str = "") -> Any:
         """Return the first figure, or that of a part, such as ``effectiveness``; it shows itself in a notebook.
@@ -106,7 +105,7 @@ class Result:
         ``.save("tilt.pdf")`` writes it for a paper (also ``.svg``, ``.png``; needs ``[plots]``). A wrong name is
         answered with those that there are.
         """
-        return import_module("ranktilt.reporting.papers.figures").result_figure(self, name)
+        return presenter().result_figure(self, name)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
