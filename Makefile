@@ -39,7 +39,7 @@ test-long: .venv/.stamp-dev bundled ## Run what takes minutes: all pages and doc
 coverage: .venv/.stamp-dev ## Run the quick tests with coverage, which doubles their time
 	$(PYTEST) --dist worksteal -m "not long" --cov
 
-lint: .venv/.stamp-dev ## Check format, style, types and sizes
+lint: .venv/.stamp-dev ## Check format, style, types and how code reads
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

@@ -1,4 +1,4 @@
-"""A class name occurs once, a room can be overlooked, and no name is a riddle."""
+"""A class name occurs once, and no name is a riddle."""
 
 import ast
 import re
@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 from tests.house import tree
 
-ROOM_FILES = 22
 WORDS = {
     "arms", "asked", "asking", "claims", "desk", "inked", "leftover", "lessons", "patience", "plate", "reopening",
     "spot", "tally", "telling", "traffic", "whereabouts", "workplace", "worth_a_look",
@@ -39,11 +38,6 @@ def repeated_classes(modules: Iterable[tree.Module]) -> set[str]:
     return {name for name, count in Counter(names).items() if count > 1}
 
 
-def room_files(modules: Iterable[tree.Module]) -> dict[str, int]:
-    rooms = Counter(module.package.partition(".")[2].replace(".", "/") for module in modules)
-    return {room: count for room, count in rooms.items() if count > ROOM_FILES}
-
-
 def riddles(modules: Iterable[tree.Module]) -> set[str]:
     """Return the names that hold a word of WORDS, or are one of NAMES or, of a class, of CLASSES."""
     found = set()
@@ -55,8 +49,7 @@ def riddles(modules: Iterable[tree.Module]) -> set[str]:
     return found
 
 
-def test_a_class_name_occurs_once_no_name_is_a_riddle_and_a_room_has_few_files() -> None:
+def test_a_class_name_occurs_once_and_no_name_is_a_riddle() -> None:
     modules = tree.read().values()
     assert not repeated_classes(modules)
     assert not riddles(modules)
-    assert not room_files(modules)
