@@ -184,8 +184,8 @@ TRAIN = [
 ]
 TOOLS = [
     ("doctor contreiver", "unknown model 'contreiver'; did you mean 'dense:contriever'? (valid: dense:minilm, dense:"),
-    ("cache --all", "--all needs --prune: ranktilt tools cache --prune --all removes everything that was not paid for"),
-    ("cache --prune --all --model one", "--all removes everything; omit it to remove only what --model chooses"),
+    ("doctor --all", "--all needs --prune: ranktilt tools doctor --prune --all removes everything that was not paid"),
+    ("doctor --prune --all one", "--all removes everything; omit it to remove only what MODEL chooses"),
 ]
 REFUSALS = {
     "audit": AUDIT, "gate": GATE, "compare": COMPARE, "rank": RANK, "check": CHECK, "explain": EXPLAIN,
@@ -254,7 +254,7 @@ def test_it_is_one_line(cli: Cli, inputs: Path, monkeypatch: pytest.MonkeyPatch,
     ("train cross-encoder x -o y --steps 0", "ranktilt train cross-encoder: Invalid value for '--steps': "),
     ("generate rewrite x --llm y --temperature -1", "ranktilt generate rewrite: Invalid value for '--temperature'"),
     ("generate answer x --llm y -n 0", "ranktilt generate answer: Invalid value for '--documents-per-query'"),
-    ("cache x", "ranktilt: No such command 'cache'. It is in a group: ranktilt tools cache"),
+    ("doctor x", "ranktilt: No such command 'doctor'. It is in a group: ranktilt tools doctor"),
 ])  # fmt: skip
 def test_wrong_usage_is_one_line_too(cli: Cli, command: str, line: str) -> None:
     code, out, err = cli(*command.split())

