@@ -253,13 +253,12 @@ def test_what_labels_add_sums_to_the_answer() -> None:
 
 
 def test_relevant_documents_of_two_queries() -> None:
-    """nDCG@1 of a is 1 and of b 0 in both queries; beside the mean of .5 x adds .5, y and z (not retrieved: 0) .5."""
+    """nDCG@1 of a is 1 and of b 0 in both queries: x adds 1 beside a mean of 0 of the others, y and z 0 beside .5."""
     _, aligned = two_lists("x", "y", "z")
     of = measure("nDCG@1")
     sample = Sample("r", RelativeDelta(of=of), "a", "b", np.ones(2), np.zeros(2))
     labels = judged_labels(aligned, of, (0, 1), sample, np.arange(3))
-    third = 1 / 3
-    assert labels.clusters.total == pytest.approx([1 - third, third, third] * 2)
+    assert labels.clusters.total == pytest.approx([1, 0.5, 0.5] * 2)
     assert labels.clusters.weight == pytest.approx([0.5, 0, 0] * 2)
     assert labels.spread == 1  # both queries have the same judgments, whose labels are drawn together already
 

@@ -141,7 +141,7 @@ def judged_labels(
 ) -> LabelEffects:
     """List what each relevant document adds to ``M_a − M_b`` beyond a mean one of its query.
 
-    ``±(y − mean y)/ideal`` with y what it adds to `totals`, 0 for one that is not retrieved. Measures
+    ``±(y − mean y of the others)/ideal`` with y what it adds to `totals`, 0 for one that is not retrieved. Measures
     that are not sums over documents are taken as linear in the labels; a factor for all brings them
     to the scale of the means.
     """
@@ -161,11 +161,14 @@ def judged_labels(
     ideal = measure.ideal(both)
     of_group = [measure.ideal(judgments.of_group(number)) for number in groups]
     scale = np.where(group == groups[0], *(ideal[query] / each[query] for each in of_group))
-    mean = sums(query, adds, n) / np.maximum(np.bincount(query, minlength=n), 1)
+    count = np.bincount(query, minlength=n)
+    mean = sums(query, adds, n) / np.maximum(count, 1)
     whole = float((scale * adds).sum())
     mine = float((sample.one + sample.two)[sample.mask].sum())
     scale *= mine / whole if whole > 0 else 1.0
-    total = np.where(group == groups[0], scale, -scale) * (adds - mean[query])
+    # Beside the mean of the query's other documents, which is so much farther than the mean of all.
+    others = count / np.maximum(count - 1, 1)
+    total = np.where(group == groups[0], scale, -scale) * others[query] * (adds - mean[query])
     clusters = Clusters(query, origins[judgments.row[held]], total, scale * adds / 2)
     return LabelEffects(clusters, judgments.first_of_equal[held])
 
