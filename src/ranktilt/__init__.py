@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from ranktilt.auditing.answer.gate import Gate as Gate
     from ranktilt.auditing.answer.gate import gate as gate
     from ranktilt.auditing.audit import audit as audit
-    from ranktilt.auditing.calibration.calibrate import Calibration as Calibration
-    from ranktilt.auditing.calibration.calibrate import calibrate as calibrate
     from ranktilt.auditing.comparison.compare import Comparison as Comparison
     from ranktilt.auditing.comparison.compare import compare as compare
     from ranktilt.auditing.controls import controls as controls
@@ -113,7 +111,6 @@ _NAMES = {
     "Answering": "generation.settings",
     "Audit": "auditing.result",
     "Bench": "experiments.tradeoff_result",
-    "Calibration": "auditing.calibration.calibrate",
     "CheckResult": "datasets.check",
     "Collection": "collection",
     "Comparison": "auditing.comparison.compare",
@@ -155,7 +152,6 @@ _NAMES = {
     "audit_until": "auditing.sequential",
     "bench": "experiments.tradeoff",
     "bundled": "datasets.bundled.reader",
-    "calibrate": "auditing.calibration.calibrate",
     "check": "datasets.check",
     "compare": "auditing.comparison.compare",
     "controls": "auditing.controls",

@@ -14,13 +14,13 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit, Collection, GroupEstimand, Run, table
-from ranktilt.auditing.calibration.synthetic_twins import SCHEMES, sampled, with_synthetic_twins
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import grouping
 from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.auditing.null_distributions.pages import strata
 from ranktilt.measures import base
 from ranktilt.measures.exposure.base import GroupLists
+from tests.auditing.calibration.synthetic_twins import SCHEMES, sampled, with_synthetic_twins
 from tests.refusals import refused
 from tests.toy import run_of, toy
 

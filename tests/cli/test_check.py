@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import orjson
 import pytest
 
 import ranktilt as rt
+from ranktilt.datasets.check import CheckResult, InstrumentRow
 from ranktilt.errors import UserError
 from ranktilt.experiments.twins.result import FactorEffects
 from ranktilt.probes.explain import PROBES, Explanation, probe, probe_classes
@@ -86,6 +88,31 @@ def test_a_fair_comparison_and_a_fair_test_bed_end_with_0(cli: Cli, bed: Path) -
     code, out, err = cli("check", "--full", bed, *PLAIN)
     assert (code, err, "Cosine" in out) == (0, "", False)
     assert re.search(r"^ bm25 +1\.000 +1\.000 +\+0\.000 .*equivalent within ±0\.02$", out, re.MULTILINE)
+
+
+def test_instrument_is_a_sentence_a_ranker_and_decides_too(
+    cli: Cli, bed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [InstrumentRow(ranker="bm25", question="nDCG@10", named=60, tosses=200, low=0.24, high=0.37)]
+
+    def counted(*arguments: Any, **options: Any) -> tuple[InstrumentRow, ...]:
+        return tuple(rows)
+
+    monkeypatch.setattr("ranktilt.auditing.instrument.check_instrument", counted)
+    file = tmp_path / "check.json"
+    code, out, _ = cli("check", bed, "-r", "bm25", "--instrument", "--json", file)
+    assert code == 1
+    assert "A fair comparison" in out
+    assert "bm25 on nDCG@10: with sources by a coin, 60 of 200 audits name a side (30.0 % [24.0, 37.0]); too" in out
+    assert CheckResult.load(file).instrument == tuple(rows)
+    rows[0] = replace(rows[0], named=9, low=0.02, high=0.08)
+    assert cli("check", bed, "-r", "bm25", "--instrument").code == 0
+
+
+def test_rankers_of_a_check_need_a_reason(cli: Cli, bed: Path) -> None:
+    assert cli("check", bed, "-r", "bm25").err == "ranktilt: --ranker needs --full\n"
+    both = cli("check", bed, "--full", "--instrument")
+    assert both.err == "ranktilt: --instrument is a check of its own: omit --full\n"
 
 
 def test_a_fault_that_voids_ends_with_1_and_everything_is_printed_and_written(cli: Cli, tmp_path: Path) -> None:

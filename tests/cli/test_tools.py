@@ -1,11 +1,10 @@
-"""ranktilt tools: calibration, replayed logs, the cache, and what is installed."""
+"""ranktilt tools: replayed logs, the cache, and what is installed."""
 
 import csv
 import importlib.util
 import io
 import json
 import os
-import shlex
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, requires
@@ -16,64 +15,19 @@ import numpy as np
 import orjson
 import pytest
 
-import ranktilt as rt
 import ranktilt.cli.tools as module
-from ranktilt import Calibration, registry
 from ranktilt.auditing.replay_log import ReplayedLog
 from ranktilt.datasets.save import save
 from ranktilt.io.cache import VectorCache, content_keys
 from ranktilt.llm.base import Answer
 from ranktilt.llm.journal import Journal, JournalRecord
-from ranktilt.reporting.output import table
 from ranktilt.run import Run
-from tests.auditing.calibration.test_calibrate import Unfair, pairs
 from tests.auditing.test_replay_log import CANDIDATES, EVERY, both, lists, llm_first, prose
 from tests.cli.conftest import Cli, refused
 from tests.rankers.llm.judge import logged, rank_llm_text
-from tests.toy import tsv, write
+from tests.toy import write
 
 DEPTHS = ("-m", "nDCG@3", "--depth", "1", "--depth", "3")
-
-
-@pytest.fixture
-def thirty(tmp_path: Path) -> Path:
-    return rt.save(pairs(), tmp_path / "pairs")
-
-
-def test_bundled_collection_and_lexical_rankers_are_calibrated_by_default(cli: Cli) -> None:
-    code, out, err = cli("tools", "calibrate", "--quiet", "--sample", "20", *DEPTHS)
-    assert (code, err) == (0, "")
-    lines = out.splitlines()
-    assert [line for line in lines if line and not line.startswith(" ")][:2] == ["tfidf", "bm25"]
-    assert "Calibrated: 36 checks came out as expected." in out
-    assert sum("12 of 12" in line for line in lines) == 2 * 7
-    assert sum("2 of 2" in line for line in lines) == 2 * 6
-
-
-def test_ties_broken_by_id_are_found(cli: Cli, thirty: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(registry.RANKERS, Unfair.name, "tests.auditing.calibration.test_calibrate:Unfair")
-    file = tmp_path / "new" / "c.json"
-    options = ("-r", "unfair(fault=id)", *DEPTHS, "--seed", "7", "--sample", "20", "--json", str(file))
-    code, out, _ = cli("tools", "calibrate", thirty, *options)
-    found = Calibration.load(file)
-    assert (code, out) == (1, table(found))
-    assert "FAILED: " in out
-    assert "A ranker that tells copies apart breaks ties by id or order" in out
-    assert (found.passed, found.spec["seed"], found.spec["documents"]) == (False, 7, 40)
-    assert found.spec["command"] == shlex.join(["ranktilt", "tools", "calibrate", str(thirty), *options])
-    assert {row.verdict for row in found.rows if row.check != "null"} == {"ok"}
-
-
-def test_text_and_split_reach_the_calibration(cli: Cli, thirty: Path) -> None:
-    (thirty / "qrels" / "test.tsv").rename(thirty / "qrels" / "dev.tsv")
-    write(thirty / "qrels" / "test.tsv", tsv([("q0", "0-human", 0)]))
-    options = ("--text", "text", "--split", "dev", "--json", "-")
-    found = cli("tools", "calibrate", thirty, "-r", "bm25", *options, *DEPTHS[:4])
-    assert found.code == 0
-    content = json.loads(found.out)
-    assert content["sentence"] == "Calibrated: 18 checks came out as expected."
-    assert content["spec"]["rankers"] == ["bm25(text=text)"]
-    assert content["spec"]["collection"]["split"] == "dev"
 
 
 # The cache

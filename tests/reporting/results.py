@@ -10,7 +10,6 @@ import polars as pl
 
 from ranktilt import Audit, Collection, audit, controls
 from ranktilt.auditing.answer.gate import Gate, gate
-from ranktilt.auditing.calibration.calibrate import Calibration, Check, CheckOutcome
 from ranktilt.auditing.comparison.compare import Comparison, compare
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.pairwise.result import PairwiseAudit
@@ -130,27 +129,6 @@ def gated() -> Gate:
     return replace(found, spec={**found.spec, "command": "ranktilt gate `x`", "audit": "ranktilt audit"})
 
 
-def row(
-    check: Check, tests: int, failures: int = 0, *, estimand: str = "ΔNDSR", ranker: str = "bm25", details: str = ""
-) -> CheckOutcome:
-    return CheckOutcome(check, ranker, estimand, tests, failures, details)
-
-
-def failed(*, passed: bool = False) -> Calibration:
-    """A calibration of one ranker that is as expected, and, unless `passed`, of one that is not."""
-    null = row("null", 12)
-    good = (
-        null, replace(null, estimand="score gap"), row("antisymmetry", 2),
-        row("antisymmetry", 2, estimand="score gap"), row("known tilt", 10),
-    )  # fmt: skip
-    bad = (
-        row("null", 12, 3, ranker="mine", details="ids: hashed, depth 3: −1"),
-        row("null", 12, 2, ranker="mine", estimand="score gap", details="two"),
-        row("known tilt", 0, ranker="mine"),
-    )
-    return Calibration((*good, *(() if passed else bad)), SPEC, ("Sources left out: gpt.",))
-
-
 def replayed(most: float | None = None) -> ReplayedLog:
     """Half of the answers are prose, of which a parser made something; one call fits nothing."""
     kinds = ("ok", "ok", "missing", "off-format", "off-format", "refused")
@@ -260,8 +238,6 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "bench": partial(swept, budget=0.05),
     "bench, none": lambda: swept(alone=False),
     "bench, selected": lambda: swept(selected=("α = 0.01",), effectiveness="nDCG@3", level=30, budget=0.2),
-    "calibration": failed,
-    "calibration, passed": lambda: failed(passed=True),
     "check": refused,
     "check, three sources": lambda: refused(("human", "llm", "a|b")),
     "comparison": changed,

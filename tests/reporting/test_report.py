@@ -96,9 +96,7 @@ class TestGiven:
             page = read(rt.report(found, tmp_path / "with.html", collection=collection, runs=runs))
             assert explorers(page)[0]["runs"] == ["mine"]
 
-    @pytest.mark.parametrize(
-        "name", ["audit", "calibration", "check", "comparison", "gate", "replayed log", "validation"]
-    )
+    @pytest.mark.parametrize("name", ["audit", "check", "comparison", "gate", "replayed log", "validation"])
     def test_each_kind_of_result_is_reported_from_its_file(self, tmp_path: Path, name: str) -> None:
         made = result(name)
         file = made.save(tmp_path / "found.json")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,7 @@ from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
+    from ranktilt.datasets.check import InstrumentRow
     from ranktilt.probes.validation import Validation
     from ranktilt.rankers.base import Ranker
 
@@ -23,6 +24,8 @@ UNFAIR = 1
 """Exit code where a fault voids the comparison."""
 NONE = "none"
 _ENCODER = "dense:minilm"
+INSTRUMENT_OPTIONS = ("--instrument", "--ranker", "--measure", "--seed")
+"""Options that --instrument reads, without --full."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,16 @@ class FullCheck(options.OptionGroup):
             "Rankers to run on each side alone (default: bm25 and the encoder of --similarity); none for none.",
             "SPEC",
             short="-r",
+            panel="Question",
         ),
     ] = None
+    instrument: Annotated[
+        bool,
+        Option(
+            "Also toss coins for the sources: how often does an audit of the rankers (-r; default: bm25) name a side?",
+            panel="Question",
+        ),
+    ] = False
     similarity: Annotated[
         str | None,
         Option("Encoder that compares meanings (default: dense:minilm, if installed); none for none.", "SPEC"),
@@ -72,6 +83,13 @@ class FullCheck(options.OptionGroup):
             )
         return found
 
+    def instrument_rows(self, collection: Collection, search: options.SearchOptions) -> tuple[InstrumentRow, ...]:
+        """Audit each ranker with sources by a coin."""
+        from ranktilt.auditing.instrument import check_instrument
+
+        rankers = search.rankers(self.ranker or ["bm25"])
+        return check_instrument(collection, rankers, self.measure, seed=self.seed)
+
     def _encoder(self) -> str | None:
         """The encoder to compare vectors with; None where none is wanted, or none is installed."""
         if self.similarity is not None:
@@ -87,7 +105,7 @@ class FullCheck(options.OptionGroup):
         return [*search.rankers(["bm25"]), *([encoder] if encoder is not None else [])]
 
 
-@options.verb("check DIR", "check DIR --full -o check.html")
+@options.verb("check DIR", "check DIR -r bm25 --instrument", "check DIR --full -o check.html")
 def check(
     folder: options.AnyCollection,
     *,
@@ -100,11 +118,18 @@ def check(
 ) -> int:
     """Check whether a collection makes a fair comparison: exit 0 if so, 1 if a fault voids it.
 
+    With --instrument also whether an audit of a ranker is right here: a coin decides for each document and its twin who
+    wrote which, 200 times, and a side should be named in 5 % of these audits at most.
+
     With --full the whole test bed: statistics, shared terms, similarity of twins, and effectiveness on each side, which
     decides nothing by itself: it is shown with a test of equivalence.
     """
-    if not full.full and (unread := [*full.changed(), *search.changed()]):
-        raise UserError(f"{unread[0]} needs --full")
+    if full.full and full.instrument:
+        raise UserError("--instrument is a check of its own: omit --full")
+    read = INSTRUMENT_OPTIONS if full.instrument else ()
+    unread = [option for option in full.changed() if option not in read]
+    if not full.full and (unread or (search.changed() and not full.instrument)):
+        raise UserError(f"{[*unread, *search.changed()][0]} needs --full")
     output.check(*collection_files(folder))
     how: dict[str, Any] = {"reference": reference, "limits": CheckLimits(**limits)}
     collection = options.load_texts(folder, split)
@@ -114,5 +139,7 @@ def check(
         from ranktilt.datasets.check import check as check_collection
 
         result = check_collection(collection, **how)
+        if full.instrument:
+            result = replace(result, instrument=full.instrument_rows(collection, search))
     output.deliver(result)
     return 0 if result.fair else UNFAIR

@@ -28,7 +28,7 @@ from ranktilt.cli.pairwise import pairwise
 from ranktilt.cli.rank import rank
 from ranktilt.cli.replay_log import replay_log
 from ranktilt.cli.report import report
-from ranktilt.cli.tools import calibrate, doctor
+from ranktilt.cli.tools import doctor
 from ranktilt.errors import UserError
 
 _VERBS: dict[str, Any] = {
@@ -43,9 +43,9 @@ _GROUPS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "generate": ("Let a language model rewrite documents or answer queries.", {"rewrite": rewrite, "answer": answer}),
     "tools": (
-        "Calibrate, read stored answers, and look after the installation and the cache.",
+        "Read stored answers, and look after the installation and the cache.",
         {
-            "calibrate": calibrate, "replay-log": replay_log,
+            "replay-log": replay_log,
             "doctor": doctor,
         },
     ),

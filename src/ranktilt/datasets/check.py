@@ -58,6 +58,43 @@ class CheckRow:
     """Ids of the first documents with the fault; for judgments, query and document."""
 
 
+CHANCE = 0.05
+"""Share of audits in which a side may be named where nobody is favoured."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstrumentRow:
+    """How often an audit of one ranker names a side where a coin decided who wrote what."""
+
+    ranker: str
+    """Its text."""
+    question: str
+    """Notation of the primary question."""
+    named: int
+    """Audits that named a side."""
+    tosses: int
+    """Audits in all."""
+    low: float
+    high: float
+    """95 % interval of the share, 0 to 1."""
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the share may be that of chance, or is below it."""
+        return self.low <= CHANCE
+
+    @property
+    def sentence(self) -> str:
+        """What was counted, in one sentence."""
+        share, low, high = (f"{100 * part:.1f}" for part in (self.named / self.tosses, self.low, self.high))
+        expected = f"at most {100 * CHANCE:g} % are expected"
+        outcome = expected if self.is_calibrated else f"too often: {expected}"
+        return (
+            f"{self.ranker} on {self.question}: with sources by a coin, {self.named} of {self.tosses} audits "
+            f"name a side ({share} % [{low}, {high}]); {outcome}"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class CheckResult(Result, format="ranktilt-check", version=1, noun="a check", command="ranktilt check"):
     """The result of `check`: its rows by source, and those on the whole collection last."""
@@ -70,6 +107,8 @@ class CheckResult(Result, format="ranktilt-check", version=1, noun="a check", co
     sourceless: int = 0
     """Documents without a source, which are on no side."""
     spec: Mapping[str, Any] = field(default_factory=dict)
+    instrument: tuple[InstrumentRow, ...] = ()
+    """Audits with sources by a coin, ranker by ranker, where they were asked for."""
 
     def of(self, verdict: Verdict) -> tuple[CheckRow, ...]:
         """Return the rows with a verdict."""
@@ -77,8 +116,8 @@ class CheckResult(Result, format="ranktilt-check", version=1, noun="a check", co
 
     @property
     def fair(self) -> bool:
-        """Whether no row voids the comparison."""
-        return not self.of("void")
+        """Whether no row voids the comparison, and no audit names a side more often than chance does."""
+        return not self.of("void") and all(row.is_calibrated for row in self.instrument)
 
     @property
     def sentence(self) -> str:

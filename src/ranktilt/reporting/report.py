@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from ranktilt.auditing.answer.gate import Gate
-from ranktilt.auditing.calibration.calibrate import Calibration
 from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.replay_log import ReplayedLog
@@ -55,7 +54,6 @@ RESULTS: tuple[type[Result], ...] = (
     SequentialAudit,
     Comparison,
     Gate,
-    Calibration,
     CheckResult,
     ReplayedLog,
 )

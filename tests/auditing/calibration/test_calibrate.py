@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 
 from ranktilt import Collection, Ranker, Run, UserError, bundled, ranker
-from ranktilt.auditing.calibration import calibrate as module
-from ranktilt.auditing.calibration.calibrate import Calibration, CheckOutcome, ComparisonCounter, Vectors, calibrate
-from ranktilt.auditing.calibration.synthetic_twins import (
+from ranktilt.rankers.lexical.bm25 import BM25
+from tests.auditing.calibration import calibrate as module
+from tests.auditing.calibration.calibrate import Calibration, CheckOutcome, ComparisonCounter, Vectors, calibrate
+from tests.auditing.calibration.synthetic_twins import (
     COPY,
     SCHEMES,
     THINNED,
@@ -20,7 +21,6 @@ from ranktilt.auditing.calibration.synthetic_twins import (
     swapped,
     with_synthetic_twins,
 )
-from ranktilt.rankers.lexical.bm25 import BM25
 from tests.refusals import refused
 from tests.toy import QRELS, TEXTS, collection_of, run_of, toy
 

@@ -11,7 +11,6 @@ from ranktilt.reporting.document import Document
 _VIEWS = {
     "Audit": "audit",
     "Bench": "experiments.bench",
-    "Calibration": "calibrate",
     "CheckResult": "check",
     "Comparison": "compare",
     "Description": "describe",

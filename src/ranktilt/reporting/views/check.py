@@ -40,7 +40,11 @@ def view(check: CheckResult) -> Document:
 def sentences(check: CheckResult) -> tuple[Sentence, ...]:
     """Return the verdict on the whole; where there is no line below a row, then what faults mean."""
     many = len({row.source for row in check.rows if row.source}) > 1
-    said = [Sentence(check.sentence, "good" if check.fair else "bad", "strong" if check.fair else "alarm")]
+    is_void = bool(check.of("void"))
+    said = [Sentence(check.sentence, "bad" if is_void else "good", "alarm" if is_void else "strong")]
+    for outcome in check.instrument:
+        is_right = outcome.is_calibrated
+        said.append(Sentence(outcome.sentence, "good" if is_right else "bad", "" if is_right else "alarm"))
     for row in check.rows:
         name = f"{row.source}, {row.name}" if many and row.source else row.name
         meanings = (row.meaning if row.verdict != "ok" else "", row.note)

@@ -11,20 +11,11 @@ import numpy.typing as npt
 
 from ranktilt._version import __version__
 from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
-from ranktilt.auditing.calibration.synthetic_twins import (
-    SCHEMES,
-    THINNED,
-    first_source,
-    sampled,
-    swapped,
-    with_synthetic_twins,
-)
 from ranktilt.auditing.card import DEPTH, card_estimands
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, refuse_twice
-from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker, cut, stages_of
@@ -32,6 +23,14 @@ from ranktilt.rankers.engines.base import LiveEngine
 from ranktilt.rankers.replay import Replay
 from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
+from tests.auditing.calibration.synthetic_twins import (
+    SCHEMES,
+    THINNED,
+    first_source,
+    sampled,
+    swapped,
+    with_synthetic_twins,
+)
 
 Check = Literal["null", "antisymmetry", "known tilt"]
 Verdict = Literal["ok", "failed", "untested"]
@@ -72,15 +71,9 @@ class CheckOutcome:
             return "never moved" if self.check == "known tilt" else "undefined"
         return f"{self.tests - self.failed} of {self.tests}"
 
-    def derived(self) -> dict[str, Any]:
-        expected = "favours nobody" if self.estimand == VERDICT else EXPECTED[self.check]
-        return {"expected": expected, "measured": self.measured, "verdict": self.verdict}
-
 
 @dataclass(frozen=True, eq=False)
-class Calibration(
-    Result, format="ranktilt-calibration", version=1, noun="a calibration", command="ranktilt tools calibrate"
-):
+class Calibration:
     """What `calibrate` found."""
 
     rows: tuple[CheckOutcome, ...]
@@ -120,9 +113,6 @@ class Calibration(
             parts.setdefault(row.ranker, []).append(row.check)
         said = "; ".join(f"{ranker}: {', '.join(dict.fromkeys(checks))}" for ranker, checks in parts.items())
         return f"Not calibrated: {len(self.failures)} of {counted(len(self.rows), 'check', 'checks')} failed ({said})."
-
-    def derived(self) -> dict[str, Any]:
-        return {"passed": self.passed, "sentence": self.sentence}
 
 
 DEPTHS = (1, 2, 3, 7, 10, 33, 100, 333, 1000)

@@ -1,1 +1,0 @@
-"""Calibration: what the instrument says where the truth is known."""

@@ -1,0 +1,100 @@
+"""A test of the instrument: how often an audit names a side where a coin decided who wrote what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import polars as pl
+from scipy import special
+
+from ranktilt.auditing.audit import audit
+from ranktilt.collection import Collection
+from ranktilt.datasets.check import InstrumentRow
+from ranktilt.errors import UserError
+from ranktilt.measures.base import Estimand
+from ranktilt.progress import report
+from ranktilt.rankers.base import Ranker, stages_of
+from ranktilt.rankers.engines.base import LiveEngine
+from ranktilt.rankers.replay import Replay
+
+TOSSES = 200
+RESAMPLES = 1_000
+"""Fewer than an audit makes: they are made for each toss, and only a verdict is read off them."""
+_ALPHA = 0.05
+
+
+def check_instrument(
+    collection: Collection,
+    rankers: Sequence[Ranker],
+    measures: str | Estimand | Iterable[str | Estimand] | None = None,
+    *,
+    tosses: int = TOSSES,
+    seed: int = 0,
+) -> tuple[InstrumentRow, ...]:
+    """Audit each ranker again and again with sources that mean nothing, and count how often a side is named.
+
+    A coin decides for each origin whether its documents exchange their sources; a document without a twin gets one of
+    the collection's sources, as often as they are there. The rankings stay: they do not read who wrote a document.
+
+    Parameters
+    ----------
+    collection : Collection
+        With two sources or more.
+    rankers : sequence of Ranker
+        Each ranks once.
+    measures : str, Estimand or iterable of them, optional
+        As for `audit`, by default its own; the primary question decides.
+    tosses : int, optional
+        How often labels are drawn.
+    seed : int, optional
+        Of the coin.
+
+    Returns
+    -------
+    tuple of InstrumentRow
+        One for each ranker, with the exact 95 % interval of the share (Clopper and Pearson, 1934).
+    """
+    if len(collection.sources) < 2:
+        raise UserError("the instrument needs two sources, such as human and llm, to exchange")
+    for ranker in rankers:
+        if isinstance(stages_of(ranker)[0], LiveEngine | Replay):
+            raise UserError(f"{ranker!r} cannot be tested: name a ranker that ranks the collection itself")
+    rows = []
+    for ranker in rankers:
+        run = ranker.rank(collection)
+        named, question = 0, ""
+        for toss in range(tosses):
+            drawn = with_drawn_sources(collection, np.random.default_rng([seed, toss]))
+            result = audit(drawn, run, measures, confounds=False, keep_top=0, resamples=RESAMPLES, seed=seed)
+            verdict = result.verdict(run.name)
+            named += verdict.side is not None
+            question = verdict.primary
+            report(f"tossing coins for {ranker!r}", toss + 1, tosses)
+        low, high = exact_interval(named, tosses)
+        rows.append(
+            InstrumentRow(ranker=repr(ranker), question=question, named=named, tosses=tosses, low=low, high=high)
+        )
+    return tuple(rows)
+
+
+def with_drawn_sources(collection: Collection, rng: np.random.Generator) -> Collection:
+    """Exchange the sources of each origin by a coin; a document alone in its origin draws one of all."""
+    docs = collection.docs
+    sources = docs["source"].to_numpy().copy()
+    order = np.lexsort((rng.random(len(sources)), collection.origin_codes()))
+    in_order = np.lexsort((np.arange(len(sources)), collection.origin_codes()))
+    exchanged = sources.copy()
+    exchanged[in_order] = sources[order]
+    sizes = np.bincount(collection.origin_codes())
+    is_alone = sizes[collection.origin_codes()] == 1
+    exchanged[is_alone] = rng.permutation(sources[is_alone])
+    column = pl.Series("source", exchanged.tolist(), dtype=pl.String)
+    return Collection(docs.with_columns(column), collection.queries, collection.qrels)
+
+
+def exact_interval(count: int, total: int) -> tuple[float, float]:
+    """Return the exact 95 % interval of a share."""
+    low = float(special.betaincinv(count, total - count + 1, _ALPHA / 2)) if count else 0.0
+    high = float(special.betaincinv(count + 1, total - count, 1 - _ALPHA / 2)) if count < total else 1.0
+    return low, high
