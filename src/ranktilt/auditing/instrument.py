@@ -40,7 +40,7 @@ def check_instrument(
     Parameters
     ----------
     collection : Collection
-        With two sources or more.
+        With two sources or more; of several, an audit counts where it names a side of any pair.
     rankers : sequence of Ranker
         Each ranks once.
     measures : str, Estimand or iterable of them, optional
@@ -67,9 +67,9 @@ def check_instrument(
         for toss in range(tosses):
             drawn = with_drawn_sources(collection, np.random.default_rng([seed, toss]))
             result = audit(drawn, run, measures, confounds=False, keep_top=0, resamples=RESAMPLES, seed=seed)
-            verdict = result.verdict(run.name)
-            named += verdict.side is not None
-            question = verdict.primary
+            verdicts = result.verdicts()
+            named += any(verdict.side is not None for verdict in verdicts)
+            question = verdicts[0].primary
             report(f"tossing coins for {ranker!r}", toss + 1, tosses)
         low, high = exact_interval(named, tosses)
         rows.append(
