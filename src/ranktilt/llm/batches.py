@@ -254,8 +254,8 @@ class _Submission:
         if missing and _is_silent(status, lines):
             rest = submitted._replace(prompts=missing)
             self._store(rest)
-            of_all = f"{len(missing):,} of {counted(len(submitted.prompts), 'request', 'requests')}"
-            self._note_silence(rest, f"it is {status.status}, and its files do not say what became of {of_all}")
+            silent = counted(len(missing), "request", "requests")
+            self._note_silence(rest, f"it is {status.status}, and its files do not say what became of {silent}")
             return
         self._wait_again(missing, tried=status.status != "failed")
         self._forget(submitted)
