@@ -4,7 +4,7 @@ import copy
 import json
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -258,3 +258,25 @@ def test_without_an_answer_every_request_may_be_at_fault(status: int, message: s
     with refuses(status) as server, pytest.raises(UserError, match=message):
         list(llm("openai:tiny", base_url=server.url, retries=0, concurrency=1).generate(prompts))
     assert len(server.requests) <= 10
+
+
+HEADERS = [
+    {"Set-Cookie": "a=\u00ff"},
+    {"Content-Type": "application/json; charset=utf-16"},
+    {"Content-Type": "application/json; charset=none"},
+    {"Content-Encoding": "gzip"},
+    {"Retry-After": "\u00ff"},
+    {"Location": "\u00ff"},
+]
+
+
+@pytest.mark.parametrize("headers", HEADERS)
+@pytest.mark.parametrize("status", [200, 400, 401, 500])
+def test_no_header_is_a_traceback(headers: dict[str, str], status: int) -> None:
+    body = RESPONSE if status == 200 else {"error": {"message": "It is not taken."}}
+    with Server(answer=lambda messages, _: TEXT, script=[Raw(status, body, headers)]) as server:
+        model = llm("openai:tiny", base_url=server.url, retries=1, concurrency=1)
+        with suppress(UserError):
+            list(model.generate([request.prompt for request in requests("a", "b")]))
+        (reply,) = model.generate([request.prompt for request in requests("c")])
+    assert reply.answer is not None, "the next one is not spoilt"

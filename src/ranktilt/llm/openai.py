@@ -12,6 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AbstractAsyncContextManager, closing
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from itertools import chain, islice
 from typing import Any, ClassVar, Self
 
@@ -38,6 +39,8 @@ TextVectors = tuple[list[int], Vectors, str]
 CONNECT = 10.0
 """Seconds until a connection is given up, if the time limit of a request is not shorter."""
 MINUTE = 60.0
+_NO_COOKIES = DefaultCookiePolicy(allowed_domains=[])
+"""Requests are independent; one that cannot be sent back, such as ``a=ÿ``, would spoil all that follow."""
 
 
 class ServerClient(ABC):
@@ -63,7 +66,7 @@ class ServerClient(ABC):
         direct = server.loopback and str(server.url).startswith("http:")
         try:
             transport = _in_time(self._openai.DefaultAsyncHttpxClient, self._http, limiter)(
-                follow_redirects=False, trust_env=not direct, verify=not direct
+                follow_redirects=False, trust_env=not direct, verify=not direct, cookies=CookieJar(_NO_COOKIES)
             )
         except (ImportError, ValueError, OSError) as error:
             said = self._cause(error)
@@ -114,6 +117,8 @@ class ServerClient(ABC):
             raise FailedRequest("unavailable", f"no answer within {self.server.timeout:g} s") from None
         except self._openai.APIConnectionError as error:
             raise FailedRequest("unavailable", f"connection failed: {self._cause(error)}") from None
+        except (ValueError, LookupError, RecursionError) as error:
+            raise FailedRequest("unavailable", f"a response that cannot be read: {self._cause(error)}") from None
         self.server.reached = True
         return response
 
@@ -140,9 +145,11 @@ def _in_time(client: Any, http: Any, limiter: Any) -> Any:
                 await limiter.acquire()
             try:
                 async with asyncio.timeout(request.extensions["timeout"]["read"]):
-                    return await super().send(request, **options)
+                    response = await super().send(request, **options)
             except TimeoutError:
                 raise http.ReadTimeout("the whole request took too long", request=request) from None
+            response.encoding = "utf-8"  # as JSON is; another one that is stated may not even be one of text
+            return response
 
     return ClientInTime
 
