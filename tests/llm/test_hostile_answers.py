@@ -220,7 +220,8 @@ def refuses(status: int) -> Server:
     class Refusing(Server):
         def _response(self, request: Any, fault: Any) -> Any:
             number = int(request.body["messages"][-1]["content"].rpartition("question ")[2].split()[0].strip("?."))
-            refused = Raw(status, {"error": {"message": f"Question {number} is not taken."}})
+            words = f"Question {number} is not taken."
+            refused = Raw(status, f"<h1>{words}</h1>" if status == 403 else {"error": {"message": words}})
             return super()._response(request, refused if 5 <= number < 17 else fault)
 
     return Refusing(answer=lambda messages, _: TEXT)

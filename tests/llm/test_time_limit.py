@@ -12,7 +12,7 @@ from ranktilt.llm.base import Prompt, llm
 from ranktilt.llm.batches import in_batches
 from ranktilt.llm.journal import Journal, journalled
 from ranktilt.llm.openai import OpenAI
-from ranktilt.llm.responses import asked_wait
+from ranktilt.llm.responses import retry_delay
 from tests.llm.drip import Drip
 from tests.llm.echo import COLD, requests
 from tests.llm.server import Raw, Server
@@ -92,8 +92,8 @@ def test_a_short_wait_or_none_is_a_passing_fault(value: str) -> None:
 
 
 def test_a_wait_is_read_from_seconds_milliseconds_or_a_date() -> None:
-    assert asked_wait({}) is None
-    assert asked_wait({"retry-after": "90"}) == 90
-    assert asked_wait({"retry-after": "nan"}) is None
-    assert asked_wait({"retry-after": "90", "retry-after-ms": "1500"}) == 1.5
-    assert asked_wait({"retry-after": after(1)}) == pytest.approx(86_400, abs=10)
+    assert retry_delay({}) is None
+    assert retry_delay({"retry-after": "90"}) == 90
+    assert retry_delay({"retry-after": "nan"}) is None
+    assert retry_delay({"retry-after": "90", "retry-after-ms": "1500"}) == 1.5
+    assert retry_delay({"retry-after": after(1)}) == pytest.approx(86_400, abs=10)

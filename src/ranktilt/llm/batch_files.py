@@ -111,7 +111,7 @@ def read_lines(content: bytes, server: Server) -> BatchLines:
     for key, row in lines:
         if _is_answer(row):
             try:
-                answers.setdefault(key, read_answer(_body(row), server.model, server))
+                answers.setdefault(key, read_answer(_response_body(row), server.model, server))
             except ValueError:
                 unreadable += 1
         else:
@@ -127,13 +127,13 @@ def read_lines(content: bytes, server: Server) -> BatchLines:
     return BatchLines(outcomes=outcomes, unreadable=unreadable)
 
 
-def _body(row: dict[str, Any]) -> dict[str, Any]:
+def _response_body(row: dict[str, Any]) -> dict[str, Any]:
     return fields_of(fields_of(row.get("response")).get("body"))
 
 
 def _is_answer(row: dict[str, Any]) -> bool:
     status = fields_of(row.get("response")).get("status_code")
-    return status == 200 or (status is None and bool(_body(row).get("choices")))
+    return status == 200 or (status is None and bool(_response_body(row).get("choices")))
 
 
 def _failed(row: dict[str, Any], server: Server) -> Answer | Failure | UserError | None:

@@ -72,7 +72,7 @@ class BatchOpenAI(OpenAI):
         and is an error once all others have ended.
         """
         self.check()
-        yield from _Submission(self, self._asked_server(), sampling, journal).replies(requests)
+        yield from _Submission(self, self._current_server(), sampling, journal).replies(requests)
 
 
 class BatchClient(ServerClient):

@@ -21,11 +21,11 @@ from ranktilt.executing.executor import Portable
 from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling, Vectors
 from ranktilt.llm.responses import (
     FailedRequest,
-    asked_wait,
     classify_error,
     json_body,
     read_answer,
     read_vectors,
+    retry_delay,
     same_model,
 )
 from ranktilt.llm.server import LONG_KEY, OWN, SHORT_KEY, VARIABLE, Server, base_url
@@ -111,7 +111,7 @@ class ServerClient(ABC):
             response = await request
         except self._openai.APIStatusError as error:
             self.server.reached = True
-            wait = asked_wait(error.response.headers)
+            wait = retry_delay(error.response.headers)
             raise self.status_error(error.status_code, error.body, wait) from None
         except self._openai.APITimeoutError:
             raise FailedRequest("unavailable", f"no answer within {self.server.timeout:g} s") from None
@@ -322,10 +322,10 @@ class OpenAI(Portable, LLM):
     ) -> Generator[list[Any], None, None]:
         """Send items through a client of some kind; what was found out of the server before is still known."""
         self.check()
-        self._server = self._asked_server()
+        self._server = self._current_server()
         yield from flow(partial(kind, self._server, **options), items, self.concurrency)
 
-    def _asked_server(self) -> Server:
+    def _current_server(self) -> Server:
         """Return the server with the key of now, and all that is known of it."""
         has_answered = self.has_answered or self._server.has_answered
         return replace(self._server, key=key_of_environment(), has_answered=has_answered)

@@ -72,7 +72,7 @@ def classify_error(status: int, body: object, server: Server, wait: float | None
         return UserError(
             f"the quota of the key in {VARIABLE} is used up at {server.where} {shown}; raise it and run this again"
         )
-    if status == 403 and server.has_answered:  # so the key is right: a firewall, say, took offence at this prompt
+    if status == 403 and server.has_answered and not isinstance(body, dict):  # a firewall's page, not the API's word
         return FailedRequest("refused", f"not taken by the server {shown}")
     if status in (401, 403):
         what = "asks for a key" if server.key is None else f"does not accept the key for model {server.model!r}"
@@ -94,7 +94,7 @@ def classify_error(status: int, body: object, server: Server, wait: float | None
     return FailedRequest("too long" if status == 413 else "refused", f"not taken by the server {shown}")
 
 
-def asked_wait(headers: Mapping[str, str]) -> float | None:
+def retry_delay(headers: Mapping[str, str]) -> float | None:
     """Return for how many seconds a server asks not to be asked again, by a number or a date; None if it does not."""
     for header, divisor in (("retry-after-ms", 1_000), ("retry-after", 1)):
         with suppress(KeyError, ValueError):
