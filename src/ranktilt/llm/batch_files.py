@@ -10,7 +10,7 @@ from typing import Any
 
 from ranktilt.errors import UserError
 from ranktilt.llm.base import Answer, Failure
-from ranktilt.llm.responses import FailedRequest, classify_error, error_text, read_answer
+from ranktilt.llm.responses import FailedRequest, classify_error, error_text, filtered_answer, read_answer
 from ranktilt.llm.server import Server
 from ranktilt.llm.untrusted import elements_of, fields_of, message_text, plain_line, whole_number
 
@@ -98,33 +98,35 @@ def read_lines(content: bytes, server: Server) -> BatchLines:
     An answer counts before an error for the same request, since it is paid for, and the first one of several does. A
     server that answered one of them has the model, and takes the key.
     """
-    lines, unreadable = list[tuple[str, dict[str, Any]]](), 0
-    for line in content.splitlines():
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-            lines.append((read_id(row, "custom_id"), row))
-        except (ValueError, AttributeError, RecursionError):
-            unreadable += 1
-    answers, rest = dict[str, Answer | Failure | UserError](), list[tuple[str, dict[str, Any]]]()
-    for key, row in lines:
+    rows, unreadable = _rows(content)
+    answers = dict[str, Answer | Failure | UserError]()
+    for key, row in rows:
         if _is_answer(row):
             try:
                 answers.setdefault(key, read_answer(_response_body(row), server.model, server))
             except ValueError:
                 unreadable += 1
-        else:
-            rest.append((key, row))
     known = replace(server, has_answered=server.has_answered or bool(answers))
     outcomes = dict(answers)
-    for key, row in rest:
-        outcome = _failed(row, known)
-        if outcome is None:
-            unreadable += 1
-        else:
+    for key, row in rows:
+        outcome = None if _is_answer(row) else _failed(row, known)
+        if outcome is not None:
             outcomes.setdefault(key, outcome)
+        elif not _is_answer(row):
+            unreadable += 1
     return BatchLines(outcomes=outcomes, unreadable=unreadable)
+
+
+def _rows(content: bytes) -> tuple[list[tuple[str, dict[str, Any]]], int]:
+    """Parse lines, each with the key of its request, and count those that cannot be."""
+    rows, unreadable = list[tuple[str, dict[str, Any]]](), 0
+    for line in filter(bytes.strip, content.splitlines()):
+        try:
+            row = json.loads(line)
+            rows.append((read_id(row, "custom_id"), row))
+        except (ValueError, AttributeError, RecursionError):
+            unreadable += 1
+    return rows, unreadable
 
 
 def _response_body(row: dict[str, Any]) -> dict[str, Any]:
@@ -152,5 +154,5 @@ def _failed(row: dict[str, Any], server: Server) -> Answer | Failure | UserError
     if isinstance(error, UserError):
         return error
     if error.kind == "filtered":
-        return Answer("", "content_filter", None, None, server.model)
+        return filtered_answer(server.model)
     return Failure(error.kind, error.message)

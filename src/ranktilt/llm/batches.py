@@ -159,16 +159,10 @@ class _Submission:
     def replies(self, requests: Iterable[tuple[str, Prompt]]) -> Iterator[list[Reply]]:
         for number, (key, prompt) in enumerate(requests):
             body = chat_body(self._server, self._sampling, prompt)
-            whole = {"custom_id": key, "method": "POST", "url": _ENDPOINT, "body": body}
-            self._lines[key] = _BatchLine(number, prompt.digest, orjson.dumps(whole) + b"\n")
+            line = {"custom_id": key, "method": "POST", "url": _ENDPOINT, "body": body}
+            self._lines[key] = _BatchLine(number, prompt.digest, orjson.dumps(line) + b"\n")
         self._give_up()
-        earlier = [batch for batch in self._stored() if not self._lines.keys().isdisjoint(batch.prompts)]
-        self._open = {batch.file: batch for batch in earlier}
-        under_way = set[str]().union(*(batch.prompts for batch in earlier))
-        self._waiting = [key for key in self._lines if key not in under_way]
-        for batch in earlier:
-            if batch.batch is None:
-                self._start(batch, sent_before=True)
+        self._resume()
         while self._open or self._waiting:
             while self._waiting and not (self._refused and self._open):  # more is taken when another batch has ended
                 self._submit()
@@ -178,6 +172,16 @@ class _Submission:
                 time.sleep(self._model.interval)
         if self._lost:
             raise UserError("; ".join(self._lost))
+
+    def _resume(self) -> None:
+        """Look after the batches of earlier calls that hold requests of this one; the other requests wait."""
+        earlier = [batch for batch in self._stored() if not self._lines.keys().isdisjoint(batch.prompts)]
+        self._open = {batch.file: batch for batch in earlier}
+        under_way = set[str]().union(*(batch.prompts for batch in earlier))
+        self._waiting = [key for key in self._lines if key not in under_way]
+        for batch in earlier:
+            if batch.batch is None:
+                self._start(batch, sent_before=True)
 
     def _give_up(self) -> None:
         """Forget the batches that the user gives up, in the first call that could wait for them."""
@@ -290,22 +294,28 @@ class _Submission:
         """Replies to the caller's requests; answers to others, of an earlier call, go into the journal."""
         replies, others = list[Reply](), list[JournalRecord]()
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        for key, digest in submitted.prompts.items():
-            outcome = lines.outcomes.get(key)
-            answer = outcome if isinstance(outcome, Answer) else None
-            failure = outcome if isinstance(outcome, Failure) else None
-            if answer is not None:
-                self._model.monitor.model(answer.model)
-            if outcome is not None:
-                self._tries[key] += tried
+        outcomes = {key: lines.outcomes[key] for key in submitted.prompts if key in lines.outcomes}
+        for key, outcome in outcomes.items():
+            self._tries[key] += tried
+            if isinstance(outcome, Answer):
+                self._model.monitor.model(outcome.model)
             if key not in self._lines:
-                others += [JournalRecord(key, now, digest, answer)] if answer else []
-            elif answer or (failure and (failure.kind != "unavailable" or self._tries[key] > self._model.retries)):
-                replies.append(Reply(self._lines.pop(key).number, answer, failure))
-            elif outcome is not None:
+                if isinstance(outcome, Answer):
+                    others.append(JournalRecord(key, now, submitted.prompts[key], outcome))
+            elif self._is_final(key, outcome):
+                number = self._lines.pop(key).number
+                answer, failure = (outcome, None) if isinstance(outcome, Answer) else (None, outcome)
+                replies.append(Reply(number, answer, failure))  # type: ignore[arg-type]
+            else:
                 self._waiting.append(key)
         self._journal.append(others)
         return replies
+
+    def _is_final(self, key: str, outcome: object) -> bool:
+        """Tell whether a request is not to be submitted again."""
+        if isinstance(outcome, Failure):
+            return outcome.kind != "unavailable" or self._tries[key] > self._model.retries
+        return isinstance(outcome, Answer)
 
     def _wait_again(self, keys: Iterable[str], *, tried: bool) -> None:
         """Let requests that an ended batch did not carry out wait to be submitted again."""

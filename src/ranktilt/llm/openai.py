@@ -18,10 +18,11 @@ from typing import Any, ClassVar, Self
 
 from ranktilt.errors import DataWarning, UserError, counted
 from ranktilt.executing.executor import Portable
-from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling, Vectors
+from ranktilt.llm.base import LLM, Failure, Prompt, Reply, Sampling, Vectors
 from ranktilt.llm.responses import (
     FailedRequest,
     classify_error,
+    filtered_answer,
     json_body,
     read_answer,
     read_vectors,
@@ -174,7 +175,7 @@ class ChatClient(ServerClient):
             answer = await self.post(body, lambda data: read_answer(data, model, self.server))
         except FailedRequest as error:
             if error.kind == "filtered":
-                return Reply(number, Answer("", "content_filter", None, None, model), None)
+                return Reply(number, filtered_answer(model), None)
             return Reply(number, None, Failure(error.kind, error.message))
         self.server.has_answered = True
         return Reply(number, answer, None)
@@ -353,15 +354,18 @@ class ServerMonitor:
             if reply.answer is not None:
                 self._answered = True
                 self.model(reply.answer.model)
-            kind = None if reply.failure is None else reply.failure.kind
-            counts = kind == "unavailable" or (kind == "refused" and not self._answered)
-            self._row = self._row + 1 if counts else 0
-            if reply.failure is not None and counts and (not reached or self._row >= most):
+            self._row = self._row + 1 if self._counts(reply) else 0
+            if reply.failure is not None and self._row and (not reached or self._row >= most):
                 failed = f"cannot reach {self.where}" if not reached else f"{self.where} answers nobody"
                 raise UserError(
                     f"{failed}: {reply.failure.message}; is the server well, the base URL right, the timeout long "
                     f"enough, and does it serve a model named {self.requested!r}?"
                 )
+
+    def _counts(self, reply: Reply) -> bool:
+        """Tell whether a reply may mean that the server answers nobody."""
+        kind = None if reply.failure is None else reply.failure.kind
+        return kind == "unavailable" or (kind == "refused" and not self._answered)
 
     def model(self, returned: str) -> None:
         """Warn once a name if it is not the asked model or a dated version of it."""

@@ -60,38 +60,50 @@ def classify_error(status: int, body: object, server: Server, wait: float | None
     `wait` is for how many seconds the server asks not to be asked again.
     """
     words, labels = error_text(body, server.clean)
-    shown = f"({status}): {words}" if words else f"({status})"
-    whole = f"{labels} {words}"
+    message = f"({status}): {words}" if words else f"({status})"
+    if status in (400, 403, 422, 451) and _FILTER.search(f"{labels} {words}"):
+        return FailedRequest("filtered", message)
+    if status in (400, 413, 422, 500) and _CONTEXT.search(f"{labels} {words}"):
+        return FailedRequest("too long", f"longer than the model's context {message}")
+    if status == 403 and server.has_answered and not isinstance(body, dict):  # a firewall's page, not the API's word
+        return FailedRequest("refused", f"not taken by the server {message}")
+    has_no_quota = status == 402 or (status == 429 and _QUOTA.search(labels) is not None)
+    lasting = _lasting_error(status, message, server, has_no_quota=has_no_quota)
+    if lasting is not None:
+        return lasting
+    if wait is not None and wait > LONGEST_WAIT and _may_pass(status):
+        return UserError(
+            f"{server.where}: the server asks to wait {_duration(wait)} {message}; run the same command "
+            "then: what was answered is kept"
+        )
+    if _may_pass(status):
+        return FailedRequest("unavailable", f"error of the server {message}")
+    return FailedRequest("too long" if status == 413 else "refused", f"not taken by the server {message}")
+
+
+def _may_pass(status: int) -> bool:
+    return status in _PASSING or status >= 500
+
+
+def _lasting_error(status: int, message: str, server: Server, *, has_no_quota: bool) -> UserError | None:
+    """Return the error that every other request would meet too; None where it is one of this request."""
     if 300 <= status < 400:
         return UserError(
             f"{server.where} redirects elsewhere ({status}); redirects are not followed: check the base URL"
         )
-    if status in (400, 403, 422, 451) and _FILTER.search(whole):
-        return FailedRequest("filtered", shown)
-    if status == 402 or (status == 429 and _QUOTA.search(labels)):
+    if has_no_quota:
         return UserError(
-            f"the quota of the key in {VARIABLE} is used up at {server.where} {shown}; raise it and run this again"
+            f"the quota of the key in {VARIABLE} is used up at {server.where} {message}; raise it and run this again"
         )
-    if status == 403 and server.has_answered and not isinstance(body, dict):  # a firewall's page, not the API's word
-        return FailedRequest("refused", f"not taken by the server {shown}")
     if status in (401, 403):
-        what = "asks for a key" if server.key is None else f"does not accept the key for model {server.model!r}"
-        return UserError(f"{server.where} {what} (the environment variable {VARIABLE}) {shown}")
-    if status in (400, 413, 422, 500) and _CONTEXT.search(whole):
-        return FailedRequest("too long", f"longer than the model's context {shown}")
+        fault = "asks for a key" if server.key is None else f"does not accept the key for model {server.model!r}"
+        return UserError(f"{server.where} {fault} (the environment variable {VARIABLE}) {message}")
     if status == 404:
         return UserError(
-            f"{server.where} has no model {server.model!r} {shown}; name one that it serves, under a base URL that "
+            f"{server.where} has no model {server.model!r} {message}; name one that it serves, under a base URL that "
             "usually ends in /v1"
         )
-    if status in _PASSING or status >= 500:
-        if wait is not None and wait > LONGEST_WAIT:
-            return UserError(
-                f"{server.where}: the server asks to wait {_duration(wait)} {shown}; run the same command "
-                "then: what was answered is kept"
-            )
-        return FailedRequest("unavailable", f"error of the server {shown}")
-    return FailedRequest("too long" if status == 413 else "refused", f"not taken by the server {shown}")
+    return None
 
 
 def retry_delay(headers: Mapping[str, str]) -> float | None:
@@ -166,8 +178,9 @@ def read_answer(data: dict[str, Any], model: str, server: Server | None = None) 
     def name(value: object) -> str:
         return server.clean(value) if isinstance(value, str) else ""
 
-    returned, usage = data.get("model"), fields_of(data.get("usage"))
+    usage, returned = fields_of(data.get("usage")), data.get("model")
     tokens = [fields_of(token) for token in elements_of(fields_of(choice.get("logprobs")).get("content"))]
+    logprobs = log_probabilities([token.get("logprob") for token in tokens])
     return Answer(
         text=server.secret(content),
         finish=name(choice.get("finish_reason")),
@@ -175,7 +188,7 @@ def read_answer(data: dict[str, Any], model: str, server: Server | None = None) 
         completion_tokens=usage.get("completion_tokens"),
         model=model if returned == model else name(returned) or model,
         revision=name(data.get("system_fingerprint")),
-        logprobs=log_probabilities([token.get("logprob") for token in tokens]) or None,
+        logprobs=logprobs or None,
         tokens=_token_texts(tokens, server.secret),
     )
 
@@ -183,8 +196,13 @@ def read_answer(data: dict[str, Any], model: str, server: Server | None = None) 
 def _token_texts(tokens: list[dict[str, Any]], hide: Callable[[str], str]) -> tuple[str, ...] | None:
     """Return the text of each token; None where one has none, or all together hold what must not be kept."""
     texts = token_texts([token.get("token") for token in tokens])
-    whole = "".join(texts or ())
-    return texts if whole and hide(whole) == whole else None
+    text = "".join(texts or ())
+    return texts if text and hide(text) == text else None
+
+
+def filtered_answer(model: str) -> Answer:
+    """Return what stands for an answer that a content filter kept back."""
+    return Answer(text="", finish="content_filter", prompt_tokens=None, completion_tokens=None, model=model)
 
 
 def read_vectors(data: dict[str, Any], count: int) -> Vectors:
