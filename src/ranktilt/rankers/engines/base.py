@@ -315,15 +315,16 @@ def _reply(ask: Callable[[int], Hits], number: int) -> EngineReply | UserError:
     return EngineReply(number, failure=failure)
 
 
-def error_summary(error: BaseException) -> str:
+def error_summary(error: BaseException, hide: Callable[[str], str] = str) -> str:
     """Say in one line what kind of error it is and its message, white space folded, at most 200 characters.
 
+    `hide` takes out what must not be shown, before the message is cut, or the beginning of a token could stay.
     gRPC's and Milvus's errors call themselves ``<…>`` and hold their message in an attribute.
     """
     name, text = type(error).__name__, str(error)
     if text.startswith("<"):
         text = str(getattr(error, "message", "") or text)
-    folded = " ".join(text.split())
+    folded = " ".join(hide(text).split())
     whole = folded if folded.startswith(f"{name}(") else f"{name}: {folded}" if folded else name
     return whole if len(whole) <= _WIDTH else whole[: _WIDTH - 1] + "…"
 
