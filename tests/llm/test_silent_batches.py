@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from ranktilt.cli.generate import ModelOptions
 from ranktilt.errors import UserError
 from ranktilt.llm.base import Reply, llm
 from ranktilt.llm.batch_files import read_lines, read_status
-from ranktilt.llm.batches import in_batches
+from ranktilt.llm.batches import BatchOpenAI, in_batches
 from ranktilt.llm.journal import Journal, journalled
 from ranktilt.llm.server import Server as Asked
 from tests.llm.batch_server import BatchServer, Body
@@ -272,3 +273,12 @@ def test_a_list_without_an_end_is_left(ask: Callable[..., list[Reply]], server: 
     server.script = [None, "drop"]
     server.page = lambda page: {"data": [{"id": "x", "input_file_id": "y"}], "has_more": True}
     assert all(reply.answer for reply in ask())
+
+
+def test_a_batch_is_given_up_by_an_option_of_batch_alone(server: TwistedServer) -> None:
+    options = {"llm": "openai:tiny", "base_url": server.url, "give_up_batch": ["batch-0"]}
+    with pytest.raises(UserError, match=r"^--give-up-batch needs --batch$"):
+        ModelOptions(**options).client(None)  # type: ignore[arg-type]
+    model = ModelOptions(**options, batch=True).client(None)  # type: ignore[arg-type]
+    assert isinstance(model, BatchOpenAI)
+    assert model.give_up == ("batch-0",)
