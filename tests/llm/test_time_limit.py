@@ -1,6 +1,5 @@
 """A request ends in time as a whole, and a server that asks for patience is quoted."""
 
-import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -29,29 +28,27 @@ STARTS = {
 
 @pytest.mark.parametrize("start", STARTS)
 def test_a_server_that_drips_is_not_waited_for_without_an_end(start: str) -> None:
-    began = time.monotonic()
     with Drip(STARTS[start]) as server:
         model = OpenAI("tiny", base_url=server.url, timeout=0.3, retries=1, concurrency=1)
         with pytest.raises(UserError, match=r"no answer within 0\.3 s"):
             list(model.generate([Prompt("a")] * 20))
         with pytest.raises(UserError, match=r"no answer within 0\.3 s"):
             list(model.embed(["a"]))
-    assert time.monotonic() - began < 30
     assert server.connections >= 2
 
 
 def test_files_of_batches_end_in_time_too(tmp_path: Path) -> None:
     with Drip(STARTS["body"]) as server, Journal(tmp_path) as journal:
         model = in_batches(llm("openai:tiny", base_url=server.url, timeout=0.1, retries=0), 0.001)
-        with pytest.raises(UserError, match="takes no batch file: no answer within"):
+        with pytest.raises(UserError, match=r"takes no batch file: no answer within 1 s"):
             list(journalled(model, requests("a"), journal, sampling=COLD))
 
 
 def test_waiting_for_a_turn_counts_to_no_time_limit() -> None:
-    with Server() as server:  # one a second, each within less
-        model = OpenAI("tiny", base_url=server.url, timeout=0.9, retries=0, requests_per_minute=60)
-        replies = list(model.generate([Prompt(f"Rewrite: Cat {n} sat on the mat.") for n in range(4)]))
-    assert [reply.failure for reply in replies] == [None] * 4
+    with Server() as server:  # one in three seconds, so that the third waits for longer than its time limit
+        model = OpenAI("tiny", base_url=server.url, timeout=4.0, retries=0, requests_per_minute=20)
+        replies = list(model.generate([Prompt(f"Rewrite: Cat {n} sat on the mat.") for n in range(3)]))
+    assert [reply.failure for reply in replies] == [None] * 3
 
 
 def after(days: float) -> str:

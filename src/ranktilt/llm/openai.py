@@ -114,8 +114,9 @@ class ServerClient(ABC):
             self.server.reached = True
             wait = retry_delay(error.response.headers)
             raise self.status_error(error.status_code, error.body, wait) from None
-        except self._openai.APITimeoutError:
-            raise FailedRequest("unavailable", f"no answer within {self.server.timeout:g} s") from None
+        except self._openai.APITimeoutError as error:
+            limit = error.request.extensions["timeout"]["read"]
+            raise FailedRequest("unavailable", f"no answer within {limit:g} s") from None
         except self._openai.APIConnectionError as error:
             raise FailedRequest("unavailable", f"connection failed: {self._cause(error)}") from None
         except (ValueError, LookupError, RecursionError) as error:
