@@ -24,7 +24,8 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -42,6 +43,11 @@ from ranktilt.generation.templates import template
 from ranktilt.generation.triples import triples
 from ranktilt.io.parquet import read_judgments, read_parquet
 from ranktilt.io.qrels import read_qrels
+from ranktilt.llm.base import Answer
+from ranktilt.llm.batch_files import read_lines, read_page, read_status
+from ranktilt.llm.journal import Journal, JournalRecord
+from ranktilt.llm.responses import classify_error, json_body, read_answer, read_vectors
+from ranktilt.llm.server import Server
 from ranktilt.reporting.papers.cells import read_cells
 from ranktilt.reporting.report import read_result
 from ranktilt.run import Run
@@ -65,7 +71,7 @@ VALUES = [
 NAMES = [
     "beir", "cocktail", "qrels", "trec", "json run", "sidecar", "labels tsv", "labels csv", "labels parquet",
     "rows parquet", "judgments", "audit", "cells", "output", "prompt",
-    "queries", "triples",
+    "queries", "triples", "response", "vectors", "batch", "journal",
 ]  # fmt: skip
 Read = Callable[[Path], object]
 Files = Mapping[str, bytes]
@@ -153,7 +159,120 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         "queries": lambda at: read_queries(at / "queries.tsv"),
         "triples": lambda at: reranker_set(pairs, RerankerTraining(triples=str(at / "t.tsv"))),
     }  # fmt: skip
+    read |= server_readers(folder)
     return {name: (read[name], content_of(folder / name)) for name in NAMES}
+
+
+SERVER = Server(model="tiny", url="http://127.0.0.1:1/v1", key="sk-0123456789abcdef")
+RESPONSE = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "tiny-2024-07-18",
+    "system_fingerprint": "fp_1",
+    "choices": [
+        {
+            "index": 0,
+            "message": {"role": "assistant", "content": "##final score: 3", "refusal": None},
+            "finish_reason": "stop",
+            "logprobs": {"content": [{"token": "##", "logprob": -0.5}, {"token": "final", "logprob": -1.5}]},
+        }
+    ],
+    "usage": {"prompt_tokens": 12, "completion_tokens": 5, "total_tokens": 17},
+}
+FAILED = {"error": {"message": "Rate limit reached.", "type": "requests", "param": None, "code": "rate_limit_exceeded"}}
+STATUS = {
+    "id": "batch_1",
+    "object": "batch",
+    "endpoint": "/v1/chat/completions",
+    "errors": {"object": "list", "data": [{"code": "x", "message": "Enqueued token limit reached.", "line": 3}]},
+    "input_file_id": "file-0",
+    "status": "completed",
+    "output_file_id": "file-1",
+    "error_file_id": "file-2",
+    "request_counts": {"total": 5, "completed": 3, "failed": 2},
+}
+
+
+def server_readers(folder: Path) -> dict[str, Read]:
+    """Make what a server sends and a journal of it; what cannot be read is asked for again, and so no fault."""
+    answered = [batch_line(f"key{number}", {"status_code": 200, "body": RESPONSE}) for number in range(3)]
+    failed = [batch_line("key3", {"status_code": 429, "body": FAILED}), batch_line("key4", None, code="batch_expired")]
+    vectors = {"model": "tiny", "data": [{"index": number, "embedding": [0.5, number]} for number in range(2)]}
+    write(
+        folder,
+        {
+            "response/200.json": json.dumps(RESPONSE).encode(),
+            "response/429.json": json.dumps(FAILED).encode(),
+            "vectors/200.json": json.dumps(vectors).encode(),
+            "batch/status.json": json.dumps(STATUS).encode(),
+            "batch/page.json": json.dumps({"object": "list", "data": [STATUS], "has_more": False}).encode(),
+            "batch/output.jsonl": "\n".join(map(json.dumps, answered)).encode(),
+            "batch/errors.jsonl": "\n".join(map(json.dumps, failed)).encode(),
+        },
+    )
+    with Journal(folder / "journal") as journal:
+        journal.append([record(read_answer(RESPONSE, "tiny"), f"key{number}") for number in range(3)])
+    return {"response": read_response, "vectors": read_embeddings, "batch": read_batch, "journal": read_journal}
+
+
+def batch_line(key: str, response: object, code: str | None = None) -> dict[str, object]:
+    """A line of a batch's file of answers or errors."""
+    return {"custom_id": key, "response": response, "error": code and {"code": code, "message": "Not carried out."}}
+
+
+def record(answer: Answer, key: str) -> JournalRecord:
+    return JournalRecord(key, "2026-01-01T00:00:00Z", "p", answer)
+
+
+def read_response(folder: Path) -> object:
+    """Read a response and an error, keep what they say, and read it again."""
+    with suppress(ValueError):
+        keep(folder, [read_answer(json_body((folder / "200.json").read_bytes()), "tiny", SERVER)])
+    body: object = (folder / "429.json").read_bytes().decode(errors="replace")
+    with suppress(ValueError):
+        body = json_body((folder / "429.json").read_bytes()).get("error")
+    errors = [classify_error(status, body, SERVER) for status in (400, 401, 403, 404, 413, 429, 500)]
+    return pl.DataFrame({"message": [str(error) for error in errors]}).write_ndjson()
+
+
+def read_embeddings(folder: Path) -> object:
+    """Read vectors."""
+    with suppress(ValueError):
+        return read_vectors(json_body((folder / "200.json").read_bytes()), 2).sum()
+    return None
+
+
+def read_batch(folder: Path) -> object:
+    """Read a batch's status, the list of batches, and what its files say of its requests."""
+    for name, read in (("status", partial(read_status, clean=SERVER.clean)), ("page", read_page)):
+        with suppress(ValueError):
+            read(json_body((folder / f"{name}.json").read_bytes()))
+    contents = [(folder / f"{name}.jsonl").read_bytes() for name in ("output", "errors")]
+    lines = read_lines(b"\n".join(contents), SERVER)
+    keep(folder, [outcome for outcome in lines.outcomes.values() if isinstance(outcome, Answer)])
+    messages = [str(getattr(outcome, "message", outcome)) for outcome in lines.outcomes.values()]
+    return pl.DataFrame({"message": messages}).write_ndjson()
+
+
+def read_journal(folder: Path) -> object:
+    """Read a journal that was damaged, as a file of its own: SQLite keeps what it added last beside it."""
+    with Journal(folder) as journal:
+        answers = [stored.answer for stored in journal.read([f"key{number}" for number in range(3)]).values()]
+    return keep(folder / "other", answers)
+
+
+def keep(folder: Path, answers: Sequence[Answer]) -> None:
+    """Write answers into a journal and a table, as all that asks a model does, and read them from both."""
+    with Journal(folder / "kept") as journal:
+        journal.append([record(answer, f"key{number}") for number, answer in enumerate(answers)])
+        stored = journal.read([f"key{number}" for number in range(len(answers))])
+    if [stored[f"key{number}"].answer for number in range(len(answers))] != list(answers):
+        raise AssertionError("a journal does not give back what was written")
+    columns = {"finish": pl.String, "model": pl.String, "revision": pl.String, "text": pl.String}
+    columns |= {"prompt_tokens": pl.Int64, "completion_tokens": pl.Int64}
+    rows = [{name: getattr(answer, name) for name in columns} for answer in answers]
+    pl.DataFrame(rows, schema=columns).write_ndjson()
 
 
 def content_of(folder: Path) -> Files:

@@ -51,6 +51,9 @@ class ModelOptions(options.OptionGroup):
     batch_size: Annotated[int | None, Option("Batch size of a transformers: model.", "N", min=1)] = None
     batch: Annotated[bool, Option("Ask through the server's batches: within 24 hours, at half the price.")] = False
     poll_interval: Annotated[float | None, Option("Seconds between looks at a batch (default: 30).", "S")] = None
+    give_up_batch: Annotated[
+        list[str] | None, Option("Submit anew what this batch, which is lost, has not answered.", "ID")
+    ] = None
     requests_per_minute: Annotated[int | None, Option("Maximum requests per minute.", "N", min=1)] = None
     timeout: Annotated[float | None, Option("Seconds to wait for an answer.", "S")] = None
     retries: Annotated[int | None, Option("Retries of a failed request.", "N", min=0)] = None
@@ -61,11 +64,12 @@ class ModelOptions(options.OptionGroup):
         from ranktilt.llm.batches import in_batches
 
         given = dict(vars(self))
-        batch, interval = given.pop("batch"), given.pop("poll_interval")
-        if interval is not None and not batch:
-            raise UserError("--poll-interval needs --batch")
+        batch, interval, give_up = given.pop("batch"), given.pop("poll_interval"), given.pop("give_up_batch")
+        for option, value in (("--poll-interval", interval), ("--give-up-batch", give_up)):
+            if value and not batch:
+                raise UserError(f"{option} needs --batch")
         model = llm(given.pop("llm"), batch=given.pop("batch_size"), **given, device=device)
-        return in_batches(model, interval) if batch else model
+        return in_batches(model, interval, give_up=give_up or ()) if batch else model
 
 
 def check_request(given: Path, output: Path | None, json: str | None, *, kind: str, dry_run: bool) -> None:

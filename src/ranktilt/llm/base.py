@@ -19,12 +19,21 @@ import orjson
 
 from ranktilt.errors import UserError, shorten, unknown
 from ranktilt.executing.executor import executor
+from ranktilt.llm.untrusted import (
+    LARGEST_COUNT,
+    log_probabilities,
+    plain_line,
+    token_texts,
+    whole_characters,
+    whole_number,
+)
 
 Vectors = npt.NDArray[np.float32]
 _PROMPTS_A_PLACE = 4
 """Prompts that travel together, for each that a worker has under way at once."""
-LARGEST_SEED = 2**53
-"""Whole numbers up to here are the same in every server's JSON."""
+LARGEST_SEED = LARGEST_COUNT
+_MESSAGE_WIDTH = 1_000
+"""Characters of a failure's message; a server's own words in it are shorter."""
 FailureKind = Literal["too long", "refused", "unavailable"]
 """Why a prompt has no answer: it does not fit the context; the server does not take it (its rules, or a bad
 request); or every attempt failed (errors of the server, of the line, or no answer in time)."""
@@ -97,6 +106,22 @@ class Answer:
     tokens: tuple[str, ...] | None = None
     """The text of each of these tokens; None where there is none, or the model does not say."""
 
+    def __post_init__(self) -> None:
+        """Clean what a server, or a journal, may hold: an answer is paid for, and goes into tables and files."""
+        logprobs, tokens = log_probabilities(self.logprobs), token_texts(self.tokens)
+        cleaned: dict[str, Any] = {
+            "text": whole_characters(self.text),
+            "finish": plain_line(self.finish) or "stop",
+            "prompt_tokens": whole_number(self.prompt_tokens),
+            "completion_tokens": whole_number(self.completion_tokens),
+            "model": plain_line(self.model),
+            "revision": plain_line(self.revision) or None,
+            "logprobs": logprobs,
+            "tokens": tokens if len(tokens or ()) == len(logprobs or ()) else None,
+        }
+        for name, value in cleaned.items():
+            object.__setattr__(self, name, value)
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -107,6 +132,10 @@ class Failure:
 
     kind: FailureKind
     message: str
+
+    def __post_init__(self) -> None:
+        """Clean the server's words; see `Answer`."""
+        object.__setattr__(self, "message", plain_line(self.message, _MESSAGE_WIDTH))
 
 
 @dataclass(frozen=True)
@@ -142,6 +171,8 @@ class LLM(ABC):
     """Prompts it wants under way at once."""
     context: int | None = None
     """Tokens that a prompt and its answer may have together; None where that is not known before it is asked."""
+    has_answered: bool = False
+    """Whether a journal holds answers of it to requests like these: what it refuses is then no fault of all of them."""
     training_queries: frozenset[str] = frozenset()
     """Ids of queries that it was trained on, as far as that is known."""
 
@@ -192,12 +223,15 @@ class LLM(ABC):
 def spread(model: LLM, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
     """Answer prompts as `LLM.arrivals` does, on all machines there are; their rate limits together are the model's."""
     place = executor()
-    stage = partial(_answered, model.one_of(place.workers), sampling)
+    stage = partial(_answered, model.one_of(place.workers), sampling, model.has_answered)
     at_once = _PROMPTS_A_PLACE * model.concurrency
     yield from place.map(stage, enumerate(prompts), at_once=at_once, ordered=False, neural=model.neural)
 
 
-def _answered(model: LLM, sampling: Sampling, prompts: Iterator[tuple[int, Prompt]]) -> Iterator[list[Reply]]:
+def _answered(
+    model: LLM, sampling: Sampling, has_answered: bool, prompts: Iterator[tuple[int, Prompt]]
+) -> Iterator[list[Reply]]:
+    model.has_answered = model.has_answered or has_answered  # which does not travel with the model
     numbers = list[int]()
 
     def pulled() -> Iterator[Prompt]:

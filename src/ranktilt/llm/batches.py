@@ -5,22 +5,26 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from functools import partial
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote
 
 import orjson
 
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, counted, join_words
 from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
+from ranktilt.llm.batch_files import UNDER_WAY, BatchLines, BatchStatus, read_id, read_lines, read_page, read_status
 from ranktilt.llm.journal import Journal, JournalRecord
-from ranktilt.llm.openai import FEWEST, OpenAI, ServerClient, chat_body, flow, key_of_environment
-from ranktilt.llm.responses import FailedRequest, error_text, read_batch
+from ranktilt.llm.openai import FEWEST, OpenAI, ServerClient, chat_body, flow
+from ranktilt.llm.responses import FailedRequest, error_text, json_body
 from ranktilt.llm.server import Server
 from ranktilt.progress import report
+
+Result = TypeVar("Result")
 
 INTERVAL = 30.0
 MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
@@ -28,15 +32,20 @@ MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
 _ENDPOINT = "/v1/chat/completions"
 _STORE = "INSERT OR REPLACE INTO batches VALUES (?, ?, ?)"
 _TABLE = "CREATE TABLE IF NOT EXISTS batches (file TEXT PRIMARY KEY, batch TEXT, prompts TEXT)"
-_ENDED = {"completed", "expired", "failed", "cancelled"}
+_FILE_LIMIT = 10
+"""Times the time limit of a request that sending or fetching a file may take."""
+_MOST_PAGES = 1_000
 
 
-def in_batches(llm: LLM, interval: float | None = None) -> LLM:
-    """Return a model that is asked in batches, and looked after every `interval` seconds; it has the same journal."""
+def in_batches(llm: LLM, interval: float | None = None, *, give_up: Sequence[str] = ()) -> LLM:
+    """Return a model that is asked in batches, and looked after every `interval` seconds; it has the same journal.
+
+    Batches in `give_up`, by their ids, are waited for no longer: what they have not answered is submitted again.
+    """
     if not isinstance(llm, OpenAI):
         raise UserError(f"{llm.name} takes no batches (--batch): only openai:MODEL does, where its server has them")
     given = {one.name: getattr(llm, one.name) for one in fields(llm)}
-    return BatchOpenAI(**given, interval=INTERVAL if interval is None else interval)
+    return BatchOpenAI(**given, interval=INTERVAL if interval is None else interval, give_up=tuple(give_up))
 
 
 @dataclass(eq=False)
@@ -45,6 +54,7 @@ class BatchOpenAI(OpenAI):
 
     batched = True
     interval: float = field(default=INTERVAL, kw_only=True)
+    give_up: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,26 +67,63 @@ class BatchOpenAI(OpenAI):
         """Submit all requests at once and wait for them; see `LLM.journal_arrivals`.
 
         The journal knows every batch from before it is submitted until its answers are written, so that a process that
-        is killed submits nothing twice. What expired or failed is submitted again, up to ``retries`` times.
+        is killed submits nothing twice. What expired, or failed by an error that may pass, is submitted again, up to
+        ``retries`` times. A batch that has ended and does not say what became of its requests stays in the journal,
+        and is an error once all others have ended.
         """
         self.check()
-        server = replace(self._server, key=key_of_environment())
-        yield from _Submission(self, server, sampling, journal).replies(requests)
+        yield from _Submission(self, self._current_server(), sampling, journal).replies(requests)
 
 
 class BatchClient(ServerClient):
-    """Calls of the openai client, one at a time."""
+    """Calls of the openai client, one at a time.
+
+    Responses come as they are: the client's own models would take whatever a server says of a batch for true.
+    """
 
     path = "/batches"
 
-    async def serve(self, number: int, item: Callable[[Any], Awaitable[Any]]) -> Any:
-        return await self.response(item(self._client))
+    async def serve(self, number: int, item: Callable[[Any], Awaitable[Any]]) -> bytes:
+        return bytes((await self.response(item(self))).content)
 
-    def status_error(self, status: int, body: object) -> Exception:
+    def status_error(self, status: int, body: object, wait: float | None) -> Exception:
         """Return the exception for an error; an address that the server does not have says nothing about models."""
         if status in (404, 405, 501):
             return FailedRequest("refused", f"error {status}: {error_text(body, self.server.clean)[0]}".rstrip(": "))
-        return super().status_error(status, body)
+        return super().status_error(status, body, wait)
+
+    def get(self, *parts: str, **options: Any) -> Awaitable[Any]:
+        """Ask for what is at a path of these parts."""
+        path = "".join(f"/{quote(part, safe='')}" for part in parts)
+        response: Awaitable[Any] = self._client.get(path, cast_to=self._http.Response, options=options)
+        return response
+
+    def list_batches(self, after: Mapping[str, str]) -> Awaitable[Any]:
+        """Ask for a part of the list of batches."""
+        return self.get("batches", params={"limit": 100, **after})
+
+    def download(self, file: str) -> Awaitable[Any]:
+        """Ask for what a file holds."""
+        return self.get("files", file, "content", timeout=self.file_limit)
+
+    def create_batch(self, file: str) -> Awaitable[Any]:
+        """Start the batch of a file, without a second try, which could be a second batch."""
+        body = {"input_file_id": file, "endpoint": _ENDPOINT, "completion_window": "24h"}
+        once = self._client.with_options(max_retries=0)
+        response: Awaitable[Any] = once.post(self.path, cast_to=self._http.Response, body=body)
+        return response
+
+    async def upload(self, content: bytes) -> Any:
+        """Send a file of requests."""
+        file = ("requests.jsonl", content, "application/jsonl")
+        files = self._client.files.with_raw_response
+        created = await files.create(file=file, purpose="batch", timeout=self.file_limit)
+        return created.http_response
+
+    @property
+    def file_limit(self) -> float:
+        """Seconds that a file may take."""
+        return _FILE_LIMIT * self.server.timeout
 
 
 class _BatchLine(NamedTuple):
@@ -92,6 +139,10 @@ class _Submitted(NamedTuple):
     batch: str | None
     prompts: dict[str, str]
 
+    @property
+    def name(self) -> str:
+        return self.batch or self.file
+
 
 class _Submission:
     """The batches of one call: those of earlier calls that hold its requests, and its own."""
@@ -101,20 +152,17 @@ class _Submission:
         self._lines, self._waiting = dict[str, _BatchLine](), list[str]()  # of requests without a reply, by key
         self._open: dict[str, _Submitted] = {}
         self._tries = Counter[str]()
-        self._silent = self._refused = 0  # looks without an answer, and batches refused, in a row
+        self._silent = Counter[str]()  # looks in a row that said nothing, by file
+        self._lost = list[str]()  # what is to be said of batches that are looked after no longer
+        self._refused = 0  # batches refused in a row
 
     def replies(self, requests: Iterable[tuple[str, Prompt]]) -> Iterator[list[Reply]]:
         for number, (key, prompt) in enumerate(requests):
             body = chat_body(self._server, self._sampling, prompt)
-            whole = {"custom_id": key, "method": "POST", "url": _ENDPOINT, "body": body}
-            self._lines[key] = _BatchLine(number, prompt.digest, orjson.dumps(whole) + b"\n")
-        earlier = [one for one in self._stored() if not self._lines.keys().isdisjoint(one.prompts)]
-        self._open = {one.file: one for one in earlier}
-        under_way = {key for one in earlier for key in one.prompts}
-        self._waiting = [key for key in self._lines if key not in under_way]
-        for one in earlier:
-            if one.batch is None:
-                self._start(one, sent_before=True)
+            line = {"custom_id": key, "method": "POST", "url": _ENDPOINT, "body": body}
+            self._lines[key] = _BatchLine(number, prompt.digest, orjson.dumps(line) + b"\n")
+        self._give_up()
+        self._resume()
         while self._open or self._waiting:
             while self._waiting and not (self._refused and self._open):  # more is taken when another batch has ended
                 self._submit()
@@ -122,6 +170,29 @@ class _Submission:
                 yield from self._results(submitted)
             if self._open or self._waiting:
                 time.sleep(self._model.interval)
+        if self._lost:
+            raise UserError("; ".join(self._lost))
+
+    def _resume(self) -> None:
+        """Look after the batches of earlier calls that hold requests of this one; the other requests wait."""
+        earlier = [batch for batch in self._stored() if not self._lines.keys().isdisjoint(batch.prompts)]
+        self._open = {batch.file: batch for batch in earlier}
+        under_way = set[str]().union(*(batch.prompts for batch in earlier))
+        self._waiting = [key for key in self._lines if key not in under_way]
+        for batch in earlier:
+            if batch.batch is None:
+                self._start(batch, sent_before=True)
+
+    def _give_up(self) -> None:
+        """Forget the batches that the user gives up, in the first call that could wait for them."""
+        names, self._model.give_up = self._model.give_up, ()
+        stored = {batch.name: batch for batch in self._stored()} if names else {}
+        for name in names:
+            if name not in stored:
+                known = join_words([repr(batch) for batch in stored]) if stored else "none"
+                raise UserError(f"no batch {name!r} is waited for, and so none is given up; waited for: {known}")
+        for name in dict.fromkeys(names):
+            self._forget(stored[name])
 
     def _submit(self) -> None:
         """Submit what waits, as much as the server takes in one file."""
@@ -129,22 +200,21 @@ class _Submission:
         count = max(sum(size <= MOST_BYTES for size in sizes), 1)
         keys, self._waiting = self._waiting[:count], self._waiting[count:]
         content = b"".join(self._lines[key].line for key in keys)
-        upload = {"file": ("requests.jsonl", content, "application/jsonl"), "purpose": "batch"}
         try:
-            file = self._call(lambda client: client.files.create(**upload))
+            file = self._call(lambda client: client.upload(content), read_id)
         except FailedRequest as error:
             raise UserError(f"{self._server.where} takes no batch file: {error.message}; omit --batch") from None
-        submitted = _Submitted(file.id, None, {key: self._lines[key].digest for key in keys})
+        submitted = _Submitted(file, None, {key: self._lines[key].digest for key in keys})
         self._store(submitted)
         self._start(submitted)
 
     def _start(self, submitted: _Submitted, *, sent_before: bool = False) -> None:
         """Start a file's batch, unless it was started by a call whose response never arrived."""
-        find, create = (partial(work, file=submitted.file) for work in (_find, _create))
         for left in reversed(range(self._model.retries + 1)):
             try:
-                batch = (self._call(find) if sent_before else None) or self._call(create)
-                return self._store(submitted._replace(batch=batch.id))
+                batch = self._find(submitted.file) if sent_before else None
+                batch = batch or self._call(lambda client: client.create_batch(submitted.file), read_id)
+                return self._store(submitted._replace(batch=batch))
             except FailedRequest as error:
                 if error.kind != "unavailable":
                     self._forget(submitted)
@@ -153,68 +223,130 @@ class _Submission:
                 sent_before = True
                 time.sleep(self._model.interval)
 
-    def _results(self, submitted: _Submitted) -> Iterator[list[Reply]]:
-        """Replies of a batch, once it has ended; what has none waits to be submitted again."""
-        try:
-            batch = self._call(lambda client: client.batches.retrieve(submitted.batch))
-            counts = batch.request_counts
-            if batch.status not in _ENDED:
-                if counts is not None and counts.total:
-                    report(f"batch {batch.id}", min(counts.completed + counts.failed, counts.total - 1), counts.total)
-                return
-            files = [one for one in (batch.output_file_id, batch.error_file_id) if one]
-            contents = [self._call(partial(_content, file=one)) for one in files]
-        except FailedRequest as error:
-            self._silent += 1
-            if error.kind == "unavailable" and self._silent < FEWEST:
-                return
-            raise UserError(
-                f"{self._server.where} says nothing of batch {submitted.batch}: {error.message}; run this again later, "
-                "with the key that submitted it, or omit --batch to ask for its answers anew"
-            ) from None
-        self._silent = 0
-        outcomes = dict(read_batch(b"\n".join(contents), self._server))
-        if replies := self._settled(submitted, outcomes, tried=batch.status != "failed"):
-            yield replies
-        self._forget(submitted)
-        self._check(batch, outcomes)
+    def _find(self, file: str) -> str | None:
+        """Find the batch of a file; None where there is none."""
+        after, seen = dict[str, str](), set[str]()
+        for _ in range(_MOST_PAGES):
+            batches = self._call(partial(BatchClient.list_batches, after=after), read_page)
+            for batch, input_file in batches:
+                if input_file == file:
+                    return batch
+            new = {batch for batch, _ in batches} - seen
+            if not new:  # the last page is empty, or comes again
+                return None
+            seen |= new
+            after = {"after": batches[-1][0]}
+        raise FailedRequest("unavailable", "the list of batches has no end")
 
-    def _settled(self, submitted: _Submitted, outcomes: dict[str, Any], *, tried: bool) -> list[Reply]:
+    def _results(self, submitted: _Submitted) -> Iterator[list[Reply]]:
+        """Replies of a batch, once it has ended; what it should answer and does not say is looked for again."""
+        try:
+            status = self._status(submitted)
+            if status.status in UNDER_WAY:
+                self._silent.pop(submitted.file, None)
+                if status.total:
+                    done = min(status.completed + status.failed, status.total - 1)
+                    report(f"batch {submitted.batch}", done, status.total)
+                return
+            lines = self._content(status)
+        except FailedRequest as error:
+            self._note_silence(submitted, error.message, is_over=error.kind != "unavailable")
+            return
+        if replies := self._settled(submitted, lines, tried=status.status != "failed"):
+            yield replies
+        missing = {key: digest for key, digest in submitted.prompts.items() if key not in lines.outcomes}
+        if missing and _is_silent(status, lines):
+            rest = submitted._replace(prompts=missing)
+            self._store(rest)
+            silent = counted(len(missing), "request", "requests")
+            self._note_silence(rest, f"it is {status.status}, and its files do not say what became of {silent}")
+            return
+        self._wait_again(missing, tried=status.status != "failed")
+        self._forget(submitted)
+        self._check(submitted, status, lines)
+
+    def _status(self, submitted: _Submitted) -> BatchStatus:
+        return self._call(
+            lambda client: client.get("batches", submitted.name), partial(read_status, clean=self._server.clean)
+        )
+
+    def _content(self, status: BatchStatus) -> BatchLines:
+        """Fetch and read the files of a batch."""
+        contents = [self._fetch(partial(BatchClient.download, file=file)) for file in status.files]
+        return read_lines(b"\n".join(contents), self._server)
+
+    def _note_silence(self, submitted: _Submitted, message: str, *, is_over: bool = False) -> None:
+        """Count a look that said nothing; after some, or where others will not help, leave the batch to the user."""
+        self._silent[submitted.file] += 1
+        looks = self._silent[submitted.file]
+        if looks < FEWEST and not is_over:
+            return
+        del self._open[submitted.file]
+        name, seconds = submitted.name, looks * self._model.interval
+        long = "" if is_over else f", in {looks} looks over {seconds:.3g} s"
+        self._lost.append(
+            f"{self._server.where} says nothing of batch {name}: {message}{long}; nothing of it is submitted again, "
+            "because it may be paid for: run this again later, with the key that submitted it, or give it up by "
+            f"--give-up-batch {name}, and its requests are submitted anew"
+        )
+
+    def _settled(self, submitted: _Submitted, lines: BatchLines, *, tried: bool) -> list[Reply]:
         """Replies to the caller's requests; answers to others, of an earlier call, go into the journal."""
         replies, others = list[Reply](), list[JournalRecord]()
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        for key, digest in submitted.prompts.items():
-            outcome = outcomes.get(key, Failure("unavailable", "no answer in the batch"))
-            answer = outcome if isinstance(outcome, Answer) else None
-            failure = outcome if isinstance(outcome, Failure) else None
-            if answer is not None:
-                self._model.monitor.model(answer.model)
+        outcomes = {key: lines.outcomes[key] for key in submitted.prompts if key in lines.outcomes}
+        for key, outcome in outcomes.items():
             self._tries[key] += tried
+            if isinstance(outcome, Answer):
+                self._model.monitor.model(outcome.model)
             if key not in self._lines:
-                others += [JournalRecord(key, now, digest, answer)] if answer else []
-            elif answer or (failure and (failure.kind != "unavailable" or self._tries[key] > self._model.retries)):
-                replies.append(Reply(self._lines.pop(key).number, answer, failure))
+                if isinstance(outcome, Answer):
+                    others.append(JournalRecord(key, now, submitted.prompts[key], outcome))
+            elif self._is_final(key, outcome):
+                number = self._lines.pop(key).number
+                answer, failure = (outcome, None) if isinstance(outcome, Answer) else (None, outcome)
+                replies.append(Reply(number, answer, failure))  # type: ignore[arg-type]
             else:
                 self._waiting.append(key)
         self._journal.append(others)
         return replies
 
-    def _check(self, batch: Any, outcomes: dict[str, Any]) -> None:
-        """Raise what ends everything, now that all answers are written."""
-        if fatal := next((one for one in outcomes.values() if isinstance(one, UserError)), None):
-            raise fatal
-        if batch.status == "cancelled":
-            raise UserError(f"batch {batch.id} was cancelled; the same command submits what it did not answer")
-        self._refused = self._refused + 1 if batch.status == "failed" else 0
-        if self._refused > 1 and not self._open:
-            faults = getattr(batch.errors, "data", None) or []
-            words = self._server.clean("; ".join(str(one.message) for one in faults)) or "no reason is given"
-            raise UserError(f"{self._server.where} does not take batch {batch.id}: {words}")
+    def _is_final(self, key: str, outcome: object) -> bool:
+        """Tell whether a request is not to be submitted again."""
+        if isinstance(outcome, Failure):
+            return outcome.kind != "unavailable" or self._tries[key] > self._model.retries
+        return isinstance(outcome, Answer)
 
-    def _call(self, work: Callable[[Any], Awaitable[Any]]) -> Any:
-        """Wait for one call of the client."""
-        ((result,),) = flow(partial(BatchClient, self._server), [work], 1)
-        return result
+    def _wait_again(self, keys: Iterable[str], *, tried: bool) -> None:
+        """Let requests that an ended batch did not carry out wait to be submitted again."""
+        for key in keys:
+            if key in self._lines:
+                self._tries[key] += tried
+                self._waiting.append(key)
+
+    def _check(self, submitted: _Submitted, status: BatchStatus, lines: BatchLines) -> None:
+        """Raise what ends everything, now that all answers are written."""
+        for outcome in lines.outcomes.values():
+            if isinstance(outcome, UserError):
+                raise outcome
+        name = submitted.name
+        if status.status == "cancelled":
+            raise UserError(f"batch {name} was cancelled; the same command submits what it did not answer")
+        self._refused = self._refused + 1 if status.status == "failed" else 0
+        if self._refused > 1 and not self._open:
+            raise UserError(f"{self._server.where} does not take batch {name}: {status.errors}")
+
+    def _fetch(self, work: Callable[[BatchClient], Awaitable[Any]]) -> bytes:
+        """Wait for the response to one request of the client."""
+        ((content,),) = flow(partial(BatchClient, self._server), [work], 1)
+        return bytes(content)
+
+    def _call(self, work: Callable[[BatchClient], Awaitable[Any]], read: Callable[[dict[str, Any]], Result]) -> Result:
+        """Wait for a response and read it; one that cannot be read is as good as none."""
+        try:
+            return read(json_body(self._fetch(work), self._server.clean))
+        except ValueError as error:
+            raise FailedRequest("unavailable", str(error)) from None
 
     def _stored(self) -> list[_Submitted]:
         with self._journal.writing() as db:
@@ -228,23 +360,11 @@ class _Submission:
             db.execute(_STORE, (submitted.file, submitted.batch, json.dumps(submitted.prompts)))
 
     def _forget(self, submitted: _Submitted) -> None:
-        del self._open[submitted.file]
+        self._open.pop(submitted.file, None)
         with self._journal.writing() as db:
             db.execute("DELETE FROM batches WHERE file = ?", (submitted.file,))
 
 
-async def _create(client: Any, file: str) -> Any:
-    once = client.with_options(max_retries=0)  # a second try could be a second batch
-    return await once.batches.create(input_file_id=file, endpoint=_ENDPOINT, completion_window="24h")
-
-
-async def _find(client: Any, file: str) -> Any:
-    """The batch of a file; None where there is none."""
-    async for batch in client.batches.list(limit=100):
-        if batch.input_file_id == file:
-            return batch
-    return None
-
-
-async def _content(client: Any, file: str) -> bytes:
-    return bytes((await client.files.content(file)).content)
+def _is_silent(status: BatchStatus, lines: BatchLines) -> bool:
+    """Tell whether requests that an ended batch says nothing of may have been answered, and so are paid for."""
+    return status.status == "completed" or bool(lines.unreadable) or lines.answer_count < status.completed

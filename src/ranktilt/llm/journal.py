@@ -9,7 +9,7 @@ import sqlite3
 from collections import deque
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -28,6 +28,7 @@ KEY_BYTES = 16
 _VERSION = 3
 _TABLE = "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, time TEXT, prompt TEXT, answer TEXT)"
 _WITH_KEYS = "FROM answers WHERE key IN (SELECT value FROM json_each(?))"
+_ANSWER_FIELDS = tuple(field.name for field in fields(Answer))
 _LOOK = 256
 """Requests that are looked up in one go: one look-up each would take longer than the answers."""
 
@@ -64,9 +65,13 @@ class Journal:
         return int(next(self._rows("SELECT count(*) FROM answers"), (0,))[0])
 
     def read(self, keys: Collection[str]) -> dict[str, JournalRecord]:
-        """Look up records: those that are known so far, by key."""
-        rows = self._rows(f"SELECT * {_WITH_KEYS}", json.dumps(list(keys)))
-        return {key: JournalRecord(key, time, prompt, _answer(answer)) for key, time, prompt, answer in rows}
+        """Look up records: those that are known so far, by key; one that cannot be read is not known."""
+        records = dict[str, JournalRecord]()
+        for key, time, prompt, stored in self._rows(f"SELECT * {_WITH_KEYS}", json.dumps(list(keys))):
+            answer = _stored_answer(stored)
+            if answer is not None:
+                records[key] = JournalRecord(key, str(time or ""), str(prompt or ""), answer)
+        return records
 
     def claim(self) -> bool:
         """Keep other processes from writing, until `close`; True if nothing kept them before.
@@ -89,10 +94,19 @@ class Journal:
         return True
 
     def append(self, records: Sequence[JournalRecord]) -> None:
-        """Write records down: all of them, or none and a `UserError`; the first record of a key counts."""
-        rows = [(*record[:3], json.dumps(asdict(record.answer))) for record in records]
+        """Write records down: all of them, or none and a `UserError`; the first record of a key counts.
+
+        A stored one that cannot be read is replaced.
+        """
+        self.claim()
+        known = self.read([record.key for record in records])
+        new = dict[str, JournalRecord]()
+        for record in records:
+            if record.key not in known:
+                new.setdefault(record.key, record)
+        rows = [(record.key, record.time, record.prompt, json.dumps(asdict(record.answer))) for record in new.values()]
         with self.writing() as db:
-            db.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)", rows)
+            db.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", rows)
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -126,6 +140,7 @@ class Journal:
                 db.execute("PRAGMA journal_mode = WAL")
                 db.execute(_TABLE)
                 db.execute(f"PRAGMA user_version = {_VERSION}")
+            db.text_factory = _decoded
             self._db = db
         return self._db
 
@@ -140,10 +155,23 @@ class Journal:
             ) from error
 
 
-def _answer(text: str) -> Answer:
-    fields = json.loads(text)
-    by_token = {name: tuple(fields[name]) for name in ("logprobs", "tokens") if fields.get(name) is not None}
-    return Answer(**{**fields, **by_token})
+def _decoded(data: bytes) -> str:
+    return data.decode(errors="replace")
+
+
+def _stored_answer(text: object) -> Answer | None:
+    """Read an answer as it was stored; None where it is none, as on a disk that lost a part of it.
+
+    Only its text has to be there: everything else is cleaned by `Answer`, which a journal of an earlier version may
+    need.
+    """
+    try:
+        fields = json.loads(text)  # type: ignore[arg-type]
+    except (ValueError, TypeError, RecursionError):
+        return None
+    if not isinstance(fields, dict) or not isinstance(fields.get("text"), str):
+        return None
+    return Answer(**{name: fields.get(name) for name in _ANSWER_FIELDS})  # type: ignore[arg-type]
 
 
 def journal_of(llm: LLM) -> Journal:
@@ -234,6 +262,7 @@ class _OpenRequests:
         found = self._journal.read(new) if new else {}
         if len(found) < len(new) and self._journal.claim():
             found = self._journal.read(new)  # another process may have written until then
+        self._llm.has_answered = self._llm.has_answered or bool(found)
         for key, request in new.items():
             if key not in found:
                 self._waiting.append((key, request))

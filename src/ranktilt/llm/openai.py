@@ -12,14 +12,25 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AbstractAsyncContextManager, closing
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from itertools import chain, islice
 from typing import Any, ClassVar, Self
 
 from ranktilt.errors import DataWarning, UserError, counted
 from ranktilt.executing.executor import Portable
-from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling, Vectors
-from ranktilt.llm.responses import FailedRequest, classify_error, json_body, read_answer, read_vectors, same_model
-from ranktilt.llm.server import LONG_KEY, OWN, VARIABLE, Server, base_url
+from ranktilt.llm.base import LLM, Failure, Prompt, Reply, Sampling, Vectors
+from ranktilt.llm.responses import (
+    FailedRequest,
+    classify_error,
+    filtered_answer,
+    json_body,
+    read_answer,
+    read_vectors,
+    retry_delay,
+    same_model,
+)
+from ranktilt.llm.server import LONG_KEY, OWN, SHORT_KEY, VARIABLE, Server, base_url
+from ranktilt.llm.untrusted import plain_line
 from ranktilt.optional import need
 
 Texts = list[tuple[int, str]]
@@ -29,6 +40,8 @@ TextVectors = tuple[list[int], Vectors, str]
 CONNECT = 10.0
 """Seconds until a connection is given up, if the time limit of a request is not shorter."""
 MINUTE = 60.0
+_NO_COOKIES = DefaultCookiePolicy(allowed_domains=[])
+"""Requests are independent; one that cannot be sent back, such as ``a=ÿ``, would spoil all that follow."""
 
 
 class ServerClient(ABC):
@@ -43,19 +56,18 @@ class ServerClient(ABC):
         self._http = importlib.import_module(self._openai.DefaultAsyncHttpxClient.__mro__[1].__module__.split(".")[0])
 
     async def __aenter__(self) -> Self:
-        server, hooks = self.server, dict[str, Any]()
+        server, limiter = self.server, None
         if server.requests_per_minute is not None:
             limiter = need("aiolimiter", extra="llm", for_="requests_per_minute").AsyncLimiter(
                 1, MINUTE / server.requests_per_minute
             )
-            hooks["request"] = [lambda _: limiter.acquire()]
             if server.reached:  # the first request waits its turn behind those of earlier calls
                 await limiter.acquire()
         # What is on this machine is not asked through a proxy, and needs no certificates, which take long to read.
         direct = server.loopback and str(server.url).startswith("http:")
         try:
-            transport = self._openai.DefaultAsyncHttpxClient(
-                event_hooks=hooks, follow_redirects=False, trust_env=not direct, verify=not direct
+            transport = _in_time(self._openai.DefaultAsyncHttpxClient, self._http, limiter)(
+                follow_redirects=False, trust_env=not direct, verify=not direct, cookies=CookieJar(_NO_COOKIES)
             )
         except (ImportError, ValueError, OSError) as error:
             said = self._cause(error)
@@ -100,23 +112,48 @@ class ServerClient(ABC):
             response = await request
         except self._openai.APIStatusError as error:
             self.server.reached = True
-            raise self.status_error(error.status_code, error.body) from None
-        except self._openai.APITimeoutError:
-            raise FailedRequest("unavailable", f"no answer within {self.server.timeout:g} s") from None
+            wait = retry_delay(error.response.headers)
+            raise self.status_error(error.status_code, error.body, wait) from None
+        except self._openai.APITimeoutError as error:
+            limit = error.request.extensions["timeout"]["read"]
+            raise FailedRequest("unavailable", f"no answer within {limit:g} s") from None
         except self._openai.APIConnectionError as error:
             raise FailedRequest("unavailable", f"connection failed: {self._cause(error)}") from None
+        except (ValueError, LookupError, RecursionError) as error:
+            raise FailedRequest("unavailable", f"a response that cannot be read: {self._cause(error)}") from None
         self.server.reached = True
         return response
 
-    def status_error(self, status: int, body: object) -> Exception:
-        """Return the exception that an error of the server calls for."""
-        return classify_error(status, body, self.server)
+    def status_error(self, status: int, body: object, wait: float | None) -> Exception:
+        """Return the exception that an error of the server calls for; `wait` as of `classify_error`."""
+        return classify_error(status, body, self.server, wait)
 
     def _cause(self, error: BaseException) -> str:
         while error.__cause__ is not None:
             error = error.__cause__
         # Cleaned before it is cut, or the beginning of a key could stay.
-        return " ".join(self.server.clean(str(error)).split())[:200] or type(error).__name__
+        return plain_line(self.server.clean(str(error))) or type(error).__name__
+
+
+def _in_time(client: Any, http: Any, limiter: Any) -> Any:
+    """Return a kind of HTTP client whose requests end in time as a whole, each after its turn in the `limiter`.
+
+    The client's own limit is one for each read: a server that sends a byte now and then is waited for without an end.
+    """
+
+    class ClientInTime(client):  # type: ignore[misc]
+        async def send(self, request: Any, **options: Any) -> Any:
+            if limiter is not None:
+                await limiter.acquire()
+            try:
+                async with asyncio.timeout(request.extensions["timeout"]["read"]):
+                    response = await super().send(request, **options)
+            except TimeoutError:
+                raise http.ReadTimeout("the whole request took too long", request=request) from None
+            response.encoding = "utf-8"  # as JSON is; another one that is stated may not even be one of text
+            return response
+
+    return ClientInTime
 
 
 class ChatClient(ServerClient):
@@ -134,13 +171,14 @@ class ChatClient(ServerClient):
 
     async def serve(self, number: int, item: Prompt) -> Reply:
         body = chat_body(self.server, self._sampling, item)
-        model, secret = self.server.model, self.server.secret
+        model = self.server.model
         try:
-            answer = await self.post(body, lambda data: read_answer(data, model, secret))
+            answer = await self.post(body, lambda data: read_answer(data, model, self.server))
         except FailedRequest as error:
             if error.kind == "filtered":
-                return Reply(number, Answer("", "content_filter", None, None, model), None)
+                return Reply(number, filtered_answer(model), None)
             return Reply(number, None, Failure(error.kind, error.message))
+        self.server.has_answered = True
         return Reply(number, answer, None)
 
 
@@ -174,9 +212,7 @@ class EmbeddingClient(ServerClient):
         where, model = self.server.where, self.server.model
         body = {"model": model, "input": [text or " " for _, text in item]}
         try:
-            vectors, name = await self.post(
-                body, lambda data: (read_vectors(data, len(item)), str(data.get("model") or model))
-            )
+            vectors, name = await self.post(body, lambda data: (read_vectors(data, len(item)), data.get("model")))
         except FailedRequest as error:
             if error.kind == "unavailable":
                 raise UserError(f"{where} gave no vectors of model {model!r}: {error.message}") from None
@@ -187,12 +223,15 @@ class EmbeddingClient(ServerClient):
                 raise UserError(f"{where} does not take text {position} ({words}): {error.message}{hint}") from None
             half = len(item) // 2
             return [*await self.serve(number, item[:half]), *await self.serve(number, item[half:])]
-        return [([position for position, _ in item], vectors, self.server.secret(name))]
+        returned = plain_line(self.server.clean(name)) if isinstance(name, str) and name != model else model
+        return [([position for position, _ in item], vectors, returned or model)]
 
 
 TEXTS_A_REQUEST = 64
 FEWEST = 8
 """Prompts that fail in a row until the server is taken to answer nobody."""
+_PATIENCE = 8
+"""How many times as many it takes where answers are known: what is left may be what the server cannot answer."""
 _TURN = 0.2
 Opened = Callable[[], AbstractAsyncContextManager[Any]]
 """Gives the context in which a client is open, whose ``serve`` makes the result of one item."""
@@ -228,6 +267,7 @@ class OpenAI(Portable, LLM):
             requests_per_minute=self.requests_per_minute,
         )  # fmt: skip
         self.monitor = ServerMonitor(self.name, self._server.where, self.concurrency)
+        self._warned = False
 
     def one_of(self, workers: int) -> OpenAI:
         limit = self.requests_per_minute
@@ -252,6 +292,14 @@ class OpenAI(Portable, LLM):
             raise UserError(
                 f"the key in {VARIABLE} is part of the model's name or base URL, which are stored: remove it"
             )
+        if key is not None and len(key) < SHORT_KEY and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"the key in {VARIABLE} has fewer than {SHORT_KEY} characters: an answer may hold it by chance, so "
+                "that texts of answers are kept as they come, even where they repeat the key",
+                DataWarning,
+                stacklevel=2,
+            )
         if key is None and not self._server.loopback:
             other = "; any word will do for a server that asks for none" if self._server.url else ""
             raise UserError(f"openai:{self.name} needs a key: set the environment variable {VARIABLE}{other}")
@@ -260,7 +308,7 @@ class OpenAI(Portable, LLM):
         with closing(self._served(prompts, ChatClient, sampling=sampling)) as stream:
             for replies in stream:
                 yield replies
-                self.monitor.look(replies, reached=self._server.reached)
+                self.monitor.look(replies, reached=self._server.reached, has_answered=self.has_answered)
 
     def embed(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
         """Turn texts into vectors, up to 64 a request; see `LLM.embed`. An empty text is sent as a blank."""
@@ -276,8 +324,13 @@ class OpenAI(Portable, LLM):
     ) -> Generator[list[Any], None, None]:
         """Send items through a client of some kind; what was found out of the server before is still known."""
         self.check()
-        self._server = replace(self._server, key=key_of_environment())
+        self._server = self._current_server()
         yield from flow(partial(kind, self._server, **options), items, self.concurrency)
+
+    def _current_server(self) -> Server:
+        """Return the server with the key of now, and all that is known of it."""
+        has_answered = self.has_answered or self._server.has_answered
+        return replace(self._server, key=key_of_environment(), has_answered=has_answered)
 
 
 class ServerMonitor:
@@ -290,24 +343,30 @@ class ServerMonitor:
         self._row = 0
         self._answered = False
 
-    def look(self, replies: Iterable[Reply], *, reached: bool) -> None:
+    def look(self, replies: Iterable[Reply], *, reached: bool, has_answered: bool = False) -> None:
         """Raise a `UserError` once the server can be taken to answer nobody: never reached, or many failed in a row.
 
-        Prompts that are too long do not count, and refused ones only as long as none was answered.
+        Prompts that are too long do not count, and refused ones only as long as none was answered; `has_answered` is
+        whether one was before, by what a journal holds.
         """
+        self._answered = self._answered or has_answered
+        most = self._most * (_PATIENCE if has_answered else 1)
         for reply in replies:
             if reply.answer is not None:
                 self._answered = True
                 self.model(reply.answer.model)
-            kind = None if reply.failure is None else reply.failure.kind
-            counts = kind == "unavailable" or (kind == "refused" and not self._answered)
-            self._row = self._row + 1 if counts else 0
-            if reply.failure is not None and counts and (not reached or self._row >= self._most):
+            self._row = self._row + 1 if self._counts(reply) else 0
+            if reply.failure is not None and self._row and (not reached or self._row >= most):
                 failed = f"cannot reach {self.where}" if not reached else f"{self.where} answers nobody"
                 raise UserError(
                     f"{failed}: {reply.failure.message}; is the server well, the base URL right, the timeout long "
                     f"enough, and does it serve a model named {self.requested!r}?"
                 )
+
+    def _counts(self, reply: Reply) -> bool:
+        """Tell whether a reply may mean that the server answers nobody."""
+        kind = None if reply.failure is None else reply.failure.kind
+        return kind == "unavailable" or (kind == "refused" and not self._answered)
 
     def model(self, returned: str) -> None:
         """Warn once a name if it is not the asked model or a dated version of it."""

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
 import numpy as np
 
-from ranktilt.errors import UserError
-from ranktilt.llm.base import Answer, Failure, FailureKind, Vectors
+from ranktilt.errors import UserError, counted
+from ranktilt.llm.base import Answer, FailureKind, Vectors
 from ranktilt.llm.server import VARIABLE, Server
 from ranktilt.llm.stored_answers import stored_answer
+from ranktilt.llm.untrusted import (
+    elements_of,
+    fields_of,
+    log_probabilities,
+    message_text,
+    plain_line,
+    token_texts,
+)
 
 _WIDTH = 200
 _DATED = re.compile(r"[-@:]?(\d{4}-\d\d-\d\d|\d{4,8}|latest|main)")
 _PASSING = {408, 409, 429}
+LONGEST_WAIT = 120.0
+"""Seconds that the client waits where a server asks it to."""
+_MOST_DAYS = 3_650
 _QUOTA = re.compile(r"insufficient_quota|billing_\w*limit|billing_not_active|insufficient.balance", re.I)
 _CONTEXT = re.compile(
     r"context_length_exceeded|exceed_context_size|max_tokens must be at least 1, got -"
@@ -39,34 +54,78 @@ class FailedRequest(Exception):
         super().__init__(message)
 
 
-def classify_error(status: int, body: object, server: Server) -> FailedRequest | UserError:
-    """Return the exception that an error of a server calls for; `UserError` where everything ends."""
+def classify_error(status: int, body: object, server: Server, wait: float | None = None) -> FailedRequest | UserError:
+    """Return the exception that an error of a server calls for; `UserError` where everything ends.
+
+    `wait` is for how many seconds the server asks not to be asked again.
+    """
     words, labels = error_text(body, server.clean)
-    shown = f"({status}): {words}" if words else f"({status})"
-    whole = f"{labels} {words}"
+    message = f"({status}): {words}" if words else f"({status})"
+    if status in (400, 403, 422, 451) and _FILTER.search(f"{labels} {words}"):
+        return FailedRequest("filtered", message)
+    if status in (400, 413, 422, 500) and _CONTEXT.search(f"{labels} {words}"):
+        return FailedRequest("too long", f"longer than the model's context {message}")
+    if status == 403 and server.has_answered and not isinstance(body, dict):  # a firewall's page, not the API's word
+        return FailedRequest("refused", f"not taken by the server {message}")
+    has_no_quota = status == 402 or (status == 429 and _QUOTA.search(labels) is not None)
+    lasting = _lasting_error(status, message, server, has_no_quota=has_no_quota)
+    if lasting is not None:
+        return lasting
+    if wait is not None and wait > LONGEST_WAIT and _may_pass(status):
+        return UserError(
+            f"{server.where}: the server asks to wait {_duration(wait)} {message}; run the same command "
+            "then: what was answered is kept"
+        )
+    if _may_pass(status):
+        return FailedRequest("unavailable", f"error of the server {message}")
+    return FailedRequest("too long" if status == 413 else "refused", f"not taken by the server {message}")
+
+
+def _may_pass(status: int) -> bool:
+    return status in _PASSING or status >= 500
+
+
+def _lasting_error(status: int, message: str, server: Server, *, has_no_quota: bool) -> UserError | None:
+    """Return the error that every other request would meet too; None where it is one of this request."""
     if 300 <= status < 400:
         return UserError(
             f"{server.where} redirects elsewhere ({status}); redirects are not followed: check the base URL"
         )
-    if status in (400, 403, 422, 451) and _FILTER.search(whole):
-        return FailedRequest("filtered", shown)
-    if status == 402 or (status == 429 and _QUOTA.search(labels)):
+    if has_no_quota:
         return UserError(
-            f"the quota of the key in {VARIABLE} is used up at {server.where} {shown}; raise it and run this again"
+            f"the quota of the key in {VARIABLE} is used up at {server.where} {message}; raise it and run this again"
         )
     if status in (401, 403):
-        what = "asks for a key" if server.key is None else f"does not accept the key for model {server.model!r}"
-        return UserError(f"{server.where} {what} (the environment variable {VARIABLE}) {shown}")
-    if status in (400, 413, 422, 500) and _CONTEXT.search(whole):
-        return FailedRequest("too long", f"longer than the model's context {shown}")
+        fault = "asks for a key" if server.key is None else f"does not accept the key for model {server.model!r}"
+        return UserError(f"{server.where} {fault} (the environment variable {VARIABLE}) {message}")
     if status == 404:
         return UserError(
-            f"{server.where} has no model {server.model!r} {shown}; name one that it serves, under a base URL that "
+            f"{server.where} has no model {server.model!r} {message}; name one that it serves, under a base URL that "
             "usually ends in /v1"
         )
-    if status in _PASSING or status >= 500:
-        return FailedRequest("unavailable", f"error of the server {shown}")
-    return FailedRequest("too long" if status == 413 else "refused", f"not taken by the server {shown}")
+    return None
+
+
+def retry_delay(headers: Mapping[str, str]) -> float | None:
+    """Return for how many seconds a server asks not to be asked again, by a number or a date; None if it does not."""
+    for header, divisor in (("retry-after-ms", 1_000), ("retry-after", 1)):
+        with suppress(KeyError, ValueError):
+            seconds = float(headers[header]) / divisor
+            return None if math.isnan(seconds) else seconds
+    try:
+        return parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time()
+    except (KeyError, ValueError, TypeError, OverflowError, OSError):
+        return None
+
+
+def _duration(seconds: float) -> str:
+    days = seconds / 86_400
+    if days > _MOST_DAYS:
+        return f"more than {_MOST_DAYS:,} days"
+    for length, unit in ((86_400, "day"), (3_600, "hour")):
+        if seconds >= length:
+            return counted(round(seconds / length), unit, f"{unit}s")
+    return counted(round(seconds / 60), "minute", "minutes")
 
 
 def error_text(body: object, clean: Callable[[str], str] = str) -> tuple[str, str]:
@@ -75,10 +134,10 @@ def error_text(body: object, clean: Callable[[str], str] = str) -> tuple[str, st
     The body is as the client gives it: what stands under ``error``, or all of it, which may be any text.
     """
     fields = body if isinstance(body, dict) else {"message": body}
-    text = clean(str(fields.get("message") or fields.get("detail") or ""))
-    folded = " ".join(re.sub(r"<[^>]*>", " ", text).split()).rstrip(".")
-    short = folded if len(folded) <= _WIDTH else folded[: _WIDTH - 1] + "…"
-    return short, f"{fields.get('code')} {fields.get('type')}"
+    text = clean(message_text(fields.get("message") or fields.get("detail")))
+    words = plain_line(re.sub(r"<[^<>]*>", " ", text).strip().rstrip("."), _WIDTH)
+    labels = (plain_line(message_text(fields.get(name))) for name in ("code", "type"))
+    return words, " ".join(labels)
 
 
 def json_body(content: bytes, clean: Callable[[str], str] = str) -> dict[str, Any]:
@@ -93,66 +152,57 @@ def json_body(content: bytes, clean: Callable[[str], str] = str) -> dict[str, An
     return data
 
 
-def read_answer(data: dict[str, Any], model: str, clean: Callable[[str], str] = str) -> Answer:
-    """Read a chat completion; `ValueError` where there is no choice, or not what it should hold.
+def read_answer(data: dict[str, Any], model: str, server: Server | None = None) -> Answer:
+    """Read a chat completion; `ValueError` where there is no choice, or no message that can be read.
 
-    `model` is its name where the server does not say; `clean` takes out what must not be kept. A refusal that the
-    server gives apart from the text stands as the text.
+    Only these are needed for an answer, which is paid for: anything else that is not as it should be is left out, and
+    `Answer` cleans the rest. `model` is its name where the server does not say; the key of the `server` is hidden. A
+    refusal that the server gives apart from the text stands as the text.
     """
-    if not data.get("choices"):
+    server = server or Server(model=model, url=None)
+    choices = elements_of(data.get("choices"))
+    if not choices:
         raise ValueError("no choice in the answer")
+    choice = fields_of(choices[0])
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        raise ValueError("no message in the answer")
     try:
-        choice, usage = data["choices"][0], data.get("usage") or {}
-        message, tokens = choice["message"], (choice.get("logprobs") or {}).get("content")
         content = stored_answer(message.get("content"))  # a text, or parts of which reasoning is none
-        text = clean(message.get("refusal") or "" if content is None else content)
-        return Answer(
-            text.encode(errors="replace").decode(),  # no file can hold half a character
-            clean(str(choice.get("finish_reason") or "stop")),
-            usage.get("prompt_tokens"),
-            usage.get("completion_tokens"),
-            clean(str(data.get("model") or model)),
-            clean(str(data.get("system_fingerprint") or "")) or None,
-            None if tokens is None else tuple(float(token["logprob"]) for token in tokens),
-            _token_texts(tokens or [], clean),
-        )
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except ValueError:
         raise ValueError("no message in the answer") from None
+    refusal = message.get("refusal")
+    if content is None:
+        content = refusal if isinstance(refusal, str) else ""
+
+    def name(value: object) -> str:
+        return server.clean(value) if isinstance(value, str) else ""
+
+    usage, returned = fields_of(data.get("usage")), data.get("model")
+    tokens = [fields_of(token) for token in elements_of(fields_of(choice.get("logprobs")).get("content"))]
+    logprobs = log_probabilities([token.get("logprob") for token in tokens])
+    return Answer(
+        text=server.secret(content),
+        finish=name(choice.get("finish_reason")),
+        prompt_tokens=usage.get("prompt_tokens"),
+        completion_tokens=usage.get("completion_tokens"),
+        model=model if returned == model else name(returned) or model,
+        revision=name(data.get("system_fingerprint")),
+        logprobs=logprobs or None,
+        tokens=_token_texts(tokens, server.secret),
+    )
 
 
-def _token_texts(tokens: list[dict[str, Any]], clean: Callable[[str], str]) -> tuple[str, ...] | None:
+def _token_texts(tokens: list[dict[str, Any]], hide: Callable[[str], str]) -> tuple[str, ...] | None:
     """Return the text of each token; None where one has none, or all together hold what must not be kept."""
-    texts = [token["token"].encode(errors="replace").decode() for token in tokens if token.get("token") is not None]
-    whole = "".join(texts)
-    return tuple(texts) if whole and len(texts) == len(tokens) and clean(whole) == whole else None
+    texts = token_texts([token.get("token") for token in tokens])
+    text = "".join(texts or ())
+    return texts if text and hide(text) == text else None
 
 
-def read_batch(content: bytes, server: Server) -> Iterator[tuple[str, Answer | Failure | UserError]]:
-    """Read what became of each request of a batch, by its key, from the lines of its answers and its errors.
-
-    A `UserError` ends everything; a line that cannot be read is none.
-    """
-    for line in content.splitlines():
-        try:
-            row = json.loads(line)
-            yield str(row["custom_id"]), _batch_outcome(row, server)
-        except (ValueError, LookupError, TypeError, AttributeError):
-            continue
-
-
-def _batch_outcome(row: dict[str, Any], server: Server) -> Answer | Failure | UserError:
-    response, body = row.get("response") or {}, (row.get("response") or {}).get("body") or {}
-    if response.get("status_code") == 200:
-        return read_answer(body, server.model, server.secret)
-    if response:
-        error = classify_error(int(response["status_code"]), body.get("error", body), server)
-    else:
-        error = FailedRequest("unavailable", error_text(row.get("error") or {}, server.clean)[0])
-    if isinstance(error, UserError):
-        return error
-    if error.kind == "filtered":
-        return Answer("", "content_filter", None, None, server.model)
-    return Failure(error.kind, error.message)
+def filtered_answer(model: str) -> Answer:
+    """Return what stands for an answer that a content filter kept back."""
+    return Answer(text="", finish="content_filter", prompt_tokens=None, completion_tokens=None, model=model)
 
 
 def read_vectors(data: dict[str, Any], count: int) -> Vectors:
@@ -161,10 +211,12 @@ def read_vectors(data: dict[str, Any], count: int) -> Vectors:
     `ValueError` where there is not exactly one finite vector a text, all of one dimension.
     """
     try:
-        by_index = {row["index"]: row["embedding"] for row in data.get("data") or []}
+        by_index = {row["index"]: row["embedding"] for row in elements_of(data.get("data"))}
         with np.errstate(over="ignore"):
             made = np.array([by_index[number] for number in range(count)], dtype=np.float32)
-    except (KeyError, TypeError, ValueError):
+        if made.ndim != 2 or not made.size:
+            raise ValueError
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise ValueError(f"expected {count} vectors by their index, of numbers and of one dimension") from None
     if len(by_index) != count or not np.isfinite(made).all():
         raise ValueError(f"expected {count} vectors of finite numbers, got {len(by_index)}")

@@ -17,9 +17,13 @@ BASE = "OPENAI_BASE_URL"
 OWN = "https://api.openai.com/v1"
 """OpenAI's own server, which is meant too where no address is given."""
 VARIABLE = "OPENAI_API_KEY"
+SHORT_KEY = 6
+"""Characters from which a key is hidden in the text of an answer: a shorter one, such as ``3`` or ``none``, could be
+the answer."""
+_WITHIN_WORDS = 8
+"""Characters from which a key is hidden within a longer word too."""
 LONG_KEY = 16
-"""Signs from which a key is taken out of what is kept; a shorter one, such as the word that a server of one's own takes
-for a key, could be a word of the text."""
+"""Characters from which a key can be no name of a model or a host."""
 
 
 def base_url(given: str | None) -> str | None:
@@ -44,16 +48,20 @@ def base_url(given: str | None) -> str | None:
 
 
 def redactor(key: str | None, *, least: int = 1) -> Callable[[str], str]:
-    """Make a function that takes a key out of a text, in whatever case it stands there.
+    """Make a function that hides a key in a text, in whatever case it stands there.
 
-    A key of fewer signs than `least` is left alone; a short one is only replaced where it stands by itself, so that it
-    does not eat into words.
+    A key of fewer characters than `least` is left alone; a short one is only hidden where it stands by itself, so that
+    it does not eat into words.
     """
     if not key or len(key) < least:
-        return str
-    edge = r"(?<![A-Za-z0-9]){}(?![A-Za-z0-9])" if len(key) < 8 else "{}"
+        return _unchanged
+    edge = r"(?<![A-Za-z0-9]){}(?![A-Za-z0-9])" if len(key) < _WITHIN_WORDS else "{}"
     pattern = re.compile(edge.format(re.escape(key)), re.I)
     return lambda text: pattern.sub("[key]", text)
+
+
+def _unchanged(text: str) -> str:
+    return text
 
 
 @dataclass(kw_only=True)
@@ -69,6 +77,8 @@ class Server:
     requests_per_minute: int | None = None
     reached: bool = False
     """Whether it ever said anything, if only an error."""
+    has_answered: bool = False
+    """Whether it ever answered a prompt, now or by a journal."""
 
     @property
     def where(self) -> str:
@@ -85,10 +95,10 @@ class Server:
 
     @cached_property
     def clean(self) -> Callable[[str], str]:
-        """Takes the key out of what is shown."""
+        """Hides the key in names and messages."""
         return redactor(self.key)
 
     @cached_property
     def secret(self) -> Callable[[str], str]:
-        """Takes the key out of what is kept."""
-        return redactor(self.key, least=LONG_KEY)
+        """Hides the key in texts of answers, which are read the same whatever the key."""
+        return redactor(self.key, least=SHORT_KEY)

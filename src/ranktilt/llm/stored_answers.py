@@ -55,6 +55,13 @@ def stored_answer(value: Any) -> str | None:
     Of several answers to one request that differ, all are returned, one a line. An answer that was stored as parsed
     JSON is its JSON text. `ValueError` for anything else, such as a number.
     """
+    try:
+        return _text_of(value)
+    except RecursionError:
+        raise ValueError("expected a text, a message or a response, got one that is nested too deeply") from None
+
+
+def _text_of(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, Mapping):
@@ -64,8 +71,12 @@ def stored_answer(value: Any) -> str | None:
     raise ValueError(f"expected a text, a message or a response, got {type(value).__name__}")
 
 
+def _is_one_of(value: Any, names: frozenset[str]) -> bool:
+    return isinstance(value, str) and value in names  # a list could not even be looked up
+
+
 def _from_fields(fields: Mapping[str, Any]) -> str | None:
-    if fields.get("type") in _REASONING_TYPES or fields.get("thought") is True:
+    if _is_one_of(fields.get("type"), _REASONING_TYPES) or fields.get("thought") is True:
         return None
     present = [name for name in _ENVELOPES if name in fields]
     for name in present:
@@ -83,16 +94,16 @@ def _from_fields(fields: Mapping[str, Any]) -> str | None:
 def _from_field(name: str, content: Any) -> str | None:
     if name in _OUTPUTS and isinstance(content, list):
         return _alternatives(content)
-    return stored_answer(content) if isinstance(content, str | Mapping | list) else None
+    return _text_of(content) if isinstance(content, str | Mapping | list) else None
 
 
 def _from_list(values: list[Any]) -> str | None:
     fields = [value for value in values if isinstance(value, Mapping)]
     if any("role" in value or "from" in value for value in fields):
-        spoken = [value for value in fields if value.get("role", value.get("from")) in _SPEAKERS]
-        return stored_answer(spoken[-1].get("content", spoken[-1].get("value"))) if spoken else None
+        spoken = [value for value in fields if _is_one_of(value.get("role", value.get("from")), _SPEAKERS)]
+        return _text_of(spoken[-1].get("content", spoken[-1].get("value"))) if spoken else None
     if len(fields) == len(values) and any("type" in value or "thought" in value for value in fields):
-        texts = [text for value in fields if (text := stored_answer(value)) is not None]
+        texts = [text for value in fields if (text := _text_of(value)) is not None]
         return "".join(texts) if texts else None
     if fields and len(fields) == len(values) and all(set(value) == {"text"} for value in fields):
         return "".join(str(value["text"]) for value in fields)
@@ -103,5 +114,5 @@ def _alternatives(values: list[Any]) -> str | None:
     """Return the one text of several outputs, or each that differs on a line of its own."""
     if values and all(type(value) is int for value in values):
         return json.dumps(values)  # a ranking that somebody parsed
-    texts = [text for value in values if (text := stored_answer(value)) is not None]
+    texts = [text for value in values if (text := _text_of(value)) is not None]
     return "\n".join(dict.fromkeys(texts)) if texts else None

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from ranktilt.auditing.options import CHOICES
 from ranktilt.errors import DataWarning
 from ranktilt.rankers.engines.base import Ask, EngineReply, Hits, LiveEngine, ask_engine, falling
 from ranktilt.rankers.engines.function import Engine
+from tests.llm.drip import Drip
 from tests.rankers.contract import entries, ids, with_queries
 from tests.refusals import refused
 from tests.toy import QUERIES, collection_of, toy, write, write_cocktail
@@ -366,3 +368,23 @@ def test_the_command_line_ends_though_the_engine_hangs(tmp_path: Path) -> None:
     command = [sys.executable, "-c", code, "audit", "toy", "-r", "engine:mine:search@2", "--save", "out"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, "ZeroDivisionError" in done.stderr) == (2, True)
+
+
+def test_an_engine_that_drips_is_waited_for_no_longer_than_the_time_limit() -> None:
+    with Drip(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n") as server:
+
+        def answer(query: str, k: int) -> list[tuple[str, float]]:
+            if query in ("words 7", "words 8"):
+                with urlopen(server.url, timeout=20) as response:  # which is a limit for each byte
+                    response.read()
+            return GOOD
+
+        with data_warnings() as lines:
+            run = Fake(answer=answer, k=3, timeout=1.5, concurrency=2).rank(many(40))
+        assert run.spec["failed"] == dict.fromkeys(["q7", "q8"], "no answer within 1.5 s")
+        assert len(run.queries) == 38
+        assert lines == ["fake: 2 of 40 queries failed, not in the run (first: 'q7': no answer within 1.5 s)"]
+        with pytest.raises(UserError, match=r"'q[01]': no answer within 0\.5 s"):
+            Fake(answer=lambda query, k: answer("words 7", k), timeout=0.5, concurrency=2).rank(many(9))
+    with refused("fake: expected timeout of at least 0.001, got 0"):
+        Fake(answer=answer, timeout=0)

@@ -3,9 +3,9 @@
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -221,3 +221,21 @@ def test_only_what_is_missing_is_inserted(tmp_path: Path, inserted: list[int], m
         assert len(ranker.rank(many()).queries) == 10
         assert inserted == [*range(3 * ROWS), 5, *range(3 * ROWS, DOCUMENTS)]
         assert indexes(address) == [name]
+
+
+def test_a_token_that_a_server_repeats_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    class RepeatingIndex:
+        spec: ClassVar[dict[str, str]] = {}
+
+        def __init__(self, *_: object) -> None: ...
+
+        def ask(self, text: str, depth: int) -> None:
+            raise ConnectionError("x" * 178 + " root:secret is wrong")
+
+    monkeypatch.setenv("MILVUS_TOKEN", "root:secret")
+    monkeypatch.setattr("ranktilt.rankers.engines.base.PAUSES", (0.0, 0.0))
+    monkeypatch.setattr("ranktilt.rankers.engines.milvus._CollectionIndex", RepeatingIndex)
+    monkeypatch.setattr("ranktilt.rankers.engines.milvus.client", lambda place: nullcontext(None))
+    with pytest.raises(UserError, match=r" \[ke") as caught:
+        Milvus("http://127.0.0.1:1", mode="bm25").rank(toy())
+    assert "root" not in str(caught.value)

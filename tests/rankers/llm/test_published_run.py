@@ -82,6 +82,9 @@ def test_answers_are_read_in_the_forms_of_public_tools(tmp_path: Path) -> None:
         ('{"prompt": "a", "response": "b"}\n{"q": "a", "text": "b"}', f"2: {EXPECTED}, got 'q, text'"),
         ('{"prompt": "a", "response": "b"}, {"prompt": "a", "resp', f"1: {EXPECTED}, got"),
         ('{"prompt": "a", "response": 5}', f"1: {EXPECTED}, got 'prompt, response'"),
+        ('{"a":' * 5_000, f"1: {EXPECTED}, got"),
+        ('{"query": "q", "prompt": ' + '{"body": ' * 600 + "1" + "}" * 600 + ', "answer": "x"}', f"1: {EXPECTED}, got"),
+        (f'{{"query": {"9" * 5_000}, "ids": ["a"], "answer": "x"}}', f"1: {EXPECTED}, got"),
         ('{"query": "q", "ids": [[]], "answer": "[1]"}', f"1: {EXPECTED}, got 'query, ids, answer'"),
     ],
 )

@@ -60,6 +60,8 @@ PAUSES = (0.5, 1.0)
 """Seconds, give or take half, before a call that failed is tried for the second and the third time."""
 _FIRST = 20.0
 """Seconds that other calls wait at most for the first one."""
+_SHORTEST = 0.001
+"""Seconds of the shortest time limit."""
 _TURN = 0.2
 """Seconds of one wait: once polars is imported, Ctrl-C does not interrupt one without an end."""
 _WIDTH = 200
@@ -69,10 +71,11 @@ _WIDTH = 200
 class LiveEngine(TemplatedQueries):
     """A ranker that asks an engine, whose order is authoritative: scores are made to fall with the rank.
 
-    `concurrency` calls run at once. `max_failures` is the share of the queries that may fail after three attempts: they
-    are left out of the run, listed in its spec under ``failed`` and warned of, never counted as empty. One more, and
-    there is no run. A response that says it is partial fails too. Results that the collection does not hold keep their
-    places, as in a saved run.
+    `concurrency` calls run at once. A query without an answer within `timeout` seconds, all attempts together, has
+    failed, whatever its engine's client waits for. `max_failures` is the share of the queries that may fail after three
+    attempts: they are left out of the run, listed in its spec under ``failed`` and warned of, never counted as empty.
+    One more, and there is no run. A response that says it is partial fails too. Results that the collection does not
+    hold keep their places, as in a saved run.
 
     `score_order` ``"ascending"`` is for distances, of which the smaller is better; ``"rank"`` reads the order alone.
     Without it, scores that rise in most answers are refused.
@@ -83,6 +86,7 @@ class LiveEngine(TemplatedQueries):
     k: int = DEPTH
     exclude_self: bool | None = None
     concurrency: int = 8
+    timeout: float = 120.0
     max_failures: float = MAX_FAILURES
     score_order: str | None = None
 
@@ -92,6 +96,7 @@ class LiveEngine(TemplatedQueries):
             require_choices(self, score_order=SCORE_ORDERS)
         self.require_template()
         require_range(self, "concurrency", least=1)
+        require_range(self, "timeout", least=_SHORTEST)
         require_range(self, "max_failures", least=0, most=1)
 
     @property
@@ -128,7 +133,7 @@ class LiveEngine(TemplatedQueries):
         def hits(number: int) -> Hits:
             return checked(ask(texts[number], depth), names[number], repr(self))
 
-        with closing(ask_engine(hits, total, self.calls_at_once)) as coming:
+        with closing(ask_engine(hits, total, self.calls_at_once, timeout=self.timeout)) as coming:
             for done, reply in enumerate(coming, start=1):
                 failed += bool(reply.failure)
                 found.append(reply)
@@ -225,39 +230,75 @@ class EngineReply:
     failure: str = ""
 
 
-def ask_engine(ask: Callable[[int], Hits], total: int, concurrency: int) -> Generator[EngineReply, None, None]:
+def ask_engine(
+    ask: Callable[[int], Hits], total: int, concurrency: int, *, timeout: float = math.inf
+) -> Generator[EngineReply, None, None]:
     """Ask queries by number, from 0 on, in threads, and yield what comes of each, in any order.
 
-    Only a `UserError` ends everything; any other error is a failed call. Closing the iterator asks nothing more.
-    The first call is answered before others begin: a function makes its client there, and two at once would make two.
+    Only a `UserError` ends everything; any other error is a failed call, and so is one of more than `timeout` seconds.
+    Closing the iterator asks nothing more. The first call is answered before others begin: a function makes its client
+    there, and two at once would make two.
     """
-    todo, closed, begun = queue.SimpleQueue[int](), threading.Event(), threading.Event()
-    replies = queue.SimpleQueue[EngineReply | UserError]()
-    for number in range(total):
-        todo.put(number)
-
-    def work(first: bool) -> None:
-        if not first:
-            begun.wait(_FIRST)
-        with suppress(queue.Empty):
-            while not closed.is_set():
-                replies.put(_reply(ask, todo.get_nowait()))
-                begun.set()
-
+    calls = _EngineCalls(ask, total)
     for thread in range(min(concurrency, total)):
-        # One that hangs does not hold up the end of the program.
-        threading.Thread(target=work, args=(thread == 0,), daemon=True).start()
+        calls.start_thread(is_first=thread == 0)
     try:
         left = total
         while left:
+            late = calls.give_up(timeout)
+            for number in late:
+                yield EngineReply(number, failure=f"no answer within {timeout:g} s")
+            left -= len(late)
             with suppress(queue.Empty):
-                reply = replies.get(timeout=_TURN)
+                reply = calls.replies.get(timeout=min(_TURN, timeout))
                 if isinstance(reply, UserError):
                     raise reply
                 yield reply
                 left -= 1
     finally:
-        closed.set()
+        calls.closed.set()
+
+
+class _EngineCalls:
+    """Calls of an engine in threads, of which one that does not end is left to itself, and another takes its place."""
+
+    def __init__(self, ask: Callable[[int], Hits], total: int) -> None:
+        self._ask = ask
+        self._todo = queue.SimpleQueue[int]()
+        for number in range(total):
+            self._todo.put(number)
+        self._under_way = dict[int, float]()  # when each call began
+        self._begun = threading.Event()
+        self.closed = threading.Event()
+        self.replies = queue.SimpleQueue[EngineReply | UserError]()
+
+    def start_thread(self, *, is_first: bool) -> None:
+        """Start a thread, which does not hold up the end of the program if it hangs."""
+        threading.Thread(target=self._work, args=(is_first,), daemon=True).start()
+
+    def give_up(self, timeout: float) -> list[int]:
+        """Return the numbers of calls that take too long, whose replies will not count."""
+        began_before = time.monotonic() - timeout
+        late = [number for number, began in self._under_way.copy().items() if began < began_before]
+        # Whoever takes a call out of the dictionary, here or where it has ended, replies.
+        given_up = [number for number in late if self._under_way.pop(number, None) is not None]
+        for _ in given_up:
+            self._begun.set()
+            self.start_thread(is_first=False)
+        return given_up
+
+    def _work(self, is_first: bool) -> None:
+        if not is_first:
+            self._begun.wait(_FIRST)
+        with suppress(queue.Empty):
+            while not self.closed.is_set():
+                number = self._todo.get_nowait()
+                self._under_way[number] = time.monotonic()
+                reply = _reply(self._ask, number)
+                if self._under_way.pop(number, None) is None:
+                    return
+                self.replies.put(reply)
+                self._begun.set()
 
 
 def _reply(ask: Callable[[int], Hits], number: int) -> EngineReply | UserError:
@@ -274,15 +315,16 @@ def _reply(ask: Callable[[int], Hits], number: int) -> EngineReply | UserError:
     return EngineReply(number, failure=failure)
 
 
-def error_summary(error: BaseException) -> str:
+def error_summary(error: BaseException, hide: Callable[[str], str] = str) -> str:
     """Say in one line what kind of error it is and its message, white space folded, at most 200 characters.
 
+    `hide` takes out what must not be shown, before the message is cut, or the beginning of a token could stay.
     gRPC's and Milvus's errors call themselves ``<…>`` and hold their message in an attribute.
     """
     name, text = type(error).__name__, str(error)
     if text.startswith("<"):
         text = str(getattr(error, "message", "") or text)
-    folded = " ".join(text.split())
+    folded = " ".join(hide(text).split())
     whole = folded if folded.startswith(f"{name}(") else f"{name}: {folded}" if folded else name
     return whole if len(whole) <= _WIDTH else whole[: _WIDTH - 1] + "…"
 

@@ -25,7 +25,7 @@ class Engine(LiveEngine):
     """Ranks by asking a Python function, ``search(query: str, k: int) -> list[(doc_id, score)]``, best first.
 
     `function` is ``module:function``; the module is a file of the current folder, or installed. It is called in several
-    threads at once and must bear that; its time limit is its own.
+    threads at once and must bear that.
     """
 
     name: ClassVar[str] = "engine"

@@ -18,11 +18,12 @@ import numpy as np
 
 from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import DataWarning, UserError, counted
+from ranktilt.llm.server import redactor
 from ranktilt.optional import need
 from ranktilt.progress import report
 from ranktilt.rankers.base import Rows, require_choices
 from ranktilt.rankers.dense.retriever import Dense
-from ranktilt.rankers.engines.base import Ask, Hits, LiveEngine, error_summary
+from ranktilt.rankers.engines.base import Ask, Hits, LiveEngine, PartialResponse, error_summary
 
 MODES = ("dense", "bm25", "hybrid")
 FUSION = 60
@@ -69,7 +70,17 @@ class Milvus(LiveEngine):
         """Connect, and build the index where there is none; see `LiveEngine.connected`."""
         with client(self.place) as milvus:
             index = _CollectionIndex(self, milvus, collection)
-            yield index.ask, index.spec
+            hide = redactor(token_of(self.place))
+
+            def ask(text: str, depth: int) -> Hits:
+                try:
+                    return index.ask(text, depth)
+                except UserError:
+                    raise
+                except Exception as error:  # a server may repeat the token in what it says
+                    raise PartialResponse(error_summary(error, hide)) from None
+
+            yield ask, index.spec
 
 
 def is_address(place: str) -> bool:
@@ -89,11 +100,16 @@ def require_place(place: str) -> None:
         raise UserError(f"milvus: expected an address such as http://localhost:19530, got {place!r}")
 
 
+def token_of(place: str) -> str:
+    """Return the token that the environment has for a server; none is sent to a file."""
+    return os.environ.get("MILVUS_TOKEN", "") if is_address(place) else ""
+
+
 @contextmanager
 def client(place: str) -> Iterator[Any]:
     """Connect to a server, or to Milvus Lite with a file; errors are told in one line."""
     library = need("pymilvus", extra="milvus", for_="milvus")
-    token = os.environ.get("MILVUS_TOKEN", "") if is_address(place) else ""
+    token = token_of(place)
     for name in ("pymilvus", "milvus_lite", "grpc"):  # which log failed calls with stack traces
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
@@ -104,8 +120,7 @@ def client(place: str) -> Iterator[Any]:
     except Exception as error:
         if not type(error).__module__.startswith(("pymilvus", "grpc")):
             raise
-        said = error_summary(error)
-        raise UserError(f"milvus:{place}: {said.replace(token, '…') if token else said}") from None  # nor a cause
+        raise UserError(f"milvus:{place}: {error_summary(error, redactor(token))}") from None  # nor a cause
 
 
 def cut_bytes(text: str, most: int = LONGEST) -> str:

@@ -54,6 +54,8 @@ _SLOTS = ("query", "items", "count", "attribute")
 _MODEL_OPTIONS = (
     "base_url", "concurrency", "timeout", "retries", "requests_per_minute", "device", "batch", "precision", "adapter",
 )  # fmt: skip
+_FIRST_ANSWERS = 3
+"""Answers after which a model is refused that lacks in all of them what scores need; one may be a fault."""
 _LONG = 5
 """Documents from which a list hardly ever keeps its order by chance."""
 _TEMPLATE_TOKENS = 24
@@ -228,7 +230,11 @@ class LLMRanker(Ranker):
                 told = {"label": f"{self!r}: asking", "total": max(planned, counts.requests + len(asked))}
                 replies = asker(model, requests, journal, sampling=sampling, before=counts.requests, **told)
                 with closing(replies) as arriving:  # read as they come: what cannot go on ends before all is asked
-                    came = {one.number: (one, self._read(one, len(asked[one.number][1]))) for one in arriving}
+                    came = dict[int, tuple[Reply, Reading]]()
+                    for reply in arriving:
+                        came[reply.number] = reply, self._read(reply, len(asked[reply.number][1]))
+                        if len(came) in (_FIRST_ANSWERS, len(asked)):
+                            self.require_scores([reading for _, reading in came.values()])
                 readings = dict[int, list[Reading]]()
                 for place, (number, _) in enumerate(asked):
                     reply, reading = came[place]
@@ -249,6 +255,9 @@ class LLMRanker(Ranker):
         if answer.finish == "length" and not answer.text.strip():
             return Reading(CUT_OFF, ())  # all tokens went into reasoning, which the server keeps apart
         return self.read(answer, count)
+
+    def require_scores(self, readings: Sequence[Reading]) -> None:
+        """Refuse a model whose first answers, or all, lack what their scores need."""
 
     def read(self, answer: Answer, count: int) -> Reading:
         """Read an answer about `count` passages."""

@@ -20,7 +20,7 @@ from ranktilt.llm.transformers import Transformers
 from ranktilt.models.device import PRECISIONS
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.rankers.base import require_choices
-from ranktilt.rankers.llm.answers import OK, UNANSWERED, AnswerCounts, Reading, read_yes_no
+from ranktilt.rankers.llm.answers import OFF_FORMAT, OK, UNANSWERED, AnswerCounts, Reading, read_yes_no
 from ranktilt.rankers.llm.base import Asker, Listing, LLMRanker, Scores, Sorting, Task
 
 YES_NO, QUERY_LIKELIHOOD = "yes-no", "query-likelihood"
@@ -96,14 +96,20 @@ class Pointwise(LLMRanker):
         return self._with_unread(np.array(scores), chance)
 
     def read(self, answer: Answer, count: int) -> Reading:
-        """Read yes or no; refuses a model that does not say how likely it was."""
+        """Read yes or no; an answer whose likelihood is not said cannot be read."""
         reading = read_yes_no(answer)
         if reading.score is not None and not math.isfinite(reading.score):
+            return Reading(OFF_FORMAT, (), math.nan)
+        return reading
+
+    def require_scores(self, readings: Sequence[Reading]) -> None:
+        """Refuse a model that never says how likely its yes or no was."""
+        scores = [reading.score for reading in readings if reading.score is not None]
+        if scores and all(map(math.isnan, scores)):
             raise UserError(
                 f"{self!r}: the model gives no log-probabilities of its answers, by which yes and no are scored; ask "
                 "it by listwise, pairwise or setwise"
             )
-        return reading
 
     def _with_unread(self, scores: Scores, chance: random.Random) -> Scores:
         """Scores with numbers below all others for passages that have none, in a random order."""
