@@ -2,14 +2,14 @@
 
 A result is a frozen dataclass that derives from `Result` and says its format, its version and the command that makes
 it. Its fields are checked by msgspec; one that the file calls otherwise has ``field(metadata={"file": …})``, and
-``derived()`` is what the file tells besides. NaN is null, and null is NaN where a type says float. Only a file that is
-as it was written is read, by its SHA-256, so that nothing checks whether its parts fit together.
+``derived()`` is what the file tells besides. NaN is null, and null is NaN where a type says float. Only a file that
+holds what was written is read, by the SHA-256 of its values, so that nothing checks whether its parts fit together.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from importlib import import_module
@@ -25,7 +25,8 @@ from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.io.files import decode_text, read_bytes, write_bytes
 from ranktilt.io.json_text import require_single_keys
 
-_SHA256 = re.compile(rb',"sha256":"([0-9a-f]{64})"}\s*\Z')
+_LEAST, _BEYOND = -(2**63), 2**64
+"""The integers that parsers of JSON keep exact, from and below."""
 _CODECS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
 T = TypeVar("T")
 
@@ -70,10 +71,11 @@ class Result:
             cls.header = Header(**header)
 
     def to_json(self) -> bytes:
-        """Return everything as JSON: versioned, floats exact, NaN as null, and last the SHA-256 of what is before."""
+        """Return everything as JSON: versioned, floats exact, NaN as null, and last the SHA-256 of its values."""
         option = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_SERIALIZE_NUMPY
-        body = orjson.dumps(self, default=_plain, option=option).removesuffix(b"}")
-        return b'%b,"sha256":"%b"}\n' % (body, hashlib.sha256(body).hexdigest().encode())
+        body = orjson.dumps(self, default=_plain, option=option)
+        digest = hash_values(orjson.loads(body))
+        return b'%b,"sha256":"%b"}\n' % (body.removesuffix(b"}"), digest.encode())
 
     def save(self, path: str | Path) -> Path:
         """Write everything into one JSON file, compressed where it is called ``.gz``; see `to_json`."""
@@ -118,8 +120,7 @@ class Result:
         data = read_bytes(path)
         content = read_json(path, data, cls.header.noun)
         _require_header(path, content, cls.header)
-        end = _SHA256.search(data)
-        if end is None or hashlib.sha256(memoryview(data)[: end.start()]).hexdigest().encode() != end[1]:
+        if content.pop("sha256", None) != hash_values(content):
             hint = f"take the file as it was, or run {cls.header.command} again"
             raise DataError(path, f"was changed after ranktilt wrote it (its sha256 differs): {hint}")
         try:
@@ -133,10 +134,14 @@ class Result:
         return read_fields(cls, content)
 
     def __eq__(self, other: object) -> bool:
-        return self.to_json() == other.to_json() if isinstance(other, type(self)) else NotImplemented
+        return self._digest() == other._digest() if isinstance(other, type(self)) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash((self.header.format, self.to_json()))
+        return hash(self._digest())
+
+    def _digest(self) -> str:
+        """Return the SHA-256 of the values; a result that another program wrote again, with 1 for 1.0, is equal."""
+        return str(orjson.loads(self.to_json())["sha256"])
 
 
 def register(kind: type, encode: Callable[[Any], Any], decode: Callable[[Any], Any]) -> None:
@@ -160,6 +165,24 @@ def read_json(path: Path, data: bytes, wanted: str, hint: str = "") -> Any:
         raise DataError(path, f"expected {wanted} as JSON: {error}{hint}") from error
     require_single_keys(path, text, content)
     return content
+
+
+def hash_values(content: Any) -> str:
+    """Return the SHA-256 of parsed JSON, which no layout, order of keys or way to write a number changes."""
+    return hashlib.sha256(orjson.dumps(_canonical(content), option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _canonical(value: Any) -> Any:
+    """Give every number of parsed JSON one form: an integer where it is one of 64 bits (1.0 is 1), else a float."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and _LEAST <= value < _BEYOND else value
+    if isinstance(value, list):
+        return [_canonical(element) for element in value]
+    if isinstance(value, dict):
+        return {key: _canonical(element) for key, element in value.items()}
+    if isinstance(value, int) and not _LEAST <= value < _BEYOND:
+        return float(value) if abs(value) < sys.float_info.max else hex(value)
+    return value
 
 
 def _require_header(path: Path, content: Any, header: Header) -> None:
@@ -217,6 +240,8 @@ def _fields_of(found: Any, shape: Any) -> Any:
     match shape:
         case inspect.FloatType():
             return np.nan if found is None else found
+        case inspect.IntType() if isinstance(found, float) and found.is_integer():
+            return int(found)
         case inspect.NamedTupleType() if isinstance(found, dict):
             return [_fields_of(found[field.name], field.type) for field in shape.fields]
         case inspect.DataclassType() if isinstance(found, dict):
