@@ -14,20 +14,23 @@ import numpy.typing as npt
 import orjson
 import polars as pl
 
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.errors import UserError, counted, shorten, unknown
 from ranktilt.io.columns import SCALARS, json_series, whole_or_fractions
 from ranktilt.io.texts import AT_ONCE, LARGE, aside
 
 T = TypeVar("T")
 
 DOC_COLUMNS = ("id", "title", "text", "source", "origin")
+MOST_SOURCES = 50
+"""Sources that are compared one by one; more are names of persons, hosts or documents."""
+_GROUP_SOURCES = "let the field source name the sides to compare, such as human and llm, and keep authors in another"
 TEXT_CHOICES = ("title+text", "text", "title")
 _TIE_SEED = b"ranktilt-tie-0"
 _NOBODY = ("", "nan")
 """Sources that name nobody: nothing but blanks, and what pandas writes for a missing value."""
 
 
-_ABOUT_DOCUMENTS = frozenset({"ids", "tie_keys", "row of id", "terms", "texts", "origin_codes"})
+_ABOUT_DOCUMENTS = frozenset({"ids", "sources", "tie_keys", "row of id", "terms", "texts", "origin_codes"})
 """What is kept under these names, or tuples that begin with one, comes of the documents alone."""
 
 
@@ -85,7 +88,16 @@ class Collection:
     @property
     def sources(self) -> tuple[str, ...]:
         """Names of the sources, in the order in which they first appear; documents may have none."""
-        return tuple(self.docs["source"].drop_nulls().unique(maintain_order=True).to_list())
+        return self.memo("sources", lambda: tuple(self.docs["source"].drop_nulls().unique(maintain_order=True)))
+
+    def require_few_sources(self, advice: str = _GROUP_SOURCES) -> None:
+        """Refuse more than `MOST_SOURCES`, each of which would be compared by itself; `advice` says what to do."""
+        if len(self.sources) > MOST_SOURCES:
+            shown = ", ".join(shorten(name) for name in self.sources[:3])
+            raise UserError(
+                f"the documents name {len(self.sources):,} sources ({shown}, …); expected at most {MOST_SOURCES}: "
+                f"{advice}"
+            )
 
     @property
     def sourceless(self) -> int:
@@ -125,8 +137,9 @@ class Collection:
         the collection does not hold stay. The spec's ``without_sources`` and ``only_sources`` name what
         was left out and what is left; the collection itself comes back where nothing is.
         """
-        names = list(names)
-        strange = next((name for name in names if name not in self.sources), None)
+        names = dict.fromkeys(names)
+        known = set(self.sources)
+        strange = next((name for name in names if name not in known), None)
         if strange is not None:
             raise self.unknown_source(strange)
         left = [name for name in self.sources if name not in names]

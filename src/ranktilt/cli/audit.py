@@ -146,9 +146,9 @@ class AuditInputs(options.LabelOptions):
         from ranktilt.rankers.replay import Replay
 
         ranked = not rankers or any(isinstance(options.stages_of(one)[0], LiveEngine | Replay) for one in rankers)
-        whole = collection.only_sources(self.source or collection.sources)
-        pairs = source_pairs(collection, self.source or ()) if self.column == "source" else [whole]
-        return [whole] if ranked or self.mixed or self.pairs is not None else pairs
+        if self.column != "source" or ranked or self.mixed or self.pairs is not None:
+            return [collection.only_sources(self.source or collection.sources)]
+        return source_pairs(collection, self.source or ())
 
     def _labelled(self, max_failures: float | None) -> tuple[Collection, list[Run]]:
         from ranktilt.datasets.labels import labelled
