@@ -323,7 +323,9 @@ class AuditOutput(PageOutput):
         if self.format == "csv":
             import polars as pl
 
-            return str(pl.concat([result.frame() for result in results], how="diagonal_relaxed").write_csv())
+            from ranktilt.io.spreadsheet import csv_text
+
+            return csv_text(pl.concat([result.frame() for result in results], how="diagonal_relaxed"))
         return "\n".join(map(self.text, results))
 
 
@@ -356,8 +358,10 @@ def per_query_csv(result: Audit) -> bytes:
     """Return the tidy table (run, measure, group, query, value) as CSV; undefined values are empty."""
     import polars as pl
 
+    from ranktilt.io.spreadsheet import csv_text
+
     defined = pl.when(pl.col("value").is_not_nan()).then("value")
-    return result.table.with_columns(defined.alias("value")).write_csv().encode()
+    return csv_text(result.table.with_columns(defined.alias("value"))).encode()
 
 
 @options.verb("audit DIR -r bm25 -r dense:minilm -o report.html", "audit --groups labels.csv --run run.trec")

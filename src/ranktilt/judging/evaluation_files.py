@@ -24,6 +24,7 @@ import polars as pl
 
 from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.io.files import decode_text, read_bytes
+from ranktilt.io.spreadsheet import from_cell
 from ranktilt.measures.base import measure
 
 COLUMNS = ("run", "query_id", "measure", "value")
@@ -157,6 +158,7 @@ def _rows(lines: Sequence[str], delimiter: str | None) -> Iterator[_Row]:
     for number, line in enumerate(lines, start=1):
         if line.strip():
             fields = line.split() if delimiter is None else next(csv.reader([line], delimiter=delimiter))
+            fields = [from_cell(field) for field in fields] if delimiter == "," else fields
             yield _Row(number, [field.strip() for field in fields])
 
 

@@ -8,6 +8,7 @@ from typing import IO, Any
 import polars as pl
 
 from ranktilt.errors import UserError, unknown
+from ranktilt.io.spreadsheet import csv_text
 from ranktilt.reporting.views import view
 
 FORMATS = ("table", "markdown", "csv", "latex", "html")
@@ -22,7 +23,7 @@ def table(result: Any, format: str = "table", *, notes: bool = True) -> str:
         What to print.
     format : {"table", "markdown", "csv", "latex", "html"}, optional
         ``table``: plain text with verdicts and legend. ``markdown``, ``latex`` (booktabs): the same. ``csv``: every
-        number, unrounded. ``html``: a page.
+        number, unrounded; texts are no formulas. ``html``: a page.
     notes : bool, optional
         Whether to say how the tables are read and what a reader should know; not in CSV.
 
@@ -64,8 +65,7 @@ def _csv(result: Any) -> str:
         frame = pl.DataFrame(rows, infer_schema_length=None)
     if frame is None:
         raise UserError("there is no table to write as CSV")
-    text: str = frame.write_csv()
-    return text
+    return csv_text(frame)
 
 
 def notebook(result: Any) -> str:
