@@ -61,10 +61,10 @@ class DataWarning(UserWarning):
     """Something about the data that does not stop the work but colours its result."""
 
 
-def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
+def unknown(kind: str, name: object, valid: Iterable[str]) -> UserError:
     """Make the error for a name that is not on the list `valid`: suggests the nearest, and lists up to 100."""
     names = list(valid)
-    near = nearest(name, names)
+    near = nearest(str(name), names)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     listed = ", ".join(names[:_MOST_LISTED]) or "none"
     more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
@@ -111,7 +111,7 @@ def shorten(text: object, width: int = 80) -> str:
     """Quote a piece of input for an error message: its ``repr``, cut to `width` characters."""
     if not isinstance(text, str):
         try:
-            whole = repr(text)
+            whole = " ".join(repr(text).split())
         except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
             whole = type(text).__name__
         return whole if len(whole) <= width else whole[: width - 1] + "…"

@@ -22,7 +22,7 @@ import orjson
 from msgspec import inspect
 
 from ranktilt.errors import DataError, UserError, shorten
-from ranktilt.io.files import decode_text, read_bytes, write_bytes
+from ranktilt.io.files import decode_text, read_bytes, require_path, write_bytes
 from ranktilt.io.json_text import require_single_keys
 
 _LEAST, _BEYOND = -(2**63), 2**64
@@ -116,7 +116,7 @@ class Result:
 
         `DataError` if the file cannot be read, holds another kind of result, is of another version, or was changed.
         """
-        path = Path(path)
+        path = require_path(path)
         data = read_bytes(path)
         content = read_json(path, data, cls.header.noun)
         _require_header(path, content, cls.header)

@@ -13,9 +13,9 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
-from ranktilt.errors import DataError, UserError
+from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.progress import report
 
 CHUNK = 8 << 20
@@ -98,6 +98,14 @@ def nth_line(path: Path, row: int) -> int:
             return held[row]
         row -= len(held)
     return 0
+
+
+def require_path(path: Any, noun: str = "file") -> Path:
+    """Return the path that a caller named; `UserError` for what names none."""
+    if not isinstance(path, str | os.PathLike) or isinstance(path, bytes):
+        kind = "nothing" if path is None else type(path).__name__
+        raise UserError(f"expected the name of a {noun}, got {kind}: {shorten(path)}")
+    return Path(path)
 
 
 def sha256(path: Path) -> str:

@@ -14,8 +14,9 @@ from typing import Any
 import orjson
 import polars as pl
 
-from ranktilt.errors import DataError, counted
+from ranktilt.errors import DataError, UserError, counted
 from ranktilt.io.columns import whole_or_fractions
+from ranktilt.io.ids import id_texts
 from ranktilt.io.jsonl import SWAP, json_objects, stack
 from ranktilt.io.texts import AT_ONCE, LARGE, aside
 from ranktilt.progress import report
@@ -23,6 +24,7 @@ from ranktilt.progress import report
 PARQUET = ".parquet"
 JSON_COLUMNS = "ranktilt.json"
 """Key of a file's metadata: which of its columns of bytes are raw JSON."""
+_EXACT = 2**53
 _TEXTS = ("text", "title")
 _JUDGMENT = {
     "query_id": ("query-id", "query_id", "qid"),
@@ -155,6 +157,8 @@ def json_rows(path: Path) -> tuple[pl.DataFrame, pl.Series]:
 
 
 def _cell(value: Any) -> str | None:
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:  # pandas writes 1 as 1.0
+        return str(int(value))
     return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
 
 
@@ -170,9 +174,10 @@ def _require(path: Path, table: pl.DataFrame, wanted: dict[str, tuple[str, ...]]
 
 
 def _plain(path: Path, ids: pl.Series, name: str) -> pl.Series:
-    if not (ids.dtype == pl.String or ids.dtype.is_integer()):
-        raise DataError(path, f"expected {name} to be strings or whole numbers, got {ids.dtype}")
-    return ids.cast(pl.String)
+    try:
+        return id_texts(ids, f"column {name!r}")
+    except UserError as error:
+        raise DataError(path, str(error)) from error
 
 
 def _complete(path: Path, table: pl.DataFrame, columns: dict[str, str], lines: pl.Series) -> None:

@@ -19,6 +19,7 @@ import polars as pl
 from ranktilt.errors import DataError, DataWarning, counted, shorten
 from ranktilt.io import ranked_lists as lists
 from ranktilt.io.files import decode_lines, line_chunks, read_text
+from ranktilt.io.ids import plain_float
 from ranktilt.io.json_text import parse_json, require_single_keys
 from ranktilt.io.ranked_lists import RunFile
 from ranktilt.io.score_order import IN_GIVEN_ORDER
@@ -96,7 +97,7 @@ def _like_trec(text: str) -> bool:
     """Whether the first line could be TREC's, with commas in its ids."""
     fields = text.partition("\n")[0].split()
     try:
-        return len(fields) in _PLACES and math.isfinite(float(fields[_PLACES[len(fields)][-1]]))
+        return len(fields) in _PLACES and math.isfinite(plain_float(fields[_PLACES[len(fields)][-1]]))
     except ValueError:
         return False
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ranktilt.errors import DataError, shorten, unknown
 from ranktilt.io.files import read_text
+from ranktilt.io.ids import plain_float
 from ranktilt.io.spreadsheet import from_cell
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.reporting.papers.layouts import LAYOUTS, Layout
@@ -103,7 +104,7 @@ def _cell(path: Path, line: int, row: dict[str, str]) -> PaperCell:
         raise DataError(path, "expected a measure, got nothing", line=line)
     text = row.pop("value")
     try:
-        value = float(text)
+        value = math.nan if text.lower() == "nan" else plain_float(text)
     except ValueError:
         value = math.inf
     if math.isinf(value):
