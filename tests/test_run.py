@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, DataWarning, UserError
-from ranktilt.run import Run, codes, collection_rows, named_apart, sidecar
+from ranktilt.io.files import sidecar
+from ranktilt.run import Run, codes, collection_rows, named_apart
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, toy, write
 

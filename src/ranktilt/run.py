@@ -18,7 +18,7 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten, unknown
-from ranktilt.io.files import nth_line, require_path, write_files
+from ranktilt.io.files import nth_line, require_path, sidecar, write_files
 from ranktilt.io.ids import (
     ids_of,
     kind_of,
@@ -459,11 +459,6 @@ def beyond_trec(names: pl.Series) -> pl.Series:
 
 def _with_ids(frame: pl.DataFrame, signs: list[str], others: list[str]) -> pl.DataFrame:
     return frame.with_columns(pl.col("query_id", "doc_id").str.replace_many(signs, others))
-
-
-def sidecar(path: Path) -> Path:
-    """Where a run's spec lies: ``<path>.json``."""
-    return path.with_name(path.name + ".json")
 
 
 def codes(names: pl.Series, table: pl.Series) -> Int64:

@@ -108,6 +108,11 @@ def require_path(path: Any, noun: str = "file") -> Path:
     return Path(path)
 
 
+def sidecar(path: Path) -> Path:
+    """Where it stands how a file was made: ``<path>.json``."""
+    return path.with_name(path.name + ".json")
+
+
 def sha256(path: Path) -> str:
     """SHA-256 of a file's bytes as they lie on disk, as 64 hexadecimal digits."""
     with path.open("rb") as stream:
