@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, ParamSpec, Self, TypeVar, get_args, get_origin
 
 import msgspec
 import numpy as np
 import orjson
+import polars as pl
 from msgspec import inspect
 
 from ranktilt.errors import DataError, UserError, shorten
@@ -28,11 +31,14 @@ from ranktilt.io.json_text import require_single_keys
 _LEAST, _BEYOND = -(2**63), 2**64
 """The integers that parsers of JSON keep exact, from and below."""
 _CODECS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
+_FAULTS = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, MemoryError,
+    msgspec.MsgspecError, pl.exceptions.PolarsError,
+)  # fmt: skip
 T = TypeVar("T")
+P = ParamSpec("P")
 
 if TYPE_CHECKING:
-    import polars as pl
-
     Coded = Annotated[T, "coded"]
 else:
 
@@ -99,7 +105,8 @@ class Result:
 
         Numbers are as in the file, unrounded; what is not known is null.
         """
-        frame: pl.DataFrame = import_module("ranktilt.reporting.frames").frame(self, part)
+        with used_from_files(self):
+            frame: pl.DataFrame = import_module("ranktilt.reporting.frames").frame(self, part)
         return frame
 
     def plot(self, name: str = "") -> Any:
@@ -108,7 +115,8 @@ class Result:
         ``.save("tilt.pdf")`` writes it for a paper (also ``.svg``, ``.png``; needs ``[plots]``). A wrong name is
         answered with those that there are.
         """
-        return import_module("ranktilt.reporting.papers.figures").result_figure(self, name)
+        with used_from_files(self):
+            return import_module("ranktilt.reporting.papers.figures").result_figure(self, name)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -124,9 +132,11 @@ class Result:
             hint = f"take the file as it was, or run {cls.header.command} again"
             raise DataError(path, f"was changed after ranktilt wrote it (its sha256 differs): {hint}")
         try:
-            return cls.of_file(content)
-        except (LookupError, TypeError, UserError, ValueError, msgspec.MsgspecError) as error:
-            raise DataError(path, f"is not {cls.header.noun} as this RankTilt writes it: {_reason(error)}") from error
+            found = cls.of_file(content)
+        except (UserError, *_FAULTS) as error:
+            raise _unlike(path, cls.header, error) from error
+        object.__setattr__(found, "_file", path)  # where `used_from_files` looks for the culprit
+        return found
 
     @classmethod
     def of_file(cls, content: dict[str, Any]) -> Self:
@@ -142,6 +152,47 @@ class Result:
     def _digest(self) -> str:
         """Return the SHA-256 of the values; a result that another program wrote again, with 1 for 1.0, is equal."""
         return str(orjson.loads(self.to_json())["sha256"])
+
+
+@contextmanager
+def used_from_files(*results: Any) -> Iterator[None]:
+    """Turn what goes wrong with a result from a file, whose parts do not fit together, into a `DataError` on the file.
+
+    Reading checks the type of each part, and not whether names and numbers agree, or what a spec holds. A fault of a
+    result that was never in a file is one of RankTilt, and passes.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except _FAULTS as error:
+        loaded = [result for result in map(_result_of, results) if hasattr(result, "_file")]
+        if not loaded:
+            raise
+        raise _unlike(loaded[0]._file, loaded[0].header, error) from error
+
+
+def names_files(function: Callable[P, T]) -> Callable[P, T]:
+    """Let a function that takes results name their files where these do not fit; see `used_from_files`."""
+
+    @wraps(function)
+    def named(*args: P.args, **options: P.kwargs) -> T:
+        values = [*args, *options.values()]
+        results = [*values, *(part for value in values if isinstance(value, list | tuple) for part in value)]
+        with used_from_files(*results):
+            return function(*args, **options)
+
+    return named
+
+
+def _result_of(result: Any) -> Any:
+    """Return a result, or the audit that was loaded with its collection."""
+    return result if isinstance(result, Result) else getattr(result, "audit", result)
+
+
+def _unlike(path: Path, header: Header, error: BaseException) -> DataError:
+    reason = _reason(error)
+    return DataError(path, f"is not {header.noun} as this RankTilt writes it: {reason}; run {header.command} again")
 
 
 def register(kind: type, encode: Callable[[Any], Any], decode: Callable[[Any], Any]) -> None:
@@ -240,7 +291,7 @@ def _fields_of(found: Any, shape: Any) -> Any:
     match shape:
         case inspect.FloatType():
             return np.nan if found is None else found
-        case inspect.IntType() if isinstance(found, float) and found.is_integer():
+        case inspect.IntType() if isinstance(found, float) and found.is_integer() and abs(found) < _BEYOND:
             return int(found)
         case inspect.NamedTupleType() if isinstance(found, dict):
             return [_fields_of(found[field.name], field.type) for field in shape.fields]
