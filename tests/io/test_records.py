@@ -243,7 +243,7 @@ def test_judgments_of_parquet_and_json_lines_may_be_fractions(tmp_path: Path) ->
         ("\n[1]\n", "t.jsonl:2: expected one JSON object, got list"),
         ('{"query-id":"1","corpus-id":"a"}\n', "t.jsonl: expected the column score, got query-id, corpus-id"),
         (f'{FIRST}{{"query-id":"1","corpus-id":"b","score":1e12}}\n',
-         "t.jsonl:2: expected a number as score, got '1000000000000'"),
+         "t.jsonl:2: expected a number as score, got '1000000000000.0'"),
         (f'{FIRST}{{"query-id":"1","score":1}}\n', "t.jsonl:2: 1 row without corpus-id"),
         ('{"query-id":"1","corpus-id":"a","score":NaN,"n":1}\n', "t.jsonl:1: 1 row without score"),
         ('{"query-id":Infinity,"corpus-id":"a","score":1}\n', "t.jsonl:1: 1 row without query-id"),

@@ -151,11 +151,16 @@ def _read_table(given: LabelFile, label: str) -> pl.DataFrame:
     if form == "parquet":
         frame = _plain_columns(given, read_table(path))
     elif form == "jsonl":
-        frame = _plain_columns(given, json_rows(path)[0])
+        frame = _plain_columns(given, json_rows(path, _id_columns(given))[0])
     else:
         frame = read_delimited(path, {"tsv": "\t", "csv": ","}.get(form, "\n"), given)
     alone = (set(given.columns) or set(frame.columns) - {LINE}) == {"doc_id"} and label not in frame.columns
     return frame.with_columns(pl.lit("listed").alias(label)) if alone and given.rest else frame
+
+
+def _id_columns(given: LabelFile) -> tuple[str, str]:
+    """Return the names of a file's columns of ids."""
+    return given.columns.get("doc_id", "doc_id"), given.columns.get("origin", "origin")
 
 
 def from_labels(

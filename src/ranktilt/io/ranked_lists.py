@@ -36,6 +36,8 @@ COLUMNS: Names = {
 """Names of each column of a table, the first that is there counts."""
 FIELDS: Names = {**COLUMNS, "document": (*COLUMNS["document"], "id", "_id"), "score": ("score", "_score")}
 """The same of records in JSON."""
+_BLANKS = " \t\r\n"
+"""What stands round a cell; other blanks, such as that which does not break, are part of an id, as in TREC's lines."""
 _BEIR_QRELS = ["query-id", "corpus-id", "score"]
 Rows = list[tuple[str | None, Mapping[str, Any]]]
 """The query's id where the list says it, and a document's fields."""
@@ -259,7 +261,7 @@ def table_lists(path: Path, first_line: int, lines: Iterable[str], delimiter: st
     table, names, rows, numbers = csv.reader(lines, delimiter=delimiter, strict=True), list[str](), Rows(), list[int]()
     try:
         for row in table:
-            cells, line = [cell.strip() for cell in row], first_line - 1 + table.line_num
+            cells, line = [cell.strip(_BLANKS) for cell in row], first_line - 1 + table.line_num
             if not any(cells):
                 continue
             if len(cells) != len(names or cells) or (not names and len({*cells}) < len(cells)):
