@@ -75,9 +75,10 @@ def line_chunks(path: Path, *, reported: bool = False) -> Iterator[tuple[int, li
             if block and not cut:  # joined once its end is there
                 held.append(block)
                 continue
-            lines = b"".join([*held, block[:cut]]).splitlines()
+            data = b"".join([*held, block[:cut]])
+            lines = data.splitlines()
             held = [block[cut:]]
-            empty = empty and not any(line.strip() for line in lines)
+            empty = empty and (not data or data.isspace())
             if lines:
                 yield number, lines
             number += len(lines)

@@ -143,13 +143,19 @@ def _id_text(value: Any, noun: str) -> str | None:
             raise _no_id(value, noun)
         case int() | np.integer():
             return str(int(value))
-        case float() | np.floating() if np.isnan(value):
-            return None
-        case float() | np.floating() if float(value).is_integer() and abs(value) < _EXACT:
-            return str(int(value))
+        case float() | np.floating():
+            return _whole_text(float(value), noun)
     if kind_of(value) == "NAType":
         return None
     raise _no_id(value, noun)
+
+
+def _whole_text(number: float, noun: str) -> str | None:
+    if np.isnan(number):
+        return None
+    if not number.is_integer() or abs(number) >= _EXACT:
+        raise _no_id(number, noun)
+    return str(int(number))
 
 
 def _no_id(value: Any, noun: str) -> UserError:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ def json_lists(
     for query, documents in content.items():
         if not isinstance(documents, list):
             raise DataError(path, f"query {query!r}: expected a list of documents, got {shorten(documents)}")
-        rows += [(query, _record(document)) for document in documents]
+        rows += [(query, document if type(document) is dict else {"id": document}) for document in documents]
     return _read(path, "JSON lists", rows, order, queries=list(content))
 
 
@@ -340,8 +341,9 @@ def _read(
     except UserError as error:
         raise DataError(path, str(error)) from error
     none = [None] * len(rows)
+    documents = [fields for _, fields in rows]
     cells: dict[str, list[Any]] = {
-        name: [fields.get(columns[name]) for _, fields in rows] if name in columns else none for name in valid
+        name: list(map(methodcaller("get", columns[name]), documents)) if name in columns else none for name in valid
     }
     if queries is not None:
         cells["query"] = [query for query, _ in rows]
@@ -356,12 +358,11 @@ def _read(
         return DataError(path, message if lines else f"document {row + 1}: {message}", **where)
 
     for noun in ("query", "document"):
-        wrong = next((n for n, name in enumerate(cells[noun]) if type(name) not in (int, str) or name == ""), None)
-        if wrong is not None:
+        if (wrong := _first_no_id(cells[noun])) is not None:
             raise fault(wrong, f"a {noun} id", noun)
     frame = pl.DataFrame(
         {
-            name: pl.Series(map(str, cells[noun]), dtype=pl.String)
+            name: pl.Series(list(map(str, cells[noun])), dtype=pl.String)
             for name, noun in (("query_id", "query"), ("doc_id", "document"))
         }
     ).with_columns(rank=pl.int_range(1, pl.len() + 1).over("query_id"))
@@ -378,6 +379,13 @@ def _read(
     every = frame["query_id"].unique(maintain_order=True) if queries is None else pl.Series(queries, dtype=pl.String)
     order = order if by_score else "rank"
     return RunFile(frame=frame, queries=every, lines=lines, score_order=order, read_as=read_as)
+
+
+def _first_no_id(ids: Sequence[Any]) -> int | None:
+    """Find the place of the first that is no id: neither text that is not empty nor a whole number."""
+    if set(map(type, ids)) <= {int, str} and "" not in ids:
+        return None
+    return next(n for n, name in enumerate(ids) if type(name) not in (int, str) or name == "")
 
 
 def first_not_finite(scores: Sequence[Any]) -> int | None:

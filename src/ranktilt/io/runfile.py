@@ -72,6 +72,8 @@ def read_run_file(
         return lists.parquet_lists(path, score_order)
     frames, width, chunks = list[pl.DataFrame](), 0, line_chunks(path)
     for first_line, lines in chunks:
+        if not any(lines):  # nothing but blank lines
+            continue
         text = decode_lines(path, first_line, lines)
         if not width:
             start = text.lstrip(" \t\n\r\x0b\x0c")
@@ -104,7 +106,7 @@ def _like_trec(text: str) -> bool:
 
 def _width(path: Path, first_line: int, lines: list[bytes]) -> int:
     """How many fields the first line has."""
-    number, line = next((n, line) for n, line in enumerate(lines, start=first_line) if line.strip())
+    number, line = next((n, line) for n, line in enumerate(lines, start=first_line) if line and line.strip())
     width = len(line.split())
     if width not in _PLACES:
         expected = f"{_FIELDS} and a tag or none (6 or 5 fields), or these without Q0 and tag (4)"
