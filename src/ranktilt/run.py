@@ -402,14 +402,14 @@ def replayed_name(run: Run) -> str:
 
 def require_runs(runs: Any) -> list[Run]:
     """Return one run or several as a list; `UserError` for what is none."""
-    found = [runs] if isinstance(runs, Run) else _listed(runs)
+    found = [runs] if isinstance(runs, Run) else _run_list(runs)
     wrong = next((run for run in found if not isinstance(run, Run)), None)
     if wrong is not None or None in found:
         raise UserError(f"expected runs, such as Run.load(FILE), got {kind_of(wrong)}: {shorten(wrong)}")
     return found
 
 
-def _listed(runs: Any) -> list[Any]:
+def _run_list(runs: Any) -> list[Any]:
     if not isinstance(runs, Iterable):
         raise UserError(f"expected runs, such as [Run.load(FILE)], got {kind_of(runs)}: {shorten(runs)}")
     return list(runs)
@@ -417,7 +417,7 @@ def _listed(runs: Any) -> list[Any]:
 
 def named_apart(runs: Iterable[Run]) -> list[Run]:
     """Call files' runs that share a name by their stems, and where these are one too by the texts that made them."""
-    found = _listed(runs)
+    found = _run_list(runs)
     for other in (lambda spec: file_stem(spec["file"]), lambda spec: spec["ranker"]):
         names = [run.name if isinstance(run, Run) else "" for run in found]  # what is no run is refused elsewhere
         for number, (run, name) in enumerate(zip(found, names, strict=True)):
