@@ -6,11 +6,14 @@
 
 A case is told by reader, seed and number. The files are made here, from the bundled collection. All is read in one
 process with bounded memory; where a library ends that, the case counts as failed and a new one goes on. Exit status 1
-if a case ends in anything but a result or a `UserError`, or takes more than five seconds.
+if a case ends in anything but a result or a `UserError`, or takes more than five seconds. The readers ``same run`` and
+``same labels`` write the same data in every format: what is read must be what is read of TREC's lines, or of TSV.
 """
 
 import argparse
+import csv
 import gzip
+import io
 import json
 import random
 import re
@@ -72,6 +75,9 @@ NAMES = [
     "beir", "cocktail", "qrels", "trec", "json run", "sidecar", "labels tsv", "labels csv", "labels parquet",
     "rows parquet", "judgments", "audit", "cells", "output", "prompt",
     "queries", "triples", "response", "vectors", "batch", "journal",
+    # Runs and labels in every format that is read.
+    "run lists", "run records", "run responses", "run mteb", "run predictions", "run csv", "run tsv", "run parquet",
+    "labels jsonl", "same run", "same labels",
 ]  # fmt: skip
 Read = Callable[[Path], object]
 Files = Mapping[str, bytes]
@@ -159,8 +165,191 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         "queries": lambda at: read_queries(at / "queries.tsv"),
         "triples": lambda at: reranker_set(pairs, RerankerTraining(triples=str(at / "t.tsv"))),
     }  # fmt: skip
-    read |= server_readers(folder)
+    read |= written_runs(folder, run) | written_labels(folder, table) | server_readers(folder)
     return {name: (read[name], content_of(folder / name)) for name in NAMES}
+
+
+Entry = tuple[str, str, float]
+"""A query, a document and its score."""
+STRANGE_IDS = [
+    "1", "01", "1.0", "1e5", "+1", "nan", "NaN", "null", "None", "true", "NA", "٣", "=1+1", "-d", "@d", "'d", 'd"',
+    '"d"', "a,b", "a;b", "a|b", "%20", "e\u0301", "é", "{d}", "[d]", "#d", "Q0", "q", "\u00a0d", "\u3000d", "日本",
+    "0x10", "1_0", "d" * 300, "\u200bd", "d\u00a0e",
+]  # fmt: skip
+STRANGE_SCORES = [
+    0.0, -0.0, 1.0, -1.0, 0.1 + 0.2, 1e-300, 5e-324, 1e300, -1e300, 2.0**53, 2.0**53 + 2, 1 / 3, 1e16, 123456789.125,
+]  # fmt: skip
+
+
+ENTRIES = "entries.json"
+"""Data that a case writes in every format; it is not damaged, but holds other ids and scores."""
+
+
+def entries(data: bytes) -> list[Entry]:
+    """Read the entries that every format is to hold."""
+    return [tuple(entry) for entry in json.loads(data)]
+
+
+def other_entries(known: Sequence[Entry], chance: random.Random) -> list[Entry]:
+    """Give some entries other ids and scores, in another order, that all formats can hold."""
+    made = list(known)
+    for _ in range(chance.choice((1, 2, 5, 20))):
+        place = chance.randrange(len(made))
+        query, document, score = made[place]
+        match chance.randrange(6):
+            case 0:
+                made[place] = (query, chance.choice(STRANGE_IDS), score)
+            case 1:
+                name = chance.choice(STRANGE_IDS)
+                made = [(name if of == query else of, held, value) for of, held, value in made]
+            case 2:
+                made[place] = (query, document, chance.choice(STRANGE_SCORES))
+            case 3:
+                made[place] = (query, document, chance.uniform(-5, 40))
+            case 4:
+                other = chance.randrange(len(made))
+                made[place], made[other] = made[other], made[place]
+            case 5 if len(made) > 1:
+                del made[place]
+    return made
+
+
+def run_texts(made: Sequence[Entry]) -> dict[str, bytes]:
+    """Write entries in every format that is read, the first as TREC's."""
+    by_query: dict[str, dict[str, float]] = {}
+    for query, document, score in made:
+        by_query.setdefault(query, {})[document] = score
+    ranks: dict[str, int] = {}
+    lines = list[str]()
+    for query, document, score in made:
+        ranks[query] = ranks.get(query, 0) + 1
+        lines.append(f"{query} Q0 {document} {ranks[query]} {score!r} tag\n")
+    records = [{"query_id": query, "doc_id": document, "score": score} for query, document, score in made]
+    lists = {query: [{"id": d, "score": s} for d, s in scores.items()] for query, scores in by_query.items()}
+    hits = {
+        query: {"hits": {"hits": [{"_id": d, "_score": s} for d, s in scores.items()]}}
+        for query, scores in by_query.items()
+    }
+    predictions = [
+        {"query_id": query, "results": [{"corpus_id": d, "score": s} for d, s in scores.items()]}
+        for query, scores in by_query.items()
+    ]
+    packed = io.BytesIO()
+    pl.DataFrame(records).write_parquet(packed)
+    return {
+        "run.trec": "".join(lines).encode(),
+        "run.json": json.dumps(by_query).encode(),
+        "lists.json": json.dumps(lists).encode(),
+        "records.json": json.dumps(records).encode(),
+        "responses.json": json.dumps(hits).encode(),
+        "mteb_predictions.json": json.dumps({"mteb_model_meta": {}, "default": {"test": by_query}}).encode(),
+        "predictions.jsonl": "\n".join(map(json.dumps, predictions)).encode(),
+        "run.csv": table_text(records, ",").encode(),
+        "run.tsv": table_text(records, "\t").encode(),
+        "run.parquet": packed.getvalue(),
+    }
+
+
+def table_text(records: Sequence[Mapping[str, object]], delimiter: str) -> str:
+    """Write records as CSV or TSV, as Python's csv does."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(records[0]), delimiter=delimiter, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+class SilentDifferenceError(Exception):
+    """Two files that hold the same data were read, and not alike."""
+
+
+def written_runs(folder: Path, run: Run) -> dict[str, Read]:
+    """Make a run in every format, and return how each is read, and how all are held against TREC's."""
+    made = [(query, document, score) for query, document, _, score in run.frame().iter_rows()][:60]
+    names = {
+        "run lists": "lists.json", "run records": "records.json", "run responses": "responses.json",
+        "run mteb": "mteb_predictions.json", "run predictions": "predictions.jsonl", "run csv": "run.csv",
+        "run tsv": "run.tsv", "run parquet": "run.parquet",
+    }  # fmt: skip
+    texts = run_texts(made)
+    write(folder, {f"{name}/{file}": texts[file] for name, file in names.items()})
+    write(folder, {f"same run/{ENTRIES}": json.dumps(made).encode()})
+
+    def loaded(file: str) -> Read:
+        return lambda at: Run.load(at / file).frame().height
+
+    return {name: loaded(file) for name, file in names.items()} | {"same run": same_runs}
+
+
+def same_runs(folder: Path) -> None:
+    """Write entries in every format, and hold what is read against what is read of TREC's."""
+    made = entries((folder / ENTRIES).read_bytes())
+    readings = dict[str, object]()
+    texts = run_texts(made)
+    write(folder, texts)
+    for file in texts:
+        readings[file] = reading(lambda file=file: run_values(Run.load(folder / file)))  # type: ignore[misc]
+    by_query: dict[str, dict[str, float]] = {}
+    for query, document, score in made:
+        by_query.setdefault(query, {})[document] = score
+    frame = pl.DataFrame(made, schema=["query_id", "doc_id", "score"], orient="row")
+    readings["from_dict"] = reading(lambda: run_values(Run.from_dict(by_query)))
+    readings["from_frame"] = reading(lambda: run_values(Run.from_frame(frame)))
+    readings["from_pandas"] = reading(lambda: run_values(Run.from_pandas(frame.to_pandas())))
+    require_same(readings, "run.trec")
+
+
+def run_values(run: Run) -> object:
+    return sorted((query, rank, document, score) for query, document, rank, score in run.frame().iter_rows())
+
+
+def reading(read: Callable[[], object]) -> object:
+    """What is read; None where it is refused."""
+    try:
+        return read()
+    except UserError:
+        return None
+
+
+def require_same(readings: Mapping[str, object], first: str) -> None:
+    """Raise an error where what was read of one file is not what was read of the first."""
+    expected = readings[first]
+    for name, values in readings.items():
+        if expected is not None and values is not None and values != expected:
+            raise SilentDifferenceError(f"{name} gives {str(values)[:200]}, {first} {str(expected)[:200]}")
+
+
+def written_labels(folder: Path, table: pl.DataFrame) -> dict[str, Read]:
+    """Make labels as JSON lines, and as data that is written in every format."""
+    rows = table.select("doc_id", "source").head(30).rows()
+    write(folder, {
+        "labels jsonl/labels.jsonl": "\n".join(
+            json.dumps({"doc_id": document, "source": source}) for document, source in rows
+        ).encode(),
+        f"same labels/{ENTRIES}": json.dumps([[source, document, 0.0] for document, source in rows]).encode(),
+    })  # fmt: skip
+    return {"labels jsonl": lambda at: read_labels(at / "labels.jsonl"), "same labels": same_labels}
+
+
+def same_labels(folder: Path) -> None:
+    """Write labels in every format, and hold what is read against what is read of TSV."""
+    made = entries((folder / ENTRIES).read_bytes())
+    records = [{"doc_id": document, "source": source} for source, document, _ in made]
+    packed = io.BytesIO()
+    pl.DataFrame(records).write_parquet(packed)
+    tsv = "".join(f"{row['doc_id']}\t{row['source']}\n" for row in [{"doc_id": "doc_id", "source": "source"}, *records])
+    texts = {
+        "labels.tsv": tsv.encode(),
+        "labels.csv": table_text(records, ",").encode(),
+        "labels.jsonl": "\n".join(map(json.dumps, records)).encode(),
+        "labels.parquet": packed.getvalue(),
+    }
+    write(folder, texts)
+    readings = {
+        file: reading(lambda file=file: sorted(map(str, read_labels(folder / file).rows())))  # type: ignore[misc]
+        for file in texts
+    }
+    require_same(readings, "labels.tsv")
 
 
 SERVER = Server(model="tiny", url="http://127.0.0.1:1/v1", key="sk-0123456789abcdef")
@@ -291,6 +480,8 @@ def damaged(files: Files, chance: random.Random) -> Files:
     """Damage one of the files: a value where it is JSON, or its bytes; now and then it is compressed too."""
     name = chance.choice(sorted(files))
     data = files[name]
+    if name == ENTRIES:
+        return {name: json.dumps(other_entries(entries(data), chance)).encode()}
     for _ in range(chance.choice((1, 1, 1, 2, 5))):
         data = (other_value if ".json" in name and chance.random() < 0.6 else other_bytes)(data, chance)
     if chance.random() < 0.05:

@@ -9,8 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ranktilt.auditing.study_sources import source_pairs
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError
+from ranktilt.datasets.check import check
+from ranktilt.errors import UserError, unknown
+from ranktilt.probes.description import describe
+from ranktilt.probes.explain import explain
 from tests.refusals import refused
 from tests.toy import collection_of, toy
 
@@ -72,10 +76,10 @@ def emptied(column: str, value: str | None, row: int) -> Any:
         ("docs", emptied("text", None, 1), "docs: column 'text' has no value in row 1"),
         ("queries", emptied("text", None, 1), "queries: column 'text' has no value in row 1"),
         ("qrels", lambda frame: emptied("grade", None, 1)(frame).cast(frame.schema), "column 'grade' has no value in"),
-        ("docs", emptied("id", "", 0), "document in row 0 has an empty id"),
-        ("queries", emptied("id", "", 0), "query in row 0 has an empty id"),
-        ("qrels", emptied("query_id", "", 0), "judgment in row 0 has an empty query_id"),
-        ("qrels", emptied("doc_id", "", 0), "judgment in row 0 has an empty doc_id"),
+        ("docs", emptied("id", "", 0), "docs: column 'id' is empty in row 0"),
+        ("queries", emptied("id", "", 0), "queries: column 'id' is empty in row 0"),
+        ("qrels", emptied("query_id", "", 0), "qrels: column 'query_id' is empty in row 0"),
+        ("qrels", emptied("doc_id", "", 0), "qrels: column 'doc_id' is empty in row 0"),
         ("docs", lambda frame: pl.concat([frame, frame[:1]]), "document 'd1-human' occurs more than once; ids must"),
         ("qrels", lambda frame: pl.concat([frame, frame[:1]]), "judgment 'q1', 'd1-human' occurs more than once"),
     ],
@@ -270,3 +274,39 @@ def test_a_key_is_the_same_in_every_process() -> None:
 def test_a_key_does_not_depend_on_the_order_of_rows(order: list[int]) -> None:
     shuffled = toy_with("docs", lambda docs: docs[order])
     assert shuffled.tie_keys().tolist() == toy().tie_keys()[order].tolist()
+
+
+def many_sources(count: int) -> Collection:
+    """A collection of a document a source: writer 0, writer 1, ..."""
+    names = [f"writer {number}" for number in range(count)]
+    docs = pl.DataFrame({"id": names, "text": names, "source": names})
+    return Collection(docs, NO_QUERIES, NO_QRELS)
+
+
+def test_more_sources_than_can_be_compared_are_refused_before_any_is_taken_apart() -> None:
+    collection = many_sources(51)
+    came = "the documents name 51 sources ('writer 0', 'writer 1', 'writer 2', …); expected at most 50: "
+    for verb in (check, describe, explain):
+        with refused(f"{came}let the field source name the sides to compare, such as human and llm, and …"):
+            verb(collection)
+    with refused(f"{came}choose some (--source), rank all as one (--mixed), or group otherwise (--by COLUMN)"):
+        source_pairs(collection)
+    assert len(source_pairs(many_sources(50))) == 49
+
+
+def test_sources_are_listed_once_however_many_are_chosen() -> None:
+    collection = many_sources(3_000)
+    listed = collection.sources
+    assert collection.sources is listed
+    assert collection.only_queries([]).sources is listed
+    assert collection.only_sources(listed) is collection
+    assert collection.only_sources(listed[1:]).spec["without_sources"] == ["writer 0"]
+    with refused("unknown source 'writer'; did you mean 'writer 9'? (valid: writer 0, writer 1, …"):
+        collection.only_sources(["writer"])
+
+
+def test_a_name_that_is_not_known_is_answered_with_a_hundred_at_most() -> None:
+    names = [f"n{number}" for number in range(6_000)]
+    message = str(unknown("source", "N77", names))
+    assert message.startswith("unknown source 'N77'; did you mean 'n77'? (valid: n0, n1, ")
+    assert message.endswith(", n98, n99 and 5,900 more)")

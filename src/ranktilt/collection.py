@@ -14,20 +14,24 @@ import numpy.typing as npt
 import orjson
 import polars as pl
 
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.errors import UserError, counted, shorten, unknown
 from ranktilt.io.columns import SCALARS, json_series, whole_or_fractions
+from ranktilt.io.ids import id_texts, ids_of, require_frame, require_mapping, texts_of
 from ranktilt.io.texts import AT_ONCE, LARGE, aside
 
 T = TypeVar("T")
 
 DOC_COLUMNS = ("id", "title", "text", "source", "origin")
+MOST_SOURCES = 50
+"""Sources that are compared one by one; more are names of persons, hosts or documents."""
+_GROUP_SOURCES = "let the field source name the sides to compare, such as human and llm, and keep authors in another"
 TEXT_CHOICES = ("title+text", "text", "title")
 _TIE_SEED = b"ranktilt-tie-0"
 _NOBODY = ("", "nan")
 """Sources that name nobody: nothing but blanks, and what pandas writes for a missing value."""
 
 
-_ABOUT_DOCUMENTS = frozenset({"ids", "tie_keys", "row of id", "terms", "texts", "origin_codes"})
+_ABOUT_DOCUMENTS = frozenset({"ids", "sources", "tie_keys", "row of id", "terms", "texts", "origin_codes"})
 """What is kept under these names, or tuples that begin with one, comes of the documents alone."""
 
 
@@ -65,11 +69,12 @@ class Collection:
     """What is kept of the documents alone: shared with collections of the same ones."""
 
     def __post_init__(self) -> None:
+        require_mapping(self.spec, "a mapping", "spec")
         docs = _with_defaults(_columns(self.docs, "docs", ("id", "text")))
         queries = _columns(self.queries, "queries", ("id", "text"))
         qrels = _columns(self.qrels, "qrels", ("query_id", "doc_id", "grade"))
-        docs = _canonical(docs.with_columns(pl.col(DOC_COLUMNS).cast(pl.String)), "docs", always=("source",))
-        queries = _canonical(queries.with_columns(pl.col("id", "text").cast(pl.String)), "queries")
+        docs = _canonical(docs, "docs", always=("source",))
+        queries = _canonical(queries, "queries")
         object.__setattr__(self, "docs", docs)
         object.__setattr__(self, "queries", queries)
         object.__setattr__(self, "qrels", _judgments(qrels))
@@ -85,7 +90,16 @@ class Collection:
     @property
     def sources(self) -> tuple[str, ...]:
         """Names of the sources, in the order in which they first appear; documents may have none."""
-        return tuple(self.docs["source"].drop_nulls().unique(maintain_order=True).to_list())
+        return self.memo("sources", lambda: tuple(self.docs["source"].drop_nulls().unique(maintain_order=True)))
+
+    def require_few_sources(self, advice: str = _GROUP_SOURCES) -> None:
+        """Refuse more than `MOST_SOURCES`, each of which would be compared by itself; `advice` says what to do."""
+        if len(self.sources) > MOST_SOURCES:
+            shown = ", ".join(shorten(name) for name in self.sources[:3])
+            raise UserError(
+                f"the documents name {len(self.sources):,} sources ({shown}, …); expected at most {MOST_SOURCES}: "
+                f"{advice}"
+            )
 
     @property
     def sourceless(self) -> int:
@@ -125,8 +139,9 @@ class Collection:
         the collection does not hold stay. The spec's ``without_sources`` and ``only_sources`` name what
         was left out and what is left; the collection itself comes back where nothing is.
         """
-        names = list(names)
-        strange = next((name for name in names if name not in self.sources), None)
+        names = dict.fromkeys(names)
+        known = set(self.sources)
+        strange = next((name for name in names if name not in known), None)
         if strange is not None:
             raise self.unknown_source(strange)
         left = [name for name in self.sources if name not in names]
@@ -239,19 +254,24 @@ class Collection:
 
 
 def _columns(frame: pl.DataFrame, name: str, needed: tuple[str, ...]) -> pl.DataFrame:
-    missing = [c for c in needed if c not in frame.columns]
-    if missing:
-        raise UserError(f"{name}: expected columns {', '.join(needed)}; missing: {', '.join(missing)}")
+    frame = require_frame(frame, needed, name)
     for column in needed:
         if frame[column].null_count():
             row = frame[column].is_null().arg_max()
             raise UserError(f"{name}: column {column!r} has no value in row {row}")
-    return frame
+    ids = [column for column in needed if column.endswith("id")]
+    texts = [column for column in ("text", "title", "source") if column in frame.columns and name != "qrels"]
+    return frame.with_columns(
+        *(ids_of(frame[column], f"{name}: column {column!r}") for column in ids),
+        *(texts_of(frame[column], f"{name}: column {column!r}") for column in texts),
+    )
 
 
 def _with_defaults(docs: pl.DataFrame) -> pl.DataFrame:
     """Add the columns that may be left out; who wrote a document is never assumed."""
-    defaults = {"title": pl.lit(""), "origin": pl.col("id").cast(pl.String)}
+    defaults = {"title": pl.lit(""), "origin": pl.col("id")}
+    if "origin" in docs.columns:
+        docs = docs.with_columns(id_texts(docs["origin"], "docs: column 'origin'").alias("origin"))
     given = {
         name: pl.col(name).fill_null(default) if name in docs.columns else default for name, default in defaults.items()
     }
@@ -277,7 +297,7 @@ def _judgments(qrels: pl.DataFrame) -> pl.DataFrame:
     found = whole_or_fractions(grades) if grades.dtype.is_numeric() or grades.dtype == pl.Null else None
     if found is None or found.null_count():
         raise UserError(f"qrels: expected numbers in column 'grade', got {grades.dtype} {grades.to_list()[:3]}")
-    return qrels.select(pl.col("query_id", "doc_id").cast(pl.String), found.alias("grade"))
+    return qrels.select("query_id", "doc_id", found.alias("grade"))
 
 
 def _canonical(frame: pl.DataFrame, name: str, *, always: tuple[str, ...] = ()) -> pl.DataFrame:
@@ -327,9 +347,6 @@ def _compact(series: pl.Series) -> pl.Series:
 
 
 def _unique(frame: pl.DataFrame, key: list[str], noun: str) -> None:
-    for column in key:
-        if (frame[column] == "").any():
-            raise UserError(f"{noun} in row {(frame[column] == '').arg_max()} has an empty {column}")
     repeated = frame.filter(pl.struct(key).is_duplicated())
     if repeated.height:
         name = ", ".join(repr(value) for value in repeated.select(key).row(0))

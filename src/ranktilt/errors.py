@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+_MOST_LISTED = 100
+_MOST_COMPARED = 5_000
 # C0, DEL, C1, marks and turns of the direction of writing, other line ends, and halves of characters.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -59,13 +61,23 @@ class DataWarning(UserWarning):
     """Something about the data that does not stop the work but colours its result."""
 
 
-def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
-    """Make the error for a name that is not on the list `valid`: suggests the nearest and lists them all."""
+def unknown(kind: str, name: object, valid: Iterable[str]) -> UserError:
+    """Make the error for a name that is not on the list `valid`: suggests the nearest, and lists up to 100."""
     names = list(valid)
+    near = nearest(str(name), names)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    listed = ", ".join(names[:_MOST_LISTED]) or "none"
+    more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
+    return UserError(f"unknown {kind} {name!r}{hint} (valid: {listed}{more})")
+
+
+def nearest(name: str, names: Iterable[str], count: int = 1) -> list[str]:
+    """Return the names that are most like a name, of thousands only those with the same first letter."""
     folded = {n.casefold(): n for n in names}
-    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
-    hint = f"; did you mean {folded[near[0]]!r}?" if near else ""
-    return UserError(f"unknown {kind} {name!r}{hint} (valid: {', '.join(names) or 'none'})")
+    similar = list(folded)
+    if len(similar) > _MOST_COMPARED:
+        similar = [n for n in similar if n[:1] == name[:1].casefold()][:_MOST_COMPARED]
+    return [folded[n] for n in difflib.get_close_matches(name.casefold(), similar, n=count, cutoff=0.5)]
 
 
 def first_line(error: BaseException) -> str:
@@ -99,7 +111,7 @@ def shorten(text: object, width: int = 80) -> str:
     """Quote a piece of input for an error message: its ``repr``, cut to `width` characters."""
     if not isinstance(text, str):
         try:
-            whole = repr(text)
+            whole = " ".join(repr(text).split())
         except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
             whole = type(text).__name__
         return whole if len(whole) <= width else whole[: width - 1] + "…"

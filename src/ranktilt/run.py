@@ -17,8 +17,20 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import DataError, DataWarning, UserError, counted, first_line, shorten, unknown
-from ranktilt.io.files import nth_line, write_files
+from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten, unknown
+from ranktilt.io.files import nth_line, require_path, sidecar, write_files
+from ranktilt.io.ids import (
+    ids_of,
+    kind_of,
+    pandas_columns,
+    ranks_of,
+    require_frame,
+    require_mapping,
+    require_pandas,
+    require_text,
+    score_series,
+    scores_of,
+)
 from ranktilt.io.ranked_lists import MTEB, mteb_scores, result_columns
 from ranktilt.io.runfile import read_run_file, read_spec, unwritable, warn_of_ranks
 from ranktilt.io.score_order import IN_GIVEN_ORDER, SCORE_ORDERS, directions, given_ranks, order_fault
@@ -27,6 +39,7 @@ from ranktilt.io.search_responses import MAX_FAILURES
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]
+RUN_SHAPE = "{query: {document: score}}"
 _WITHOUT = "queries_without_documents"
 _AT_ONCE = 500_000
 """Entries that are written at a time."""
@@ -57,6 +70,7 @@ class Run:
     spec: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        require_mapping(self.spec, "a mapping", "a run's spec")
         object.__setattr__(self, "queries", tuple(self.queries))
         # Views, so that making them read-only leaves the caller's arrays as they are.
         object.__setattr__(self, "offsets", np.asarray(self.offsets, dtype=np.int64).view())
@@ -199,7 +213,7 @@ class Run:
             line, a score that is no finite number, a document that comes twice for a query, another shape. Naming the
             file: scores that rise along its order, more failures than allowed.
         """
-        path = Path(path)
+        path = require_path(path)
         if score_order is not None and score_order not in SCORE_ORDERS:
             raise unknown("score order", score_order, SCORE_ORDERS)
         run_file = read_run_file(path, score_order=score_order, queries=queries, max_failures=max_failures)
@@ -267,21 +281,25 @@ class Run:
                 return UserError(f"run {spec.get('ranker', 'run')!r}: {message}")
             return DataError(path, message, line=None if entry is None or line_of is None else line_of(entry))
 
-        given = frame["query_id"].unique(maintain_order=True) if queries is None else queries
-        names = pl.Series("query_id", given, dtype=pl.String)
+        try:
+            frame = _entry_columns(frame, is_scored=score_order != "rank")
+            given = frame["query_id"].unique(maintain_order=True) if queries is None else ids_of(queries, "queries")
+        except UserError as error:
+            raise fault(str(error)) from error
+        names = given.alias("query_id")
+        if (repeated_name := names.is_first_distinct().not_().arg_max()) and names.n_unique() < len(names):
+            raise fault(f"query {names[repeated_name]!r} comes twice")
         ids = frame["doc_id"].unique(maintain_order=True)
         query = codes(frame["query_id"], names)
         if len(query) and query.min() < 0:
-            raise UserError(
-                f"a run's queries must name all of its table, got no {frame['query_id'][int(query.argmin())]!r}"
-            )
+            raise fault(f"its queries must name all of its table, got no {frame['query_id'][int(query.argmin())]!r}")
         docs = codes(frame["doc_id"], ids)
         if (repeated := _first_repeated(query, docs)) is not None:
             doc, name = frame["doc_id"][repeated], frame["query_id"][repeated]
             raise fault(f"document {doc!r} occurs twice for query {name!r}", repeated)
-        column = frame["rank"].cast(pl.Float64, strict=False).to_numpy() if "rank" in frame.columns else None
+        column = frame["rank"].to_numpy() if "rank" in frame.columns else None
         ranks = given_ranks(query, column)
-        scores = -ranks.astype(np.float64) if score_order == "rank" else _numbers(frame["score"])
+        scores = -ranks.astype(np.float64) if score_order == "rank" else scores_of(frame["score"])
         if not (finite := np.isfinite(scores)).all():
             wrong = int(finite.argmin())
             doc, name, score = frame["doc_id"][wrong], frame["query_id"][wrong], shorten(frame["score"][wrong])
@@ -304,16 +322,14 @@ class Run:
         Columns are called as in files: ``qid`` or ``query_id``, ``docno`` or ``doc_id``, ``score``, and ``rank`` if it
         has one. `score_order` is that of `load`.
         """
-        columns = {column: field for field, column in result_columns(list(map(str, frame.columns))).items()}
+        name = require_text(name, "name")
+        names = require_pandas(frame, f"run {name!r}")
+        columns = result_columns(names)
         needed = ("query_id", "doc_id", *(() if score_order == "rank" else ("score",)))
-        missing = next((field for field in needed if field not in columns.values()), None)
+        missing = next((field for field in needed if field not in columns), None)
         if missing:
-            raise UserError(f"expected a column for {missing}, got {', '.join(map(str, frame.columns))}")
-        try:
-            table = pl.from_pandas(frame[list(columns)])
-        except ValueError as error:  # pyarrow's, of values of several types
-            raise UserError(f"run {name!r}: expected columns of one type each: {first_line(error)}") from error
-        table = table.rename(columns).cast({"query_id": pl.String, "doc_id": pl.String})
+            raise UserError(f"expected a column for {missing}, got {', '.join(names) or 'none'}")
+        table = pandas_columns(frame, {names.index(column): field for field, column in columns.items()})
         return cls.from_frame(table, spec={"ranker": name}, score_order=score_order)
 
     @classmethod
@@ -324,14 +340,17 @@ class Run:
 
         `score_order` is that of `load`; the order given is that of the documents in the mapping.
         """
+        noun = f"run {require_text(name, 'name')!r}"
+        for query, documents in require_mapping(scores, RUN_SHAPE, noun).items():
+            require_mapping(documents, "{document: score}", f"{noun}, query {shorten(query)}")
         values = list(chain.from_iterable(documents.values() for documents in scores.values()))
         lengths = [len(documents) for documents in scores.values()]
-        queries = pl.Series("query_id", list(scores), dtype=pl.String)
+        queries = ids_of(scores.keys(), f"{noun}: query")
         frame = pl.DataFrame(
             {
                 "query_id": queries.gather(np.repeat(np.arange(len(lengths)), lengths)),
-                "doc_id": pl.Series(list(chain.from_iterable(scores.values())), dtype=pl.String),
-                "score": pl.Series(values, dtype=pl.Float64 if set(map(type, values)) <= {int, float} else pl.Object),
+                "doc_id": ids_of(chain.from_iterable(scores.values()), f"{noun}: document"),
+                "score": score_series(values),
             }
         )
         return cls.from_frame(frame, queries=queries, spec={"ranker": name}, score_order=score_order)
@@ -339,6 +358,8 @@ class Run:
     @classmethod
     def from_ranx(cls, run: Any, *, score_order: str | None = None) -> Run:
         """Make a run from a ``ranx.Run``; `score_order` is that of `load`."""
+        if not hasattr(run, "to_dict") or not hasattr(run, "name"):
+            raise UserError(f"expected a ranx.Run, got {kind_of(run)}")
         return cls.from_dict(run.to_dict(), name=run.name or "run", score_order=score_order)
 
     @classmethod
@@ -350,9 +371,11 @@ class Run:
         A subset and a split may be named; by default they are the only ones, or the split ``test``. `score_order` is
         that of `load`.
         """
+        require_mapping(predictions, "{subset: {split: {query: {document: score}}}}", "predictions")
         scores = mteb_scores("predictions", predictions, subset, split)
-        name = str(predictions.get(MTEB, {}).get("model_name") or "run")
-        return cls.from_dict(scores, name=name, score_order=score_order)
+        meta = predictions.get(MTEB)
+        name = meta.get("model_name") if isinstance(meta, Mapping) else None
+        return cls.from_dict(scores, name=str(name or "run"), score_order=score_order)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Run):
@@ -377,9 +400,24 @@ def replayed_name(run: Run) -> str:
     return run.name if run.spec.get("ranker") == file else file_stem(file)
 
 
+def require_runs(runs: Any) -> list[Run]:
+    """Return one run or several as a list; `UserError` for what is none."""
+    found = [runs] if isinstance(runs, Run) else _run_list(runs)
+    wrong = next((run for run in found if not isinstance(run, Run)), None)
+    if wrong is not None or None in found:
+        raise UserError(f"expected runs, such as Run.load(FILE), got {kind_of(wrong)}: {shorten(wrong)}")
+    return found
+
+
+def _run_list(runs: Any) -> list[Any]:
+    if not isinstance(runs, Iterable):
+        raise UserError(f"expected runs, such as [Run.load(FILE)], got {kind_of(runs)}: {shorten(runs)}")
+    return list(runs)
+
+
 def named_apart(runs: Iterable[Run]) -> list[Run]:
     """Call files' runs that share a name by their stems, and where these are one too by the texts that made them."""
-    found = list(runs)
+    found = _run_list(runs)
     for other in (lambda spec: file_stem(spec["file"]), lambda spec: spec["ranker"]):
         names = [run.name if isinstance(run, Run) else "" for run in found]  # what is no run is refused elsewhere
         for number, (run, name) in enumerate(zip(found, names, strict=True)):
@@ -388,22 +426,15 @@ def named_apart(runs: Iterable[Run]) -> list[Run]:
     return found
 
 
-def _numbers(scores: pl.Series) -> Float:
-    """Scores as floats, NaN for what is none: truth values and texts are no scores, even where they could be read."""
-    if scores.dtype == pl.Object:
-        return np.array([_number(score) for score in scores])
-    if scores.dtype.is_numeric() or scores.dtype == pl.Null:
-        return scores.cast(pl.Float64).to_numpy()
-    return np.full(len(scores), np.nan)
-
-
-def _number(score: Any) -> float:
-    if isinstance(score, str | bytes | bool | np.bool_):
-        return np.nan
-    try:
-        return float(score)
-    except (TypeError, ValueError, OverflowError):
-        return np.nan
+def _entry_columns(frame: pl.DataFrame, *, is_scored: bool) -> pl.DataFrame:
+    """Return the columns of a run's table: ids as strings, and ranks, where there are any, as numbers."""
+    needed = ("query_id", "doc_id", *(("score",) if is_scored else ()))
+    frame = require_frame(frame, needed, "table").with_columns(
+        ids_of(frame[name], f"column {name!r}").alias(name) for name in ("query_id", "doc_id")
+    )
+    if "rank" not in frame.columns:
+        return frame
+    return frame.with_columns(rank=ranks_of(frame["rank"], "table"))
 
 
 def _even_steps(scores: Float, inner: npt.NDArray[np.bool_]) -> bool:
@@ -428,11 +459,6 @@ def beyond_trec(names: pl.Series) -> pl.Series:
 
 def _with_ids(frame: pl.DataFrame, signs: list[str], others: list[str]) -> pl.DataFrame:
     return frame.with_columns(pl.col("query_id", "doc_id").str.replace_many(signs, others))
-
-
-def sidecar(path: Path) -> Path:
-    """Where a run's spec lies: ``<path>.json``."""
-    return path.with_name(path.name + ".json")
 
 
 def codes(names: pl.Series, table: pl.Series) -> Int64:

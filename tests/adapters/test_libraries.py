@@ -189,8 +189,23 @@ class TestObjects:
         assert scores_of(found.rank(toy())) == scores_of(rt.ranker("bm25").rank(toy()))
         with refused("bm25: index the corpus before it is searched"):
             as_mteb(rt.ranker("bm25")).search({"id": ["q"], "text": ["x"]}, top_k=3)
+        for top_k in (0, -1, None, 2.5, True):
+            with refused(f"top_k: expected a whole number of 1 or more, got {top_k!r}"):
+                model.search({"id": ["q"], "text": ["x"]}, top_k=top_k)
         with refused("expected the text of a ranker, a PyTerrier pipeline or a model of mteb, got 3"):
             rt.ranker(3)
+
+
+def test_topics_name_each_query_once() -> None:
+    pandas, _ = pytest.importorskip("pandas"), pytest.importorskip("pyterrier")
+    transformer = as_pyterrier(rt.ranker("bm25"), toy())
+    twice = pandas.DataFrame({"qid": ["q1", "q1"], "query": ["red apples", "river water"]})
+    with refused("topics: query 'q1' comes twice, with two texts; give each its own qid"):
+        transformer(twice)
+    same = pandas.DataFrame({"qid": [1.0, 1.0], "query": ["red apples"] * 2})
+    assert set(transformer(same)["qid"]) == {"1"}
+    with refused("topics: column 'qid' has no value in row 1"):
+        transformer(pandas.DataFrame({"qid": ["q1", None], "query": ["red apples"] * 2}))
 
 
 def topics() -> Any:

@@ -5,7 +5,7 @@ import gzip
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from ranktilt.errors import DataError, UserError
 from ranktilt.io import files
-from ranktilt.io.artifact import Result, register
+from ranktilt.io.artifact import Result, hash_values, register
 from tests.refusals import refused
 from tests.toy import no_permission, no_room, write
 
@@ -215,22 +215,63 @@ def saved(folder: Path, content: bytes | dict[str, Any], name: str = "toy.json")
 
 def hashed(content: dict[str, Any]) -> bytes:
     """A file as a RankTilt with other types would have written it."""
-    front = json.dumps({name: value for name, value in content.items() if name != "sha256"}).encode()[:-1]
-    return front + f',"sha256":"{sha256(front).hexdigest()}"}}\n'.encode()
+    values = {name: value for name, value in content.items() if name != "sha256"}
+    return json.dumps({**values, "sha256": hash_values(values)}).encode()
 
 
-def test_what_a_file_says_whatever_its_line_ends_but_not_its_layout(tmp_path: Path) -> None:
+def test_file_says_everything_and_the_hash_of_its_values(tmp_path: Path) -> None:
     whole = dict(CONTENT)
-    assert whole.pop("sha256") == sha256(WHOLE.to_json().partition(b',"sha256"')[0]).hexdigest()
-    assert whole == {
-        "format": "ranktilt-toy", "version": 3, "spec": {"seed": 0}, "sources": ["a", "b"], "values": [], "counts": [],
-        "rows": [{"twice": 3.0, "name": "bm25", "value": 1.5, "count": 3, "sure": True, "outcome": "level",
-                  "quartiles": [1.0, 2.0, 3.0], "most": None}],
-        "points": [], "unit": None,
-    }  # fmt: skip
-    assert Study1.load(saved(tmp_path, WHOLE.to_json().replace(b"\n", b"\r\n\n"))) == WHOLE
-    with pytest.raises(DataError, match="was changed after ranktilt wrote it"):
-        Study1.load(saved(tmp_path, json.dumps(CONTENT, indent=1).encode()))
+    # Keys in order, no blanks, and 1.5 as it is where 1.0, 2.0 and 3.0 are integers.
+    values = (
+        b'{"counts":[],"format":"ranktilt-toy","points":[],'
+        b'"rows":[{"count":3,"most":null,"name":"bm25","outcome":"level","quartiles":[1,2,3],"sure":true,"twice":3,'
+        b'"value":1.5}],"sources":["a","b"],"spec":{"seed":0},"unit":null,"values":[],"version":3}'
+    )
+    assert whole.pop("sha256") == sha256(values).hexdigest()
+    assert whole == json.loads(values)
+
+
+LAYOUTS: dict[str, Callable[[bytes], bytes]] = {
+    "CRLF": lambda data: data.replace(b"\n", b"\r\n\n"),
+    "jq .": lambda data: json.dumps(json.loads(data), indent=2, ensure_ascii=False).encode(),
+    "jq -S -a": lambda data: json.dumps(json.loads(data), sort_keys=True).encode(),
+    "jq 1.6, JavaScript": lambda data: data.replace(b".0", b""),
+    "more digits": lambda data: data.replace(b"1.5,", b"15.00e-1,").replace(b'"count":3', b'"count":3.0'),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_hash_does_not_ask_for_the_layout(layout: str, tmp_path: Path) -> None:
+    whole = replace(WHOLE, spec={"name": "Zürich 𝄞", "share": 1.0, "most": 1e16})
+    back = Study1.load(saved(tmp_path, LAYOUTS[layout](whole.to_json())))
+    assert (back, hash(back)) == (whole, hash(whole))
+
+
+SAME_VALUES = [
+    (1.0, 1),
+    (-0.0, 0),
+    (1e16, 10**16),
+    (1e20, 10**20),
+    (1e308, 10**308),
+    (0.1, 0.1 + 1e-18),
+    ({"a": 1, "b": 2}, {"b": 2, "a": 1.0}),
+]
+OTHER_VALUES = [
+    (2**62, 2**62 + 1),
+    (0.1, 0.1 + 1e-16),
+    (1, True),
+    (None, 0),
+    ("1.0", "1"),
+    (10**400, None),
+    ([1, 2], [2, 1]),
+]
+
+
+def test_hash_is_of_values() -> None:
+    for first, second in SAME_VALUES:
+        assert hash_values(first) == hash_values(second), (first, second)
+    for first, second in OTHER_VALUES:
+        assert hash_values(first) != hash_values(second), (first, second)
 
 
 @pytest.mark.parametrize("name", ["toy.json", "toy.json.gz"])

@@ -193,7 +193,10 @@ def test_documents_are_as_json_lines_give_them_ids_may_be_numbers_and_bytes_text
     [
         ({"_id": ["a"]}, "t.parquet: expected the column text, got _id"),
         ({"name": ["a"]}, "t.parquet: expected the columns _id and text, got name"),
-        ({"_id": [1.5], "text": ["x"]}, "t.parquet: expected _id to be strings or whole numbers, got Float64"),
+        (
+            {"_id": [1.5], "text": ["x"]},
+            "t.parquet: column '_id': expected ids as strings or whole numbers, got float: 1.5",
+        ),
         ({"_id": ["a"], "text": [1]}, "t.parquet: expected text to be a string, got Int64"),
         ({"_id": ["a", "b", "c"], "text": ["x", None, None]}, "t.parquet:2: 2 rows without text"),
         ({"_id": ["a", "", "c"], "text": ["x", "y", "z"]}, "t.parquet:2: 1 row without _id"),

@@ -272,3 +272,10 @@ def test_what_is_wrong_is_named(tmp_path: Path, content: Any, message: str) -> N
     with pytest.raises(DataError) as caught:
         Run.load(path, queries=["q", "r"])
     assert str(caught.value).startswith(f"{path}{message}")
+
+
+def test_blanks_that_do_not_break_are_part_of_an_id_in_every_format(tmp_path: Path) -> None:
+    trec = write(tmp_path / "run.trec", "q Q0 \u00a0d 1 2.0 t\nq Q0 d 2 1.0 t\n")
+    table = write(tmp_path / "run.csv", "qid,docno,score\nq,\u00a0d,2.0\nq, d ,1.0\n")
+    for path in (trec, table):
+        assert Run.load(path).frame()["doc_id"].to_list() == ["\u00a0d", "d"]

@@ -18,10 +18,12 @@ from ranktilt.training.batches import BatchSampler, EpochRows, Rows
 from ranktilt.training.cross_encoder import epoch_rows, train_cross_encoder
 from ranktilt.training.model import cut_texts, new_cross_encoder, require_encoder, without_dropout
 from ranktilt.training.options import RerankerTraining, Trained
+from ranktilt.training.trainer import last_checkpoint
 from ranktilt.training.training_set import reranker_set
-from tests.rankers.tiny import write_json
+from tests.rankers.tiny import with_weights, write_json
 from tests.rankers.tiny_rerankers import change
-from tests.toy import no_room
+from tests.refusals import refused
+from tests.toy import no_room, write
 from tests.training.material import QUICK, WORDS, marked, marked_folder, stopped_at
 
 pytestmark = pytest.mark.neural
@@ -89,6 +91,8 @@ def test_minutes_end_a_training_nan_is_an_error_and_nothing_to_learn_writes_noth
     assert timed.figures["seconds"] >= 1.2
     with pytest.raises(UserError, match=r"the loss is NaN or infinite at step \d+; choose a lower rate than 1e\+30"):
         train(tiny, tmp_path / "model", rate=1e30)
+    assert list((tmp_path / "model").iterdir()) == []  # nothing is left that would bar another rate
+    assert train(tiny, tmp_path / "model", rate=1e-3, steps=1).figures["steps"] == 1
     with pytest.raises(UserError, match="no document of source 'llm' is judged relevant"):
         train(tiny, tmp_path / "other", sources=("llm",))
     assert not (tmp_path / "other").exists()
@@ -261,3 +265,29 @@ def test_columns_are_what_the_losses_take() -> None:
         "query": ["a", "a", "b", "b"], "document": ["one", "two", "two", "one"], "twin": ["one again", "", "", ""],
         "label": [1, 0, 1, 0],
     }  # fmt: skip
+
+
+def test_a_model_with_fewer_vectors_than_tokens_is_refused(tiny: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "small"
+    shutil.copytree(tiny, folder)
+    change(folder / "config.json", vocab_size=10)
+    with_weights(folder, lambda weights: {
+        name: value[:10].clone() if "word_embeddings" in name else value for name, value in weights.items()
+    })  # fmt: skip
+    message = f"{folder}: its tokenizer has tokens up to number 76, its model vectors of 10; take the tokenizer that …"
+    with refused(message):
+        train(folder, tmp_path / "model")
+
+
+@pytest.mark.parametrize("state", ["[1]", "null", "{", '{"global_step": null}', '{"global_step": "x"}'])
+def test_a_damaged_checkpoint_is_none(tmp_path: Path, state: str) -> None:
+    write(tmp_path / ".checkpoints" / "checkpoint-3" / "trainer_state.json", state)
+    assert last_checkpoint(tmp_path) is None
+    assert not (tmp_path / ".checkpoints" / "checkpoint-3").exists()
+
+
+@pytest.mark.parametrize("record", ['{"spec": 3}', '{"figures": null}', '{"figures": [1]}'])
+def test_a_folder_with_a_damaged_record_is_named(tiny: Path, tmp_path: Path, record: str) -> None:
+    file = write(tmp_path / "model" / "training.json", record)
+    with refused(f"{file}: is no record of a training; remove the folder, or name another"):
+        train(tiny, tmp_path / "model")

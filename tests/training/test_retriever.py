@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from ranktilt.auditing.audit import audit
@@ -23,6 +24,7 @@ from ranktilt.training.matched_negatives import TextProperties
 from ranktilt.training.options import RetrieverTraining, Trained
 from ranktilt.training.retriever import LOSSES, Miner, parse_loss, score_scale, train_retriever
 from ranktilt.training.training_set import TrainingSet, retriever_set
+from tests.refusals import refused
 from tests.toy import collection_of
 from tests.training.material import WORDS, human_part, marked, marked_mix, stopped_at
 
@@ -331,3 +333,10 @@ def test_controlled_negatives_are_like_their_positive(tiny: Path, tmp_path: Path
     learned = retriever_set(collection, RetrieverTraining())
     drawn = Miner(learned, replace(BM, negatives="controlled")).rows(0).documents
     assert not any("rare" in name for name in learned.part.ids.gather(drawn.ravel()))
+
+
+def test_one_pair_has_no_negatives_in_its_batch(tiny: Path, tmp_path: Path) -> None:
+    whole = marked()
+    one = Collection(whole.docs, whole.queries, whole.qrels.filter(pl.col("grade") > 0).head(1))
+    with refused("train retriever: one relevant document to train on, and negatives=in-batch are those of others; …"):
+        train_retriever(one, tiny, tmp_path / "model", options=replace(QUICK, negatives="in-batch"))

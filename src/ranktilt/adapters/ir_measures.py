@@ -13,11 +13,14 @@ from ranktilt.auditing.groups import grouping
 from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
+from ranktilt.io.ids import ids_of, pandas_columns, require_pandas, texts_of
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.ranking import Floats
 from ranktilt.optional import need
 from ranktilt.run import Run
+
+_KEYS = ("query_id", "doc_id")
 
 
 def as_ir_measures(
@@ -74,11 +77,9 @@ def _values(
     Other libraries take plain means over all queries: where a group has nothing relevant to a query, its value is the
     mean over the others, so that it moves nothing.
     """
-    for what, names in (("qrels", qrels.columns), ("run", run.columns)):
-        if by not in names:
-            raise UserError(f"{asked!r} by {by}: expected a column {by!r} in the {what}, got {', '.join(names)}")
-    judged, ranked = pl.from_pandas(qrels), pl.from_pandas(run)
-    frames = (frame.select(id="doc_id", source=pl.col(by).cast(pl.String)) for frame in (judged, ranked))
+    columns = {"qrels": (*_KEYS, "relevance", by), "run": (*_KEYS, "score", by)}
+    judged, ranked = _table(qrels, columns["qrels"], "qrels"), _table(run, columns["run"], "run")
+    frames = (frame.select(id="doc_id", source=pl.col(by)) for frame in (judged, ranked))
     sources = pl.concat(frames).unique(maintain_order=True)
     if (repeated := sources.filter(~pl.col("id").is_first_distinct())).height:
         doc = repeated["id"][0]
@@ -86,7 +87,7 @@ def _values(
         raise UserError(f"{asked!r} by {by}: document {doc!r} has two values of {by!r}: {both}")
     docs = sources.with_columns(title=pl.lit(""), text=pl.lit(""))
     queries = judged.select(id="query_id").unique(maintain_order=True).with_columns(text=pl.lit(""))
-    judgments = judged.select("query_id", "doc_id", grade=pl.col("relevance").cast(pl.Float64))
+    judgments = judged.select("query_id", "doc_id", grade="relevance")
     collection = Collection(docs, queries, judgments)
     groups = grouping(collection, "source")
     held = Judgments.of(collection, groups)
@@ -100,3 +101,15 @@ def _values(
     parts = 200 * (one - two) / sum(means)
     filled = (np.where(np.isnan(side), np.nanmean(side), side) for side in (one, two))
     return held.queries, (*filled, np.where(both, parts, relative_delta(*means)))
+
+
+def _table(frame: Any, columns: Sequence[str], noun: str) -> pl.DataFrame:
+    """Return columns of a pandas frame: ids and groups as strings."""
+    names = require_pandas(frame, noun)
+    if lacking := next((name for name in columns if name not in names), None):
+        raise UserError(
+            f"measures by {columns[-1]}: expected a column {lacking!r} in the {noun}, got {', '.join(names)}"
+        )
+    table = pandas_columns(frame, {names.index(name): name for name in columns})
+    ids = [ids_of(table[name], f"{noun}: column {name!r}").alias(name) for name in _KEYS]
+    return table.with_columns(*ids, texts_of(table[columns[-1]], f"{noun}: column {columns[-1]!r}"))

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, shorten
+from ranktilt.io.ids import ids_of
 from ranktilt.optional import need
 from ranktilt.rankers.base import DEPTH, Ranker
 from ranktilt.run import Run
@@ -59,13 +60,17 @@ class MtebModel:
     def index(self, corpus: Any, **_: Any) -> None:
         """Keep the documents to be searched."""
         title = corpus["title"] if "title" in corpus.column_names else [""] * len(corpus)
-        self.docs = pl.DataFrame({"id": list(corpus["id"]), "title": list(title), "text": list(corpus["text"])})
+        ids = ids_of(list(corpus["id"]), "corpus: id")
+        self.docs = pl.DataFrame({"id": ids, "title": list(title), "text": list(corpus["text"])})
 
     def search(
         self, queries: Any, *, top_k: int, top_ranked: Mapping[str, list[str]] | None = None, **_: Any
     ) -> dict[str, dict[str, float]]:
         """Rank the documents, or each query's candidates, and return the first `top_k` scores of each query."""
-        asked = pl.DataFrame({"id": list(queries["id"]), "text": list(queries["text"])})
+        if type(top_k) is not int or top_k < 1:
+            raise UserError(f"top_k: expected a whole number of 1 or more, got {shorten(top_k)}")
+        ids = ids_of(list(queries["id"]), "queries: id")
+        asked = pl.DataFrame({"id": ids, "text": list(queries["text"])})
         if self.docs is None:
             raise UserError(f"{self.ranker!r}: index the corpus before it is searched")
         no_judgments = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64})

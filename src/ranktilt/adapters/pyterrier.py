@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ranktilt.collection import Collection
+from ranktilt.errors import UserError
+from ranktilt.io.ids import ids_of, pandas_columns, require_pandas, texts_of
 from ranktilt.optional import need
 from ranktilt.rankers.base import Ranker
 from ranktilt.run import Run
@@ -57,10 +59,12 @@ def as_pyterrier(ranker: Ranker, collection: Collection) -> Any:
     library = need("pyterrier", extra="adapters", for_="PyTerrier's transformers")
 
     def transform(topics: Any) -> Any:
-        given = pl.from_pandas(topics)
-        queries = given.select(id=pl.col("qid").cast(pl.String), text="query").unique("id", maintain_order=True)
+        given = _topics(topics)
+        queries = given.unique(maintain_order=True)
+        if (repeated := queries.filter(~pl.col("id").is_first_distinct())).height:
+            raise UserError(f"topics: query {repeated['id'][0]!r} comes twice, with two texts; give each its own qid")
         asked = Collection(collection.docs, queries, collection.qrels.clear(), collection.spec)
-        before = Run.from_pandas(topics) if "docno" in given.columns else None
+        before = Run.from_pandas(topics) if "docno" in topics.columns else None
         results = _results(ranker.rank(asked, before))
         results = results.join(collection.docs.select(docno="id", source="source"), on="docno", maintain_order="left")
         results = results.join(queries.select(qid="id", query="text"), on="qid", maintain_order="left")
@@ -68,6 +72,17 @@ def as_pyterrier(ranker: Ranker, collection: Collection) -> Any:
         return results.with_columns(rank=ranks).to_pandas()
 
     return library.apply.generic(transform, required_columns=["qid", "query"])
+
+
+def _topics(topics: Any) -> pl.DataFrame:
+    """Return the queries of PyTerrier's topics or results, one a row."""
+    names = require_pandas(topics, "topics")
+    if lacking := next((name for name in ("qid", "query") if name not in names), None):
+        raise UserError(f"topics: expected a column {lacking!r}, got {', '.join(names)}")
+    table = pandas_columns(topics, {names.index("qid"): "id", names.index("query"): "text"})
+    return table.with_columns(
+        ids_of(table["id"], "topics: column 'qid'").alias("id"), texts_of(table["text"], "topics: column 'query'")
+    )
 
 
 def _results(run: Run) -> pl.DataFrame:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import combinations
 from typing import Any
 
@@ -25,7 +24,7 @@ from ranktilt.datasets.label_remarks import (
 )
 from ranktilt.datasets.labels import LENGTH, SEVERAL, split_labels
 from ranktilt.datasets.stated_sources import no_source
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.errors import UserError, counted, nearest, unknown
 from ranktilt.text.label_values import as_numbers, known_labels
 from ranktilt.text.quality import words
 
@@ -74,7 +73,7 @@ class Groups:
         """Return the number of a group or side by its name; `UserError` where there is none."""
         found = name_among(name, self.names)
         if found is None:
-            near = get_close_matches(name, self.merged, n=_SHOWN)
+            near = nearest(name, self.merged, _SHOWN)
             raise unknown(self.by or "group", name, [*near, *self.names])
         return self.names.index(found)
 
@@ -122,7 +121,7 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = (), *
         names.sort(key=lambda name: name != "human")
     if len(names) < 2 and (len(names) < fewest or not column.null_count()):
         raise UserError(_nothing_to_compare(collection, by, names))
-    keep, remarks = list(keep), tuple(label_remarks(by, single))
+    keep = list(keep)
     side_of, others = read_sides([one for one in keep if by != "source" or one in (*names, REST)], names, by)
     side = {name: side_of.get(name, name) for name in names}
     renamed = joined is not None or others != REST
@@ -137,6 +136,7 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = (), *
         raise UserError(
             f"column {by!r} has a group called {ALL!r}, which is reserved for all documents together; rename it"
         )
+    remarks = tuple(label_remarks(by, single))
     place = {name: i for i, name in enumerate(names)} | dict.fromkeys(merged, len(names) - 1)
     number = {name: place[one] for name, one in side.items()}
     if joined is not None:

@@ -83,6 +83,7 @@ def source_pairs(collection: Collection, sources: Sequence[str] = ()) -> list[Co
     picked = collection.only_sources(chosen)
     if len(chosen) <= 2:
         return [picked]
+    picked.require_few_sources("choose some (--source), rank all as one (--mixed), or group otherwise (--by COLUMN)")
     first = _HUMAN if _HUMAN in chosen else chosen[0]
     return [collection.only_sources([first, name]) for name in chosen if name != first]
 

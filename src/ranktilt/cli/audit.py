@@ -146,9 +146,9 @@ class AuditInputs(options.LabelOptions):
         from ranktilt.rankers.replay import Replay
 
         ranked = not rankers or any(isinstance(options.stages_of(one)[0], LiveEngine | Replay) for one in rankers)
-        whole = collection.only_sources(self.source or collection.sources)
-        pairs = source_pairs(collection, self.source or ()) if self.column == "source" else [whole]
-        return [whole] if ranked or self.mixed or self.pairs is not None else pairs
+        if self.column != "source" or ranked or self.mixed or self.pairs is not None:
+            return [collection.only_sources(self.source or collection.sources)]
+        return source_pairs(collection, self.source or ())
 
     def _labelled(self, max_failures: float | None) -> tuple[Collection, list[Run]]:
         from ranktilt.datasets.labels import labelled
@@ -323,7 +323,9 @@ class AuditOutput(PageOutput):
         if self.format == "csv":
             import polars as pl
 
-            return str(pl.concat([result.frame() for result in results], how="diagonal_relaxed").write_csv())
+            from ranktilt.io.spreadsheet import csv_text
+
+            return csv_text(pl.concat([result.frame() for result in results], how="diagonal_relaxed"))
         return "\n".join(map(self.text, results))
 
 
@@ -356,8 +358,10 @@ def per_query_csv(result: Audit) -> bytes:
     """Return the tidy table (run, measure, group, query, value) as CSV; undefined values are empty."""
     import polars as pl
 
+    from ranktilt.io.spreadsheet import csv_text
+
     defined = pl.when(pl.col("value").is_not_nan()).then("value")
-    return result.table.with_columns(defined.alias("value")).write_csv().encode()
+    return csv_text(result.table.with_columns(defined.alias("value"))).encode()
 
 
 @options.verb("audit DIR -r bm25 -r dense:minilm -o report.html", "audit --groups labels.csv --run run.trec")

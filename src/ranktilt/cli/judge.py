@@ -12,7 +12,7 @@ import typer
 from ranktilt.cli import options
 from ranktilt.cli.generate import INCOMPLETE, ModelOptions, show_estimate
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import PageOutput, collection_files
+from ranktilt.cli.output import PageOutput, collection_files, with_sidecars
 from ranktilt.errors import UserError, counted
 from ranktilt.judging.grading_settings import Grading
 from ranktilt.option import Option
@@ -189,7 +189,7 @@ def judge(
     inputs.check(asks=model.llm is not None)
     prices = options.read_price(price, dry_run=dry_run)
     pairs = options.read_pairs(None if pair is None else [pair])
-    output.check(*inputs.files, also={"--save-grades": save_grades})
+    output.check(*inputs.files, also=with_sidecars({"--save-grades": save_grades}))
     from ranktilt.judging.family_preference import read_families
     from ranktilt.judging.judge import MEASURES, named_judges
     from ranktilt.judging.judge import judge as run_judge

@@ -16,7 +16,7 @@ from typing import Annotated, Any, TextIO, TypeVar, cast
 from ranktilt.cli.notes import end_progress, is_quiet, silence
 from ranktilt.cli.options import Formats, OptionGroup
 from ranktilt.errors import UserError, visible
-from ranktilt.io.files import cannot_write, require_place, write_bytes
+from ranktilt.io.files import cannot_write, require_place, sidecar, write_bytes
 from ranktilt.option import Option
 
 ENDINGS = {"html": (".html", ".htm"), "latex": (".tex",), "markdown": (".md",), "csv": (".csv",)}
@@ -167,13 +167,21 @@ def check_paths(
         raise UserError(f"{barred} writes a file{others}")
     if len(streams) > 1:
         raise UserError(f"{' and '.join(streams)} cannot both go to stdout; name a file for one of them")
-    taken = {path.resolve(): "is read" for path in inputs}
+    read = [*inputs]
+    read += [beside for path in read if (beside := sidecar(path)).is_file()]
+    taken = {path.resolve(): "is read" for path in read}
     for option, path in given.items():
         if option not in streams:
             try:
                 _check(option, Path(path), taken)
             except OSError as error:
                 raise cannot_write(Path(path), error) from error
+
+
+def with_sidecars(files: Mapping[str, Path | None]) -> dict[str, Path | None]:
+    """Return files by option, each with the one beside it that says how it was made."""
+    beside = {f"{option}, its sidecar": sidecar(path) for option, path in files.items() if path is not None}
+    return {**files, **beside}
 
 
 def collection_files(folder: Path | None) -> list[Path]:

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Annotated
 
 from ranktilt.cli import options
 from ranktilt.cli.notes import groups_to_audit, note
-from ranktilt.cli.output import check_paths, collection_files, deliver, file_name, print_result, with_command
+from ranktilt.cli.output import (
+    check_paths,
+    collection_files,
+    deliver,
+    file_name,
+    print_result,
+    with_command,
+    with_sidecars,
+)
 from ranktilt.errors import UserError, counted
 from ranktilt.io.files import write_files
 from ranktilt.option import Option
@@ -122,12 +130,9 @@ def _read(rankers: Sequence[Ranker]) -> Iterator[Path]:
 
 def _check(files: Sequence[Path], inputs: Sequence[Path]) -> None:
     """Refuse places that cannot be written, before anything is ranked."""
-    from ranktilt.run import sidecar
-
     many = len(files) > 1
     paths = {f"-o {file.name}" if many else "-o": file for file in files}
-    paths |= {f"{option}, its sidecar": sidecar(file) for option, file in paths.items()}
-    check_paths(paths, inputs=inputs)
+    check_paths(with_sidecars(paths), inputs=inputs)
 
 
 def _require_plain(output: str, collection: Collection) -> None:

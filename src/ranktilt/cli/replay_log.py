@@ -68,7 +68,7 @@ def replay_log(
     """
     from ranktilt.auditing.replay_log import log_runs
     from ranktilt.auditing.replay_log import replay_log as replay
-    from ranktilt.run import sidecar
+    from ranktilt.io.files import sidecar
 
     groups = labels.labels
     named = (groups.path if groups else None, qrels)

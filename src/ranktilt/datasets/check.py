@@ -207,6 +207,7 @@ def check(
         outside of a pool (column ``pool``) miss no twin, unless they are relevant to a query.
     """
     sources = collection.sources
+    collection.require_few_sources()
     for remark in label_remarks("source", collection.docs["source"]):
         remark.warn()
     if not sources and collection.docs.height:

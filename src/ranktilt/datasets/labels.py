@@ -17,9 +17,10 @@ import polars as pl
 from ranktilt.collection import DOC_COLUMNS, Collection
 from ranktilt.errors import DataError, UserError, counted, shorten, unknown
 from ranktilt.io.files import decode_lines, line_chunks
+from ranktilt.io.ids import id_texts, ids_of, kind_of, require_frame, require_text
 from ranktilt.io.parquet import json_rows, read_table
 from ranktilt.io.qrels import read_qrels
-from ranktilt.run import Run
+from ranktilt.run import Run, require_runs
 from ranktilt.text.label_values import NO_LABEL, as_numbers, known_labels
 
 _NOTATION = re.compile(r"(?P<file>.+?):(?P<columns>[\w.-]+=[^=,]+(?:,[\w.-]+=[^=,]+)*)")
@@ -43,6 +44,8 @@ class LabelFile:
         """Read ``FILE:id=url,source=is_ai``; the name of a file that exists is that file's."""
         if isinstance(labels, LabelFile):
             return labels
+        if not isinstance(labels, str | Path):
+            raise UserError(f"expected the name of a label file, got {kind_of(labels)}: {shorten(labels)}")
         match = None if os.path.exists(labels) else _NOTATION.fullmatch(str(labels))
         if match is None:
             return cls(str(labels))
@@ -111,10 +114,16 @@ def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.Dat
     all are. What names no group is null: see `known_labels`. The `rest` of a `LabelFile` is not given here.
     """
     given = LabelFile.of(labels)
+    by = require_text(by, "by")
     path, frame = Path(given.path), _read_table(given, label_column(by, ()))
     label = _label_column(path, frame.columns, by)
     if not frame.height:
         raise DataError(path, "expected labels, got column names only")
+    try:
+        named = [name for name in ("doc_id", "origin") if name in frame.columns]
+        frame = frame.with_columns(id_texts(frame[name], f"column {name!r}").alias(name) for name in named)
+    except UserError as error:
+        raise DataError(path, str(error)) from error
     frame = _without_blanks(frame, strings=["doc_id", *(["origin"] if "origin" in frame.columns else [])])
     frame = frame.with_columns(known_labels(frame[name]) for name in (label, "origin") if name in frame.columns)
     if label == by:
@@ -142,11 +151,16 @@ def _read_table(given: LabelFile, label: str) -> pl.DataFrame:
     if form == "parquet":
         frame = _plain_columns(given, read_table(path))
     elif form == "jsonl":
-        frame = _plain_columns(given, json_rows(path)[0])
+        frame = _plain_columns(given, json_rows(path, _id_columns(given))[0])
     else:
         frame = read_delimited(path, {"tsv": "\t", "csv": ","}.get(form, "\n"), given)
     alone = (set(given.columns) or set(frame.columns) - {LINE}) == {"doc_id"} and label not in frame.columns
     return frame.with_columns(pl.lit("listed").alias(label)) if alone and given.rest else frame
+
+
+def _id_columns(given: LabelFile) -> tuple[str, str]:
+    """Return the names of a file's columns of ids."""
+    return given.columns.get("doc_id", "doc_id"), given.columns.get("origin", "origin")
 
 
 def from_labels(
@@ -165,15 +179,20 @@ def from_labels(
     those judged.
     """
     given = None if labels_file is None else LabelFile.of(labels_file)
-    column = label_column(by, labels.columns)
+    labels = require_frame(labels, ("doc_id",), "labels")
+    column = label_column(require_text(by, "by"), labels.columns)
     if column not in labels.columns:
         raise unknown("column", column, [name for name in labels.columns if name not in ("doc_id", "origin")])
+    if labels[column].dtype.is_nested() or labels[column].dtype == pl.Object:
+        raise UserError(f"labels: expected strings or numbers in column {column!r}, got {labels[column].dtype}")
+    labels = labels.with_columns(ids_of(labels["doc_id"], "labels: column 'doc_id'").alias("doc_id"))
     labels = labels.with_columns(known_labels(labels[name]) for name in (column, "origin") if name in labels.columns)
     known = labels[column].count()
     if not known:
         raise UserError(f"no document has a label in column {column!r}")
     if given is not None and given.rest:
-        every = pl.Series("doc_id", [*documents, *(() if qrels is None else qrels["doc_id"])], dtype=pl.String)
+        judged_documents = () if qrels is None else ids_of(qrels["doc_id"], "qrels: column 'doc_id'")
+        every = ids_of([*ids_of(documents, "documents"), *judged_documents], "documents").alias("doc_id")
         more = every.filter(~every.is_in(labels["doc_id"].implode())).unique().sort().to_frame()
         labels = pl.concat([labels, more], how="diagonal").with_columns(pl.col(column).fill_null(given.rest))
     told = {} if given is None else given.spec(labels[column], labels[column].count() - known)
@@ -181,8 +200,9 @@ def from_labels(
     docs = labels.drop(*_TAKEN, strict=False).rename({"doc_id": "id"})
     docs = docs.with_columns(text=pl.lit(""), title=pl.lit(""))
     judgments = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
-    qrels = pl.DataFrame(schema=judgments) if qrels is None else qrels
-    names = dict.fromkeys([*queries, *qrels["query_id"].unique(maintain_order=True)])
+    qrels = pl.DataFrame(schema=judgments) if qrels is None else require_frame(qrels, judgments, "qrels")
+    judged = ids_of(qrels["query_id"].unique(maintain_order=True), "qrels: column 'query_id'")
+    names = dict.fromkeys([*ids_of(queries, "queries"), *judged])
     asked = pl.DataFrame({"id": list(names), "text": ""}, schema={"id": pl.String, "text": pl.String})
     files = {"labels": told.get("labels"), "qrels": qrels_file}
     paths = {name: str(file) for name, file in files.items() if file is not None}
@@ -351,6 +371,7 @@ def labelled(
     `qrels`), without which only questions that need none can be asked. `DataError` if a file is not what it should be,
     none of a run's queries is judged, or no document of the runs has a label.
     """
+    runs = require_runs(runs)
     judgments = None if qrels is None else read_qrels(qrels).drop("line")
     if judgments is not None:
         judged = set(judgments["query_id"].unique())

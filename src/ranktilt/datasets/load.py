@@ -13,7 +13,7 @@ from ranktilt.datasets.assemble import judged, only_judged, read_documents, read
 from ranktilt.datasets.named import DOCS, NO_QRELS, Wanted, choose_split, read_name
 from ranktilt.errors import DataError, DataWarning, UserError, unknown
 from ranktilt.io.artifact import read_json
-from ranktilt.io.files import read_bytes
+from ranktilt.io.files import read_bytes, require_path
 from ranktilt.io.parquet import part_files
 from ranktilt.io.qrels import read_qrels
 
@@ -60,6 +60,9 @@ def load(
         raise UserError("give a split or a judgment file, not both")
     if docs not in DOCS:
         raise unknown("choice of documents", docs, DOCS)
+    require_path(path, "collection")
+    if qrels is not None:
+        require_path(qrels)
     wanted = Wanted(split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs)
     name = read_name(path)
     if name is not None and name.kind == "hub":

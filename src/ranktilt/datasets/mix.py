@@ -110,6 +110,7 @@ def _say_missing(mixed: Collection) -> None:
     sources = mixed.sources
     if not sources:
         return
+    mixed.require_few_sources()
     reference = "human" if "human" in sources else sources[0]
     for other in (name for name in sources if name != reference):
         lone = mixed.unpaired(reference, other)

@@ -2,36 +2,43 @@
 
 A result is a frozen dataclass that derives from `Result` and says its format, its version and the command that makes
 it. Its fields are checked by msgspec; one that the file calls otherwise has ``field(metadata={"file": …})``, and
-``derived()`` is what the file tells besides. NaN is null, and null is NaN where a type says float. Only a file that is
-as it was written is read, by its SHA-256, so that nothing checks whether its parts fit together.
+``derived()`` is what the file tells besides. NaN is null, and null is NaN where a type says float. Only a file that
+holds what was written is read, by the SHA-256 of its values, so that nothing checks whether its parts fit together.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, ParamSpec, Self, TypeVar, get_args, get_origin
 
 import msgspec
 import numpy as np
 import orjson
+import polars as pl
 from msgspec import inspect
 
 from ranktilt.errors import DataError, UserError, shorten
-from ranktilt.io.files import decode_text, read_bytes, write_bytes
+from ranktilt.io.files import decode_text, read_bytes, require_path, write_bytes
 from ranktilt.io.json_text import require_single_keys
 from ranktilt.presenter import presenter
 
-_SHA256 = re.compile(rb',"sha256":"([0-9a-f]{64})"}\s*\Z')
+_LEAST, _BEYOND = -(2**63), 2**64
+"""The integers that parsers of JSON keep exact, from and below."""
 _CODECS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
+_FAULTS = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, MemoryError,
+    msgspec.MsgspecError, pl.exceptions.PolarsError,
+)  # fmt: skip
 T = TypeVar("T")
+P = ParamSpec("P")
 
 if TYPE_CHECKING:
-    import polars as pl
-
     Coded = Annotated[T, "coded"]
 else:
 
@@ -70,10 +77,11 @@ class Result:
             cls.header = Header(**header)
 
     def to_json(self) -> bytes:
-        """Return everything as JSON: versioned, floats exact, NaN as null, and last the SHA-256 of what is before."""
+        """Return everything as JSON: versioned, floats exact, NaN as null, and last the SHA-256 of its values."""
         option = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_SERIALIZE_NUMPY
-        body = orjson.dumps(self, default=_plain, option=option).removesuffix(b"}")
-        return b'%b,"sha256":"%b"}\n' % (body, hashlib.sha256(body).hexdigest().encode())
+        body = orjson.dumps(self, default=_plain, option=option)
+        digest = hash_values(orjson.loads(body))
+        return b'%b,"sha256":"%b"}\n' % (body.removesuffix(b"}"), digest.encode())
 
     def save(self, path: str | Path) -> Path:
         """Write everything into one JSON file, compressed where it is called ``.gz``; see `to_json`."""
@@ -97,7 +105,8 @@ class Result:
 
         Numbers are as in the file, unrounded; what is not known is null.
         """
-        return presenter().frame(self, part)
+        with used_from_files(self):
+            return presenter().frame(self, part)
 
     def plot(self, name: str = "") -> Any:
         """Return the first figure, or that of a part, such as ``effectiveness``; it shows itself in a notebook.
@@ -105,7 +114,8 @@ class Result:
         ``.save("tilt.pdf")`` writes it for a paper (also ``.svg``, ``.png``; needs ``[plots]``). A wrong name is
         answered with those that there are.
         """
-        return presenter().result_figure(self, name)
+        with used_from_files(self):
+            return presenter().result_figure(self, name)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -113,18 +123,19 @@ class Result:
 
         `DataError` if the file cannot be read, holds another kind of result, is of another version, or was changed.
         """
-        path = Path(path)
+        path = require_path(path)
         data = read_bytes(path)
         content = read_json(path, data, cls.header.noun)
         _require_header(path, content, cls.header)
-        end = _SHA256.search(data)
-        if end is None or hashlib.sha256(memoryview(data)[: end.start()]).hexdigest().encode() != end[1]:
+        if content.pop("sha256", None) != hash_values(content):
             hint = f"take the file as it was, or run {cls.header.command} again"
             raise DataError(path, f"was changed after ranktilt wrote it (its sha256 differs): {hint}")
         try:
-            return cls.of_file(content)
-        except (LookupError, TypeError, UserError, ValueError, msgspec.MsgspecError) as error:
-            raise DataError(path, f"is not {cls.header.noun} as this RankTilt writes it: {_reason(error)}") from error
+            found = cls.of_file(content)
+        except (UserError, *_FAULTS) as error:
+            raise _unlike(path, cls.header, error) from error
+        object.__setattr__(found, "_file", path)  # where `used_from_files` looks for the culprit
+        return found
 
     @classmethod
     def of_file(cls, content: dict[str, Any]) -> Self:
@@ -132,10 +143,55 @@ class Result:
         return read_fields(cls, content)
 
     def __eq__(self, other: object) -> bool:
-        return self.to_json() == other.to_json() if isinstance(other, type(self)) else NotImplemented
+        return self._digest() == other._digest() if isinstance(other, type(self)) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash((self.header.format, self.to_json()))
+        return hash(self._digest())
+
+    def _digest(self) -> str:
+        """Return the SHA-256 of the values; a result that another program wrote again, with 1 for 1.0, is equal."""
+        return str(orjson.loads(self.to_json())["sha256"])
+
+
+@contextmanager
+def used_from_files(*results: Any) -> Iterator[None]:
+    """Turn what goes wrong with a result from a file, whose parts do not fit together, into a `DataError` on the file.
+
+    Reading checks the type of each part, and not whether names and numbers agree, or what a spec holds. A fault of a
+    result that was never in a file is one of RankTilt, and passes.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except _FAULTS as error:
+        loaded = [result for result in map(_result_of, results) if hasattr(result, "_file")]
+        if not loaded:
+            raise
+        raise _unlike(loaded[0]._file, loaded[0].header, error) from error
+
+
+def names_files(function: Callable[P, T]) -> Callable[P, T]:
+    """Let a function that takes results name their files where these do not fit; see `used_from_files`."""
+
+    @wraps(function)
+    def named(*args: P.args, **options: P.kwargs) -> T:
+        values = [*args, *options.values()]
+        results = [*values, *(part for value in values if isinstance(value, list | tuple) for part in value)]
+        with used_from_files(*results):
+            return function(*args, **options)
+
+    return named
+
+
+def _result_of(result: Any) -> Any:
+    """Return a result, or the audit that was loaded with its collection."""
+    return result if isinstance(result, Result) else getattr(result, "audit", result)
+
+
+def _unlike(path: Path, header: Header, error: BaseException) -> DataError:
+    reason = _reason(error)
+    return DataError(path, f"is not {header.noun} as this RankTilt writes it: {reason}; run {header.command} again")
 
 
 def register(kind: type, encode: Callable[[Any], Any], decode: Callable[[Any], Any]) -> None:
@@ -159,6 +215,24 @@ def read_json(path: Path, data: bytes, wanted: str, hint: str = "") -> Any:
         raise DataError(path, f"expected {wanted} as JSON: {error}{hint}") from error
     require_single_keys(path, text, content)
     return content
+
+
+def hash_values(content: Any) -> str:
+    """Return the SHA-256 of parsed JSON, which no layout, order of keys or way to write a number changes."""
+    return hashlib.sha256(orjson.dumps(_canonical(content), option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _canonical(value: Any) -> Any:
+    """Give every number of parsed JSON one form: an integer where it is one of 64 bits (1.0 is 1), else a float."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and _LEAST <= value < _BEYOND else value
+    if isinstance(value, list):
+        return [_canonical(element) for element in value]
+    if isinstance(value, dict):
+        return {key: _canonical(element) for key, element in value.items()}
+    if isinstance(value, int) and not _LEAST <= value < _BEYOND:
+        return float(value) if abs(value) < sys.float_info.max else hex(value)
+    return value
 
 
 def _require_header(path: Path, content: Any, header: Header) -> None:
@@ -216,6 +290,8 @@ def _fields_of(found: Any, shape: Any) -> Any:
     match shape:
         case inspect.FloatType():
             return np.nan if found is None else found
+        case inspect.IntType() if isinstance(found, float) and found.is_integer() and abs(found) < _BEYOND:
+            return int(found)
         case inspect.NamedTupleType() if isinstance(found, dict):
             return [_fields_of(found[field.name], field.type) for field in shape.fields]
         case inspect.DataclassType() if isinstance(found, dict):

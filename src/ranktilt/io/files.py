@@ -13,9 +13,9 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
-from ranktilt.errors import DataError, UserError
+from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.progress import report
 
 CHUNK = 8 << 20
@@ -75,9 +75,10 @@ def line_chunks(path: Path, *, reported: bool = False) -> Iterator[tuple[int, li
             if block and not cut:  # joined once its end is there
                 held.append(block)
                 continue
-            lines = b"".join([*held, block[:cut]]).splitlines()
+            data = b"".join([*held, block[:cut]])
+            lines = data.splitlines()
             held = [block[cut:]]
-            empty = empty and not any(line.strip() for line in lines)
+            empty = empty and (not data or data.isspace())
             if lines:
                 yield number, lines
             number += len(lines)
@@ -98,6 +99,19 @@ def nth_line(path: Path, row: int) -> int:
             return held[row]
         row -= len(held)
     return 0
+
+
+def require_path(path: Any, noun: str = "file") -> Path:
+    """Return the path that a caller named; `UserError` for what names none."""
+    if not isinstance(path, str | os.PathLike) or isinstance(path, bytes):
+        kind = "nothing" if path is None else type(path).__name__
+        raise UserError(f"expected the name of a {noun}, got {kind}: {shorten(path)}")
+    return Path(path)
+
+
+def sidecar(path: Path) -> Path:
+    """Where it stands how a file was made: ``<path>.json``."""
+    return path.with_name(path.name + ".json")
 
 
 def sha256(path: Path) -> str:

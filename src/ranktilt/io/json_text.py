@@ -16,6 +16,7 @@ from ranktilt.errors import DataError, shorten
 _KEY_ENDS = re.compile(r'"\s*:')
 _KEY_ENDS_IN_BYTES = re.compile(rb'"\s*:')
 """What follows every key. It also occurs within strings, so it is never seen less often than there are keys."""
+_NESTED = frozenset({dict, list})
 _TOKEN = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[{}]', re.DOTALL)
 """A string, with the colon that makes it a key, or the begin or the end of an object."""
 
@@ -65,7 +66,8 @@ def key_count(content: Any) -> int:
             value = value.values()
         elif not isinstance(value, list):
             continue
-        nested += [inner for inner in value if isinstance(inner, dict | list)]
+        if not _NESTED.isdisjoint(map(type, value)):  # in most objects all values are plain
+            nested += [inner for inner in value if type(inner) in _NESTED]
     return count
 
 

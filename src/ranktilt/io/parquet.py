@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -14,8 +14,9 @@ from typing import Any
 import orjson
 import polars as pl
 
-from ranktilt.errors import DataError, counted
+from ranktilt.errors import DataError, UserError, counted
 from ranktilt.io.columns import whole_or_fractions
+from ranktilt.io.ids import id_texts
 from ranktilt.io.jsonl import SWAP, json_objects, stack
 from ranktilt.io.texts import AT_ONCE, LARGE, aside
 from ranktilt.progress import report
@@ -23,6 +24,7 @@ from ranktilt.progress import report
 PARQUET = ".parquet"
 JSON_COLUMNS = "ranktilt.json"
 """Key of a file's metadata: which of its columns of bytes are raw JSON."""
+_EXACT = 2**53
 _TEXTS = ("text", "title")
 _JUDGMENT = {
     "query_id": ("query-id", "query_id", "qid"),
@@ -81,7 +83,8 @@ def schema_of(path: Path) -> dict[str, pl.DataType]:
 
 def read_judgments(path: Path) -> pl.DataFrame:
     """Read judgments as `ranktilt.io.qrels.read_qrels` does, from Parquet or JSON lines; ``line`` may be a row."""
-    table, lines = json_rows(path) if path.suffix != PARQUET else (_rows_of(path), None)
+    ids = (*_JUDGMENT["query_id"], *_JUDGMENT["doc_id"])
+    table, lines = json_rows(path, ids) if path.suffix != PARQUET else (_rows_of(path), None)
     found = _require(path, table, _JUDGMENT)
     lines = pl.int_range(1, table.height + 1, eager=True) if lines is None else lines
     table = table.select(*(pl.col(column).alias(name) for name, column in found.items()), line=lines)
@@ -143,12 +146,15 @@ def _rows_of(path: Path, *, columns: list[str] | None = None) -> pl.DataFrame:
     return table
 
 
-def json_rows(path: Path) -> tuple[pl.DataFrame, pl.Series]:
-    """Read the objects of JSON lines, each value as text, and the numbers of their lines."""
+def json_rows(path: Path, ids: Collection[str]) -> tuple[pl.DataFrame, pl.Series]:
+    """Read the objects of JSON lines, each value as text, and the numbers of their lines; of `ids` 1.0 is ``1``."""
     lines, rows = zip(*json_objects(path), strict=True)
     names = dict.fromkeys(name for row in rows for name in row)
     try:
-        columns = {n: pl.Series([_cell(row.get(n)) for row in rows], dtype=pl.String) for n in names}
+        columns = {
+            name: pl.Series([(_id_cell if name in ids else _cell)(row.get(name)) for row in rows], dtype=pl.String)
+            for name in names
+        }
         return pl.DataFrame(columns), pl.Series(lines, dtype=pl.Int64)
     except TypeError as error:  # nested too deeply
         raise DataError(path, f"cannot be read as JSON: {error}") from error
@@ -156,6 +162,11 @@ def json_rows(path: Path) -> tuple[pl.DataFrame, pl.Series]:
 
 def _cell(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _id_cell(value: Any) -> str | None:
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _EXACT
+    return str(int(value)) if is_whole else _cell(value)  # pandas writes 1 as 1.0 beside a missing value
 
 
 def _require(path: Path, table: pl.DataFrame, wanted: dict[str, tuple[str, ...]]) -> dict[str, str]:
@@ -170,9 +181,10 @@ def _require(path: Path, table: pl.DataFrame, wanted: dict[str, tuple[str, ...]]
 
 
 def _plain(path: Path, ids: pl.Series, name: str) -> pl.Series:
-    if not (ids.dtype == pl.String or ids.dtype.is_integer()):
-        raise DataError(path, f"expected {name} to be strings or whole numbers, got {ids.dtype}")
-    return ids.cast(pl.String)
+    try:
+        return id_texts(ids, f"column {name!r}")
+    except UserError as error:
+        raise DataError(path, str(error)) from error
 
 
 def _complete(path: Path, table: pl.DataFrame, columns: dict[str, str], lines: pl.Series) -> None:

@@ -10,7 +10,7 @@ import polars as pl
 
 from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.io.columns import whole_or_fractions
-from ranktilt.io.files import decode_lines, line_chunks
+from ranktilt.io.files import decode_lines, line_chunks, require_path
 
 _HEADER = ("query-id", "corpus-id", "score")
 _FIRST = ("query-id", "qid", "query")
@@ -44,7 +44,7 @@ def read_qrels(path: str | Path) -> pl.DataFrame:
     Both may begin with a header. Returns ``query_id``, ``doc_id``, ``grade`` (Int32, Float64 where one is a fraction)
     and ``line``; a judgment that is repeated with the same grade is kept once. `DataError` names the line of a fault.
     """
-    path = Path(path)
+    path = require_path(path)
     frames, form = list[pl.DataFrame](), None
     for first_line, lines in line_chunks(path):
         text = pl.Series("text", decode_lines(path, first_line, lines).split("\n"))

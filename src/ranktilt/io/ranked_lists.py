@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import orjson
 import polars as pl
 
 from ranktilt.errors import DataError, UserError, counted, first_line, shorten
+from ranktilt.io.ids import ids_of, plain_float, scores_of
 from ranktilt.io.json_text import require_single_keys
 from ranktilt.io.score_order import IN_GIVEN_ORDER
 from ranktilt.io.search_responses import (
@@ -35,6 +37,8 @@ COLUMNS: Names = {
 """Names of each column of a table, the first that is there counts."""
 FIELDS: Names = {**COLUMNS, "document": (*COLUMNS["document"], "id", "_id"), "score": ("score", "_score")}
 """The same of records in JSON."""
+_BLANKS = " \t\r\n"
+"""What stands round a cell; other blanks, such as that which does not break, are part of an id, as in TREC's lines."""
 _BEIR_QRELS = ["query-id", "corpus-id", "score"]
 Rows = list[tuple[str | None, Mapping[str, Any]]]
 """The query's id where the list says it, and a document's fields."""
@@ -86,7 +90,7 @@ def json_lists(
     for query, documents in content.items():
         if not isinstance(documents, list):
             raise DataError(path, f"query {query!r}: expected a list of documents, got {shorten(documents)}")
-        rows += [(query, _record(document)) for document in documents]
+        rows += [(query, document if type(document) is dict else {"id": document}) for document in documents]
     return _read(path, "JSON lists", rows, order, queries=list(content))
 
 
@@ -140,10 +144,13 @@ def mteb_scores(path: Path | str, content: Mapping[str, Any], subset: str = "", 
     }
     chosen = list(parts) if len(parts) == 1 else [part for part in parts if part[1] == "test"]
     if len(chosen) != 1:
-        held = ", ".join("/".join(part) for part in parts) or "none of these"
+        held = ", ".join("/".join(map(str, part)) for part in parts) or "none of these"
         hint = "Run.from_mteb(predictions, subset=…, split=…) takes one in Python"
         raise DataError(path, f"expected predictions of one subset and split, got {held}; {hint}")
     scores: Mapping[str, Any] = parts[chosen[0]]
+    if not isinstance(scores, dict):
+        where = "/".join(map(str, chosen[0]))
+        raise DataError(path, f"{where}: expected {{query: {{document: score}}}}, got {shorten(scores)}")
     return scores
 
 
@@ -177,7 +184,70 @@ def parquet_lists(path: Path, order: str | None) -> RunFile:
         frame = pl.read_parquet(path)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(path, f"cannot be read as Parquet: {first_line(error)}") from error
-    return _read(path, "Parquet", [(None, row) for row in frame.iter_rows(named=True)], order)
+    return _read_columns(path, frame, order)
+
+
+def _read_columns(path: Path, frame: pl.DataFrame, order: str | None) -> RunFile:
+    """Read documents of a table whose columns have types, as `_read` does records."""
+    columns = _columns(frame.columns, FIELDS)
+    try:
+        _require_distinct(frame.columns, columns)
+        _require_columns(columns, FIELDS, ("query", "document"), form="Parquet", names=frame.columns)
+        table = pl.DataFrame(
+            {
+                "query_id": ids_of(frame[columns["query"]], f"column {columns['query']!r}"),
+                "doc_id": ids_of(frame[columns["document"]], f"column {columns['document']!r}"),
+            }
+        )
+    except UserError as error:
+        raise DataError(path, str(error)) from error
+    score, rank = (frame[columns[noun]] if noun in columns else None for noun in ("score", "rank"))
+    by_score = order != "rank" and score is not None and score.null_count() < len(score)
+    by_rank = rank is not None and rank.null_count() < len(rank)
+
+    def fault(row: int, expected: str, cells: pl.Series | None, hint: str = "") -> DataError:
+        came = shorten(None if cells is None else cells[row])
+        return DataError(path, f"document {row + 1}: expected {expected}, got {came}{hint}")
+
+    places = pl.int_range(1, pl.len() + 1).over("query_id")
+    table = table.with_columns(rank=_whole_ranks(rank) if by_rank or by_score else places)
+    scores: Any = pl.lit(None, dtype=pl.Float64)
+    if by_score and score is not None:
+        scores = scores_of(score)
+        if not (finite := np.isfinite(scores)).all():
+            expected = "a finite number as score (of all documents, or of none)"
+            raise fault(int(finite.argmin()), expected, score, f"; {IN_GIVEN_ORDER}")
+    elif table["rank"].null_count():
+        raise fault(table["rank"].is_null().arg_max() or 0, "a whole number as rank (of all, or of none)", rank)
+    return RunFile(
+        frame=table.with_columns(score=scores),
+        queries=table["query_id"].unique(maintain_order=True),
+        score_order=order if by_score else "rank",
+        read_as=_read_as("Parquet", columns, by_score=by_score, by_rank=by_rank),
+    )
+
+
+def _whole_ranks(ranks: pl.Series | None) -> pl.Expr | pl.Series:
+    """Return ranks that are whole numbers of 32 bits, null elsewhere."""
+    if ranks is None or not (ranks.dtype.is_integer() or ranks.dtype.is_float()):
+        return pl.lit(None, dtype=pl.Int64)
+    whole = ranks.cast(pl.Int32, strict=False)
+    return whole.to_frame("rank").select(pl.when(whole == ranks).then("rank"))["rank"].cast(pl.Int64)
+
+
+def _read_as(form: str, columns: Mapping[str, str], *, by_score: bool, by_rank: bool) -> str:
+    """Say which columns were read."""
+    given = [columns[name] for name in ("query", "document", "score" if by_score else "rank") if name in columns]
+    return f"{form}: {', '.join(given)}{'' if by_score or by_rank else ', in their order'}"
+
+
+def _require_columns(
+    columns: Mapping[str, str], valid: Names, needed: Sequence[str], *, form: str, names: Iterable[str]
+) -> None:
+    """Refuse a table without one of the needed columns."""
+    if lacking := next((name for name in needed if name not in columns), ""):
+        expected = f"a column for the {lacking} ({', '.join(valid[lacking])})"
+        raise UserError(f"{form}: expected {expected}, got {', '.join(names) or 'none'}")
 
 
 def delimiter_of(text: str) -> str:
@@ -192,7 +262,7 @@ def table_lists(path: Path, first_line: int, lines: Iterable[str], delimiter: st
     table, names, rows, numbers = csv.reader(lines, delimiter=delimiter, strict=True), list[str](), Rows(), list[int]()
     try:
         for row in table:
-            cells, line = [cell.strip() for cell in row], first_line - 1 + table.line_num
+            cells, line = [cell.strip(_BLANKS) for cell in row], first_line - 1 + table.line_num
             if not any(cells):
                 continue
             if len(cells) != len(names or cells) or (not names and len({*cells}) < len(cells)):
@@ -240,10 +310,13 @@ def result_columns(names: Sequence[str]) -> dict[str, str]:
 
 def _number(cell: str | None, kind: type) -> Any:
     """A cell's number, its text where it is none, None where it is empty."""
+    if not cell:
+        return None
     try:
-        return kind(cell)
-    except (TypeError, ValueError):
-        return cell or None
+        number = plain_float(cell)
+    except ValueError:
+        return cell
+    return number if kind is float or not number.is_integer() else int(number)
 
 
 def _read(
@@ -261,17 +334,16 @@ def _read(
     valid = COLUMNS if lines else FIELDS
     names = dict.fromkeys(chain.from_iterable(fields for _, fields in rows))
     columns = _columns(names, valid if queries is None else {**valid, "query": ()})
+    needed = ("query", "document") if queries is None else ("document",) if rows else ()
     try:
         _require_distinct(list(names), columns)
+        _require_columns(columns, valid, needed, form=form, names=names)
     except UserError as error:
         raise DataError(path, str(error)) from error
-    needed = ("query", "document") if queries is None else ("document",) if rows else ()
-    if lacking := next((name for name in needed if name not in columns), ""):
-        expected = f"a column for the {lacking} ({', '.join(valid[lacking])})"
-        raise DataError(path, f"{form}: expected {expected}, got {', '.join(names) or 'none'}")
     none = [None] * len(rows)
+    documents = [fields for _, fields in rows]
     cells: dict[str, list[Any]] = {
-        name: [fields.get(columns[name]) for _, fields in rows] if name in columns else none for name in valid
+        name: list(map(methodcaller("get", columns[name]), documents)) if name in columns else none for name in valid
     }
     if queries is not None:
         cells["query"] = [query for query, _ in rows]
@@ -286,12 +358,11 @@ def _read(
         return DataError(path, message if lines else f"document {row + 1}: {message}", **where)
 
     for noun in ("query", "document"):
-        wrong = next((n for n, name in enumerate(cells[noun]) if type(name) not in (int, str) or name == ""), None)
-        if wrong is not None:
+        if (wrong := _first_no_id(cells[noun])) is not None:
             raise fault(wrong, f"a {noun} id", noun)
     frame = pl.DataFrame(
         {
-            name: pl.Series(map(str, cells[noun]), dtype=pl.String)
+            name: pl.Series(list(map(str, cells[noun])), dtype=pl.String)
             for name, noun in (("query_id", "query"), ("doc_id", "document"))
         }
     ).with_columns(rank=pl.int_range(1, pl.len() + 1).over("query_id"))
@@ -303,12 +374,18 @@ def _read(
     if not by_score and frame["rank"].null_count():
         raise fault(frame["rank"].is_null().arg_max() or 0, "a whole number as rank (of all, or of none)", "rank")
     scores = pl.Series(np.array(cells["score"], dtype=np.float64)) if by_score else pl.lit(None, dtype=pl.Float64)
-    given = [columns[name] for name in ("query", "document", "score" if by_score else "rank") if name in columns]
-    read_as = f"{form}: {', '.join(given)}{'' if by_score or by_rank else ', in their order'}"
+    read_as = _read_as(form, columns, by_score=by_score, by_rank=by_rank)
     frame = frame.with_columns(score=scores)
     every = frame["query_id"].unique(maintain_order=True) if queries is None else pl.Series(queries, dtype=pl.String)
     order = order if by_score else "rank"
     return RunFile(frame=frame, queries=every, lines=lines, score_order=order, read_as=read_as)
+
+
+def _first_no_id(ids: Sequence[Any]) -> int | None:
+    """Find the place of the first that is no id: neither text that is not empty nor a whole number."""
+    if set(map(type, ids)) <= {int, str} and "" not in ids:
+        return None
+    return next(n for n, name in enumerate(ids) if type(name) not in (int, str) or name == "")
 
 
 def first_not_finite(scores: Sequence[Any]) -> int | None:

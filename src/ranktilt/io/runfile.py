@@ -19,6 +19,7 @@ import polars as pl
 from ranktilt.errors import DataError, DataWarning, counted, shorten
 from ranktilt.io import ranked_lists as lists
 from ranktilt.io.files import decode_lines, line_chunks, read_text
+from ranktilt.io.ids import plain_float
 from ranktilt.io.json_text import parse_json, require_single_keys
 from ranktilt.io.ranked_lists import RunFile
 from ranktilt.io.score_order import IN_GIVEN_ORDER
@@ -71,6 +72,8 @@ def read_run_file(
         return lists.parquet_lists(path, score_order)
     frames, width, chunks = list[pl.DataFrame](), 0, line_chunks(path)
     for first_line, lines in chunks:
+        if not any(lines):  # nothing but blank lines
+            continue
         text = decode_lines(path, first_line, lines)
         if not width:
             start = text.lstrip(" \t\n\r\x0b\x0c")
@@ -96,14 +99,14 @@ def _like_trec(text: str) -> bool:
     """Whether the first line could be TREC's, with commas in its ids."""
     fields = text.partition("\n")[0].split()
     try:
-        return len(fields) in _PLACES and math.isfinite(float(fields[_PLACES[len(fields)][-1]]))
+        return len(fields) in _PLACES and math.isfinite(plain_float(fields[_PLACES[len(fields)][-1]]))
     except ValueError:
         return False
 
 
 def _width(path: Path, first_line: int, lines: list[bytes]) -> int:
     """How many fields the first line has."""
-    number, line = next((n, line) for n, line in enumerate(lines, start=first_line) if line.strip())
+    number, line = next((n, line) for n, line in enumerate(lines, start=first_line) if line and line.strip())
     width = len(line.split())
     if width not in _PLACES:
         expected = f"{_FIELDS} and a tag or none (6 or 5 fields), or these without Q0 and tag (4)"

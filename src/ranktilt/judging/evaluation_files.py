@@ -23,7 +23,9 @@ from typing import NamedTuple
 import polars as pl
 
 from ranktilt.errors import DataError, UserError, shorten
-from ranktilt.io.files import decode_text, read_bytes
+from ranktilt.io.files import decode_text, read_bytes, require_path
+from ranktilt.io.ids import plain_float
+from ranktilt.io.spreadsheet import from_cell
 from ranktilt.measures.base import measure
 
 COLUMNS = ("run", "query_id", "measure", "value")
@@ -85,7 +87,7 @@ def read_evaluations(path: str | Path) -> pl.DataFrame:
     Returns ``run``, ``query_id``, ``measure`` and ``value`` (NaN where it is undefined), in the order of the files.
     `DataError` names the line of a fault, also of a second value for the same system, query and measure.
     """
-    path = Path(path)
+    path = require_path(path)
     files = _files_of(path) if path.is_dir() else [path]
     seen: dict[tuple[str, str, str], tuple[Path, int]] = {}
     values = list[Value]()
@@ -157,6 +159,7 @@ def _rows(lines: Sequence[str], delimiter: str | None) -> Iterator[_Row]:
     for number, line in enumerate(lines, start=1):
         if line.strip():
             fields = line.split() if delimiter is None else next(csv.reader([line], delimiter=delimiter))
+            fields = [from_cell(field) for field in fields] if delimiter == "," else fields
             yield _Row(number, [field.strip() for field in fields])
 
 
@@ -245,7 +248,7 @@ def _number(path: Path, line: int, name: str, text: str) -> float:
     if text.lower() in _MISSING:
         return math.nan
     try:
-        value = float(text)
+        value = plain_float(text)
     except ValueError:
         value = math.inf
     if not math.isfinite(value):

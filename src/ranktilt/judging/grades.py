@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
-from ranktilt.errors import DataError, UserError, counted, join_words
+from ranktilt.errors import DataError, UserError, counted, join_words, shorten
+from ranktilt.io.ids import ids_of, require_frame, scores_of
 from ranktilt.io.qrels import read_qrels
 
+_HIGHEST = 2**31 - 1
 _STRAY = 0.01
 _COINCIDENCE = 0.05
 """Share of common pairs, of the smaller file, below which common ids may be chance."""
@@ -61,8 +64,8 @@ def read_grades(grades: str | Path | pl.DataFrame, top: int | None, name: str) -
     Few grades outside the scale are left out and counted; with more than 1 % it is another scale, and a `DataError`
     names the first.
     """
-    frame = grades if isinstance(grades, pl.DataFrame) else read_qrels(grades)
-    bad = (pl.col("grade") != pl.col("grade").round()) | (pl.col("grade") < 0)
+    frame = read_qrels(grades) if isinstance(grades, str | Path) else _grade_columns(grades, name)
+    bad = (pl.col("grade") != pl.col("grade").round()) | ~pl.col("grade").is_between(0, _HIGHEST)
     outside = frame.filter(bad if top is None else bad | (pl.col("grade") > top))
     scale = "0 or more" if top is None else f"0 to {top}"
     notes = []
@@ -79,6 +82,23 @@ def read_grades(grades: str | Path | pl.DataFrame, top: int | None, name: str) -
         )
         frame = frame.join(outside, on=["query_id", "doc_id"], how="anti", maintain_order="left")
     return frame.select("query_id", "doc_id", pl.col("grade").cast(pl.Int64)), notes
+
+
+def _grade_columns(grades: Any, name: str) -> pl.DataFrame:
+    """Return the columns of a table of grades: ids as strings, and finite numbers, one for each pair."""
+    frame = require_frame(grades, ("query_id", "doc_id", "grade"), name)
+    frame = frame.with_columns(
+        ids_of(frame[column], f"{name}: column {column!r}").alias(column) for column in ("query_id", "doc_id")
+    )
+    values = scores_of(frame["grade"])
+    if not (finite := np.isfinite(values)).all():
+        row = int(finite.argmin())
+        raise UserError(f"{name}: expected numbers in column 'grade', got {shorten(frame['grade'][row])} in row {row}")
+    repeated = frame.filter(~pl.struct("query_id", "doc_id").is_first_distinct())
+    if repeated.height:
+        query, document = repeated.select("query_id", "doc_id").row(0)
+        raise UserError(f"{name}: two grades for query {query!r}, document {document!r}; keep one of them")
+    return frame.with_columns(grade=values)
 
 
 def side_by_side(human: pl.DataFrame, judged: pl.DataFrame, name: str) -> Graded:

@@ -17,7 +17,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.generation.batched_requests import FLAGGED, UNANSWERED, Rejected, RoundConfig, RoundOutcome, rounds
 from ranktilt.generation.generated import spec_of
-from ranktilt.io.files import write_files
+from ranktilt.io.files import sidecar, write_files
 from ranktilt.io.qrels import to_tsv
 from ranktilt.judging.grade_parsing import check_grade
 from ranktilt.judging.grading_plan import GRADE_PROMPTS, GradingPlan, plan_grades
@@ -144,8 +144,7 @@ def save_grades(grades: Grades, path: str | Path) -> Path:
     if not grades.qrels.height:
         raise UserError(f"{path}: not written, because no pair has a grade ({_reasons(grades.counts)})")
     told = {**grades.spec, "counts": grades.counts._asdict(), "exact_agreement": grades.exact_agreement}
-    beside = path.with_name(path.name + ".json")
-    write_files({path: to_tsv(grades.qrels), beside: orjson.dumps(told, option=orjson.OPT_INDENT_2) + b"\n"})
+    write_files({path: to_tsv(grades.qrels), sidecar(path): orjson.dumps(told, option=orjson.OPT_INDENT_2) + b"\n"})
     return path
 
 

@@ -34,7 +34,7 @@ from ranktilt.judging.result import FEWEST_QUERIES, HUMAN, JudgeAudit, JudgedTil
 from ranktilt.judging.system_results import few_queries_note, system_results
 from ranktilt.judging.systems import SystemValues, system_values
 from ranktilt.measures.base import Measure, measure
-from ranktilt.run import Run, named_apart
+from ranktilt.run import Run, named_apart, require_runs
 from ranktilt.statistics.agreement import coincidences_of, krippendorff_alpha
 from ranktilt.statistics.bootstrap import RESAMPLES
 
@@ -140,7 +140,7 @@ def judge(
         "by_query": tuple(row for one in graded for row in per_query(one, top)),
         "confusions": tuple(row for one in graded for row in confusion(one, top)),
     }
-    runs = named_apart([runs] if isinstance(runs, Run) else runs)
+    runs = named_apart(require_runs(runs))
     asked = [measure(one) for one in ([measures] if isinstance(measures, str | Measure) else measures)]
     if runs:
         found |= _systems(graded, runs, asked, families or {}, notes, human_sample=human_sample, **how)
@@ -168,7 +168,11 @@ def named_judges(judges: GradesOf | Sequence[str | Path] | Mapping[str, GradesOf
         return {judges.judge: judges}
     if isinstance(judges, pl.DataFrame):
         return {"judge": judges}
-    paths = [Path(one) for one in ([judges] if isinstance(judges, str | Path) else judges)]
+    named_files = [judges] if isinstance(judges, str | Path) or not isinstance(judges, Iterable) else list(judges)
+    wrong = next((file for file in named_files if not isinstance(file, str | Path)), None)
+    if wrong is not None or judges is None:
+        raise UserError(f"judges: expected files of grades, frames by name, or what grade made, got {shorten(wrong)}")
+    paths = [Path(file) for file in named_files]
     names = [_ENDING.sub("", path.name) for path in paths]
     refuse_twice(names, "judge")
     return dict(zip(names, paths, strict=True))
@@ -183,6 +187,8 @@ def _human(
             raise UserError("no human grades: name a file (--human FILE), or a collection with judgments")
         human = collection.qrels
     frame, _ = read_grades(human, top, HUMAN)
+    if not frame.height:
+        raise UserError("no human grades: the table has no row")
     return frame, max(int(frame["grade"].max()), least) if top is None else top  # type: ignore[arg-type]
 
 

@@ -289,6 +289,28 @@ def require_weights(folder: Path, model: Any, info: Mapping[str, Any], *, pooler
         )
 
 
+def require_vocabulary(folder: Path, model: Any) -> None:
+    """Refuse a model that has no vectors for all tokens of its tokenizer: a text would lead beyond their end."""
+    file = folder / "tokenizer.json"
+    if not file.is_file():
+        return
+    vocabulary = read_json(file, dict).get("model", {})
+    vocabulary = vocabulary.get("vocab") if isinstance(vocabulary, dict) else None
+    if isinstance(vocabulary, dict):
+        highest = max((number for number in vocabulary.values() if isinstance(number, int)), default=-1)
+    else:
+        highest = len(vocabulary) - 1 if isinstance(vocabulary, list) else -1
+    try:
+        size = int(model.get_input_embeddings().weight.shape[0])
+    except (AttributeError, NotImplementedError, TypeError):  # its tokens have no table of vectors
+        return
+    if highest >= size:
+        raise UserError(
+            f"{folder}: its tokenizer has tokens up to number {highest:,}, its model vectors of {size:,}; "
+            "take the tokenizer that it was trained with"
+        )
+
+
 def _first(names: Sequence[str]) -> str:
     return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
 
@@ -303,6 +325,7 @@ def weights_required(folder: Path, *, pooler: bool, for_: str) -> Iterator[None]
         options["ignore_mismatched_sizes"] = True  # these are refused too, and by name
         model, info = plain.__func__(cls, *what, output_loading_info=True, **options)
         require_weights(folder, model, info, pooler=pooler)
+        require_vocabulary(Path(str(what[0])) if what else folder, model)
         return (model, info) if output_loading_info else model
 
     base.from_pretrained = classmethod(from_pretrained)

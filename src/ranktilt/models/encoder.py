@@ -169,7 +169,7 @@ class Encoder(Portable, TextEncoder):
     def _pooler_is_used(self) -> bool:
         """Whether some module reads what a pooler gives, in place of the tokens' vectors."""
         files = self.folder.rglob("sentence_bert_config.json")
-        return any("pooler_output" in file.read_text(encoding="utf-8") for file in files)
+        return any(b"pooler_output" in file.read_bytes() for file in files)
 
     def _require_vocabulary(self, tokenizer: Any) -> None:
         """Refuse a tokenizer of special tokens only, which transformers makes up where the folder holds none."""

@@ -334,6 +334,7 @@ def effect_sentence(reference: str, effect: EffectSize) -> str:
 def reference_of(collection: Collection, reference: str | None, *, to: str = "look at") -> str:
     """Return the source that the others are held against; `UserError` if there is none, or not this one."""
     sources = collection.sources
+    collection.require_few_sources()
     if not sources and collection.docs.height:
         raise UserError(no_source(collection, advice="name the source of each document, in the field source"))
     if not sources:

@@ -42,7 +42,7 @@ def describe(collection: Collection) -> Description:
     Parameters
     ----------
     collection : Collection
-        Of any number of sources.
+        Of up to 50 sources.
 
     Returns
     -------
@@ -52,10 +52,11 @@ def describe(collection: Collection) -> Description:
     Raises
     ------
     UserError
-        If the collection holds no document.
+        If the collection holds no document, or names too many sources for a table.
     """
     if not collection.docs.height:
         raise UserError("the collection holds no document to describe")
+    collection.require_few_sources()
     spec = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
     provenance = audit_provenance(collection, [])
     spec |= {name: provenance[name] for name in ("ranktilt", "python", "packages", "inputs")}

@@ -99,10 +99,9 @@ def statistics(collection: Collection) -> CollectionStatistics:
     )
     relevant = relevant.join(docs.select("id", "source"), left_on="doc_id", right_on="id", how="inner")
     names = [*collection.sources, *([None] if collection.sourceless else [])]
-    of_source = [pl.col("source").eq_missing(pl.lit(name, dtype=pl.String)) for name in names]
-    rows = tuple(
-        _source(name, docs.filter(mask), relevant.filter(mask)) for name, mask in zip(names, of_source, strict=True)
-    )
+    docs_of = docs.partition_by("source", as_dict=True)
+    relevant_of = relevant.partition_by("source", as_dict=True)
+    rows = tuple(_source(name, docs_of[name,], relevant_of.get((name,), relevant.clear())) for name in names)
     queries = [_queries("all", collection.queries)]
     if collection.qrels.height:
         queries.append(_queries("judged", collection.judged))

@@ -14,13 +14,14 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.labels import no_overlap
 from ranktilt.datasets.queries import read_queries
 from ranktilt.errors import DataError, UserError
+from ranktilt.io.files import sidecar
 from ranktilt.io.runfile import read_spec
 from ranktilt.io.score_order import SCORE_ORDERS
 from ranktilt.io.search_responses import MAX_FAILURES
 from ranktilt.rankers.base import Ranker, cut, entries, exclude, require_choices, require_depth, require_range
 from ranktilt.rankers.candidates import other_queries
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
-from ranktilt.run import Run, collection_rows, replayed_name, sidecar
+from ranktilt.run import Run, collection_rows, replayed_name
 
 
 @dataclass(frozen=True)

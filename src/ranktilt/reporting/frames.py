@@ -31,6 +31,8 @@ def frame(result: Any, part: str = "") -> pl.DataFrame:
         raise unknown("part of the result", part, parts)
     if part:
         return parts[part]
+    if not parts:
+        return pl.DataFrame()
     return pl.concat(
         [rows.select(pl.lit(name).alias("part"), pl.all()) for name, rows in parts.items()], how="diagonal_relaxed"
     )

@@ -8,6 +8,8 @@ from typing import IO, Any
 import polars as pl
 
 from ranktilt.errors import UserError, unknown
+from ranktilt.io.artifact import used_from_files
+from ranktilt.io.spreadsheet import csv_text
 from ranktilt.reporting.views import view
 
 FORMATS = ("table", "markdown", "csv", "latex", "html")
@@ -22,7 +24,7 @@ def table(result: Any, format: str = "table", *, notes: bool = True) -> str:
         What to print.
     format : {"table", "markdown", "csv", "latex", "html"}, optional
         ``table``: plain text with verdicts and legend. ``markdown``, ``latex`` (booktabs): the same. ``csv``: every
-        number, unrounded. ``html``: a page.
+        number, unrounded; texts are no formulas. ``html``: a page.
     notes : bool, optional
         Whether to say how the tables are read and what a reader should know; not in CSV.
 
@@ -38,8 +40,11 @@ def table(result: Any, format: str = "table", *, notes: bool = True) -> str:
     """
     if format not in FORMATS:
         raise unknown("format", format, FORMATS)
-    if format == "csv":
-        return _csv(result)
+    with used_from_files(result):
+        return _csv(result) if format == "csv" else _rendered(result, format, notes=notes)
+
+
+def _rendered(result: Any, format: str, *, notes: bool) -> str:
     # Imported when it is used: a page needs other libraries than a terminal.
     renderer = import_module(f"ranktilt.reporting.render.{'terminal' if format == 'table' else format}")
     text: str = renderer.render(view(result), notes=notes)
@@ -50,7 +55,8 @@ def show(result: Any, stream: IO[str], *, notes: bool = True, terminal: IO[str] 
     """Print a result for a terminal, by default the stream itself; where there is none as plain text."""
     from ranktilt.reporting.render.terminal import print_document
 
-    print_document(view(result), stream, notes=notes, terminal=terminal)
+    with used_from_files(result):
+        print_document(view(result), stream, notes=notes, terminal=terminal)
 
 
 def _csv(result: Any) -> str:
@@ -64,12 +70,12 @@ def _csv(result: Any) -> str:
         frame = pl.DataFrame(rows, infer_schema_length=None)
     if frame is None:
         raise UserError("there is no table to write as CSV")
-    text: str = frame.write_csv()
-    return text
+    return csv_text(frame)
 
 
 def notebook(result: Any) -> str:
     """Write what a notebook shows of a result: the answer and its tables."""
     from ranktilt.reporting.render.html import html_fragment
 
-    return html_fragment(view(result))
+    with used_from_files(result):
+        return html_fragment(view(result))

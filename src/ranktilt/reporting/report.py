@@ -22,7 +22,7 @@ from ranktilt.errors import DataError, UserError, counted, join_words, shorten, 
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.experiments.training_result import TrainingStudy
 from ranktilt.experiments.twins.result import FactorEffects
-from ranktilt.io.artifact import Result, read_json
+from ranktilt.io.artifact import Result, read_json, used_from_files
 from ranktilt.io.files import read_bytes, write_bytes
 from ranktilt.judging.result import JudgeAudit
 from ranktilt.probes.description import Description
@@ -157,10 +157,11 @@ def opened(
     audits = sum(isinstance(one, Audit) for one, _ in named.values())
     if audits != 1 and not (collection is None and runs is None):
         raise UserError(f"a collection or runs belong to one audit, got {audits} audits")
-    return [
-        reload(one, file, collection=collection, runs=runs) if isinstance(one, Audit) else one
-        for one, file in named.values()
-    ]
+    with used_from_files(*(result for result, _ in named.values())):
+        return [
+            reload(one, file, collection=collection, runs=runs) if isinstance(one, Audit) else one
+            for one, file in named.values()
+        ]
 
 
 def read_result(path: str | Path, kinds: Sequence[type[Result]] = RESULTS) -> Any:
@@ -187,9 +188,15 @@ def report_page(results: Sequence[LoadedAudit | Result], *, texts: bool = True, 
     if not results:
         raise UserError("a report needs a result, such as an audit")
     share = budget // max(sum(isinstance(one, LoadedAudit) for one in results), 1) if texts else 0
-    pages = [audit_view(one, budget=share) if isinstance(one, LoadedAudit) else view(one) for one in results]
-    order = sorted(range(len(pages)), key=lambda place: leading(results[place]).order)
-    return html_document(pages[0] if len(pages) == 1 else _joined(pages, order))
+    pages = [_page(result, share) for result in results]
+    with used_from_files(*results):
+        order = sorted(range(len(pages)), key=lambda place: leading(results[place]).order)
+        return html_document(pages[0] if len(pages) == 1 else _joined(pages, order))
+
+
+def _page(result: LoadedAudit | Result, budget: int) -> Document:
+    with used_from_files(result):
+        return audit_view(result, budget=budget) if isinstance(result, LoadedAudit) else view(result)
 
 
 def _joined(pages: Sequence[Document], order: Sequence[int]) -> Document:

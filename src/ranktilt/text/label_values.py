@@ -23,7 +23,7 @@ NO_LABEL = ("", "nan", "NaN", "<NA>", "NaT")
 _NULL_WORDS = frozenset({"na", "n/a", "#n/a", "none", "null", "nil", "nan", "undefined", "\\n"})
 """Words that may stand for a missing value, in small letters; they may as well be names, and so are groups."""
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True, kw_only=True)

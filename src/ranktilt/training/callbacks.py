@@ -32,6 +32,8 @@ class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore
         self.spent = spent
         """Seconds, those before an interruption included."""
         self.started = self.saved = time.monotonic()
+        self.has_diverged = False
+        """Whether the loss stopped being a number."""
 
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps."""
@@ -66,6 +68,7 @@ class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore
     def on_log(self, args: Any, state: Any, control: Any, *, logs: dict[str, Any], **_: Any) -> None:
         """Refuse a loss that is no number."""
         if not math.isfinite(logs.get("loss", 0.0)):
+            self.has_diverged = True
             raise UserError(
                 f"{self.label}: the loss is NaN or infinite at step {state.global_step}; choose a lower rate than "
                 f"{args.learning_rate:g}"

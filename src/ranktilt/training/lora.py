@@ -87,6 +87,9 @@ def pair_examples(
         shown.append(Task(asked[query], [one, two] if is_protected == stands_first else [two, one]))
         answers.append("[1]" if stands_first else "[2]")
         taught.append(is_protected)
+    if len(set(answers)) < 2:
+        pairs = counted(len(answers), "pair", "pairs")
+        raise UserError(f"{pairs} to train on: expected four or more, so that either answer is right; judge more")
     if model is not None:
         ranker.require_room(model, shown)
     prompts = ranker.prompts_of(shown)

@@ -84,6 +84,7 @@ def train_retriever(
     library = need("sentence_transformers", extra="train", for_=FOR)
     _require_fit(options, dev)
     training_set = retriever_set(collection, options)
+    _require_negatives(training_set, options)
     encoder = _base_encoder(model, options.device)
     texts, pairs = digest(training_set.queries, training_set.texts), digest(*training_set.positives, training_set.twins)
     spec = {
@@ -144,6 +145,16 @@ def _require_fit(options: RetrieverTraining, dev: Collection | None) -> None:
     name = parse_loss(options.loss)[0]
     if name == "TripletLoss" and (options.negatives == "in-batch" or options.negatives_per_positive != 1):
         raise UserError(f"{FOR}: TripletLoss takes one mined negative a row: negatives_per_positive=1, not in-batch")
+
+
+def _require_negatives(training_set: TrainingSet, options: RetrieverTraining) -> None:
+    """Refuse a single pair of query and document where negatives are the documents of other pairs."""
+    pairs = sum(len(rows[: options.positives_per_query]) for rows in training_set.positives)
+    if options.negatives == "in-batch" and pairs < 2:
+        raise UserError(
+            f"{FOR}: one relevant document to train on, and negatives=in-batch are those of others; "
+            "judge more, or choose negatives=bm25"
+        )
 
 
 def parse_loss(text: str) -> tuple[str, dict[str, Any]]:

@@ -56,6 +56,8 @@ class TrainingRun:
             raise UserError(f"{self.folder}: holds files of something else; name a new folder")
         record = checkpoint.read_json(self.folder / RECORD, dict)
         before, now = record.get("spec", {}), json.loads(json.dumps(self.spec))
+        if not isinstance(before, dict) or not isinstance(record.get("figures", {"steps": 0}), dict):
+            raise UserError(f"{self.folder / RECORD}: is no record of a training; remove the folder, or name another")
         other = [name for name in now if before.get(name) != now[name]] if record else []
         if other:
             name = other[0]
@@ -65,7 +67,7 @@ class TrainingRun:
                 f"{self.folder}: holds {what} with {name} {shorten(before.get(name))}, not {shorten(now[name])}"
                 f"{more}; name another folder, or remove this one"
             )
-        return Trained(self.folder, record, record["figures"]["steps"]) if "figures" in record else None
+        return Trained(self.folder, record, record["figures"].get("steps", 0)) if "figures" in record else None
 
     def arguments(self, kind: Any, rows: int, **more: Any) -> Any:
         """Return the trainer's arguments; `rows` make a batch."""
@@ -109,9 +111,18 @@ class TrainingRun:
                     f"{self.label}: not even a batch of one row fits into memory; cut documents earlier "
                     "(--max-document-tokens)"
                 ) from error
-        clock = next(one for one in trainer.callback_handler.callbacks if isinstance(one, Clock))
+            except UserError:
+                if _clock_of(trainer).has_diverged:
+                    self._forget()
+                raise
+        clock = _clock_of(trainer)
         pairs = round(trainer.state.epoch * len(trainer.train_dataset)) * documents
         return {**_figures(trainer, clock.spent, pairs), "resumed": resumed}
+
+    def _forget(self) -> None:
+        """Remove what an unfinished training left, which nothing can go on from: another rate begins anew."""
+        shutil.rmtree(self.folder / CHECKPOINTS, ignore_errors=True)
+        (self.folder / RECORD).unlink(missing_ok=True)
 
     def finish(self, model: Any, base: str, collection: Collection, figures: dict[str, Any]) -> Trained:
         """Write the model and, last of all, its record."""
@@ -125,6 +136,13 @@ class TrainingRun:
         write_files({self.folder / RECORD: _json(record)})
         shutil.rmtree(self.folder / CHECKPOINTS, ignore_errors=True)
         return Trained(self.folder, record, resumed)
+
+
+def _clock_of(trainer: Any) -> Any:
+    """Return the trainer's clock; a checkpoint brings another than the one that was added."""
+    from ranktilt.training.callbacks import Clock
+
+    return next(callback for callback in trainer.callback_handler.callbacks if isinstance(callback, Clock))
 
 
 def trainer_of(base: Any, model: Any, arguments: Any, rows: EpochRows, **more: Any) -> Any:
@@ -162,7 +180,7 @@ def _steps(folder: Path) -> int:
     """Steps of a checkpoint; 0 for one that a kill has cut short."""
     try:
         return int(json.loads((folder / _STATE).read_text(encoding="utf-8"))["global_step"])
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return 0
 
 

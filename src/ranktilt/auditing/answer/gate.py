@@ -24,7 +24,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import contrast_changes
 from ranktilt.datasets.group_names import name_among
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.io.artifact import Result
+from ranktilt.io.artifact import Result, names_files
 from ranktilt.measures.base import Estimand, estimand
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import LEVEL, Margin, half_width, margin_words, read_margin, require_unit
@@ -157,6 +157,7 @@ class Gate(Result, format="ranktilt-gate", version=1, noun="a gate's report", co
         return {"outcome": self.outcome, "exit_code": self.exit_code, "headline": self.headline, **answer}
 
 
+@names_files
 def gate(
     audit: Audit,
     *,

@@ -38,7 +38,7 @@ from ranktilt.auditing.significance import (
     resampled,
 )
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.io.artifact import Result
+from ranktilt.io.artifact import Result, names_files
 from ranktilt.measures.base import Measure, estimand
 from ranktilt.measures.preference import Preference, PreferenceOfPairs
 from ranktilt.measures.ranking import Ints
@@ -145,6 +145,7 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
         return {"verdicts": self.verdicts(), "next_steps": (), "effects": effects}
 
 
+@names_files
 def compare(
     new: Audit | PairwiseAudit,
     old: Audit | PairwiseAudit | None = None,

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from ranktilt.errors import DataError, shorten, unknown
 from ranktilt.io.files import read_text
+from ranktilt.io.ids import plain_float
+from ranktilt.io.spreadsheet import from_cell
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.reporting.papers.layouts import LAYOUTS, Layout
 
@@ -84,7 +86,7 @@ def read_cells(path: str | Path) -> CellFile:
             number, before = before + 1, reader.line_num
             if None in row or None in row.values():
                 raise DataError(path, f"expected {len(names)} fields ({', '.join(names)})", line=number)
-            cell = _cell(path, number, {name: text.strip() for name, text in row.items()})
+            cell = _cell(path, number, {name: from_cell(text).strip() for name, text in row.items()})
             if cell.place in found:
                 raise DataError(path, f"the cell {', '.join(filter(None, cell.place))} occurs twice", line=number)
             found[cell.place] = cell
@@ -102,7 +104,7 @@ def _cell(path: Path, line: int, row: dict[str, str]) -> PaperCell:
         raise DataError(path, "expected a measure, got nothing", line=line)
     text = row.pop("value")
     try:
-        value = float(text)
+        value = math.nan if text.lower() == "nan" else plain_float(text)
     except ValueError:
         value = math.inf
     if math.isinf(value):

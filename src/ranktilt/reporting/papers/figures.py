@@ -12,6 +12,7 @@ from typing import Any
 
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import UserError, unknown
+from ranktilt.io.artifact import names_files
 from ranktilt.io.files import write_bytes
 from ranktilt.optional import need
 from ranktilt.probes.validation import Validation
@@ -38,6 +39,7 @@ _CONFIG = {
 }  # fmt: skip
 
 
+@names_files
 def paper_figures(results: Sequence[Result], *, format: str = "svg", layout: str = "") -> dict[str, bytes]:
     """Draw the figures of results, each by the name of its file; a `layout`, such as ``dai-fig7``, is drawn alone."""
     if format not in FORMATS:

@@ -11,6 +11,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, unknown
 from ranktilt.experiments.training_result import TrainingStudy
+from ranktilt.io.artifact import names_files
 from ranktilt.measures.contrast import ROUNDINGS
 from ranktilt.reporting.document import Cell, Column, Document, Panels, Row, Table, printed
 from ranktilt.reporting.numbers import DASH
@@ -55,6 +56,7 @@ def paper_tables(
     return table(paper_document(results, layout, rounding=rounding, queries=queries), format)
 
 
+@names_files
 def paper_document(
     results: Sequence[Source], layout: str, *, rounding: str = "paper", queries: Sequence[str] = ()
 ) -> Document:

@@ -1,0 +1,212 @@
+"""Ids, scores and tables as files and Python objects give them: read as their author means, or refused in one line.
+
+Every door to runs, judgments, labels and collections passes here. pandas turns whole numbers into floats beside a
+missing value, so the id 1.0 is ``1``; truth values, dates, fractions and missing values are no ids.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.errors import UserError, shorten
+
+_EXACT = 2**53
+"""Floats from here on may stand for another whole number than the one that was written."""
+_NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*")
+
+
+def require_frame(frame: Any, columns: Iterable[str], noun: str) -> pl.DataFrame:
+    """Return a polars frame that has these columns; `noun` is what it holds, such as ``docs``."""
+    if not isinstance(frame, pl.DataFrame):
+        hint = ": pl.from_pandas(…) makes one" if _is_pandas(frame) else ""
+        raise UserError(f"{noun}: expected a polars frame, got {kind_of(frame)}{hint}")
+    needed = list(columns)
+    missing = [name for name in needed if name not in frame.columns]
+    if missing:
+        came = ", ".join(frame.columns) or "none"
+        raise UserError(
+            f"{noun}: expected columns {', '.join(needed)}; missing: {', '.join(missing)} (it has {shorten(came)})"
+        )
+    return frame
+
+
+def require_mapping(value: Any, shape: str, noun: str) -> Mapping[Any, Any]:
+    """Return a mapping; `shape` is what it should hold, such as ``{query: {document: score}}``."""
+    if not isinstance(value, Mapping):
+        raise UserError(f"{noun}: expected {shape}, got {kind_of(value)}: {shorten(value)}")
+    return value
+
+
+def require_text(value: Any, noun: str) -> str:
+    """Return a string."""
+    if not isinstance(value, str):
+        raise UserError(f"{noun}: expected a string, got {kind_of(value)}: {shorten(value)}")
+    return value
+
+
+def pandas_columns(frame: Any, places: Mapping[int, str]) -> pl.DataFrame:
+    """Return columns of a pandas frame under other names, as polars reads them or else as Python objects."""
+    return pl.DataFrame([_pandas_column(frame.iloc[:, place]).alias(name) for place, name in places.items()])
+
+
+def require_pandas(frame: Any, noun: str) -> list[str]:
+    """Return the names of a pandas frame's columns."""
+    if not _is_pandas(frame) or not hasattr(frame, "columns"):
+        hint = ": Run.from_frame takes it" if isinstance(frame, pl.DataFrame) else ""
+        raise UserError(f"{noun}: expected a pandas frame, got {kind_of(frame)}{hint}")
+    return list(map(str, frame.columns))
+
+
+def _is_pandas(frame: Any) -> bool:
+    library = sys.modules.get("pandas")
+    return library is not None and isinstance(frame, library.DataFrame)
+
+
+def _pandas_column(column: Any) -> pl.Series:
+    try:
+        return pl.Series(pl.from_pandas(column))
+    except Exception:
+        return pl.Series(column.tolist(), dtype=pl.Object)
+
+
+def kind_of(value: Any) -> str:
+    """Return the name of a value's type."""
+    return "nothing" if value is None else type(value).__name__
+
+
+def ids_of(values: Any, noun: str) -> pl.Series:
+    """Return ids as strings: strings that are not empty, whole numbers, and floats that are whole numbers.
+
+    `noun` names them in an error, such as ``qrels: column 'doc_id'``.
+    """
+    ids = id_texts(values if isinstance(values, pl.Series) else _series(values, noun), noun)
+    if ids.null_count():
+        raise UserError(f"{noun} has no value in row {ids.is_null().arg_max()}")
+    if (blank := (ids == "").arg_max()) is not None and ids[blank] == "":
+        raise UserError(f"{noun} is empty in row {blank}")
+    return ids
+
+
+def _series(values: Any, noun: str) -> pl.Series:
+    if isinstance(values, str | bytes | Mapping) or _is_pandas(values) or not isinstance(values, Iterable):
+        raise UserError(f"{noun}: expected a list of ids, got {kind_of(values)}: {shorten(values)}")
+    elements = list(values)
+    if set(map(type, elements)) <= {str}:
+        return _text_series(elements, noun)
+    return pl.Series(elements, dtype=pl.Object)
+
+
+def _text_series(texts: list[str | None], noun: str) -> pl.Series:
+    try:
+        return pl.Series(texts, dtype=pl.String)
+    except UnicodeEncodeError as error:
+        raise UserError(f"{noun}: {shorten(error.object)} is no text: half of a character") from error
+
+
+def id_texts(values: pl.Series, noun: str) -> pl.Series:
+    """Return ids as strings, as `ids_of` does, and null where there is none."""
+    kind = values.dtype
+    if kind == pl.String:
+        return values
+    if kind == pl.Object:
+        return _text_series([_id_text(value, noun) for value in values], noun).alias(values.name)
+    if kind.is_integer() or kind == pl.Null or isinstance(kind, pl.Categorical | pl.Enum):
+        return values.cast(pl.String)
+    if kind.is_float():
+        numbers = values.fill_nan(None)
+        wrong = numbers.filter(~((numbers == numbers.round()) & (numbers.abs() < _EXACT)))
+        if not len(wrong.drop_nulls()):
+            return numbers.cast(pl.Int64).cast(pl.String)
+        raise _no_id(wrong.drop_nulls()[0], noun)
+    if kind == pl.Binary:
+        try:
+            return values.cast(pl.String)
+        except pl.exceptions.PolarsError as error:
+            raise UserError(f"{noun}: expected ids as strings, got bytes that are no UTF-8") from error
+    raise _no_id(values[0] if len(values) else kind, noun)
+
+
+def _id_text(value: Any, noun: str) -> str | None:
+    match value:
+        case None:
+            return None
+        case str():
+            return str(value)
+        case bool() | np.bool_():
+            raise _no_id(value, noun)
+        case int() | np.integer():
+            return str(int(value))
+        case float() | np.floating():
+            return _whole_text(float(value), noun)
+    if kind_of(value) == "NAType":
+        return None
+    raise _no_id(value, noun)
+
+
+def _whole_text(number: float, noun: str) -> str | None:
+    if np.isnan(number):
+        return None
+    if not number.is_integer() or abs(number) >= _EXACT:
+        raise _no_id(number, noun)
+    return str(int(number))
+
+
+def _no_id(value: Any, noun: str) -> UserError:
+    return UserError(f"{noun}: expected ids as strings or whole numbers, got {kind_of(value)}: {shorten(value)}")
+
+
+def texts_of(values: pl.Series, noun: str) -> pl.Series:
+    """Return a column of texts, in which numbers and dates are written out."""
+    try:
+        return values.cast(pl.String)
+    except pl.exceptions.PolarsError as error:
+        raise UserError(f"{noun}: expected strings, got {values.dtype}") from error
+
+
+def scores_of(values: pl.Series) -> npt.NDArray[np.float64]:
+    """Return scores as floats, NaN for what is none: dates, truth values, and texts, even those that look like one."""
+    if values.dtype == pl.Object:
+        return np.array([_score(score) for score in values], dtype=np.float64)
+    if values.dtype.is_numeric() or values.dtype == pl.Null:
+        return values.cast(pl.Float64).to_numpy()
+    return np.full(len(values), np.nan)
+
+
+def score_series(scores: list[Any]) -> pl.Series:
+    """Return scores from Python objects as a column."""
+    if set(map(type, scores)) <= {float}:
+        return pl.Series(scores, dtype=pl.Float64)
+    return pl.Series(scores, dtype=pl.Object)
+
+
+def _score(score: Any) -> float:
+    if isinstance(score, str | bytes | bool | np.bool_ | np.datetime64 | np.timedelta64):
+        return np.nan
+    try:
+        return float(score)
+    except (TypeError, ValueError, OverflowError):
+        return np.nan
+
+
+def ranks_of(values: pl.Series, noun: str) -> npt.NDArray[np.float64]:
+    """Return ranks as floats, NaN where there is none; a column of anything but numbers is refused."""
+    if not values.dtype.is_numeric() and values.dtype != pl.Null:
+        raise UserError(f"{noun}: expected whole numbers in column 'rank', got {values.dtype}")
+    ranks = values.cast(pl.Float64).to_numpy()
+    if np.isinf(ranks).any():
+        raise UserError(f"{noun}: expected whole numbers in column 'rank', got infinity")
+    return ranks
+
+
+def plain_float(text: str) -> float:
+    """Read a number as files write it; Python would also take ``1_0``, ``٣`` and ``infinity`` (`ValueError`)."""
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"expected a number, got {text!r}")
+    return float(text)

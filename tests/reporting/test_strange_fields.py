@@ -1,0 +1,118 @@
+"""Results whose hash is right and whose fields are strange: an error on the file, or a right answer."""
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ranktilt import Audit, DataError, UserError, compare, gate, table
+from ranktilt.io.artifact import Result, hash_values, names_files
+from tests.refusals import refused
+from tests.reporting.results import RESULTS, result
+
+STRANGE: list[Any] = [None, "strange", -1, 10**18, 1e308, [], {}, [None], {"a": None}, True]
+GONE = object()
+KINDS = ("audit", "bench", "check", "comparison", "description", "factors", "gate", "judges", "manipulation checks",
+         "pairwise", "replayed log", "sequential", "study", "training study", "validation")  # fmt: skip
+
+
+def places(content: Any, above: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Every place in parsed JSON, of a list the first element's."""
+    if above:
+        yield above
+    parts = (
+        content.items() if isinstance(content, dict) else enumerate(content[:1]) if isinstance(content, list) else ()
+    )
+    for key, value in parts:
+        yield from places(value, (*above, key))
+
+
+def changed(content: dict[str, Any], place: tuple[str | int, ...], value: Any) -> dict[str, Any]:
+    """The content of a file with another value in a place, and the hash that belongs to it."""
+    whole = copy.deepcopy(content)
+    part: Any = whole
+    for key in place[:-1]:
+        part = part[key]
+    if value is GONE:
+        del part[place[-1]]
+    else:
+        part[place[-1]] = value
+    return {**whole, "sha256": hash_values(whole)}
+
+
+def saved(name: str) -> tuple[type[Result], dict[str, Any]]:
+    made = result(name)
+    made = getattr(made, "audit", made)
+    content = json.loads(made.to_json())
+    del content["sha256"]
+    return type(made), content
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_strange_fields_are_an_error_on_the_file(name: str, tmp_path: Path) -> None:
+    """A tenth of the places with two values each; the long test takes all."""
+    kind, content = saved(name)
+    cases = [(place, value) for place in places(content) for value in (*STRANGE, GONE)]
+    step = max(len(cases) // 40, 1)
+    for number, (place, value) in enumerate(cases[::step]):
+        use(kind, tmp_path / f"{number}.json", changed(content, place, value))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", KINDS)
+def test_every_strange_field_is_an_error_on_the_file(name: str, tmp_path: Path) -> None:
+    kind, content = saved(name)
+    for place in places(content):
+        for value in (*STRANGE, GONE):
+            use(kind, tmp_path / "changed.json", changed(content, place, value))
+
+
+def use(kind: type[Result], path: Path, content: dict[str, Any]) -> None:
+    """Load and print a result; what is wrong with it is one line."""
+    path.write_text(json.dumps(content))
+    message = ""
+    try:
+        loaded = kind.load(path)
+        table(loaded)
+        table(loaded, "csv")
+    except UserError as error:
+        message = str(error)
+    assert "\n" not in message
+
+
+def test_the_file_is_named_wherever_the_result_is_used(tmp_path: Path) -> None:
+    kind, content = saved("comparison")
+    path = tmp_path / "comparison.json"
+    path.write_text(json.dumps(changed(content, ("spec", "resamples"), GONE)))
+    message = (
+        f"{path}: is not a comparison as this RankTilt writes it: KeyError: 'resamples'; run ranktilt compare again"
+    )
+    with refused(message, DataError):
+        table(kind.load(path))
+
+
+def test_functions_of_results_name_the_file(tmp_path: Path) -> None:
+    command = names_files(lambda *audits: [audit.spec["strange"] for audit in audits])
+    whole = result("audit")
+    with pytest.raises(KeyError):
+        command(whole)
+    path = whole.save(tmp_path / "audit.json")
+    with refused(f"{path}: is not an audit as this RankTilt writes it: KeyError: 'strange'; run ranktilt audit again"):
+        command(Audit.load(path))
+    for function in (compare, gate):
+        assert function.__wrapped__
+
+
+def test_a_fault_of_a_result_that_was_in_no_file_passes() -> None:
+    with pytest.raises(AttributeError):
+        table(object.__new__(type(result("comparison"))))
+
+
+def test_every_kind_is_tried() -> None:
+    kinds = {type(getattr(result(name), "audit", result(name))) for name in RESULTS}
+    tried = {type(getattr(result(name), "audit", result(name))) for name in KINDS}
+    gone = {"CostPlan", "Calibration", "Spiral"}
+    assert {kind.__name__ for kind in kinds - tried if issubclass(kind, Result)} <= gone
