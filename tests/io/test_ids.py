@@ -25,6 +25,9 @@ IDS_OR = "expected ids as strings or whole numbers, got"
 class Odd:
     """What no constructor knows."""
 
+    def __repr__(self) -> str:
+        return "Odd()"
+
 
 def one_line(call: Callable[[], Any]) -> str:
     """The message of a refusal, which is one line."""
