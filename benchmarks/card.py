@@ -1,8 +1,9 @@
 """The question card on NFCorpus, and existing runs audited without texts: of twins, and of groups that are none.
 
-The card: two lexical runs, six questions each, 10,000 resamples. A run of a million rows: the whole command in a fresh
-process, from file to verdict, beside pytrec_eval's reader, which only makes dictionaries of the same file. Groups that
-are not twins, whose random labels take the time: many runs and measures on TREC DL 2019, and many groups.
+The card: two lexical runs, six questions each, 10,000 resamples. A run of a million rows: the whole
+command in a fresh process, from file to verdict, beside pytrec_eval's reader, which only makes
+dictionaries of the same file. Groups that are not twins, whose random labels take the time: many
+runs and measures on TREC DL 2019, and many groups.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def write_run(folder: Path, rows: int) -> None:
             drawn = rng.choice(origins, DEPTH // 2, replace=False)
             ids = [f"d{d}-{s}" for d in drawn for s in SOURCES]
             scores = np.sort(rng.normal(size=DEPTH))[::-1]
-            for rank, (place, score) in enumerate(zip(rng.permutation(DEPTH), scores, strict=True), start=1):
+            for rank, (place, score) in enumerate(
+                zip(rng.permutation(DEPTH), scores, strict=True), start=1
+            ):
                 stream.write(f"q{query} Q0 {ids[place]} {rank} {score:.6f} engine\n")
     write_arguments(folder, ())
 
@@ -73,19 +76,27 @@ def write_buckets(folder: Path, ids: Iterable[str], number: int) -> None:
     """Write ``labels.tsv``: so many groups, by the hash of the id."""
     with (folder / "labels.tsv").open("w", encoding="utf-8") as stream:
         stream.write("doc_id\tbucket\n")
-        stream.writelines(f"{i}\tg{int(hashlib.sha256(i.encode()).hexdigest(), 16) % number}\n" for i in ids)
+        stream.writelines(
+            f"{i}\tg{int(hashlib.sha256(i.encode()).hexdigest(), 16) % number}\n" for i in ids
+        )
 
 
 def write_noisy_runs(folder: Path, data: Path, number: int, measures: Sequence[str]) -> None:
     """Write runs made of the real ones of TREC DL 2019 by noise on their ranks; one in four has ties."""
     rng, qrels = np.random.default_rng(0), data / "qrels.dl19-passage.txt"
-    real = [[line.split() for line in file.read_text().splitlines()] for file in sorted((data / "runs").glob("*.trec"))]
+    real = [
+        [line.split() for line in file.read_text().splitlines()]
+        for file in sorted((data / "runs").glob("*.trec"))
+    ]
     for index in range(number):
         lines = real[index % len(real)]
         scores = rng.normal(0, 1 + index, len(lines)) - np.array([int(line[3]) for line in lines])
         scores = np.round(scores / 5) if index % 4 == 0 else scores
         with (folder / f"run-{index:02}.trec").open("w", encoding="utf-8") as stream:
-            stream.writelines(f"{q} Q0 {d} 1 {s:.6f} noise\n" for (q, _, d, *_), s in zip(lines, scores, strict=True))
+            stream.writelines(
+                f"{q} Q0 {d} 1 {s:.6f} noise\n"
+                for (q, _, d, *_), s in zip(lines, scores, strict=True)
+            )
     judged = {line.split()[2] for line in qrels.read_text().splitlines()}
     write_buckets(folder, sorted(judged.union(*({line[2] for line in lines} for lines in real))), 2)
     chosen = [word for name in measures for word in ("-m", name)]
@@ -99,11 +110,15 @@ def write_many_groups(folder: Path, rows: int) -> None:
         for query in range(rows // DEPTH):
             drawn = rng.choice(documents, DEPTH, replace=False)
             scores = np.sort(rng.normal(size=DEPTH))[::-1]
-            run.writelines(f"q{query} Q0 d{d} 1 {s:.6f} engine\n" for d, s in zip(drawn, scores, strict=True))
+            run.writelines(
+                f"q{query} Q0 d{d} 1 {s:.6f} engine\n" for d, s in zip(drawn, scores, strict=True)
+            )
             qrels.writelines(f"q{query} 0 d{d} 1\n" for d in rng.choice(drawn, 3, replace=False))
     write_buckets(folder, (f"d{number}" for number in range(documents)), GROUPS)
     pairs = [word for number in range(1, GROUPS) for word in ("--pair", f"g0,g{number}")]
-    write_arguments(folder, ["--by", "bucket", "--qrels", str(folder / "qrels.txt"), *pairs, "--card"])
+    write_arguments(
+        folder, ["--by", "bucket", "--qrels", str(folder / "qrels.txt"), *pairs, "--card"]
+    )
 
 
 def ranktilt(folder: Path, given: argparse.Namespace) -> Measured:
@@ -153,7 +168,11 @@ def run_section(given: argparse.Namespace) -> str:
         table(
             ["contender", "seconds", "peak memory"],
             [
-                ["ranktilt: file to card and verdict", seconds(ours["total"]), memory(ours["peak"])],
+                [
+                    "ranktilt: file to card and verdict",
+                    seconds(ours["total"]),
+                    memory(ours["peak"]),
+                ],
                 ["pytrec_eval: parse_run only", seconds(theirs["total"]), memory(theirs["peak"])],
             ],
         ),
@@ -226,7 +245,10 @@ def card_section(given: argparse.Namespace) -> str:
         "",
         machine(PACKAGES),
         "",
-        table(["audit", "seconds"], [["six measures", seconds(plain)], ["and the card", seconds(card)]]),
+        table(
+            ["audit", "seconds"],
+            [["six measures", seconds(plain)], ["and the card", seconds(card)]],
+        ),
         "",
         target("audit with the card, after retrieval", card, at_most=5, unit=" s"),
         f"- with / without the card: {card / plain:.2g}×; peak memory {memory(peak_memory())}",

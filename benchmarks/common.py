@@ -23,7 +23,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "RESULTS.md"
 HEADING = (
-    "# Benchmarks\n\nEach script rewrites its own part: `python benchmarks/lexical.py`. Times are wall-clock seconds.\n"
+    "# Benchmarks\n\nEach script rewrites its own part: `python benchmarks/lexical.py`. "
+    "Times are wall-clock seconds.\n"
 )
 GB = 1e9
 ABSENT = "NFCorpus: skipped, its folder is absent (RANKTILT_TEST_DATA says where it is)."
@@ -50,7 +51,11 @@ class Watch:
 def peak_memory() -> float:
     """Most memory that this process ever held, in bytes."""
     status = Path("/proc/self/status")
-    found = re.search(r"VmHWM:\s*(\d+) kB", status.read_text(encoding="utf-8")) if status.is_file() else None
+    found = (
+        re.search(r"VmHWM:\s*(\d+) kB", status.read_text(encoding="utf-8"))
+        if status.is_file()
+        else None
+    )
     if found:  # getrusage counts what the parent held when it started us
         return float(found[1]) * 1024
     scale = 1 if sys.platform == "darwin" else 1024
@@ -60,8 +65,12 @@ def peak_memory() -> float:
 def arguments(description: str) -> argparse.ArgumentParser:
     """Make the parser with the options that every script has."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--quick", action="store_true", help="tiny sizes, only to see that it works")
-    parser.add_argument("--output", type=Path, help="file for the tables (RESULTS.md; with --quick none)")
+    parser.add_argument(
+        "--quick", action="store_true", help="tiny sizes, only to see that it works"
+    )
+    parser.add_argument(
+        "--output", type=Path, help="file for the tables (RESULTS.md; with --quick none)"
+    )
     parser.add_argument("--contender", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     return parser
@@ -88,20 +97,27 @@ def ranktilt(*words: str) -> float:
     return time.perf_counter() - start
 
 
-def alternating(script: str, contenders: Sequence[str], folder: Path, rounds: int) -> dict[str, Measured]:
+def alternating(
+    script: str, contenders: Sequence[str], folder: Path, rounds: int
+) -> dict[str, Measured]:
     """Run contenders in turn, several rounds; medians of each."""
     found: dict[str, list[Measured]] = {c: [] for c in contenders}
     for number in range(rounds):
         for contender in contenders:
             say(f"round {number + 1} of {rounds}: {contender}")
             found[contender].append(fresh(script, contender, folder))
-    return {c: {part: statistics.median(m[part] for m in all_) for part in all_[0]} for c, all_ in found.items()}
+    return {
+        c: {part: statistics.median(m[part] for m in all_) for part in all_[0]}
+        for c, all_ in found.items()
+    }
 
 
 @contextmanager
 def server_process(variable: str, *arguments: str) -> Iterator[None]:
     """A Python process that serves; the address on its first line goes to the contenders by an environment variable."""
-    with subprocess.Popen([sys.executable, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         os.environ[variable] = process.stdout.readline().strip()
         try:
@@ -170,7 +186,14 @@ def memory(size: float) -> str:
     return f"{size / GB:.2f} GB"
 
 
-def target(text: str, value: float, *, at_most: float | None = None, at_least: float | None = None, unit: str) -> str:
+def target(
+    text: str,
+    value: float,
+    *,
+    at_most: float | None = None,
+    at_least: float | None = None,
+    unit: str,
+) -> str:
     """Say in one line what was asked, what came, and whether it was met."""
     if at_most is not None:
         asked, met = f"≤ {at_most:g}{unit}", value <= at_most
@@ -182,7 +205,11 @@ def target(text: str, value: float, *, at_most: float | None = None, at_least: f
 def machine(packages: Sequence[str]) -> str:
     """Say where, with what and when this was measured."""
     info = Path("/proc/cpuinfo")
-    name = re.search(r"model name\s*:\s*(.+)", info.read_text(encoding="utf-8")) if info.is_file() else None
+    name = (
+        re.search(r"model name\s*:\s*(.+)", info.read_text(encoding="utf-8"))
+        if info.is_file()
+        else None
+    )
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     found = []
@@ -191,9 +218,8 @@ def machine(packages: Sequence[str]) -> str:
             found.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             found.append(f"{package} (absent)")
-    where = (
-        f"{name[1].strip() if name else platform.machine()}, {cores} cores, {pages / GB:.0f} GB, {platform.system()}"
-    )
+    processor = name[1].strip() if name else platform.machine()
+    where = f"{processor}, {cores} cores, {pages / GB:.0f} GB, {platform.system()}"
     when = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     return f"*{where}; Python {platform.python_version()}, {', '.join(found)}; {when}.*"
 
@@ -208,5 +234,7 @@ def publish(section: str, text: str, given: argparse.Namespace) -> None:
     start, end = f"<!-- {section}: start -->", f"<!-- {section}: end -->"
     block = f"{start}\n{text.strip()}\n{end}"
     pattern = re.compile(f"{re.escape(start)}.*?{re.escape(end)}", re.DOTALL)
-    new = pattern.sub(lambda _: block, old) if pattern.search(old) else f"{old.rstrip()}\n\n{block}\n"
+    new = (
+        pattern.sub(lambda _: block, old) if pattern.search(old) else f"{old.rstrip()}\n\n{block}\n"
+    )
     output.write_text(new, encoding="utf-8")

@@ -1,8 +1,9 @@
 """Neural encoding: speed beside sentence-transformers, what each lossy mode changes, and audits of what is cached.
 
 - Documents a second of ``dense:minilm`` and of sentence-transformers' ``encode`` on the same texts and in the same
-  precision, on this machine's processor or accelerator as torch finds it. The model is loaded and warmed up on a few
-  texts before the clock starts; RankTilt's cache lies in an empty temporary folder, and writing to it is timed.
+  precision, on this machine's processor or accelerator as torch finds it. The model is loaded and
+  warmed up on a few texts before the clock starts; RankTilt's cache lies in an empty temporary
+  folder, and writing to it is timed.
 - NFCorpus ranked in each lossy mode beside float32: nDCG@10, Relative Δ, and the correlation of the ranks.
 - The whole command ``ranktilt audit DIR -r dense:minilm`` in a fresh process, twice: the second finds all vectors.
 """
@@ -51,7 +52,10 @@ MODES = {
     "bfloat16, store=float16": "precision=bfloat16,store=float16",
 }
 REFERENCE, DEPTH = "float32", 100
-WARM = ("one text to warm up", "and another one, so that both sides have run before the clock starts")
+WARM = (
+    "one text to warm up",
+    "and another one, so that both sides have run before the clock starts",
+)
 
 
 def sample(folder: Path, count: int) -> list[str]:
@@ -136,7 +140,8 @@ def modes(folder: Path, given: argparse.Namespace) -> Measured:
 def _round(collection: rt.Collection, options: str) -> None:
     """Put rounded copies of vectors that are there into the cache of the mode that stores float16.
 
-    They are what that mode would store, for it computes the same and rounds; encoding all once more is saved.
+    They are what that mode would store, for it computes the same and rounds; encoding all once more
+    is saved.
     """
     if "store=float16" not in options:
         return
@@ -144,7 +149,10 @@ def _round(collection: rt.Collection, options: str) -> None:
     from ranktilt.rankers.dense.retriever import Dense
 
     precision = options.split(",")[0].removeprefix("precision=")
-    whole, half = (Dense("minilm", precision=precision, store=store).encoder for store in ("float32", "float16"))
+    whole, half = (
+        Dense("minilm", precision=precision, store=store).encoder
+        for store in ("float32", "float16")
+    )
     for kind, texts in (("document", collection.texts()), ("query", collection.judged["text"])):
         keys = content_keys(texts.unique().to_list(), prefix=kind)
         _, stored = VectorCache(cache_folder() / "embeddings" / whole.fingerprint).get(keys)
@@ -159,7 +167,9 @@ def correlation(reference: rt.Run, run: rt.Run) -> float:
     from scipy.stats import kendalltau
 
     first = reference.frame().filter(pl.col("rank") <= DEPTH)
-    both = first.join(run.frame(), on=["query_id", "doc_id"], how="left", suffix="_other", maintain_order="left")
+    both = first.join(
+        run.frame(), on=["query_id", "doc_id"], how="left", suffix="_other", maintain_order="left"
+    )
     behind = pl.col("rank_other").fill_null(pl.col("rank_other").max() + 1)
     parts = both.with_columns(behind).partition_by("query_id")
     return float(sum(kendalltau(p["rank"], p["rank_other"]).statistic for p in parts) / len(parts))
@@ -171,7 +181,10 @@ CONTENDERS: dict[str, Contender] = {
     **{f"ranktilt-{one}": lambda folder, given, one=one: ours(folder, one) for one in PRECISIONS},
     **{f"library-{one}": lambda folder, given, one=one: library(folder, one) for one in PRECISIONS},
 }
-LABELS = {"ranktilt": "dense:minilm(precision={})", "library": "sentence-transformers, encode in {}"}
+LABELS = {
+    "ranktilt": "dense:minilm(precision={})",
+    "library": "sentence-transformers, encode in {}",
+}
 
 
 def section(folder: Path, what: str, rounds: int) -> str:
@@ -185,10 +198,26 @@ def section(folder: Path, what: str, rounds: int) -> str:
         for side, label in LABELS.items():
             name = f"{side}-{precision}"
             load, peak = seconds(found[name]["load"]), memory(found[name]["peak"])
-            rows.append([label.format(precision), f"{speed[name]:.1f}", f"{speed[name] / peer:.2f}×", load, peak])
+            rows.append(
+                [
+                    label.format(precision),
+                    f"{speed[name]:.1f}",
+                    f"{speed[name] / peer:.2f}×",
+                    load,
+                    peak,
+                ]
+            )
         ratio = speed[f"ranktilt-{precision}"] / peer
-        targets.append(target(f"{precision}: ranktilt / sentence-transformers", ratio, at_least=1.1, unit="×"))
-    header = ["contender", "documents a second", "ratio in one precision", "load and warm up (s)", "peak memory"]
+        targets.append(
+            target(f"{precision}: ranktilt / sentence-transformers", ratio, at_least=1.1, unit="×")
+        )
+    header = [
+        "contender",
+        "documents a second",
+        "ratio in one precision",
+        "load and warm up (s)",
+        "peak memory",
+    ]
     return "\n".join([f"### {what}, median of {rounds}", "", table(header, rows), *targets])
 
 
@@ -199,11 +228,29 @@ def lossy_section(folder: Path, what: str) -> str:
     rows = []
     for name in MODES:
         score, tilt = found[f"{name}: nDCG@10"], found[f"{name}: Relative Δ"]
-        changes = ("–", "–") if name == REFERENCE else (f"{score - exact[0]:+.4f}", f"{tilt - exact[1]:+.2f}")
-        rows.append(
-            [name, f"{score:.4f}", changes[0], f"{tilt:+.2f} %", changes[1], f"{found[f'{name}: correlation']:.4f}"]
+        changes = (
+            ("–", "–")
+            if name == REFERENCE
+            else (f"{score - exact[0]:+.4f}", f"{tilt - exact[1]:+.2f}")
         )
-    header = ["mode", "nDCG@10", "change", "Relative Δ nDCG@10", "change", f"τ of the first {DEPTH}"]
+        rows.append(
+            [
+                name,
+                f"{score:.4f}",
+                changes[0],
+                f"{tilt:+.2f} %",
+                changes[1],
+                f"{found[f'{name}: correlation']:.4f}",
+            ]
+        )
+    header = [
+        "mode",
+        "nDCG@10",
+        "change",
+        "Relative Δ nDCG@10",
+        "change",
+        f"τ of the first {DEPTH}",
+    ]
     largest = max(abs(found[f"{name}: nDCG@10"] - exact[0]) for name in MODES)
     lines = [f"### What lossy modes change: {what}", "", table(header, rows), ""]
     lines.append(target("largest change of nDCG@10", largest, at_most=0.001, unit=""))
@@ -216,7 +263,16 @@ def cached_section(folder: Path, what: str) -> str:
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "RANKTILT_CACHE": cache}
         code = "from ranktilt.cli.main import main; main()"
-        command = [sys.executable, "-c", code, "audit", str(folder / "collection"), "-r", "dense:minilm", "--quiet"]
+        command = [
+            sys.executable,
+            "-c",
+            code,
+            "audit",
+            str(folder / "collection"),
+            "-r",
+            "dense:minilm",
+            "--quiet",
+        ]
         for number in ("first", "second"):
             say(f"{number} audit")
             start = time.perf_counter()
@@ -226,7 +282,12 @@ def cached_section(folder: Path, what: str) -> str:
         ["first audit: all vectors are made", seconds(times[0])],
         ["second audit: all are cached", seconds(times[1])],
     ]
-    lines = [f"### An audit by dense:minilm, whole process: {what}", "", table(["", "seconds"], rows), ""]
+    lines = [
+        f"### An audit by dense:minilm, whole process: {what}",
+        "",
+        table(["", "seconds"], rows),
+        "",
+    ]
     lines.append(target("second audit", times[1], at_most=2, unit=" s"))
     return "\n".join(lines)
 
@@ -258,7 +319,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / ("quick" if given.quick else "texts")
         count = int(fresh(__file__, "prepare", folder)["texts"])
-        origin = "texts of NFCorpus" if nfcorpus() is not None else "generated texts (NFCorpus is absent)"
+        origin = (
+            "texts of NFCorpus"
+            if nfcorpus() is not None
+            else "generated texts (NFCorpus is absent)"
+        )
         parts = [section(folder, f"{count} {origin}", 1 if given.quick else given.rounds)]
         what = write_collection(folder, quick=given.quick)
         parts += [lossy_section(folder, what), cached_section(folder, what)]

@@ -1,8 +1,9 @@
 """Evaluation with intervals beside pytrec_eval's point values: wall time and peak memory.
 
-Two runs of 1,000 documents a query; nDCG and AP at 1, 3 and 5. RankTilt: every measure for all documents and for both
-sources in expectation over ties, Relative Δ with 10,000 bootstrap resamples and 10,000 sign flips, twins counted.
-pytrec_eval: the same measures for both sources, ties by document id, means only.
+Two runs of 1,000 documents a query; nDCG and AP at 1, 3 and 5. RankTilt: every measure for all
+documents and for both sources in expectation over ties, Relative Δ with 10,000 bootstrap resamples
+and 10,000 sign flips, twins counted. pytrec_eval: the same measures for both sources, ties by
+document id, means only.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ def material(folder: Path) -> tuple[rt.Collection, list[rt.Run]]:
     runs = []
     for seed in (1, 2):
         offsets, docs, scores = generate.rankings(size, seed=seed)
-        runs.append(rt.Run(queries, offsets, docs, scores, collection.ids, {"ranker": f"generated {seed}"}))
+        runs.append(
+            rt.Run(queries, offsets, docs, scores, collection.ids, {"ranker": f"generated {seed}"})
+        )
     return collection, runs
 
 
@@ -85,7 +88,9 @@ def trec(folder: Path, given: argparse.Namespace) -> Measured:
             docs, scores = run.docs.tolist(), run.scores.tolist()
             parts = {
                 query: dict(zip([ids[d] for d in docs[low:high]], scores[low:high], strict=True))
-                for query, low, high in zip(run.queries, run.offsets[:-1], run.offsets[1:], strict=True)
+                for query, low, high in zip(
+                    run.queries, run.offsets[:-1], run.offsets[1:], strict=True
+                )
             }
         with watch("evaluate"):
             for judged in qrels.values():
@@ -104,7 +109,12 @@ def section(folder: Path, name: str, rounds: int, most: float | None) -> str:
     one, two = found["ranktilt"], found["pytrec_eval"]
     made, label = seconds(two["dictionaries"]), "pytrec_eval: 6 measures × 2 groups × 2 runs, means"
     rows: list[tuple[str, str, float, float]] = [
-        ("ranktilt: 6 measures × 3 groups × 2 runs, intervals, tests, twins", "–", one["evaluate"], one["peak"]),
+        (
+            "ranktilt: 6 measures × 3 groups × 2 runs, intervals, tests, twins",
+            "–",
+            one["evaluate"],
+            one["peak"],
+        ),
         (label, made, two["evaluate"], two["peak"]),
     ]
     lines = [
@@ -145,8 +155,15 @@ def _sections(temporary: Path, given: argparse.Namespace) -> Iterator[str]:
     if nfcorpus() is None:
         yield ABSENT
     else:
-        yield section(temporary / "nfcorpus", "NFCorpus, TF-IDF and BM25 (323 queries)", given.rounds, None)
-    yield section(temporary / "generated", "Generated, 2 runs × 7,830 queries × 1,000 documents", given.rounds, 10.0)
+        yield section(
+            temporary / "nfcorpus", "NFCorpus, TF-IDF and BM25 (323 queries)", given.rounds, None
+        )
+    yield section(
+        temporary / "generated",
+        "Generated, 2 runs × 7,830 queries × 1,000 documents",
+        given.rounds,
+        10.0,
+    )
 
 
 if __name__ == "__main__":

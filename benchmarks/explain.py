@@ -45,7 +45,10 @@ def timed(work: Callable[[], Any]) -> float:
 def planted(quick: bool) -> str:
     """Attribute a planted gap by depth, over twins of which both are retrieved, and over twins that are scored."""
     pairs, queries, seeds = (200, 20, 2) if quick else (800, 100, 8)
-    head = " | ".join(f"{kind} pairs: share of length | intervals that hold .50" for kind in ("retrieved", "scored"))
+    head = " | ".join(
+        f"{kind} pairs: share of length | intervals that hold .50"
+        for kind in ("retrieved", "scored")
+    )
     lines = [f"| depth | {head} |", "| ---: | ---: | ---: | ---: | ---: |"]
     for depth in (2 * pairs, pairs // 2, pairs // 8, pairs // 16)[: 2 if quick else 4]:
         found: list[list[tuple[float, ...]]] = [[], []]
@@ -54,7 +57,9 @@ def planted(quick: bool) -> str:
             for shares, one in zip(found, (ranker.rank(collection), ranker), strict=True):
                 rows = attribute(collection, [one], [StatisticsProbe()]).rows
                 row = next(row for row in rows if row["property"] == "length")
-                shares.append(tuple(row[name] / row["mean gap"] for name in ("part", "part low", "part high")))
+                shares.append(
+                    tuple(row[name] / row["mean gap"] for name in ("part", "part low", "part high"))
+                )
         cells = [
             f"{np.mean([share for share, *_ in shares]):.2f} | {sum(a <= 0.5 <= b for _, a, b in shares)} of {seeds}"
             for shares in found
@@ -73,9 +78,17 @@ def section(given: argparse.Namespace) -> str:
     generator, count = np.random.default_rng(0), 2_000 if given.quick else ROWS
     blocks = [generator.standard_normal((2_000, DIMENSIONS), dtype=np.float32) for _ in range(4)]
     before = peak_memory()
-    took = timed(lambda: singular_values((blocks[n % 4].astype(np.float64) for n in range(count // 2_000)), DIMENSIONS))
-    lines.append(target(f"singular values of {count:,} × {DIMENSIONS}", took, at_most=60, unit=" s"))
-    lines.append(f"- memory beyond the vectors: {memory(max(peak_memory() - before, 0.0))} (target ≤ 1 GB)")
+    took = timed(
+        lambda: singular_values(
+            (blocks[n % 4].astype(np.float64) for n in range(count // 2_000)), DIMENSIONS
+        )
+    )
+    lines.append(
+        target(f"singular values of {count:,} × {DIMENSIONS}", took, at_most=60, unit=" s")
+    )
+    lines.append(
+        f"- memory beyond the vectors: {memory(max(peak_memory() - before, 0.0))} (target ≤ 1 GB)"
+    )
     docs = whole.docs
     human = (docs["source"] == whole.sources[0]).to_numpy()
     took = timed(lambda: cross_fitted_perplexity(docs["text"], docs["origin"], human))
@@ -84,10 +97,16 @@ def section(given: argparse.Namespace) -> str:
     x, y = generator.normal(size=(n, 10)), generator.normal(size=n)
     clusters = generator.integers(0, 300, n), generator.integers(0, 3_600, n)
     took = timed(lambda: regress(y, x, *clusters))
-    lines.append(target(f"attribution: regression of {n:,} twins on ten properties", took, at_most=5, unit=" s"))
+    lines.append(
+        target(
+            f"attribution: regression of {n:,} twins on ten properties", took, at_most=5, unit=" s"
+        )
+    )
     run = rt.ranker("bm25").rank(whole)
-    lines.append(f"- attribution of bm25 with seven properties, measured from the texts on: "
-                 f"{seconds(timed(lambda: attribute(whole, [run])))} s")  # fmt: skip
+    lines.append(
+        f"- attribution of bm25 with seven properties, measured from the texts on: "
+        f"{seconds(timed(lambda: attribute(whole, [run])))} s"
+    )
     return (
         f"## Explaining\n\n{machine(PACKAGES)}\n\n{perplexities}\n\n{planted(given.quick)}\n\n"
         + "\n".join(lines)

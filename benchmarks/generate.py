@@ -1,11 +1,13 @@
 """A generated collection of NQ320K's size: twins of 190 words and queries of about 9, from a Zipf-like vocabulary.
 
-It stands in for data that cannot be redistributed where only the size and the statistics of words matter. What it
-is made of: 45 % of the words are function words, the others follow Zipf's law over 400,000 forms with endings that
-a stemmer removes; sentences have capitals, commas and full stops; the second version of a document has 40 % of its
-words drawn anew; each query takes its content words from one document, and both versions of it are relevant.
+It stands in for data that cannot be redistributed where only the size and the statistics of words
+matter. What it is made of: 45 % of the words are function words, the others follow Zipf's law over
+400,000 forms with endings that a stemmer removes; sentences have capitals, commas and full stops;
+the second version of a document has 40 % of its words drawn anew; each query takes its content
+words from one document, and both versions of it are relevant.
 
-Where real words matter more than a layout, `shuffled` makes any number of documents of another collection's sentences.
+Where real words matter more than a layout, `shuffled` makes any number of documents of another
+collection's sentences.
 """
 
 from __future__ import annotations
@@ -74,7 +76,9 @@ def forms(count: int, rng: np.random.Generator) -> list[str]:
         keep = rng.integers(1, longest + 1, size=n)
         ends = np.char.add(rng.choice(codas, size=n), rng.choice(endings, size=n, p=ENDING_SHARE))
         numbers = rng.integers(1, 10**6, size=n)
-        for row, length, end, number, digit in zip(parts, keep, ends, numbers, rng.random(n) < 0.04, strict=True):
+        for row, length, end, number, digit in zip(
+            parts, keep, ends, numbers, rng.random(n) < 0.04, strict=True
+        ):
             made.setdefault(str(number) if digit else "".join(row[:length]) + str(end))
     return [w for w in made if w not in FUNCTION][:count]
 
@@ -117,7 +121,11 @@ def documents(size: Size, seed: int, words: Words) -> tuple[list[pl.Series], lis
         after_stop = np.ones(shape, dtype=bool)
         after_stop[:, 1:] = marks[:, :-1] == 2
         capitals = after_stop | ((rng.random(shape) < 0.1) & (numbers >= len(FUNCTION)))
-        rewritten = np.where(rng.random(shape) < size.resampled, words.draw(numbers.size, rng).reshape(shape), numbers)
+        rewritten = np.where(
+            rng.random(shape) < size.resampled,
+            words.draw(numbers.size, rng).reshape(shape),
+            numbers,
+        )
         human.append(words.write(numbers, marks, capitals))
         llm.append(words.write(rewritten, marks, capitals))
         asked.append(numbers[: max(size.queries - start, 0)])
@@ -134,7 +142,9 @@ def questions(size: Size, seed: int, words: Words, asked: Ints) -> list[str]:
         taken = rng.choice(content, size=min(-(-length // 2), len(content)), replace=False)
         filling = [str(rng.choice(QUESTION)) for _ in range(max(length - len(taken) - 1, 0))]
         rest = [*filling, *(words.names[w] for w in taken)]
-        texts.append(" ".join([str(rng.choice(ASKING)), *(rest[i] for i in rng.permutation(len(rest)))]))
+        texts.append(
+            " ".join([str(rng.choice(ASKING)), *(rest[i] for i in rng.permutation(len(rest)))])
+        )
     return texts
 
 
@@ -142,10 +152,14 @@ def judged_pairs(size: Size) -> pl.DataFrame:
     """Judgments: query ``i`` asks for document ``i``, in both versions."""
     number = pl.int_range(size.queries, eager=True)
     sides = [
-        pl.DataFrame({"query_id": pl.select(pl.format("Q{}", number)).to_series(),
-                      "doc_id": pl.select(pl.format("D{}-{}", number, pl.lit(source))).to_series()})
+        pl.DataFrame(
+            {
+                "query_id": pl.select(pl.format("Q{}", number)).to_series(),
+                "doc_id": pl.select(pl.format("D{}-{}", number, pl.lit(source))).to_series(),
+            }
+        )
         for source in SOURCES
-    ]  # fmt: skip
+    ]
     return pl.concat(sides).with_columns(grade=pl.lit(1, dtype=pl.Int32))
 
 
@@ -171,13 +185,21 @@ def collection(size: Size = FULL, *, seed: int = 0, with_text: bool = True) -> r
         texts, queries = [empty, empty], [""] * size.queries
     origin = pl.select(pl.format("D{}-human", number)).to_series()
     docs = [
-        pl.DataFrame({"id": pl.select(pl.format("D{}-{}", number, pl.lit(source))).to_series(),
-                      "text": text, "source": pl.repeat(source, size.pairs, eager=True), "origin": origin})
+        pl.DataFrame(
+            {
+                "id": pl.select(pl.format("D{}-{}", number, pl.lit(source))).to_series(),
+                "text": text,
+                "source": pl.repeat(source, size.pairs, eager=True),
+                "origin": origin,
+            }
+        )
         for source, text in zip(SOURCES, texts, strict=True)
-    ]  # fmt: skip
+    ]
     names = [f"Q{i}" for i in range(size.queries)]
     spec = {"path": "generated", "split": "test", "seed": seed}
-    return rt.Collection(pl.concat(docs), pl.DataFrame({"id": names, "text": queries}), judged_pairs(size), spec)
+    return rt.Collection(
+        pl.concat(docs), pl.DataFrame({"id": names, "text": queries}), judged_pairs(size), spec
+    )
 
 
 def rankings(
@@ -185,7 +207,8 @@ def rankings(
 ) -> tuple[Ints, npt.NDArray[np.int32], npt.NDArray[np.float64]]:
     """Offsets, document rows and scores of a run over `collection`: twins near each other, a fifth of them tied.
 
-    Half as many pairs as the depth, and a few more, are scored for each query; its own pair scores somewhat higher.
+    Half as many pairs as the depth, and a few more, are scored for each query; its own pair scores
+    somewhat higher.
     """
     pairs = min(depth // 2 + 20, size.pairs)
     stride = max(size.pairs // (pairs + 1), 1)
@@ -236,7 +259,9 @@ def shuffled(pool: pl.Series, count: int, *, words: int = 190, seed: int = 0) ->
 def main() -> None:
     """Write the collection as a BEIR folder, or only say what it holds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", type=Path, help="where to write it as BEIR; nothing is written without")
+    parser.add_argument(
+        "folder", nargs="?", type=Path, help="where to write it as BEIR; nothing is written without"
+    )
     parser.add_argument("--quick", action="store_true", help="a tiny one")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()

@@ -2,8 +2,8 @@
 
 Simulations: some 60 small worlds (`worlds.py`), null ones and tilted ones (`scenarios.py`), are
 drawn 2,000 times each and audited by the public functions (`questions.py`). A row (`counting.py`)
-fails where type I exceeds 6 %, or the coverage of the 95 % interval falls below 93 %, by more than 2.6
-Monte Carlo errors, or where p and interval disagree in more than 3 % of draws.
+fails where type I exceeds 6 %, or the coverage of the 95 % interval falls below 93 %, by more than
+2.6 Monte Carlo errors, or where p and interval disagree in more than 3 % of draws.
 
 Power: a tilt of exactly the printed detectable effect must be found in 80 % of draws.
 
@@ -311,7 +311,8 @@ def verdict_section(plan: Plan, args: argparse.Namespace) -> str:
         if lift:
             # Queries for 80 % power at 5 % alone, and at the first step of Holm over six.
             queries = [
-                size * ((critical + 0.84) / ratio) ** 2 for critical, ratio in zip((1.96, 2.64), ratios, strict=True)
+                size * ((critical + 0.84) / ratio) ** 2
+                for critical, ratio in zip((1.96, 2.64), ratios, strict=True)
             ]
             cells = [f"{count:,.0f}" for count in queries]
             if size == QUERY_COUNTS[-1]:
@@ -417,13 +418,19 @@ class _Simulated(NamedTuple):
         for name in collection.queries["id"]:
             rng, drawn = np.random.default_rng([self.world, 2, int(name)]), np.arange(len(fixed))
             if self.tilt is not None:
-                drawn = np.add.outer(2 * rng.choice(len(fixed) // 2, LISTS // 2, replace=False), (0, 1)).ravel()
+                drawn = np.add.outer(
+                    2 * rng.choice(len(fixed) // 2, LISTS // 2, replace=False), (0, 1)
+                ).ravel()
             score = fixed[drawn] + rng.normal(0, 1, len(drawn))
             first = np.argsort(-score)[:LISTS]
             lists.append((drawn[first], score[first]))
         docs, scores = (np.concatenate(each) for each in zip(*lists, strict=True))
         return rt.Run(
-            collection.queries["id"].to_list(), LISTS * np.arange(len(lists) + 1), docs, scores, collection.ids
+            collection.queries["id"].to_list(),
+            LISTS * np.arange(len(lists) + 1),
+            docs,
+            scores,
+            collection.ids,
         )
 
 
@@ -444,18 +451,36 @@ def sequential_section(plan: Plan, args: argparse.Namespace) -> str:
                 coin[1::2] = 1 - coin[::2]
                 docs = docs.with_columns(origin=pl.Series((ids - ids % 2).astype(str)))
             labelled = docs.with_columns(source=pl.Series(np.where(coin, "a", "b")))
-            found = rt.audit_until(rt.Collection(labelled, asked, none), _Simulated(world, tilt), until, seed=world)
-            alone = [look._replace(low=look.query_low, high=look.query_high) for look in found.looks]
+            found = rt.audit_until(
+                rt.Collection(labelled, asked, none), _Simulated(world, tilt), until, seed=world
+            )
+            alone = [
+                look._replace(low=look.query_low, high=look.query_high) for look in found.looks
+            ]
             for looks, end in zip((found.looks, alone), ends, strict=True):
-                last = next((look for look in looks if decided(look, until / 100) != "inconclusive"), looks[-1])
+                last = next(
+                    (look for look in looks if decided(look, until / 100) != "inconclusive"),
+                    looks[-1],
+                )
                 end.append((decided(last, until / 100), last.queries))
         cells = []
         for end in ends:
             decisions, lengths = zip(*end, strict=True)
-            cells += [f"{100 * decisions.count(what) / plan.labelings:.1f} %" for what in ("tilted", "level")]
+            cells += [
+                f"{100 * decisions.count(what) / plan.labelings:.1f} %"
+                for what in ("tilted", "level")
+            ]
             cells.append(f"{np.median(lengths):.0f}")
         rows.append([name, *cells])
-    header = ["", "tilted", "level", "queries (median)", "by queries alone: tilted", "level", "queries"]
+    header = [
+        "",
+        "tilted",
+        "level",
+        "queries (median)",
+        "by queries alone: tilted",
+        "level",
+        "queries",
+    ]
     return f"{plan.labelings} worlds each, lists of {LISTS}, Share@10.\n\n" + table(header, rows)
 
 

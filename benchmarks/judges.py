@@ -1,9 +1,9 @@
 """Audits of judges: how long they take, and how often their intervals hold the true value.
 
-Real grades of twelve judges stand for 33. Simulated systems of two families and judges of unequal quality are those of
-the tests: a family of six among 18 systems that is better by .1, over 50 queries. Orders of systems and means from few
-labels are simulated here; an interval that claims 95 % should hold the true value in 93 % of 2,000 draws, less 2.6
-Monte Carlo errors.
+Real grades of twelve judges stand for 33. Simulated systems of two families and judges of unequal
+quality are those of the tests: a family of six among 18 systems that is better by .1, over 50
+queries. Orders of systems and means from few labels are simulated here; an interval that claims 95
+% should hold the true value in 93 % of 2,000 draws, less 2.6 Monte Carlo errors.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def systems(runs: int, queries: int) -> float:
     docs = 100
     names = [(f"q{query}", f"{query}-{doc}") for query in range(queries) for doc in range(docs)]
     grades = rng.choice(4, len(names), p=[0.6, 0.2, 0.15, 0.05])
-    frame = pl.DataFrame(names, ["query_id", "doc_id"], orient="row").with_columns(grade=pl.Series(grades))
+    frame = pl.DataFrame(names, ["query_id", "doc_id"], orient="row").with_columns(
+        grade=pl.Series(grades)
+    )
     noisy = np.clip(grades + rng.integers(-1, 2, len(grades)), 0, 3)
     given = []
     for number in range(runs):
@@ -82,7 +84,8 @@ def systems(runs: int, queries: int) -> float:
 def covered(draws: int) -> tuple[list[list[str]], float, float]:
     """A row for each judge and preference, and the share without a preference for which one is shown.
 
-    The third is the largest share of draws in which p is below .05 but the interval holds 0, or the reverse.
+    The third is the largest share of draws in which p is below .05 but the interval holds 0, or the
+    reverse.
     """
     sys.path.insert(0, str(ROOT))
     from tests.judging.judged import MEMBER, WORLDS, world
@@ -90,14 +93,28 @@ def covered(draws: int) -> tuple[list[list[str]], float, float]:
     rows, shown, disagreed = [], [], []
     for kind, how in WORLDS.items():
         for preference in (0.0, 0.05, 0.15):
-            found = [family_difference(*world(seed, preference, **how), MEMBER) for seed in range(draws)]
+            found = [
+                family_difference(*world(seed, preference, **how), MEMBER) for seed in range(draws)
+            ]
             held = float(np.mean([one.low <= preference <= one.high for one in found]))
             sided = 100 * np.mean([one.p < 0.05 for one in found])
-            disagreed.append(100 * np.mean([(one.p < 0.05) is (one.low <= 0 <= one.high) for one in found]))
-            plain, value = (float(np.mean([getattr(one, name) for one in found])) for name in ("plain", "value"))
+            disagreed.append(
+                100 * np.mean([(one.p < 0.05) is (one.low <= 0 <= one.high) for one in found])
+            )
+            plain, value = (
+                float(np.mean([getattr(one, name) for one in found])) for name in ("plain", "value")
+            )
             shown += [sided] if preference == 0 else []
             numbers = [f"{sided:.1f} %", f"{value:+.3f}", f"{plain:+.3f}"]
-            rows.append([kind, f"{preference:g}", f"{100 * held:.1f} %", coverage_verdict(held, draws), *numbers])
+            rows.append(
+                [
+                    kind,
+                    f"{preference:g}",
+                    f"{100 * held:.1f} %",
+                    coverage_verdict(held, draws),
+                    *numbers,
+                ]
+            )
     return rows, float(np.mean(shown)), float(max(disagreed))
 
 
@@ -169,7 +186,9 @@ def order_row(kind: str, systems: int, queries: int, draws: int) -> list[str]:
     """Count how often intervals of coefficients hold that of what systems are worth."""
     hits = dict.fromkeys(COEFFICIENTS, 0)
     for seed in range(draws):
-        world = order_world(seed, systems, queries, JUDGES_OF_ORDER.get(kind, Judge(taste=0.0, good_systems=0.0)))
+        world = order_world(
+            seed, systems, queries, JUDGES_OF_ORDER.get(kind, Judge(taste=0.0, good_systems=0.0))
+        )
         means = resampled_means([*world.human, *world.judged], resamples=ORDER_RESAMPLES, seed=seed)
         resampled = np.stack(means, axis=1)
         samples = tie_free_coefficients(resampled[:, :systems], resampled[:, systems:])
@@ -200,12 +219,18 @@ def tie_free_coefficients(human: Floats, judged: Floats) -> dict[str, Floats]:
         is_above = by_human[:, None, :] > by_human[:, :, None]
         is_above &= by_judge[:, None, :] > by_judge[:, :, None]
         above_both[start:stop] = is_above.sum(-1)
-    human_rank, judged_rank = (np.argsort(np.argsort(-means, axis=1), axis=1) for means in (human, judged))
+    human_rank, judged_rank = (
+        np.argsort(np.argsort(-means, axis=1), axis=1) for means in (human, judged)
+    )
     pairs = systems * (systems - 1) / 2
-    shares = np.divide(above_both, judged_rank, out=np.zeros_like(above_both), where=judged_rank > 0)
+    shares = np.divide(
+        above_both, judged_rank, out=np.zeros_like(above_both), where=judged_rank > 0
+    )
     later_rank = np.maximum(human_rank, judged_rank)
     row = np.arange(resamples)[:, None] * systems
-    entries = np.bincount((row + later_rank).ravel(), minlength=resamples * systems).reshape(resamples, systems)
+    entries = np.bincount((row + later_rank).ravel(), minlength=resamples * systems).reshape(
+        resamples, systems
+    )
     overlap = entries.cumsum(axis=1) / np.arange(1, systems + 1)
     weights = PERSISTENCE ** np.arange(systems)
     return {
@@ -232,11 +257,15 @@ def few_labels_row(labels: int, draws: int) -> list[str]:
             human = rng.normal(0, 1, LABELLED_QUERIES)
             own = np.sqrt(1 - correlation**2) * rng.normal(0, 1, LABELLED_QUERIES)
             judged = _cut_off(correlation * human + own, 0.6, 0.22)
-            powered = powered_mean(_cut_off(human[:labels], 0.45, 0.28), judged[:labels], judged[labels:])
+            powered = powered_mean(
+                _cut_off(human[:labels], 0.45, 0.28), judged[:labels], judged[labels:]
+            )
             intervals += not np.isnan(powered.low)
             hits += powered.low <= truth <= powered.high
         share = hits / draws
-        row.append(f"{100 * share:.1f} %, {coverage_verdict(share, draws)}" if intervals else "no interval")
+        row.append(
+            f"{100 * share:.1f} %, {coverage_verdict(share, draws)}" if intervals else "no interval"
+        )
     return row
 
 
@@ -251,13 +280,25 @@ def main() -> None:
     folder, lines = shared("llm-judges"), list[str]()
     if folder is not None:
         seconds, pairs = agreement(folder, 3 if given.quick else JUDGES)
-        lines.append(target(f"{JUDGES} judges × {pairs:,} pairs, with intervals", seconds, at_most=5, unit=" s"))
+        lines.append(
+            target(
+                f"{JUDGES} judges × {pairs:,} pairs, with intervals", seconds, at_most=5, unit=" s"
+            )
+        )
     compared = systems(*((6, 20) if given.quick else (SYSTEMS, QUERIES)))
     what = f"{SYSTEMS} systems × {QUERIES} queries under two judges: order, pairs, families, few labels"
     lines.append(target(what, compared, at_most=20, unit=" s"))
     draws = 50 if given.quick else DRAWS
     rows, shown, disagreed = covered(draws)
-    header = ["judge", "preference", "held by the interval", "target", "shown", "mean", "plain difference"]
+    header = [
+        "judge",
+        "preference",
+        "held by the interval",
+        "target",
+        "shown",
+        "mean",
+        "plain difference",
+    ]
     orders = []
     for systems_count, queries in SIZES_OF_ORDER[:1] if given.quick else SIZES_OF_ORDER:
         for kind in JUDGES_OF_ORDER:
@@ -274,9 +315,13 @@ def main() -> None:
     errors = f"{MONTE_CARLO_ERRORS} Monte Carlo errors"
     target_note = f"Target: {100 * LEAST:g} %, less {errors}; above {100 * MOST:g} %: conservative."
     text = [
-        "## Audits of judges", machine(PACKAGES), "\n".join(lines),
-        f"Preference for a family, {draws:,} simulated worlds a row. {target_note}", table(header, rows),
-        target("shown without a preference", shown, at_most=6, unit=" %") + "\n"
+        "## Audits of judges",
+        machine(PACKAGES),
+        "\n".join(lines),
+        f"Preference for a family, {draws:,} simulated worlds a row. {target_note}",
+        table(header, rows),
+        target("shown without a preference", shown, at_most=6, unit=" %")
+        + "\n"
         + target("interval and p disagree, at most", disagreed, at_most=3, unit=" %"),
         f"Orders of systems: how often the interval of a coefficient holds that of what systems are worth, {draws:,} "
         f"draws a row of systems, judge and queries, {ORDER_RESAMPLES} resamples.",
@@ -286,7 +331,7 @@ def main() -> None:
         f"Few labels: how often the interval of a prediction-powered mean holds the truth, {draws:,} draws of "
         f"{LABELLED_QUERIES} queries each.",
         table(["labelled queries", *correlations], few),
-    ]  # fmt: skip
+    ]
     publish("judges", "\n\n".join(text), given)
 
 

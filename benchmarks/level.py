@@ -1,8 +1,8 @@
 """What a correction at inference adds to a search of 100,000 documents, and how long a whole bench takes.
 
-The vectors are random and lie in a file that is mapped, as those of the cache do. Plain searches, searches without a
-direction and corrections of the lists take turns in one process. Perplexities are computed once a collection, as
-vectors are, and are not counted.
+The vectors are random and lie in a file that is mapped, as those of the cache do. Plain searches,
+searches without a direction and corrections of the lists take turns in one process. Perplexities
+are computed once a collection, as vectors are, and are not counted.
 """
 
 from __future__ import annotations
@@ -63,9 +63,13 @@ def collection_of(count: int) -> rt.Collection:
         pl.format("w{} w{} w{}", number % 97, number % 89, number % 83).alias("text"),
         pl.when(number % 2 == 0).then(pl.lit("human")).otherwise(pl.lit("llm")).alias("source"),
         pl.format("o{}", number // 2).alias("origin"),
-    )  # fmt: skip
-    queries = pl.DataFrame({"id": [f"q{i}" for i in range(QUERIES)], "text": [f"query {i}" for i in range(QUERIES)]})
-    judgments = pl.DataFrame({"query_id": queries["id"], "doc_id": ["d0"] * QUERIES, "grade": [1] * QUERIES})
+    )
+    queries = pl.DataFrame(
+        {"id": [f"q{i}" for i in range(QUERIES)], "text": [f"query {i}" for i in range(QUERIES)]}
+    )
+    judgments = pl.DataFrame(
+        {"query_id": queries["id"], "doc_id": ["d0"] * QUERIES, "grade": [1] * QUERIES}
+    )
     return rt.Collection(docs, queries, judgments)
 
 
@@ -82,7 +86,9 @@ def causal(folder: Path, collection: rt.Collection) -> Correction:
         "perplexity": PerplexityProbe().options,
     }
     perplexities(collection, np.arange(1), spec)
-    file = CausalFit(spec, (), -0.01, -0.02, 0.0, 100.0, 0.01, -1.0, ()).save(folder / "causal.json")
+    file = CausalFit(spec, (), -0.01, -0.02, 0.0, 100.0, 0.01, -1.0, ()).save(
+        folder / "causal.json"
+    )
     return Causal(fit=str(file))
 
 
@@ -90,7 +96,9 @@ def offset(folder: Path) -> Correction:
     """The offset correction by a made-up fit."""
     from ranktilt.mitigation.offset import GroupOffset, Offset, OffsetFit
 
-    found = OffsetFit({"ranker": "dense"}, (), "source", "human", (GroupOffset("llm", -0.01, -0.02, 0.0, 1),))
+    found = OffsetFit(
+        {"ranker": "dense"}, (), "source", "human", (GroupOffset("llm", -0.01, -0.02, 0.0, 1),)
+    )
     return Offset(fit=str(found.save(folder / "offset.json")))
 
 
@@ -102,7 +110,15 @@ def corrections(folder: Path, given: argparse.Namespace) -> Measured:
 
     documents, queries = Mapped(folder), queries_of(folder)
     collection, spec = collection_of(len(documents.vectors)), {"ranker": "dense"}
-    known = {"fingerprint": "", "cosine": True, "model": "", "reference": "", "source": "", "p": 1.0, "length": 1.0}
+    known = {
+        "fingerprint": "",
+        "cosine": True,
+        "model": "",
+        "reference": "",
+        "source": "",
+        "p": 1.0,
+        "length": 1.0,
+    }
     vector = np.full(documents.shape[1], documents.shape[1] ** -0.5)
     file = Direction(vector, {**known, "random_length": 1.0}, ()).save(folder / "direction.json")
     after = {"causal": causal(folder, collection), "offset": offset(folder)}
@@ -115,7 +131,9 @@ def corrections(folder: Path, given: argparse.Namespace) -> Measured:
             project = partial(Direction.load(file).remove, strength=1.0)
             list(search(queries, documents, DEPTH, cosine=True, label="", project=project))
         best = [np.argsort(-scores, kind="stable") for _, scores in found]
-        lists = [(rows[order], scores[order]) for (rows, scores), order in zip(found, best, strict=True)]
+        lists = [
+            (rows[order], scores[order]) for (rows, scores), order in zip(found, best, strict=True)
+        ]
         ends = np.cumsum([0, *(len(rows) for rows, _ in lists)])
         parts = [np.concatenate(column) for column in zip(*lists, strict=True)]
         run = rt.Run(tuple(collection.queries["id"]), ends, *parts, collection.ids, spec)
@@ -136,9 +154,16 @@ def section(folder: Path, *, quick: bool) -> str:
     fresh(__file__, "vectors", place, *options)
     found = fresh(__file__, "corrections", place, *options)
     plain = found["search"]
-    added = {"projection": found["projection"] - plain, "causal": found["causal"], "offset": found["offset"]}
+    added = {
+        "projection": found["projection"] - plain,
+        "causal": found["causal"],
+        "offset": found["offset"],
+    }
     rows = [["dense search", seconds(plain), ""]]
-    rows += [[LABELS[name], seconds(plain + more), f"{100 * more / plain:+.1f} %"] for name, more in added.items()]
+    rows += [
+        [LABELS[name], seconds(plain + more), f"{100 * more / plain:+.1f} %"]
+        for name, more in added.items()
+    ]
     lines = [
         f"### {size:,} × {dimensions} vectors, {QUERIES} queries, {DEPTH:,} best of each"
         + (f": {TINY}" if quick else f", median of {ROUNDS}"),
@@ -168,9 +193,20 @@ def whole(given: argparse.Namespace) -> str:
             rt.save(generate.collection(generate.QUICK), data)
         named = [part for method in methods for part in ("--method", method)]
         command = [
-            "level", str(data), "-r", ranker, "-m", "nDCG@5", *named, "--force",
-            "--work-dir", str(folder / "fits"), "-o", str(folder / "level.html"), "--quiet",
-        ]  # fmt: skip
+            "level",
+            str(data),
+            "-r",
+            ranker,
+            "-m",
+            "nDCG@5",
+            *named,
+            "--force",
+            "--work-dir",
+            str(folder / "fits"),
+            "-o",
+            str(folder / "level.html"),
+            "--quiet",
+        ]
         ranktilt(*command)  # fills the cache of vectors
         taken = ranktilt(*command)
     text = f"whole bench of {len(methods)} methods × {STRENGTHS} strengths, {where}, {ranker}, vectors cached"

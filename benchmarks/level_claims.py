@@ -1,8 +1,9 @@
 """How often the bench's sentence is true: simulated rankers that favour one side by a known amount, levelled afresh.
 
-Each simulation draws a tilt, queries to fit on, to select by and to test on, and asks the bench for the smallest
-correction that is level within ±20 points at a loss of at most three points of nDCG@10. What it says is held against
-the same corrected ranker on 4,000 further queries. Where no tilt is drawn, it should recommend nothing.
+Each simulation draws a tilt, queries to fit on, to select by and to test on, and asks the bench for
+the smallest correction that is level within ±20 points at a loss of at most three points of
+nDCG@10. What it says is held against the same corrected ranker on 4,000 further queries. Where no
+tilt is drawn, it should recommend nothing.
 """
 
 from __future__ import annotations
@@ -44,10 +45,19 @@ def levelled(seed: int, folder: Path, *, tilted: bool = True) -> tuple[float, Be
     whole = Simulated.drawn(rng, fit + select + queries, tilt)
     names = whole.run.queries
     sides = (names[:fit], names[fit : fit + select], names[fit + select :])
-    split = QuerySplit(*(whole.collection.only_queries(side) for side in sides), drawn_from=whole.collection)
+    split = QuerySplit(
+        *(whole.collection.only_queries(side) for side in sides), drawn_from=whole.collection
+    )
     options = Levelling(methods=METHODS, strengths=(0.25, 0.5, 0.75, 1.0), seed=seed % 1000)
     found = level(
-        split, whole.run, [MEASURE], folder=folder, options=options, resamples=RESAMPLES, level=LEVEL, budget=BUDGET
+        split,
+        whole.run,
+        [MEASURE],
+        folder=folder,
+        options=options,
+        resamples=RESAMPLES,
+        level=LEVEL,
+        budget=BUDGET,
     )
     return tilt, found
 
@@ -78,11 +88,17 @@ def claims(found: Bench, tilt: float, seed: int) -> Iterator[tuple[str, bool]]:
         if change is None:
             plain = delta
         else:
-            yield f"{COVERED}{one.method} less the baseline", change.low <= delta - plain <= change.high
+            yield (
+                f"{COVERED}{one.method} less the baseline",
+                change.low <= delta - plain <= change.high,
+            )
         if outcome == "inconclusive":
             continue
         fits = abs(delta) <= found.level and loss <= 100 * found.budget
-        yield f"{'baseline' if not one.method else one.method} {outcome}", fits == (outcome in ("level", "within"))
+        yield (
+            f"{'baseline' if not one.method else one.method} {outcome}",
+            fits == (outcome in ("level", "within")),
+        )
 
 
 def simulation(seed: int) -> tuple[str, list[tuple[str, bool]]]:
@@ -111,7 +127,11 @@ def section(simulations: int) -> str:
     claimed = sorted(name for name in made if not name.startswith(COVERED))
     every, true = (sum(count[name] for name in claimed) for count in (made, right))
     rows = [[name, right[name], made[name]] for name in claimed]
-    held = [[name.removeprefix(COVERED), right[name], made[name]] for name in sorted(made) if name not in claimed]
+    held = [
+        [name.removeprefix(COVERED), right[name], made[name]]
+        for name in sorted(made)
+        if name not in claimed
+    ]
     said = ", ".join(f"{name} {count}" for name, count in sorted(sentences.items()))
     return "\n\n".join(
         [
@@ -119,7 +139,12 @@ def section(simulations: int) -> str:
             table(["claim", "true", "made"], [*rows, ["**all**", true, every]]),
             table(["interval of", "holds what further queries give", "of"], held),
             target("claims that are true", 100 * true / max(every, 1), at_least=TRUE, unit=" %"),
-            target("recommended without a tilt", 50 * nulls / simulations, at_most=RECOMMENDED, unit=" %"),
+            target(
+                "recommended without a tilt",
+                50 * nulls / simulations,
+                at_most=RECOMMENDED,
+                unit=" %",
+            ),
         ]
     )
 
@@ -128,7 +153,11 @@ def main() -> None:
     """Measure and write the section."""
     given = arguments(__doc__.splitlines()[0]).parse_args()
     text = section(2 if given.quick else SIMULATIONS)
-    publish("level-claims", "\n\n".join(["## What a bench of corrections claims", machine(PACKAGES), text]), given)
+    publish(
+        "level-claims",
+        "\n\n".join(["## What a bench of corrections claims", machine(PACKAGES), text]),
+        given,
+    )
 
 
 if __name__ == "__main__":

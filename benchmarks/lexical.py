@@ -1,8 +1,8 @@
 """Lexical ranking and the whole lexical audit beside bm25s and beside rank_bm25 with pytrec_eval.
 
-Each contender runs in a process of its own, imports not timed. Three things are measured: the whole audit on
-NFCorpus (TF-IDF and BM25, 6 measures, 10,000 resamples) beside one pass of bm25s; tokenizing, indexing and searching
-a generated collection of NQ320K's size; peak memory.
+Each contender runs in a process of its own, imports not timed. Three things are measured: the whole
+audit on NFCorpus (TF-IDF and BM25, 6 measures, 10,000 resamples) beside one pass of bm25s;
+tokenizing, indexing and searching a generated collection of NQ320K's size; peak memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,17 @@ from common import (
     target,
 )
 
-PACKAGES = ("ranktilt", "numpy", "scipy", "polars", "bm25s", "PyStemmer", "rank-bm25", "nltk", "pytrec_eval-terrier")
+PACKAGES = (
+    "ranktilt",
+    "numpy",
+    "scipy",
+    "polars",
+    "bm25s",
+    "PyStemmer",
+    "rank-bm25",
+    "nltk",
+    "pytrec_eval-terrier",
+)
 PARTS = ("tokenize", "index", "search", "evaluate")
 DEPTH = 1000
 SAMPLED_QUERIES = 30
@@ -56,7 +66,9 @@ def prepare(folder: Path, given: argparse.Namespace) -> Measured:
     if folder.name == "nfcorpus" and data is not None:
         rt.save(rt.load(data), folder)
     else:
-        rt.save(generate.collection(generate.QUICK if folder.name == "quick" else generate.FULL), folder)
+        rt.save(
+            generate.collection(generate.QUICK if folder.name == "quick" else generate.FULL), folder
+        )
     return {}
 
 
@@ -190,12 +202,19 @@ def _best(index: Any, query: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     return best[np.argsort(-scores[best])], scores
 
 
-def _trec_means(run: dict[str, dict[str, float]], qrels: dict[str, dict[str, int]], sources: set[str]) -> None:
+def _trec_means(
+    run: dict[str, dict[str, float]], qrels: dict[str, dict[str, int]], sources: set[str]
+) -> None:
     import pytrec_eval
 
     for source in sources:
-        mine = {q: {d: g for d, g in judged.items() if d.endswith(source)} for q, judged in qrels.items()}
-        values = pytrec_eval.RelevanceEvaluator({q: j for q, j in mine.items() if j}, set(MEASURES)).evaluate(run)
+        mine = {
+            q: {d: g for d, g in judged.items() if d.endswith(source)}
+            for q, judged in qrels.items()
+        }
+        values = pytrec_eval.RelevanceEvaluator(
+            {q: j for q, j in mine.items() if j}, set(MEASURES)
+        ).evaluate(run)
         for name in next(iter(values.values())):
             pytrec_eval.compute_aggregated_measure(name, [v[name] for v in values.values()])
 
@@ -223,7 +242,12 @@ def _total(measured: Measured) -> float:
 
 def _rows(found: dict[str, Measured]) -> list[list[str]]:
     return [
-        [LABELS[name], *(seconds(m.get(part)) for part in PARTS), seconds(_total(m)), memory(m["peak"])]
+        [
+            LABELS[name],
+            *(seconds(m.get(part)) for part in PARTS),
+            seconds(_total(m)),
+            memory(m["peak"]),
+        ]
         for name, m in found.items()
     ]
 
@@ -259,7 +283,9 @@ def size_section(folder: Path, name: str) -> str:
         found[contender] = fresh(__file__, contender, folder)
     whole = found.pop("ranktilt-audit")
     ours, fast, slow = found.values()
-    each = ", ".join(f"{n} {seconds(1000 * m['search'] / ours['queries'])} ms" for n, m in found.items())
+    each = ", ".join(
+        f"{n} {seconds(1000 * m['search'] / ours['queries'])} ms" for n, m in found.items()
+    )
     by_space = slow["split"] + slow["index"] + slow["search"]
     return "\n".join(
         [
@@ -269,11 +295,21 @@ def size_section(folder: Path, name: str) -> str:
             "",
             "Seconds, one run:",
             "",
-            table(["contender", *PARTS[:3], "total", "peak memory"], [[*r[:4], *r[5:]] for r in _rows(found)]),
+            table(
+                ["contender", *PARTS[:3], "total", "peak memory"],
+                [[*r[:4], *r[5:]] for r in _rows(found)],
+            ),
             "",
             f"- a query: {each}",
-            target("search, against rank_bm25", slow["search"] / ours["search"], at_least=150, unit="×"),
-            target("tokenize + index + search, against rank_bm25", _total(slow) / _total(ours), at_least=40, unit="×"),
+            target(
+                "search, against rank_bm25", slow["search"] / ours["search"], at_least=150, unit="×"
+            ),
+            target(
+                "tokenize + index + search, against rank_bm25",
+                _total(slow) / _total(ours),
+                at_least=40,
+                unit="×",
+            ),
             f"- the same with rank_bm25's words split on white space ({seconds(slow['split'])} s) instead of by NLTK: "
             f"{seconds(by_space / _total(ours))}×",
             f"- against bm25s: search {seconds(fast['search'] / ours['search'])}×, tokenize + index + search "
@@ -312,7 +348,9 @@ def _audit(temporary: Path, given: argparse.Namespace) -> str:
     if nfcorpus() is None:
         return f"## Whole lexical audit\n\n{ABSENT}"
     fresh(__file__, "prepare", temporary / "nfcorpus")
-    return audit_section(temporary / "nfcorpus", "NFCorpus (2 × 3,633 documents, 323 queries)", given.rounds)
+    return audit_section(
+        temporary / "nfcorpus", "NFCorpus (2 × 3,633 documents, 323 queries)", given.rounds
+    )
 
 
 def _size(temporary: Path, given: argparse.Namespace) -> str:
@@ -321,7 +359,9 @@ def _size(temporary: Path, given: argparse.Namespace) -> str:
         return size_section(temporary / "quick", TINY)
     say("generating")
     fresh(__file__, "prepare", temporary / "generated")
-    return size_section(temporary / "generated", "generated, 2 × 109,739 documents of 190 words, 7,830 queries")
+    return size_section(
+        temporary / "generated", "generated, 2 × 109,739 documents of 190 words, 7,830 queries"
+    )
 
 
 if __name__ == "__main__":

@@ -52,12 +52,20 @@ def ours(folder: Path, given: argparse.Namespace) -> Measured:
 
     queries, items = SMALL if folder.name == "quick" else FULL
     names = tuple(f"q{n}" for n in range(queries))
-    docs = pl.DataFrame({"id": [f"d{n}" for n in range(items)], "text": [_text(n) for n in range(items)]})
+    docs = pl.DataFrame(
+        {"id": [f"d{n}" for n in range(items)], "text": [_text(n) for n in range(items)]}
+    )
     asked = pl.DataFrame({"id": names, "text": [f"words of {name}" for name in names]})
     qrels = pl.DataFrame({"query_id": names, "doc_id": ["d0"] * queries, "grade": [1] * queries})
     collection = rt.Collection(docs, asked, qrels)
     scores = np.tile(np.arange(items, 0, -1, dtype=np.float64), queries)
-    run = rt.Run(names, np.arange(queries + 1) * items, np.tile(np.arange(items), queries), scores, collection.ids)
+    run = rt.Run(
+        names,
+        np.arange(queries + 1) * items,
+        np.tile(np.arange(items), queries),
+        scores,
+        collection.ids,
+    )
     made, watch = rt.ranker(RANKER), Watch()
     with tempfile.TemporaryDirectory() as temporary:
         os.environ |= {"RANKTILT_CACHE": temporary, "OPENAI_BASE_URL": os.environ[ADDRESS]}
@@ -80,13 +88,17 @@ def bare(folder: Path, given: argparse.Namespace) -> Measured:
         nonlocal asked
         for text in waiting:
             messages = [{"role": "user", "content": text}]
-            await client.chat.completions.create(model="tiny", messages=messages, temperature=0, max_tokens=144)
+            await client.chat.completions.create(
+                model="tiny", messages=messages, temperature=0, max_tokens=144
+            )
             asked += 1
 
     async def all_() -> None:
         client = openai.AsyncOpenAI(base_url=os.environ[ADDRESS], api_key="none", max_retries=0)
         for start, stop in windows(items, WINDOW, STEP):
-            listed = "\n".join(f"[{n}] {_text(place)}" for n, place in enumerate(range(start, stop), 1))
+            listed = "\n".join(
+                f"[{n}] {_text(place)}" for n, place in enumerate(range(start, stop), 1)
+            )
             waiting = iter([f"Rank for words of q{query}:\n{listed}" for query in range(queries)])
             await asyncio.gather(*(one(client, waiting) for _ in range(CONCURRENCY)))
 
@@ -97,7 +109,9 @@ def bare(folder: Path, given: argparse.Namespace) -> Measured:
 
 
 def _text(number: int) -> str:
-    return f"Passage {number} " + " ".join(f"word{(number * 7 + step * 13) % 997}" for step in range(80))
+    return f"Passage {number} " + " ".join(
+        f"word{(number * 7 + step * 13) % 997}" for step in range(80)
+    )
 
 
 CONTENDERS: dict[str, Contender] = {"ranktilt": ours, "bare": bare}
@@ -124,12 +138,22 @@ def main() -> None:
     queries, items = SMALL if given.quick else FULL
     rounds = len(list(windows(items, WINDOW, STEP)))
     rows = [
-        [LABELS[n], seconds(m["rank"]), f"{m['requests']:,.0f}", f"{m['requests'] / m['rank']:,.0f}", memory(m["peak"])]
+        [
+            LABELS[n],
+            seconds(m["rank"]),
+            f"{m['requests']:,.0f}",
+            f"{m['requests'] / m['rank']:,.0f}",
+            memory(m["peak"]),
+        ]
         for n, m in found.items()
     ]
     exact = "exactly" if found["ranktilt"]["requests"] == queries * rounds else "NOT"
     ratio = found["bare"]["rank"] / found["ranktilt"]["rank"]
-    size = TINY if given.quick else f"{queries} queries × {items} passages, median of {ROUNDS} rounds in turn"
+    size = (
+        TINY
+        if given.quick
+        else f"{queries} queries × {items} passages, median of {ROUNDS} rounds in turn"
+    )
     lines = [
         "## Ranking by a language model",
         machine(PACKAGES),

@@ -35,7 +35,11 @@ def prepare(folder: Path, given: argparse.Namespace) -> Measured:
 
     import ranktilt as rt
 
-    size = generate.QUICK if folder.name == "quick" else replace(generate.FULL, pairs=50_000, queries=1_000, words=200)
+    size = (
+        generate.QUICK
+        if folder.name == "quick"
+        else replace(generate.FULL, pairs=50_000, queries=1_000, words=200)
+    )
     rt.save(generate.collection(size), folder)
     return {"bytes": (folder / "corpus.jsonl").stat().st_size}
 
@@ -75,7 +79,12 @@ def plain(folder: Path, given: argparse.Namespace) -> Measured:
     return {**watch.parts, "memory": peak_memory() - before, "documents": len(docs)}
 
 
-CONTENDERS: dict[str, Contender] = {"prepare": prepare, "ranktilt": ours, "polars": polars, "json": plain}
+CONTENDERS: dict[str, Contender] = {
+    "prepare": prepare,
+    "ranktilt": ours,
+    "polars": polars,
+    "json": plain,
+}
 LABELS = {
     "ranktilt": "ranktilt: documents, queries and judgments, every line checked",
     "polars": "polars.read_ndjson: documents only, unchecked",
@@ -94,7 +103,8 @@ def main() -> None:
         size = fresh(__file__, "prepare", folder)["bytes"]
         found = alternating(__file__, tuple(LABELS), folder, 1 if given.quick else 5)
     rows = [
-        [LABELS[n], seconds(m["load"]), memory(m["memory"]), f"{m['memory'] / size:.2f}×"] for n, m in found.items()
+        [LABELS[n], seconds(m["load"]), memory(m["memory"]), f"{m['memory'] / size:.2f}×"]
+        for n, m in found.items()
     ]
     lines = [
         "## Loading",
@@ -104,7 +114,12 @@ def main() -> None:
         "\n".join(
             [
                 target("loading", found["ranktilt"]["load"], at_most=1, unit=" s"),
-                target("memory over the file's size", found["ranktilt"]["memory"] / size, at_most=2.5, unit="×"),
+                target(
+                    "memory over the file's size",
+                    found["ranktilt"]["memory"] / size,
+                    at_most=2.5,
+                    unit="×",
+                ),
             ]
         ),
     ]

@@ -1,8 +1,8 @@
 """Perplexity of the same texts by scripts and by RankTilt, each in a process of its own; `explain.py` runs it.
 
-Models have random weights in the sizes of GPT-2 and BERT-base, and tokenizers learned from the texts, with as many
-tokens. The scripts: one text (or one masked token) at a time; and, for causal models, batches of 16 in the order of the
-file, padded, with all logits.
+Models have random weights in the sizes of GPT-2 and BERT-base, and tokenizers learned from the
+texts, with as many tokens. The scripts: one text (or one masked token) at a time; and, for causal
+models, batches of 16 in the order of the file, padded, with all logits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ def loaded(folder: Path) -> tuple[Any, Any, list[str]]:
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
     kind = AutoModelForMaskedLM if "bert" in folder.name else AutoModelForCausalLM
-    return kind.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder), read_texts(folder)
+    return (
+        kind.from_pretrained(folder).eval(),
+        AutoTokenizer.from_pretrained(folder),
+        read_texts(folder),
+    )
 
 
 def read_texts(folder: Path) -> list[str]:
@@ -55,7 +59,9 @@ def masked_loop(model: Any, tokenizer: Any, texts: list[str]) -> Iterator[tuple[
         ids, losses = tokenizer(text)["input_ids"], []
         for place in range(1, len(ids) - 1):
             hidden = [*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :]]
-            losses.append(-float(model(torch.tensor([hidden])).logits[0, place].log_softmax(-1)[ids[place]]))
+            losses.append(
+                -float(model(torch.tensor([hidden])).logits[0, place].log_softmax(-1)[ids[place]])
+            )
         yield float(np.mean(losses)), len(losses)
 
 
@@ -66,10 +72,14 @@ def causal_batches(model: Any, tokenizer: Any, texts: list[str]) -> Iterator[tup
     for start in range(0, len(texts), BATCH):
         found = tokenizer(texts[start : start + BATCH], add_special_tokens=False)["input_ids"]
         width = max(map(len, found)) + 1
-        ids = torch.tensor([[tokenizer.bos_token_id, *one, *[0] * (width - 1 - len(one))] for one in found])
+        ids = torch.tensor(
+            [[tokenizer.bos_token_id, *one, *[0] * (width - 1 - len(one))] for one in found]
+        )
         mask = torch.tensor([[1] * (len(one) + 1) + [0] * (width - 1 - len(one)) for one in found])
         logits = model(input_ids=ids, attention_mask=mask).logits[:, :-1]
-        losses = torch.nn.functional.cross_entropy(logits.transpose(1, 2), ids[:, 1:], reduction="none")
+        losses = torch.nn.functional.cross_entropy(
+            logits.transpose(1, 2), ids[:, 1:], reduction="none"
+        )
         for row, one in zip(losses, found, strict=True):
             yield float(row[: len(one)].mean()), len(one)
 
@@ -101,7 +111,11 @@ def script(folder: Path, given: argparse.Namespace) -> Measured:
         took = time.process_time() - start
     np.save(folder / f"{given.contender}.npy", [value for value, _ in found])
     tokens = sum(count for _, count in found)
-    return {"took": took, "tokens": tokens, "least": 2.0 * model.num_parameters() * tokens / product_rate()}
+    return {
+        "took": took,
+        "tokens": tokens,
+        "least": 2.0 * model.num_parameters() * tokens / product_rate(),
+    }
 
 
 def ours(folder: Path, given: argparse.Namespace) -> Measured:
@@ -128,25 +142,38 @@ def large_model(kind: str, folder: Path, texts: list[str]) -> None:
     torch.manual_seed(0)
     if kind == "causal":
         letters = tk.pre_tokenizers.ByteLevel.alphabet()
-        tokenizer, trainer = tk.Tokenizer(tk.models.BPE()), tk.trainers.BpeTrainer(
-            vocab_size=50_257, special_tokens=["<s>"], initial_alphabet=letters
-        )  # fmt: skip
+        tokenizer, trainer = (
+            tk.Tokenizer(tk.models.BPE()),
+            tk.trainers.BpeTrainer(
+                vocab_size=50_257, special_tokens=["<s>"], initial_alphabet=letters
+            ),
+        )
         tokenizer.pre_tokenizer = tk.pre_tokenizers.ByteLevel(add_prefix_space=False)
         special = {"bos_token": "<s>", "eos_token": "<s>"}
-        model = transformers.GPT2LMHeadModel(transformers.GPT2Config(bos_token_id=0, eos_token_id=0))
+        model = transformers.GPT2LMHeadModel(
+            transformers.GPT2Config(bos_token_id=0, eos_token_id=0)
+        )
     else:
-        special = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
+        special = {
+            f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")
+        }
         tokenizer = tk.Tokenizer(tk.models.WordPiece(unk_token="[UNK]"))
         tokenizer.normalizer, tokenizer.pre_tokenizer = (
             tk.normalizers.BertNormalizer(),
             tk.pre_tokenizers.BertPreTokenizer(),
         )
-        trainer = tk.trainers.WordPieceTrainer(vocab_size=30_522, special_tokens=list(special.values()))
+        trainer = tk.trainers.WordPieceTrainer(
+            vocab_size=30_522, special_tokens=list(special.values())
+        )
         ends = [("[CLS]", 2), ("[SEP]", 3)]
-        tokenizer.post_processor = tk.processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
+        tokenizer.post_processor = tk.processors.TemplateProcessing(
+            single="[CLS] $A [SEP]", special_tokens=ends
+        )
         model = transformers.BertForMaskedLM(transformers.BertConfig())
     tokenizer.train_from_iterator(texts, trainer)
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(folder)
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(
+        folder
+    )
     model.eval().save_pretrained(folder)
 
 
@@ -165,12 +192,30 @@ def prepare(root: Path, texts: list[str], quick: bool) -> dict[str, Path]:
         (root / name / "texts.json").write_text(json.dumps(some), encoding="utf-8")
 
     if not quick:
-        add("causal, size of GPT-2, 250 words", "gpt2", 250, 16, lambda folder: large_model("causal", folder, texts))
-        add("masked exact, size of BERT-base, 10 words", "bert", 10, 8, lambda path: large_model("masked", path, texts))
+        add(
+            "causal, size of GPT-2, 250 words",
+            "gpt2",
+            250,
+            16,
+            lambda folder: large_model("causal", folder, texts),
+        )
+        add(
+            "masked exact, size of BERT-base, 10 words",
+            "bert",
+            10,
+            8,
+            lambda path: large_model("masked", path, texts),
+        )
     if data is not None:
         for words, count in ((60, 300), (10, 600)):
             title = f"causal, stories of 260,000 weights, {words} words"
-            add(title, f"stories-{words}", words, count, lambda folder: make_stories(data.parent, folder))
+            add(
+                title,
+                f"stories-{words}",
+                words,
+                count,
+                lambda folder: make_stories(data.parent, folder),
+            )
     texts = [text[:24] for text in texts]  # it reads 32 tokens, most of them letters
     add(
         "masked exact, BERT of two layers, 24 letters",
@@ -205,10 +250,17 @@ def section(root: Path, texts: list[str], quick: bool) -> str:
         for name, one in found.items():
             rate, ratio = one["tokens"] / one["took"], naive["took"] / one["took"]
             peak = memory(one["peak"]) if "peak" in one else "–"
-            cells.append((f"{title}: {name}", f"{rate:,.0f}", f"{ratio:.2f}×", peak, f"{one['apart']:.1e}"))
+            cells.append(
+                (f"{title}: {name}", f"{rate:,.0f}", f"{ratio:.2f}×", peak, f"{one['apart']:.1e}")
+            )
         asked = 5 if "bert" in folder.name else 4
         lines.append(
-            target(f"{title}: naive loop / ranktilt", naive["took"] / chosen["took"], at_least=asked, unit="×")
+            target(
+                f"{title}: naive loop / ranktilt",
+                naive["took"] / chosen["took"],
+                at_least=asked,
+                unit="×",
+            )
         )
         if "naive batches" in found:
             ratio = found["naive batches"]["took"] / chosen["took"]
@@ -218,11 +270,25 @@ def section(root: Path, texts: list[str], quick: bool) -> str:
             lines.append(
                 f"- {title}: the matrix products alone, at the rate of a bare one in float32, would be {bound}"
             )
-    header = ("perplexity", "tokens a second", "beside the naive loop", "peak memory", "largest difference")
-    return f"{table(header, cells)}\n\nOne thread each; seconds are the processor's.\n\n" + "\n".join(lines)
+    header = (
+        "perplexity",
+        "tokens a second",
+        "beside the naive loop",
+        "peak memory",
+        "largest difference",
+    )
+    return (
+        f"{table(header, cells)}\n\nOne thread each; seconds are the processor's.\n\n"
+        + "\n".join(lines)
+    )
 
 
-CONTENDERS = {"naive loop": script, "naive batches": script, "ranktilt": ours, "ranktilt, bfloat16": ours}
+CONTENDERS = {
+    "naive loop": script,
+    "naive batches": script,
+    "ranktilt": ours,
+    "ranktilt, bfloat16": ours,
+}
 
 
 if __name__ == "__main__":

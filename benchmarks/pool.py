@@ -1,8 +1,9 @@
 """Pooled rewriting on NFCorpus: what an audit loses when only judged and well-ranked documents are rewritten.
 
-The full rewrites are at hand, so a pool can be tried by leaving out the rewrites of all other documents. Every human
-document stays. Relative Δ from the pooled collection is held against that of the full one, query by query: the
-difference with its paired bootstrap interval, and whether the pooled value lies within the full one's interval.
+The full rewrites are at hand, so a pool can be tried by leaving out the rewrites of all other
+documents. Every human document stays. Relative Δ from the pooled collection is held against that of
+the full one, query by query: the difference with its paired bootstrap interval, and whether the
+pooled value lies within the full one's interval.
 """
 
 from __future__ import annotations
@@ -94,7 +95,9 @@ class Trial(NamedTuple):
 def judged_by(collection: Collection, queries: int) -> Collection:
     """Keep the judgments of so many queries, drawn with a seed."""
     names = collection.judged["id"]
-    drawn = np.sort(np.random.default_rng(0).choice(len(names), min(queries, len(names)), replace=False))
+    drawn = np.sort(
+        np.random.default_rng(0).choice(len(names), min(queries, len(names)), replace=False)
+    )
     kept = collection.qrels.filter(pl.col("query_id").is_in(names.gather(drawn).implode()))
     return Collection(collection.docs, collection.queries, kept, collection.spec)
 
@@ -107,7 +110,9 @@ def ranked(collection: Collection, plan: Plan) -> list[Run]:
 def audited(collection: Collection, plan: Plan) -> Audit:
     """Audit with every measure that is looked at, and the card."""
     runs = ranked(collection, plan)
-    return audit(collection, runs, [*PAPER, *DEEPER], card=True, confounds=False, resamples=plan.resamples)
+    return audit(
+        collection, runs, [*PAPER, *DEEPER], card=True, confounds=False, resamples=plan.resamples
+    )
 
 
 def tried(collection: Collection, whole: Audit, chosen: Pool, plan: Plan) -> Trial:
@@ -123,25 +128,42 @@ def tried(collection: Collection, whole: Audit, chosen: Pool, plan: Plan) -> Tri
         value = part.tilts[number].value
         same = kinds[0][number] == kinds[1][number]
         cells.append(
-            Cell(tilt.run, tilt.measure, tilt.value, tilt.low, tilt.high, value, spread.low, spread.high, same)
+            Cell(
+                tilt.run,
+                tilt.measure,
+                tilt.value,
+                tilt.low,
+                tilt.high,
+                value,
+                spread.low,
+                spread.high,
+                same,
+            )
         )
     return Trial(chosen, cells, list(_pages(whole, part)))
 
 
 def _places(whole: Audit) -> Iterator[tuple[int, int]]:
-    return ((run, measure) for run in range(len(whole.runs)) for measure in range(len(whole.measures)))
+    return (
+        (run, measure) for run in range(len(whole.runs)) for measure in range(len(whole.measures))
+    )
 
 
 def _pages(whole: Audit, part: Audit) -> Iterator[tuple[str, float, float, float, float]]:
     for run in whole.runs:
-        found = [next(e for e in one.estimates_of(run) if e.estimand.key == "page") for one in (whole, part)]
+        found = [
+            next(e for e in one.estimates_of(run) if e.estimand.key == "page")
+            for one in (whole, part)
+        ]
         yield (run, *(n for e in found for n in (e.value, e.level)))
 
 
 def size_row(name: str, collection: Collection, rankers: Sequence[str], plan: Plan) -> list[Any]:
     """How many documents a pool has: the judged ones alone, and depth by depth."""
     chosen = [pool(collection, [])]
-    chosen += [pool(collection, [ranker(text) for text in rankers], depth=depth) for depth in plan.depths]
+    chosen += [
+        pool(collection, [ranker(text) for text in rankers], depth=depth) for depth in plan.depths
+    ]
     texts = [f"{len(one.ids):,} ({_percent(one.saved / one.documents)} saved)" for one in chosen]
     return [name, " + ".join(rankers), *texts]
 
@@ -157,20 +179,35 @@ def _signed(value: float, digits: int = 1) -> str:
 
 def summary(trials: Sequence[Trial], measures: Sequence[str], runs: Sequence[str]) -> str:
     """A line a pool: how far off it is over all rankers and some measures."""
-    header = ["pool", "rewritten", "saved", "largest difference", "within", "0 in interval", "same verdict"]
+    header = [
+        "pool",
+        "rewritten",
+        "saved",
+        "largest difference",
+        "within",
+        "0 in interval",
+        "same verdict",
+    ]
     rows = []
     for trial in trials:
         cells = [c for c in trial.cells if c.measure in measures and c.run in runs]
         worst = max(cells, key=lambda c: abs(c.change))
         rows.append(
             [
-                pool_name(trial.pool), f"{len(trial.pool.ids):,}", _percent(trial.pool.saved / trial.pool.documents),
+                pool_name(trial.pool),
+                f"{len(trial.pool.ids):,}",
+                _percent(trial.pool.saved / trial.pool.documents),
                 f"{_signed(worst.change)} ({worst.run}, {worst.measure})",
-                *(f"{sum(flags)} of {len(cells)}" for flags in (
-                    [c.inside for c in cells], [c.zero for c in cells], [c.same_verdict for c in cells],
-                )),
+                *(
+                    f"{sum(flags)} of {len(cells)}"
+                    for flags in (
+                        [c.inside for c in cells],
+                        [c.zero for c in cells],
+                        [c.same_verdict for c in cells],
+                    )
+                ),
             ]
-        )  # fmt: skip
+        )
     return table(header, rows)
 
 
@@ -186,10 +223,24 @@ def detail(trial: Trial, measures: Sequence[str]) -> str:
     rows = []
     for run in runs:
         cells = [next(c for c in trial.cells if (c.run, c.measure) == (run, m)) for m in measures]
-        rows.append([f"{run}: full", *(f"{_signed(c.full)} [{_signed(c.low)}, {_signed(c.high)}]" for c in cells)])
-        changes = [f"{_signed(c.change)} [{_signed(c.change_low)}, {_signed(c.change_high)}]" for c in cells]
         rows.append(
-            ["pooled − full", *(f"{text}{'' if c.inside else ' !'}" for text, c in zip(changes, cells, strict=True))]
+            [
+                f"{run}: full",
+                *(f"{_signed(c.full)} [{_signed(c.low)}, {_signed(c.high)}]" for c in cells),
+            ]
+        )
+        changes = [
+            f"{_signed(c.change)} [{_signed(c.change_low)}, {_signed(c.change_high)}]"
+            for c in cells
+        ]
+        rows.append(
+            [
+                "pooled − full",
+                *(
+                    f"{text}{'' if c.inside else ' !'}"
+                    for text, c in zip(changes, cells, strict=True)
+                ),
+            ]
         )
     return table(["", *measures], rows)
 
@@ -256,14 +307,20 @@ def main() -> None:
         return
     plan = QUICK if given.quick else FULL
     collection = bundled() if given.quick or folder is None else load(folder)
-    where = "the bundled collection (a tiny plan, to which no target applies)" if given.quick else "NFCorpus"
+    where = (
+        "the bundled collection (a tiny plan, to which no target applies)"
+        if given.quick
+        else "NFCorpus"
+    )
     lines = [f"## Pooled rewriting: {where}", machine(PACKAGES), LEGEND]
     few = judged_by(collection, plan.few)
     sizes = [size_row("test", collection, names, plan) for names in plan.pools]
     sizes += [size_row(f"{plan.few} of test", few, names, plan) for names in plan.pools]
     if folder is not None and not given.quick:
         every = Collection(
-            collection.docs, collection.queries, pl.concat([load(folder, split=s).qrels for s in SPLITS]).unique()
+            collection.docs,
+            collection.queries,
+            pl.concat([load(folder, split=s).qrels for s in SPLITS]).unique(),
         )
         sizes += [size_row("all splits", every, names, plan) for names in plan.pools]
         sparse = load(folder.parent / "scifact")

@@ -247,7 +247,9 @@ def nfcorpus_twins(rng: np.random.Generator, seed: int, resamples: int) -> Itera
     """Toss a coin for each origin, audit BM25, and compare it with TF-IDF."""
     world = nfcorpus_world("test", with_twins=True)
     exchanged = replace(world, collection=with_random_sources(world.collection, rng))
-    return audited_and_compared(exchanged, TWIN_MEASURES, seed, resamples, primary="HeadToHead", card=True)
+    return audited_and_compared(
+        exchanged, TWIN_MEASURES, seed, resamples, primary="HeadToHead", card=True
+    )
 
 
 def audited_and_compared(

@@ -1,7 +1,8 @@
 """The report: NFCorpus with four rankers, from the command to the first paint.
 
-Commands are timed whole, start of Python included; what a page costs within a process that has just audited is timed
-inside it. The browser is Debian's Chromium without a window, a fresh profile each time.
+Commands are timed whole, start of Python included; what a page costs within a process that has just
+audited is timed inside it. The browser is Debian's Chromium without a window, a fresh profile each
+time.
 """
 
 from __future__ import annotations
@@ -98,12 +99,19 @@ def commands(folder: Path, data: Path, given: argparse.Namespace) -> dict[str, f
         "audit -o": lambda: ranktilt(*audit, "--save", str(saved), "-o", page),
         "report": lambda: ranktilt("report", str(saved / "audit.json"), "-o", page, "--quiet"),
         "report --no-texts": lambda: ranktilt(
-            "report", str(saved / "audit.json"), "-o", str(folder / "bare.html"), "--no-texts", "--quiet"
+            "report",
+            str(saved / "audit.json"),
+            "-o",
+            str(folder / "bare.html"),
+            "--no-texts",
+            "--quiet",
         ),
     }
     parts["audit"]()  # fills the caches, which both kinds of audit then use
     shutil.copy(saved / "audit.json", folder / "audit.json")
-    parts["report, runs not saved"] = lambda: ranktilt("report", str(folder / "audit.json"), "-o", page, "--quiet")
+    parts["report, runs not saved"] = lambda: ranktilt(
+        "report", str(folder / "audit.json"), "-o", page, "--quiet"
+    )
     found: dict[str, list[float]] = {name: [] for name in parts}
     for number in range(rounds := 1 if given.quick else ROUNDS):
         for name, part in parts.items():
@@ -125,7 +133,9 @@ def painted(page: Path, times: int) -> Measured | None:
     with sync_playwright() as driver:
         for number in range(times + 1):
             say(f"browser: {number} of {times}")
-            browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+            browser = driver.chromium.launch(
+                executable_path=program, args=["--no-sandbox", "--disable-gpu"]
+            )
             shown = browser.new_page(viewport={"width": 1280, "height": 900})
             shown.goto(page.as_uri())
             drawn = shown.evaluate(DRAWN)
@@ -163,7 +173,11 @@ def _told(
     seen: Measured | None,
     sizes: dict[str, int],
 ) -> str:
-    where = TINY if given.quick else f"NFCorpus, {', '.join(RANKERS)}, 323 queries, 6 measures and the card"
+    where = (
+        TINY
+        if given.quick
+        else f"NFCorpus, {', '.join(RANKERS)}, 323 queries, 6 measures and the card"
+    )
     after, file = inside["after-audit"], inside["from-file"]
     added = whole["audit -o"] - whole["audit"]
     lines = [
@@ -171,14 +185,21 @@ def _told(
         "",
         machine(PACKAGES),
         "",
-        table(["whole command", "seconds"], [[f"`{name}`", seconds(value)] for name, value in whole.items()]),
+        table(
+            ["whole command", "seconds"],
+            [[f"`{name}`", seconds(value)] for name, value in whole.items()],
+        ),
         "",
         table(
             ["within a process", "seconds", "peak memory"],
             [
                 ["the page, after an audit", seconds(after["page"]), memory(after["peak"])],
                 ["the same once more", seconds(after["again"]), ""],
-                ["audit and saved runs opened again and checked", seconds(file["open"]), memory(file["peak"])],
+                [
+                    "audit and saved runs opened again and checked",
+                    seconds(file["open"]),
+                    memory(file["peak"]),
+                ],
                 ["the page from them", seconds(file["page"]), ""],
             ],
         ),
@@ -190,7 +211,9 @@ def _told(
         target("size", sizes["report.html"] / 1e6, at_most=8, unit=" MB"),
     ]
     if seen is None:
-        return "\n".join([*lines, "- in the browser: not measured, Chromium or Playwright is absent"])
+        return "\n".join(
+            [*lines, "- in the browser: not measured, Chromium or Playwright is absent"]
+        )
     return "\n".join(
         [
             *lines,

@@ -1,11 +1,12 @@
 """Re-ranking: speed beside sentence-transformers, and a cross-encoder trained here that re-ranks BM25 on NFCorpus.
 
-Speed: pairs a second of ``cross-encoder:`` beside ``CrossEncoder.predict`` with its defaults, on the same pairs of
-NFCorpus and the same model (the MiniLM body with a head that was drawn at random: speed does not depend on weights).
-Each contender runs in a process of its own; loading and a few pairs to warm up are not timed.
+Speed: pairs a second of ``cross-encoder:`` beside ``CrossEncoder.predict`` with its defaults, on
+the same pairs of NFCorpus and the same model (the MiniLM body with a head that was drawn at random:
+speed does not depend on weights). Each contender runs in a process of its own; loading and a few
+pairs to warm up are not timed.
 
-Quality: a model is trained on the human documents of NFCorpus's train split, then ``bm25@100>>cross-encoder:`` is
-audited on the test split, at its default precision and in float32.
+Quality: a model is trained on the human documents of NFCorpus's train split, then
+``bm25@100>>cross-encoder:`` is audited on the test split, at its default precision and in float32.
 """
 
 from __future__ import annotations
@@ -41,12 +42,18 @@ from common import (
 
 PACKAGES = ("ranktilt", "torch", "transformers", "sentence-transformers", "tokenizers")
 PAIRS, QUICK_PAIRS, DEPTH = 1_000, 12, 100
-WARM = [("one query to warm up", "a document"), ("and another one", "a longer document that is read before the clock")]
+WARM = [
+    ("one query to warm up", "a document"),
+    ("and another one", "a longer document that is read before the clock"),
+]
 STEPS, DOCUMENT_TOKENS = 650, 128
 """Training by steps, not by the clock: the same model on every machine, in some 18 minutes on two cores."""
 CUTOFFS = (1, 3, 5)
 PRECISIONS = ("float32", "bfloat16")
-LABELS = {"ranktilt": "cross-encoder:(precision={})", "library": "sentence-transformers, predict in {}"}
+LABELS = {
+    "ranktilt": "cross-encoder:(precision={})",
+    "library": "sentence-transformers, predict in {}",
+}
 
 
 def quick(folder: Path) -> bool:
@@ -61,7 +68,11 @@ def collection(folder: Path, split: str) -> Any:
     import ranktilt as rt
 
     data = nfcorpus()
-    return generate.collection(generate.QUICK) if quick(folder) or data is None else rt.load(data, split=split)
+    return (
+        generate.collection(generate.QUICK)
+        if quick(folder) or data is None
+        else rt.load(data, split=split)
+    )
 
 
 def human(whole: Any) -> Any:
@@ -82,7 +93,12 @@ def body(folder: Path) -> str:
         from ranktilt.training.model import find_base_model
 
         tokenizer = AutoTokenizer.from_pretrained(find_base_model("minilm"))
-        sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+        sizes = {
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "intermediate_size": 64,
+        }
         BertModel(BertConfig(vocab_size=len(tokenizer), **sizes)).save_pretrained(made)
         tokenizer.save_pretrained(made)
     return str(made)
@@ -108,7 +124,10 @@ def prepare(folder: Path, given: argparse.Namespace) -> Measured:
 
 def shared(folder: Path) -> list[tuple[str, str]]:
     """The pairs that `prepare` wrote."""
-    return [(query, text) for query, text in json.loads((folder / "pairs.json").read_text(encoding="utf-8"))]
+    return [
+        (query, text)
+        for query, text in json.loads((folder / "pairs.json").read_text(encoding="utf-8"))
+    ]
 
 
 def ours(folder: Path, precision: str) -> Measured:
@@ -162,8 +181,13 @@ def trained(folder: Path, given: argparse.Namespace) -> Measured:
     if (place / RECORD).is_file():
         found = json.loads((place / RECORD).read_text(encoding="utf-8"))["figures"]
     else:
-        found = train_cross_encoder(collection(folder, "train"), body(folder), place, options=options).figures
-    parts = {name: found[name] for name in ("steps", "epochs", "pairs", "queries", "positives", "seconds")}
+        found = train_cross_encoder(
+            collection(folder, "train"), body(folder), place, options=options
+        ).figures
+    parts = {
+        name: found[name]
+        for name in ("steps", "epochs", "pairs", "queries", "positives", "seconds")
+    }
     return {**parts, "first": found["loss"][0], "last": found["loss"][-1]}
 
 
@@ -174,7 +198,9 @@ def audited(folder: Path, given: argparse.Namespace) -> Measured:
     os.environ.setdefault("RANKTILT_CACHE", str(folder / "cache"))
     place = given.model or folder / "trained"
     stages = [f"bm25@{DEPTH}>>cross-encoder:{place}{more}" for more in ("", "(precision=bfloat16)")]
-    specs = dict(zip(("tfidf", "bm25", "cross-encoder", "bfloat16"), ("tfidf", "bm25", *stages), strict=True))
+    specs = dict(
+        zip(("tfidf", "bm25", "cross-encoder", "bfloat16"), ("tfidf", "bm25", *stages), strict=True)
+    )
     whole = collection(folder, "test")
     measures = [f"nDCG@{k}" for k in (*CUTOFFS, 10)]
     rows: dict[str, dict[str, Any]] = {}
@@ -200,7 +226,12 @@ def audited(folder: Path, given: argparse.Namespace) -> Measured:
     (folder / "audit.json").write_text(json.dumps(rows), encoding="utf-8")
     half = 1.96 * float(gain.std(ddof=1)) / len(gain) ** 0.5
     correlation = agreement(runs["cross-encoder"], runs["bfloat16"])
-    return {"gain": float(gain.mean()), "half": half, "queries": len(gain), "correlation": correlation}
+    return {
+        "gain": float(gain.mean()),
+        "half": half,
+        "queries": len(gain),
+        "correlation": correlation,
+    }
 
 
 def agreement(one: Any, two: Any) -> float:
@@ -237,26 +268,53 @@ def speed(folder: Path, what: str, rounds: int) -> str:
         for side, label in LABELS.items():
             name = f"{side}-{precision}"
             load, peak = seconds(found[name]["load"]), memory(found[name]["peak"])
-            rows.append([label.format(precision), f"{pace[name]:.1f}", f"{pace[name] / peer:.2f}×", load, peak])
+            rows.append(
+                [
+                    label.format(precision),
+                    f"{pace[name]:.1f}",
+                    f"{pace[name] / peer:.2f}×",
+                    load,
+                    peak,
+                ]
+            )
         ratio = pace[f"ranktilt-{precision}"] / peer
-        targets.append(target(f"{precision}: ranktilt / sentence-transformers", ratio, at_least=1.3, unit="×"))
+        targets.append(
+            target(f"{precision}: ranktilt / sentence-transformers", ratio, at_least=1.3, unit="×")
+        )
     theirs, full = (np.load(folder / f"{side}-float32.npy") for side in ("library", "ranktilt"))
-    header = ["contender", "pairs a second", "ratio in one precision", "load and warm up (s)", "peak memory"]
+    header = [
+        "contender",
+        "pairs a second",
+        "ratio in one precision",
+        "load and warm up (s)",
+        "peak memory",
+    ]
     lines = [f"### Speed: {count} pairs of {what}, median of {rounds}", "", table(header, rows), ""]
-    lines += [f"Largest difference of a score in float32 from the library's: {np.abs(theirs - full).max():.1e}.", ""]
+    lines += [
+        f"Largest difference of a score in float32 from the library's: {np.abs(theirs - full).max():.1e}.",
+        "",
+    ]
     return "\n".join([*lines, *targets])
 
 
 def signed(value: float | None, digits: int = 1) -> str:
     """A number with its sign; a dash where it is undefined."""
-    return f"{value:+.{digits}f}".replace("-", "−") if value is not None and np.isfinite(value) else "–"
+    return (
+        f"{value:+.{digits}f}".replace("-", "−")
+        if value is not None and np.isfinite(value)
+        else "–"
+    )
 
 
 def largest_change(full_rows: Sequence[Sequence[Any]], half_rows: Sequence[Sequence[Any]]) -> str:
     """Say by how much a tilt changes between both precisions, of those that are defined in both."""
     changes = []
     for (_, full_tilt, *_), (_, half_tilt, *_) in zip(full_rows, half_rows, strict=True):
-        if full_tilt is not None and half_tilt is not None and np.isfinite([full_tilt, half_tilt]).all():
+        if (
+            full_tilt is not None
+            and half_tilt is not None
+            and np.isfinite([full_tilt, half_tilt]).all()
+        ):
             changes.append(abs(full_tilt - half_tilt))
     left = len(full_rows) - len(changes)
     missing = f" ({left} of {len(full_rows)} undefined)" if left else ""
@@ -281,11 +339,19 @@ def quality(folder: Path, what: str, given: argparse.Namespace) -> str:
             label,
             f"{rows[name]['human']:.4f}" if "human" in rows[name] else "",
             f"{rows[name]['mixed']:.4f}",
-            *(f"{signed(value)} [{signed(low)}, {signed(high)}]" for _, value, low, high in rows[name]["tilts"]),
+            *(
+                f"{signed(value)} [{signed(low)}, {signed(high)}]"
+                for _, value, low, high in rows[name]["tilts"]
+            ),
         ]
         for name, label in names.items()
     ]
-    header = ["ranker", "nDCG@10, human only", "nDCG@10, mixed", *(f"Relative Δ nDCG@{k} (%)" for k in CUTOFFS)]
+    header = [
+        "ranker",
+        "nDCG@10, human only",
+        "nDCG@10, mixed",
+        *(f"Relative Δ nDCG@{k} (%)" for k in CUTOFFS),
+    ]
     one, two = rows["cross-encoder"], rows["bfloat16"]
     change = abs(one["mixed"] - two["mixed"])
     tilt = largest_change(one["tilts"], two["tilts"])
@@ -303,7 +369,10 @@ def quality(folder: Path, what: str, given: argparse.Namespace) -> str:
         f"Spearman's rank correlation of the candidates is {found['correlation']:.5f} in the mean.",
     ]
     if not quick(folder):
-        lines += ["", target("gain over BM25, nDCG@10 human only", found["gain"], at_least=0.0, unit="")]
+        lines += [
+            "",
+            target("gain over BM25, nDCG@10 human only", found["gain"], at_least=0.0, unit=""),
+        ]
         lines.append(target("change of nDCG@10 by bfloat16", change, at_most=0.001, unit=""))
     return "\n".join(lines)
 
@@ -315,7 +384,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=STEPS, help="of training")
     parser.add_argument("--only", choices=("speed", "quality"), help="one of the two parts")
-    parser.add_argument("--model", type=Path, help="train into this folder, or use the model in it (a temporary one)")
+    parser.add_argument(
+        "--model",
+        type=Path,
+        help="train into this folder, or use the model in it (a temporary one)",
+    )
     given = parser.parse_args()
     if given.contender:
         compete(given, CONTENDERS)
@@ -326,7 +399,11 @@ def main() -> None:
             publish("rerank", "\n\n".join(["## Re-ranking", machine(PACKAGES), *lost, part]), given)
         if given.only != "speed":
             part = quality(folder, what, given)
-            publish("rerank-quality", "\n\n".join(["## A trained re-ranker", machine(PACKAGES), *lost, part]), given)
+            publish(
+                "rerank-quality",
+                "\n\n".join(["## A trained re-ranker", machine(PACKAGES), *lost, part]),
+                given,
+            )
 
 
 if __name__ == "__main__":

@@ -40,7 +40,9 @@ def prepare(folder: Path, given: argparse.Namespace) -> Measured:
     import ranktilt as rt
 
     count = SMALL if folder.name == "quick" else FULL
-    texts = generate.shuffled(generate.sentences(generate.collection(generate.QUICK).docs["text"]), count, words=200)
+    texts = generate.shuffled(
+        generate.sentences(generate.collection(generate.QUICK).docs["text"]), count, words=200
+    )
     docs = pl.DataFrame({"id": [f"d{n}" for n in range(count)], "text": texts})
     queries = pl.DataFrame({"id": ["q"], "text": ["words"]})
     qrels = pl.DataFrame({"query_id": ["q"], "doc_id": ["d0"], "grade": [1]})
@@ -80,7 +82,9 @@ def bare(folder: Path, given: argparse.Namespace) -> Measured:
     async def one(client: openai.AsyncOpenAI) -> None:
         for text in waiting:
             messages = [{"role": "user", "content": said.render(text)}]
-            answer = await client.chat.completions.create(model="tiny", messages=messages, temperature=0.2, top_p=1.0)
+            answer = await client.chat.completions.create(
+                model="tiny", messages=messages, temperature=0.2, top_p=1.0
+            )
             texts.append(answer.choices[0].message.content or "")
 
     async def all_() -> None:
@@ -125,7 +129,11 @@ def main() -> None:
     ]
     ideal = found["bare"]["answers"] * DELAY / CONCURRENCY
     ratio = found["bare"]["rewrite"] / found["ranktilt"]["rewrite"]
-    size = TINY if given.quick else f"{FULL:,} documents of {words:.0f} words, median of {ROUNDS} rounds in turn"
+    size = (
+        TINY
+        if given.quick
+        else f"{FULL:,} documents of {words:.0f} words, median of {ROUNDS} rounds in turn"
+    )
     lines = [
         "## Rewriting",
         machine(PACKAGES),

@@ -32,7 +32,11 @@ from rerank import WARM, body, collection, prepare, quick, shared
 
 PACKAGES = ("ranktilt", "ray", "torch", "sentence-transformers")
 TEXTS, QUICK_TEXTS, PAIRS = 1_500, 12, 500
-LABELS = {"here": "this process", "one": "--executor ray, one worker", "two": "--executor ray, two workers"}
+LABELS = {
+    "here": "this process",
+    "one": "--executor ray, one worker",
+    "two": "--executor ray, two workers",
+}
 NOTE = (
     "Seconds on the clock, one thread each. Starting the cluster, and the first texts and pairs, which load the model, "
     "are not part of the others. All three compute the same numbers, to the last bit, which is checked."
@@ -62,12 +66,18 @@ def timed(folder: Path, workers: int) -> Measured:
 
     def score(pairs: list[tuple[str, str]]) -> Any:
         places = np.arange(len(pairs))
-        return scorer.logits(TextPairs.of([q for q, _ in pairs], [d for _, d in pairs], places, places), "scoring")
+        return scorer.logits(
+            TextPairs.of([q for q, _ in pairs], [d for _, d in pairs], places, places), "scoring"
+        )
 
     model = Dense(body(folder), precision="float32", device="cpu").encoder
     scorer = CrossEncoder(str(folder / "untrained"), precision="float32", device="cpu").scorer()
     texts = collection(folder, "test").texts().unique(maintain_order=True).to_list()
-    texts, pairs, watch = texts[: QUICK_TEXTS if quick(folder) else TEXTS], shared(folder)[:PAIRS], Watch()
+    texts, pairs, watch = (
+        texts[: QUICK_TEXTS if quick(folder) else TEXTS],
+        shared(folder)[:PAIRS],
+        Watch(),
+    )
     with tempfile.TemporaryDirectory() as cache, ExitStack() as stack:
         os.environ["RANKTILT_CACHE"] = cache
         with watch("start"):
@@ -100,7 +110,9 @@ def compared(folder: Path, what: str, rounds: int) -> str:
         if not all(np.array_equal(one, other) for other in others):
             raise SystemExit(f"{part}: not the same numbers everywhere")
     parts = ("start", "encode, first", "encode", "score, first", "score")
-    rows = [[label, *(seconds(found[name][part]) for part in parts)] for name, label in LABELS.items()]
+    rows = [
+        [label, *(seconds(found[name][part]) for part in parts)] for name, label in LABELS.items()
+    ]
     texts, pairs = (f"{found['here'][name]:,.0f} {name}" for name in ("texts", "pairs"))
     header = ["where", "start", "first texts", texts, "first pairs", pairs]
     lines = [table(header, rows), ""]
@@ -108,7 +120,12 @@ def compared(folder: Path, what: str, rounds: int) -> str:
         here, one, two = (found[contender][part] for contender in LABELS)
         lines += [
             target(f"{what}, {name}: one worker / two workers", one / two, at_least=1.7, unit="×"),
-            target(f"{what}, {name}: what one worker adds", 100 * (one / here - 1), at_most=10.0, unit=" %"),
+            target(
+                f"{what}, {name}: what one worker adds",
+                100 * (one / here - 1),
+                at_most=10.0,
+                unit=" %",
+            ),
         ]
     return "\n".join(lines)
 

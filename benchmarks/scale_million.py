@@ -1,9 +1,10 @@
 """A million documents from folder to report: every command in a process of its own, with the memory that it holds.
 
-Generated twins of about 600 characters; half of the documents are rewrites of the others. The vectors of the dense
-ranker are stored beforehand (seeded noise around the vector of a topic, under the fingerprint of a small model of
-random weights), so that no model runs. Anonymous memory is what is not a mapped file: files that are mapped stay in
-the system's page cache, which gives them up when something else needs the room.
+Generated twins of about 600 characters; half of the documents are rewrites of the others. The
+vectors of the dense ranker are stored beforehand (seeded noise around the vector of a topic, under
+the fingerprint of a small model of random weights), so that no model runs. Anonymous memory is what
+is not a mapped file: files that are mapped stay in the system's page cache, which gives them up
+when something else needs the room.
 """
 
 from __future__ import annotations
@@ -19,7 +20,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import Measured, Watch, arguments, compete, fresh, machine, memory, publish, say, seconds, table, target
+from common import (
+    Measured,
+    Watch,
+    arguments,
+    compete,
+    fresh,
+    machine,
+    memory,
+    publish,
+    say,
+    seconds,
+    table,
+    target,
+)
 from search import anonymous, exponent
 
 PACKAGES = ("ranktilt", "numpy", "scipy", "polars")
@@ -32,24 +46,54 @@ MOST = 8.0
 
 def words_of(step: str, folder: Path) -> list[str]:
     """What the user types for a step."""
-    lines, parts, mixed, model = (str(folder / name) for name in ("lines", "parts", "mixed", "model"))
+    lines, parts, mixed, model = (
+        str(folder / name) for name in ("lines", "parts", "mixed", "model")
+    )
     runs = [word for name in ("bm25", "dense") for word in ("--run", str(folder / f"{name}.trec"))]
     audit = ["audit", mixed, *runs, "--card", "--json", str(folder / "audit.json")]
     return {
-        "load JSON lines, write parts": ["data", "load", lines, "-o", parts, "--rows-per-file", str(PART)],
-        "mix: read parts, write parts": ["data", "mix", parts, "-o", mixed, "--rows-per-file", str(PART)],
+        "load JSON lines, write parts": [
+            "data",
+            "load",
+            lines,
+            "-o",
+            parts,
+            "--rows-per-file",
+            str(PART),
+        ],
+        "mix: read parts, write parts": [
+            "data",
+            "mix",
+            parts,
+            "-o",
+            mixed,
+            "--rows-per-file",
+            str(PART),
+        ],
         "rank: BM25, index made": ["rank", mixed, "-r", "bm25", "-o", str(folder / "bm25.trec")],
         "rank: BM25, index stored": ["rank", mixed, "-r", "bm25", "-o", str(folder / "again.trec")],
-        "rank: dense, vectors stored": ["rank", mixed, "-r", f"dense:{model}", "-o", str(folder / "dense.trec")],
+        "rank: dense, vectors stored": [
+            "rank",
+            mixed,
+            "-r",
+            f"dense:{model}",
+            "-o",
+            str(folder / "dense.trec"),
+        ],
         "audit of both runs, with card": audit,
         "report": ["report", str(folder / "audit.json"), "-o", str(folder / "report.html")],
     }[step]
 
 
 STEPS = (
-    "load JSON lines, write parts", "mix: read parts, write parts", "rank: BM25, index made",
-    "rank: BM25, index stored", "rank: dense, vectors stored", "audit of both runs, with card", "report",
-)  # fmt: skip
+    "load JSON lines, write parts",
+    "mix: read parts, write parts",
+    "rank: BM25, index made",
+    "rank: BM25, index stored",
+    "rank: dense, vectors stored",
+    "audit of both runs, with card",
+    "report",
+)
 STORE = 4
 """Number of the step before which vectors are stored."""
 
@@ -69,7 +113,11 @@ def command(step: str, folder: Path, given: argparse.Namespace) -> Measured:
                 raise
         finally:
             sys.stdout = shown
-    return {**watch.parts, "wall": time.perf_counter() - start, "processor": time.process_time() - busy}
+    return {
+        **watch.parts,
+        "wall": time.perf_counter() - start,
+        "processor": time.process_time() - busy,
+    }
 
 
 def prepare(folder: Path, given: argparse.Namespace) -> Measured:
@@ -82,11 +130,18 @@ def prepare(folder: Path, given: argparse.Namespace) -> Measured:
 
     pairs = int(folder.name.partition("-")[2]) // 2
     queries = min(QUERIES, pairs // 4)
-    size = generate.Size(pairs=pairs, queries=queries, words=WORDS, vocabulary=VOCABULARY if pairs > 1_000 else 5_000)
+    size = generate.Size(
+        pairs=pairs, queries=queries, words=WORDS, vocabulary=VOCABULARY if pairs > 1_000 else 5_000
+    )
     rt.save(generate.collection(size), folder / "lines")
     heads = DIMENSIONS // 32
     tokenizer = AutoTokenizer.from_pretrained(find_base_model("minilm"))
-    body = {"hidden_size": DIMENSIONS, "num_hidden_layers": 1, "num_attention_heads": heads, "intermediate_size": 64}
+    body = {
+        "hidden_size": DIMENSIONS,
+        "num_hidden_layers": 1,
+        "num_attention_heads": heads,
+        "intermediate_size": 64,
+    }
     BertModel(BertConfig(vocab_size=len(tokenizer), **body)).save_pretrained(folder / "model")
     tokenizer.save_pretrained(folder / "model")
     return {}
@@ -106,10 +161,17 @@ def store(folder: Path, given: argparse.Namespace) -> Measured:
     tokens = VectorCache(cache_folder() / "tokens" / model.tokens._fingerprint)
     rng = np.random.default_rng(0)
     topics = rng.standard_normal((TOPICS, DIMENSIONS), dtype=np.float32)
-    pair = collection.docs.select(number=pl.col("origin").str.extract(r"(\d+)").cast(pl.Int64))["number"].to_numpy()
+    pair = collection.docs.select(number=pl.col("origin").str.extract(r"(\d+)").cast(pl.Int64))[
+        "number"
+    ].to_numpy()
 
     def drawn(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        own = np.stack([np.random.default_rng([1, n]).standard_normal(DIMENSIONS, dtype=np.float32) for n in numbers])
+        own = np.stack(
+            [
+                np.random.default_rng([1, n]).standard_normal(DIMENSIONS, dtype=np.float32)
+                for n in numbers
+            ]
+        )
         noise = rng.standard_normal((len(numbers), DIMENSIONS), dtype=np.float32)
         return topics[numbers % TOPICS] + own + 0.5 * noise
 
@@ -139,16 +201,25 @@ def measured_at(base: Path, n: int, *options: str) -> dict[str, Measured]:
         told = ", ".join(f"{name} {value:,.1f}" for name, value in found[step].items())
         say(f"{n:,} documents, {step}: {told}")
     places = {
-        "JSON lines": "lines/corpus.jsonl", "Parquet parts": "parts/corpus", "texts, mapped": "cache/texts",
-        "BM25 index": "cache/lexical", "vectors": "cache/embeddings", "runs": "*.trec", "report": "report.html",
-    }  # fmt: skip
+        "JSON lines": "lines/corpus.jsonl",
+        "Parquet parts": "parts/corpus",
+        "texts, mapped": "cache/texts",
+        "BM25 index": "cache/lexical",
+        "vectors": "cache/embeddings",
+        "runs": "*.trec",
+        "report": "report.html",
+    }
     found["disk"] = {name: size_of(folder, pattern) for name, pattern in places.items()}
     return found
 
 
 def size_of(folder: Path, pattern: str) -> float:
     """Bytes of the files that a pattern names, or below the folders that it names."""
-    found = [file for path in folder.glob(pattern) for file in (path.rglob("*") if path.is_dir() else [path])]
+    found = [
+        file
+        for path in folder.glob(pattern)
+        for file in (path.rglob("*") if path.is_dir() else [path])
+    ]
     return float(sum(file.stat().st_size for file in found if file.is_file()))
 
 
@@ -163,10 +234,14 @@ def section(found: Sequence[dict[str, Measured]], sizes: Sequence[int], *, quick
 
     times, held = [], []
     for step in STEPS:
-        busy, most_held = ([one[step][name] for one in found] for name in ("processor", "anonymous"))
+        busy, most_held = (
+            [one[step][name] for one in found] for name in ("processor", "anonymous")
+        )
         times.append([step, *map(seconds, busy), *grown(busy), seconds(last[step]["wall"])])
         held.append([step, *map(memory, most_held), *grown(most_held), memory(last[step]["peak"])])
-    disk = [[name, *(f"{one['disk'][name] / 1e6:,.1f} MB" for one in found)] for name in last["disk"]]
+    disk = [
+        [name, *(f"{one['disk'][name] / 1e6:,.1f} MB" for one in found)] for name in last["disk"]
+    ]
     names = [f"{n:,}" for n in sizes]
     most = max(last[step]["peak"] for step in STEPS) / 1e9
     total = sum(last[step]["wall"] for step in STEPS)
@@ -184,7 +259,12 @@ def section(found: Sequence[dict[str, Measured]], sizes: Sequence[int], *, quick
         "Disk:",
         table(["", *names], disk),
         f"- all steps over {sizes[-1]:,} documents: {seconds(total)} s"
-        + ("" if quick else "\n" + target("most resident memory, mapped files too", most, at_most=MOST, unit=" GB")),
+        + (
+            ""
+            if quick
+            else "\n"
+            + target("most resident memory, mapped files too", most, at_most=MOST, unit=" GB")
+        ),
     ]
     return "\n\n".join(lines)
 
@@ -192,7 +272,10 @@ def section(found: Sequence[dict[str, Measured]], sizes: Sequence[int], *, quick
 def main() -> None:
     """Measure and publish."""
     given = arguments(__doc__ or "").parse_args()
-    contenders: dict[str, Callable[[Path, argparse.Namespace], Measured]] = {"prepare": prepare, "store": store}
+    contenders: dict[str, Callable[[Path, argparse.Namespace], Measured]] = {
+        "prepare": prepare,
+        "store": store,
+    }
     contenders |= {step: partial(command, step) for step in STEPS}
     if given.contender:
         compete(given, contenders)

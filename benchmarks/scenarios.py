@@ -43,8 +43,8 @@ class Scenario:
     truth: Callable[[bool], Mapping[str, float]] | None = None
     """How far each estimand truly lies from its neutral value, roughly where asked so; None where not at all.
 
-    What is neutral for labels depends on how many documents of a world have each label, which a coin decides: an audit
-    infers how far the value lies from that.
+    What is neutral for labels depends on how many documents of a world have each label, which a
+    coin decides: an audit infers how far the value lies from that.
     """
     twins: bool = True
     thrift: int = 1
@@ -117,8 +117,8 @@ def _label_scenarios() -> Iterator[Scenario]:
     yield _labels("labels, 10 %, 400 documents, 80", queries=80, documents=400, share=0.1)
     yield _labels("labels, 90 %, 400 documents, 80", queries=80, documents=400, share=0.9)
     yield _labels("labels, popular, 400 documents, 80", queries=80, documents=400, popularity=1.5)
-    # A ranker that finds what is relevant brings attention nearer to AWRF's target than random rankings do, and so
-    # is no null of it.
+    # A ranker that finds what is relevant brings attention nearer to AWRF's target than random
+    # rankings do, and so is no null of it.
     for name, more in (("half", {}), ("10 %", {"share": 0.1}), ("popular", {"popularity": 1.5})):
         yield _labels(
             f"attention, {name}, 200 documents, 40",

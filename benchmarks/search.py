@@ -1,9 +1,10 @@
 """Exact search beside beir's and a bare matrix product; how search and its memory grow to 1,000,000 documents.
 
-Each contender runs in a process of its own, imports not timed. Vectors are random and lie in a file that is mapped;
-texts are sentences of NFCorpus and SciFact, shuffled into new documents. Three things are measured: exact search at
-two sizes; its anonymous memory (what is not a mapped file) under ``--memory 1GB``; and the curve of time and memory,
-dense and lexical, with the exponent that fits it.
+Each contender runs in a process of its own, imports not timed. Vectors are random and lie in a file
+that is mapped; texts are sentences of NFCorpus and SciFact, shuffled into new documents. Three
+things are measured: exact search at two sizes; its anonymous memory (what is not a mapped file)
+under ``--memory 1GB``; and the curve of time and memory, dense and lexical, with the exponent that
+fits it.
 """
 
 from __future__ import annotations
@@ -76,7 +77,11 @@ def anonymous(watch: Watch) -> Iterator[None]:
     status, over, most = Path("/proc/self/status"), threading.Event(), [0.0]
 
     def look() -> None:
-        found = re.search(r"RssAnon:\s*(\d+) kB", status.read_text(encoding="utf-8")) if status.is_file() else None
+        found = (
+            re.search(r"RssAnon:\s*(\d+) kB", status.read_text(encoding="utf-8"))
+            if status.is_file()
+            else None
+        )
         most[0] = max(most[0], float(found[1]) * 1024 if found else float("nan"))
 
     def keep_looking() -> None:
@@ -100,9 +105,13 @@ def prepare_vectors(folder: Path, given: argparse.Namespace) -> Measured:
     n, d = int(folder.name.partition("-")[2]), QUICK_DIMENSIONS if given.quick else DIMENSIONS
     rng = np.random.default_rng(0)
     np.save(folder / "queries.npy", rng.standard_normal((MANY, d), dtype=np.float32))
-    documents = np.lib.format.open_memmap(folder / "documents.npy", mode="w+", dtype=np.float32, shape=(n, d))
+    documents = np.lib.format.open_memmap(
+        folder / "documents.npy", mode="w+", dtype=np.float32, shape=(n, d)
+    )
     for start in range(0, n, CHUNK):
-        documents[start : start + CHUNK] = rng.standard_normal((min(CHUNK, n - start), d), dtype=np.float32)
+        documents[start : start + CHUNK] = rng.standard_normal(
+            (min(CHUNK, n - start), d), dtype=np.float32
+        )
     documents.flush()
     return {}
 
@@ -121,10 +130,14 @@ def prepare_texts(folder: Path, given: argparse.Namespace) -> Measured:
     human = [s.docs.filter(pl.col("source") == s.sources[0])["text"] for s in sources]
     n = int(folder.name.partition("-")[2])
     texts = generate.shuffled(generate.sentences(pl.concat(human)), n)
-    docs = pl.DataFrame({"id": pl.select(pl.format("d{}", pl.int_range(n))).to_series(), "text": texts})
+    docs = pl.DataFrame(
+        {"id": pl.select(pl.format("d{}", pl.int_range(n))).to_series(), "text": texts}
+    )
     asked = pl.concat([s.judged["text"] for s in sources])
     queries = pl.DataFrame({"id": [f"q{i}" for i in range(len(asked))], "text": asked})
-    qrels = pl.DataFrame({"query_id": queries["id"], "doc_id": ["d0"] * len(asked), "grade": [1] * len(asked)})
+    qrels = pl.DataFrame(
+        {"query_id": queries["id"], "doc_id": ["d0"] * len(asked), "grade": [1] * len(asked)}
+    )
     rt.save(rt.Collection(docs, queries, qrels, {"split": "test"}), folder)
     return {}
 
@@ -253,7 +266,9 @@ CONTENDERS: dict[str, Contender] = {
     "torch: bare product with top-k, dot": torch_bare,
     "lexical": lexical,
 }
-RIVALS = [name for name in CONTENDERS if name not in ("vectors", "texts", "lexical", "ranktilt, bounded")]
+RIVALS = [
+    name for name in CONTENDERS if name not in ("vectors", "texts", "lexical", "ranktilt, bounded")
+]
 
 
 def exponent(sizes: Sequence[int], values: Sequence[float]) -> float:
@@ -275,8 +290,15 @@ def search_section(folder: Path, sizes: Sequence[int], rounds: int, dimensions: 
             table(["contender", "seconds", "anonymous memory"], rows),
             "",
             target("cosine, ranktilt / beir", cosine / beir, at_most=1, unit="×"),
-            target("dot, ranktilt / numpy's bare product with top-k", dot / bare, at_most=1.3, unit="×"),
-            target("dot, ranktilt / torch's bare product with top-k", dot / torch, at_most=1.3, unit="×"),
+            target(
+                "dot, ranktilt / numpy's bare product with top-k", dot / bare, at_most=1.3, unit="×"
+            ),
+            target(
+                "dot, ranktilt / torch's bare product with top-k",
+                dot / torch,
+                at_most=1.3,
+                unit="×",
+            ),
             "",
         ]
     say(f"{MANY:,} queries in {ALLOWED}")
@@ -286,7 +308,10 @@ def search_section(folder: Path, sizes: Sequence[int], rounds: int, dimensions: 
         f"{seconds(bounded['search'])} s",
         "",
         target(
-            "most anonymous memory, Python and its packages included", bounded["anonymous"] / 1e9, at_most=1, unit=" GB"
+            "most anonymous memory, Python and its packages included",
+            bounded["anonymous"] / 1e9,
+            at_most=1,
+            unit=" GB",
         ),
         "",
         "ranktilt computes the scores it gives a second time, pair by pair in float64, so that they do not depend on "
@@ -313,7 +338,9 @@ def curve_section(folder: Path, sizes: Sequence[int], dimensions: int) -> str:
         ("BM25: peak memory, GB", [m["peak"] / 1e9 for m in made]),
         ("BM25: peak memory again, GB", [m["peak"] / 1e9 for m in read]),
     ]
-    rows = [[name, *map(seconds, values), f"{exponent(sizes, values):.2f}"] for name, values in columns]
+    rows = [
+        [name, *map(seconds, values), f"{exponent(sizes, values):.2f}"] for name, values in columns
+    ]
     return "\n".join(
         [
             "## Growth",
@@ -326,7 +353,12 @@ def curve_section(folder: Path, sizes: Sequence[int], dimensions: int) -> str:
             "",
             table(["", *(f"{n:,}" for n in sizes), "exponent"], rows),
             "",
-            target("peak memory of BM25 at the largest", max(m["peak"] for m in made) / 1e9, at_most=10, unit=" GB"),
+            target(
+                "peak memory of BM25 at the largest",
+                max(m["peak"] for m in made) / 1e9,
+                at_most=10,
+                unit=" GB",
+            ),
             "- where a fixed cost (first calls, Python itself) has a part, an exponent lies below that of the work",
         ]
     )
@@ -348,8 +380,16 @@ def main() -> None:
             for kind in ("vectors", "texts"):
                 say(f"making {kind}: {n:,}")
                 fresh(__file__, kind, folder / f"{kind}-{n}", *(["--quick"] if given.quick else []))
-        publish("search", search_section(folder, sizes, 1 if given.quick else given.rounds, dimensions), given)
-        publish("growth", curve_section(folder, sizes, dimensions) + (f"\n\n{TINY}" if given.quick else ""), given)
+        publish(
+            "search",
+            search_section(folder, sizes, 1 if given.quick else given.rounds, dimensions),
+            given,
+        )
+        publish(
+            "growth",
+            curve_section(folder, sizes, dimensions) + (f"\n\n{TINY}" if given.quick else ""),
+            given,
+        )
 
 
 if __name__ == "__main__":

@@ -24,7 +24,9 @@ class Simulated:
     run: Run
 
     @classmethod
-    def drawn(cls, rng: np.random.Generator, queries: int, tilt: float, prefix: str = "q") -> Simulated:
+    def drawn(
+        cls, rng: np.random.Generator, queries: int, tilt: float, prefix: str = "q"
+    ) -> Simulated:
         """Rank the best 40 of 30 twins; one to five pairs are relevant, and score higher."""
         relevant = rng.permuted(np.arange(PAIRS) < rng.integers(1, 6, (queries, 1)), axis=1)
         shared = rng.normal(0, 1, (queries, PAIRS)) + 1.5 * relevant
@@ -32,8 +34,13 @@ class Simulated:
         scores[:, :, 0] += tilt
         collection = _collection(relevant, prefix)
         every = np.arange(2 * PAIRS)
-        parts = cut(((every, row) for row in scores.reshape(queries, -1)), collection.tie_keys(), DEPTH)
-        return cls(collection, Run(tuple(collection.judged["id"]), *parts, collection.ids, {"ranker": "simulated"}))
+        parts = cut(
+            ((every, row) for row in scores.reshape(queries, -1)), collection.tie_keys(), DEPTH
+        )
+        return cls(
+            collection,
+            Run(tuple(collection.judged["id"]), *parts, collection.ids, {"ranker": "simulated"}),
+        )
 
 
 def _collection(relevant: np.ndarray, prefix: str) -> Collection:
@@ -47,7 +54,9 @@ def _collection(relevant: np.ndarray, prefix: str) -> Collection:
     qrels = pl.DataFrame(
         {
             "query_id": pl.Series(names).gather(np.repeat(query, 2)),
-            "doc_id": pl.Series([doc["id"] for doc in docs]).gather((2 * pair[:, None] + np.arange(2)).ravel()),
+            "doc_id": pl.Series([doc["id"] for doc in docs]).gather(
+                (2 * pair[:, None] + np.arange(2)).ravel()
+            ),
             "grade": np.ones(2 * len(query), dtype=np.int32),
         }
     )
@@ -70,11 +79,15 @@ class Planted(Ranker):
         if run is not None:
             found = Candidates.of(collection, run, self)
             return reranked_run(self, collection, found, self.table[found.query, found.rows], {})
-        parts = cut(((np.arange(row.size), row) for row in self.table), collection.tie_keys(), self.k)
+        parts = cut(
+            ((np.arange(row.size), row) for row in self.table), collection.tie_keys(), self.k
+        )
         return Run(tuple(collection.judged["id"]), *parts, collection.ids, {"ranker": self.name})
 
 
-def half_length_half_source(seed: int, pairs: int, queries: int, k: int) -> tuple[Collection, Planted]:
+def half_length_half_source(
+    seed: int, pairs: int, queries: int, k: int
+) -> tuple[Collection, Planted]:
     """Draw twins, and a ranker whose mean gap goes with length by one half and with the source by the other."""
     generator = np.random.default_rng(seed)
     human, longer = generator.integers(200, 260, pairs), generator.normal(0, 40, pairs)
@@ -86,6 +99,10 @@ def half_length_half_source(seed: int, pairs: int, queries: int, k: int) -> tupl
     ]
     names = [f"q{n}" for n in range(queries)]
     unjudged = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32})
-    scores = generator.normal(size=(queries, pairs)).repeat(2, axis=1) + generator.normal(0, 0.3, (queries, 2 * pairs))
+    scores = generator.normal(size=(queries, pairs)).repeat(2, axis=1) + generator.normal(
+        0, 0.3, (queries, 2 * pairs)
+    )
     scores += 0.025 * lengths.ravel() + 0.25 * (np.arange(2 * pairs) % 2)
-    return Collection(pl.DataFrame(docs), pl.DataFrame({"id": names, "text": names}), unjudged), Planted(scores, k)
+    return Collection(
+        pl.DataFrame(docs), pl.DataFrame({"id": names, "text": names}), unjudged
+    ), Planted(scores, k)

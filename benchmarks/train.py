@@ -1,10 +1,10 @@
 """Training a retriever: what RankTilt adds to sentence-transformers' trainer, and what mining negatives takes.
 
-Each contender learns from the same rows of NFCorpus's train split for one epoch, in a process of its own, by the same
-loss, batch, model and cuts, with and without the debiased constraint. Loading and two steps to warm up are not timed, a
-checkpoint is timed apart. The trainer is unmodified, with its defaults; it also runs with the model's dropout at 0,
-because RankTilt trains without. One thread each, and seconds are the processor's: what else runs on the machine does
-not count.
+Each contender learns from the same rows of NFCorpus's train split for one epoch, in a process of
+its own, by the same loss, batch, model and cuts, with and without the debiased constraint. Loading
+and two steps to warm up are not timed, a checkpoint is timed apart. The trainer is unmodified, with
+its defaults; it also runs with the model's dropout at 0, because RankTilt trains without. One
+thread each, and seconds are the processor's: what else runs on the machine does not count.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ def options(folder: Path, **more: Any) -> Any:
     from ranktilt.training.options import RetrieverTraining
 
     tokens = {"max_query_tokens": QUERY_TOKENS, "max_document_tokens": DOCUMENT_TOKENS}
-    return RetrieverTraining(batch=4 if quick(folder) else BATCH, **tokens, **{"precision": "float32", **more})
+    return RetrieverTraining(
+        batch=4 if quick(folder) else BATCH, **tokens, **{"precision": "float32", **more}
+    )
 
 
 def cut(folder: Path) -> Any:
@@ -78,7 +80,9 @@ def cut(folder: Path) -> Any:
     whole = collection(folder, "train")
     judged = whole.queries.join(whole.qrels, left_on="id", right_on="query_id", how="semi")
     chosen = judged.gather_every(max(judged.height // (8 if quick(folder) else QUERIES), 1))
-    return type(whole)(whole.docs, chosen, whole.qrels.join(chosen, left_on="query_id", right_on="id", how="semi"))
+    return type(whole)(
+        whole.docs, chosen, whole.qrels.join(chosen, left_on="query_id", right_on="id", how="semi")
+    )
 
 
 def prepare(folder: Path, given: argparse.Namespace) -> Measured:
@@ -101,7 +105,9 @@ def prepare(folder: Path, given: argparse.Namespace) -> Measured:
     (folder / "rows.json").write_text(json.dumps(columns), encoding="utf-8")
     tokenizer = AutoTokenizer.from_pretrained(find_base_model(body(folder)))
     tokens = {
-        name: sum(map(len, tokenizer(texts, truncation=True, max_length=DOCUMENT_TOKENS)["input_ids"]))
+        name: sum(
+            map(len, tokenizer(texts, truncation=True, max_length=DOCUMENT_TOKENS)["input_ids"])
+        )
         for name, texts in columns.items()
     }
     plain = tokens["query"] + tokens["human"]
@@ -140,7 +146,9 @@ def ours(folder: Path, precision: str) -> Measured:
             asked = options(folder, precision=precision, **more)
             train_retriever(data, body(folder), Path(place, f"timed-{name}"), options=asked)
             found[name] = clock.taken
-            callbacks.CHECKPOINT_EVERY = float("inf")  # by the clock on the wall, so more of them on a busy machine
+            callbacks.CHECKPOINT_EVERY = float(
+                "inf"
+            )  # by the clock on the wall, so more of them on a busy machine
     return {**found, "checkpoint": saving.taken}
 
 
@@ -186,7 +194,9 @@ def library(folder: Path, *, dropout: bool) -> Measured:
         size = options(folder).batch
         length = {"num_train_epochs": 1, "max_steps": steps, "per_device_train_batch_size": size}
         with tempfile.TemporaryDirectory() as place:
-            asked = SentenceTransformerTrainingArguments(place, use_cpu=True, report_to="none", **length)
+            asked = SentenceTransformerTrainingArguments(
+                place, use_cpu=True, report_to="none", **length
+            )
             data = Dataset.from_dict(columns)
             SentenceTransformerTrainer(model, asked, data, loss=loss, callbacks=[Timed()]).train()
 
@@ -267,16 +277,31 @@ def speed(folder: Path, what: str, given: argparse.Namespace) -> str:
         f"### {made['rows']:.0f} rows of {what} in {made['steps']:.0f} batches of {options(folder).batch}, "
         + (f"median of {rounds} rounds" if rounds > 1 else "one round"),
         "",
-        table(["contender", "pairs a second", "tokens a second", "ranktilt, float32 / this", "peak memory"], rows),
+        table(
+            [
+                "contender",
+                "pairs a second",
+                "tokens a second",
+                "ranktilt, float32 / this",
+                "peak memory",
+            ],
+            rows,
+        ),
         "",
     ]
     for loss, label in LOSSES.items():
         for peer in ("trainer", "trainer-no-dropout"):
             ratio = found[peer][loss] / found["ranktilt"][loss]
-            lines.append(target(f"{label}: ranktilt / {LABELS[peer]}, float32", ratio, at_least=0.95, unit="×"))
+            lines.append(
+                target(
+                    f"{label}: ranktilt / {LABELS[peer]}, float32", ratio, at_least=0.95, unit="×"
+                )
+            )
     checkpoint = found["ranktilt"]["checkpoint"]
     share = f"{100 * checkpoint / CHECKPOINT_EVERY:.1f} %"
-    lines.append(f"- a checkpoint, each {CHECKPOINT_EVERY:.0f} s, is left out above: {seconds(checkpoint)} s, {share}")
+    lines.append(
+        f"- a checkpoint, each {CHECKPOINT_EVERY:.0f} s, is left out above: {seconds(checkpoint)} s, {share}"
+    )
     return "\n".join(lines)
 
 
@@ -287,17 +312,27 @@ def mining(folder: Path, what: str, given: argparse.Namespace) -> str:
     for scheme in SCHEMES:
         step = m[f"{scheme}, step"]
         share = 100 * m[scheme] / (m[scheme] + m["steps"] * step)
-        rows.append([scheme, f"{m['steps']:,.0f}", seconds(step), seconds(m[scheme]), f"{share:.1f} %"])
+        rows.append(
+            [scheme, f"{m['steps']:,.0f}", seconds(step), seconds(m[scheme]), f"{share:.1f} %"]
+        )
         lines.append(target(f"mining by {scheme}, share of an epoch", share, at_most=10, unit=" %"))
     header = ["negatives", "steps in an epoch", "seconds a step", "mining (s)", "share of an epoch"]
     steps = 2 if quick(folder) else MINED_STEPS
-    return "\n".join([
-        f"### Mining for an epoch on {what}; the steps are those of {steps} batches, times their number",
-        "", table(header, rows), "", *lines,
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f"### Mining for an epoch on {what}; the steps are those of {steps} batches, times their number",
+            "",
+            table(header, rows),
+            "",
+            *lines,
+        ]
+    )
 
 
-SECTIONS = {"train": ("## Training a retriever", speed), "train-mining": ("## Mining negatives", mining)}
+SECTIONS = {
+    "train": ("## Training a retriever", speed),
+    "train-mining": ("## Mining negatives", mining),
+}
 
 
 def main() -> None:

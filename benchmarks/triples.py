@@ -1,8 +1,9 @@
 """Triples for training: as many lines as are asked for, against the loops that one would write.
 
-All write query, relevant document and a random other one as ids, a line each, into a file: for each relevant document
-so many, none of them twice. The naive loop lists a query's other documents, draws with `random.sample` and writes line
-after line; the careful one draws first and leaves out what is relevant, as the authors of ChatGPT-RetrievalQA do.
+All write query, relevant document and a random other one as ids, a line each, into a file: for each
+relevant document so many, none of them twice. The naive loop lists a query's other documents, draws
+with `random.sample` and writes line after line; the careful one draws first and leaves out what is
+relevant, as the authors of ChatGPT-RetrievalQA do.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ def written_by_a_loop(folder: Path, given: argparse.Namespace) -> Measured:
             others = [doc for doc in docs if doc not in positives] if naive else docs
             for positive in positives:
                 drawn = draw.sample(others, negatives if naive else negatives + len(positives))
-                chosen = drawn if naive else [doc for doc in drawn if doc not in positives][:negatives]
+                chosen = (
+                    drawn if naive else [doc for doc in drawn if doc not in positives][:negatives]
+                )
                 for negative in chosen:
                     stream.write(f"{query}\t{positive}\t{negative}\n")
     return {"seconds": time.process_time() - start, "lines": lines(folder)}
@@ -77,7 +80,16 @@ def main() -> None:
     """Measure both and write the section."""
     given = common_arguments(__doc__.splitlines()[0]).parse_args()
     if given.contender:
-        compete(given, dict(zip(CONTENDERS, (written_by_ranktilt, written_by_a_loop, written_by_a_loop), strict=True)))
+        compete(
+            given,
+            dict(
+                zip(
+                    CONTENDERS,
+                    (written_by_ranktilt, written_by_a_loop, written_by_a_loop),
+                    strict=True,
+                )
+            ),
+        )
         return
     queries, negatives = QUICK if given.quick else FULL
     with tempfile.TemporaryDirectory() as folder:
@@ -85,7 +97,10 @@ def main() -> None:
         found = alternating(__file__, CONTENDERS, Path(folder), 1 if given.quick else 3)
     ours, naive, careful = (found[name] for name in CONTENDERS)
     rates = {name: one["lines"] / one["seconds"] for name, one in found.items()}
-    rows = [[name, seconds(one["seconds"]), f"{rates[name]:,.0f}", memory(one["peak"])] for name, one in found.items()]
+    rows = [
+        [name, seconds(one["seconds"]), f"{rates[name]:,.0f}", memory(one["peak"])]
+        for name, one in found.items()
+    ]
     text = [
         "## Triples for training",
         machine(PACKAGES),
@@ -94,9 +109,16 @@ def main() -> None:
         "One thread each; seconds are the processor's.",
         "\n".join(
             [
-                target("thousand lines a second", rates[CONTENDERS[0]] / 1_000, at_least=500, unit=""),
+                target(
+                    "thousand lines a second", rates[CONTENDERS[0]] / 1_000, at_least=500, unit=""
+                ),
                 target("peak memory", ours["peak"] / 1e6, at_most=300, unit=" MB"),
-                target("naive loop / ranktilt", naive["seconds"] / ours["seconds"], at_least=10, unit="×"),
+                target(
+                    "naive loop / ranktilt",
+                    naive["seconds"] / ours["seconds"],
+                    at_least=10,
+                    unit="×",
+                ),
                 f"- careful loop / ranktilt: {careful['seconds'] / ours['seconds']:.1f}×",
             ]
         ),

@@ -10,7 +10,11 @@ It learns from half of the queries of the collection that RankTilt brings along;
 import argparse
 
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
 import ranktilt
@@ -26,7 +30,9 @@ def part_of(collection: ranktilt.Collection, remainder: int) -> ranktilt.Collect
     return ranktilt.Collection(collection.docs, queries, qrels)
 
 
-parser = argparse.ArgumentParser(description="Fine-tune a retriever that does not favour LLM rewrites.")
+parser = argparse.ArgumentParser(
+    description="Fine-tune a retriever that does not favour LLM rewrites."
+)
 parser.add_argument("--model", default="sentence-transformers/all-MiniLM-L6-v2")
 parser.add_argument("--alpha", type=float, default=0.1)
 parser.add_argument("--steps", type=int, default=50)
@@ -45,12 +51,16 @@ model = SentenceTransformer(options.model)
 trainer = SentenceTransformerTrainer(
     model,
     SentenceTransformerTrainingArguments(
-        options.output, max_steps=options.steps, per_device_train_batch_size=16, report_to="none",
-        eval_strategy="steps", eval_steps=max(options.steps // 2, 1),
+        options.output,
+        max_steps=options.steps,
+        per_device_train_batch_size=16,
+        report_to="none",
+        eval_strategy="steps",
+        eval_steps=max(options.steps // 2, 1),
     ),
     train_dataset=Dataset.from_dict(data),
     loss=DebiasedLoss(model, MultipleNegativesRankingLoss(model), alpha=options.alpha),
     evaluator=SourceBiasEvaluator(part_of(collection, 1), source=collection.sources[0], name="dev"),
-)  # fmt: skip
+)
 trainer.train()
 model.save_pretrained(options.output)

@@ -1,12 +1,12 @@
 """Check the bundled collection against other versions of NumPy and SciPy.
 
-Each argument is a folder that `pip install --no-deps --target FOLDER` filled, or several joined by the
-path separator where numpy and scipy lie apart:
+Each argument is a folder that `pip install --no-deps --target FOLDER` filled, or several joined by
+the path separator where numpy and scipy lie apart:
 
     python scripts/check_bundled.py old new/numpy:new/scipy
 
-Prints a line for each, and what is missing. Exit status 1 if some versions hold fewer than 200 of the human
-paragraphs, or if a query loses all of its relevant documents.
+Prints a line for each, and what is missing. Exit status 1 if some versions hold fewer than 200 of
+the human paragraphs, or if a query loses all of its relevant documents.
 """
 
 import argparse
@@ -44,7 +44,11 @@ def look(folders: str) -> Seen:
     path = os.pathsep.join([folders, str(SOURCE)])
     command = [sys.executable, "-W", "ignore", "-c", CODE]
     answer = subprocess.run(
-        command, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, check=True, text=True
+        command,
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        check=True,
+        text=True,
     )
     return Seen(*json.loads(answer.stdout))
 
@@ -68,9 +72,17 @@ def report(seen: Seen, at_least: int) -> bool:
 
 def main() -> int:
     """Check every set of folders; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folders", nargs="+", help="where the packages were installed to")
-    parser.add_argument("--at-least", type=int, default=200, metavar="N", help="pairs that have to match (default 200)")
+    parser.add_argument(
+        "--at-least",
+        type=int,
+        default=200,
+        metavar="N",
+        help="pairs that have to match (default 200)",
+    )
     arguments = parser.parse_args()
     results = [report(look(folders), arguments.at_least) for folders in arguments.folders]
     return int(not all(results))

@@ -5,11 +5,12 @@
     python scripts/compare_outputs.py AFTER --against RECORDED        # later, at half the cost
     python scripts/compare_outputs.py AFTER --against RECORDED --only errors --expected differences.txt
 
-Every command of `scripts/compared_commands.txt` runs as a process of its own, each of its sections in a fresh folder
-with an empty cache. Exit code, stdout, stderr and every file that it made or changed are compared, after what differs
-from run to run (paths, versions, dates, times, hashes) has been replaced. A file of expected differences holds lines
-`PATTERN: reason`, such as `audit-table/audit.json: the new format` or `help-*/stdout: plainer English`. Exit code 1
-if anything else differs.
+Every command of `scripts/compared_commands.txt` runs as a process of its own, each of its sections
+in a fresh folder with an empty cache. Exit code, stdout, stderr and every file that it made or
+changed are compared, after what differs from run to run (paths, versions, dates, times, hashes) has
+been replaced. A file of expected differences holds lines `PATTERN: reason`, such as
+`audit-table/audit.json: the new format` or `help-*/stdout: plainer English`. Exit code 1 if
+anything else differs.
 """
 
 import argparse
@@ -43,12 +44,18 @@ DIGITS = 12
 VOLATILE = {"seconds", "created", "started", "finished", "written", "python"}
 """Fields of JSON files that differ from run to run."""
 PATTERNS = (
-    (re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"), "<date>"),
+    (
+        re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"),
+        "<date>",
+    ),
     (re.compile(r"\b\d+(?:\.\d+)? ?(?:s|ms|min|seconds?)\b(?! of)"), "<time>"),
     (re.compile(r"(?<=\btime=\")[\d.]+"), "<time>"),
     (re.compile(r"(?<=127\.0\.0\.1:)\d+"), "<port>"),
     (re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{32})\b"), "<hash>"),
-    (re.compile(r"\b[\d.]+ kB|(?<=\"bytes\": )\d+"), "<size>"),  # a database's file grows by its own rules
+    (
+        re.compile(r"\b[\d.]+ kB|(?<=\"bytes\": )\d+"),
+        "<size>",
+    ),  # a database's file grows by its own rules
     (re.compile(r"^.*: [\d.]+ %, about [\d:]+ left\n", re.MULTILINE), ""),
 )
 
@@ -88,20 +95,27 @@ def commands(text: str) -> list[Command]:
     return found
 
 
-# ----------------------------------------------------------------------------------------------- what commands need
+# -----------------------------------------------------------------------------------------------
+# what commands need
 
 
 def prepare(folder: Path, tree: Tree, environment: dict[str, str]) -> None:
     """Put into a section's folder what its commands name: the bundled collection, variants of it, and shared data."""
     code = "import ranktilt as rt; rt.save(rt.bundled(), 'bundled')"
-    subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=environment, check=True, capture_output=True
+    )
     if tree.data.is_dir():
         (folder / "data").symlink_to(tree.data)
-    rows = [json.loads(line) for line in (folder / "bundled" / "corpus.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line) for line in (folder / "bundled" / "corpus.jsonl").read_text().splitlines()
+    ]
     _write_temperatures(folder / "hot", rows)
     _write_labels(folder, rows)
     (folder / "broken").mkdir()
-    (folder / "broken" / "corpus.jsonl").write_text('{"_id": "a", "text": "one"}\n{"_id": "b", "text": \n')
+    (folder / "broken" / "corpus.jsonl").write_text(
+        '{"_id": "a", "text": "one"}\n{"_id": "b", "text": \n'
+    )
     (folder / "broken" / "queries.jsonl").write_text('{"_id": "q", "text": "one"}\n')
     (folder / "not-an-audit.json").write_text('{"format": "something else"}\n')
     (folder / "bad.trec").write_text("q001 Q0 numpy.blackman-human 1 high tag\n")
@@ -110,22 +124,37 @@ def prepare(folder: Path, tree: Tree, environment: dict[str, str]) -> None:
 def _write_temperatures(folder: Path, rows: list[dict[str, Any]]) -> None:
     """Write a collection of five sources: human text, and rewrites at four temperatures that lose more and more."""
     (folder / "corpus").mkdir(parents=True)
-    texts: dict[str, list[dict[str, Any]]] = {f"llm-tmp{t}": [] for t in ("0.2", "0.5", "0.7", "1.0")}
+    texts: dict[str, list[dict[str, Any]]] = {
+        f"llm-tmp{t}": [] for t in ("0.2", "0.5", "0.7", "1.0")
+    }
     texts["human"] = []
     for row in rows:
-        bare = {"_id": row["origin"].removesuffix("-human"), "title": row["title"], "text": row["text"]}
+        bare = {
+            "_id": row["origin"].removesuffix("-human"),
+            "title": row["title"],
+            "text": row["text"],
+        }
         if row["source"] == "human":
             texts["human"].append(bare)
             continue
         words = row["text"].split()
-        for source, every in (("llm-tmp0.2", 0), ("llm-tmp0.5", 7), ("llm-tmp0.7", 4), ("llm-tmp1.0", 2)):
+        for source, every in (
+            ("llm-tmp0.2", 0),
+            ("llm-tmp0.5", 7),
+            ("llm-tmp0.7", 4),
+            ("llm-tmp1.0", 2),
+        ):
             left = [word for i, word in enumerate(words) if not every or i % every]
             texts[source].append({**bare, "text": " ".join(left)})
     for source, documents in texts.items():
         lines = "".join(json.dumps(document) + "\n" for document in documents)
         (folder / "corpus" / f"{source}.jsonl").write_text(lines)
-    (folder / "queries.jsonl").write_bytes((folder.parent / "bundled" / "queries.jsonl").read_bytes())
-    judged = (folder.parent / "bundled" / "qrels" / "test.tsv").read_text().splitlines(keepends=True)
+    (folder / "queries.jsonl").write_bytes(
+        (folder.parent / "bundled" / "queries.jsonl").read_bytes()
+    )
+    judged = (
+        (folder.parent / "bundled" / "qrels" / "test.tsv").read_text().splitlines(keepends=True)
+    )
     (folder / "qrels").mkdir()
     human = [line.replace("-human\t", "\t") for line in judged if "-human\t" in line]
     (folder / "qrels" / "test.tsv").write_text("".join([judged[0], *human]))
@@ -155,7 +184,11 @@ class _Answers(http.server.BaseHTTPRequestHandler):
         words = asked["messages"][-1]["content"].rpartition("\n\n")[2].split()
         swapped = [word for i in range(0, len(words), 2) for word in words[i : i + 2][::-1]]
         message = {"role": "assistant", "content": " ".join(swapped) + "."}
-        usage = {"prompt_tokens": len(words), "completion_tokens": len(words), "total_tokens": 2 * len(words)}
+        usage = {
+            "prompt_tokens": len(words),
+            "completion_tokens": len(words),
+            "total_tokens": 2 * len(words),
+        }
         choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
         body = {"id": "1", "object": "chat.completion", "created": 0, "model": asked["model"]}
         answer = json.dumps({**body, "choices": choices, "usage": usage}).encode()
@@ -178,7 +211,8 @@ def answering() -> Iterator[str]:
         server.shutdown()
 
 
-# ---------------------------------------------------------------------------------------------------------- running
+# ----------------------------------------------------------------------------------------------------------
+# running
 
 
 def run_section(section: Sequence[Command], tree: Tree) -> dict[str, str]:
@@ -188,46 +222,68 @@ def run_section(section: Sequence[Command], tree: Tree) -> dict[str, str]:
         folder.mkdir()
         environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith("RANKTILT_")},
-            "PYTHONPATH": str(tree.checkout / "src"), "RANKTILT_CACHE": str(folder.parent / "cache"), "COLUMNS": "118",
-            "HF_HUB_OFFLINE": "1", "NO_COLOR": "1", "SOURCE_DATE_EPOCH": "0", "OPENAI_API_KEY": "none",
-        }  # fmt: skip
+            "PYTHONPATH": str(tree.checkout / "src"),
+            "RANKTILT_CACHE": str(folder.parent / "cache"),
+            "COLUMNS": "118",
+            "HF_HUB_OFFLINE": "1",
+            "NO_COLOR": "1",
+            "SOURCE_DATE_EPOCH": "0",
+            "OPENAI_API_KEY": "none",
+        }
         prepare(folder, tree, environment)
         replaced = {
-            str(folder.parent): "<work>", str(tree.checkout): "<checkout>", str(tree.data): "<data>",
+            str(folder.parent): "<work>",
+            str(tree.checkout): "<checkout>",
+            str(tree.data): "<data>",
             tree.version: "<version>",
-        }  # fmt: skip
+        }
         found = {}
         for command in section:
             before = _files(folder)
             words = shlex.split(command.line.replace("{SERVER}", server))
             code = "from ranktilt.cli.main import main; main()"
             done = subprocess.run(
-                [sys.executable, "-c", code, *words], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                capture_output=True, check=False, timeout=SECONDS, encoding="utf-8", errors="replace",
-            )  # fmt: skip
+                [sys.executable, "-c", code, *words],
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=SECONDS,
+                encoding="utf-8",
+                errors="replace",
+            )
             found[f"{command.name}/exit"] = f"$ ranktilt {command.line}\nexit {done.returncode}\n"
             found[f"{command.name}/stdout"] = normalised(done.stdout, replaced)
             found[f"{command.name}/stderr"] = normalised(done.stderr, replaced)
             made = [path for path, state in _files(folder).items() if before.get(path) != state]
-            found |= {f"{command.name}/{path.relative_to(folder)}": content(path, replaced) for path in sorted(made)}
+            found |= {
+                f"{command.name}/{path.relative_to(folder)}": content(path, replaced)
+                for path in sorted(made)
+            }
     return found
 
 
 def _files(folder: Path) -> dict[Path, tuple[int, int]]:
     """Every file below a folder, with what tells whether it was written."""
-    found = [path for path in folder.rglob("*") if path.is_file()]  # links to folders are not followed
+    found = [
+        path for path in folder.rglob("*") if path.is_file()
+    ]  # links to folders are not followed
     return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in found}
 
 
 def run(tree: Tree, chosen: Sequence[Command], jobs: int) -> dict[str, str]:
     """Run all the commands, some sections at a time; return all that they left by `COMMAND/PART`."""
-    sections = [list(group) for _, group in itertools.groupby(chosen, key=lambda command: command.section)]
+    sections = [
+        list(group) for _, group in itertools.groupby(chosen, key=lambda command: command.section)
+    ]
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         parts = pool.map(lambda section: run_section(section, tree), sections)
         return {name: text for part in parts for name, text in part.items()}
 
 
-# ------------------------------------------------------------------------------------------------------- normalising
+# -------------------------------------------------------------------------------------------------------
+# normalising
 
 
 def normalised(text: str, replaced: dict[str, str]) -> str:
@@ -269,7 +325,9 @@ def laid_out(text: str) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: "<volatile>" if key in VOLATILE else _plain(held) for key, held in value.items()}
+        return {
+            key: "<volatile>" if key in VOLATILE else _plain(held) for key, held in value.items()
+        }
     if isinstance(value, list):
         return [_plain(held) for held in value]
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
@@ -287,7 +345,8 @@ class _Page(html.parser.HTMLParser):
         """Note a tag with its attributes."""
         values = dict(attrs)
         shown = "".join(
-            f" {key}={re.sub(r'base64,.*', 'base64', held or '')!r}" for key, held in sorted(values.items())
+            f" {key}={re.sub(r'base64,.*', 'base64', held or '')!r}"
+            for key, held in sorted(values.items())
         )
         self.lines.append(f"<{tag}{shown}>")
         if tag in ("script", "style"):
@@ -316,7 +375,8 @@ def page(text: str) -> str:
     return "\n".join(parser.lines)
 
 
-# --------------------------------------------------------------------------------------------------------- comparing
+# ---------------------------------------------------------------------------------------------------------
+# comparing
 
 
 def difference(old: str, new: str, name: str) -> list[str]:
@@ -328,7 +388,9 @@ def difference(old: str, new: str, name: str) -> list[str]:
         for file, text in zip(files, (old, new), strict=True):
             file.write_text(text, encoding="utf-8")
         labels = ["--label", f"before/{name}", "--label", f"after/{name}"]
-        done = subprocess.run(["diff", "-u", *labels, *files], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["diff", "-u", *labels, *files], capture_output=True, text=True, check=False
+        )
     lines = done.stdout.splitlines()
     more = [f"... {len(lines) - SHOWN} more lines"] if len(lines) > SHOWN else []
     return [line[:400] for line in lines[:SHOWN]] + more
@@ -341,7 +403,9 @@ def expected(path: Path | None) -> dict[str, str]:
     return {name.strip(): reason.strip() for name, _, reason in pairs}
 
 
-def compare(old: dict[str, str], new: dict[str, str], reasons: dict[str, str]) -> tuple[list[str], int]:
+def compare(
+    old: dict[str, str], new: dict[str, str], reasons: dict[str, str]
+) -> tuple[list[str], int]:
     """Return the report's lines, and how many differences nobody expected."""
     lines, surprises, wanted = [], 0, dict.fromkeys(reasons, 0)
     for name in sorted(old.keys() | new.keys()):
@@ -352,7 +416,9 @@ def compare(old: dict[str, str], new: dict[str, str], reasons: dict[str, str]) -
         elif found:
             surprises += 1
             lines += [*found, ""]
-    lines += [f"expected: {count} × {pattern}: {reasons[pattern]}" for pattern, count in wanted.items()]
+    lines += [
+        f"expected: {count} × {pattern}: {reasons[pattern]}" for pattern, count in wanted.items()
+    ]
     commands = len({name.partition("/")[0] for name in new})
     counted = f"{commands} commands, {len(new)} outputs: {surprises} differ unexpectedly"
     return [*lines, f"{counted}, {sum(wanted.values())} as expected"], surprises
@@ -369,14 +435,22 @@ def save(found: dict[str, str], folder: Path) -> None:
 def load(folder: Path) -> dict[str, str]:
     """Read outputs that were kept."""
     files = sorted(folder.glob("*.json"))
-    return {name: text for file in files for name, text in json.loads(file.read_text(encoding="utf-8")).items()}
+    return {
+        name: text
+        for file in files
+        for name, text in json.loads(file.read_text(encoding="utf-8")).items()
+    }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run, compare and report; exit code 1 if anything differs that is not expected."""
     parser = argparse.ArgumentParser(description="Compare what two checkouts print and write.")
-    parser.add_argument("checkouts", nargs="+", type=Path, help="BEFORE AFTER, or one with --save or --against")
-    parser.add_argument("--save", type=Path, metavar="DIR", help="keep what the first checkout gives")
+    parser.add_argument(
+        "checkouts", nargs="+", type=Path, help="BEFORE AFTER, or one with --save or --against"
+    )
+    parser.add_argument(
+        "--save", type=Path, metavar="DIR", help="keep what the first checkout gives"
+    )
     parser.add_argument("--against", type=Path, metavar="DIR", help="compare with what --save kept")
     parser.add_argument("--expected", type=Path, metavar="FILE", help="lines PATTERN: reason")
     parser.add_argument("--only", default="", metavar="SECTION,...", help="only these sections")
@@ -384,10 +458,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     data = Path(os.environ.get("RANKTILT_TEST_DATA") or ROOT.parent / "shared" / "data").resolve()
     every = commands(COMMANDS.read_text(encoding="utf-8"))
-    sections = options.only.split(",") if options.only else sorted({command.section for command in every})
+    sections = (
+        options.only.split(",") if options.only else sorted({command.section for command in every})
+    )
     chosen = [command for command in every if command.section in sections]
     if not data.is_dir():
-        chosen = [command for command in chosen if "data/" not in command.line and "lengths.tsv" not in command.line]
+        chosen = [
+            command
+            for command in chosen
+            if "data/" not in command.line and "lengths.tsv" not in command.line
+        ]
     trees = [Tree(checkout.resolve(), data) for checkout in options.checkouts]
     first = run(trees[0], chosen, options.jobs)
     if options.save:
@@ -396,7 +476,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         names = {command.name for command in chosen}
         kept = load(options.against)
         recorded = names & {name.partition("/")[0] for name in kept}
-        old, new = ({n: text for n, text in side.items() if n.partition("/")[0] in recorded} for side in (kept, first))
+        old, new = (
+            {n: text for n, text in side.items() if n.partition("/")[0] in recorded}
+            for side in (kept, first)
+        )
     elif len(trees) > 1:
         old, new = first, run(trees[1], chosen, options.jobs)
     else:

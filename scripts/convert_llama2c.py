@@ -2,12 +2,13 @@
 
     python scripts/convert_llama2c.py stories260K.bin tok512.bin FOLDER
 
-reads the legacy format (version 0: seven integers, then all weights as float32) and the tokenizer's file, and writes
-what `transformers` needs: config.json, generation_config.json, model.safetensors, tokenizer.json and
-tokenizer_config.json with a chat template that joins the messages, for these models know no roles. The tokenizer
-encodes as llama2.c does: a space in front, characters outside the vocabulary as bytes, and at each step the merge
-that gives the token with the best score; only the words <unk>, <s> and </s> are special tokens here, as they are for
-every tokenizer of Hugging Face. Exit status 2 if a file does not hold what it should.
+reads the legacy format (version 0: seven integers, then all weights as float32) and the tokenizer's
+file, and writes what `transformers` needs: config.json, generation_config.json, model.safetensors,
+tokenizer.json and tokenizer_config.json with a chat template that joins the messages, for these
+models know no roles. The tokenizer encodes as llama2.c does: a space in front, characters outside
+the vocabulary as bytes, and at each step the merge that gives the token with the best score; only
+the words <unk>, <s> and </s> are special tokens here, as they are for every tokenizer of Hugging
+Face. Exit status 2 if a file does not hold what it should.
 """
 
 import argparse
@@ -42,7 +43,8 @@ class Shape:
     Parameters
     ----------
     dim, hidden, layers, heads, kv_heads, context : int
-        Width, width of the feed-forward layers, layers, heads, heads of keys and values, most tokens.
+        Width, width of the feed-forward layers, layers, heads, heads of keys and values, most
+        tokens.
     vocabulary : int
         Tokens.
     shared : bool
@@ -65,8 +67,14 @@ class Shape:
 
     def tensors(self) -> list[tuple[str, tuple[int, ...]]]:
         """Names and shapes of what lies in the file, in its order; a name with a star has a part for each layer."""
-        wide, narrow, layer = (self.dim, self.dim), (self.kv_heads * self.head, self.dim), "model.layers.*."
-        found: list[tuple[str, tuple[int, ...]]] = [("model.embed_tokens.weight", (self.vocabulary, self.dim))]
+        wide, narrow, layer = (
+            (self.dim, self.dim),
+            (self.kv_heads * self.head, self.dim),
+            "model.layers.*.",
+        )
+        found: list[tuple[str, tuple[int, ...]]] = [
+            ("model.embed_tokens.weight", (self.vocabulary, self.dim))
+        ]
         each = {
             "input_layernorm": (self.dim,),
             "self_attn.q_proj": wide,
@@ -89,9 +97,17 @@ def read_model(path: Path) -> tuple[Shape, Weights]:
     if len(data) < HEADER.size:
         raise Unfit(f"{path}: expected a model of llama2.c, got {len(data)} bytes")
     dim, hidden, layers, heads, kv_heads, vocabulary, context = HEADER.unpack_from(data)
-    if min(dim, hidden, layers, heads, kv_heads, abs(vocabulary), context) < 1 or dim % heads or heads % kv_heads:
-        raise Unfit(f"{path}: expected a model of llama2.c in its legacy format, got another header")
-    shape = Shape(dim, hidden, layers, heads, kv_heads, abs(vocabulary), context, shared=vocabulary > 0)
+    if (
+        min(dim, hidden, layers, heads, kv_heads, abs(vocabulary), context) < 1
+        or dim % heads
+        or heads % kv_heads
+    ):
+        raise Unfit(
+            f"{path}: expected a model of llama2.c in its legacy format, got another header"
+        )
+    shape = Shape(
+        dim, hidden, layers, heads, kv_heads, abs(vocabulary), context, shared=vocabulary > 0
+    )
     expected = HEADER.size + 4 * sum(int(np.prod(size)) for _, size in shape.tensors())
     if len(data) != expected:
         raise Unfit(f"{path}: expected {expected:,} bytes, as the header says, got {len(data):,}")
@@ -100,7 +116,11 @@ def read_model(path: Path) -> tuple[Shape, Weights]:
         count = int(np.prod(size))
         tensor = np.frombuffer(data, "<f4", count, start).reshape(size)
         start += 4 * count
-        parts = {name.replace("*", str(i)): part for i, part in enumerate(tensor)} if "*" in name else {name: tensor}
+        parts = (
+            {name.replace("*", str(i)): part for i, part in enumerate(tensor)}
+            if "*" in name
+            else {name: tensor}
+        )
         weights |= {part: _halves(part, values, shape) for part, values in parts.items() if part}
     return shape, weights
 
@@ -108,7 +128,9 @@ def read_model(path: Path) -> tuple[Shape, Weights]:
 def _halves(name: str, values: npt.NDArray[np.float32], shape: Shape) -> npt.NDArray[np.float32]:
     """Rotary pairs, which are neighbours in llama2.c, are halves of a head in Hugging Face."""
     if re.search(r"self_attn\.[qk]_proj", name):
-        values = values.reshape(-1, shape.head // 2, 2, shape.dim).swapaxes(1, 2).reshape(values.shape)
+        values = (
+            values.reshape(-1, shape.head // 2, 2, shape.dim).swapaxes(1, 2).reshape(values.shape)
+        )
     return np.ascontiguousarray(values)
 
 
@@ -151,17 +173,25 @@ def tokenizer(tokens: Sequence[tuple[str, float]]) -> Any:
     vocabulary = {text: number for number, (text, _) in enumerate(tokens)}
     made = Tokenizer(models.BPE(vocabulary, merges(tokens), unk_token=UNK, byte_fallback=True))
     made.normalizer = normalizers.Prepend(" ")
-    made.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+    made.decoder = decoders.Sequence(
+        [decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
     made.post_processor = processors.TemplateProcessing(
         single=f"{BOS} $A", pair=f"{BOS} $A {BOS} $B", special_tokens=[(BOS, vocabulary[BOS])]
     )
-    made.add_special_tokens([AddedToken(text, normalized=False, special=True) for text in (UNK, BOS, EOS)])
+    made.add_special_tokens(
+        [AddedToken(text, normalized=False, special=True) for text in (UNK, BOS, EOS)]
+    )
     return made
 
 
 def configs(shape: Shape) -> dict[str, dict[str, Any]]:
     """Make the JSON files."""
-    special = {"bos_token_id": 1, "eos_token_id": [1, 2], "pad_token_id": 0}  # a story ends where the next begins
+    special = {
+        "bos_token_id": 1,
+        "eos_token_id": [1, 2],
+        "pad_token_id": 0,
+    }  # a story ends where the next begins
     model = {
         "architectures": ["LlamaForCausalLM"],
         "model_type": "llama",
@@ -194,7 +224,11 @@ def configs(shape: Shape) -> dict[str, dict[str, Any]]:
         "chat_template": TEMPLATE,
     }
     sampling = {"do_sample": True, "temperature": 1.0, "top_k": 0, "top_p": 1.0, **special}
-    return {"config.json": model, "generation_config.json": sampling, "tokenizer_config.json": words}
+    return {
+        "config.json": model,
+        "generation_config.json": sampling,
+        "tokenizer_config.json": words,
+    }
 
 
 def convert(model: Path, tokens: Path, folder: Path) -> None:
@@ -207,13 +241,19 @@ def convert(model: Path, tokens: Path, folder: Path) -> None:
     (folder / "model.safetensors").write_bytes(save(weights, metadata={"format": "pt"}))
     made.save(str(folder / "tokenizer.json"))
     for name, content in configs(shape).items():
-        (folder / name).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        (folder / name).write_text(
+            json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Convert what the command line names; return the exit status."""
-    parser = argparse.ArgumentParser(description="Convert a model of llama2.c to a Hugging Face folder.")
-    parser.add_argument("model", type=Path, help="weights in the legacy format, such as stories260K.bin")
+    parser = argparse.ArgumentParser(
+        description="Convert a model of llama2.c to a Hugging Face folder."
+    )
+    parser.add_argument(
+        "model", type=Path, help="weights in the legacy format, such as stories260K.bin"
+    )
     parser.add_argument("tokenizer", type=Path, help="tokens and scores, such as tok512.bin")
     parser.add_argument("folder", type=Path, help="where to write")
     given = parser.parse_args(arguments)

@@ -22,9 +22,13 @@ def write_command_pages(docs: Path) -> None:
     folder = docs / PAGES
     folder.mkdir(parents=True, exist_ok=True)
     commands = dict(_commands(typer.main.get_command(app)))
-    pages = {f"{name.replace(' ', '-')}.md": _page(name, command) for name, command in commands.items()}
+    pages = {
+        f"{name.replace(' ', '-')}.md": _page(name, command) for name, command in commands.items()
+    }
     listed = "\n".join(name.removesuffix(".md") for name in pages)
-    pages["index.md"] = f"# The command line\n\nWhat `--help` says.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n"
+    pages["index.md"] = (
+        f"# The command line\n\nWhat `--help` says.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n"
+    )
     for old in folder.glob("*.md"):
         if old.name not in pages:
             old.unlink()
@@ -50,11 +54,15 @@ def _page(name: str, command: Any) -> str:
     for parameter in command.get_params(context):
         if record := parameter.get_help_record(context):
             argument = parameter.param_type_name == "argument"
-            panel = PANELS[0] if argument else getattr(parameter, "rich_help_panel", None) or PANELS[-1]
+            panel = (
+                PANELS[0] if argument else getattr(parameter, "rich_help_panel", None) or PANELS[-1]
+            )
             typed, meaning = (" ".join(text.split()) for text in record)
             panels[panel].append(f"| `{typed.replace('|', chr(92) + '|')}` | {_plain(meaning)} |")
     tables = (
-        f"## {panel}\n\n| typed | meaning |\n|---|---|\n" + "\n".join(rows) for panel, rows in panels.items() if rows
+        f"## {panel}\n\n| typed | meaning |\n|---|---|\n" + "\n".join(rows)
+        for panel, rows in panels.items()
+        if rows
     )
     return "\n\n".join([*parts, *tables]) + "\n"
 
@@ -68,7 +76,9 @@ def name_files(app: Any, page: str, source: list[str]) -> None:
     """Name files of the repository that are no pages, such as examples, where a page links to them."""
     outside = r"\[([^\]]*)\]\((?:\.\./)+((?:examples|benchmarks)[^)#]*)[^)]*\)"
     source[0] = re.sub(
-        outside, lambda link: f"{link[1]} (`{link[2]}`)" if link[1] != link[2] else f"`{link[2]}`", source[0]
+        outside,
+        lambda link: f"{link[1]} (`{link[2]}`)" if link[1] != link[2] else f"`{link[2]}`",
+        source[0],
     )
 
 

@@ -4,10 +4,11 @@
     python scripts/fuzz.py --reader sidecar --cases 300   # one of them
     python scripts/fuzz.py --reader sidecar --case 117    # one case again, with its traceback
 
-A case is told by reader, seed and number. The files are made here, from the bundled collection. All is read in one
-process with bounded memory; where a library ends that, the case counts as failed and a new one goes on. Exit status 1
-if a case ends in anything but a result or a `UserError`, or takes more than five seconds. The readers ``same run`` and
-``same labels`` write the same data in every format: what is read must be what is read of TREC's lines, or of TSV.
+A case is told by reader, seed and number. The files are made here, from the bundled collection. All
+is read in one process with bounded memory; where a library ends that, the case counts as failed and
+a new one goes on. Exit status 1 if a case ends in anything but a result or a `UserError`, or takes
+more than five seconds. The readers ``same run`` and ``same labels`` write the same data in every
+format: what is read must be what is read of TREC's lines, or of TSV.
 """
 
 import argparse
@@ -62,23 +63,107 @@ LIMIT = 5
 MEMORY = 24 << 30
 """Bytes of address space; Polars reserves most of what it takes."""
 BYTES = [
-    b"\x00", b"\xff", b"\xef\xbb\xbf", b"\x1b]0;x\x07", b"\r", b"\n", b"\n\n", b"\t", b'"', b"'", b",", b"{", b"}",
-    b"[", b"]", b"\\", b"\\ud800", b"-", b"9" * 40, b"9" * 5000, b"1e999", b"NaN", b"-Infinity", b"null", b"0.5", b" ",
-    b"[" * 3000, b'{"a":' * 3000, "größe 日本 \u202e".encode(), b"x" * 70_000,
-]  # fmt: skip
+    b"\x00",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b"\x1b]0;x\x07",
+    b"\r",
+    b"\n",
+    b"\n\n",
+    b"\t",
+    b'"',
+    b"'",
+    b",",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b"\\",
+    b"\\ud800",
+    b"-",
+    b"9" * 40,
+    b"9" * 5000,
+    b"1e999",
+    b"NaN",
+    b"-Infinity",
+    b"null",
+    b"0.5",
+    b" ",
+    b"[" * 3000,
+    b'{"a":' * 3000,
+    "größe 日本 \u202e".encode(),
+    b"x" * 70_000,
+]
 VALUES = [
-    None, True, -1, 0, 3, 2**31, 2**63, 2**127, -(2**64), 1.5, 1e308, float("nan"), float("inf"), "", "x", "0",
-    "\ud800", "\x00", "a\nb", "x" * 5000, "/dev/zero", [], {}, [[]], ["a", 1, None], {"a": 1}, {"": {}}, [0.5] * 2000,
-    "nDCG@3", "<60 deep>", "<300 deep>", "<900 deep>", "<5000 deep>",
-]  # fmt: skip
+    None,
+    True,
+    -1,
+    0,
+    3,
+    2**31,
+    2**63,
+    2**127,
+    -(2**64),
+    1.5,
+    1e308,
+    float("nan"),
+    float("inf"),
+    "",
+    "x",
+    "0",
+    "\ud800",
+    "\x00",
+    "a\nb",
+    "x" * 5000,
+    "/dev/zero",
+    [],
+    {},
+    [[]],
+    ["a", 1, None],
+    {"a": 1},
+    {"": {}},
+    [0.5] * 2000,
+    "nDCG@3",
+    "<60 deep>",
+    "<300 deep>",
+    "<900 deep>",
+    "<5000 deep>",
+]
 NAMES = [
-    "beir", "cocktail", "qrels", "trec", "json run", "sidecar", "labels tsv", "labels csv", "labels parquet",
-    "rows parquet", "judgments", "audit", "cells", "output", "prompt",
-    "queries", "triples", "response", "vectors", "batch", "journal",
+    "beir",
+    "cocktail",
+    "qrels",
+    "trec",
+    "json run",
+    "sidecar",
+    "labels tsv",
+    "labels csv",
+    "labels parquet",
+    "rows parquet",
+    "judgments",
+    "audit",
+    "cells",
+    "output",
+    "prompt",
+    "queries",
+    "triples",
+    "response",
+    "vectors",
+    "batch",
+    "journal",
     # Runs and labels in every format that is read.
-    "run lists", "run records", "run responses", "run mteb", "run predictions", "run csv", "run tsv", "run parquet",
-    "labels jsonl", "same run", "same labels",
-]  # fmt: skip
+    "run lists",
+    "run records",
+    "run responses",
+    "run mteb",
+    "run predictions",
+    "run csv",
+    "run tsv",
+    "run parquet",
+    "labels jsonl",
+    "same run",
+    "same labels",
+]
 Read = Callable[[Path], object]
 Files = Mapping[str, bytes]
 
@@ -89,7 +174,9 @@ def small() -> Collection:
     qrels = whole.qrels.filter(pl.col("query_id").is_in(whole.judged["id"].head(5).implode()))
     queries = whole.queries.filter(pl.col("id").is_in(qrels["query_id"].implode()))
     docs = whole.docs.filter(pl.col("id").is_in(qrels["doc_id"].implode()))
-    return Collection(whole.docs.filter(pl.col("origin").is_in(docs["origin"].implode())), queries, qrels)
+    return Collection(
+        whole.docs.filter(pl.col("origin").is_in(docs["origin"].implode())), queries, qrels
+    )
 
 
 def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
@@ -107,29 +194,50 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         return from_labels(read_labels(path), queries=run.queries, labels_file=path)
 
     def rows(path: Path) -> object:
-        return Collection(read_parquet(path, strings=("title", "source")), pairs.queries, pairs.qrels.clear())
+        return Collection(
+            read_parquet(path, strings=("title", "source")), pairs.queries, pairs.qrels.clear()
+        )
 
     table, frame = pairs.docs.select("source", "origin", doc_id="id"), run.frame()
-    scores = {q: dict(zip(f["doc_id"], f["score"], strict=True)) for (q,), f in frame.group_by("query_id")}
+    scores = {
+        q: dict(zip(f["doc_id"], f["score"], strict=True)) for (q,), f in frame.group_by("query_id")
+    }
     judged = [{"query-id": q, "corpus-id": d, "score": g} for q, d, g in pairs.qrels.iter_rows()]
-    made = {"llm": {"llm": "echo"}, "prompt": {"name": "p"}, "sources": {"m": 0.7}, "of": "human", "titles": "keep"}
+    made = {
+        "llm": {"llm": "echo"},
+        "prompt": {"name": "p"},
+        "sources": {"m": 0.7},
+        "of": "human",
+        "titles": "keep",
+    }
     made = {**made, "collection": {"path": "toy"}, "earlier": [made], "inputs": {"a": "b"}}
     cut = {"limit": 512, "share": {"human": 0.5, "claude": 0.25}}
-    spec = {**run.spec, "seed": 7, "own_documents_dropped": 2, "truncated": cut, "candidates": dict(run.spec)}
+    spec = {
+        **run.spec,
+        "seed": 7,
+        "own_documents_dropped": 2,
+        "truncated": cut,
+        "candidates": dict(run.spec),
+    }
     save(pairs, folder / "beir")
     cocktail = {
         f"cocktail/corpus/{name}.jsonl": "".join(
-            json.dumps({"_id": row["origin"], "title": row["title"] or "", "text": row["text"]}) + "\n"
+            json.dumps({"_id": row["origin"], "title": row["title"] or "", "text": row["text"]})
+            + "\n"
             for row in pairs.docs.filter(source=name).iter_rows(named=True)
         ).encode()
         for name in pairs.sources
     }
     origins = dict(pairs.docs.select("id", "origin").iter_rows())
-    lines = {f"{query}\t{origins[doc]}\t{grade:g}\n" for query, doc, grade in pairs.qrels.iter_rows()}
+    lines = {
+        f"{query}\t{origins[doc]}\t{grade:g}\n" for query, doc, grade in pairs.qrels.iter_rows()
+    }
     files = {
         **cocktail,
         "cocktail/queries.jsonl": (folder / "beir" / "queries.jsonl").read_bytes(),
-        "cocktail/qrels/test.tsv": "".join(["query-id\tcorpus-id\tscore\n", *sorted(lines)]).encode(),
+        "cocktail/qrels/test.tsv": "".join(
+            ["query-id\tcorpus-id\tscore\n", *sorted(lines)]
+        ).encode(),
         "qrels/q.tsv": (folder / "beir" / "qrels" / "test.tsv").read_bytes(),
         "trec/run": trec[folder / "sidecar" / "run"],
         "json run/run.json": json.dumps(scores).encode(),
@@ -138,7 +246,9 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         "labels tsv/labels.tsv": table.write_csv(separator="\t").encode(),
         "labels csv/labels.csv": table.write_csv(quote_style="always").encode(),
         "judgments/test.jsonl": "\n".join(map(json.dumps, judged)).encode(),
-        "audit/a.json": rt.audit(pairs, run, ["nDCG@3", "AP@5"], card=True, resamples=100).to_json(),
+        "audit/a.json": rt.audit(
+            pairs, run, ["nDCG@3", "AP@5"], card=True, resamples=100
+        ).to_json(),
         "cells/cells.csv": b"table,dataset,system,measure,value\nwang-1,a,bm25,nDCG@3,0.5\n",
         "manifest/manifest.json": manifest(made, {}),
         "output/manifest.json": manifest(made, {"a": "0" * 64}),
@@ -154,17 +264,24 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         (folder / f"{name} parquet").mkdir()
         content.write_parquet(folder / f"{name} parquet" / "t.parquet")
     read: dict[str, Read] = {
-        "beir": lambda at: check(rt.load(at)), "cocktail": lambda at: check(rt.load(at)),
-        "qrels": lambda at: read_qrels(at / "q.tsv"), "trec": lambda at: audited(at / "run"),
-        "json run": lambda at: audited(at / "run.json"), "sidecar": lambda at: audited(at / "run"),
-        "labels tsv": lambda at: labels(at / "labels.tsv"), "labels csv": lambda at: labels(at / "labels.csv"),
-        "labels parquet": lambda at: labels(at / "t.parquet"), "rows parquet": lambda at: rows(at / "t.parquet"),
-        "judgments": lambda at: read_judgments(at / "test.jsonl"), "audit": lambda at: read_result(at / "a.json"),
-        "cells": lambda at: read_cells(at / "cells.csv"), "output": require_ours,
+        "beir": lambda at: check(rt.load(at)),
+        "cocktail": lambda at: check(rt.load(at)),
+        "qrels": lambda at: read_qrels(at / "q.tsv"),
+        "trec": lambda at: audited(at / "run"),
+        "json run": lambda at: audited(at / "run.json"),
+        "sidecar": lambda at: audited(at / "run"),
+        "labels tsv": lambda at: labels(at / "labels.tsv"),
+        "labels csv": lambda at: labels(at / "labels.csv"),
+        "labels parquet": lambda at: labels(at / "t.parquet"),
+        "rows parquet": lambda at: rows(at / "t.parquet"),
+        "judgments": lambda at: read_judgments(at / "test.jsonl"),
+        "audit": lambda at: read_result(at / "a.json"),
+        "cells": lambda at: read_cells(at / "cells.csv"),
+        "output": require_ours,
         "prompt": lambda at: template(at / "prompt.txt").render("text"),
         "queries": lambda at: read_queries(at / "queries.tsv"),
         "triples": lambda at: reranker_set(pairs, RerankerTraining(triples=str(at / "t.tsv"))),
-    }  # fmt: skip
+    }
     read |= written_runs(folder, run) | written_labels(folder, table) | server_readers(folder)
     return {name: (read[name], content_of(folder / name)) for name in NAMES}
 
@@ -172,13 +289,60 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
 Entry = tuple[str, str, float]
 """A query, a document and its score."""
 STRANGE_IDS = [
-    "1", "01", "1.0", "1e5", "+1", "nan", "NaN", "null", "None", "true", "NA", "٣", "=1+1", "-d", "@d", "'d", 'd"',
-    '"d"', "a,b", "a;b", "a|b", "%20", "e\u0301", "é", "{d}", "[d]", "#d", "Q0", "q", "\u00a0d", "\u3000d", "日本",
-    "0x10", "1_0", "d" * 300, "\u200bd", "d\u00a0e",
-]  # fmt: skip
+    "1",
+    "01",
+    "1.0",
+    "1e5",
+    "+1",
+    "nan",
+    "NaN",
+    "null",
+    "None",
+    "true",
+    "NA",
+    "٣",
+    "=1+1",
+    "-d",
+    "@d",
+    "'d",
+    'd"',
+    '"d"',
+    "a,b",
+    "a;b",
+    "a|b",
+    "%20",
+    "e\u0301",
+    "é",
+    "{d}",
+    "[d]",
+    "#d",
+    "Q0",
+    "q",
+    "\u00a0d",
+    "\u3000d",
+    "日本",
+    "0x10",
+    "1_0",
+    "d" * 300,
+    "\u200bd",
+    "d\u00a0e",
+]
 STRANGE_SCORES = [
-    0.0, -0.0, 1.0, -1.0, 0.1 + 0.2, 1e-300, 5e-324, 1e300, -1e300, 2.0**53, 2.0**53 + 2, 1 / 3, 1e16, 123456789.125,
-]  # fmt: skip
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.1 + 0.2,
+    1e-300,
+    5e-324,
+    1e300,
+    -1e300,
+    2.0**53,
+    2.0**53 + 2,
+    1 / 3,
+    1e16,
+    123456789.125,
+]
 
 
 ENTRIES = "entries.json"
@@ -224,8 +388,13 @@ def run_texts(made: Sequence[Entry]) -> dict[str, bytes]:
     for query, document, score in made:
         ranks[query] = ranks.get(query, 0) + 1
         lines.append(f"{query} Q0 {document} {ranks[query]} {score!r} tag\n")
-    records = [{"query_id": query, "doc_id": document, "score": score} for query, document, score in made]
-    lists = {query: [{"id": d, "score": s} for d, s in scores.items()] for query, scores in by_query.items()}
+    records = [
+        {"query_id": query, "doc_id": document, "score": score} for query, document, score in made
+    ]
+    lists = {
+        query: [{"id": d, "score": s} for d, s in scores.items()]
+        for query, scores in by_query.items()
+    }
     hits = {
         query: {"hits": {"hits": [{"_id": d, "_score": s} for d, s in scores.items()]}}
         for query, scores in by_query.items()
@@ -242,7 +411,9 @@ def run_texts(made: Sequence[Entry]) -> dict[str, bytes]:
         "lists.json": json.dumps(lists).encode(),
         "records.json": json.dumps(records).encode(),
         "responses.json": json.dumps(hits).encode(),
-        "mteb_predictions.json": json.dumps({"mteb_model_meta": {}, "default": {"test": by_query}}).encode(),
+        "mteb_predictions.json": json.dumps(
+            {"mteb_model_meta": {}, "default": {"test": by_query}}
+        ).encode(),
         "predictions.jsonl": "\n".join(map(json.dumps, predictions)).encode(),
         "run.csv": table_text(records, ",").encode(),
         "run.tsv": table_text(records, "\t").encode(),
@@ -267,10 +438,15 @@ def written_runs(folder: Path, run: Run) -> dict[str, Read]:
     """Make a run in every format, and return how each is read, and how all are held against TREC's."""
     made = [(query, document, score) for query, document, _, score in run.frame().iter_rows()][:60]
     names = {
-        "run lists": "lists.json", "run records": "records.json", "run responses": "responses.json",
-        "run mteb": "mteb_predictions.json", "run predictions": "predictions.jsonl", "run csv": "run.csv",
-        "run tsv": "run.tsv", "run parquet": "run.parquet",
-    }  # fmt: skip
+        "run lists": "lists.json",
+        "run records": "records.json",
+        "run responses": "responses.json",
+        "run mteb": "mteb_predictions.json",
+        "run predictions": "predictions.jsonl",
+        "run csv": "run.csv",
+        "run tsv": "run.tsv",
+        "run parquet": "run.parquet",
+    }
     texts = run_texts(made)
     write(folder, {f"{name}/{file}": texts[file] for name, file in names.items()})
     write(folder, {f"same run/{ENTRIES}": json.dumps(made).encode()})
@@ -300,7 +476,9 @@ def same_runs(folder: Path) -> None:
 
 
 def run_values(run: Run) -> object:
-    return sorted((query, rank, document, score) for query, document, rank, score in run.frame().iter_rows())
+    return sorted(
+        (query, rank, document, score) for query, document, rank, score in run.frame().iter_rows()
+    )
 
 
 def reading(read: Callable[[], object]) -> object:
@@ -316,18 +494,25 @@ def require_same(readings: Mapping[str, object], first: str) -> None:
     expected = readings[first]
     for name, values in readings.items():
         if expected is not None and values is not None and values != expected:
-            raise SilentDifferenceError(f"{name} gives {str(values)[:200]}, {first} {str(expected)[:200]}")
+            raise SilentDifferenceError(
+                f"{name} gives {str(values)[:200]}, {first} {str(expected)[:200]}"
+            )
 
 
 def written_labels(folder: Path, table: pl.DataFrame) -> dict[str, Read]:
     """Make labels as JSON lines, and as data that is written in every format."""
     rows = table.select("doc_id", "source").head(30).rows()
-    write(folder, {
-        "labels jsonl/labels.jsonl": "\n".join(
-            json.dumps({"doc_id": document, "source": source}) for document, source in rows
-        ).encode(),
-        f"same labels/{ENTRIES}": json.dumps([[source, document, 0.0] for document, source in rows]).encode(),
-    })  # fmt: skip
+    write(
+        folder,
+        {
+            "labels jsonl/labels.jsonl": "\n".join(
+                json.dumps({"doc_id": document, "source": source}) for document, source in rows
+            ).encode(),
+            f"same labels/{ENTRIES}": json.dumps(
+                [[source, document, 0.0] for document, source in rows]
+            ).encode(),
+        },
+    )
     return {"labels jsonl": lambda at: read_labels(at / "labels.jsonl"), "same labels": same_labels}
 
 
@@ -337,7 +522,10 @@ def same_labels(folder: Path) -> None:
     records = [{"doc_id": document, "source": source} for source, document, _ in made]
     packed = io.BytesIO()
     pl.DataFrame(records).write_parquet(packed)
-    tsv = "".join(f"{row['doc_id']}\t{row['source']}\n" for row in [{"doc_id": "doc_id", "source": "source"}, *records])
+    tsv = "".join(
+        f"{row['doc_id']}\t{row['source']}\n"
+        for row in [{"doc_id": "doc_id", "source": "source"}, *records]
+    )
     texts = {
         "labels.tsv": tsv.encode(),
         "labels.csv": table_text(records, ",").encode(),
@@ -364,17 +552,29 @@ RESPONSE = {
             "index": 0,
             "message": {"role": "assistant", "content": "##final score: 3", "refusal": None},
             "finish_reason": "stop",
-            "logprobs": {"content": [{"token": "##", "logprob": -0.5}, {"token": "final", "logprob": -1.5}]},
+            "logprobs": {
+                "content": [{"token": "##", "logprob": -0.5}, {"token": "final", "logprob": -1.5}]
+            },
         }
     ],
     "usage": {"prompt_tokens": 12, "completion_tokens": 5, "total_tokens": 17},
 }
-FAILED = {"error": {"message": "Rate limit reached.", "type": "requests", "param": None, "code": "rate_limit_exceeded"}}
+FAILED = {
+    "error": {
+        "message": "Rate limit reached.",
+        "type": "requests",
+        "param": None,
+        "code": "rate_limit_exceeded",
+    }
+}
 STATUS = {
     "id": "batch_1",
     "object": "batch",
     "endpoint": "/v1/chat/completions",
-    "errors": {"object": "list", "data": [{"code": "x", "message": "Enqueued token limit reached.", "line": 3}]},
+    "errors": {
+        "object": "list",
+        "data": [{"code": "x", "message": "Enqueued token limit reached.", "line": 3}],
+    },
     "input_file_id": "file-0",
     "status": "completed",
     "output_file_id": "file-1",
@@ -385,9 +585,17 @@ STATUS = {
 
 def server_readers(folder: Path) -> dict[str, Read]:
     """Make what a server sends and a journal of it; what cannot be read is asked for again, and so no fault."""
-    answered = [batch_line(f"key{number}", {"status_code": 200, "body": RESPONSE}) for number in range(3)]
-    failed = [batch_line("key3", {"status_code": 429, "body": FAILED}), batch_line("key4", None, code="batch_expired")]
-    vectors = {"model": "tiny", "data": [{"index": number, "embedding": [0.5, number]} for number in range(2)]}
+    answered = [
+        batch_line(f"key{number}", {"status_code": 200, "body": RESPONSE}) for number in range(3)
+    ]
+    failed = [
+        batch_line("key3", {"status_code": 429, "body": FAILED}),
+        batch_line("key4", None, code="batch_expired"),
+    ]
+    vectors = {
+        "model": "tiny",
+        "data": [{"index": number, "embedding": [0.5, number]} for number in range(2)],
+    }
     write(
         folder,
         {
@@ -395,19 +603,32 @@ def server_readers(folder: Path) -> dict[str, Read]:
             "response/429.json": json.dumps(FAILED).encode(),
             "vectors/200.json": json.dumps(vectors).encode(),
             "batch/status.json": json.dumps(STATUS).encode(),
-            "batch/page.json": json.dumps({"object": "list", "data": [STATUS], "has_more": False}).encode(),
+            "batch/page.json": json.dumps(
+                {"object": "list", "data": [STATUS], "has_more": False}
+            ).encode(),
             "batch/output.jsonl": "\n".join(map(json.dumps, answered)).encode(),
             "batch/errors.jsonl": "\n".join(map(json.dumps, failed)).encode(),
         },
     )
     with Journal(folder / "journal") as journal:
-        journal.append([record(read_answer(RESPONSE, "tiny"), f"key{number}") for number in range(3)])
-    return {"response": read_response, "vectors": read_embeddings, "batch": read_batch, "journal": read_journal}
+        journal.append(
+            [record(read_answer(RESPONSE, "tiny"), f"key{number}") for number in range(3)]
+        )
+    return {
+        "response": read_response,
+        "vectors": read_embeddings,
+        "batch": read_batch,
+        "journal": read_journal,
+    }
 
 
 def batch_line(key: str, response: object, code: str | None = None) -> dict[str, object]:
     """A line of a batch's file of answers or errors."""
-    return {"custom_id": key, "response": response, "error": code and {"code": code, "message": "Not carried out."}}
+    return {
+        "custom_id": key,
+        "response": response,
+        "error": code and {"code": code, "message": "Not carried out."},
+    }
 
 
 def record(answer: Answer, key: str) -> JournalRecord:
@@ -421,7 +642,9 @@ def read_response(folder: Path) -> object:
     body: object = (folder / "429.json").read_bytes().decode(errors="replace")
     with suppress(ValueError):
         body = json_body((folder / "429.json").read_bytes()).get("error")
-    errors = [classify_error(status, body, SERVER) for status in (400, 401, 403, 404, 413, 429, 500)]
+    errors = [
+        classify_error(status, body, SERVER) for status in (400, 401, 403, 404, 413, 429, 500)
+    ]
     return pl.DataFrame({"message": [str(error) for error in errors]}).write_ndjson()
 
 
@@ -447,7 +670,10 @@ def read_batch(folder: Path) -> object:
 def read_journal(folder: Path) -> object:
     """Read a journal that was damaged, as a file of its own: SQLite keeps what it added last beside it."""
     with Journal(folder) as journal:
-        answers = [stored.answer for stored in journal.read([f"key{number}" for number in range(3)]).values()]
+        answers = [
+            stored.answer
+            for stored in journal.read([f"key{number}" for number in range(3)]).values()
+        ]
     return keep(folder / "other", answers)
 
 
@@ -466,7 +692,9 @@ def keep(folder: Path, answers: Sequence[Answer]) -> None:
 
 def content_of(folder: Path) -> Files:
     """The files of a folder."""
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+    return {
+        str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()
+    }
 
 
 def write(folder: Path, files: Files) -> None:
@@ -483,7 +711,9 @@ def damaged(files: Files, chance: random.Random) -> Files:
     if name == ENTRIES:
         return {name: json.dumps(other_entries(entries(data), chance)).encode()}
     for _ in range(chance.choice((1, 1, 1, 2, 5))):
-        data = (other_value if ".json" in name and chance.random() < 0.6 else other_bytes)(data, chance)
+        data = (other_value if ".json" in name and chance.random() < 0.6 else other_bytes)(
+            data, chance
+        )
     if chance.random() < 0.05:
         data = gzip.compress(data)
         data = other_bytes(data, chance) if chance.random() < 0.7 else data
@@ -495,10 +725,15 @@ def other_bytes(data: bytes, chance: random.Random) -> bytes:
     start = chance.randrange(len(data) + 1)
     end = min(start + chance.choice((1, 1, 2, 8, 100, 1000)), len(data))
     middle = [
-        b"", data[start:end] * chance.choice((2, 3, 50)), chance.choice(BYTES) + data[start:end], chance.choice(BYTES),
+        b"",
+        data[start:end] * chance.choice((2, 3, 50)),
+        chance.choice(BYTES) + data[start:end],
+        chance.choice(BYTES),
         bytes(chance.randrange(256) for _ in data[start:end]),
-    ]  # fmt: skip
-    return data[:start] if chance.random() < 0.1 else data[:start] + chance.choice(middle) + data[end:]
+    ]
+    return (
+        data[:start] if chance.random() < 0.1 else data[:start] + chance.choice(middle) + data[end:]
+    )
 
 
 def other_value(data: bytes, chance: random.Random) -> bytes:
@@ -512,7 +747,13 @@ def other_value(data: bytes, chance: random.Random) -> bytes:
     spots, held = [], [content]
     while held:
         inside = held.pop()
-        names = inside if isinstance(inside, dict) else range(len(inside)) if isinstance(inside, list) else ()
+        names = (
+            inside
+            if isinstance(inside, dict)
+            else range(len(inside))
+            if isinstance(inside, list)
+            else ()
+        )
         spots += [(inside, name) for name in names]
         held += [inside[name] for name in names]
     if not spots:
@@ -525,8 +766,16 @@ def other_value(data: bytes, chance: random.Random) -> bytes:
         inside[str(chance.choice(VALUES))] = inside.pop(name)
     else:
         inside[name] = chance.choice(VALUES)
-    text = re.sub(r'"<(\d+) deep>"', lambda found: "[" * int(found[1]) + "]" * int(found[1]), json.dumps(content))
-    return text.encode() if one is None else b"\n".join([*lines[:one], text.encode(), *lines[one + 1 :]])
+    text = re.sub(
+        r'"<(\d+) deep>"',
+        lambda found: "[" * int(found[1]) + "]" * int(found[1]),
+        json.dumps(content),
+    )
+    return (
+        text.encode()
+        if one is None
+        else b"\n".join([*lines[:one], text.encode(), *lines[one + 1 :]])
+    )
 
 
 @contextmanager
@@ -562,7 +811,9 @@ def fault(read: Read, files: Files, folder: Path) -> str:
     return ""
 
 
-def faults(names: Sequence[str], seed: int, cases: range, begun: Callable[[int], object] = id) -> dict[str, str]:
+def faults(
+    names: Sequence[str], seed: int, cases: range, begun: Callable[[int], object] = id
+) -> dict[str, str]:
     """Run cases of some readers in turn; return the traceback of each that failed."""
     found = {}
     with tempfile.TemporaryDirectory() as place:
@@ -590,7 +841,9 @@ def apart(names: Sequence[str], seed: int, cases: range) -> dict[str, str]:
         if done.returncode == 0:
             return found | json.loads(said[-1])
         number = int(said[-1])
-        case = f"--reader {names[number % len(names)]!r} --seed {seed} --case {number // len(names)}"
+        case = (
+            f"--reader {names[number % len(names)]!r} --seed {seed} --case {number // len(names)}"
+        )
         found[case] = f"{done.stderr}\nprocess ended with {done.returncode}"
         cases = range(number + 1, cases.stop)
     return found
@@ -609,13 +862,19 @@ def main() -> int:
     if asked.range:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         cases = range(*map(int, asked.range.split(",")))
-        print(json.dumps(faults(asked.names.split(","), asked.seed, cases, lambda at: print(at, flush=True))))
+        print(
+            json.dumps(
+                faults(asked.names.split(","), asked.seed, cases, lambda at: print(at, flush=True))
+            )
+        )
         return 0
     names, began = [asked.reader] if asked.reader else NAMES, time.monotonic()
     cases = range(asked.cases) if asked.case is None else range(asked.case, asked.case + 1)
     failed = apart(names, asked.seed, cases)
     for case, said in failed.items():
-        print(f"{case}\n  {said if asked.case is not None else said.strip().splitlines()[-1][:300]}")
+        print(
+            f"{case}\n  {said if asked.case is not None else said.strip().splitlines()[-1][:300]}"
+        )
     print(f"{len(cases):,} cases in {time.monotonic() - began:.0f} s, {len(failed)} failed")
     return bool(failed)
 

@@ -4,13 +4,15 @@
     python scripts/mutants.py --checkout OLDER --results older.jsonl    # another one, to compare
     python scripts/mutants.py --count 30 --tests tests/measures --jobs 1
 
-A mutant is one operator, number or return value of `measures/`, `statistics/`, `auditing/` or `io/` that is replaced;
-which ones, the seed says. Work happens in a copy. First the tests run once with coverage, to know which test reaches
-which line and how long it takes; then each mutant meets the tests that reach its line, nearest and quickest first, as
-many as take half a minute (`--seconds`); where they take four times as long it has hung. Results are kept line by line,
-so that an interrupted pass goes on where it stopped. A mutant that no test reaches has survived; one that hangs is
-killed. Survivors are listed. Those that turned out to change nothing that anyone could notice are in
-`equivalent_mutants.txt`, each with its reason, and stand apart; the others are tests to be written.
+A mutant is one operator, number or return value of `measures/`, `statistics/`, `auditing/` or `io/`
+that is replaced; which ones, the seed says. Work happens in a copy. First the tests run once with
+coverage, to know which test reaches which line and how long it takes; then each mutant meets the
+tests that reach its line, nearest and quickest first, as many as take half a minute (`--seconds`);
+where they take four times as long it has hung. Results are kept line by line, so that an
+interrupted pass goes on where it stopped. A mutant that no test reaches has survived; one that
+hangs is killed. Survivors are listed. Those that turned out to change nothing that anyone could
+notice are in `equivalent_mutants.txt`, each with its reason, and stand apart; the others are tests
+to be written.
 """
 
 import argparse
@@ -42,18 +44,38 @@ SECONDS = 30.0
 SLOWED = 4  # times as long as in the unchanged copy: one that hangs is told from one that the machine delays
 START = 40  # seconds that pytest needs before its first test, at most
 LEFT_OUT = shutil.ignore_patterns(
-    ".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", "build", "dist", "htmlcov", ".coverage*"
+    ".git",
+    ".venv",
+    "__pycache__",
+    ".*_cache",
+    ".hypothesis",
+    "build",
+    "dist",
+    "htmlcov",
+    ".coverage*",
 )
 _BOUNDARY = {ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">")}
 _COMPARISON = {
-    ast.Lt: ("<", ">"), ast.LtE: ("<=", ">="), ast.Gt: (">", "<"), ast.GtE: (">=", "<="), ast.Eq: ("==", "!="),
-    ast.NotEq: ("!=", "=="), ast.In: ("in", "not in"), ast.NotIn: ("not in", "in"), ast.Is: ("is", "is not"),
+    ast.Lt: ("<", ">"),
+    ast.LtE: ("<=", ">="),
+    ast.Gt: (">", "<"),
+    ast.GtE: (">=", "<="),
+    ast.Eq: ("==", "!="),
+    ast.NotEq: ("!=", "=="),
+    ast.In: ("in", "not in"),
+    ast.NotIn: ("not in", "in"),
+    ast.Is: ("is", "is not"),
     ast.IsNot: ("is not", "is"),
-}  # fmt: skip
+}
 _ARITHMETIC = {
-    ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "/"), ast.Div: ("/", "*"), ast.FloorDiv: ("//", "*"),
-    ast.Mod: ("%", "*"), ast.Pow: ("**", "*"),
-}  # fmt: skip
+    ast.Add: ("+", "-"),
+    ast.Sub: ("-", "+"),
+    ast.Mult: ("*", "/"),
+    ast.Div: ("/", "*"),
+    ast.FloorDiv: ("//", "*"),
+    ast.Mod: ("%", "*"),
+    ast.Pow: ("**", "*"),
+}
 _TEXT = ast.JoinedStr | ast.List | ast.Tuple
 
 
@@ -81,7 +103,8 @@ class Mutant:
         return source[: self.start] + self.new.encode() + source[self.stop :]
 
 
-# --------------------------------------------------------------------------------------------------- finding mutants
+# ---------------------------------------------------------------------------------------------------
+# finding mutants
 
 
 class _Finder:
@@ -96,7 +119,9 @@ class _Finder:
 
     def span(self, node: Any) -> tuple[int, int]:
         """Return where a node starts and stops, in bytes of the file."""
-        return self.starts[node.lineno - 1] + node.col_offset, self.starts[node.end_lineno - 1] + node.end_col_offset
+        return self.starts[node.lineno - 1] + node.col_offset, self.starts[
+            node.end_lineno - 1
+        ] + node.end_col_offset
 
     def add(self, kind: str, span: tuple[int, int], new: str) -> None:
         """Note a mutant; what comes has as many lines as what goes."""
@@ -109,8 +134,16 @@ class _Finder:
         """Note the mutant of an operator between two nodes, if it stands there once."""
         low, high = self.span(sides[0])[1], self.span(sides[1])[0]
         between = self.source[low:high].decode()
-        pattern = rf"\b{change[0]}\b".replace(" ", r"\s+") if change[0].isidentifier() else re.escape(change[0])
-        places = list(re.finditer(pattern.replace(r"\ ", r"\s+"), re.sub(r"#.*", lambda m: " " * len(m[0]), between)))
+        pattern = (
+            rf"\b{change[0]}\b".replace(" ", r"\s+")
+            if change[0].isidentifier()
+            else re.escape(change[0])
+        )
+        places = list(
+            re.finditer(
+                pattern.replace(r"\ ", r"\s+"), re.sub(r"#.*", lambda m: " " * len(m[0]), between)
+            )
+        )
         if len(places) == 1:
             start = low + len(between[: places[0].start()].encode())
             self.add(kind, (start, start + len(places[0][0].encode())), change[1])
@@ -126,7 +159,11 @@ class _Finder:
         elif isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
             if not any(_is_text(side) for side in (node.left, node.right)):
                 self.operator("arithmetic", (node.left, node.right), _ARITHMETIC[type(node.op)])  # type: ignore[index]
-        elif isinstance(node, ast.AugAssign) and type(node.op) in _ARITHMETIC and not _is_text(node.value):
+        elif (
+            isinstance(node, ast.AugAssign)
+            and type(node.op) in _ARITHMETIC
+            and not _is_text(node.value)
+        ):
             old, new = _ARITHMETIC[type(node.op)]  # type: ignore[index]
             self.operator("arithmetic", (node.target, node.value), (f"{old}=", f"{new}="))
         elif isinstance(node, ast.Constant):
@@ -157,12 +194,16 @@ class _Finder:
         )
         text = self.source[start:stop].decode()
         self.add(
-            "return", (start, stop), f"not ({text})" if opposite else f"({'None':s}" + "\n" * text.count("\n") + ")"
+            "return",
+            (start, stop),
+            f"not ({text})" if opposite else f"({'None':s}" + "\n" * text.count("\n") + ")",
         )
 
 
 def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, _TEXT) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return isinstance(node, _TEXT) or (
+        isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
 
 
 def _is_none(node: ast.AST | None) -> bool:
@@ -174,20 +215,30 @@ def _below(node: ast.AST) -> Iterator[ast.AST]:
         return
     if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
         return
-    if isinstance(node, ast.keyword) and node.arg == "strict":  # of zip: two lists that are equally long
+    if (
+        isinstance(node, ast.keyword) and node.arg == "strict"
+    ):  # of zip: two lists that are equally long
         return
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "report":  # progress
+    if (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "report"
+    ):  # progress
         return
     for name, value in ast.iter_fields(node):
         if name not in ("annotation", "returns", "decorator_list"):
-            yield from (item for item in (value if isinstance(value, list) else [value]) if isinstance(item, ast.AST))
+            yield from (
+                item
+                for item in (value if isinstance(value, list) else [value])
+                if isinstance(item, ast.AST)
+            )
 
 
 def mutants(package: Path, rooms: Sequence[str], root: Path) -> list[Mutant]:
     """List every mutant of some rooms (folders or files of the package); those that do not exist are left out."""
     found = []
     for room in rooms:
-        for path in [package / room] if room.endswith(".py") else sorted((package / room).rglob("*.py")):
+        for path in (
+            [package / room] if room.endswith(".py") else sorted((package / room).rglob("*.py"))
+        ):
             source = path.read_bytes()
             finder = _Finder(path.relative_to(root).as_posix(), source)
             finder.visit(ast.parse(source))
@@ -210,7 +261,8 @@ def drawn(every: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
     return found[:count]
 
 
-# ------------------------------------------------------------------------------------------- which test reaches what
+# ------------------------------------------------------------------------------------------- which
+# test reaches what
 
 
 @dataclass
@@ -223,7 +275,11 @@ class Reached:
     def tests(self, mutant: Mutant, cap: float) -> list[str]:
         """List the tests for a mutant: of its own room first, then quick ones, within so many seconds."""
         lines = self.lines.get(mutant.file, {})
-        ran = [lines[str(line)] for line in range(mutant.statement, mutant.line + 1) if str(line) in lines]
+        ran = [
+            lines[str(line)]
+            for line in range(mutant.statement, mutant.line + 1)
+            if str(line) in lines
+        ]
         if ran and not any(ran):  # runs on import: whatever uses the module at all
             ran = list(lines.values())
         names = sorted({name for group in ran for name in group})
@@ -241,7 +297,12 @@ def pytest_runtest_logreport(report: Any) -> None:
     """Note a test's outcome, when this file is pytest's plugin (`-p mutants`)."""
     file = os.environ.get("MUTANTS_OUTCOMES")
     if file and "PYTEST_XDIST_WORKER" not in os.environ:
-        row = {"test": report.nodeid, "when": report.when, "outcome": report.outcome, "seconds": report.duration}
+        row = {
+            "test": report.nodeid,
+            "when": report.when,
+            "outcome": report.outcome,
+            "seconds": report.duration,
+        }
         with open(file, "a", encoding="utf-8") as out:
             out.write(json.dumps(row) + "\n")
 
@@ -257,15 +318,26 @@ class Copy:
         """Run pytest; return its exit code, or None if it had to be stopped."""
         # Without xdist's variables: this may itself run in a worker.
         environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST_")},
+            **{
+                name: value
+                for name, value in os.environ.items()
+                if not name.startswith("PYTEST_XDIST_")
+            },
             "PYTHONPATH": os.pathsep.join([str(self.root / "src"), str(Path(__file__).parent)]),
-            "HF_HUB_OFFLINE": "1", "CI": "1", **variables,
-        }  # fmt: skip
+            "HF_HUB_OFFLINE": "1",
+            "CI": "1",
+            **variables,
+        }
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
         process = subprocess.Popen(
-            command, cwd=self.root, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+            command,
+            cwd=self.root,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         try:
             return process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -279,12 +351,27 @@ class Copy:
 def reached(copy: Copy, tests: Sequence[str], jobs: int) -> Reached:
     """Run the tests once with coverage, and return which of them reach which line."""
     outcomes, settings = copy.root / "mutants-outcomes.jsonl", copy.root / "mutants-coverage.ini"
-    settings.write_text(f"[run]\nsource = {copy.package}\nconcurrency = multiprocessing,thread\nparallel = false\n")
+    settings.write_text(
+        f"[run]\nsource = {copy.package}\nconcurrency = multiprocessing,thread\nparallel = false\n"
+    )
     copy.pytest(
-        *tests, "-m", "not long", "-n", str(jobs if jobs > 1 else 0), "-p", "mutants", "--cov", "--cov-context=test",
-        "--cov-report=", f"--cov-config={settings}", "--cov-fail-under=0", f"--basetemp={copy.root / 'tmp'}",
-        seconds=7200, MUTANTS_OUTCOMES=str(outcomes), COVERAGE_FILE=str(copy.root / ".coverage"),
-    )  # fmt: skip
+        *tests,
+        "-m",
+        "not long",
+        "-n",
+        str(jobs if jobs > 1 else 0),
+        "-p",
+        "mutants",
+        "--cov",
+        "--cov-context=test",
+        "--cov-report=",
+        f"--cov-config={settings}",
+        "--cov-fail-under=0",
+        f"--basetemp={copy.root / 'tmp'}",
+        seconds=7200,
+        MUTANTS_OUTCOMES=str(outcomes),
+        COVERAGE_FILE=str(copy.root / ".coverage"),
+    )
     from coverage import CoverageData
 
     found, bad = Reached(), set()
@@ -305,7 +392,8 @@ def reached(copy: Copy, tests: Sequence[str], jobs: int) -> Reached:
     return found
 
 
-# ----------------------------------------------------------------------------------------------------------- running
+# -----------------------------------------------------------------------------------------------------------
+# running
 
 
 def judged(copy: Copy, mutant: Mutant, tests: Sequence[str], limit: float) -> str:
@@ -318,7 +406,15 @@ def judged(copy: Copy, mutant: Mutant, tests: Sequence[str], limit: float) -> st
     listed.write_text("\n".join(tests), encoding="utf-8")
     try:
         _write(path, mutant.applied(source))
-        code = copy.pytest("-x", "-n", "0", "--no-cov", f"--basetemp={copy.root / 'tmp'}", f"@{listed}", seconds=limit)
+        code = copy.pytest(
+            "-x",
+            "-n",
+            "0",
+            "--no-cov",
+            f"--basetemp={copy.root / 'tmp'}",
+            f"@{listed}",
+            seconds=limit,
+        )
     finally:
         _write(path, source)
     return "hung" if code is None else "survived" if code == 0 else "killed"
@@ -337,7 +433,9 @@ def done(results: Path) -> dict[str, dict[str, Any]]:
     return {row["name"]: row for row in map(json.loads, lines)}
 
 
-def run(chosen: Sequence[Mutant], copies: Sequence[Copy], known: Reached, options: argparse.Namespace) -> None:
+def run(
+    chosen: Sequence[Mutant], copies: Sequence[Copy], known: Reached, options: argparse.Namespace
+) -> None:
     """Judge the mutants that have no result yet, one at a time in each copy, until the time is over."""
     results = options.results
     free: queue.Queue[Copy] = queue.Queue()
@@ -373,7 +471,11 @@ def changed_line(mutant: Mutant, source: bytes) -> str:
 def equivalent(chosen: Sequence[Mutant], checkout: Path, listed: str) -> set[str]:
     """Name the mutants that the list (lines as of `changed_line`, comments) says to change nothing."""
     known = {line for line in listed.splitlines() if line and not line.startswith("#")}
-    return {mutant.name for mutant in chosen if changed_line(mutant, (checkout / mutant.file).read_bytes()) in known}
+    return {
+        mutant.name
+        for mutant in chosen
+        if changed_line(mutant, (checkout / mutant.file).read_bytes()) in known
+    }
 
 
 def report(rows: Iterable[dict[str, Any]], total: int, equals: Container[str] = ()) -> str:
@@ -382,13 +484,17 @@ def report(rows: Iterable[dict[str, Any]], total: int, equals: Container[str] = 
     killed = [row for row in rows if row["status"] in ("killed", "hung")]
     left = [row for row in rows if row not in killed and row["name"] not in equals]
     share = f"{100 * len(killed) / len(rows):.0f} %" if rows else "none"
-    lines = [f"{len(killed)} of {len(rows)} mutants killed ({share}); {total - len(rows)} not judged yet"]
+    lines = [
+        f"{len(killed)} of {len(rows)} mutants killed ({share}); {total - len(rows)} not judged yet"
+    ]
     for kind in KINDS:
         of_kind = [row for row in rows if row["kind"] == kind]
         lines.append(f"  {kind}: {sum(row in killed for row in of_kind)} of {len(of_kind)}")
     if len(rows) > len(killed) + len(left):
         share = f"{100 * len(killed) / (len(killed) + len(left)):.0f} %"
-        lines.append(f"{len(rows) - len(killed) - len(left)} change nothing; of the others {share} are killed")
+        lines.append(
+            f"{len(rows) - len(killed) - len(left)} change nothing; of the others {share} are killed"
+        )
     lines += [f"{row['status']}: {row['name']} ({row['tests']} tests)" for row in left]
     return "\n".join(lines) + "\n"
 
@@ -408,23 +514,37 @@ def prepared(options: argparse.Namespace, folder: Path) -> tuple[list[Copy], Rea
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Draw, judge and report."""
-    parser = argparse.ArgumentParser(description="Count the small changes of the numeric core that tests notice.")
-    parser.add_argument("--checkout", type=Path, default=ROOT, help="what is measured; it is not touched")
-    parser.add_argument("--results", type=Path, default=Path("mutants.jsonl"), help="kept here; resumed from here")
-    parser.add_argument("--package", default="src/ranktilt", help="the package's folder in the checkout")
+    parser = argparse.ArgumentParser(
+        description="Count the small changes of the numeric core that tests notice."
+    )
+    parser.add_argument(
+        "--checkout", type=Path, default=ROOT, help="what is measured; it is not touched"
+    )
+    parser.add_argument(
+        "--results", type=Path, default=Path("mutants.jsonl"), help="kept here; resumed from here"
+    )
+    parser.add_argument(
+        "--package", default="src/ranktilt", help="the package's folder in the checkout"
+    )
     parser.add_argument("--rooms", default=",".join(ROOMS), help="folders or files of the package")
     parser.add_argument("--tests", default="tests", help="tests to choose from")
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="of tests that a mutant meets, at most")
-    parser.add_argument("--minutes", type=float, default=60, help="stop after; the next run goes on")
+    parser.add_argument(
+        "--seconds", type=float, default=SECONDS, help="of tests that a mutant meets, at most"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=60, help="stop after; the next run goes on"
+    )
     options = parser.parse_args(argv)
     options.checkout = options.checkout.resolve()
     if "RANKTILT_TEST_DATA" not in os.environ:
         os.environ["RANKTILT_TEST_DATA"] = str(options.checkout.parent / "shared" / "data")
     package = options.checkout / options.package
-    chosen = drawn(mutants(package, options.rooms.split(","), options.checkout), options.count, options.seed)
+    chosen = drawn(
+        mutants(package, options.rooms.split(","), options.checkout), options.count, options.seed
+    )
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copies, known = prepared(options, Path(folder).resolve())
@@ -432,7 +552,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         run(chosen, copies, known, options)
     rows = done(options.results)
     equals = equivalent(chosen, options.checkout, EQUIVALENT.read_text(encoding="utf-8"))
-    sys.stdout.write(report([rows[mutant.name] for mutant in chosen if mutant.name in rows], len(chosen), equals))
+    sys.stdout.write(
+        report([rows[mutant.name] for mutant in chosen if mutant.name in rows], len(chosen), equals)
+    )
     return 0
 
 

@@ -3,8 +3,8 @@
     python scripts/pictures.py               # docs/images/report.png and docs/images/explorer.png
     python scripts/pictures.py FOLDER        # the same elsewhere, to look at them first
 
-Needs the extras `neural` and `demo`, the Python package playwright, and a Chromium on the path. The report is made
-anew, so that the pictures show what it is now.
+Needs the extras `neural` and `demo`, the Python package playwright, and a Chromium on the path. The
+report is made anew, so that the pictures show what it is now.
 """
 
 import argparse
@@ -59,9 +59,16 @@ def pair(page: Any, picture: Path) -> None:
     page.screenshot(path=picture, full_page=True, clip=around)
 
 
-def clip(left: float, top: float, width: float, height: float, *, margin: int = 0) -> dict[str, float]:
+def clip(
+    left: float, top: float, width: float, height: float, *, margin: int = 0
+) -> dict[str, float]:
     """Cut a part out of a page."""
-    return {"x": left - margin, "y": top - margin, "width": width + 2 * margin, "height": height + 2 * margin}
+    return {
+        "x": left - margin,
+        "y": top - margin,
+        "width": width + 2 * margin,
+        "height": height + 2 * margin,
+    }
 
 
 def take(file: Path, folder: Path) -> list[Path]:
@@ -74,8 +81,12 @@ def take(file: Path, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     made = []
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport={"width": WIDTH, "height": 900}, color_scheme="light", reduced_motion="reduce")
+        browser = driver.chromium.launch(
+            executable_path=program, args=["--no-sandbox", "--disable-gpu"]
+        )
+        page = browser.new_page(
+            viewport={"width": WIDTH, "height": 900}, color_scheme="light", reduced_motion="reduce"
+        )
         page.goto(file.as_uri())
         page.locator("html[data-drawn]").wait_for(state="attached")
         for name, make in (("report", top), ("explorer", pair)):
@@ -88,7 +99,9 @@ def take(file: Path, folder: Path) -> list[Path]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Make the pictures; exit status 1 where one cannot be made, or is too large for a repository."""
     parser = argparse.ArgumentParser(description="Make the pictures of README and docs.")
-    parser.add_argument("folder", nargs="?", type=Path, default=IMAGES, help="where to; docs/images by default")
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=IMAGES, help="where to; docs/images by default"
+    )
     given = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as made:
         try:

@@ -3,12 +3,13 @@
     python scripts/refresh_docs.py                        # every page
     python scripts/refresh_docs.py docs/measures/ap.md    # these
 
-The blocks of a page run in order in one empty folder: `python` blocks as programs of their own, the `$` lines of
-`console` blocks in a shell. What they print is compared with what the page shows: the lines below a command, and a
-`text` block right below a `python` block. A line `...` stands for any lines; where nothing is shown, nothing is
-compared. A command must succeed unless its line ends in a comment such as `# exit 1`. Not run are blocks with
-`<!-- no-test: reason -->` above and lines that end in `# planned`. `../shared/data` is the folder of shared data sets;
-lines that name it are not run where it is absent.
+The blocks of a page run in order in one empty folder: `python` blocks as programs of their own, the
+`$` lines of `console` blocks in a shell. What they print is compared with what the page shows: the
+lines below a command, and a `text` block right below a `python` block. A line `...` stands for any
+lines; where nothing is shown, nothing is compared. A command must succeed unless its line ends in a
+comment such as `# exit 1`. Not run are blocks with `<!-- no-test: reason -->` above and lines that
+end in `# planned`. `../shared/data` is the folder of shared data sets; lines that name it are not
+run where it is absent.
 """
 
 import argparse
@@ -85,7 +86,11 @@ def steps(text: str, file: str) -> Iterator[Step]:
             continue
         if block.language == "python":
             printed = slice(end, end)
-            if after and after.language == "text" and not text[end : after.start].replace("```text", "").strip("`\n"):
+            if (
+                after
+                and after.language == "text"
+                and not text[end : after.start].replace("```text", "").strip("`\n")
+            ):
                 printed = slice(after.start, after.start + len(after.text))
             yield Step(block.place, (sys.executable, "-W", "error", "-c", block.text), 0, printed)
         elif block.language == "console":
@@ -118,7 +123,8 @@ def refreshed(text: str, file: str, folder: Path) -> str:
     Raises
     ------
     Mistake
-        If something ends with another exit status than stated, or prints lines of another kind than shown.
+        If something ends with another exit status than stated, or prints lines of another kind than
+        shown.
     """
     parts, done = [], 0
     here = folder / "page"
@@ -140,9 +146,15 @@ def output(step: Step, folder: Path) -> list[str]:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     env = {**os.environ, "PATH": path, "PYTHONUTF8": "1", "NO_COLOR": "1", "HF_HUB_OFFLINE": "1"}
     ended = subprocess.run(
-        step.argv, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False,
-        encoding="utf-8", timeout=SECONDS,
-    )  # fmt: skip
+        step.argv,
+        cwd=folder,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        timeout=SECONDS,
+    )
     if ended.returncode != step.code:
         what = f"expected exit {step.code}, got {ended.returncode}"
         raise Mistake(f"{step.place}: {what}\n{ended.stdout}{ended.stderr}")
@@ -162,7 +174,9 @@ def brought_up(shown: str, printed: Sequence[str], place: str) -> str:
         if found is None:
             lines = "\n".join(piece)
             everything = "\n".join(printed)
-            raise Mistake(f"{place}: shows lines that are not printed:\n{lines}\nprinted is:\n{everything}")
+            raise Mistake(
+                f"{place}: shows lines that are not printed:\n{lines}\nprinted is:\n{everything}"
+            )
         out += [line for whole in printed[found] for line in _wrapped(whole)]
         at = found.stop
     return "\n".join(_trimmed(out)) + "\n"
@@ -183,7 +197,9 @@ def _trimmed(lines: Sequence[str]) -> list[str]:
     return list(lines[full[0] : full[-1] + 1]) if full else []
 
 
-def _find(piece: Sequence[str], printed: Sequence[str], at: int, anchored: tuple[bool, bool]) -> slice | None:
+def _find(
+    piece: Sequence[str], printed: Sequence[str], at: int, anchored: tuple[bool, bool]
+) -> slice | None:
     """Lines that read as a piece does, with any numbers; the same numbers before others."""
     first, last = anchored
     for words in (str.split, _without_numbers):
@@ -203,7 +219,9 @@ def _find(piece: Sequence[str], printed: Sequence[str], at: int, anchored: tuple
     return _closest(piece, printed, at, anchored)
 
 
-def _closest(piece: Sequence[str], printed: Sequence[str], at: int, anchored: tuple[bool, bool]) -> slice | None:
+def _closest(
+    piece: Sequence[str], printed: Sequence[str], at: int, anchored: tuple[bool, bool]
+) -> slice | None:
     """As many lines that read much like a piece, where its words have changed; all to the end that it stands at."""
     full = [i for i in range(at, len(printed)) if printed[i].strip()]
     starts, stops = full, [i + 1 for i in full]
@@ -223,7 +241,9 @@ def _closest(piece: Sequence[str], printed: Sequence[str], at: int, anchored: tu
 
 
 def _likeness(wanted: Sequence[str], lines: Sequence[str]) -> float:
-    return difflib.SequenceMatcher(None, wanted, _without_numbers(" ".join(lines)), autojunk=False).ratio()
+    return difflib.SequenceMatcher(
+        None, wanted, _without_numbers(" ".join(lines)), autojunk=False
+    ).ratio()
 
 
 def _without_numbers(text: str) -> list[str]:
@@ -234,11 +254,21 @@ def _wrapped(line: str) -> list[str]:
     """Break a long sentence over lines; a row of a table stays whole."""
     sentence = line.lstrip(" ")
     indent = line[: len(line) - len(sentence)]
-    if len(line) <= WIDTH or "  " in sentence or sentence.startswith("|") or len(indent) > WIDTH // 4:
+    if (
+        len(line) <= WIDTH
+        or "  " in sentence
+        or sentence.startswith("|")
+        or len(indent) > WIDTH // 4
+    ):
         return [line]
     joined = sentence.replace(" %", "\N{NO-BREAK SPACE}%")
     lines = textwrap.wrap(
-        joined, WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        joined,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
     return [text.replace("\N{NO-BREAK SPACE}", " ") for text in lines]
 
@@ -251,7 +281,9 @@ def pages() -> list[Path]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Refresh pages in place; exit status 1 where one cannot be."""
-    parser = argparse.ArgumentParser(description="Bring the output that the pages of docs/ show up to date.")
+    parser = argparse.ArgumentParser(
+        description="Bring the output that the pages of docs/ show up to date."
+    )
     parser.add_argument("pages", nargs="*", type=Path, help="pages; all of docs/ by default")
     wrong = 0
     for page in parser.parse_args(argv).pages or pages():

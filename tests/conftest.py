@@ -2,8 +2,11 @@
 
 import os
 
-os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports transformers: no test may reach the network
-# The models here are tiny: a second thread makes their training take three times the processor time, mostly waiting.
+os.environ["HF_HUB_OFFLINE"] = (
+    "1"  # before anything imports transformers: no test may reach the network
+)
+# The models here are tiny: a second thread makes their training take three times the processor
+# time, mostly waiting.
 os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ.get("OPENBLAS_NUM_THREADS", "1")
 
@@ -20,12 +23,23 @@ import typer.main
 ROOT = Path(__file__).resolve().parents[1]
 
 # What is printed depends on the terminal around it: here there is none, unless a test makes one.
-for _name in ("FORCE_COLOR", "NO_COLOR", "COLORTERM", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS", "LINES"):
+for _name in (
+    "FORCE_COLOR",
+    "NO_COLOR",
+    "COLORTERM",
+    "TTY_COMPATIBLE",
+    "TTY_INTERACTIVE",
+    "COLUMNS",
+    "LINES",
+):
     os.environ.pop(_name, None)
 
-# The first call of a compiled kernel takes seconds, which says nothing about the property under test.
-# In CI the examples are the same each time; chance finds are for those who can look into them.
-hypothesis.settings.register_profile("ranktilt", deadline=None, derandomize=bool(os.environ.get("CI")))
+# The first call of a compiled kernel takes seconds, which says nothing about the property under
+# test. In CI the examples are the same each time; chance finds are for those who can look into
+# them.
+hypothesis.settings.register_profile(
+    "ranktilt", deadline=None, derandomize=bool(os.environ.get("CI"))
+)
 hypothesis.settings.load_profile("ranktilt")
 
 LONGEST = ("test_minilm.py", "test_benchmarks.py", "test_docs.py")
@@ -73,7 +87,9 @@ def shared_data() -> Path:
     """Return the folder of shared data sets; skip where it is absent."""
     folder = Path(os.environ.get("RANKTILT_TEST_DATA") or ROOT.parent / "shared" / "data")
     if not folder.is_dir():
-        pytest.skip(f"needs the shared data folder: {folder} is absent; RANKTILT_TEST_DATA names another")
+        pytest.skip(
+            f"needs the shared data folder: {folder} is absent; RANKTILT_TEST_DATA names another"
+        )
     return folder
 
 

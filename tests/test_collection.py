@@ -39,31 +39,48 @@ def judged(*grades: Any, dtype: Any = None) -> Collection:
     """A collection that judges document "a", "b", ... for query "q"."""
     docs = list("abcdefghij"[: len(grades)])
     qrels = pl.DataFrame({"query_id": "q", "doc_id": docs, "grade": pl.Series(grades, dtype=dtype)})
-    return Collection(pl.DataFrame({"id": docs, "text": docs}), pl.DataFrame({"id": ["q"], "text": ["?"]}), qrels)
+    return Collection(
+        pl.DataFrame({"id": docs, "text": docs}), pl.DataFrame({"id": ["q"], "text": ["?"]}), qrels
+    )
 
 
 def test_title_source_and_origin_have_defaults_and_the_columns_of_documents_come_first() -> None:
     assert of(text=["one", "two"]).docs.to_dict(as_series=False) == {
-        "id": ["a", "b"], "title": ["", ""], "text": ["one", "two"], "source": [None, None], "origin": ["a", "b"],
-    }  # fmt: skip
+        "id": ["a", "b"],
+        "title": ["", ""],
+        "text": ["one", "two"],
+        "source": [None, None],
+        "origin": ["a", "b"],
+    }
     docs = of(year=[1999], origin=["o"], gender=["f"], title=["T"]).docs
     assert docs.columns == ["id", "title", "text", "source", "origin", "year", "gender"]
 
 
-def test_numbers_as_ids_become_strings_and_judgments_keep_three_columns_and_may_name_what_is_not_there() -> None:
+def test_numbers_as_ids_become_strings_and_judgments_keep_three_columns_and_may_name_what_is_not_there() -> (
+    None
+):
     docs = pl.DataFrame({"id": [7], "text": ["x"]})
     queries = pl.DataFrame({"id": [1], "text": ["q"]})
     qrels = pl.DataFrame({"line": [2, 3], "grade": [1, 0], "doc_id": [7, 9], "query_id": [1, 8]})
     collection = Collection(docs, queries, qrels)
     assert collection.docs["id"].to_list() == collection.docs["origin"].to_list() == ["7"]
     assert collection.queries["id"].to_list() == ["1"]
-    assert collection.qrels.schema == {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
+    assert collection.qrels.schema == {
+        "query_id": pl.String,
+        "doc_id": pl.String,
+        "grade": pl.Int32,
+    }
     assert collection.qrels.rows() == [("1", "7", 1), ("8", "9", 0)]
 
 
 def emptied(column: str, value: str | None, row: int) -> Any:
     """Put a value into one row of a column."""
-    there = pl.when(pl.int_range(pl.len()) == row).then(pl.lit(value)).otherwise(pl.col(column)).alias(column)
+    there = (
+        pl.when(pl.int_range(pl.len()) == row)
+        .then(pl.lit(value))
+        .otherwise(pl.col(column))
+        .alias(column)
+    )
     return lambda frame: frame.with_columns(there)
 
 
@@ -71,20 +88,42 @@ def emptied(column: str, value: str | None, row: int) -> Any:
     ("which", "change", "message"),
     [
         ("docs", lambda frame: frame.drop("id"), "docs: expected columns id, text; missing: id"),
-        ("queries", lambda frame: frame.drop("text"), "queries: expected columns id, text; missing: text"),
-        ("qrels", lambda frame: frame.drop("grade"), "expected columns query_id, doc_id, grade; missing: grade"),
+        (
+            "queries",
+            lambda frame: frame.drop("text"),
+            "queries: expected columns id, text; missing: text",
+        ),
+        (
+            "qrels",
+            lambda frame: frame.drop("grade"),
+            "expected columns query_id, doc_id, grade; missing: grade",
+        ),
         ("docs", emptied("text", None, 1), "docs: column 'text' has no value in row 1"),
         ("queries", emptied("text", None, 1), "queries: column 'text' has no value in row 1"),
-        ("qrels", lambda frame: emptied("grade", None, 1)(frame).cast(frame.schema), "column 'grade' has no value in"),
+        (
+            "qrels",
+            lambda frame: emptied("grade", None, 1)(frame).cast(frame.schema),
+            "column 'grade' has no value in",
+        ),
         ("docs", emptied("id", "", 0), "docs: column 'id' is empty in row 0"),
         ("queries", emptied("id", "", 0), "queries: column 'id' is empty in row 0"),
         ("qrels", emptied("query_id", "", 0), "qrels: column 'query_id' is empty in row 0"),
         ("qrels", emptied("doc_id", "", 0), "qrels: column 'doc_id' is empty in row 0"),
-        ("docs", lambda frame: pl.concat([frame, frame[:1]]), "document 'd1-human' occurs more than once; ids must"),
-        ("qrels", lambda frame: pl.concat([frame, frame[:1]]), "judgment 'q1', 'd1-human' occurs more than once"),
+        (
+            "docs",
+            lambda frame: pl.concat([frame, frame[:1]]),
+            "document 'd1-human' occurs more than once; ids must",
+        ),
+        (
+            "qrels",
+            lambda frame: pl.concat([frame, frame[:1]]),
+            "judgment 'q1', 'd1-human' occurs more than once",
+        ),
     ],
 )
-def test_what_is_missing_empty_or_given_twice_is_refused_by_its_row(which: str, change: Any, message: str) -> None:
+def test_what_is_missing_empty_or_given_twice_is_refused_by_its_row(
+    which: str, change: Any, message: str
+) -> None:
     with pytest.raises(UserError) as caught:
         toy_with(which, change)
     assert message in str(caught.value)
@@ -92,9 +131,16 @@ def test_what_is_missing_empty_or_given_twice_is_refused_by_its_row(which: str, 
 
 @pytest.mark.parametrize(
     ("grades", "dtype"),
-    [([1, 0, -1], pl.Int8), ([1, 2], pl.UInt64), ([1.0, -2.0], pl.Float64), ([2**31 - 1, -(2**31)], pl.Int64)],
+    [
+        ([1, 0, -1], pl.Int8),
+        ([1, 2], pl.UInt64),
+        ([1.0, -2.0], pl.Float64),
+        ([2**31 - 1, -(2**31)], pl.Int64),
+    ],
 )
-def test_whole_numbers_are_grades_in_any_type_and_so_are_fractions(grades: list[Any], dtype: Any) -> None:
+def test_whole_numbers_are_grades_in_any_type_and_so_are_fractions(
+    grades: list[Any], dtype: Any
+) -> None:
     assert judged(*grades, dtype=dtype).qrels["grade"].to_list() == [int(g) for g in grades]
     found = judged(1.0, 0.25, dtype=pl.Float64).qrels["grade"]
     assert (found.dtype, found.to_list()) == (pl.Float64, [1.0, 0.25])
@@ -102,7 +148,13 @@ def test_whole_numbers_are_grades_in_any_type_and_so_are_fractions(grades: list[
 
 @pytest.mark.parametrize(
     ("grade", "dtype"),
-    [(float("nan"), pl.Float64), (float("inf"), pl.Float64), (2**31, pl.Int64), ("1", pl.String), (True, pl.Boolean)],
+    [
+        (float("nan"), pl.Float64),
+        (float("inf"), pl.Float64),
+        (2**31, pl.Int64),
+        ("1", pl.String),
+        (True, pl.Boolean),
+    ],
 )
 def test_other_grades_are_refused(grade: Any, dtype: Any) -> None:
     with pytest.raises(UserError, match=r"^qrels: expected numbers in column 'grade', got "):
@@ -123,10 +175,16 @@ def test_other_grades_are_refused(grade: Any, dtype: Any) -> None:
         (pl.Series([b'"x"', b' "y" ']), pl.String, ["x", "y"]),
         (pl.Series([b"1", b"2.5"]), pl.Float64, [1.0, 2.5]),
         (pl.Series([b"1", None]), pl.Int64, [1, None]),
-        (pl.Series([b"18446744073709551615", b"true"]), pl.Binary, [b"18446744073709551615", b"true"]),
+        (
+            pl.Series([b"18446744073709551615", b"true"]),
+            pl.Binary,
+            [b"18446744073709551615", b"true"],
+        ),
     ],
 )
-def test_further_columns_take_the_types_that_files_keep(given: pl.Series, dtype: Any, values: list[Any]) -> None:
+def test_further_columns_take_the_types_that_files_keep(
+    given: pl.Series, dtype: Any, values: list[Any]
+) -> None:
     column = of(text=[""] * len(given), extra=given).docs["extra"]
     assert (column.dtype, column.to_list()) == (dtype, values)
 
@@ -140,14 +198,21 @@ def test_a_column_without_any_value_is_dropped() -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        pl.Series([datetime.date(2024, 1, 1)]), pl.Series([[1, 2]]), pl.Series([{"a": 1}]), pl.Series([b"no json"]),
-        pl.Series([2**64 - 1], dtype=pl.UInt64), pl.Series([b"\xff"]), pl.Series([b"[" * 400 + b"]" * 400]),
+        pl.Series([datetime.date(2024, 1, 1)]),
+        pl.Series([[1, 2]]),
+        pl.Series([{"a": 1}]),
+        pl.Series([b"no json"]),
+        pl.Series([2**64 - 1], dtype=pl.UInt64),
+        pl.Series([b"\xff"]),
+        pl.Series([b"[" * 400 + b"]" * 400]),
     ],
-)  # fmt: skip
+)
 def test_a_column_that_no_file_keeps_is_refused(given: pl.Series) -> None:
     with pytest.raises(UserError) as caught:
         of(extra=given)
-    assert str(caught.value).startswith(f"docs: column 'extra' of type {given.dtype} cannot be kept; use strings, ")
+    assert str(caught.value).startswith(
+        f"docs: column 'extra' of type {given.dtype} cannot be kept; use strings, "
+    )
 
 
 def test_what_happens_to_the_caller_s_tables_does_not_reach_the_collection() -> None:
@@ -181,14 +246,23 @@ def test_collections_differ_where_any_value_does_and_a_missing_value_equals_itse
 
 def test_ids_are_one_object_and_sources_come_in_order_of_appearance() -> None:
     collection = toy()
-    assert collection.ids.to_list() == ["d1-human", "d2-human", "d3-human", "d1-llm", "d2-llm", "d3-llm"]
+    assert collection.ids.to_list() == [
+        "d1-human",
+        "d2-human",
+        "d3-human",
+        "d1-llm",
+        "d2-llm",
+        "d3-llm",
+    ]
     assert collection.ids is collection.ids
     assert of(source=["llm", "human", "llm", "b"]).sources == ("llm", "human", "b")
 
 
 def test_a_query_with_any_judgment_is_judged() -> None:
     grades = {"q4": {"a": 1}, "q2": {"a": 0}, "q9": {"a": 1}, "q1": {"elsewhere": 1}}
-    collection = collection_of([{"id": "a", "text": ""}], dict.fromkeys(["q1", "q2", "q3", "q4"], ""), grades)
+    collection = collection_of(
+        [{"id": "a", "text": ""}], dict.fromkeys(["q1", "q2", "q3", "q4"], ""), grades
+    )
     assert collection.judged["id"].to_list() == ["q1", "q2", "q4"]
 
 
@@ -237,7 +311,9 @@ def test_documents_without_a_twin() -> None:
         ("-human", "human", "-human", "-human"),
     ],
 )
-def test_the_bare_id_is_what_loading_added_to(name: str, source: str, origin: str, bare: str) -> None:
+def test_the_bare_id_is_what_loading_added_to(
+    name: str, source: str, origin: str, bare: str
+) -> None:
     assert of(id=[name], source=[source], origin=[origin]).bare_ids().to_list() == [bare]
 
 
@@ -249,7 +325,9 @@ def test_lone_texts_share_a_key_by_their_words_whatever_their_ids_and_sources() 
     one, two, three, four = keys(text=["x", "x", "y", "x"], title=["", "", "", "T"])
     assert one == two
     assert len({two, three, four}) == 3
-    assert keys(text=["x"], id=["a"], source=["human"]) == keys(text=["x"], id=["z"], source=["llm"])
+    assert keys(text=["x"], id=["a"], source=["human"]) == keys(
+        text=["x"], id=["z"], source=["llm"]
+    )
 
 
 def test_a_key_of_twins_depends_on_their_origin_alone() -> None:
@@ -266,7 +344,9 @@ def test_a_key_is_the_same_in_every_process() -> None:
     # blake2b("ranktilt-tie-0" + "od1-human", digest_size=8), little-endian
     found = toy().tie_keys()
     assert found[0] == int.from_bytes(bytes.fromhex("0049fdb52158a26e"), "little")
-    assert (found.dtype, len(set(found.tolist()))) == (np.uint64, 3), "one key for each of three twins"
+    assert (found.dtype, len(set(found.tolist()))) == (np.uint64, 3), (
+        "one key for each of three twins"
+    )
 
 
 @settings(max_examples=10)
@@ -287,9 +367,13 @@ def test_more_sources_than_can_be_compared_are_refused_before_any_is_taken_apart
     collection = many_sources(51)
     came = "the documents name 51 sources ('writer 0', 'writer 1', 'writer 2', …); expected at most 50: "
     for verb in (check, describe, explain):
-        with refused(f"{came}let the field source name the sides to compare, such as human and llm, and …"):
+        with refused(
+            f"{came}let the field source name the sides to compare, such as human and llm, and …"
+        ):
             verb(collection)
-    with refused(f"{came}choose some (--source), rank all as one (--mixed), or group otherwise (--by COLUMN)"):
+    with refused(
+        f"{came}choose some (--source), rank all as one (--mixed), or group otherwise (--by COLUMN)"
+    ):
         source_pairs(collection)
     assert len(source_pairs(many_sources(50))) == 49
 

@@ -53,11 +53,17 @@ def dl19(shared_data: Path) -> Collection:
     """The corpus is not kept here: a collection of the ids that judgments and runs name, without texts."""
     folder = shared_data / "dl19"
     columns = {"query_id": pl.String, "zero": pl.String, "doc_id": pl.String, "grade": pl.Int32}
-    qrels = pl.read_csv(folder / "qrels.dl19-passage.txt", separator=" ", has_header=False, schema=columns)
-    found = [Run.load(file).ids.alias("doc_id") for file in sorted((folder / "runs").glob("*.trec"))]
+    qrels = pl.read_csv(
+        folder / "qrels.dl19-passage.txt", separator=" ", has_header=False, schema=columns
+    )
+    found = [
+        Run.load(file).ids.alias("doc_id") for file in sorted((folder / "runs").glob("*.trec"))
+    ]
     assert len(found) == 9
     ids, queries = pl.concat([qrels["doc_id"], *found]).unique(), qrels["query_id"].unique()
-    docs, asked = (names.alias("id").to_frame().with_columns(text=pl.lit("")) for names in (ids, queries))
+    docs, asked = (
+        names.alias("id").to_frame().with_columns(text=pl.lit("")) for names in (ids, queries)
+    )
     return Collection(docs, asked, qrels)
 
 
@@ -76,7 +82,9 @@ class TestDL19:
             ("bm25-gpt35-repeat5", [0.6868]),
         ],
     )
-    def test_published_runs(self, dl19: Collection, shared_data: Path, run: str, expected: list[float]) -> None:
+    def test_published_runs(
+        self, dl19: Collection, shared_data: Path, run: str, expected: list[float]
+    ) -> None:
         measures = ["nDCG@10", "AP@100", "R@100"][: len(expected)]
         loaded = Run.load(shared_data / "dl19" / "runs" / f"{run}.trec")
         for ties in TIES:
@@ -84,8 +92,12 @@ class TestDL19:
             assert means(found) == pytest.approx(expected, abs=5e-5)
             assert len(found.queries) == 43
 
-    def test_groups_by_length_are_judged_against_their_random_band(self, dl19: Collection, shared_data: Path) -> None:
-        candidates = json.loads((shared_data / "dl19" / "candidates-bm25.json").read_text(encoding="utf-8"))
+    def test_groups_by_length_are_judged_against_their_random_band(
+        self, dl19: Collection, shared_data: Path
+    ) -> None:
+        candidates = json.loads(
+            (shared_data / "dl19" / "candidates-bm25.json").read_text(encoding="utf-8")
+        )
         texts = {hit["docid"]: hit["content"] for query in candidates for hit in query["hits"]}
         known = pl.Series("text", [texts.get(name, "") for name in dl19.docs["id"]])
         collection = Collection(dl19.docs.with_columns(known), dl19.queries, dl19.qrels)
@@ -95,9 +107,14 @@ class TestDL19:
         sizes = np.sort([len(text.split()) for text in texts.values()])
         assert (sizes[0], sizes[-1]) == (12, 193)
         assert means(found) == pytest.approx([0.5058], abs=5e-5)
-        assert f"{dl19.docs.height - len(texts):,} documents without length, in no group" in found.notes
+        assert (
+            f"{dl19.docs.height - len(texts):,} documents without length, in no group"
+            in found.notes
+        )
         assert [(t.twins, t.band_low < 0 < t.band_high) for t in found.tilts] == [(False, True)] * 3
-        (short_long,) = (t for t in found.tilts if (t.a, t.b) == ("12 to 47 words", "70 to 193 words"))
+        (short_long,) = (
+            t for t in found.tilts if (t.a, t.b) == ("12 to 47 words", "70 to 193 words")
+        )
         assert short_long.value == pytest.approx(-37, abs=1)
         # The interval holds 0, but almost no shuffle of the labels favours long passages as much.
         assert short_long.low < 0 < short_long.high
@@ -158,16 +175,24 @@ class TestNFCorpus:
             assert tilt.value == pytest.approx(expected, abs=1.5)
 
     @pytest.mark.parametrize(("human_id", "expected"), [("z", 150), ("a", 24)])
-    def test_trec_evals_ties_follow_the_names(self, nfcorpus: Collection, human_id: str, expected: float) -> None:
+    def test_trec_evals_ties_follow_the_names(
+        self, nfcorpus: Collection, human_id: str, expected: float
+    ) -> None:
         """Ids that sort the human side last (z) let it win every tie, ids that sort it first none."""
         end = pl.when(pl.col("source") == "human").then(pl.lit(human_id)).otherwise(pl.lit("m"))
         docs = nfcorpus.docs.with_columns(new=pl.format("{}-{}", "origin", end))
-        qrels = nfcorpus.qrels.join(docs.select(doc_id="id", new="new"), on="doc_id", maintain_order="left")
+        qrels = nfcorpus.qrels.join(
+            docs.select(doc_id="id", new="new"), on="doc_id", maintain_order="left"
+        )
         renamed = Collection(
-            docs.with_columns(id="new").drop("new"), nfcorpus.queries, qrels.with_columns(doc_id="new").drop("new")
+            docs.with_columns(id="new").drop("new"),
+            nfcorpus.queries,
+            qrels.with_columns(doc_id="new").drop("new"),
         )
         run = ranker("tfidf@100").rank(renamed)
-        assert audit(renamed, run, ["nDCG@1"], ties="trec_eval").tilts[0].value == pytest.approx(expected, abs=3)
+        assert audit(renamed, run, ["nDCG@1"], ties="trec_eval").tilts[0].value == pytest.approx(
+            expected, abs=3
+        )
         assert audit(renamed, run, ["nDCG@1"]).tilts[0].value == pytest.approx(84, abs=3)
 
     def test_bm25_puts_llm_text_above_its_twin_and_tfidf_ties_almost_half(
@@ -180,14 +205,18 @@ class TestNFCorpus:
         assert counts[2] == pytest.approx(1492, rel=0.02)
         assert sum(counts) == pytest.approx(3349, rel=0.02)
 
-    def test_the_published_count_of_ties_cuts_them_in_the_files_order(self, nfcorpus: Collection) -> None:
+    def test_the_published_count_of_ties_cuts_them_in_the_files_order(
+        self, nfcorpus: Collection
+    ) -> None:
         """At rank 1,000 it keeps the human side of tied twins, where RankTilt keeps both or none."""
         deep = ranker("tfidf@8000").rank(nfcorpus)
         order = np.lexsort((deep.docs, -deep.scores, deep.entry_queries))
         rank = np.arange(len(order)) - deep.offsets[:-1][deep.entry_queries]
         kept = order[rank < 1000]
         offsets = np.concatenate([[0], np.cumsum(np.minimum(np.diff(deep.offsets), 1000))])
-        counts = self.head_to_head(nfcorpus, Run(deep.queries, offsets, deep.docs[kept], deep.scores[kept], deep.ids))
+        counts = self.head_to_head(
+            nfcorpus, Run(deep.queries, offsets, deep.docs[kept], deep.scores[kept], deep.ids)
+        )
         assert counts[2] == pytest.approx(1492, abs=2)
         assert sum(counts) == pytest.approx(3349, abs=2)
 
@@ -198,14 +227,19 @@ class TestNFCorpus:
         human, llm, ties = counts.select(pl.col("wins", "losses", "ties").sum()).row(0)
         return human, llm, ties
 
-    def test_the_card_of_bm25_warns_of_the_conflict(self, nfcorpus: Collection, ranked: Ranked) -> None:
+    def test_the_card_of_bm25_warns_of_the_conflict(
+        self, nfcorpus: Collection, ranked: Ranked
+    ) -> None:
         found = audit(nfcorpus, ranked("bm25(k1=0.9,b=0.4)"), ["nDCG@3"], card=True)
         card = card_of(found)
         page, twins = card["page"], card["relevant twins"]
         assert page.name == "ΔNDSR@20"
         assert page.value == pytest.approx(0.050, abs=0.005)
         assert (page.side(page.favours), page.banded) == ("human", False)
-        assert (twins.parts["wins"], twins.parts["losses"]) == (pytest.approx(1448, abs=5), pytest.approx(1806, abs=5))
+        assert (twins.parts["wins"], twins.parts["losses"]) == (
+            pytest.approx(1448, abs=5),
+            pytest.approx(1806, abs=5),
+        )
         assert twins.side(twins.favours) == LLM
         text = table(found)
         (sentence,) = (line for line in text.splitlines() if "the answers conflict" in line)
@@ -213,13 +247,17 @@ class TestNFCorpus:
         assert ("ΔNDSR@20" in human, "head-to-head, relevant twins" in llm) == (True, True)
         assert (human.endswith("human"), f"to {LLM}." in llm) == (True, True)
 
-    @pytest.mark.parametrize(("text", "raw", "cut"), [("tfidf", 41.0, -11.2), ("tfidf(text=text)", 39.1, -16.4)])
+    @pytest.mark.parametrize(
+        ("text", "raw", "cut"), [("tfidf", 41.0, -11.2), ("tfidf(text=text)", 39.1, -16.4)]
+    )
     def test_the_length_control_turns_tfidf_around(
         self, nfcorpus: Collection, ranked: Ranked, text: str, raw: float, cut: float
     ) -> None:
         """About +39 becomes about -14, by what of a document is ranked."""
         found = audit(nfcorpus, ranked(text), ["nDCG@3"])
-        plain, length = controls(nfcorpus, [ranker(text)], [ranked(text)], found, which=["length"]).controls
+        plain, length = controls(
+            nfcorpus, [ranker(text)], [ranked(text)], found, which=["length"]
+        ).controls
         assert plain.tilts[0].value == found.tilts[0].value == pytest.approx(raw, abs=1.5)
         assert length.tilts[0].value == pytest.approx(cut, abs=1.5)
         assert length.changed == "3,584 of 7,266 documents changed"
@@ -238,9 +276,13 @@ def converted(folder: Path, scored: Iterable[Scored]) -> tuple[Path, Path]:
     """Write a TREC run whose ids say nothing, and a table of labels."""
     scored = list(scored)
     names = {
-        key: f"{n:05d}" for n, key in enumerate(dict.fromkeys((origin, source) for _, origin, source, _ in scored))
+        key: f"{n:05d}"
+        for n, key in enumerate(dict.fromkeys((origin, source) for _, origin, source, _ in scored))
     }
-    lines = [f"{query} Q0 {names[origin, source]} 0 {score!r} ance\n" for query, origin, source, score in scored]
+    lines = [
+        f"{query} Q0 {names[origin, source]} 0 {score!r} ance\n"
+        for query, origin, source, score in scored
+    ]
     labels = [f"{name}\t{source}\t{origin}\n" for (origin, source), name in names.items()]
     return (
         write(folder / "ance.trec", "".join(lines)),
@@ -254,13 +296,21 @@ class TestPerplexityTrap:
     @pytest.mark.parametrize("judged", [False, True])
     def test_relevant_twins(self, shared_data: Path, tmp_path: Path, judged: bool) -> None:
         lines = lines_of(shared_data / "perplexity-trap-scidocs" / "pos_rel_ance.jsonl")
-        scored = [(line["query_id"], line["doc_id"], side, line[side]) for line in lines for side in ("human", "llm")]
+        scored = [
+            (line["query_id"], line["doc_id"], side, line[side])
+            for line in lines
+            for side in ("human", "llm")
+        ]
         run, labels = converted(tmp_path, scored)
         options: list[str | Path] = []
         if judged:
-            table_rows = [line.split("\t") for line in labels.read_text(encoding="utf-8").splitlines()[1:]]
+            table_rows = [
+                line.split("\t") for line in labels.read_text(encoding="utf-8").splitlines()[1:]
+            ]
             name = {(origin, side): doc for doc, side, origin in table_rows}
-            judged_rows = [f"{query} 0 {name[origin, side]} 1\n" for query, origin, side, _ in scored]
+            judged_rows = [
+                f"{query} 0 {name[origin, side]} 1\n" for query, origin, side, _ in scored
+            ]
             options = ["--qrels", write(tmp_path / "qrels.txt", "".join(judged_rows)), "--card"]
         audited, printed = command(tmp_path, "--run", run, "--groups", labels, *options)
         card = card_of(audited)
@@ -270,9 +320,14 @@ class TestPerplexityTrap:
         assert 100 * twins.parts["losses"] / 4739 == pytest.approx(56.87, abs=0.005)
         assert twins.side(twins.favours) == "llm"
         assert (gap.parts["pairs"], gap.parts["raw"]) == (4739, pytest.approx(-0.0881, abs=5e-5))
-        assert f"4,739 pairs: human {int(twins.parts['wins']):,}, llm {int(twins.parts['losses']):,}" in printed
+        assert (
+            f"4,739 pairs: human {int(twins.parts['wins']):,}, llm {int(twins.parts['losses']):,}"
+            in printed
+        )
 
-    def test_pairs_of_the_mixed_ranking_that_are_retrieved_whole(self, shared_data: Path, tmp_path: Path) -> None:
+    def test_pairs_of_the_mixed_ranking_that_are_retrieved_whole(
+        self, shared_data: Path, tmp_path: Path
+    ) -> None:
         scored = [
             (line["qid"], name.removeprefix("-"), "llm" if name.startswith("-") else "human", score)
             for line in lines_of(shared_data / "perplexity-trap-scidocs" / "ance.jsonl")
@@ -309,7 +364,12 @@ class TestSciFact:
         pytest.importorskip("nltk", reason="the papers' analyzer needs nltk")
         run = ranker(text).rank(scifact)
         for ties in TIES:
-            found = [100 * v for v in means(audit(scifact, run, ["nDCG@1", "nDCG@3", "nDCG@5"], by=None, ties=ties))]
+            found = [
+                100 * v
+                for v in means(
+                    audit(scifact, run, ["nDCG@1", "nDCG@3", "nDCG@5"], by=None, ties=ties)
+                )
+            ]
             assert found == pytest.approx(expected, abs=0.4)
             assert found == pytest.approx(published, abs=0.4)
 
@@ -340,10 +400,15 @@ def test_the_lexical_rankers_of_the_table(nfcorpus: Collection, ranked: Ranked, 
 
 def test_what_the_length_control_is_said_to_show(nfcorpus: Collection, ranked: Ranked) -> None:
     run = ranked("tfidf")
-    found = controls(nfcorpus, [ranker("tfidf")], [run], audit(nfcorpus, run, "nDCG@1"), which=["length"])
+    found = controls(
+        nfcorpus, [ranker("tfidf")], [run], audit(nfcorpus, run, "nDCG@1"), which=["length"]
+    )
     raw, length = (f"{control.tilts[0].value:+.1f}".replace("-", "−") for control in found.controls)
     text = " ".join(TOUR.read_text(encoding="utf-8").split())
-    assert f"TF-IDF's {raw} % on nDCG@1 becomes {length} % when both sides have the same length" in text
+    assert (
+        f"TF-IDF's {raw} % on nDCG@1 becomes {length} % when both sides have the same length"
+        in text
+    )
 
 
 def test_bm25_is_shown_to_favour_rewrites_where_the_noisiest_measure_shows_nothing(

@@ -120,7 +120,12 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 @pytest.fixture
 def ranktilt(install: Install, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Run the command where two packages are found, in the folder of the toy."""
-    install("shortest_first", CODE, "shortest = shortest_first:Shortest", "nothing = shortest_first:Nothing")
+    install(
+        "shortest_first",
+        CODE,
+        "shortest = shortest_first:Shortest",
+        "nothing = shortest_first:Nothing",
+    )
     install("broken_one", "import a_module_that_nobody_has\n", "broken = broken_one:Ranker")
     write_cocktail(tmp_path / "toy")
     monkeypatch.chdir(tmp_path)
@@ -154,9 +159,21 @@ def test_a_ranker_of_another_package_is_found_and_ours_cannot_be_taken(install: 
         (CODE, "Plain", "is no dataclass; put @dataclass(frozen=True) above it"),
         (CODE, "Renamed", "calls itself 'even'; its name and its entry point's must be one"),
         (CODE, "Needy", "needs a default for host and port: options may be left out"),
-        (CODE, "Gone", "cannot be imported: AttributeError: module 'odd_ranker' has no attribute 'Gone'"),
-        ("import nobody_has", "Odd", "cannot be imported: ModuleNotFoundError: No module named 'nobody_has'"),
-        ("raise RuntimeError('no licence\\nsecond line')", "Odd", "cannot be imported: RuntimeError: no licence"),
+        (
+            CODE,
+            "Gone",
+            "cannot be imported: AttributeError: module 'odd_ranker' has no attribute 'Gone'",
+        ),
+        (
+            "import nobody_has",
+            "Odd",
+            "cannot be imported: ModuleNotFoundError: No module named 'nobody_has'",
+        ),
+        (
+            "raise RuntimeError('no licence\\nsecond line')",
+            "Odd",
+            "cannot be imported: RuntimeError: no licence",
+        ),
         ("raise KeyError", "Odd", "cannot be imported: KeyError"),
     ],
 )
@@ -170,7 +187,9 @@ def test_options_of_a_foreign_ranker(install: Install) -> None:
     install("named_ranker", CODE, "odd = named_ranker:Named")
     assert repr(rt.ranker("odd:my.index")) == "odd:my.index", "an argument needs no default"
     install("odd_ranker", CODE, "odd = odd_ranker:Shallow")
-    with refused("ranker 'odd' is provided by named-ranker 1.0 and odd-ranker 1.0; uninstall all but one"):
+    with refused(
+        "ranker 'odd' is provided by named-ranker 1.0 and odd-ranker 1.0; uninstall all but one"
+    ):
         rt.ranker("odd")
     install("deep_ranker", CODE, "deep = deep_ranker:Deep")
     assert repr(rt.ranker("deep(depth=3)")) == "deep(depth=3)"
@@ -178,14 +197,16 @@ def test_options_of_a_foreign_ranker(install: Install) -> None:
         rt.ranker("deep@5")
 
 
-@pytest.mark.parametrize(("spec", "delta"), [("bm25>>shortest", 40.0), ("bm25>>shortest(longest=true)", 0.0)])
+@pytest.mark.parametrize(
+    ("spec", "delta"), [("bm25>>shortest", 40.0), ("bm25>>shortest(longest=true)", 0.0)]
+)
 def test_its_ranking_is_what_is_measured_at_once_or_from_its_file(
     ranktilt: Cli, tmp_path: Path, spec: str, delta: float
 ) -> None:
     """By hand, from the lengths of q1's, q2's and q3's candidates: 38 and 40; 39 and 39; 38, 39 and, not relevant, 38.
 
-    Shortest first, nDCG@1 of human is 1, 1/2, 0 and of llm 0, 1/2, 1/2: 200 (1/2 - 1/3) / (1/2 + 1/3) = 40. Longest
-    first it is 0, 1/2, 1 and 1, 1/2, 0.
+    Shortest first, nDCG@1 of human is 1, 1/2, 0 and of llm 0, 1/2, 1/2: 200 (1/2 - 1/3) / (1/2 +
+    1/3) = 40. Longest first it is 0, 1/2, 1 and 1, 1/2, 0.
     """
     audited = ("-r", "bm25", *QUICK, "-m", "nDCG@1", "--json", "audit.json")
     ranktilt("rank", "toy", "-r", spec, "-o", "run.trec")
@@ -205,10 +226,16 @@ BROKEN = (
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("audit toy -r shortest(deepest=1)", "ranktilt: unknown option of shortest 'deepest' (valid: longest)\n"),
+        (
+            "audit toy -r shortest(deepest=1)",
+            "ranktilt: unknown option of shortest 'deepest' (valid: longest)\n",
+        ),
         ("audit toy -r bm25 -r bm25>>broken", BROKEN),
         ("rank toy -r bm25 -r bm25>>broken -o out/", BROKEN),
-        ("rank toy -r nothing -o out/run.trec", "ranktilt: ranker nothing gave list, expected a Run\n"),
+        (
+            "rank toy -r nothing -o out/run.trec",
+            "ranktilt: ranker nothing gave list, expected a Run\n",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_line_and_nothing_is_written(

@@ -18,14 +18,21 @@ pytestmark = [pytest.mark.neural, pytest.mark.long, pytest.mark.journey]
 LESSER = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "AVX2", "OMP_NUM_THREADS": "1"}
 if platform.machine() == "x86_64":
     LESSER["OPENBLAS_CORETYPE"] = "Haswell"
-RANKERS = ("tfidf", "bm25", "dense:minilm(max_tokens=64)", "bm25@10>>dense:minilm(max_tokens=64,similarity=dot)")
+RANKERS = (
+    "tfidf",
+    "bm25",
+    "dense:minilm(max_tokens=64)",
+    "bm25@10>>dense:minilm(max_tokens=64,similarity=dot)",
+)
 
 
 @pytest.fixture
 def collection(tmp_path: Path) -> Path:
     """The first twins of the bundled collection."""
     whole = bundled()
-    docs = whole.docs.filter(pl.col("origin").is_in(whole.docs["origin"].unique(maintain_order=True)[:80].implode()))
+    docs = whole.docs.filter(
+        pl.col("origin").is_in(whole.docs["origin"].unique(maintain_order=True)[:80].implode())
+    )
     qrels = whole.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode()))
     return save(Collection(docs, whole.queries, qrels), tmp_path / "collection")
 
@@ -38,7 +45,9 @@ def printed(collection: Path, cache: Path, **settings: str) -> str:
     for verb in (["audit", "--card", *rankers], ["explain"]):
         script = "from ranktilt.cli.main import main; main()"
         command = [sys.executable, "-c", script, *verb, str(collection)]
-        done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, encoding="utf-8", check=False
+        )
         assert done.returncode == 0, done.stderr
         told += done.stdout
     return told

@@ -43,16 +43,22 @@ def test_the_inner_listener_hears_alone_and_only_in_its_own_context() -> None:
     assert outer == [("b", 1, 1)]
 
 
-def test_a_notebook_shows_one_output_a_cell_that_is_redrawn_and_empty_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_shows_one_output_a_cell_that_is_redrawn_and_empty_at_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     outputs: list[list[str]] = []
     clock = iter(range(100))
     shell = types.SimpleNamespace(kernel=None, execution_count=1)
 
     def display(picture: dict[str, str], **options: Any) -> Any:
         outputs.append([picture["text/html"]])
-        return types.SimpleNamespace(update=lambda picture, raw: outputs[-1].append(picture["text/html"]))
+        return types.SimpleNamespace(
+            update=lambda picture, raw: outputs[-1].append(picture["text/html"])
+        )
 
-    notebook = types.SimpleNamespace(get_ipython=lambda: shell, display=types.SimpleNamespace(display=display))
+    notebook = types.SimpleNamespace(
+        get_ipython=lambda: shell, display=types.SimpleNamespace(display=display)
+    )
     monkeypatch.setitem(sys.modules, "IPython", notebook)
     monkeypatch.setattr(progress, "_bars", None)
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
@@ -63,9 +69,15 @@ def test_a_notebook_shows_one_output_a_cell_that_is_redrawn_and_empty_at_last(mo
     shell.execution_count = 2
     report("next", 0, 4)
     report("next", 1, 4)
-    bars = ('<div><progress value="0.333" max="1"></progress> 33% &lt;b&gt;</div>',
-            '<div><progress value="0.667" max="1"></progress> 67% &lt;b&gt;</div>')  # fmt: skip
-    assert outputs[0] == [*bars, "", '<div><progress value="0.500" max="1"></progress> 50% broken off</div>']
+    bars = (
+        '<div><progress value="0.333" max="1"></progress> 33% &lt;b&gt;</div>',
+        '<div><progress value="0.667" max="1"></progress> 67% &lt;b&gt;</div>',
+    )
+    assert outputs[0] == [
+        *bars,
+        "",
+        '<div><progress value="0.500" max="1"></progress> 50% broken off</div>',
+    ]
     assert outputs[1:] == [['<div><progress value="0.250" max="1"></progress> 25% next</div>']]
     del shell.kernel  # IPython in a terminal
     report("more", 0, 2)

@@ -23,7 +23,9 @@ LINE = "q1 Q0 d1 1 2.5 tag\n"
 
 def table(*rows: tuple[str, str, float], **spec: Any) -> Run:
     schema = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
-    return Run.from_frame(pl.DataFrame(rows, schema=schema, orient="row"), spec=spec, score_order="score")
+    return Run.from_frame(
+        pl.DataFrame(rows, schema=schema, orient="row"), spec=spec, score_order="score"
+    )
 
 
 def entries(run: Run) -> list[tuple[str, str, int, float]]:
@@ -33,9 +35,12 @@ def entries(run: Run) -> list[tuple[str, str, int, float]]:
 def made(**changes: Any) -> Run:
     """Two queries, three entries; any part changed."""
     parts = {
-        "queries": ["q1", "q2"], "offsets": [0, 2, 3], "docs": [1, 0, 1], "scores": [2.0, 1.0, 0.5],
+        "queries": ["q1", "q2"],
+        "offsets": [0, 2, 3],
+        "docs": [1, 0, 1],
+        "scores": [2.0, 1.0, 0.5],
         "ids": pl.Series(["a", "b"]),
-    }  # fmt: skip
+    }
     return Run(**{**parts, **changes})
 
 
@@ -64,13 +69,20 @@ def test_runs_are_equal_by_their_entries_alone() -> None:
     other = made(docs=[0, 1, 0], ids=pl.Series(["b", "a", "unused"]), spec={"ranker": "other"})
     assert made() == other
     assert hash(made()) == hash(other)
-    for changes in ({"scores": [2, 1, 0.25]}, {"docs": [0, 1, 1]}, {"queries": ["q1", "q3"]}, {"offsets": [0, 1, 3]}):
+    for changes in (
+        {"scores": [2, 1, 0.25]},
+        {"docs": [0, 1, 1]},
+        {"queries": ["q1", "q3"]},
+        {"offsets": [0, 1, 3]},
+    ):
         assert made() != made(**changes)
     assert made().__eq__("run") is NotImplemented
 
 
 def test_a_table_is_sorted_by_falling_score_within_each_query_and_ties_keep_its_order() -> None:
-    run = table(("q2", "c", 3.0), ("q1", "b", -1.0), ("q2", "a", 1.0), ("q1", "a", 0.5), ("q2", "d", 3.0))
+    run = table(
+        ("q2", "c", 3.0), ("q1", "b", -1.0), ("q2", "a", 1.0), ("q1", "a", 0.5), ("q2", "d", 3.0)
+    )
     assert run.queries == ("q2", "q1")
     assert run.ids.to_list() == ["c", "b", "a", "d"]
     ranked = [("q2", "c", 1), ("q2", "d", 2), ("q2", "a", 3), ("q1", "a", 1), ("q1", "b", 2)]
@@ -101,21 +113,39 @@ def test_document_that_comes_twice_is_refused_by_every_constructor() -> None:
 def test_a_table_may_come_with_all_its_queries() -> None:
     frame = pl.DataFrame({"query_id": ["b", "a"], "doc_id": ["x", "x"], "score": [1.0, 2.0]})
     run = Run.from_frame(frame, queries=["a", "none", "b"])
-    assert (run.queries, run.offsets.tolist(), run.scores.tolist()) == (("a", "none", "b"), [0, 1, 1, 2], [2.0, 1.0])
+    assert (run.queries, run.offsets.tolist(), run.scores.tolist()) == (
+        ("a", "none", "b"),
+        [0, 1, 1, 2],
+        [2.0, 1.0],
+    )
     with refused("run 'run': its queries must name all of its table, got no 'a'"):
         Run.from_frame(frame, queries=["b"])
 
 
-def test_the_file_has_six_fields_and_a_spec_beside_it_which_comes_back_with_its_name(tmp_path: Path) -> None:
+def test_the_file_has_six_fields_and_a_spec_beside_it_which_comes_back_with_its_name(
+    tmp_path: Path,
+) -> None:
     path = made(spec={"ranker": "bm25", "file": Path("a/b")}).save(tmp_path / "new" / "run.trec")
     assert path == tmp_path / "new" / "run.trec"
-    assert path.read_text() == "q1 Q0 b 1 2.0 ranktilt\nq1 Q0 a 2 1.0 ranktilt\nq2 Q0 b 1 0.5 ranktilt\n"
-    assert json.loads((tmp_path / "new" / "run.trec.json").read_text()) == {"ranker": "bm25", "file": "a/b"}
+    assert (
+        path.read_text()
+        == "q1 Q0 b 1 2.0 ranktilt\nq1 Q0 a 2 1.0 ranktilt\nq2 Q0 b 1 0.5 ranktilt\n"
+    )
+    assert json.loads((tmp_path / "new" / "run.trec.json").read_text()) == {
+        "ranker": "bm25",
+        "file": "a/b",
+    }
     assert Run.load(path).spec == {"ranker": "bm25", "file": str(path)}
 
 
 def test_queries_without_a_document_come_back_from_beside_the_file(tmp_path: Path) -> None:
-    run = made(queries=("p", "q", "r"), offsets=[0, 0, 2, 2], docs=[1, 0], scores=[2.0, 1.0], spec={"ranker": "bm25"})
+    run = made(
+        queries=("p", "q", "r"),
+        offsets=[0, 0, 2, 2],
+        docs=[1, 0],
+        scores=[2.0, 1.0],
+        spec={"ranker": "bm25"},
+    )
     path = run.save(tmp_path / "run.trec")
     assert path.read_text() == "q Q0 b 1 2.0 ranktilt\nq Q0 a 2 1.0 ranktilt\n"
     assert json.loads(sidecar(path).read_text())["queries_without_documents"] == ["p", "r"]
@@ -128,15 +158,22 @@ def test_queries_without_a_document_come_back_from_beside_the_file(tmp_path: Pat
     assert Run.load(path).queries == ("q", "r"), "one that has some is there once"
 
 
-def test_a_run_is_called_by_its_tag_or_its_file_and_those_of_one_name_by_their_files(tmp_path: Path) -> None:
+def test_a_run_is_called_by_its_tag_or_its_file_and_those_of_one_name_by_their_files(
+    tmp_path: Path,
+) -> None:
     for file, tags, name in (
-        ("engine.trec.gz", ("ranktilt", "ranktilt"), "engine"), ("engine.trec", ("a1", "b2"), "engine"),
-        ("engine.run", ("my-engine.v2", "my-engine.v2"), "my-engine.v2"), ("engine", ("1.5", "1.5"), "engine"),
+        ("engine.trec.gz", ("ranktilt", "ranktilt"), "engine"),
+        ("engine.trec", ("a1", "b2"), "engine"),
+        ("engine.run", ("my-engine.v2", "my-engine.v2"), "my-engine.v2"),
+        ("engine", ("1.5", "1.5"), "engine"),
         ("e.v2.json", (), "e.v2"),
-    ):  # fmt: skip
+    ):
         lines = "".join(f"q{n} Q0 d {n} 1 {tag}\n" for n, tag in enumerate(tags))
         assert Run.load(write(tmp_path / file, lines or '{"q": {"d": 1}}')).name == name
-    paths = [write(tmp_path / name, "q Q0 d 1 1 engine\n") for name in ("a/x.trec", "b/x.trec", "y.trec", "z.run")]
+    paths = [
+        write(tmp_path / name, "q Q0 d 1 1 engine\n")
+        for name in ("a/x.trec", "b/x.trec", "y.trec", "z.run")
+    ]
     runs = [Run.load(path) for path in paths]
     assert [run.name for run in named_apart(runs)] == [str(paths[0]), str(paths[1]), "y", "z"]
     assert [run.name for run in named_apart(runs[:1])] == ["engine"]
@@ -169,7 +206,10 @@ def test_scores_decide_on_the_order_and_ranks_only_where_they_are_asked_to(tmp_p
 
 
 def test_an_id_that_the_format_cannot_hold_is_refused(tmp_path: Path) -> None:
-    for kind, run in {"query": made(queries=["", "q2"]), "document": made(ids=pl.Series(["", "c"]))}.items():
+    for kind, run in {
+        "query": made(queries=["", "q2"]),
+        "document": made(ids=pl.Series(["", "c"])),
+    }.items():
         with refused(f"a {kind} id is empty, which the TREC format cannot hold"):
             run.save(tmp_path / "run.trec")
     assert os.listdir(tmp_path) == []
@@ -200,12 +240,19 @@ def test_where_the_spec_cannot_be_written_the_run_is_not(tmp_path: Path) -> None
 
 
 BLANKS = " \t\n\x0b\x0c\r"
-ID = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(BLANKS + "%\ufeff"), min_size=1, max_size=5)
+ID = st.text(
+    st.characters(exclude_categories=["Cs"]) | st.sampled_from(BLANKS + "%\ufeff"),
+    min_size=1,
+    max_size=5,
+)
 SCORE = st.floats(allow_nan=False, allow_infinity=False)
 
 
 @settings(max_examples=60)
-@given(st.dictionaries(ID, st.dictionaries(ID, SCORE, min_size=1, max_size=5), min_size=1, max_size=4), st.booleans())
+@given(
+    st.dictionaries(ID, st.dictionaries(ID, SCORE, min_size=1, max_size=5), min_size=1, max_size=4),
+    st.booleans(),
+)
 def test_what_is_saved_loads_equal_with_exact_scores(
     tmp_path_factory: pytest.TempPathFactory, scores: dict[str, dict[str, float]], packed: bool
 ) -> None:
@@ -230,7 +277,9 @@ def test_ids_are_joined_by_name_shared_ones_are_their_own_rows() -> None:
     assert codes(pl.Series([], dtype=pl.String), pl.Series(["a"])).tolist() == []
 
 
-def test_a_bare_id_of_several_sources_is_refused_and_one_of_a_single_source_is_unknown(tmp_path: Path) -> None:
+def test_a_bare_id_of_several_sources_is_refused_and_one_of_a_single_source_is_unknown(
+    tmp_path: Path,
+) -> None:
     path = write(tmp_path / "run.trec", "q1 Q0 d1-human 1 2 t\nq1 Q0 d2 2 1 t\n")
     with pytest.raises(DataError) as caught:
         collection_rows(Run.load(path), toy())
@@ -260,7 +309,10 @@ def test_an_id_that_is_there_is_not_bare() -> None:
         ({"docs": [0, -1, 1]}, "rows of its id table, which has 2"),
         ({"offsets": [0, 3]}, "offsets must have one entry more than queries"),
         ({"scores": [1.0]}, "a run needs one score a document, got 3 and 1"),
-        ({"queries": ["e", "q", "f", "g"], "offsets": [0, 0, 2, 2, 3], "scores": [1, 2, 1]}, "must fall"),
+        (
+            {"queries": ["e", "q", "f", "g"], "offsets": [0, 0, 2, 2, 3], "scores": [1, 2, 1]},
+            "must fall",
+        ),
     ],
 )
 def test_a_run_is_checked_when_it_is_made(fields: dict[str, Any], message: str) -> None:
@@ -273,6 +325,10 @@ def test_what_stages_did_not_read_is_told_from_the_last_to_the_first() -> None:
     first = {"ranker": "dense:a@50", "truncated": {"limit": 256, "share": {"human": 0.5}}}
     second = {"ranker": "dense:a@50>>cross-encoder:b", "candidates": first}
     third = {**second, "truncated": {"limit": 128, "share": {"human": 0.25}}}
-    assert made(spec=first).truncated == made(spec=second).truncated == [("dense:a@50", first["truncated"])]
+    assert (
+        made(spec=first).truncated
+        == made(spec=second).truncated
+        == [("dense:a@50", first["truncated"])]
+    )
     assert [name for name, _ in made(spec=third).truncated] == [second["ranker"], "dense:a@50"]
     assert made(spec={"ranker": "bm25"}).truncated == []

@@ -27,11 +27,16 @@ def test_what_changes_from_run_to_run_is_replaced() -> None:
         "null: 52 %, about 0:01 left\nbm25: level\n": "bm25: level\n",
         "nDCG@3 41.7 2 sources": "nDCG@3 41.7 2 sources\n",
     }
-    assert {text: compare_outputs.normalised(text, {"/tmp/x": "<work>"}) for text in expected} == expected
+    assert {
+        text: compare_outputs.normalised(text, {"/tmp/x": "<work>"}) for text in expected
+    } == expected
 
 
 def test_a_difference_is_shown_unless_it_is_expected(tmp_path: Path) -> None:
-    old, new = {"a/stdout": "1\n", "b/stdout": "2\n", "b/x": "3\n"}, {"a/stdout": "1\n", "b/stdout": "4\n"}
+    old, new = (
+        {"a/stdout": "1\n", "b/stdout": "2\n", "b/x": "3\n"},
+        {"a/stdout": "1\n", "b/stdout": "4\n"},
+    )
     lines, surprises = compare_outputs.compare(old, new, {})
     assert surprises == 2
     assert {"--- before/b/stdout", "-2", "+4", "--- before/b/x", "-3"} <= set(lines)
@@ -75,7 +80,11 @@ def test_it_is_clipped():
 def checkout(tmp_path: Path) -> Path:
     root = tmp_path / "checkout"
     write(root / "tests" / "test_toy.py", TESTS)
-    for name, text in {"__init__.py": "", "measures/__init__.py": "", "measures/toy.py": CODE}.items():
+    for name, text in {
+        "__init__.py": "",
+        "measures/__init__.py": "",
+        "measures/toy.py": CODE,
+    }.items():
         write(root / "src" / "ranktilt" / name, text)
     return root
 
@@ -90,14 +99,19 @@ def test_lines_keep_their_numbers(tmp_path: Path) -> None:
         "zip(a[1:], b, strict=True)\nreport('read', 1, 2)\n": "zip(a[2:], b, strict=True)\nreport('read', 1, 2)\n",
     }.items():
         write(tmp_path / "io" / "a.py", text)
-        found = [one.applied(text.encode()).decode() for one in mutants.mutants(tmp_path, ["io"], tmp_path)]
+        found = [
+            one.applied(text.encode()).decode()
+            for one in mutants.mutants(tmp_path, ["io"], tmp_path)
+        ]
         assert expected in found
         assert {changed.count("\n") for changed in found} == {text.count("\n")}
 
 
 def test_survivors_that_are_listed_stand_apart(checkout: Path) -> None:
     every = mutants.mutants(checkout / "src" / "ranktilt", mutants.ROOMS, checkout)
-    listed = "# At the limit both are the limit.\nsrc/ranktilt/measures/toy.py: if value <= limit:\n"
+    listed = (
+        "# At the limit both are the limit.\nsrc/ranktilt/measures/toy.py: if value <= limit:\n"
+    )
     equals = mutants.equivalent(every, checkout, listed)
     assert equals == {every[1].name}
     rows = [{"name": one.name, "kind": one.kind, "status": "survived", "tests": 0} for one in every]
@@ -116,11 +130,18 @@ def test_a_pass_kills_what_tests_see_and_goes_on_where_it_stopped(
     assert mutants.main([*options, "--minutes", "0"]) == 0
     assert capsys.readouterr().out.startswith("0 of 0 mutants killed (none); 6 not judged yet")
     assert mutants.main(options) == 0
-    found = {(row["kind"], row["line"]): row["status"] for row in map(json.loads, results.read_text().splitlines())}
+    found = {
+        (row["kind"], row["line"]): row["status"]
+        for row in map(json.loads, results.read_text().splitlines())
+    }
     assert found == {
-        ("constant", 4): "survived", ("boundary", 6): "survived", ("comparison", 6): "killed", ("return", 7): "killed",
-        ("return", 13): "unreached", ("comparison", 13): "unreached",
-    }  # fmt: skip
+        ("constant", 4): "survived",
+        ("boundary", 6): "survived",
+        ("comparison", 6): "killed",
+        ("return", 7): "killed",
+        ("return", 13): "unreached",
+        ("comparison", 13): "unreached",
+    }
     assert "2 of 6 mutants killed (33 %); 0 not judged yet" in capsys.readouterr().out
     assert (checkout / "src" / "ranktilt" / "measures" / "toy.py").read_text() == CODE
 

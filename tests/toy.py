@@ -49,18 +49,31 @@ def toy() -> Collection:
     q1 has the grades d1: 2, d3: 1; q2 has d2: 1, d1: 0; q3 has d3: 2; each for both versions.
     """
     docs = [
-        {"id": f"{bare}-{source}", "title": TITLES[bare], "text": text, "source": source, "origin": f"{bare}-human"}
+        {
+            "id": f"{bare}-{source}",
+            "title": TITLES[bare],
+            "text": text,
+            "source": source,
+            "origin": f"{bare}-human",
+        }
         for source, texts in TEXTS.items()
         for bare, text in texts.items()
     ]
-    qrels = {q: {f"{d}-{s}": g for d, g in grades.items() for s in TEXTS} for q, grades in QRELS.items()}
+    qrels = {
+        q: {f"{d}-{s}": g for d, g in grades.items() for s in TEXTS} for q, grades in QRELS.items()
+    }
     return collection_of(docs, QUERIES, qrels)
 
 
 def versions(texts: Mapping[str, Iterable[str]], prefix: str = "") -> list[dict[str, Any]]:
     """Documents by source: the first texts of all sources are twins, 0-human and 0-llm, and so on."""
     return [
-        {"id": f"{prefix}{n}-{source}", "text": text, "source": source, "origin": f"{prefix}{n}-human"}
+        {
+            "id": f"{prefix}{n}-{source}",
+            "text": text,
+            "source": source,
+            "origin": f"{prefix}{n}-human",
+        }
         for source, source_texts in texts.items()
         for n, text in enumerate(source_texts)
     ]
@@ -72,12 +85,21 @@ def collection_of(docs: Sequence[Row], queries: Mapping[str, str], qrels: Table)
     Queries of one text get their id added, because queries that repeat each other count as one.
     """
     texts = list(queries.values())
-    texts = [f"{text} {name}" if text and texts.count(text) > 1 else text for name, text in queries.items()]
+    texts = [
+        f"{text} {name}" if text and texts.count(text) > 1 else text
+        for name, text in queries.items()
+    ]
     judgments = [(q, d, g) for q, grades in qrels.items() for d, g in grades.items()]
     return Collection(
         pl.DataFrame([dict(row) for row in docs], infer_schema_length=None),
-        pl.DataFrame({"id": list(queries), "text": texts}, schema={"id": pl.String, "text": pl.String}),
-        pl.DataFrame(judgments, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row"),
+        pl.DataFrame(
+            {"id": list(queries), "text": texts}, schema={"id": pl.String, "text": pl.String}
+        ),
+        pl.DataFrame(
+            judgments,
+            schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32},
+            orient="row",
+        ),
     )
 
 
@@ -131,14 +153,18 @@ def write_beir(folder: Path, *, docs: Iterable[Row] | None = None, **rest: Any) 
     return _write_rest(folder, **rest)
 
 
-def write_cocktail(folder: Path, *, corpora: Mapping[str, Iterable[Row]] | None = None, **rest: Any) -> Path:
+def write_cocktail(
+    folder: Path, *, corpora: Mapping[str, Iterable[Row]] | None = None, **rest: Any
+) -> Path:
     """Write a Cocktail folder, a corpus a source; what is left out is the toy's. Loads equal to `toy()`."""
     for source, rows in (corpora or {source: raw_docs(source) for source in TEXTS}).items():
         write(folder / "corpus" / f"{source}.jsonl", jsonl(rows))
     return _write_rest(folder, **rest)
 
 
-def write_paper(folder: Path, *, corpora: Mapping[str, Iterable[Row]] | None = None, **rest: Any) -> Path:
+def write_paper(
+    folder: Path, *, corpora: Mapping[str, Iterable[Row]] | None = None, **rest: Any
+) -> Path:
     """Write the first paper's layout; corpora by path, such as "0.2/corpus-llama". Default: the toy at 0.2."""
     default = {"corpus-human": raw_docs("human"), "0.2/corpus-llm": raw_docs("llm")}
     for name, rows in (corpora or default).items():
@@ -147,7 +173,10 @@ def write_paper(folder: Path, *, corpora: Mapping[str, Iterable[Row]] | None = N
 
 
 def _write_rest(
-    folder: Path, queries: Iterable[Row] | None = None, qrels: Iterable[Judgment] | None = None, split: str = "test"
+    folder: Path,
+    queries: Iterable[Row] | None = None,
+    qrels: Iterable[Judgment] | None = None,
+    split: str = "test",
 ) -> Path:
     write(folder / "queries.jsonl", jsonl(raw_queries() if queries is None else queries))
     write(folder / "qrels" / f"{split}.tsv", tsv(raw_qrels() if qrels is None else qrels))
@@ -164,7 +193,9 @@ def write_run(path: Path, scores: Table, *, tag: str = "run") -> Path:
     return write(path, "".join(lines))
 
 
-full_device = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is always full")
+full_device = pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is always full"
+)
 
 
 @contextlib.contextmanager

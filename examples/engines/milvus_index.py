@@ -23,5 +23,7 @@ def model_and_client():
 def search(query: str, k: int) -> list[tuple[str, float]]:
     model, client = model_and_client()
     vector = model.encode(query, show_progress_bar=False)
-    [hits] = client.search(os.environ["MILVUS_COLLECTION"], data=[vector], anns_field="embedding", limit=k)
+    [hits] = client.search(
+        os.environ["MILVUS_COLLECTION"], data=[vector], anns_field="embedding", limit=k
+    )
     return list(zip(hits.ids, hits.distances, strict=True))

@@ -18,7 +18,9 @@ def model_and_pool():
     from psycopg_pool import ConnectionPool
     from sentence_transformers import SentenceTransformer
 
-    return SentenceTransformer("all-MiniLM-L6-v2"), ConnectionPool(os.environ["DATABASE_URL"], max_size=4, open=True)
+    return SentenceTransformer("all-MiniLM-L6-v2"), ConnectionPool(
+        os.environ["DATABASE_URL"], max_size=4, open=True
+    )
 
 
 def search(query: str, k: int) -> list[tuple[str, float]]:

@@ -31,7 +31,9 @@ _NOBODY = ("", "nan")
 """Sources that name nobody: nothing but blanks, and what pandas writes for a missing value."""
 
 
-_ABOUT_DOCUMENTS = frozenset({"ids", "sources", "tie_keys", "row of id", "terms", "texts", "origin_codes"})
+_ABOUT_DOCUMENTS = frozenset(
+    {"ids", "sources", "tie_keys", "row of id", "terms", "texts", "origin_codes"}
+)
 """What is kept under these names, or tuples that begin with one, comes of the documents alone."""
 
 
@@ -42,22 +44,22 @@ class Collection:
     Parameters
     ----------
     docs : polars.DataFrame
-        One row a document: ``id`` (unique), ``title``, ``text``, ``source`` (who wrote it; null where
-        nobody says), ``origin`` (id of the document it was rewritten from; its own id otherwise), and
-        any further columns to group by. Only ``id`` and ``text`` must be given: the title defaults to
-        ``""`` and the origin to the id. There is no default source: a document without one is ranked,
-        and is in no group. Columns of type Binary hold raw JSON.
+        One row a document: ``id`` (unique), ``title``, ``text``, ``source`` (who wrote it; null
+        where nobody says), ``origin`` (id of the document it was rewritten from; its own id
+        otherwise), and any further columns to group by. Only ``id`` and ``text`` must be given: the
+        title defaults to ``""`` and the origin to the id. There is no default source: a document
+        without one is ranked, and is in no group. Columns of type Binary hold raw JSON.
     queries : polars.DataFrame
         ``id`` (unique) and ``text``, and any further columns.
     qrels : polars.DataFrame
-        ``query_id``, ``doc_id`` and ``grade`` (Int32, or Float64 where one is a fraction; 0 or less is not
-        relevant). May judge documents and queries that are not in the collection; they count only where no
-        grouping is used.
+        ``query_id``, ``doc_id`` and ``grade`` (Int32, or Float64 where one is a fraction; 0 or less
+        is not relevant). May judge documents and queries that are not in the collection; they count
+        only where no grouping is used.
     spec : mapping, optional
         How it was made: paths, split, options. Not part of equality.
 
-    A column that is missing or of a type that no file could keep, an id that is empty or given twice, a grade that is
-    no number, and a pair with two judgments are a `UserError`.
+    A column that is missing or of a type that no file could keep, an id that is empty or given
+    twice, a grade that is no number, and a pair with two judgments are a `UserError`.
     """
 
     docs: pl.DataFrame
@@ -90,7 +92,9 @@ class Collection:
     @property
     def sources(self) -> tuple[str, ...]:
         """Names of the sources, in the order in which they first appear; documents may have none."""
-        return self.memo("sources", lambda: tuple(self.docs["source"].drop_nulls().unique(maintain_order=True)))
+        return self.memo(
+            "sources", lambda: tuple(self.docs["source"].drop_nulls().unique(maintain_order=True))
+        )
 
     def require_few_sources(self, advice: str = _GROUP_SOURCES) -> None:
         """Refuse more than `MOST_SOURCES`, each of which would be compared by itself; `advice` says what to do."""
@@ -120,13 +124,17 @@ class Collection:
         if not self.qrels.height:
             return self.queries
         judged = self.qrels.select("query_id").unique()
-        return self.queries.join(judged, left_on="id", right_on="query_id", how="semi", maintain_order="left")
+        return self.queries.join(
+            judged, left_on="id", right_on="query_id", how="semi", maintain_order="left"
+        )
 
     def only_queries(self, names: Iterable[str]) -> Collection:
         """Return the collection with these queries, and their judgments, alone."""
         asked = pl.DataFrame({"id": pl.Series(names, dtype=pl.String)})
         queries = self.queries.join(asked, on="id", how="semi", maintain_order="left")
-        qrels = self.qrels.join(asked, left_on="query_id", right_on="id", how="semi", maintain_order="left")
+        qrels = self.qrels.join(
+            asked, left_on="query_id", right_on="id", how="semi", maintain_order="left"
+        )
         found = copy(self)  # nothing is checked again, and what is known of the documents is shared
         for name, value in (("queries", queries), ("qrels", qrels), ("_memo", {})):
             object.__setattr__(found, name, value)
@@ -136,8 +144,8 @@ class Collection:
         """Return the collection without the documents of other sources and their judgments.
 
         Documents without a source stay: they compete with those of any. Judgments of documents that
-        the collection does not hold stay. The spec's ``without_sources`` and ``only_sources`` name what
-        was left out and what is left; the collection itself comes back where nothing is.
+        the collection does not hold stay. The spec's ``without_sources`` and ``only_sources`` name
+        what was left out and what is left; the collection itself comes back where nothing is.
         """
         names = dict.fromkeys(names)
         known = set(self.sources)
@@ -162,16 +170,22 @@ class Collection:
         if choice != "title+text":
             return self.docs[choice].alias("text")
         joined = pl.concat_str("title", "text", separator=" ").str.strip_chars().alias("text")
-        size = self.docs.select(pl.col("title", "text").str.len_bytes().cast(pl.Int64).sum()).sum_horizontal()[0]
+        size = self.docs.select(
+            pl.col("title", "text").str.len_bytes().cast(pl.Int64).sum()
+        ).sum_horizontal()[0]
         if size < LARGE:
             return self.docs.select(joined)["text"]
         parts = partial(self.docs.iter_slices, AT_ONCE)
-        return self.memo("texts", lambda: aside(lambda: (part.select(joined).to_dict() for part in parts()))["text"])
+        return self.memo(
+            "texts",
+            lambda: aside(lambda: (part.select(joined).to_dict() for part in parts()))["text"],
+        )
 
     def pairs(self, a: str, b: str) -> pl.DataFrame:
         """Return the twins, documents of two sources with one origin: ``origin``, ``a`` and ``b`` (document ids).
 
-        In the order of `a`'s documents; where a source has several documents of one origin, each combination is a row.
+        In the order of `a`'s documents; where a source has several documents of one origin, each
+        combination is a row.
         """
         for name in (a, b):
             if name not in self.sources:
@@ -187,7 +201,9 @@ class Collection:
         """Return the documents of `a` and `b` that have no twin on the other side (``id``, ``source``)."""
         twins = self.pairs(a, b)
         lone = self.docs.filter(pl.col("source").is_in([a, b]))
-        return lone.filter(~pl.col("id").is_in(pl.concat([twins["a"], twins["b"]]).implode())).select("id", "source")
+        return lone.filter(
+            ~pl.col("id").is_in(pl.concat([twins["a"], twins["b"]]).implode())
+        ).select("id", "source")
 
     def bare_ids(self) -> pl.Series:
         """Return each document's id without the ``-<source>`` that loading added where files share ids."""
@@ -202,8 +218,9 @@ class Collection:
     def tie_keys(self) -> npt.NDArray[np.uint64]:
         """Return the seeded key of each document by which a cut through tied documents is decided.
 
-        A hash of the origin where a document has a twin or no text, of its text otherwise; it depends
-        on neither source nor the id of a document with a text, and twins and identical lone texts share it.
+        A hash of the origin where a document has a twin or no text, of its text otherwise; it
+        depends on neither source nor the id of a document with a text, and twins and identical lone
+        texts share it.
         """
         return self.memo("tie_keys", self._tie_keys)
 
@@ -220,17 +237,26 @@ class Collection:
             for start in range(0, len(rows), AT_ONCE):
                 some = rows[start : start + AT_ONCE]
                 strings = self.docs[some].select(basis.alias("key"))["key"]
-                digests = b"".join(hashlib.blake2b(_TIE_SEED + s.encode(), digest_size=8).digest() for s in strings)
+                digests = b"".join(
+                    hashlib.blake2b(_TIE_SEED + s.encode(), digest_size=8).digest() for s in strings
+                )
                 keys[some] = np.frombuffer(digests, dtype="<u8")
         return keys
 
     def origin_codes(self) -> npt.NDArray[np.int64]:
         """Return the number of each document's origin, from 0 in the order of their names: shape (n_docs,)."""
-        return self.memo("origin_codes", lambda: self.docs["origin"].rank("dense").to_numpy().astype(np.int64) - 1)
+        return self.memo(
+            "origin_codes",
+            lambda: self.docs["origin"].rank("dense").to_numpy().astype(np.int64) - 1,
+        )
 
     def memo(self, key: Any, make: Callable[[], T]) -> T:
         """Return what `make` gives, made once and kept with the collection under `key`."""
-        held = self._of_documents if (key[0] if isinstance(key, tuple) else key) in _ABOUT_DOCUMENTS else self._memo
+        held = (
+            self._of_documents
+            if (key[0] if isinstance(key, tuple) else key) in _ABOUT_DOCUMENTS
+            else self._memo
+        )
         if key not in held:
             held[key] = make()
         return cast(T, held[key])
@@ -249,8 +275,12 @@ class Collection:
 
     def __repr__(self) -> str:
         counts = self.docs.group_by("source", maintain_order=True).len()
-        sources = ", ".join(f"{n} {'without a source' if s is None else s}" for s, n in counts.iter_rows())
-        return f"Collection({sources}; {self.queries.height} queries, {self.qrels.height} judgments)"
+        sources = ", ".join(
+            f"{n} {'without a source' if s is None else s}" for s, n in counts.iter_rows()
+        )
+        return (
+            f"Collection({sources}; {self.queries.height} queries, {self.qrels.height} judgments)"
+        )
 
 
 def _columns(frame: pl.DataFrame, name: str, needed: tuple[str, ...]) -> pl.DataFrame:
@@ -260,7 +290,11 @@ def _columns(frame: pl.DataFrame, name: str, needed: tuple[str, ...]) -> pl.Data
             row = frame[column].is_null().arg_max()
             raise UserError(f"{name}: column {column!r} has no value in row {row}")
     ids = [column for column in needed if column.endswith("id")]
-    texts = [column for column in ("text", "title", "source") if column in frame.columns and name != "qrels"]
+    texts = [
+        column
+        for column in ("text", "title", "source")
+        if column in frame.columns and name != "qrels"
+    ]
     return frame.with_columns(
         *(ids_of(frame[column], f"{name}: column {column!r}") for column in ids),
         *(texts_of(frame[column], f"{name}: column {column!r}") for column in texts),
@@ -273,7 +307,8 @@ def _with_defaults(docs: pl.DataFrame) -> pl.DataFrame:
     if "origin" in docs.columns:
         docs = docs.with_columns(id_texts(docs["origin"], "docs: column 'origin'").alias("origin"))
     given = {
-        name: pl.col(name).fill_null(default) if name in docs.columns else default for name, default in defaults.items()
+        name: pl.col(name).fill_null(default) if name in docs.columns else default
+        for name, default in defaults.items()
     }
     source = stated_source() if "source" in docs.columns else pl.lit(None, dtype=pl.String)
     docs = docs.with_columns(**given, source=source)
@@ -294,9 +329,13 @@ def stated_source() -> pl.Expr:
 
 def _judgments(qrels: pl.DataFrame) -> pl.DataFrame:
     grades = qrels["grade"]
-    found = whole_or_fractions(grades) if grades.dtype.is_numeric() or grades.dtype == pl.Null else None
+    found = (
+        whole_or_fractions(grades) if grades.dtype.is_numeric() or grades.dtype == pl.Null else None
+    )
     if found is None or found.null_count():
-        raise UserError(f"qrels: expected numbers in column 'grade', got {grades.dtype} {grades.to_list()[:3]}")
+        raise UserError(
+            f"qrels: expected numbers in column 'grade', got {grades.dtype} {grades.to_list()[:3]}"
+        )
     return qrels.select("query_id", "doc_id", found.alias("grade"))
 
 
@@ -306,7 +345,11 @@ def _canonical(frame: pl.DataFrame, name: str, *, always: tuple[str, ...] = ()) 
     for given in frame.iter_columns():
         try:
             series = _storable(given)
-        except (pl.exceptions.InvalidOperationError, orjson.JSONDecodeError, orjson.JSONEncodeError):
+        except (
+            pl.exceptions.InvalidOperationError,
+            orjson.JSONDecodeError,
+            orjson.JSONEncodeError,
+        ):
             series = None
         if series is None:
             raise UserError(
@@ -315,7 +358,9 @@ def _canonical(frame: pl.DataFrame, name: str, *, always: tuple[str, ...] = ()) 
             )
         if given.name in always or series.null_count() < frame.height or not frame.height:
             columns.append(series)
-    return pl.DataFrame(columns).rechunk()  # moves no text; rows picked from several chunks would copy theirs
+    return pl.DataFrame(
+        columns
+    ).rechunk()  # moves no text; rows picked from several chunks would copy theirs
 
 
 def _storable(series: pl.Series) -> pl.Series | None:
@@ -324,7 +369,9 @@ def _storable(series: pl.Series) -> pl.Series | None:
         return series.cast(pl.Int64)
     if kind.is_float():
         series = series.cast(pl.Float64)
-        return series.to_frame().select(pl.when(pl.first().is_finite()).then(pl.first()))[series.name]
+        return series.to_frame().select(pl.when(pl.first().is_finite()).then(pl.first()))[
+            series.name
+        ]
     if isinstance(kind, pl.Categorical | pl.Enum):
         return series.cast(pl.String)
     if kind == pl.Binary:
@@ -340,7 +387,9 @@ def _compact(series: pl.Series) -> pl.Series:
         value = None if raw is None else orjson.loads(raw)
         kinds.add(type(value))
         compact = None if value is None else orjson.dumps(value)
-        out.append(raw if compact == raw else compact)  # what orjson makes holds more memory than it needs
+        out.append(
+            raw if compact == raw else compact
+        )  # what orjson makes holds more memory than it needs
     if kinds <= {*SCALARS, type(None)}:
         return json_series(series.name, [None if raw is None else orjson.loads(raw) for raw in out])
     return pl.Series(series.name, out, dtype=pl.Binary)

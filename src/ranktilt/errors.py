@@ -9,8 +9,11 @@ from pathlib import Path
 
 _MOST_LISTED = 100
 _MOST_COMPARED = 5_000
-# C0, DEL, C1, marks and turns of the direction of writing, other line ends, and halves of characters.
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# C0, DEL, C1, marks and turns of the direction of writing, other line ends, and halves of
+# characters.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 class UserError(Exception):
@@ -54,7 +57,9 @@ class MissingExtra(UserError):
     def __init__(self, package: str, *, extra: str, for_: str) -> None:
         self.package = package
         self.extra = extra
-        super().__init__(f'{for_} needs {package}. Install it with: pip install "ranktilt[{extra}]"')
+        super().__init__(
+            f'{for_} needs {package}. Install it with: pip install "ranktilt[{extra}]"'
+        )
 
 
 class DataWarning(UserWarning):
@@ -77,7 +82,9 @@ def nearest(name: str, names: Iterable[str], count: int = 1) -> list[str]:
     similar = list(folded)
     if len(similar) > _MOST_COMPARED:
         similar = [n for n in similar if n[:1] == name[:1].casefold()][:_MOST_COMPARED]
-    return [folded[n] for n in difflib.get_close_matches(name.casefold(), similar, n=count, cutoff=0.5)]
+    return [
+        folded[n] for n in difflib.get_close_matches(name.casefold(), similar, n=count, cutoff=0.5)
+    ]
 
 
 def first_line(error: BaseException) -> str:
@@ -112,7 +119,10 @@ def shorten(text: object, width: int = 80) -> str:
     if not isinstance(text, str):
         try:
             whole = " ".join(repr(text).split())
-        except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
+        except (
+            RecursionError,
+            ValueError,
+        ):  # nested too deeply, or a number of thousands of digits
             whole = type(text).__name__
         return whole if len(whole) <= width else whole[: width - 1] + "…"
     return repr(text if len(text) <= width else text[: width - 1] + "…")

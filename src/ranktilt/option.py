@@ -46,7 +46,9 @@ def check_fields(options: Any, subject: str) -> None:
             least, most = -math.inf if option.min is None else option.min, option.max
             if not least <= value < math.inf or (most is not None and value > most):
                 end = "" if most is None else f" and at most {most:,g}"
-                raise UserError(f"{subject}: expected {name} of at least {least:g}{end}, got {value}")
+                raise UserError(
+                    f"{subject}: expected {name} of at least {least:g}{end}, got {value}"
+                )
 
 
 @cache
@@ -65,8 +67,8 @@ def _limits(kind: type) -> dict[str, tuple[tuple[str, ...], Option | None]]:
 def refuse_repeated(ctx: Any, given: Sequence[Any]) -> None:
     """Refuse options of one value that were given several: the parser would keep the last alone.
 
-    `given` lists the parameters in the order in which the parser met them. A flag without an opposite says the same
-    however often it is given.
+    `given` lists the parameters in the order in which the parser met them. A flag without an
+    opposite says the same however often it is given.
     """
     options = [parameter for parameter in given if parameter.param_type_name == "option"]
     if any(option.is_eager for option in options):  # --help

@@ -53,7 +53,9 @@ class NotebookBars:
     def __call__(self, label: str, done: int, total: int) -> None:
         """Draw a step, unless the work is young or the last picture is."""
         with self._lock:
-            if self._cell != self._shell.execution_count:  # another cell, and maybe one that was interrupted before
+            if (
+                self._cell != self._shell.execution_count
+            ):  # another cell, and maybe one that was interrupted before
                 self._cell, self._handle = self._shell.execution_count, None
                 self._begun.clear()
                 self._steps.clear()
@@ -77,7 +79,9 @@ class NotebookBars:
         picture = {"text/html": "".join(bars), "text/plain": words}
         self._drawn = now
         if self._handle is None:
-            self._handle = sys.modules["IPython"].display.display(picture, raw=True, display_id=True)
+            self._handle = sys.modules["IPython"].display.display(
+                picture, raw=True, display_id=True
+            )
         else:
             self._handle.update(picture, raw=True)
 

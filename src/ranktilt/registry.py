@@ -46,8 +46,9 @@ def ranker(text: Any) -> Ranker:
     Parameters
     ----------
     text : str, Ranker, PyTerrier pipeline or mteb model
-        ``name[:argument][(option=value,…)][@k]``, stages joined by ``>>``, such as ``"bm25(k1=0.9,b=0.4)@100"``.
-        A ranker comes back as it is; of mteb, a model that searches (its ``SearchProtocol``).
+        ``name[:argument][(option=value,…)][@k]``, stages joined by ``>>``, such as
+        ``"bm25(k1=0.9,b=0.4)@100"``. A ranker comes back as it is; of mteb, a model that searches
+        (its ``SearchProtocol``).
 
     Returns
     -------
@@ -78,7 +79,9 @@ def _of_library(made: Any) -> Ranker:
         from ranktilt.adapters.pyterrier import PyTerrierRanker
 
         return PyTerrierRanker(made)
-    raise UserError(f"expected the text of a ranker, a PyTerrier pipeline or a model of mteb, got {shorten(made)}")
+    raise UserError(
+        f"expected the text of a ranker, a PyTerrier pipeline or a model of mteb, got {shorten(made)}"
+    )
 
 
 def ranker_names() -> list[str]:
@@ -123,7 +126,9 @@ def _foreign(name: str) -> type[Ranker]:
         loaded = found[0].load()
     except Exception as error:  # a package of someone else's may fail to import in any way
         reason = next(iter(str(error).strip().splitlines()), "")
-        raise UserError(f"{where} cannot be imported: {type(error).__name__}: {reason}".removesuffix(": ")) from error
+        raise UserError(
+            f"{where} cannot be imported: {type(error).__name__}: {reason}".removesuffix(": ")
+        ) from error
     fault = _fault(loaded, name)
     if fault:
         raise UserError(f"{where} {fault}")
@@ -133,12 +138,21 @@ def _foreign(name: str) -> type[Ranker]:
 
 def _engine_hint(name: str) -> str:
     """How to name a run or an engine that stands in place of a ranker; nothing is imported."""
-    if os.path.isfile(name) or os.path.splitext(name)[1] in (".trec", ".run", ".csv", ".tsv", ".json", ".gz"):
+    if os.path.isfile(name) or os.path.splitext(name)[1] in (
+        ".trec",
+        ".run",
+        ".csv",
+        ".tsv",
+        ".json",
+        ".gz",
+    ):
         return f"; is it a run? replay:{name}"
     if name in ("http", "https"):
         return "; an engine with an address is asked by a function of yours: engine:MODULE:FUNCTION"
     module = PathFinder.find_spec(name.partition(".")[0], [os.getcwd(), *sys.path])
-    return f"; is it an engine? engine:{name}:FUNCTION" if module is not None and module.origin else ""
+    return (
+        f"; is it an engine? engine:{name}:FUNCTION" if module is not None and module.origin else ""
+    )
 
 
 def _fault(found: object, name: str) -> str:
@@ -152,7 +166,11 @@ def _fault(found: object, name: str) -> str:
     if getattr(found, "name", None) != name:
         return f"calls itself {getattr(found, 'name', None)!r}; its name and its entry point's must be one"
     needed = (MISSING, MISSING)
-    bare = [f.name for f in fields(found) if (f.default, f.default_factory) == needed and f.name != found.argument]
+    bare = [
+        f.name
+        for f in fields(found)
+        if (f.default, f.default_factory) == needed and f.name != found.argument
+    ]
     return f"needs a default for {' and '.join(bare)}: options may be left out" if bare else ""
 
 

@@ -33,7 +33,13 @@ from ranktilt.io.ids import (
 )
 from ranktilt.io.ranked_lists import MTEB, mteb_scores, result_columns
 from ranktilt.io.runfile import read_run_file, read_spec, unwritable, warn_of_ranks
-from ranktilt.io.score_order import IN_GIVEN_ORDER, SCORE_ORDERS, directions, given_ranks, order_fault
+from ranktilt.io.score_order import (
+    IN_GIVEN_ORDER,
+    SCORE_ORDERS,
+    directions,
+    given_ranks,
+    order_fault,
+)
 from ranktilt.io.search_responses import MAX_FAILURES
 
 Int32 = npt.NDArray[np.int32]
@@ -55,11 +61,11 @@ _ESCAPES = {sign: f"%{ord(sign):02X}" for sign in "% \t\n\x0b\x0c\r"} | {"\ufeff
 class Run:
     """Scored documents per query and the spec that made them; immutable.
 
-    Query ``i`` owns the entries ``offsets[i]:offsets[i + 1]`` of `docs` (rows of the id table `ids`, which is shared
-    with the collection where one made the run) and of `scores` (higher is better; finite; falling within each query;
-    never rounded). In `spec`, ``ranker`` holds the text that made the run; further keys say how. `UserError` if a
-    score is NaN or infinite or rises, a query comes twice, a document comes twice for a query, or the arrays do not fit
-    together.
+    Query ``i`` owns the entries ``offsets[i]:offsets[i + 1]`` of `docs` (rows of the id table
+    `ids`, which is shared with the collection where one made the run) and of `scores` (higher is
+    better; finite; falling within each query; never rounded). In `spec`, ``ranker`` holds the text
+    that made the run; further keys say how. `UserError` if a score is NaN or infinite or rises, a
+    query comes twice, a document comes twice for a query, or the arrays do not fit together.
     """
 
     queries: tuple[str, ...]
@@ -77,19 +83,28 @@ class Run:
         object.__setattr__(self, "docs", np.asarray(self.docs, dtype=np.int32).view())
         object.__setattr__(self, "scores", np.asarray(self.scores, dtype=np.float64).view())
         if len(self.offsets) != len(self.queries) + 1 or self.offsets[-1] != len(self.docs):
-            raise UserError("a run's offsets must have one entry more than queries and end at its length")
+            raise UserError(
+                "a run's offsets must have one entry more than queries and end at its length"
+            )
         if len(self.docs) != len(self.scores):
-            raise UserError(f"a run needs one score a document, got {len(self.docs)} and {len(self.scores)}")
+            raise UserError(
+                f"a run needs one score a document, got {len(self.docs)} and {len(self.scores)}"
+            )
         if not np.isfinite(self.scores).all():
             raise UserError("a run's scores must be finite, got NaN or infinity")
         if len(set(self.queries)) < len(self.queries):
             raise UserError("a run must name each query once")
         if len(self.docs) and not (self.docs.min() >= 0 and self.docs.max() < len(self.ids)):
-            raise UserError(f"a run's documents must be rows of its id table, which has {len(self.ids)}")
+            raise UserError(
+                f"a run's documents must be rows of its id table, which has {len(self.ids)}"
+            )
         if _rises(self.scores, self.offsets):
             raise UserError("a run's scores must fall within each query")
         if (repeated := _first_repeated(self.entry_queries, self.docs)) is not None:
-            doc, query = self.ids[int(self.docs[repeated])], self.queries[self.entry_queries[repeated]]
+            doc, query = (
+                self.ids[int(self.docs[repeated])],
+                self.queries[self.entry_queries[repeated]],
+            )
             raise UserError(f"document {doc!r} occurs twice for query {query!r}")
         for array in (self.offsets, self.docs, self.scores):
             array.setflags(write=False)
@@ -103,7 +118,8 @@ class Run:
     def scored(self) -> bool:
         """Whether its scores say more than an order: they are not read from ranks, nor ranks in another guise.
 
-        Those of an order fall by equal steps in every list of three and more, or their inverses rise so (1/rank).
+        Those of an order fall by equal steps in every list of three and more, or their inverses
+        rise so (1/rank).
         """
         if self.spec.get("score_order") == "rank":
             return False
@@ -135,7 +151,9 @@ class Run:
         ranks = np.arange(len(self.docs)) - np.repeat(self.offsets[:-1], np.diff(self.offsets)) + 1
         return pl.DataFrame(
             {
-                "query_id": pl.Series(self.queries, dtype=pl.String).gather(self.entry_queries[part]),
+                "query_id": pl.Series(self.queries, dtype=pl.String).gather(
+                    self.entry_queries[part]
+                ),
                 "doc_id": self.ids.gather(self.docs[part]),
                 "rank": ranks[part],
                 "score": self.scores[part],
@@ -150,24 +168,41 @@ class Run:
     def contents(self, path: Path) -> dict[Path, bytes]:
         """Return what `save` writes: the bytes of the run's file, not compressed, and of its sidecar.
 
-        Where an id has a blank, which would end a field, blanks and ``%`` are percent-encoded in all ids of the file
-        (``%20``, ``%25``), and the sidecar says so (``ids_percent_encoded``), from which `load` gives the ids back.
+        Where an id has a blank, which would end a field, blanks and ``%`` are percent-encoded in
+        all ids of the file (``%20``, ``%25``), and the sidecar says so (``ids_percent_encoded``),
+        from which `load` gives the ids back.
         """
         ranked = self.ids.gather(np.flatnonzero(np.bincount(self.docs)))
         escaped = False
-        for noun, names in (("query", pl.Series(self.queries, dtype=pl.String)), ("document", ranked)):
+        for noun, names in (
+            ("query", pl.Series(self.queries, dtype=pl.String)),
+            ("document", ranked),
+        ):
             if (names == "").any():
                 raise UserError(f"a {noun} id is empty, which the TREC format cannot hold")
             escaped = escaped or len(beyond_trec(names)) > 0
-        line = pl.format("{} Q0 {} {} {} ranktilt\n", "query_id", "doc_id", "rank", pl.col("score").cast(pl.String))
+        line = pl.format(
+            "{} Q0 {} {} {} ranktilt\n",
+            "query_id",
+            "doc_id",
+            "rank",
+            pl.col("score").cast(pl.String),
+        )
         text = list[bytes]()
         for start in range(0, len(self.docs), _AT_ONCE):  # as text it needs ten times the memory
             part = self._entries(slice(start, start + _AT_ONCE))
             part = _with_ids(part, list(_ESCAPES), list(_ESCAPES.values())) if escaped else part
             text.append(part.select(line.alias("line"))["line"].str.join("").item().encode())
-        # A line of the TREC format names a document, so a query for which none was found is named beside it.
-        without = [query for query, n in zip(self.queries, np.diff(self.offsets), strict=True) if not n]
-        told = {**self.spec, **({_WITHOUT: without} if without else {}), **({_ESCAPED: True} if escaped else {})}
+        # A line of the TREC format names a document, so a query for which none was found is named
+        # beside it.
+        without = [
+            query for query, n in zip(self.queries, np.diff(self.offsets), strict=True) if not n
+        ]
+        told = {
+            **self.spec,
+            **({_WITHOUT: without} if without else {}),
+            **({_ESCAPED: True} if escaped else {}),
+        }
         if fault := unwritable(told):
             raise UserError(f"run {self.name!r}: its spec: {fault}")
         spec = json.dumps(told, indent=1, default=str) + "\n"
@@ -184,39 +219,44 @@ class Run:
     ) -> Run:
         """Read a run: TREC lines of 6 fields, or 5 without the tag, JSON ``{query: {document: score}}``, or lists.
 
-        Lists are responses to ``_msearch``, JSON ``{query: [document, …]}`` of ids or of records with scores, records
-        that name their queries, CSV and TSV with a header; ``spec["read_as"]`` says what was understood. Without scores
-        they are ordered by rank or place.
+        Lists are responses to ``_msearch``, JSON ``{query: [document, …]}`` of ids or of records
+        with scores, records that name their queries, CSV and TSV with a header; ``spec["read_as"]``
+        says what was understood. Without scores they are ordered by rank or place.
 
-        Entries are sorted by falling score, whatever the file's order. Queries for which nothing was found are there if
-        the spec names them, as `save` writes it.
+        Entries are sorted by falling score, whatever the file's order. Queries for which nothing
+        was found are there if the spec names them, as `save` writes it.
 
         Parameters
         ----------
         path : str or Path
-            The file, plain or gzip; its content tells the format. ``<path>.json`` beside it, if there, gives the spec.
+            The file, plain or gzip; its content tells the format. ``<path>.json`` beside it, if
+            there, gives the spec.
         score_order : {"score", "ascending", "rank"}, optional
-            ``"score"``: larger is better. ``"ascending"``: smaller is better, as with distances; scores become
-            −score. ``"rank"``: the order of the file counts, which is its rank column where that orders a list;
-            scores become −rank, and equal ranks are ties. By default larger is better, and scores that rise along the
-            order of the file are refused. ``spec["score_order"]`` names the two others.
+            ``"score"``: larger is better. ``"ascending"``: smaller is better, as with distances;
+            scores become −score. ``"rank"``: the order of the file counts, which is its rank column
+            where that orders a list; scores become −rank, and equal ranks are ties. By default
+            larger is better, and scores that rise along the order of the file are refused.
+            ``spec["score_order"]`` names the two others.
         queries : sequence of str, optional
             Ids of the queries of ``_msearch``, whose responses do not name them, in their order.
         max_failures : float, optional
-            Share of the responses of an engine that may be errors or partial. They are left out of the run, listed in
-            ``spec["failed"]`` and warned of.
+            Share of the responses of an engine that may be errors or partial. They are left out of
+            the run, listed in ``spec["failed"]`` and warned of.
 
         Raises
         ------
         DataError
-            Naming the line (TREC), or query and document (JSON): another number of fields than in the first
-            line, a score that is no finite number, a document that comes twice for a query, another shape. Naming the
-            file: scores that rise along its order, more failures than allowed.
+            Naming the line (TREC), or query and document (JSON): another number of fields than in
+            the first line, a score that is no finite number, a document that comes twice for a
+            query, another shape. Naming the file: scores that rise along its order, more failures
+            than allowed.
         """
         path = require_path(path)
         if score_order is not None and score_order not in SCORE_ORDERS:
             raise unknown("score order", score_order, SCORE_ORDERS)
-        run_file = read_run_file(path, score_order=score_order, queries=queries, max_failures=max_failures)
+        run_file = read_run_file(
+            path, score_order=score_order, queries=queries, max_failures=max_failures
+        )
         spec: dict[str, Any] = {"ranker": str(path), "name": run_file.tag or file_stem(path)}
         beside = read_spec(sidecar(path))
         spec = {**({} if "ranker" in beside else spec), **beside, "file": str(path)}
@@ -225,7 +265,9 @@ class Run:
         spec |= {"failed": dict(run_file.failed)} if run_file.failed else {}
         if spec.pop(_ESCAPED, False) is True:
             frame = _with_ids(run_file.frame, list(_ESCAPES.values()), list(_ESCAPES))
-            run_file = replace(run_file, frame=frame, queries=frame["query_id"].unique(maintain_order=True))
+            run_file = replace(
+                run_file, frame=frame, queries=frame["query_id"].unique(maintain_order=True)
+            )
         every = list(dict.fromkeys([*run_file.queries, *spec.pop(_WITHOUT, ())]))
         line_of: Callable[[int], int] | None = None
         if run_file.lines:
@@ -233,7 +275,9 @@ class Run:
         elif run_file.has_lines and path.is_file():
             line_of = partial(nth_line, path)
         order = run_file.score_order
-        run = cls._from_entries(run_file.frame, every, spec, score_order=order, path=path, line_of=line_of)
+        run = cls._from_entries(
+            run_file.frame, every, spec, score_order=order, path=path, line_of=line_of
+        )
         if run_file.failed:
             _warn_of_failures(path, run_file.failed, len(run_file.queries))
         if order is None:
@@ -251,10 +295,11 @@ class Run:
     ) -> Run:
         """Make a run from a table.
 
-        The frame has columns ``query_id``, ``doc_id`` and ``score``, and may have ``rank``; `queries` names all queries
-        of the run in order, each once, those without an entry too (by default those of the frame), and `spec` says how
-        it was made. `score_order` is that of `load`: by default larger is better, and scores that rise along the order
-        of the frame are refused.
+        The frame has columns ``query_id``, ``doc_id`` and ``score``, and may have ``rank``;
+        `queries` names all queries of the run in order, each once, those without an entry too (by
+        default those of the frame), and `spec` says how it was made. `score_order` is that of
+        `load`: by default larger is better, and scores that rise along the order of the frame are
+        refused.
         """
         return cls._from_entries(frame, queries, spec or {}, score_order=score_order)
 
@@ -279,20 +324,30 @@ class Run:
         def fault(message: str, entry: int | None = None) -> UserError:
             if path is None:
                 return UserError(f"run {spec.get('ranker', 'run')!r}: {message}")
-            return DataError(path, message, line=None if entry is None or line_of is None else line_of(entry))
+            return DataError(
+                path, message, line=None if entry is None or line_of is None else line_of(entry)
+            )
 
         try:
             frame = _entry_columns(frame, is_scored=score_order != "rank")
-            given = frame["query_id"].unique(maintain_order=True) if queries is None else ids_of(queries, "queries")
+            given = (
+                frame["query_id"].unique(maintain_order=True)
+                if queries is None
+                else ids_of(queries, "queries")
+            )
         except UserError as error:
             raise fault(str(error)) from error
         names = given.alias("query_id")
-        if (repeated_name := names.is_first_distinct().not_().arg_max()) and names.n_unique() < len(names):
+        if (repeated_name := names.is_first_distinct().not_().arg_max()) and names.n_unique() < len(
+            names
+        ):
             raise fault(f"query {names[repeated_name]!r} comes twice")
         ids = frame["doc_id"].unique(maintain_order=True)
         query = codes(frame["query_id"], names)
         if len(query) and query.min() < 0:
-            raise fault(f"its queries must name all of its table, got no {frame['query_id'][int(query.argmin())]!r}")
+            raise fault(
+                f"its queries must name all of its table, got no {frame['query_id'][int(query.argmin())]!r}"
+            )
         docs = codes(frame["doc_id"], ids)
         if (repeated := _first_repeated(query, docs)) is not None:
             doc, name = frame["doc_id"][repeated], frame["query_id"][repeated]
@@ -302,8 +357,14 @@ class Run:
         scores = -ranks.astype(np.float64) if score_order == "rank" else scores_of(frame["score"])
         if not (finite := np.isfinite(scores)).all():
             wrong = int(finite.argmin())
-            doc, name, score = frame["doc_id"][wrong], frame["query_id"][wrong], shorten(frame["score"][wrong])
-            message = f"query {name!r}, document {doc!r}: expected a finite number as score, got {score}"
+            doc, name, score = (
+                frame["doc_id"][wrong],
+                frame["query_id"][wrong],
+                shorten(frame["score"][wrong]),
+            )
+            message = (
+                f"query {name!r}, document {doc!r}: expected a finite number as score, got {score}"
+            )
             raise fault(f"{message}; {IN_GIVEN_ORDER}", wrong)
         if score_order in (None, "ascending") and (
             message := order_fault(directions(query, ranks, scores), score_order)
@@ -319,8 +380,8 @@ class Run:
     def from_pandas(cls, frame: Any, *, name: str = "run", score_order: str | None = None) -> Run:
         """Make a run from a pandas frame of results, such as PyTerrier's.
 
-        Columns are called as in files: ``qid`` or ``query_id``, ``docno`` or ``doc_id``, ``score``, and ``rank`` if it
-        has one. `score_order` is that of `load`.
+        Columns are called as in files: ``qid`` or ``query_id``, ``docno`` or ``doc_id``, ``score``,
+        and ``rank`` if it has one. `score_order` is that of `load`.
         """
         name = require_text(name, "name")
         names = require_pandas(frame, f"run {name!r}")
@@ -329,12 +390,18 @@ class Run:
         missing = next((field for field in needed if field not in columns), None)
         if missing:
             raise UserError(f"expected a column for {missing}, got {', '.join(names) or 'none'}")
-        table = pandas_columns(frame, {names.index(column): field for field, column in columns.items()})
+        table = pandas_columns(
+            frame, {names.index(column): field for field, column in columns.items()}
+        )
         return cls.from_frame(table, spec={"ranker": name}, score_order=score_order)
 
     @classmethod
     def from_dict(
-        cls, scores: Mapping[str, Mapping[str, float]], *, name: str = "run", score_order: str | None = None
+        cls,
+        scores: Mapping[str, Mapping[str, float]],
+        *,
+        name: str = "run",
+        score_order: str | None = None,
     ) -> Run:
         """Make a run from ``{query: {document: score}}``, as BEIR, pytrec_eval and ranx hold it.
 
@@ -353,7 +420,9 @@ class Run:
                 "score": score_series(values),
             }
         )
-        return cls.from_frame(frame, queries=queries, spec={"ranker": name}, score_order=score_order)
+        return cls.from_frame(
+            frame, queries=queries, spec={"ranker": name}, score_order=score_order
+        )
 
     @classmethod
     def from_ranx(cls, run: Any, *, score_order: str | None = None) -> Run:
@@ -364,12 +433,17 @@ class Run:
 
     @classmethod
     def from_mteb(
-        cls, predictions: Mapping[str, Any], *, subset: str = "", split: str = "", score_order: str | None = None
+        cls,
+        predictions: Mapping[str, Any],
+        *,
+        subset: str = "",
+        split: str = "",
+        score_order: str | None = None,
     ) -> Run:
         """Make a run from the content of mteb's ``{task}_predictions.json``.
 
-        A subset and a split may be named; by default they are the only ones, or the split ``test``. `score_order` is
-        that of `load`.
+        A subset and a split may be named; by default they are the only ones, or the split ``test``.
+        `score_order` is that of `load`.
         """
         require_mapping(predictions, "{subset: {split: {query: {document: score}}}}", "predictions")
         scores = mteb_scores("predictions", predictions, subset, split)
@@ -405,13 +479,17 @@ def require_runs(runs: Any) -> list[Run]:
     found = [runs] if isinstance(runs, Run) else _run_list(runs)
     wrong = next((run for run in found if not isinstance(run, Run)), None)
     if wrong is not None or None in found:
-        raise UserError(f"expected runs, such as Run.load(FILE), got {kind_of(wrong)}: {shorten(wrong)}")
+        raise UserError(
+            f"expected runs, such as Run.load(FILE), got {kind_of(wrong)}: {shorten(wrong)}"
+        )
     return found
 
 
 def _run_list(runs: Any) -> list[Any]:
     if not isinstance(runs, Iterable):
-        raise UserError(f"expected runs, such as [Run.load(FILE)], got {kind_of(runs)}: {shorten(runs)}")
+        raise UserError(
+            f"expected runs, such as [Run.load(FILE)], got {kind_of(runs)}: {shorten(runs)}"
+        )
     return list(runs)
 
 
@@ -419,7 +497,9 @@ def named_apart(runs: Iterable[Run]) -> list[Run]:
     """Call files' runs that share a name by their stems, and where these are one too by the texts that made them."""
     found = _run_list(runs)
     for other in (lambda spec: file_stem(spec["file"]), lambda spec: spec["ranker"]):
-        names = [run.name if isinstance(run, Run) else "" for run in found]  # what is no run is refused elsewhere
+        names = [
+            run.name if isinstance(run, Run) else "" for run in found
+        ]  # what is no run is refused elsewhere
         for number, (run, name) in enumerate(zip(found, names, strict=True)):
             if name and names.count(name) > 1 and {"name", "file"} <= run.spec.keys():
                 found[number] = replace(run, spec={**run.spec, "name": other(run.spec)})
@@ -441,7 +521,9 @@ def _even_steps(scores: Float, inner: npt.NDArray[np.bool_]) -> bool:
     """Whether scores fall by one step each within a list, wherever three of them stand in one."""
     steps = np.diff(scores)
     bends = np.abs(np.diff(steps))[inner]
-    return bool((steps[:-1][inner] < 0).all() and (bends <= _BEND * np.abs(steps[:-1][inner])).all())
+    return bool(
+        (steps[:-1][inner] < 0).all() and (bends <= _BEND * np.abs(steps[:-1][inner])).all()
+    )
 
 
 def _rises(scores: Float, offsets: Int64) -> bool:
@@ -464,15 +546,17 @@ def _with_ids(frame: pl.DataFrame, signs: list[str], others: list[str]) -> pl.Da
 def codes(names: pl.Series, table: pl.Series) -> Int64:
     """Row of each name in a table of unique names; -1 where it is not there."""
     right = pl.DataFrame({"name": table, "row": np.arange(len(table))})
-    joined = names.alias("name").to_frame().join(right, on="name", how="left", maintain_order="left")
+    joined = (
+        names.alias("name").to_frame().join(right, on="name", how="left", maintain_order="left")
+    )
     return joined["row"].fill_null(-1).to_numpy().astype(np.int64)
 
 
 def collection_rows(run: Run, collection: Collection) -> Int64:
     """Row in the collection of each id of a run's table, -1 where it is not there.
 
-    A table that is shared with the collection needs no join. `DataError` if an id is the bare id of documents of
-    several sources: it could be any of them.
+    A table that is shared with the collection needs no join. `DataError` if an id is the bare id of
+    documents of several sources: it could be any of them.
     """
     if run.ids is collection.ids:
         return np.arange(len(run.ids))
@@ -481,7 +565,9 @@ def collection_rows(run: Run, collection: Collection) -> Int64:
     if not len(strange):
         return rows
     bare = collection.bare_ids()
-    shared = collection.docs.select("id", bare=bare).filter((bare != collection.ids) & bare.is_duplicated())
+    shared = collection.docs.select("id", bare=bare).filter(
+        (bare != collection.ids) & bare.is_duplicated()
+    )
     vague = strange.filter(strange.is_in(shared["bare"].implode()))
     if len(vague):
         both = shared.filter(pl.col("bare") == vague[0])["id"].to_list()
@@ -497,7 +583,9 @@ def _warn_of_failures(path: Path, failed: Mapping[str, str], answered: int) -> N
     """Warn that an engine did not answer some queries in full."""
     name, reason = next(iter(failed.items()))
     queries = counted(len(failed) + answered, "query", "queries")
-    message = f"{path}: {len(failed):,} of {queries} failed, not in the run (first: {name!r}: {reason})"
+    message = (
+        f"{path}: {len(failed):,} of {queries} failed, not in the run (first: {name!r}: {reason})"
+    )
     warnings.warn(message, DataWarning, stacklevel=3)
 
 

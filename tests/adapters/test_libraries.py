@@ -22,7 +22,10 @@ SCORES = {"q1": {"d1-human": 3.0, "d1-llm": 3.0, "d2-llm": 1.5}, "q2": {"d3-huma
 
 def scores_of(run: rt.Run) -> dict[str, dict[str, float]]:
     frame = run.frame()
-    return {query: dict(frame.filter(query_id=query).select("doc_id", "score").iter_rows()) for query in run.queries}
+    return {
+        query: dict(frame.filter(query_id=query).select("doc_id", "score").iter_rows())
+        for query in run.queries
+    }
 
 
 class TestFiles:
@@ -37,7 +40,9 @@ class TestFiles:
         from mteb.mocks.mock_tasks import MockRetrievalTask
 
         task = MockRetrievalTask()
-        found = mteb.evaluate(as_mteb(rt.ranker("bm25")), [task], cache=None, prediction_folder=tmp_path)
+        found = mteb.evaluate(
+            as_mteb(rt.ranker("bm25")), [task], cache=None, prediction_folder=tmp_path
+        )
         [file] = tmp_path.iterdir()
         run = rt.Run.load(file)
         assert (run.name, run.queries) == ("ranktilt/bm25", ("q1", "q2"))
@@ -48,7 +53,9 @@ class TestFiles:
 
     def test_sentence_transformers(self, tmp_path: Path) -> None:
         pytest.importorskip("sentence_transformers")
-        from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
+        from sentence_transformers.sentence_transformer.evaluation import (
+            InformationRetrievalEvaluator,
+        )
 
         class Model:
             """Encodes a text by its length, as the evaluator asks for it."""
@@ -68,10 +75,17 @@ class TestFiles:
 
         texts, queries = {"a": "one", "b": "three", "c": "x"}, {"q1": "abc", "q2": "de"}
         evaluator = InformationRetrievalEvaluator(
-            queries, texts, {"q1": {"a"}, "q2": {"b"}}, write_predictions=True,
+            queries,
+            texts,
+            {"q1": {"a"}, "q2": {"b"}},
+            write_predictions=True,
             score_functions={"dot": Model().similarity},
-            accuracy_at_k=[1], precision_recall_at_k=[1], mrr_at_k=[3], ndcg_at_k=[3], map_at_k=[3],
-        )  # fmt: skip
+            accuracy_at_k=[1],
+            precision_recall_at_k=[1],
+            mrr_at_k=[3],
+            ndcg_at_k=[3],
+            map_at_k=[3],
+        )
         evaluator(Model(), output_path=str(tmp_path))
         [file] = tmp_path.glob("*.jsonl")
         assert scores_of(rt.Run.load(file)) == {
@@ -90,13 +104,25 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("content", "message"),
         [
-            ('{"mteb_model_meta": {}, "en": {"dev": {}, "train": {}}}', "one subset and split, got en/dev, en/train"),
-            ('{"mteb_model_meta": {}, "en": {"test": {}}, "de": {"test": {}}}', "got en/test, de/test"),
-            ('{"query_id": "q1", "results": []}\n{"query_id": "q1", "results": []}', "2: query 'q1' occurs twice"),
-            ('{"query_id": "q1", "results": []}\n{"x": 1}', "2: expected query_id and results as JSON"),
+            (
+                '{"mteb_model_meta": {}, "en": {"dev": {}, "train": {}}}',
+                "one subset and split, got en/dev, en/train",
+            ),
+            (
+                '{"mteb_model_meta": {}, "en": {"test": {}}, "de": {"test": {}}}',
+                "got en/test, de/test",
+            ),
+            (
+                '{"query_id": "q1", "results": []}\n{"query_id": "q1", "results": []}',
+                "2: query 'q1' occurs twice",
+            ),
+            (
+                '{"query_id": "q1", "results": []}\n{"x": 1}',
+                "2: expected query_id and results as JSON",
+            ),
             ('{"query_id": "q1", "results": []}\n{"x', "2: expected query_id and results as JSON"),
         ],
-    )  # fmt: skip
+    )
     def test_what_is_refused(self, tmp_path: Path, content: str, message: str) -> None:
         (tmp_path / "run.json").write_text(content, encoding="utf-8")
         with pytest.raises(rt.DataError, match=re.escape(message)):
@@ -106,13 +132,20 @@ class TestFiles:
 class TestObjects:
     def test_runs(self) -> None:
         ranx, pandas = pytest.importorskip("ranx"), pytest.importorskip("pandas")
-        rows = [(query, doc, score) for query, scores in SCORES.items() for doc, score in scores.items()]
+        rows = [
+            (query, doc, score) for query, scores in SCORES.items() for doc, score in scores.items()
+        ]
         frame = pandas.DataFrame(rows, columns=["qid", "docno", "score"])
-        predictions = {"mteb_model_meta": {"model_name": "m"}, "default": {"dev": {}, "test": SCORES}}
+        predictions = {
+            "mteb_model_meta": {"model_name": "m"},
+            "default": {"dev": {}, "test": SCORES},
+        }
         runs = (
-            rt.Run.from_dict(SCORES), rt.Run.from_ranx(ranx.Run(SCORES)), rt.Run.from_pandas(frame),
+            rt.Run.from_dict(SCORES),
+            rt.Run.from_ranx(ranx.Run(SCORES)),
+            rt.Run.from_pandas(frame),
             rt.Run.from_mteb(predictions),
-        )  # fmt: skip
+        )
         assert [scores_of(run) for run in runs] == [SCORES] * 4
         assert runs[3].name == "m"
         assert rt.Run.from_mteb(predictions, split="dev").queries == ()
@@ -131,18 +164,32 @@ class TestObjects:
         audit = rt.audit(collection, run, ["nDCG@3", "AP@3"], resamples=100)
         ours = {
             (f"{m}[source={group}]", query): value
-            for m, group, query, value in audit.table.select("measure", "group", "query", "value").iter_rows()
+            for m, group, query, value in audit.table.select(
+                "measure", "group", "query", "value"
+            ).iter_rows()
             if group in ("human", "llm")
         }
-        each = {(str(m.measure), m.query_id): m.value for m in ir_measures.iter_calc(measures, qrels, ranked)}
+        each = {
+            (str(m.measure), m.query_id): m.value
+            for m in ir_measures.iter_calc(measures, qrels, ranked)
+        }
         assert {key: each[key] for key in ours} == ours  # to the last bit
-        found = ir_measures.calc_aggregate(measures, qrels, ranked)  # which adds them up in another order
-        means = {(m, g): v for m, g, v in audit.frame("means").select("measure", "group", "mean").iter_rows()}
+        found = ir_measures.calc_aggregate(
+            measures, qrels, ranked
+        )  # which adds them up in another order
+        means = {
+            (m, g): v
+            for m, g, v in audit.frame("means").select("measure", "group", "mean").iter_rows()
+        }
         for tilt in audit.tilts:
             human, llm, delta = measures[:3] if tilt.measure == "nDCG@3" else measures[3:]
             sides = means[tilt.measure, "human"], means[tilt.measure, "llm"]
-            assert (found[human], found[llm], found[delta]) == pytest.approx((*sides, tilt.value), rel=1e-13)
-        with pytest.raises(rt.UserError, match="by gender: expected a column 'gender' in the qrels"):
+            assert (found[human], found[llm], found[delta]) == pytest.approx(
+                (*sides, tilt.value), rel=1e-13
+            )
+        with pytest.raises(
+            rt.UserError, match="by gender: expected a column 'gender' in the qrels"
+        ):
             ir_measures.calc_aggregate(as_ir_measures("nDCG@3", by="gender"), qrels, ranked)
         doubled = pl.concat([pl.from_pandas(ranked), pl.from_pandas(ranked).head(1)]).to_pandas()
         doc, query = ranked["doc_id"][0], ranked["query_id"][0]
@@ -174,12 +221,16 @@ class TestObjects:
         both = (bm25 >> rt.ranker(again)).rank(collection)
         assert both == rt.ranker("bm25>>tfidf").rank(collection)
         assert "source" in transformer(topics()).columns
-        qrels = collection.qrels.select(qid="query_id", docno="doc_id", label=pl.col("grade").cast(pl.Int64))
+        qrels = collection.qrels.select(
+            qid="query_id", docno="doc_id", label=pl.col("grade").cast(pl.Int64)
+        )
         source = collection.docs.select(docno="id", source="source")
         judged = qrels.join(source, on="docno").to_pandas()
         found = pt.Experiment([transformer], topics(), judged, as_ir_measures("nDCG@3"))
         tilt = rt.audit(collection, bm25.rank(collection), "nDCG@3", resamples=100).tilts[0]
-        assert found["RelativeDelta(nDCG@3)[human,llm]"].tolist() == pytest.approx([tilt.value], rel=1e-13)
+        assert found["RelativeDelta(nDCG@3)[human,llm]"].tolist() == pytest.approx(
+            [tilt.value], rel=1e-13
+        )
 
     def test_a_model_of_mteb_is_a_ranker(self) -> None:
         pytest.importorskip("mteb")
@@ -192,7 +243,9 @@ class TestObjects:
         for top_k in (0, -1, None, 2.5, True):
             with refused(f"top_k: expected a whole number of 1 or more, got {top_k!r}"):
                 model.search({"id": ["q"], "text": ["x"]}, top_k=top_k)
-        with refused("expected the text of a ranker, a PyTerrier pipeline or a model of mteb, got 3"):
+        with refused(
+            "expected the text of a ranker, a PyTerrier pipeline or a model of mteb, got 3"
+        ):
             rt.ranker(3)
 
 

@@ -35,16 +35,23 @@ def audit_of(
 ) -> Audit:
     """Make an audit from values of shape (runs, measures, 1 + groups, queries), the first group being ``all``.
 
-    `null` holds Relative Δ under random labels; with it the groups are no twins. The first measure is the primary one.
+    `null` holds Relative Δ under random labels; with it the groups are no twins. The first measure
+    is the primary one.
     """
     table = np.asarray(values, dtype=np.float64)
     names = tuple(queries or (f"q{i}" for i in range(table.shape[3])))
-    every = list(product(enumerate(runs), combinations(enumerate(groups, start=1), 2), enumerate(measures)))
+    every = list(
+        product(enumerate(runs), combinations(enumerate(groups, start=1), 2), enumerate(measures))
+    )
     sides = [
         Sample(run, RelativeDelta(of=measure(m)), a, b, table[r, k, i], table[r, k, j])
         for (r, run), ((i, a), (j, b)), (k, m) in every
     ]
-    sides = sides if null is None else [side.among(np.asarray(null, dtype=np.float64)) for side in sides]
+    sides = (
+        sides
+        if null is None
+        else [side.among(np.asarray(null, dtype=np.float64)) for side in sides]
+    )
     how = InferenceOptions(resamples, 0, "permutation", "holm", str(spec.get("rounding", "none")))
     primary = {"primary": measures[0]} if measures else {}
     found = effects(sides, how, primary=measure(measures[0]) if measures else None)
@@ -52,10 +59,19 @@ def audit_of(
     plain = {"by": "source", "ties": "expected", "rounding": "none", "inputs": []}
     settings = {**plain, "resamples": resamples, **primary, **spec}
     return replace(
-        base, spec={**base.spec, **settings}, runs=tuple(runs), measures=tuple(map(measure, measures)),
-        groups=("all", *groups), queries=names, values=table, tilts=found, notes=(),
-        pair_counts=pl.DataFrame(schema=PAIR_COUNTS), confounds=(), top_results=None,
-    )  # fmt: skip
+        base,
+        spec={**base.spec, **settings},
+        runs=tuple(runs),
+        measures=tuple(map(measure, measures)),
+        groups=("all", *groups),
+        queries=names,
+        values=table,
+        tilts=found,
+        notes=(),
+        pair_counts=pl.DataFrame(schema=PAIR_COUNTS),
+        confounds=(),
+        top_results=None,
+    )
 
 
 @cache
@@ -64,7 +80,9 @@ def _base() -> Audit:
     return small(resamples=100)
 
 
-def one(a: npt.ArrayLike, b: npt.ArrayLike, *, overall: npt.ArrayLike | None = None, **options: Any) -> Audit:
+def one(
+    a: npt.ArrayLike, b: npt.ArrayLike, *, overall: npt.ArrayLike | None = None, **options: Any
+) -> Audit:
     """Make an audit of one run and measure from the values of two groups; `overall` is the row without grouping."""
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     everything = (first + second) / 2 if overall is None else np.asarray(overall, dtype=np.float64)
@@ -97,11 +115,16 @@ def studied(
     """
     every = {"human": {}, **({name: {} for name in TEMPERATURES} if sources is None else sources)}
     rows = [
-        {"id": f"{name}:{n}" if name != "human" else f"h{n}", "text": f"note {n} from {name}", "source": name,
-         "origin": f"h{n}", **more}
+        {
+            "id": f"{name}:{n}" if name != "human" else f"h{n}",
+            "text": f"note {n} from {name}",
+            "source": name,
+            "origin": f"h{n}",
+            **more,
+        }
         for name, more in every.items()
         for n in range(count - (without or {}).get(name, 0))
-    ]  # fmt: skip
+    ]
     qrels: dict[str, dict[str, int]] = {f"q{n}": {} for n in range(count)}
     for row in rows:
         qrels[f"q{row['origin'][1:]}"][row["id"]] = 1
@@ -136,34 +159,62 @@ def decided(wins: Mapping[str, int] | None = None) -> Decided:
 
 
 ASKED = {
-    "page": "NDSR@20", "twins": "HeadToHead", "relevant twins": "HeadToHead(pairs=relevant)",
-    "other twins": "HeadToHead(pairs=other)", "rank gap": "RankGap", "score gap": "ScoreGap",
+    "page": "NDSR@20",
+    "twins": "HeadToHead",
+    "relevant twins": "HeadToHead(pairs=relevant)",
+    "other twins": "HeadToHead(pairs=other)",
+    "rank gap": "RankGap",
+    "score gap": "ScoreGap",
     "relative delta": "RelativeDelta(nDCG@3)",
-}  # fmt: skip
+}
 """The card's questions, by what stands for them in files."""
 
 
 def tilt(low: float = 10.0, high: float = 30.0, p: float = 0.001, **fields: Any) -> Effect:
     """A Relative Δ with this interval and corrected p; of twins unless a band is given."""
     made: dict[str, Any] = {
-        "run": "bm25", "estimand": RelativeDelta(of=measure(fields.pop("measure", "nDCG@3"))), "a": "human",
-        "b": "llm", "value": (low + high) / 2, "low": low, "high": high, "error": 5.0, "p": p, "p_corrected": p,
-        "queries": 50, "twins": "band_low" not in fields,
+        "run": "bm25",
+        "estimand": RelativeDelta(of=measure(fields.pop("measure", "nDCG@3"))),
+        "a": "human",
+        "b": "llm",
+        "value": (low + high) / 2,
+        "low": low,
+        "high": high,
+        "error": 5.0,
+        "p": p,
+        "p_corrected": p,
+        "queries": 50,
+        "twins": "band_low" not in fields,
         "parts": {"mean_a": fields.pop("mean_a", 0.3), "mean_b": fields.pop("mean_b", 0.25)},
-    }  # fmt: skip
+    }
     return Effect(**{**made, **_level(fields), **fields})
 
 
 def answer(low: float, high: float, kind: str = "page", **fields: Any) -> Effect:
     """An answer of the card with its value in the middle of its interval; of twins unless a band is given."""
     given: dict[str, Any] = {
-        "run": "r", "estimand": estimand(ASKED[kind]), "a": "human", "b": "llm", "value": (low + high) / 2,
-        "low": low, "high": high, "error": (high - low) / 4, "p": 0.001, "p_corrected": 0.01, "queries": 40,
-        "twins": "band_low" not in fields, **_level(fields), **fields,
-    }  # fmt: skip
+        "run": "r",
+        "estimand": estimand(ASKED[kind]),
+        "a": "human",
+        "b": "llm",
+        "value": (low + high) / 2,
+        "low": low,
+        "high": high,
+        "error": (high - low) / 4,
+        "p": 0.001,
+        "p_corrected": 0.01,
+        "queries": 40,
+        "twins": "band_low" not in fields,
+        **_level(fields),
+        **fields,
+    }
     return Effect(**given)
 
 
 def _level(fields: dict[str, Any]) -> dict[str, Any]:
     """The median of random labels that lie evenly in their band."""
-    return {"band_level": (fields["band_low"] + fields["band_high"]) / 2} if "band_low" in fields else {}
+    return (
+        {"band_level": (fields["band_low"] + fields["band_high"]) / 2}
+        if "band_low" in fields
+        else {}
+    )

@@ -29,7 +29,9 @@ SCORES = {
 MEASURES = ["nDCG@1", "nDCG@3", "AP@3", "AP", "P@3", "R@3", "RR"]
 
 
-def toy_audit(scores: Mapping[str, Mapping[str, float]] = SCORES, measures: Any = MEASURES, **options: Any) -> Audit:
+def toy_audit(
+    scores: Mapping[str, Mapping[str, float]] = SCORES, measures: Any = MEASURES, **options: Any
+) -> Audit:
     collection = toy()
     return audit(collection, run_of(collection, scores, ranker="hand"), measures, **options)
 
@@ -47,18 +49,27 @@ def mean(found: Audit, measure: str, group: str) -> float:
 class TestByHand:
     """Query 1 has ties at ranks 2-3 and 4-5, query 3 at ranks 1-2."""
 
-    @pytest.mark.parametrize(("measure", "group", "expected"), [
-        ("nDCG@1", "human", [1, 0, 1 / 2]),
-        ("nDCG@3", "llm", [1.5 * (THIRD + 1 / 2) / (2 + THIRD), THIRD, (1 + THIRD) / 2]),
-        ("nDCG@3", "all", [
-            (2 + 1.5 * (THIRD + 1 / 2)) / (2 + 2 * THIRD + 1 / 2), (THIRD + 1 / 2) / (1 + THIRD), 1,
-        ]),
-        ("AP@3", "all", [3 / 4, (1 / 2 + 2 / 3) / 2, 1]),
-        ("AP", "human", [(1 + (2 / 4 + 2 / 5) / 2) / 2, 1 / 3, 3 / 4]),
-        ("P@3", "llm", [2 / 3, 1 / 3, 1 / 3]),
-        ("R@3", "human", [1 / 2, 1, 1]),
-        ("RR", "llm", [1 / 2, 1 / 2, 3 / 4]),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("measure", "group", "expected"),
+        [
+            ("nDCG@1", "human", [1, 0, 1 / 2]),
+            ("nDCG@3", "llm", [1.5 * (THIRD + 1 / 2) / (2 + THIRD), THIRD, (1 + THIRD) / 2]),
+            (
+                "nDCG@3",
+                "all",
+                [
+                    (2 + 1.5 * (THIRD + 1 / 2)) / (2 + 2 * THIRD + 1 / 2),
+                    (THIRD + 1 / 2) / (1 + THIRD),
+                    1,
+                ],
+            ),
+            ("AP@3", "all", [3 / 4, (1 / 2 + 2 / 3) / 2, 1]),
+            ("AP", "human", [(1 + (2 / 4 + 2 / 5) / 2) / 2, 1 / 3, 3 / 4]),
+            ("P@3", "llm", [2 / 3, 1 / 3, 1 / 3]),
+            ("R@3", "human", [1 / 2, 1, 1]),
+            ("RR", "llm", [1 / 2, 1 / 2, 3 / 4]),
+        ],
+    )
     def test_every_measure_per_group(self, measure: str, group: str, expected: list[float]) -> None:
         found = toy_audit()
         assert per_query(found, measure, group) == pytest.approx(expected, abs=1e-15)
@@ -69,31 +80,46 @@ class TestByHand:
         # d3-llm stands before d3-human in query 3, and before d1-llm in query 1.
         assert per_query(found, "nDCG@1", "human") == pytest.approx([1, 0, 0])
         assert per_query(found, "RR", "llm") == pytest.approx([1 / 2, 1 / 2, 1])
-        assert per_query(found, "nDCG@3", "llm") == pytest.approx([(THIRD + 1) / (2 + THIRD), THIRD, 1])
+        assert per_query(found, "nDCG@3", "llm") == pytest.approx(
+            [(THIRD + 1) / (2 + THIRD), THIRD, 1]
+        )
         assert per_query(found, "AP", "human") == pytest.approx([(1 + 2 / 4) / 2, 1 / 3, 1 / 2])
 
     def test_pairs_of_twins_are_counted_relevant_and_other_ones_apart(self) -> None:
         counts = toy_audit().pair_counts.sort("relevant", "query", descending=[True, False])
         names = ("wins", "losses", "ties", "both")
         assert counts.select(names).rows() == [
-            (1, 1, 0, 2), (0, 1, 0, 1), (0, 0, 1, 1), (1, 0, 0, 0), (0, 1, 0, 0), (1, 0, 0, 0),
-        ]  # fmt: skip
+            (1, 1, 0, 2),
+            (0, 1, 0, 1),
+            (0, 0, 1, 1),
+            (1, 0, 0, 0),
+            (0, 1, 0, 0),
+            (1, 0, 0, 0),
+        ]
         assert counts.select("run", "a", "b").unique().rows() == [("hand", "human", "llm")]
         assert counts["query"].to_list() == ["q1", "q2", "q3"] * 2
-        assert {toy_audit().tied_share("hand", *pair) for pair in (("human", "llm"), ("llm", "human"))} == {1 / 4}
+        assert {
+            toy_audit().tied_share("hand", *pair) for pair in (("human", "llm"), ("llm", "human"))
+        } == {1 / 4}
 
 
 class TestTheCall:
-    def test_a_run_with_its_own_id_table_is_joined_by_id_and_the_seed_moves_intervals_alone(self) -> None:
+    def test_a_run_with_its_own_id_table_is_joined_by_id_and_the_seed_moves_intervals_alone(
+        self,
+    ) -> None:
         collection = toy()
         shared = run_of(collection, SCORES, ranker="r")
         frame = shared.frame().sample(fraction=1.0, shuffle=True, seed=3)
         own = Run.from_frame(frame, spec={"ranker": "r"})
-        assert audit(collection, own, MEASURES, keep_top=0) == audit(collection, shared, MEASURES, keep_top=0)
+        assert audit(collection, own, MEASURES, keep_top=0) == audit(
+            collection, shared, MEASURES, keep_top=0
+        )
         mixed = rt.bundled()
         bm25 = rt.ranker("bm25").rank(mixed)
         options = {"confounds": False, "resamples": 200}
-        first, same, other = (audit(mixed, bm25, MEASURES, seed=seed, **options) for seed in (1, 1, 2))
+        first, same, other = (
+            audit(mixed, bm25, MEASURES, seed=seed, **options) for seed in (1, 1, 2)
+        )
         assert first == same
         assert np.array_equal(first.values, other.values)
         assert [t.value for t in first.tilts] == [t.value for t in other.tilts]
@@ -101,9 +127,15 @@ class TestTheCall:
 
     def test_the_spec_says_how_it_was_made_and_of_which_files(self, tmp_path: Path) -> None:
         options = {
-            "by": "source", "level": 7.5, "ties": "trec_eval", "rounding": "paper", "test": "t",
-            "correction": "bonferroni", "resamples": 150, "seed": 9,
-        }  # fmt: skip
+            "by": "source",
+            "level": 7.5,
+            "ties": "trec_eval",
+            "rounding": "paper",
+            "test": "t",
+            "correction": "bonferroni",
+            "resamples": 150,
+            "seed": 9,
+        }
         collection = load(write_cocktail(tmp_path / "toy"))
         file = write_run(tmp_path / "hand.trec", SCORES)
         run = run_of(collection, SCORES, ranker="r", file=str(file))
@@ -112,20 +144,29 @@ class TestTheCall:
         assert spec["runs"] == [{"ranker": "r", "file": str(file)}]
         assert {"numpy", "scipy", "polars", "PyStemmer"} <= set(spec["packages"])
         assert {Path(i["path"]).name for i in spec["inputs"]} == {
-            "human.jsonl", "llm.jsonl", "queries.jsonl", "test.tsv", "hand.trec",
-        }  # fmt: skip
+            "human.jsonl",
+            "llm.jsonl",
+            "queries.jsonl",
+            "test.tsv",
+            "hand.trec",
+        }
         for given in spec["inputs"]:
             assert given["sha256"] == hashlib.sha256(Path(given["path"]).read_bytes()).hexdigest()
 
-    @pytest.mark.parametrize(("measures", "primary", "expected"), [
-        (None, None, "nDCG@10"),
-        (["nDCG@1", "nDCG"], None, "nDCG"),  # all ranks are deeper than any
-        (["RR", "AP@3"], None, "RR"),
-        (["Share@2"], None, "Share@2"),
-        (["nDCG@1", "nDCG@5"], "nDCG@1", "nDCG@1"),
-        (["nDCG@1"], "Share@2", "Share@2"),  # which is asked too
-    ])  # fmt: skip
-    def test_the_primary_question(self, measures: Any, primary: str | None, expected: str, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("measures", "primary", "expected"),
+        [
+            (None, None, "nDCG@10"),
+            (["nDCG@1", "nDCG"], None, "nDCG"),  # all ranks are deeper than any
+            (["RR", "AP@3"], None, "RR"),
+            (["Share@2"], None, "Share@2"),
+            (["nDCG@1", "nDCG@5"], "nDCG@1", "nDCG@1"),
+            (["nDCG@1"], "Share@2", "Share@2"),  # which is asked too
+        ],
+    )
+    def test_the_primary_question(
+        self, measures: Any, primary: str | None, expected: str, tmp_path: Path
+    ) -> None:
         found = toy_audit(measures=measures, primary=primary)
         assert repr(found.primary) == found.verdict("hand").primary == expected
         assert Audit.load(found.save(tmp_path / "a.json")).primary == found.primary
@@ -134,39 +175,71 @@ class TestTheCall:
 class TestGroups:
     def test_three_groups_make_three_pairs(self) -> None:
         collection = twins(4, ("human", "llm", "claude"))
-        found = audit(collection, ordered(collection, [("llm", "human", "claude")] * 4, "r"), ["RR"])
+        found = audit(
+            collection, ordered(collection, [("llm", "human", "claude")] * 4, "r"), ["RR"]
+        )
         assert found.groups == ("all", "human", "claude", "llm")
         assert found.pairs == (("human", "claude"), ("human", "llm"), ("claude", "llm"))
         assert [mean(found, "RR", g) for g in found.groups] == pytest.approx([1, 1 / 2, 1 / 3, 1])
         deltas = [t.value for t in found.tilts]
-        assert deltas == pytest.approx([200 * (1 / 6) / (5 / 6), 200 * (-1 / 2) / (3 / 2), 200 * (-2 / 3) / (4 / 3)])
-        named = audit(collection, ordered(collection, [("llm", "human")] * 4, "r"), ["RR"], pairs=[("llm", "human")])
+        assert deltas == pytest.approx(
+            [200 * (1 / 6) / (5 / 6), 200 * (-1 / 2) / (3 / 2), 200 * (-2 / 3) / (4 / 3)]
+        )
+        named = audit(
+            collection,
+            ordered(collection, [("llm", "human")] * 4, "r"),
+            ["RR"],
+            pairs=[("llm", "human")],
+        )
         assert (named.groups, named.pairs) == (found.groups, (("llm", "human"),))
         assert named.tilts[0].value == pytest.approx(200 * (1 - 1 / 2) / (3 / 2))
 
-    def test_documents_without_a_label_count_in_the_row_all_and_groups_without_relevant_ones_not(self) -> None:
-        docs = [{"id": f"d{i}", "text": str(i), "gender": g} for i, g in enumerate(["f", "m", None, None])]
+    def test_documents_without_a_label_count_in_the_row_all_and_groups_without_relevant_ones_not(
+        self,
+    ) -> None:
+        docs = [
+            {"id": f"d{i}", "text": str(i), "gender": g}
+            for i, g in enumerate(["f", "m", None, None])
+        ]
         collection = collection_of(docs, {"q": "x"}, {"q": {"d0": 1, "d1": 1, "d2": 1}})
-        found = audit(collection, run_of(collection, {"q": {"d2": 4.0, "d0": 3.0}}), ["R@2", "RR"], by="gender")
+        found = audit(
+            collection,
+            run_of(collection, {"q": {"d2": 4.0, "d0": 3.0}}),
+            ["R@2", "RR"],
+            by="gender",
+        )
         assert [mean(found, "R@2", g) for g in found.groups] == pytest.approx([2 / 3, 1, 0])
         assert [mean(found, "RR", g) for g in found.groups] == pytest.approx([1, 1 / 2, 0])
         assert not found.tilts[0].twins
         assert "2 documents without gender, in no group" in found.notes
         collection = twins(3)
         extra = pl.DataFrame({"id": ["x"], "text": ["x"], "source": ["claude"], "origin": ["x"]})
-        wider = Collection(pl.concat([collection.docs, extra], how="diagonal"), collection.queries, collection.qrels)
+        wider = Collection(
+            pl.concat([collection.docs, extra], how="diagonal"),
+            collection.queries,
+            collection.qrels,
+        )
         found = audit(wider, ordered(wider, [("human", "llm")] * 3, "r"), ["RR"])
         assert found.pairs == (("human", "llm"),)
         assert np.isnan(mean(found, "RR", "claude"))
-        assert "human and claude have no Relative Δ: one of them has no relevant document" in found.notes
+        assert (
+            "human and claude have no Relative Δ: one of them has no relevant document"
+            in found.notes
+        )
 
-    def test_queries_with_relevant_documents_in_one_group_only_are_excluded_and_counted(self) -> None:
+    def test_queries_with_relevant_documents_in_one_group_only_are_excluded_and_counted(
+        self,
+    ) -> None:
         collection = twins(5)
         judged = collection.qrels.filter(~pl.col("doc_id").is_in(["0-llm", "1-llm", "2-human"]))
         uneven = Collection(collection.docs, collection.queries, judged)
         found = audit(uneven, ordered(uneven, [("human", "llm")] * 5, "r"), ["RR"])
         means = found.by_group()
-        assert means.select("group", "queries", "excluded").rows() == [("all", 5, 0), ("human", 4, 1), ("llm", 3, 2)]
+        assert means.select("group", "queries", "excluded").rows() == [
+            ("all", 5, 0),
+            ("human", 4, 1),
+            ("llm", 3, 2),
+        ]
         (tilt,) = found.tilts
         assert (tilt.queries, tilt.excluded, tilt.twins) == (2, 3, False)
         assert (tilt.mean_a, tilt.mean_b) == (1.0, 0.5)
@@ -177,22 +250,38 @@ class TestWhatTheRunLacks:
     def test_a_judged_query_that_is_missing_or_without_results_counts_0(self, ties: str) -> None:
         for scores in ({q: SCORES[q] for q in ("q3", "q1")}, {**SCORES, "q2": {}}):
             found = toy_audit(scores, ties=ties)
-            assert [per_query(found, "nDCG@3", group)[1] for group in ("all", "human", "llm")] == [0, 0, 0]
+            assert [per_query(found, "nDCG@3", group)[1] for group in ("all", "human", "llm")] == [
+                0,
+                0,
+                0,
+            ]
             assert mean(found, "P@3", "human") == pytest.approx((1 / 3 + 1 / 3) / 3)
-            assert ("hand: 1 judged query not in the run, counted as 0" in found.notes) is ("q2" not in scores)
+            assert ("hand: 1 judged query not in the run, counted as 0" in found.notes) is (
+                "q2" not in scores
+            )
 
-    def test_queries_without_judgments_count_nowhere_and_without_relevant_documents_they_are_undefined(self) -> None:
+    def test_queries_without_judgments_count_nowhere_and_without_relevant_documents_they_are_undefined(
+        self,
+    ) -> None:
         collection = toy()
         queries = pl.concat([pl.DataFrame({"id": ["q0"], "text": ["x"]}), collection.queries])
-        extra = pl.DataFrame({"query_id": ["q2", "q3"], "doc_id": ["d3-human", "d1-llm"], "grade": [0, -1]})
-        wider = Collection(collection.docs, queries, pl.concat([collection.qrels, extra.cast({"grade": pl.Int32})]))
+        extra = pl.DataFrame(
+            {"query_id": ["q2", "q3"], "doc_id": ["d3-human", "d1-llm"], "grade": [0, -1]}
+        )
+        wider = Collection(
+            collection.docs, queries, pl.concat([collection.qrels, extra.cast({"grade": pl.Int32})])
+        )
         found = audit(wider, run_of(wider, {"q0": {"d1-human": 1.0}, **SCORES}), MEASURES)
         assert found.queries == ("q1", "q2", "q3")
         assert np.array_equal(found.values, toy_audit().values)
         collection = toy()
         grade = pl.when(pl.col("query_id") == "q2").then(0).otherwise("grade")
         qrels = collection.qrels.with_columns(grade=grade)
-        found = audit(Collection(collection.docs, collection.queries, qrels), run_of(collection, SCORES), ["RR"])
+        found = audit(
+            Collection(collection.docs, collection.queries, qrels),
+            run_of(collection, SCORES),
+            ["RR"],
+        )
         assert np.isnan(per_query(found, "RR", "all")[1])
         assert mean(found, "RR", "all") == pytest.approx((1 + 1) / 2)
         assert found.by_group()["excluded"].to_list() == [1, 1, 1]
@@ -204,18 +293,33 @@ class TestUnknown:
     @pytest.fixture
     def collection(self) -> Collection:
         known = toy()
-        rows = [("q2", "ghost", 3), ("q9", "d1-human", 1), ("q9", "d2-llm", 2), ("q2", "phantom", 0)]
+        rows = [
+            ("q2", "ghost", 3),
+            ("q9", "d1-human", 1),
+            ("q9", "d2-llm", 2),
+            ("q2", "phantom", 0),
+        ]
         strange = pl.DataFrame(rows, schema=known.qrels.schema, orient="row")
         return Collection(known.docs, known.queries, pl.concat([known.qrels, strange]))
 
     @staticmethod
     def run(scores: Mapping[str, Mapping[str, float]]) -> Run:
-        rows = [{"query_id": q, "doc_id": d, "score": s} for q, found in scores.items() for d, s in found.items()]
+        rows = [
+            {"query_id": q, "doc_id": d, "score": s}
+            for q, found in scores.items()
+            for d, s in found.items()
+        ]
         return Run.from_frame(pl.DataFrame(rows), spec={"ranker": "r"})
 
     @pytest.mark.parametrize("ties", ["expected", "trec_eval"])
-    def test_judgments_count_in_the_row_all_and_groups_drop_unknown(self, collection: Collection, ties: str) -> None:
-        scores = {**SCORES, "q2": {"ghost": 9.0, **SCORES["q2"]}, "q9": {"d3-llm": 2.0, "d1-human": 1.0}}
+    def test_judgments_count_in_the_row_all_and_groups_drop_unknown(
+        self, collection: Collection, ties: str
+    ) -> None:
+        scores = {
+            **SCORES,
+            "q2": {"ghost": 9.0, **SCORES["q2"]},
+            "q9": {"d3-llm": 2.0, "d1-human": 1.0},
+        }
         found = audit(collection, self.run(scores), ["nDCG@1", "R@2", "RR"], ties=ties)
         assert found.queries == ("q1", "q2", "q3", "q9")
         assert per_query(found, "nDCG@1", "all") == [1, 1, 1, 0]
@@ -228,32 +332,59 @@ class TestUnknown:
         counts = found.pair_counts.filter(pl.col("query") != "q9").drop("run")
         assert counts.equals(toy_audit(measures=["RR"]).pair_counts.drop("run"))
 
-    def test_notes_count_them_and_an_unknown_query_that_the_run_lacks_counts_0(self, collection: Collection) -> None:
+    def test_notes_count_them_and_an_unknown_query_that_the_run_lacks_counts_0(
+        self, collection: Collection
+    ) -> None:
         scores = {
-            "q0": {"elsewhere": 1.0, "nowhere": 0.5}, "q1": {**SCORES["q1"], "nobody": 0.5},
-            "q2": {"ghost": 9.0, **SCORES["q2"], "nobody": 0.1}, "q3": SCORES["q3"],
-        }  # fmt: skip
+            "q0": {"elsewhere": 1.0, "nowhere": 0.5},
+            "q1": {**SCORES["q1"], "nobody": 0.5},
+            "q2": {"ghost": 9.0, **SCORES["q2"], "nobody": 0.1},
+            "q3": SCORES["q3"],
+        }
         found = audit(collection, self.run(scores), ["RR"])
         assert per_query(found, "RR", "all")[3] == 0
-        assert found.notes[0].startswith("r: 3 entries of 2 documents not in the collection (first: 'nobody'); ")
-        assert found.notes[1].startswith("1 judgment of unknown documents and 2 judgments of unknown queries count in ")
+        assert found.notes[0].startswith(
+            "r: 3 entries of 2 documents not in the collection (first: 'nobody'); "
+        )
+        assert found.notes[1].startswith(
+            "1 judgment of unknown documents and 2 judgments of unknown queries count in "
+        )
 
-    @pytest.mark.parametrize(("entries", "message"), [
-        ({"x": 1.0, "ghost": 0.5}, "r: no overlap: none of its 2 documents is in the collection"),
-        ({"d1": 1.0, "d2-human": 0.5}, "r: document id 'd1' is shared by several sources: 'd1-human' and 'd1-llm'"),
-    ])  # fmt: skip
-    def test_runs_that_do_not_fit(self, collection: Collection, entries: dict[str, float], message: str) -> None:
+    @pytest.mark.parametrize(
+        ("entries", "message"),
+        [
+            (
+                {"x": 1.0, "ghost": 0.5},
+                "r: no overlap: none of its 2 documents is in the collection",
+            ),
+            (
+                {"d1": 1.0, "d2-human": 0.5},
+                "r: document id 'd1' is shared by several sources: 'd1-human' and 'd1-llm'",
+            ),
+        ],
+    )
+    def test_runs_that_do_not_fit(
+        self, collection: Collection, entries: dict[str, float], message: str
+    ) -> None:
         with pytest.raises(DataError, match=f"^{message}"):
             audit(collection, self.run({"q1": entries}), ["RR"])
 
 
-@pytest.mark.parametrize(("measure", "same_as"), [("nDCG@3", "nDCG@3"), ("P@3", "P(rel=2)@3"), ("AP", "AP(rel=2)")])
-def test_fractions_are_gains_as_they_are_and_relevant_to_other_measures_from_1_on(measure: str, same_as: str) -> None:
-    halved = Collection(toy().docs, toy().queries, toy().qrels.with_columns(grade=pl.col("grade") / 2))
+@pytest.mark.parametrize(
+    ("measure", "same_as"), [("nDCG@3", "nDCG@3"), ("P@3", "P(rel=2)@3"), ("AP", "AP(rel=2)")]
+)
+def test_fractions_are_gains_as_they_are_and_relevant_to_other_measures_from_1_on(
+    measure: str, same_as: str
+) -> None:
+    halved = Collection(
+        toy().docs, toy().queries, toy().qrels.with_columns(grade=pl.col("grade") / 2)
+    )
     found, whole = audit(halved, run_of(halved, SCORES), [measure]), toy_audit(measures=[same_as])
     np.testing.assert_array_equal(found.values, whole.values)
     fractions = int((halved.qrels["grade"] % 1 == 0.5).sum())
-    assert any(note.startswith(f"{fractions} grade") and "(first: 0.5)" in note for note in found.notes)
+    assert any(
+        note.startswith(f"{fractions} grade") and "(first: 0.5)" in note for note in found.notes
+    )
 
 
 def without_relevant(end: str) -> Collection:
@@ -267,19 +398,34 @@ def without_relevant(end: str) -> Collection:
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"measures": []}, "an audit needs at least one measure, such as nDCG@3"),
     ({"measures": ["nDCG@3", "ndcg_cut_3"]}, "measure 'nDCG@3' is given twice"),
-    ({"primary": "ScoreGap"}, "ScoreGap only describes and gives no verdict; choose another primary question"),
-    ({"pairs": [("human", "lmm")]}, "unknown source 'lmm'; did you mean 'llm'? (valid: human, llm)"),
+    (
+        {"primary": "ScoreGap"},
+        "ScoreGap only describes and gives no verdict; choose another primary question",
+    ),
+    (
+        {"pairs": [("human", "lmm")]},
+        "unknown source 'lmm'; did you mean 'llm'? (valid: human, llm)",
+    ),
     ({"pairs": ("human", "llm")}, "expected pairs of two groups"),
     ({"pairs": [("human", "llm")], "by": None}, "pairs of groups need a column to group by"),
-    ({"ties": "expect"}, "unknown ties 'expect'; did you mean 'expected'? (valid: expected, trec_eval)"),
+    (
+        {"ties": "expect"},
+        "unknown ties 'expect'; did you mean 'expected'? (valid: expected, trec_eval)",
+    ),
     ({"level": -1}, "expected a margin of at least 0, such as 5 (points) or '0.5 ranks'; got -1"),
     ({"depth": 0}, "expected a depth of at least 1 rank, got 0"),
     ({"runs": "bm25"}, "expected runs, got 'bm25'; rank first"),
     ({"collection": "folder"}, "expected a collection, got 'folder'; load it first"),
     ({"runs": []}, "an audit needs at least one run or ranker, such as -r bm25"),
     ({"runs": [run_of(toy(), SCORES)] * 2}, "run 'run' is given twice"),
-    ({"collection": without_relevant(""), "by": None}, "no document is judged relevant to any query"),
-    ({"collection": without_relevant("llm")}, "nothing to compare: no document of source 'llm' is judged relevant"),
+    (
+        {"collection": without_relevant(""), "by": None},
+        "no document is judged relevant to any query",
+    ),
+    (
+        {"collection": without_relevant("llm")},
+        "nothing to compare: no document of source 'llm' is judged relevant",
+    ),
 ]
 
 
@@ -291,7 +437,10 @@ def test_mistakes_are_one_sentence(options: dict[str, Any], message: str) -> Non
 
 
 def test_excluded_queries_and_dropped_resamples_are_said() -> None:
-    docs = [{"id": "a", "text": "x", "source": "human"}, {"id": "b", "text": "x", "source": "llm", "origin": "a"}]
+    docs = [
+        {"id": "a", "text": "x", "source": "human"},
+        {"id": "b", "text": "x", "source": "llm", "origin": "a"},
+    ]
     qrels = {"p": {"a": 1, "b": 1}, "q": {"a": 1, "b": 1}, "s": {"a": 1, "b": 1}, "r": {"a": 1}}
     collection = collection_of(docs, {name: f"x {name}" for name in qrels}, qrels)
     run = run_of(collection, {"p": {"a": 2.0, "b": 1.0}, "q": {}, "s": {}, "r": {"a": 1.0}})
@@ -299,7 +448,10 @@ def test_excluded_queries_and_dropped_resamples_are_said() -> None:
     assert "1 of 4 queries excluded: no relevant document of both human and llm" in found.notes
     dropped = found.tilts[0].dropped
     assert 2_700 < dropped < 3_300  # a resample lacks p (2/3)³ = 8/27 of the time
-    assert f"up to {dropped:,} of 10,000 resamples dropped for human and llm: both sides were 0" in found.notes
+    assert (
+        f"up to {dropped:,} of 10,000 resamples dropped for human and llm: both sides were 0"
+        in found.notes
+    )
 
 
 # Queries that repeat each other are one piece of evidence
@@ -310,7 +462,11 @@ SIDES = ("human", "llm")
 def repeating(times: int, texts: list[str], queries: int = 25) -> Collection:
     """Queries of one relevant pair each, every one of them `times` over."""
     names = [(f"q{n}-{copy}", n) for n in range(queries) for copy in range(times)]
-    docs = [{"id": f"{n}-{s}", "text": "x", "source": s, "origin": f"{n}"} for n in range(queries) for s in SIDES]
+    docs = [
+        {"id": f"{n}-{s}", "text": "x", "source": s, "origin": f"{n}"}
+        for n in range(queries)
+        for s in SIDES
+    ]
     qrels = {name: {f"{n}-{s}": 1 for s in SIDES} for name, n in names}
     text = [texts[number % len(texts)] for number in range(len(names))]
     plain = collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
@@ -333,7 +489,13 @@ def tossed(given: Collection, seed: int = 0, *, shuffled: bool = False) -> Run:
 
 def audited(times: int, texts: list[str], **options: Any) -> Audit:
     given = repeating(times, texts)
-    return audit(given, tossed(given, shuffled=options.pop("shuffled", False)), ["nDCG@1"], card=True, **options)
+    return audit(
+        given,
+        tossed(given, shuffled=options.pop("shuffled", False)),
+        ["nDCG@1"],
+        card=True,
+        **options,
+    )
 
 
 def distinct_texts(times: int) -> list[str]:
@@ -347,17 +509,32 @@ class TestWhatRepeats:
     def test_the_same_text_or_the_same_ranking_and_judgments_but_nothing_less(self) -> None:
         repeated = audited(4, ALIKE, shuffled=True).repeated
         assert (set(repeated), len(repeated["r"]), repeated["r"]["q3-2"]) == ({"r"}, 75, "q3-0")
-        assert [len(audited(4, texts).repeated["r"]) for texts in (distinct_texts(4), [""])] == [75, 75]
+        assert [len(audited(4, texts).repeated["r"]) for texts in (distinct_texts(4), [""])] == [
+            75,
+            75,
+        ]
         assert audited(4, distinct_texts(4), shuffled=True).repeated == {}
         given = repeating(2, distinct_texts(2))
-        graded = pl.when(pl.col("query_id").str.ends_with("-1")).then(2).otherwise("grade").cast(pl.Int32)
+        graded = (
+            pl.when(pl.col("query_id").str.ends_with("-1"))
+            .then(2)
+            .otherwise("grade")
+            .cast(pl.Int32)
+        )
         other = Collection(given.docs, given.queries, given.qrels.with_columns(grade=graded))
         assert audit(other, tossed(other), ["nDCG@1"]).repeated == {}
 
-    def test_ties_have_no_order_what_found_nothing_is_not_alike_and_text_and_ranking_join_in_a_chain(self) -> None:
+    def test_ties_have_no_order_what_found_nothing_is_not_alike_and_text_and_ranking_join_in_a_chain(
+        self,
+    ) -> None:
         given = repeating(2, distinct_texts(2), queries=3)
         tied = {"q0-0": {"0-human": 1.0, "0-llm": 1.0}, "q0-1": {"0-llm": 1.0, "0-human": 1.0}}
-        tied |= {"q1-0": {"1-human": 2.0, "1-llm": 1.0}, "q1-1": {"1-human": 1.0, "1-llm": 1.0}, "q2-0": {}, "q2-1": {}}
+        tied |= {
+            "q1-0": {"1-human": 2.0, "1-llm": 1.0},
+            "q1-1": {"1-human": 1.0, "1-llm": 1.0},
+            "q2-0": {},
+            "q2-1": {},
+        }
         made = audit(given, run_of(given, tied, ranker="r"), ["nDCG@1"])
         assert made.repeated == {"r": {"q0-1": "q0-0"}}
         given = repeating(3, ["same", "same", "other"], queries=1)
@@ -382,7 +559,9 @@ class TestOneQueryAgain:
         given = repeating(2, ["text"] * 2 + distinct_texts(2)[2:])
         runs = [replace(tossed(given, shuffled=True), spec={"ranker": name}) for name in ("r", "s")]
         [note] = [note for note in audit(given, runs, ["nDCG@1"]).notes if "repeat" in note]
-        assert note.startswith("warning: r, s: 1 query repeats others, by text or by ranking and judgments (first: 'q0")
+        assert note.startswith(
+            "warning: r, s: 1 query repeats others, by text or by ranking and judgments (first: 'q0"
+        )
 
     def test_compare_and_gate_resample_them_together_too(self) -> None:
         ones, fours = (
@@ -392,7 +571,9 @@ class TestOneQueryAgain:
         single, four = compare(*ones), compare(*fours)
         for x, y in ((single.tilts[0], four.tilts[0]), (single.means[0], four.means[0])):
             assert (y.queries, y.votes) == (100, 25)
-            assert (x.value, x.low, x.high, x.p) == pytest.approx((y.value, y.low, y.high, y.p), nan_ok=True)
+            assert (x.value, x.low, x.high, x.p) == pytest.approx(
+                (y.value, y.low, y.high, y.p), nan_ok=True
+            )
         checks = [gate(new, baseline=old).rows[0].checks[0] for new, old in (ones, fours)]
         assert (checks[0].low, checks[0].high) == pytest.approx((checks[1].low, checks[1].high))
 
@@ -401,11 +582,16 @@ def test_groups_that_are_not_twins_share_the_labels_of_queries_that_repeat_each_
     rng = np.random.default_rng(7)
     docs = [{"id": f"d{n}", "text": "x", "side": "ab"[n % 2]} for n in range(60)]
     relevant = [{f"d{d}": 1 for d in rng.permutation(60)[:6]} for _ in range(20)]
-    lists = [{f"d{d}": -float(rank) for rank, d in enumerate(rng.permutation(60)[:30])} for _ in range(20)]
+    lists = [
+        {f"d{d}": -float(rank) for rank, d in enumerate(rng.permutation(60)[:30])}
+        for _ in range(20)
+    ]
 
     def repeated(times: int) -> Effect:
         numbers = {f"q{q}-{c}": q for c in range(times) for q in range(20)}
-        plain = collection_of(docs, dict.fromkeys(numbers, "x"), {name: relevant[q] for name, q in numbers.items()})
+        plain = collection_of(
+            docs, dict.fromkeys(numbers, "x"), {name: relevant[q] for name, q in numbers.items()}
+        )
         text = pl.Series([str(q) for q in numbers.values()])
         given = Collection(plain.docs, plain.queries.with_columns(text=text), plain.qrels)
         run = run_of(given, {name: lists[q] for name, q in numbers.items()}, ranker="r")

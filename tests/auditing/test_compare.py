@@ -42,11 +42,19 @@ class TestByHand:
         (change,) = compared(one(*self.NEW), one(*self.OLD)).tilts
         before = (100 * 0.25 / 0.375, -100 * 0.25 / 0.375, 400 / 3)
         assert (change.new, change.old, change.value) == pytest.approx(before)
-        assert (change.queries, change.excluded, change.growth) == (4, 0, pytest.approx(0, abs=1e-12))
+        assert (change.queries, change.excluded, change.growth) == (
+            4,
+            0,
+            pytest.approx(0, abs=1e-12),
+        )
         assert change.p > 0.05
         assert change.low < 0 < change.high
-        (change,) = compared(one([3, 3, 3], [2, 2, 2]), one([1, 1, 1], [3, 3, 3])).tilts  # it changes sides and shrinks
-        assert (change.new, change.old, change.value, change.growth) == pytest.approx((40, -100, 140, -60))
+        (change,) = compared(
+            one([3, 3, 3], [2, 2, 2]), one([1, 1, 1], [3, 3, 3])
+        ).tilts  # it changes sides and shrinks
+        assert (change.new, change.old, change.value, change.growth) == pytest.approx(
+            (40, -100, 140, -60)
+        )
 
     def test_effectiveness(self) -> None:
         overall = ([1.0, 0.5, 0.5, 0.25], [0.75, 0.25, 0.25, 0.0])
@@ -66,22 +74,35 @@ class TestByHand:
         assert change.old == pytest.approx(delta([0.5, 1], [0.5, 1]))
         assert (change.queries, change.excluded) == (2, 2)
         assert (mean.queries, mean.excluded, mean.value) == (3, 1, pytest.approx(50 / 3))
-        assert "2 of 4 queries excluded: not both human and llm are defined under both runs" in found.notes
+        assert (
+            "2 of 4 queries excluded: not both human and llm are defined under both runs"
+            in found.notes
+        )
 
     def test_a_group_without_any_value_leaves_the_tilt_undefined(self) -> None:
         found = compared(one([0, 0, 0], [0, 0, 0]), one([1, 1, 1], [0.5, 1, 1]))
         (change,) = found.tilts
-        assert np.isnan([change.value, change.low, change.growth, change.p, change.p_corrected]).all()
+        assert np.isnan(
+            [change.value, change.low, change.growth, change.p, change.p_corrected]
+        ).all()
         assert change.dropped == QUICK
         assert found.spec["tests"] == 1
-        assert found.verdicts()[0].sentence.endswith(": tilt on nDCG@5 is undefined under one of both")
+        assert found.verdicts()[0].sentence.endswith(
+            ": tilt on nDCG@5 is undefined under one of both"
+        )
 
 
 class TestOtherQueries:
     """The four queries of above in both audits, and one query more in each, which tilts the other way."""
 
-    NEW = one([*TestByHand.NEW[0], 0], [*TestByHand.NEW[1], 1], queries=["q0", "q1", "q2", "q3", "q8"])
-    OLD = one([1, *TestByHand.OLD[0][::-1]], [0, *TestByHand.OLD[1][::-1]], queries=["q9", "q3", "q2", "q1", "q0"])
+    NEW = one(
+        [*TestByHand.NEW[0], 0], [*TestByHand.NEW[1], 1], queries=["q0", "q1", "q2", "q3", "q8"]
+    )
+    OLD = one(
+        [1, *TestByHand.OLD[0][::-1]],
+        [0, *TestByHand.OLD[1][::-1]],
+        queries=["q9", "q3", "q2", "q1", "q0"],
+    )
 
     def test_values_are_of_the_common_queries(self) -> None:
         found = compared(self.NEW, self.OLD, max_left_out=34)
@@ -93,24 +114,33 @@ class TestOtherQueries:
             "left out: 2 of 6 queries (33.3 %): 1 query only in the new audit ('q8'), "
             "1 query only in the old audit ('q9')"
         )
-        assert found.verdicts()[0].sentence.endswith(" points [−145.1, +400.0], on 4 common queries")
+        assert found.verdicts()[0].sentence.endswith(
+            " points [−145.1, +400.0], on 4 common queries"
+        )
         assert is_turned(change, compared(self.OLD, self.NEW, max_left_out=34).tilts[0])
 
     def test_they_are_refused_beyond_the_limit(self) -> None:
-        with refused("the audits are over different queries: 1 query only in the new one ('q8'), 1 query only in …"):
+        with refused(
+            "the audits are over different queries: 1 query only in the new one ('q8'), 1 query only in …"
+        ):
             compared(self.NEW, self.OLD, max_left_out=33)
         with refused("--max-left-out: expected a percentage from 0 to 100, got 101"):
             compared(self.NEW, self.OLD, max_left_out=101)
         even = np.full(20, 0.5)
         lone = one(even[:18], even[:18])
         assert compared(one(even, even), lone).tilts[0].queries == 18  # 2 of 20 is 10 %, no more
-        with refused("the audits are over different queries: 1 query only in the new one ('q18'); that is 1 of 19 (…"):
+        with refused(
+            "the audits are over different queries: 1 query only in the new one ('q18'); that is 1 of 19 (…"
+        ):
             compared(one(even[:19], even[:19]), lone, max_left_out=5)
 
     def test_it_is_as_if_neither_audit_held_them(self) -> None:
         rng = np.random.default_rng(4)
         new, old = noisy(rng, 40), noisy(rng, 40)
-        fewer = [replace(audit, queries=audit.queries[2:], values=audit.values[..., 2:]) for audit in (new, old)]
+        fewer = [
+            replace(audit, queries=audit.queries[2:], values=audit.values[..., 2:])
+            for audit in (new, old)
+        ]
         for pair in ((new, fewer[1]), (fewer[0], old)):
             found, alone = compared(*pair), compared(*fewer)
             assert (found.tilts, found.means) == (alone.tilts, alone.means)
@@ -124,7 +154,9 @@ class TestOtherQueries:
         found = compared(new, old)
         assert found.notes[0].endswith("('q19'); medians of random labels are those of all queries")
         (verdict,) = found.verdicts()
-        assert verdict.sentence == "run: the two audits are identical on nDCG@5, on 19 common queries"
+        assert (
+            verdict.sentence == "run: the two audits are identical on nDCG@5, on 19 common queries"
+        )
         assert Comparison.load(found.save(tmp_path / "found.json")).verdicts() == [verdict]
 
 
@@ -147,7 +179,9 @@ class TestPairing:
         rng = np.random.default_rng(3)
         new, old = noisy(rng, 40), noisy(rng, 40)
         order = rng.permutation(40)
-        shuffled = replace(old, queries=tuple(old.queries[i] for i in order), values=old.values[..., order])
+        shuffled = replace(
+            old, queries=tuple(old.queries[i] for i in order), values=old.values[..., order]
+        )
         straight, mixed = (compared(new, other).tilts[0] for other in (old, shuffled))
         assert mixed.value == pytest.approx(straight.value)
         assert mixed.error == pytest.approx(straight.error, rel=0.2)
@@ -158,12 +192,26 @@ class TestPairing:
 def is_turned(new: Change, back: Change) -> bool:
     """Whether one comparison is the other with the audits exchanged, to the last bit."""
     turned = [
-        (new.value, back.value), (new.low, back.high), (new.high, back.low),
-        (new.growth, back.growth), (new.growth_low, back.growth_high), (new.growth_high, back.growth_low),
-    ]  # fmt: skip
-    equal = [(getattr(new, k), getattr(back, k)) for k in ("error", "growth_error", "p", "p_corrected", "queries")]
-    equal += [(new.new, back.old), (new.old, back.new), (new.level_new, back.level_old), (new.dropped, back.dropped)]
-    return same(*zip(*equal, strict=True)) and same(*zip(*((x, -y) for x, y in turned), strict=True))
+        (new.value, back.value),
+        (new.low, back.high),
+        (new.high, back.low),
+        (new.growth, back.growth),
+        (new.growth_low, back.growth_high),
+        (new.growth_high, back.growth_low),
+    ]
+    equal = [
+        (getattr(new, k), getattr(back, k))
+        for k in ("error", "growth_error", "p", "p_corrected", "queries")
+    ]
+    equal += [
+        (new.new, back.old),
+        (new.old, back.new),
+        (new.level_new, back.level_old),
+        (new.dropped, back.dropped),
+    ]
+    return same(*zip(*equal, strict=True)) and same(
+        *zip(*((x, -y) for x, y in turned), strict=True)
+    )
 
 
 def same(first: npt.ArrayLike, second: npt.ArrayLike) -> bool:
@@ -172,7 +220,9 @@ def same(first: npt.ArrayLike, second: npt.ArrayLike) -> bool:
 
 @given(st.integers(1, 40), st.integers(0, 2**32), st.booleans())
 @settings(max_examples=40)
-def test_exchanging_the_audits_negates_everything_exactly(queries: int, seed: int, twins: bool) -> None:
+def test_exchanging_the_audits_negates_everything_exactly(
+    queries: int, seed: int, twins: bool
+) -> None:
     rng = np.random.default_rng(seed)
     null = None if twins else rng.normal(20, 10, 100)
     shape = (1, 2, 3, queries)
@@ -189,21 +239,33 @@ class TestOtherGroups:
     """Groups that are not twins: a tilt is the distance from the median of random labels."""
 
     def test_each_run_has_its_own_level_seen_from_either_side(self) -> None:
-        new, old = (one([2, 2], [1, 1], null=np.full(500, level)) for level in (70.0, 40.0))  # of both +66.7
+        new, old = (
+            one([2, 2], [1, 1], null=np.full(500, level)) for level in (70.0, 40.0)
+        )  # of both +66.7
         found = compared(new, old)
-        assert "human and llm are not twins: a tilt is the distance from the median of " in "".join(found.notes)
+        assert "human and llm are not twins: a tilt is the distance from the median of " in "".join(
+            found.notes
+        )
         (change,) = found.tilts
         assert not change.twins
         assert (change.value, change.growth) == (0, pytest.approx(70 - 200 / 3 - (200 / 3 - 40)))
         turned = change.swapped()
-        assert (turned.a, turned.b, turned.new, turned.old) == ("llm", "human", -change.new, -change.old)
+        assert (turned.a, turned.b, turned.new, turned.old) == (
+            "llm",
+            "human",
+            -change.new,
+            -change.old,
+        )
         assert (turned.level_new, turned.level_old, turned.growth) == (-70, -40, change.growth)
         assert turned.swapped() == change
 
 
 def test_rows_come_run_by_run_and_pair_by_pair_and_every_p_is_in_one_family() -> None:
     rng, groups = np.random.default_rng(5), ("a", "b", "c")
-    new, old = (audit_of(rng.random((2, 2, 4, 50)), runs="xy", measures=("RR", "P@1"), groups=groups) for _ in "no")
+    new, old = (
+        audit_of(rng.random((2, 2, 4, 50)), runs="xy", measures=("RR", "P@1"), groups=groups)
+        for _ in "no"
+    )
     found = compared(new, old, correction="bonferroni")
     every = product("xy", [("a", "b"), ("a", "c"), ("b", "c")], ["RR", "P@1"])
     assert [(t.run, (t.a, t.b), t.measure) for t in found.tilts] == list(every)
@@ -224,16 +286,23 @@ class TestMatching:
         assert found.runs == (("a", "a"), ("c", "c"))
         assert found.measures == ("RR", "nDCG@5")
         assert compared(new, old).spec["primary"] == "RR"
-        assert compared(replace(new, spec={**new.spec, "primary": "P@1"}), old).spec["primary"] == "nDCG@5"
+        assert (
+            compared(replace(new, spec={**new.spec, "primary": "P@1"}), old).spec["primary"]
+            == "nDCG@5"
+        )
         assert found.left_out == (
             "left out: 1 run only in the new audit ('b')",
             "left out: 1 run only in the old audit ('d')",
             "left out: 1 measure only in the new audit ('P@1')",
         )
-        lone = match(one([1], [1], runs=["dense"]), one([1], [1], runs=["bm25"]))  # whatever they are called
+        lone = match(
+            one([1], [1], runs=["dense"]), one([1], [1], runs=["bm25"])
+        )  # whatever they are called
         assert (lone.runs, lone.left_out) == ((RunPair("dense", "bm25"),), ())
 
-    def test_values_are_those_of_the_same_measure_group_and_pair_which_may_stand_the_other_way_round(self) -> None:
+    def test_values_are_those_of_the_same_measure_group_and_pair_which_may_stand_the_other_way_round(
+        self,
+    ) -> None:
         values = np.random.default_rng(8).random((1, 2, 3, 9))
         new = audit_of(values, measures=("RR", "P@1"))
         old = audit_of(values[:, ::-1, [0, 2, 1]], measures=("P@1", "RR"), groups=("llm", "human"))
@@ -252,28 +321,57 @@ class TestMatching:
         assert (found.tilts, found.means[0].value) == ((), 25)
         (verdict,) = found.verdicts()
         assert verdict.sentence.startswith("run is more effective than its old run on nDCG@5: ")
-        with refused("an audit has no measure: without judgments there is no Relative Δ to compare"):
+        with refused(
+            "an audit has no measure: without judgments there is no Relative Δ to compare"
+        ):
             compared(one([1], [1]), audit_of(np.ones((1, 0, 3, 1)), measures=()))
 
 
 OTHER = "make both with the same"
 
 
-@pytest.mark.parametrize(("new", "old", "message"), [
-    ({"queries": ["q1", "q2", "q3"]}, {"queries": ["q3", "q4", "q1"]}, "the audits are over different queries: 1 "
-     f"query only in the new one ('q2'), 1 query only in the old one ('q4'); that is 2 of 4 (50.0 %), more than "
-     f"--max-left-out 10; {OTHER} judgments"),
-    ({"queries": ["q1", "q2", "q3"]}, {"queries": ["a", "b", "c"]}, "the audits have no query in common: 3 queries "
-     f"only in the new one ('q1', 'q2', 'q3'), 3 queries only in the old one ('a', 'b', 'c'); {OTHER} judgments"),
-    ({}, {"by": None}, f"the audits differ in --by: 'source' (new) and 'none' (old); {OTHER}"),
-    ({"ties": "trec_eval"}, {}, f"the audits differ in --ties: 'trec_eval' (new) and 'expected' (old); {OTHER}"),
-    ({}, {"missing": "exclude"}, f"the audits differ in --missing: 'zero' (new) and 'exclude' (old); {OTHER}"),
-    ({"measures": ["RR"]}, {"measures": ["P@1"]},
-     "the audits have no measure in common: the new one has RR; the old one has P@1"),
-    ({"groups": ["human", "llama"]}, {"groups": ["human", "gpt"]},
-     "the audits have no pair of groups in common: the new one has human,llama; the old one has human,gpt"),
-])  # fmt: skip
-def test_what_cannot_be_compared_is_refused(new: dict[str, Any], old: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(
+    ("new", "old", "message"),
+    [
+        (
+            {"queries": ["q1", "q2", "q3"]},
+            {"queries": ["q3", "q4", "q1"]},
+            "the audits are over different queries: 1 "
+            f"query only in the new one ('q2'), 1 query only in the old one ('q4'); that is 2 of 4 (50.0 %), more than "
+            f"--max-left-out 10; {OTHER} judgments",
+        ),
+        (
+            {"queries": ["q1", "q2", "q3"]},
+            {"queries": ["a", "b", "c"]},
+            "the audits have no query in common: 3 queries "
+            f"only in the new one ('q1', 'q2', 'q3'), 3 queries only in the old one ('a', 'b', 'c'); {OTHER} judgments",
+        ),
+        ({}, {"by": None}, f"the audits differ in --by: 'source' (new) and 'none' (old); {OTHER}"),
+        (
+            {"ties": "trec_eval"},
+            {},
+            f"the audits differ in --ties: 'trec_eval' (new) and 'expected' (old); {OTHER}",
+        ),
+        (
+            {},
+            {"missing": "exclude"},
+            f"the audits differ in --missing: 'zero' (new) and 'exclude' (old); {OTHER}",
+        ),
+        (
+            {"measures": ["RR"]},
+            {"measures": ["P@1"]},
+            "the audits have no measure in common: the new one has RR; the old one has P@1",
+        ),
+        (
+            {"groups": ["human", "llama"]},
+            {"groups": ["human", "gpt"]},
+            "the audits have no pair of groups in common: the new one has human,llama; the old one has human,gpt",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    new: dict[str, Any], old: dict[str, Any], message: str
+) -> None:
     audits = [one([1, 1, 1], [1, 1, 1], **options) for options in (new, old)]
     with refused(message):
         compared(*audits)
@@ -286,9 +384,13 @@ def test_notes() -> None:
         "warning: only 29 queries are compared; intervals from fewer than 30 are too narrow to rely on",
     )
     for rounding, who in (("none", "the new audit rounds"), ("paper", "both audits round")):
-        new, old = (one(np.full(30, 0.4004), np.full(30, 0.3996), rounding=r) for r in ("paper", rounding))
+        new, old = (
+            one(np.full(30, 0.4004), np.full(30, 0.3996), rounding=r) for r in ("paper", rounding)
+        )
         found = compared(new, old)
-        assert found.notes == (f"{who} means before Relative Δ; here it is computed from unrounded means",)
+        assert found.notes == (
+            f"{who} means before Relative Δ; here it is computed from unrounded means",
+        )
         assert found.tilts[0].new == pytest.approx(0.2)
     lone = np.arange(40) == 0
     found = compared(one(lone, lone), one(np.ones(40), np.ones(40)))
@@ -301,32 +403,64 @@ class TestVerdicts:
 
     def sentence(self, new: tuple[float, float], old: tuple[float, float], **options: Any) -> str:
         noise = np.tile([0.01, -0.01, 0.02, -0.02], 15)
-        audits = [one(self.HUMAN * a + noise, self.HUMAN * b + noise[::-1], **options) for a, b in (new, old)]
+        audits = [
+            one(self.HUMAN * a + noise, self.HUMAN * b + noise[::-1], **options)
+            for a, b in (new, old)
+        ]
         return compared(*audits).verdicts()[0].sentence
 
-    @pytest.mark.parametrize(("new", "old", "side", "growth"), [
-        ((0.5, 1.0), (0.9, 1.0), "llm than its old run on nDCG@5: difference −56.1", " itself grew"),
-        ((0.9, 1.0), (0.5, 1.0), "human than its old run on nDCG@5: difference +56.1", " itself shrank"),
-        ((0.8, 1.0), (1.0, 0.8), "llm than its old run on nDCG@5: difference −44.4", ""),
-    ])  # fmt: skip
-    def test_which_side_and_whether_it_grew(self, new: Any, old: Any, side: str, growth: str) -> None:
+    @pytest.mark.parametrize(
+        ("new", "old", "side", "growth"),
+        [
+            (
+                (0.5, 1.0),
+                (0.9, 1.0),
+                "llm than its old run on nDCG@5: difference −56.1",
+                " itself grew",
+            ),
+            (
+                (0.9, 1.0),
+                (0.5, 1.0),
+                "human than its old run on nDCG@5: difference +56.1",
+                " itself shrank",
+            ),
+            ((0.8, 1.0), (1.0, 0.8), "llm than its old run on nDCG@5: difference −44.4", ""),
+        ],
+    )
+    def test_which_side_and_whether_it_grew(
+        self, new: Any, old: Any, side: str, growth: str
+    ) -> None:
         text = self.sentence(new, old)
         assert text.startswith(f"run lies further toward {side} points [")
         assert text.partition("; the tilt")[2] == growth
 
     def test_the_other_run_is_named_where_it_has_another_name(self) -> None:
-        new, old = (one(self.HUMAN * a, self.HUMAN, runs=[name]) for a, name in ((0.5, "dense"), (0.9, "bm25")))
+        new, old = (
+            one(self.HUMAN * a, self.HUMAN, runs=[name])
+            for a, name in ((0.5, "dense"), (0.9, "bm25"))
+        )
         found = compared(new, old).verdicts()
-        assert found[0].sentence.startswith("dense lies further toward llm than bm25 on nDCG@5: difference −56.1 poi")
-        assert found[1].sentence.startswith("dense is less effective than bm25 on nDCG@5: difference ")
+        assert found[0].sentence.startswith(
+            "dense lies further toward llm than bm25 on nDCG@5: difference −56.1 poi"
+        )
+        assert found[1].sentence.startswith(
+            "dense is less effective than bm25 on nDCG@5: difference "
+        )
         assert all((v.run, v.old_run, v.kind) == ("dense", "bm25", "differs") for v in found)
         assert [v.side for v in found] == ["llm", None]
 
 
 def test_a_difference_is_shown_where_p_and_interval_say_so() -> None:
     found = compared(one([1, 0.5], [0.5, 1]), one([1, 1], [1, 1]))
-    shown = [(0.1, 2, 0.049, True), (-2, -0.1, 0.049, True), (0, 2, 0.001, False), (-2, 0, 0.001, False)]
-    for change, (low, high, p, expected) in product((*found.tilts, *found.means), [*shown, (0.1, 2, 0.05, False)]):
+    shown = [
+        (0.1, 2, 0.049, True),
+        (-2, -0.1, 0.049, True),
+        (0, 2, 0.001, False),
+        (-2, 0, 0.001, False),
+    ]
+    for change, (low, high, p, expected) in product(
+        (*found.tilts, *found.means), [*shown, (0.1, 2, 0.05, False)]
+    ):
         given = replace(change, low=low, high=high, p_corrected=p, votes=50, tests=1)
         assert given.shown is expected, (low, high, p)
 

@@ -25,7 +25,12 @@ from tests.toy import collection_of, run_of
 
 SIDED = ("ExposureRatio@4", "ExposureRatio(aggregate=means)", "Share@2", "NDSR@3")
 WHOLE = ("AWRF@3", "NDKL", "EEL@3")
-QUICK: dict[str, Any] = {"resamples": 300, "confounds": False, "by": "gender", "pairs": [("f", "m")]}
+QUICK: dict[str, Any] = {
+    "resamples": 300,
+    "confounds": False,
+    "by": "gender",
+    "pairs": [("f", "m")],
+}
 
 
 def people(lists: list[str]) -> Collection:
@@ -41,14 +46,20 @@ def people(lists: list[str]) -> Collection:
 
 def ranked(collection: Collection, orders: list[list[int]], name: str) -> Run:
     """Each query's documents in this order, by their number."""
-    scores = {f"q{q}": {f"{q}-{n}": -float(rank) for rank, n in enumerate(order)} for q, order in enumerate(orders)}
+    scores = {
+        f"q{q}": {f"{q}-{n}": -float(rank) for rank, n in enumerate(order)}
+        for q, order in enumerate(orders)
+    }
     return run_of(collection, scores, ranker=name)
 
 
 def shuffled(lists: list[str], seed: int, lift: float = 0.0) -> list[list[int]]:
     """Random orders in which an f stands higher by a `lift`."""
     rng = Random(seed)
-    scores = [{n: rng.random() + lift * (letter == "f") for n, letter in enumerate(letters)} for letters in lists]
+    scores = [
+        {n: rng.random() + lift * (letter == "f") for n, letter in enumerate(letters)}
+        for letters in lists
+    ]
     return [sorted(one, key=lambda n: -one[n]) for one in scores]
 
 
@@ -59,7 +70,11 @@ def lists_of(queries: int, seed: int = 0) -> list[str]:
 
 LISTS = lists_of(12)
 PEOPLE = people(LISTS)
-ORDERS = {"neutral": shuffled(LISTS, 1), "female": shuffled(LISTS, 2, lift=0.4), "male": shuffled(LISTS, 3, lift=-0.4)}
+ORDERS = {
+    "neutral": shuffled(LISTS, 1),
+    "female": shuffled(LISTS, 2, lift=0.4),
+    "male": shuffled(LISTS, 3, lift=-0.4),
+}
 RUNS = [ranked(PEOPLE, orders, name) for name, orders in ORDERS.items()]
 AUDIT = audit(PEOPLE, RUNS, ["P@3", *SIDED, *WHOLE], **QUICK)
 
@@ -84,7 +99,10 @@ class TestByHand:
 
     def both(self, *measures: str) -> Comparison:
         collection = people(self.LISTS)
-        runs = [ranked(collection, orders, name) for name, orders in (("old", self.OLD), ("new", self.NEW))]
+        runs = [
+            ranked(collection, orders, name)
+            for name, orders in (("old", self.OLD), ("new", self.NEW))
+        ]
         audited = without_documents(audit(collection, runs, measures, **QUICK))
         return compare(audited, baseline_run="old", resamples=2000)
 
@@ -97,18 +115,24 @@ class TestByHand:
         # ends lie √(6/5) · t(.975; 5) / 1.96 times as far from the value, which is twice.
         steps = (self.FIRST - self.LAST) / 6
         factor = sqrt(6 / 5) * stats.t.ppf(0.975, 5) / stats.norm.ppf(0.975)
-        assert [change.low / steps, change.high / steps] == pytest.approx([2 - 2 * factor, 2 + 2 * factor])
+        assert [change.low / steps, change.high / steps] == pytest.approx(
+            [2 - 2 * factor, 2 + 2 * factor]
+        )
         assert (change.queries, change.excluded) == (6, 0)
         assert change.p > 0.05
 
     @pytest.mark.parametrize("measure", ["ExposureRatio", "AWRF@1"])
-    def test_a_difference_is_said_with_its_side_where_p_and_interval_show_it(self, measure: str) -> None:
+    def test_a_difference_is_said_with_its_side_where_p_and_interval_show_it(
+        self, measure: str
+    ) -> None:
         comparison = self.both(measure)
         change = found(comparison, "new", measure)
         sides = []
         for sign in (1, -1):
             low, high = sorted((sign * 0.1, sign * 0.9))
-            shown = replace(change, p_corrected=0.01, value=sign * 0.5, low=low, high=high, votes=20)
+            shown = replace(
+                change, p_corrected=0.01, value=sign * 0.5, low=low, high=high, votes=20
+            )
             assert not replace(shown, low=-0.1, high=0.1).shown
             (verdict,) = replace(comparison, estimates=(shown,)).verdicts()
             assert verdict.shown
@@ -120,7 +144,9 @@ class TestByHand:
 
 def exposures(order: list[int], letters: str, cutoff: int) -> tuple[float, float]:
     """Mean attention of either group, as the definition says it."""
-    seen = {n: 1 / log2(1 + rank) if rank <= cutoff else 0.0 for rank, n in enumerate(order, start=1)}
+    seen = {
+        n: 1 / log2(1 + rank) if rank <= cutoff else 0.0 for rank, n in enumerate(order, start=1)
+    }
     of = {g: [seen[n] for n, letter in enumerate(letters) if letter == g] for g in "fm"}
     return sum(of["f"]) / len(of["f"]), sum(of["m"]) / len(of["m"])
 
@@ -132,7 +158,9 @@ def share(order: list[int], letters: str, cutoff: int) -> float:
 
 def naive(name: str, measure: str, keep: npt.NDArray[np.int64]) -> float:
     """An estimand over these queries, some of them repeatedly."""
-    pairs = [exposures(ORDERS[name][q], LISTS[q], 4 if measure.endswith("@4") else 99) for q in keep]
+    pairs = [
+        exposures(ORDERS[name][q], LISTS[q], 4 if measure.endswith("@4") else 99) for q in keep
+    ]
     if measure == "ExposureRatio@4":
         return float(np.mean([one / two for one, two in pairs]))
     if measure == "Share@2":
@@ -143,7 +171,9 @@ def naive(name: str, measure: str, keep: npt.NDArray[np.int64]) -> float:
 
 @pytest.mark.parametrize("measure", SIDED[:3])
 def test_it_is_what_a_naive_computation_gives(measure: str) -> None:
-    change = found(compare(without_documents(AUDIT), baseline_run="neutral", resamples=4000), "female", measure)
+    change = found(
+        compare(without_documents(AUDIT), baseline_run="neutral", resamples=4000), "female", measure
+    )
     every = np.arange(len(LISTS))
     new, old = naive("female", measure, every), naive("neutral", measure, every)
     assert (change.new, change.old, change.value) == pytest.approx((new, old, new - old))
@@ -163,14 +193,20 @@ class TestOneAudit:
     def test_every_other_run_is_compared_with_it(self) -> None:
         comparison = compare(AUDIT, baseline_run="neutral", resamples=300)
         assert comparison.runs == (("female", "neutral"), ("male", "neutral"))
-        assert [(c.run, c.measure) for c in comparison.estimates] == list(product(("female", "male"), (*SIDED, *WHOLE)))
+        assert [(c.run, c.measure) for c in comparison.estimates] == list(
+            product(("female", "male"), (*SIDED, *WHOLE))
+        )
         assert [c.run for c in comparison.means] == ["female", "male"]
         assert comparison.spec["baseline_run"] == "neutral"
         assert comparison.spec["tests"] == 2 * (2 + len(SIDED) + len(WHOLE))
-        assert not any("is compared with" in note or "left out" in note for note in comparison.notes)
+        assert not any(
+            "is compared with" in note or "left out" in note for note in comparison.notes
+        )
         for change in comparison.estimates:
             effects = {e.run: e.value for e in AUDIT.estimates if e.measure == change.measure}
-            assert (change.new, change.old) == pytest.approx((effects[change.run], effects["neutral"]))
+            assert (change.new, change.old) == pytest.approx(
+                (effects[change.run], effects["neutral"])
+            )
 
     def test_exchanging_the_runs_negates_every_difference_exactly(self) -> None:
         there, back = (
@@ -179,24 +215,40 @@ class TestOneAudit:
         )
         for change, other in zip(there, back, strict=True):
             assert (other.new, other.old, other.value) == (change.old, change.new, -change.value)
-            assert (other.low, other.high, other.error, other.p) == (-change.high, -change.low, change.error, change.p)
+            assert (other.low, other.high, other.error, other.p) == (
+                -change.high,
+                -change.low,
+                change.error,
+                change.p,
+            )
             assert (other.growth, other.growth_low) == (-change.growth, -change.growth_high)
 
-    def test_what_it_rests_on_comes_back_from_the_file_and_runs_alike_are_identical(self, tmp_path: Path) -> None:
+    def test_what_it_rests_on_comes_back_from_the_file_and_runs_alike_are_identical(
+        self, tmp_path: Path
+    ) -> None:
         back = Audit.load(AUDIT.save(tmp_path / "audit.json"))
         assert back == AUDIT
         assert len(back.query_answers) == 3 * (len(SIDED) + len(WHOLE))
         comparison = compare(back, baseline_run="neutral", resamples=300)
         assert Comparison.load(comparison.save(tmp_path / "comparison.json")) == comparison
         assert comparison == compare(AUDIT, baseline_run="neutral", resamples=300)
-        twice = audit(PEOPLE, [RUNS[0], ranked(PEOPLE, ORDERS["neutral"], "again")], ["P@3", "AWRF@3"], **QUICK)
+        twice = audit(
+            PEOPLE,
+            [RUNS[0], ranked(PEOPLE, ORDERS["neutral"], "again")],
+            ["P@3", "AWRF@3"],
+            **QUICK,
+        )
         (verdict,) = compare(twice, baseline_run="neutral", resamples=100).verdicts()
         assert verdict[:3] == ("again", "neutral", "identical")
 
     def test_what_is_refused(self) -> None:
-        with refused("unknown run 'neutrall'; did you mean 'neutral'? (valid: neutral, female, male)"):
+        with refused(
+            "unknown run 'neutrall'; did you mean 'neutral'? (valid: neutral, female, male)"
+        ):
             compare(AUDIT, baseline_run="neutrall")
-        either = "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN)"
+        either = (
+            "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN)"
+        )
         for given in ({}, {"old": AUDIT, "baseline_run": "neutral"}):
             with refused(either):
                 compare(AUDIT, **given)
@@ -207,7 +259,9 @@ class TestOneAudit:
 
 def without_first_query(whole: Audit) -> Audit:
     answers = tuple(replace(q, one=q.one[1:], two=q.two[1:]) for q in whole.query_answers)
-    return replace(whole, queries=whole.queries[1:], values=whole.values[..., 1:], query_answers=answers)
+    return replace(
+        whole, queries=whole.queries[1:], values=whole.values[..., 1:], query_answers=answers
+    )
 
 
 class TestTwoAudits:
@@ -218,47 +272,81 @@ class TestTwoAudits:
         assert [c.measure for c in other.estimates] == list(SIDED[2:])
         for change in other.estimates:
             twin = found(straight, "neutral", change.measure)
-            assert (change.a, change.value, change.low, change.p) == ("f", twin.value, twin.low, twin.p)
-        assert any("left out: 2 questions only in the new audit ('ExposureRatio@4 f,m', " in n for n in other.notes)
+            assert (change.a, change.value, change.low, change.p) == (
+                "f",
+                twin.value,
+                twin.low,
+                twin.p,
+            )
+        assert any(
+            "left out: 2 questions only in the new audit ('ExposureRatio@4 f,m', " in n
+            for n in other.notes
+        )
 
     def test_queries_may_stand_in_another_order(self) -> None:
         new, old = (audit(PEOPLE, run, [*SIDED, *WHOLE], **QUICK) for run in RUNS[:2])
         order = list(range(len(LISTS)))[::-1]
         turned = replace(
-            old, queries=tuple(old.queries[n] for n in order), values=old.values[..., order],
-            query_answers=tuple(replace(q, one=q.one[order], two=q.two[order]) for q in old.query_answers),
-        )  # fmt: skip
+            old,
+            queries=tuple(old.queries[n] for n in order),
+            values=old.values[..., order],
+            query_answers=tuple(
+                replace(q, one=q.one[order], two=q.two[order]) for q in old.query_answers
+            ),
+        )
         straight, other = (compare(new, base, resamples=300) for base in (old, turned))
-        assert [c.value for c in other.estimates] == pytest.approx([c.value for c in straight.estimates])
-        assert [c.p for c in other.estimates] == pytest.approx([c.p for c in straight.estimates], abs=0.05)
+        assert [c.value for c in other.estimates] == pytest.approx(
+            [c.value for c in straight.estimates]
+        )
+        assert [c.p for c in other.estimates] == pytest.approx(
+            [c.p for c in straight.estimates], abs=0.05
+        )
 
     def test_questions_about_groups_are_compared_on_common_queries(self) -> None:
         new, old = (audit(PEOPLE, run, [*SIDED, *WHOLE], **QUICK) for run in RUNS[:2])
         fewer_new, fewer_old = (without_first_query(one) for one in (new, old))
-        found, alone = compare(new, fewer_old, resamples=300), compare(fewer_new, fewer_old, resamples=300)
+        found, alone = (
+            compare(new, fewer_old, resamples=300),
+            compare(fewer_new, fewer_old, resamples=300),
+        )
         assert found.estimates == alone.estimates
         assert {change.queries + change.excluded for change in found.estimates} == {len(LISTS) - 1}
 
     def test_repeated_queries_count_as_one(self) -> None:
         lists = [*LISTS[:6], *LISTS[:6]]
         collection = people(lists)
-        queries = collection.queries.with_columns(text=pl.Series([f"who {n % 6}" for n in range(12)]))
+        queries = collection.queries.with_columns(
+            text=pl.Series([f"who {n % 6}" for n in range(12)])
+        )
         twice = Collection(collection.docs, queries, collection.qrels)
         once = people(LISTS[:6])
         changes = []
         for held, count in ((once, 6), (twice, 12)):
             orders = [(shuffled(LISTS[:6], seed) * 2)[:count] for seed in (1, 2)]
             runs = [ranked(held, order, f"r{n}") for n, order in enumerate(orders)]
-            audited = without_documents(audit(held, runs, "ExposureRatio", **QUICK))  # the copies have their own
+            audited = without_documents(
+                audit(held, runs, "ExposureRatio", **QUICK)
+            )  # the copies have their own
             changes += compare(audited, baseline_run="r0", resamples=500).estimates
-        once, repeated = ((change.low, change.high, change.error, change.sample) for change in changes)
+        once, repeated = (
+            (change.low, change.high, change.error, change.sample) for change in changes
+        )
         assert once == pytest.approx(repeated)
 
 
-SPEC = {"by": "gender", "count_rule": "each", "level": 5.0, "correction": "holm", "resamples": 500, "asked": "x"}
+SPEC = {
+    "by": "gender",
+    "count_rule": "each",
+    "level": 5.0,
+    "correction": "holm",
+    "resamples": 500,
+    "asked": "x",
+}
 
 
-def result(won: dict[str, tuple[int, int]], model: str = "model", kind: Any = "relevant", **spec: Any) -> PairwiseAudit:
+def result(
+    won: dict[str, tuple[int, int]], model: str = "model", kind: Any = "relevant", **spec: Any
+) -> PairwiseAudit:
     """What was chosen of women and men in each query."""
     rows = [
         QueryChoices(kind, query, 4, 8, women, men, 0, 8 - women - men, women + men, 0)
@@ -285,11 +373,20 @@ def test_by_hand() -> None:
     assert (before.value, after.value) == pytest.approx((6 / 10, 10 / 6))
     assert before.low <= before.value <= before.high
     back = compare(result(OLD, "before"), result(NEW, "after"), resamples=500).estimates[0]
-    assert (back.value, back.low, back.high, back.p) == (-change.value, -change.high, -change.low, change.p)
+    assert (back.value, back.low, back.high, back.p) == (
+        -change.value,
+        -change.high,
+        -change.low,
+        change.p,
+    )
 
 
 def test_kinds_are_one_family_and_undecided_queries_and_other_pairs_are_noted() -> None:
-    rows = [result(chosen, kind=kind).by_query for chosen in (NEW, OLD) for kind in ("relevant", "irrelevant")]
+    rows = [
+        result(chosen, kind=kind).by_query
+        for chosen in (NEW, OLD)
+        for kind in ("relevant", "irrelevant")
+    ]
     new, old = (replace(result(NEW), by_query=a + b) for a, b in (rows[:2], rows[2:]))
     found = compare(new, old, resamples=500)
     assert list(choices_of(found)) == ["relevant", "irrelevant"]
@@ -297,7 +394,10 @@ def test_kinds_are_one_family_and_undecided_queries_and_other_pairs_are_noted() 
     assert not any("other pairs" in note for note in found.notes)
     found = compare(result({**NEW, "q4": (0, 0)}), result({**OLD, "q4": (4, 0)}), resamples=500)
     assert (found.estimates[0].value, found.estimates[0].excluded) == (0.25, 1)
-    assert "1 of 5 queries excluded: preference on relevant pairs is not defined under both runs" in found.notes
+    assert (
+        "1 of 5 queries excluded: preference on relevant pairs is not defined under both runs"
+        in found.notes
+    )
     found = compare(result(NEW), result(OLD, asked="y"), resamples=500)
     assert found.notes[0].startswith("the models chose between other pairs of the same queries; ")
 
@@ -312,12 +412,16 @@ def test_choices_are_compared_on_the_queries_that_both_audits_hold() -> None:
         "relevant pairs: left out: 1 of 5 queries (20.0 %): 1 query only in the new pairwise audit ('q7')"
     )
     assert found.verdicts()[0].sentence.endswith(", on 4 common queries")
-    with refused("the pairwise audits are over different queries: 1 query only in the new one ('q7'); that is 1 of …"):
+    with refused(
+        "the pairwise audits are over different queries: 1 query only in the new one ('q7'); that is 1 of …"
+    ):
         compare(new, old, resamples=500, max_left_out=19)
 
 
 def test_a_kind_of_pairs_that_one_audit_lacks_is_left_out() -> None:
-    both = replace(result(NEW), by_query=result(NEW).by_query + result(NEW, kind="irrelevant").by_query)
+    both = replace(
+        result(NEW), by_query=result(NEW).by_query + result(NEW, kind="irrelevant").by_query
+    )
     found = compare(both, result(OLD), resamples=500)
     assert list(choices_of(found)) == ["relevant"]
     assert found.notes[0] == "left out: irrelevant pairs, only in the new pairwise audit"
@@ -328,7 +432,10 @@ def test_a_model_that_becomes_fair_is_said_to_tilt_less() -> None:
     fair = {f"q{n}": (4 - n % 3, 4) for n in range(40)}  # 121 of 281 against 20 of 320
     (verdict,) = compare(result(fair, "after"), result(tilted, "before"), resamples=500).verdicts()
     assert verdict.shown
-    assert "further toward female than before in preference on relevant pairs: difference +36.8 " in verdict.sentence
+    assert (
+        "further toward female than before in preference on relevant pairs: difference +36.8 "
+        in verdict.sentence
+    )
     assert verdict.sentence.endswith("; the tilt itself shrank")
 
 
@@ -336,26 +443,52 @@ def test_it_comes_back_from_its_file_and_is_drawn(tmp_path: Path) -> None:
     found = compare(result(NEW, "after", path="lists"), result(OLD, "before"), resamples=500)
     assert Comparison.load(found.save(tmp_path / "found.json")) == found
     assert tables_of(found) == ["wang-fig4"]
-    cells = {cell.target: (cell.dataset, cell.system, cell.value) for cell in cells_of(found, "wang-fig4")}
-    assert cells == {"before": ("lists", "before", 6 / 10), "after": ("lists", "before", pytest.approx(10 / 6))}
+    cells = {
+        cell.target: (cell.dataset, cell.system, cell.value)
+        for cell in cells_of(found, "wang-fig4")
+    }
+    assert cells == {
+        "before": ("lists", "before", 6 / 10),
+        "after": ("lists", "before", pytest.approx(10 / 6)),
+    }
     assert b"before: before" in paper_figures([found], layout="wang-fig4")["wang-figure-4.svg"]
     with refused("nothing to draw: Comparison has no figures"):
         paper_figures([compare(*map(noisy, map(np.random.default_rng, (0, 1))), resamples=100)])
 
 
-@pytest.mark.parametrize(("old", "message"), [
-    (replace(result(OLD), protected="male"), "the pairwise audits compare other groups: female "),
-    (result(OLD, by="region"), "the pairwise audits compare other groups: female and male by gender (new), female"),
-    (result(OLD, count_rule="both-agree"), "the pairwise audits count choices differently: 'each' (new), 'both-"),
-    (result({"q0": (1, 1), "q9": (1, 1)}), "the pairwise audits are over different queries: 3 queries only in the "
-     "new one ('q1', 'q2', 'q3'), 1 query only in the old one ('q9'); that is 4 of 5 (80.0 %), more than "
-     "--max-left-out 10; ask both about the same (--queries)"),
-    (result(OLD, kind="irrelevant"), "the pairwise audits have no kind of pairs in common: left out: relevant pairs, "
-     "only in the new pairwise audit; left out: irrelevant pairs, only in the old pairwise audit"),
-    (one([1], [0]), "expected two audits, or two pairwise audits: NEW.json OLD.json"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "message"),
+    [
+        (
+            replace(result(OLD), protected="male"),
+            "the pairwise audits compare other groups: female ",
+        ),
+        (
+            result(OLD, by="region"),
+            "the pairwise audits compare other groups: female and male by gender (new), female",
+        ),
+        (
+            result(OLD, count_rule="both-agree"),
+            "the pairwise audits count choices differently: 'each' (new), 'both-",
+        ),
+        (
+            result({"q0": (1, 1), "q9": (1, 1)}),
+            "the pairwise audits are over different queries: 3 queries only in the "
+            "new one ('q1', 'q2', 'q3'), 1 query only in the old one ('q9'); that is 4 of 5 (80.0 %), more than "
+            "--max-left-out 10; ask both about the same (--queries)",
+        ),
+        (
+            result(OLD, kind="irrelevant"),
+            "the pairwise audits have no kind of pairs in common: left out: relevant pairs, "
+            "only in the new pairwise audit; left out: irrelevant pairs, only in the old pairwise audit",
+        ),
+        (one([1], [0]), "expected two audits, or two pairwise audits: NEW.json OLD.json"),
+    ],
+)
 def test_what_cannot_be_compared(old: PairwiseAudit | Audit, message: str) -> None:
     with refused(f"{message}…"):
         compare(result(NEW), old)
-    with refused("the pairwise audits hold no choices per query; make both again (ranktilt pairwise)"):
+    with refused(
+        "the pairwise audits hold no choices per query; make both again (ranktilt pairwise)"
+    ):
         compare(result({}), result({}))

@@ -52,7 +52,9 @@ Side = list[tuple[str, str]]
 """Title and text of each document."""
 
 
-def twins(human: Side, llm: Side, queries: dict[str, str] | None = None, qrels: Table | None = None) -> Collection:
+def twins(
+    human: Side, llm: Side, queries: dict[str, str] | None = None, qrels: Table | None = None
+) -> Collection:
     """Twins by position; unless told otherwise each pair is relevant to a query of its own."""
     docs = [
         {"id": f"{n}-{s}", "title": title, "text": text, "source": s, "origin": f"{n}-human"}
@@ -63,7 +65,9 @@ def twins(human: Side, llm: Side, queries: dict[str, str] | None = None, qrels: 
     return collection_of(docs, queries or dict.fromkeys(qrels, "x"), qrels)
 
 
-def controlled(collection: Collection, ranker: Ranker, *names: str, near: float = 0.95, **options: Any) -> Audit:
+def controlled(
+    collection: Collection, ranker: Ranker, *names: str, near: float = 0.95, **options: Any
+) -> Audit:
     run = ranker.rank(collection)
     raw = audit(collection, run, **{"measures": "nDCG@1", "resamples": 200, **options})
     SEEN.clear()
@@ -85,7 +89,11 @@ LONE = collection_of(_LONE, {"q": "x"}, {"q": {"human": 1, "llm": 1}})
 
 
 class TestLength:
-    HUMAN: ClassVar[Side] = [("T", "one two  three\nfour five"), ("", "a b"), ("", "same length here")]
+    HUMAN: ClassVar[Side] = [
+        ("T", "one two  three\nfour five"),
+        ("", "a b"),
+        ("", "same length here"),
+    ]
     LLM: ClassVar[Side] = [("T", "six seven eight"), ("", "c d e\tf"), ("", "and  here too")]
 
     def test_every_text_has_the_words_of_its_shortest_twin(self) -> None:
@@ -98,7 +106,8 @@ class TestLength:
         human, llm = [("", "w " * (n + 8)) for n in range(8)], [("", "w " * 4) for _ in range(8)]
         found = rows(controlled(twins(human, llm), Longest(), "length", measures=["RR", "nDCG@1"]))
         raw, after = found[RAW].tilts[0], found["length"].tilts[0]
-        # Raw: human documents hold ranks 1 to 8, by length; then eight LLM documents tie at ranks 9 to 16.
+        # Raw: human documents hold ranks 1 to 8, by length; then eight LLM documents tie at ranks 9
+        # to 16.
         mean_rr = np.mean([1 / r for r in range(1, 9)])
         tied = np.mean([1 / r for r in range(9, 17)])
         assert raw.value == pytest.approx(200 * (mean_rr - tied) / (mean_rr + tied))
@@ -108,7 +117,9 @@ class TestLength:
         assert move.shown
         assert (move.queries, found["length"].changed) == (8, "8 of 16 documents changed")
 
-    def test_the_shortest_of_three_versions_counts_and_groups_by_length_are_those_of_the_raw_texts(self) -> None:
+    def test_the_shortest_of_three_versions_counts_and_groups_by_length_are_those_of_the_raw_texts(
+        self,
+    ) -> None:
         lengths = (("human", 5), ("a", 4), ("b", 2))
         docs = [{"id": s, "text": "w " * n, "source": s, "origin": "human"} for s, n in lengths]
         docs.append({"id": "alone", "text": "v " * 9, "source": "b"})
@@ -131,7 +142,10 @@ class TestBoilerplate:
         assert seen("llm") == ["A b c.", "Here we show  that."]
         assert rows(found)["boilerplate"].changed == "1 of 4 documents changed"
         # The nine words of the first LLM text stood above the six of the second human one.
-        assert (rows(found)[RAW].tilts[0].value, rows(found)["boilerplate"].tilts[0].value) == (-200, 200)
+        assert (rows(found)[RAW].tilts[0].value, rows(found)["boilerplate"].tilts[0].value) == (
+            -200,
+            200,
+        )
 
 
 class TestTitles:
@@ -144,7 +158,10 @@ class TestTitles:
         assert rows(found)["titles"].changed == "2 of 6 documents changed"
         found = controlled(twins([("T", "x y")], [("T", "z")]), Longest(text="text"), "titles")
         assert SEEN == []
-        assert rows(found)["titles"].changed == "nothing to change; raw values stand (2 of 2 documents changed)"
+        assert (
+            rows(found)["titles"].changed
+            == "nothing to change; raw values stand (2 of 2 documents changed)"
+        )
         assert rows(found)["titles"].tilts[0].value == rows(found)[RAW].tilts[0].value == 200
         (move,) = rows(found)["titles"].moves
         assert (move.value, move.low, move.high, move.shown) == (0, 0, 0, False)
@@ -159,14 +176,20 @@ class TestNearIdentical:
         found = controlled(collection, Longest(), "near-identical", measures=["RR"])
         assert SEEN == []
         assert rows(found)["near-identical"].changed == "2 of 4 pairs left out"
-        # Left are the human document of six words, two of four words in a tie, and the LLM document of one word.
+        # Left are the human document of six words, two of four words in a tie, and the LLM document
+        # of one word.
         after = rows(found)["near-identical"].tilts[0]
         assert (after.queries, after.mean_a, after.mean_b) == (
-            2, pytest.approx((1 + (1 / 2 + 1 / 3) / 2) / 2), pytest.approx((1 / 4 + (1 / 2 + 1 / 3) / 2) / 2)
-        )  # fmt: skip
+            2,
+            pytest.approx((1 + (1 / 2 + 1 / 3) / 2) / 2),
+            pytest.approx((1 / 4 + (1 / 2 + 1 / 3) / 2) / 2),
+        )
 
         wider = controlled(collection, Longest(), "near-identical", near=0.6)
-        assert (rows(wider)["near-identical"].changed, wider.spec["near"]) == ("3 of 4 pairs left out", 0.6)
+        assert (rows(wider)["near-identical"].changed, wider.spec["near"]) == (
+            "3 of 4 pairs left out",
+            0.6,
+        )
         assert "Jaccard ≥ 0.6" in rows(wider)["near-identical"].meaning
 
     def test_where_every_pair_is_alike_or_none_is_a_pair_nothing_is_left_to_compare(self) -> None:
@@ -177,7 +200,9 @@ class TestNearIdentical:
         assert alike.changed == "2 of 2 pairs left out; nothing is left to compare"
         assert found["length"].tilts[0].value == 0
         found = rows(controlled(LONE, Longest()))
-        assert [row.changed for name, row in found.items() if name != RAW] == ["no document has a twin"] * 5
+        assert [row.changed for name, row in found.items() if name != RAW] == [
+            "no document has a twin"
+        ] * 5
 
 
 class TestWhenARunIsRankedAgain:
@@ -186,9 +211,14 @@ class TestWhenARunIsRankedAgain:
         ranker = Replay(str(Longest().rank(collection).save(tmp_path / "run.trec")))
         made = controlled(collection, ranker, measures=["RR"])
         assert [row.control for row in made.controls] == ["raw", "near-identical"]
-        assert "run: a saved run cannot be ranked again; only near-identical applies to it" in made.notes
+        assert (
+            "run: a saved run cannot be ranked again; only near-identical applies to it"
+            in made.notes
+        )
         ranked = rows(controlled(collection, Longest(), "near-identical", measures=["RR"]))
-        assert rows(made)["near-identical"].tilts[0].value == ranked["near-identical"].tilts[0].value
+        assert (
+            rows(made)["near-identical"].tilts[0].value == ranked["near-identical"].tilts[0].value
+        )
 
 
 HUMAN = [("", "w " * n) for n in (3, 6, 9, 12)]
@@ -224,7 +254,8 @@ class TestStatistics:
         run = Longest().rank(collection)
         raw = audit(collection, run, "RR", resamples=2000)
         found = rows(controls(collection, [Longest()], [run], raw, which=["length"]))["length"]
-        # Lengths 3, 6, 9 and 4, 2, 5 give the ranks 5, 2, 1 and 4, 6, 3; cut to 3, 2, 5 each: blocks 5 5 | 3 3 | 2 2.
+        # Lengths 3, 6, 9 and 4, 2, 5 give the ranks 5, 2, 1 and 4, 6, 3; cut to 3, 2, 5 each:
+        # blocks 5 5 | 3 3 | 2 2.
         before = np.array([[1 / 5, 1 / 2, 1], [1 / 4, 1 / 6, 1 / 3]])
         after = np.array([[(1 / 3 + 1 / 4) / 2, (1 / 5 + 1 / 6) / 2, 3 / 4]] * 2)
         draws = [list(d) for d in product(range(3), repeat=3)]
@@ -241,17 +272,27 @@ class TestStatistics:
         collection = many_twins()
         run = Longest().rank(collection)
         raw = audit(collection, run, "RR", resamples=2000)
-        (move,) = rows(controls(collection, [Longest()], [run], raw, which=["length"]))["length"].moves
+        (move,) = rows(controls(collection, [Longest()], [run], raw, which=["length"]))[
+            "length"
+        ].moves
         assert move.low < move.value < move.high
         assert move.queries == 40
 
     def test_a_move_is_shown_where_its_interval_excludes_0(self) -> None:
         assert all(Move(1.0, *ends, 5).shown for ends in ((1, 2), (-2, -1)))
-        assert not any(Move(1.0, *ends, 5).shown for ends in ((-1, 1), (0, 1), (-1, 0), (math.nan, math.nan)))
+        assert not any(
+            Move(1.0, *ends, 5).shown for ends in ((-1, 1), (0, 1), (-1, 0), (math.nan, math.nan))
+        )
 
     def test_the_options_of_the_audit_hold(self) -> None:
         collection = many_twins()
-        options = {"ties": "trec_eval", "test": "t", "rounding": "paper", "seed": 5, "resamples": 300}
+        options = {
+            "ties": "trec_eval",
+            "test": "t",
+            "rounding": "paper",
+            "seed": 5,
+            "resamples": 300,
+        }
         found = controlled(collection, Longest(), "length", measures="RR", **options)
         cut = SEEN[-1]
         expected = audit(cut, Longest().rank(cut), "RR", **options).tilts[0]
@@ -261,7 +302,9 @@ class TestStatistics:
 
     def test_missing_queries_are_left_out_as_in_the_audit(self) -> None:
         collection = twins(HUMAN, LLM)
-        short = Collection(collection.docs, collection.queries, collection.qrels.filter(pl.col("query_id") != "q3"))
+        short = Collection(
+            collection.docs, collection.queries, collection.qrels.filter(pl.col("query_id") != "q3")
+        )
         run = Longest().rank(short)
         for missing, queries in (("zero", 4), ("exclude", 3)):
             raw = audit(collection, run, "RR", resamples=200, missing=missing)
@@ -270,12 +313,27 @@ class TestStatistics:
             assert found["titles"].tilts[0].queries == found["titles"].moves[0].queries == queries
 
 
-@pytest.mark.parametrize(("options", "judged", "message"), [
-    ({"which": ["lenght"]}, True, "unknown control 'lenght'; did you mean 'length'? (valid: length, tokens, "),
-    ({"near": 0}, True, "expected a similarity above 0 and at most 1 for near-identical twins, got 0"),
-    ({"near": 1.01}, True, "expected a similarity above 0 and at most 1 for near-identical twins, got 1.01"),
-    ({}, False, "controls need groups compared by relevance; this audit has none"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "judged", "message"),
+    [
+        (
+            {"which": ["lenght"]},
+            True,
+            "unknown control 'lenght'; did you mean 'length'? (valid: length, tokens, ",
+        ),
+        (
+            {"near": 0},
+            True,
+            "expected a similarity above 0 and at most 1 for near-identical twins, got 0",
+        ),
+        (
+            {"near": 1.01},
+            True,
+            "expected a similarity above 0 and at most 1 for near-identical twins, got 1.01",
+        ),
+        ({}, False, "controls need groups compared by relevance; this audit has none"),
+    ],
+)
 def test_mistakes(options: dict[str, Any], judged: bool, message: str) -> None:
     collection = toy() if judged else Collection(toy().docs, toy().queries, toy().qrels.clear())
     run = BM25().rank(collection)
@@ -289,15 +347,20 @@ class TestTokens:
     LLM: ClassVar[Side] = [("", "abc"), ("T", "abcde fghi"), ("", "z" * 5 + " " + "y" * 50)]
     HUMAN: ClassVar[Side] = [("", "abcde fgh"), ("T", "ab"), ("", "x" * 30)]
 
-    def changed(self, tiny: Path, human: Side, llm: Side, **options: Any) -> tuple[Controlled, list[str]]:
+    def changed(
+        self, tiny: Path, human: Side, llm: Side, **options: Any
+    ) -> tuple[Controlled, list[str]]:
         collection = twins(human, llm)
         ranker = Recorded(str(tiny), precision="float32", device="cpu", **options)
         found = rows(controlled(collection, ranker, "tokens"))["tokens"]
         return found, SEEN[-1].docs["text"].to_list() if SEEN else []
 
-    def test_twins_are_cut_to_the_tokens_that_the_model_reads_of_the_shortest(self, tiny: Path) -> None:
+    def test_twins_are_cut_to_the_tokens_that_the_model_reads_of_the_shortest(
+        self, tiny: Path
+    ) -> None:
         found, texts = self.changed(tiny, self.HUMAN, self.LLM)
-        # Tokens are letters, two more a text, cut at 24: 5 of 10; 5 of 12, the title's letter among them; 22 letters.
+        # Tokens are letters, two more a text, cut at 24: 5 of 10; 5 of 12, the title's letter among
+        # them; 22 letters.
         assert texts == ["abc", "ab", "x" * 22, "abc", "ab", "z" * 5 + " " + "y" * 17]
         assert found.changed == "4 of 6 documents changed"
         assert len(found.tilts) == 1
@@ -326,39 +389,58 @@ class Recorded(Dense):
 
 def confounds_of(collection: Collection, **spec: Any) -> dict[str, Confound]:
     run = run_of(collection, {collection.queries["id"][0]: {"0-human": 1.0}}, ranker="r", **spec)
-    return {confound.name: confound for confound in audit(collection, run, "nDCG@1", resamples=100).confounds}
+    return {
+        confound.name: confound
+        for confound in audit(collection, run, "nDCG@1", resamples=100).confounds
+    }
 
 
 UNLIKE = [
-    ("T", "One two three four."), ("", "It has an end"), ("A", "Same text."), ("B", "a b c d e f g h i j k l m n."),
-]  # fmt: skip
+    ("T", "One two three four."),
+    ("", "It has an end"),
+    ("A", "Same text."),
+    ("B", "a b c d e f g h i j k l m n."),
+]
 REWRITES = [
-    ("T", "Sure! Here is the rewritten text:\n\nOne two."), ("", "It has an end."), ("A", "Same text."),
+    ("T", "Sure! Here is the rewritten text:\n\nOne two."),
+    ("", "It has an end."),
+    ("A", "Same text."),
     ("C", "a b c d e f g h i j k l m N!"),
-]  # fmt: skip
+]
 
 
 class TestConfounds:
-    @pytest.mark.parametrize(("name", "human", "llm", "number"), [
-        ("words", (4 + 4 + 2 + 14) / 4, (8 + 4 + 2 + 14) / 4, 8),
-        ("cut-off endings", 1 / 4, 0, 8),
-        ("boilerplate openings", 0, 1 / 4, 8),
-        ("identical", 1 / 4, 1 / 4, 1),
-        ("near-identical", 2 / 4, 2 / 4, 2),  # case and punctuation make no term
-        ("same title", 2 / 4, 2 / 4, 2),  # an empty one is none
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("name", "human", "llm", "number"),
+        [
+            ("words", (4 + 4 + 2 + 14) / 4, (8 + 4 + 2 + 14) / 4, 8),
+            ("cut-off endings", 1 / 4, 0, 8),
+            ("boilerplate openings", 0, 1 / 4, 8),
+            ("identical", 1 / 4, 1 / 4, 1),
+            ("near-identical", 2 / 4, 2 / 4, 2),  # case and punctuation make no term
+            ("same title", 2 / 4, 2 / 4, 2),  # an empty one is none
+        ],
+    )
     def test_every_confound(self, name: str, human: float, llm: float, number: int) -> None:
         confound = confounds_of(twins(UNLIKE, REWRITES))[name]
         assert (confound.a, confound.b, confound.number) == ("human", "llm", number)
         assert (confound.value_a, confound.value_b) == pytest.approx((human, llm))
 
     def test_query_words_in_relevant_text(self) -> None:
-        human, llm = [("Red", "apples grow"), ("", "cold water")], [("", "fruits grow"), ("", "Water flows")]
+        human, llm = (
+            [("Red", "apples grow"), ("", "cold water")],
+            [("", "fruits grow"), ("", "Water flows")],
+        )
         queries = {"q": "red apples grow", "p": "water, water!"}
-        qrels = {"q": {"0-human": 1, "0-llm": 2, "1-human": 0}, "p": {"0-human": 1, "1-human": 1, "1-llm": 1}}
+        qrels = {
+            "q": {"0-human": 1, "0-llm": 2, "1-human": 0},
+            "p": {"0-human": 1, "1-human": 1, "1-llm": 1},
+        }
         confound = confounds_of(twins(human, llm, queries, qrels))["query words"]
         # Human: all of q (title and text count), none of p in 0, p in 1; llm: one of three, p.
-        assert (confound.value_a, confound.value_b) == pytest.approx(((1 + 0 + 1) / 3, (1 / 3 + 1) / 2))
+        assert (confound.value_a, confound.value_b) == pytest.approx(
+            ((1 + 0 + 1) / 3, (1 / 3 + 1) / 2)
+        )
         assert confound.number == 5
         silent = confounds_of(twins([("", "a")], [("", "b")], {"q0": "?!"}))["query words"]
         assert np.isnan([silent.value_a, silent.value_b]).all()
@@ -380,11 +462,19 @@ def test_what_is_not_there_is_not_compared() -> None:
     assert names == ["words", "cut-off endings", "boilerplate openings"]
 
 
-@pytest.mark.parametrize(("first", "second", "near", "expected"), [
-    ("a b", "a b", 0.95, 2), ("a b", "A, b!", 0.95, 1), ("a b c d", "a b c e", 0.95, 0),
-    ("a b c d", "a b c e", 0.6, 1), ("a b c d", "a b c e", 0.61, 0), ("a ", "a", 0.95, 1), ("", "", 0.95, 0),
-    ("!", "?", 0.95, 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("first", "second", "near", "expected"),
+    [
+        ("a b", "a b", 0.95, 2),
+        ("a b", "A, b!", 0.95, 1),
+        ("a b c d", "a b c e", 0.95, 0),
+        ("a b c d", "a b c e", 0.6, 1),
+        ("a b c d", "a b c e", 0.61, 0),
+        ("a ", "a", 0.95, 1),
+        ("", "", 0.95, 0),
+        ("!", "?", 0.95, 0),
+    ],
+)
 def test_likeness_of_two_texts(first: str, second: str, near: float, expected: int) -> None:
     collection = twins([("", first), ("", "x y z")], [("", second), ("", "other words")])
     pairs = twin_rows(collection, grouping(collection, "source"), ("human", "llm"))
@@ -392,14 +482,23 @@ def test_likeness_of_two_texts(first: str, second: str, near: float, expected: i
 
 
 def test_a_check_an_audit_and_a_control_call_the_same_pairs_identical() -> None:
-    texts = [("a b c.", "a b c."), ("a b d", "a b d "), ("A b e", "a, b e"), ("", ""), (" ", "\n"), ("f g", "f h")]
+    texts = [
+        ("a b c.", "a b c."),
+        ("a b d", "a b d "),
+        ("A b e", "a, b e"),
+        ("", ""),
+        (" ", "\n"),
+        ("f g", "f h"),
+    ]
     collection = twins([("", human) for human, _ in texts], [("", llm) for _, llm in texts])
     checked = {row.name: row.found for row in check(collection).rows}
     told = confounds_of(collection)
     pairs = twin_rows(collection, grouping(collection, "source"), ("human", "llm"))
     likeness = twin_likeness(collection, pairs).tolist()
     assert checked["identical pairs"] == told["identical"].number == likeness.count(2) == 1
-    assert checked["near-identical pairs"] == told["near-identical"].number == likeness.count(1) == 2
+    assert (
+        checked["near-identical pairs"] == told["near-identical"].number == likeness.count(1) == 2
+    )
 
 
 def test_of_many_pairs_a_sample_is_compared_word_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -410,6 +509,9 @@ def test_of_many_pairs_a_sample_is_compared_word_by_word(monkeypatch: pytest.Mon
     assert [whole[name].number for name in ("identical", "near-identical")] == [10, 20]
     monkeypatch.setattr(confounds, "SAMPLE", 10)
     part = confounds_of(twins(human, llm))
-    assert part["identical"] == whole["identical"]  # equal texts are cheap to find: all are looked at
-    # Of 30 pairs, every third one is identical; the ten evenly spaced ones are 0, 3, 6, 9, 12, 16, 19, 22, 25 and 29.
+    assert (
+        part["identical"] == whole["identical"]
+    )  # equal texts are cheap to find: all are looked at
+    # Of 30 pairs, every third one is identical; the ten evenly spaced ones are 0, 3, 6, 9, 12, 16,
+    # 19, 22, 25 and 29.
     assert (part["near-identical"].number, part["near-identical"].value_a) == (5, 0.5)

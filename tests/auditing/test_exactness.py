@@ -23,9 +23,12 @@ CARD = ["page", "relevant twins", "other twins", "rank gap", "score gap"]
 BARE = ["page", "twins", "twins, pooled", "rank gap", "score gap"]
 SIDES = ("human", "llm")
 IDS: dict[str, tuple[str, str]] = {
-    "cocktail": ("{}-human", "{}-llm"), "copy wins by id": ("a{}", "z{}"), "human wins by id": ("z{}", "a{}"),
-    "suffix": ("{}", "{}~"), "misleading": ("{}-llama", "{}-human"),
-}  # fmt: skip
+    "cocktail": ("{}-human", "{}-llm"),
+    "copy wins by id": ("a{}", "z{}"),
+    "human wins by id": ("z{}", "a{}"),
+    "suffix": ("{}", "{}~"),
+    "misleading": ("{}-llama", "{}-human"),
+}
 SOURCES = [SIDES, ("zebra", "ant"), ("ant", "zebra"), ("llm", "gpt"), ("éa", "語")]
 few = settings(max_examples=15)
 
@@ -40,9 +43,16 @@ class World:
     one_sided: frozenset[int] = frozenset()
     """Origins whose second document is judged not relevant: with one of them the groups are no twins."""
 
-    def collection(self, ids: tuple[str, str] = IDS["cocktail"], sources: Sequence[str] = SIDES) -> Collection:
+    def collection(
+        self, ids: tuple[str, str] = IDS["cocktail"], sources: Sequence[str] = SIDES
+    ) -> Collection:
         docs = [
-            {"id": ids[side].format(o), "text": f"text {o}", "source": sources[side], "origin": ids[0].format(o)}
+            {
+                "id": ids[side].format(o),
+                "text": f"text {o}",
+                "source": sources[side],
+                "origin": ids[0].format(o),
+            }
             for o in range(len(self.grades[0]))
             for side in (0, 1)
         ]
@@ -60,7 +70,9 @@ class World:
         """Rank everything, or the best `cut`; `tilt` is added to the first side's whole score vector before."""
         keys, found = collection.tie_keys(), {}
         for q, scores in enumerate(self.scores):
-            flat = np.array([s + (tilt if side == 0 else 0.0) for pair in scores for side, s in enumerate(pair)])
+            flat = np.array(
+                [s + (tilt if side == 0 else 0.0) for pair in scores for side, s in enumerate(pair)]
+            )
             best = top_k(flat, keys, cut or len(flat))
             found[f"q{q}"] = {collection.ids[int(i)]: float(flat[i]) for i in best}
         return run_of(collection, found, ranker="r")
@@ -78,7 +90,11 @@ def worlds(draw: st.DrawFn, *, same: bool = False, tied: bool = True, twins: boo
     grades = rng.choice([0, 0, 1, 2, 3], (queries, origins))
     grades[0, 0] = 1
     shape = (queries, origins, 2)
-    scores = rng.integers(0, draw(st.integers(1, 4)), shape).astype(float) if tied else rng.normal(size=shape)
+    scores = (
+        rng.integers(0, draw(st.integers(1, 4)), shape).astype(float)
+        if tied
+        else rng.normal(size=shape)
+    )
     if same:
         scores[:, :, 1] = scores[:, :, 0]
     lone = frozenset() if twins else frozenset({1, *rng.integers(1, origins, 2).tolist()})
@@ -105,17 +121,29 @@ def is_null(effect: Effect) -> bool:
     is_defined = effect.queries > 0 and not effect.mean_a == effect.mean_b == 0
     if is_defined and effect.sample >= FEWEST_ROWS:
         return effect.value == 0 and inference == (0, 0, 0, 1) and not effect.leans
-    return (effect.value == 0 if is_defined else np.isnan(effect.value)) and bool(np.isnan(inference).all())
+    return (effect.value == 0 if is_defined else np.isnan(effect.value)) and bool(
+        np.isnan(inference).all()
+    )
 
 
 class TestNull:
     """The second source is a byte-identical copy with equal scores."""
 
     @pytest.mark.parametrize("ids", IDS.values(), ids=IDS)
-    @given(worlds(same=True), st.sampled_from(SOURCES), st.none() | st.integers(1, 9), st.integers(1, 9))
+    @given(
+        worlds(same=True),
+        st.sampled_from(SOURCES),
+        st.none() | st.integers(1, 9),
+        st.integers(1, 9),
+    )
     @few
     def test_every_question_is_answered_with_nobody(
-        self, ids: tuple[str, str], world: World, sources: tuple[str, str], cut: int | None, page: int
+        self,
+        ids: tuple[str, str],
+        world: World,
+        sources: tuple[str, str],
+        cut: int | None,
+        page: int,
     ) -> None:
         collection = world.collection(ids, sources)
         run = world.run(collection, cut=cut)
@@ -130,7 +158,9 @@ class TestNull:
 
 def numbers(e: Effect) -> list[float]:
     fields = [e.value, e.low, e.high, e.error, e.p, e.p_corrected, e.level, e.band_low, e.band_high]
-    beside = [e.parts[name] for name in sorted(e.parts)] + [e.checks[name] for name in sorted(e.checks)]
+    beside = [e.parts[name] for name in sorted(e.parts)] + [
+        e.checks[name] for name in sorted(e.checks)
+    ]
     return [*fields, e.votes, e.queries, e.dropped, e.twins, *beside]
 
 
@@ -148,7 +178,12 @@ def relabelled(collection: Collection) -> Collection:
 
 class TestAntisymmetry:
     @pytest.mark.parametrize("twins", [True, False])
-    @given(st.data(), st.none() | st.integers(1, 12), st.integers(1, 9), st.sampled_from(["interval", "t"]))
+    @given(
+        st.data(),
+        st.none() | st.integers(1, 12),
+        st.integers(1, 9),
+        st.sampled_from(["interval", "t"]),
+    )
     @few
     def test_other_labels_and_the_other_side_first_negate_everything_exactly(
         self, twins: bool, data: st.DataObject, cut: int | None, page: int, test: str
@@ -159,7 +194,10 @@ class TestAntisymmetry:
         one = audited(collection, run, page=page, test=test)
         assert {t.twins for t in one.tilts} == {twins}
         turned = [e.swapped() for e in answers(one)]
-        assert differing(turned, answers(audited(relabelled(collection), run, page=page, test=test))) == []
+        assert (
+            differing(turned, answers(audited(relabelled(collection), run, page=page, test=test)))
+            == []
+        )
         other = answers(audited(collection, run, page=page, test=test, pairs=[SIDES[::-1]]))
         assert {(e.a, e.b) for e in other} == {SIDES[::-1]}
         assert differing(turned, other) == []
@@ -170,25 +208,43 @@ class TestAntisymmetry:
         rng = np.random.default_rng(seed)
         scores = rng.normal(size=(40, 30, 2)).tolist()
         lone = frozenset({1, 2, 5}) if seed % 2 else frozenset[int]()
-        world = World(rng.choice([1, 0, 2], (40, 30)).tolist(), [[(a, b) for a, b in q] for q in scores], lone)
+        world = World(
+            rng.choice([1, 0, 2], (40, 30)).tolist(), [[(a, b) for a, b in q] for q in scores], lone
+        )
         collection = world.collection()
         run = world.run(collection, cut=13)
-        for judged, measures in ((collection, ["nDCG@3", "Share@3"]), (unjudged(collection), ["Share@3"])):
+        for judged, measures in (
+            (collection, ["nDCG@3", "Share@3"]),
+            (unjudged(collection), ["Share@3"]),
+        ):
             one, other = (
-                audit(c, run, measures, card=True, resamples=200).estimates for c in (judged, relabelled(judged))
+                audit(c, run, measures, card=True, resamples=200).estimates
+                for c in (judged, relabelled(judged))
             )
             assert differing([e.swapped() for e in one], other) == []
 
-    @given(worlds(), st.sampled_from(list(IDS.values())), st.integers(1, 12), st.randoms(use_true_random=False))
+    @given(
+        worlds(),
+        st.sampled_from(list(IDS.values())),
+        st.integers(1, 12),
+        st.randoms(use_true_random=False),
+    )
     @few
-    def test_neither_names_nor_order_matter(self, world: World, ids: tuple[str, str], cut: int, random: object) -> None:
+    def test_neither_names_nor_order_matter(
+        self, world: World, ids: tuple[str, str], cut: int, random: object
+    ) -> None:
         plain, renamed = world.collection(), world.collection(ids)
         one, two = (audited(c, world.run(c)) for c in (plain, renamed))
         assert np.array_equal(one.values, two.values, equal_nan=True)
-        assert set(differing(answers(one), answers(two))) <= {"score gap"}  # which sums pairs in their order
+        assert set(differing(answers(one), answers(two))) <= {
+            "score gap"
+        }  # which sums pairs in their order
         order = list(range(plain.docs.height))
         random.shuffle(order)  # type: ignore[attr-defined]
-        shuffled, run = Collection(plain.docs[order], plain.queries, plain.qrels), world.run(plain, cut=cut)
+        shuffled, run = (
+            Collection(plain.docs[order], plain.queries, plain.qrels),
+            world.run(plain, cut=cut),
+        )
         one, two = (answers(audited(c, run)) for c in (plain, shuffled))
         assert set(differing(one, two)) <= {"score gap"}
 
@@ -201,8 +257,13 @@ def falling(world: World, cut: int | None = None, page: int = 3, *, half: bool =
     collection = world.collection()
     if half:
         judged = pl.col("doc_id").str.ends_with("human") | pl.col("doc_id").str.starts_with("0-")
-        collection = Collection(collection.docs, collection.queries, collection.qrels.filter(judged))
-    found = [answers(audited(collection, world.run(collection, cut=cut, tilt=step), page=page)) for step in STEPS]
+        collection = Collection(
+            collection.docs, collection.queries, collection.qrels.filter(judged)
+        )
+    found = [
+        answers(audited(collection, world.run(collection, cut=cut, tilt=step), page=page))
+        for step in STEPS
+    ]
     names = set()
     for column in zip(*found, strict=True):
         values = [e.value for e in column if not np.isnan(e.value)]
@@ -217,13 +278,17 @@ class TestKnownTilt:
     @pytest.mark.parametrize("twins", [True, False])
     @given(data=st.data(), page=st.integers(1, 9))
     @settings(max_examples=6)
-    def test_over_the_whole_ranking_with_its_ties(self, twins: bool, data: st.DataObject, page: int) -> None:
+    def test_over_the_whole_ranking_with_its_ties(
+        self, twins: bool, data: st.DataObject, page: int
+    ) -> None:
         assert falling(data.draw(worlds(twins=twins)), page=page) == set()
 
     @pytest.mark.parametrize("half", [False, True])
     @given(world=worlds(tied=False), cut=st.integers(1, 9), page=st.integers(1, 9))
     @settings(max_examples=6)
-    def test_before_a_cut_whichever_sides_are_judged(self, half: bool, world: World, cut: int, page: int) -> None:
+    def test_before_a_cut_whichever_sides_are_judged(
+        self, half: bool, world: World, cut: int, page: int
+    ) -> None:
         assert falling(world, cut, page, half=half) == set()
 
     def test_from_one_end_to_the_other(self) -> None:
@@ -231,13 +296,16 @@ class TestKnownTilt:
         scores = rng.normal(size=(40, 28, 2)).tolist()
         world = World([[1, 1, 2, 1, 1, 1, 1] * 4] * 40, [[(a, b) for a, b in q] for q in scores])
         collection = world.collection()
-        far = [audited(collection, world.run(collection, cut=3, tilt=step)) for step in (-99.0, 99.0)]
+        far = [
+            audited(collection, world.run(collection, cut=3, tilt=step)) for step in (-99.0, 99.0)
+        ]
         assert [t.value for t in far[0].tilts if t.mean_b] == [-200.0] * len(MEASURES)
         assert [t.value for t in far[1].tilts if t.mean_a] == [200.0] * len(MEASURES)
         assert [f.verdict("r").side for f in far] == ["llm", "human"]
         for found, side in zip(far, (-1, 1), strict=True):
             tested = [t for t in found.tilts if t.sample >= FEWEST_ROWS]
-            # All votes are on one side: a share of .025^(1/G) gives this in 2.5 % of cases, a half in .5^G.
+            # All votes are on one side: a share of .025^(1/G) gives this in 2.5 % of cases, a half
+            # in .5^G.
             inner = [side * (2 * 0.025 ** (1 / t.votes) - 1) * 200 for t in tested]
             assert [(t.high, t.low)[side > 0] for t in tested] == pytest.approx(inner)
             assert {(t.low, t.high)[side > 0] for t in tested} == {side * 200.0}
@@ -246,11 +314,16 @@ class TestKnownTilt:
         world = World([[1, 0, 2]], [[(1.0, 1.2), (0.5, 0.4), (0.1, 0.3)]])
         collection = world.collection()
         low, high = (
-            {e.estimand.key: e.value for e in audited(collection, world.run(collection, tilt=t)).estimates}
+            {
+                e.estimand.key: e.value
+                for e in audited(collection, world.run(collection, tilt=t)).estimates
+            }
             for t in (-9.0, 9.0)
         )
         for kind, most in (("relevant twins", 1), ("other twins", 1), ("page", 1), ("rank gap", 3)):
-            assert (low[kind], high[kind]) == pytest.approx((-most, most))  # each side has three documents
+            assert (low[kind], high[kind]) == pytest.approx(
+                (-most, most)
+            )  # each side has three documents
 
 
 # Twins under labels that are not provenance
@@ -262,16 +335,30 @@ UNJUDGED = ("twins", "rank gap", "score gap")
 def paired(origins: int, queries: int, *, judged: int = 0, extra: int = 0) -> Collection:
     """One document in German and one in English an origin; of the first `extra` origins a second German one."""
     docs = [
-        {"id": f"{n}-{lang}", "text": "x", "source": "human", "lang": lang.strip("2"), "origin": f"{n}"}
+        {
+            "id": f"{n}-{lang}",
+            "text": "x",
+            "source": "human",
+            "lang": lang.strip("2"),
+            "origin": f"{n}",
+        }
         for n in range(origins)
         for lang in (("de", "en", "de2") if n < extra else ("de", "en"))
     ]
-    qrels = {f"q{q}": {f"{n}-{s}": 1 for n in range(judged) for s in ("de", "en")} for q in range(queries)}
+    qrels = {
+        f"q{q}": {f"{n}-{s}": 1 for n in range(judged) for s in ("de", "en")}
+        for q in range(queries)
+    }
     return collection_of(docs, {f"q{q}": "x" for q in range(queries)}, qrels if judged else {})
 
 
 def card(collection: Collection, scores: Table, **options: Any) -> dict[str, Effect]:
-    given = {"measures": "nDCG@3" if collection.qrels.height else None, "by": "lang", "resamples": 200, **options}
+    given = {
+        "measures": "nDCG@3" if collection.qrels.height else None,
+        "by": "lang",
+        "resamples": 200,
+        **options,
+    }
     found = audit(collection, run_of(collection, scores, ranker="r"), card=True, **given)
     return {e.estimand.key: e for e in found.estimates}
 
@@ -283,7 +370,9 @@ def exchanged(collection: Collection, flips: tuple[bool, ...]) -> Collection:
     return Collection(docs, collection.queries, collection.qrels)
 
 
-def drawn(collection: Collection, seed: int, depth: int = 8, levels: int = 6) -> dict[str, dict[str, float]]:
+def drawn(
+    collection: Collection, seed: int, depth: int = 8, levels: int = 6
+) -> dict[str, dict[str, float]]:
     rng = np.random.default_rng(seed)
     names = collection.ids.to_list()
     return {
@@ -338,7 +427,9 @@ class TestTheSamePairsInEveryQuery:
         assert not any(e.favours for e in found.values())
 
     @pytest.mark.parametrize(("german", "english"), [(6, 0), (5, 1), (4, 2), (7, 1), (3, 3)])
-    def test_p_is_that_of_t_over_pairs_beside_that_of_a_coin_for_each(self, german: int, english: int) -> None:
+    def test_p_is_that_of_t_over_pairs_beside_that_of_a_coin_for_each(
+        self, german: int, english: int
+    ) -> None:
         """All queries say the same, so the scatter of the pairs alone is left, with n − 1 degrees of freedom."""
         n, mean = german + english, (german - english) / (german + english)
         found = card(paired(n, 20), ahead(20, [*range(german)], [*range(german, n)]))["twins"]
@@ -357,7 +448,9 @@ class TestTheSamePairsInEveryQuery:
         assert (found["twins"].leans, found["twins"].votes) == ("a", 20)
         assert found["twins"].p == pytest.approx(2 * 0.5**20)
         # 200 exchanges and their mirror images, none as far out.
-        assert [exchange_p(found[kind]) for kind in ("twins", "score gap")] == pytest.approx([2 / 401] * 2)
+        assert [exchange_p(found[kind]) for kind in ("twins", "score gap")] == pytest.approx(
+            [2 / 401] * 2
+        )
 
 
 class TestRelativeDelta:
@@ -385,7 +478,9 @@ class TestRelativeDelta:
         for q in range(39):  # what stands below makes each ranking another
             below = {f"{n}-{side}": rng.random() for n in range(3, 12) for side in ("de", "en")}
             scores[f"q{q}"] = {f"{q % 3}-de": 2.0, **below}
-        [one] = audit(collection, run_of(collection, scores, ranker="r"), ["nDCG@1"], by="lang").tilts
+        [one] = audit(
+            collection, run_of(collection, scores, ranker="r"), ["nDCG@1"], by="lang"
+        ).tilts
         assert one.checks["sign flips"] < 1e-3
         assert exchange_p(one) == pytest.approx(1 / 4, abs=0.02)
         assert (one.votes, one.p) == (3, pytest.approx(2 * 0.5**3))
@@ -399,7 +494,9 @@ class TestTheBand:
         collection = paired(5, 5, judged=judged, extra=2)
         scores = drawn(collection, 3, depth=11)
         mine = card(collection, scores)
-        anew = [card(exchanged(collection, flips), scores) for flips in product((False, True), repeat=5)]
+        anew = [
+            card(exchanged(collection, flips), scores) for flips in product((False, True), repeat=5)
+        ]
         for kind in KINDS if judged else UNJUDGED:
             outer = np.sort(np.abs([found[kind].value for found in anew]))
             exact = np.mean(outer >= abs(mine[kind].value) - 1e-9)
@@ -408,9 +505,13 @@ class TestTheBand:
             assert mine[kind].band_low == -mine[kind].band_high
             assert mine[kind].level == 0
 
-    def test_versions_of_one_origin_are_exchanged_together_and_a_page_of_twins_is_judged_so_too(self) -> None:
+    def test_versions_of_one_origin_are_exchanged_together_and_a_page_of_twins_is_judged_so_too(
+        self,
+    ) -> None:
         collection = paired(1, 10, extra=1)
-        found = card(collection, {f"q{q}": {"0-de": 3.0, "0-de2": 2.0, "0-en": 1.0} for q in range(10)})["twins"]
+        found = card(
+            collection, {f"q{q}": {"0-de": 3.0, "0-de2": 2.0, "0-en": 1.0} for q in range(10)}
+        )["twins"]
         assert (found.parts["pairs"], found.value, exchange_p(found)) == (20, 1, 1)
         assert (found.band_low, found.band_high) == (-1, 1)
         found = card(paired(4, 40), ahead(40, [0, 1, 2, 3], []))["page"]
@@ -426,11 +527,17 @@ class TestWhatRestsOnLittle:
     def test_few_documents_under_many_queries(self, origins: int) -> None:
         collection = paired(12, 40, judged=origins)
         scores = ahead(40, [*range(12)], [])
-        found = audit(collection, run_of(collection, scores, ranker="r"), ["nDCG@10"], by="lang", card=True)
+        found = audit(
+            collection, run_of(collection, scores, ranker="r"), ["nDCG@10"], by="lang", card=True
+        )
         [one] = found.tilts
-        gains = np.zeros(origins)  # what both texts of an origin hold of the first ten ranks, in all queries
+        gains = np.zeros(
+            origins
+        )  # what both texts of an origin hold of the first ten ranks, in all queries
         for ranked in scores.values():
-            for rank, name in enumerate(sorted(ranked, key=ranked.__getitem__, reverse=True)[:10], start=1):
+            for rank, name in enumerate(
+                sorted(ranked, key=ranked.__getitem__, reverse=True)[:10], start=1
+            ):
                 if (number := int(name.split("-")[0])) < origins:
                     gains[number] += 1 / np.log2(1 + rank)
         votes = gains.sum() ** 2 / (gains**2).sum()
@@ -452,11 +559,15 @@ class TestWhatRestsOnLittle:
         assert np.isnan([one.low, one.high, one.p]).all()
         assert (one.verdict(), gate(found).outcome) == ("inconclusive", "inconclusive")
 
-    def test_who_fills_the_page_is_a_share_and_its_interval_is_not_widened_by_the_tilt_itself(self) -> None:
+    def test_who_fills_the_page_is_a_share_and_its_interval_is_not_widened_by_the_tilt_itself(
+        self,
+    ) -> None:
         collection = paired(60, 60)
         rng = np.random.default_rng(4)
         lift = {f"{n}-{s}": 1.7 * (s == "de") for n in range(60) for s in ("de", "en")}
-        scores = {f"q{q}": {name: rng.normal() + more for name, more in lift.items()} for q in range(60)}
+        scores = {
+            f"q{q}": {name: rng.normal() + more for name, more in lift.items()} for q in range(60)
+        }
         page = card(collection, scores, resamples=1000)["page"]
         assert 0.8 < page.value < page.high <= 1
         assert page.high - page.low < 0.1

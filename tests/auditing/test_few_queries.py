@@ -24,7 +24,9 @@ from tests.toy import collection_of, run_of
 
 HUMAN, LLM = [0.5, 0.4, 0.6, 0.5, 0.4, 0.7], [0.3, 0.2, 0.5, 0.1, 0.3, 0.2]
 """Values of six queries."""
-TOO_FEW = "these queries and documents count as 1.96 independent ones, too few for a verdict; it takes 10"
+TOO_FEW = (
+    "these queries and documents count as 1.96 independent ones, too few for a verdict; it takes 10"
+)
 """Of the first two: they carry .4 and .3 of the denominator, (.7)² / (.4² + .3²) = 1.96."""
 
 
@@ -37,7 +39,9 @@ def audit_of_first(queries: int) -> Audit:
     ("queries", "has_interval", "has_test"),
     [(1, False, False), (2, False, False), (4, True, False), (9, True, False), (12, True, True)],
 )
-def test_interval_takes_three_queries_and_test_ten(queries: int, has_interval: bool, has_test: bool) -> None:
+def test_interval_takes_three_queries_and_test_ten(
+    queries: int, has_interval: bool, has_test: bool
+) -> None:
     [effect] = audit_of_first(queries).tilts
     intervals = [effect.low, effect.high, effect.error, effect.p]
     tests = [effect.p_corrected, effect.detectable]
@@ -133,7 +137,9 @@ def share_effect(even: float, value: float, *, level: float) -> Effect:
         (1 / 2, -1 / 3, ("16.7", "50.0", "−33.3")),
     ],
 )
-def test_shares_of_sentence_differ_by_its_answer(even: float, value: float, shares: Sequence[str]) -> None:
+def test_shares_of_sentence_differ_by_its_answer(
+    even: float, value: float, shares: Sequence[str]
+) -> None:
     held, listed, answer = shares
     text = finding(share_effect(even, value, level=-1 / 60), "text")
     assert text.startswith(
@@ -144,11 +150,13 @@ def test_shares_of_sentence_differ_by_its_answer(even: float, value: float, shar
 
 
 def test_means_say_their_queries_where_the_table_has_others() -> None:
-    # The third query has no relevant llm text: human .5, .3, .9 in the table, and .4 beside llm's .2.
+    # The third query has no relevant llm text: human .5, .3, .9 in the table, and .4 beside llm's
+    # .2.
     found = one([0.5, 0.3, 0.9], [0.3, 0.1, np.nan], resamples=200)
     assert found.by_group().filter(group="human")["mean"].to_list() == [pytest.approx(1.7 / 3)]
-    assert "nDCG@5 is 40.0 % for human text and 20.0 % for llm text over the 2 queries with both" in (
-        found.verdict("run").sentence
+    assert (
+        "nDCG@5 is 40.0 % for human text and 20.0 % for llm text over the 2 queries with both"
+        in (found.verdict("run").sentence)
     )
 
 
@@ -192,13 +200,19 @@ def outcome(**fields: object) -> PairOutcome:
 )
 def test_pairwise_says_why_nothing_was_decided(fields: dict[str, object], reason: str) -> None:
     found = outcome(**fields)
-    audited = PairwiseAudit({"level": 5.0, "by": "source", "count_rule": "both-agree"}, "m", "human", "llm", (found,))
+    audited = PairwiseAudit(
+        {"level": 5.0, "by": "source", "count_rule": "both-agree"}, "m", "human", "llm", (found,)
+    )
     assert audited.verdict(found).sentence == f"m: inconclusive on relevant pairs: {reason}"
 
 
 def test_share_of_lists_has_no_interval_of_one_query() -> None:
-    docs = [{"id": f"d{n}", "text": f"t {n}", "source": "human" if n < 6 else "llm"} for n in range(12)]
+    docs = [
+        {"id": f"d{n}", "text": f"t {n}", "source": "human" if n < 6 else "llm"} for n in range(12)
+    ]
     collection = collection_of(docs, {"q": "t"}, {})
-    found = audit(collection, run_of(collection, {"q": {f"d{n}": 12.0 - n for n in range(12)}}), "Share@10")
+    found = audit(
+        collection, run_of(collection, {"q": {f"d{n}": 12.0 - n for n in range(12)}}), "Share@10"
+    )
     [effect] = found.estimates
     assert (round(effect.value, 3), isnan(effect.low), isnan(effect.p)) == (0.1, True, True)

@@ -33,46 +33,77 @@ def outcome(audit: Audit, **options: Any) -> tuple[str, int]:
 
 
 class TestTilt:
-    @pytest.mark.parametrize(("low", "high", "limit", "expected", "reason"), [
-        (-15, 15, 15, "level", "0.0 % [−15.0, +15.0] lies within ±15 points"),
-        (16, 30, 15, "tilted", "+23.0 % [+16.0, +30.0] lies wholly beyond +15.0"),
-        (-30, -15.1, 15, "tilted", "−22.6 % [−30.0, −15.1] lies wholly beyond −15.0"),
-        (15, 30, 15, "inconclusive", "[+15.0, +30.0] reaches across +15.0: "),
-        (-30, -15, 15, "inconclusive", "[−30.0, −15.0] reaches across −15.0: "),
-        (-40, 40, 15, "inconclusive", "[−40.0, +40.0] reaches across −15.0 and +15.0: "),
-        (16, 30, 30.5, "within", "lies within ±30.5 points, and favours human all the same"),
-        (15.04, 30, 15, "tilted", "[+15.04, +30.00] lies wholly beyond +15.0"),
-        (-4, 15.004, 15, "inconclusive", "[−4.000, +15.004] reaches across +15.0: "),
-    ])  # fmt: skip
-    def test_the_interval_decides(self, low: float, high: float, limit: float, expected: str, reason: str) -> None:
+    @pytest.mark.parametrize(
+        ("low", "high", "limit", "expected", "reason"),
+        [
+            (-15, 15, 15, "level", "0.0 % [−15.0, +15.0] lies within ±15 points"),
+            (16, 30, 15, "tilted", "+23.0 % [+16.0, +30.0] lies wholly beyond +15.0"),
+            (-30, -15.1, 15, "tilted", "−22.6 % [−30.0, −15.1] lies wholly beyond −15.0"),
+            (15, 30, 15, "inconclusive", "[+15.0, +30.0] reaches across +15.0: "),
+            (-30, -15, 15, "inconclusive", "[−30.0, −15.0] reaches across −15.0: "),
+            (-40, 40, 15, "inconclusive", "[−40.0, +40.0] reaches across −15.0 and +15.0: "),
+            (16, 30, 30.5, "within", "lies within ±30.5 points, and favours human all the same"),
+            (15.04, 30, 15, "tilted", "[+15.04, +30.00] lies wholly beyond +15.0"),
+            (-4, 15.004, 15, "inconclusive", "[−4.000, +15.004] reaches across +15.0: "),
+        ],
+    )
+    def test_the_interval_decides(
+        self, low: float, high: float, limit: float, expected: str, reason: str
+    ) -> None:
         found = check_tilt(tilt(low, high, p=1.0 if low <= 0 <= high else 0.01), limit)
         assert found.outcome == expected
         assert reason in found.reason
         assert (found.low, found.high, found.floor, found.ceiling) == (low, high, -limit, limit)
 
-    @pytest.mark.parametrize(("low", "high", "expected"), [
-        (62, 88, "level"), (91, 120, "tilted"), (-5, 5, "tilted"), (50, 80, "inconclusive"),
-    ])  # fmt: skip
-    def test_other_groups_are_level_at_the_middle_of_their_band(self, low: float, high: float, expected: str) -> None:
+    @pytest.mark.parametrize(
+        ("low", "high", "expected"),
+        [
+            (62, 88, "level"),
+            (91, 120, "tilted"),
+            (-5, 5, "tilted"),
+            (50, 80, "inconclusive"),
+        ],
+    )
+    def test_other_groups_are_level_at_the_middle_of_their_band(
+        self, low: float, high: float, expected: str
+    ) -> None:
         found = check_tilt(tilt(low, high, band_low=55.0, band_high=95.0), 15)
         assert found.outcome == expected
         assert (found.floor, found.ceiling) == (60, 90)
         assert "around the median of random labels (+75.0)" in found.reason
 
-    @pytest.mark.parametrize(("given", "reason"), [
-        (tilt(0, 0, queries=1, error=0.0), "1 query is too few for a verdict; it takes 10; Relative Δ 0.0 %"),
-        (tilt(60, 90, votes=2), "count as 2 independent ones, too few for a verdict; it takes 10; "),
-        (tilt(16, 30, p=0.06), "lies wholly beyond +15.0, but corrected p = .060"),
-        (tilt(1, 2, value=NAN), "Relative Δ is undefined: nDCG@3 is 0 for both human and llm"),
-        (tilt(NAN, NAN, queries=0), "is undefined: no query has a relevant document of both human and llm"),
-    ])  # fmt: skip
-    def test_too_little_and_what_no_verdict_favours_is_inconclusive(self, given: Any, reason: str) -> None:
+    @pytest.mark.parametrize(
+        ("given", "reason"),
+        [
+            (
+                tilt(0, 0, queries=1, error=0.0),
+                "1 query is too few for a verdict; it takes 10; Relative Δ 0.0 %",
+            ),
+            (
+                tilt(60, 90, votes=2),
+                "count as 2 independent ones, too few for a verdict; it takes 10; ",
+            ),
+            (tilt(16, 30, p=0.06), "lies wholly beyond +15.0, but corrected p = .060"),
+            (tilt(1, 2, value=NAN), "Relative Δ is undefined: nDCG@3 is 0 for both human and llm"),
+            (
+                tilt(NAN, NAN, queries=0),
+                "is undefined: no query has a relevant document of both human and llm",
+            ),
+        ],
+    )
+    def test_too_little_and_what_no_verdict_favours_is_inconclusive(
+        self, given: Any, reason: str
+    ) -> None:
         found = check_tilt(given, 15)
         assert found.outcome == "inconclusive"
         assert reason in found.reason
 
-    @given(st.floats(-60, 60), st.floats(0, 40), st.sampled_from([0.001, 0.06, 0.9]), st.floats(0, 70))
-    def test_it_says_level_where_the_audit_favours_nobody(self, low: float, wide: float, p: float, to: float) -> None:
+    @given(
+        st.floats(-60, 60), st.floats(0, 40), st.sampled_from([0.001, 0.06, 0.9]), st.floats(0, 70)
+    )
+    def test_it_says_level_where_the_audit_favours_nobody(
+        self, low: float, wide: float, p: float, to: float
+    ) -> None:
         e = tilt(low, low + wide, p=p)
         outcome, verdict = check_tilt(e, to).outcome, e.verdict(to)
         assert (outcome == "level") == (verdict == "level")
@@ -81,41 +112,83 @@ class TestTilt:
 
 def change(low: float, high: float, **fields: Any) -> Change:
     made: dict[str, Any] = {
-        "run": "r", "old_run": "r", "estimand": RelativeDelta(of=measure("RR")),
-        "new": 30.0, "old": 10.0, "value": 20.0, "low": 0.0, "high": 0.0,
-        "error": 1.0, "p": NAN, "p_corrected": NAN, "queries": 50, "excluded": 0, "a": "human", "b": "llm",
-        "votes": 50, "tests": 1, "dropped": 0, "level_new": 0.0, "level_old": 0.0, "growth": (low + high) / 2,
-        "growth_low": low, "growth_high": high, "growth_error": 2.0, "twins": True,
-    }  # fmt: skip
+        "run": "r",
+        "old_run": "r",
+        "estimand": RelativeDelta(of=measure("RR")),
+        "new": 30.0,
+        "old": 10.0,
+        "value": 20.0,
+        "low": 0.0,
+        "high": 0.0,
+        "error": 1.0,
+        "p": NAN,
+        "p_corrected": NAN,
+        "queries": 50,
+        "excluded": 0,
+        "a": "human",
+        "b": "llm",
+        "votes": 50,
+        "tests": 1,
+        "dropped": 0,
+        "level_new": 0.0,
+        "level_old": 0.0,
+        "growth": (low + high) / 2,
+        "growth_low": low,
+        "growth_high": high,
+        "growth_error": 2.0,
+        "twins": True,
+    }
     return Change(**{**made, **fields})
 
 
 class TestGrowth:
-    @pytest.mark.parametrize(("low", "high", "least", "expected"), [
-        (1, 9, 0, "tilted"),
-        (0, 9, 0, "inconclusive"),  # above means above
-        (-9, 0, 0, "level"),
-        (1, 9, 5, "inconclusive"),
-        (6, 9, 5, "tilted"),
-        (1, 5, 5, "level"),  # it grew, but by no more than is allowed
-    ])  # fmt: skip
-    def test_shown_excluded_or_neither(self, low: float, high: float, least: float, expected: str) -> None:
+    @pytest.mark.parametrize(
+        ("low", "high", "least", "expected"),
+        [
+            (1, 9, 0, "tilted"),
+            (0, 9, 0, "inconclusive"),  # above means above
+            (-9, 0, 0, "level"),
+            (1, 9, 5, "inconclusive"),
+            (6, 9, 5, "tilted"),
+            (1, 5, 5, "level"),  # it grew, but by no more than is allowed
+        ],
+    )
+    def test_shown_excluded_or_neither(
+        self, low: float, high: float, least: float, expected: str
+    ) -> None:
         found = check_growth(change(low, high), least)
         assert found.outcome == expected
         assert (found.low, found.high, found.floor, found.ceiling) == (low, high, -math.inf, least)
 
-    @pytest.mark.parametrize(("given", "reason"), [
-        (change(3, 7), "+5.0 points [+3.0, +7.0] since the baseline lies above 2: Relative Δ +10.0 % before, +30."),
-        (change(-7, 1), "−3.0 points [−7.0, +1.0] since the baseline does not exceed 2: "),
-        (change(-3, 7), "reaches across 2, neither shown nor excluded; 50 queries could detect 5.7 points; "),
-        (change(-9, -1, votes=5), "5 independent ones, too few for a verdict; it takes 10; growth −5.0 points [−9.0, "),
-        (change(NAN, NAN, old=NAN), "is undefined: the baseline's Relative Δ is, or its random band"),
-        (change(NAN, NAN), "is undefined: the new Relative Δ is, or its random band"),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("given", "reason"),
+        [
+            (
+                change(3, 7),
+                "+5.0 points [+3.0, +7.0] since the baseline lies above 2: Relative Δ +10.0 % before, +30.",
+            ),
+            (change(-7, 1), "−3.0 points [−7.0, +1.0] since the baseline does not exceed 2: "),
+            (
+                change(-3, 7),
+                "reaches across 2, neither shown nor excluded; 50 queries could detect 5.7 points; ",
+            ),
+            (
+                change(-9, -1, votes=5),
+                "5 independent ones, too few for a verdict; it takes 10; growth −5.0 points [−9.0, ",
+            ),
+            (
+                change(NAN, NAN, old=NAN),
+                "is undefined: the baseline's Relative Δ is, or its random band",
+            ),
+            (change(NAN, NAN), "is undefined: the new Relative Δ is, or its random band"),
+        ],
+    )
     def test_reasons(self, given: Change, reason: str) -> None:
         found = check_growth(given, 2)
         assert reason in found.reason
-        assert (found.outcome == "inconclusive") is ("above" not in reason and "exceed" not in reason)
+        assert (found.outcome == "inconclusive") is (
+            "above" not in reason and "exceed" not in reason
+        )
 
 
 def test_the_worst_check_counts_tilted_before_inconclusive_before_within_before_level() -> None:
@@ -141,13 +214,22 @@ def banded(audit: Audit, level: float) -> Audit:
 
 
 class TestExitCodes:
-    @pytest.mark.parametrize(("audit", "options", "expected"), [
-        (LEVEL, {}, ("level", 0)), (HUMAN, {}, ("tilted", 1)),
-        (UNSURE, {"inconclusive": "pass"}, ("inconclusive", 0)), (HUMAN, {"max_tilt": 60}, ("within", 0)),
-        (HUMAN, {"baseline": LEVEL}, ("tilted", 1)), (HUMAN, {"baseline": LEVEL, "min_effect": 60}, ("level", 0)),
-        (LEVEL, {"baseline": NOTHING}, ("inconclusive", 3)), (banded(LEVEL, 48), {}, ("tilted", 1)),
-    ])  # fmt: skip
-    def test_of_one_run(self, audit: Audit, options: dict[str, Any], expected: tuple[str, int]) -> None:
+    @pytest.mark.parametrize(
+        ("audit", "options", "expected"),
+        [
+            (LEVEL, {}, ("level", 0)),
+            (HUMAN, {}, ("tilted", 1)),
+            (UNSURE, {"inconclusive": "pass"}, ("inconclusive", 0)),
+            (HUMAN, {"max_tilt": 60}, ("within", 0)),
+            (HUMAN, {"baseline": LEVEL}, ("tilted", 1)),
+            (HUMAN, {"baseline": LEVEL, "min_effect": 60}, ("level", 0)),
+            (LEVEL, {"baseline": NOTHING}, ("inconclusive", 3)),
+            (banded(LEVEL, 48), {}, ("tilted", 1)),
+        ],
+    )
+    def test_of_one_run(
+        self, audit: Audit, options: dict[str, Any], expected: tuple[str, int]
+    ) -> None:
         assert outcome(audit, **options) == expected
 
     def test_the_worst_run_and_measure_count(self) -> None:
@@ -169,21 +251,35 @@ class TestRows:
     def rows(self, **options: Any) -> list[tuple[str, ...]]:
         return [(r.run, r.measure, r.a, r.b) for r in gate(self.AUDIT, **options).rows]
 
-    def test_every_run_and_pair_on_the_primary_measure_or_the_named_ones_and_growth_belongs_to_its_row(self) -> None:
-        assert self.rows() == [(run, "RR", *pair) for run in "xy" for pair in (("a", "b"), ("a", "c"), ("b", "c"))]
+    def test_every_run_and_pair_on_the_primary_measure_or_the_named_ones_and_growth_belongs_to_its_row(
+        self,
+    ) -> None:
+        assert self.rows() == [
+            (run, "RR", *pair) for run in "xy" for pair in (("a", "b"), ("a", "c"), ("b", "c"))
+        ]
         found = self.rows(measures=["P@1", "RR"], runs=["y"], pairs=[("c", "a")])
         assert found == [("y", "P@1", "c", "a"), ("y", "RR", "c", "a")]
         old = audit_of(self.VALUES[::-1], runs="yx", measures=("RR", "P@1"), groups=("a", "b", "c"))
         same = gate(self.AUDIT, baseline=old, measures=["P@1", "RR"], resamples=200)
         assert [c.name for r in same.rows for c in r.checks] == ["growth"] * 12
         assert all(c.value == 0 == c.low == c.high for r in same.rows for c in r.checks)
-        assert any(note.startswith("each growth of the 12 comparisons is judged by its own") for note in same.notes)
+        assert any(
+            note.startswith("each growth of the 12 comparisons is judged by its own")
+            for note in same.notes
+        )
 
-    @pytest.mark.parametrize(("options", "limit", "names"), [
-        ({}, 5.0, ["tilt"]), ({"max_tilt": 4}, 4, ["tilt"]), ({"baseline": LEVEL}, None, ["growth"]),
-        ({"max_tilt": 15, "baseline": LEVEL}, 15, ["tilt", "growth"]),
-    ])  # fmt: skip
-    def test_the_limit_is_fifteen_points(self, options: dict[str, Any], limit: float | None, names: list[str]) -> None:
+    @pytest.mark.parametrize(
+        ("options", "limit", "names"),
+        [
+            ({}, 5.0, ["tilt"]),
+            ({"max_tilt": 4}, 4, ["tilt"]),
+            ({"baseline": LEVEL}, None, ["growth"]),
+            ({"max_tilt": 15, "baseline": LEVEL}, 15, ["tilt", "growth"]),
+        ],
+    )
+    def test_the_limit_is_fifteen_points(
+        self, options: dict[str, Any], limit: float | None, names: list[str]
+    ) -> None:
         found = gate(LEVEL, resamples=200, **options)
         assert found.spec["max_tilt"] == limit
         assert [c.name for c in found.rows[0].checks] == names
@@ -194,26 +290,49 @@ TWO = audit_of(np.ones((2, 2, 3, 6)), runs=("bm25", "dense"), measures=("RR", "P
 
 def other(queries: int = 6, runs: tuple[str, ...] = ("bm25", "dense"), **options: Any) -> Audit:
     """A baseline that holds less than the audit of two runs."""
-    return audit_of(np.ones((len(runs), 1, 3, queries)), **{"runs": runs, "measures": ["RR"], **options})
+    return audit_of(
+        np.ones((len(runs), 1, 3, queries)), **{"runs": runs, "measures": ["RR"], **options}
+    )
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"measures": ["nDCG@7"]}, "unknown measure 'nDCG@7' (valid: RR, P@1)"),
-    ({"measures": []}, "nothing to gate: the audit has no answer for these runs and pairs"),
-    ({"runs": ["bm52"]}, "unknown run 'bm52'; did you mean 'bm25'? (valid: bm25, dense)"),
-    ({"pairs": [("human", "gpt")]}, "unknown pair of groups 'human,gpt'"),
-    ({"max_tilt": -1}, "--max-tilt: expected a margin of at least 0, such as 5 (points) or '0.5 ranks'; got -1"),
-    ({"max_tilt": 200}, "--max-tilt: expected less than 200, the most Relative Δ can be; got 200"),
-    ({"min_effect": 3}, "--min-effect needs a baseline: --baseline "),
-    ({"min_effect": -1}, "--min-effect: expected a number of points of at least 0, got -1"),
-    ({"min_effect": math.inf}, "--min-effect: expected a number of points of at least 0, got inf"),
-    ({"inconclusive": "maybe"}, "unknown policy for inconclusive 'maybe' (valid: fail, pass)"),
-    ({"baseline": other(5)}, "the audits are over different queries: 1 query only in the new one ('q5'); that is 1 "
-     "of 6 (16.7 %), more than --max-left-out 10; make both with the same judgments"),
-    ({"max_left_out": 20}, "--max-left-out needs a baseline: --baseline OLD.json"),
-    ({"baseline": other(runs=("bm25", "tfidf"))}, "the growth of dense RR human,llm is not known: the baseline la"),
-    ({"baseline": other(), "measures": ["RR", "P@1"]}, "the growth of bm25 P@1 human,llm is not known: the basel"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"measures": ["nDCG@7"]}, "unknown measure 'nDCG@7' (valid: RR, P@1)"),
+        ({"measures": []}, "nothing to gate: the audit has no answer for these runs and pairs"),
+        ({"runs": ["bm52"]}, "unknown run 'bm52'; did you mean 'bm25'? (valid: bm25, dense)"),
+        ({"pairs": [("human", "gpt")]}, "unknown pair of groups 'human,gpt'"),
+        (
+            {"max_tilt": -1},
+            "--max-tilt: expected a margin of at least 0, such as 5 (points) or '0.5 ranks'; got -1",
+        ),
+        (
+            {"max_tilt": 200},
+            "--max-tilt: expected less than 200, the most Relative Δ can be; got 200",
+        ),
+        ({"min_effect": 3}, "--min-effect needs a baseline: --baseline "),
+        ({"min_effect": -1}, "--min-effect: expected a number of points of at least 0, got -1"),
+        (
+            {"min_effect": math.inf},
+            "--min-effect: expected a number of points of at least 0, got inf",
+        ),
+        ({"inconclusive": "maybe"}, "unknown policy for inconclusive 'maybe' (valid: fail, pass)"),
+        (
+            {"baseline": other(5)},
+            "the audits are over different queries: 1 query only in the new one ('q5'); that is 1 "
+            "of 6 (16.7 %), more than --max-left-out 10; make both with the same judgments",
+        ),
+        ({"max_left_out": 20}, "--max-left-out needs a baseline: --baseline OLD.json"),
+        (
+            {"baseline": other(runs=("bm25", "tfidf"))},
+            "the growth of dense RR human,llm is not known: the baseline la",
+        ),
+        (
+            {"baseline": other(), "measures": ["RR", "P@1"]},
+            "the growth of bm25 P@1 human,llm is not known: the basel",
+        ),
+    ],
+)
 def test_what_cannot_be_judged_is_refused(options: dict[str, Any], message: str) -> None:
     with refused(f"{message}…"):
         gate(TWO, **options)
@@ -221,7 +340,9 @@ def test_what_cannot_be_judged_is_refused(options: dict[str, Any], message: str)
 
 def test_a_baseline_may_hold_more_and_an_audit_without_groups_is_refused() -> None:
     found = gate(TWO, baseline=TWO, runs=["dense"], measures=["P@1"], resamples=200)
-    assert [(r.run, r.measure, r.outcome) for r in found.rows] == [("dense", "P@1", "inconclusive")]  # of few queries
+    assert [(r.run, r.measure, r.outcome) for r in found.rows] == [
+        ("dense", "P@1", "inconclusive")
+    ]  # of few queries
     assert not [n for n in found.notes if "left out" in n or "each growth" in n]
     with refused("nothing to gate: this audit compares no groups; audit with --by COLUMN"):
         gate(audit_of(np.ones((1, 1, 1, 5)), groups=()))
@@ -233,9 +354,16 @@ def test_growth_is_of_the_queries_that_both_audits_hold() -> None:
     old = one(np.tile(0.5, 19), np.tile(0.5, 19), queries=new.queries[1:])
     found = gate(new, baseline=old, resamples=200)
     (check,) = found.rows[0].checks
-    assert (found.outcome, check.value, check.queries, found.rows[0].queries) == ("level", 0, 19, 20)
+    assert (found.outcome, check.value, check.queries, found.rows[0].queries) == (
+        "level",
+        0,
+        19,
+        20,
+    )
     assert "[0.0, 0.0] since the baseline on 19 common queries does not exceed 0" in check.reason
-    assert found.notes[0] == "left out: 1 of 20 queries (5.0 %): 1 query only in the new audit ('q0')"
+    assert (
+        found.notes[0] == "left out: 1 of 20 queries (5.0 %): 1 query only in the new audit ('q0')"
+    )
     assert any("only 19 queries compare the groups" in note for note in found.notes)
     with refused("the audits are over different queries: …"):
         gate(new, baseline=old, max_left_out=4.9)
@@ -261,33 +389,56 @@ def answered(order: tuple[str, str], queries: int = 40) -> Audit:
 class TestAnyQuestion:
     HUMAN, LLM = answered(("human", "llm")), answered(("llm", "human"))
 
-    @pytest.mark.parametrize(("question", "limit", "expected", "value"), [
-        (None, None, "tilted", 50.0),  # all of the first ranks where half is level
-        ("Share@1", 60, "within", 50.0),
-        ("NDSR@2", 5, "tilted", 22.6),  # (1 − 1/log2 3) / (1 + 1/log2 3)
-        ("HeadToHead", 15, "tilted", 100.0),
-        ("RankGap(pairs=all)", "0.5 ranks", "tilted", 1.0),
-        ("RankGap(pairs=all)", "1 ranks", "within", 1.0),
-        ("ExposureRatio", 20, "tilted", 158.5),  # log2 3
-    ])  # fmt: skip
-    def test_is_held_against_its_own_unit(self, question: str | None, limit: Any, expected: str, value: float) -> None:
+    @pytest.mark.parametrize(
+        ("question", "limit", "expected", "value"),
+        [
+            (None, None, "tilted", 50.0),  # all of the first ranks where half is level
+            ("Share@1", 60, "within", 50.0),
+            ("NDSR@2", 5, "tilted", 22.6),  # (1 − 1/log2 3) / (1 + 1/log2 3)
+            ("HeadToHead", 15, "tilted", 100.0),
+            ("RankGap(pairs=all)", "0.5 ranks", "tilted", 1.0),
+            ("RankGap(pairs=all)", "1 ranks", "within", 1.0),
+            ("ExposureRatio", 20, "tilted", 158.5),  # log2 3
+        ],
+    )
+    def test_is_held_against_its_own_unit(
+        self, question: str | None, limit: Any, expected: str, value: float
+    ) -> None:
         found = gate(self.HUMAN, measures=None if question is None else [question], max_tilt=limit)
         (check,) = found.rows[0].checks
         assert (check.outcome, check.value) == (expected, pytest.approx(value, abs=0.05))
 
-    def test_all_groups_at_once_are_held_against_random_lists_and_growth_query_by_query(self) -> None:
+    def test_all_groups_at_once_are_held_against_random_lists_and_growth_query_by_query(
+        self,
+    ) -> None:
         (row,) = gate(self.HUMAN, measures=["NDKL@2"], max_tilt="2 NDKL").rows
         assert (row.a, row.b, row.outcome) == ("all", "all", "level")
-        assert outcome(self.HUMAN, baseline=self.LLM, measures=["Share@1"]) == ("level", 0)  # as far as before
-        even = replace(self.LLM, query_answers=tuple(replace(q, one=0 * q.one) for q in self.LLM.query_answers))
+        assert outcome(self.HUMAN, baseline=self.LLM, measures=["Share@1"]) == (
+            "level",
+            0,
+        )  # as far as before
+        even = replace(
+            self.LLM, query_answers=tuple(replace(q, one=0 * q.one) for q in self.LLM.query_answers)
+        )
         assert outcome(self.HUMAN, baseline=even, measures=["Share@1"]) == ("tilted", 1)
 
-    @pytest.mark.parametrize(("options", "message"), [
-        ({"measures": ["HeadToHead"], "baseline": True}, "the growth of engine HeadToHead human,llm is not known"),
-        ({"measures": ["RankGap(pairs=all)"], "max_tilt": 15}, "--max-tilt 15: RankGap(pairs=all) is counted in "),
-        ({"measures": ["ScoreGap"]}, "unknown measure 'ScoreGap'"),  # which only describes
-    ])  # fmt: skip
-    def test_what_has_no_limit_or_growth_is_refused(self, options: dict[str, Any], message: str) -> None:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (
+                {"measures": ["HeadToHead"], "baseline": True},
+                "the growth of engine HeadToHead human,llm is not known",
+            ),
+            (
+                {"measures": ["RankGap(pairs=all)"], "max_tilt": 15},
+                "--max-tilt 15: RankGap(pairs=all) is counted in ",
+            ),
+            ({"measures": ["ScoreGap"]}, "unknown measure 'ScoreGap'"),  # which only describes
+        ],
+    )
+    def test_what_has_no_limit_or_growth_is_refused(
+        self, options: dict[str, Any], message: str
+    ) -> None:
         with refused(f"{message}…"):
             gate(self.HUMAN, **{**options, "baseline": self.LLM if "baseline" in options else None})
 
@@ -324,14 +475,21 @@ class Noisy(Ranker):
 
 
 def collection(queries: int = 600) -> Collection:
-    docs = pl.DataFrame({"id": [f"{side}{n}" for n in range(max(queries, 1) * DOCS // 2) for side in "ab"], "text": ""})
+    docs = pl.DataFrame(
+        {
+            "id": [f"{side}{n}" for n in range(max(queries, 1) * DOCS // 2) for side in "ab"],
+            "text": "",
+        }
+    )
     docs = docs.with_columns(source=pl.col("id").str.head(1))
     names = [str(n) for n in range(queries)]
     judgments = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int64})
     return Collection(docs, pl.DataFrame({"id": names, "text": "?"}), judgments)
 
 
-def test_a_strong_tilt_ends_the_audit_early_and_a_level_ranker_is_shown_or_not_decided(tmp_path: Path) -> None:
+def test_a_strong_tilt_ends_the_audit_early_and_a_level_ranker_is_shown_or_not_decided(
+    tmp_path: Path,
+) -> None:
     found = audit_until(collection(), Noisy(2.0), 10)
     assert found.decision == "tilted"
     assert found.looks[-1].low > 0
@@ -348,7 +506,9 @@ def test_a_strong_tilt_ends_the_audit_early_and_a_level_ranker_is_shown_or_not_d
     assert (found.decision, found.asked, found.of) == ("inconclusive", 40, 600)
     assert [look.queries for look in found.looks] == [16, 32, 40]
     assert found.looks[-1].documents == 800
-    whole = audit_until(collection(200), Noisy(2.0), 10, "Share@40")  # of 40 documents it is 0 whatever the ranker does
+    whole = audit_until(
+        collection(200), Noisy(2.0), 10, "Share@40"
+    )  # of 40 documents it is 0 whatever the ranker does
     assert whole.decision == "inconclusive"
 
 
@@ -362,13 +522,19 @@ def test_lists_of_one_group_say_nothing_and_are_counted() -> None:
 
 def test_what_decides() -> None:
     for value, low, high, until, decision in (
-        (0.2, 0.01, 0.4, 0.1, "tilted"), (-0.2, -0.4, -0.01, 0.5, "tilted"), (0.0, -0.1, 0.1, 0.1, "level"),
-        (0.0, -0.1, 0.11, 0.1, "inconclusive"), (0.1, 0.0, 0.2, 0.1, "inconclusive"),
-    ):  # fmt: skip
+        (0.2, 0.01, 0.4, 0.1, "tilted"),
+        (-0.2, -0.4, -0.01, 0.5, "tilted"),
+        (0.0, -0.1, 0.1, 0.1, "level"),
+        (0.0, -0.1, 0.11, 0.1, "inconclusive"),
+        (0.1, 0.0, 0.2, 0.1, "inconclusive"),
+    ):
         look = Look(9, 90, value, low, high, 0.0, 0.0)
         assert decided(look, until, Variation(total=9, fixed={})) == decision, (value, low, high)
     # Lists whose documents all have one score cannot show that anybody is level.
-    assert decided(Look(9, 90, 0.0, -0.1, 0.1, 0.0, 0.0), 0.1, Variation(total=9, fixed={"tied": 9})) == "inconclusive"
+    assert (
+        decided(Look(9, 90, 0.0, -0.1, 0.1, 0.0, 0.0), 0.1, Variation(total=9, fixed={"tied": 9}))
+        == "inconclusive"
+    )
 
 
 @dataclass(frozen=True)
@@ -383,7 +549,11 @@ class Recurring(Ranker):
         number, rows = len(collection.ids), np.arange(len(collection.ids))
         quality = np.random.default_rng(self.world).normal(0, 1, number)
         draws = (np.random.default_rng([self.world, int(name)]) for name in collection.judged["id"])
-        parts = cut(((rows, quality + rng.normal(0, 1, number)) for rng in draws), collection.tie_keys(), None)
+        parts = cut(
+            ((rows, quality + rng.normal(0, 1, number)) for rng in draws),
+            collection.tie_keys(),
+            None,
+        )
         return Run(tuple(collection.judged["id"]), *parts, collection.ids, {"ranker": "recurring"})
 
 
@@ -395,7 +565,9 @@ def test_the_same_documents_in_every_query_favour_no_side(twins: bool) -> None:
         coin = np.random.default_rng([world, 1]).integers(0, 2, 60)
         names = ["ab"[side] for toss in coin for side in ((toss, 1 - toss) if twins else (toss,))]
         origins = [str(row // 2 * 2 if twins else row) for row in range(len(names))]
-        docs = pl.DataFrame({"id": [str(row) for row in range(len(names))], "source": names, "origin": origins})
+        docs = pl.DataFrame(
+            {"id": [str(row) for row in range(len(names))], "source": names, "origin": origins}
+        )
         tossed = Collection(docs.with_columns(text=pl.lit("")), plain.queries, plain.qrels)
         found = audit_until(tossed, Recurring(world), 3)
         decisions.append(found.decision)
@@ -408,15 +580,26 @@ def test_the_same_documents_in_every_query_favour_no_side(twins: bool) -> None:
     assert re.search(f"recurring is not decided after 192 queries and \\d+ {noun}: Share@10", text)
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"stop_at_tilt": 0}, "expected a tilt above 0, such as 10 (points), got 0"),
-    ({"stop_at_tilt": math.nan}, "expected a tilt above 0, such as 10 (points), got nan"),
-    ({"stop_at_tilt": math.inf}, "expected a tilt above 0, such as 10 (points), got inf"),
-    ({"max_queries": 0}, "expected at least 1 query to ask, got 0"),
-    ({"by": ""}, "a sequential audit needs a column of groups (by)"),
-    ({"measure": "nDCG@10"}, "nDCG@10 cannot be estimated query by query; use Share@k, such as Share@10"),
-    ({"collection": collection(0)}, "no query to ask: name a file of queries, or a collection that has some"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stop_at_tilt": 0}, "expected a tilt above 0, such as 10 (points), got 0"),
+        ({"stop_at_tilt": math.nan}, "expected a tilt above 0, such as 10 (points), got nan"),
+        ({"stop_at_tilt": math.inf}, "expected a tilt above 0, such as 10 (points), got inf"),
+        ({"max_queries": 0}, "expected at least 1 query to ask, got 0"),
+        ({"by": ""}, "a sequential audit needs a column of groups (by)"),
+        (
+            {"measure": "nDCG@10"},
+            "nDCG@10 cannot be estimated query by query; use Share@k, such as Share@10",
+        ),
+        (
+            {"collection": collection(0)},
+            "no query to ask: name a file of queries, or a collection that has some",
+        ),
+    ],
+)
 def test_what_cannot_be_decided_is_refused(options: dict[str, Any], message: str) -> None:
     with refused(message):
-        audit_until(**{"collection": collection(9), "ranker": Noisy(), "stop_at_tilt": 10, **options})
+        audit_until(
+            **{"collection": collection(9), "ranker": Noisy(), "stop_at_tilt": 10, **options}
+        )

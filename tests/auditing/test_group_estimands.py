@@ -26,28 +26,43 @@ from tests.toy import run_of, toy
 
 QUICK: dict[str, Any] = {"resamples": 100, "confounds": False}
 SIDED = [
-    "Share@3", "ExposureRatio", "ExposureRatio(exposure=softmax)", "ExposureRatio(aggregate=means)",
+    "Share@3",
+    "ExposureRatio",
+    "ExposureRatio(exposure=softmax)",
+    "ExposureRatio(aggregate=means)",
     "ExposureRatio(exposure=softmax,aggregate=means)",
-]  # fmt: skip
+]
 
 
 def listed(
-    lists: list[str], labels: dict[str, str | None], *, texts: list[str] | None = None, relevant: int = 2
+    lists: list[str],
+    labels: dict[str, str | None],
+    *,
+    texts: list[str] | None = None,
+    relevant: int = 2,
 ) -> tuple[Collection, Run]:
     """Lists of documents, each written as a letter whose label is looked up; the first few of each are relevant."""
     docs, rows, judged = [], [], []
     for q, one in enumerate(lists):
         for rank, letter in enumerate(one):
             name = f"{q}-{rank}"
-            docs.append({"id": name, "text": "", "source": "s", "origin": name, "kind": labels[letter]})
+            docs.append(
+                {"id": name, "text": "", "source": "s", "origin": name, "kind": labels[letter]}
+            )
             rows.append({"query_id": f"q{q}", "doc_id": name, "score": 9.0 - rank**1.5})
             judged += [(f"q{q}", name, 1)] if rank < relevant else []
-    queries = pl.DataFrame({"id": [f"q{q}" for q in range(len(lists))], "text": texts or [""] * len(lists)})
+    queries = pl.DataFrame(
+        {"id": [f"q{q}" for q in range(len(lists))], "text": texts or [""] * len(lists)}
+    )
     qrels = pl.DataFrame(judged, schema=["query_id", "doc_id", "grade"], orient="row")
-    return Collection(pl.DataFrame(docs), queries, qrels), Run.from_frame(pl.DataFrame(rows), spec={"ranker": "r"})
+    return Collection(pl.DataFrame(docs), queries, qrels), Run.from_frame(
+        pl.DataFrame(rows), spec={"ranker": "r"}
+    )
 
 
-def asked(collection: Collection, run: Run, *measures: str, by: str = "source", **options: Any) -> tuple[Effect, ...]:
+def asked(
+    collection: Collection, run: Run, *measures: str, by: str = "source", **options: Any
+) -> tuple[Effect, ...]:
     return rt.audit(collection, run, list(measures), by=by, **{**QUICK, **options}).estimates
 
 
@@ -55,17 +70,27 @@ LETTERS: dict[str, str | None] = {"a": "a", "b": "b", "c": "c", "-": None, "x": 
 
 
 class TestCalibration:
-    def test_copies_are_level_and_attention_to_one_group_lies_outside_the_band_and_favours_nobody(self) -> None:
+    def test_copies_are_level_and_attention_to_one_group_lies_outside_the_band_and_favours_nobody(
+        self,
+    ) -> None:
         """Shuffled lists scatter far more than twins can: held against these, copies were favoured."""
         mixed = sampled(rt.bundled(), pairs=40, queries=40, seed=0)
         for scheme in SCHEMES[:2]:
             copies = with_synthetic_twins(mixed, scheme, seed=0)
             for effect in asked(copies, rt.ranker("bm25@30").rank(copies), *SIDED):
-                assert effect.value == effect.low == effect.high == effect.level == effect.estimand.level
+                assert (
+                    effect.value
+                    == effect.low
+                    == effect.high
+                    == effect.level
+                    == effect.estimand.level
+                )
                 assert (effect.p, effect.leans, effect.place) == (1, "", "inside")
         collection, run = listed(["aaaaabbbbb"] * 12, LETTERS, relevant=10)
         for one in asked(collection, run, "AWRF@5", "NDKL", "EEL@5", by="kind"):
-            assert one.place == {"AWRF": "below", "NDKL": "above", "EEL": "above"}[one.estimand.name]
+            assert (
+                one.place == {"AWRF": "below", "NDKL": "above", "EEL": "above"}[one.estimand.name]
+            )
             assert one.significant
             assert 0 < one.band_low < 1  # of EE-L, too, which has no upper bound
             assert not one.favours
@@ -75,12 +100,22 @@ class TestCalibration:
 class TestLabels:
     def test_a_document_of_several_groups_is_of_neither_where_two_are_compared(self) -> None:
         collection, run = listed(["axbab"] * 3, LETTERS)
-        share, awrf = asked(collection, run, "Share@2", "AWRF(target=a:1;b:1)@2", by="kind", pairs=[("a", "b")])
+        share, awrf = asked(
+            collection, run, "Share@2", "AWRF(target=a:1;b:1)@2", by="kind", pairs=[("a", "b")]
+        )
         assert share.value == pytest.approx(1 - 2 / 4)
-        assert awrf.parts == {**awrf.parts, "groups": 2, "listed": 15, "several": 3, "unlabelled": 0}
+        assert awrf.parts == {
+            **awrf.parts,
+            "groups": 2,
+            "listed": 15,
+            "several": 3,
+            "unlabelled": 0,
+        }
         assert "3 results of several groups, an equal part in each" in awrf.estimand.basis(awrf)
         found = rt.audit(collection, run, "Share@2", by="kind", **QUICK)
-        assert [n.split(":")[0] for n in found.notes if "several" in n] == ["3 documents name several groups of kind"]
+        assert [n.split(":")[0] for n in found.notes if "several" in n] == [
+            "3 documents name several groups of kind"
+        ]
         assert found.groups == ("all", "a", "b")
 
     def test_beside_the_rest_it_is_of_the_protected_group(self) -> None:
@@ -105,8 +140,12 @@ class TestLabels:
 
     def test_a_judgment_of_a_document_that_is_not_there_is_of_no_stratum(self) -> None:
         collection, _ = listed(["abab"] * 2, LETTERS)
-        strange = pl.DataFrame({"query_id": ["q0"], "doc_id": ["gone"], "grade": [1]}, schema=collection.qrels.schema)
-        more = Collection(collection.docs, collection.queries, pl.concat([collection.qrels, strange]))
+        strange = pl.DataFrame(
+            {"query_id": ["q0"], "doc_id": ["gone"], "grade": [1]}, schema=collection.qrels.schema
+        )
+        more = Collection(
+            collection.docs, collection.queries, pl.concat([collection.qrels, strange])
+        )
         groups = grouping(more, "kind")
         relevant, others = strata(groups, Judgments.of(more, groups))
         assert (relevant.tolist(), others.tolist()) == ([0, 1, 4, 5], [2, 3, 6, 7])
@@ -127,15 +166,27 @@ def test_queries_of_one_text_are_rankings_of_one_query() -> None:
     assert "1.5 rankings each" in effect.estimand.basis(effect)
 
 
-@pytest.mark.parametrize(("measures", "options", "said"), [
-    (["AWRF(target=a:1)@5"], {}, "the target of AWRF(target=a:1)@5 has no share for group 'b'"),
-    (["AWRF(target=a:1;d:1)@5"], {}, "unknown group in the target of AWRF(target=a:1;d:1)@5 'd' (valid: a, b, c)"),
-    (["Share@1"], {"pairs": [("a", "rest"), ("b", "rest")]},
-     "'rest' stands for every group but one; name one pair with it, such as a,rest"),
-    (["AWRF@5"], {"by": None}, "AWRF@5 needs a column to group by; omit --by none"),
-    (["NDSR@3", "NDSR@3"], {}, "measure 'NDSR@3' is given twice"),
-])  # fmt: skip
-def test_what_the_groups_do_not_allow_is_refused(measures: list[str], options: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(
+    ("measures", "options", "said"),
+    [
+        (["AWRF(target=a:1)@5"], {}, "the target of AWRF(target=a:1)@5 has no share for group 'b'"),
+        (
+            ["AWRF(target=a:1;d:1)@5"],
+            {},
+            "unknown group in the target of AWRF(target=a:1;d:1)@5 'd' (valid: a, b, c)",
+        ),
+        (
+            ["Share@1"],
+            {"pairs": [("a", "rest"), ("b", "rest")]},
+            "'rest' stands for every group but one; name one pair with it, such as a,rest",
+        ),
+        (["AWRF@5"], {"by": None}, "AWRF@5 needs a column to group by; omit --by none"),
+        (["NDSR@3", "NDSR@3"], {}, "measure 'NDSR@3' is given twice"),
+    ],
+)
+def test_what_the_groups_do_not_allow_is_refused(
+    measures: list[str], options: dict[str, Any], said: str
+) -> None:
     collection, run = listed(["abc"], LETTERS)
     with refused(said):
         rt.audit(collection, run, measures, **{"by": "kind", **QUICK, **options})
@@ -154,7 +205,12 @@ def test_without_judgments_what_needs_them_is_refused(text: str) -> None:
 def test_softmax_exposure_of_an_order_is_refused(made: str) -> None:
     collection, run = listed(["abab", "babab"], LETTERS)
     rank = np.concatenate([np.arange(1, 5), np.arange(1, 6)]).astype(float)
-    scores = {"ranks": -rank, "1/rank": 1 / rank, "n − rank": 100 - rank, "rounded": (1 / rank).round(4)}
+    scores = {
+        "ranks": -rank,
+        "1/rank": 1 / rank,
+        "n − rank": 100 - rank,
+        "rounded": (1 / rank).round(4),
+    }
     spec = {"ranker": "r", "score_order": "rank"} if made == "read" else {"ranker": "r"}
     ordered = Run(run.queries, run.offsets, run.docs, scores.get(made, run.scores), run.ids, spec)
     text = "ExposureRatio(exposure=softmax)@2"
@@ -168,7 +224,10 @@ def test_what_speaks_of_all_groups_stands_once_on_the_first_card(tmp_path: Path)
     measures = ["Share@2", "AWRF@3", "NDSR@3", "NDSR@1"]  # of which the card asks one anyhow
     found = rt.audit(collection, run, measures, by="kind", card=True, depth=3, **QUICK)
     assert [(e.a, e.b) for e in found.estimates if e.name == "AWRF@3"] == [("all", "all")]
-    assert [[e.name for e in found.estimates_of("r", "a", b)].count("AWRF@3") for b in "bc"] == [1, 0]
+    assert [[e.name for e in found.estimates_of("r", "a", b)].count("AWRF@3") for b in "bc"] == [
+        1,
+        0,
+    ]
     names = [e.name for e in found.estimates_of("r", "a", "b")]
     assert len(names) == len(set(names))
     assert {"ΔNDSR@1", "ΔNDSR@3"} <= set(names)
@@ -187,8 +246,13 @@ def test_all_groups_at_once_can_be_all_that_is_asked() -> None:
     collection, run = listed(["aaabbb"] * 4, LETTERS, texts=["x"] * 4, relevant=6)
     found = rt.audit(collection, run, ["NDKL"], by="kind", **QUICK)
     (effect,) = found.estimates
-    assert (effect.place, effect.significant) == ("above", False)  # one text asked four times is one query
-    assert effect.estimand.basis(effect).endswith("above the random band, but not significantly so after correction")
+    assert (effect.place, effect.significant) == (
+        "above",
+        False,
+    )  # one text asked four times is one query
+    assert effect.estimand.basis(effect).endswith(
+        "above the random band, but not significantly so after correction"
+    )
     assert found.verdict("r").sentence.startswith(
         "r: inconclusive: these queries and documents count as 1 independent one, too few for a verdict; it takes 10: "
         "NDKL "
@@ -218,7 +282,9 @@ MINE = FirstRank()
 def plugged(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The estimand as another package gives it."""
     point = EntryPoint("FirstRank", f"{__name__}:MINE", base.ENTRY_POINTS)
-    monkeypatch.setattr(base, "entry_points", lambda group: [point] if group == base.ENTRY_POINTS else [])
+    monkeypatch.setattr(
+        base, "entry_points", lambda group: [point] if group == base.ENTRY_POINTS else []
+    )
     base.estimands.cache_clear()
     yield
     base.estimands.cache_clear()
@@ -232,7 +298,9 @@ def one_of_three() -> Run:
 
 
 @pytest.mark.usefixtures("plugged")
-def test_an_estimand_of_another_package_prints_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_estimand_of_another_package_prints_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     collection = toy()
     found = rt.audit(collection, one_of_three(), ["nDCG@3", "FirstRank"], **QUICK)
     (effect,) = found.estimates
@@ -269,7 +337,13 @@ class TestRandomLists:
         drawn = lists.relabelled(np.random.default_rng(0), document)
         for start, end in itertools.pairwise(lists.ranking.offsets.tolist()):
             pairs, drawn_pairs = (
-                sorted(zip(some.kind[start:end].tolist(), some.relevant[start:end].tolist(), strict=True))
+                sorted(
+                    zip(
+                        some.kind[start:end].tolist(),
+                        some.relevant[start:end].tolist(),
+                        strict=True,
+                    )
+                )
                 for some in (lists, drawn)
             )
             assert drawn_pairs == pairs
@@ -292,6 +366,8 @@ class TestRandomLists:
             if bands:  # the documents of the first list in all of them
                 shared = np.tile(run.docs[:6], 12)
                 run = Run(run.queries, run.offsets, shared, run.scores, run.ids, run.spec)
-            (effect,) = rt.audit(collection, run, ["AWRF(target=candidates)@3"], by="kind", **QUICK).estimates
+            (effect,) = rt.audit(
+                collection, run, ["AWRF(target=candidates)@3"], by="kind", **QUICK
+            ).estimates
             bands.append(effect.band_high - effect.band_low)
         assert bands[1] > 2 * bands[0]

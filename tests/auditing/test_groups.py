@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from ranktilt import Collection, Run, UserError, audit, controls
 from ranktilt.auditing.breakdown import rank_shares
-from ranktilt.auditing.groups import Groups, are_twins, choose_pairs, grouped_pairs, grouping, twin_rows
+from ranktilt.auditing.groups import (
+    Groups,
+    are_twins,
+    choose_pairs,
+    grouped_pairs,
+    grouping,
+    twin_rows,
+)
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.reporting.reload import reload
 from tests.refusals import refused
@@ -31,13 +38,23 @@ def versions(*rows: tuple[str, str, str]) -> Collection:
     return collection_of(docs, {"q": "x", "r": "y"}, {"q": {rows[0][0]: 1}})
 
 
-@pytest.mark.parametrize(("column", "labels", "names", "code"), [
-    ("source", ["llm", "human", "claude", "llm"], ("human", "claude", "llm"), [2, 0, 1, 2]),  # human text first
-    ("kind", [100, 9, 100], ("9", "100"), [1, 0, 1]),
-    ("kind", ["b", None, "a", " "], ("a", "b"), [1, -1, 0, -1]),
-    ("kind", [True, None, False], ("false", "true"), [1, -1, 0]),
-])  # fmt: skip
-def test_any_kind_of_label(column: str, labels: list[Any], names: tuple[str, ...], code: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("column", "labels", "names", "code"),
+    [
+        (
+            "source",
+            ["llm", "human", "claude", "llm"],
+            ("human", "claude", "llm"),
+            [2, 0, 1, 2],
+        ),  # human text first
+        ("kind", [100, 9, 100], ("9", "100"), [1, 0, 1]),
+        ("kind", ["b", None, "a", " "], ("a", "b"), [1, -1, 0, -1]),
+        ("kind", [True, None, False], ("false", "true"), [1, -1, 0]),
+    ],
+)
+def test_any_kind_of_label(
+    column: str, labels: list[Any], names: tuple[str, ...], code: list[int]
+) -> None:
     found = grouping(documents(column, labels), column)
     assert (found.names, found.code.tolist()) == (names, code)
     assert found.unlabelled == code.count(-1)
@@ -46,23 +63,72 @@ def test_any_kind_of_label(column: str, labels: list[Any], names: tuple[str, ...
 COLUMNS = "unknown column to group by"
 NUMBERS = "unknown column of numbers to group by"
 GROUPED: list[tuple[str, list[Any], str, str]] = [
-    ("source", ["human"] * 2, "source", "nothing to compare: only source 'human'; expected two sources or more, such "),
-    ("factor:words", ["low", "high"], "source", "nothing to compare: no source; expected two sources or "
-                      "more, such as human and llm; its versions differ in factors: ranktilt explain DIR -r bm25 "
-                      "--by-factor"),
-    ("gender", ["f", None], "gender", "nothing to compare: only gender 'f'; expected two groups of gender or more; 1 "
-                                      "document has none"),
-    ("kind", [f"k{n}" for n in range(51)], "kind", "column 'kind' makes 51 groups; expected at most 50: name some to "
-                                                   "compare (--pair A,B)"),
-    ("kind", [*range(51)], "kind", "column 'kind' makes 51 groups; expected at most 50: numbers from 0 to 50: --by "
-                                   "kind:2 makes bins, --by kind:.5 parts them there"),
-    ("kind", [f"{2000 + n}" for n in range(51)], "kind", "column 'kind' makes 51 groups; expected at most 50: numbers "
-                                   "from 2000 to 2050: --by kind:2 makes bins, --by kind:2025. parts them there"),
-    ("kind", [1, 2], "kind:7.5", "kind:7.5: every kind is below 7.5 (highest: 2); expected values on both sides"),
-    ("kind", [1.5, 2], "kind:1.5", "kind:1.5: every kind is at or above 1.5 (lowest: 1.5); expected values on both"),
-    ("kind", ["all", "some"], "kind", "column 'kind' has a group called 'all', which is reserved for all"),
+    (
+        "source",
+        ["human"] * 2,
+        "source",
+        "nothing to compare: only source 'human'; expected two sources or more, such ",
+    ),
+    (
+        "factor:words",
+        ["low", "high"],
+        "source",
+        "nothing to compare: no source; expected two sources or "
+        "more, such as human and llm; its versions differ in factors: ranktilt explain DIR -r bm25 "
+        "--by-factor",
+    ),
+    (
+        "gender",
+        ["f", None],
+        "gender",
+        "nothing to compare: only gender 'f'; expected two groups of gender or more; 1 "
+        "document has none",
+    ),
+    (
+        "kind",
+        [f"k{n}" for n in range(51)],
+        "kind",
+        "column 'kind' makes 51 groups; expected at most 50: name some to compare (--pair A,B)",
+    ),
+    (
+        "kind",
+        [*range(51)],
+        "kind",
+        "column 'kind' makes 51 groups; expected at most 50: numbers from 0 to 50: --by "
+        "kind:2 makes bins, --by kind:.5 parts them there",
+    ),
+    (
+        "kind",
+        [f"{2000 + n}" for n in range(51)],
+        "kind",
+        "column 'kind' makes 51 groups; expected at most 50: numbers "
+        "from 2000 to 2050: --by kind:2 makes bins, --by kind:2025. parts them there",
+    ),
+    (
+        "kind",
+        [1, 2],
+        "kind:7.5",
+        "kind:7.5: every kind is below 7.5 (highest: 2); expected values on both sides",
+    ),
+    (
+        "kind",
+        [1.5, 2],
+        "kind:1.5",
+        "kind:1.5: every kind is at or above 1.5 (lowest: 1.5); expected values on both",
+    ),
+    (
+        "kind",
+        ["all", "some"],
+        "kind",
+        "column 'kind' has a group called 'all', which is reserved for all",
+    ),
     ("kind", [b'{"a": 1}', b"[]"], "kind", f"{COLUMNS} 'kind'"),
-    ("kind", ["f", "m"], "knid", f"{COLUMNS} 'knid'; did you mean 'kind'? (valid: source, kind, length:3)"),
+    (
+        "kind",
+        ["f", "m"],
+        "knid",
+        f"{COLUMNS} 'knid'; did you mean 'kind'? (valid: source, kind, length:3)",
+    ),
     *[("kind", ["f", "m"], by, f"{COLUMNS} '{by}'") for by in ("id", "origin")],
     ("kind", [1, 2], "length", f"{COLUMNS} 'length'; did you mean 'length:3'?"),
     ("kind", ["b", "a"], "kind:3", f"{NUMBERS} 'kind' (valid: length)"),
@@ -71,14 +137,23 @@ GROUPED: list[tuple[str, list[Any], str, str]] = [
     ("kind", [7, 7], "kind:2", "kind:2: too few distinct values of kind for 2 bins: 1"),
     ("kind", [1, 2, 3], "kind:5", "kind:5: too few distinct values of kind for 5 bins: 3"),
     ("kind", [1, 2, 2, 2], "kind:2", "kind:2: too few distinct values of kind for 2 bins: 2"),
-    *[("kind", [1, 2, 3], f"length:{bins}", f"length:{bins}: expected 2 to 10 bins, such as length:3, or a value "
-                                            f"with a point that parts it in two, such as length:.5; got {bins!r}")
-      for bins in ("x", "1", "11", ".", "", "\u0663")],
-]  # fmt: skip
+    *[
+        (
+            "kind",
+            [1, 2, 3],
+            f"length:{bins}",
+            f"length:{bins}: expected 2 to 10 bins, such as length:3, or a value "
+            f"with a point that parts it in two, such as length:.5; got {bins!r}",
+        )
+        for bins in ("x", "1", "11", ".", "", "\u0663")
+    ],
+]
 
 
 @pytest.mark.parametrize(("column", "labels", "by", "message"), GROUPED)
-def test_what_makes_no_groups_is_refused(column: str, labels: list[Any], by: str, message: str) -> None:
+def test_what_makes_no_groups_is_refused(
+    column: str, labels: list[Any], by: str, message: str
+) -> None:
     with refused(f"{message}…"):
         grouping(documents(column, labels), by)
 
@@ -114,12 +189,29 @@ def test_pairs_are_all_or_the_named_ones_in_their_order() -> None:
 
 def test_twins_are_every_combination_of_versions_and_outside_a_pool_of_neither_source() -> None:
     collection = versions(
-        ("h1", "human", "h1"), ("x1", "llm", "h1"), ("x2", "llm", "h1"), ("h2", "human", "h2"), ("x3", "llm", "gone"),
-    )  # fmt: skip
-    assert twin_rows(collection, grouping(collection, "source"), ("human", "llm")).tolist() == [[0, 1], [0, 2]]
-    assert twin_rows(toy(), grouping(toy(), "source"), ("human", "llm")).tolist() == [[0, 3], [1, 4], [2, 5]]
-    rows = toy().docs.filter(pl.col("id") != "d3-llm").with_columns(pool=pl.col("origin") != "d3-human")
-    lone = grouping(Collection(rows, toy().queries, toy().qrels.filter(pl.col("doc_id") != "d3-llm")), "source")
+        ("h1", "human", "h1"),
+        ("x1", "llm", "h1"),
+        ("x2", "llm", "h1"),
+        ("h2", "human", "h2"),
+        ("x3", "llm", "gone"),
+    )
+    assert twin_rows(collection, grouping(collection, "source"), ("human", "llm")).tolist() == [
+        [0, 1],
+        [0, 2],
+    ]
+    assert twin_rows(toy(), grouping(toy(), "source"), ("human", "llm")).tolist() == [
+        [0, 3],
+        [1, 4],
+        [2, 5],
+    ]
+    rows = (
+        toy()
+        .docs.filter(pl.col("id") != "d3-llm")
+        .with_columns(pool=pl.col("origin") != "d3-human")
+    )
+    lone = grouping(
+        Collection(rows, toy().queries, toy().qrels.filter(pl.col("doc_id") != "d3-llm")), "source"
+    )
     assert lone.code.tolist() == [0, 0, -1, 1, 1]
     assert (lone.outside, lone.unlabelled) == (1, 0)
     docs = toy().docs.with_columns(pool=pl.when(pl.col("id") == "d3-human").then(False))
@@ -128,18 +220,32 @@ def test_twins_are_every_combination_of_versions_and_outside_a_pool_of_neither_s
 
 
 class TestBins:
-    @pytest.mark.parametrize(("words", "names", "code"), [
-        ([9, 1, 5, 2, 7, 3], ("1 to 2 words", "3 to 5 words", "7 to 9 words"), [2, 0, 1, 0, 2, 1]),
-        ([0, 4, 0, 6], ("4 words", "6 words"), [-1, 0, -1, 1]),
-    ])  # fmt: skip
-    def test_bins_of_length(self, words: list[int], names: tuple[str, ...], code: list[int]) -> None:
+    @pytest.mark.parametrize(
+        ("words", "names", "code"),
+        [
+            (
+                [9, 1, 5, 2, 7, 3],
+                ("1 to 2 words", "3 to 5 words", "7 to 9 words"),
+                [2, 0, 1, 0, 2, 1],
+            ),
+            ([0, 4, 0, 6], ("4 words", "6 words"), [-1, 0, -1, 1]),
+        ],
+    )
+    def test_bins_of_length(
+        self, words: list[int], names: tuple[str, ...], code: list[int]
+    ) -> None:
         """A title does not count, and documents without text have no group."""
-        docs = [{"id": f"d{i}", "text": " ".join(["word"] * n), "title": "a long title"} for i, n in enumerate(words)]
+        docs = [
+            {"id": f"d{i}", "text": " ".join(["word"] * n), "title": "a long title"}
+            for i, n in enumerate(words)
+        ]
         found = grouping(collection_of(docs, {"q": "x"}, {}), f"length:{len(names)}")
         assert (found.by, found.names, found.code.tolist()) == ("length", names, code)
         assert found.unlabelled == code.count(-1)
 
-    def test_bins_of_numbers_stand_from_low_to_high_but_a_column_of_that_very_name_is_meant_first(self) -> None:
+    def test_bins_of_numbers_stand_from_low_to_high_but_a_column_of_that_very_name_is_meant_first(
+        self,
+    ) -> None:
         found = grouping(documents("year", [2020, 1999, None, 900, 2001]), "year:4")
         assert (found.by, found.names) == ("year", ("900", "1999", "2001", "2020"))
         assert found.code.tolist() == [3, 1, -1, 0, 2]
@@ -148,13 +254,18 @@ class TestBins:
         assert grouping(documents("length", [30, 10]), "length:2").names == ("10", "30")
         assert grouping(documents("a:b", [30, 10]), "a:b:2").names == ("10", "30")
 
-    @pytest.mark.parametrize(("values", "names"), [
-        ([0.5, -1.25, 2.0, 1e-3], ("-1.25 to 0.001", "0.5 to 2")),
-        ([1 / 3, 0.25, 2 / 3, 12345.678], ("0.25 to 0.3333", "0.6667 to 12346")),
-        ([1.0, 1.000001, 1.000002, 1.000003], ("1 to 1.000001", "1.000002 to 1.000003")),
-        ([-5, -3, 4_000_000, 10], ("-5 to -3", "10 to 4000000")),
-    ])  # fmt: skip
-    def test_names_are_short_and_tell_bins_apart(self, values: list[Any], names: tuple[str, ...]) -> None:
+    @pytest.mark.parametrize(
+        ("values", "names"),
+        [
+            ([0.5, -1.25, 2.0, 1e-3], ("-1.25 to 0.001", "0.5 to 2")),
+            ([1 / 3, 0.25, 2 / 3, 12345.678], ("0.25 to 0.3333", "0.6667 to 12346")),
+            ([1.0, 1.000001, 1.000002, 1.000003], ("1 to 1.000001", "1.000002 to 1.000003")),
+            ([-5, -3, 4_000_000, 10], ("-5 to -3", "10 to 4000000")),
+        ],
+    )
+    def test_names_are_short_and_tell_bins_apart(
+        self, values: list[Any], names: tuple[str, ...]
+    ) -> None:
         assert grouping(documents("x", values), "x:2").names == names
 
     @given(st.lists(st.integers(-20, 20) | st.none(), min_size=1, max_size=40), st.integers(2, 10))
@@ -165,7 +276,9 @@ class TestBins:
             found = grouping(collection, f"x:{bins}")
         except UserError:
             return
-        placed = sorted((v, g) for v, g in zip([*values, 99], found.code.tolist(), strict=True) if v is not None)
+        placed = sorted(
+            (v, g) for v, g in zip([*values, 99], found.code.tolist(), strict=True) if v is not None
+        )
         assert [g for _, g in placed] == sorted(g for _, g in placed)
         assert {g for _, g in placed} == set(range(bins))
         assert len(found.names) == len(set(found.names)) == bins
@@ -173,24 +286,38 @@ class TestBins:
         assert not any("," in name for name in found.names)
 
 
-@pytest.mark.parametrize(("judged", "expected"), [
-    ([(0, 0, 1), (0, 3, 1), (1, 1, 2), (1, 4, 2)], True),
-    ([(0, 0, 1), (0, 3, 2)], False),  # other grades
-    ([(0, 0, 1), (0, 3, 1), (0, 2, 1)], False),  # h3 has no twin
-    ([(0, 0, 1), (1, 3, 1)], False),  # in different queries
-    ([(0, 0, 1), (0, 4, 1)], False),  # of different origins
-    ([(0, 0, 1)], False),
-    ([(0, 0, 1), (0, 3, 1), (0, 5, 2)], True),  # a third group is not asked
-    ([(0, 0, 1), (0, 3, 1), (0, 6, 1)], False),  # h1 has two twins
-])  # fmt: skip
-def test_twins_have_the_same_grade_on_both_sides_of_a_query(judged: list[tuple[int, int, int]], expected: bool) -> None:
+@pytest.mark.parametrize(
+    ("judged", "expected"),
+    [
+        ([(0, 0, 1), (0, 3, 1), (1, 1, 2), (1, 4, 2)], True),
+        ([(0, 0, 1), (0, 3, 2)], False),  # other grades
+        ([(0, 0, 1), (0, 3, 1), (0, 2, 1)], False),  # h3 has no twin
+        ([(0, 0, 1), (1, 3, 1)], False),  # in different queries
+        ([(0, 0, 1), (0, 4, 1)], False),  # of different origins
+        ([(0, 0, 1)], False),
+        ([(0, 0, 1), (0, 3, 1), (0, 5, 2)], True),  # a third group is not asked
+        ([(0, 0, 1), (0, 3, 1), (0, 6, 1)], False),  # h1 has two twins
+    ],
+)
+def test_twins_have_the_same_grade_on_both_sides_of_a_query(
+    judged: list[tuple[int, int, int]], expected: bool
+) -> None:
     """Rows are human h1, h2, h3, llm l1, l2, claude c1 and llm m1."""
     collection = versions(
-        ("h1", "human", "h1"), ("h2", "human", "h2"), ("h3", "human", "h3"),
-        ("l1", "llm", "h1"), ("l2", "llm", "h2"), ("c1", "claude", "h1"), ("m1", "llm", "h1"),
-    )  # fmt: skip
-    frame = pl.DataFrame(judged, schema={"query": pl.Int64, "row": pl.Int64, "grade": pl.Float64}, orient="row")
-    assert are_twins(collection, grouping(collection, "source"), ("human", "llm"), frame) is expected
+        ("h1", "human", "h1"),
+        ("h2", "human", "h2"),
+        ("h3", "human", "h3"),
+        ("l1", "llm", "h1"),
+        ("l2", "llm", "h2"),
+        ("c1", "claude", "h1"),
+        ("m1", "llm", "h1"),
+    )
+    frame = pl.DataFrame(
+        judged, schema={"query": pl.Int64, "row": pl.Int64, "grade": pl.Float64}, orient="row"
+    )
+    assert (
+        are_twins(collection, grouping(collection, "source"), ("human", "llm"), frame) is expected
+    )
 
 
 class TestManyGroups:
@@ -201,22 +328,36 @@ class TestManyGroups:
         rng = np.random.default_rng(4)
         kinds = [f"g{n:02}" for n in range(60)] + ["a", "b"] * 40 + [None] * 9
         docs = [
-            {"id": f"d{n}", "text": f"word{n % 7} word{n % 5}", "kind": kind, "origin": f"d{n - n % 2}"}
+            {
+                "id": f"d{n}",
+                "text": f"word{n % 7} word{n % 5}",
+                "kind": kind,
+                "origin": f"d{n - n % 2}",
+            }
             for n, kind in enumerate(kinds)
         ]
-        qrels = {f"q{n}": {f"d{d}": 1 + d % 2 for d in rng.choice(140, 30, replace=False)} for n in range(8)}
+        qrels = {
+            f"q{n}": {f"d{d}": 1 + d % 2 for d in rng.choice(140, 30, replace=False)}
+            for n in range(8)
+        }
         return collection_of(docs, {f"q{n}": f"word{n % 7} word{n % 3}" for n in range(8)}, qrels)
 
     @pytest.fixture
     def runs(self, collection: Collection) -> list[Run]:
         return [BM25().rank(collection)]
 
-    def test_others_change_none(self, collection: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_others_change_none(
+        self, collection: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         pairs = [("a", "b"), ("b", "g07")]
-        few = audit(collection, runs, ["nDCG@5"], card=True, by="kind", pairs=iter(pairs), resamples=100)
+        few = audit(
+            collection, runs, ["nDCG@5"], card=True, by="kind", pairs=iter(pairs), resamples=100
+        )
         assert few.groups == ("all", "a", "b", "g07", "59 other groups")
         monkeypatch.setattr("ranktilt.auditing.groups.MOST_GROUPS", 99)
-        every = audit(collection, runs, ["nDCG@5"], card=True, by="kind", pairs=pairs, resamples=100)
+        every = audit(
+            collection, runs, ["nDCG@5"], card=True, by="kind", pairs=pairs, resamples=100
+        )
         assert len(every.groups) == 63
         assert repr(few.tilts) == repr(every.tilts)
         assert repr(few.estimates) == repr(every.estimates)
@@ -224,19 +365,32 @@ class TestManyGroups:
         at = [every.groups.index(name) for name in few.groups[:-1]]
         np.testing.assert_array_equal(few.values[:, :, :-1], every.values[:, :, at])
 
-    def test_what_is_made_of_the_audit_finds_the_same_groups(self, collection: Collection, runs: list[Run]) -> None:
+    def test_what_is_made_of_the_audit_finds_the_same_groups(
+        self, collection: Collection, runs: list[Run]
+    ) -> None:
         found = audit(collection, runs, ["nDCG@5"], by="kind", pairs=[("a", "b")], resamples=100)
         assert reload(found, collection=collection, runs=runs[:1]).runs == (runs[0],)
         assert rank_shares(collection, runs[0], found, depth=3).groups == found.groups[1:]
         controlled = controls(collection, [BM25()], runs, found, which=["near-identical"])
         assert [(row.a, row.b) for row in controlled.controls] == [("a", "b")] * 2
 
-    @pytest.mark.parametrize(("pairs", "message"), [
-        ([("a", "g77")], r"^unknown kind 'g77'; did you mean 'g\d\d'\? \(valid: g\d\d, .*, a, 61 other groups\)$"),
-        ([("x", "y")], r"^unknown kind 'x' \(valid: 62 other groups\)$"),
-        (None, r"^column 'kind' makes 62 groups; expected at most 50: name some to compare \(--pair A,B\)$"),
-    ])  # fmt: skip
-    def test_what_is_no_pair_of_them(self, collection: Collection, runs: list[Run], pairs: Any, message: str) -> None:
+    @pytest.mark.parametrize(
+        ("pairs", "message"),
+        [
+            (
+                [("a", "g77")],
+                r"^unknown kind 'g77'; did you mean 'g\d\d'\? \(valid: g\d\d, .*, a, 61 other groups\)$",
+            ),
+            ([("x", "y")], r"^unknown kind 'x' \(valid: 62 other groups\)$"),
+            (
+                None,
+                r"^column 'kind' makes 62 groups; expected at most 50: name some to compare \(--pair A,B\)$",
+            ),
+        ],
+    )
+    def test_what_is_no_pair_of_them(
+        self, collection: Collection, runs: list[Run], pairs: Any, message: str
+    ) -> None:
         with pytest.raises(UserError, match=message):
             audit(collection, runs, ["nDCG@5"], by="kind", pairs=pairs)
 
@@ -245,7 +399,10 @@ def test_a_value_may_name_several_groups() -> None:
     """Each combination is a kind of its own, in equal parts of its groups; beside the rest it is of the group kept."""
     values = ["a", "|", "a| b", None, "b|a", "c|c", " ", "a|b|c"]
     every = [(f"d{n}", value) for n, value in enumerate(values)]
-    docs = [{"id": name, "text": "x", "source": "s", "origin": name, "kind": value} for name, value in every]
+    docs = [
+        {"id": name, "text": "x", "source": "s", "origin": name, "kind": value}
+        for name, value in every
+    ]
     collection = collection_of(docs, {"q": "x"}, {})
     found = grouping(collection, "kind")
     assert found.names == ("a", "b", "c")
@@ -262,7 +419,9 @@ def test_a_value_may_name_several_groups() -> None:
 
 
 REGIONS = ["Europe", "Asia", "Europe|Asia", "Africa|Asia", "Africa", None, "Oceania"]
-OVERLAP = "region 'Asia' is part of 'Asia|Europe' and of 'Africa|Asia'; name sides that do not overlap"
+OVERLAP = (
+    "region 'Asia' is part of 'Asia|Europe' and of 'Africa|Asia'; name sides that do not overlap"
+)
 ALONE = "'non-Europe' is every region but 'Europe': compare it with 'Europe' or 'rest' alone"
 MEMBERS = "expected a group on each side of every |, such as Europe|Asia; got "
 
@@ -270,40 +429,71 @@ MEMBERS = "expected a group on each side of every |, such as Europe|Asia; got "
 class TestUnions:
     """Sides made of groups; a document of both is on the side that is named, beside all others."""
 
-    @pytest.mark.parametrize(("pair", "names", "code"), [
-        (("Europe|Asia", "rest"), ("Asia|Europe", "rest"), [0, 0, 0, 0, 1, -1, 1]),
-        ((" Asia | Europe|Asia", "rest"), ("Asia|Europe", "rest"), [0, 0, 0, 0, 1, -1, 1]),
-        (("non-Europe", "rest"), ("Europe", "non-Europe"), [0, 1, 0, 1, 1, -1, 1]),
-        (("non-Europe|Asia", "Asia|Europe"), ("Asia|Europe", "non-Asia|Europe"), [0, 0, 0, 0, 1, -1, 1]),
-        (("Europe|Asia", "Africa"), ("Africa", "Asia|Europe", "Oceania"), [1, 1, 1, -1, 0, -1, 2]),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("pair", "names", "code"),
+        [
+            (("Europe|Asia", "rest"), ("Asia|Europe", "rest"), [0, 0, 0, 0, 1, -1, 1]),
+            ((" Asia | Europe|Asia", "rest"), ("Asia|Europe", "rest"), [0, 0, 0, 0, 1, -1, 1]),
+            (("non-Europe", "rest"), ("Europe", "non-Europe"), [0, 1, 0, 1, 1, -1, 1]),
+            (
+                ("non-Europe|Asia", "Asia|Europe"),
+                ("Asia|Europe", "non-Asia|Europe"),
+                [0, 0, 0, 0, 1, -1, 1],
+            ),
+            (
+                ("Europe|Asia", "Africa"),
+                ("Africa", "Asia|Europe", "Oceania"),
+                [1, 1, 1, -1, 0, -1, 2],
+            ),
+        ],
+    )
     def test_sides(self, pair: tuple[str, str], names: tuple[str, ...], code: list[int]) -> None:
         collection = documents("region", REGIONS)
         groups, chosen = grouped_pairs(collection, "region", [pair])
         assert groups.names == names
         assert groups.code.tolist() == code
         assert set(chosen[0]) <= set(names)
-        again = grouping(collection, "region", ("all", *groups.names))  # as an audit is opened again
+        again = grouping(
+            collection, "region", ("all", *groups.names)
+        )  # as an audit is opened again
         assert (again.names, again.code.tolist()) == (names, code)
 
-    def test_sides_keep_the_order_in_which_they_are_named_and_a_group_that_is_called_like_one_comes_first(self) -> None:
+    def test_sides_keep_the_order_in_which_they_are_named_and_a_group_that_is_called_like_one_comes_first(
+        self,
+    ) -> None:
         collection = documents("region", REGIONS)
-        assert grouped_pairs(collection, "region", [("non-Europe", "rest")])[1] == (("non-Europe", "Europe"),)
-        assert grouped_pairs(collection, "region", [("rest", "Europe|Asia")])[1] == (("rest", "Asia|Europe"),)
-        found = grouping(documents("region", ["non-Europe", "Europe", "Asia"]), "region", ["non-Europe", "rest"])
+        assert grouped_pairs(collection, "region", [("non-Europe", "rest")])[1] == (
+            ("non-Europe", "Europe"),
+        )
+        assert grouped_pairs(collection, "region", [("rest", "Europe|Asia")])[1] == (
+            ("rest", "Asia|Europe"),
+        )
+        found = grouping(
+            documents("region", ["non-Europe", "Europe", "Asia"]), "region", ["non-Europe", "rest"]
+        )
         assert found.names == ("non-Europe", "rest")
         assert found.code.tolist() == [0, 1, 1]
         with pytest.raises(UserError, match=r"^unknown source 'a\|b'"):
             grouped_pairs(documents("source", ["human", "a", "b"]), "source", [("human", "a|b")])
 
-    @pytest.mark.parametrize(("pairs", "message"), [
-        ([("Europe|Asai", "rest")], "unknown region 'Asai'; did you mean 'Asia'? (valid: Africa, Asia, Europe, Oc"),
-        ([("Europe|", "rest")], f"{MEMBERS}'Europe|'"),
-        ([("non-Europ", "rest")], "unknown region 'non-Europ'; did you mean 'Europe'?"),
-        ([("Europe|Asia", "Asia|Africa")], OVERLAP), ([("non-Europe", "Africa")], ALONE),
-        ([("non-Europe", "rest"), ("Asia", "Africa")], ALONE),
-        ([("Africa|Asia|Europe|Oceania", "rest")], "nothing to compare: 'Africa|Asia|Europe|Oceania' is every reg"),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("pairs", "message"),
+        [
+            (
+                [("Europe|Asai", "rest")],
+                "unknown region 'Asai'; did you mean 'Asia'? (valid: Africa, Asia, Europe, Oc",
+            ),
+            ([("Europe|", "rest")], f"{MEMBERS}'Europe|'"),
+            ([("non-Europ", "rest")], "unknown region 'non-Europ'; did you mean 'Europe'?"),
+            ([("Europe|Asia", "Asia|Africa")], OVERLAP),
+            ([("non-Europe", "Africa")], ALONE),
+            ([("non-Europe", "rest"), ("Asia", "Africa")], ALONE),
+            (
+                [("Africa|Asia|Europe|Oceania", "rest")],
+                "nothing to compare: 'Africa|Asia|Europe|Oceania' is every reg",
+            ),
+        ],
+    )
     def test_what_makes_no_side(self, pairs: list[tuple[str, str]], message: str) -> None:
         with refused(f"{message}…"):
             grouped_pairs(documents("region", REGIONS), "region", pairs)
@@ -320,21 +510,29 @@ class TestUnions:
         ("source:.5", ["0.2", "0.7", "0.2", "1.0"], ("below .5", ".5 and above"), [0, 1, 0, 1]),
     ],
 )
-def test_value_parts_numbers_in_two(by: str, labels: list[Any], names: tuple[str, str], code: list[int]) -> None:
+def test_value_parts_numbers_in_two(
+    by: str, labels: list[Any], names: tuple[str, str], code: list[int]
+) -> None:
     column = by.partition(":")[0]
     found = grouping(documents(column, labels), by)
     assert (found.by, found.names, found.code.tolist()) == (column, names, code)
 
 
 def test_missing_values_are_no_group_and_words_are_said() -> None:
-    found = grouping(documents("kind", ["a", "nan", "NaN", "b", "NA", None, "<NA>", "None"]), "kind")
+    found = grouping(
+        documents("kind", ["a", "nan", "NaN", "b", "NA", None, "<NA>", "None"]), "kind"
+    )
     assert found.names == ("NA", "None", "a", "b")
     assert found.code.tolist() == [2, -1, -1, 3, 0, -1, -1, 1]
     assert [remark.text for remark in found.remarks] == [
         "warning: kind 'NA' is a word, and so a group: 1 document has it",
         "warning: kind 'None' is a word, and so a group: 1 document has it",
     ]
-    assert grouping(documents("kind", ["a|nan", "b", "nan|nan"]), "kind").code.tolist() == [0, 1, -1]
+    assert grouping(documents("kind", ["a|nan", "b", "nan|nan"]), "kind").code.tolist() == [
+        0,
+        1,
+        -1,
+    ]
     assert grouping(documents("kind", [1.5, float("nan"), 2.5]), "kind").code.tolist() == [0, -1, 1]
 
 
@@ -352,5 +550,8 @@ def test_labels_that_differ_in_spelling_are_said() -> None:
 def test_fractions_that_are_groups_are_said_to_be_numbers() -> None:
     [remark] = grouping(documents("score", [0.1, 0.4, 0.9]), "score").remarks
     assert remark.text == "score: each of 3 values is a group"
-    assert remark.remedy == "numbers from .1 to .9: --by score:2 makes bins, --by score:.5 parts them there"
+    assert (
+        remark.remedy
+        == "numbers from .1 to .9: --by score:2 makes bins, --by score:.5 parts them there"
+    )
     assert grouping(documents("grade", [1, 2, 3]), "grade").remarks == ()

@@ -35,7 +35,8 @@ class TestDrawnSources:
         drawn = with_drawn_sources(collection, np.random.default_rng(0)).docs
         for origin in ("o1", "o2", "o3"):
             before, after = (
-                docs.filter(docs["origin"] == origin)["source"].to_list() for docs in (collection.docs, drawn)
+                docs.filter(docs["origin"] == origin)["source"].to_list()
+                for docs in (collection.docs, drawn)
             )
             assert sorted(after) == sorted(before)
 
@@ -68,7 +69,9 @@ def test_exact_interval_is_scipys() -> None:
 
 
 def test_a_side_that_is_named_too_often_is_said_to_be() -> None:
-    row = InstrumentRow(ranker="mine", question="nDCG@10", named=40, tosses=200, low=0.147, high=0.262)
+    row = InstrumentRow(
+        ranker="mine", question="nDCG@10", named=40, tosses=200, low=0.147, high=0.262
+    )
     assert not row.is_calibrated
     assert row.sentence == (
         "mine on nDCG@10: with sources by a coin, 40 of 200 audits name a side (20.0 % [14.7, 26.2]); "
@@ -79,5 +82,7 @@ def test_a_side_that_is_named_too_often_is_said_to_be() -> None:
 def test_what_cannot_be_tested_is_refused() -> None:
     with refused("the instrument needs two sources…"):
         check_instrument(bundled().only_sources(["human"]), [ranker("bm25")])
-    with pytest.raises(UserError, match="cannot be tested: name a ranker that ranks the collection itself"):
+    with pytest.raises(
+        UserError, match="cannot be tested: name a ranker that ranks the collection itself"
+    ):
         check_instrument(bundled(), [ranker("replay:run.trec")])

@@ -22,7 +22,9 @@ from tests.toy import collection_of, run_of, toy
 BOTH = ("human", "llm")
 
 
-def labelled(rows: dict[str, list[str | None]], judged: list[tuple[str, str]], queries: int = 1) -> Collection:
+def labelled(
+    rows: dict[str, list[str | None]], judged: list[tuple[str, str]], queries: int = 1
+) -> Collection:
     """A collection of labels alone; each judgment is relevant."""
     qrels = pl.DataFrame(judged, schema={"query_id": pl.String, "doc_id": pl.String}, orient="row")
     return from_labels(
@@ -33,9 +35,13 @@ def labelled(rows: dict[str, list[str | None]], judged: list[tuple[str, str]], q
     )
 
 
-def notes(collection: Collection, scores: dict[str, dict[str, float]], *, card: bool = False) -> tuple[str, ...]:
+def notes(
+    collection: Collection, scores: dict[str, dict[str, float]], *, card: bool = False
+) -> tuple[str, ...]:
     measures = "RR" if collection.qrels.height else None
-    return audit(collection, run_of(collection, scores, ranker="r"), measures, card=card, resamples=200).notes
+    return audit(
+        collection, run_of(collection, scores, ranker="r"), measures, card=card, resamples=200
+    ).notes
 
 
 PAIR: dict[str, list[str | None]] = {"doc_id": ["a-h", "a-l"], "source": ["human", "llm"]}
@@ -44,9 +50,14 @@ SCORES = {"q0": {"a-h": 2.0, "a-l": 1.0}}
 
 def test_judgments_without_a_label_are_counted_and_bare_ids_are_met_with_the_labels_ids() -> None:
     found = notes(labelled(PAIR, [("q0", doc) for doc in ("a-h", "a-l", "x", "y")]), SCORES)
-    assert "2 judgments of documents without a label count in the row 'all' and in no group" in found
+    assert (
+        "2 judgments of documents without a label count in the row 'all' and in no group" in found
+    )
     assert not any("need twins" in note for note in found)
-    rows: dict[str, list[str | None]] = {"doc_id": ["b-h", "a-h", "a-l"], "source": ["human", "human", "llm"]}
+    rows: dict[str, list[str | None]] = {
+        "doc_id": ["b-h", "a-h", "a-l"],
+        "source": ["human", "human", "llm"],
+    }
     with refused(
         "nothing to compare: no document of source 'human' is judged relevant; of 2 relevant documents no source is "
         "known (first: 'a'; known ids look like 'b-h'): write the judgments with these ids"
@@ -56,24 +67,44 @@ def test_judgments_without_a_label_are_counted_and_bare_ids_are_met_with_the_lab
 
 def halves(count: int, lone: int, unlabelled: int = 0) -> Collection:
     """Judged pairs, a query each, of which some lack their second side."""
-    rows = [(f"{n}-{s}", s, f"{n}-human") for n in range(count) for s in BOTH if s == "human" or n >= lone]
+    rows = [
+        (f"{n}-{s}", s, f"{n}-human")
+        for n in range(count)
+        for s in BOTH
+        if s == "human" or n >= lone
+    ]
     rows += [(f"u{n}", None, f"u{n}") for n in range(unlabelled)]
     names, sources, origins = zip(*rows, strict=True)
     judged = [(f"q{name.partition('-')[0]}", name) for name, source, _ in rows if source]
-    table: dict[str, list[str | None]] = {"doc_id": [*names], "source": [*sources], "origin": [*origins]}
+    table: dict[str, list[str | None]] = {
+        "doc_id": [*names],
+        "source": [*sources],
+        "origin": [*origins],
+    }
     return labelled(table, judged, count)
 
 
-@pytest.mark.parametrize(("lone", "unlabelled", "what"), [
-    (2, 0, "2 of 18 relevance judgments are of documents without a twin"),
-    (1, 3, "1 of 19 relevance judgments is of a document without a twin on the other side (3 documents have no "),
-    (0, 0, ""),  # all are twins
-    (8, 0, ""),  # most are none
-])  # fmt: skip
-def test_a_few_documents_without_a_twin_are_the_reason_for_the_band(lone: int, unlabelled: int, what: str) -> None:
+@pytest.mark.parametrize(
+    ("lone", "unlabelled", "what"),
+    [
+        (2, 0, "2 of 18 relevance judgments are of documents without a twin"),
+        (
+            1,
+            3,
+            "1 of 19 relevance judgments is of a document without a twin on the other side (3 documents have no ",
+        ),
+        (0, 0, ""),  # all are twins
+        (8, 0, ""),  # most are none
+    ],
+)
+def test_a_few_documents_without_a_twin_are_the_reason_for_the_band(
+    lone: int, unlabelled: int, what: str
+) -> None:
     found = notes(halves(10, lone, unlabelled), {"q9": {"9-human": 1.0}})
     why = [note for note in found if "are not twins" in note]
-    assert [note.startswith(f"human and llm are not twins: {what}") for note in why] == [True] * bool(what)
+    assert [note.startswith(f"human and llm are not twins: {what}") for note in why] == [
+        True
+    ] * bool(what)
 
 
 def test_a_card_without_twins_says_what_they_need() -> None:
@@ -82,17 +113,24 @@ def test_a_card_without_twins_says_what_they_need() -> None:
     docs = toy().docs.with_columns(origin=pl.col("id"))
     found = notes(Collection(docs, toy().queries, toy().qrels), {"q1": {"d1-llm": 1.0}}, card=True)
     assert f"{need}documents of two sources with one origin" in found
-    assert not any(note.startswith(need) for note in notes(toy(), {"q1": {"d1-llm": 1.0}}, card=True))
+    assert not any(
+        note.startswith(need) for note in notes(toy(), {"q1": {"d1-llm": 1.0}}, card=True)
+    )
 
 
 @pytest.mark.parametrize(("queries", "answered"), [(40, 1), (40, 29), (40, 30), (40, 0), (20, 5)])
 def test_few_queries_that_find_anything_are_warned_of(queries: int, answered: int) -> None:
     collection = twins(queries)
-    run = ordered(collection, [(BOTH[n % 2],) for n in range(answered)] + [()] * (queries - answered), "r")
+    run = ordered(
+        collection, [(BOTH[n % 2],) for n in range(answered)] + [()] * (queries - answered), "r"
+    )
     result = audit(collection, run, ["nDCG@1", "RR"], resamples=200)
     few = [note for note in result.notes if "few of" in note]
     assert len(few) == (answered in (1, 29))
-    assert all(f"on nDCG@1 ({answered}), RR ({answered}); intervals from fewer than 30 such" in note for note in few)
+    assert all(
+        f"on nDCG@1 ({answered}), RR ({answered}); intervals from fewer than 30 such" in note
+        for note in few
+    )
     assert any("only 20 queries compare" in note for note in result.notes) == (queries == 20)
 
 
@@ -105,7 +143,9 @@ def four() -> Collection:
         for colour in QUERIES.values()
         for side in BOTH
     ]
-    return collection_of(docs, QUERIES, {q: {f"{c}-{side}": 1 for side in BOTH} for q, c in QUERIES.items()})
+    return collection_of(
+        docs, QUERIES, {q: {f"{c}-{side}": 1 for side in BOTH} for q, c in QUERIES.items()}
+    )
 
 
 def answered(*queries: str, **spec: object) -> Run:
@@ -120,11 +160,20 @@ THREE = ("q1", "q2", "q3")
 class TestFailed:
     """Queries that an engine failed to answer count nowhere; queries that a run merely lacks count as 0."""
 
-    @pytest.mark.parametrize(("spec", "means"), [
-        ({}, [0.75, 0.75, 0.375]), ({"failed": {"q4": "timed out"}}, [1.0, 1.0, 0.5]),
-        *[({"failed": wrong}, [0.75, 0.75, 0.375]) for wrong in (3, None, [["q4"]], {"q9": "unknown"})],
-    ])  # fmt: skip
-    def test_a_failed_query_is_not_counted_as_zero(self, spec: dict[str, Any], means: list[float]) -> None:
+    @pytest.mark.parametrize(
+        ("spec", "means"),
+        [
+            ({}, [0.75, 0.75, 0.375]),
+            ({"failed": {"q4": "timed out"}}, [1.0, 1.0, 0.5]),
+            *[
+                ({"failed": wrong}, [0.75, 0.75, 0.375])
+                for wrong in (3, None, [["q4"]], {"q9": "unknown"})
+            ],
+        ],
+    )
+    def test_a_failed_query_is_not_counted_as_zero(
+        self, spec: dict[str, Any], means: list[float]
+    ) -> None:
         found = audit(four(), answered(*THREE, **spec), "RR@10", resamples=100, card=True)
         assert found.by_group()["mean"].to_list() == means
         failed = means[0] == 1
@@ -135,24 +184,33 @@ class TestFailed:
 
     def test_what_failed_and_what_is_lacking_are_told_apart(self) -> None:
         run = answered("q1", "q2", failed={"q4": "timed out"})
-        found, without = (audit(four(), run, "RR@10", resamples=100, missing=how) for how in ("zero", "exclude"))
+        found, without = (
+            audit(four(), run, "RR@10", resamples=100, missing=how) for how in ("zero", "exclude")
+        )
         assert found.notes[:2] == (
             "engine:m:f: 1 judged query not in the run, counted as 0",
             "engine:m:f: 1 judged query failed by the engine, not counted",
         )
-        assert [result.by_group()["mean"][1] for result in (found, without)] == pytest.approx([2 / 3, 1])
+        assert [result.by_group()["mean"][1] for result in (found, without)] == pytest.approx(
+            [2 / 3, 1]
+        )
         assert reranked_spec(run, "any")["failed"] == {"q4": "timed out"}
 
     def test_the_controls_cannot_change_an_engines_documents(self) -> None:
         run = answered(*QUERIES)
         raw = audit(four(), run, "RR@10", resamples=100)
         found = controls(four(), [ranker("engine:m:f")], [run], raw, which=["length", "titles"])
-        assert [row.changed for row in found.controls[1:]] == ["the engine's documents cannot be changed"] * 2
+        assert [row.changed for row in found.controls[1:]] == [
+            "the engine's documents cannot be changed"
+        ] * 2
 
 
 def of_fit(name: str, **spec: Any) -> Run:
     """A run of the toy, of which a stage was fitted on some queries."""
-    scores = {q: {f"{d}-{s}": 3.0 - n for n, d in enumerate(("d1", "d2", "d3")) for s in BOTH} for q in THREE}
+    scores = {
+        q: {f"{d}-{s}": 3.0 - n for n, d in enumerate(("d1", "d2", "d3")) for s in BOTH}
+        for q in THREE
+    }
     return run_of(toy(), scores, ranker=name, **spec)
 
 
@@ -160,26 +218,46 @@ class TestFittedQueries:
     """Queries that a correction learned from are left out of every audit of it."""
 
     def test_they_are_left_out_for_all_runs(self) -> None:
-        runs = [of_fit("plain"), of_fit("corrected", fitted_on={"file": "offset.json", "queries": ["q1", "q9"]})]
+        runs = [
+            of_fit("plain"),
+            of_fit("corrected", fitted_on={"file": "offset.json", "queries": ["q1", "q9"]}),
+        ]
         found = audit(toy(), runs, ["nDCG@3"], resamples=100)
         assert found.queries == ("q2", "q3")
         assert "1 query left out for all runs: offset.json learned from them" in found.notes
         alone = audit(toy().only_queries(["q2", "q3"]), runs[0], ["nDCG@3"], resamples=100)
         assert (found.values[0] == alone.values[0]).all()
 
-    def test_a_stage_before_the_last_counts_other_queries_do_not_and_a_fit_on_all_is_refused(self) -> None:
+    def test_a_stage_before_the_last_counts_other_queries_do_not_and_a_fit_on_all_is_refused(
+        self,
+    ) -> None:
         inner = {"ranker": "inner", "fitted_on": {"file": "causal.json", "queries": ["q3"]}}
-        assert audit(toy(), of_fit("outer", candidates=inner), ["nDCG@3"], resamples=100).queries == ("q1", "q2")
-        found = audit(toy(), of_fit("p", fitted_on={"file": "f.json", "queries": ["q9"]}), ["nDCG@3"], resamples=100)
+        assert audit(
+            toy(), of_fit("outer", candidates=inner), ["nDCG@3"], resamples=100
+        ).queries == ("q1", "q2")
+        found = audit(
+            toy(),
+            of_fit("p", fitted_on={"file": "f.json", "queries": ["q9"]}),
+            ["nDCG@3"],
+            resamples=100,
+        )
         assert found.queries == THREE
         assert not any("left out" in note for note in found.notes)
         fitted = {"file": "f.json", "queries": list(THREE)}
-        with refused("nothing left to test on: f.json learned from all 3 queries; audit others, such as a test split"):
+        with refused(
+            "nothing left to test on: f.json learned from all 3 queries; audit others, such as a test split"
+        ):
             audit(toy(), of_fit("plain", fitted_on=fitted), ["nDCG@3"], resamples=100)
 
 
 def test_files_of_candidates_are_files_of_runs() -> None:
-    specs = [{"file": "a"}, {"candidates": {"ranker": "x", "candidates": {"file": "b"}}}, {"file": "a"}, {}, None]
+    specs = [
+        {"file": "a"},
+        {"candidates": {"ranker": "x", "candidates": {"file": "b"}}},
+        {"file": "a"},
+        {},
+        None,
+    ]
     assert files_of_runs(specs) == ["a", "b"]
 
 
@@ -199,30 +277,43 @@ def noise_of(run: Run, measures: str | Sequence[str] = "nDCG@1") -> list[tuple[s
     return [(noise.resolution, noise.points) for noise in found.noise]
 
 
-@pytest.mark.parametrize(("precision", "gap", "points"), [
-    ("float32", 0.5 * UNIT, 400),  # from +200 to −200, in more than 5 % of the draws
-    ("float32", 2 * UNIT, 0),
-    ("float32", 0, 0),  # equal scores stay equal
-    ("bfloat16", 0.5 * 2**-8, 400),
-    ("bfloat16", 2 * 2**-8, 0),
-    ("float16", 2 * 2**-11, 0),
-])  # fmt: skip
-def test_scores_move_within_the_rounding_of_what_computed_them(precision: str, gap: float, points: float) -> None:
+@pytest.mark.parametrize(
+    ("precision", "gap", "points"),
+    [
+        ("float32", 0.5 * UNIT, 400),  # from +200 to −200, in more than 5 % of the draws
+        ("float32", 2 * UNIT, 0),
+        ("float32", 0, 0),  # equal scores stay equal
+        ("bfloat16", 0.5 * 2**-8, 400),
+        ("bfloat16", 2 * 2**-8, 0),
+        ("float16", 2 * 2**-11, 0),
+    ],
+)
+def test_scores_move_within_the_rounding_of_what_computed_them(
+    precision: str, gap: float, points: float
+) -> None:
     run = ranked(1.0, 1 - gap, -0.5, precision=precision)
     assert noise_of(run) == [(precision, pytest.approx(points))]
 
 
-def test_the_largest_score_sets_the_scale_what_is_below_may_come_above_and_logits_move_probabilities() -> None:
+def test_the_largest_score_sets_the_scale_what_is_below_may_come_above_and_logits_move_probabilities() -> (
+    None
+):
     near = (0.25, 0.25 - 0.5 * UNIT)
     assert noise_of(ranked(*near, precision="float32"), "nDCG@3") == [("float32", 0)]
     delta = 200 * (1 - 1 / 1.5849625007211562) / (1 + 1 / 1.5849625007211562)  # ranks 1 and 2
-    assert noise_of(ranked(*near, -1.0, precision="float32"), "nDCG@3") == [("float32", pytest.approx(2 * delta))]
+    assert noise_of(ranked(*near, -1.0, precision="float32"), "nDCG@3") == [
+        ("float32", pytest.approx(2 * delta))
+    ]
     between = [1 - 2.0**-30 * number for number in range(1, 4)]
-    assert noise_of(ranked(1.0, 1 - 2.0**-28, *between, precision="float32")) == [("float32", pytest.approx(400))]
+    assert noise_of(ranked(1.0, 1 - 2.0**-28, *between, precision="float32")) == [
+        ("float32", pytest.approx(400))
+    ]
     assert noise_of(ranked(1.0, 0.5, *between, precision="float32")) == [("float32", 0)]
     human, llm = sigmoid(np.array([10.001, 10.0]))
     assert human - llm < UNIT
-    assert noise_of(ranked(human, llm, precision="float32", activation="Sigmoid")) == [("float32", 0)]
+    assert noise_of(ranked(human, llm, precision="float32", activation="Sigmoid")) == [
+        ("float32", 0)
+    ]
     assert noise_of(ranked(human, llm, precision="float32")) == [("float32", pytest.approx(400))]
 
 
@@ -235,18 +326,27 @@ def test_each_list_is_cut_by_its_own_scores() -> None:
     assert noise.points == pytest.approx(200)  # from +200 to 0
 
 
-def test_whole_numbers_and_exact_scores_have_no_noise_and_printed_digits_hide_the_order_of_equal_ones() -> None:
+def test_whole_numbers_and_exact_scores_have_no_noise_and_printed_digits_hide_the_order_of_equal_ones() -> (
+    None
+):
     assert noise_of(ranked(2, 1, precision="float32")) == []
     assert noise_of(ranked(0.5, 0.5 - UNIT / 4, precision="exact")) == []
     assert noise_of(ranked(1 / 3, 1 / 3 - 1e-17)) == []  # float64
     assert noise_of(ranked(1.0, 1 - UNIT)) == [("float32", pytest.approx(400))]  # all fit into that
     assert noise_of(ranked(0.31, 0.30)) == [("2 decimals", 0)]
-    assert noise_of(ranked(0.3, 0.3)) == [("1 decimal", pytest.approx(200))]  # level, or one side alone at rank 1
+    assert noise_of(ranked(0.3, 0.3)) == [
+        ("1 decimal", pytest.approx(200))
+    ]  # level, or one side alone at rank 1
 
 
 def test_a_language_model_on_this_machine_says_what_it_computed_in() -> None:
-    assert precision({"ranker": "listwise", "llm": {"model": "m", "precision": "bfloat16"}}) == "bfloat16"
-    assert [precision(spec) for spec in ({}, {"llm": "gpt"}, {"llm": {"model": "gpt"}})] == [None] * 3
+    assert (
+        precision({"ranker": "listwise", "llm": {"model": "m", "precision": "bfloat16"}})
+        == "bfloat16"
+    )
+    assert [precision(spec) for spec in ({}, {"llm": "gpt"}, {"llm": {"model": "gpt"}})] == [
+        None
+    ] * 3
     found = audit(twins(1), ranked(2, 1, precision="float16"), "nDCG@1", resamples=100)
     assert "Computed: mine in float16." in table(found)
 
@@ -257,8 +357,12 @@ def test_a_verdict_that_hangs_on_it_is_named() -> None:
     level = replace(effect, value=0.0, low=-4.0, high=4.0, p_corrected=0.9)
     for given in (effect, level):
         (warning,) = hanging([noise], [given], 5.0)
-        assert warning.startswith("warning: mine: the verdict on human and llm hangs on numerical noise: ")
+        assert warning.startswith(
+            "warning: mine: the verdict on human and llm hangs on numerical noise: "
+        )
         assert "bfloat16 leave Relative Δ on nDCG@1 open by ±1.5 points" in warning
         assert list(hanging([replace(noise, points=0.5)], [given], 5.0)) == []
-    wide = replace(level, low=-5.8, high=5.8)  # neither level nor a side's, and moved by 1.5 not either
+    wide = replace(
+        level, low=-5.8, high=5.8
+    )  # neither level nor a side's, and moved by 1.5 not either
     assert list(hanging([noise], [wide], 5.0)) == []

@@ -18,7 +18,14 @@ import pytest
 
 from ranktilt import Collection, DataError, PairwiseAudit, Run, UserError, ranker
 from ranktilt.auditing.effects import ALPHA
-from ranktilt.auditing.pairwise.choices import SCHEMA, Counts, Decisions, outcome, pairwise, read_decisions
+from ranktilt.auditing.pairwise.choices import (
+    SCHEMA,
+    Counts,
+    Decisions,
+    outcome,
+    pairwise,
+    read_decisions,
+)
 from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
 from ranktilt.auditing.pairwise.result import PairOutcome
 from ranktilt.reporting.headline import headline
@@ -50,14 +57,24 @@ def tilted(text: str) -> float:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., PairwiseAudit]]:
+def asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[Callable[..., PairwiseAudit]]:
     """Ask a judge behind a server about a collection's pairs."""
     monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "cache"))
 
-    def ask(judge: Judge, collection: Collection | None = None, text: str = NEUTRAL, **options) -> PairwiseAudit:
+    def ask(
+        judge: Judge, collection: Collection | None = None, text: str = NEUTRAL, **options
+    ) -> PairwiseAudit:
         with Server(answer=judge) as server:
             monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-            options = {"by": "gender", "protected": "female", "pairs": 6, "resamples": 2_000, **options}
+            options = {
+                "by": "gender",
+                "protected": "female",
+                "pairs": 6,
+                "resamples": 2_000,
+                **options,
+            }
             return pairwise(people() if collection is None else collection, ranker(text), **options)
 
     return ask
@@ -70,9 +87,18 @@ def true_shares() -> dict[str, float]:
     ahead = male + TILT - female
     wins, losses = (ahead > FIRST).mean(), (ahead < -FIRST).mean()
     both = (1 - PROSE) ** 2
-    readable = {"unprotected": wins * both, "protected": losses * both, "inconsistent": (1 - wins - losses) * both}
+    readable = {
+        "unprotected": wins * both,
+        "protected": losses * both,
+        "inconsistent": (1 - wins - losses) * both,
+    }
     first = 0.5 + (1 - wins - losses) / 2
-    return {**readable, "unparsed": 1 - both, "first": first, "preference": losses / (wins + losses)}
+    return {
+        **readable,
+        "unparsed": 1 - both,
+        "first": first,
+        "preference": losses / (wins + losses),
+    }
 
 
 def test_a_known_judge_is_recovered(asked) -> None:
@@ -111,18 +137,27 @@ def test_a_judge_who_only_sees_positions_or_answers_prose_decides_nothing(asked)
             assert (share.value, share.high) == (1, 1)
             assert share.low == pytest.approx(0.025 ** (1 / 24))
     sentence = found.verdict(found.outcomes[0]).sentence
-    assert sentence.endswith("inconclusive on relevant pairs: both orders disagree on 48 of 48 pairs")
+    assert sentence.endswith(
+        "inconclusive on relevant pairs: both orders disagree on 48 of 48 pairs"
+    )
     found = asked(Judge(prose=1), pairs=1)
     assert [row.unparsed.value for row in found.outcomes] == [1, 1]
     assert [row.tests for row in found.outcomes] == [1, 1]
     assert np.isnan([row.first.value for row in found.outcomes]).all()
     assert {found.verdict(row).kind for row in found.outcomes} == {"inconclusive"}
-    assert "warning: 100% of the answers name no document (first: '2 passages have been provided.')" in found.notes
+    assert (
+        "warning: 100% of the answers name no document (first: '2 passages have been provided.')"
+        in found.notes
+    )
     with refused(
         "pairwise:openai:tiny(prompt=pairwise-neutral,max_failures=0.5): 100% of 96 answers could not be read, "
         "max_failures=0.5 allows 50% (first: '2 passages have been provided.')"
     ):
-        asked(Judge(prose=1), pairs=1, text="pairwise:openai:tiny(prompt=pairwise-neutral,max_failures=0.5)")
+        asked(
+            Judge(prose=1),
+            pairs=1,
+            text="pairwise:openai:tiny(prompt=pairwise-neutral,max_failures=0.5)",
+        )
 
 
 def test_pairs_are_of_both_sides_seeded_and_of_their_kind() -> None:
@@ -147,8 +182,12 @@ def test_pairs_are_of_both_sides_seeded_and_of_their_kind() -> None:
 
 def test_candidates_bound_the_pairs() -> None:
     collection = people(queries=3)
-    names = {f"q{n}": {f"{g}-{m}-0": 1.0 for g in ("female", "male") for m in range(3)} for n in range(2)}
-    drawn = draw_pairs(collection, two_groups(collection, "gender"), pairs=9, candidates=run_of(collection, names))
+    names = {
+        f"q{n}": {f"{g}-{m}-0": 1.0 for g in ("female", "male") for m in range(3)} for n in range(2)
+    }
+    drawn = draw_pairs(
+        collection, two_groups(collection, "gender"), pairs=9, candidates=run_of(collection, names)
+    )
     counts = drawn.frame.group_by("query", "kind", maintain_order=True).len()["len"]
     assert counts.to_list() == [1, 4, 1, 4]  # relevant and irrelevant ones of two queries
     assert [note.split(" ")[0] for note in drawn.notes] == ["1", "2", "2"]
@@ -160,30 +199,52 @@ def test_candidates_bound_the_pairs() -> None:
         "2 queries without a text or candidates, not asked",
         "1 of 1 query without relevant documents on both sides",
     )
-    run = Run(("q0",), np.array([0, 1]), np.array([30]), np.ones(1), people(queries=4).ids, {"file": "run.trec"})
+    run = Run(
+        ("q0",),
+        np.array([0, 1]),
+        np.array([30]),
+        np.ones(1),
+        people(queries=4).ids,
+        {"file": "run.trec"},
+    )
     with refused("run.trec: expected candidates of the collection (first: 'male-2-0')", DataError):
         draw_pairs(people(queries=2), two_groups(people(queries=2), "gender"), candidates=run)
 
 
-def test_documents_without_a_label_are_in_no_pair_and_of_two_groups_the_smaller_is_protected() -> None:
+def test_documents_without_a_label_are_in_no_pair_and_of_two_groups_the_smaller_is_protected() -> (
+    None
+):
     collection = people(queries=4)
-    half = pl.col("id").str.ends_with("-0") | pl.col("id").str.ends_with("-1") | pl.col("id").str.ends_with("-2")
+    half = (
+        pl.col("id").str.ends_with("-0")
+        | pl.col("id").str.ends_with("-1")
+        | pl.col("id").str.ends_with("-2")
+    )
     docs = collection.docs.with_columns(gender=pl.when(half).then("gender"))
     some = Collection(docs, collection.queries, collection.qrels)
     drawn = draw_pairs(some, two_groups(some, "gender"), pairs=50)
     assert drawn.notes[0] == "warning: 24 of 48 documents without gender, in no pair"
     assert drawn.frame.filter(pl.col("kind") == "relevant").height == 4 * 9
-    both = docs.with_columns(gender=pl.when(pl.col("id") == "male-0-0").then(pl.lit("female|male")).otherwise("gender"))
+    both = docs.with_columns(
+        gender=pl.when(pl.col("id") == "male-0-0").then(pl.lit("female|male")).otherwise("gender")
+    )
     several = Collection(both, collection.queries, collection.qrels)
     lost = "warning: 25 of 48 documents without gender or of several, in no pair"
     assert two_groups(several, "gender").notes == (lost,)
-    sides = two_groups(several, "gender", "female")  # a document of several is of the group that is named
+    sides = two_groups(
+        several, "gender", "female"
+    )  # a document of several is of the group that is named
     assert sides.notes == ("warning: 24 of 48 documents without gender, in no pair",)
     assert sides.code[collection.ids.to_list().index("male-0-0")] == 1
     collection = people(queries=3)
     assert two_groups(collection, "gender").protected == "male"  # of two as large, the last
-    fewer = collection.docs.filter(~((pl.col("gender") == "male") & pl.col("id").str.ends_with("-0")))
-    assert two_groups(Collection(fewer, collection.queries, collection.qrels), "gender").protected == "male"
+    fewer = collection.docs.filter(
+        ~((pl.col("gender") == "male") & pl.col("id").str.ends_with("-0"))
+    )
+    assert (
+        two_groups(Collection(fewer, collection.queries, collection.qrels), "gender").protected
+        == "male"
+    )
     gender = pl.when(pl.col("id").str.ends_with("-1")).then(pl.lit("x")).otherwise("gender")
     third = collection.docs.with_columns(gender=gender)
     three = Collection(third, collection.queries, collection.qrels)
@@ -200,13 +261,17 @@ def test_documents_without_a_label_are_in_no_pair_and_of_two_groups_the_smaller_
 # Statistics
 
 
-def drawn_counts(seed: int, *, queries: int, mean: tuple[float, ...] = (0.2, 0.3, 0.4, 0.1), spread: int = 8) -> Counts:
+def drawn_counts(
+    seed: int, *, queries: int, mean: tuple[float, ...] = (0.2, 0.3, 0.4, 0.1), spread: int = 8
+) -> Counts:
     """Counts of 20 pairs a query, whose shares vary over queries around a mean that is known."""
     chance = np.random.default_rng(seed)
     shares = chance.dirichlet(np.array(mean) * spread, size=queries)
     parts = np.array([chance.multinomial(20, row) for row in shares]).astype(np.float64).T
     first = chance.binomial(40, chance.beta(12, 8, size=queries)).astype(np.float64)
-    return Counts(np.full(queries, 20.0), np.full(queries, 20.0), *parts, np.full(queries, 40.0), first)
+    return Counts(
+        np.full(queries, 20.0), np.full(queries, 20.0), *parts, np.full(queries, 40.0), first
+    )
 
 
 def judged(counts: Counts, **options: int) -> PairOutcome:
@@ -217,7 +282,14 @@ def judged(counts: Counts, **options: int) -> PairOutcome:
 
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     """Of each share, over 44 queries, in 1,000 draws."""
-    true = {"protected": 0.2, "unprotected": 0.3, "inconsistent": 0.4, "unparsed": 0.1, "preference": 0.4, "first": 0.6}
+    true = {
+        "protected": 0.2,
+        "unprotected": 0.3,
+        "inconsistent": 0.4,
+        "unparsed": 0.1,
+        "preference": 0.4,
+        "first": 0.6,
+    }
     held = Counter[str]()
     for seed in range(1_000):
         found = judged(drawn_counts(seed, queries=44), resamples=400, seed=seed)
@@ -229,13 +301,18 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
 
 def kind_of(one: PairOutcome) -> str:
     """The kind of the verdict on it, with a margin of ±5 points."""
-    result = PairwiseAudit({"level": 5.0, "count_rule": "both-agree"}, "judge", "female", "male", (one,))
+    result = PairwiseAudit(
+        {"level": 5.0, "count_rule": "both-agree"}, "judge", "female", "male", (one,)
+    )
     return result.verdict(one).kind
 
 
 def test_a_fair_judge_is_favoured_for_in_one_of_twenty() -> None:
     even = (0.25, 0.25, 0.4, 0.1)
-    found = [judged(drawn_counts(seed, queries=30, mean=even), resamples=400, seed=seed) for seed in range(300)]
+    found = [
+        judged(drawn_counts(seed, queries=30, mean=even), resamples=400, seed=seed)
+        for seed in range(300)
+    ]
     assert 0.02 <= np.mean([one.p < ALPHA for one in found]) <= 0.085
     named = [kind_of(replace(one, p_corrected=one.p)) for one in found]
     assert named.count("favours") <= 0.085 * 300
@@ -263,9 +340,15 @@ def test_favourite_documents_favour_no_side() -> None:
 
 def test_too_few_documents_show_nothing() -> None:
     rows, counts = np.arange(20), drawn_counts(0, queries=20)._replace(unprotected=np.zeros(20))
-    found = replace(outcome("relevant", counts, Dyads(rows, rows % 5, rows + 5), resamples=200), p_corrected=0.04)
+    found = replace(
+        outcome("relevant", counts, Dyads(rows, rows % 5, rows + 5), resamples=200),
+        p_corrected=0.04,
+    )
     assert (found.effective_n < 5, kind_of(found)) == (True, "inconclusive")
-    assert "count as 4.58 independent ones, too few for a verdict; it takes 10; " in chosen().verdict(found).sentence
+    assert (
+        "count as 4.58 independent ones, too few for a verdict; it takes 10; "
+        in chosen().verdict(found).sentence
+    )
 
 
 def test_exchanging_the_sides_turns_everything() -> None:
@@ -276,9 +359,13 @@ def test_exchanging_the_sides_turns_everything() -> None:
     two = outcome("relevant", turned, Dyads(np.arange(40), *origins[::-1]), resamples=500)
     assert one.p == two.p
     assert two.preference.value == pytest.approx(1 - one.preference.value)
-    assert (two.preference.low, two.preference.high) == pytest.approx((1 - one.preference.high, 1 - one.preference.low))
+    assert (two.preference.low, two.preference.high) == pytest.approx(
+        (1 - one.preference.high, 1 - one.preference.low)
+    )
     assert two.ratio.value == pytest.approx(1 / one.ratio.value)
-    never = replace(judged(counts._replace(unprotected=np.zeros(40)), resamples=200), p_corrected=0.001)
+    never = replace(
+        judged(counts._replace(unprotected=np.zeros(40)), resamples=200), p_corrected=0.001
+    )
     assert (never.ratio.value, never.ratio.high) == (np.inf, np.inf)
     assert never.ratio.low == pytest.approx(1 / (0.025 ** (-1 / never.effective_n) - 1))
     assert kind_of(never) == "favours"
@@ -300,19 +387,27 @@ def stored(collection: Collection, choose: Callable[..., str | None], pairs: int
 
 def test_queries_of_one_text_are_one() -> None:
     collection = people(queries=8)
-    same = Collection(collection.docs, collection.queries.with_columns(text=pl.lit("one text")), collection.qrels)
+    same = Collection(
+        collection.docs, collection.queries.with_columns(text=pl.lit("one text")), collection.qrels
+    )
     found = pairwise(same, stored(same, lambda query, kind, pair: pair[0]), resamples=100)
     assert {one.queries for one in found.outcomes} == {1}
     assert {found.verdict(one).kind for one in found.outcomes} == {"inconclusive"}
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"queries": []}, "expected query ids, got none"),
-    ({"queries": ["q0", "q9", "q8"]}, "2 queries are not in the collection: 'q9'"),
-    ({"queries": ["q1"]}, "no pair to count: 1 query has none"),
-    ({"count_rule": "both"}, "unknown rule for counting 'both'; did you mean 'both-agree'? (valid: both-agree, ea"),
-    ({"resamples": 9}, "expected at least 100 resamples, got 9"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"queries": []}, "expected query ids, got none"),
+        ({"queries": ["q0", "q9", "q8"]}, "2 queries are not in the collection: 'q9'"),
+        ({"queries": ["q1"]}, "no pair to count: 1 query has none"),
+        (
+            {"count_rule": "both"},
+            "unknown rule for counting 'both'; did you mean 'both-agree'? (valid: both-agree, ea",
+        ),
+        ({"resamples": 9}, "expected at least 100 resamples, got 9"),
+    ],
+)
 def test_impossible_options_are_refused(options: dict, message: str) -> None:
     collection = people(queries=2)
     decisions = stored(collection, lambda query, kind, pair: pair[0])
@@ -340,11 +435,18 @@ def test_published_shares_give_the_printed_ratios(published) -> None:
     misprints, number = [], np.arange(10_000)
     assert len(published) == 24
     for key, cells in published.items():
-        protected, unprotected = (cells[f"{side} share"][0] for side in ("protected", "unprotected"))
+        protected, unprotected = (
+            cells[f"{side} share"][0] for side in ("protected", "unprotected")
+        )
         won, lost = (1.0 * (number < round(10_000 * share)) for share in (protected, unprotected))
         lost, each = lost[::-1], np.ones(10_000)
-        found = judged(Counts(each, each, won, lost, each - won - lost, 0 * each, 2 * each, each), resamples=100)
-        assert (found.protected.value, found.unprotected.value) == pytest.approx((protected, unprotected), abs=5e-5)
+        found = judged(
+            Counts(each, each, won, lost, each - won - lost, 0 * each, 2 * each, each),
+            resamples=100,
+        )
+        assert (found.protected.value, found.unprotected.value) == pytest.approx(
+            (protected, unprotected), abs=5e-5
+        )
         printed, note = cells["PairwiseRatio"]
         rounding = found.ratio.value * (0.00005 / protected + 0.00005 / unprotected)
         if abs(found.ratio.value - printed) > rounding + 0.00005:
@@ -360,24 +462,37 @@ def test_published_shares_give_the_printed_ratios(published) -> None:
 
 def test_choices_come_back_from_their_file(tmp_path: Path) -> None:
     collection = people(queries=6)
-    decisions = stored(collection, lambda query, kind, pair: pair[0] if kind == "relevant" else None)
+    decisions = stored(
+        collection, lambda query, kind, pair: pair[0] if kind == "relevant" else None
+    )
     file = write(tmp_path / "choices.jsonl", decisions.contents())
     again = read_decisions(file, collection, decisions.sides)
     assert again.frame.equals(decisions.frame)
     relevant, irrelevant = pairwise(collection, again, resamples=100).outcomes
     assert (relevant.inconsistent.value, irrelevant.unparsed.value) == (1, 1)
     answers = [
-        {**{name: row[name] for name in ("query", "first", "second")}, "answer": "[2]" if number % 2 else "2 passages"}
+        {
+            **{name: row[name] for name in ("query", "first", "second")},
+            "answer": "[2]" if number % 2 else "2 passages",
+        }
         for number, row in enumerate(decisions.frame.iter_rows(named=True))
     ]
-    read = read_decisions(write(tmp_path / "answers.jsonl", jsonl(answers)), collection, decisions.sides)
-    assert read.frame["choice"].to_list() == [row["second"] if n % 2 else None for n, row in enumerate(answers)]
+    read = read_decisions(
+        write(tmp_path / "answers.jsonl", jsonl(answers)), collection, decisions.sides
+    )
+    assert read.frame["choice"].to_list() == [
+        row["second"] if n % 2 else None for n, row in enumerate(answers)
+    ]
     assert Counter(read.frame["reading"]) == {"ok": 36, "off-format": 36}
 
 
 def test_choices_that_say_nothing_about_the_groups_are_counted(tmp_path: Path) -> None:
     collection = people(queries=2)
-    rows = [("q0", "female-0-0", "female-0-1"), ("q0", "female-0-0", "male-1-0"), ("q0", "female-0-0", "male-0-0")]
+    rows = [
+        ("q0", "female-0-0", "female-0-1"),
+        ("q0", "female-0-0", "male-1-0"),
+        ("q0", "female-0-0", "male-0-0"),
+    ]
     choices = ({"query": query, "first": a, "second": b, "choice": a} for query, a, b in rows)
     file = write(tmp_path / "some.jsonl", jsonl(choices))
     found = read_decisions(file, collection, two_groups(collection, "gender", "female"))
@@ -388,23 +503,46 @@ def test_choices_that_say_nothing_about_the_groups_are_counted(tmp_path: Path) -
     result = pairwise(collection, found, resamples=100)
     assert "1 pair in one order only, of which nobody knows whether both agree" in result.notes
     assert result.outcomes[0].pairs == 0
-    assert pairwise(collection, found, count_rule="each", resamples=100).outcomes[0].protected.value == 1
+    assert (
+        pairwise(collection, found, count_rule="each", resamples=100).outcomes[0].protected.value
+        == 1
+    )
 
 
 GOOD = {"query": "q0", "first": "female-0-0", "second": "male-0-0", "choice": "male-0-0"}
 
 
-@pytest.mark.parametrize(("lines", "message"), [
-    ([{**GOOD, "query": "q9"}], ":1: query 'q9' is not in the collection"),
-    ([GOOD, {**GOOD, "first": "nobody"}], ":2: document 'nobody' is not in the collection"),
-    ([{**GOOD, "choice": "male-0-1"}], ":1: choice 'male-0-1' is none of 'female-0-0' and 'male-0-0'"),
-    ([GOOD, GOOD], ":2: the same query and documents in this order came in line 1"),
-    ([{**GOOD, "second": "female-0-0", "choice": ""}], ":1: expected two documents, got 'female-0-0' twice"),
-    ([{"query": "q0", "first": "female-0-0"}], ":1: expected query, first, second, and choice or answer: "),
-    ([{"query": "q0", "first": "female-0-0", "second": "male-0-0"}], ":1: expected choice or answer, got neither"),
-    ([{**GOOD, "second": "female-0-1", "choice": ""}], ": no choice between documents of both sides; "),
-])  # fmt: skip
-def test_a_file_of_choices_that_does_not_fit_is_refused(lines: list, message: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([{**GOOD, "query": "q9"}], ":1: query 'q9' is not in the collection"),
+        ([GOOD, {**GOOD, "first": "nobody"}], ":2: document 'nobody' is not in the collection"),
+        (
+            [{**GOOD, "choice": "male-0-1"}],
+            ":1: choice 'male-0-1' is none of 'female-0-0' and 'male-0-0'",
+        ),
+        ([GOOD, GOOD], ":2: the same query and documents in this order came in line 1"),
+        (
+            [{**GOOD, "second": "female-0-0", "choice": ""}],
+            ":1: expected two documents, got 'female-0-0' twice",
+        ),
+        (
+            [{"query": "q0", "first": "female-0-0"}],
+            ":1: expected query, first, second, and choice or answer: ",
+        ),
+        (
+            [{"query": "q0", "first": "female-0-0", "second": "male-0-0"}],
+            ":1: expected choice or answer, got neither",
+        ),
+        (
+            [{**GOOD, "second": "female-0-1", "choice": ""}],
+            ": no choice between documents of both sides; ",
+        ),
+    ],
+)
+def test_a_file_of_choices_that_does_not_fit_is_refused(
+    lines: list, message: str, tmp_path: Path
+) -> None:
     collection, file = people(queries=2), write(tmp_path / "choices.jsonl", jsonl(lines))
     with pytest.raises(DataError, match="^" + re.escape(f"{file}{message}")):
         read_decisions(file, collection, two_groups(collection, "gender", "female"))
@@ -428,6 +566,8 @@ def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:
     found = chosen()
     assert PairwiseAudit.load(found.save(tmp_path / "pairs.json")) == found
     saved = json.loads((tmp_path / "pairs.json").read_text())
-    verdicts = [(verdict["kind"], verdict["side"], verdict["margin"]) for verdict in saved["verdicts"]]
+    verdicts = [
+        (verdict["kind"], verdict["side"], verdict["margin"]) for verdict in saved["verdicts"]
+    ]
     assert verdicts == [("favours", "male", 50.0), ("level", None, 50.0)]
     assert [saved["outcomes"][0]["ratio"][end] for end in ("value", "low")] == [0.0, 0.0]

@@ -29,10 +29,14 @@ def card_of(found: Audit) -> dict[str, Effect]:
     return {e.estimand.key: e for e in found.estimates_of(None)}
 
 
-def toy_card(scores: Table = SCORES, *, collection: Collection | None = None, **options: Any) -> dict[str, Effect]:
+def toy_card(
+    scores: Table = SCORES, *, collection: Collection | None = None, **options: Any
+) -> dict[str, Effect]:
     collection = collection or toy()
     run = run_of(collection, scores, ranker="hand", **options.pop("spec", {}))
-    return card_of(audit(collection, run, **{"measures": "nDCG@1", "card": True, "depth": 3, **options}))
+    return card_of(
+        audit(collection, run, **{"measures": "nDCG@1", "card": True, "depth": 3, **options})
+    )
 
 
 def without_judgments(collection: Collection) -> Collection:
@@ -74,24 +78,34 @@ def inferred(cells: Cells, bounds: tuple[float, float] = (-np.inf, np.inf)) -> I
         float(((part[:, 0] - value * part[:, 1]) ** 2).sum())
         for part in (queries, origins, np.array(list(cells.values())))
     )
-    votes = min(float(part[:, 1].sum() ** 2 / (part[:, 1] ** 2).sum()) for part in (queries, origins))
+    votes = min(
+        float(part[:, 1].sum() ** 2 / (part[:, 1] ** 2).sum()) for part in (queries, origins)
+    )
     wider = math.sqrt(max(q + o - both, q, o) / q)
     totals, weights = resampled_means([*queries.T])
     ordered = np.sort(totals / weights)
     orders = np.arange(1, 5000)  # of 10,000; the 250th belongs to .05
     level = 0.05 * orders / 250
     width = (
-        wider * math.sqrt(votes / (votes - 1)) * stats.t.ppf(1 - level / 2, votes - 1) / stats.norm.ppf(1 - level / 2)
+        wider
+        * math.sqrt(votes / (votes - 1))
+        * stats.t.ppf(1 - level / 2, votes - 1)
+        / stats.norm.ppf(1 - level / 2)
     )
     low, high = (value + width * (ordered[index] - value) for index in (orders - 1, -orders))
     holding = int(((low <= 0) & (high >= 0)).sum())
     ends = np.clip([low[249], high[249]], *bounds)
-    return Inferred((ends[0], ends[1]), wider * float(ordered.std()), votes, level[holding - 1], level[holding])
+    return Inferred(
+        (ends[0], ends[1]), wider * float(ordered.std()), votes, level[holding - 1], level[holding]
+    )
 
 
 def flipped(total: list[float]) -> float:
     """Two-sided p of the sum over all signs."""
-    sums = [abs(sum(s * t for s, t in zip(signs, total, strict=True))) for signs in product((1, -1), repeat=len(total))]
+    sums = [
+        abs(sum(s * t for s, t in zip(signs, total, strict=True)))
+        for signs in product((1, -1), repeat=len(total))
+    ]
     return sum(s >= abs(sum(total)) - 1e-12 for s in sums) / len(sums)
 
 
@@ -104,7 +118,9 @@ def exchanged_p(totals: Iterable[Fraction]) -> float:
             turned[reached + total] += count
             turned[reached - total] += count
         counts = turned
-    return sum(count for reached, count in counts.items() if abs(reached) >= abs(sum(totals))) / 2 ** len(totals)
+    return sum(
+        count for reached, count in counts.items() if abs(reached) >= abs(sum(totals))
+    ) / 2 ** len(totals)
 
 
 D = 1.5 + T
@@ -158,7 +174,11 @@ def copies_card(*, is_judged: bool = True) -> dict[str, Effect]:
         for n in range(COPIES)
         for doc in plain.docs.iter_rows(named=True)
     ]
-    scores = {f"{n}{q}": {f"{n}{d}": v for d, v in found.items()} for n in range(COPIES) for q, found in SCORES.items()}
+    scores = {
+        f"{n}{q}": {f"{n}{d}": v for d, v in found.items()}
+        for n in range(COPIES)
+        for q, found in SCORES.items()
+    }
     qrels: dict[str, dict[str, int]] = {q: {} for q in scores}
     for q, d, grade in plain.qrels.iter_rows():
         for n in range(COPIES):
@@ -179,11 +199,17 @@ class TestByHand:
             (run, *pair, kind) for run in "rs" for pair in pairs for kind in KINDS
         ]
         primary = [t for t in found.tilts if t.measure == "nDCG@1"]
-        assert [(e.value, e.low, e.p) for e in found.estimates[::6]] == [(t.value, t.low, t.p) for t in primary]
+        assert [(e.value, e.low, e.p) for e in found.estimates[::6]] == [
+            (t.value, t.low, t.p) for t in primary
+        ]
         assert [e.name for e in found.estimates_of("s", "llm", "gpt")] == [
-            "Relative Δ nDCG@1", "ΔNDSR@3", "head-to-head, relevant twins", "head-to-head, other twins",
-            "pair rank gap", "score gap",
-        ]  # fmt: skip
+            "Relative Δ nDCG@1",
+            "ΔNDSR@3",
+            "head-to-head, relevant twins",
+            "head-to-head, other twins",
+            "pair rank gap",
+            "score gap",
+        ]
         with pytest.raises(UserError, match="unknown pair of groups 'human,claude'"):
             found.estimates_of(None, "human", "claude")
 
@@ -211,25 +237,52 @@ class TestByHand:
     def test_their_checks(self) -> None:
         found = toy_card()
         cells = {**CELLS, "relative delta": {("q1", "d1"): (1.0, 0.5), ("q2", "d2"): (0.0, 0.0)}}
-        flips, labels = ({kind: flipped(totals_of(cells[kind], axis)) for kind in cells} for axis in (0, 1))
-        # Rank gap by exchanged labels: d1 adds 1.5 ranks, d2 −1, d3 −2; six of eight signs are as far out.
+        flips, labels = (
+            {kind: flipped(totals_of(cells[kind], axis)) for kind in cells} for axis in (0, 1)
+        )
+        # Rank gap by exchanged labels: d1 adds 1.5 ranks, d2 −1, d3 −2; six of eight signs are as
+        # far out.
         assert labels["rank gap"] == 6 / 8
         assert {kind: e.checks["sign flips"] for kind, e in found.items()} == pytest.approx(flips)
-        assert {kind: e.checks["exchanged labels"] for kind, e in found.items()} == pytest.approx(labels, abs=0.02)
+        assert {kind: e.checks["exchanged labels"] for kind, e in found.items()} == pytest.approx(
+            labels, abs=0.02
+        )
 
-    def test_what_stands_behind_the_twins_of_which_one_that_is_not_retrieved_is_below_the_last_rank(self) -> None:
+    def test_what_stands_behind_the_twins_of_which_one_that_is_not_retrieved_is_below_the_last_rank(
+        self,
+    ) -> None:
         found = toy_card()
         relevant, other = found["relevant twins"].parts, found["other twins"].parts
         assert relevant == {
-            "pairs": 4, "wins": 1, "losses": 2, "ties": 1, "whole": 4, "whole_wins": 1, "whole_losses": 2,
-            "query_wins": 0, "query_losses": 1, "share_wins": 1 / 4, "share_losses": 2 / 4,
-            "mean_wins": pytest.approx((1 / 2 + 0 + 0) / 3), "mean_losses": pytest.approx((1 / 2 + 1 + 0) / 3),
-        }  # fmt: skip
+            "pairs": 4,
+            "wins": 1,
+            "losses": 2,
+            "ties": 1,
+            "whole": 4,
+            "whole_wins": 1,
+            "whole_losses": 2,
+            "query_wins": 0,
+            "query_losses": 1,
+            "share_wins": 1 / 4,
+            "share_losses": 2 / 4,
+            "mean_wins": pytest.approx((1 / 2 + 0 + 0) / 3),
+            "mean_losses": pytest.approx((1 / 2 + 1 + 0) / 3),
+        }
         assert other == {
-            "pairs": 3, "wins": 2, "losses": 1, "ties": 0, "whole": 0, "whole_wins": 0, "whole_losses": 0,
-            "query_wins": 2, "query_losses": 1, "share_wins": 2 / 3, "share_losses": 1 / 3,
-            "mean_wins": pytest.approx(2 / 3), "mean_losses": pytest.approx(1 / 3),
-        }  # fmt: skip
+            "pairs": 3,
+            "wins": 2,
+            "losses": 1,
+            "ties": 0,
+            "whole": 0,
+            "whole_wins": 0,
+            "whole_losses": 0,
+            "query_wins": 2,
+            "query_losses": 1,
+            "share_wins": 2 / 3,
+            "share_losses": 1 / 3,
+            "mean_wins": pytest.approx(2 / 3),
+            "mean_losses": pytest.approx(1 / 3),
+        }
         assert found["rank gap"].parts == {"pairs": 4, "absent": 0}
         assert found["score gap"].parts == {"pairs": 4, "raw": -1 / 4}
         assert found["page"].parts == {"shares": 0}
@@ -247,9 +300,18 @@ class TestByHand:
         docs = [{"id": f"{o}-{s}", "text": "x", "source": s, "origin": f"{o}"} for o, s in sides]
         qrels = {q: {"0-human": 1, "0-llm": 1, "1-human": 1} for q in ("q0", "q1", "q2")}
         collection = collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
-        found = {"q0": {"1-llm": 2.0, "2-llm": 1.0}, "q1": {"1-llm": 2.0, "1-human": 1.0}, "q2": {"1-human": 2.0}}
-        counts = audit(collection, run_of(collection, found, ranker="r"), "nDCG@3", resamples=100).pair_counts
-        rows = {(q, r): (w, n) for q, r, w, n in counts.select("query", "relevant", "wins", "losses").iter_rows()}
+        found = {
+            "q0": {"1-llm": 2.0, "2-llm": 1.0},
+            "q1": {"1-llm": 2.0, "1-human": 1.0},
+            "q2": {"1-human": 2.0},
+        }
+        counts = audit(
+            collection, run_of(collection, found, ranker="r"), "nDCG@3", resamples=100
+        ).pair_counts
+        rows = {
+            (q, r): (w, n)
+            for q, r, w, n in counts.select("query", "relevant", "wins", "losses").iter_rows()
+        }
         assert [rows[q, True] for q in found] == [(0, 1), (0, 1), (1, 0)]
         assert [rows[q, False] for q in found] == [(0, 1), (0, 0), (0, 0)]
 
@@ -271,7 +333,9 @@ class TestHeadToHead:
                     scores[f"q{q}"] |= {human: n + sign / 4, llm: float(n)}
                     qrels[f"q{q}"] |= {human: 1, llm: 1}
         collection = collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
-        return card_of(audit(collection, run_of(collection, scores), "nDCG@1", card=True))["relevant twins"]
+        return card_of(audit(collection, run_of(collection, scores), "nDCG@1", card=True))[
+            "relevant twins"
+        ]
 
     @staticmethod
     def cells(per_query: list[tuple[int, int]]) -> dict[tuple[str, str], Fraction]:
@@ -283,38 +347,55 @@ class TestHeadToHead:
             for n in range(count)
         }
 
-    @pytest.mark.parametrize(("per_query", "flips"), [
-        ([(1, 0)] * 5, 2 / 32),
-        ([(9, 1)] * 5, 2 / 32),
-        ([(1, 0)] * 5 + [(0, 1)], 2 * 7 / 64),
-        ([(2, 1)] * 3 + [(1, 1)] * 30, 2 / 8),
-        ([(1, 1)] * 4, 1.0),
-        ([(0, 3)], 1.0),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("per_query", "flips"),
+        [
+            ([(1, 0)] * 5, 2 / 32),
+            ([(9, 1)] * 5, 2 / 32),
+            ([(1, 0)] * 5 + [(0, 1)], 2 * 7 / 64),
+            ([(2, 1)] * 3 + [(1, 1)] * 30, 2 / 8),
+            ([(1, 1)] * 4, 1.0),
+            ([(0, 3)], 1.0),
+        ],
+    )
     def test_value_and_checks(self, per_query: list[tuple[int, int]], flips: float) -> None:
         found = self.wins(per_query)
         means = [(won - lost) / (won + lost) for won, lost in per_query]
         assert found.value == pytest.approx(sum(means) / len(means))
         assert found.queries == len(per_query)
         exact = exchanged_p(self.cells(per_query).values())
-        assert found.checks == pytest.approx({"sign flips": flips, "exchanged labels": exact}, abs=0.02)
+        assert found.checks == pytest.approx(
+            {"sign flips": flips, "exchanged labels": exact}, abs=0.02
+        )
 
-    @pytest.mark.parametrize(("per_query", "p"), [
-        ([(1, 0)] * 5, 2 * 0.5**5),  # all votes on one side
-        # Queries say the same, pairs do not: (45 · .2² + 5 · 1.8²)/50² · 5/4, four degrees of freedom.
-        ([(9, 1)] * 5, 2 * stats.t.sf(0.8 / math.sqrt(18 / 50**2 * 5 / 4), 4)),
-        ([(1, 1)] * 4, 1.0),
-        ([(0, 3)], math.nan),
-    ])  # fmt: skip
-    def test_p_where_all_queries_say_the_same(self, per_query: list[tuple[int, int]], p: float) -> None:
+    @pytest.mark.parametrize(
+        ("per_query", "p"),
+        [
+            ([(1, 0)] * 5, 2 * 0.5**5),  # all votes on one side
+            # Queries say the same, pairs do not: (45 · .2² + 5 · 1.8²)/50² · 5/4, four degrees of
+            # freedom.
+            ([(9, 1)] * 5, 2 * stats.t.sf(0.8 / math.sqrt(18 / 50**2 * 5 / 4), 4)),
+            ([(1, 1)] * 4, 1.0),
+            ([(0, 3)], math.nan),
+        ],
+    )
+    def test_p_where_all_queries_say_the_same(
+        self, per_query: list[tuple[int, int]], p: float
+    ) -> None:
         found = self.wins(per_query)
         assert found.p == pytest.approx(p, nan_ok=True)
         assert math.isnan(found.p_corrected)  # at most five votes
 
-    @pytest.mark.parametrize("per_query", [[(1, 0)] * 4 + [(0, 1)] * 2, [(2, 1)] * 3 + [(1, 1)] * 30])
-    def test_p_is_the_level_whose_interval_first_excludes_0(self, per_query: list[tuple[int, int]]) -> None:
+    @pytest.mark.parametrize(
+        "per_query", [[(1, 0)] * 4 + [(0, 1)] * 2, [(2, 1)] * 3 + [(1, 1)] * 30]
+    )
+    def test_p_is_the_level_whose_interval_first_excludes_0(
+        self, per_query: list[tuple[int, int]]
+    ) -> None:
         found = self.wins(per_query)
-        cells = {key: (float(part), abs(float(part))) for key, part in self.cells(per_query).items()}
+        cells = {
+            key: (float(part), abs(float(part))) for key, part in self.cells(per_query).items()
+        }
         expected = inferred(cells, (-1.0, 1.0))
         assert (found.low, found.high) == pytest.approx(expected.ends)
         assert (found.votes, found.error) == pytest.approx((expected.votes, expected.error))
@@ -328,37 +409,56 @@ class TestWithoutJudgments:
         card = card_of(found)
         assert tuple(card) == ("page", "twins", "twins, pooled", "rank gap", "score gap")
         # q1: d1 and d2 win, d3 loses; q2: d1 and d2 lose; q3: d1 wins, d3 ties.
-        assert (card["twins"].value, card["twins, pooled"].value) == pytest.approx(((1 / 3 - 1 + 1 / 2) / 3, 0))
+        assert (card["twins"].value, card["twins, pooled"].value) == pytest.approx(
+            ((1 / 3 - 1 + 1 / 2) / 3, 0)
+        )
         assert found.measures == found.tilts == ()
         assert found.values.shape == (1, 0, 3, 3)
         assert card["page"].value == pytest.approx(sum(PAGE) / 3)
-        assert card["twins"].parts | {"pairs": 7, "wins": 3, "losses": 3, "ties": 1, "whole": 4} == card["twins"].parts
+        assert (
+            card["twins"].parts | {"pairs": 7, "wins": 3, "losses": 3, "ties": 1, "whole": 4}
+            == card["twins"].parts
+        )
         assert card["score gap"].value == pytest.approx(-1 / SD2 / 4)
 
     def test_the_rank_gap_is_a_sum_per_query(self) -> None:
         found = toy_card(collection=without_judgments(toy()), measures=None)["rank gap"]
-        # q1: d1 and d3 as before, d2: 4.5 against the sixth; q2: d2, d1: 1 against the fourth; q3: d3, d1 at 3.
+        # q1: d1 and d3 as before, d2: 4.5 against the sixth; q2: d2, d1: 1 against the fourth; q3:
+        # d3, d1 at 3.
         totals = [-0.5 + (6 - 4.5), -1 + (1 - 4), 4 - 3]
         assert found.name == "pair rank gap, summed per query"
         assert found.value == pytest.approx(sum(totals) / 3)
         assert found.parts == {}
-        # The parts of a query's documents add up to its sum; each document found is an equal share of its weight.
+        # The parts of a query's documents add up to its sum; each document found is an equal share
+        # of its weight.
         cells: Cells = {
-            ("q1", "d1"): (1.5, 2 / 5), ("q1", "d3"): (-2, 2 / 5), ("q1", "d2"): (6 - 4.5, 1 / 5),
-            ("q2", "d2"): (-1, 2 / 3), ("q2", "d1"): (1 - 4, 1 / 3),
-            ("q3", "d3"): (0, 2 / 3), ("q3", "d1"): (4 - 3, 1 / 3),
-        }  # fmt: skip
+            ("q1", "d1"): (1.5, 2 / 5),
+            ("q1", "d3"): (-2, 2 / 5),
+            ("q1", "d2"): (6 - 4.5, 1 / 5),
+            ("q2", "d2"): (-1, 2 / 3),
+            ("q2", "d1"): (1 - 4, 1 / 3),
+            ("q3", "d3"): (0, 2 / 3),
+            ("q3", "d1"): (4 - 3, 1 / 3),
+        }
         assert totals_of(cells, 0) == totals
         found, expected = copies_card(is_judged=False)["rank gap"], inferred(copied(cells))
-        assert (found.low, found.high, found.votes) == pytest.approx((*expected.ends, expected.votes))
+        assert (found.low, found.high, found.votes) == pytest.approx(
+            (*expected.ends, expected.votes)
+        )
 
     def test_without_the_card_the_primary_question_alone_is_asked(self) -> None:
         collection = without_judgments(toy())
         found = audit(collection, run_of(collection, SCORES))
-        assert [repr(e.estimand) for e in found.estimates] == ["HeadToHead", "HeadToHead(over=pairs)"]
+        assert [repr(e.estimand) for e in found.estimates] == [
+            "HeadToHead",
+            "HeadToHead(over=pairs)",
+        ]
         with refused("this audit has no card; audit with --card (card=True)"):
             audit(toy(), run_of(toy(), SCORES), "nDCG@1").estimates_of(None)
-        with pytest.raises(UserError, match=r"^no judgments, so no measure can be computed, and no groups to ask abou"):
+        with pytest.raises(
+            UserError,
+            match=r"^no judgments, so no measure can be computed, and no groups to ask abou",
+        ):
             audit(collection, run_of(collection, SCORES), by=None)
 
 
@@ -368,11 +468,16 @@ class TestWhatARunLacks:
         zero, exclude = toy_card(scores), toy_card(scores, missing="exclude")
         assert zero["rank gap"].parts == {"pairs": 4, "absent": 2 / 8}
         assert exclude["rank gap"].parts == {"pairs": 3, "absent": 0}
-        assert (zero["rank gap"].value, exclude["rank gap"].value) == pytest.approx((-0.5 / 4, -0.5 / 3))
+        assert (zero["rank gap"].value, exclude["rank gap"].value) == pytest.approx(
+            (-0.5 / 4, -0.5 / 3)
+        )
         assert zero["page"].value == exclude["page"].value == pytest.approx((PAGE[0] + PAGE[2]) / 2)
         assert (zero["relative delta"].queries, exclude["relative delta"].queries) == (3, 2)
         collection = toy()
-        runs = [run_of(collection, SCORES, ranker="all"), run_of(collection, {"q1": SCORES["q1"]}, ranker="one")]
+        runs = [
+            run_of(collection, SCORES, ranker="all"),
+            run_of(collection, {"q1": SCORES["q1"]}, ranker="one"),
+        ]
         found = audit(collection, runs, "nDCG@1", card=True, missing="exclude")
         assert [e.queries for e in found.estimates if e.estimand.key == "rank gap"] == [3, 1]
         assert found.by_group().filter(pl.col("group") == "all")["queries"].to_list() == [3, 1]
@@ -380,28 +485,43 @@ class TestWhatARunLacks:
 
     def test_queries_that_only_judgments_know_count_for_no_side(self) -> None:
         plain = toy()
-        judged = pl.DataFrame({"query_id": ["q9", "q9"], "doc_id": ["d1-human", "d1-llm"], "grade": [1, 1]})
-        more = Collection(plain.docs, plain.queries, pl.concat([plain.qrels, judged.cast(plain.qrels.schema)]))
+        judged = pl.DataFrame(
+            {"query_id": ["q9", "q9"], "doc_id": ["d1-human", "d1-llm"], "grade": [1, 1]}
+        )
+        more = Collection(
+            plain.docs, plain.queries, pl.concat([plain.qrels, judged.cast(plain.qrels.schema)])
+        )
         scores = {**SCORES, "q9": {"d1-human": 9.0, "d1-llm": 1.0, "d2-human": 0.5}}
         one, two = toy_card(), toy_card(scores, collection=more)
         for kind in KINDS:
             assert (two[kind].value, two[kind].parts) == (one[kind].value, one[kind].parts)
 
-    def test_a_run_ordered_by_ranks_has_no_score_gap_and_nothing_retrieved_is_undefined_and_not_0(self) -> None:
+    def test_a_run_ordered_by_ranks_has_no_score_gap_and_nothing_retrieved_is_undefined_and_not_0(
+        self,
+    ) -> None:
         found = toy_card(spec={"score_order": "rank"})
         assert np.isnan([found["score gap"].value, found["score gap"].p]).all()
-        assert (found["score gap"].queries, found["rank gap"].value) == (0, toy_card()["rank gap"].value)
+        assert (found["score gap"].queries, found["rank gap"].value) == (
+            0,
+            toy_card()["rank gap"].value,
+        )
         assert [kind for kind, e in found.items() if math.isnan(e.value)] == ["score gap"]
         found = toy_card({})
         assert all(math.isnan(found[kind].value) for kind in KINDS if kind != "rank gap")
         assert (found["rank gap"].value, found["rank gap"].parts["absent"]) == (0, 1)
-        assert [found[kind].queries for kind in ("page", "relevant twins", "score gap")] == [0, 0, 0]
+        assert [found[kind].queries for kind in ("page", "relevant twins", "score gap")] == [
+            0,
+            0,
+            0,
+        ]
 
 
 class TestGroupsThatAreNotTwins:
     @pytest.mark.parametrize("shift", [0.8, 0.0, -0.8])
     @pytest.mark.parametrize("blank", [True, False])
-    def test_where_a_part_of_a_page_has_no_label_level_is_that_of_the_rest(self, shift: float, blank: bool) -> None:
+    def test_where_a_part_of_a_page_has_no_label_level_is_that_of_the_rest(
+        self, shift: float, blank: bool
+    ) -> None:
         """Half of the documents have a label, five of six of them a; a label file lacks the others, or is blank."""
         rng = np.random.default_rng(3)
         side = {f"d{n}": None if n % 2 else "b" if n % 12 == 0 else "a" for n in range(600)}
@@ -409,11 +529,16 @@ class TestGroupsThatAreNotTwins:
         whole = collection_of(docs, {f"q{q}": "x" for q in range(60)}, {})
         drawn = {q: rng.choice(600, 40, replace=False) for q in whole.queries["id"]}
         lift = {"a": 0.5, "b": 0.5 + shift, None: 0.0}
-        scores = {q: {f"d{d}": rng.normal() + lift[side[f"d{d}"]] for d in ds} for q, ds in drawn.items()}
+        scores = {
+            q: {f"d{d}": rng.normal() + lift[side[f"d{d}"]] for d in ds} for q, ds in drawn.items()
+        }
         labelled = whole.docs.filter(pl.col("side").is_not_null())
         known = whole if blank else Collection(labelled, whole.queries, whole.qrels)
         page = card_of(audit(known, run_of(whole, scores), by="side", card=True))["page"]
-        pages = [[bool(side[d]) for d in sorted(found, key=lambda d: -found[d])[:20]] for found in scores.values()]
+        pages = [
+            [bool(side[d]) for d in sorted(found, key=lambda d: -found[d])[:20]]
+            for found in scores.values()
+        ]
         discounts = 1 / np.log2(np.arange(2, 22))
         share = (np.mean(pages, axis=0) * discounts).sum() / discounts.sum()
         assert 0.55 < share < 0.75
@@ -422,7 +547,9 @@ class TestGroupsThatAreNotTwins:
 
     def test_twins_with_lone_documents_beside_them_are_judged_against_the_band(self) -> None:
         plain = toy()
-        extra = pl.DataFrame({"id": ["x"], "title": [""], "text": ["x"], "source": ["human"], "origin": ["x"]})
+        extra = pl.DataFrame(
+            {"id": ["x"], "title": [""], "text": ["x"], "source": ["human"], "origin": ["x"]}
+        )
         more = Collection(pl.concat([plain.docs, extra]), plain.queries, plain.qrels)
         found = toy_card(collection=more)
         assert found["page"].banded
@@ -435,7 +562,10 @@ def test_ps_beside_the_primary_one_are_a_family_but_those_of_the_score_gap(corre
     collection, runs = twins(12), []
     for name, losses in (("r", 0), ("s", 1), ("t", 2)):
         sides = [("human", "llm") if n >= losses else ("llm", "human") for n in range(12)]
-        scores = {f"q{n}": {f"{n}-{top}": 2.0 + n, f"{n}-{low}": 1.0} for n, (top, low) in enumerate(sides)}
+        scores = {
+            f"q{n}": {f"{n}-{top}": 2.0 + n, f"{n}-{low}": 1.0}
+            for n, (top, low) in enumerate(sides)
+        }
         runs.append(run_of(collection, scores, ranker=name))
     found = audit(collection, runs, "nDCG@1", card=True, correction=correction).estimates
     tested = [e for e in found if e.estimand.key not in ("score gap", "other twins")]
@@ -443,7 +573,9 @@ def test_ps_beside_the_primary_one_are_a_family_but_those_of_the_score_gap(corre
     assert sorted(e.checks["sign flips"] for e in tested) == pytest.approx(exact)
     # Where no query is lost, p is that of twelve votes on one side, to the same number.
     assert [e.p for e in tested if e.run == "r"] == pytest.approx([2 * 0.5**12] * 4)
-    for members in ([e for e in tested if (e.measure == "nDCG@1") is first] for first in (True, False)):
+    for members in (
+        [e for e in tested if (e.measure == "nDCG@1") is first] for first in (True, False)
+    ):
         assert {e.tests for e in members} == {len(members)}
         expected = correct([e.p for e in members], correction)
         assert [e.p_corrected for e in members] == pytest.approx(expected.tolist())

@@ -40,7 +40,15 @@ from ranktilt.statistics.bootstrap import interval
 from tests.toy import collection_of, run_of
 
 MEASURES: list[Measure] = [nDCG, nDCG @ 3, AP @ 5, P @ 2, R @ 4, RR]
-GRADED: list[Measure] = [AP(rel=2), AP(rel=2) @ 4, P(rel=2) @ 4, R(rel=2) @ 3, RR(rel=2), RR(rel=2) @ 2, RR(rel=3)]
+GRADED: list[Measure] = [
+    AP(rel=2),
+    AP(rel=2) @ 4,
+    P(rel=2) @ 4,
+    R(rel=2) @ 3,
+    RR(rel=2),
+    RR(rel=2) @ 2,
+    RR(rel=3),
+]
 EVERY: list[Measure] = [*MEASURES, AP, RR @ 3, *GRADED]
 
 
@@ -52,7 +60,10 @@ def judged_groups(queries: int, docs: str, relevant: str) -> Collection:
     rows, qrels = [], {}
     for q in range(queries):
         names = [f"q{q}d{i}" for i in range(len(docs))]
-        rows += [{"id": n, "text": n, "kind": None if k == "-" else k} for n, k in zip(names, docs, strict=True)]
+        rows += [
+            {"id": n, "text": n, "kind": None if k == "-" else k}
+            for n, k in zip(names, docs, strict=True)
+        ]
         left, grades = Counter(relevant), {}
         for name, kind in zip(names, docs, strict=True):
             if left[kind]:
@@ -78,7 +89,10 @@ def pieces(collection: Collection, run: Run) -> tuple[Judgments, Aligned]:
 
 
 def slow_deltas(
-    aligned: Aligned, measures: Sequence[Measure], pair: tuple[int, int], labels: npt.NDArray[np.int8]
+    aligned: Aligned,
+    measures: Sequence[Measure],
+    pair: tuple[int, int],
+    labels: npt.NDArray[np.int8],
 ) -> list[list[float]]:
     """Relative Δ under each labeling: every document of the ranking counts, and every measure starts anew."""
     judgments, at = aligned.judgments, aligned.judgment
@@ -89,7 +103,9 @@ def slow_deltas(
             for group in pair:
                 gains = np.where((at >= 0) & (row[at] == group), judgments.grade[at], 0.0)
                 mine = row == group
-                judged = Judged(judgments.query[mine], judgments.grade[mine], len(judgments.queries))
+                judged = Judged(
+                    judgments.query[mine], judgments.grade[mine], len(judgments.queries)
+                )
                 sides.append(values(of, aligned.ranking, gains, judged))
             both = ~np.isnan(sides).any(axis=0)
             a, b = (np.where(both, side, 0.0).sum() / max(both.sum(), 1) for side in sides)
@@ -98,7 +114,9 @@ def slow_deltas(
 
 
 class TestShuffledLabels:
-    def test_every_query_keeps_its_numbers_of_each_group_and_every_order_is_equally_likely(self) -> None:
+    def test_every_query_keeps_its_numbers_of_each_group_and_every_order_is_equally_likely(
+        self,
+    ) -> None:
         judgments, _ = pieces(c := judged_groups(5, "aaaabb-cc", "aaabb-c"), blind_run(c, 0))
         labels = shuffled_labels(judgments, 1, 200)
         assert labels.shape == (200, 5 * 7)
@@ -115,7 +133,9 @@ class TestShuffledLabels:
 class TestNullDeltas:
     @pytest.mark.parametrize("ties", [None, 1, 3])
     @pytest.mark.parametrize("trec_eval", [False, True])
-    def test_relevant_documents_alone_give_what_whole_rankings_give(self, ties: int | None, trec_eval: bool) -> None:
+    def test_relevant_documents_alone_give_what_whole_rankings_give(
+        self, ties: int | None, trec_eval: bool
+    ) -> None:
         """Grades, documents without a group or unretrieved, queries with one group only, and two runs together."""
         collection = judged_groups(9, "aaaabbccc--", "aaabbc-")
         grade = pl.Series(np.random.default_rng(0).integers(1, 4, collection.qrels.height))
@@ -123,17 +143,23 @@ class TestNullDeltas:
         qrels = qrels.filter(~pl.col("doc_id").is_in(["q0d4", "q0d5", "q1d0"]))
         collection = Collection(collection.docs, collection.queries, qrels)
         runs = [blind_run(collection, seed, ties=ties) for seed in (1, 2)]
-        runs[1] = Run.from_frame(runs[1].frame().filter(pl.col("query_id") != "q3"), spec=dict(runs[1].spec))
+        runs[1] = Run.from_frame(
+            runs[1].frame().filter(pl.col("query_id") != "q3"), spec=dict(runs[1].spec)
+        )
         aligned = [pieces(collection, run)[1] for run in runs]
         aligned = [lists.untied() for lists in aligned] if trec_eval else aligned
         judgments, pairs = aligned[0].judgments, [(0, 1), (2, 0), (1, 2)]
         tasks = [(lists, pair) for lists in aligned for pair in pairs]
         labels = shuffled_labels(judgments, 3, 12)
-        for (lists, pair), found in zip(tasks, null_deltas(tasks, EVERY, Shuffles(judgments, 3, 12)), strict=True):
+        for (lists, pair), found in zip(
+            tasks, null_deltas(tasks, EVERY, Shuffles(judgments, 3, 12)), strict=True
+        ):
             for fast, slow in zip(found, slow_deltas(lists, EVERY, pair, labels), strict=True):
                 assert fast == pytest.approx(np.array(slow), rel=0, abs=1e-12, nan_ok=True)
 
-    def test_neither_the_size_of_a_piece_nor_who_works_together_matters(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_neither_the_size_of_a_piece_nor_who_works_together_matters(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         collection = judged_groups(12, "aaabbcc", "aabc")
         judgments, one = pieces(collection, blind_run(collection, 1, ties=3))
         _, two = pieces(collection, blind_run(collection, 2, ties=3))
@@ -143,7 +169,9 @@ class TestNullDeltas:
         for step, share in ((1, 4), (2, 4), (7, 4), (1 << 18, 1 << 40)):
             monkeypatch.setattr(base, "_ENTRIES", step * len(judgments.group))
             monkeypatch.setattr(base, "_SHARE", share)
-            assert np.array_equal(whole, np.stack(list(null_deltas(tasks, MEASURES, Shuffles(judgments, 0, 50)))))
+            assert np.array_equal(
+                whole, np.stack(list(null_deltas(tasks, MEASURES, Shuffles(judgments, 0, 50))))
+            )
 
     def test_what_is_worked_on_together_fits_into_the_memory(self) -> None:
         collection = judged_groups(2, "ab", "ab")
@@ -157,19 +185,25 @@ def test_about_95_percent_of_label_blind_rankings_lie_within() -> None:
     """Of 60 rankings each, whose ties and groups differ: 171 of 180 are expected."""
     inside = 0
     for docs, relevant, of, ties in (
-        ("aaaaaabb", "aaaabb", nDCG @ 3, None), ("aaaabbbb", "aabbbb", AP @ 5, None), ("aaaaabbb", "aaabbb", RR, 4),
-    ):  # fmt: skip
+        ("aaaaaabb", "aaaabb", nDCG @ 3, None),
+        ("aaaabbbb", "aabbbb", AP @ 5, None),
+        ("aaaaabbb", "aaabbb", RR, 4),
+    ):
         collection = judged_groups(20, docs, relevant)
         for seed in range(60):
             judgments, aligned = pieces(collection, blind_run(collection, seed, ties=ties))
             (found,) = null_deltas([(aligned, (0, 1))], [of], Shuffles(judgments, seed, 300))
             ends = interval(found[0])
-            a, b = group_values(aligned, [of], grouping(collection, "kind"), "expected")[0, 1:3].mean(axis=1)
+            a, b = group_values(aligned, [of], grouping(collection, "kind"), "expected")[
+                0, 1:3
+            ].mean(axis=1)
             inside += ends.low <= 200 * (a - b) / (a + b) <= ends.high
     assert 164 <= inside <= 178
 
 
-def test_ten_relevant_against_one_tilt_by_themselves_and_a_ranker_that_sees_labels_lies_beyond() -> None:
+def test_ten_relevant_against_one_tilt_by_themselves_and_a_ranker_that_sees_labels_lies_beyond() -> (
+    None
+):
     """It puts the one relevant document of b first, so Relative Δ is near 0: far from what random labels give."""
     collection = judged_groups(60, "a" * 100 + "b" * 100, "a" * 10 + "b")
     run = blind_run(collection, 0)
@@ -211,7 +245,9 @@ SIDES = {"x": "a", "y": "b", "z": "b"}
 def two_lists(*relevant: str, second: str = "x") -> tuple[Collection, Aligned]:
     """Two queries that rank x above y, and x, or another document of its side, above z."""
     docs = [{"id": d, "text": "", "side": s} for d, s in {**SIDES, second: "a"}.items()]
-    collection = collection_of(docs, {"1": "one", "2": "two"}, {q: dict.fromkeys(relevant, 1) for q in "12"})
+    collection = collection_of(
+        docs, {"1": "one", "2": "two"}, {q: dict.fromkeys(relevant, 1) for q in "12"}
+    )
     run = run_of(collection, {"1": {"x": 2.0, "y": 1.0}, "2": {second: 2.0, "z": 1.0}})
     groups = grouping(collection, "side")
     return collection, Aligned.of(run, collection, Judgments.of(collection, groups))
@@ -242,12 +278,22 @@ def test_what_labels_add_sums_to_the_answer() -> None:
     labels = labels_of("ExposureRatio", "x")
     top = 1 / (1 + 1 / np.log2(3))
     assert labels.clusters.weight == pytest.approx([top, 1 - top] * 2)
-    assert labels.clusters.total == pytest.approx([2 * top - 1] * 4)  # (e − ē)/ē, each group being one document
-    only, lists = (np.array([True, True]), np.array([False, False])), Ranking(np.array([0, 2]), np.array([2.0, 1.0]))
-    for of, sides in product((estimand("ExposureRatio"), estimand("Share@1")), (only, only[::-1])):  # one group alone
+    assert labels.clusters.total == pytest.approx(
+        [2 * top - 1] * 4
+    )  # (e − ē)/ē, each group being one document
+    only, lists = (
+        (np.array([True, True]), np.array([False, False])),
+        Ranking(np.array([0, 2]), np.array([2.0, 1.0])),
+    )
+    for of, sides in product(
+        (estimand("ExposureRatio"), estimand("Share@1")), (only, only[::-1])
+    ):  # one group alone
         added = of.label_effects(lists, *sides)  # type: ignore[attr-defined]
         assert [column.tolist() for column in added] == [[0.0, 0.0]] * 2
-    below = Ranking(np.array([0, 4]), np.array([4.0, 3.0, 2.0, 1.0])), *(np.arange(4) == row for row in (2, 3))
+    below = (
+        Ranking(np.array([0, 4]), np.array([4.0, 3.0, 2.0, 1.0])),
+        *(np.arange(4) == row for row in (2, 3)),
+    )
     added = estimand("ExposureRatio@2").label_effects(*below)  # type: ignore[attr-defined]
     assert [column.tolist() for column in added] == [[0.0] * 4] * 2
 
@@ -260,7 +306,9 @@ def test_relevant_documents_of_two_queries() -> None:
     labels = judged_labels(aligned, of, (0, 1), sample, np.arange(3))
     assert labels.clusters.total == pytest.approx([1, 0.5, 0.5] * 2)
     assert labels.clusters.weight == pytest.approx([0.5, 0, 0] * 2)
-    assert labels.spread == 1  # both queries have the same judgments, whose labels are drawn together already
+    assert (
+        labels.spread == 1
+    )  # both queries have the same judgments, whose labels are drawn together already
 
 
 def test_a_page_counts_relevant_documents_by_query_and_others_once() -> None:
@@ -290,10 +338,22 @@ def test_labels_that_a_coin_tossed_name_no_side_however_many_queries_meet_them()
         quality, side = rng.normal(size=40), rng.permutation(np.arange(40) < 20)
         docs = [{"id": f"d{n}", "text": "", "side": "ab"[int(s)]} for n, s in enumerate(side)]
         queries = {f"q{q}": f"query {q}" for q in range(150)}
-        scores = {q: {f"d{n}": quality[n] + rng.normal() for n in rng.choice(40, 20, replace=False)} for q in queries}
-        qrels = {q: dict.fromkeys(rng.choice(list(row), 6, replace=False).tolist(), 1) for q, row in scores.items()}
+        scores = {
+            q: {f"d{n}": quality[n] + rng.normal() for n in rng.choice(40, 20, replace=False)}
+            for q in queries
+        }
+        qrels = {
+            q: dict.fromkeys(rng.choice(list(row), 6, replace=False).tolist(), 1)
+            for q, row in scores.items()
+        }
         collection = collection_of(docs, queries, qrels)
-        found = audit(collection, run_of(collection, scores), ["nDCG@5", "Share@5", "NDSR@5"], by="side", resamples=200)
+        found = audit(
+            collection,
+            run_of(collection, scores),
+            ["nDCG@5", "Share@5", "NDSR@5"],
+            by="side",
+            resamples=200,
+        )
         every = [found.tilts[0], *(e for e in found.estimates if e.estimand.kind != "relevance")]
         small += [e.p < 0.05 for e in every]
         away += [e.leans != "" for e in every]
@@ -315,19 +375,31 @@ class Material(NamedTuple):
 
 def made(sides: str, orders: Sequence[Order], relevant: Sequence[Sequence[str]] = ()) -> Material:
     """Documents d0, d1 … of the sides named letter by letter ("-" for none); one order a query."""
-    docs = [{"id": f"d{n}", "text": "x", "side": None if side == "-" else side} for n, side in enumerate(sides)]
+    docs = [
+        {"id": f"d{n}", "text": "x", "side": None if side == "-" else side}
+        for n, side in enumerate(sides)
+    ]
     qrels = {f"q{q}": dict.fromkeys(found, 1) for q, found in enumerate(relevant) if found}
     queries = {f"q{q}": "x" for q in range(len(orders))}
     collection = collection_of(docs, queries, qrels)
-    scores = {f"q{q}": {d: -float(n) for n, block in enumerate(order) for d in block} for q, order in enumerate(orders)}
+    scores = {
+        f"q{q}": {d: -float(n) for n, block in enumerate(order) for d in block}
+        for q, order in enumerate(orders)
+    }
     groups = grouping(collection, "side")
     run = run_of(collection, scores)
-    return Material(collection, groups, Aligned.of(run, collection, Judgments.of(collection, groups)))
+    return Material(
+        collection, groups, Aligned.of(run, collection, Judgments.of(collection, groups))
+    )
 
 
-def null_of(given: Material, depth: int, *, shuffles: int = 1000, seed: int = 0) -> npt.NDArray[np.float64]:
+def null_of(
+    given: Material, depth: int, *, shuffles: int = 1000, seed: int = 0
+) -> npt.NDArray[np.float64]:
     page = TopRanks.from_run(given.aligned, NDSR @ depth, given.collection.docs.height)
-    (found,) = page_module.share_bands([page], given.groups, Shuffles(given.aligned.judgments, seed, shuffles))
+    (found,) = page_module.share_bands(
+        [page], given.groups, Shuffles(given.aligned.judgments, seed, shuffles)
+    )
     return found[0] - found[1]
 
 
@@ -343,7 +415,9 @@ def shares(order: Order, depth: int) -> dict[str, float]:
     return held
 
 
-def simulated(sides: str, orders: list[Order], relevant: list[list[str]], depth: int, rounds: int) -> list[float]:
+def simulated(
+    sides: str, orders: list[Order], relevant: list[list[str]], depth: int, rounds: int
+) -> list[float]:
     """Draw labels anew in every round, document by document, with Python's own generator."""
     draw = random.Random(1)
     label: Mapping[str, str] = {f"d{n}": side for n, side in enumerate(sides)}
@@ -354,11 +428,15 @@ def simulated(sides: str, orders: list[Order], relevant: list[list[str]], depth:
     for _ in range(rounds):
         everywhere = dict.fromkeys(label, "-")
         for stratum in strata:
-            everywhere |= dict(zip(stratum, draw.sample([label[d] for d in stratum], len(stratum)), strict=True))
+            everywhere |= dict(
+                zip(stratum, draw.sample([label[d] for d in stratum], len(stratum)), strict=True)
+            )
         values = []
         for order, right in zip(orders, relevant, strict=True):
             known = [d for d in right if label[d] != "-"]
-            drawn = everywhere | dict(zip(known, draw.sample([label[d] for d in known], len(known)), strict=True))
+            drawn = everywhere | dict(
+                zip(known, draw.sample([label[d] for d in known], len(known)), strict=True)
+            )
             values.append(sum(share * SIGNS[drawn[d]] for d, share in shares(order, depth).items()))
         found.append(statistics.fmean(values))
     return found
@@ -373,21 +451,31 @@ class TestDifference:
         page = TopRanks.from_run(given.aligned, NDSR @ 3, 5)
         t = 1 / np.log2(3)
         expected = [(1 - (t + 0.5) / 2) / (1.5 + t), -1, 0]
-        assert page.difference(signs_of(given.groups, ("a", "b"))).tolist() == pytest.approx(expected)
+        assert page.difference(signs_of(given.groups, ("a", "b"))).tolist() == pytest.approx(
+            expected
+        )
         assert page.known.tolist() == [True, True, False]
         origins = np.array([0, 1, 0, -1, 1])  # d0 and d2 are of one origin, d1 and d4 of another
         nets = page.clusters(signs_of(given.groups, ("a", "b"))).of(origins).origin_totals
-        assert nets.tolist() == pytest.approx([1 / (1.5 + t) - 1, (0.5 - (t + 0.5) / 2) / (1.5 + t) - 0.5 / (1.5 + t)])
+        assert nets.tolist() == pytest.approx(
+            [1 / (1.5 + t) - 1, (0.5 - (t + 0.5) / 2) / (1.5 + t) - 0.5 / (1.5 + t)]
+        )
 
     def test_documents_that_nobody_knows_keep_their_part_of_the_page(self) -> None:
         given = made("ab", [[["d0"], ["d1"]]])
-        page = TopRanks.from_run(given.aligned, NDSR @ 2, 1)  # a collection of one document: d1 is beyond it
+        page = TopRanks.from_run(
+            given.aligned, NDSR @ 2, 1
+        )  # a collection of one document: d1 is beyond it
         assert page.row.tolist() == [0, -1]
-        assert page.difference(np.array([1], dtype=np.int8)).tolist() == pytest.approx([1 / (1 + 1 / np.log2(3))])
+        assert page.difference(np.array([1], dtype=np.int8)).tolist() == pytest.approx(
+            [1 / (1 + 1 / np.log2(3))]
+        )
 
 
 class TestLevel:
-    @pytest.mark.parametrize(("sides", "expected"), [("aab", 1 / 3), ("abb-", -1 / 4), ("ab-----", 0)])
+    @pytest.mark.parametrize(
+        ("sides", "expected"), [("aab", 1 / 3), ("abb-", -1 / 4), ("ab-----", 0)]
+    )
     def test_it_is_the_difference_of_shares(self, sides: str, expected: float) -> None:
         signs = np.array([SIGNS[side] for side in sides], dtype=np.int8)
         assert twin_module.share_difference(signs) == pytest.approx(expected)
@@ -395,12 +483,22 @@ class TestLevel:
 
     def test_twins_are_all_paired_where_each_document_has_one(self) -> None:
         signs = np.array([1, -1, 1, -1, 0], dtype=np.int8)
-        cases: list[list[tuple[int, int]]] = [[(0, 1), (2, 3)], [(0, 1)], [(0, 1), (2, 3), (0, 3)], []]
-        found = [twin_module.all_paired(signs, np.array(pairs, dtype=np.int64).reshape(-1, 2)) for pairs in cases]
+        cases: list[list[tuple[int, int]]] = [
+            [(0, 1), (2, 3)],
+            [(0, 1)],
+            [(0, 1), (2, 3), (0, 3)],
+            [],
+        ]
+        found = [
+            twin_module.all_paired(signs, np.array(pairs, dtype=np.int64).reshape(-1, 2))
+            for pairs in cases
+        ]
         assert found == [True, False, False, False]  # d2 and d3 have none, d0 has two, none has one
 
 
-def random_case(seed: int, *, documents: int, depth: int) -> tuple[str, list[Order], list[list[str]]]:
+def random_case(
+    seed: int, *, documents: int, depth: int
+) -> tuple[str, list[Order], list[list[str]]]:
     rng = random.Random(seed)
     names = [f"d{n}" for n in range(documents)]
     sides = "".join(rng.choice("aabb-") for _ in names[2:]) + "ab"
@@ -419,7 +517,9 @@ def random_case(seed: int, *, documents: int, depth: int) -> tuple[str, list[Ord
 
 class TestRandomLabels:
     @pytest.mark.parametrize(("documents", "depth"), [(12, 5), (60, 14)])
-    def test_they_are_distributed_as_a_slow_simulation_says(self, documents: int, depth: int) -> None:
+    def test_they_are_distributed_as_a_slow_simulation_says(
+        self, documents: int, depth: int
+    ) -> None:
         sides, orders, relevant = random_case(documents, documents=documents, depth=depth)
         fast = null_of(made(sides, orders, relevant), depth, shuffles=4000)
         slow = simulated(sides, orders, relevant, depth, 4000)
@@ -427,27 +527,42 @@ class TestRandomLabels:
         assert fast.mean() == pytest.approx(statistics.fmean(slow), abs=4 * error)
         assert fast.std() == pytest.approx(statistics.pstdev(slow), rel=0.06)
         for q in (0.025, 0.5, 0.975):
-            assert np.quantile(fast, q) == pytest.approx(np.quantile(slow, q), abs=0.25 * statistics.stdev(slow))
+            assert np.quantile(fast, q) == pytest.approx(
+                np.quantile(slow, q), abs=0.25 * statistics.stdev(slow)
+            )
 
-    def test_labels_are_drawn_without_replacement_and_what_is_not_retrieved_leaves_its_label(self) -> None:
+    def test_labels_are_drawn_without_replacement_and_what_is_not_retrieved_leaves_its_label(
+        self,
+    ) -> None:
         # All six documents tie and fill the page: whoever is who, the sides hold 4/6 and 2/6 of it.
         full = [[f"d{n}" for n in range(6)]]
         assert null_of(made("aaaabb", [full]), 6).tolist() == pytest.approx([2 / 6] * 1000)
         # A query without results counts not at all.
-        assert null_of(made("aaaabb", [full, [], full]), 6).tolist() == pytest.approx([2 / 6] * 1000)
-        # d0 (a) and d2 (b) are relevant, only d0 is retrieved: it is of a in half of the draws. The rest is one tie.
+        assert null_of(made("aaaabb", [full, [], full]), 6).tolist() == pytest.approx(
+            [2 / 6] * 1000
+        )
+        # d0 (a) and d2 (b) are relevant, only d0 is retrieved: it is of a in half of the draws. The
+        # rest is one tie.
         given = made("aabb", [[["d0"], ["d1", "d3"]]], [["d0", "d2"]])
         top = shares([["d0"], ["d1", "d3"]], 3)["d0"]
         counts = Counter(np.round(null_of(given, 3), 9).tolist())
         assert set(counts) == {round(top, 9), round(-top, 9)}
         assert counts[round(top, 9)] == pytest.approx(500, abs=80)
 
-    def test_a_run_feels_neither_the_other_runs_nor_the_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_run_feels_neither_the_other_runs_nor_the_memory(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         sides, orders, relevant = random_case(7, documents=60, depth=8)
         one, two = (made(sides, mine, relevant) for mine in (orders, orders[::-1]))
         pages = [TopRanks.from_run(given.aligned, NDSR @ 8, 60) for given in (one, two)]
         shuffles = Shuffles(one.aligned.judgments, 0, 100)
-        alone = [next(page_module.share_bands([page], one.groups, shuffles)).tolist() for page in pages]
-        assert [found.tolist() for found in page_module.share_bands(pages, one.groups, shuffles)] == alone
+        alone = [
+            next(page_module.share_bands([page], one.groups, shuffles)).tolist() for page in pages
+        ]
+        assert [
+            found.tolist() for found in page_module.share_bands(pages, one.groups, shuffles)
+        ] == alone
         monkeypatch.setattr(base, "_SHARE", 1 << 40)
-        assert [found.tolist() for found in page_module.share_bands(pages, one.groups, shuffles)] == alone
+        assert [
+            found.tolist() for found in page_module.share_bands(pages, one.groups, shuffles)
+        ] == alone

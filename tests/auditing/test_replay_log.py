@@ -39,9 +39,18 @@ def collection() -> Collection:
             source = ("human", "llm")[number % 2]
             name = f"{topic}-{number}"
             text = " ".join(Random(name).choices(WORDS, k=15))
-            docs.append({"id": name, "text": text, "source": source, "origin": f"{topic}-{number - number % 2}"})
+            docs.append(
+                {
+                    "id": name,
+                    "text": text,
+                    "source": source,
+                    "origin": f"{topic}-{number - number % 2}",
+                }
+            )
         qrels[f"q{topic}"] = {f"{topic}-{number}": 1 for number in range(4)}
-    return collection_of(docs, {f"q{topic}": f"topic number {topic} of all" for topic in range(TOPICS)}, qrels)
+    return collection_of(
+        docs, {f"q{topic}": f"topic number {topic} of all" for topic in range(TOPICS)}, qrels
+    )
 
 
 EVERY = collection()
@@ -58,7 +67,10 @@ CANDIDATES = run_of(
 
 def lists() -> dict[str, list[str]]:
     frame = CANDIDATES.frame()
-    return {str(query): part["doc_id"].to_list() for (query,), part in frame.group_by("query_id", maintain_order=True)}
+    return {
+        str(query): part["doc_id"].to_list()
+        for (query,), part in frame.group_by("query_id", maintain_order=True)
+    }
 
 
 def runs(folder: Path, answer: Answer, **options: Any) -> LogRuns:
@@ -101,7 +113,9 @@ MEASURES = ["nDCG@5", "P@3", "ExposureRatio", "NDSR@3", "Share@3", "NDKL@5", "AW
 
 
 @pytest.mark.parametrize("answer", [llm_first, both])
-def test_the_parts_add_up_to_what_an_audit_says_of_the_published_run(tmp_path: Path, answer: Answer) -> None:
+def test_the_parts_add_up_to_what_an_audit_says_of_the_published_run(
+    tmp_path: Path, answer: Answer
+) -> None:
     found = runs(tmp_path, answer)
     split = replay_log(found, EVERY, MEASURES, by="source", resamples=200)
     audited = audit(EVERY, list(found.runs.values()), MEASURES, by="source", resamples=200)
@@ -110,7 +124,9 @@ def test_the_parts_add_up_to_what_an_audit_says_of_the_published_run(tmp_path: P
         means = dict(zip(found.runs, 100 * audited.values[:, number, 0].mean(axis=1), strict=True))
         for values, pair in ((means, (ALL, ALL)), (tilts, ("human", "llm"))):
             model, parser, whole, strict = (change(split, part, measure, pair) for part in range(4))
-            assert model.old + model.value + parser.value == pytest.approx(values[PUBLISHED], nan_ok=True)
+            assert model.old + model.value + parser.value == pytest.approx(
+                values[PUBLISHED], nan_ok=True
+            )
             assert [model.old, model.new, parser.new, strict.new] == pytest.approx(
                 [values[INPUT], values[MODEL], values[PUBLISHED], values[STRICT]], nan_ok=True
             )
@@ -119,15 +135,23 @@ def test_the_parts_add_up_to_what_an_audit_says_of_the_published_run(tmp_path: P
         pair = (ALL, ALL) if measure in MEASURES[5:] else ("human", "llm")
         model, parser, _, strict = (change(split, part, measure, pair) for part in range(4))
         effects = {e.run: e.value for e in audited.estimates if repr(e.estimand) == measure}
-        assert [model.old, model.new, parser.new, strict.new] == pytest.approx([effects[run] for run in found.runs])
+        assert [model.old, model.new, parser.new, strict.new] == pytest.approx(
+            [effects[run] for run in found.runs]
+        )
         assert model.old + model.value + parser.value == pytest.approx(effects[PUBLISHED])
     assert split.pairs == (("human", "llm"),)
 
 
-def test_what_a_model_ranks_is_its_part_and_what_a_parser_makes_of_prose_is_not(tmp_path: Path) -> None:
+def test_what_a_model_ranks_is_its_part_and_what_a_parser_makes_of_prose_is_not(
+    tmp_path: Path,
+) -> None:
     answers = (relevant_first, prose)
-    model, parser = (replay_log(runs(tmp_path, answer), EVERY, ["nDCG@5"], resamples=500) for answer in answers)
-    ranked, none, nothing, made = (change(split, part, "nDCG@5") for split in (model, parser) for part in (0, 1))
+    model, parser = (
+        replay_log(runs(tmp_path, answer), EVERY, ["nDCG@5"], resamples=500) for answer in answers
+    )
+    ranked, none, nothing, made = (
+        change(split, part, "nDCG@5") for split in (model, parser) for part in (0, 1)
+    )
     assert ranked.low > 10
     assert ranked.p_corrected < 0.05
     assert (none.value, none.low, none.high, none.p) == (0, 0, 0, 1)
@@ -153,12 +177,16 @@ def cut_off(query: str, ids: Any) -> str:
 def test_reasoning_around_answers_changes_no_part(tmp_path: Path) -> None:
     plain = replay_log(runs(tmp_path, relevant_first), EVERY, ["nDCG@5"], resamples=200)
     log = tmp_path / "log.json"
-    log.write_text(log.read_text().replace('"response": "', '"response": "<think>Perhaps [1] > [2]</think>'))
+    log.write_text(
+        log.read_text().replace('"response": "', '"response": "<think>Perhaps [1] > [2]</think>')
+    )
     wrapped = replay_log(log_runs(log, CANDIDATES, EVERY), EVERY, ["nDCG@5"], resamples=200)
     assert plain.kinds == wrapped.kinds == {"ok": TOPICS * 4}
     for part in range(4):
         assert change(plain, part, "nDCG@5") == change(wrapped, part, "nDCG@5")
-    assert wrapped.examples[0].answer.startswith("<think>Perhaps [1] > [2]"), "answers stay as they came"
+    assert wrapped.examples[0].answer.startswith("<think>Perhaps [1] > [2]"), (
+        "answers stay as they came"
+    )
 
 
 def test_a_log_of_code_that_reads_the_numbers_within_reasoning_is_replayed(tmp_path: Path) -> None:
@@ -172,12 +200,16 @@ def test_several_rankings_and_reasoning_alone_are_told_from_none(tmp_path: Path)
     assert (several.kinds, several.ambiguous, several.failures) == ({"ambiguous": 96}, 96, 96)
     page = view(several)
     said = [sentence.text for sentence in page.sentences]
-    assert said[0].startswith("In 96 of 96 answers there is more than one ranking: what the published run shows is")
+    assert said[0].startswith(
+        "In 96 of 96 answers there is more than one ranking: what the published run shows is"
+    )
     moved = sum(answer.moved for answer in several.answers)
     assert said[1] == (
         f"The published reading takes {moved} of the 96 answers that hold none or several rankings for one."
     )
-    assert page.headline == ("failed: 96 of 96 answers (100.0 %) hold no ranking, or more than one; at most 50.0 % may")
+    assert page.headline == (
+        "failed: 96 of 96 answers (100.0 %) hold no ranking, or more than one; at most 50.0 % may"
+    )
     unfinished = replay_log(runs(tmp_path, cut_off), EVERY, [])
     assert (unfinished.kinds, unfinished.ambiguous) == ({"cut off": 96}, 0)
     said = [sentence.text for sentence in view(unfinished).sentences]
@@ -200,7 +232,10 @@ def test_a_preference_is_the_models_part_and_the_file_says_how_it_was_found(tmp_
     assert content["kinds"] == {"ok": TOPICS * 2, "off-format": TOPICS * 2}
     assert (content["failures"], content["passed"], half.passed) == (TOPICS * 2, True, True)
     assert not replay_log(runs(tmp_path, both), EVERY, [], max_failures=0.49).passed
-    strict = [log_runs(tmp_path / "log.json", CANDIDATES, EVERY, seed=seed).runs[STRICT] for seed in (0, 0, 1)]
+    strict = [
+        log_runs(tmp_path / "log.json", CANDIDATES, EVERY, seed=seed).runs[STRICT]
+        for seed in (0, 0, 1)
+    ]
     assert strict[0] == strict[1] != strict[2]
 
 
@@ -216,7 +251,12 @@ def test_only_queries_with_a_call_count(tmp_path: Path) -> None:
     assert split.notes == ()
     whole = found.runs[PUBLISHED].frame()
     complete = names[:-1]
-    assert half.runs[PUBLISHED].frame().head(len(complete) * SIZE).equals(whole.head(len(complete) * SIZE))
+    assert (
+        half.runs[PUBLISHED]
+        .frame()
+        .head(len(complete) * SIZE)
+        .equals(whole.head(len(complete) * SIZE))
+    )
 
 
 def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
@@ -227,8 +267,12 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
         log_runs(log, run_of(EVERY, {"q0": dict.fromkeys([lists()["q0"][-1], "1-2"], 1.0)}), EVERY)
     with refused(f"{none}shows passages that are no candidates", DataError):
         log_runs(log, run_of(EVERY, {"q5": {"5-0": 2.0, "5-2": 1.0}}), EVERY)
-    blank = Collection(*(one.with_columns(text=pl.lit("")) for one in (EVERY.docs, EVERY.queries)), EVERY.qrels)
-    by_text = "shows passages that are no candidates; prompts are matched by texts: name a collection"
+    blank = Collection(
+        *(one.with_columns(text=pl.lit("")) for one in (EVERY.docs, EVERY.queries)), EVERY.qrels
+    )
+    by_text = (
+        "shows passages that are no candidates; prompts are matched by texts: name a collection"
+    )
     with refused(f"{none}{by_text}", DataError):
         log_runs(log, CANDIDATES, blank)
     unjudged = Collection(EVERY.docs, EVERY.queries, EVERY.qrels[:0])
@@ -254,14 +298,21 @@ def test_calls_that_are_left_out_are_named(tmp_path: Path) -> None:
     split = replay_log(found, EVERY, ["nDCG@5"], max_failures=0, resamples=200)
     assert [call.call for call in split.unmatched] == [1]
     (note,) = split.notes
-    assert note.startswith("warning: 1 call of 96 cannot be matched, which counts as failed (first: call 1 passage ")
+    assert note.startswith(
+        "warning: 1 call of 96 cannot be matched, which counts as failed (first: call 1 passage "
+    )
     assert note.endswith("; 1 query left out whole: q0")
     assert set(found.runs[PUBLISHED].queries) == {f"q{topic}" for topic in range(1, TOPICS)}
     assert (len(split.answers), split.unreadable, split.failures, split.passed) == (95, 0, 1, False)
     assert replay_log(found, EVERY, [], max_failures=1 / 96).passed
-    calls = [call if n % 4 else call.replace("[1] ", "[1] unknown ", 1) for n, call in enumerate(text.split("}, "))]
+    calls = [
+        call if n % 4 else call.replace("[1] ", "[1] unknown ", 1)
+        for n, call in enumerate(text.split("}, "))
+    ]
     log.write_text("}, ".join(calls))
-    with refused(f"{log}: no query is whole: call 1 passage [1] is no candidate of query 'q0'", DataError):
+    with refused(
+        f"{log}: no query is whole: call 1 passage [1] is no candidate of query 'q0'", DataError
+    ):
         log_runs(log, CANDIDATES, EVERY)
 
 
@@ -270,13 +321,22 @@ def test_ligatures_of_a_broken_encoding_lose_no_query(tmp_path: Path) -> None:
     broken = [b"\xef\xac\x81".decode("latin-1"), b"\xef\xac\x82".decode("latin-1")]
     texts = ["five flat fins", "two flags fit", "no fish fled", "fifty flies fit"]
     docs = [
-        {"id": f"d{n}", "text": text.replace("fi", broken[0]).replace("fl", broken[1]), "source": "human", "origin": ""}
+        {
+            "id": f"d{n}",
+            "text": text.replace("fi", broken[0]).replace("fl", broken[1]),
+            "source": "human",
+            "origin": "",
+        }
         for n, text in enumerate(texts)
     ]
     given = collection_of(docs, {"q": "which fins"}, {"q": {"d3": 1}})
     prompts = {f"d{n}": text for n, text in enumerate(texts)}
-    records, _ = logged({"q": list(prompts)}, {"q": "which fins"}, prompts, lambda query, ids: "[4] [3] [2] [1]")
+    records, _ = logged(
+        {"q": list(prompts)}, {"q": "which fins"}, prompts, lambda query, ids: "[4] [3] [2] [1]"
+    )
     (tmp_path / "log.json").write_text(rank_llm_text(records))
-    found = log_runs(tmp_path / "log.json", run_of(given, {"q": {f"d{n}": -float(n) for n in range(4)}}), given)
+    found = log_runs(
+        tmp_path / "log.json", run_of(given, {"q": {f"d{n}": -float(n) for n in range(4)}}), given
+    )
     assert (found.rankings.unmatched, found.rankings.answers[0].kind) == ([], "repaired")
     assert found.runs[MODEL].frame()["doc_id"].to_list() == ["d3", "d2", "d1", "d0"]

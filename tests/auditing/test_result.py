@@ -49,8 +49,14 @@ def uneven() -> Audit:
     collection = toy()
     qrels = collection.qrels.filter(pl.col("doc_id") != "d2-llm")
     collection = Collection(collection.docs, collection.queries, qrels)
-    return audit(collection, [run_of(collection, {"q1": {"d1-human": 1 / 3}}, ranker="one"),
-                              run_of(collection, {}, ranker="none")], ["nDCG@3", "AP(rel=2)@3"])  # fmt: skip
+    return audit(
+        collection,
+        [
+            run_of(collection, {"q1": {"d1-human": 1 / 3}}, ranker="one"),
+            run_of(collection, {}, ranker="none"),
+        ],
+        ["nDCG@3", "AP(rel=2)@3"],
+    )
 
 
 @pytest.fixture(scope="module")
@@ -69,20 +75,29 @@ class TestTables:
             ("machines", "RR", "human", "q39", 0.75),
             ("blind", "nDCG@1", "all", "q11", 1.0),
         ):
-            here = [pl.col(c) == v for c, v in zip(("run", "measure", "group", "query"), names, strict=True)]
+            here = [
+                pl.col(c) == v
+                for c, v in zip(("run", "measure", "group", "query"), names, strict=True)
+            ]
             assert three.table.filter(*here)["value"].item() == value
         means = three.by_group().filter(pl.col("measure") == "nDCG@1")
         assert means["run"].to_list() == ["people"] * 3 + ["machines"] * 3 + ["blind"] * 3
         assert means["group"].to_list() == ["all", "human", "llm"] * 3
         assert means["mean"].to_list() == pytest.approx([1, 0.95, 0.05, 1, 0.05, 0.95, 1, 0.5, 0.5])
 
-    def test_detectable_effect_is_that_of_the_first_step_of_the_correction(self, three: Audit) -> None:
+    def test_detectable_effect_is_that_of_the_first_step_of_the_correction(
+        self, three: Audit
+    ) -> None:
         found = three.frame("tilts")
-        assert found.select("run", "measure").rows() == [(r, m) for r in three.runs for m in ("nDCG@1", "RR", "R@2")]
+        assert found.select("run", "measure").rows() == [
+            (r, m) for r in three.runs for m in ("nDCG@1", "RR", "R@2")
+        ]
         assert found["value"].to_list() == pytest.approx(
             [200 * 0.9, 200 * (1.95 - 1.05) / 2 / 1.5, 0, -200 * 0.9, -200 * 0.9 / 3, 0, 0, 0, 0]
         )
-        tests = [3 if name == "nDCG@1" else 6 for name in found["measure"]]  # three runs on the primary measure
+        tests = [
+            3 if name == "nDCG@1" else 6 for name in found["measure"]
+        ]  # three runs on the primary measure
         assert found["tests"].to_list() == tests
         columns = (found["error"], tests, found["queries"])
         expected = [detectable_effect(error, m, n) for error, m, n in zip(*columns, strict=True)]
@@ -93,16 +108,22 @@ class TestVerdict:
     def test_favours_human_text_or_is_inconclusive(self, three: Audit) -> None:
         found, tilt = three.verdict("people"), three.tilts[0]
         assert (found.kind, found.side, found.agree, found.measures) == ("favours", "human", 2, 3)
-        # Among 40 draws with a chance of .05, 0 to 5 losses are the middle 95 %, which would end at 150. The exact
-        # interval of 2 losses of 40, with the variance times 40/39 that leaves 39 votes, is wider.
+        # Among 40 draws with a chance of .05, 0 to 5 losses are the middle 95 %, which would end at
+        # 150. The exact interval of 2 losses of 40, with the variance times 40/39 that leaves 39
+        # votes, is wider.
         losses = 39 * 0.05
         assert tilt.low == pytest.approx(200 - 400 * stats.beta.ppf(0.975, losses + 1, 39 - losses))
         assert tilt.low < 150
         assert tilt.high == 200
         assert repr(three) == "Audit(people, machines, blind; nDCG@1, RR, R@2; by human, llm)"
         collection = twins(40)
-        found = audit(collection, ranked(collection, "unsure", ["human"] * 22 + ["llm"] * 18), ["nDCG@1", "R@2"])
-        # The share of wins has a standard error of .0787, Relative Δ (400 times its distance from one half) of 31.5.
+        found = audit(
+            collection,
+            ranked(collection, "unsure", ["human"] * 22 + ["llm"] * 18),
+            ["nDCG@1", "R@2"],
+        )
+        # The share of wins has a standard error of .0787, Relative Δ (400 times its distance from
+        # one half) of 31.5.
         assert found.verdict("unsure").sentence.endswith("; but level on R@2")
         assert found.tilts[0].detectable == pytest.approx(detectable_effect(31.46, 1, 40), rel=0.03)
         assert found.tilts[0].value == pytest.approx(20)
@@ -112,7 +133,9 @@ class TestVerdict:
 
 class TestFile:
     @pytest.mark.parametrize("name", ["three", "uneven", "whole"])
-    def test_an_audit_comes_back_equal(self, name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    def test_an_audit_comes_back_equal(
+        self, name: str, request: pytest.FixtureRequest, tmp_path: Path
+    ) -> None:
         audited: Audit = request.getfixturevalue(name)
         back = Audit.load(audited.save(tmp_path / "audit.json"))
         assert back == audited
@@ -124,7 +147,9 @@ class TestFile:
             assert repr(getattr(back, part)) == repr(getattr(audited, part))
         assert back.by_group().equals(audited.by_group(), null_equal=True)
 
-    def test_it_is_plain_json_that_holds_every_number_by_name(self, uneven: Audit, whole: Audit) -> None:
+    def test_it_is_plain_json_that_holds_every_number_by_name(
+        self, uneven: Audit, whole: Audit
+    ) -> None:
         content = json.loads(uneven.to_json())
         assert (content["format"], content["version"]) == ("ranktilt-audit", 1)
         assert content["measures"] == ["nDCG@3", "AP(rel=2)@3"]
@@ -151,17 +176,28 @@ class TestFile:
         assert back.verdict("bm25") == found.verdict("bm25")
 
 
-FOUND = {"q1": {"d1-human": 3.0, "d1-llm": 2.0, "d2-llm": 2.0, "d3-llm": 1.0}, "q2": {"d2-llm": 2.0}, "q3": {}}
+FOUND = {
+    "q1": {"d1-human": 3.0, "d1-llm": 2.0, "d2-llm": 2.0, "d3-llm": 1.0},
+    "q2": {"d2-llm": 2.0},
+    "q3": {},
+}
 
 
 class TestTopResults:
     def audited(self, **options: Any) -> Audit:
         collection = toy()
-        return audit(collection, [run_of(collection, FOUND, ranker="mine")], resamples=100, **options)
+        return audit(
+            collection, [run_of(collection, FOUND, ranker="mine")], resamples=100, **options
+        )
 
-    def test_they_come_back_to_the_last_bit_blocks_of_ties_whole_and_empty_lists_too(self, tmp_path: Path) -> None:
+    def test_they_come_back_to_the_last_bit_blocks_of_ties_whole_and_empty_lists_too(
+        self, tmp_path: Path
+    ) -> None:
         audited = self.audited()
-        made, loaded = audited.top_results, Audit.load(audited.save(tmp_path / "audit.json")).top_results
+        made, loaded = (
+            audited.top_results,
+            Audit.load(audited.save(tmp_path / "audit.json")).top_results,
+        )
         assert made
         assert loaded
         (run,), (back,) = made.runs, loaded.runs
@@ -174,19 +210,36 @@ class TestTopResults:
         assert found is not None
         assert (found.depth, found.whole) == (2, False)
         assert np.diff(found.runs[0].offsets).tolist() == [3, 1, 0]
-        longest = Run(("q",), np.array([0, 3]), np.arange(3), np.array([3.0, 2.0, 1.0]), pl.Series(["a", "b", "c"]), {})
+        longest = Run(
+            ("q",),
+            np.array([0, 3]),
+            np.arange(3),
+            np.array([3.0, 2.0, 1.0]),
+            pl.Series(["a", "b", "c"]),
+            {},
+        )
         cut = TopResults.of([longest], 2)
         assert (cut.whole, len(cut.runs[0].docs)) == (False, 2)
 
     def test_their_size_is_bounded_over_all_runs(self) -> None:
-        ids, scores = pl.Series([f"d{n}" for n in range(1000)]), np.tile(np.arange(1000, 0, -1.0), 300)
+        ids, scores = (
+            pl.Series([f"d{n}" for n in range(1000)]),
+            np.tile(np.arange(1000, 0, -1.0), 300),
+        )
         docs, offsets = np.tile(np.arange(1000), 300), np.arange(301) * 1000
         runs = [Run(tuple(map(str, range(300))), offsets, docs, scores, ids, {}) for _ in range(2)]
         found = TopResults.of(runs)
         assert not found.whole
         assert MOST / 2 < found.results == 2 * 300 * found.depth <= MOST
         assert TopResults.of(runs[:1]).whole
-        run = Run(tuple(map(str, range(250))), offsets[:251], docs[: MOST // 2], scores[: MOST // 2], ids, {})
+        run = Run(
+            tuple(map(str, range(250))),
+            offsets[:251],
+            docs[: MOST // 2],
+            scores[: MOST // 2],
+            ids,
+            {},
+        )
         assert TopResults.of([run, run]).whole
 
 
@@ -206,21 +259,30 @@ def toy_run(scores: Mapping[str, Mapping[str, float]]) -> tuple[Collection, Run]
 def test_documents_without_a_group_take_a_rank_and_belong_to_nobody() -> None:
     collection = toy()
     side = pl.when(pl.col("id") == "d1-human").then(None).otherwise(pl.col("source")).alias("side")
-    collection = Collection(collection.docs.with_columns(side), collection.queries, collection.qrels)
+    collection = Collection(
+        collection.docs.with_columns(side), collection.queries, collection.qrels
+    )
     run = run_of(collection, {"q1": {"d1-human": 3, "d3-llm": 2, "d3-human": 1}}, ranker="run")
     found = shares(collection, run, by="side")
     np.testing.assert_array_equal(found.at, [[0, 0, 1], [0, 1, 0]])
-    np.testing.assert_allclose(found.level, [2 / 5 * 2 / 3, 3 / 5 * 2 / 3])  # two of three in the list have a group
+    np.testing.assert_allclose(
+        found.level, [2 / 5 * 2 / 3, 3 / 5 * 2 / 3]
+    )  # two of three in the list have a group
 
 
 @pytest.mark.parametrize("missing", ["zero", "exclude"])
 @pytest.mark.parametrize("ties", ["expected", "trec_eval"])
 def test_found_is_the_mean_of_recall_as_the_audit_has_it(missing: str, ties: str) -> None:
-    scores = {"q1": {"d1-human": 2, "d1-llm": 2, "d3-llm": 2, "d2-llm": 1}, "q2": {"d1-llm": 1, "d2-llm": 1}}
+    scores = {
+        "q1": {"d1-human": 2, "d1-llm": 2, "d3-llm": 2, "d2-llm": 1},
+        "q2": {"d1-llm": 1, "d2-llm": 1},
+    }
     collection, run = toy_run(scores)
     found = audit(collection, run, ["R@1", "R@2", "R@3"], missing=missing, ties=ties, **QUICK)
     expected = np.nanmean(found.values[0, :, 1:], axis=2).T
-    np.testing.assert_allclose(rank_shares(collection, run, found, depth=3).found, expected, atol=1e-12)
+    np.testing.assert_allclose(
+        rank_shares(collection, run, found, depth=3).found, expected, atol=1e-12
+    )
 
 
 def test_nothing_is_found_without_judgments_or_relevant_documents_of_a_group() -> None:
@@ -243,8 +305,13 @@ def by_every_order(lists: list[list[tuple[str, int]]], depth: int) -> np.ndarray
     """Share of the first group at each rank: the mean over all orders that the ties allow, then over queries."""
     total, reach = np.zeros(depth), np.zeros(depth)
     for entries in lists:
-        blocks = [list(block) for _, block in groupby(sorted(entries, key=lambda e: -e[1]), key=lambda e: e[1])]
-        orders = [[e for block in order for e in block] for order in product(*map(permutations, blocks))]
+        blocks = [
+            list(block)
+            for _, block in groupby(sorted(entries, key=lambda e: -e[1]), key=lambda e: e[1])
+        ]
+        orders = [
+            [e for block in order for e in block] for order in product(*map(permutations, blocks))
+        ]
         for rank in range(min(depth, len(entries))):
             total[rank] += np.mean([order[rank][0].endswith("human") for order in orders])
             reach[rank] += 1
@@ -255,20 +322,31 @@ IDS = tuple(toy().ids)
 
 
 @settings(max_examples=15)
-@given(st.lists(st.dictionaries(st.sampled_from(IDS), st.integers(0, 2), max_size=5), min_size=3, max_size=3))
+@given(
+    st.lists(
+        st.dictionaries(st.sampled_from(IDS), st.integers(0, 2), max_size=5), min_size=3, max_size=3
+    )
+)
 def test_shares_are_the_mean_over_all_orders_of_the_ties(scores: list[dict[str, int]]) -> None:
-    found = shares(*toy_run({f"q{number}": row for number, row in enumerate(scores, start=1)}), depth=4)
-    np.testing.assert_allclose(found.at[0], by_every_order([list(row.items()) for row in scores], 4), atol=1e-12)
+    found = shares(
+        *toy_run({f"q{number}": row for number, row in enumerate(scores, start=1)}), depth=4
+    )
+    np.testing.assert_allclose(
+        found.at[0], by_every_order([list(row.items()) for row in scores], 4), atol=1e-12
+    )
     np.testing.assert_allclose(found.at.sum(axis=0)[found.queries > 0], 1, atol=1e-12)
     assert found.queries.tolist() == [sum(len(row) > rank for row in scores) for rank in range(4)]
 
 
 def test_parts_are_the_queries_differences_over_the_sum_of_all_values_with_both_sides() -> None:
-    # Sums 1.5 and 1.0: Relative Δ is 200 · 0.5 / 2.5 = 40, of which 200 · 0.6 / 2.5 = 48 and 200 · (−0.1) / 2.5 = −8.
+    # Sums 1.5 and 1.0: Relative Δ is 200 · 0.5 / 2.5 = 40, of which 200 · 0.6 / 2.5 = 48 and 200 ·
+    # (−0.1) / 2.5 = −8.
     values = [[[[0.0] * 3, [1.0, 0.5, 0.9], [0.4, 0.6, np.nan]]]]
     found = contributions(audit_of(values), "run", "nDCG@5", "human", "llm")
     assert found.tolist() == pytest.approx([48, -8, np.nan], abs=1e-12, nan_ok=True)
-    assert np.isnan(parts(np.array([0.0, 0.0, np.nan]), np.array([0.0, 0.0, 1.0]))).all()  # where both means are 0
+    assert np.isnan(
+        parts(np.array([0.0, 0.0, np.nan]), np.array([0.0, 0.0, 1.0]))
+    ).all()  # where both means are 0
 
 
 SIDE = st.just(np.nan) | st.floats(0, 1, allow_subnormal=False)
@@ -276,7 +354,9 @@ SIDE = st.just(np.nan) | st.floats(0, 1, allow_subnormal=False)
 
 @settings(max_examples=60)
 @given(st.lists(st.tuples(SIDE, SIDE), min_size=1, max_size=30))
-def test_parts_add_up_to_the_delta_of_the_means_over_queries_with_both_sides_and_turn_with_them(pairs) -> None:
+def test_parts_add_up_to_the_delta_of_the_means_over_queries_with_both_sides_and_turn_with_them(
+    pairs,
+) -> None:
     a, b = (np.array(side) for side in zip(*pairs, strict=True))
     both = [(x, y) for x, y in pairs if x == x and y == y]
     means = np.mean([x for x, _ in both] or [0]), np.mean([y for _, y in both] or [0])
@@ -285,11 +365,18 @@ def test_parts_add_up_to_the_delta_of_the_means_over_queries_with_both_sides_and
     if sum(means) == 0:
         assert np.isnan(each).all()
     else:
-        assert np.nansum(each) == pytest.approx(200 * (means[0] - means[1]) / (means[0] + means[1]), abs=1e-9)
+        assert np.nansum(each) == pytest.approx(
+            200 * (means[0] - means[1]) / (means[0] + means[1]), abs=1e-9
+        )
 
 
 def test_unknown_names_are_refused_with_the_known_ones() -> None:
     names = ("first", "nDCG@1", "human", "llm")
-    for at, kind, name in ((0, "run", "third"), (1, "measure", "nDCG@2"), (2, "group", "people"), (3, "group", "bot")):
+    for at, kind, name in (
+        (0, "run", "third"),
+        (1, "measure", "nDCG@2"),
+        (2, "group", "people"),
+        (3, "group", "bot"),
+    ):
         with pytest.raises(UserError, match=f"unknown {kind} '{name}'.*valid: "):
             contributions(small(), *names[:at], name, *names[at + 1 :])

@@ -27,16 +27,27 @@ QUICK: dict[str, Any] = {"resamples": 300}
 
 
 def made(collection: Collection | None = None, measures: Any = "nDCG@1", **options: Any) -> Study:
-    return study(studied() if collection is None else collection, [decided()], measures, **{**QUICK, **options})
+    return study(
+        studied() if collection is None else collection,
+        [decided()],
+        measures,
+        **{**QUICK, **options},
+    )
 
 
 def test_relative_delta_by_hand_in_the_order_of_temperature() -> None:
     Decided.seen.clear()
     found = made()
-    assert Decided.seen == [("human", "llm-tmp0.2"), ("human", "llm-tmp0.7"), ("human", "llm-tmp1.0")]
+    assert Decided.seen == [
+        ("human", "llm-tmp0.2"),
+        ("human", "llm-tmp0.7"),
+        ("human", "llm-tmp1.0"),
+    ]
     assert [(arm.source, arm.temperature) for arm in found.sources] == [
-        ("llm-tmp0.2", 0.2), ("llm-tmp0.7", 0.7), ("llm-tmp1.0", 1.0),
-    ]  # fmt: skip
+        ("llm-tmp0.2", 0.2),
+        ("llm-tmp0.7", 0.7),
+        ("llm-tmp1.0", 1.0),
+    ]
     assert [t.value for t in found.tilts] == pytest.approx([-100, 0, 100])
     assert [(t.mean_a, t.mean_b) for t in found.tilts] == [(0.25, 0.75), (0.5, 0.5), (0.75, 0.25)]
     assert [(t.a, t.b) for t in found.tilts] == [("human", arm.source) for arm in found.sources]
@@ -45,7 +56,12 @@ def test_relative_delta_by_hand_in_the_order_of_temperature() -> None:
     sides = [("favours", "llm-tmp0.2"), ("inconclusive", None), ("favours", "human")]
     assert [(verdict.kind, verdict.side) for verdict in verdicts] == sides
     (trend,) = found.trends
-    assert (trend.series, trend.a, trend.queries, trend.temperatures) == ("llm", "human", QUERIES, (0.2, 0.7, 1.0))
+    assert (trend.series, trend.a, trend.queries, trend.temperatures) == (
+        "llm",
+        "human",
+        QUERIES,
+        (0.2, 0.7, 1.0),
+    )
     assert trend.values == pytest.approx((-100, 0, 100))
     assert (trend.correlation, trend.change, trend.kind) == (1.0, pytest.approx(200), "rises")
 
@@ -62,7 +78,9 @@ def test_p_is_corrected_over_rankers_sources_and_measures() -> None:
     bonferroni = study(studied(), rankers, ["nDCG@1", "nDCG@3"], correction="bonferroni", **QUICK)
     assert [t.p_corrected for t in bonferroni.tilts] == pytest.approx([min(1, 6 * p) for p in ps])
     (sentence,) = made(measures=["nDCG@1", "P@1", "R@5"]).sentences
-    assert sentence.endswith("agrees on 2 of 3 measures")  # all relevant documents stand among the first five
+    assert sentence.endswith(
+        "agrees on 2 of 3 measures"
+    )  # all relevant documents stand among the first five
 
 
 def test_two_temperatures_or_equal_rewrites_make_no_trend() -> None:
@@ -72,24 +90,39 @@ def test_two_temperatures_or_equal_rewrites_make_no_trend() -> None:
     columns = {"cold": {"temperature": 0.2}, "hot": {"temperature": 1.0}}
     apart = study(studied(columns), [decided({"cold": 1, "hot": 2})], "nDCG@1", **QUICK)
     hint = "1 temperature; a trend needs 3 (sources of one model share a column 'model')"
-    assert [note for note in apart.notes if "no trend" in note] == [f"no trend of {name}: {hint}" for name in columns]
+    assert [note for note in apart.notes if "no trend" in note] == [
+        f"no trend of {name}: {hint}" for name in columns
+    ]
     equal = study(studied(count=20), [decided(dict.fromkeys(TEMPERATURES, 15))], "nDCG@1", **QUICK)
     assert equal.trends[0].kind == "inconclusive"
     assert math.isnan(equal.trends[0].correlation)
     assert "no trend to ask for" in equal.sentences[0]
-    few = [note for note in equal.notes if "20 queries compare" in note]  # each names its own two sides
+    few = [
+        note for note in equal.notes if "20 queries compare" in note
+    ]  # each names its own two sides
     assert [note.split(": ")[1] for note in few] == ["llm-tmp0.2", "llm-tmp0.7", "llm-tmp1.0"]
 
 
 # Temperatures and series
 
 
-@pytest.mark.parametrize(("name", "expected"), [
-    ("llama-tmp0.2", 0.2), ("llama_tmp1", 1.0), ("x-temperature2", 2.0), ("llm_0.2", 0.2),
-    ("gpt_3.5", math.nan), ("gpt-4", math.nan), ("llm_1", math.nan), ("tmp0.2", math.nan),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("llama-tmp0.2", 0.2),
+        ("llama_tmp1", 1.0),
+        ("x-temperature2", 2.0),
+        ("llm_0.2", 0.2),
+        ("gpt_3.5", math.nan),
+        ("gpt-4", math.nan),
+        ("llm_1", math.nan),
+        ("tmp0.2", math.nan),
+    ],
+)
 def test_the_end_of_a_name_tells_it_where_no_column_does(name: str, expected: float) -> None:
-    found = study_sources(studied({name: {}, "other": {"temperature": 0.5}, "b": {"temperature": 0}}), "human")
+    found = study_sources(
+        studied({name: {}, "other": {"temperature": 0.5}, "b": {"temperature": 0}}), "human"
+    )
     known = {arm.source: arm.temperature for arm in found.sources}
     assert known == pytest.approx({name: expected, "other": 0.5, "b": 0.0}, nan_ok=True)
     assert not any("other" in note for note in found.notes)
@@ -102,14 +135,25 @@ def test_models_make_series_and_so_do_prompts_of_one_model() -> None:
         "x2": {"model": "x", "prompt": "polish", "temperature": 0.1},
     }
     arms = study_sources(studied(named), "human").sources
-    assert [(arm.source, arm.series) for arm in arms] == [("x1", "x, paper"), ("x2", "x, polish"), ("y1", "y")]
+    assert [(arm.source, arm.series) for arm in arms] == [
+        ("x1", "x, paper"),
+        ("x2", "x, polish"),
+        ("y1", "y"),
+    ]
 
 
-@pytest.mark.parametrize(("names", "series"), [
-    (("llm-tmp0.2", "llm-tmp0.7"), {"llm"}), (("llm_0.2", "llm-temp0.7"), {"llm"}),
-    (("gpt-4", "gpt-3.5"), {"gpt-4", "gpt-3.5"}), (("cold", "hot"), {"cold", "hot"}),
-])  # fmt: skip
-def test_a_name_without_its_temperature_is_the_model(names: tuple[str, str], series: set[str]) -> None:
+@pytest.mark.parametrize(
+    ("names", "series"),
+    [
+        (("llm-tmp0.2", "llm-tmp0.7"), {"llm"}),
+        (("llm_0.2", "llm-temp0.7"), {"llm"}),
+        (("gpt-4", "gpt-3.5"), {"gpt-4", "gpt-3.5"}),
+        (("cold", "hot"), {"cold", "hot"}),
+    ],
+)
+def test_a_name_without_its_temperature_is_the_model(
+    names: tuple[str, str], series: set[str]
+) -> None:
     columns = {name: {"temperature": t} for name, t in zip(names, (0.2, 0.7), strict=True)}
     found = study_sources(studied(columns), "human")
     assert {arm.series for arm in found.sources} == series
@@ -126,8 +170,13 @@ def test_only_documents_that_every_source_rewrote_are_compared() -> None:
     assert {arm.documents for arm in found.sources} == {32}
     whole = studied(without={"llm-tmp1.0": 8})
     pair = only(whole, "human", "llm-tmp0.2", study_sources(whole, "human").origins)
-    assert pair.docs.group_by("source").len().sort("source").rows() == [("human", 40), ("llm-tmp0.2", 32)]
-    assert pair.qrels.group_by("query_id").len()["len"].to_list() == [2] * 32  # the others compete, unjudged
+    assert pair.docs.group_by("source").len().sort("source").rows() == [
+        ("human", 40),
+        ("llm-tmp0.2", 32),
+    ]
+    assert (
+        pair.qrels.group_by("query_id").len()["len"].to_list() == [2] * 32
+    )  # the others compete, unjudged
     assert "32 of 40 rewritten documents are common to all (llm-tmp1.0 lacks 8)" in found.notes[1]
 
 
@@ -139,7 +188,9 @@ def test_documents_outside_of_a_pool_are_no_lack_and_judgments_of_unknown_ones_s
     assert [t.twins for t in found.tilts] == [True] * 3
     assert not [note for note in found.notes if "do not cover" in note]
     whole = studied()
-    strange = pl.DataFrame({"query_id": ["q0"], "doc_id": ["gone"], "grade": [1]}, schema=whole.qrels.schema)
+    strange = pl.DataFrame(
+        {"query_id": ["q0"], "doc_id": ["gone"], "grade": [1]}, schema=whole.qrels.schema
+    )
     with_strange = Collection(whole.docs, whole.queries, pl.concat([whole.qrels, strange]))
     found = made(with_strange)
     assert [note for note in found.notes if "unknown" in note] == [
@@ -147,19 +198,31 @@ def test_documents_outside_of_a_pool_are_no_lack_and_judgments_of_unknown_ones_s
     ]
 
 
-@pytest.mark.parametrize(("sources", "expected"), [
-    ((), [("human", "llm-tmp1.0"), ("human", "llm-tmp0.2"), ("human", "llm-tmp0.7")]),
-    (("llm-tmp0.7", "human"), [("human", "llm-tmp0.7")]),
-    (("llm-tmp0.7", "llm-tmp0.2"), [("llm-tmp0.2", "llm-tmp0.7")]),
-    (("llm-tmp0.7", "llm-tmp0.2", "llm-tmp1.0"), [("llm-tmp0.2", "llm-tmp0.7"), ("llm-tmp1.0", "llm-tmp0.7")]),
-])  # fmt: skip
-def test_sources_are_taken_apart_two_by_two(sources: tuple[str, ...], expected: list[tuple[str, str]]) -> None:
+@pytest.mark.parametrize(
+    ("sources", "expected"),
+    [
+        ((), [("human", "llm-tmp1.0"), ("human", "llm-tmp0.2"), ("human", "llm-tmp0.7")]),
+        (("llm-tmp0.7", "human"), [("human", "llm-tmp0.7")]),
+        (("llm-tmp0.7", "llm-tmp0.2"), [("llm-tmp0.2", "llm-tmp0.7")]),
+        (
+            ("llm-tmp0.7", "llm-tmp0.2", "llm-tmp1.0"),
+            [("llm-tmp0.2", "llm-tmp0.7"), ("llm-tmp1.0", "llm-tmp0.7")],
+        ),
+    ],
+)
+def test_sources_are_taken_apart_two_by_two(
+    sources: tuple[str, ...], expected: list[tuple[str, str]]
+) -> None:
     """Beside people's, or the first that is named."""
     whole = studied(count=2)
     found = source_pairs(whole, sources)
-    assert [pair.sources for pair in found] == [tuple(n for n in whole.sources if n in pair) for pair in expected]
+    assert [pair.sources for pair in found] == [
+        tuple(n for n in whole.sources if n in pair) for pair in expected
+    ]
     assert all(set(pair.qrels["doc_id"]) == set(pair.ids) for pair in found)
-    assert all({*pair.spec["without_sources"], *pair.sources} == set(whole.sources) for pair in found)
+    assert all(
+        {*pair.spec["without_sources"], *pair.sources} == set(whole.sources) for pair in found
+    )
 
 
 def apart() -> Collection:
@@ -167,7 +230,9 @@ def apart() -> Collection:
     whole = studied()
     first = pl.col("source") == "llm-tmp0.2"
     docs = whole.docs.filter((pl.col("source") == "human") | (first == (pl.col("origin") == "h0")))
-    return Collection(docs, whole.queries, whole.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode())))
+    return Collection(
+        docs, whole.queries, whole.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode()))
+    )
 
 
 def mixed() -> Collection:
@@ -184,18 +249,35 @@ def late() -> Collection:
     return Collection(whole.docs, whole.queries, judged)
 
 
-@pytest.mark.parametrize(("collection", "options", "message"), [
-    (studied, {"reference": "man"}, r"unknown source 'man'.* \(valid: human, llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\)"),
-    (studied, {"sources": ["human"]}, r"unknown source 'human' \(valid: llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\)"),
-    (studied, {"correction": "none"}, "unknown correction 'none'"),
-    (studied, {"resamples": 10}, "expected at least 100 resamples, got 10"),
-    (lambda: studied({"a": {}, "b": {}}), {}, "no temperature is known of a, b: .* sources end in it: a-tmp0.2"),
-    (lambda: studied({}), {}, "nothing to study: only source 'human'"),
-    (mixed, {}, "source 'a' holds documents of 2 temperatures, 0.2 to 0.7; give each"),
-    (apart, {}, "no document was rewritten by every source; 'llm-tmp0.2' has rewrites of 1 "),
-    (late, {}, "no document that every source rewrote is judged relevant; name fewer"),
-])  # fmt: skip
-def test_mistakes_are_named(collection: Callable[[], Collection], options: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(
+    ("collection", "options", "message"),
+    [
+        (
+            studied,
+            {"reference": "man"},
+            r"unknown source 'man'.* \(valid: human, llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\)",
+        ),
+        (
+            studied,
+            {"sources": ["human"]},
+            r"unknown source 'human' \(valid: llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\)",
+        ),
+        (studied, {"correction": "none"}, "unknown correction 'none'"),
+        (studied, {"resamples": 10}, "expected at least 100 resamples, got 10"),
+        (
+            lambda: studied({"a": {}, "b": {}}),
+            {},
+            "no temperature is known of a, b: .* sources end in it: a-tmp0.2",
+        ),
+        (lambda: studied({}), {}, "nothing to study: only source 'human'"),
+        (mixed, {}, "source 'a' holds documents of 2 temperatures, 0.2 to 0.7; give each"),
+        (apart, {}, "no document was rewritten by every source; 'llm-tmp0.2' has rewrites of 1 "),
+        (late, {}, "no document that every source rewrote is judged relevant; name fewer"),
+    ],
+)
+def test_mistakes_are_named(
+    collection: Callable[[], Collection], options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UserError, match=f"^{message}"):
         made(collection(), **options)
 
@@ -205,14 +287,18 @@ def test_mistakes_are_named(collection: Callable[[], Collection], options: dict[
 
 def test_json_holds_the_whole_study_and_a_source_without_a_temperature_in_no_trend() -> None:
     wins = {"llm-tmp0.2": 10, "llm-tmp0.7": 20, "llm-tmp1.0": 30, "llm": 0}
-    found = study(studied({name: {} for name in wins}), [decided(wins)], ["nDCG@1", "AP@1"], **QUICK)
+    found = study(
+        studied({name: {} for name in wins}), [decided(wins)], ["nDCG@1", "AP@1"], **QUICK
+    )
     assert found.trends[0].temperatures == (0.2, 0.7, 1.0)
     assert "no temperature is known of llm, in no trend" in found.notes
     assert [arm.source for arm, _ in found.points(found.runs[0], "nDCG@1", "llm")] == [*wins][:3]
     content = json.loads(found.to_json())
     assert content["reference"] == "human"
     assert [arm["temperature"] for arm in content["arms"]] == [0.2, 0.7, 1.0, None]
-    assert [t["value"] for t in content["tilts"] if t["measure"] == "nDCG@1"] == pytest.approx([-100, 0, 100, -200])
+    assert [t["value"] for t in content["tilts"] if t["measure"] == "nDCG@1"] == pytest.approx(
+        [-100, 0, 100, -200]
+    )
     assert [t["kind"] for t in content["trends"]] == ["rises", "rises"]
     assert [v["b"] for v in content["verdicts"]] == [arm.source for arm in found.sources]
     assert content["sentences"] == list(found.sentences)
@@ -225,7 +311,9 @@ def test_it_comes_back_equal(make: Callable[[], Study], tmp_path: Path) -> None:
     found = make()
     back = Study.load(found.save(tmp_path / "study.json.gz"))
     assert back == found
-    assert repr((back.sources, back.tilts, back.trends)) == repr((found.sources, found.tilts, found.trends))
+    assert repr((back.sources, back.tilts, back.trends)) == repr(
+        (found.sources, found.tilts, found.trends)
+    )
     assert back.sentences == found.sentences
 
 
@@ -238,10 +326,14 @@ def wins_of(*wins: int, queries: int = 40) -> npt.NDArray[np.float64]:
     return np.stack([human, 1 - human], axis=1)
 
 
-def trend_of(values: npt.NDArray[np.float64], temperatures: tuple[float, ...] = THREE, resamples: int = 400) -> Trend:
+def trend_of(
+    values: npt.NDArray[np.float64], temperatures: tuple[float, ...] = THREE, resamples: int = 400
+) -> Trend:
     columns = Columns(np.concatenate([values[:, 0], values[:, 1]]), None)
     names = {"run": "bm25", "measure": "nDCG@1", "series": "llama", "a": "human"}
-    return trend(columns, [None] * len(temperatures), temperatures, resamples=resamples, seed=0, **names)
+    return trend(
+        columns, [None] * len(temperatures), temperatures, resamples=resamples, seed=0, **names
+    )
 
 
 def test_values_correlation_and_change_by_hand() -> None:
@@ -252,13 +344,18 @@ def test_values_correlation_and_change_by_hand() -> None:
     assert found.change == pytest.approx(20)
     assert found.queries == 40
     assert found.kind == "inconclusive"
-    assert "inconclusive, no trend with temperature shown on nDCG@1: rank corr" in trend_sentence(found)
-    shared = trend_of(wins_of(10, 20, 30, 30), (0.2, 0.2, 0.7, 1.0))  # which are averaged at the ends
+    assert "inconclusive, no trend with temperature shown on nDCG@1: rank corr" in trend_sentence(
+        found
+    )
+    shared = trend_of(
+        wins_of(10, 20, 30, 30), (0.2, 0.2, 0.7, 1.0)
+    )  # which are averaged at the ends
     assert shared.change == pytest.approx(100 - (-100 + 0) / 2)
 
 
 def test_a_resample_without_any_order_is_dropped_and_wins_that_grow_rise_in_every_one() -> None:
-    # One query of 40 differs: (39/40)^40 = 36 % of resamples lack it, and the others all order the temperatures alike.
+    # One query of 40 differs: (39/40)^40 = 36 % of resamples lack it, and the others all order the
+    # temperatures alike.
     found = trend_of(wins_of(10, 10, 11), resamples=4000)
     assert found.dropped / 4000 == pytest.approx((39 / 40) ** 40, abs=0.03)
     assert found.low > 0
@@ -271,10 +368,14 @@ def test_a_resample_without_any_order_is_dropped_and_wins_that_grow_rise_in_ever
     assert found.kind == "rises"
     falling = trend_of(wins_of(35, 20, 5))
     assert falling.kind == "falls"
-    assert "moves away from human as temperature rises: rank correlation −1.00 " in trend_sentence(falling)
+    assert "moves away from human as temperature rises: rank correlation −1.00 " in trend_sentence(
+        falling
+    )
     assert "agrees" not in trend_sentence(falling)
     assert trend_sentence(falling, agree=1, measures=2).endswith("; agrees on 1 of 2 measures")
-    assert "the same Relative Δ at every temperature, or none" in trend_sentence(trend_of(wins_of(10, 10, 10)))
+    assert "the same Relative Δ at every temperature, or none" in trend_sentence(
+        trend_of(wins_of(10, 10, 10))
+    )
 
 
 @given(st.lists(st.lists(st.integers(0, 4), min_size=3, max_size=3), min_size=4, max_size=4))
@@ -313,18 +414,40 @@ def test_only_queries_that_are_defined_everywhere_count() -> None:
     assert found == trend_of(values[:, :, 6:])
     back = trend_of(values[:, ::-1])
     assert (back.correlation, back.low, back.high) == (-found.correlation, -found.high, -found.low)
-    assert (back.change_low, back.change_high) == pytest.approx((-found.change_high, -found.change_low))
+    assert (back.change_low, back.change_high) == pytest.approx(
+        (-found.change_high, -found.change_low)
+    )
     none = trend_of(np.full((3, 2, 5), np.nan))
     assert (none.queries, none.kind) == (0, "inconclusive")
     assert np.isnan([none.correlation, none.change_low]).all()
-    assert trend_sentence(none).startswith("bm25, llama: no trend to ask for: no query has a relevant document")
+    assert trend_sentence(none).startswith(
+        "bm25, llama: no trend to ask for: no query has a relevant document"
+    )
 
 
 def test_both_intervals_must_exclude_0_on_one_side() -> None:
     for low, high, change_low, change_high, kind in (
-        (0.5, 1.0, 0.1, 9.0, "rises"), (0.5, 1.0, -0.1, 9.0, "inconclusive"), (0.0, 1.0, 0.1, 9.0, "inconclusive"),
-        (-1.0, -0.5, -9.0, -0.1, "falls"), (-1.0, 0.0, -9.0, -0.1, "inconclusive"),
+        (0.5, 1.0, 0.1, 9.0, "rises"),
+        (0.5, 1.0, -0.1, 9.0, "inconclusive"),
+        (0.0, 1.0, 0.1, 9.0, "inconclusive"),
+        (-1.0, -0.5, -9.0, -0.1, "falls"),
+        (-1.0, 0.0, -9.0, -0.1, "inconclusive"),
         (-1.0, -0.5, -9.0, 0.0, "inconclusive"),
-    ):  # fmt: skip
-        found = Trend("r", "m", "s", "human", THREE, (0.0,) * 3, 0.0, low, high, 0.0, change_low, change_high, 40, 0)
+    ):
+        found = Trend(
+            "r",
+            "m",
+            "s",
+            "human",
+            THREE,
+            (0.0,) * 3,
+            0.0,
+            low,
+            high,
+            0.0,
+            change_low,
+            change_high,
+            40,
+            0,
+        )
         assert found.kind == found.derived()["kind"] == kind, (low, high, change_low, change_high)

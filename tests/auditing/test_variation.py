@@ -66,7 +66,10 @@ def test_only_level_needs_variation() -> None:
     level, favours = tilt(-1.0, 1.0, p=1.0), tilt(10.0, 30.0)
     assert [e.verdict() for e in (level, favours)] == ["level", "a"]
     assert [replace(e, variation=DEAD).verdict() for e in (level, favours)] == ["inconclusive", "a"]
-    assert [check_tilt(replace(e, variation=DEAD), 5).outcome for e in (level, favours)] == ["inconclusive", "tilted"]
+    assert [check_tilt(replace(e, variation=DEAD), 5).outcome for e in (level, favours)] == [
+        "inconclusive",
+        "tilted",
+    ]
 
 
 def test_names_of_many_runs_are_counted() -> None:
@@ -87,14 +90,26 @@ PLAIN = collection_of(
 
 def test_one_list_for_all_queries_is_not_level() -> None:
     """Twins share a score, so that each answer is level; but the ranker reads no query."""
-    fixed = {f"{number}-{side}": 100.0 - number for number in range(40) for side in ("human", "llm")}
-    same = audit(PLAIN, listed(dict.fromkeys(PLAIN.queries["id"], fixed)), "nDCG@10", confounds=False, resamples=200)
+    fixed = {
+        f"{number}-{side}": 100.0 - number for number in range(40) for side in ("human", "llm")
+    }
+    same = audit(
+        PLAIN,
+        listed(dict.fromkeys(PLAIN.queries["id"], fixed)),
+        "nDCG@10",
+        confounds=False,
+        resamples=200,
+    )
     effect = same.tilts[0]
     # Of 40 lists 39 repeat the first.
     assert effect.variation == Variation(total=40, fixed={"repeated": 39})
     assert effect.verdict() == "inconclusive"
     rolled = {
-        query: {f"{(number + shift) % 40}-{side}": 100.0 - number for number in range(40) for side in ("human", "llm")}
+        query: {
+            f"{(number + shift) % 40}-{side}": 100.0 - number
+            for number in range(40)
+            for side in ("human", "llm")
+        }
         for shift, query in enumerate(PLAIN.queries["id"])
     }
     other = audit(PLAIN, listed(rolled), "nDCG@10", confounds=False, resamples=200)
@@ -105,7 +120,14 @@ def test_one_list_for_all_queries_is_not_level() -> None:
 def test_order_by_rank_varies() -> None:
     lists = {query: {"1-human": 1.0, "2-llm": 1.0} for query in PLAIN.queries["id"]}
     tied = replace(listed(lists), spec={"ranker": "engine"})
-    ranked = Run(tied.queries, tied.offsets, tied.docs, np.tile([-1.0, -2.0], 40), tied.ids, {"score_order": "rank"})
+    ranked = Run(
+        tied.queries,
+        tied.offsets,
+        tied.docs,
+        np.tile([-1.0, -2.0], 40),
+        tied.ids,
+        {"score_order": "rank"},
+    )
     runs = [tied, ranked]
     found = audit(PLAIN, runs, "nDCG@10", confounds=False, resamples=200)
     causes = {effect.run: effect.variation.fixed for effect in found.tilts if effect.variation}
@@ -114,15 +136,25 @@ def test_order_by_rank_varies() -> None:
 
 def test_a_model_that_does_not_rank_is_not_level() -> None:
     rolled = {
-        query: {f"{(number + shift) % 40}-{side}": 100.0 - number for number in range(40) for side in ("human", "llm")}
+        query: {
+            f"{(number + shift) % 40}-{side}": 100.0 - number
+            for number in range(40)
+            for side in ("human", "llm")
+        }
         for shift, query in enumerate(PLAIN.queries["id"])
     }
     plain = listed(rolled)
     specs = {
-        "unread": {"llm_answers": {"kinds": {"ok": 4, "off-format": 6}, "tokens_read": 1, "tokens_written": 1,
-                                   "unreadable": "?"}},
+        "unread": {
+            "llm_answers": {
+                "kinds": {"ok": 4, "off-format": 6},
+                "tokens_read": 1,
+                "tokens_written": 1,
+                "unreadable": "?",
+            }
+        },
         "returned": {"returned_input": {"lists": 30, "of": 40}},
-    }  # fmt: skip
+    }
     runs = [replace(plain, spec={"ranker": name, **spec}) for name, spec in specs.items()]
     found = audit(PLAIN, runs, "nDCG@10", confounds=False, resamples=200)
     # 6 of 10 answers stand for 24 of 40 lists.
@@ -132,7 +164,11 @@ def test_a_model_that_does_not_rank_is_not_level() -> None:
 
 
 def test_lists_in_the_order_given_are_counted() -> None:
-    kept, turned, short = np.arange(6, 0, -1.0), np.array([1.0, 6, 5, 4, 3, 2]), np.array([2.0, 1.0])
+    kept, turned, short = (
+        np.arange(6, 0, -1.0),
+        np.array([1.0, 6, 5, 4, 3, 2]),
+        np.array([2.0, 1.0]),
+    )
     assert returned_input([kept, turned, short]) == {"lists": 1, "of": 2}
 
 
@@ -145,7 +181,12 @@ class Dead(Ranker):
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         queries = collection.judged["id"]
         lists = ((np.arange(20) + 20 * int(query), np.zeros(20)) for query in queries)
-        return Run(tuple(queries), *cut(lists, collection.tie_keys(), None), collection.ids, {"ranker": "dead"})
+        return Run(
+            tuple(queries),
+            *cut(lists, collection.tie_keys(), None),
+            collection.ids,
+            {"ranker": "dead"},
+        )
 
 
 def test_a_dead_engine_is_not_decided() -> None:
@@ -155,7 +196,10 @@ def test_a_dead_engine_is_not_decided() -> None:
     judgments = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int64})
     found = audit_until(Collection(docs, queries, judgments), Dead(), 10)
     assert (found.decision, found.asked) == ("inconclusive", 600)
-    assert "all documents have the same score in 600 of 600 lists, so that level cannot" in found.headline
+    assert (
+        "all documents have the same score in 600 of 600 lists, so that level cannot"
+        in found.headline
+    )
 
 
 def test_a_choice_by_place_is_not_level() -> None:
@@ -167,27 +211,41 @@ def test_a_choice_by_place_is_not_level() -> None:
         for n in range(40)
         for first, second in ((f"a{n}", f"b{n}"), (f"b{n}", f"a{n}"))
     ]
-    choices = Decisions(pl.DataFrame(rows, SCHEMA, orient="row"), two_groups(collection, "source", "a"), "first")
+    choices = Decisions(
+        pl.DataFrame(rows, SCHEMA, orient="row"), two_groups(collection, "source", "a"), "first"
+    )
     found = pairwise(collection, choices, count_rule="each", resamples=300)
     [outcome] = found.outcomes
     assert (outcome.preference.value, outcome.error) == (0.5, 0.0)
     verdict = found.verdict(outcome)
     assert verdict.kind == "inconclusive"
-    assert "the choice follows the order in which the documents were shown in 40 of 40 pairs" in verdict.sentence
+    assert (
+        "the choice follows the order in which the documents were shown in 40 of 40 pairs"
+        in verdict.sentence
+    )
     assert any(note.startswith("warning: first: the choice follows") for note in found.notes)
 
 
-@pytest.mark.parametrize(("grade", "outcome", "code"), [("1", "inconclusive", 3), ("human", "level", 0)])
+@pytest.mark.parametrize(
+    ("grade", "outcome", "code"), [("1", "inconclusive", 3), ("human", "level", 0)]
+)
 def test_a_judge_of_one_grade_is_not_level(grade: str, outcome: str, code: int) -> None:
     """A judge that gives the human grades, which twins share, is level; one that gives 1 to all says nothing."""
     collection = bed()
-    graded = collection.qrels if grade == "human" else collection.qrels.with_columns(grade=pl.lit(1, pl.Int64))
+    graded = (
+        collection.qrels
+        if grade == "human"
+        else collection.qrels.with_columns(grade=pl.lit(1, pl.Int64))
+    )
     found = judge({"judge": graded}, collection=collection, resamples=300)
     gated = gate_judges(found, max_gap=0.1)
     assert ([row.outcome for row in gated.rows], gated.exit_code) == ([outcome], code)
-    # Six twins a query, whose human grades are 0, 0, 0, 1, 1, 2: humans tell documents apart in all 40 queries.
+    # Six twins a query, whose human grades are 0, 0, 0, 1, 1, 2: humans tell documents apart in all
+    # 40 queries.
     said = "judge: all documents get the same grade in 40 of 40 queries"
-    assert [note for note in gated.notes if said in note] == [note for note in found.notes if said in note]
+    assert [note for note in gated.notes if said in note] == [
+        note for note in found.notes if said in note
+    ]
     assert any(said in note for note in gated.notes) == (outcome == "inconclusive")
 
 

@@ -30,53 +30,79 @@ def verdict_on(tilts: list[Effect], margin: float = 5, **more: Any) -> Verdict:
     return judge(tilts[0].measure, tilts, margin, **more)
 
 
-HOW = InferenceOptions(resamples=1000, seed=0, test="permutation", correction="holm", rounding="none")
+HOW = InferenceOptions(
+    resamples=1000, seed=0, test="permutation", correction="holm", rounding="none"
+)
 
 
 class TestTheRule:
-    @pytest.mark.parametrize(("given", "expected"), [
-        (tilt(-30, -10), "b"),
-        (tilt(10, 30, p=0.05), "inconclusive"),
-        (tilt(0, 30), "inconclusive"),  # the interval must exclude 0
-        (tilt(-5, 5, p=0.9), "level"),
-        (tilt(-5.1, 4, p=0.9), "inconclusive"),
-        (tilt(1, 4, p=0.001), "a"),  # small but sure
-        (tilt(NAN, NAN, p=NAN), "inconclusive"),
-        (tilt(10, 30, value=NAN), "inconclusive"),  # both means round to 0 on paper
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("given", "expected"),
+        [
+            (tilt(-30, -10), "b"),
+            (tilt(10, 30, p=0.05), "inconclusive"),
+            (tilt(0, 30), "inconclusive"),  # the interval must exclude 0
+            (tilt(-5, 5, p=0.9), "level"),
+            (tilt(-5.1, 4, p=0.9), "inconclusive"),
+            (tilt(1, 4, p=0.001), "a"),  # small but sure
+            (tilt(NAN, NAN, p=NAN), "inconclusive"),
+            (tilt(10, 30, value=NAN), "inconclusive"),  # both means round to 0 on paper
+        ],
+    )
     def test_for_twins_level_is_0(self, given: Effect, expected: str) -> None:
         assert given.level == 0
         assert given.verdict() == expected
         assert given.side(expected) == {"a": "human", "b": "llm"}.get(expected, "")
 
-    @pytest.mark.parametrize(("given", "expected"), [
-        (tilt(60, 90, p=0.6), "inconclusive"),
-        (tilt(72, 78, p=0.6), "level"),
-        (tilt(100, 120, p=0.002), "a"),
-        (tilt(-10, 10, p=0.002), "b"),  # 0 is far below what random labels give
-        (tilt(60, 90, p=0.002), "inconclusive"),
-    ])  # fmt: skip
-    def test_for_other_groups_level_is_the_middle_of_the_random_band(self, given: Effect, expected: str) -> None:
+    @pytest.mark.parametrize(
+        ("given", "expected"),
+        [
+            (tilt(60, 90, p=0.6), "inconclusive"),
+            (tilt(72, 78, p=0.6), "level"),
+            (tilt(100, 120, p=0.002), "a"),
+            (tilt(-10, 10, p=0.002), "b"),  # 0 is far below what random labels give
+            (tilt(60, 90, p=0.002), "inconclusive"),
+        ],
+    )
+    def test_for_other_groups_level_is_the_middle_of_the_random_band(
+        self, given: Effect, expected: str
+    ) -> None:
         banded = tilt(given.low, given.high, given.p, band_low=55.0, band_high=95.0)
         assert banded.level == 75
         assert banded.verdict() == expected
 
     @pytest.mark.parametrize("given", [tilt(10, 30), tilt(-4, 4, p=1.0)])
-    @pytest.mark.parametrize(("queries", "fields", "enough"), [
-        (9, {}, False),
-        (10, {}, True),
-        (50, {"votes": 9.9}, False),  # a few of them carry most
-        (50, {"votes": 10.0}, True),
-    ])  # fmt: skip
-    def test_few_queries_say_nothing(self, given: Effect, queries: int, fields: dict[str, int], enough: bool) -> None:
+    @pytest.mark.parametrize(
+        ("queries", "fields", "enough"),
+        [
+            (9, {}, False),
+            (10, {}, True),
+            (50, {"votes": 9.9}, False),  # a few of them carry most
+            (50, {"votes": 10.0}, True),
+        ],
+    )
+    def test_few_queries_say_nothing(
+        self, given: Effect, queries: int, fields: dict[str, int], enough: bool
+    ) -> None:
         few = replace(given, queries=queries, **fields)
         assert few.testable is enough
         assert few.verdict() == (given.verdict() if enough else "inconclusive")
 
-    def test_of_other_groups_level_is_around_the_median_and_how_wide_it_is_can_be_chosen(self) -> None:
-        assert tilt(72, 78, p=0.6, band_low=55.0, band_high=95.0, queries=10, tests=90).verdict() == "level"
-        assert tilt(72, 78, p=0.6, band_low=55.0, band_high=95.0, queries=9).verdict() == "inconclusive"
-        assert [tilt(-20, 20, p=0.9).verdict(margin) for margin in (20.0, 19.9)] == ["level", "inconclusive"]
+    def test_of_other_groups_level_is_around_the_median_and_how_wide_it_is_can_be_chosen(
+        self,
+    ) -> None:
+        assert (
+            tilt(72, 78, p=0.6, band_low=55.0, band_high=95.0, queries=10, tests=90).verdict()
+            == "level"
+        )
+        assert (
+            tilt(72, 78, p=0.6, band_low=55.0, band_high=95.0, queries=9).verdict()
+            == "inconclusive"
+        )
+        assert [tilt(-20, 20, p=0.9).verdict(margin) for margin in (20.0, 19.9)] == [
+            "level",
+            "inconclusive",
+        ]
 
 
 class TestSentences:
@@ -87,27 +113,69 @@ class TestSentences:
             "bm25 favours llm text: nDCG@3 is 30.0 % for human text and 25.0 % for llm text (Relative Δ −20.0 % "
             "[−30.0, −10.0], corrected p < .001); agrees on 2 of 3 measures"
         )
-        assert (found.run, found.kind, found.side, found.agree, found.measures) == ("bm25", "favours", "llm", 2, 3)
+        assert (found.run, found.kind, found.side, found.agree, found.measures) == (
+            "bm25",
+            "favours",
+            "llm",
+            2,
+            3,
+        )
         assert "favours human documents:" in verdict_on([tilt(10, 30)], noun="documents").sentence
-        found = verdict_on([tilt(-4, 3, p=0.8), tilt(-1, 1, p=0.8, measure="P@5"), tilt(-1, 9, p=0.8, measure="RR")])
-        assert found.sentence.startswith("bm25 is level between human and llm, within ±5 points: nDCG@3 is 30.0 % for")
+        found = verdict_on(
+            [
+                tilt(-4, 3, p=0.8),
+                tilt(-1, 1, p=0.8, measure="P@5"),
+                tilt(-1, 9, p=0.8, measure="RR"),
+            ]
+        )
+        assert found.sentence.startswith(
+            "bm25 is level between human and llm, within ±5 points: nDCG@3 is 30.0 % for"
+        )
         assert (found.kind, found.side, found.agree) == ("level", None, 2)
 
-    @pytest.mark.parametrize(("given", "reason"), [
-        (tilt(-4, 18, p=0.31, error=7.5), "this query set could only detect a tilt of 21 % or more; nDCG@3 is "),
-        (tilt(-143, -126, p=0.31, error=8.6, band_low=-148.0, band_high=-128.0), "this query set could only detect "
-         "a tilt of 25 % or more; nDCG@3 is 30.0 % for human text and 25.0 % for llm text (Relative Δ −134.5 % "
-         "[−143.0, −126.0], where −138.0 % is level, corrected p = .310)"),
-        (tilt(-150, 190, p=1.0, error=100.0), "this query set could not detect any tilt; nDCG@3 is"),
-        (tilt(-5, 30, p=0.0496), "p is below .05, but the interval reaches across level (0.0 %); nDCG@3 is"),
-        (tilt(p=0.002, queries=4), "4 queries are too few for a verdict; it takes 10; nDCG@3 is"),
-        (tilt(p=0.002, votes=1), "these queries and documents count as 1 independent one, too few for a verdict; it "
-         "takes 10; nDCG@3 is"),
-        (tilt(NAN, NAN, NAN, queries=0, error=NAN), "no query has a relevant document of both human and llm"),
-        (tilt(NAN, NAN, p=1.0, error=NAN), "nDCG@3 is 0 for both human and llm"),
-        (answer(-0.01, 0.4, p_corrected=0.002, run="bm25"), "p is below .05, but the interval reaches across level "
-         "(0.0 points); human text fills 19.5 points more of the first 20 ranks than llm text (+19.5 points [−1.0"),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("given", "reason"),
+        [
+            (
+                tilt(-4, 18, p=0.31, error=7.5),
+                "this query set could only detect a tilt of 21 % or more; nDCG@3 is ",
+            ),
+            (
+                tilt(-143, -126, p=0.31, error=8.6, band_low=-148.0, band_high=-128.0),
+                "this query set could only detect "
+                "a tilt of 25 % or more; nDCG@3 is 30.0 % for human text and 25.0 % for llm text (Relative Δ −134.5 % "
+                "[−143.0, −126.0], where −138.0 % is level, corrected p = .310)",
+            ),
+            (
+                tilt(-150, 190, p=1.0, error=100.0),
+                "this query set could not detect any tilt; nDCG@3 is",
+            ),
+            (
+                tilt(-5, 30, p=0.0496),
+                "p is below .05, but the interval reaches across level (0.0 %); nDCG@3 is",
+            ),
+            (
+                tilt(p=0.002, queries=4),
+                "4 queries are too few for a verdict; it takes 10; nDCG@3 is",
+            ),
+            (
+                tilt(p=0.002, votes=1),
+                "these queries and documents count as 1 independent one, too few for a verdict; it "
+                "takes 10; nDCG@3 is",
+            ),
+            (
+                tilt(NAN, NAN, NAN, queries=0, error=NAN),
+                "no query has a relevant document of both human and llm",
+            ),
+            (tilt(NAN, NAN, p=1.0, error=NAN), "nDCG@3 is 0 for both human and llm"),
+            (
+                answer(-0.01, 0.4, p_corrected=0.002, run="bm25"),
+                "p is below .05, but the interval reaches across level "
+                "(0.0 points); human text fills 19.5 points more of the first 20 ranks than llm text "
+                "(+19.5 points [−1.0",
+            ),
+        ],
+    )
     def test_inconclusive_says_why(self, given: Effect, reason: str) -> None:
         found = verdict_on([given])
         assert found.sentence.startswith(f"bm25: inconclusive: {reason}")
@@ -115,29 +183,50 @@ class TestSentences:
 
     def test_inconclusive_names_what_other_measures_find(self) -> None:
         others = [
-            tilt(10, 30, measure="P@5"), tilt(-30, -10, measure="AP"), tilt(5, 9, measure="RR"),
+            tilt(10, 30, measure="P@5"),
+            tilt(-30, -10, measure="AP"),
+            tilt(5, 9, measure="RR"),
             tilt(0, 1, 1, measure="R@5"),
-        ]  # fmt: skip
+        ]
         found = verdict_on([tilt(-4, 18, p=0.31), *others, tilt(-9, 9, p=1, measure="AP@3")], 5)
-        assert found.sentence.endswith("; but human favoured on P@5, RR; llm favoured on AP; level on R@5")
+        assert found.sentence.endswith(
+            "; but human favoured on P@5, RR; llm favoured on AP; level on R@5"
+        )
         assert found.agree == 2
 
 
 class TestTilts:
     def side(self, a: list[float], b: list[float], measure: str = "P@1", **fields: Any) -> Sample:
-        return Sample("bm25", RelativeDelta(of=as_measure(measure)), "human", "llm", np.array(a), np.array(b), **fields)
+        return Sample(
+            "bm25",
+            RelativeDelta(of=as_measure(measure)),
+            "human",
+            "llm",
+            np.array(a),
+            np.array(b),
+            **fields,
+        )
 
-    def test_by_hand_and_resamples_with_nothing_on_either_side_are_dropped_and_counted(self) -> None:
+    def test_by_hand_and_resamples_with_nothing_on_either_side_are_dropped_and_counted(
+        self,
+    ) -> None:
         (found,) = effects([self.side([1.0, 1.0, 1.0], [0.5, 0.0, 0.0])], HOW)
-        # Means 1 and 1/6; 2 of 8 sign vectors are as far out; a resample with query 1 k times has means 1 and k/6.
+        # Means 1 and 1/6; 2 of 8 sign vectors are as far out; a resample with query 1 k times has
+        # means 1 and k/6.
         assert found.value == pytest.approx(100 * (5 / 6) / (7 / 12))
         assert found.checks["sign flips"] == 2 / 8
-        # They carry .75, .5 and .5 of the denominator: 1.75² / 1.0625 = 2.9 queries, too few for an interval.
+        # They carry .75, .5 and .5 of the denominator: 1.75² / 1.0625 = 2.9 queries, too few for an
+        # interval.
         assert found.sample == pytest.approx(1.75**2 / 1.0625)
         assert np.isnan([found.low, found.high, found.p, found.p_corrected]).all()
         (found,) = effects([self.side([1.0, 1.0, 1.0] * 4, [0.5, 0.0, 0.0] * 4)], HOW)
-        # A resample with the first kind k of 12 times has means 1 and k/24: k is 1 to 7 in 95 % (binomial).
-        factor = math.sqrt(found.sample / (found.sample - 1)) * stats.t.ppf(0.975, found.sample - 1) / 1.959964
+        # A resample with the first kind k of 12 times has means 1 and k/24: k is 1 to 7 in 95 %
+        # (binomial).
+        factor = (
+            math.sqrt(found.sample / (found.sample - 1))
+            * stats.t.ppf(0.975, found.sample - 1)
+            / 1.959964
+        )
         ends = [found.value + factor * (200 * (24 - k) / (24 + k) - found.value) for k in (7, 1)]
         assert found.low == pytest.approx(ends[0], rel=1e-6)
         assert found.high == pytest.approx(min(200.0, ends[1]), rel=1e-6)
@@ -149,8 +238,13 @@ class TestTilts:
         assert found.dropped == pytest.approx(1000 * 8 / 27, abs=60)
 
     def test_the_family_is_every_p_in_the_table(self) -> None:
-        strong, weak = self.side([1.0] * 12, [0.0] * 11 + [0.5]), self.side([1.0, 0.0] * 6, [0.0, 1.0] * 6, "AP")
-        undefined = self.side([np.nan] * 6 + [1.0] * 6, [1.0] * 6 + [np.nan] * 6, "RR")  # no query in common
+        strong, weak = (
+            self.side([1.0] * 12, [0.0] * 11 + [0.5]),
+            self.side([1.0, 0.0] * 6, [0.0, 1.0] * 6, "AP"),
+        )
+        undefined = self.side(
+            [np.nan] * 6 + [1.0] * 6, [1.0] * 6 + [np.nan] * 6, "RR"
+        )  # no query in common
         found = effects([strong, weak, undefined], HOW)
         assert found[0].checks["sign flips"] == 2 / 2**12
         assert found[0].p < 0.001
@@ -163,10 +257,15 @@ class TestTilts:
     def test_paired_t_by_name_and_paper_rounds_the_means_of_the_value_only(self) -> None:
         a, b = [0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.4, 0.6]
         (found,) = effects([self.side(a, b)], replace(HOW, test="t"))
-        # Differences .4 .2 .3 .3: t² = 54 on 3 degrees of freedom, whose distribution has a closed form.
-        assert found.p == pytest.approx(1 - 2 / math.pi * (math.atan(18**0.5) + 18**0.5 / 19), abs=1e-12)
+        # Differences .4 .2 .3 .3: t² = 54 on 3 degrees of freedom, whose distribution has a closed
+        # form.
+        assert found.p == pytest.approx(
+            1 - 2 / math.pi * (math.atan(18**0.5) + 18**0.5 / 19), abs=1e-12
+        )
         a, b = [0.22049] * 4, [0.16951] * 4
-        rounded, plain = (effects([self.side(a, b)], replace(HOW, rounding=r))[0] for r in ("paper", "none"))
+        rounded, plain = (
+            effects([self.side(a, b)], replace(HOW, rounding=r))[0] for r in ("paper", "none")
+        )
         assert rounded.value == pytest.approx(100 * 5 / 19.5)
         assert rounded.mean_a == plain.mean_a == 0.22049
         assert (rounded.low, rounded.high) == (plain.low, plain.high)
@@ -187,16 +286,29 @@ def question(kind: str, low: float, high: float) -> Effect:
 
 CLEAR, OTHER, OPEN = (0.1, 0.3), (-0.3, -0.1), (-0.1, 0.3)
 PARTS = {
-    "pairs": 10.0, "wins": 6.0, "losses": 4.0, "ties": 0.0, "mean_wins": 0.6, "mean_losses": 0.4, "query_wins": 30.0,
-}  # fmt: skip
+    "pairs": 10.0,
+    "wins": 6.0,
+    "losses": 4.0,
+    "ties": 0.0,
+    "mean_wins": 0.6,
+    "mean_losses": 0.4,
+    "query_wins": 30.0,
+}
 
 
-@pytest.mark.parametrize(("others", "ending"), [
-    ([], "corrected p = .001)"), ([CLEAR], "; agrees on 2 of 2 questions"),
-    ([OPEN], "; agrees on 1 of 2 questions"), ([OPEN, OTHER], "; agrees on 1 of 3 questions"),
-    ([CLEAR, OPEN, CLEAR], "; agrees on 3 of 4 questions"),
-])  # fmt: skip
-def test_the_card_says_what_its_other_questions_answer(others: list[tuple[float, float]], ending: str) -> None:
+@pytest.mark.parametrize(
+    ("others", "ending"),
+    [
+        ([], "corrected p = .001)"),
+        ([CLEAR], "; agrees on 2 of 2 questions"),
+        ([OPEN], "; agrees on 1 of 2 questions"),
+        ([OPEN, OTHER], "; agrees on 1 of 3 questions"),
+        ([CLEAR, OPEN, CLEAR], "; agrees on 3 of 4 questions"),
+    ],
+)
+def test_the_card_says_what_its_other_questions_answer(
+    others: list[tuple[float, float]], ending: str
+) -> None:
     kinds = ["page", "rank gap", "other twins"]
     first = replace(question("twins", *CLEAR), parts=PARTS)
     questions = [first, *(question(k, *ends) for k, ends in zip(kinds, others, strict=False))]
@@ -216,34 +328,57 @@ def test_a_side_may_be_favoured_no_more_than_slightly() -> None:
     assert not verdict_on([tilt(1, 5.1)]).slight
 
 
-@pytest.mark.parametrize(("kind", "low", "high", "margin", "expected"), [
-    ("page", -0.04, 0.04, 5, "level"),  # ±5 points are ±.05
-    ("page", -0.06, 0.04, 5, "inconclusive"),
-    ("twins", -0.05, 0.05, "5 %", "level"),
-    ("rank gap", -0.4, 0.4, 5, "inconclusive"),  # nothing is level in points of ranks
-    ("rank gap", -0.4, 0.4, "0.5 ranks", "level"),
-    ("page", -0.04, 0.04, "0.5 ranks", "inconclusive"),
-])  # fmt: skip
-def test_a_margin_is_in_the_questions_own_unit(kind: str, low: float, high: float, margin: Any, expected: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "low", "high", "margin", "expected"),
+    [
+        ("page", -0.04, 0.04, 5, "level"),  # ±5 points are ±.05
+        ("page", -0.06, 0.04, 5, "inconclusive"),
+        ("twins", -0.05, 0.05, "5 %", "level"),
+        ("rank gap", -0.4, 0.4, 5, "inconclusive"),  # nothing is level in points of ranks
+        ("rank gap", -0.4, 0.4, "0.5 ranks", "level"),
+        ("page", -0.04, 0.04, "0.5 ranks", "inconclusive"),
+    ],
+)
+def test_a_margin_is_in_the_questions_own_unit(
+    kind: str, low: float, high: float, margin: Any, expected: str
+) -> None:
     found = answer(low, high, kind, p_corrected=0.5, parts=PARTS)
     assert found.verdict(read_margin(margin)) == expected
 
 
-def test_the_primary_question_is_a_family_of_its_own_and_no_vote_is_not_votes_that_nobody_counted() -> None:
-    made = [tilt(10, 30, p=p, measure=m) for p, m in ((0.04, "nDCG@10"), (0.02, "RR"), (0.03, "P@5"))]
+def test_the_primary_question_is_a_family_of_its_own_and_no_vote_is_not_votes_that_nobody_counted() -> (
+    None
+):
+    made = [
+        tilt(10, 30, p=p, measure=m) for p, m in ((0.04, "nDCG@10"), (0.02, "RR"), (0.03, "P@5"))
+    ]
     found = corrected(made, "holm", as_measure("nDCG@10"))
     assert [e.p_corrected for e in found] == pytest.approx([0.04, 0.04, 0.04])
     assert [e.tests for e in found] == [1, 2, 2]
     assert [e.tests for e in corrected(made, "holm")] == [3, 3, 3]
     found = {votes: answer(0.1, 0.3, votes=votes) for votes in (-1, 0, 9, 10)}
     assert {votes: e.sample for votes, e in found.items()} == {-1: 40, 0: 0, 9: 9, 10: 10}
-    assert {votes: e.testable for votes, e in found.items()} == {-1: True, 0: False, 9: False, 10: True}
+    assert {votes: e.testable for votes, e in found.items()} == {
+        -1: True,
+        0: False,
+        9: False,
+        10: True,
+    }
 
 
 EXTRA = {
-    "pairs": 30.0, "wins": 12.0, "losses": 10.0, "ties": 8.0, "alone": 3.0, "whole": 25.0, "whole_wins": 9.0,
-    "whole_losses": 8.0, "absent": 0.2, "raw": -0.5, "shares": 0.4,
-}  # fmt: skip
+    "pairs": 30.0,
+    "wins": 12.0,
+    "losses": 10.0,
+    "ties": 8.0,
+    "alone": 3.0,
+    "whole": 25.0,
+    "whole_wins": 9.0,
+    "whole_losses": 8.0,
+    "absent": 0.2,
+    "raw": -0.5,
+    "shares": 0.4,
+}
 
 
 class TestFromTheOtherSide:
@@ -251,56 +386,117 @@ class TestFromTheOtherSide:
         found = answer(0.1, 0.4, band_low=0.15, band_high=0.3, parts=EXTRA).swapped()
         assert (found.a, found.b) == ("llm", "human")
         assert (found.value, found.low, found.high) == (-0.25, -0.4, -0.1)
-        assert (found.level, found.band_low, found.band_high) == (pytest.approx(-0.225), -0.3, -0.15)
-        assert (found.error, found.p, found.p_corrected, found.queries) == (pytest.approx(0.075), 0.001, 0.01, 40)
+        assert (found.level, found.band_low, found.band_high) == (
+            pytest.approx(-0.225),
+            -0.3,
+            -0.15,
+        )
+        assert (found.error, found.p, found.p_corrected, found.queries) == (
+            pytest.approx(0.075),
+            0.001,
+            0.01,
+            40,
+        )
         parts = found.parts
         assert (parts["wins"], parts["losses"], parts["ties"]) == (10, 12, 8)
         assert (parts["whole_wins"], parts["whole_losses"], parts["whole"]) == (8, 9, 25)
-        assert (parts["raw"], parts["shares"], parts["pairs"], parts["absent"]) == (0.5, -0.4, 30, 0.2)
+        assert (parts["raw"], parts["shares"], parts["pairs"], parts["absent"]) == (
+            0.5,
+            -0.4,
+            30,
+            0.2,
+        )
 
     def test_twice_is_the_same_and_nothing_becomes_a_negative_zero(self) -> None:
         found = answer(0.0, 0.0, parts={**EXTRA, "raw": 0.0, "shares": 0.0})
         assert found.swapped().swapped() == found
         turned = found.swapped()
-        numbers = (turned.value, turned.low, turned.high, turned.level, turned.band_low, turned.band_high)
+        numbers = (
+            turned.value,
+            turned.low,
+            turned.high,
+            turned.level,
+            turned.band_low,
+            turned.band_high,
+        )
         assert not any(np.signbit([*numbers, turned.parts["raw"], turned.parts["shares"]]))
 
 
 def test_a_p_value_has_a_relation_sign_unless_it_is_undefined() -> None:
-    printed = {0.0009: "< .001", 0.001: "= .001", 0.05: "= .050", 1.0: "= 1.000", math.nan: "undefined"}
+    printed = {
+        0.0009: "< .001",
+        0.001: "= .001",
+        0.05: "= .050",
+        1.0: "= 1.000",
+        math.nan: "undefined",
+    }
     assert {p: probability(p) for p in printed} == printed
 
 
 def test_opposite_signs_are_said_in_words() -> None:
     card = [
-        answer(-5, 6, kind="relative delta"), answer(0.03, 0.07), answer(-0.2, -0.1, kind="relevant twins"),
+        answer(-5, 6, kind="relative delta"),
+        answer(0.03, 0.07),
+        answer(-0.2, -0.1, kind="relevant twins"),
         answer(-0.4, -0.3, kind="other twins"),
-    ]  # fmt: skip
+    ]
     assert conflicts(card).startswith(
         "r: the answers conflict: ΔNDSR@20 points to human; head-to-head, relevant twins and head-to-head, other "
         "twins point to llm. "
     )
     page = answer(0.1, 0.2, band_low=0.3, band_high=0.5)  # which lies below its level
-    assert "head-to-head, other twins points to human" in conflicts([page, answer(0.1, 0.2, kind="other twins")])
+    assert "head-to-head, other twins points to human" in conflicts(
+        [page, answer(0.1, 0.2, kind="other twins")]
+    )
     cases: list[tuple[float, float, dict[str, Any]]] = [
-        (-0.4, 0.0, {}), (NAN, NAN, {}), (-0.4, -0.2, {"kind": "score gap"}), (-0.4, -0.2, {"p_corrected": 0.05}),
+        (-0.4, 0.0, {}),
+        (NAN, NAN, {}),
+        (-0.4, -0.2, {"kind": "score gap"}),
+        (-0.4, -0.2, {"p_corrected": 0.05}),
         (-0.4, -0.2, {"p_corrected": NAN}),
-    ]  # fmt: skip
+    ]
     for low, high, more in cases:  # one side or none is no conflict, and the score gap never is
-        assert conflicts([answer(0.1, 0.2), answer(low, high, **{"kind": "rank gap", **more})]) == "", (low, more)
+        assert (
+            conflicts([answer(0.1, 0.2), answer(low, high, **{"kind": "rank gap", **more})]) == ""
+        ), (low, more)
 
 
 TEXTS = (Confound("words", "human", "llm", 50, 48, 60),)
 
 
-def of(audit: Audit, *, ranker: str = "bm25", confounds: tuple[Confound, ...] = TEXTS, **collection: Any) -> Audit:
+def of(
+    audit: Audit,
+    *,
+    ranker: str = "bm25",
+    confounds: tuple[Confound, ...] = TEXTS,
+    **collection: Any,
+) -> Audit:
     """An audit of one run over a folder, or over labels."""
     run = {"ranker": ranker, **({"file": "engine.trec"} if ranker.startswith("replay:") else {})}
     audit = one(audit.values[0, 0, 1], audit.values[0, 0, 2], measures=["nDCG@10"])
-    spec = {**audit.spec, "collection": collection or {"path": "data", "layout": "beir"}, "runs": [run]}
-    counts = {"run": "run", "a": "human", "b": "llm", "query": "q1", "relevant": True, "wins": 30, "losses": 0,
-              "ties": 0, "both": 30, "alone": 0}  # fmt: skip
-    return replace(audit, spec=spec, confounds=confounds, pair_counts=pl.DataFrame([counts], schema=PAIR_COUNTS))
+    spec = {
+        **audit.spec,
+        "collection": collection or {"path": "data", "layout": "beir"},
+        "runs": [run],
+    }
+    counts = {
+        "run": "run",
+        "a": "human",
+        "b": "llm",
+        "query": "q1",
+        "relevant": True,
+        "wins": 30,
+        "losses": 0,
+        "ties": 0,
+        "both": 30,
+        "alone": 0,
+    }
+    return replace(
+        audit,
+        spec=spec,
+        confounds=confounds,
+        pair_counts=pl.DataFrame([counts], schema=PAIR_COUNTS),
+    )
 
 
 def commands(audit: Audit) -> list[str]:
@@ -323,18 +519,27 @@ def test_a_tilt_is_explained_levelled_and_gated_with_the_options_that_were_given
 
 def test_steps_name_all_that_was_read_and_how() -> None:
     told = {"path": "my data", "layout": "beir", "split": "dev", "ignore_unknown": True}
-    assert commands(of(LEVEL, ranker="replay:engine.trec(score_order=rank,queries=q.tsv)", **told)) == [
+    assert commands(
+        of(LEVEL, ranker="replay:engine.trec(score_order=rank,queries=q.tsv)", **told)
+    ) == [
         "ranktilt audit 'my data' --run engine.trec --score-order rank --queries q.tsv --split dev --ignore-unknown "
         "--json audit.json && ranktilt gate audit.json --max-tilt 5"
     ]
-    chosen = of(HUMAN, path="data", layout="beir", only_sources=["human", "llm"], without_sources=["gpt"])
+    chosen = of(
+        HUMAN, path="data", layout="beir", only_sources=["human", "llm"], without_sources=["gpt"]
+    )
     assert commands(chosen)[1:] == [
         "ranktilt level data -r bm25 --pair human,llm -o level.html",
         "ranktilt audit data -r bm25 --source human --source llm --json audit.json && "
         "ranktilt gate audit.json --max-tilt 5",
     ]
     paired = replace(
-        chosen, spec={**chosen.spec, "collection": of(HUMAN).spec["collection"], "pairs": [("llm", "rest")]}
+        chosen,
+        spec={
+            **chosen.spec,
+            "collection": of(HUMAN).spec["collection"],
+            "pairs": [("llm", "rest")],
+        },
     )
     assert " -r bm25 --pair llm,rest --json " in commands(paired)[-1]
 
@@ -347,13 +552,21 @@ def test_what_cannot_be_done_is_no_step() -> None:
         pair_counts=audit.pair_counts.clear(),
     )
     verbs = [command.partition(" data")[0] for command in commands(twinless)]
-    assert verbs == ["ranktilt check", "ranktilt level", "ranktilt audit"]  # neither explain nor twins
+    assert verbs == [
+        "ranktilt check",
+        "ranktilt level",
+        "ranktilt audit",
+    ]  # neither explain nor twins
     assert commands(of(HUMAN, ranker="<my ranker>")) == []  # an object in memory
-    assert commands(of(HUMAN, ranker="bm25", labels="pages.csv")) == []  # labels have no texts to rank
+    assert (
+        commands(of(HUMAN, ranker="bm25", labels="pages.csv")) == []
+    )  # labels have no texts to rank
     assert commands(of(HUMAN, ranker="")) == []
 
 
-def test_unlike_texts_are_checked_first_an_open_verdict_asks_for_queries_and_what_nobody_read_for_nothing() -> None:
+def test_unlike_texts_are_checked_first_an_open_verdict_asks_for_queries_and_what_nobody_read_for_nothing() -> (
+    None
+):
     cut = Confound("cut-off endings", "human", "llm", 0.02, 0.4, 120)
     assert commands(of(HUMAN, confounds=(cut,)))[0] == "ranktilt check data"
     alike = Confound("near-identical", "human", "llm", 0.3, 0.3, 60)
@@ -378,6 +591,14 @@ def test_json_holds_verdicts_steps_and_effects(values: Audit) -> None:
     content = json.loads(audit.to_json())
     (verdict,), (effect,) = content["verdicts"], content["effects"]
     assert (verdict["kind"], verdict["sentence"]) == audit.verdict("run")[1:4:2]
-    assert (verdict["primary"], verdict["margin"], verdict["side"]) == ("nDCG@10", 5.0, effect["side"])
-    assert (effect["question"], effect["value"], effect["unit"]) == ("nDCG@10", audit.tilts[0].value, "%")
+    assert (verdict["primary"], verdict["margin"], verdict["side"]) == (
+        "nDCG@10",
+        5.0,
+        effect["side"],
+    )
+    assert (effect["question"], effect["value"], effect["unit"]) == (
+        "nDCG@10",
+        audit.tilts[0].value,
+        "%",
+    )
     assert [step["command"] for step in content["next_steps"]] == commands(audit)

@@ -48,7 +48,13 @@ def process(tmp_path: Path) -> Cli:
         code = "from ranktilt.cli.main import main; main()"
         environment = {**os.environ, **options.pop("env", {})}
         command = [sys.executable, "-c", code, *map(str, arguments)]
-        settings = {"capture_output": True, "text": True, "cwd": tmp_path, "timeout": 120, **options}
+        settings = {
+            "capture_output": True,
+            "text": True,
+            "cwd": tmp_path,
+            "timeout": 120,
+            **options,
+        }
         done = subprocess.run(command, env=environment, check=False, **settings)
         return Result(done.returncode, done.stdout, done.stderr)
 
@@ -101,7 +107,9 @@ def labels(folder: Path) -> Path:
 
 def judgments(folder: Path) -> Path:
     """The toy's judgments, of each source's documents."""
-    rows = [(q, f"{d}-{s}", g) for q, grades in QRELS.items() for d, g in grades.items() for s in TEXTS]
+    rows = [
+        (q, f"{d}-{s}", g) for q, grades in QRELS.items() for d, g in grades.items() for s in TEXTS
+    ]
     return write(folder / "qrels.tsv", tsv(rows))
 
 
@@ -109,11 +117,18 @@ def sided(folder: Path) -> Path:
     """The toy with rewrites of two models, and a column of sides beside the sources."""
     docs = [
         {
-            **row, "_id": f"{row['_id']}-{source}", "source": source, "origin": f"{row['_id']}-human",
+            **row,
+            "_id": f"{row['_id']}-{source}",
+            "source": source,
+            "origin": f"{row['_id']}-human",
             "side": "east" if source == "llm" else "west",
         }
         for source in ("human", "llm", "gpt")
         for row in raw_docs("human" if source == "human" else "llm")
-    ]  # fmt: skip
-    qrels = [(q, f"{d}-{source}", grade) for q, d, grade in raw_qrels() for source in ("human", "llm", "gpt")]
+    ]
+    qrels = [
+        (q, f"{d}-{source}", grade)
+        for q, d, grade in raw_qrels()
+        for source in ("human", "llm", "gpt")
+    ]
     return write_beir(folder, docs=docs, qrels=qrels)

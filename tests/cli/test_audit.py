@@ -23,7 +23,9 @@ RANKERS = ("-r", "tfidf", "-r", "bm25(k1=0.9,b=0.4)@5")
 QUICK = ("--resamples", "200")
 
 
-def library(folder: Path, rankers: tuple[str, ...] = ("tfidf", "bm25(k1=0.9,b=0.4)@5"), **options: Any) -> Audit:
+def library(
+    folder: Path, rankers: tuple[str, ...] = ("tfidf", "bm25(k1=0.9,b=0.4)@5"), **options: Any
+) -> Audit:
     collection = rt.load(folder)
     runs = [rt.ranker(text).rank(collection) for text in rankers]
     return rt.audit(collection, runs, **{"resamples": 200, **options})
@@ -37,7 +39,10 @@ def saved(cli: Cli, tmp_path: Path, *arguments: str | Path) -> Audit:
 
 def same(one: Audit, two: Audit) -> bool:
     """Whether two audits differ in nothing but the command that made them."""
-    plain = [{name: value for name, value in audit.spec.items() if name != "command"} for audit in (one, two)]
+    plain = [
+        {name: value for name, value in audit.spec.items() if name != "command"}
+        for audit in (one, two)
+    ]
     return replace(one, spec=plain[0]) == replace(two, spec=plain[1])
 
 
@@ -47,7 +52,9 @@ def test_per_query_has_a_line_a_value(cli: Cli, tmp_path: Path) -> None:
     cli("audit", folder, "-r", "bm25", "-m", "nDCG@1", *QUICK, "--per-query", tmp_path / "q.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "q.csv").read_text())))
     assert [tuple(row.values())[:4] for row in rows] == [
-        ("bm25", "nDCG@1", group, query) for group in ("all", "human", "llm") for query in ("q1", "q2")
+        ("bm25", "nDCG@1", group, query)
+        for group in ("all", "human", "llm")
+        for query in ("q1", "q2")
     ]
     assert rows[4]["value"] == ""
     expected = library(folder, ("bm25",), measures=["nDCG@1"]).values.ravel()
@@ -55,7 +62,9 @@ def test_per_query_has_a_line_a_value(cli: Cli, tmp_path: Path) -> None:
     assert np.array_equal(got, expected, equal_nan=True)
 
 
-def test_what_is_saved_is_audited_again_to_the_same_values(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+def test_what_is_saved_is_audited_again_to_the_same_values(
+    cli: Cli, toy_folder: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     assert cli("audit", toy_folder, *RANKERS, *QUICK, "--save", out).code == 0
     expected = library(toy_folder)
@@ -75,19 +84,26 @@ def test_what_is_saved_is_audited_again_to_the_same_values(cli: Cli, toy_folder:
     assert [t.value for t in again.tilts] == [t.value for t in expected.tilts]
 
 
-def test_groups_are_compared_in_all_pairs_those_named_or_one_with_all_others(cli: Cli, tmp_path: Path) -> None:
+def test_groups_are_compared_in_all_pairs_those_named_or_one_with_all_others(
+    cli: Cli, tmp_path: Path
+) -> None:
     folder = sided(tmp_path / "sided")
     every = saved(cli, tmp_path, folder, "-r", "bm25", "--mixed")
     assert every.pairs == (("human", "gpt"), ("human", "llm"), ("gpt", "llm"))
     one = saved(cli, tmp_path, folder, "-r", "bm25", "--pair", "llm, human", "--pair", "gpt,llm")
-    assert (one.pairs, one.groups) == ((("llm", "human"), ("gpt", "llm")), ("all", "human", "gpt", "llm"))
+    assert (one.pairs, one.groups) == (
+        (("llm", "human"), ("gpt", "llm")),
+        ("all", "human", "gpt", "llm"),
+    )
     found = saved(cli, tmp_path, folder, "-r", "bm25", "--protected", "llm")
     assert (found.pairs, found.groups) == ((("llm", "rest"),), ("all", "llm", "rest"))
     assert saved(cli, tmp_path, folder, "-r", "bm25", "--pair", "llm,rest").tilts == found.tilts
 
 
 def test_unknown_judgments_can_be_kept_out_of_groups(cli: Cli, tmp_path: Path) -> None:
-    folder = write_cocktail(tmp_path / "toy", qrels=[*raw_qrels(), ("q1", "gone", 1), ("q9", "d1", 1)])
+    folder = write_cocktail(
+        tmp_path / "toy", qrels=[*raw_qrels(), ("q1", "gone", 1), ("q9", "d1", 1)]
+    )
     refused = cli("audit", folder, "-r", "bm25")
     assert refused.code == 2
     found = saved(cli, tmp_path, folder, "-r", "bm25", "-m", "R@10", "--ignore-unknown")
@@ -98,11 +114,18 @@ def test_unknown_judgments_can_be_kept_out_of_groups(cli: Cli, tmp_path: Path) -
     assert everyone["q9"] == 0
 
 
-def test_statistics_card_and_controls_can_be_chosen(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+def test_statistics_card_and_controls_can_be_chosen(
+    cli: Cli, toy_folder: Path, tmp_path: Path
+) -> None:
     chosen = {
-        "ties": "trec_eval", "rounding": "paper", "test": "t", "correction": "bonferroni", "level": 7.5, "seed": 3,
+        "ties": "trec_eval",
+        "rounding": "paper",
+        "test": "t",
+        "correction": "bonferroni",
+        "level": 7.5,
+        "seed": 3,
         "missing": "exclude",
-    }  # fmt: skip
+    }
     options = [part for name, value in chosen.items() for part in (f"--{name}", str(value))]
     options[options.index("--level")] = "--level-margin"
     more = ("--card", "--card-depth", "2", "--controls", "--near-identical", "0.5")
@@ -115,16 +138,32 @@ def test_statistics_card_and_controls_can_be_chosen(cli: Cli, toy_folder: Path, 
     assert found.spec["near"] == 0.5
 
 
-@pytest.mark.parametrize(("spec", "options", "expected"), [
-    ("bm25", {}, "bm25"), ("bm25", {"text": "title", "device": "cpu"}, "bm25(text=title)"),
-    ("bm25(text=title+text)", {"text": "title"}, "bm25"),
-    ("dense:m", {"device": "cuda:1", "exclude_self": False}, "dense:m(exclude_self=false,device=cuda:1)"),
-    ("dense:m(device=cpu)", {"device": "cuda:1"}, "dense:m(device=cpu)"),
-    ("replay:a.trec", {"text": "title", "exclude_self": True}, "replay:a.trec(exclude_self=true)"),
-    ("bm25@5>>dense:m", {"device": "cpu"}, "bm25@5>>dense:m(device=cpu)"),
-])  # fmt: skip
-def test_options_reach_the_rankers_that_have_them(spec: str, options: dict[str, Any], expected: str) -> None:
-    assert [repr(one) for one in read_rankers([spec], **{"text": None, "exclude_self": None, **options})] == [expected]
+@pytest.mark.parametrize(
+    ("spec", "options", "expected"),
+    [
+        ("bm25", {}, "bm25"),
+        ("bm25", {"text": "title", "device": "cpu"}, "bm25(text=title)"),
+        ("bm25(text=title+text)", {"text": "title"}, "bm25"),
+        (
+            "dense:m",
+            {"device": "cuda:1", "exclude_self": False},
+            "dense:m(exclude_self=false,device=cuda:1)",
+        ),
+        ("dense:m(device=cpu)", {"device": "cuda:1"}, "dense:m(device=cpu)"),
+        (
+            "replay:a.trec",
+            {"text": "title", "exclude_self": True},
+            "replay:a.trec(exclude_self=true)",
+        ),
+        ("bm25@5>>dense:m", {"device": "cpu"}, "bm25@5>>dense:m(device=cpu)"),
+    ],
+)
+def test_options_reach_the_rankers_that_have_them(
+    spec: str, options: dict[str, Any], expected: str
+) -> None:
+    assert [
+        repr(one) for one in read_rankers([spec], **{"text": None, "exclude_self": None, **options})
+    ] == [expected]
 
 
 # Runs that exist, and labels
@@ -139,15 +178,27 @@ def test_without_judgments_the_card_answers(cli: Cli, tmp_path: Path) -> None:
     assert "nDCG" not in result.out
 
 
-def test_judgments_can_be_left_out_or_replaced_and_labels_added(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+def test_judgments_can_be_left_out_or_replaced_and_labels_added(
+    cli: Cli, toy_folder: Path, tmp_path: Path
+) -> None:
     none = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", "none", "--card-depth", "3")
-    assert "ΔNDSR@3" in {estimate.name for estimate in none.estimates}, "without judgments the card comes by itself"
+    assert "ΔNDSR@3" in {estimate.name for estimate in none.estimates}, (
+        "without judgments the card comes by itself"
+    )
     assert (none.measures, none.queries) == ((), ("q1", "q2", "q3"))
-    assert [e.estimand.key for e in none.estimates] == ["page", "twins", "twins, pooled", "rank gap", "score gap"]
+    assert [e.estimand.key for e in none.estimates] == [
+        "page",
+        "twins",
+        "twins, pooled",
+        "rank gap",
+        "score gap",
+    ]
     file = write(tmp_path / "mine.txt", "q2 0 d2 1\n")
     mine = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", file)
     assert mine.queries == ("q2",)
-    table = write(tmp_path / "side.csv", "doc_id,side\nd1-human,east\nd1-llm,west\nd2-llm,east\nd3-llm,west\n")
+    table = write(
+        tmp_path / "side.csv", "doc_id,side\nd1-human,east\nd1-llm,west\nd2-llm,east\nd3-llm,west\n"
+    )
     found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--groups", table, "--by", "side")
     assert found.groups == ("all", "east", "west")
     assert "2 documents without side, in no group" in found.notes
@@ -175,7 +226,9 @@ DISTANCES = "query_id,doc_id,score\n" + "".join(
 )
 
 
-def test_distances_are_audited_once_their_order_is_named(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+def test_distances_are_audited_once_their_order_is_named(
+    cli: Cli, toy_folder: Path, tmp_path: Path
+) -> None:
     file, table = write(tmp_path / "faiss.csv", DISTANCES), labels(tmp_path)
     for first in ((toy_folder, "--qrels", "none"), ("--groups", table)):
         result = cli("audit", *first, "--run", file, *QUICK)
@@ -189,17 +242,25 @@ def test_distances_are_audited_once_their_order_is_named(cli: Cli, toy_folder: P
 
 
 def test_partial_responses_are_left_out_up_to_a_share(cli: Cli, tmp_path: Path) -> None:
-    hits = [{"_id": name, "_score": score} for name, score in (("d1-llm", 3.0), ("d1-human", 2.0), ("d2-llm", 1.0))]
+    hits = [
+        {"_id": name, "_score": score}
+        for name, score in (("d1-llm", 3.0), ("d1-human", 2.0), ("d2-llm", 1.0))
+    ]
     whole = {"timed_out": False, "hits": {"hits": hits}}
     responses = {"q1": whole, "q2": whole, "q3": {**whole, "timed_out": True}}
     file, table = write(tmp_path / "run.json", json.dumps(responses)), labels(tmp_path)
     command = ("audit", "--groups", table, "--run", file, *QUICK)
     result = cli(*command)
-    message = "1 of 3 queries failed, max_failures=0.05 allows 0 of 3 (--max-failures): 'q3': timed out"
+    message = (
+        "1 of 3 queries failed, max_failures=0.05 allows 0 of 3 (--max-failures): 'q3': timed out"
+    )
     assert (result.code, result.err) == (2, f"ranktilt: {file}: {message}\n")
     result = cli(*command, "--max-failures", "0.4", "--json", tmp_path / "audit.json")
     assert result.code == 0
-    assert result.err == f"warning: {file}: 1 of 3 queries failed, not in the run (first: 'q3': timed out)\n"
+    assert (
+        result.err
+        == f"warning: {file}: 1 of 3 queries failed, not in the run (first: 'q3': timed out)\n"
+    )
     assert Audit.load(tmp_path / "audit.json").queries == ("q1", "q2")
 
 
@@ -216,7 +277,9 @@ def test_output_is_the_report_of_the_same_audit(cli: Cli, toy_folder: Path, tmp_
     assert explorers(page.read_text("utf-8"))[0]["runs"] == ["tfidf", "bm25(k1=0.9,b=0.4)@5"]
 
 
-def test_the_report_ranks_nothing_again(cli: Cli, toy_folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_the_report_ranks_nothing_again(
+    cli: Cli, toy_folder: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
     write(
         tmp_path / "audit_shop.py",
         "calls = []\ndef search(query, k):\n    calls.append(query)\n    return [('d1-human', 2.0), ('d1-llm', 1.0)]\n",
@@ -233,7 +296,9 @@ def test_what_cannot_be_written_is_found_before_anything_is_ranked(
     cli: Cli, toy_folder: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.chdir(toy_folder.parent)
-    monkeypatch.setattr("ranktilt.rankers.lexical.bm25.BM25.rank", lambda *_: pytest.fail("ranked first"))
+    monkeypatch.setattr(
+        "ranktilt.rankers.lexical.bm25.BM25.rank", lambda *_: pytest.fail("ranked first")
+    )
     for name in ("kept/table.parquet", "half"):
         Path(name).mkdir(parents=True)
     Path("file").touch()
@@ -251,15 +316,29 @@ def test_what_cannot_be_written_is_found_before_anything_is_ranked(
 
 
 @pytest.mark.parametrize("labels", [False, True])
-def test_responses_are_read_with_queries_of_a_file(cli: Cli, toy_folder: Path, tmp_path: Path, labels: bool) -> None:
+def test_responses_are_read_with_queries_of_a_file(
+    cli: Cli, toy_folder: Path, tmp_path: Path, labels: bool
+) -> None:
     hits = ['{"hits": {"hits": [{"_id": "d1-human", "_score": 2}]}}', '{"hits": {"hits": []}}']
     run = write(tmp_path / "msearch.json", f'{{"responses": [{", ".join(hits)}]}}')
     queries = write(tmp_path / "queries.tsv", "q1\tone\nq2\ttwo\n")
     table = write(tmp_path / "labels.tsv", "doc_id\tsource\nd1-human\thuman\nd1-llm\tllm\n")
-    call = ["audit", *(["--groups", table] if labels else [toy_folder]), "-m", "Share@1", "--run", run]
-    assert "got 2 responses and no ids; responses do not name their queries: --queries FILE" in refused(cli, *call)
+    call = [
+        "audit",
+        *(["--groups", table] if labels else [toy_folder]),
+        "-m",
+        "Share@1",
+        "--run",
+        run,
+    ]
+    assert (
+        "got 2 responses and no ids; responses do not name their queries: --queries FILE"
+        in refused(cli, *call)
+    )
     code, out, _ = cli(*call, "--queries", queries, "--json", tmp_path / "a.json")
     assert code == 0
     assert out.count(f"{run}: read as responses to searches: _id, _score") == 1
     assert Audit.load(tmp_path / "a.json").runs == ("msearch",)
-    assert "--queries needs a run" in refused(cli, "audit", toy_folder, "-r", "bm25", "--queries", queries)
+    assert "--queries needs a run" in refused(
+        cli, "audit", toy_folder, "-r", "bm25", "--queries", queries
+    )

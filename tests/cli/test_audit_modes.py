@@ -26,7 +26,9 @@ class TestSeveralModels:
         folder = sided(tmp_path / "sided")
         files = ("--json", tmp_path / "a.json", "--per-query", tmp_path / "q.csv")
         result = cli("audit", folder, *RANKERS, *QUICK, *files)
-        names = [f"{tmp_path}/{name}" for s in ("llm", "gpt") for name in (f"a-{s}.json", f"q-{s}.csv")]
+        names = [
+            f"{tmp_path}/{name}" for s in ("llm", "gpt") for name in (f"a-{s}.json", f"q-{s}.csv")
+        ]
         assert result.err == f"One audit a source: {', '.join(names)}\n"
         for source in ("llm", "gpt"):
             assert result.out.count(f"sources ranked together: human, {source}; without") == 1
@@ -43,19 +45,43 @@ class TestSeveralModels:
 
     def test_one_page_and_one_csv_hold_all(self, cli: Cli, tmp_path: Path) -> None:
         folder, page = sided(tmp_path / "sided"), tmp_path / "page.html"
-        result = cli("audit", folder, "-r", "bm25", *QUICK, "-o", page, "--save", tmp_path / "kept", "--format", "csv")
+        result = cli(
+            "audit",
+            folder,
+            "-r",
+            "bm25",
+            *QUICK,
+            "-o",
+            page,
+            "--save",
+            tmp_path / "kept",
+            "--format",
+            "csv",
+        )
         lines = result.out.splitlines()
         assert [line.startswith("part,run,measure") for line in lines].count(True) == 1
-        assert [any(f",human,{other}," in line for line in lines) for other in ("llm", "gpt")] == [True, True]
-        assert all(f"without {other}" in page.read_text(encoding="utf-8") for other in ("gpt", "llm"))
-        assert sorted(path.parent.name for path in (tmp_path / "kept").glob("*/audit.json")) == ["gpt", "llm"]
+        assert [any(f",human,{other}," in line for line in lines) for other in ("llm", "gpt")] == [
+            True,
+            True,
+        ]
+        assert all(
+            f"without {other}" in page.read_text(encoding="utf-8") for other in ("gpt", "llm")
+        )
+        assert sorted(path.parent.name for path in (tmp_path / "kept").glob("*/audit.json")) == [
+            "gpt",
+            "llm",
+        ]
 
     @pytest.mark.parametrize("option", [("--mixed",), ("--pair", "human,llm"), ("--by", "side")])
-    def test_one_collection_by_name_or_for_its_groups(self, cli: Cli, tmp_path: Path, option: tuple[str, ...]) -> None:
+    def test_one_collection_by_name_or_for_its_groups(
+        self, cli: Cli, tmp_path: Path, option: tuple[str, ...]
+    ) -> None:
         folder, run = sided(tmp_path / "sided"), tmp_path / "run.trec"
         found = saved(cli, tmp_path, folder, "-r", "bm25", *option)
         assert found.spec["collection"].get("without_sources") is None
-        assert any(note.startswith("mixed: 3 sources") for note in found.notes) == (option[0] != "--by")
+        assert any(note.startswith("mixed: 3 sources") for note in found.notes) == (
+            option[0] != "--by"
+        )
         assert cli("rank", folder, "-r", "bm25", "-o", run).code == 0
         groups = saved(cli, tmp_path, folder, "--run", run).groups
         assert groups == ("all", "human", "gpt", "llm"), "a saved run stays as it was ranked"
@@ -64,17 +90,27 @@ class TestSeveralModels:
 def only(collection: Collection, source: str) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Documents of people and of one source, queries, and judgments of these documents."""
     docs = collection.docs.filter(pl.col("source").is_in(["human", source]))
-    return docs, collection.queries, collection.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode()))
+    return (
+        docs,
+        collection.queries,
+        collection.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode())),
+    )
 
 
 ROWS = '{"url": "a", "is_ai": 1}\n{"url": "b", "is_ai": 0}\n'
 
 
-@pytest.mark.parametrize(("name", "content"), [
-    ("l.csv.gz", "url,text,is_ai,doc_id\na,x,1,7\nb,y,0,8\n"), ("l.tsv", "is_ai\turl\n1.0\ta\n0.0\tb\n"),
-    ("l.jsonl.gz", ROWS),
-])  # fmt: skip
-def test_columns_are_named_by_what_they_hold_and_values_get_names(tmp_path: Path, name: str, content: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("l.csv.gz", "url,text,is_ai,doc_id\na,x,1,7\nb,y,0,8\n"),
+        ("l.tsv", "is_ai\turl\n1.0\ta\n0.0\tb\n"),
+        ("l.jsonl.gz", ROWS),
+    ],
+)
+def test_columns_are_named_by_what_they_hold_and_values_get_names(
+    tmp_path: Path, name: str, content: str
+) -> None:
     labels = LabelFile.of(f"{write(tmp_path / name, content)}:id=url,source=is_ai")
     found = read_labels(LabelFile(labels.path, labels.columns, {"1": "ai"}))
     assert found.select("doc_id", "source").rows() == [("a", "ai"), ("b", "0")]
@@ -83,32 +119,54 @@ def test_columns_are_named_by_what_they_hold_and_values_get_names(tmp_path: Path
 def test_truth_values_have_names_too(tmp_path: Path) -> None:
     path = tmp_path / "l.parquet"
     pl.DataFrame({"doc_id": ["a", "b"], "source": [True, None]}).write_parquet(path)
-    assert read_labels(LabelFile(str(path), names={"True": "ai"})).rows() == [("a", "ai"), ("b", None)]
+    assert read_labels(LabelFile(str(path), names={"True": "ai"})).rows() == [
+        ("a", "ai"),
+        ("b", None),
+    ]
     content = '{"doc_id": "a", "source": true}\n{"doc_id": "b", "source": false}\n'
     file = str(write(tmp_path / "l:id=a.jsonl", content))  # a name, because it is a file's
-    assert read_labels(LabelFile(LabelFile.of(file).path, names={"true": "ai"})).rows() == [("a", "ai"), ("b", "false")]
+    assert read_labels(LabelFile(LabelFile.of(file).path, names={"true": "ai"})).rows() == [
+        ("a", "ai"),
+        ("b", "false"),
+    ]
 
 
 @pytest.mark.parametrize("header", ["", "docid\n"])
 @pytest.mark.parametrize("name", ["ai.txt", "ai.tsv"])
 def test_of_a_list_of_ids_all_others_are_the_rest(tmp_path: Path, name: str, header: str) -> None:
     file = write(tmp_path / name, f"{header}d1-llm\nd2-llm\n\nd3-llm\nelsewhere\n")
-    found = with_labels(toy(), LabelFile(str(file), names={"listed": "llm"}, rest="human"), by="source")
+    found = with_labels(
+        toy(), LabelFile(str(file), names={"listed": "llm"}, rest="human"), by="source"
+    )
     assert found == toy()
     assert found.spec["labels_read"] == "listed = llm; documents: 3 llm, 3 human (the rest)"
 
 
 def test_labels_that_contradict_sources_are_refused(tmp_path: Path) -> None:
     file = write(tmp_path / "l.txt", "d1-human\n")
-    with pytest.raises(rt.DataError, match="'d1-human' is 'listed' here and 'human' in the collection"):
+    with pytest.raises(
+        rt.DataError, match="'d1-human' is 'listed' here and 'human' in the collection"
+    ):
         with_labels(toy(), LabelFile(str(file), rest="human"), by="source")
 
 
-def test_a_run_and_a_list_are_audited_and_read_again(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_and_a_list_are_audited_and_read_again(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    write_run(Path("engine.trec"), {"q1": {"x": 3.0, "y": 2.0, "z": 1.0}, "q2": {"y": 2.0, "x": 1.0}})
+    write_run(
+        Path("engine.trec"), {"q1": {"x": 3.0, "y": 2.0, "z": 1.0}, "q2": {"y": 2.0, "x": 1.0}}
+    )
     write(Path("ai.csv"), "url,is_ai,note\ny,1,a\nw,1,b\n")
-    start = ("audit", "--run", "engine.trec", "--groups", "ai.csv:id=url,source=is_ai", "--rest", "human")
+    start = (
+        "audit",
+        "--run",
+        "engine.trec",
+        "--groups",
+        "ai.csv:id=url,source=is_ai",
+        "--rest",
+        "human",
+    )
     more = ("-m", "Share@1", "--resamples", "100", "--name", "1=an AI", "--json", "a.json")
     assert cli(*start, *more, "--reference", "an AI").code == 0
     turned = rt.Audit.load("a.json")
@@ -118,13 +176,16 @@ def test_a_run_and_a_list_are_audited_and_read_again(cli: Cli, tmp_path: Path, m
     assert note in " ".join(out.split())
     found = rt.Audit.load("a.json")
     assert (found.pairs, turned.pairs) == ((("human", "an AI"),), (("an AI", "human"),))
-    # Human text holds rank 1 and two of three places in q1, no first rank and one of two places in q2.
+    # Human text holds rank 1 and two of three places in q1, no first rank and one of two places in
+    # q2.
     share = next(e for e in found.estimates if repr(e.estimand) == "Share@1")
     assert share.value == pytest.approx(((1 - 2 / 3) + (0 - 1 / 2)) / 2)
     assert [e.value for e in found.estimates] == [-e.value for e in turned.estimates]
     again = reload(found).collection
     assert again is not None
-    assert dict(again.docs.select("id", "source").iter_rows()) == {n: "human" if n in "xz" else "an AI" for n in "ywxz"}
+    assert dict(again.docs.select("id", "source").iter_rows()) == {
+        n: "human" if n in "xz" else "an AI" for n in "ywxz"
+    }
 
 
 def test_what_cannot_be_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,8 +195,16 @@ def test_what_cannot_be_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for text, names, message in (
         (":id=uri", {}, "{}: unknown column 'uri'; did you mean 'url'? (valid: url, source)"),
         (":id=url", {"2": "x"}, "unknown value of 'source' to name '2' (valid: 0, 1)"),
-        (":id=url,source=url", {}, "{}:id=url,source=url: expected each column once, such as {}:id=url,source=is_ai"),
-        (":id=url", {}, "engine.trec: no overlap: none of its 1 document is in {} (first: 'd'; its ids look like 'a')"),
+        (
+            ":id=url,source=url",
+            {},
+            "{}:id=url,source=url: expected each column once, such as {}:id=url,source=is_ai",
+        ),
+        (
+            ":id=url",
+            {},
+            "engine.trec: no overlap: none of its 1 document is in {} (first: 'd'; its ids look like 'a')",
+        ),
     ):
         with refused(message.replace("{}", str(file)), rt.UserError):
             given = LabelFile.of(f"{file}{text}")
@@ -164,11 +233,29 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     collection.docs.select(doc_id="id", source="source").write_parquet("labels.parquet")
     lines = (f"{name}\t{text}\n" for name, text in collection.queries.select("id", "text").rows())
     Path("queries.tsv").write_text("".join(lines), "utf-8")
-    return ("--engine", "asked_engine:search@30", "--groups", "labels.parquet", "--queries", "queries.tsv")
+    return (
+        "--engine",
+        "asked_engine:search@30",
+        "--groups",
+        "labels.parquet",
+        "--queries",
+        "queries.tsv",
+    )
 
 
 def test_a_live_engine_is_asked_until_a_tilt_is_decided(cli: Cli, engine: tuple[str, ...]) -> None:
-    code, out, _ = cli("audit", *engine, "--stop-at-tilt", "10", "-m", "Share@1", "--json", "s.json", "-o", "s.html")
+    code, out, _ = cli(
+        "audit",
+        *engine,
+        "--stop-at-tilt",
+        "10",
+        "-m",
+        "Share@1",
+        "--json",
+        "s.json",
+        "-o",
+        "s.html",
+    )
     assert code == 0
     assert "engine:asked_engine:search@30 favours human, shown after" in out
     found = rt.SequentialAudit.load("s.json")
@@ -178,35 +265,63 @@ def test_a_live_engine_is_asked_until_a_tilt_is_decided(cli: Cli, engine: tuple[
     assert "closed in" in Path("s.html").read_text("utf-8")
     assert cli("report", "s.json", "-o", "again.html").code == 0
     rt.save(rt.bundled(), "bundled")  # a collection and any ranker will do
-    code, out, _ = cli("audit", "bundled", "-r", "bm25", "--stop-at-tilt", "1", "--max-queries", "20", "--seed", "3")
+    code, out, _ = cli(
+        "audit",
+        "bundled",
+        "-r",
+        "bm25",
+        "--stop-at-tilt",
+        "1",
+        "--max-queries",
+        "20",
+        "--seed",
+        "3",
+    )
     assert (code, "bm25 is not decided after 20 queries and " in out) == (0, True)
 
 
-def test_demo_is_an_audit_of_the_bundled_collection_and_names_what_its_texts_are(cli: Cli, tmp_path: Path) -> None:
+def test_demo_is_an_audit_of_the_bundled_collection_and_names_what_its_texts_are(
+    cli: Cli, tmp_path: Path
+) -> None:
     file = tmp_path / "a.json"
-    code, out, err = cli("demo", "-r", "bm25", "-m", "P@1", "--card", "--controls", "--json", file, "--format", "csv")
+    code, out, err = cli(
+        "demo", "-r", "bm25", "-m", "P@1", "--card", "--controls", "--json", file, "--format", "csv"
+    )
     found, collection = rt.Audit.load(file), rt.bundled()
     assert (code, out) == (0, rt.table(found, "csv"))
-    for words in ("paragraphs of the NumPy", "with a rewrite by a language model (Claude)", "judged by the same model"):
+    for words in (
+        "paragraphs of the NumPy",
+        "with a rewrite by a language model (Claude)",
+        "judged by the same model",
+    ):
         assert words in err
     assert err.count("\n") == 1
     expected = rt.audit(collection, rt.ranker("bm25").rank(collection), ["P@1"])
     assert found.values.tolist() == expected.values.tolist()
     assert {e.estimand.key for e in found.estimates} >= {"page", "relevant twins", "rank gap"}
     assert {c.control for c in found.controls} == {"raw", *CONTROLS}
-    assert cli("demo", "-r", "bm25", "-m", "P@1", "--quiet", "-o", tmp_path / "report.html").err == ""
+    assert (
+        cli("demo", "-r", "bm25", "-m", "P@1", "--quiet", "-o", tmp_path / "report.html").err == ""
+    )
     assert "All 216 queries of the audit." in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_demo_without_the_neural_extra_says_how_to_get_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_without_the_neural_extra_says_how_to_get_it(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("ranktilt.cli.audit.find_spec", lambda name: None)
     code, out, err = cli("demo", "-m", "P@1", "--format", "csv")
     assert code == 0
-    assert {line.split(",")[1] for line in out.splitlines() if line.startswith("means,")} == {"tfidf", "bm25"}
+    assert {line.split(",")[1] for line in out.splitlines() if line.startswith("means,")} == {
+        "tfidf",
+        "bm25",
+    }
     assert err.endswith('For a neural retriever too: pip install "ranktilt[neural,demo]"\n')
 
 
-def test_demo_takes_the_neural_retriever_where_it_is(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_takes_the_neural_retriever_where_it_is(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
 
     def stop(specs: list[str], **options: object) -> None:

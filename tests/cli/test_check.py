@@ -27,12 +27,18 @@ COUNT = 40
 
 def texts(kind: str) -> Docs:
     return [
-        {"_id": f"d{n}", "title": "", "text": f"The {kind} tale of walk {n} along the coast. It was a fine day."}
+        {
+            "_id": f"d{n}",
+            "title": "",
+            "text": f"The {kind} tale of walk {n} along the coast. It was a fine day.",
+        }
         for n in range(COUNT)
     ]
 
 
-def folder_of(path: Path, *, llm: Docs | None = None, qrels: list[Judgment] | None = None, **options: Any) -> Path:
+def folder_of(
+    path: Path, *, llm: Docs | None = None, qrels: list[Judgment] | None = None, **options: Any
+) -> Path:
     """Write forty pairs, each relevant to a query of its own; nothing about them is at fault unless asked for."""
     corpora = {"human": texts("first"), "llm": texts("other") if llm is None else llm}
     queries = [{"_id": f"q{n}", "text": f"walk {n}"} for n in range(COUNT)]
@@ -41,26 +47,51 @@ def folder_of(path: Path, *, llm: Docs | None = None, qrels: list[Judgment] | No
 
 
 def test_dangling_judgments_are_counted_not_refused(cli: Cli, tmp_path: Path) -> None:
-    judgments = [*((f"q{n}", f"d{n}", 1) for n in range(COUNT)), ("q0", "gone", 1), ("q77", "d1", 1)]
+    judgments = [
+        *((f"q{n}", f"d{n}", 1) for n in range(COUNT)),
+        ("q0", "gone", 1),
+        ("q77", "d1", 1),
+    ]
     code, out, _ = cli("check", folder_of(tmp_path / "one", qrels=judgments), "--format", "csv")
     row = {row["name"]: row for row in csv.DictReader(io.StringIO(out))}["dangling judgments"]
     assert code == 0
     # d1 of the unknown query counts for either side.
-    assert (row["found"], row["verdict"], row["examples"]) == ("3", "warning", "q0 gone; q77 d1-human; q77 d1-llm")
+    assert (row["found"], row["verdict"], row["examples"]) == (
+        "3",
+        "warning",
+        "q0 gone; q77 d1-human; q77 d1-llm",
+    )
 
 
 def test_every_limit_is_an_option(cli: Cli, tmp_path: Path) -> None:
     limits = {
-        "--max-missing": 11, "--max-identical": 12, "--max-boilerplate": 13, "--max-refusals": 14, "--max-cut-off": 15,
-        "--max-one-sided": 16, "--min-length-ratio": 0.5, "--max-length-ratio": 1.9, "--near-identical": 0.7,
+        "--max-missing": 11,
+        "--max-identical": 12,
+        "--max-boilerplate": 13,
+        "--max-refusals": 14,
+        "--max-cut-off": 15,
+        "--max-one-sided": 16,
+        "--min-length-ratio": 0.5,
+        "--max-length-ratio": 1.9,
+        "--near-identical": 0.7,
         "--warn-above": 2,
-    }  # fmt: skip
+    }
     options = [part for option, value in limits.items() for part in (option, str(value))]
-    found = orjson.loads(cli("check", folder_of(tmp_path / "one"), "--json", "-", *options).out)["limits"]
+    found = orjson.loads(cli("check", folder_of(tmp_path / "one"), "--json", "-", *options).out)[
+        "limits"
+    ]
     assert found == {
-        "missing": 11, "identical": 12, "boilerplate": 13, "refusals": 14, "cut_off": 15, "one_sided": 16,
-        "shortest": 0.5, "longest": 1.9, "near_identical": 0.7, "notice": 2,
-    }  # fmt: skip
+        "missing": 11,
+        "identical": 12,
+        "boilerplate": 13,
+        "refusals": 14,
+        "cut_off": 15,
+        "one_sided": 16,
+        "shortest": 0.5,
+        "longest": 1.9,
+        "near_identical": 0.7,
+        "notice": 2,
+    }
 
 
 def test_another_reference_and_split_can_be_chosen(cli: Cli, tmp_path: Path) -> None:
@@ -87,13 +118,17 @@ def test_a_fair_comparison_and_a_fair_test_bed_end_with_0(cli: Cli, bed: Path) -
     assert sum(line.endswith("  ok") for line in out.splitlines()) == 16
     code, out, err = cli("check", "--full", bed, *PLAIN)
     assert (code, err, "Cosine" in out) == (0, "", False)
-    assert re.search(r"^ bm25 +1\.000 +1\.000 +\+0\.000 .*equivalent within ±0\.02$", out, re.MULTILINE)
+    assert re.search(
+        r"^ bm25 +1\.000 +1\.000 +\+0\.000 .*equivalent within ±0\.02$", out, re.MULTILINE
+    )
 
 
 def test_instrument_is_a_sentence_a_ranker_and_decides_too(
     cli: Cli, bed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = [InstrumentRow(ranker="bm25", question="nDCG@10", named=60, tosses=200, low=0.24, high=0.37)]
+    rows = [
+        InstrumentRow(ranker="bm25", question="nDCG@10", named=60, tosses=200, low=0.24, high=0.37)
+    ]
 
     def counted(*arguments: Any, **options: Any) -> tuple[InstrumentRow, ...]:
         return tuple(rows)
@@ -103,7 +138,10 @@ def test_instrument_is_a_sentence_a_ranker_and_decides_too(
     code, out, _ = cli("check", bed, "-r", "bm25", "--instrument", "--json", file)
     assert code == 1
     assert "A fair comparison" in out
-    assert "bm25 on nDCG@10: with sources by a coin, 60 of 200 audits name a side (30.0 % [24.0, 37.0]); too" in out
+    assert (
+        "bm25 on nDCG@10: with sources by a coin, 60 of 200 audits name a side (30.0 % [24.0, 37.0]); too"
+        in out
+    )
     assert CheckResult.load(file).instrument == tuple(rows)
     rows[0] = replace(rows[0], named=9, low=0.02, high=0.08)
     assert cli("check", bed, "-r", "bm25", "--instrument").code == 0
@@ -115,7 +153,9 @@ def test_rankers_of_a_check_need_a_reason(cli: Cli, bed: Path) -> None:
     assert both.err == "ranktilt: --instrument is a check of its own: omit --full\n"
 
 
-def test_a_fault_that_voids_ends_with_1_and_everything_is_printed_and_written(cli: Cli, tmp_path: Path) -> None:
+def test_a_fault_that_voids_ends_with_1_and_everything_is_printed_and_written(
+    cli: Cli, tmp_path: Path
+) -> None:
     docs = texts("other")
     for row in docs[: COUNT // 2]:
         row["text"] = f"I'm sorry, but I cannot do that. {row['text']}"
@@ -128,8 +168,21 @@ def test_a_fault_that_voids_ends_with_1_and_everything_is_printed_and_written(cl
 
 
 def test_rankers_measures_margin_and_level(cli: Cli, bed: Path) -> None:
-    options = ("-r", "tfidf", "-r", "bm25(k1=0.9,b=0.4)", "-m", "nDCG@1", "-m", "AP@5", "--margin", "0.1")
-    code, out, _ = cli("check", "--full", bed, *PLAIN, *options, "--alpha", "0.01", "--format", "csv")
+    options = (
+        "-r",
+        "tfidf",
+        "-r",
+        "bm25(k1=0.9,b=0.4)",
+        "-m",
+        "nDCG@1",
+        "-m",
+        "AP@5",
+        "--margin",
+        "0.1",
+    )
+    code, out, _ = cli(
+        "check", "--full", bed, *PLAIN, *options, "--alpha", "0.01", "--format", "csv"
+    )
     assert code == 0
     rows = [r for r in csv.DictReader(io.StringIO(out)) if r["part"] == "effectiveness"]
     rankers, measures = ("tfidf", "bm25(k1=0.9,b=0.4)"), ("nDCG@1", "AP@5")
@@ -139,7 +192,9 @@ def test_rankers_measures_margin_and_level(cli: Cli, bed: Path) -> None:
 
 @pytest.mark.neural
 class TestWithAnEncoder:
-    def test_its_vectors_are_compared_and_drawn(self, cli: Cli, bed: Path, tiny: Path, tmp_path: Path) -> None:
+    def test_its_vectors_are_compared_and_drawn(
+        self, cli: Cli, bed: Path, tiny: Path, tmp_path: Path
+    ) -> None:
         file, page = tmp_path / "found.json", tmp_path / "page.html"
         options = ("--similarity", f"dense:{tiny}", "--map-pairs", "20")
         code, out, _ = cli("check", "--full", bed, *options, "--json", file, "-o", page)
@@ -161,7 +216,9 @@ class TestWithAnEncoder:
         assert content["effectiveness"] == []
 
 
-def test_without_an_encoder_it_says_so(cli: Cli, bed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_encoder_it_says_so(
+    cli: Cli, bed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import ranktilt.cli.check as module
 
     monkeypatch.setattr(module, "find_spec", lambda name: None)
@@ -194,22 +251,43 @@ def test_a_probe_of_another_package_prints_everywhere(plugin: Path, cli: Cli) ->
     assert "| llm | exclamation marks | +2.18 [" in out
     (marks,) = Explanation.load(plugin / "marks.json").results
     assert (marks.probe, marks.effects[0].pairs, marks.rows[1]["mean"]) == ("marks", 12, 3.0)
-    assert json.loads(cli("explain", folder, "--probe", "marks", "--json", "-")[1])["results"][0]["probe"] == "marks"
+    assert (
+        json.loads(cli("explain", folder, "--probe", "marks", "--json", "-")[1])["results"][0][
+            "probe"
+        ]
+        == "marks"
+    )
 
 
 def test_probes_are_found_by_name(plugin: Path) -> None:
     assert set(probe_classes()) == {*PROBES, "broken", "lost", "marks"}
-    assert {name: probe(name).name for name in (*PROBES, "marks")} == {name: name for name in (*PROBES, "marks")}
-    with pytest.raises(UserError, match="probe 'broken': expected a subclass of ranktilt's Probe, got <class"):
+    assert {name: probe(name).name for name in (*PROBES, "marks")} == {
+        name: name for name in (*PROBES, "marks")
+    }
+    with pytest.raises(
+        UserError, match="probe 'broken': expected a subclass of ranktilt's Probe, got <class"
+    ):
         probe("broken")
-    with pytest.raises(UserError, match=r"probe 'lost' \(exclaiming:Lost\) cannot be imported: .*Lost"):
+    with pytest.raises(
+        UserError, match=r"probe 'lost' \(exclaiming:Lost\) cannot be imported: .*Lost"
+    ):
         probe("lost")
 
 
 def test_attribution_is_a_table_a_ranker(cli: Cli, tmp_path: Path) -> None:
     """Rank gaps stand in CSV and JSON alone, and a file that is read back prints the same."""
     folder = rt.save(rt.bundled(), tmp_path / "bed")
-    said = cli("explain", folder, "--attribution", "-r", "bm25", "-r", "tfidf", "--json", tmp_path / "why.json")[1]
+    said = cli(
+        "explain",
+        folder,
+        "--attribution",
+        "-r",
+        "bm25",
+        "-r",
+        "tfidf",
+        "--json",
+        tmp_path / "why.json",
+    )[1]
     lines = said.splitlines()
     starts = [n for n, line in enumerate(lines) if line.startswith(" property ")]
     assert [lines[n - 2].partition(":")[0] for n in starts] == ["bm25, claude", "tfidf, claude"]
@@ -229,21 +307,35 @@ def test_effects_of_factors_are_printed_saved_and_a_page(cli: Cli, tmp_path: Pat
     """Versions with a query's words stand higher under BM25, and rank as deep as a document has versions."""
     words = {"q0": "river", "q1": "apple"}
     docs = [
-        {"id": f"d{n}{'-edited' * at}", "text": f"note {n} of {words[f'q{n % 2}']} {'water ' * (n % 5)}{extra}",
-         "origin": f"d{n}", "factor:query-words": ("low", "high")[at]}
-        for n in range(24) for at, extra in enumerate(("", words[f"q{n % 2}"]))
-    ]  # fmt: skip
-    grades = {q: {row["id"]: 1 for row in docs if int(row["origin"][1:]) % 2 == int(q[1:])} for q in words}
+        {
+            "id": f"d{n}{'-edited' * at}",
+            "text": f"note {n} of {words[f'q{n % 2}']} {'water ' * (n % 5)}{extra}",
+            "origin": f"d{n}",
+            "factor:query-words": ("low", "high")[at],
+        }
+        for n in range(24)
+        for at, extra in enumerate(("", words[f"q{n % 2}"]))
+    ]
+    grades = {
+        q: {row["id"]: 1 for row in docs if int(row["origin"][1:]) % 2 == int(q[1:])} for q in words
+    }
     folder = rt.save(collection_of(docs, words, grades), tmp_path / "twins")
     files = ("--json", tmp_path / "causes.json", "-o", tmp_path / "causes.html")
-    code, out, _ = cli("explain", folder, "--by-factor", "-r", "bm25@12", "--adopters", "0,1", *files)
+    code, out, _ = cli(
+        "explain", folder, "--by-factor", "-r", "bm25@12", "--adopters", "0,1", *files
+    )
     assert code == 0
     assert "Does an edit pay, as ever more documents have it?" in out
     assert "bm25@12: 2 queries and 24 documents are too few to test." in out
-    assert "not retrieved" not in out.replace("what is not retrieved", "").replace("0 where not retrieved", "")
+    assert "not retrieved" not in out.replace("what is not retrieved", "").replace(
+        "0 where not retrieved", ""
+    )
     found = FactorEffects.load(tmp_path / "causes.json")
     assert found.rows[0].low > 0
     assert found.spec["command"].startswith("ranktilt explain")
     cli("report", tmp_path / "causes.json", "-o", tmp_path / "again.html")
-    pages = [Markup((tmp_path / name).read_text(encoding="utf-8")).text for name in ("causes.html", "again.html")]
+    pages = [
+        Markup((tmp_path / name).read_text(encoding="utf-8")).text
+        for name in ("causes.html", "again.html")
+    ]
     assert all("What each factor does to the rank" in text for text in pages)

@@ -32,12 +32,14 @@ def hostile(tmp_path: Path) -> Path:
     """The toy, with an escape sequence in every id, source and text."""
     rows = [
         {
-            "_id": f"{doc['_id']}-{side}{BAD}", "text": doc["text"] + BAD, "source": side + BAD,
+            "_id": f"{doc['_id']}-{side}{BAD}",
+            "text": doc["text"] + BAD,
+            "source": side + BAD,
             "origin": doc["_id"] + BAD,
         }
         for side in ("human", "llm")
         for doc in raw_docs(side)
-    ]  # fmt: skip
+    ]
     queries = [{"_id": row["_id"] + BAD, "text": row["text"] + BAD} for row in raw_queries()]
     qrels = [(q + BAD, f"{d}-{s}{BAD}", g) for q, d, g in raw_qrels() for s in ("human", "llm")]
     return write_beir(tmp_path / f"hostile{BAD}", docs=rows, queries=queries, qrels=qrels)
@@ -48,26 +50,37 @@ def hostile(tmp_path: Path) -> Path:
     [
         ["audit", "", *BM25, "-m", "nDCG@3", "--card", "--controls"],
         ["audit", "", *BM25, "-m", "nDCG@3", "--card", "--controls", "--format", "latex"],
-        ["audit", "", *BM25, "--pair", f"human{BAD},x{BAD}"], ["audit", "", "--run", f"absent{BAD}"],
-        ["check", "", "--format", "markdown"], ["data", "mix", "", "", "-o", f"out{BAD}"],
-        ["data", "load", "", "-o", f"loaded{BAD}"], [f"audit{BAD}"],
+        ["audit", "", *BM25, "--pair", f"human{BAD},x{BAD}"],
+        ["audit", "", "--run", f"absent{BAD}"],
+        ["check", "", "--format", "markdown"],
+        ["data", "mix", "", "", "-o", f"out{BAD}"],
+        ["data", "load", "", "-o", f"loaded{BAD}"],
+        [f"audit{BAD}"],
     ],
-    ids=lambda arguments: " ".join(arguments[:1] + arguments[-2:]).encode("ascii", "ignore").decode("ascii"),
-)  # fmt: skip
-def test_no_escape_is_printed(cli: Cli, hostile: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
+    ids=lambda arguments: (
+        " ".join(arguments[:1] + arguments[-2:]).encode("ascii", "ignore").decode("ascii")
+    ),
+)
+def test_no_escape_is_printed(
+    cli: Cli, hostile: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
     monkeypatch.chdir(hostile.parent)
     _, out, err = cli(*(part or hostile for part in arguments))
     assert "x1b]0;" in out + err
     assert not CONTROLS.findall(out + err)
 
 
-def test_a_terminal_is_sent_colours_and_nothing_else(hostile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_is_sent_colours_and_nothing_else(
+    hostile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, value in (("TERM", "xterm-256color"), ("COLUMNS", "100"), ("LINES", "50")):
         monkeypatch.setenv(name, value)
     for format in ("table", "csv"):
         stream = Terminal()
         monkeypatch.setattr(sys, "stdout", stream)
-        monkeypatch.setattr(sys, "argv", ["ranktilt", "audit", str(hostile), *BM25, "--card", "--format", format])
+        monkeypatch.setattr(
+            sys, "argv", ["ranktilt", "audit", str(hostile), *BM25, "--card", "--format", format]
+        )
         with pytest.raises(SystemExit):
             main()
         colours = re.compile(r"\x1b\[[0-9;]*m")
@@ -76,15 +89,21 @@ def test_a_terminal_is_sent_colours_and_nothing_else(hostile: Path, monkeypatch:
         assert not CONTROLS.findall(colours.sub("", stream.getvalue()))
 
 
-def test_a_missing_extra_names_the_command(cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_names_the_command(
+    cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in [n for n in sys.modules if n.partition(".")[0] == "nltk"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "nltk", None)
     message = refused(cli, "audit", toy_folder, "-r", "bm25", "-r", "bm25:dai")
-    assert message == "analyzer 'paper' needs nltk. Install it with: pip install \"ranktilt[paper]\""
+    assert (
+        message == "analyzer 'paper' needs nltk. Install it with: pip install \"ranktilt[paper]\""
+    )
 
 
-def test_ids_with_blanks_are_saved_and_read_back(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+def test_ids_with_blanks_are_saved_and_read_back(
+    cli: Cli, toy_folder: Path, tmp_path: Path
+) -> None:
     names = (toy_folder / "queries.jsonl").read_text(encoding="utf-8")
     (toy_folder / "queries.jsonl").write_text(names.replace('"q1"', '"q 1"'), encoding="utf-8")
     qrels = next((toy_folder / "qrels").iterdir())
@@ -92,7 +111,10 @@ def test_ids_with_blanks_are_saved_and_read_back(cli: Cli, toy_folder: Path, tmp
     code, _, err = cli("audit", toy_folder, *BM25, "--save", tmp_path / "s")
     assert (code, err) == (0, "")
     run = tmp_path / "s/runs/1-bm25.trec.gz"
-    csv = [cli("audit", toy_folder, *how, "--format", "csv").out for how in (BM25, ("--run", run, *BM25[2:]))]
+    csv = [
+        cli("audit", toy_folder, *how, "--format", "csv").out
+        for how in (BM25, ("--run", run, *BM25[2:]))
+    ]
     assert csv[1].replace("1-bm25", "bm25") == csv[0]
     why = "query id 'q 1' has a blank in it, which a run alone cannot hold; name a file instead"
     assert refused(cli, "rank", toy_folder, "-r", "bm25", "-o", "-") == f"-o -: {why}"
@@ -107,9 +129,13 @@ def test_a_stdout_of_an_old_encoding_keeps_its_signs(process: Cli, toy_folder: P
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 def test_a_full_disk_behind_stdout_is_one_line(process: Cli, toy_folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
-        done = process("audit", toy_folder, *BM25, "--json", "-", capture_output=False, stdout=full, stderr=-1)
+        done = process(
+            "audit", toy_folder, *BM25, "--json", "-", capture_output=False, stdout=full, stderr=-1
+        )
     hint = "free some space or choose another place"
-    expected = f"ranktilt: standard output: cannot be written: {os.strerror(errno.ENOSPC)}; {hint}\n"
+    expected = (
+        f"ranktilt: standard output: cannot be written: {os.strerror(errno.ENOSPC)}; {hint}\n"
+    )
     assert (done.code, done.err) == (2, expected)
 
 
@@ -118,7 +144,16 @@ def test_a_reader_that_leaves_is_no_error(process: Cli, toy_folder: Path) -> Non
     read, write_end = os.pipe()
     os.close(read)
     with os.fdopen(write_end, "w") as stream:
-        done = process("audit", toy_folder, *BM25, "--json", "-", capture_output=False, stdout=stream, stderr=-1)
+        done = process(
+            "audit",
+            toy_folder,
+            *BM25,
+            "--json",
+            "-",
+            capture_output=False,
+            stdout=stream,
+            stderr=-1,
+        )
     assert (done.code, done.err) == (141, "")
 
 
@@ -133,12 +168,18 @@ class Panic(BaseException):
     """As a library written in Rust raises it."""
 
 
-def test_what_gate_says_is_never_said_by_a_crash(cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_gate_says_is_never_said_by_a_crash(
+    cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cases: list[tuple[BaseException, int, str]] = [
         (ZeroDivisionError("ours"), 70, "ZeroDivisionError: ours\n"),
         (Panic("theirs"), 70, "Panic: theirs\n"),
         (MemoryError(), 71, "ranktilt: out of memory: lower --memory or close other programs\n"),
-        (PermissionError(13, "Permission denied", "x"), 2, "ranktilt: [Errno 13] Permission denied: 'x'\n"),
+        (
+            PermissionError(13, "Permission denied", "x"),
+            2,
+            "ranktilt: [Errno 13] Permission denied: 'x'\n",
+        ),
         (BrokenPipeError(32, "Broken pipe"), 141, ""),
         (EOFError(), 130, "ranktilt: interrupted; what was cached is kept\n"),
         (KeyboardInterrupt(), 130, "ranktilt: interrupted; what was cached is kept\n"),
@@ -151,7 +192,9 @@ def test_what_gate_says_is_never_said_by_a_crash(cli: Cli, toy_folder: Path, mon
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes behave otherwise here")
-def test_notes_that_nobody_reads_end_no_work(process: Cli, toy_folder: Path, tmp_path: Path) -> None:
+def test_notes_that_nobody_reads_end_no_work(
+    process: Cli, toy_folder: Path, tmp_path: Path
+) -> None:
     read, write_end = os.pipe()
     os.close(read)
     verb = ("rank", toy_folder, "-r", "bm25", "-o", tmp_path / "made")
@@ -171,15 +214,34 @@ def test_help_names_the_verbs(cli: Cli) -> None:
     lines = out.partition("\nCommands:\n")[2].splitlines()
     verbs = [line.split()[0] for line in lines if line[:2] == "  " and line[2:3].strip()]
     assert verbs == [
-        "demo", "audit", "rank", "compare", "gate", "explain", "level", "train", "study", "pairwise", "judge", "twins",
-        "report", "check", "data", "generate", "tools",
-    ]  # fmt: skip
+        "demo",
+        "audit",
+        "rank",
+        "compare",
+        "gate",
+        "explain",
+        "level",
+        "train",
+        "study",
+        "pairwise",
+        "judge",
+        "twins",
+        "report",
+        "check",
+        "data",
+        "generate",
+        "tools",
+    ]
 
 
 def _verbs(group: Any, before: str = "") -> dict[str, Verb]:
     found: dict[str, Verb] = {}
     for name, command in group.commands.items():
-        found |= _verbs(command, f"{before}{name} ") if hasattr(command, "commands") else {before + name: command}
+        found |= (
+            _verbs(command, f"{before}{name} ")
+            if hasattr(command, "commands")
+            else {before + name: command}
+        )
     return found
 
 
@@ -187,7 +249,9 @@ VERBS = _verbs(typer.main.get_command(app))
 
 
 @pytest.mark.parametrize(("name", "verb"), VERBS.items(), ids=VERBS)
-def test_help_opens_with_commands_that_can_be_typed_and_has_a_heading_for_every_option(name: str, verb: Verb) -> None:
+def test_help_opens_with_commands_that_can_be_typed_and_has_a_heading_for_every_option(
+    name: str, verb: Verb
+) -> None:
     assert len(verb.examples) in (2, 3)
     for example in verb.examples:
         words = shlex.split(example)
@@ -195,7 +259,11 @@ def test_help_opens_with_commands_that_can_be_typed_and_has_a_heading_for_every_
         assert words[: len(named)] == named
         verb.make_context(name, words[len(named) :])
     *panels, common = PANELS
-    own = [one for one in verb.params if one.param_type_name == "option" and one.name not in ("quiet", "debug")]
+    own = [
+        one
+        for one in verb.params
+        if one.param_type_name == "option" and one.name not in ("quiet", "debug")
+    ]
     assert {one.rich_help_panel for one in own} <= set(panels)
     assert common in verb.get_help(verb.make_context(name, [], resilient_parsing=True))
 
@@ -217,16 +285,26 @@ def test_threads_reach_the_libraries(process: Cli, toy_folder: Path, tmp_path: P
         "atexit.register(show)\n",
     )
     unset = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "7")
-    done = process("audit", toy_folder, *BM25, "--threads", "1", env={"PYTHONPATH": str(tmp_path), **unset})
+    done = process(
+        "audit", toy_folder, *BM25, "--threads", "1", env={"PYTHONPATH": str(tmp_path), **unset}
+    )
     assert (done.code, done.err) == (0, "1 1 1 1")
 
 
-@pytest.mark.parametrize(("typed", "offered"), [
-    ("audit -r bm", "bm25"), ("audit -r bm25@100>>monot5", "bm25@100>>monot5:base"), ("audit -m nD", "nDCG"),
-    ("report --layout dai-fig1", "dai-fig10"), ("explain --probe over", "overlap"),
-    ("level --method fair-rerank:f", "fair-rerank:fa-ir"),
-])  # fmt: skip
-def test_a_shell_completes_names(cli: Cli, monkeypatch: pytest.MonkeyPatch, typed: str, offered: str) -> None:
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("audit -r bm", "bm25"),
+        ("audit -r bm25@100>>monot5", "bm25@100>>monot5:base"),
+        ("audit -m nD", "nDCG"),
+        ("report --layout dai-fig1", "dai-fig10"),
+        ("explain --probe over", "overlap"),
+        ("level --method fair-rerank:f", "fair-rerank:fa-ir"),
+    ],
+)
+def test_a_shell_completes_names(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, typed: str, offered: str
+) -> None:
     monkeypatch.setenv("_RANKTILT_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", f"ranktilt {typed}")
     monkeypatch.setenv("COMP_CWORD", "3")
@@ -247,7 +325,9 @@ VERBS = leaves(typer.main.get_command(app))
 
 
 @pytest.mark.parametrize(("path", "command"), VERBS, ids=[" ".join(path) for path, _ in VERBS])
-def test_an_option_of_one_value_is_refused_twice(path: tuple[str, ...], command: Any, cli: Cli) -> None:
+def test_an_option_of_one_value_is_refused_twice(
+    path: tuple[str, ...], command: Any, cli: Cli
+) -> None:
     for option in command.params:
         if option.param_type_name != "option" or option.multiple or option.is_eager:
             continue

@@ -20,7 +20,9 @@ QUICK = ("--resamples", "200")
 def test_the_first_file_is_the_new_one(cli: Cli, tmp_path: Path) -> None:
     new = one(0.5 * TILE, TILE, runs=["dense"]).save(tmp_path / "new.json")
     old = one(0.9 * TILE, TILE, runs=["bm25"]).save(tmp_path / "old.json")
-    there, back = (cli("compare", *files, *QUICK, "--quiet").out for files in ((new, old), (old, new)))
+    there, back = (
+        cli("compare", *files, *QUICK, "--quiet").out for files in ((new, old), (old, new))
+    )
     assert "dense lies further toward llm than bm25 on nDCG@5: difference −56.1 points" in there
     assert "bm25 lies further toward human than dense on nDCG@5: difference +56.1 points" in back
     assert ("; the tilt itself grew" in there, "; the tilt itself shrank" in back) == (True, True)
@@ -49,12 +51,18 @@ def test_queries_that_only_one_audit_holds_are_left_out(cli: Cli, tmp_path: Path
     files = [audit.save(tmp_path / f"{name}.json") for name, audit in (("new", new), ("old", old))]
     found = cli("compare", *files, *QUICK)
     assert (found.code, "on 34 common queries" in found.out) == (0, True)
-    assert "left out: 2 of 36 queries (5.6 %): 2 queries only in the new audit ('q34', 'q35')" in found.out
+    assert (
+        "left out: 2 of 36 queries (5.6 %): 2 queries only in the new audit ('q34', 'q35')"
+        in found.out
+    )
     found = cli("gate", files[0], "--baseline", files[1], *QUICK)
     assert (found.code, "on 34 common queries lies above 0" in found.out) == (1, True)
     for verb in (["compare", *files], ["gate", files[0], "--baseline", files[1]]):
         found = cli(*verb, "--max-left-out", "5")
-        assert (found.code, "5.6 %), more than --max-left-out 5; make both" in found.err) == (2, True)
+        assert (found.code, "5.6 %), more than --max-left-out 5; make both" in found.err) == (
+            2,
+            True,
+        )
 
 
 @pytest.fixture
@@ -63,17 +71,37 @@ def saved(tmp_path: Path) -> dict[str, Path]:
     return {name: found.save(tmp_path / f"{name}.json") for name, found in audits.items()}
 
 
-@pytest.mark.parametrize(("name", "more", "code", "last"), [
-    ("level", [], 0, "✓ level (asked: tilt within ±5 points of level)"),
-    ("human", [], 1, "✗ tilted (asked: tilt within ±5 points of level)"),
-    ("human", ["--max-tilt", "60"], 0, "✓ within the limit (asked: tilt within ±60 points of level)"),
-    ("unsure", [], 3, "? inconclusive (asked: tilt within ±5 points of level)"),
-    ("unsure", ["--inconclusive", "pass"], 0, "5 points of level; passes by --inconclusive pass)"),
-    ("human", ["--baseline", "human"], 0, "✓ level (asked: no growth since the baseline)"),
-    ("human", ["--baseline", "level"], 1, "✗ tilted (asked: no growth since the baseline)"),
-    ("human", ["--baseline", "level", "--min-effect", "60"], 0, "at most 60 points since the baseline)"),
-])  # fmt: skip
-def test_verdicts_and_codes(cli: Cli, saved: dict[str, Path], name: str, more: list[str], code: int, last: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "more", "code", "last"),
+    [
+        ("level", [], 0, "✓ level (asked: tilt within ±5 points of level)"),
+        ("human", [], 1, "✗ tilted (asked: tilt within ±5 points of level)"),
+        (
+            "human",
+            ["--max-tilt", "60"],
+            0,
+            "✓ within the limit (asked: tilt within ±60 points of level)",
+        ),
+        ("unsure", [], 3, "? inconclusive (asked: tilt within ±5 points of level)"),
+        (
+            "unsure",
+            ["--inconclusive", "pass"],
+            0,
+            "5 points of level; passes by --inconclusive pass)",
+        ),
+        ("human", ["--baseline", "human"], 0, "✓ level (asked: no growth since the baseline)"),
+        ("human", ["--baseline", "level"], 1, "✗ tilted (asked: no growth since the baseline)"),
+        (
+            "human",
+            ["--baseline", "level", "--min-effect", "60"],
+            0,
+            "at most 60 points since the baseline)",
+        ),
+    ],
+)
+def test_verdicts_and_codes(
+    cli: Cli, saved: dict[str, Path], name: str, more: list[str], code: int, last: str
+) -> None:
     files = {"--junit": "r.xml", "--markdown": "s.md", "--json": "g.json"}
     paths = {option: saved[name].parent / "made" / "here" / file for option, file in files.items()}
     written = [part for pair in paths.items() for part in pair]
@@ -84,15 +112,31 @@ def test_verdicts_and_codes(cli: Cli, saved: dict[str, Path], name: str, more: l
     content = json.loads(paths["--json"].read_text())
     assert (content["exit_code"], content["rows"][0]["outcome"]) == (code, content["outcome"])
     assert [root.get("failures"), root.get("errors")] == [str(int(code == 1)), str(int(code == 3))]
-    assert f"RankTilt: {content['outcome']}" in paths["--markdown"].read_text("utf-8").splitlines()[0]
-    assert {p.get("name"): p.get("value") for p in root.iter("property")}["command"] == content["spec"]["command"]
-    assert paths["--markdown"].read_text("utf-8").splitlines()[-1] == f"Make it again: `{content['spec']['command']}`"
+    assert (
+        f"RankTilt: {content['outcome']}" in paths["--markdown"].read_text("utf-8").splitlines()[0]
+    )
+    assert {p.get("name"): p.get("value") for p in root.iter("property")}["command"] == content[
+        "spec"
+    ]["command"]
+    assert (
+        paths["--markdown"].read_text("utf-8").splitlines()[-1]
+        == f"Make it again: `{content['spec']['command']}`"
+    )
 
 
 def test_rows_can_be_chosen(cli: Cli, tmp_path: Path) -> None:
-    names: dict[str, Any] = {"runs": ("bm25", "dense"), "measures": ("nDCG@5", "RR"), "groups": ("a", "b", "c")}
-    broad = audit_of(np.random.default_rng(1).random((2, 2, 4, 40)), **names).save(tmp_path / "broad.json")
-    more = (["--measure", "RR", "-m", "nDCG@5"], 12), (["--run-name", "dense", "--pair", "c,a", "-m", "RR"], 1)
+    names: dict[str, Any] = {
+        "runs": ("bm25", "dense"),
+        "measures": ("nDCG@5", "RR"),
+        "groups": ("a", "b", "c"),
+    }
+    broad = audit_of(np.random.default_rng(1).random((2, 2, 4, 40)), **names).save(
+        tmp_path / "broad.json"
+    )
+    more = (
+        (["--measure", "RR", "-m", "nDCG@5"], 12),
+        (["--run-name", "dense", "--pair", "c,a", "-m", "RR"], 1),
+    )
     for options, rows in (([], 6), *more):
         found = json.loads(cli("gate", broad, *options, "--json", "-").out)["rows"]
         wanted = {o for flag, o in pairwise(options) if flag in ("-m", "--measure")} or {"nDCG@5"}

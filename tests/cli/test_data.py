@@ -34,7 +34,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "hub"
 
 
-def test_a_collection_of_the_hub_becomes_a_folder_and_says_of_what(cli: Cli, cache: Path, tmp_path: Path) -> None:
+def test_a_collection_of_the_hub_becomes_a_folder_and_says_of_what(
+    cli: Cli, cache: Path, tmp_path: Path
+) -> None:
     cached(cache, "IR-Cocktail/scifact", cocktail_zip())
     code, out, err = cli("data", "load", "hub:IR-Cocktail/scifact", "-o", tmp_path / "scifact")
     assert (code, out) == (0, "")
@@ -55,8 +57,14 @@ def test_a_collection_of_the_hub_becomes_a_folder_and_says_of_what(cli: Cli, cac
     assert (tmp_path / "x" / "qrels" / "train.tsv").is_file()
 
 
-def test_a_folder_is_written_in_beir_s_layout_and_its_files_have_a_hash_each(cli: Cli, tmp_path: Path) -> None:
-    corpora = {"corpus-human": raw_docs("human"), "0.2/corpus-llm": raw_docs("llm"), "1.0/corpus-llm": raw_docs("llm")}
+def test_a_folder_is_written_in_beir_s_layout_and_its_files_have_a_hash_each(
+    cli: Cli, tmp_path: Path
+) -> None:
+    corpora = {
+        "corpus-human": raw_docs("human"),
+        "0.2/corpus-llm": raw_docs("llm"),
+        "1.0/corpus-llm": raw_docs("llm"),
+    }
     folder = write_paper(tmp_path / "paper", corpora=corpora)
     assert cli("data", "load", folder, "-o", tmp_path / "new", "--quiet") == (0, "", "")
     assert load(tmp_path / "new") == load(folder)
@@ -68,17 +76,27 @@ def test_a_folder_is_written_in_beir_s_layout_and_its_files_have_a_hash_each(cli
 
 
 @pytest.mark.parametrize("name", ["own.qrels", "own.tsv", "own.tsv.gz"])
-def test_judgments_of_ones_own_are_saved_under_their_name(cli: Cli, tmp_path: Path, name: str) -> None:
+def test_judgments_of_ones_own_are_saved_under_their_name(
+    cli: Cli, tmp_path: Path, name: str
+) -> None:
     own, folder = write(tmp_path / name, "q3 0 d1 1\n"), write_beir(tmp_path / "a")
-    _, _, err = cli("data", "load", folder, "-o", tmp_path / "b", "--qrels", own, "--docs", "judged")
+    _, _, err = cli(
+        "data", "load", folder, "-o", tmp_path / "b", "--qrels", own, "--docs", "judged"
+    )
     assert sorted(p.name for p in (tmp_path / "b" / "qrels").iterdir()) == ["own.tsv"]
     assert load(tmp_path / "b").qrels.rows() == [("q3", "d1", 1)]
     assert load(tmp_path / "b").ids.to_list() == ["d1"]
-    assert err.splitlines()[-1].startswith("warning: 1 of 3 documents are kept: no unjudged one competes")
+    assert err.splitlines()[-1].startswith(
+        "warning: 1 of 3 documents are kept: no unjudged one competes"
+    )
 
 
-@pytest.mark.parametrize("verb", [("load", "hub:nobody/nothing"), ("build", "nq320k", "no-dev.jsonl")])
-def test_what_cannot_be_written_is_found_before_any_reading(cli: Cli, tmp_path: Path, verb: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "verb", [("load", "hub:nobody/nothing"), ("build", "nq320k", "no-dev.jsonl")]
+)
+def test_what_cannot_be_written_is_found_before_any_reading(
+    cli: Cli, tmp_path: Path, verb: tuple[str, ...]
+) -> None:
     (closed := tmp_path / "closed").mkdir()
     with no_permission(closed):
         assert "cannot be written" in refused(cli, "data", *verb, "-o", closed / "x")
@@ -88,12 +106,19 @@ def test_without_judgments_no_check_is_advised(cli: Cli, tmp_path: Path) -> None
     folder = write_cocktail(tmp_path / "in")
     code, _, err = cli("data", "load", folder, "--qrels", "none", "-o", tmp_path / "out")
     assert code == 0
-    assert err == f"{tmp_path / 'out'}: Collection(3 human, 3 llm; 3 queries, 0 judgments), from {folder}\n"
+    assert (
+        err
+        == f"{tmp_path / 'out'}: Collection(3 human, 3 llm; 3 queries, 0 judgments), from {folder}\n"
+    )
     assert not (tmp_path / "out" / "qrels").exists()
 
 
-def test_mix_unites_folders_and_mix_and_load_write_parts_and_read_them(cli: Cli, tmp_path: Path) -> None:
-    folders = [write_cocktail(tmp_path / side, corpora={side: raw_docs(side)}) for side in ("human", "llm")]
+def test_mix_unites_folders_and_mix_and_load_write_parts_and_read_them(
+    cli: Cli, tmp_path: Path
+) -> None:
+    folders = [
+        write_cocktail(tmp_path / side, corpora={side: raw_docs(side)}) for side in ("human", "llm")
+    ]
     whole, one, two = (tmp_path / name for name in ("whole", "one", "two"))
     assert cli("data", "mix", *folders, "-o", whole) == (0, "", f"{whole}: {toy()!r}\n")
     assert cli("data", "load", whole, "-o", one, "--rows-per-file", 4, "--quiet") == (0, "", "")
@@ -105,7 +130,9 @@ def test_mix_unites_folders_and_mix_and_load_write_parts_and_read_them(cli: Cli,
         assert not (folder / "corpus.jsonl").exists()
 
 
-def test_a_collection_is_built_and_its_texts_are_cut(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_collection_is_built_and_its_texts_are_cut(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     paths = nq_files(tmp_path)
     code, out, err = cli("data", "build", "nq320k", *paths, "-o", tmp_path / "nq")
     assert code == 0
@@ -121,9 +148,15 @@ def test_a_collection_is_built_and_its_texts_are_cut(cli: Cli, tmp_path: Path, m
         f"Next: ranktilt generate rewrite {tmp_path / 'nq'} --llm openai:MODEL --dry-run",
     ]
     assert load(tmp_path / "nq") == build_nq320k(paths).collection
-    monkeypatch.setattr(natural_questions, "PUBLISHED", {"documents": 3, "test queries": 4, "mean words": 2.0})
-    code, out, err = cli("data", "build", "nq320k", *paths, "-o", tmp_path / "cut", "--words", "2", "--quiet")
-    assert (code, err, out.splitlines()[0]) == (0, "", "documents           3   3 expected"), "as published"
+    monkeypatch.setattr(
+        natural_questions, "PUBLISHED", {"documents": 3, "test queries": 4, "mean words": 2.0}
+    )
+    code, out, err = cli(
+        "data", "build", "nq320k", *paths, "-o", tmp_path / "cut", "--words", "2", "--quiet"
+    )
+    assert (code, err, out.splitlines()[0]) == (0, "", "documents           3   3 expected"), (
+        "as published"
+    )
     assert load(tmp_path / "cut").docs["text"][0] == "Red Apple"
 
 
@@ -132,7 +165,10 @@ def questions(path: Path, n: int = 40) -> Path:
         {
             "question": f"What is known of topic {number}?",
             "human_answers": [f"I read about topic {number} in book {number % 7}."],
-            "chatgpt_answers": [f"Topic {number} is a subject.", f"There are {number} facts on topic {number}."],
+            "chatgpt_answers": [
+                f"Topic {number} is a subject.",
+                f"There are {number} facts on topic {number}.",
+            ],
         }
         for number in range(n)
     ]
@@ -143,7 +179,9 @@ def questions(path: Path, n: int = 40) -> Path:
 def test_a_folder_is_built_and_every_verb_reads_it(cli: Cli, tmp_path: Path) -> None:
     place = tmp_path / "qa"
     files = [questions(tmp_path / "law.jsonl"), questions(tmp_path / "art.jsonl", 20)]
-    code, out, err = cli("data", "build", "retrieval-qa", *files, "-o", place, "--run-depth", 5, "--triples", 3)
+    code, out, err = cli(
+        "data", "build", "retrieval-qa", *files, "-o", place, "--run-depth", 5, "--triples", 3
+    )
     assert code == 0
     assert out == (
         "law          40 questions: train 28, dev 1, test 11\n"
@@ -162,20 +200,48 @@ def test_a_folder_is_built_and_every_verb_reads_it(cli: Cli, tmp_path: Path) -> 
         shown = cli("audit", place, "--by", by, "-r", "bm25", "-m", "nDCG@10", "--resamples", 100)
         assert shown.code == 0
         assert "Groups are not twins" in shown.out
-    assert cli("rank", place, "-r", "bm25@3", "--split", "train", "-o", tmp_path / "r.trec").code == 0
+    assert (
+        cli("rank", place, "-r", "bm25@3", "--split", "train", "-o", tmp_path / "r.trec").code == 0
+    )
     run = place / "runs" / "bm25_human_test.trec.gz"
     judged = place / "msmarco" / "qrels_human_test.tsv"
-    assert cli("audit", place, "--run", run, "--qrels", judged, "--by", "none", "-m", "AP@1000").code == 0
+    assert (
+        cli("audit", place, "--run", run, "--qrels", judged, "--by", "none", "-m", "AP@1000").code
+        == 0
+    )
 
 
 def test_options_say_fields_sizes_and_names(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "all.jsonl"
-    rows = [{"q": f"question {n}", "people": f"answer {n}", "bot": f"reply {n}", "of": "ab"[n % 2]} for n in range(20)]
+    rows = [
+        {"q": f"question {n}", "people": f"answer {n}", "bot": f"reply {n}", "of": "ab"[n % 2]}
+        for n in range(20)
+    ]
     file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     place = tmp_path / "qa"
-    fields = ["--question", "q", "--human-answers", "people", "--llm-answers", "bot", "--domain", "of"]
-    more = ["--shares", "50,10,40", "--human-name", "people", "--llm-name", "gpt-4", "--run-depth", 0]
-    done = cli("data", "build", "retrieval-qa", file, "-o", place, *fields, *map(str, more), "--seed", "3")
+    fields = [
+        "--question",
+        "q",
+        "--human-answers",
+        "people",
+        "--llm-answers",
+        "bot",
+        "--domain",
+        "of",
+    ]
+    more = [
+        "--shares",
+        "50,10,40",
+        "--human-name",
+        "people",
+        "--llm-name",
+        "gpt-4",
+        "--run-depth",
+        0,
+    ]
+    done = cli(
+        "data", "build", "retrieval-qa", file, "-o", place, *fields, *map(str, more), "--seed", "3"
+    )
     assert done.code == 0
     assert done.out.splitlines()[:2] == [
         "a            10 questions: train 5, dev 1, test 4",
@@ -194,12 +260,17 @@ def people(tmp_path: Path, *, unlabelled: int = 0) -> Path:
     for query, text in TOPICS.items():
         for n in range(12):
             gender = "" if n < unlabelled else "female" if n % 3 == 0 else "male"
-            lines.append(f"{query},{text},{query}-{n},{gender},Person {n},Known for {text} and {n} books.\n")
+            lines.append(
+                f"{query},{text},{query}-{n},{gender},Person {n},Known for {text} and {n} books.\n"
+            )
     return write(tmp_path / "people.csv", HEAD + "".join(lines))
 
 
 def test_a_folder_is_built_and_told_of(cli: Cli, tmp_path: Path) -> None:
-    place, build = tmp_path / "people", ("data", "build", "fair-ranking", people(tmp_path), "--protected", "female")
+    place, build = (
+        tmp_path / "people",
+        ("data", "build", "fair-ranking", people(tmp_path), "--protected", "female"),
+    )
     code, out, err = cli(*build, "--items", 12, "-o", place)
     assert code == 0
     lines = dict(line.split("  ", 1) for line in out.splitlines())
@@ -220,10 +291,24 @@ def test_a_folder_is_built_and_told_of(cli: Cli, tmp_path: Path) -> None:
     runs = [Run.load(place / name) for name in ("candidates.trec", "initial.trec")]
     assert [run.spec["ranker"] for run in runs] == ["shuffled items", "initial ranking"]
     assert all(set(np.diff(run.offsets)) == {12} for run in runs)
-    shown = cli("audit", place, "--by", "gender", "--protected", "female", "-m", "P@20", "-r", f"{candidates}>>bm25")
+    shown = cli(
+        "audit",
+        place,
+        "--by",
+        "gender",
+        "--protected",
+        "female",
+        "-m",
+        "P@20",
+        "-r",
+        f"{candidates}>>bm25",
+    )
     assert shown.code == 0
     err = cli(*build, "--items", 6, "--blocks", "3,0,2,1", "-o", tmp_path / "one").err
-    assert "warning: 3 lists have fewer than 2 items of a group; their exposure ratio says little, or nothing\n" in err
+    assert (
+        "warning: 3 lists have fewer than 2 items of a group; their exposure ratio says little, or nothing\n"
+        in err
+    )
 
 
 REGIONS = ("Europe", "Asia", "Northern America", "Europe|Asia", "Africa", "Côte d'Ivoire")
@@ -239,12 +324,21 @@ def test_every_verb_reads_a_union_of_groups(cli: Cli, tmp_path: Path) -> None:
     ]
     file = write(tmp_path / "regions.csv", HEAD.replace("gender", "region") + "".join(rows))
     place, audited, chosen = tmp_path / "lists", tmp_path / "audit.json", tmp_path / "pairs.json"
-    code, _, err = cli("data", "build", "fair-ranking", file, "--protected", protected, "--items", 12, "-o", place)
+    code, _, err = cli(
+        "data", "build", "fair-ranking", file, "--protected", protected, "--items", 12, "-o", place
+    )
     assert code == 0
     pasted = shlex.split(err.splitlines()[-1].removeprefix("Next: ranktilt "))
     assert cli(*pasted, "--resamples", 100, "--json", audited).code == 0
     assert Audit.load(audited).pairs[0][0] == side
-    gated = cli("gate", audited, "--pair", f"{protected},{Audit.load(audited).pairs[0][1]}", "--max-tilt", 199)
+    gated = cli(
+        "gate",
+        audited,
+        "--pair",
+        f"{protected},{Audit.load(audited).pairs[0][1]}",
+        "--max-tilt",
+        199,
+    )
     assert gated.code != 2, gated.err
     fair = f"replay:{place}/candidates.trec>>fair-rerank(by=region,group={protected},target=100)"
     assert cli("rank", place, "-r", fair, "-o", tmp_path / "fair.trec").code == 0
@@ -252,9 +346,16 @@ def test_every_verb_reads_a_union_of_groups(cli: Cli, tmp_path: Path) -> None:
     inside = {doc for doc in collection.ids if int(doc.partition("-")[2]) % 6 in members}
     for query in TOPICS:  # as many as a list has, before all others
         docs = run.filter(query_id=query).sort("rank")["doc_id"].to_list()
-        assert [doc in inside for doc in docs] == sorted((doc in inside for doc in docs), reverse=True)
+        assert [doc in inside for doc in docs] == sorted(
+            (doc in inside for doc in docs), reverse=True
+        )
     choices = [
-        {"query": query, "first": first, "second": second, "choice": first if first in inside else second}
+        {
+            "query": query,
+            "first": first,
+            "second": second,
+            "choice": first if first in inside else second,
+        }
         for query in TOPICS
         for one, two in zip(sorted(inside), sorted({*collection.ids} - inside), strict=False)
         for first, second in ((one, two), (two, one))

@@ -12,7 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from ranktilt import Audit, CheckResult, Comparison, Description, Explanation, Gate, Study, Validation
+from ranktilt import (
+    Audit,
+    CheckResult,
+    Comparison,
+    Description,
+    Explanation,
+    Gate,
+    Study,
+    Validation,
+)
 from ranktilt.cli import notes
 from ranktilt.cli.notes import note, reporting
 from ranktilt.cli.output import results
@@ -37,13 +46,15 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "audit": Verb(("{toy}", *QUICK, "-m", "nDCG@3"), Audit), "check": Verb(("{toy}",), CheckResult, 1),
+    "audit": Verb(("{toy}", *QUICK, "-m", "nDCG@3"), Audit),
+    "check": Verb(("{toy}",), CheckResult, 1),
     "compare": Verb(("{new}", "{old}", "--resamples", "100"), Comparison),
-    "explain": Verb(("{toy}", "--probe", "overlap"), Explanation), "gate": Verb(("{new}",), Gate, 1),
+    "explain": Verb(("{toy}", "--probe", "overlap"), Explanation),
+    "gate": Verb(("{new}",), Gate, 1),
     "study": Verb(("{hot}", *QUICK, "-m", "nDCG@3"), Study),
     "check --full": Verb(("{toy}", "-r", "bm25", "--similarity", "none"), Validation, 1),
     "data describe": Verb(("{toy}",), Description),
-}  # fmt: skip
+}
 PAGES = ("audit", "study", "check --full")
 each_verb = pytest.mark.parametrize("verb", VERBS)
 
@@ -51,7 +62,10 @@ each_verb = pytest.mark.parametrize("verb", VERBS)
 @pytest.fixture(scope="session")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A collection and two audits, which nothing changes."""
-    folder, hot = tmp_path_factory.mktemp("inputs"), {f"llm-tmp{t}": raw_docs("llm") for t in ("0.2", "1.0")}
+    folder, hot = (
+        tmp_path_factory.mktemp("inputs"),
+        {f"llm-tmp{t}": raw_docs("llm") for t in ("0.2", "1.0")},
+    )
     return {
         "toy": write_cocktail(folder / "toy"),
         "hot": write_cocktail(folder / "hot", corpora={"human": raw_docs(), **hot}),
@@ -67,7 +81,9 @@ def command(inputs: dict[str, Path], verb: str) -> list[str]:
 
 @each_verb
 @pytest.mark.parametrize("form", ["table", "markdown", "csv"])
-def test_what_is_printed_is_the_librarys(cli: Cli, command: list[str], verb: str, form: str, tmp_path: Path) -> None:
+def test_what_is_printed_is_the_librarys(
+    cli: Cli, command: list[str], verb: str, form: str, tmp_path: Path
+) -> None:
     file = tmp_path / "new folder" / "found.json"
     arguments = [*command, "--format", form, "--json", str(file)]
     result = cli(*arguments)
@@ -90,7 +106,9 @@ def test_json_to_stdout_is_all_there_is(cli: Cli, command: list[str], verb: str)
 
 
 @pytest.mark.parametrize("verb", PAGES)
-def test_a_page_is_written_beside_what_is_printed(cli: Cli, command: list[str], tmp_path: Path) -> None:
+def test_a_page_is_written_beside_what_is_printed(
+    cli: Cli, command: list[str], tmp_path: Path
+) -> None:
     page = tmp_path / "new folder" / "page.html"
     result = cli(*command, "-o", page)
     assert (result.err, page.read_text()[:15].lower()) == ("", "<!doctype html>")
@@ -100,7 +118,9 @@ def test_a_page_is_written_beside_what_is_printed(cli: Cli, command: list[str], 
 
 
 @each_verb
-def test_a_place_that_cannot_be_is_refused(cli: Cli, command: list[str], verb: str, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_is_refused(
+    cli: Cli, command: list[str], verb: str, tmp_path: Path
+) -> None:
     read = next(Path(word) for word in command if Path(word).is_absolute())
     read = read if read.is_file() else read / "queries.jsonl"
     before = read.read_bytes()
@@ -111,19 +131,30 @@ def test_a_place_that_cannot_be_is_refused(cli: Cli, command: list[str], verb: s
     ):
         assert refused(cli, *command, "--json", place).startswith(message)
     if verb in PAGES:
-        assert refused(cli, *command, "-o", "-") == "-o writes a file; standard output (-) is for --json"
-        assert refused(cli, *command, "-o", read) == f"-o {read}: this file is read too; choose another file"
+        assert (
+            refused(cli, *command, "-o", "-")
+            == "-o writes a file; standard output (-) is for --json"
+        )
+        assert (
+            refused(cli, *command, "-o", read)
+            == f"-o {read}: this file is read too; choose another file"
+        )
         message = "-o page.txt: expected a name that ends in .html or .htm, for html"
         assert refused(cli, *command, "-o", "page.txt") == message
     assert read.read_bytes() == before
 
 
 @pytest.mark.parametrize("verb", ["audit", "gate"])
-def test_a_folder_that_cannot_be_written_is_found_first(cli: Cli, command: list[str], tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_found_first(
+    cli: Cli, command: list[str], tmp_path: Path
+) -> None:
     (folder := tmp_path / "locked").mkdir()
     with no_permission(folder):
         message = refused(cli, *command, "--json", folder / "f.json")
-    assert message == f"{folder / 'f.json'}: cannot be written: Permission denied; choose a place you may write to"
+    assert (
+        message
+        == f"{folder / 'f.json'}: cannot be written: Permission denied; choose a place you may write to"
+    )
 
 
 @full_device
@@ -144,7 +175,9 @@ def wait_for(seen: Callable[[], bool]) -> None:
     raise AssertionError("nothing was shown")
 
 
-def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_terminal_gets_a_bar(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     stream = Terminal()
     monkeypatch.setattr(notes, "_DELAY", 0.1)
     monkeypatch.setattr(sys, "stderr", stream)
@@ -154,7 +187,9 @@ def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch, capfd: pytest.Ca
         report("quick", 0, 10)
         report("quick", 10, 10)
         report("dense:[model]: encoding", 0, 10)
-        wait_for(lambda: "encoding" in stream.getvalue())  # a long first step shows its bar all the same
+        wait_for(
+            lambda: "encoding" in stream.getvalue()
+        )  # a long first step shows its bar all the same
         report("dense:[model]: encoding", 5, 10)
         with results() as out:
             out.write("the result\n")
@@ -166,7 +201,9 @@ def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch, capfd: pytest.Ca
     assert "50%" in shown
 
 
-def test_warnings_about_data_are_a_line_each_unless_quiet_others_as_ever(capfd: pytest.CaptureFixture[str]) -> None:
+def test_warnings_about_data_are_a_line_each_unless_quiet_others_as_ever(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     for quiet, shown in ((True, ""), (False, "warning: 3 documents have no twin\n" * 2)):
         with reporting(quiet=quiet):
             report("work", 0, 10)

@@ -17,10 +17,35 @@ from tests.toy import tsv, write, write_beir
 pytestmark = pytest.mark.usefixtures("no_key")
 SOURCE = "tiny-tmp0.2"
 WORDS = [
-    "amber", "basalt", "cedar", "delta", "ember", "fjord", "granite", "harbour", "island", "juniper", "kelp", "lagoon",
-    "meadow", "nectar", "orchard", "pebble", "quarry", "ridge", "summit", "tundra", "upland", "valley", "willow",
-]  # fmt: skip
-QUERIES = {"q1": "what shortens a cold", "q2": "where does the river meet the sea", "q3": "why do old clocks lose time"}
+    "amber",
+    "basalt",
+    "cedar",
+    "delta",
+    "ember",
+    "fjord",
+    "granite",
+    "harbour",
+    "island",
+    "juniper",
+    "kelp",
+    "lagoon",
+    "meadow",
+    "nectar",
+    "orchard",
+    "pebble",
+    "quarry",
+    "ridge",
+    "summit",
+    "tundra",
+    "upland",
+    "valley",
+    "willow",
+]
+QUERIES = {
+    "q1": "what shortens a cold",
+    "q2": "where does the river meet the sea",
+    "q3": "why do old clocks lose time",
+}
 ASKED = "Please write a passage that answers the following query: "
 
 
@@ -32,13 +57,20 @@ def text(number: int) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    docs = [{"_id": f"d{n}", "title": f"Title {n}", "text": text(n), "source": "human"} for n in range(12)]
-    return write_beir(tmp_path / "in", docs=docs, qrels=[("q1", "d0", 2), ("q2", "d1", 1), ("q3", "d2", 1)])
+    docs = [
+        {"_id": f"d{n}", "title": f"Title {n}", "text": text(n), "source": "human"}
+        for n in range(12)
+    ]
+    return write_beir(
+        tmp_path / "in", docs=docs, qrels=[("q1", "d0", 2), ("q2", "d1", 1), ("q3", "d2", 1)]
+    )
 
 
 @pytest.fixture
 def queries(tmp_path: Path) -> Path:
-    return write(tmp_path / "queries.tsv", "".join(f"{name}\t{text}\n" for name, text in QUERIES.items()))
+    return write(
+        tmp_path / "queries.tsv", "".join(f"{name}\t{text}\n" for name, text in QUERIES.items())
+    )
 
 
 def rewrite(cli: Cli, server: Server, folder: Path, *arguments: str | Path) -> tuple[int, str, str]:
@@ -64,9 +96,11 @@ def test_a_collection_and_its_rewrites_are_written(cli: Cli, server: Server, fol
     code, out, err = rewrite(cli, server, folder, "--json", folder.parent / "made.json")
     assert (code, out) == (0, "")
     assert err.splitlines() == [
-        f"{made}: {rt.load(made)!r}", f"{SOURCE}: 12 of 12 documents rewritten", "12 answers asked for",
+        f"{made}: {rt.load(made)!r}",
+        f"{SOURCE}: 12 of 12 documents rewritten",
+        "12 answers asked for",
         f"Next: ranktilt check {made}",
-    ]  # fmt: skip
+    ]
     assert rt.load(made).pairs("human", SOURCE).height == 12
     content = json.loads((folder.parent / "made.json").read_text())
     assert (content["made"][0]["rewritten"], content["left_out"]) == (12, [])
@@ -76,25 +110,56 @@ def test_a_collection_and_its_rewrites_are_written(cli: Cli, server: Server, fol
     assert (code, len(server.requests)) == (0, 12)
     assert "0 answers asked for; 12 were known" in err
     assert {path: path.read_bytes() for path in made.rglob("*") if path.is_file()} == before
-    quiet = rewrite(cli, server, folder, "--rows-per-file", "10", "--quiet", "-o", folder.parent / "parts")
+    quiet = rewrite(
+        cli, server, folder, "--rows-per-file", "10", "--quiet", "-o", folder.parent / "parts"
+    )
     assert quiet[1:] == ("", "")
     assert rt.load(folder.parent / "parts") == rt.load(made)
     assert len(list((folder.parent / "parts" / "corpus").glob("part-*.parquet"))) == 3
 
 
 def test_the_server_gets_model_prompt_and_sampling(cli: Cli, server: Server, folder: Path) -> None:
-    options = ["--temperature", "0.7", "--top-p", "0.9", "--max-tokens", "200", "--seed", "3", "--limit", "1"]
+    options = [
+        "--temperature",
+        "0.7",
+        "--top-p",
+        "0.9",
+        "--max-tokens",
+        "200",
+        "--seed",
+        "3",
+        "--limit",
+        "1",
+    ]
     rewrite(cli, server, folder, *options)
     body = server.requests[0][1]
-    assert body["messages"] == [{"role": "user", "content": f"Please rewrite the following text: {text(0)}"}]
-    assert (body["model"], body["temperature"], body["top_p"], body["seed"]) == ("tiny", 0.7, 0.9, 3)
+    assert body["messages"] == [
+        {"role": "user", "content": f"Please rewrite the following text: {text(0)}"}
+    ]
+    assert (body["model"], body["temperature"], body["top_p"], body["seed"]) == (
+        "tiny",
+        0.7,
+        0.9,
+        3,
+    )
     assert (body.get("max_tokens") or body.get("max_completion_tokens")) == 200
 
 
-@pytest.mark.parametrize(("fault", "first"), [
-    ("401", 2), ("429-quota", 2), ("503", 1), ("hang", 1), ("drop", 1), ("empty-choices", 1), ("length", 0),
-])  # fmt: skip
-def test_a_rerun_after_any_fault_has_each_once(cli: Cli, server: Server, folder: Path, fault: str, first: int) -> None:
+@pytest.mark.parametrize(
+    ("fault", "first"),
+    [
+        ("401", 2),
+        ("429-quota", 2),
+        ("503", 1),
+        ("hang", 1),
+        ("drop", 1),
+        ("empty-choices", 1),
+        ("length", 0),
+    ],
+)
+def test_a_rerun_after_any_fault_has_each_once(
+    cli: Cli, server: Server, folder: Path, fault: str, first: int
+) -> None:
     """Exit code 2 where no other prompt would survive the fault, 1 where a document is left without an answer."""
     server.script = [None] * 4 + [fault] * 2
     assert rewrite(cli, server, folder, "--concurrency", "2", "--retries", "0")[0] == first
@@ -111,7 +176,9 @@ def test_a_rerun_after_any_fault_has_each_once(cli: Cli, server: Server, folder:
 
 
 @pytest.mark.parametrize("fault", ["403", "404-model"])
-def test_a_fault_that_ends_all_says_so_in_one_line_and_writes_nothing(cli: Cli, folder: Path, fault: str) -> None:
+def test_a_fault_that_ends_all_says_so_in_one_line_and_writes_nothing(
+    cli: Cli, folder: Path, fault: str
+) -> None:
     with Server(script=[None] * 6, faults=Faults(share=1, kinds=(fault,))) as server:
         code, out, err = rewrite(cli, server, folder)
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -126,24 +193,45 @@ def test_documents_without_an_answer_give_exit_1_and_are_listed(cli: Cli, folder
     assert f"{SOURCE}: 11 of 12 documents rewritten; left out: 1 unanswered" in err
     assert err.splitlines()[-1].startswith("1 document got no answer (")
     assert err.splitlines()[-1].endswith("); the same command again asks only for these")
-    listed = [json.loads(line) for line in (folder.parent / "out" / "left-out.jsonl").read_text().splitlines()]
+    listed = [
+        json.loads(line)
+        for line in (folder.parent / "out" / "left-out.jsonl").read_text().splitlines()
+    ]
     assert [(row["_id"], row["reason"]) for row in listed] == [("d0-human", "unanswered")]
 
 
 def test_flagged_documents_are_listed_and_are_no_failure(cli: Cli, folder: Path) -> None:
     def says(asked: list[dict[str, str]], body: dict[str, object]) -> str:
-        return "I cannot help with that." if "Number 3 " in asked[-1]["content"] else rewritten(asked, body)
+        return (
+            "I cannot help with that."
+            if "Number 3 " in asked[-1]["content"]
+            else rewritten(asked, body)
+        )
 
     with Server(says) as server:
         code, _, err = rewrite(cli, server, folder, "--attempts", "2")
     assert (code, len(server.requests)) == (0, 13)
-    assert f"{SOURCE}: 11 of 12 documents rewritten; left out: 1 flagged; flagged answers: 2 refusal" in err
+    assert (
+        f"{SOURCE}: 11 of 12 documents rewritten; left out: 1 flagged; flagged answers: 2 refusal"
+        in err
+    )
     assert f"left out: d3-human (flagged); all in {folder.parent / 'out' / 'left-out.jsonl'}" in err
 
 
-def test_limits_that_nothing_meets_leave_nothing(cli: Cli, server: Server, folder: Path, tmp_path: Path) -> None:
+def test_limits_that_nothing_meets_leave_nothing(
+    cli: Cli, server: Server, folder: Path, tmp_path: Path
+) -> None:
     prompt = write(tmp_path / "mine.txt", "Say it anew: {text}\n")
-    options = ["--prompt", prompt, "--max-length-ratio", "0.5", "--min-length-ratio", "0.1", "--attempts", "1"]
+    options = [
+        "--prompt",
+        prompt,
+        "--max-length-ratio",
+        "0.5",
+        "--min-length-ratio",
+        "0.1",
+        "--attempts",
+        "1",
+    ]
     code, _, err = rewrite(cli, server, folder, *options)
     assert code == 1
     assert "flagged answers: 12 too long" in err
@@ -152,9 +240,13 @@ def test_limits_that_nothing_meets_leave_nothing(cli: Cli, server: Server, folde
     assert rt.load(folder.parent / "out").sources == ("human",)
 
 
-def test_all_splits_come_along_and_the_pool_is_marked(cli: Cli, server: Server, folder: Path) -> None:
+def test_all_splits_come_along_and_the_pool_is_marked(
+    cli: Cli, server: Server, folder: Path
+) -> None:
     write(folder / "qrels" / "train.tsv", tsv([("q1", "d5", 1)]))
-    code, _, err = rewrite(cli, server, folder, "--pool", "bm25(k1=0.9,b=0.4),tfidf", "--pool-depth", "1")
+    code, _, err = rewrite(
+        cli, server, folder, "--pool", "bm25(k1=0.9,b=0.4),tfidf", "--pool-depth", "1"
+    )
     assert code == 0
     assert err.startswith("pool: ")
     made = rt.load(folder.parent / "out")
@@ -164,21 +256,44 @@ def test_all_splits_come_along_and_the_pool_is_marked(cli: Cli, server: Server, 
     assert len(server.requests) == len(chosen) < 12
     assert "Queries chose the documents" in (folder.parent / "out" / "README.md").read_text()
     other = folder.parent / "other"
-    err = rewrite(cli, server, folder, "--split", "train", "--pool", "bm25", "--pool-depth", "1", "-o", other)[2]
+    err = rewrite(
+        cli, server, folder, "--split", "train", "--pool", "bm25", "--pool-depth", "1", "-o", other
+    )[2]
     assert err.splitlines()[-1] == f"Next: ranktilt check {other} --split train"
     assert "d5-human" in rt.load(other).docs.filter(pl.col("pool"))["id"].to_list()
 
 
-def test_a_dry_run_asks_nothing_and_knows_what_was_answered(cli: Cli, server: Server, folder: Path) -> None:
-    estimate = ("generate", "rewrite", folder, "--llm", "openai:tiny", "--dry-run", "--price", "0.15,0.60")
+def test_a_dry_run_asks_nothing_and_knows_what_was_answered(
+    cli: Cli, server: Server, folder: Path
+) -> None:
+    estimate = (
+        "generate",
+        "rewrite",
+        folder,
+        "--llm",
+        "openai:tiny",
+        "--dry-run",
+        "--price",
+        "0.15,0.60",
+    )
     code, out, err = cli(*estimate)
     lines = dict(line.split("  ", 1) for line in out.splitlines())
     assert (code, err, len(server.requests)) == (0, "", 0)
     assert (lines["documents"].strip(), lines["sources"].strip()) == ("12 documents", SOURCE)
     assert lines["requests"].strip().startswith("12 (0 of 12 are answered already)")
-    assert set(lines) == {"documents", "sources", "requests", "tokens in", "tokens out", "price", "time"}
+    assert set(lines) == {
+        "documents",
+        "sources",
+        "requests",
+        "tokens in",
+        "tokens out",
+        "price",
+        "time",
+    }
     rewrite(cli, server, folder, "--limit", "5")
-    code, out, _ = cli(*estimate, "--base-url", server.url, "--json", "-", "--requests-per-minute", "60")
+    code, out, _ = cli(
+        *estimate, "--base-url", server.url, "--json", "-", "--requests-per-minute", "60"
+    )
     content = json.loads(out)
     assert (code, content["requests"], content["journalled"], len(server.requests)) == (0, 12, 5, 5)
     assert (content["seconds"], content["pace"]) == (7, ", by 60 requests a minute")
@@ -190,11 +305,15 @@ def test_no_key_reaches_a_file(cli: Cli, folder: Path, monkeypatch: pytest.Monke
         assert rewrite(cli, server, folder)[0] == 0
     for path in folder.parent.rglob("*"):
         if path.is_file():
-            content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+            content = (
+                gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+            )
             assert b"sk-very-secret" not in content, path
 
 
-def test_a_named_one_keeps_judgments(cli: Cli, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_named_one_keeps_judgments(
+    cli: Cli, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("huggingface_hub")
     point_to(tmp_path / "hub", monkeypatch)
     cached(tmp_path / "hub", "mteb/scifact", mteb())
@@ -206,7 +325,9 @@ def test_a_named_one_keeps_judgments(cli: Cli, server: Server, tmp_path: Path, m
 
 
 @pytest.mark.parametrize("verb", [("check",), ("check", "--full", "--similarity", "none")])
-def test_what_comes_next_needs_no_judgments(cli: Cli, server: Server, folder: Path, verb: tuple[str, ...]) -> None:
+def test_what_comes_next_needs_no_judgments(
+    cli: Cli, server: Server, folder: Path, verb: tuple[str, ...]
+) -> None:
     (folder / "qrels" / "test.tsv").unlink()
     assert rewrite(cli, server, folder)[0] == 0
     code, out, err = cli(*verb, folder.parent / "out")
@@ -215,21 +336,32 @@ def test_what_comes_next_needs_no_judgments(cli: Cli, server: Server, folder: Pa
     assert "Void because of near-identical pairs (12 of 12, 100.0 %" in " ".join(out.split())
 
 
-def test_a_query_file_becomes_a_collection_whose_cost_is_known(cli: Cli, server: Server, queries: Path) -> None:
+def test_a_query_file_becomes_a_collection_whose_cost_is_known(
+    cli: Cli, server: Server, queries: Path
+) -> None:
     code, out, err = answer(cli, server, queries)
     made = rt.load(queries.parent / "out")
     assert (code, out) == (0, "")
     assert err.splitlines() == [
-        f"{queries.parent / 'out'}: {made!r}", "tiny: 3 of 3 documents written", "3 answers asked for",
+        f"{queries.parent / 'out'}: {made!r}",
+        "tiny: 3 of 3 documents written",
+        "3 answers asked for",
         "qrels/test.tsv is generated, not judged: each document counts as relevant to the query it was written for",
-    ]  # fmt: skip
-    assert {body["messages"][0]["content"] for body in server.bodies} == {ASKED + text for text in QUERIES.values()}
+    ]
+    assert {body["messages"][0]["content"] for body in server.bodies} == {
+        ASKED + text for text in QUERIES.values()
+    }
     assert dict(made.queries.select("id", "text").iter_rows()) == QUERIES
     assert made.sources == ("tiny",)
-    assert made.docs.select("id", "origin", "query_id").rows() == [(f"{q}-tiny-1",) * 2 + (q,) for q in QUERIES]
+    assert made.docs.select("id", "origin", "query_id").rows() == [
+        (f"{q}-tiny-1",) * 2 + (q,) for q in QUERIES
+    ]
     assert sorted(made.qrels.rows()) == [(q, f"{q}-tiny-1", 1) for q in QUERIES]
     card = (queries.parent / "out" / "README.md").read_text(encoding="utf-8")
-    assert "Made, not judged: each document is taken as relevant (grade 1) to the query it was written from" in card
+    assert (
+        "Made, not judged: each document is taken as relevant (grade 1) to the query it was written from"
+        in card
+    )
     other = write(queries.parent / "others.tsv", "id\ttext\nq9\tanother thing\n")
     error = refused(cli, "generate", "answer", other, *engine(server), "-o", queries.parent / "out")
     held = f"{queries.parent / 'out'}: holds answers to other queries, {queries}; "
@@ -245,17 +377,24 @@ def test_a_query_file_becomes_a_collection_whose_cost_is_known(cli: Cli, server:
     assert "tokens out  1,200, if a document has 200 tokens" in out
 
 
-def test_the_train_side_of_a_collection_mixes_with_it(cli: Cli, server: Server, tmp_path: Path) -> None:
+def test_the_train_side_of_a_collection_mixes_with_it(
+    cli: Cli, server: Server, tmp_path: Path
+) -> None:
     texts = [f"Human text {n} about colds, rivers and clocks." for n in range(3)]
     docs = [{"_id": f"d{n}", "text": text, "source": "human"} for n, text in enumerate(texts)]
     rows = [{"_id": name, "text": text, "domain": "medicine"} for name, text in QUERIES.items()]
-    qa, answers = write_beir(tmp_path / "qa", docs=docs, queries=rows, qrels=[("q3", "d2", 1)]), tmp_path / "out"
+    qa, answers = (
+        write_beir(tmp_path / "qa", docs=docs, queries=rows, qrels=[("q3", "d2", 1)]),
+        tmp_path / "out",
+    )
     write(qa / "qrels" / "train.tsv", tsv([("q1", "d0", 1), ("q2", "d1", 1)]))
     code, _, err = answer(cli, server, qa, "--split", "train", "-n", "2", "--seed", "7")
     assert code == 0
     assert err.splitlines()[-1] == f"Next: ranktilt data mix {qa} {answers} --split train -o mixed"
     texts = {body["messages"][0]["content"].removeprefix(ASKED) for body in server.bodies}
-    assert texts == {QUERIES["q1"], QUERIES["q2"]}, "queries that another split judges are no part of this one"
+    assert texts == {QUERIES["q1"], QUERIES["q2"]}, (
+        "queries that another split judges are no part of this one"
+    )
     assert {body["seed"] for body in server.bodies} == {7, 1007}
     assert cli("data", "mix", qa, answers, "--split", "train", "-o", tmp_path / "mixed")[0] == 0
     mixed = rt.load(tmp_path / "mixed")
@@ -263,14 +402,18 @@ def test_the_train_side_of_a_collection_mixes_with_it(cli: Cli, server: Server, 
     judged = {doc for query, doc, _ in mixed.qrels.rows() if query == "q1"}
     assert judged == {"d0", "q1-tiny-1", "q1-tiny-2"}
     assert mixed.pairs("human", "tiny").height == 0, "an answer is no rewrite of a document"
-    assert set(mixed.docs.filter(source="tiny")["domain"]) == {"medicine"}, "what is known of a query, of its documents"
+    assert set(mixed.docs.filter(source="tiny")["domain"]) == {"medicine"}, (
+        "what is known of a query, of its documents"
+    )
 
 
 @pytest.mark.parametrize(("most", "code"), [(None, 1), ("0.3", 1), ("0.34", 0)])
 def test_failures_may_be_allowed(cli: Cli, queries: Path, most: str | None, code: int) -> None:
     allowed = [] if most is None else ["--max-failures", most]
     with Server(script=["500"]) as server:
-        found, _, err = answer(cli, server, queries, "--retries", "0", "--concurrency", "1", *allowed)
+        found, _, err = answer(
+            cli, server, queries, "--retries", "0", "--concurrency", "1", *allowed
+        )
     assert found == code
     assert "1 document got no answer (" in err
     assert rt.load(queries.parent / "out").ids.to_list() == ["q2-tiny-1", "q3-tiny-1"]

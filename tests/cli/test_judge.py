@@ -37,7 +37,9 @@ def test_a_judge_is_audited_from_files_and_gated(files: Path, cli: Cli) -> None:
     done = cli("judge", *shlex.split(given), "--json", "judge.json", "-o", "judge.html")
     assert done.code == 0
     assert re.search(r"fond favours llm systems: \+\d+\.\d points", " ".join(done.out.split()))
-    assert JudgeAudit.load(files / "judge.json").spec["command"].startswith("ranktilt judge --human")
+    assert (
+        JudgeAudit.load(files / "judge.json").spec["command"].startswith("ranktilt judge --human")
+    )
     page = (files / "judge.html").read_text()
     assert "Do systems change places?" in page
     assert "Does a judge favour a family of systems?" in page
@@ -47,22 +49,48 @@ def test_a_judge_is_audited_from_files_and_gated(files: Path, cli: Cli) -> None:
 
 
 def test_a_judge_of_a_collection_is_asked_about_its_sources(files: Path, cli: Cli) -> None:
-    done = cli("judge", "bed", "--judge", "fond.qrels", "-r", "bm25", "--resamples", "200", "--json", "j.json")
+    done = cli(
+        "judge",
+        "bed",
+        "--judge",
+        "fond.qrels",
+        "-r",
+        "bm25",
+        "--resamples",
+        "200",
+        "--json",
+        "j.json",
+    )
     assert done.out.count("fond favours llm text on twins") == 1
     assert [one["judge"] for one in json.loads((files / "j.json").read_text())["tilts"]] == ["fond"]
     assert cli("gate", "j.json", "--max-gap", "0.1").code == 1
 
 
-def test_a_model_grades_and_is_audited(files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_grades_and_is_audited(
+    files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The server grades 3, above all human grades, where rivers come three times; it has no idea of clouds."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
 
     def answered(messages: list[dict[str, str]], body: dict[str, object]) -> str:
         text = messages[-1]["content"]
-        return "no idea" if text.count("cloud") > 2 else f"##final score: {3 * (text.count('river') > 2)}"
+        return (
+            "no idea"
+            if text.count("cloud") > 2
+            else f"##final score: {3 * (text.count('river') > 2)}"
+        )
 
     with Server(answer=answered) as server:
-        given = ["judge", "bed", "--llm", "openai:tiny", "--base-url", server.url, "--prompt", "umbrela"]
+        given = [
+            "judge",
+            "bed",
+            "--llm",
+            "openai:tiny",
+            "--base-url",
+            server.url,
+            "--prompt",
+            "umbrela",
+        ]
         dry = cli(*given, "--dry-run", "--price", "1,2")
         assert (dry.code, server.requests) == (0, [])
         assert re.search(r"pairs +480 pairs", dry.out)
@@ -78,32 +106,75 @@ def test_a_model_grades_and_is_audited(files: Path, cli: Cli, monkeypatch: pytes
     assert "is fooled by query words: passages of grade 0 are graded" in done.out
 
 
-@pytest.mark.parametrize(("given", "message"), [
-    ("--judge fond.qrels", "no human grades: name a file (--human FILE), or a collection DIR with judgments"),
-    ("--human human.qrels", "no judge: name its grades (--judge FILE), a model that makes them"),
-    ("--human human.qrels --judge gone", "gone: cannot be read: No such file or directory"),
-    ("--human human.qrels --judge fond.qrels -r bm25", "ranker 'bm25' needs texts: name a collection DIR"),
-    ("--human human.qrels --judge fond.qrels --systems systems.tsv", "--systems needs runs (--runs DIR)"),
-    ("--human human.qrels --judge fond.qrels --runs empty", "--runs empty: no run in this folder"),
-    ("--human human.qrels --llm openai:m", "--llm grades texts: name a collection DIR"),
-    ("bed --judge fond.qrels --pool 5", "--pool needs a model: --llm openai:MODEL"),
-    ("bed --judge fond.qrels --dry-run", "--dry-run needs a model: --llm openai:MODEL"),
-    ("bed --judge fond.qrels --pair human,gpt", "unknown source 'gpt' (valid: human, llm)"),
-    ("bed --judge fond.qrels --relevant-from 3", "expected the smallest relevant grade between 1 and 2, got 3"),
-    ("bed --judge fond.qrels --json fond.qrels", "--json fond.qrels: this file is read too"),
-    ("--scores fond.qrels", "--scores: name two files or more, first the values under human grades"),
-    ("--scores a --scores b --human human.qrels", "--human with --scores: values per query are given"),
-    ("bed --scores a --scores b", "DIR with --scores: values per query are given"),
-    ("--scores a --scores b --human-sample 9", "--human-sample with --scores: values per query are given"),
-    ("--scores fond.qrels --scores fond.qrels", "fond.qrels:1: expected values per query, got documents"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            "--judge fond.qrels",
+            "no human grades: name a file (--human FILE), or a collection DIR with judgments",
+        ),
+        (
+            "--human human.qrels",
+            "no judge: name its grades (--judge FILE), a model that makes them",
+        ),
+        ("--human human.qrels --judge gone", "gone: cannot be read: No such file or directory"),
+        (
+            "--human human.qrels --judge fond.qrels -r bm25",
+            "ranker 'bm25' needs texts: name a collection DIR",
+        ),
+        (
+            "--human human.qrels --judge fond.qrels --systems systems.tsv",
+            "--systems needs runs (--runs DIR)",
+        ),
+        (
+            "--human human.qrels --judge fond.qrels --runs empty",
+            "--runs empty: no run in this folder",
+        ),
+        ("--human human.qrels --llm openai:m", "--llm grades texts: name a collection DIR"),
+        ("bed --judge fond.qrels --pool 5", "--pool needs a model: --llm openai:MODEL"),
+        ("bed --judge fond.qrels --dry-run", "--dry-run needs a model: --llm openai:MODEL"),
+        ("bed --judge fond.qrels --pair human,gpt", "unknown source 'gpt' (valid: human, llm)"),
+        (
+            "bed --judge fond.qrels --relevant-from 3",
+            "expected the smallest relevant grade between 1 and 2, got 3",
+        ),
+        ("bed --judge fond.qrels --json fond.qrels", "--json fond.qrels: this file is read too"),
+        (
+            "--scores fond.qrels",
+            "--scores: name two files or more, first the values under human grades",
+        ),
+        (
+            "--scores a --scores b --human human.qrels",
+            "--human with --scores: values per query are given",
+        ),
+        ("bed --scores a --scores b", "DIR with --scores: values per query are given"),
+        (
+            "--scores a --scores b --human-sample 9",
+            "--human-sample with --scores: values per query are given",
+        ),
+        (
+            "--scores fond.qrels --scores fond.qrels",
+            "fond.qrels:1: expected values per query, got documents",
+        ),
+    ],
+)
 def test_what_cannot_be_judged_is_refused(files: Path, cli: Cli, given: str, message: str) -> None:
     (files / "empty").mkdir()
     assert message in refused(cli, "judge", *shlex.split(given))
 
 
 def test_a_limit_that_an_audit_of_judges_cannot_hold_is_refused(files: Path, cli: Cli) -> None:
-    cli("judge", "--human", "human.qrels", "--judge", "fond.qrels", "--resamples", "100", "--json", "j.json")
+    cli(
+        "judge",
+        "--human",
+        "human.qrels",
+        "--judge",
+        "fond.qrels",
+        "--resamples",
+        "100",
+        "--json",
+        "j.json",
+    )
     message = "--max-tilt: an audit of judges takes --max-gap and --min-tau"
     assert message in refused(cli, "gate", "j.json", "--max-tilt", "5")
 
@@ -134,7 +205,11 @@ def test_published_values_of_systems_are_compared_without_grades(
     assert "judge, nDCG@20: 2 queries, so no intervals, which need 6 queries" in done.out
     assert "κ" not in done.out.split("Grades are not known")[0]
     saved = json.loads(Path("j.json").read_text())
-    assert [(row["human"], row["judged"]) for row in saved["systems"]] == [(0.8, 0.8), (0.5, 0.99), (0.2, 0.2)]
+    assert [(row["human"], row["judged"]) for row in saved["systems"]] == [
+        (0.8, 0.8),
+        (0.5, 0.99),
+        (0.2, 0.2),
+    ]
     assert saved["agreements"] == []
     assert "How far does a judge agree" not in Path("j.html").read_text()
     assert cli("gate", "j.json", "--min-tau", "0.5").code == 3

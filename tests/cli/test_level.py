@@ -29,7 +29,18 @@ def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
-    options = ("--level-margin", "30", "--budget", "0.1", "--seed", "1", "-o", "level.html", "--json", "level.json")
+    options = (
+        "--level-margin",
+        "30",
+        "--budget",
+        "0.1",
+        "--seed",
+        "1",
+        "-o",
+        "level.html",
+        "--json",
+        "level.json",
+    )
     options += ("--work-dir", "fits")
     code, out, _ = cli("level", bundled, "-r", "bm25", "--method", "offset", *QUICK, *options)
     assert code == 0
@@ -39,28 +50,48 @@ def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
     assert (found.level, found.budget, found.spec["levelling"]["seed"]) == (30, 0.1, 1)
     typed = next(one.ranker for one in found.interventions if one.name == "offset 1")
     assert typed == "bm25@100>>offset(fit=fits/bm25-100-offset.json)"
-    code, out, _ = cli("audit", bundled, "-r", typed, "-m", "nDCG@3", "--resamples", "200", "--json", "-")
+    code, out, _ = cli(
+        "audit", bundled, "-r", typed, "-m", "nDCG@3", "--resamples", "200", "--json", "-"
+    )
     assert code == 0
     assert len(json.loads(out)["queries"]) == 216 - 87
     assert "by strength of offset" in Path("level.html").read_text("utf-8")
     assert cli("report", "level.json", "-o", "again.html").code == 0
 
 
-def test_own_splits_are_fitted_on_less_what_they_share_and_selected_by(cli: Cli, bundled: Path) -> None:
+def test_own_splits_are_fitted_on_less_what_they_share_and_selected_by(
+    cli: Cli, bundled: Path
+) -> None:
     test = bundled / "qrels" / "test.tsv"
     qrels = pl.read_csv(test, separator="\t")
     queries = qrels["query-id"].unique(maintain_order=True)
-    for name, some in (("train", queries[:100]), ("dev", queries[100:150]), ("test", queries[150:])):
+    for name, some in (
+        ("train", queries[:100]),
+        ("dev", queries[100:150]),
+        ("test", queries[150:]),
+    ):
         part = qrels.filter(pl.col("query-id").is_in(some.to_list()))
         part.write_csv(test.with_name(f"{name}.tsv"), separator="\t")
-    code, _, _ = cli("level", bundled, "-r", "bm25", "--method", "interleave", *QUICK, "--json", "level.json")
+    code, _, _ = cli(
+        "level", bundled, "-r", "bm25", "--method", "interleave", *QUICK, "--json", "level.json"
+    )
     assert code == 0
     assert rt.Bench.load("level.json").spec["queries"] == {"fit": 71, "select": 50, "test": 66}
 
 
 def test_another_collection_is_fitted_on(cli: Cli, bundled: Path) -> None:
     rt.save(written("bell", 12, sources=("human", "claude")), "bells")
-    options = ("--method", "offset", *QUICK, "--work-dir", "fits", "--json", "level.json", "-o", "level.html")
+    options = (
+        "--method",
+        "offset",
+        *QUICK,
+        "--work-dir",
+        "fits",
+        "--json",
+        "level.json",
+        "-o",
+        "level.html",
+    )
     code, out, _ = cli("level", bundled, "-r", "bm25", "--fit", "bells", *options)
     assert code == 0
     found = rt.Bench.load("level.json")
@@ -77,10 +108,23 @@ def test_another_collection_is_fitted_on(cli: Cli, bundled: Path) -> None:
     assert rt.Bench.load("level.json").spec["queries"] == {"fit": 12, "select": 50, "test": 166}
 
 
-def test_a_run_and_labels_are_enough_and_audit_gate_and_level_say_the_same(cli: Cli, bundled: Path) -> None:
+def test_a_run_and_labels_are_enough_and_audit_gate_and_level_say_the_same(
+    cli: Cli, bundled: Path
+) -> None:
     before = sorted(path.name for path in Path().iterdir())
-    arguments = ("--run", "bm25.trec", "--groups", "labels.tsv", "--method", "fair-rerank", "--target", "0")
-    code, out, _ = cli("level", *arguments, "--rerank-depth", "10", "--resamples", "200", "--strength", "1")
+    arguments = (
+        "--run",
+        "bm25.trec",
+        "--groups",
+        "labels.tsv",
+        "--method",
+        "fair-rerank",
+        "--target",
+        "0",
+    )
+    code, out, _ = cli(
+        "level", *arguments, "--rerank-depth", "10", "--resamples", "200", "--strength", "1"
+    )
     assert code == 0
     assert "replay:" not in out
     assert "Share@10" in out
@@ -93,16 +137,42 @@ def test_a_run_and_labels_are_enough_and_audit_gate_and_level_say_the_same(cli: 
     assert (verdict["kind"], verdict["side"], verdict["slight"]) == ("favours", "human", True)
     out = cli("gate", "audit.json", "--max-tilt", "6").out
     assert "✓ within the limit (asked: tilt within ±6 points of level)" in out
-    options = ("--method", "fair-rerank", "--target", "0", "--strength", "1", "--json", "level.json")
+    options = (
+        "--method",
+        "fair-rerank",
+        "--target",
+        "0",
+        "--strength",
+        "1",
+        "--json",
+        "level.json",
+    )
     code, out, _ = cli("level", *inputs, *options)
     assert code == 0
-    assert "Nothing to level: bm25 favours human text slightly, within ±6 points: human text fills " in out
+    assert (
+        "Nothing to level: bm25 favours human text slightly, within ±6 points: human text fills "
+        in out
+    )
     bench = json.loads(Path("level.json").read_text("utf-8"))
-    assert (bench["outcome"], bench["chosen"], bench["verdicts"][0]["kind"]) == ("within", None, "favours")
+    assert (bench["outcome"], bench["chosen"], bench["verdicts"][0]["kind"]) == (
+        "within",
+        None,
+        "favours",
+    )
 
 
 def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:
-    options = ("--method", "offset", *QUICK[:4], "--strength", "1", "--level-margin", "25", "--seed", "1")
+    options = (
+        "--method",
+        "offset",
+        *QUICK[:4],
+        "--strength",
+        "1",
+        "--level-margin",
+        "25",
+        "--seed",
+        "1",
+    )
     options += ("--json", "l.json")
     results = []
     for _ in range(2):
@@ -110,7 +180,12 @@ def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:
         results.append((code, out, err, Path("l.json").read_bytes()))
         Path("l.json").unlink()
     assert results[0] == results[1]
-    assert sorted(path.name for path in Path().iterdir()) == ["bm25.trec", "bm25.trec.json", "bundled", "labels.tsv"]
+    assert sorted(path.name for path in Path().iterdir()) == [
+        "bm25.trec",
+        "bm25.trec.json",
+        "bundled",
+        "labels.tsv",
+    ]
     again = " ".join(["ranktilt level bundled -r bm25", *options, "--work-dir levelled"])
     assert f"Next: Keep what was fitted, to rank with it: {again}\n" in err
     assert b'"bm25@100>>offset(fit=bm25-100-offset.json)"' in results[0][3]
@@ -129,12 +204,36 @@ def folder(tmp_path: Path) -> Path:
     return write_cocktail(tmp_path / "hot", corpora={"human": raw_docs(), **texts})
 
 
-def test_the_options_reach_the_study_and_another_reference_takes_the_human_sides_place(cli: Cli, folder: Path) -> None:
-    options = ("--ties", "trec_eval", "--test", "t", "--correction", "bonferroni", "--level-margin", "7", "--seed", "3")
-    result = cli("study", folder, *STUDY, "-m", "nDCG@3", "--source", "llm-tmp0.2", *options, "--json", "-")
+def test_the_options_reach_the_study_and_another_reference_takes_the_human_sides_place(
+    cli: Cli, folder: Path
+) -> None:
+    options = (
+        "--ties",
+        "trec_eval",
+        "--test",
+        "t",
+        "--correction",
+        "bonferroni",
+        "--level-margin",
+        "7",
+        "--seed",
+        "3",
+    )
+    result = cli(
+        "study", folder, *STUDY, "-m", "nDCG@3", "--source", "llm-tmp0.2", *options, "--json", "-"
+    )
     content = json.loads(result.out)
-    assert content["arms"] == [{"source": "llm-tmp0.2", "series": "llm", "temperature": 0.2, "documents": 3}]
-    expected = {"ties": "trec_eval", "test": "t", "correction": "bonferroni", "level": 7.0, "seed": 3, "resamples": 200}
+    assert content["arms"] == [
+        {"source": "llm-tmp0.2", "series": "llm", "temperature": 0.2, "documents": 3}
+    ]
+    expected = {
+        "ties": "trec_eval",
+        "test": "t",
+        "correction": "bonferroni",
+        "level": 7.0,
+        "seed": 3,
+        "resamples": 200,
+    }
     assert {key: content["spec"][key] for key in expected} == expected
     options = ("--reference", "llm-tmp0.2", "-m", "nDCG@1", "--json", "-")
     content = json.loads(cli("study", folder, *STUDY, *options).out)
@@ -143,15 +242,44 @@ def test_the_options_reach_the_study_and_another_reference_takes_the_human_sides
 
 
 @pytest.mark.neural
-def test_a_study_of_training_is_written(cli: Cli, tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_of_training_is_written(
+    cli: Cli, tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     answered_folder(tmp_path / "qa")
     few = ("--steps", "2", "--batch", "8", "--max-query-tokens", "6", "--max-document-tokens", "16")
     code, out, err = cli(
-        "study", "qa", "--vary", "training", "--base-model", tiny, *few, "--rerank-depth", "9", "--test-queries", "3",
-        "--seeds", "2", "--seed", "4", "--disjoint", "--preset", "paper", "--negatives", "random:20",
-        "--positives", "all", "--warmup-steps", "1", "--resamples", "100", "-o", "s.html", "--json", "s.json",
-    )  # fmt: skip
+        "study",
+        "qa",
+        "--vary",
+        "training",
+        "--base-model",
+        tiny,
+        *few,
+        "--rerank-depth",
+        "9",
+        "--test-queries",
+        "3",
+        "--seeds",
+        "2",
+        "--seed",
+        "4",
+        "--disjoint",
+        "--preset",
+        "paper",
+        "--negatives",
+        "random:20",
+        "--positives",
+        "all",
+        "--warmup-steps",
+        "1",
+        "--resamples",
+        "100",
+        "-o",
+        "s.html",
+        "--json",
+        "s.json",
+    )
     assert code == 0
     assert "qa-test (6 queries, depth 9)" in out
     assert "Body already tuned for retrieval: " in out
@@ -160,12 +288,18 @@ def test_a_study_of_training_is_written(cli: Cli, tmp_path: Path, tiny: Path, mo
     content = json.loads((tmp_path / "s.json").read_text())
     assert [one["seed"] for one in content["rankers"]] == [4, 4, 5, 5]
     spec = content["spec"]
-    assert (spec["training"]["rate"], spec["training"]["steps"], spec["training"]["loss"]) == (7e-6, 2, "binary")
+    assert (spec["training"]["rate"], spec["training"]["steps"], spec["training"]["loss"]) == (
+        7e-6,
+        2,
+        "binary",
+    )
     names = ("negatives", "positives", "warmup_steps", "negatives_per_positive")
     assert [spec["training"][name] for name in names] == ["random:20", "all", 1, 4]
     assert (spec["queries"], spec["disjoint"], spec["depth"]) == (3, True, 9)
     assert len(list((tmp_path / "qa-training" / "models").iterdir())) == 4
-    assert "What training on either side does to the source bias" in (tmp_path / "s.html").read_text()
+    assert (
+        "What training on either side does to the source bias" in (tmp_path / "s.html").read_text()
+    )
     table = cli("report", "s.json", "--layout", "askari-4").out
     assert "| qa-test (human responses) |" in table
 

@@ -24,7 +24,10 @@ def documents(*sources: str, origin: bool = True) -> list[dict[str, Any]]:
     rows = [
         {
             "_id": f"d{number}-{source}",
-            "text": " ".join([f"topic{number}"] * WORDS[source] + [f"{source}{n}" for n in range(9)]) + " plain.",
+            "text": " ".join(
+                [f"topic{number}"] * WORDS[source] + [f"{source}{n}" for n in range(9)]
+            )
+            + " plain.",
             "source": source,
             "origin": f"d{number}",
             "gender": "fm"[number % 2],
@@ -32,10 +35,16 @@ def documents(*sources: str, origin: bool = True) -> list[dict[str, Any]]:
         for number in range(COUNT)
         for source in sources
     ]
-    return rows if origin else [{key: value for key, value in row.items() if key != "origin"} for row in rows]
+    return (
+        rows
+        if origin
+        else [{key: value for key, value in row.items() if key != "origin"} for row in rows]
+    )
 
 
-def write_folder(folder: Path, docs: list[dict[str, Any]], unknown: str | None = None, split: str = "test") -> Path:
+def write_folder(
+    folder: Path, docs: list[dict[str, Any]], unknown: str | None = None, split: str = "test"
+) -> Path:
     qrels = [(f"q{row['_id'][1:].partition('-')[0]}", str(row["_id"]), 1) for row in docs]
     qrels += [("q0", unknown, 1)] if unknown else []
     queries = [{"_id": f"q{number}", "text": f"topic{number} plain"} for number in range(COUNT)]
@@ -69,8 +78,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_lists(tmp_path / "run.trec")
     write_lists(tmp_path / "even.trec", even=True)
     rows = [[row["_id"], row["source"], row["origin"], row["gender"]] for row in twins]
-    write(tmp_path / "labels.csv", "\n".join(["doc_id,source,origin,gender", *map(",".join, rows), ""]))
-    write(tmp_path / "bare.csv", "\n".join(["doc_id,source,gender", *(f"{a},{b},{d}" for a, b, _, d in rows), ""]))
+    write(
+        tmp_path / "labels.csv",
+        "\n".join(["doc_id,source,origin,gender", *map(",".join, rows), ""]),
+    )
+    write(
+        tmp_path / "bare.csv",
+        "\n".join(["doc_id,source,gender", *(f"{a},{b},{d}" for a, b, _, d in rows), ""]),
+    )
     write(tmp_path / "qrels.txt", "".join(f"q{row[2][1:]} 0 {row[0]} 1\n" for row in rows))
     return tmp_path
 
@@ -99,11 +114,17 @@ CASES = [
     ("audit lone -r bm25 --by none", []),
     ("audit lone -r bm25 --by gender", None),
     ("audit twins --groups labels.csv -r bm25", ["audit", "level", "audit", "gate"]),
-    ("audit twins -r bm25 --card --primary RankGap --level-margin '0.5 ranks'", ["explain", "audit", "gate"]),
+    (
+        "audit twins -r bm25 --card --primary RankGap --level-margin '0.5 ranks'",
+        ["explain", "audit", "gate"],
+    ),
     ("audit twins --run even.trec -m nDCG@10", None),
     ("audit --run run.trec --score-order rank --groups labels.csv", ["level", "audit", "gate"]),
     ("audit lone --groups bare.csv --by gender -r bm25", None),
-    ("audit --run run.trec --groups labels.csv --qrels qrels.txt", ["audit", "level", "audit", "gate"]),
+    (
+        "audit --run run.trec --groups labels.csv --qrels qrels.txt",
+        ["audit", "level", "audit", "gate"],
+    ),
     ("audit --run run.trec --groups bare.csv --qrels qrels.txt", None),
     ("audit --run even.trec --groups bare.csv --qrels qrels.txt", None),
     ("audit --run even.trec --groups bare.csv --by gender", None),
@@ -127,10 +148,15 @@ SLOW = (
 
 @pytest.mark.parametrize(
     ("command", "verbs"),
-    [pytest.param(*case, marks=[pytest.mark.long] if case[0].startswith(SLOW) else []) for case in CASES],
+    [
+        pytest.param(*case, marks=[pytest.mark.long] if case[0].startswith(SLOW) else [])
+        for case in CASES
+    ],
     ids=[command for command, _ in CASES],
 )
-def test_every_step_runs_as_printed(cli: Cli, here: Path, command: str, verbs: list[str] | None) -> None:
+def test_every_step_runs_as_printed(
+    cli: Cli, here: Path, command: str, verbs: list[str] | None
+) -> None:
     words = shlex.split(command)
     quick = shlex.split(QUICK) if words[0] in ("audit", "level") else []
     code, out, err = cli(*words, *quick)
@@ -143,14 +169,19 @@ def test_every_step_runs_as_printed(cli: Cli, here: Path, command: str, verbs: l
         assert code in (0, 1, 3), f"{shlex.join(step)}: {err}"
 
 
-@pytest.mark.parametrize(("command", "steps"), [
-    ("rank twins -r bm25 -o out.trec", ["audit twins --run out.trec"]),
-    ("rank lone -r bm25 -o out.trec", ["audit lone --run out.trec --by none"]),
-    ("rank lone -r bm25 -o out.trec --qrels none", []),
-    ("data load twins -o 'a copy'", ["check 'a copy'"]),
-    ("data load lone -o copy", []),
-])  # fmt: skip
-def test_what_was_ranked_or_loaded_is_audited_or_checked(cli: Cli, here: Path, command: str, steps: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("command", "steps"),
+    [
+        ("rank twins -r bm25 -o out.trec", ["audit twins --run out.trec"]),
+        ("rank lone -r bm25 -o out.trec", ["audit lone --run out.trec --by none"]),
+        ("rank lone -r bm25 -o out.trec --qrels none", []),
+        ("data load twins -o 'a copy'", ["check 'a copy'"]),
+        ("data load lone -o copy", []),
+    ],
+)
+def test_what_was_ranked_or_loaded_is_audited_or_checked(
+    cli: Cli, here: Path, command: str, steps: list[str]
+) -> None:
     code, _, err = cli(*shlex.split(command))
     assert (code, [shlex.join(words[1:]) for words in suggested(err)]) == (0, steps)
     for step in steps:
@@ -167,7 +198,9 @@ def messages() -> Iterator[tuple[str, str]]:
     for path in sorted(Path(ranktilt.__file__).parent.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.JoinedStr):
-                parts = [part.value if isinstance(part, ast.Constant) else "X" for part in node.values]
+                parts = [
+                    part.value if isinstance(part, ast.Constant) else "X" for part in node.values
+                ]
                 yield f"{path.name}:{node.lineno}", "".join(map(str, parts))
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield f"{path.name}:{node.lineno}", node.value
@@ -199,9 +232,12 @@ def command_words(text: str) -> tuple[Any, list[str]]:
 NAMED = [
     (place, found[1])
     for place, text in messages()
-    for found in re.finditer(r"\branktilt ((?:audit|check|compare|gate|data|explain|generate|judge|level|pairwise|rank"
-                             r"|report|study|tools|train|twins)\b[^\n]*)", text)
-]  # fmt: skip
+    for found in re.finditer(
+        r"\branktilt ((?:audit|check|compare|gate|data|explain|generate|judge|level|pairwise|rank"
+        r"|report|study|tools|train|twins)\b[^\n]*)",
+        text,
+    )
+]
 
 
 def test_commands_in_messages_can_be_read() -> None:
@@ -211,7 +247,9 @@ def test_commands_in_messages_can_be_read() -> None:
         assert verb is not None, f"{place}: no such command: ranktilt {text}"
         options = [word for word in words if word.startswith("-")]
         known = {
-            name for parameter in getattr(verb, "params", ()) for name in (*parameter.opts, *parameter.secondary_opts)
+            name
+            for parameter in getattr(verb, "params", ())
+            for name in (*parameter.opts, *parameter.secondary_opts)
         }
         assert set(options) <= known, f"{place}: {sorted(set(options) - known)} of ranktilt {text}"
         # One that names what it reads is whole, and can be typed once its capitals are filled in.

@@ -86,7 +86,8 @@ CASES = [
         code=3,
         reason="there is only one document in 40 of 40 lists",
     ),
-    # Every twin ties with its own, and with no other document: a ranker that sees no difference is level.
+    # Every twin ties with its own, and with no other document: a ranker that sees no difference is
+    # level.
     Case(
         name="byte-identical copies",
         lines=lambda: trec_lines(copies),
@@ -103,19 +104,24 @@ def test_gate_needs_variation(cli: Cli, tmp_path: Path, case: Case) -> None:
     audited = cli("audit", "--run", run, "--groups", labels, *QUICK, "--json", saved)
     assert audited.code == 0
     verdict = json.loads(saved.read_text())["verdicts"][0]
-    # One result a list favours each side in half of the queries, which no interval shows to be level either.
+    # One result a list favours each side in half of the queries, which no interval shows to be
+    # level either.
     assert verdict["kind"] == ("level" if case.code == 0 else "inconclusive")
     gated = cli("gate", saved)
     assert gated.code == case.code
     for printed in (audited.out, gated.out):
         assert (f"warning: run: {case.reason}" in printed) == bool(case.reason)
-    assert (case.reason + ", so that level cannot be shown" in verdict["sentence"]) == bool(case.reason)
+    assert (case.reason + ", so that level cannot be shown" in verdict["sentence"]) == bool(
+        case.reason
+    )
 
 
 def test_growth_of_a_run_that_cannot_vary_is_inconclusive(cli: Cli, tmp_path: Path) -> None:
     labels = write_lines(tmp_path / "labels.csv", label_lines())
     qrels = tmp_path / "qrels.txt"
-    judged = [f"q{query} 0 q{query}-d1-{side} 1" for query in range(QUERIES) for side in ("human", "ai")]
+    judged = [
+        f"q{query} 0 q{query}-d1-{side} 1" for query in range(QUERIES) for side in ("human", "ai")
+    ]
     qrels.write_text("\n".join(judged) + "\n")
     saved = {}
     for name, scores in (("dead", tied), ("live", copies)):
@@ -124,37 +130,58 @@ def test_growth_of_a_run_that_cannot_vary_is_inconclusive(cli: Cli, tmp_path: Pa
         asked = ("-m", "nDCG@3", "--qrels", qrels, *QUICK, "--json", saved[name])
         assert cli("audit", "--run", run, "--groups", labels, *asked).code == 0
     codes = {
-        (new, old): cli("gate", saved[new], "--baseline", saved[old], *QUICK).code for new in saved for old in saved
+        (new, old): cli("gate", saved[new], "--baseline", saved[old], *QUICK).code
+        for new in saved
+        for old in saved
     }
-    assert codes == {("live", "live"): 0, ("dead", "live"): 3, ("live", "dead"): 3, ("dead", "dead"): 3}
+    assert codes == {
+        ("live", "live"): 0,
+        ("dead", "live"): 3,
+        ("live", "dead"): 3,
+        ("dead", "dead"): 3,
+    }
     compared = cli("compare", saved["dead"], saved["live"], *QUICK)
     assert "warning: new: dead: all documents have the same score in 40 of 40 lists" in compared.out
 
 
 def test_lists_within_the_first_ranks_say_nothing_of_share(cli: Cli, tmp_path: Path) -> None:
-    # Ten results a query are the first ten, whatever their order: the share of either side is that of the list.
+    # Ten results a query are the first ten, whatever their order: the share of either side is that
+    # of the list.
     lines = (
         f"q{query} Q0 q{query}-{rank}-{('human', 'ai')[rank % 2]} {rank} {20 - rank} run"
         for query in range(QUERIES)
         for rank in range(1, 11)
     )
-    ids = [f"q{query}-{rank}-{('human', 'ai')[rank % 2]}" for query in range(QUERIES) for rank in range(1, 11)]
+    ids = [
+        f"q{query}-{rank}-{('human', 'ai')[rank % 2]}"
+        for query in range(QUERIES)
+        for rank in range(1, 11)
+    ]
     labels = [f"{name},{name.rpartition('-')[2]}" for name in ids]
     run = write_lines(tmp_path / "run.trec", lines)
     table = write_lines(tmp_path / "labels.csv", iter(["doc_id,source", *labels]))
     saved = tmp_path / "audit.json"
     audited = cli("audit", "--run", run, "--groups", table, *QUICK, "--json", saved)
-    assert "run: inconclusive: all documents are within the first ranks in 40 of 40 lists" in audited.out
+    assert (
+        "run: inconclusive: all documents are within the first ranks in 40 of 40 lists"
+        in audited.out
+    )
     assert cli("gate", saved).code == 3
 
 
 def test_identical_runs_are_said_to_be(cli: Cli, tmp_path: Path) -> None:
     labels = write_lines(tmp_path / "labels.csv", label_lines())
-    first = write_lines(tmp_path / "first.trec", (line.replace(" run", " one") for line in trec_lines(copies)))
+    first = write_lines(
+        tmp_path / "first.trec", (line.replace(" run", " one") for line in trec_lines(copies))
+    )
     # Other scores, the same order.
     doubled = trec_lines(lambda query: {document: 2 * score for document, score in SCORES.items()})
-    second = write_lines(tmp_path / "second.trec", (line.replace(" run", " two") for line in doubled))
-    third = write_lines(tmp_path / "third.trec", (line.replace(" run", " three") for line in trec_lines(tied)))
+    second = write_lines(
+        tmp_path / "second.trec", (line.replace(" run", " two") for line in doubled)
+    )
+    third = write_lines(
+        tmp_path / "third.trec", (line.replace(" run", " three") for line in trec_lines(tied))
+    )
     runs = [argument for run in (first, second, third) for argument in ("--run", run)]
     printed = cli("audit", *runs, "--groups", labels, *QUICK).out
     assert "one and two are identical: they give every query the same list\n" in printed

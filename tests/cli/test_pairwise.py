@@ -33,10 +33,14 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Server]:
         yield server
 
 
-def test_pairs_are_asked_about_kept_and_read_again(cli: Cli, folder: Path, server: Server, tmp_path: Path) -> None:
+def test_pairs_are_asked_about_kept_and_read_again(
+    cli: Cli, folder: Path, server: Server, tmp_path: Path
+) -> None:
     file, saved, page = tmp_path / "pairs.json", tmp_path / "choices.jsonl", tmp_path / "page.html"
     more = ("--save-decisions", saved, "--json", file, "-o", page)
-    code, out, err = cli("pairwise", folder, "--llm", "openai:tiny", *BY, "--pairs", 2, *QUICK, *more)
+    code, out, err = cli(
+        "pairwise", folder, "--llm", "openai:tiny", *BY, "--pairs", 2, *QUICK, *more
+    )
     assert code == 0
     assert "48 pairs of 12 queries: 96 prompts" in err
     assert len(server.requests) == 96 == len(saved.read_text().splitlines())
@@ -53,14 +57,18 @@ def test_pairs_are_asked_about_kept_and_read_again(cli: Cli, folder: Path, serve
     assert "How often female documents are chosen" in other.read_text()
 
 
-def test_a_rehearsal_says_what_it_would_cost_and_asks_nothing(cli: Cli, folder: Path, server: Server) -> None:
+def test_a_rehearsal_says_what_it_would_cost_and_asks_nothing(
+    cli: Cli, folder: Path, server: Server
+) -> None:
     model = ("pairwise", folder, "--llm", "openai:tiny", *BY, "--pairs", 2, *QUICK)
     code, out, _ = cli(*model, "--dry-run", "--price", "1,2")
     assert code == 0
     assert out.startswith("requests    96 (0 of 96 are answered already)\ntokens in   ")
     assert not server.requests
     assert cli(*model).code == 0
-    assert cli(*model, "--dry-run").out.startswith("requests    0 (96 of 96 are answered already)\n")
+    assert cli(*model, "--dry-run").out.startswith(
+        "requests    0 (96 of 96 are answered already)\n"
+    )
 
 
 def test_the_folders_own_candidates_are_taken(cli: Cli, folder: Path, server: Server) -> None:
@@ -73,7 +81,9 @@ def test_the_folders_own_candidates_are_taken(cli: Cli, folder: Path, server: Se
     assert "11 queries without a text or candidates, not asked" in out
 
 
-def test_held_out_queries_alone_are_asked_about(cli: Cli, folder: Path, server: Server, tmp_path: Path) -> None:
+def test_held_out_queries_alone_are_asked_about(
+    cli: Cli, folder: Path, server: Server, tmp_path: Path
+) -> None:
     """The file is what train lora writes: ids, one on each line."""
     file, saved = tmp_path / "held-out.txt", tmp_path / "choices.jsonl"
     file.write_text("q7\nq11\n")
@@ -82,15 +92,22 @@ def test_held_out_queries_alone_are_asked_about(cli: Cli, folder: Path, server: 
     assert code == 0
     assert "8 pairs of 2 queries: 16 prompts" in err
     assert {json.loads(line)["query"] for line in saved.read_text().splitlines()} == {"q7", "q11"}
-    assert cli(*call, "--llm", "openai:tiny", "--pairs", 2, "--dry-run").out.startswith("requests    0 (16 of 16 ")
+    assert cli(*call, "--llm", "openai:tiny", "--pairs", 2, "--dry-run").out.startswith(
+        "requests    0 (16 of 16 "
+    )
     assert cli(*call, "--decisions", saved).code == 0
-    for text, message in (("q7\n\nq12\n", ": query 'q12' is not in the collection"), ("\n \n", ": the file is empty")):
+    for text, message in (
+        ("q7\n\nq12\n", ": query 'q12' is not in the collection"),
+        ("\n \n", ": the file is empty"),
+    ):
         file.write_text(text)
         assert refused(cli, *call, "--llm", "openai:tiny") == f"{file}{message}"
     assert len(server.requests) == 16
 
 
-def test_two_models_are_compared_on_the_same_queries(cli: Cli, folder: Path, server: Server, tmp_path: Path) -> None:
+def test_two_models_are_compared_on_the_same_queries(
+    cli: Cli, folder: Path, server: Server, tmp_path: Path
+) -> None:
     before, after, found = (tmp_path / f"{name}.json" for name in ("before", "after", "found"))
     call = ("pairwise", folder, *BY, *QUICK, "--pairs", 3, "--llm")
     assert cli(*call, "openai:tiny", "--json", before).code == 0
@@ -98,9 +115,14 @@ def test_two_models_are_compared_on_the_same_queries(cli: Cli, folder: Path, ser
         assert cli(*call, f"openai:tiny(base_url={fair.url})", "--json", after).code == 0
     code, out, _ = cli("compare", after, before, *QUICK, "--json", found)
     assert code == 0
-    assert "no difference in preference on relevant pairs from its old run shown; these 12 queries could" in out
+    assert (
+        "no difference in preference on relevant pairs from its old run shown; these 12 queries could"
+        in out
+    )
     (tmp_path / "figures").mkdir()
-    assert cli("report", found, "--layout", "wang-fig4", "--figures", tmp_path / "figures").code == 0
+    assert (
+        cli("report", found, "--layout", "wang-fig4", "--figures", tmp_path / "figures").code == 0
+    )
     assert (tmp_path / "figures" / "wang-figure-4.svg").exists()
     assert "| After |" in cli("report", found, "--format", "markdown").out
 

@@ -18,39 +18,66 @@ from tests.rankers.llm.judge import Judge
 from tests.toy import raw_docs, raw_queries, tsv, write, write_beir, write_cocktail, write_run
 
 QUICK = ("--resamples", "200")
-MATCHES = {"q1": {"d1-human", "d1-llm"}, "q2": {"d2-human", "d2-llm"}, "q3": {"d3-human", "d3-llm", "d1-human"}}
+MATCHES = {
+    "q1": {"d1-human", "d1-llm"},
+    "q2": {"d2-human", "d2-llm"},
+    "q3": {"d3-human", "d3-llm", "d1-human"},
+}
 """What shares a word with each of the toy's queries: by hand."""
 
 
 def found_in(file: Path) -> dict[str, set[str]]:
     lines = [line.split() for line in file.read_text().splitlines()]
-    return {query: {line[2] for line in lines if line[0] == query} for query in {line[0]: None for line in lines}}
+    return {
+        query: {line[2] for line in lines if line[0] == query}
+        for query in {line[0]: None for line in lines}
+    }
 
 
 def files(folder: Path) -> list[str]:
     return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
 
 
-def test_the_run_is_the_rankers_and_a_sidecar_says_how(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    arguments = ["rank", str(toy_folder), "-r", "bm25@2", "--text", "title", "-o", str(tmp_path / "run.trec")]
+def test_the_run_is_the_rankers_and_a_sidecar_says_how(
+    cli: Cli, toy_folder: Path, tmp_path: Path
+) -> None:
+    arguments = [
+        "rank",
+        str(toy_folder),
+        "-r",
+        "bm25@2",
+        "--text",
+        "title",
+        "-o",
+        str(tmp_path / "run.trec"),
+    ]
     code, out, _ = cli(*arguments)
     assert (code, out) == (0, "")
-    assert rt.Run.load(tmp_path / "run.trec") == rt.ranker("bm25(text=title)@2").rank(rt.load(toy_folder))
+    assert rt.Run.load(tmp_path / "run.trec") == rt.ranker("bm25(text=title)@2").rank(
+        rt.load(toy_folder)
+    )
     spec = json.loads((tmp_path / "run.trec.json").read_text())
     assert spec == {
-        "ranker": "bm25(text=title)@2", "precision": "exact", "ranktilt": __version__, "collection": str(toy_folder),
+        "ranker": "bm25(text=title)@2",
+        "precision": "exact",
+        "ranktilt": __version__,
+        "collection": str(toy_folder),
         "command": shlex.join(["ranktilt", *arguments]),
-    }  # fmt: skip
+    }
 
 
 def numbers(cli: Cli, *arguments: object) -> list[dict[str, object]]:
     """Everything an audit says of its one run, without the run's name."""
-    rows = csv.DictReader(io.StringIO(cli("audit", *map(str, arguments), *QUICK, "--format", "csv").out))
+    rows = csv.DictReader(
+        io.StringIO(cli("audit", *map(str, arguments), *QUICK, "--format", "csv").out)
+    )
     return [{key: value for key, value in row.items() if key != "run"} for row in rows]
 
 
 @pytest.mark.parametrize("spec", ["bm25", "tfidf@2", "bm25(text=text)@1"])
-def test_the_next_command_gives_the_same_audit(cli: Cli, toy_folder: Path, tmp_path: Path, spec: str) -> None:
+def test_the_next_command_gives_the_same_audit(
+    cli: Cli, toy_folder: Path, tmp_path: Path, spec: str
+) -> None:
     folder = tmp_path / "a folder with blanks"
     err = cli("rank", toy_folder, "-r", spec, "-o", f"{folder}/run.trec").err
     command = shlex.split(err.splitlines()[-1].removeprefix("Audit it: "))
@@ -59,7 +86,9 @@ def test_the_next_command_gives_the_same_audit(cli: Cli, toy_folder: Path, tmp_p
     assert later == now
 
 
-def test_stdout_holds_the_run_alone_and_a_name_in_gz_is_compressed(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+def test_stdout_holds_the_run_alone_and_a_name_in_gz_is_compressed(
+    cli: Cli, toy_folder: Path, tmp_path: Path
+) -> None:
     cli("rank", toy_folder, "-r", "bm25", "-o", tmp_path / "run.trec")
     before = files(tmp_path)
     code, out, err = cli("rank", toy_folder, "-r", "bm25", "-o", "-")
@@ -74,29 +103,64 @@ def test_stdout_holds_the_run_alone_and_a_name_in_gz_is_compressed(cli: Cli, toy
 
 def test_several_rankers_fill_a_folder(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    err = cli("rank", toy_folder, "-r", "bm25(k1=0.9)@2", "-r", "tfidf", "-r", "bm25(k1=0.9)@2", "-o", f"{runs}/").err
+    err = cli(
+        "rank",
+        toy_folder,
+        "-r",
+        "bm25(k1=0.9)@2",
+        "-r",
+        "tfidf",
+        "-r",
+        "bm25(k1=0.9)@2",
+        "-o",
+        f"{runs}/",
+    ).err
     names = ["bm25_k1=0.9_@2.trec", "tfidf.trec", "bm25_k1=0.9_@2-2.trec"]
     assert files(runs) == sorted([*names, *(f"{name}.json" for name in names)])
     assert err.splitlines()[-1] == shlex.join(
-        ["Audit", "it:", "ranktilt", "audit", str(toy_folder), *(p for n in names for p in ("--run", str(runs / n)))]
+        [
+            "Audit",
+            "it:",
+            "ranktilt",
+            "audit",
+            str(toy_folder),
+            *(p for n in names for p in ("--run", str(runs / n))),
+        ]
     )
     assert rt.Run.load(runs / names[1]).name == "tfidf"
     cli("rank", toy_folder, "-r", "bm25", "-o", tmp_path)
-    assert {"bm25.trec", "bm25.trec.json"} <= set(files(tmp_path)), "one ranker may name a folder too"
+    assert {"bm25.trec", "bm25.trec.json"} <= set(files(tmp_path)), (
+        "one ranker may name a folder too"
+    )
 
 
 @pytest.mark.parametrize("letter", ["a", "文"])
-def test_a_name_fits_every_file_system(cli: Cli, toy_folder: Path, tmp_path: Path, letter: str) -> None:
+def test_a_name_fits_every_file_system(
+    cli: Cli, toy_folder: Path, tmp_path: Path, letter: str
+) -> None:
     saved = write_run(tmp_path / f"{letter * 80}.trec", {"q1": {"d1-human": 1.0}})
-    for verb, place in (("rank", ["-o", f"{tmp_path / 'runs'}/"]), ("audit", ["--save", tmp_path / "s", "-m", "RR"])):
-        given = ["-r", f"replay:{saved}", *place, *(["--resamples", "100"] if verb == "audit" else [])]
+    for verb, place in (
+        ("rank", ["-o", f"{tmp_path / 'runs'}/"]),
+        ("audit", ["--save", tmp_path / "s", "-m", "RR"]),
+    ):
+        given = [
+            "-r",
+            f"replay:{saved}",
+            *place,
+            *(["--resamples", "100"] if verb == "audit" else []),
+        ]
         assert cli(verb, toy_folder, *given).code == 0
-    names = [path.name.encode() for path in (*(tmp_path / "runs").iterdir(), *(tmp_path / "s" / "runs").iterdir())]
+    names = [
+        path.name.encode()
+        for path in (*(tmp_path / "runs").iterdir(), *(tmp_path / "s" / "runs").iterdir())
+    ]
     assert len(names) == 4
     assert max(map(len, names)) <= 100
 
 
-def test_judgments_choose_the_queries_those_of_a_file_or_a_split_too(cli: Cli, tmp_path: Path) -> None:
+def test_judgments_choose_the_queries_those_of_a_file_or_a_split_too(
+    cli: Cli, tmp_path: Path
+) -> None:
     folder = write_cocktail(tmp_path / "c", qrels=[("q2", "d2", 1)])
     cli("rank", folder, "-r", "bm25", "-o", tmp_path / "judged.trec")
     err = cli("rank", folder, "-r", "bm25", "-o", tmp_path / "all.trec", "--qrels", "none").err
@@ -111,7 +175,9 @@ def test_judgments_choose_the_queries_those_of_a_file_or_a_split_too(cli: Cli, t
         assert err.endswith(f" {option} {value}\n")
 
 
-def test_options_that_an_audit_needs_too_stand_in_the_next_command(cli: Cli, tmp_path: Path) -> None:
+def test_options_that_an_audit_needs_too_stand_in_the_next_command(
+    cli: Cli, tmp_path: Path
+) -> None:
     queries = [{"_id": row["_id"], "text": row["text"]} for row in raw_docs()]
     judged = [("d1", "d2", 1), ("d2", "d3", 1), ("d1", "gone", 1)]
     folder, run = write_beir(tmp_path / "c", queries=queries, qrels=judged), tmp_path / "a.trec"
@@ -122,13 +188,17 @@ def test_options_that_an_audit_needs_too_stand_in_the_next_command(cli: Cli, tmp
     assert err.endswith(f"--run {run} --no-exclude-self --ignore-unknown --by none\n")
 
 
-def test_queries_without_a_document_and_texts_cut_are_said(cli: Cli, tmp_path: Path, toy_folder: Path) -> None:
+def test_queries_without_a_document_and_texts_cut_are_said(
+    cli: Cli, tmp_path: Path, toy_folder: Path
+) -> None:
     queries = [*raw_queries(), {"_id": "q4", "text": "zebra"}]
     folder = write_beir(tmp_path / "c", queries=queries, qrels=[("q1", "d1", 1), ("q4", "d1", 1)])
     err = cli("rank", folder, "-r", "bm25", "-o", tmp_path / "a.trec").err.splitlines()
     assert err[0] == f"{tmp_path / 'a.trec'}: 2 queries, 0 to 1 documents a query (bm25)"
     assert err[1] == "bm25: found nothing for 1 query; an audit counts that as 0"
-    lone = cli("rank", folder, "-r", "bm25", "-o", tmp_path / "b.trec", "--qrels", "none").err.splitlines()
+    lone = cli(
+        "rank", folder, "-r", "bm25", "-o", tmp_path / "b.trec", "--qrels", "none"
+    ).err.splitlines()
     assert lone[1] == "bm25: found nothing for 1 query"
     saved = write_run(tmp_path / "saved.trec", {"q1": {"d1-human": 1.0}})
     cut = {"limit": 256, "share": {"human": 0.25, "llm": 0.0}}
@@ -156,7 +226,11 @@ def server(judge: Judge, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 @pytest.mark.usefixtures("server")
 def test_more_failures_than_allowed_end_each_verb_that_meets_them(cli: Cli, tmp_path: Path) -> None:
-    folder, run, audit = write_cocktail(tmp_path / "toy"), tmp_path / "run.trec", tmp_path / "audit.json"
+    folder, run, audit = (
+        write_cocktail(tmp_path / "toy"),
+        tmp_path / "run.trec",
+        tmp_path / "audit.json",
+    )
     few, many = ("--max-failures", "0.1"), ("--max-failures", "1")
     for verb in (("rank", folder, "-o", run), ("audit", folder)):
         done = cli(*verb, "-r", RANKER, *few)
@@ -179,15 +253,19 @@ def test_the_limit_reaches_every_ranker_that_has_one_and_sets_none() -> None:
     specs = ["bm25@5>>setwise:openai:m", "engine:my_engine:search(max_failures=0.5)", "tfidf"]
     found = EngineOptions(max_failures=0.025).rankers(specs)
     assert list(map(repr, found)) == [
-        "bm25@5>>setwise:openai:m(max_failures=0.025)", "engine:my_engine:search(max_failures=0.5)", "tfidf",
-    ]  # fmt: skip
+        "bm25@5>>setwise:openai:m(max_failures=0.025)",
+        "engine:my_engine:search(max_failures=0.5)",
+        "tfidf",
+    ]
 
 
 def estimated(out: str) -> dict[str, str]:
     return dict(line.strip().split("  ", 1) for line in out.splitlines() if line.startswith("  "))
 
 
-def test_a_dry_run_counts_what_would_be_asked(cli: Cli, judge: Judge, server: Server, tmp_path: Path) -> None:
+def test_a_dry_run_counts_what_would_be_asked(
+    cli: Cli, judge: Judge, server: Server, tmp_path: Path
+) -> None:
     judge.prose = 0.0
     folder = write_cocktail(tmp_path / "toy")
     done = cli("rank", folder, "-r", RANKER, "--dry-run", "--price", "1000,2000")
@@ -208,10 +286,14 @@ def test_a_dry_run_counts_what_would_be_asked(cli: Cli, judge: Judge, server: Se
 
 
 @pytest.mark.usefixtures("server")
-def test_a_dry_run_of_several_stages_says_what_each_would_ask(cli: Cli, server: Server, tmp_path: Path) -> None:
+def test_a_dry_run_of_several_stages_says_what_each_would_ask(
+    cli: Cli, server: Server, tmp_path: Path
+) -> None:
     spec = "bm25@8>>setwise:openai:tiny(size=3,top=3)@4>>pointwise:openai:tiny"
     done = cli("rank", write_cocktail(tmp_path / "toy"), "-r", spec, "-r", "bm25", "--dry-run")
     blocks = done.out.split("\n\n")
     assert [block.splitlines()[0] for block in blocks] == [spec.rpartition(">>")[0], spec]
-    assert estimated(blocks[0])["price"].strip() == "give one with --price IN,OUT per million tokens"
+    assert (
+        estimated(blocks[0])["price"].strip() == "give one with --price IN,OUT per million tokens"
+    )
     assert not server.requests

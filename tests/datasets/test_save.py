@@ -70,9 +70,15 @@ def test_a_beir_folder_with_judgments_and_without(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("writer", "file"),
-    [(write_beir, "corpus.jsonl"), (write_cocktail, "corpus/human.jsonl"), (write_paper, "corpus-human.jsonl")],
+    [
+        (write_beir, "corpus.jsonl"),
+        (write_cocktail, "corpus/human.jsonl"),
+        (write_paper, "corpus-human.jsonl"),
+    ],
 )
-def test_a_folder_that_holds_another_collection_is_left_alone(tmp_path: Path, writer: Any, file: str) -> None:
+def test_a_folder_that_holds_another_collection_is_left_alone(
+    tmp_path: Path, writer: Any, file: str
+) -> None:
     folder = writer(tmp_path, qrels=[("q1", "d1", 1)])
     before = contents(folder)
     with refused(f"{folder}: holds another collection ({folder / file}); choose an empty folder"):
@@ -95,27 +101,39 @@ def test_what_cannot_be_written_leaves_no_file(tmp_path: Path) -> None:
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | TEXT
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | TEXT
     | st.floats(allow_nan=False, allow_infinity=False),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
     max_leaves=4,
-)  # fmt: skip
+)
 SCHEMA = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
-ID = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n"), min_size=1, max_size=6)
+ID = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n"), min_size=1, max_size=6
+)
 COLUMN = st.sampled_from(["n", "_id", "bare", "metadata", "ü ", "line", "full", "", "new"])
 STEM = st.sampled_from(["x", "y", "x-human", "x-llm", "-human", "llm", "é 1", "x-human-human"])
 SOURCE = st.sampled_from(["human", "llm", "llm-human", "a b", "ü.gz", "corpus"])
 
 
-def further(values: st.SearchStrategy[Any], dtype: Any) -> Callable[[int], st.SearchStrategy[pl.Series]]:
-    return lambda n: st.lists(values | st.none(), min_size=n, max_size=n).map(lambda v: pl.Series(v, dtype=dtype))
+def further(
+    values: st.SearchStrategy[Any], dtype: Any
+) -> Callable[[int], st.SearchStrategy[pl.Series]]:
+    return lambda n: st.lists(values | st.none(), min_size=n, max_size=n).map(
+        lambda v: pl.Series(v, dtype=dtype)
+    )
 
 
 KINDS = [
-    further(TEXT, pl.String), further(st.integers(-(2**63), 2**63 - 1), pl.Int64), further(st.floats(), pl.Float64),
-    further(st.booleans(), pl.Boolean), further(st.sampled_from(["f", "m"]), pl.Categorical),
+    further(TEXT, pl.String),
+    further(st.integers(-(2**63), 2**63 - 1), pl.Int64),
+    further(st.floats(), pl.Float64),
+    further(st.booleans(), pl.Boolean),
+    further(st.sampled_from(["f", "m"]), pl.Categorical),
     further(JSON.map(lambda value: None if value is None else orjson.dumps(value)), pl.Binary),
-]  # fmt: skip
+]
 
 
 @st.composite
@@ -148,10 +166,14 @@ def collections(draw: st.DrawFn) -> Collection:
     ids = [row[0] for row in rows]
     queries = draw(st.lists(STEM, min_size=1, max_size=3, unique=True))
     shared = {row[2] for row in rows} if draw(st.booleans()) else set()
-    pairs = st.tuples(st.sampled_from([*queries, "unknown"]), st.sampled_from([*ids, *shared, "unknown"]))
+    pairs = st.tuples(
+        st.sampled_from([*queries, "unknown"]), st.sampled_from([*ids, *shared, "unknown"])
+    )
     grades = draw(st.dictionaries(pairs, st.integers(-1, 3), min_size=1, max_size=5))
     if shared:  # whoever judges one version judges them all
-        grades = {(q, i): g for (q, d), g in grades.items() for i, _, o in rows if o == d} or {(queries[0], ids[0]): 1}
+        grades = {(q, i): g for (q, d), g in grades.items() for i, _, o in rows if o == d} or {
+            (queries[0], ids[0]): 1
+        }
     docs = {
         "id": pl.Series(ids, dtype=pl.String),
         "text": draw(st.lists(TEXT, min_size=len(ids), max_size=len(ids))),
@@ -163,14 +185,18 @@ def collections(draw: st.DrawFn) -> Collection:
         docs["title"] = draw(st.lists(TEXT, min_size=len(ids), max_size=len(ids)))
     return Collection(
         pl.DataFrame(docs),
-        pl.DataFrame({"id": queries, "text": [f"text of {q}" for q in queries], **draw(extras(len(queries)))}),
+        pl.DataFrame(
+            {"id": queries, "text": [f"text of {q}" for q in queries], **draw(extras(len(queries)))}
+        ),
         pl.DataFrame([(q, d, g) for (q, d), g in grades.items()], schema=SCHEMA, orient="row"),
     )
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(collection=collections())
-def test_what_is_saved_loads_equal(tmp_path_factory: pytest.TempPathFactory, collection: Collection) -> None:
+def test_what_is_saved_loads_equal(
+    tmp_path_factory: pytest.TempPathFactory, collection: Collection
+) -> None:
     folder = tmp_path_factory.mktemp("saved")
     loaded = load(save(collection, folder / "one"), ignore_unknown=True)
     assert loaded == collection
@@ -179,12 +205,24 @@ def test_what_is_saved_loads_equal(tmp_path_factory: pytest.TempPathFactory, col
 
 @pytest.mark.parametrize(
     ("split", "expected"),
-    [("dev", "dev"), ("/elsewhere/mine.tsv", "mine"), ("folder/mine.qrels.gz", "mine"), ("/a/qrels.txt", "qrels")],
+    [
+        ("dev", "dev"),
+        ("/elsewhere/mine.tsv", "mine"),
+        ("folder/mine.qrels.gz", "mine"),
+        ("/a/qrels.txt", "qrels"),
+    ],
 )
-def test_judgments_are_never_written_outside_of_the_folder(tmp_path: Path, split: str, expected: str) -> None:
+def test_judgments_are_never_written_outside_of_the_folder(
+    tmp_path: Path, split: str, expected: str
+) -> None:
     collection = toy()
-    save(Collection(collection.docs, collection.queries, collection.qrels, {"split": split}), tmp_path / "out")
-    assert [p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.tsv")] == [f"out/qrels/{expected}.tsv"]
+    save(
+        Collection(collection.docs, collection.queries, collection.qrels, {"split": split}),
+        tmp_path / "out",
+    )
+    assert [p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.tsv")] == [
+        f"out/qrels/{expected}.tsv"
+    ]
 
 
 DOCS: list[dict[str, Any]] = [
@@ -221,12 +259,17 @@ def parts_of(folder: Path, *frames: pl.DataFrame, names: tuple[str, ...] = ()) -
 
 
 def document(name: str, text: str | None = "x") -> pl.DataFrame:
-    return pl.DataFrame({"_id": [name], "text": [text]}, schema={"_id": pl.String, "text": pl.String})
+    return pl.DataFrame(
+        {"_id": [name], "text": [text]}, schema={"_id": pl.String, "text": pl.String}
+    )
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 100])
 def test_parts_are_equal_to_json_lines(tmp_path: Path, mapped: Path, size: int) -> None:
-    parts, lines = save(of(DOCS), tmp_path / "parts", rows_per_file=size), save(of(DOCS), tmp_path / "lines")
+    parts, lines = (
+        save(of(DOCS), tmp_path / "parts", rows_per_file=size),
+        save(of(DOCS), tmp_path / "lines"),
+    )
     number = -(-5 // size)
     names = [f"corpus/part-{n:05}-of-{number:05}.parquet" for n in range(number)]
     assert sorted(str(p.relative_to(parts)) for p in parts.rglob("*.parquet")) == names
@@ -239,18 +282,30 @@ def test_parts_are_equal_to_json_lines(tmp_path: Path, mapped: Path, size: int) 
     assert one.tie_keys().tolist() == two.tie_keys().tolist() == of(DOCS).tie_keys().tolist()
     assert not list(mapped.iterdir())
     assert save(load(parts), parts, rows_per_file=size) == parts  # the same bytes again
-    assert (save(one, tmp_path / "again") / "corpus.jsonl").read_bytes() == (lines / "corpus.jsonl").read_bytes()
+    assert (save(one, tmp_path / "again") / "corpus.jsonl").read_bytes() == (
+        lines / "corpus.jsonl"
+    ).read_bytes()
 
 
-def test_runs_audits_and_mixes_are_equal_and_parts_of_others_go_by_their_numbers(tmp_path: Path, mapped: Path) -> None:
-    lines, parts = (load(save(toy(), tmp_path / str(size), rows_per_file=size)) for size in (None, 2))
+def test_runs_audits_and_mixes_are_equal_and_parts_of_others_go_by_their_numbers(
+    tmp_path: Path, mapped: Path
+) -> None:
+    lines, parts = (
+        load(save(toy(), tmp_path / str(size), rows_per_file=size)) for size in (None, 2)
+    )
     assert BM25().rank(lines) == BM25().rank(parts)
     one, two = (audit(c, BM25().rank(c), card=True, resamples=200) for c in (lines, parts))
     assert one.table.equals(two.table)
     assert repr(one.estimates) == repr(two.estimates)
     assert one.confounds == two.confounds
     assert mix(parts, lines) == mix(parts, parts) == lines
-    names = ("train-10.parquet", "train-2.parquet", ".hidden.parquet", "train-1.parquet", "more-11.parquet")
+    names = (
+        "train-10.parquet",
+        "train-2.parquet",
+        ".hidden.parquet",
+        "train-1.parquet",
+        "more-11.parquet",
+    )
     folder = parts_of(tmp_path / "c", *map(document, "xbzam"), names=names)
     assert load(folder, qrels="none").ids.to_list() == ["m", "a", "b", "x"]
 
@@ -273,7 +328,10 @@ def test_damage_is_one_line(tmp_path: Path, mapped: Path) -> None:
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        (document("b").drop("text"), "expected the columns _id String, text String, as in 0.parquet, got _id String"),
+        (
+            document("b").drop("text"),
+            "expected the columns _id String, text String, as in 0.parquet, got _id String",
+        ),
         (document("b").clear(), "the file is empty"),
         (pl.concat([document("b"), document("b")]), "_id 'b' occurs twice; ids must be unique"),
         (document(""), "1: 1 row without _id"),
@@ -282,7 +340,12 @@ def test_damage_is_one_line(tmp_path: Path, mapped: Path) -> None:
 )
 @pytest.mark.parametrize("large", [0, 1 << 30])
 def test_what_is_wrong_with_a_part(
-    tmp_path: Path, mapped: Path, monkeypatch: pytest.MonkeyPatch, second: pl.DataFrame, message: str, large: int
+    tmp_path: Path,
+    mapped: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    second: pl.DataFrame,
+    message: str,
+    large: int,
 ) -> None:
     monkeypatch.setattr(ranktilt.io.parquet, "LARGE", large)
     folder = parts_of(tmp_path / "c", document("a"), second)
@@ -292,12 +355,16 @@ def test_what_is_wrong_with_a_part(
         load(folder, qrels="none")
 
 
-def test_what_cannot_be_saved_in_parts_and_json_lines_beside_them_are_refused(tmp_path: Path) -> None:
+def test_what_cannot_be_saved_in_parts_and_json_lines_beside_them_are_refused(
+    tmp_path: Path,
+) -> None:
     with refused("expected rows_per_file of at least 1, got 0"):
         save(toy(), tmp_path / "c", rows_per_file=0)
     first = save(toy(), tmp_path / "c", rows_per_file=2) / "corpus" / "part-00000-of-00003.parquet"
     for parts in (None, 3):
-        with refused(f"{tmp_path / 'c'}: holds another collection ({first}); choose an empty folder"):
+        with refused(
+            f"{tmp_path / 'c'}: holds another collection ({first}); choose an empty folder"
+        ):
             save(toy(), tmp_path / "c", rows_per_file=parts)
     with pytest.raises(Exception, match="File too large"), no_room(1):
         save(toy(), tmp_path / "new", rows_per_file=2)
@@ -306,7 +373,10 @@ def test_what_cannot_be_saved_in_parts_and_json_lines_beside_them_are_refused(tm
     for name in ("corpus/human.jsonl", "corpus.jsonl"):
         write(folder / name, "{}\n")
         came = f"{name} beside Parquet parts in corpus/ (part-00000-of-00001.parquet)"
-        with refused(f"{folder}: expected one format of the documents, got {came}; remove one of them", DataError):
+        with refused(
+            f"{folder}: expected one format of the documents, got {came}; remove one of them",
+            DataError,
+        ):
             load(folder)
 
 
@@ -334,10 +404,16 @@ print(max(peak) - peak[0])
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="reads this system's count of a process's memory")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").is_file(),
+    reason="reads this system's count of a process's memory",
+)
 def test_a_process_holds_no_texts(tmp_path: Path) -> None:
     """2,000 documents of 50 kB: loading, mixing, joining titles and saving hold less than these 100 MB."""
-    docs = [{"id": str(n), "title": "t", "text": f"{n} " * (50_000 // len(f"{n} "))} for n in range(2000)]
+    docs = [
+        {"id": str(n), "title": "t", "text": f"{n} " * (50_000 // len(f"{n} "))}
+        for n in range(2000)
+    ]
     save(collection_of(docs, QUERIES, {}), tmp_path / "c", rows_per_file=50)
     given = {**os.environ, "RANKTILT_CACHE": str(tmp_path / "cache"), "POLARS_MAX_THREADS": "2"}
     command = [sys.executable, "-c", CODE, str(tmp_path / "c"), str(tmp_path / "new")]
@@ -354,7 +430,10 @@ def part(source: str, *names: str, qrels: Table | None = None, **fields: Any) ->
 
 
 def side(source: str, *, judged: bool = True) -> Collection:
-    rows = [{"id": d, "title": TITLES[d], "text": text, "source": source} for d, text in TEXTS[source].items()]
+    rows = [
+        {"id": d, "title": TITLES[d], "text": text, "source": source}
+        for d, text in TEXTS[source].items()
+    ]
     return collection_of(rows, QUERIES, QRELS if judged else {})
 
 
@@ -370,19 +449,35 @@ def quietly(*parts: Collection) -> Collection:
 
 def test_ids_get_their_source_once_and_only_where_any_id_is_shared_and_origins_with_them() -> None:
     mixed = quietly(part("human", "a", "b"), part("llm", "c", "d", origin="a"), part("human", "e"))
-    assert mixed.docs.select("id", "origin").rows() == [("a", "a"), ("b", "b"), ("c", "a"), ("d", "a"), ("e", "e")]
+    assert mixed.docs.select("id", "origin").rows() == [
+        ("a", "a"),
+        ("b", "b"),
+        ("c", "a"),
+        ("d", "a"),
+        ("e", "e"),
+    ]
     mixed = quietly(part("human", "a", "b"), part("llm", "a", "c"))
-    origins = [("a-human", "a-human"), ("b-human", "b-human"), ("a-llm", "a-human"), ("c-llm", "c-human")]
+    origins = [
+        ("a-human", "a-human"),
+        ("b-human", "b-human"),
+        ("a-llm", "a-human"),
+        ("c-llm", "c-human"),
+    ]
     assert mixed.docs.select("id", "origin").rows() == origins
     for other in (toy(), side("llm"), side("human")):
         assert mix(toy(), other) == mix(other, toy()) == toy()
     assert quietly(toy(), part("human", "e")).ids.to_list() == [*toy().ids, "e"]
     rewrites = collection_of([*docs("llm", "a"), *docs("llm", "r7", origin="b")], {"q": "?"}, {})
     mixed = mix(part("human", "a", "b"), rewrites)
-    assert mixed.pairs("human", "llm").rows() == [("a-human", "a-human", "a-llm"), ("b-human", "b-human", "r7-llm")]
+    assert mixed.pairs("human", "llm").rows() == [
+        ("a-human", "a-human", "a-llm"),
+        ("b-human", "b-human", "r7-llm"),
+    ]
 
 
-def test_a_third_version_joins_saved_twins_columns_stay_and_the_spec_says_what_was_mixed(tmp_path: Path) -> None:
+def test_a_third_version_joins_saved_twins_columns_stay_and_the_spec_says_what_was_mixed(
+    tmp_path: Path,
+) -> None:
     saved = load(save(mix(side("human"), side("llm")), tmp_path / "saved"))
     mixed = mix(saved, part("gpt", "d1", "d2", "d3"))
     assert mixed.pairs("human", "gpt")["b"].to_list() == ["d1-gpt", "d2-gpt", "d3-gpt"]
@@ -399,20 +494,34 @@ def test_an_unjudged_side_inherits_whichever_comes_first_and_which_grade() -> No
             assert mix(*(side(source, judged=source == judged) for source in order)) == toy()
     for grades, expected in (
         ({"human": 2, "x": 0}, {"human": 2, "x": 0, "y": 2}),  # its own judgment is not overruled
-        ({"human": 1, "x": 3}, {"human": 1, "x": 3, "y": 1}),  # the origin's comes before a higher one
+        (
+            {"human": 1, "x": 3},
+            {"human": 1, "x": 3, "y": 1},
+        ),  # the origin's comes before a higher one
         ({"x": 1, "y": 3}, {"human": 3, "x": 1, "y": 3}),  # without it, the highest one
     ):
         sources = ("human", "x", "y")
-        parts = [part(s, "a", qrels={"q": {"a": grades[s]}} if s in grades else {}) for s in sources]
+        parts = [
+            part(s, "a", qrels={"q": {"a": grades[s]}} if s in grades else {}) for s in sources
+        ]
         for order in itertools.permutations(parts):
-            assert judgments(mix(*order)) == {("q", f"a-{source}"): grade for source, grade in expected.items()}
+            assert judgments(mix(*order)) == {
+                ("q", f"a-{source}"): grade for source, grade in expected.items()
+            }
 
 
-def test_grades_may_be_whole_in_one_part_and_fractions_in_another_or_of_what_is_in_none(tmp_path: Path) -> None:
+def test_grades_may_be_whole_in_one_part_and_fractions_in_another_or_of_what_is_in_none(
+    tmp_path: Path,
+) -> None:
     human, llm = part("human", "a", "b", qrels={"q": {"a": 1, "b": 2}}), part("llm", "a", "b")
     halves = Collection(llm.docs, llm.queries, human.qrels.with_columns(grade=pl.col("grade") / 4))
     mixed = quietly(human, halves)
-    assert judgments(mixed) == {("q", "a-human"): 1, ("q", "b-human"): 2, ("q", "a-llm"): 0.25, ("q", "b-llm"): 0.5}
+    assert judgments(mixed) == {
+        ("q", "a-human"): 1,
+        ("q", "b-human"): 2,
+        ("q", "a-llm"): 0.25,
+        ("q", "b-llm"): 0.5,
+    }
     assert load(save(mixed, tmp_path / "c")) == mixed
     mixed = mix(part("human", "a", qrels={"q": {"gone": 1, "a": 1}}), part("llm", "a"))
     assert judgments(mixed) == {("q", "gone"): 1, ("q", "a-human"): 1, ("q", "a-llm"): 1}
@@ -423,17 +532,28 @@ def test_grades_may_be_whole_in_one_part_and_fractions_in_another_or_of_what_is_
 @pytest.mark.parametrize(
     ("sides", "first", "last"),
     [
-        ({"human": "abcde", "llm": "ax"}, "4 'human' documents have no 'llm' version: b-human, c-human, d-human, …",
-         "1 'llm' documents have no 'human' version: x-llm"),
+        (
+            {"human": "abcde", "llm": "ax"},
+            "4 'human' documents have no 'llm' version: b-human, c-human, d-human, …",
+            "1 'llm' documents have no 'human' version: x-llm",
+        ),
         ({"x": "ab", "human": "a", "y": "a"}, "1 'x' documents have no 'human' version: b-x", ""),
-        ({"x": "ab", "y": "a"}, "1 'x' documents have no 'y' version: b-x", ""),  # without a human one: the first
+        (
+            {"x": "ab", "y": "a"},
+            "1 'x' documents have no 'y' version: b-x",
+            "",
+        ),  # without a human one: the first
     ],
-)  # fmt: skip
-def test_missing_sides_are_counted_and_the_first_are_named(sides: dict[str, str], first: str, last: str) -> None:
+)
+def test_missing_sides_are_counted_and_the_first_are_named(
+    sides: dict[str, str], first: str, last: str
+) -> None:
     with pytest.warns(DataWarning) as caught:
         mix(*(part(source, *names) for source, names in sides.items()))
     assert {warning.filename for warning in caught} == {__file__}
-    assert [str(warning.message) for warning in caught] == [message for message in (first, last) if message]
+    assert [str(warning.message) for warning in caught] == [
+        message for message in (first, last) if message
+    ]
 
 
 @pytest.mark.parametrize(
@@ -441,7 +561,11 @@ def test_missing_sides_are_counted_and_the_first_are_named(sides: dict[str, str]
     [
         (part("human", "a"), part("human", "a", title="other"), "document 'a'"),
         (part("human", "a"), collection_of(docs("human", "b"), {"q": "two"}, {}), "query 'q'"),
-        (part("human", "a", qrels={"q": {"a": 1}}), part("human", "a", qrels={"q": {"a": 2}}), "judgment 'q', 'a'"),
+        (
+            part("human", "a", qrels={"q": {"a": 1}}),
+            part("human", "a", qrels={"q": {"a": 2}}),
+            "judgment 'q', 'a'",
+        ),
     ],
 )
 def test_what_differs_is_named(a: Collection, b: Collection, message: str) -> None:

@@ -57,7 +57,10 @@ def test_collection_without_column_has_no_source() -> None:
 @pytest.mark.parametrize("parquet", [False, True])
 @pytest.mark.parametrize("field", [{}, {"source": None}])
 def test_files_without_source(tmp_path: Path, field: dict[str, None], parquet: bool) -> None:
-    rows = [{"_id": "d1", "text": "red apples", **field}, {"_id": "d2", "text": "a river", "source": "ai"}]
+    rows = [
+        {"_id": "d1", "text": "red apples", **field},
+        {"_id": "d2", "text": "a river", "source": "ai"},
+    ]
     folder = write_beir(tmp_path / "c", docs=rows, qrels=[("q1", "d1", 1)])
     if parquet:
         (folder / "corpus.jsonl").unlink()
@@ -81,7 +84,10 @@ def test_names_of_files_are_stated_sources(tmp_path: Path) -> None:
     write_beir(tmp_path / "c", docs=[])
     (tmp_path / "c" / "corpus.jsonl").unlink()
     for source in ("gpt", "human"):
-        write(tmp_path / "c" / "corpus" / f"{source}.jsonl", json.dumps({"_id": "d1", "text": source}) + "\n")
+        write(
+            tmp_path / "c" / "corpus" / f"{source}.jsonl",
+            json.dumps({"_id": "d1", "text": source}) + "\n",
+        )
     loaded = rt.load(tmp_path / "c", qrels="none")
     assert loaded.docs.select("id", "source", "origin").rows() == [
         ("d1-human", "human", "d1-human"),
@@ -93,7 +99,10 @@ def test_mix_keeps_ids_without_source_as_origins() -> None:
     plain = collection_of([{"id": "d1", "text": "by somebody"}], {"q": "x"}, {"q": {"d1": 2}})
     written = collection_of([{"id": "d1", "text": "by gpt", "source": "gpt"}], {"q": "x"}, {})
     mixed = rt.mix(plain, written)
-    assert mixed.docs.select("id", "source", "origin").rows() == [("d1", None, "d1"), ("d1-gpt", "gpt", "d1")]
+    assert mixed.docs.select("id", "source", "origin").rows() == [
+        ("d1", None, "d1"),
+        ("d1-gpt", "gpt", "d1"),
+    ]
     assert sorted(mixed.qrels.rows()) == [("q", "d1", 2), ("q", "d1-gpt", 2)]
     llama = collection_of([{"id": "d1", "text": "by llama", "source": "llama"}], {"q": "x"}, {})
     assert rt.mix(mixed, llama).docs["id"].to_list() == ["d1", "d1-gpt", "d1-llama"]
@@ -159,13 +168,22 @@ def test_check_of_one_source_compares_nothing() -> None:
     assert checked.fair
     assert (checked.reference, checked.sources, checked.sourceless) == ("", ("ai",), 1)
     rows = {row.name: (row.found, row.total, row.verdict) for row in checked.rows}
-    assert rows["cut-off endings"] == (2, 2, "warning")  # no limit is applied, for nothing can be void
+    assert rows["cut-off endings"] == (
+        2,
+        2,
+        "warning",
+    )  # no limit is applied, for nothing can be void
     assert "pairs missing a side" not in rows
-    assert checked.sentence == "Only source 'ai' is left: nothing is compared; 1 warning: cut-off endings."
+    assert (
+        checked.sentence
+        == "Only source 'ai' is left: nothing is compared; 1 warning: cut-off endings."
+    )
 
 
 def test_check_of_two_sources_counts_the_others() -> None:
-    docs = toy().docs.vstack(toy().docs.head(1).with_columns(id=pl.lit("more"), source=pl.lit(None, pl.String)))
+    docs = toy().docs.vstack(
+        toy().docs.head(1).with_columns(id=pl.lit("more"), source=pl.lit(None, pl.String))
+    )
     checked = rt.check(rt.Collection(docs, toy().queries, toy().qrels))
     assert checked.sourceless == 1
     assert [row.value for row in checked.rows] == pytest.approx(
@@ -176,7 +194,10 @@ def test_check_of_two_sources_counts_the_others() -> None:
 def test_description_has_a_row_without_source() -> None:
     described = describe(collection(["ai", None, None], origin=["a", "a", "b"]))
     rows = [(row.source, row.documents, row.twins) for row in described.statistics.sources]
-    assert rows == [("ai", 1, 0), (None, 2, 0)]  # one of them has the origin of ai's, and is no source's twin
+    assert rows == [
+        ("ai", 1, 0),
+        (None, 2, 0),
+    ]  # one of them has the origin of ai's, and is no source's twin
     assert described.notes == ()
     plain = describe(collection([None, None, None], is_ai=[True, False, True]))
     assert plain.notes == (
@@ -185,7 +206,9 @@ def test_description_has_a_row_without_source() -> None:
 
 
 def test_explain_leaves_the_others_out_and_says_so() -> None:
-    docs = toy().docs.vstack(toy().docs.head(1).with_columns(id=pl.lit("more"), source=pl.lit(None, pl.String)))
+    docs = toy().docs.vstack(
+        toy().docs.head(1).with_columns(id=pl.lit("more"), source=pl.lit(None, pl.String))
+    )
     given = rt.Collection(docs, toy().queries, toy().qrels)
     explained = explain(given, probes=["statistics", "perplexity"])
     assert [result.rows for result in explained.results] == [
@@ -205,10 +228,17 @@ def test_named_side_is_that_of_all_documents_or_none() -> None:
 
 def test_audit_of_documents_with_and_without_source(tmp_path: Path) -> None:
     """The version without a source is first, then ai's (1/log2 3 = .631), then human's (1/log2 4 = .5)."""
-    docs, qrels, scores = list[dict[str, Any]](), dict[str, dict[str, int]](), dict[str, dict[str, float]]()
+    docs, qrels, scores = (
+        list[dict[str, Any]](),
+        dict[str, dict[str, int]](),
+        dict[str, dict[str, float]](),
+    )
     for number in range(6):
         names = {f"{number}{source}": source for source in (None, "ai", "human")}
-        docs += [{"id": name, "text": name, "source": source, "origin": str(number)} for name, source in names.items()]
+        docs += [
+            {"id": name, "text": name, "source": source, "origin": str(number)}
+            for name, source in names.items()
+        ]
         qrels[f"q{number}"] = dict.fromkeys(names, 1)
         scores[f"q{number}"] = {name: 3.0 - rank for rank, name in enumerate(names)}
     given = collection_of(docs, {query: f"x{query}" for query in qrels}, qrels)
@@ -216,10 +246,16 @@ def test_audit_of_documents_with_and_without_source(tmp_path: Path) -> None:
     audited = rt.audit(given, run, "nDCG@10")
     assert audited.groups == ("all", "human", "ai")
     (tilt,) = audited.tilts
-    assert tilt.value == pytest.approx(200 * (0.5 - 0.63093) / (0.5 + 0.63093), abs=1e-3)  # -23.2: favours ai
+    assert tilt.value == pytest.approx(
+        200 * (0.5 - 0.63093) / (0.5 + 0.63093), abs=1e-3
+    )  # -23.2: favours ai
     assert "6 documents without source, in no group" in audited.notes
     sourceless = pl.col("source").replace({"human": None})
-    one_left = rt.audit(rt.Collection(given.docs.with_columns(sourceless), given.queries, given.qrels), run, "nDCG@10")
+    one_left = rt.audit(
+        rt.Collection(given.docs.with_columns(sourceless), given.queries, given.qrels),
+        run,
+        "nDCG@10",
+    )
     means = {row["group"]: row["mean"] for row in one_left.by_group().iter_rows(named=True)}
     assert means == {"all": pytest.approx(1.0), "ai": pytest.approx(0.63093, abs=1e-5)}
     assert one_left.tilts == ()
@@ -227,7 +263,9 @@ def test_audit_of_documents_with_and_without_source(tmp_path: Path) -> None:
         "12 documents without source, in no group",
         "only source 'ai' is left, so nothing is compared",
     )
-    unjudged = rt.audit(rt.Collection(one_left_docs(given), given.queries, given.qrels.clear()), run)
+    unjudged = rt.audit(
+        rt.Collection(one_left_docs(given), given.queries, given.qrels.clear()), run
+    )
     assert unjudged.notes[2] == "run: ai holds 33.3 % of the first 10 ranks (mean of 6 queries)"
 
 

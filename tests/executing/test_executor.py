@@ -50,7 +50,9 @@ def test_work_is_done_here_by_default_and_items_are_pulled_as_they_are_needed() 
 
 @pytest.mark.parametrize("where", ["spark", "ray: ", "local:2", ""])
 def test_other_executors_are_refused(where: str) -> None:
-    message = f"cannot run on {where!r}: expected local, ray or ray:ADDRESS, such as ray:10.0.0.1:6379"
+    message = (
+        f"cannot run on {where!r}: expected local, ray or ray:ADDRESS, such as ray:10.0.0.1:6379"
+    )
     with refused(message), run_on(where):
         pass
 
@@ -83,7 +85,9 @@ def test_a_model_travels_without_its_weights_and_is_made_once_where_it_arrives()
 
 def test_another_model_under_the_same_name_is_refused(tmp_path: Path) -> None:
     folder = tiny_model(tmp_path / "m")
-    packed = pickle.dumps(Encoder(name="m", folder=folder, max_tokens=None, precision="float32", device="cpu"))
+    packed = pickle.dumps(
+        Encoder(name="m", folder=folder, max_tokens=None, precision="float32", device="cpu")
+    )
     assert pickle.loads(packed).folder == folder
     _rebuilt.cache_clear()  # as in another process
     with (folder / "config.json").open("a") as stream:
@@ -93,12 +97,19 @@ def test_another_model_under_the_same_name_is_refused(tmp_path: Path) -> None:
         pickle.loads(packed)
 
 
-def test_language_models_travel_as_their_options_and_share_their_rate_limits(tmp_path: Path) -> None:
+def test_language_models_travel_as_their_options_and_share_their_rate_limits(
+    tmp_path: Path,
+) -> None:
     model = OpenAI("m", base_url="http://127.0.0.1:9/v1", requests_per_minute=100, timeout=3)
     there = pickle.loads(pickle.dumps(model.one_of(4)))
-    assert (there.identity, there.made_of()) == (model.identity, {**model.made_of(), "requests_per_minute": 25})
+    assert (there.identity, there.made_of()) == (
+        model.identity,
+        {**model.made_of(), "requests_per_minute": 25},
+    )
     assert model.one_of(1) is model
-    with refused("requests_per_minute=100 is too little to be divided among 101 workers; omit --executor"):
+    with refused(
+        "requests_per_minute=100 is too little to be divided among 101 workers; omit --executor"
+    ):
         model.one_of(101)
     local = Transformers(tiny_model(tmp_path / "m"), batch=2, precision="float32")
     assert pickle.loads(pickle.dumps(local)).made_of() == local.made_of()
@@ -126,10 +137,16 @@ def test_usual_sizes_hold_outside_and_are_back_afterwards() -> None:
 @pytest.mark.parametrize(
     ("text", "size"),
     [
-        (" 1 GB ", GB), ("1g", GB), ("512MB", 512 * 10**6), ("0.5GiB", 1 << 29), ("2TB", 2 * 10**12),
-        ("100000KB", 10**8), ("268435456", 1 << 28), ("268435456B", 1 << 28),
+        (" 1 GB ", GB),
+        ("1g", GB),
+        ("512MB", 512 * 10**6),
+        ("0.5GiB", 1 << 29),
+        ("2TB", 2 * 10**12),
+        ("100000KB", 10**8),
+        ("268435456", 1 << 28),
+        ("268435456B", 1 << 28),
     ],
-)  # fmt: skip
+)
 def test_sizes_are_read_as_people_write_them(text: str, size: int) -> None:
     assert read_size(text) == size
 
@@ -155,7 +172,11 @@ def test_what_is_no_size_is_refused(text: str) -> None:
     ],
 )
 def test_a_quarter_of_the_machines_memory_or_of_the_control_groups_limit_is_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str | None, limits: dict[str, str], expected: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    own: str | None,
+    limits: dict[str, str],
+    expected: int,
 ) -> None:
     if own is not None:
         write(tmp_path / "own", own)
@@ -166,7 +187,9 @@ def test_a_quarter_of_the_machines_memory_or_of_the_control_groups_limit_is_used
     assert (available_memory(), chunks.memory_limit()) == (expected, expected // 4)
 
 
-@pytest.mark.parametrize(("quota", "expected"), [("max 100000", 8), ("150000 100000\n", 2), ("50000 100000\n", 1)])
+@pytest.mark.parametrize(
+    ("quota", "expected"), [("max 100000", 8), ("150000 100000\n", 2), ("50000 100000\n", 1)]
+)
 def test_processors_are_those_of_the_container(
     quota: str, expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

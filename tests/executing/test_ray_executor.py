@@ -59,7 +59,10 @@ class Squares:
 
     def done_by(self) -> list[tuple[int, int]]:
         """Process and number of each that was begun."""
-        return sorted((int(pid), int(number)) for pid, number in (f.name.split("-") for f in self.folder.iterdir()))
+        return sorted(
+            (int(pid), int(number))
+            for pid, number in (f.name.split("-") for f in self.folder.iterdir())
+        )
 
 
 def failing(numbers: Iterator[int]) -> Iterator[int]:
@@ -93,7 +96,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         patch.setenv("RAY_AUTH_MODE", "disabled")
         from ray.cluster_utils import Cluster
 
-        nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        nodes = Cluster(
+            initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+        )
         stack.callback(nodes.shutdown)
         nodes.add_node(num_cpus=1)
         stack.enter_context(run_on(f"ray:{nodes.address}"))
@@ -120,7 +125,11 @@ def docs() -> Collection:
 @pytest.fixture
 def here_and_there(cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Both:
     """Do something in this process and on the cluster, each with a cache of its own, in many small parts."""
-    for module, name, value in ((search, "_PART", 1 << 11), (index, "CHUNK", 40), (bm25, "_QUERIES_A_PART", 3)):
+    for module, name, value in (
+        (search, "_PART", 1 << 11),
+        (index, "CHUNK", 40),
+        (bm25, "_QUERIES_A_PART", 3),
+    ):
         monkeypatch.setattr(module, name, value)
 
     def both(work: Callable[[], Any]) -> list[Any]:
@@ -134,7 +143,15 @@ def here_and_there(cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    "spec", ["bm25@20", "tfidf@5", "bm25(analyzer=whitespace,text=text)@300", "dense@7", "dense@300", "cross-encoder"]
+    "spec",
+    [
+        "bm25@20",
+        "tfidf@5",
+        "bm25(analyzer=whitespace,text=text)@300",
+        "dense@7",
+        "dense@300",
+        "cross-encoder",
+    ],
 )
 def test_rankers_equal_those_of_one_machine(
     here_and_there: Both, docs: Collection, tiny: Path, tmp_path: Path, spec: str
@@ -142,18 +159,24 @@ def test_rankers_equal_those_of_one_machine(
     if spec == "cross-encoder":
         spec = f"bm25@20>>cross-encoder:{tiny_classifier(tmp_path / 'model')}"
     spec = spec.replace("dense", f"dense:{tiny}")
-    here, there = here_and_there(lambda: ranker(spec).rank(replace(docs)).frame())  # of which nothing is known yet
+    here, there = here_and_there(
+        lambda: ranker(spec).rank(replace(docs)).frame()
+    )  # of which nothing is known yet
     assert here.equals(there)
 
 
-def test_perplexities_equal_those_of_one_machine(here_and_there: Both, docs: Collection, tmp_path: Path) -> None:
+def test_perplexities_equal_those_of_one_machine(
+    here_and_there: Both, docs: Collection, tmp_path: Path
+) -> None:
     folder, texts = language_model("causal", tmp_path / "model"), docs.docs["text"].to_list()
     here, there = here_and_there(lambda: Likelihood(folder=folder).score(texts, label="x"))
     np.testing.assert_array_equal(here.perplexity, there.perplexity)
     np.testing.assert_array_equal(here.tokens, there.tokens)
 
 
-def test_each_prompt_is_answered_once_and_written_by_this_process_alone(cluster: str, tmp_path: Path) -> None:
+def test_each_prompt_is_answered_once_and_written_by_this_process_alone(
+    cluster: str, tmp_path: Path
+) -> None:
     prompts = [Request(Prompt(f"{WORDS[n % 10]} {n}")) for n in range(100)]
     with Server(delay=0.03, faults=Faults(seed=3, share=0.2, kinds=["500", "drop"])) as server:
         model = OpenAI("tiny", base_url=server.url, concurrency=3, retries=30)
@@ -161,7 +184,9 @@ def test_each_prompt_is_answered_once_and_written_by_this_process_alone(cluster:
 
         def answers() -> dict[int, str]:
             replies = journalled(model, prompts, journal, sampling=Sampling(seed=1))
-            return {reply.number: reply.answer.text for reply in replies if reply.answer is not None}
+            return {
+                reply.number: reply.answer.text for reply in replies if reply.answer is not None
+            }
 
         first = answers()
         assert sorted(first) == list(range(100))
@@ -179,7 +204,9 @@ def test_what_a_worker_says_is_said_here(cluster: str) -> None:
     with refused("three is too many"):
         next(results)
     error = "ZeroDivisionError: integer division or modulo by zero"
-    with refused(f"the Ray cluster at {cluster} failed ({error}); finished work is kept: run it again"):
+    with refused(
+        f"the Ray cluster at {cluster} failed ({error}); finished work is kept: run it again"
+    ):
         list(executor().map(failing, [5]))
 
 
@@ -198,7 +225,8 @@ def test_workers_of_a_machine_share_its_memory(cluster: str) -> None:
 
 def test_a_part_that_kills_its_workers_ends_in_one_line(cluster: str) -> None:
     message = (
-        rf"\Athe Ray cluster at {cluster} failed \(WorkerCrashedError: [^\n]*finished work is kept: run it again\Z"
+        rf"\Athe Ray cluster at {cluster} failed \(WorkerCrashedError: [^\n]*"
+        r"finished work is kept: run it again\Z"
     )
     with pytest.raises(UserError, match=message):
         list(executor().map(deadly, range(2)))
@@ -236,10 +264,14 @@ with run_on("ray"):
 
 
 def test_a_dead_cluster_ends_in_one_line_after_what_was_done(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", DEAD_CLUSTER, str(tmp_path)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", DEAD_CLUSTER, str(tmp_path)], capture_output=True, text=True
+    )
     results = [int(line) for line in done.stdout.split()]
     assert results == [number * number for number in range(len(results))]
     assert 10 <= len(results) < 200
-    [message] = re.findall(r"^ranktilt\.errors\.UserError: (.*)$", done.stderr, re.MULTILINE)  # Ray says more beside it
+    [message] = re.findall(
+        r"^ranktilt\.errors\.UserError: (.*)$", done.stderr, re.MULTILINE
+    )  # Ray says more beside it
     assert message.startswith("the Ray cluster of this machine failed (")
     assert message.endswith("; finished work is kept: run it again")

@@ -39,7 +39,9 @@ def levelled(folder: Path, *methods: str, found: Simulated | None = None, **opti
     measures = options.pop("measures", ["nDCG@10", "Share@10", "ExposureRatio"])
     how = {name: options.pop(name) for name in ("level", "budget") if name in options}
     chosen = Levelling(methods=methods or ("offset",), **{"strengths": (0.5, 1.0), **options})
-    return level(split(found), found.run, measures, folder=folder, options=chosen, resamples=200, **how)
+    return level(
+        split(found), found.run, measures, folder=folder, options=chosen, resamples=200, **how
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,12 +53,15 @@ def levelled(folder: Path, *methods: str, found: Simulated | None = None, **opti
         ("fair-rerank:exposure", "ExposureRatio@20", (0.5, 0.8)),
     ],
 )
-def test_a_known_tilt_is_levelled(method: str, asked: str, strengths: tuple[float, ...], tmp_path: Path) -> None:
+def test_a_known_tilt_is_levelled(
+    method: str, asked: str, strengths: tuple[float, ...], tmp_path: Path
+) -> None:
     found = levelled(tmp_path, method, measures=[asked], strengths=strengths)
     before, *steps = (found.tilt(step.name, PAIR) for step in found.interventions)
     assert before.low > before.level
     nearest = min(steps, key=lambda tilt: abs(tilt.value - tilt.level))
-    # det-const-sort holds both sides to a least share, rounded down: what is left may favour either.
+    # det-const-sort holds both sides to a least share, rounded down: what is left may favour
+    # either.
     assert method == "fair-rerank" or nearest.low <= nearest.level <= nearest.high
     assert abs(nearest.value - nearest.level) < abs(before.value - before.level) / 2
 
@@ -65,8 +70,12 @@ def test_the_chosen_one_is_told_as_it_is_typed(tmp_path: Path) -> None:
     found = levelled(tmp_path, "offset", "interleave", level=45, budget=0.15, measures=["nDCG@10"])
     assert found.methods == ("offset", "interleave")
     assert [one.name for one in found.interventions] == [
-        "simulated", "offset 0.5", "offset 1", "interleave 0.5", "interleave 1",
-    ]  # fmt: skip
+        "simulated",
+        "offset 0.5",
+        "offset 1",
+        "interleave 0.5",
+        "interleave 1",
+    ]
     chosen = found.choose().chosen
     assert chosen is not None
     assert chosen.name in found.selected
@@ -86,38 +95,68 @@ def test_a_collection_is_split_or_a_run_with_labels_and_without_judgments(tmp_pa
     found = level(collection, ranker("bm25"), ["nDCG@10"], options=options, resamples=200)
     assert found.interventions[1].ranker == "bm25@100>>offset(fit=bm25-100-offset.json)"
     drawn = split_queries(collection)
-    assert found.spec["queries"] == {name: len(getattr(drawn, name).judged) for name in ("fit", "select", "test")}
+    assert found.spec["queries"] == {
+        name: len(getattr(drawn, name).judged) for name in ("fit", "select", "test")
+    }
     given = simulated()
     gender = pl.col("source").replace_strict({"llm": "female", "human": "male"})
-    docs = given.collection.docs.with_columns(gender=gender, source=pl.lit("unknown"), origin=pl.col("id"))
-    labels = Collection(docs, given.collection.queries, given.collection.qrels.clear(), {"labels": "labels.tsv"})
+    docs = given.collection.docs.with_columns(
+        gender=gender, source=pl.lit("unknown"), origin=pl.col("id")
+    )
+    labels = Collection(
+        docs, given.collection.queries, given.collection.qrels.clear(), {"labels": "labels.tsv"}
+    )
     given = replace(given, collection=labels)
     found = levelled(tmp_path, "fair-rerank", "offset", found=given, measures=None, by="gender")
     assert found.questions == ("Share@10", "ExposureRatio")
-    before, half, whole = (found.tilt(step.name, ("female", "male")) for step in found.interventions[:3])
+    before, half, whole = (
+        found.tilt(step.name, ("female", "male")) for step in found.interventions[:3]
+    )
     assert before.value < half.value < whole.value
     assert abs(whole.value) < 0.05
-    assert found.interventions[2].ranker == "simulated>>fair-rerank(by=gender,group=female,target=0.0)"
+    assert (
+        found.interventions[2].ranker == "simulated>>fair-rerank(by=gender,group=female,target=0.0)"
+    )
     assert found.over == ()
 
 
-def test_a_target_is_where_fair_re_ranking_ends_and_a_third_group_counts_among_the_others(tmp_path: Path) -> None:
+def test_a_target_is_where_fair_re_ranking_ends_and_a_third_group_counts_among_the_others(
+    tmp_path: Path,
+) -> None:
     found = levelled(tmp_path, "fair-rerank", target=5.0, measures=["Share@10"])
     level_there = levelled(tmp_path, "fair-rerank", measures=["Share@10"])
     assert found.interventions[-1].ranker.endswith("fair-rerank(group=llm,target=5.0)")
     assert found.tilt("fair-rerank 1", PAIR).value < level_there.tilt("fair-rerank 1", PAIR).value
     three = with_gpt(pl.int_range(pl.len()) % 6 == 1)
-    found = levelled(tmp_path, "fair-rerank", found=three, measures=["Share@10"], strengths=(1e-9, 1.0), pair=PAIR)
+    found = levelled(
+        tmp_path,
+        "fair-rerank",
+        found=three,
+        measures=["Share@10"],
+        strengths=(1e-9, 1.0),
+        pair=PAIR,
+    )
     today = float(found.interventions[1].ranker.rpartition("target=")[2].rstrip(")"))
-    test = audit(three.collection, three.run, ["Share@10"], pairs=[("llm", "rest")], resamples=100, confounds=False)
+    test = audit(
+        three.collection,
+        three.run,
+        ["Share@10"],
+        pairs=[("llm", "rest")],
+        resamples=100,
+        confounds=False,
+    )
     assert today == pytest.approx(100 * test.estimates[0].value, abs=5)
 
 
 def test_strengths_are_chosen_by_values_alone_and_an_open_depth_gets_one() -> None:
-    tried = swept({0: (60, 0, 0), 1: (30, 0, 0), 2: (1, 0, 0), 3: (0, 0, 0), 4: (0, 30, 0)}, level=10)
+    tried = swept(
+        {0: (60, 0, 0), 1: (30, 0, 0), 2: (1, 0, 0), 3: (0, 0, 0), 4: (0, 30, 0)}, level=10
+    )
     tilts = [tried.tilt(step.name, PAIR).value for step in tried.interventions]
     assert tilts[2:4] == [pytest.approx(-200 / 60, abs=0.1), 0]
-    assert choose_strengths(tried) == ["α = 2"]  # within half of the margin, and smaller than the one that is level
+    assert choose_strengths(tried) == [
+        "α = 2"
+    ]  # within half of the margin, and smaller than the one that is level
     dear = swept({0: (60, 0, 0), 1: (30, 0, 0), 2: (0, 0, 24)}, level=10)
     assert choose_strengths(dear) == ["α = 1"]  # the other one costs too much
     assert choose_strengths(swept({0: (60, 0, 0), 1: (0, 0, 24)})) == ["α = 1"]
@@ -132,13 +171,28 @@ def test_strengths_are_chosen_by_values_alone_and_an_open_depth_gets_one() -> No
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"methods": ("magic",)}, "unknown method 'magic' (valid: causal, projection, fair-rerank, interleave, offset"),
-        ({"methods": ("fair-rerank:best",)}, "unknown method of fair-rerank 'best' (valid: det-const-sort, fa-ir, exp"),
+        (
+            {"methods": ("magic",)},
+            "unknown method 'magic' (valid: causal, projection, fair-rerank, interleave, offset",
+        ),
+        (
+            {"methods": ("fair-rerank:best",)},
+            "unknown method of fair-rerank 'best' (valid: det-const-sort, fa-ir, exp",
+        ),
         ({"methods": ("offset", "offset")}, "expected distinct methods; got offset, offset"),
         ({"strengths": (0.5, 0.0)}, "expected strengths above 0 and at most 2, got 0.5, 0"),
-        ({"methods": ("interleave", "causal"), "strengths": (0.5, 1.5)}, "interleave has strengths up to 1, got 1.5; "),
-        ({"methods": ("projection",), "by": "gender"}, "projection learns from twins, which differ in source; "),
-        ({"methods": ("fair-rerank", "fair-rerank:exposure"), "target": 1.0}, "a target is where fair-rerank ends (po"),
+        (
+            {"methods": ("interleave", "causal"), "strengths": (0.5, 1.5)},
+            "interleave has strengths up to 1, got 1.5; ",
+        ),
+        (
+            {"methods": ("projection",), "by": "gender"},
+            "projection learns from twins, which differ in source; ",
+        ),
+        (
+            {"methods": ("fair-rerank", "fair-rerank:exposure"), "target": 1.0},
+            "a target is where fair-rerank ends (po",
+        ),
     ],
 )
 def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
@@ -149,44 +203,74 @@ def test_options_out_of_range_are_refused(options: dict[str, Any], message: str)
 def with_gpt(which: pl.Expr) -> Simulated:
     """The simulation with a third source."""
     given = simulated()
-    docs = given.collection.docs.with_columns(source=pl.when(which).then(pl.lit("gpt")).otherwise("source"))
-    return replace(given, collection=Collection(docs, given.collection.queries, given.collection.qrels))
+    docs = given.collection.docs.with_columns(
+        source=pl.when(which).then(pl.lit("gpt")).otherwise("source")
+    )
+    return replace(
+        given, collection=Collection(docs, given.collection.queries, given.collection.qrels)
+    )
 
 
 def test_more_than_two_groups_are_not_guessed_among_and_a_run_lacks_no_side(tmp_path: Path) -> None:
     three = with_gpt(pl.col("id") == "3-llm")
     with refused("source makes 3 groups (human, gpt, llm); name the two to level: --pair A,B"):
         levelled(tmp_path, "offset", found=three)
-    with refused("a correction knows single groups, and 'rest' is none; name two to level: --pair A,B"):
+    with refused(
+        "a correction knows single groups, and 'rest' is none; name two to level: --pair A,B"
+    ):
         levelled(tmp_path, "offset", found=three, pair=("human", "rest"))
     named = levelled(tmp_path, "offset", found=three, pair=("human", "llm"), measures=["nDCG@10"])
     assert named.pairs == (("human", "llm"),)
     sides = split(simulated())
-    short = Run.from_frame(simulated().run.frame().filter(pl.col("query_id") == "q0"), spec={"ranker": "short"})
+    short = Run.from_frame(
+        simulated().run.frame().filter(pl.col("query_id") == "q0"), spec={"ranker": "short"}
+    )
     with refused("short has none of the 50 queries of a side to rank"):
         level(sides, short, ["nDCG@10"], folder=tmp_path)
 
 
-def test_a_method_that_is_refused_leaves_the_others_also_one_without_scores_or_vectors(tmp_path: Path) -> None:
+def test_a_method_that_is_refused_leaves_the_others_also_one_without_scores_or_vectors(
+    tmp_path: Path,
+) -> None:
     found = levelled(tmp_path, "causal", "offset", "projection", measures=["nDCG@10"])
-    assert (found.methods, found.selected) == (("offset",), levelled(tmp_path, measures=["nDCG@10"]).selected)
+    assert (found.methods, found.selected) == (
+        ("offset",),
+        levelled(tmp_path, measures=["nDCG@10"]).selected,
+    )
     reason = "needs the ranker itself, and simulated is a saved run; leave it out"
     assert found.refused == tuple((name, f"{name} {reason}") for name in ("causal", "projection"))
     assert Bench.load(found.save(tmp_path / "level.json")) == found
     assert f"| causal | causal (causal {reason}) |  |  | refused |  |" in table(found, "markdown")
     with refused(f"causal {reason}"):
         levelled(tmp_path, "causal", "projection")
-    order = replace(simulated(), run=replace(simulated().run, spec={"ranker": "by rank", "score_order": "rank"}))
-    found = levelled(tmp_path, *Levelling().methods, found=order, measures=["Share@10"], strengths=(1.0,))
+    order = replace(
+        simulated(), run=replace(simulated().run, spec={"ranker": "by rank", "score_order": "rank"})
+    )
+    found = levelled(
+        tmp_path, *Levelling().methods, found=order, measures=["Share@10"], strengths=(1.0,)
+    )
     assert found.methods == ("interleave", "fair-rerank")
-    assert found.refused == (("offset", "an offset is fitted to scores, and by rank gives only an order"),)
+    assert found.refused == (
+        ("offset", "an offset is fitted to scores, and by rank gives only an order"),
+    )
     given = split(simulated())
     sides = (
-        Collection(side.docs.with_columns(text=pl.col("id")), side.queries.with_columns(text=pl.lit("3")), side.qrels)
+        Collection(
+            side.docs.with_columns(text=pl.col("id")),
+            side.queries.with_columns(text=pl.lit("3")),
+            side.qrels,
+        )
         for side in (given.fit, given.select, given.test)
     )
-    with refused("projection takes a direction out of vectors, and bm25@100 has none; it is for dense rankers"):
-        level(QuerySplit(*sides), ranker("bm25"), folder=tmp_path, options=Levelling(methods=("projection",)))
+    with refused(
+        "projection takes a direction out of vectors, and bm25@100 has none; it is for dense rankers"
+    ):
+        level(
+            QuerySplit(*sides),
+            ranker("bm25"),
+            folder=tmp_path,
+            options=Levelling(methods=("projection",)),
+        )
 
 
 def judged(relevant: dict[str, list[str]]) -> Collection:
@@ -196,7 +280,11 @@ def judged(relevant: dict[str, list[str]]) -> Collection:
         for origin in "abcdefghij"
         for source in ("human", "llm")
     ]
-    return collection_of(docs, {q: q for q in relevant}, {q: dict.fromkeys(found, 1) for q, found in relevant.items()})
+    return collection_of(
+        docs,
+        {q: q for q in relevant},
+        {q: dict.fromkeys(found, 1) for q, found in relevant.items()},
+    )
 
 
 def queries(split: QuerySplit) -> list[list[str]]:
@@ -208,11 +296,14 @@ def queries(split: QuerySplit) -> list[list[str]]:
     st.dictionaries(
         st.text("pqrstuvwxyz", min_size=1, max_size=3),
         st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=3, unique=True),
-        min_size=6, max_size=20,
+        min_size=6,
+        max_size=20,
     ),
     st.integers(0, 5),
-)  # fmt: skip
-def test_no_query_and_no_origin_that_is_learned_from_is_tested_on(relevant: dict[str, list[str]], seed: int) -> None:
+)
+def test_no_query_and_no_origin_that_is_learned_from_is_tested_on(
+    relevant: dict[str, list[str]], seed: int
+) -> None:
     collection = judged({q: [f"{origin}-llm" for origin in found] for q, found in relevant.items()})
     try:
         split = split_queries(collection, seed=seed)
@@ -223,18 +314,24 @@ def test_no_query_and_no_origin_that_is_learned_from_is_tested_on(relevant: dict
     assert len(fit | select | test) == len(fit) + len(select) + len(test)
     assert select | test | fit <= set(relevant)
     sides = (split.fit, split.select, split.test)
-    learned, *others = ({doc[0] for doc in side.qrels["doc_id"]} for side in sides)  # origins, by their letter
+    learned, *others = (
+        {doc[0] for doc in side.qrels["doc_id"]} for side in sides
+    )  # origins, by their letter
     assert not learned & set().union(*others)
     assert split.fit.qrels.filter(pl.col("grade") > 0)["query_id"].n_unique() == len(fit)
 
 
 def test_queries_of_one_origin_stay_together_and_where_one_ties_all_the_fit_loses_it() -> None:
     halves = (("a", "human"), ("b", "llm"))
-    relevant = {f"q{n}{half}": [f"{'abcdefghij'[n]}-{source}"] for n in range(10) for half, source in halves}
+    relevant = {
+        f"q{n}{half}": [f"{'abcdefghij'[n]}-{source}"] for n in range(10) for half, source in halves
+    }
     split = split_queries(judged(relevant), seed=3)
     sides = queries(split)
     assert sorted(map(len, sides)) == [4, 8, 8]
-    assert all(f"q{n}a" in side and f"q{n}b" in side for side in sides for n in {name[1] for name in side})
+    assert all(
+        f"q{n}a" in side and f"q{n}b" in side for side in sides for n in {name[1] for name in side}
+    )
     assert split.notes == ()
     assert queries(split_queries(judged(relevant), seed=3)) == sides
     assert queries(split_queries(judged(relevant), seed=4)) != sides
@@ -251,11 +348,16 @@ def test_queries_of_one_origin_stay_together_and_where_one_ties_all_the_fit_lose
     assert all(queries(split_queries(judged(relevant))))
 
 
-def test_queries_are_drawn_by_a_seed_own_splits_kept_apart_and_what_cannot_be_split_refused() -> None:
+def test_queries_are_drawn_by_a_seed_own_splits_kept_apart_and_what_cannot_be_split_refused() -> (
+    None
+):
     with refused("a bench needs queries to fit, select and test on; the collection has 2 to rank"):
         split_queries(judged({name: ["a-llm"] for name in ("q0", "q1")}))
     one_origin = judged({f"q{n}": ["a-llm"] for n in range(4)})
-    with pytest.raises(UserError, match=r"^no query to fit on is left: every document that is relevant to one is rele"):
+    with pytest.raises(
+        UserError,
+        match=r"^no query to fit on is left: every document that is relevant to one is rele",
+    ):
         split_queries(one_origin)
     for shares, text in (((), "none"), ((0.5, 0.5, 0.0), "0.5, 0.5, 0.0")):
         with refused(f"expected three shares between 0 and 1, got {text}"):

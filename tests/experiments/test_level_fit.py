@@ -23,11 +23,15 @@ SOURCES = ("human", "llm")
 PAIR = ("human", "llm")
 
 
-def written(topic: str, size: int, prefix: str = "", *, sources: Sequence[str] = SOURCES, path: str = "") -> Collection:
+def written(
+    topic: str, size: int, prefix: str = "", *, sources: Sequence[str] = SOURCES, path: str = ""
+) -> Collection:
     """Twins of so many texts about a topic, and a query for each, to which both versions are relevant."""
     texts = {source: [f"{topic}{n} {source}" for n in range(size)] for source in sources}
     queries = {f"{prefix}q{n}": f"{topic}{n}" for n in range(size)}
-    grades = {f"{prefix}q{n}": {f"{prefix}{n}-{source}": 1 for source in sources} for n in range(size)}
+    grades = {
+        f"{prefix}q{n}": {f"{prefix}{n}-{source}": 1 for source in sources} for n in range(size)
+    }
     found = collection_of(versions(texts, prefix), queries, grades)
     return Collection(found.docs, found.queries, found.qrels, {"path": path} if path else {})
 
@@ -56,7 +60,8 @@ class Axes(EmbeddingServer):
     def _vector(self, text: str, kind: str) -> list[float]:
         topic, _, source = text.partition(" ")
         by_topic, by_text = (
-            np.random.default_rng([int(text_key(one)[:8], 16)]).normal(0, 1, 12) for one in (topic, text)
+            np.random.default_rng([int(text_key(one)[:8], 16)]).normal(0, 1, 12)
+            for one in (topic, text)
         )
         first = 1.0 if kind == "query" else 0.4 * (source == "llm")
         return [first, *(by_topic / np.linalg.norm(by_topic) + 0.03 * by_text)]
@@ -76,7 +81,9 @@ def levelled(collection: Collection, ranked: Any, *methods: str, **more: Any) ->
 
 
 @pytest.mark.parametrize("prefix", ["", "other-"], ids=["the same ids", "other ids"])
-def test_a_direction_of_one_collection_levels_another(dense: Dense, prefix: str, tmp_path: Path) -> None:
+def test_a_direction_of_one_collection_levels_another(
+    dense: Dense, prefix: str, tmp_path: Path
+) -> None:
     here, there = written("river", 90), written("bell", 40, prefix, path="bells")
     found = levelled(here, dense, "projection", fit=there, folder=tmp_path, budget=0.9)
     before, half, whole = (found.tilt(one.name, PAIR).value for one in found.interventions)
@@ -89,7 +96,11 @@ def test_a_direction_of_one_collection_levels_another(dense: Dense, prefix: str,
     assert "fitted on bells and chosen on other queries" in table(found)
     direction = Direction.load(tmp_path / "dense-axes-20-direction.json")
     assert abs(direction.vector[0]) > 0.97
-    assert (direction.spec["twins"], direction.spec["left_out"], direction.spec["collection"]) == (40, 0, "bells")
+    assert (direction.spec["twins"], direction.spec["left_out"], direction.spec["collection"]) == (
+        40,
+        0,
+        "bells",
+    )
     assert direction.queries(here) == []
     assert direction.queries(there) == there.queries["id"].to_list()
     assert found == levelled(here, dense, "projection", fit=there, folder=tmp_path, budget=0.9)
@@ -106,28 +117,46 @@ def test_a_query_is_not_one_learned_from_for_its_id(tmp_path: Path) -> None:
     assert tested.tilts[0].queries == 12
     renamed = written("bell", 12, "new-")
     known = corrected.rank(renamed).spec["fitted_on"]["queries"]
-    assert [name for name in known if name in set(renamed.queries["id"])] == [f"new-q{n}" for n in range(9)]
+    assert [name for name in known if name in set(renamed.queries["id"])] == [
+        f"new-q{n}" for n in range(9)
+    ]
 
 
 KEYED = [
     ({"a": "1", "b": "2"}, {"a": "1", "b": "2", "c": "3"}, {"a", "b"}),
     ({"a": "1", "b": "2"}, {"a": "8", "b": "9"}, set()),
     ({"a": "1", "b": "2"}, {"x": "2", "a": "9"}, {"x"}),
-    ({"a": "1", "b": "2"}, {"a": "1", "b": "9"}, {"a", "b"}),  # half of the names have one text: they mean the same
+    (
+        {"a": "1", "b": "2"},
+        {"a": "1", "b": "9"},
+        {"a", "b"},
+    ),  # half of the names have one text: they mean the same
     ({"a": "1", "b": "2"}, {"a": "1", "x": "2"}, {"a"}),
-    ({"a": "", "b": ""}, {"a": "8", "c": "9"}, {"a"}),  # of a file without keys names are all there is
+    (
+        {"a": "", "b": ""},
+        {"a": "8", "c": "9"},
+        {"a"},
+    ),  # of a file without keys names are all there is
     ({"a": "1"}, {"a": ""}, {"a"}),
     ({"a": "", "b": "2"}, {"c": "", "d": ""}, set()),
 ]
 
 
 @pytest.mark.parametrize(("learned", "held", "expected"), KEYED)
-def test_names_that_mean_the_same(learned: dict[str, str], held: dict[str, str], expected: set[str]) -> None:
-    assert same_names(named_keys(learned, learned.values()), named_keys(held, held.values())) == expected
+def test_names_that_mean_the_same(
+    learned: dict[str, str], held: dict[str, str], expected: set[str]
+) -> None:
+    assert (
+        same_names(named_keys(learned, learned.values()), named_keys(held, held.values()))
+        == expected
+    )
 
 
 def joined(*parts: Collection) -> Collection:
-    frames = (pl.concat(frame) for frame in zip(*((p.docs, p.queries, p.qrels) for p in parts), strict=True))
+    frames = (
+        pl.concat(frame)
+        for frame in zip(*((p.docs, p.queries, p.qrels) for p in parts), strict=True)
+    )
     return Collection(*frames, {"path": "mixed"})
 
 
@@ -136,7 +165,10 @@ def test_what_both_hold_is_not_learned_from(dense: Dense, tmp_path: Path) -> Non
     other = written("river", 40, "y")  # the first 30 are documents of here, of other ids
     apart = other.only_queries(f"yq{n}" for n in (*range(10, 20), *range(30, 40)))
     both = Collection(
-        other.docs, apart.queries.with_columns(text=pl.format("what of {}", "text")), apart.qrels, {"path": "rivers"}
+        other.docs,
+        apart.queries.with_columns(text=pl.format("what of {}", "text")),
+        apart.qrels,
+        {"path": "rivers"},
     )
     split = split_across(here, both)
     assert split.fit.judged["id"].to_list() == [f"yq{n}" for n in range(30, 40)]
@@ -155,15 +187,23 @@ def test_what_both_hold_is_not_learned_from(dense: Dense, tmp_path: Path) -> Non
 def test_versions_without_the_original_are_known_by_the_names_that_others_share() -> None:
     here = written("river", 20)
     drawn = here.docs.with_row_index().with_columns(
-        text=pl.when(pl.col("index") % 5 == 0).then("text").otherwise(pl.format("{} edited", "text"))
+        text=pl.when(pl.col("index") % 5 == 0)
+        .then("text")
+        .otherwise(pl.format("{} edited", "text"))
     )
-    designed = Collection(drawn.drop("index"), here.queries.with_columns(text=pl.format("on {}", "text")), here.qrels)
-    assert split_across(here, joined(designed, written("bell", 6, "z"))).held_out == set(here.docs["origin"])
+    designed = Collection(
+        drawn.drop("index"), here.queries.with_columns(text=pl.format("on {}", "text")), here.qrels
+    )
+    assert split_across(here, joined(designed, written("bell", 6, "z"))).held_out == set(
+        here.docs["origin"]
+    )
 
 
 def test_a_query_that_is_asked_here_is_not_fitted_on() -> None:
     here, there = written("river", 9), joined(written("bell", 5), written("bell", 3, "z"))
-    asked = there.queries.with_columns(text=pl.when(pl.col("id") == "zq1").then(pl.lit("river2")).otherwise("text"))
+    asked = there.queries.with_columns(
+        text=pl.when(pl.col("id") == "zq1").then(pl.lit("river2")).otherwise("text")
+    )
     split = split_across(here, Collection(there.docs, asked, there.qrels, there.spec))
     assert split.fit.judged["id"].to_list() == ["q0", "q1", "q2", "q3", "q4", "zq0", "zq2"]
     assert split.notes[1] == "1 query of mixed left out: asked here too"
@@ -180,7 +220,9 @@ def test_sides_of_its_own_are_kept_and_most_are_drawn() -> None:
 
 def test_a_method_without_its_groups_leaves_the_others() -> None:
     three = written("bell", 12, sources=("human", "gpt"), path="bells")
-    found = levelled(written("river", 30), ranker("bm25"), "offset", "interleave", "fair-rerank", fit=three)
+    found = levelled(
+        written("river", 30), ranker("bm25"), "offset", "interleave", "fair-rerank", fit=three
+    )
     reason = "bells has no source 'llm' to fit on (valid: human, gpt)"
     assert found.methods == ("interleave",)
     assert found.refused == (("offset", reason), ("fair-rerank", reason))
@@ -188,27 +230,60 @@ def test_a_method_without_its_groups_leaves_the_others() -> None:
 
 LONE = written("bell", 12, sources=("human",), path="bells")
 REFUSED: list[tuple[Any, Collection, tuple[str, ...], str]] = [
-    (None, written("bell", 9, path="bells"), ("offset",),
-     "saved is a saved run, which cannot rank bells; fit on its own collection"),
-    ("replay:run.trec", written("bell", 9, path="bells"), ("interleave",),
-     "replay:run.trec@100 is a saved run, which cannot rank bells; fit on its own collection"),
-    ("engine:asked:ask", written("bell", 9, path="bells"), ("offset",),
-     "engine:asked:ask is a live engine, which cannot rank bells; fit on its own collection"),
-    ("bm25", written("river", 30, "x"), ("offset",),
-     "no query of another collection is left to fit on: each is one to select by or to test on, or what is relevant "
-     "to it is relevant to one"),
-    ("bm25", written("bell", 9, sources=("gpt", "llm"), path="bells"), ("projection",),
-     "projection takes a direction out of vectors, and bm25@100 has none; it is for dense rankers"),
-    ("bm25", written("bell", 9, sources=("gpt", "llm"), path="bells"), ("causal",),
-     "bells has no source 'human' to fit on (valid: gpt, llm)"),
-    ("bm25", LONE, ("offset",),
-     "bells: nothing to compare: only source 'human'; expected two sources or more, such as human and llm"),
-]  # fmt: skip
+    (
+        None,
+        written("bell", 9, path="bells"),
+        ("offset",),
+        "saved is a saved run, which cannot rank bells; fit on its own collection",
+    ),
+    (
+        "replay:run.trec",
+        written("bell", 9, path="bells"),
+        ("interleave",),
+        "replay:run.trec@100 is a saved run, which cannot rank bells; fit on its own collection",
+    ),
+    (
+        "engine:asked:ask",
+        written("bell", 9, path="bells"),
+        ("offset",),
+        "engine:asked:ask is a live engine, which cannot rank bells; fit on its own collection",
+    ),
+    (
+        "bm25",
+        written("river", 30, "x"),
+        ("offset",),
+        "no query of another collection is left to fit on: each is one to select by or to test on, or what is relevant "
+        "to it is relevant to one",
+    ),
+    (
+        "bm25",
+        written("bell", 9, sources=("gpt", "llm"), path="bells"),
+        ("projection",),
+        "projection takes a direction out of vectors, and bm25@100 has none; it is for dense rankers",
+    ),
+    (
+        "bm25",
+        written("bell", 9, sources=("gpt", "llm"), path="bells"),
+        ("causal",),
+        "bells has no source 'human' to fit on (valid: gpt, llm)",
+    ),
+    (
+        "bm25",
+        LONE,
+        ("offset",),
+        "bells: nothing to compare: only source 'human'; expected two sources or more, such as human and llm",
+    ),
+]
 
 
 @pytest.mark.parametrize(("ranked", "other", "methods", "message"), REFUSED)
 def test_what_cannot_be_fitted_elsewhere_is_refused(
-    ranked: Any, other: Collection, methods: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: Any
+    ranked: Any,
+    other: Collection,
+    methods: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: Any,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     here = written("river", 30)

@@ -10,7 +10,12 @@ from scipy import stats
 
 from ranktilt import Run, audit
 from ranktilt.experiments.training_result import BASELINE, TrainingStudy
-from ranktilt.experiments.training_study import Ranked, answer_overlaps, compare_trainings, study_measures
+from ranktilt.experiments.training_study import (
+    Ranked,
+    answer_overlaps,
+    compare_trainings,
+    study_measures,
+)
 from tests.experiments import planted
 from tests.experiments.planted import (
     HUMAN,
@@ -30,7 +35,9 @@ from tests.refusals import refused
 NAMES = ("BM25", "mini trained on human", "mini trained on llm")
 
 
-def test_means_are_those_of_the_audit_and_binary_measures_are_at_grade_two_where_there_are_grades() -> None:
+def test_means_are_those_of_the_audit_and_binary_measures_are_at_grade_two_where_there_are_grades() -> (
+    None
+):
     found = studied().evaluations[0]
     assert (found.queries, found.documents, found.depth) == (QUESTIONS, QUESTIONS, 1000)
     assert found.rankers == NAMES
@@ -50,7 +57,9 @@ def test_means_are_those_of_the_audit_and_binary_measures_are_at_grade_two_where
 def with_spoilt(rank: int, spoilt: int) -> Ranked:
     """The human training at this rank, and one lower for so many questions."""
     base = ranked({BASELINE: 10, HUMAN.run: rank})
-    return base._replace(runs={**base.runs, HUMAN.run: ranked_at(base.collection, rank, spoilt=spoilt)})
+    return base._replace(
+        runs={**base.runs, HUMAN.run: ranked_at(base.collection, rank, spoilt=spoilt)}
+    )
 
 
 def test_the_paired_t_test_is_the_papers_and_each_domain_has_its_own_and_daggers() -> None:
@@ -61,25 +70,42 @@ def test_the_paired_t_test_is_the_papers_and_each_domain_has_its_own_and_daggers
     p = stats.ttest_rel(new, old).pvalue
     row = next(row for row in found.t_tests if row.measure == "RR@10")
     assert row.p == pytest.approx(p)
-    assert row.p_corrected == pytest.approx(3 * p)  # AP, nDCG and RR of one pair; recall is not compared
+    assert row.p_corrected == pytest.approx(
+        3 * p
+    )  # AP, nDCG and RR of one pair; recall is not compared
     assert (row.run, row.old_run) == (NAMES[1], NAMES[0])
     assert row.value == pytest.approx(100 * (new - old).mean())
-    plain, spoilt = ranked({BASELINE: 10, HUMAN.run: 2, LLM.run: 2}), ranked_at(alone(), 1, spoilt=13).frame()
+    plain, spoilt = (
+        ranked({BASELINE: 10, HUMAN.run: 2, LLM.run: 2}),
+        ranked_at(alone(), 1, spoilt=13).frame(),
+    )
     in_law = pl.col("query_id").str.tail(1).str.contains("[13579]")
     # in law it is as good as the other one, and no better
     own = pl.concat([spoilt.filter(~in_law), plain.runs[HUMAN.run].frame().filter(in_law)])
-    one = plain._replace(runs={**plain.runs, HUMAN.run: Run.from_frame(own, queries=plain.runs[BASELINE].queries)})
+    one = plain._replace(
+        runs={**plain.runs, HUMAN.run: Run.from_frame(own, queries=plain.runs[BASELINE].queries)}
+    )
     found, groups = studied(sets=[one]).evaluations[0], ("all", "art", "law")
-    values = [audit(alone(), run, "RR@10", by="domain", pairs=[]).values[0, 0] for run in one.runs.values()]
+    values = [
+        audit(alone(), run, "RR@10", by="domain", pairs=[]).values[0, 0]
+        for run in one.runs.values()
+    ]
     for number, group in enumerate(groups[:2]):
         p = stats.ttest_rel(values[1][number], values[2][number], nan_policy="omit").pvalue
         key = (NAMES[2], NAMES[1], "RR@10", group)
         row = next(r for r in found.t_tests if (r.run, r.old_run, r.measure, r.a) == key)
-        assert (row.p, row.tests) == (pytest.approx(p), 3 * 3)  # pairs of rankers and measures, of one domain
+        assert (row.p, row.tests) == (
+            pytest.approx(p),
+            3 * 3,
+        )  # pairs of rankers and measures, of one domain
         assert row.value == pytest.approx(100 * np.nanmean(values[2][number] - values[1][number]))
     assert len(found.differences) == len(groups) * 3 * 3
     for test in ("t", "permutation"):
-        assert [found.best(NAMES[1], "RR@10", group, test=test) for group in groups] == [True, True, False]
+        assert [found.best(NAMES[1], "RR@10", group, test=test) for group in groups] == [
+            True,
+            True,
+            False,
+        ]
 
 
 def test_a_dagger_needs_to_beat_every_other_ranker_and_trainings_of_other_seeds_are_one() -> None:
@@ -100,7 +126,10 @@ def test_a_dagger_needs_to_beat_every_other_ranker_and_trainings_of_other_seeds_
     assert spread.values == (1.0, 0.5)
     assert spread.deviation == pytest.approx(np.std([1, 0.5], ddof=1))
     assert "each trained ranker is the mean of 2 trainings with other seeds" in found.notes
-    assert any(note.startswith("warning: one training of each ranker is no finding") for note in studied().notes)
+    assert any(
+        note.startswith("warning: one training of each ranker is no finding")
+        for note in studied().notes
+    )
 
 
 def test_the_tilt_of_each_training_what_the_side_changes_and_words_of_queries_in_answers() -> None:
@@ -110,9 +139,14 @@ def test_the_tilt_of_each_training_what_the_side_changes_and_words_of_queries_in
     assert (change.run, change.old_run) == (LLM.run, HUMAN.run)
     assert (change.new, change.old, change.value) == (-200, 200, -400)
     assert change.shown
-    whole_audit = audit(mixed(), mixture(SIDES).runs[HUMAN.run], "nDCG@10", confounds=False, resamples=1000)
+    whole_audit = audit(
+        mixed(), mixture(SIDES).runs[HUMAN.run], "nDCG@10", confounds=False, resamples=1000
+    )
     (tilt,) = [one for one in found.tilts if NAMES[1] in one.run and one.measure == "nDCG@10"]
-    assert (tilt.value, tilt.band_low) == (whole_audit.tilts[0].value, whole_audit.tilts[0].band_low)
+    assert (tilt.value, tilt.band_low) == (
+        whole_audit.tilts[0].value,
+        whole_audit.tilts[0].band_low,
+    )
     human, llm = answer_overlaps(mixed())
     # "Blue red green grey? q7" has five words: human answers hold blue, the others blue and green
     assert (human.source, human.pairs, human.mean, human.median) == ("human", QUESTIONS, 0.2, 0.2)
@@ -123,7 +157,9 @@ def test_sentences_say_what_differs_and_a_study_is_saved_and_read(tmp_path: Path
     found = studied(mixed=mixture(SIDES))
     assert found.contrasts == [("mini", NAMES[2], NAMES[1])]
     assert ": −36.9 points of nDCG@10 on qa, test and Relative Δ −90.5 points" in found.headline
-    assert "significantly better on 0 and worse on 1 of 1 other collection" in planted.whole().headline
+    assert (
+        "significantly better on 0 and worse on 1 of 1 other collection" in planted.whole().headline
+    )
     level = studied(sets=[ranked({**RANKS, LLM.run: 1})])
     assert level.headline.endswith(": 0.0 points of nDCG@10 on qa, test, not significant")
     lone = studied((HUMAN,), sets=[ranked({BASELINE: 3, HUMAN.run: 1})])
@@ -148,7 +184,10 @@ def test_refusals() -> None:
     for arguments, message in (
         (((), [base]), "a training study needs a trained ranker and a collection that it ranked"),
         (((HUMAN, LLM), [base, base]), "collection 'qa, test (supervised)' is given twice"),
-        (((HUMAN, LLM), [bare]), "qa, test: no judgments (qrels), so that no ranker can be measured on it"),
+        (
+            ((HUMAN, LLM), [bare]),
+            "qa, test: no judgments (qrels), so that no ranker can be measured on it",
+        ),
         (((HUMAN, LLM), [ranked({BASELINE: 1, HUMAN.run: 1})]), f"qa, test: no run of {LLM.run}"),
     ):
         with refused(message):

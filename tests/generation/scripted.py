@@ -26,7 +26,9 @@ Says = Callable[[str, int], str | Answer | Failure]
 class Scripted(LLM):
     """Answers by a function of the document in the prompt and of how often it was asked for; remembers all."""
 
-    def __init__(self, says: Says | None = None, *, name: str = "lab/tiny", concurrency: int = 4) -> None:
+    def __init__(
+        self, says: Says | None = None, *, name: str = "lab/tiny", concurrency: int = 4
+    ) -> None:
         self.name, self.identity, self.concurrency = name, f"scripted {name}", concurrency
         self.says = says or good
         self.prompts: list[str] = []
@@ -37,7 +39,9 @@ class Scripted(LLM):
     def check(self) -> None:
         self.checked += 1
 
-    def arrivals(self, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
+    def arrivals(
+        self, prompts: Iterable[Prompt], sampling: Sampling
+    ) -> Generator[list[Reply], None, None]:
         for number, prompt in enumerate(prompts):
             self.prompts.append(prompt.text)
             self.samplings.append(sampling)
@@ -61,13 +65,19 @@ def good(prompt: str, times: int) -> str:
 def humans(texts: dict[str, str] | None = None, **columns: list[Any]) -> Collection:
     """Human documents under plain ids, two queries, and judgments of the first two documents."""
     texts = TEXTS if texts is None else texts
-    docs = {"id": list(texts), "title": [f"On {name}" for name in texts], "text": list(texts.values())}
+    docs = {
+        "id": list(texts),
+        "title": [f"On {name}" for name in texts],
+        "text": list(texts.values()),
+    }
     docs |= {"source": ["human"] * len(texts), **columns}
     queries = {"id": ["q1", "q2"], "text": ["vitamin c cold", "river mouth"]}
     names = [*texts][:2]
     qrels = [("q1", names[0], 2), ("q2", names[-1], 1)]
     schema = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
-    return Collection(pl.DataFrame(docs), pl.DataFrame(queries), pl.DataFrame(qrels, schema=schema, orient="row"))
+    return Collection(
+        pl.DataFrame(docs), pl.DataFrame(queries), pl.DataFrame(qrels, schema=schema, orient="row")
+    )
 
 
 def texts_of(collection: Collection, source: str) -> dict[str, str]:

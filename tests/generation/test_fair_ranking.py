@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 from ranktilt.auditing.groups import grouping
 from ranktilt.datasets.trec_fair import LabelledDocuments, read_labelled
 from ranktilt.errors import UserError
-from ranktilt.generation.fair_ranking import BLOCKS, FairRanking, ListRules, build_fair_ranking, summary
+from ranktilt.generation.fair_ranking import (
+    BLOCKS,
+    FairRanking,
+    ListRules,
+    build_fair_ranking,
+    summary,
+)
 
 WOMEN = "female"
 
@@ -24,10 +30,14 @@ def texts(ids: Sequence[str]) -> pl.DataFrame:
     return pl.DataFrame({"id": ids, "title": ids, "text": [f"about {name}" for name in ids]})
 
 
-def documents(labels: dict[str, list[str]], relevant: dict[str, Sequence[str]]) -> LabelledDocuments:
+def documents(
+    labels: dict[str, list[str]], relevant: dict[str, Sequence[str]]
+) -> LabelledDocuments:
     """Documents called by their ids, with these labels, and which are relevant to each query."""
     pairs = [(query, doc) for query, docs in relevant.items() for doc in docs]
-    table = pl.DataFrame(list(labels.items()), schema={"id": pl.String, "labels": pl.List(pl.String)}, orient="row")
+    table = pl.DataFrame(
+        list(labels.items()), schema={"id": pl.String, "labels": pl.List(pl.String)}, orient="row"
+    )
     queries = pl.DataFrame({"id": list(relevant), "text": [f"query {name}" for name in relevant]})
     judged = pl.DataFrame(pairs, schema={"query_id": pl.String, "doc_id": pl.String}, orient="row")
     return LabelledDocuments(table, queries, judged, "gender", texts, {"by": "gender"})
@@ -47,7 +57,10 @@ def people(sizes: dict[str, tuple[int, int]]) -> LabelledDocuments:
 
 def lists(built: FairRanking) -> dict[str, list[str]]:
     frame = built.initial.frame()
-    return {query: frame.filter(pl.col("query_id") == query)["doc_id"].to_list() for query in built.initial.queries}
+    return {
+        query: frame.filter(pl.col("query_id") == query)["doc_id"].to_list()
+        for query in built.initial.queries
+    }
 
 
 def block_of(query: str, doc: str) -> int:
@@ -73,7 +86,9 @@ def test_blocks_have_their_sizes_and_order_and_a_short_one_is_filled_from_the_ot
 
 
 def test_blocks_are_half_relevant_candidates_favour_nobody_and_seeds_give_other_items() -> None:
-    built = build_fair_ranking(people({f"q{n}": (90, 30) for n in range(40)}), WOMEN, ListRules(items=100))
+    built = build_fair_ranking(
+        people({f"q{n}": (90, 30) for n in range(40)}), WOMEN, ListRules(items=100)
+    )
     frame = built.candidates.frame()
     for query, docs in lists(built).items():
         blocks = [block_of(query, doc) for doc in docs]
@@ -84,24 +99,34 @@ def test_blocks_are_half_relevant_candidates_favour_nobody_and_seeds_give_other_
     women = frame.with_columns(female=pl.col("doc_id").str.contains("-female-"))
     ranks = women.group_by("female").agg(pl.col("rank").mean())["rank"]
     assert abs(ranks[0] - ranks[1]) < 5  # of 50.5; the standard error is 1
-    relevant = frame.filter(pl.col("doc_id").str.split("-").list.first() == pl.col("query_id"))["rank"].mean()
+    relevant = frame.filter(pl.col("doc_id").str.split("-").list.first() == pl.col("query_id"))[
+        "rank"
+    ].mean()
     assert abs(relevant - 50.5) < 5
     assert "shuffled" in built.candidates.spec["order"]
     assert built.initial.spec["order"].endswith(", ".join(BLOCKS))
     sizes = {"q1": (60, 30), "q2": (50, 50)}
     rules = ListRules(items=40)
     first, again = (build_fair_ranking(people(sizes), WOMEN, rules) for _ in "ab")
-    assert (first.candidates, first.initial, first.collection) == (again.candidates, again.initial, again.collection)
+    assert (first.candidates, first.initial, first.collection) == (
+        again.candidates,
+        again.initial,
+        again.collection,
+    )
     assert lists(build_fair_ranking(people(sizes), WOMEN, replace(rules, seed=1))) != lists(first)
     more = build_fair_ranking(people({**sizes, "few": (1, 0)}), WOMEN, rules)
-    relevant = [[doc for doc in lists(built)["q1"] if doc.startswith("q1")] for built in (first, more)]
+    relevant = [
+        [doc for doc in lists(built)["q1"] if doc.startswith("q1")] for built in (first, more)
+    ]
     assert relevant[0] == relevant[1]
     labels = {f"d{n}": ["female" if n % 2 else "male"] for n in range(12)}
     relevant = {"q1": [f"d{n}" for n in range(8)], "q2": [f"d{n}" for n in range(4, 12)]}
     built = build_fair_ranking(documents(labels, relevant), WOMEN, ListRules(items=6))
     judged = set(built.collection.qrels.select("query_id", "doc_id").rows())
     held = set(built.collection.ids)
-    assert judged == {(query, doc) for query, docs in relevant.items() for doc in docs if doc in held}
+    assert judged == {
+        (query, doc) for query, docs in relevant.items() for doc in docs if doc in held
+    }
     for query, docs in lists(built).items():
         assert [(query, doc) in judged for doc in docs] == [True] * 3 + [False] * 3
 
@@ -111,7 +136,9 @@ def test_blocks_are_half_relevant_candidates_favour_nobody_and_seeds_give_other_
     sizes=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=2, max_size=5),
     blocks=st.tuples(*[st.integers(0, 6)] * 4).filter(lambda blocks: sum(blocks) > 1),
 )
-def test_every_list_is_whole_and_as_fair_as_it_can_be(sizes: list[tuple[int, int]], blocks: Any) -> None:
+def test_every_list_is_whole_and_as_fair_as_it_can_be(
+    sizes: list[tuple[int, int]], blocks: Any
+) -> None:
     counts = {**{f"q{n}": pair for n, pair in enumerate(sizes)}, "other": (1, 1)}
     rules = ListRules(items=sum(blocks), blocks=blocks, min_judged=0)
     try:
@@ -130,23 +157,33 @@ def test_every_list_is_whole_and_as_fair_as_it_can_be(sizes: list[tuple[int, int
 
 
 LABELS = {
-    "a": ["Europe"], "b": ["Europe", "Asia"], "c": ["Asia"], "d": [], "e": ["Africa", "Asia"], "f": ["Europe"],
-    "g": ["Africa"], "h": [],
-}  # fmt: skip
+    "a": ["Europe"],
+    "b": ["Europe", "Asia"],
+    "c": ["Asia"],
+    "d": [],
+    "e": ["Africa", "Asia"],
+    "f": ["Europe"],
+    "g": ["Africa"],
+    "h": [],
+}
 
 
 def test_several_values_are_one_side_and_documents_may_have_none() -> None:
     source = documents(LABELS, {"q1": list("abcd"), "q2": list("efgh")})
     found: dict[str, str] = {}
     for seed in range(8):
-        built = build_fair_ranking(source, "non-Europe", ListRules(items=4, min_judged=2, seed=seed))
+        built = build_fair_ranking(
+            source, "non-Europe", ListRules(items=4, min_judged=2, seed=seed)
+        )
         found |= dict(built.collection.docs.select("id", "gender").rows())
     assert found == {name: "|".join(values) for name, values in LABELS.items() if values}
     assert (built.counts["unlabelled"], built.counts["several"]) == (2, 1)
     built = build_fair_ranking(source, "Asia|Africa", ListRules(items=4, min_judged=2))
     assert built.counts["several"] == 1  # of Europe and of Asia
     audited = grouping(built.collection, "gender", ["Asia|Africa", "rest"])
-    protected = {name for name, code in zip(built.collection.ids, audited.code, strict=True) if code == 0}
+    protected = {
+        name for name, code in zip(built.collection.ids, audited.code, strict=True) if code == 0
+    }
     assert protected == {"b", "c", "e", "g"} & set(built.collection.ids)
     items = [sum(doc in "bceg" for doc in docs) for docs in lists(built).values()]
     assert built.counts["protected"] == [min(items), np.median(items), max(items)]
@@ -162,24 +199,72 @@ MORE = "no query has enough documents of known groups (the most has 2 relevant d
 @pytest.mark.parametrize(
     ("labels", "relevant", "protected", "rules", "message"),
     [
-        (ODD, BOTH, "femal", {}, "unknown protected gender 'femal'; did you mean 'female'? (valid: "),
-        ({"a": ["female"], "b": ["female"]}, {"q1": ["a", "b"]}, "female", {}, "nothing to compare: only gender "),
+        (
+            ODD,
+            BOTH,
+            "femal",
+            {},
+            "unknown protected gender 'femal'; did you mean 'female'? (valid: ",
+        ),
+        (
+            {"a": ["female"], "b": ["female"]},
+            {"q1": ["a", "b"]},
+            "female",
+            {},
+            "nothing to compare: only gender ",
+        ),
         (ODD, BOTH, "female|mal", {}, "unknown gender 'mal'; did you mean 'male'"),
-        (ODD, BOTH, "female|", {}, "expected a group on each side of every |, such as Europe|Asia; got "),
-        (ODD, BOTH, "female|male", {}, "nothing to compare: 'female|male' is every gender; expected two "),
-        (ODD, {"q1": []}, "female", {}, "no query has enough documents of known groups (the most has 0 "),
+        (
+            ODD,
+            BOTH,
+            "female|",
+            {},
+            "expected a group on each side of every |, such as Europe|Asia; got ",
+        ),
+        (
+            ODD,
+            BOTH,
+            "female|male",
+            {},
+            "nothing to compare: 'female|male' is every gender; expected two ",
+        ),
+        (
+            ODD,
+            {"q1": []},
+            "female",
+            {},
+            "no query has enough documents of known groups (the most has 0 ",
+        ),
         (ODD, BOTH, "female", {"items": 40}, MORE),
         (ODD, BOTH, "female", {"items": 6, "blocks": (0, 0, 3, 3), "min_judged": 1}, MORE),
         (ODD, BOTH, "female", {"items": 1}, "expected at least 2 items a query, got 1"),
-        (ODD, BOTH, "female", {"items": 20, "blocks": (5, 5, 5, 4)}, "blocks 5,5,5,4 sum to 19, expected as many as i"),
-        (ODD, BOTH, "female", {"items": 5, "blocks": (5, 5, -5, 0)}, "expected blocks of at least 0 items, got -5"),
+        (
+            ODD,
+            BOTH,
+            "female",
+            {"items": 20, "blocks": (5, 5, 5, 4)},
+            "blocks 5,5,5,4 sum to 19, expected as many as i",
+        ),
+        (
+            ODD,
+            BOTH,
+            "female",
+            {"items": 5, "blocks": (5, 5, -5, 0)},
+            "expected blocks of at least 0 items, got -5",
+        ),
     ],
 )
 def test_what_cannot_be_compared_or_drawn_is_refused(
-    labels: dict[str, list[str]], relevant: dict[str, list[str]], protected: str, rules: Any, message: str
+    labels: dict[str, list[str]],
+    relevant: dict[str, list[str]],
+    protected: str,
+    rules: Any,
+    message: str,
 ) -> None:
     with pytest.raises(UserError, match="^" + re.escape(message)):
-        build_fair_ranking(documents(labels, relevant), protected, ListRules(**{"items": 2, **rules}))
+        build_fair_ranking(
+            documents(labels, relevant), protected, ListRules(**{"items": 2, **rules})
+        )
 
 
 def test_the_papers_44_queries(shared_data: Path) -> None:

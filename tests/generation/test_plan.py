@@ -28,16 +28,20 @@ from tests.toy import collection_of, run_of
 COUNT = 8
 
 
-def made(grades: Mapping[str, Mapping[str, int]] | None = None, sources: tuple[str, ...] = ("human",)) -> Collection:
+def made(
+    grades: Mapping[str, Mapping[str, int]] | None = None, sources: tuple[str, ...] = ("human",)
+) -> Collection:
     """Documents d0 to d7 of each source; two queries, of which q0 judges d0 and d1, and q1 judges d1 not relevant."""
     docs = [
         {
-            "id": f"d{n}" if source == "human" else f"d{n}-{source}", "source": source, "origin": f"d{n}",
+            "id": f"d{n}" if source == "human" else f"d{n}-{source}",
+            "source": source,
+            "origin": f"d{n}",
             "text": " ".join(["word"] * (COUNT - n) + ["other"] * n) + f" by {source}",
         }
         for source in sources
         for n in range(COUNT)
-    ]  # fmt: skip
+    ]
     qrels = {"q0": {"d0": 1, "d1": 2}, "q1": {"d1": 0}} if grades is None else grades
     return collection_of(docs, {"q0": "word", "q1": "other", "q2": "by"}, qrels)
 
@@ -80,13 +84,18 @@ def test_each_querys_top_is_in_in_the_collections_order() -> None:
             )
 
 
-def test_judged_queries_choose_of_one_source_a_ranker_is_cut_and_one_that_cannot_rank_says_so_first() -> None:
+def test_judged_queries_choose_of_one_source_a_ranker_is_cut_and_one_that_cannot_rank_says_so_first() -> (
+    None
+):
     rankers = [Listed("q0-0_q1-1_q2-7")]
     assert "d7" not in pool(made(), rankers).ids
     found = pool(made({}), rankers)
     assert found.ids.to_list() == ["d0", "d1", "d7"]
     assert (found.queries, found.reasons[0]) == (3, Reason("judged", 0, 0))
-    assert pool(made({"q1": {"d5": 0, "d6": -1}}), []).ids.to_list() == ["d5", "d6"]  # whatever the grade
+    assert pool(made({"q1": {"d5": 0, "d6": -1}}), []).ids.to_list() == [
+        "d5",
+        "d6",
+    ]  # whatever the grade
     Listed.ranked.clear()
     both = made({"q0": {"d0": 1, "d0-llm": 1}, "q1": {"d1-llm": 1}}, ("human", "llm"))
     found = pool(both, [Listed("q0-3")])
@@ -119,23 +128,39 @@ def test_judged_queries_choose_of_one_source_a_ranker_is_cut_and_one_that_cannot
     [
         (None, [], {"of": "man"}, r"unknown source 'man'.* \(valid: human\)"),
         (None, ["bm25"], {"depth": 0}, "expected a pool of at least 1 document deep, got 0"),
-        ({}, [], {}, "nothing to pool: there are no judgments, so a pool needs a ranker, such as bm25"),
+        (
+            {},
+            [],
+            {},
+            "nothing to pool: there are no judgments, so a pool needs a ranker, such as bm25",
+        ),
         (None, ["bm25", "bm25"], {}, "ranker 'bm25' is given twice"),
     ],
 )
-def test_mistakes_are_named(grades: Any, rankers: list[str], options: dict[str, Any], message: str) -> None:
+def test_mistakes_are_named(
+    grades: Any, rankers: list[str], options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UserError, match=message):
         pool(made(grades), [ranker(text) for text in rankers], **options)
     chosen = Pool(pl.Series(["d0", "z9"]), (), 2, 1, {"of": "human"})
-    with pytest.raises(UserError, match="the pool's document 'z9' is not in this collection; pool the same collection"):
+    with pytest.raises(
+        UserError,
+        match="the pool's document 'z9' is not in this collection; pool the same collection",
+    ):
         pooled(made(), chosen)
 
 
-def test_a_pooled_collection_keeps_all_human_documents_and_is_a_fair_comparison(tmp_path: Path) -> None:
+def test_a_pooled_collection_keeps_all_human_documents_and_is_a_fair_comparison(
+    tmp_path: Path,
+) -> None:
     both = made({"q0": {"d0": 1, "d0-llm": 1, "d1": 0, "d5-llm": 0}}, ("human", "llm"))
     found = pooled(both, pool(both, [Listed("q0-3")]))
     assert found.docs.filter(pl.col("source") == "human").height == COUNT
-    assert found.docs.filter(pl.col("source") == "llm")["id"].to_list() == ["d0-llm", "d1-llm", "d3-llm"]
+    assert found.docs.filter(pl.col("source") == "llm")["id"].to_list() == [
+        "d0-llm",
+        "d1-llm",
+        "d3-llm",
+    ]
     assert found.docs.filter("pool")["origin"].unique().sort().to_list() == ["d0", "d1", "d3"]
     assert found.docs["pool"].null_count() == 0
     assert found.qrels.rows() == [("q0", "d0", 1), ("q0", "d0-llm", 1), ("q0", "d1", 0)]
@@ -148,7 +173,9 @@ def test_a_pooled_collection_keeps_all_human_documents_and_is_a_fair_comparison(
 
 
 @pytest.mark.data
-def test_relative_delta_from_a_pool_of_nfcorpus_is_within_the_full_interval(shared_data: Path) -> None:
+def test_relative_delta_from_a_pool_of_nfcorpus_is_within_the_full_interval(
+    shared_data: Path,
+) -> None:
     collection = load(shared_data / "cocktail-nfcorpus")
     rankers = [ranker(text) for text in ("bm25", "bm25(k1=0.9,b=0.4)", "tfidf")]
     chosen = pool(collection, rankers[:1], depth=10)
@@ -175,10 +202,14 @@ WORDS = {"d1": "abcd " * 19 + "abcd.", "d2": "abcd " * 39 + "abcd."}
 def guess(own_cache: Path) -> Any:
     """CostEstimate with a journal of this test."""
 
-    def run(llm: Scripted | None = None, texts: dict[str, str] | None = None, **how: Any) -> CostEstimate:
+    def run(
+        llm: Scripted | None = None, texts: dict[str, str] | None = None, **how: Any
+    ) -> CostEstimate:
         rates = {name: how.pop(name) for name in ("price", "requests_per_minute") if name in how}
         model = llm or Scripted()
-        return estimate(plan(humans(texts), model, Rewriting(**how)), model, journal=Journal(own_cache), **rates)
+        return estimate(
+            plan(humans(texts), model, Rewriting(**how)), model, journal=Journal(own_cache), **rates
+        )
 
     return run
 
@@ -187,7 +218,8 @@ def test_tokens_price_and_requests_by_hand(guess: Any) -> None:
     llm = Scripted()
     found = guess(llm, WORDS, price=(2.0, 10.0))
     assert (llm.prompts, llm.checked) == ([], 0)  # nothing is asked, and no key is needed
-    # "Please rewrite the following text: " has 35 bytes: 135/4 and 235/4 rounded up, and 12 of the chat template each
+    # "Please rewrite the following text: " has 35 bytes: 135/4 and 235/4 rounded up, and 12 of the
+    # chat template each
     assert found.tokens_in == 34 + 59 + 24
     assert found.tokens_out == 25 + 50
     assert found.price == pytest.approx((117 * 2 + 75 * 10) / 1e6)
@@ -201,7 +233,10 @@ def test_tokens_price_and_requests_by_hand(guess: Any) -> None:
     assert guess(titles="rewrite").requests == 6
     more = "; up to 2 more for each text whose answers are flagged"
     for attempts, end in ((3, more), (1, "")):
-        assert dict(guess(attempts=attempts).lines)["requests"] == f"3 (0 of 3 are answered already){end}"
+        assert (
+            dict(guess(attempts=attempts).lines)["requests"]
+            == f"3 (0 of 3 are answered already){end}"
+        )
 
 
 class Local(Scripted):
@@ -227,4 +262,7 @@ def test_time_is_that_of_the_narrowest_limit_and_unknown_of_a_local_model(guess:
     assert (found.tokens_in, found.tokens_out) == (25 + 45 + 24, 60)
     assert found.counted == "counted by the model's own tokenizer"
     assert found.seconds is None
-    assert found.lines[-1] == ("time", "unknown for a model on this machine; try some documents with --limit")
+    assert found.lines[-1] == (
+        "time",
+        "unknown for a model on this machine; try some documents with --limit",
+    )

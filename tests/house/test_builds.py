@@ -24,9 +24,15 @@ def run(command: list[str | Path], folder: Path) -> subprocess.CompletedProcess[
     """Run a command in a folder, away from PYTHONPATH, in a terminal so wide that no line is folded."""
     env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     return subprocess.run(
-        command, cwd=folder, env={**env, "COLUMNS": "200", "NO_COLOR": "1"}, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, check=False, timeout=900,
-    )  # fmt: skip
+        command,
+        cwd=folder,
+        env={**env, "COLUMNS": "200", "NO_COLOR": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=900,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +52,9 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert made.returncode == 0, made.stderr
     scripts = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
     constraints = tree.ROOT / "constraints.txt"
-    result = run([scripts / "python", "-m", "pip", "install", "-q", "-c", constraints, wheel], folder)
+    result = run(
+        [scripts / "python", "-m", "pip", "install", "-q", "-c", constraints, wheel], folder
+    )
     assert result.returncode == 0, result.stdout + result.stderr
     return scripts / "ranktilt"
 
@@ -54,7 +62,11 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.journey
 def test_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     held = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("ranktilt/")}
-    files = {path for path in tree.PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+    files = {
+        path
+        for path in tree.PACKAGE.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
     assert held == {path.relative_to(tree.PACKAGE.parent).as_posix() for path in files}
     assert "ranktilt/py.typed" in held
     assert wheel.stat().st_size < 3_000_000
@@ -63,11 +75,15 @@ def test_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     assert set(facts.get_all("Classifier", [])) <= trove_classifiers.classifiers
     assert "source bias" in facts["Keywords"]
     assert facts["Description-Content-Type"] == "text/markdown"
-    assert any(name.startswith("ranktilt/datasets/bundled/") and name.endswith(".jsonl") for name in held)
+    assert any(
+        name.startswith("ranktilt/datasets/bundled/") and name.endswith(".jsonl") for name in held
+    )
 
 
 @pytest.mark.journey
-def test_demo_runs_without_extras_and_a_missing_one_is_named_in_one_line(installed: Path, tmp_path: Path) -> None:
+def test_demo_runs_without_extras_and_a_missing_one_is_named_in_one_line(
+    installed: Path, tmp_path: Path
+) -> None:
     result = run([installed, "demo", "-r", "bm25", "-r", "tfidf"], tmp_path)
     assert result.returncode == 0, result.stderr
     assert "Relative" in result.stdout
@@ -79,13 +95,22 @@ def test_demo_runs_without_extras_and_a_missing_one_is_named_in_one_line(install
 
 
 @pytest.mark.journey
-def test_a_stranger_gets_a_verdict_on_an_mteb_prediction_file_in_one_command(installed: Path, tmp_path: Path) -> None:
-    scores = {f"q{n}": {f"d{n}-{side}": 1.0 + (side == "llm") for side in ("human", "llm")} for n in range(40)}
+def test_a_stranger_gets_a_verdict_on_an_mteb_prediction_file_in_one_command(
+    installed: Path, tmp_path: Path
+) -> None:
+    scores = {
+        f"q{n}": {f"d{n}-{side}": 1.0 + (side == "llm") for side in ("human", "llm")}
+        for n in range(40)
+    }
     predictions = {"mteb_model_meta": {"model_name": "my/model"}, "default": {"test": scores}}
     (tmp_path / "Task_predictions.json").write_text(json.dumps(predictions), encoding="utf-8")
     lines = [f"d{n}-{side}\t{side}\td{n}" for n in range(40) for side in ("human", "llm")]
-    (tmp_path / "labels.tsv").write_text("\n".join(["doc_id\tsource\torigin", *lines]), encoding="utf-8")
-    result = run([installed, "audit", "--run", "Task_predictions.json", "--groups", "labels.tsv"], tmp_path)
+    (tmp_path / "labels.tsv").write_text(
+        "\n".join(["doc_id\tsource\torigin", *lines]), encoding="utf-8"
+    )
+    result = run(
+        [installed, "audit", "--run", "Task_predictions.json", "--groups", "labels.tsv"], tmp_path
+    )
     assert result.returncode == 0, result.stderr
     assert "my/model favours llm" in result.stdout
 
@@ -94,7 +119,9 @@ def test_a_stranger_gets_a_verdict_on_an_mteb_prediction_file_in_one_command(ins
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     build = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
-    done = subprocess.run([*build, tree.ROOT / "docs", folder], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*build, tree.ROOT / "docs", folder], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -119,10 +146,14 @@ def test_no_link_is_broken_and_no_markup_is_left(site: Path) -> None:
             there = (page.parent / unquote(address.path)).resolve() if address.path else page
             if address.scheme or link == "#":
                 continue
-            if not there.exists() or (address.fragment and unquote(address.fragment) not in names.get(there, ())):
+            if not there.exists() or (
+                address.fragment and unquote(address.fragment) not in names.get(there, ())
+            ):
                 broken.append(f"{page.relative_to(site)}: {link}")
         prose = re.sub(r"<(pre|script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
-        broken += [f"{page.relative_to(site)}: {left}" for left in re.findall(r".{20}`.{20}", prose)]
+        broken += [
+            f"{page.relative_to(site)}: {left}" for left in re.findall(r".{20}`.{20}", prose)
+        ]
     assert broken == []
 
 
@@ -136,7 +167,9 @@ def browser() -> Iterator[Browser]:
 def test_search_finds(site: Path, browser: Browser, words: str) -> None:
     browser.do(lambda page: page.goto(f"{(site / 'search.html').as_uri()}?q={words}"))
     browser.until("document.querySelector('ul.search li a')")
-    hits = browser.run("[...document.querySelectorAll('ul.search li')].map(hit => hit.textContent.toLowerCase())")
+    hits = browser.run(
+        "[...document.querySelectorAll('ul.search li')].map(hit => hit.textContent.toLowerCase())"
+    )
     assert any(words in hit for hit in hits)
 
 

@@ -13,7 +13,17 @@ import typer
 from ranktilt.datasets.bundled.reader import bundled
 from ranktilt.measures.base import Measure, every_estimand
 from scripts import refresh_docs
-from scripts.refresh_docs import DATA, SHARED, Block, Mistake, blocks, brought_up, pages, refreshed, steps
+from scripts.refresh_docs import (
+    DATA,
+    SHARED,
+    Block,
+    Mistake,
+    blocks,
+    brought_up,
+    pages,
+    refreshed,
+    steps,
+)
 from tests.house import tree
 
 MEASURES = tree.ROOT / "docs" / "measures"
@@ -23,7 +33,9 @@ INDEX = ["README", "statistics", "ties", "confounds-and-controls"]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 README = tree.ROOT / "README.md"
 LINKED = [README, tree.ROOT / "CONTRIBUTING.md"]
-LINKED += sorted(page for folder in ("docs", "examples") for page in tree.ROOT.glob(f"{folder}/**/*.md"))
+LINKED += sorted(
+    page for folder in ("docs", "examples") for page in tree.ROOT.glob(f"{folder}/**/*.md")
+)
 MEASURE_PAGES = [page for page in sorted(MEASURES.glob("*.md")) if page.stem not in INDEX]
 
 
@@ -33,7 +45,9 @@ def named(page: Path) -> str:
 
 def anchors(page: Path) -> set[str]:
     """Names of a page's headings, as links write them."""
-    lines = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE).splitlines()
+    lines = re.sub(
+        r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+    ).splitlines()
     titles = (line.lstrip("#").strip().lower() for line in lines if line.startswith("#"))
     return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in titles}
 
@@ -48,11 +62,15 @@ def marked(page: Path) -> Any:
 def test_a_page_runs_and_shows_what_is_printed(page: Path, tmp_path: Path) -> None:
     spec = bundled().spec
     if spec["matched"] != spec["pairs"]:
-        pytest.skip(f"shows the whole bundled collection; here are {spec['matched']} of {spec['pairs']} pairs")
+        pytest.skip(
+            f"shows the whole bundled collection; here are {spec['matched']} of {spec['pairs']} pairs"
+        )
     text = page.read_text(encoding="utf-8")
     if SHARED in text and not DATA.is_dir():
         pytest.skip(f"needs {SHARED}")
-    assert refreshed(text, named(page), tmp_path) == text, "if this is meant: python scripts/refresh_docs.py"
+    assert refreshed(text, named(page), tmp_path) == text, (
+        "if this is meant: python scripts/refresh_docs.py"
+    )
 
 
 @pytest.mark.parametrize("page", LINKED, ids=named)
@@ -80,35 +98,51 @@ def test_a_measure_has_its_sections_and_facts(page: Path) -> None:
     facts = re.findall(r"^\| (\w+) \|", text, re.MULTILINE)
     assert [name for name in facts if name in FACTS] == FACTS
     assert re.search(r"^\*[^*]+\?\*$", text, re.MULTILINE), "a question below the title"
-    assert any(block.language == "python" for block in blocks(text, page.name)), "an example that runs"
+    assert any(block.language == "python" for block in blocks(text, page.name)), (
+        "an example that runs"
+    )
 
 
 def test_the_indexes_list_every_page_and_every_measure() -> None:
     text = (MEASURES / "README.md").read_text(encoding="utf-8")
     listed = {target.partition("#")[0] for target in LINK.findall(text)}
     assert {page.name for page in MEASURES.glob("*.md")} - {"README.md"} <= listed
-    assert {one.name for one in every_estimand() if isinstance(one, Measure)} <= set(re.findall(r"\w+", text))
+    assert {one.name for one in every_estimand() if isinstance(one, Measure)} <= set(
+        re.findall(r"\w+", text)
+    )
     docs = tree.ROOT / "docs"
     lines = (docs / "index.md").read_text(encoding="utf-8").splitlines()
-    assert set(pages()) == {docs / "index.md", *(docs / f"{line}.md" for line in lines)} & set(pages())
+    assert set(pages()) == {docs / "index.md", *(docs / f"{line}.md" for line in lines)} & set(
+        pages()
+    )
 
 
 def page_of(*lines: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize(("documented", "printed", "expected"), [
-    ("...\nb 1\n", ["a", "b 2"], "...\nb 2\n"), ("a\n...\nd\n", ["a", "", "c", "d"], "a\n...\nd\n"),
-    ("...\nb 2\n...\n", ["b 1", "b 2", "c"], "...\nb 2\n...\n"), ("p < .001\n", ["p = .020"], "p = .020\n"),
-    ("x  +1.0\n", ["x −12.5"], "x −12.5\n"), ("one long\nline 1\n", ["one long line 2"], "one long line 2\n"),
-    ("a\n\nb\n", ["a", "", "b", "c"], "a\n\nb\nc\n"), ("a\nb\nc\n...\n", ["", "a", "b", "d", "e"], "a\nb\n...\n"),
-])  # fmt: skip
-def test_shown_lines_are_found_among_printed_ones(documented: str, printed: list[str], expected: str) -> None:
+@pytest.mark.parametrize(
+    ("documented", "printed", "expected"),
+    [
+        ("...\nb 1\n", ["a", "b 2"], "...\nb 2\n"),
+        ("a\n...\nd\n", ["a", "", "c", "d"], "a\n...\nd\n"),
+        ("...\nb 2\n...\n", ["b 1", "b 2", "c"], "...\nb 2\n...\n"),
+        ("p < .001\n", ["p = .020"], "p = .020\n"),
+        ("x  +1.0\n", ["x −12.5"], "x −12.5\n"),
+        ("one long\nline 1\n", ["one long line 2"], "one long line 2\n"),
+        ("a\n\nb\n", ["a", "", "b", "c"], "a\n\nb\nc\n"),
+        ("a\nb\nc\n...\n", ["", "a", "b", "d", "e"], "a\nb\n...\n"),
+    ],
+)
+def test_shown_lines_are_found_among_printed_ones(
+    documented: str, printed: list[str], expected: str
+) -> None:
     assert brought_up(documented, printed, "a.md:1") == expected
 
 
 @pytest.mark.parametrize(
-    ("documented", "printed"), [("a\n", ["b", "c"]), ("...\na\n...\n", ["b"]), ("a\n...\nz\n", ["a", "b"]), ("a\n", [])]
+    ("documented", "printed"),
+    [("a\n", ["b", "c"]), ("...\na\n...\n", ["b"]), ("a\n...\nz\n", ["a", "b"]), ("a\n", [])],
 )
 def test_lines_that_are_not_printed_are_a_mistake(documented: str, printed: list[str]) -> None:
     with pytest.raises(Mistake, match=r"^a\.md:7: shows lines that are not printed:\n") as caught:
@@ -116,13 +150,18 @@ def test_lines_that_are_not_printed_are_a_mistake(documented: str, printed: list
     assert str(caught.value).endswith("printed is:\n" + "\n".join(printed))
 
 
-@pytest.mark.parametrize(("language", "line", "problem"), [
-    ("console", "$ echo told >&2; exit 3  # exit 1", r"a\.md:2: expected exit 1, got 3\ntold"),
-    ("console", "$ exit 3", r"a\.md:2: expected exit 0, got 3"),
-    ("console", "$ true  # exit 1", r"a\.md:2: expected exit 1, got 0"),
-    ("python", "import warnings; warnings.warn('old')", r"a\.md:1: expected exit 0, got 1"),
-])  # fmt: skip
-def test_another_exit_status_than_stated_is_a_mistake(language: str, line: str, problem: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("language", "line", "problem"),
+    [
+        ("console", "$ echo told >&2; exit 3  # exit 1", r"a\.md:2: expected exit 1, got 3\ntold"),
+        ("console", "$ exit 3", r"a\.md:2: expected exit 0, got 3"),
+        ("console", "$ true  # exit 1", r"a\.md:2: expected exit 1, got 0"),
+        ("python", "import warnings; warnings.warn('old')", r"a\.md:1: expected exit 0, got 1"),
+    ],
+)
+def test_another_exit_status_than_stated_is_a_mistake(
+    language: str, line: str, problem: str, tmp_path: Path
+) -> None:
     with pytest.raises(Mistake, match=problem):
         refreshed(page_of(f"```{language}", line, "```"), "a.md", tmp_path)
 
@@ -130,9 +169,18 @@ def test_another_exit_status_than_stated_is_a_mistake(language: str, line: str, 
 def test_some_lines_are_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(refresh_docs, "DATA", tmp_path / "absent")
     text = page_of(
-        "<!-- no-test: needs a key -->", "```python", "key", "```", "```console", "$ ranktilt later  # planned",
-        "$ ranktilt audit ../shared/data/x", "$ cat a \\", "  b", "shown", "```",
-    )  # fmt: skip
+        "<!-- no-test: needs a key -->",
+        "```python",
+        "key",
+        "```",
+        "```console",
+        "$ ranktilt later  # planned",
+        "$ ranktilt audit ../shared/data/x",
+        "$ cat a \\",
+        "  b",
+        "shown",
+        "```",
+    )
     found = list(steps(text, "a.md"))
     assert [step.argv[-1] for step in found] == ["(exit 0)\ncat a \\\n  b"]
     assert [text[step.shown] for step in found] == ["shown\n"]
@@ -144,11 +192,37 @@ def test_a_page_is_brought_up_to_date(monkeypatch: pytest.MonkeyPatch, tmp_path:
     (tmp_path / "sets" / "tiny").mkdir(parents=True)
     monkeypatch.setattr(refresh_docs, "DATA", tmp_path / "sets")
     text = page_of(
-        "```python", "open('a', 'w').write('1\\n')", "```", "", "words", "", "```text", "not printed", "```",
-        "```console", "$ cat a", "0", "$ cp a b", "$ exit 3  # here: exit 3", "$ echo $?", "3", "```",
-        "```python", "print(open('b').read(), end='')", "```", "", "```text", "0", "```",
-        "```console", "$ ls ../shared/data", "tiny", "$ echo no >&2; exit 2 # exit 2", "no", "```",
-    )  # fmt: skip
+        "```python",
+        "open('a', 'w').write('1\\n')",
+        "```",
+        "",
+        "words",
+        "",
+        "```text",
+        "not printed",
+        "```",
+        "```console",
+        "$ cat a",
+        "0",
+        "$ cp a b",
+        "$ exit 3  # here: exit 3",
+        "$ echo $?",
+        "3",
+        "```",
+        "```python",
+        "print(open('b').read(), end='')",
+        "```",
+        "",
+        "```text",
+        "0",
+        "```",
+        "```console",
+        "$ ls ../shared/data",
+        "tiny",
+        "$ echo no >&2; exit 2 # exit 2",
+        "no",
+        "```",
+    )
     assert refreshed(text, "a.md", tmp_path) == text.replace("\n0\n", "\n1\n")
 
 
@@ -179,7 +253,12 @@ def mistake(command: Any, words: list[str]) -> str:
             option = next((p for p in command.params if name in [*p.opts, *p.secondary_opts]), None)
             if option is None and name != "--help":
                 return f"{command.name} has no option {name}"
-            if option is not None and not option.is_flag and not getattr(option, "count", False) and "=" not in word:
+            if (
+                option is not None
+                and not option.is_flag
+                and not getattr(option, "count", False)
+                and "=" not in word
+            ):
                 next(rest, None)
         elif subcommands:
             if word not in subcommands:
@@ -188,7 +267,11 @@ def mistake(command: Any, words: list[str]) -> str:
     return ""
 
 
-PYTHON = [block for block in blocks(README.read_text(encoding="utf-8"), "README.md") if block.language == "python"]
+PYTHON = [
+    block
+    for block in blocks(README.read_text(encoding="utf-8"), "README.md")
+    if block.language == "python"
+]
 
 
 @pytest.mark.long
@@ -201,7 +284,12 @@ def test_python_block_runs(block: Block, tmp_path: Path) -> None:
         pytest.skip(f"needs {SHARED}")
     folder = tree.ROOT if SHARED in block.text else tmp_path
     result = subprocess.run(
-        [sys.executable, "-c", block.text], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        check=False, timeout=900,
-    )  # fmt: skip
+        [sys.executable, "-c", block.text],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=900,
+    )
     assert result.returncode == 0, f"{block.place}\n{result.stderr}"

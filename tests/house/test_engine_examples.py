@@ -39,12 +39,15 @@ PRODUCTS = {
 """Of each client the headers that its server answers with."""
 HITS = [("d1-human", 1.7917595), ("d2-llm", 0.98082924), ("d3-llm", 0.18232156)]
 FOUND = {
-    "took": 4, "timed_out": False, "_shards": {"total": 1, "successful": 1, "skipped": 0, "failed": 0},
+    "took": 4,
+    "timed_out": False,
+    "_shards": {"total": 1, "successful": 1, "skipped": 0, "failed": 0},
     "hits": {
-        "total": {"value": 3, "relation": "eq"}, "max_score": 1.7917595,
+        "total": {"value": 3, "relation": "eq"},
+        "max_score": 1.7917595,
         "hits": [{"_index": "docs", "_id": name, "_score": score} for name, score in HITS],
     },
-}  # fmt: skip
+}
 
 
 @dataclass
@@ -66,7 +69,9 @@ class Server:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"null")
+                asked = json.loads(
+                    self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"null"
+                )
                 server.requests.append((self.command, self.path, self.headers, asked))
                 answer = json.dumps(server.body).encode()
                 self.send_response(server.status)
@@ -105,7 +110,9 @@ def rows_of(run: Run) -> list[Any]:
     return run.frame().select("query_id", "doc_id", "score").rows()
 
 
-def test_an_http_api_is_asked_with_its_token(examples: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_http_api_is_asked_with_its_token(
+    examples: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server = Server(200, {"hits": [{"id": name, "score": score} for name, score in HITS]}, {})
     with server.running() as address:
         monkeypatch.setenv("SEARCH_URL", f"{address}/api")
@@ -119,7 +126,9 @@ def test_an_http_api_is_asked_with_its_token(examples: None, monkeypatch: pytest
 
 @pytest.mark.usefixtures("examples")
 @pytest.mark.parametrize("product", PRODUCTS)
-def test_the_client_asks_for_ids_and_its_hits_are_the_ranking(product: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_client_asks_for_ids_and_its_hits_are_the_ranking(
+    product: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The client stands for what the example imports, as the example says."""
     client = pytest.importorskip(product)
     monkeypatch.setitem(sys.modules, "opensearchpy", client)
@@ -132,7 +141,11 @@ def test_the_client_asks_for_ids_and_its_hits_are_the_ranking(product: str, monk
         run = ranker("engine:opensearch:search@3").rank(toy())
     kind = ELASTIC if product == "elasticsearch" else "application/json"
     bodies = [
-        {"query": {"multi_match": {"query": text, "fields": ["title", "text"]}}, "size": 3, "_source": False}
+        {
+            "query": {"multi_match": {"query": text, "fields": ["title", "text"]}},
+            "size": 3,
+            "_source": False,
+        }
         for text in QUERIES.values()
     ]
     assert {request[:2] for request in server.requests} == {("POST", "/docs/_search")}
@@ -152,12 +165,17 @@ def counts(text: str) -> np.ndarray:
 
 def scores_of(name: str, k: int) -> dict[str, list[float]]:
     run = ranker(f"engine:{name}:search@{k}").rank(toy())
-    return {query: run.scores[run.offsets[n] : run.offsets[n + 1]].tolist() for n, query in enumerate(run.queries)}
+    return {
+        query: run.scores[run.offsets[n] : run.offsets[n + 1]].tolist()
+        for n, query in enumerate(run.queries)
+    }
 
 
 def encode_by_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = types.ModuleType("sentence_transformers")
-    encoder.SentenceTransformer = lambda _: types.SimpleNamespace(encode=lambda text, **_: counts(text))  # type: ignore[attr-defined]
+    encoder.SentenceTransformer = lambda _: types.SimpleNamespace(
+        encode=lambda text, **_: counts(text)
+    )  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "sentence_transformers", encoder)
 
 
@@ -167,15 +185,22 @@ def test_milvus(examples: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     address = str(tmp_path / "store.db")
     store = milvus.MilvusClient(address)
     store.create_collection(
-        "docs", dimension=len(WORDS) + 1, id_type="string", max_length=50, vector_field_name="embedding",
+        "docs",
+        dimension=len(WORDS) + 1,
+        id_type="string",
+        max_length=50,
+        vector_field_name="embedding",
         metric_type="COSINE",
-    )  # fmt: skip
-    store.insert("docs", [{"id": name, "embedding": counts(text).tolist()} for name, text in DOCS.items()])
+    )
+    store.insert(
+        "docs", [{"id": name, "embedding": counts(text).tolist()} for name, text in DOCS.items()]
+    )
     encode_by_counts(monkeypatch)
     monkeypatch.setenv("MILVUS_URL", address)
     monkeypatch.setenv("MILVUS_COLLECTION", "docs")
     assert_best_chunks("milvus_index", {name: [text] for name, text in DOCS.items()})
-    # Clients share a connection that outlives them, and later writes to stderr in whatever test comes then.
+    # Clients share a connection that outlives them, and later writes to stderr in whatever test
+    # comes then.
     milvus.client.connection_manager.ConnectionManager.get_instance().close_all()
 
 
@@ -184,9 +209,14 @@ def test_qdrant(examples: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     from qdrant_client.models import Distance, PointStruct, VectorParams
 
     store = qdrant.QdrantClient(path=str(tmp_path / "store"))
-    store.create_collection("docs", vectors_config=VectorParams(size=len(WORDS) + 1, distance=Distance.DOT))
+    store.create_collection(
+        "docs", vectors_config=VectorParams(size=len(WORDS) + 1, distance=Distance.DOT)
+    )
     rows = enumerate(DOCS.items())
-    points = [PointStruct(id=n, vector=counts(text).tolist(), payload={"doc_id": name}) for n, (name, text) in rows]
+    points = [
+        PointStruct(id=n, vector=counts(text).tolist(), payload={"doc_id": name})
+        for n, (name, text) in rows
+    ]
     store.upsert("docs", points)
     store.close()
     encode_by_counts(monkeypatch)
@@ -194,12 +224,16 @@ def test_qdrant(examples: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("QDRANT_COLLECTION", "docs")
     found = scores_of("qdrant", 4)
     for query, text in QUERIES.items():  # the largest products of vectors with the query's
-        products = sorted((float(counts(doc) @ counts(text)) for doc in DOCS.values()), reverse=True)
+        products = sorted(
+            (float(counts(doc) @ counts(text)) for doc in DOCS.values()), reverse=True
+        )
         assert found[query] == pytest.approx(products[:4], rel=1e-5)
     sys.modules["qdrant"].model_and_client()[1].close()
 
 
-def test_langchain_folds_chunks_to_their_documents(examples: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_langchain_folds_chunks_to_their_documents(
+    examples: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     core = pytest.importorskip("langchain_core.vectorstores")
     from langchain_core.embeddings import Embeddings
 
@@ -212,14 +246,18 @@ def test_langchain_folds_chunks_to_their_documents(examples: None, monkeypatch: 
 
     store = core.InMemoryVectorStore(Counts())
     chunks = [(name, word) for name, text in DOCS.items() for word in text.split()]
-    store.add_texts([word for _, word in chunks], metadatas=[{"doc_id": name} for name, _ in chunks])
+    store.add_texts(
+        [word for _, word in chunks], metadatas=[{"doc_id": name} for name, _ in chunks]
+    )
     mine = types.ModuleType("my_store")
     mine.store = store  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "my_store", mine)
     assert_best_chunks("langchain_store", {name: text.split() for name, text in DOCS.items()})
 
 
-def test_llamaindex_folds_chunks_to_their_documents(examples: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_llamaindex_folds_chunks_to_their_documents(
+    examples: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     core = pytest.importorskip("llama_index.core")
     from llama_index.core.embeddings import BaseEmbedding
     from llama_index.core.node_parser import TokenTextSplitter
@@ -236,7 +274,9 @@ def test_llamaindex_folds_chunks_to_their_documents(examples: None, monkeypatch:
     documents = [core.Document(id_=name, text=text) for name, text in DOCS.items()]
     splitter = TokenTextSplitter(chunk_size=5, chunk_overlap=0, tokenizer=str.split)
     mine = types.ModuleType("my_index")
-    mine.index = core.VectorStoreIndex.from_documents(documents, transformations=[splitter], embed_model=Counts())
+    mine.index = core.VectorStoreIndex.from_documents(
+        documents, transformations=[splitter], embed_model=Counts()
+    )
     monkeypatch.setitem(sys.modules, "my_index", mine)
     chunks: dict[str, list[str]] = {document.id_: [] for document in documents}
     for node in splitter.get_nodes_from_documents(documents):
@@ -263,7 +303,11 @@ def test_an_engine_is_short_and_says_how_it_is_run(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     code = [line for line in text.split('"""', 2)[2].splitlines() if line.partition("#")[0].strip()]
     assert len(code) <= 15
-    early = [name for node in ast.parse(text).body for name in re.findall(r"^(?:from|import) (\w+)", ast.unparse(node))]
+    early = [
+        name
+        for node in ast.parse(text).body
+        for name in re.findall(r"^(?:from|import) (\w+)", ast.unparse(node))
+    ]
     assert set(early) <= {"functools", "os"}, "a client is imported where it is used"
     [typed] = re.findall(r"^    ranktilt audit DIR -r (.+)$", text, re.MULTILINE)
     at_once = {"concurrency": 4} if "concurrency" in typed else {}
@@ -294,7 +338,9 @@ PGVECTOR = """
 """Stands for psycopg's pool and a model: PostgreSQL is no package that tests could install."""
 
 
-def test_the_database_is_asked_for_the_nearest_in_one_query(examples: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_database_is_asked_for_the_nearest_in_one_query(
+    examples: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     client = types.ModuleType("client")
     client.__dict__["HITS"] = HITS
     exec(textwrap.dedent(PGVECTOR), client.__dict__)

@@ -15,7 +15,9 @@ from tests.house import tree
 from tests.toy import write, write_cocktail
 
 WORKFLOW = tree.ROOT / "examples" / "ci" / "ranktilt.yml"
-STEP = re.compile(r"^      - name: (\w+).*?^        run: (.*?)(?=^      - |^      #|\Z)", re.DOTALL | re.MULTILINE)
+STEP = re.compile(
+    r"^      - name: (\w+).*?^        run: (.*?)(?=^      - |^      #|\Z)", re.DOTALL | re.MULTILINE
+)
 SETTING = re.compile(r"^  ([A-Z_]+): \"?([^\"#\n]+?)\"?(?: +#.*)?$", re.MULTILINE)
 
 
@@ -30,11 +32,24 @@ def settings() -> dict[str, str]:
 
 def shell(script: str, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
     """Run a script as a build server does."""
-    path = os.pathsep.join([str(folder / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
-    names = {f"GIT_{who}_{what}": "x@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    environment = {**os.environ, **settings(), "AUDITED": "toy -r bm25", **names, **more, "PATH": path}
+    path = os.pathsep.join(
+        [str(folder / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
+    )
+    names = {
+        f"GIT_{who}_{what}": "x@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+    environment = {
+        **os.environ,
+        **settings(),
+        "AUDITED": "toy -r bm25",
+        **names,
+        **more,
+        "PATH": path,
+    }
     command = ["bash", "-e", "-c", script]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def prepare(folder: Path) -> None:
@@ -58,23 +73,36 @@ def prepare(folder: Path) -> None:
         folder / "toy",
         # Either side is longer in every second pair, so that scores vary and nobody is favoured.
         corpora={
-            side: [{"_id": f"d{n}", "text": f"{w} {end}{(n + row) % 2 * ' over there'}"} for n, w in enumerate(words)]
+            side: [
+                {"_id": f"d{n}", "text": f"{w} {end}{(n + row) % 2 * ' over there'}"}
+                for n, w in enumerate(words)
+            ]
             for row, (side, end) in enumerate(ends.items())
         },
         queries=[{"_id": f"q{n}", "text": word} for n, word in enumerate(words)],
         qrels=[(f"q{n}", f"d{n}", 1) for n in range(len(words))],
     )
-    command = write(folder / "bin" / "ranktilt", f'#!/bin/sh\nexec "{sys.executable}" -m ranktilt "$@"\n')
+    command = write(
+        folder / "bin" / "ranktilt", f'#!/bin/sh\nexec "{sys.executable}" -m ranktilt "$@"\n'
+    )
     command.chmod(0o755)
 
 
-def test_the_baseline_is_the_one_of_the_base_branch_and_without_one_the_limit_alone_counts(tmp_path: Path) -> None:
+def test_the_baseline_is_the_one_of_the_base_branch_and_without_one_the_limit_alone_counts(
+    tmp_path: Path,
+) -> None:
     prepare(tmp_path)
     begun = f"git init -q -b main .\n{scripts()['Audit']}\nmv audit.json ranktilt-baseline.json"
-    done = shell(f"{begun}\ngit add toy ranktilt-baseline.json\ngit commit -q -m first\ngit checkout -q -b x", tmp_path)
+    done = shell(
+        f"{begun}\ngit add toy ranktilt-baseline.json\ngit commit -q -m first\ngit checkout -q -b x",
+        tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     # The pull request brings a baseline of its own, which must not count.
-    assert shell("echo {} > ranktilt-baseline.json; git commit -q -a -m mine", tmp_path).returncode == 0
+    assert (
+        shell("echo {} > ranktilt-baseline.json; git commit -q -a -m mine", tmp_path).returncode
+        == 0
+    )
     assert shell(scripts()["Audit"], tmp_path).returncode == 0
     done = shell(scripts()["Gate"], tmp_path, BASE="main", MAX_TILT="199")
     assert done.returncode == 0, done.stderr
@@ -90,7 +118,10 @@ def test_the_baseline_is_the_one_of_the_base_branch_and_without_one_the_limit_al
 
 def test_every_setting_is_used() -> None:
     text = "\n".join(scripts().values())
-    assert set(settings()) == set(re.findall(r"\$([A-Z_]+)", text)) - {"BASE", "GITHUB_STEP_SUMMARY"}
+    assert set(settings()) == set(re.findall(r"\$([A-Z_]+)", text)) - {
+        "BASE",
+        "GITHUB_STEP_SUMMARY",
+    }
 
 
 def action_steps() -> dict[str, dict[str, Any]]:
@@ -106,7 +137,9 @@ def action_steps() -> dict[str, dict[str, Any]]:
     return by_name
 
 
-def act(step: Mapping[str, Any], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def act(
+    step: Mapping[str, Any], folder: Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Run a step of the action in the shell that it names."""
     program = {"python": sys.executable, "bash": "bash"}[step["shell"]]
     path = os.pathsep.join([str(folder / "bin"), os.environ["PATH"]])
@@ -120,8 +153,12 @@ def act(step: Mapping[str, Any], folder: Path, **environment: str) -> subprocess
     )
 
 
-@pytest.mark.parametrize(("options", "code"), [("--max-tilt 199", 0), ("--max-tilt 199 --run-name none", 2)])
-def test_the_steps_of_the_action_audit_gate_and_tell(tmp_path: Path, options: str, code: int) -> None:
+@pytest.mark.parametrize(
+    ("options", "code"), [("--max-tilt 199", 0), ("--max-tilt 199 --run-name none", 2)]
+)
+def test_the_steps_of_the_action_audit_gate_and_tell(
+    tmp_path: Path, options: str, code: int
+) -> None:
     steps = action_steps()
     prepare(tmp_path)
     summary = tmp_path / "summary"
@@ -168,7 +205,9 @@ def test_no_input_of_the_action_is_run(tmp_path: Path, attack: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "variable"), [("audit", "AUDITED"), ("gate", "OPTIONS")])
-def test_an_open_quote_in_an_input_of_the_action_is_named(tmp_path: Path, name: str, variable: str) -> None:
+def test_an_open_quote_in_an_input_of_the_action_is_named(
+    tmp_path: Path, name: str, variable: str
+) -> None:
     done = act(action_steps()[name], tmp_path, **{variable: "toy -r 'bm25"})
     assert done.returncode == 1
     assert done.stderr == f'{name}: No closing quotation: "toy -r \'bm25"\n'
@@ -198,10 +237,16 @@ def test_a_notebook_runs_and_shows_its_results(page: Path, tmp_path: Path) -> No
     nbformat, nbclient = (pytest.importorskip(name) for name in ("nbformat", "nbclient"))
     notebook = nbformat.read(page, 4)
     assert [cell for cell in notebook.cells if cell.get("outputs")] == [], "stored without outputs"
-    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    nbclient.NotebookClient(
+        notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert any("text/html" in output.get("data", {}) for output in outputs)
-    assert [output for output in outputs if output.output_type == "error" or output.get("name") == "stderr"] == []
+    assert [
+        output
+        for output in outputs
+        if output.output_type == "error" or output.get("name") == "stderr"
+    ] == []
 
 
 _SHOWN = [
@@ -223,11 +268,17 @@ _SHOWN = [
 @pytest.mark.filterwarnings("ignore")
 def test_results_show_themselves_and_progress_is_one_output_a_cell(tmp_path: Path) -> None:
     nbformat, nbclient = (pytest.importorskip(name) for name in ("nbformat", "nbclient"))
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in _SHOWN])
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(source) for source in _SHOWN]
+    )
     resources = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(notebook, timeout=300, allow_errors=True, resources=resources).execute()
     outputs = [
-        [output for output in cell.outputs if output.output_type != "display_data" or output.data["text/plain"]]
+        [
+            output
+            for output in cell.outputs
+            if output.output_type != "display_data" or output.data["text/plain"]
+        ]
         for cell in notebook.cells
     ]
     for number in (0, 2, 3, 4, 5):
@@ -237,7 +288,9 @@ def test_results_show_themselves_and_progress_is_one_output_a_cell(tmp_path: Pat
     assert outputs[0][0].data["text/plain"].startswith("Means and Relative Δ, in %")
     [figure] = outputs[1]
     assert "mark" in str(figure.data["application/vnd.vegalite.v5+json"])
-    assert [output.data for output in notebook.cells[6].outputs] == [{"text/html": "", "text/plain": ""}]
+    assert [output.data for output in notebook.cells[6].outputs] == [
+        {"text/html": "", "text/plain": ""}
+    ]
     bar, error = notebook.cells[7].outputs
     assert bar.data["text/plain"].endswith("% broken off")
     assert error.ename == "ValueError"

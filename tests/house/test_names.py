@@ -8,14 +8,48 @@ from collections.abc import Iterable
 from tests.house import tree
 
 WORDS = {
-    "arms", "asked", "asking", "claims", "desk", "inked", "leftover", "lessons", "patience", "plate", "reopening",
-    "spot", "tally", "telling", "traffic", "whereabouts", "workplace", "worth_a_look",
-}  # fmt: skip
+    "arms",
+    "asked",
+    "asking",
+    "claims",
+    "desk",
+    "inked",
+    "leftover",
+    "lessons",
+    "patience",
+    "plate",
+    "reopening",
+    "spot",
+    "tally",
+    "telling",
+    "traffic",
+    "whereabouts",
+    "workplace",
+    "worth_a_look",
+}
 """They do not return as any part of a name."""
 NAMES = {
-    "again", "around", "band", "body", "chunks", "copies", "entry", "kept", "listed", "lone", "lost", "made", "nets",
-    "own", "places", "sides", "tail", "there", "way", "what",
-}  # fmt: skip
+    "again",
+    "around",
+    "band",
+    "body",
+    "chunks",
+    "copies",
+    "entry",
+    "kept",
+    "listed",
+    "lone",
+    "lost",
+    "made",
+    "nets",
+    "own",
+    "places",
+    "sides",
+    "tail",
+    "there",
+    "way",
+    "what",
+}
 """They are not a name by themselves, of a module, a class or a function."""
 CLASSES = {"line", "order", "page"}
 """They are not the name of a class."""
@@ -34,7 +68,12 @@ def definitions(modules: Iterable[tree.Module]) -> list[tuple[str, str]]:
 
 
 def repeated_classes(modules: Iterable[tree.Module]) -> set[str]:
-    names = [node.name for module in modules for node in module.tree.body if isinstance(node, ast.ClassDef)]
+    names = [
+        node.name
+        for module in modules
+        for node in module.tree.body
+        if isinstance(node, ast.ClassDef)
+    ]
     return {name for name, count in Counter(names).items() if count > 1}
 
 

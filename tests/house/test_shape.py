@@ -27,7 +27,9 @@ def many_parameters(module: tree.Module) -> list[str]:
         names = [arg.arg for arg in [*node.args.posonlyargs, *node.args.args]]
         count = len(names) - (names[:1] in (["self"], ["cls"]))
         if count > PARAMETERS:
-            found.append(f"{module.at(node)}: {node.name} takes {count} positional parameters, at most {PARAMETERS}")
+            found.append(
+                f"{module.at(node)}: {node.name} takes {count} positional parameters, at most {PARAMETERS}"
+            )
     return found
 
 
@@ -35,8 +37,14 @@ def prints_and_asserts(module: tree.Module) -> list[str]:
     found = []
     for node in module.nodes:
         if isinstance(node, ast.Assert):
-            found.append(f"{module.at(node)}: assert; raise an error that tells the reader what to do")
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+            found.append(
+                f"{module.at(node)}: assert; raise an error that tells the reader what to do"
+            )
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id == "print"
+        ):
             found.append(f"{module.at(node)}: print; only the command line writes to the terminal")
     return found
 
@@ -46,7 +54,10 @@ def swallowed(module: tree.Module) -> list[str]:
     found = []
     for node in module.nodes:
         if isinstance(node, ast.ExceptHandler):
-            broad = isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")
+            broad = isinstance(node.type, ast.Name) and node.type.id in (
+                "Exception",
+                "BaseException",
+            )
             if node.type is None:
                 found.append(f"{module.at(node)}: bare except")
             elif broad and all(isinstance(step, ast.Pass) for step in node.body):
@@ -75,5 +86,7 @@ def test_the_package_offers_few_names_and_each_is_there_and_documented() -> None
         assert value is not None
         assert inspect.getdoc(value), name
         for part, member in vars(value).items() if inspect.isclass(value) else ():
-            if not part.startswith("_") and isinstance(member, property | classmethod | types.FunctionType):
+            if not part.startswith("_") and isinstance(
+                member, property | classmethod | types.FunctionType
+            ):
                 assert inspect.getdoc(getattr(value, part)), f"{name}.{part}"

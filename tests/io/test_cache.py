@@ -43,7 +43,9 @@ def got(cache: VectorCache, keys: Keys) -> tuple[npt.NDArray[np.bool_], Vectors]
     return found, stored.read(0, len(keys))
 
 
-def test_the_environment_names_the_folder_keys_the_content(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_environment_names_the_folder_keys_the_content(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "mine"))
     assert cache_folder() == tmp_path / "mine"
     assert not (tmp_path / "mine").exists()
@@ -56,7 +58,9 @@ def test_the_environment_names_the_folder_keys_the_content(monkeypatch: pytest.M
     assert content_keys(["b"], prefix="a")[0] != content_keys(["ab"])[0]
 
 
-def test_what_was_stored_is_found_and_a_put_that_fails_midway_leaves_nothing(tmp_path: Path) -> None:
+def test_what_was_stored_is_found_and_a_put_that_fails_midway_leaves_nothing(
+    tmp_path: Path,
+) -> None:
     cache = VectorCache(tmp_path / "new" / "folder")
     nothing, values = got(cache, content_keys(["a", "b"]))
     assert (nothing.tolist(), values.shape) == ([False, False], (2, 0))
@@ -65,7 +69,11 @@ def test_what_was_stored_is_found_and_a_put_that_fails_midway_leaves_nothing(tmp
     found, stored = cache.get(content_keys(["b", "x", "a", "b"]))
     assert found.tolist() == [True, False, True, True]
     values = stored.read(0, 4)
-    assert values.tolist() == stored.take(range(4)).tolist() == [[4, 5, 6], [0, 0, 0], [1, 2, 3], [4, 5, 6]]
+    assert (
+        values.tolist()
+        == stored.take(range(4)).tolist()
+        == [[4, 5, 6], [0, 0, 0], [1, 2, 3], [4, 5, 6]]
+    )
     assert values.dtype == np.float32
     cache = VectorCache(tmp_path)
     cache.put(content_keys(["a"]), vectors([1]))
@@ -79,7 +87,9 @@ def test_what_was_stored_is_found_and_a_put_that_fails_midway_leaves_nothing(tmp
 
 @settings(max_examples=30)
 @given(stored=st.lists(SHORT, unique=True), sought=st.lists(SHORT))
-def test_any_keys_and_puts(tmp_path_factory: pytest.TempPathFactory, stored: list[bytes], sought: list[bytes]) -> None:
+def test_any_keys_and_puts(
+    tmp_path_factory: pytest.TempPathFactory, stored: list[bytes], sought: list[bytes]
+) -> None:
     cache = VectorCache(tmp_path_factory.mktemp("cache"))
     numbers = {value: float(i + 1) for i, value in enumerate(stored)}
     for start in range(0, len(stored), 2):
@@ -91,9 +101,12 @@ def test_any_keys_and_puts(tmp_path_factory: pytest.TempPathFactory, stored: lis
 
 
 @pytest.mark.parametrize(
-    ("file", "cut", "left"), [("2.vectors", 3, 3), ("2.keys", 1, 3), ("2.vectors", 32, 0), ("2.keys", 64, 0)]
+    ("file", "cut", "left"),
+    [("2.vectors", 3, 3), ("2.keys", 1, 3), ("2.vectors", 32, 0), ("2.keys", 64, 0)],
 )
-def test_what_is_cut_off_is_made_again_and_the_rest_stays(tmp_path: Path, file: str, cut: int, left: int) -> None:
+def test_what_is_cut_off_is_made_again_and_the_rest_stays(
+    tmp_path: Path, file: str, cut: int, left: int
+) -> None:
     cache, keys = stored_numbers(tmp_path, 4)
     path = tmp_path / file
     os.truncate(path, path.stat().st_size - cut)
@@ -123,7 +136,9 @@ def stored_numbers(folder: Path, count: int) -> tuple[VectorCache, Keys]:
 
 @settings(max_examples=20)
 @given(st.lists(st.integers(0, 39)), st.integers(0, 45), st.integers(0, 45))
-def test_rows_come_in_order(tmp_path_factory: pytest.TempPathFactory, rows: list[int], start: int, stop: int) -> None:
+def test_rows_come_in_order(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[int], start: int, stop: int
+) -> None:
     cache, keys = stored_numbers(tmp_path_factory.mktemp("cache"), 40)
     _, stored = cache.get(keys)
     assert stored.take(rows)[:, 0].tolist() == rows
@@ -146,7 +161,9 @@ def test_float16_is_stored_in_half_and_what_a_cache_cannot_hold_is_refused(tmp_p
         expected = made if dtype == "float32" else made.astype(np.float16).astype(np.float32)
         assert values.tobytes() == expected.tobytes()
     assert sizes[0] - sizes[1] == 100 * 50 * 2
-    with refused("unknown store of vectors 'float61'; did you mean 'float16'? (valid: float32, float16)"):
+    with refused(
+        "unknown store of vectors 'float61'; did you mean 'float16'? (valid: float32, float16)"
+    ):
         VectorCache(tmp_path, dtype="float61")
     cache = VectorCache(folder := tmp_path / "held", dtype="float16")
     with refused(f"{folder}: float16 cannot hold numbers beyond 65,504; choose store=float32"):
@@ -173,7 +190,10 @@ for i in range(150):
 
 def test_processes_that_write_and_read_do_not_meet(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-c", BUSY, str(tmp_path)]
-    busy = [subprocess.Popen([*command, name], stdout=subprocess.PIPE, stderr=subprocess.PIPE) for name in "ab"]
+    busy = [
+        subprocess.Popen([*command, name], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for name in "ab"
+    ]
     for process in busy:
         _, errors = process.communicate(timeout=120)
         assert (process.returncode, errors) == (0, b"")
@@ -205,7 +225,9 @@ def aged(path: Path, days: float) -> Path:
     return path
 
 
-def keep(folder: Path, entries: int, about: dict[str, Any] | None = None, *, days: float = 0) -> None:
+def keep(
+    folder: Path, entries: int, about: dict[str, Any] | None = None, *, days: float = 0
+) -> None:
     """Store some vectors of two numbers, last used some days ago."""
     keys = content_keys(map(str, range(entries)))
     VectorCache(folder, about=about).put(keys, np.ones((entries, 2), dtype=np.float32))
@@ -216,7 +238,11 @@ def keep(folder: Path, entries: int, about: dict[str, Any] | None = None, *, day
 @pytest.fixture
 def full(own_cache: Path) -> Path:
     """Two models' vectors, the counts of one tokenizer, an index, and something of someone else."""
-    one = {"model": "minilm", "folder": "/models/one", "options": {"precision": "bfloat16", "max_tokens": 64}}
+    one = {
+        "model": "minilm",
+        "folder": "/models/one",
+        "options": {"precision": "bfloat16", "max_tokens": 64},
+    }
     keep(own_cache / "embeddings" / "aa", 3, one, days=40)
     keep(own_cache / "embeddings" / "bb", 5, {"model": "two", "folder": "/models/two"}, days=2)
     keep(own_cache / "tokens" / "cc", 7, {"model": "/models/one"})
@@ -267,7 +293,9 @@ def test_entries_are_listed_by_kind_found_by_each_name_and_removed_alone(full: P
         ("models/mine", "models/mine"),
     ],
 )
-def test_a_model_of_the_hub_or_the_wheel_is_shown_by_its_name(own_cache: Path, folder: str, name: str) -> None:
+def test_a_model_of_the_hub_or_the_wheel_is_shown_by_its_name(
+    own_cache: Path, folder: str, name: str
+) -> None:
     keep(own_cache / "pairs" / "aa", 1, {"model": folder})
     entries = cache_contents()
     assert [entry.model for entry in entries] == [name]

@@ -28,7 +28,9 @@ BOM = b"\xef\xbb\xbf"
 
 def numbered(path: Path) -> list[tuple[int, bytes]]:
     return [
-        (number, line) for first, lines in files.line_chunks(path) for number, line in enumerate(lines, start=first)
+        (number, line)
+        for first, lines in files.line_chunks(path)
+        for number, line in enumerate(lines, start=first)
     ]
 
 
@@ -37,9 +39,9 @@ def decoded(path: Path) -> list[str]:
 
 
 @given(
-    content=st.lists(st.sampled_from([b"\n", b"\r", b"\r\n", b"a", b"bc", b" ", "é".encode(), BOM]), max_size=12).map(
-        lambda parts: b"x" + b"".join(parts)
-    ),
+    content=st.lists(
+        st.sampled_from([b"\n", b"\r", b"\r\n", b"a", b"bc", b" ", "é".encode(), BOM]), max_size=12
+    ).map(lambda parts: b"x" + b"".join(parts)),
     mark=st.sampled_from([b"", BOM]),
     size=st.integers(1, 8),
     packed=st.booleans(),
@@ -47,7 +49,9 @@ def decoded(path: Path) -> list[str]:
 def test_any_file_reads_as_python_splits_it(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, mark: bytes, size: int, packed: bool
 ) -> None:
-    path = write(tmp_path_factory.getbasetemp() / ("split.gz" if packed else "split"), mark + content)
+    path = write(
+        tmp_path_factory.getbasetemp() / ("split.gz" if packed else "split"), mark + content
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "CHUNK", size)
         assert numbered(path) == list(enumerate(content.splitlines(), start=1))
@@ -61,7 +65,9 @@ def test_an_empty_file_is_refused(tmp_path: Path, name: str, content: bytes) -> 
         numbered(path)
 
 
-def test_gzip_members_are_read_to_the_end_a_long_line_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gzip_members_are_read_to_the_end_a_long_line_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "f.gz"
     path.write_bytes(gzip.compress(b"a\nb") + gzip.compress(b"c\nd"))
     assert numbered(path) == [(1, b"a"), (2, b"bc"), (3, b"d")]
@@ -90,11 +96,15 @@ def test_invalid_utf8_names_line_and_byte(
     monkeypatch.setattr(files, "CHUNK", size)
     path = write(tmp_path / "f", content)
     for read in (decoded, files.read_text):
-        with refused(f"{path}:{line}: invalid UTF-8 at byte {byte} of the line; save it as UTF-8", DataError):
+        with refused(
+            f"{path}:{line}: invalid UTF-8 at byte {byte} of the line; save it as UTF-8", DataError
+        ):
             read(path)
 
 
-def test_the_name_decides_on_compression_also_of_a_link_and_the_hash_is_of_the_bytes_on_disk(tmp_path: Path) -> None:
+def test_the_name_decides_on_compression_also_of_a_link_and_the_hash_is_of_the_bytes_on_disk(
+    tmp_path: Path,
+) -> None:
     path = write(tmp_path / "f.gz", b"abc")
     assert files.sha256(path) == sha256(path.read_bytes()).hexdigest() != sha256(b"abc").hexdigest()
     data = b"".join(b"%d " % number**2 for number in range(5000))
@@ -108,10 +118,14 @@ def test_the_name_decides_on_compression_also_of_a_link_and_the_hash_is_of_the_b
     files.require_place(tmp_path / "link.gz")
     files.write_bytes(tmp_path / "link.gz", b"new")
     assert os.readlink(tmp_path / "link.gz") == "f.bin"
-    assert gzip.decompress((tmp_path / "f.bin").read_bytes()) == b"new", "the name that was given decides on packing"
+    assert gzip.decompress((tmp_path / "f.bin").read_bytes()) == b"new", (
+        "the name that was given decides on packing"
+    )
 
 
-def test_a_file_cannot_hold_a_file_and_a_write_that_fails_midway_keeps_the_old_one(tmp_path: Path) -> None:
+def test_a_file_cannot_hold_a_file_and_a_write_that_fails_midway_keeps_the_old_one(
+    tmp_path: Path,
+) -> None:
     for below in ("g", "a/b/g"):
         path = write(tmp_path / "f", "kept") / below
         with refused(f"{path}: cannot be written: Not a directory; choose another place"):
@@ -136,13 +150,17 @@ def test_what_to_do_depends_on_what_went_wrong(tmp_path: Path) -> None:
     }.items():
         error = files.cannot_write(Path("out/f"), OSError(code, "The reason"))
         assert str(error) == f"out/f: cannot be written: The reason; {hint}"
-    message = f"{tmp_path / 'f'}: cannot be written: Permission denied; choose a place you may write to"
+    message = (
+        f"{tmp_path / 'f'}: cannot be written: Permission denied; choose a place you may write to"
+    )
     with no_permission(tmp_path), refused(message):
         files.write_bytes(tmp_path / "f", b"abc")
     assert os.listdir(tmp_path) == []
 
 
-def test_a_folder_is_replaced_whole_or_not_at_all_and_a_task_has_one_process(tmp_path: Path) -> None:
+def test_a_folder_is_replaced_whole_or_not_at_all_and_a_task_has_one_process(
+    tmp_path: Path,
+) -> None:
     for text in ("old", "new"):
         with files.new_folder(tmp_path / "a" / "out") as made:
             (made / text).write_text(text)
@@ -236,7 +254,9 @@ LAYOUTS: dict[str, Callable[[bytes], bytes]] = {
     "jq .": lambda data: json.dumps(json.loads(data), indent=2, ensure_ascii=False).encode(),
     "jq -S -a": lambda data: json.dumps(json.loads(data), sort_keys=True).encode(),
     "jq 1.6, JavaScript": lambda data: data.replace(b".0", b""),
-    "more digits": lambda data: data.replace(b"1.5,", b"15.00e-1,").replace(b'"count":3', b'"count":3.0'),
+    "more digits": lambda data: data.replace(b"1.5,", b"15.00e-1,").replace(
+        b'"count":3', b'"count":3.0'
+    ),
 }
 
 
@@ -278,11 +298,18 @@ def test_hash_is_of_values() -> None:
 def test_it_comes_back_equal(name: str, tmp_path: Path) -> None:
     values = np.array([[0.1, np.nan], [5e-324, 1e308]])
     rows = (ROW, replace(ROW, value=0.1 + 0.2))
-    whole = Study1({"a": [1]}, rows, (), values.T, np.array([[2**62]]), (Point(np.nan, 1),), Unit("cm"))
+    whole = Study1(
+        {"a": [1]}, rows, (), values.T, np.array([[2**62]]), (Point(np.nan, 1),), Unit("cm")
+    )
     path = whole.save(tmp_path / name)
     back = Study1.load(path)
     assert (path.read_bytes()[:2] == b"\x1f\x8b") is name.endswith(".gz")
-    assert (back == whole, hash(back) == hash(whole), back == WHOLE, back == "toy") == (True, True, False, False)
+    assert (back == whole, hash(back) == hash(whole), back == WHOLE, back == "toy") == (
+        True,
+        True,
+        False,
+        False,
+    )
     assert np.array_equal(back.values, values.T, equal_nan=True)
     assert (back.counts.dtype, back.counts.tolist()) == ("int64", [[2**62]])
     assert math.isnan(back.points[0].x)
@@ -300,13 +327,22 @@ CHANGED = "was changed after ranktilt wrote it (its sha256 differs): take the fi
         (b"{", "expected a toy as JSON: "),
         (b"[" * 5000 + b"]" * 5000, "expected a toy as JSON: "),
         (b"[1]", f"{NOT_ONE} JSON without a format; ranktilt toy --json FILE makes one"),
-        ({"format": "ranktilt-audit"}, f"{NOT_ONE} format 'ranktilt-audit'; ranktilt toy --json FILE makes one"),
+        (
+            {"format": "ranktilt-audit"},
+            f"{NOT_ONE} format 'ranktilt-audit'; ranktilt toy --json FILE makes one",
+        ),
         (HEAD, "is a toy of version None, this RankTilt reads version 3: run ranktilt toy again"),
-        ({**HEAD, "version": 4}, "is a toy of version 4, this RankTilt reads version 3: run ranktilt toy again"),
+        (
+            {**HEAD, "version": 4},
+            "is a toy of version 4, this RankTilt reads version 3: run ranktilt toy again",
+        ),
         ({**HEAD, "version": 3}, CHANGED),
-        (hashed({**HEAD, "version": 3}), "is not a toy as this RankTilt writes it: Object missing required field"),
+        (
+            hashed({**HEAD, "version": 3}),
+            "is not a toy as this RankTilt writes it: Object missing required field",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_none_is_refused_in_one_line(content: Any, message: str, tmp_path: Path) -> None:
     path = saved(tmp_path, content)
     with pytest.raises(DataError) as caught:
@@ -326,13 +362,21 @@ def test_one_changed_byte_is_refused(tmp_path_factory: Any, where: int, byte: in
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        ({"rows": [{**CONTENT["rows"][0], "value": "1.5"}]}, r"rows\[0\]\.value: Expected `float`, got `str`"),
-        ({"rows": [{**CONTENT["rows"][0], "outcome": "odd"}]}, r"rows\[0\]\.outcome: Invalid enum value 'odd'"),
+        (
+            {"rows": [{**CONTENT["rows"][0], "value": "1.5"}]},
+            r"rows\[0\]\.value: Expected `float`, got `str`",
+        ),
+        (
+            {"rows": [{**CONTENT["rows"][0], "outcome": "odd"}]},
+            r"rows\[0\]\.outcome: Invalid enum value 'odd'",
+        ),
         ({"sources": "ab"}, "names: Expected `array`, got `str`"),
         ({"values": [[1.0], [1.0, 2.0]]}, "values: "),
         ({"points": [{"x": 1}]}, "KeyError: 'y'"),
     ],
 )
-def test_other_types_than_todays_are_named(part: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_other_types_than_todays_are_named(
+    part: dict[str, Any], message: str, tmp_path: Path
+) -> None:
     with pytest.raises(DataError, match=f"is not a toy as this RankTilt writes it: {message}"):
         Study1.load(saved(tmp_path, hashed({**CONTENT, **part})))

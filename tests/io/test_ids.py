@@ -48,7 +48,9 @@ CONSTRUCTORS: dict[str, Callable[[Any], Any]] = {
     "Run.from_dict": Run.from_dict,
     "Run.from_pandas": Run.from_pandas,
     "Run.from_frame": Run.from_frame,
-    "Run.from_frame, queries": lambda table: Run.from_frame(QRELS.rename({"grade": "score"}), queries=table),
+    "Run.from_frame, queries": lambda table: Run.from_frame(
+        QRELS.rename({"grade": "score"}), queries=table
+    ),
     "Run.from_mteb": Run.from_mteb,
     "Run.from_mteb, one split": lambda table: Run.from_mteb({"default": {"test": table}}),
     "Run.from_ranx": Run.from_ranx,
@@ -123,31 +125,57 @@ IDS: list[tuple[str, list[Any], list[str] | str]] = [
 
 
 @pytest.mark.parametrize(("name", "ids", "expected"), IDS, ids=[case[0] for case in IDS])
-def test_ids_are_read_alike_through_every_door(name: str, ids: list[Any], expected: list[str] | str) -> None:
+def test_ids_are_read_alike_through_every_door(
+    name: str, ids: list[Any], expected: list[str] | str
+) -> None:
     column = pl.Series(ids, strict=True)
     doors: dict[str, Callable[[], list[str]]] = {
-        "run, documents": lambda: Run.from_frame(
-            pl.DataFrame({"query_id": ["q", "q"], "doc_id": column, "score": [2.0, 1.0]})
-        ).frame()["doc_id"].to_list(),
-        "run, queries": lambda: list(Run.from_frame(
-            pl.DataFrame({"query_id": column, "doc_id": ["d", "d"], "score": [2.0, 1.0]})
-        ).queries),
-        "pandas": lambda: list(Run.from_pandas(
-            pandas.DataFrame({"qid": pandas.Series(ids, dtype=object), "docno": ["d", "d"], "score": [2.0, 1.0]})
-        ).queries),
-        "documents": lambda: Collection(
-            pl.DataFrame({"id": column, "text": ["x", "y"]}), QUERIES, QRELS
-        ).docs["id"].to_list(),
-        "queries": lambda: Collection(
-            DOCS, pl.DataFrame({"id": column, "text": ["x", "y"]}), QRELS
-        ).queries["id"].to_list(),
-        "judgments": lambda: Collection(
-            DOCS, QUERIES, pl.DataFrame({"query_id": ["q", "q"], "doc_id": column, "grade": [1, 0]})
-        ).qrels["doc_id"].to_list(),
-        "labels": lambda: from_labels(
-            LABELS.with_columns(doc_id=column), queries=["q"]
-        ).docs["id"].to_list(),
-    }  # fmt: skip
+        "run, documents": lambda: (
+            Run.from_frame(
+                pl.DataFrame({"query_id": ["q", "q"], "doc_id": column, "score": [2.0, 1.0]})
+            )
+            .frame()["doc_id"]
+            .to_list()
+        ),
+        "run, queries": lambda: list(
+            Run.from_frame(
+                pl.DataFrame({"query_id": column, "doc_id": ["d", "d"], "score": [2.0, 1.0]})
+            ).queries
+        ),
+        "pandas": lambda: list(
+            Run.from_pandas(
+                pandas.DataFrame(
+                    {
+                        "qid": pandas.Series(ids, dtype=object),
+                        "docno": ["d", "d"],
+                        "score": [2.0, 1.0],
+                    }
+                )
+            ).queries
+        ),
+        "documents": lambda: (
+            Collection(pl.DataFrame({"id": column, "text": ["x", "y"]}), QUERIES, QRELS)
+            .docs["id"]
+            .to_list()
+        ),
+        "queries": lambda: (
+            Collection(DOCS, pl.DataFrame({"id": column, "text": ["x", "y"]}), QRELS)
+            .queries["id"]
+            .to_list()
+        ),
+        "judgments": lambda: (
+            Collection(
+                DOCS,
+                QUERIES,
+                pl.DataFrame({"query_id": ["q", "q"], "doc_id": column, "grade": [1, 0]}),
+            )
+            .qrels["doc_id"]
+            .to_list()
+        ),
+        "labels": lambda: (
+            from_labels(LABELS.with_columns(doc_id=column), queries=["q"]).docs["id"].to_list()
+        ),
+    }
     for door, read in doors.items():
         if door == "pandas" and name == "bytes that are no text":
             continue
@@ -157,20 +185,44 @@ def test_ids_are_read_alike_through_every_door(name: str, ids: list[Any], expect
             assert expected in one_line(read), door
 
 
-SCORES = [True, "1", None, float("nan"), float("inf"), 1j, [1.0], {}, DAY, datetime.timedelta(1), 10**400, Odd(),
-          np.datetime64("2020-01-01"), np.timedelta64(3, "s"), pandas.Timestamp("2020-01-01")]  # fmt: skip
+SCORES = [
+    True,
+    "1",
+    None,
+    float("nan"),
+    float("inf"),
+    1j,
+    [1.0],
+    {},
+    DAY,
+    datetime.timedelta(1),
+    10**400,
+    Odd(),
+    np.datetime64("2020-01-01"),
+    np.timedelta64(3, "s"),
+    pandas.Timestamp("2020-01-01"),
+]
 
 
 @pytest.mark.parametrize("score", SCORES, ids=repr)
 def test_what_is_no_score_is_refused(score: Any) -> None:
     expected = "expected a finite number as score, got "
     assert expected in one_line(lambda: Run.from_dict({"q": {"a": score}}))
-    table = pandas.DataFrame({"qid": ["q"], "docno": ["a"], "score": pandas.Series([score], dtype=object)})
+    table = pandas.DataFrame(
+        {"qid": ["q"], "docno": ["a"], "score": pandas.Series([score], dtype=object)}
+    )
     assert expected in one_line(lambda: Run.from_pandas(table))
 
 
 def test_numbers_of_other_libraries_are_scores() -> None:
-    for score in (1, np.float32(1), np.int8(1), np.array(1.0), decimal.Decimal(1), np.longdouble(1)):
+    for score in (
+        1,
+        np.float32(1),
+        np.int8(1),
+        np.array(1.0),
+        decimal.Decimal(1),
+        np.longdouble(1),
+    ):
         assert Run.from_dict({1: {2.0: score}}).frame().rows() == [("1", "2", 1, 1.0)]
 
 
@@ -191,7 +243,13 @@ def test_ranks_that_are_none_are_refused() -> None:
 
 
 def test_options_of_other_types_are_refused() -> None:
-    for options in ({"name": 3}, {"name": None}, {"score_order": 3}, {"score_order": []}, {"score_order": "up"}):
+    for options in (
+        {"name": 3},
+        {"name": None},
+        {"score_order": 3},
+        {"score_order": []},
+        {"score_order": "up"},
+    ):
         one_line(lambda options=options: Run.from_dict({"q": {"a": 1.0}}, **options))
     for spec in (3, [1], "x", None):
         one_line(lambda spec=spec: Collection(DOCS, QUERIES, QRELS, spec))
@@ -214,10 +272,17 @@ def test_files_hold_the_same_ids(tmp_path: Path) -> None:
         assert read_labels(tmp_path / name)["doc_id"].to_list() == ["1", "20"]
     run = pl.DataFrame({"query_id": [1.0, 1.0], "doc_id": [2, 3], "score": [2.0, 1.0]})
     run.write_parquet(tmp_path / "run.parquet")
-    assert Run.load(tmp_path / "run.parquet").frame().rows() == [("1", "2", 1, 2.0), ("1", "3", 2, 1.0)]
+    assert Run.load(tmp_path / "run.parquet").frame().rows() == [
+        ("1", "2", 1, 2.0),
+        ("1", "3", 2, 1.0),
+    ]
 
 
 def test_predictions_without_scores_name_their_split(tmp_path: Path) -> None:
-    path = write(tmp_path / "toy_predictions.json", '{"mteb_model_meta": {}, "default": {"test": null}}')
-    with refused(f"{path}: default/test: expected {{query: {{document: score}}}}, got None", DataError):
+    path = write(
+        tmp_path / "toy_predictions.json", '{"mteb_model_meta": {}, "default": {"test": null}}'
+    )
+    with refused(
+        f"{path}: default/test: expected {{query: {{document: score}}}}, got None", DataError
+    ):
         Run.load(path)

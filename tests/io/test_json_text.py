@@ -40,46 +40,87 @@ def load_run(path: Path) -> Run:
 
 
 CASES = [
-    Case(name="document", read=load_run, text='{"q1": {"d1": 2, "d2": 1,\n"d1": 3}}', key="d1", line=2),
-    Case(name="query", read=load_run, text='{"q1": {"d1": 2},\n\n"q1": {"d2": 1}}', key="q1", line=3),
+    Case(
+        name="document",
+        read=load_run,
+        text='{"q1": {"d1": 2, "d2": 1,\n"d1": 3}}',
+        key="d1",
+        line=2,
+    ),
+    Case(
+        name="query", read=load_run, text='{"q1": {"d1": 2},\n\n"q1": {"d2": 1}}', key="q1", line=3
+    ),
     Case(name="escaped", read=load_run, text='{"q1": {"d1": 2, "d\\u0031" : 3}}', key="d1", line=1),
     Case(name="list", read=load_run, text='{"q1": ["d1"], "q1": ["d2"]}', key="q1", line=1),
     Case(
-        name="hit", read=load_run, key="_id", line=1,
+        name="hit",
+        read=load_run,
+        key="_id",
+        line=1,
         text='{"hits": {"hits": [{"_id": "d1", "_score": 1, "_id": "d2"}]}}',
     ),
-    Case(name="record", read=load_run, text='[{"qid": "q", "id": "d", "score": 1, "score": 9}]', key="score", line=1),
     Case(
-        name="prediction", read=load_run, key="score", line=2,
+        name="record",
+        read=load_run,
+        text='[{"qid": "q", "id": "d", "score": 1, "score": 9}]',
+        key="score",
+        line=1,
+    ),
+    Case(
+        name="prediction",
+        read=load_run,
+        key="score",
+        line=2,
         text='{"query_id": "q", "results": []}\n'
         '{"query_id": "r", "results": [{"corpus_id": "d", "score": 1, "score": 2}]}',
     ),
     Case(
-        name="corpus", read=read_jsonl, key="source", line=2, ending=".jsonl",
+        name="corpus",
+        read=read_jsonl,
+        key="source",
+        line=2,
+        ending=".jsonl",
         text='{"_id": "d1", "text": "a \\":\\" b"}\n{"_id": "d2", "text": "b", "source": "human", "source": "ai"}\n',
     ),
     Case(
-        name="labels", read=read_labels, key="source", line=1, ending=".jsonl",
+        name="labels",
+        read=read_labels,
+        key="source",
+        line=1,
+        ending=".jsonl",
         text='{"doc_id": "d1", "source": "human", "source": "ai"}\n',
     ),
     Case(
-        name="judgments", read=read_judgments, key="score", line=1, ending=".jsonl",
+        name="judgments",
+        read=read_judgments,
+        key="score",
+        line=1,
+        ending=".jsonl",
         text='{"query-id": "q", "corpus-id": "d", "score": 1, "score": 0}\n',
     ),
     Case(
-        name="candidates", read=read_candidates, key="docid", line=3,
+        name="candidates",
+        read=read_candidates,
+        key="docid",
+        line=3,
         text='\n\n{"query": "a", "hits": [{"qid": "q", "docid": "d", "docid": "e", "content": "c"}]}\n',
     ),
     Case(
-        name="calls", read=read_log, key="answer", line=2,
+        name="calls",
+        read=read_log,
+        key="answer",
+        line=2,
         text='{"query": "q", "ids": ["d"], "answer": "[1]"}\n'
         '{"query": "r", "ids": ["d"], "answer": "[1]", "answer": "[2]"}\n',
     ),
     Case(
-        name="result", read=lambda path: read_json(path, path.read_bytes(), "an audit"), key="spec", line=1,
+        name="result",
+        read=lambda path: read_json(path, path.read_bytes(), "an audit"),
+        key="spec",
+        line=1,
         text='{"format": "x", "spec": {}, "spec": {}}',
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -87,7 +128,9 @@ def test_repeated_key_is_refused(tmp_path: Path, case: Case) -> None:
     path = write(tmp_path / f"file{case.ending}", case.text)
     with pytest.raises(DataError) as caught:
         case.read(path)
-    expected = f"{path}:{case.line}: the key {case.key!r} occurs twice in one object; keep one of them"
+    expected = (
+        f"{path}:{case.line}: the key {case.key!r} occurs twice in one object; keep one of them"
+    )
     assert str(caught.value) == expected
 
 
@@ -102,20 +145,28 @@ def test_equal_keys_of_different_objects_are_fine(tmp_path: Path) -> None:
     path = write(tmp_path / "run", '{"q1": {"d1": 2, "q1": 1}, "q2": {"d1": 2, "q2": 1}}')
     assert Run.load(path).frame().height == 4
     text = (
-        '{"_id": "d1", "text": "he said \\"key\\": \\"key\\" : 1", "about": {"text": {"_id": 1}, "_id": [{"text": 2}]}}'
+        '{"_id": "d1", "text": "he said \\"key\\": \\"key\\" : 1", '
+        '"about": {"text": {"_id": 1}, "_id": [{"text": 2}]}}'
     )
-    assert read_jsonl(write(tmp_path / "docs.jsonl", text))["text"].to_list() == ['he said "key": "key" : 1']
+    assert read_jsonl(write(tmp_path / "docs.jsonl", text))["text"].to_list() == [
+        'he said "key": "key" : 1'
+    ]
 
 
 JSON = st.recursive(
     st.integers() | st.text('a":{}\\, ', max_size=6),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('a":{}\\ ', max_size=3), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text('a":{}\\ ', max_size=3), inner, max_size=3)
+    ),
 )
 
 
 @given(JSON, st.booleans())
 def test_any_json_without_repeated_keys_passes(content: Any, spaced: bool) -> None:
-    text = json.dumps(content, separators=(" , ", " : ") if spaced else (",", ":"), indent=1 if spaced else None)
+    text = json.dumps(
+        content, separators=(" , ", " : ") if spaced else (",", ":"), indent=1 if spaced else None
+    )
     require_single_keys("file", text, content)
     doubled = f'{{"k": {text}, "k": {text}}}'
     with pytest.raises(DataError, match=r"file:\d+: the key 'k' occurs twice"):

@@ -21,7 +21,11 @@ RUN = "expected judgments, got a run (query, document, rank, score); runs are na
 
 
 def read(folder: Path, content: str | bytes) -> list[tuple[str, str, int, int]]:
-    return read_qrels(write(folder / "test.tsv", content)).select("query_id", "doc_id", "grade", "line").rows()
+    return (
+        read_qrels(write(folder / "test.tsv", content))
+        .select("query_id", "doc_id", "grade", "line")
+        .rows()
+    )
 
 
 def fault(folder: Path, content: str | bytes) -> str:
@@ -31,11 +35,21 @@ def fault(folder: Path, content: str | bytes) -> str:
 
 
 def frame(*rows: tuple[str, str, int]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row")
+    return pl.DataFrame(
+        rows, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row"
+    )
 
 
-def test_a_header_is_passed_over_a_repetition_kept_once_and_the_first_line_tells_the_format(tmp_path: Path) -> None:
-    for header in ("query-id corpus-id score", "query_id doc_id rel", "Query-ID X Y", "qid d label", "query d s"):
+def test_a_header_is_passed_over_a_repetition_kept_once_and_the_first_line_tells_the_format(
+    tmp_path: Path,
+) -> None:
+    for header in (
+        "query-id corpus-id score",
+        "query_id doc_id rel",
+        "Query-ID X Y",
+        "qid d label",
+        "query d s",
+    ):
         header = header.replace(" ", "\t")
         assert read(tmp_path, f"{header}\nq1\td1\t1\n") == [("q1", "d1", 1, 2)]
     assert read(tmp_path, "q\td\t1\nq\te\t1\nq\td\t1\n") == [("q", "d", 1, 1), ("q", "e", 1, 2)]
@@ -58,13 +72,23 @@ def test_a_header_is_passed_over_a_repetition_kept_once_and_the_first_line_tells
 @pytest.mark.parametrize(
     ("written", "grades", "kind"),
     [
-        (("0", "-1", "+3", " 2 ", "007", "2147483647", "-2147483648"), (0, -1, 3, 2, 7, 2**31 - 1, -(2**31)), pl.Int32),
+        (
+            ("0", "-1", "+3", " 2 ", "007", "2147483647", "-2147483648"),
+            (0, -1, 3, 2, 7, 2**31 - 1, -(2**31)),
+            pl.Int32,
+        ),
         (("1.0", "0", "2.", "1e3"), (1, 0, 2, 1000), pl.Int32),
-        (("1", "0.5", ".25", "-1.5", "5E-1", "100.5"), (1.0, 0.5, 0.25, -1.5, 0.5, 100.5), pl.Float64),
+        (
+            ("1", "0.5", ".25", "-1.5", "5E-1", "100.5"),
+            (1.0, 0.5, 0.25, -1.5, 0.5, 100.5),
+            pl.Float64,
+        ),
     ],
     ids=["whole", "with a point", "fractions"],
 )
-def test_grades_are_whole_numbers_or_fractions(tmp_path: Path, form: str, written: Any, grades: Any, kind: Any) -> None:
+def test_grades_are_whole_numbers_or_fractions(
+    tmp_path: Path, form: str, written: Any, grades: Any, kind: Any
+) -> None:
     lines = [form.format(q="q", d=f"d{n}", g=grade) for n, grade in enumerate(written)]
     found = read_qrels(write(tmp_path / "f.tsv", "\n".join(lines)))["grade"]
     assert (found.dtype, tuple(found)) == (kind, grades)
@@ -108,21 +132,33 @@ def test_a_header_alone_and_a_run_are_refused(tmp_path: Path) -> None:
     ("file", "judgments", "queries", "relevant"),
     [("dl19/qrels.dl19-passage.txt", 9260, 43, 4102), ("scifact/qrels/test.tsv", 339, 300, 339)],
 )
-def test_real_files(shared_data: Path, file: str, judgments: int, queries: int, relevant: int) -> None:
+def test_real_files(
+    shared_data: Path, file: str, judgments: int, queries: int, relevant: int
+) -> None:
     found = read_qrels(shared_data / file)
-    assert (found.height, found["query_id"].n_unique(), (found["grade"] > 0).sum()) == (judgments, queries, relevant)
+    assert (found.height, found["query_id"].n_unique(), (found["grade"] > 0).sum()) == (
+        judgments,
+        queries,
+        relevant,
+    )
 
 
 def test_judgments_are_written_with_a_header_and_no_id_that_the_format_cannot_hold() -> None:
     written = to_tsv(frame(("q1", "d1", 2), ("ü", "d 2", -1)))
     assert written.decode() == "query-id\tcorpus-id\tscore\nq1\td1\t2\nü\td 2\t-1\n"
     for row in (("q\t1", "d", 1), ("q", "d\n", 1), ("q", "d\r1", 1)):
-        with pytest.raises(UserError, match="has a tab or line end in it, which a qrels file cannot hold"):
+        with pytest.raises(
+            UserError, match="has a tab or line end in it, which a qrels file cannot hold"
+        ):
             to_tsv(frame(row))
 
 
-ID = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n"), min_size=1, max_size=4)
-JUDGMENTS = st.dictionaries(st.tuples(ID, ID), st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=6)
+ID = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n"), min_size=1, max_size=4
+)
+JUDGMENTS = st.dictionaries(
+    st.tuples(ID, ID), st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=6
+)
 
 
 @settings(max_examples=40)

@@ -48,7 +48,9 @@ def test_a_tag_may_be_anything_or_missing_and_four_columns_have_none(tmp_path: P
         content = f"q1 Q0 d1 1 2.5{tag}\nq1 Q0 d2 2 1{tag}\n"
         assert rows(tmp_path, content) == [("q1", "d1", 2.5), ("q1", "d2", 1.0)]
     for blank in (" ", "\t", " \t "):
-        content = "\n".join(blank.join(row.split()) for row in ("q 7 1 2.5", "q 0 2 1", "{r 7 1 -3"))
+        content = "\n".join(
+            blank.join(row.split()) for row in ("q 7 1 2.5", "q 0 2 1", "{r 7 1 -3")
+        )
         assert rows(tmp_path, content) == [("q", "7", 2.5), ("q", "0", 1.0), ("{r", "7", -3.0)]
         assert ranked(tmp_path, content) == [("q", "7", -1.0), ("q", "0", -2.0), ("{r", "7", -1.0)]
 
@@ -66,15 +68,27 @@ def test_the_name_does_not_tell_the_format(tmp_path: Path, name: str) -> None:
     [
         ("q Q0 a 1 2 t\n\nq Q0 b 2 1\n", f":3: expected {FIVE}, {SIX}, got 5: 'q Q0 b 2 1'"),
         ("q Q0 a 1 2 t\nq Q0 b 2 1\nq Q0 c 3 0 t x\n", f":2: expected {FIVE}, {SIX}, got 5: "),
-        ("q a 1 2\nq b 1\n", f":2: expected {FIVE.replace(' Q0,', '')} (4 fields, as in the first line), got 3: "),
+        (
+            "q a 1 2\nq b 1\n",
+            f":2: expected {FIVE.replace(' Q0,', '')} (4 fields, as in the first line), got 3: ",
+        ),
         ("\n  \nq a 2\n", f":3: {WIDTHS}, got 3: 'q a 2'; judgments are named with --qrels"),
-        ("q Q0 a 2\n\nq Q0 7 2\n", ":1: expected a run, got judgments (query, 0, document, grade): 'q Q0 a 2'"),
+        (
+            "q Q0 a 2\n\nq Q0 7 2\n",
+            ":1: expected a run, got judgments (query, 0, document, grade): 'q Q0 a 2'",
+        ),
         ("q x a 2\n", ":1: expected a whole number as rank, got 'a'"),
         ("q Q0 a 1 2\n\n\nq Q0 b 2 -inf\n", ":4: expected a finite number as score, got '-inf'"),
         ("q Q0 a 1 2\nr Q0 a 1 2\n \nq Q0 a 2 1\n", ":4: document 'a' occurs twice for query 'q'"),
         ("{}", ": expected {query: {document: score}}, got no query"),
-        ('{"q": {}, "r": {"d": {}}}', ": query 'r', document 'd': expected a finite number as score, got {}"),
-        ('{"q": {"d": 1}, "r": [["d", 1]]}', ": query 'r': expected {document: score}, got [['d', 1]]"),
+        (
+            '{"q": {}, "r": {"d": {}}}',
+            ": query 'r', document 'd': expected a finite number as score, got {}",
+        ),
+        (
+            '{"q": {"d": 1}, "r": [["d", 1]]}',
+            ": query 'r': expected {document: score}, got [['d', 1]]",
+        ),
         ('{"q": {"d": "' + "x" * 80 + '"}}', f"{WHERE} '{'x' * 80}'"),
         ('{"q": {"d": 1e999}}', f":1: {SHAPE}, got broken JSON (number is infinity"),
         ('{"q": {"": 1}}', ": the id of a query or a document is empty"),
@@ -83,23 +97,35 @@ def test_the_name_does_not_tell_the_format(tmp_path: Path, name: str) -> None:
     ],
     ids=range(16),
 )
-def test_what_is_wrong_is_named_by_line_or_by_query_and_document(tmp_path: Path, content: str, message: str) -> None:
+def test_what_is_wrong_is_named_by_line_or_by_query_and_document(
+    tmp_path: Path, content: str, message: str
+) -> None:
     found = fault(tmp_path, content)
     assert found.startswith(f"run{message}")
     assert "\n" not in found
 
 
-# No field is cut or unquoted, whatever is in it: commas, quotes, other scripts' blanks; a first brace would be JSON.
+# No field is cut or unquoted, whatever is in it: commas, quotes, other scripts' blanks; a first
+# brace would be JSON.
 ID = st.text(
-    st.characters(exclude_categories=["Cs"], exclude_characters=" \t\n\x0b\x0c\r\ufeff"), min_size=1, max_size=4
+    st.characters(exclude_categories=["Cs"], exclude_characters=" \t\n\x0b\x0c\r\ufeff"),
+    min_size=1,
+    max_size=4,
 ).filter(lambda text: not text.startswith(("{", "[")))
 BLANK = st.text(" \t\x0b\x0c", min_size=1, max_size=3)
 
 
 @settings(max_examples=40)
-@given(st.lists(st.tuples(ID, ID, st.booleans()), min_size=1, max_size=6), BLANK, st.sampled_from([3, 10**6]))
+@given(
+    st.lists(st.tuples(ID, ID, st.booleans()), min_size=1, max_size=6),
+    BLANK,
+    st.sampled_from([3, 10**6]),
+)
 def test_ids_of_any_characters_between_any_blanks(
-    tmp_path_factory: pytest.TempPathFactory, ids: list[tuple[str, str, bool]], blank: str, size: int
+    tmp_path_factory: pytest.TempPathFactory,
+    ids: list[tuple[str, str, bool]],
+    blank: str,
+    size: int,
 ) -> None:
     lines = [
         f"{blank if padded else ''}{blank.join([query, 'Q0', doc, '1', '0.5', 'tag'])}{'' if padded else blank}"
@@ -112,9 +138,14 @@ def test_ids_of_any_characters_between_any_blanks(
 
 
 @pytest.mark.parametrize("rank", ["1.0", "first", "1e3", "-", "99999999999"])
-def test_a_rank_that_is_no_whole_number_is_refused_only_where_it_is_read(tmp_path: Path, rank: str) -> None:
+def test_a_rank_that_is_no_whole_number_is_refused_only_where_it_is_read(
+    tmp_path: Path, rank: str
+) -> None:
     content = f"q Q0 a 1 2 t\nq Q0 b {rank} 1 t\n"
-    assert fault(tmp_path, content, score_order="rank") == f"run:2: expected a whole number as rank, got '{rank}'"
+    assert (
+        fault(tmp_path, content, score_order="rank")
+        == f"run:2: expected a whole number as rank, got '{rank}'"
+    )
     assert rows(tmp_path, content) == [("q", "a", 2.0), ("q", "b", 1.0)]
 
 
@@ -127,7 +158,9 @@ def test_a_rank_that_is_no_whole_number_is_refused_only_where_it_is_read(tmp_pat
         (["q Q0 a 1 1 t", "q Q0 b 1 5 t", "q Q0 c 2 3 t"], "1 of 1 query"),
     ],
 )
-def test_ranks_that_contradict_the_scores_are_said_once(tmp_path: Path, lines: list[str], queries: str) -> None:
+def test_ranks_that_contradict_the_scores_are_said_once(
+    tmp_path: Path, lines: list[str], queries: str
+) -> None:
     path = write(tmp_path / "run", "\n".join(lines))
     with pytest.warns(DataWarning) as caught:
         Run.load(path)
@@ -137,7 +170,9 @@ def test_ranks_that_contradict_the_scores_are_said_once(tmp_path: Path, lines: l
     )
 
 
-def test_ranks_that_fit_the_scores_are_not_mentioned_and_with_one_score_for_all_warned_of(tmp_path: Path) -> None:
+def test_ranks_that_fit_the_scores_are_not_mentioned_and_with_one_score_for_all_warned_of(
+    tmp_path: Path,
+) -> None:
     for lines in (
         ["q Q0 b 2 1 t", "q Q0 a 1 2 t"],  # falling in rank order, whatever the file's
         ["q Q0 a 1 1 t", "q Q0 b 2 1 t"],  # a tie
@@ -148,24 +183,40 @@ def test_ranks_that_fit_the_scores_are_not_mentioned_and_with_one_score_for_all_
     ):
         assert len(Run.load(write(tmp_path / "run", "\n".join(lines))).docs) == len(lines)
     lines = [f"q{q} Q0 d{d} {d} 1.5 tag\n" for q in (1, 2) for d in (1, 2, 3)]
-    with pytest.warns(DataWarning, match=r"run: all scores are equal in 2 of 2 queries, though the ranks order"):
+    with pytest.warns(
+        DataWarning, match=r"run: all scores are equal in 2 of 2 queries, though the ranks order"
+    ):
         Run.load(write(tmp_path / "run", "".join([*lines, "q3 Q0 d1 1 0.5 tag"])))
 
 
 def test_json_holds_an_object_of_documents_a_query_or_none(tmp_path: Path) -> None:
     for mark in ("", "\ufeff", " \r\n\t"):
         content = '{"q 1": {"d\\u00fc": 3, "e": -1.5e-2},\r\n "q2": {"dü": 0.1}}\n'
-        assert rows(tmp_path, mark + content) == [("q 1", "dü", 3.0), ("q 1", "e", -0.015), ("q2", "dü", 0.1)]
+        assert rows(tmp_path, mark + content) == [
+            ("q 1", "dü", 3.0),
+            ("q 1", "e", -0.015),
+            ("q2", "dü", 0.1),
+        ]
     run = Run.load(write(tmp_path / "run", '{"none": {}, "q": {"a": 1, "b": 2}, "more": {}}'))
     assert run.queries == ("none", "q", "more")
     assert run.offsets.tolist() == [0, 0, 2, 2]
     assert Run.load(write(tmp_path / "run", '{"none": {}}')).frame().height == 0
 
 
-def test_orders_that_cannot_be_are_refused_and_ranks_are_read_where_asked_for(tmp_path: Path) -> None:
-    assert ranked(tmp_path, '{"q": {"b": 1, "a": "no score"}}') == [("q", "b", -1.0), ("q", "a", -2.0)]
-    assert ranked(tmp_path, "q Q0 b 0 1 t\nq Q0 a 0 nan t\n") == [("q", "b", -1.0), ("q", "a", -2.0)]
-    with refused("unknown score order 'ranks'; did you mean 'rank'? (valid: score, ascending, rank)"):
+def test_orders_that_cannot_be_are_refused_and_ranks_are_read_where_asked_for(
+    tmp_path: Path,
+) -> None:
+    assert ranked(tmp_path, '{"q": {"b": 1, "a": "no score"}}') == [
+        ("q", "b", -1.0),
+        ("q", "a", -2.0),
+    ]
+    assert ranked(tmp_path, "q Q0 b 0 1 t\nq Q0 a 0 nan t\n") == [
+        ("q", "b", -1.0),
+        ("q", "a", -2.0),
+    ]
+    with refused(
+        "unknown score order 'ranks'; did you mean 'rank'? (valid: score, ascending, rank)"
+    ):
         Run.load(tmp_path / "run", score_order="ranks")
     path = write(tmp_path / "run", '{"q": [{"id": "a", "score": 1}, {"id": "b", "score": 2}]}')
     assert Run.load(path, score_order="rank").frame()["doc_id"].to_list() == ["a", "b"]
@@ -173,7 +224,9 @@ def test_orders_that_cannot_be_are_refused_and_ranks_are_read_where_asked_for(tm
         Run.load(path)
 
 
-@pytest.mark.parametrize("content", ['{"q1": {"d1": 1,\n"d2": 2}}', "q1 Q0 d2 1 2 t\nq1 Q0 d1 2 1 t\n"])
+@pytest.mark.parametrize(
+    "content", ['{"q1": {"d1": 1,\n"d2": 2}}', "q1 Q0 d2 1 2 t\nq1 Q0 d1 2 1 t\n"]
+)
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_run_is_read_once_from_start_to_end(content: str, packed: bool) -> None:
     out, into = os.pipe()
@@ -181,26 +234,41 @@ def test_a_run_is_read_once_from_start_to_end(content: str, packed: bool) -> Non
         stream.write(gzip.compress(content.encode()) if packed else content.encode())
         stream.close()
         frame = Run.load(f"/dev/fd/{out}").frame()
-    assert frame.select("query_id", "doc_id", "score").rows() == [("q1", "d2", 2.0), ("q1", "d1", 1.0)]
+    assert frame.select("query_id", "doc_id", "score").rows() == [
+        ("q1", "d2", 2.0),
+        ("q1", "d1", 1.0),
+    ]
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("", "expected the run's spec as JSON: "),
-        ('{"ranker": 5}', "expected the run's spec as JSON: Expected `str`, got `int` - at `$.ranker`"),
-        ('{"x": 1, "queries_without_documents": [5]}', "expected the run's spec as JSON: Expected `str`, got `int`"),
+        (
+            '{"ranker": 5}',
+            "expected the run's spec as JSON: Expected `str`, got `int` - at `$.ranker`",
+        ),
+        (
+            '{"x": 1, "queries_without_documents": [5]}',
+            "expected the run's spec as JSON: Expected `str`, got `int`",
+        ),
     ],
 )
-def test_a_sidecar_of_another_kind_is_one_line(tmp_path: Path, content: str | bytes, message: str) -> None:
+def test_a_sidecar_of_another_kind_is_one_line(
+    tmp_path: Path, content: str | bytes, message: str
+) -> None:
     write(tmp_path / "run.json", content)
     line = fault(tmp_path, "q Q0 d 1 2 t")
     assert line.startswith(f"run.json: {message}")
     assert "\n" not in line
 
 
-@pytest.mark.parametrize("spec", [{1: 2}, {"x": 2**64}, {"x": "\udcff"}, {"x": json.loads("[" * 260 + "]" * 260)}])
-def test_a_run_whose_spec_cannot_be_written_is_refused(tmp_path: Path, spec: dict[Any, Any]) -> None:
+@pytest.mark.parametrize(
+    "spec", [{1: 2}, {"x": 2**64}, {"x": "\udcff"}, {"x": json.loads("[" * 260 + "]" * 260)}]
+)
+def test_a_run_whose_spec_cannot_be_written_is_refused(
+    tmp_path: Path, spec: dict[Any, Any]
+) -> None:
     run = run_of(toy(), {"q1": {"d1-human": 1.0}}, ranker="mine", **{"spec": spec})
     for use in (lambda: run.save(tmp_path / "run"), lambda: audit(toy(), run)):
         with pytest.raises(UserError, match="run 'mine': its spec: expected what JSON can hold: "):
@@ -223,26 +291,52 @@ CSV = '\ufeffQuery-ID,query,Doc_ID,Score,rank\nq,"what,\nthen",a,2.5,1\n\nq,"wha
     ("content", "lists", "read_as"),
     [
         (TWO, {"q": [("a", 2.5), ("b", 1)], "r": []}, "responses to searches: _id, _score"),
-        (UNSCORED, {"q": [("b", -1), ("a", -2)], "r": [("a", -1)]}, "responses to searches: _id, in their order"),
-        ({"x": response(("a", 7)), "y": response()}, {"x": [("a", 7)], "y": []}, "responses to searches: _id, _score"),
-        ({"x": [], "y": ["b", 7]}, {"x": [], "y": [("b", -1), ("7", -2)]}, "JSON lists: id, in their order"),
-        ({"x": [{"id": "n", "Doc-ID": "a", "score": 2}]}, {"x": [("a", 2)]}, "JSON lists: Doc-ID, score"),
         (
-            [{"qid": 1, "query": "t", "docid": "a", "rank": 2}, {"qid": 1, "docid": "b", "rank": 1}],
-            {"1": [("b", -1), ("a", -2)]}, "JSON records: qid, docid, rank",
+            UNSCORED,
+            {"q": [("b", -1), ("a", -2)], "r": [("a", -1)]},
+            "responses to searches: _id, in their order",
+        ),
+        (
+            {"x": response(("a", 7)), "y": response()},
+            {"x": [("a", 7)], "y": []},
+            "responses to searches: _id, _score",
+        ),
+        (
+            {"x": [], "y": ["b", 7]},
+            {"x": [], "y": [("b", -1), ("7", -2)]},
+            "JSON lists: id, in their order",
+        ),
+        (
+            {"x": [{"id": "n", "Doc-ID": "a", "score": 2}]},
+            {"x": [("a", 2)]},
+            "JSON lists: Doc-ID, score",
+        ),
+        (
+            [
+                {"qid": 1, "query": "t", "docid": "a", "rank": 2},
+                {"qid": 1, "docid": "b", "rank": 1},
+            ],
+            {"1": [("b", -1), ("a", -2)]},
+            "JSON records: qid, docid, rank",
         ),
         (CSV, {"q": [("a", 2.5), ("b", 1)]}, "CSV: Query-ID, Doc_ID, Score"),
-        ("\tqid\tdocid\tdocno\n0\tx\t1\tb\n1\ty\t1\tb\n2\tx\t2\ta\n", {"x": [("b", -1), ("a", -2)], "y": [("b", -1)]},
-         "TSV: qid, docno, in their order"),
+        (
+            "\tqid\tdocid\tdocno\n0\tx\t1\tb\n1\ty\t1\tb\n2\tx\t2\ta\n",
+            {"x": [("b", -1), ("a", -2)], "y": [("b", -1)]},
+            "TSV: qid, docno, in their order",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_engines_give_is_read_and_said(
     tmp_path: Path, content: Any, lists: dict[str, list[tuple[str, float]]], read_as: str
 ) -> None:
     text = content if isinstance(content, str) else json.dumps(content)
     run = Run.load(write(tmp_path / "run", text), queries=["q", "r"])
     frame = run.frame()
-    found = {query: frame.filter(query_id=query).select("doc_id", "score").rows() for query in run.queries}
+    found = {
+        query: frame.filter(query_id=query).select("doc_id", "score").rows()
+        for query in run.queries
+    }
     assert (found, run.spec["read_as"]) == (lists, read_as)
     ordered = any(score == -1 for entries in lists.values() for _, score in entries)
     assert run.spec.get("score_order", "score") == ("rank" if ordered else "score")
@@ -252,19 +346,34 @@ def test_what_engines_give_is_read_and_said(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"responses": [response()]}, ": expected responses to searches and an id for each, got 1 response and 2 ids"),
+        (
+            {"responses": [response()]},
+            ": expected responses to searches and an id for each, got 1 response and 2 ids",
+        ),
         (
             {"responses": [response(), ERROR]},
             ": 1 of 2 queries failed, max_failures=0.05 allows 0 of 2 (--max-failures): 'r': x: no such index",
         ),
         ({"x": ["a", "b", "a"]}, ": document 'a' occurs twice for query 'x'"),
         ([{"qid": "x", "id": "a"}, 3], ": document 2: expected a query id, got None"),
-        ("qid,score\nx,1\n", ": CSV: expected a column for the document (docno, doc_id, docid, corpus_id), got qid"),
+        (
+            "qid,score\nx,1\n",
+            ": CSV: expected a column for the document (docno, doc_id, docid, corpus_id), got qid",
+        ),
         ("qid,docid,score\nx,a,2\n\nx,a,1\n", ":4: document 'a' occurs twice for query 'x'"),
-        ("qid,docid,score,Score\nx,a,2,1\n", ": 'score' and 'Score' are one column by name; keep one of them"),
-        ("qid,docid,score\nx,a,2\n\nx,b,\n", ":4: expected a finite number as score (of all documents, or of none)"),
+        (
+            "qid,docid,score,Score\nx,a,2,1\n",
+            ": 'score' and 'Score' are one column by name; keep one of them",
+        ),
+        (
+            "qid,docid,score\nx,a,2\n\nx,b,\n",
+            ":4: expected a finite number as score (of all documents, or of none)",
+        ),
         ('"qid","docid"\nx,"a\n', ":2: expected a table: unexpected end of data"),
-        ("query-id\tcorpus-id\tscore\nq\ta\t1\n", ": expected a run, got judgments (whole numbers); they are named wi"),
+        (
+            "query-id\tcorpus-id\tscore\nq\ta\t1\n",
+            ": expected a run, got judgments (whole numbers); they are named wi",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, content: Any, message: str) -> None:

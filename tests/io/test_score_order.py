@@ -28,22 +28,33 @@ def hits(scores: dict[str, float]) -> dict[str, Any]:
 FILES = {
     "trec": "".join(f"{query} Q0 {doc} {RANKS[doc]} {score} x\n" for query, doc, score in ROWS),
     "trec-by-document": "".join(
-        f"{query} Q0 {doc} {RANKS[doc]} {score} x\n" for query, doc, score in sorted(ROWS, key=lambda row: row[1][::-1])
+        f"{query} Q0 {doc} {RANKS[doc]} {score} x\n"
+        for query, doc, score in sorted(ROWS, key=lambda row: row[1][::-1])
     ),
     "trec-without-ranks": "".join(f"{query} Q0 {doc} 0 {score} x\n" for query, doc, score in ROWS),
     "four-columns": "".join(f"{query} {doc} {RANKS[doc]} {score}\n" for query, doc, score in ROWS),
-    "csv": "query_id,doc_id,score\n" + "".join(f"{query},{doc},{score}\n" for query, doc, score in ROWS),
+    "csv": "query_id,doc_id,score\n"
+    + "".join(f"{query},{doc},{score}\n" for query, doc, score in ROWS),
     "csv-with-ranks": "qid,docno,rank,score\n"
     + "".join(f"{query},{doc},{RANKS[doc]},{score}\n" for query, doc, score in reversed(ROWS)),
-    "tsv": "query_id\tdoc_id\tscore\n" + "".join(f"{query}\t{doc}\t{score}\n" for query, doc, score in ROWS),
+    "tsv": "query_id\tdoc_id\tscore\n"
+    + "".join(f"{query}\t{doc}\t{score}\n" for query, doc, score in ROWS),
     "json": json.dumps(DISTANCES),
     "lists": json.dumps(
-        {query: [{"id": doc, "score": score} for doc, score in scores.items()] for query, scores in DISTANCES.items()}
+        {
+            query: [{"id": doc, "score": score} for doc, score in scores.items()]
+            for query, scores in DISTANCES.items()
+        }
     ),
-    "records": json.dumps([{"query_id": query, "doc_id": doc, "score": score} for query, doc, score in ROWS]),
+    "records": json.dumps(
+        [{"query_id": query, "doc_id": doc, "score": score} for query, doc, score in ROWS]
+    ),
     "predictions": "\n".join(
         json.dumps(
-            {"query_id": query, "results": [{"corpus_id": doc, "score": score} for doc, score in scores.items()]}
+            {
+                "query_id": query,
+                "results": [{"corpus_id": doc, "score": score} for doc, score in scores.items()],
+            }
         )
         for query, scores in DISTANCES.items()
     ),
@@ -71,8 +82,14 @@ def test_distances_are_refused_in_every_format(tmp_path: Path, form: str) -> Non
     path = write(tmp_path / "run", FILES[form])
     with refused(f"{path}: {MESSAGE}", DataError):
         Run.load(path, queries=["q1", "q2"])
-    runs = {order: Run.load(path, score_order=order, queries=["q1", "q2"]) for order in ("ascending", "rank", "score")}
-    if form in ("trec-by-document", "csv-with-ranks"):  # where ties and queries stand in another order
+    runs = {
+        order: Run.load(path, score_order=order, queries=["q1", "q2"])
+        for order in ("ascending", "rank", "score")
+    }
+    if form in (
+        "trec-by-document",
+        "csv-with-ranks",
+    ):  # where ties and queries stand in another order
         assert {query: set(docs) for query, docs in documents(runs["ascending"]).items()} == {
             query: set(docs) for query, docs in GIVEN.items()
         }
@@ -90,7 +107,9 @@ def test_distances_are_refused_in_every_object() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pl.DataFrame(ROWS, schema=["query_id", "doc_id", "score"], orient="row")
     table = pandas.DataFrame(ROWS, columns=["qid", "docno", "score"])
-    ranked = table.assign(rank=[RANKS[doc] for doc in table["docno"]]).sort_values("docno", ascending=False)
+    ranked = table.assign(rank=[RANKS[doc] for doc in table["docno"]]).sort_values(
+        "docno", ascending=False
+    )
     predictions = {"default": {"test": DISTANCES}}
     for make in (
         lambda **order: Run.from_frame(frame, **order),
@@ -101,9 +120,9 @@ def test_distances_are_refused_in_every_object() -> None:
     ):
         with refused(f"run 'run': {MESSAGE}"):
             make()
-        assert {query: set(docs) for query, docs in documents(make(score_order="ascending")).items()} == {
-            query: set(docs) for query, docs in GIVEN.items()
-        }
+        assert {
+            query: set(docs) for query, docs in documents(make(score_order="ascending")).items()
+        } == {query: set(docs) for query, docs in GIVEN.items()}
         by_rank = make(score_order="rank")
         assert documents(by_rank)["q1"] == GIVEN["q1"]
         assert by_rank.spec["score_order"] == "rank"
@@ -168,17 +187,25 @@ def test_order_that_the_file_contradicts_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("score", ["high", None, True, float("nan"), float("inf")])
 def test_what_is_no_score_is_refused_and_the_order_can_be_taken(score: Any) -> None:
     shown = "None" if score is None else repr(score)
-    message = f"run 'run': query 'q', document 'b': expected a finite number as score, got {shown}; "
+    message = (
+        f"run 'run': query 'q', document 'b': expected a finite number as score, got {shown}; "
+    )
     with refused(f'{message}--score-order rank (score_order="rank") takes the given order instead'):
         Run.from_dict({"q": {"a": 2.0, "b": score}})
-    assert documents(Run.from_dict({"q": {"a": 2.0, "b": score}}, score_order="rank")) == {"q": ["a", "b"]}
+    assert documents(Run.from_dict({"q": {"a": 2.0, "b": score}}, score_order="rank")) == {
+        "q": ["a", "b"]
+    }
 
 
 def test_collection_ranks_with_replayed_distances(tmp_path: Path) -> None:
     collection = rt.bundled()
     names = collection.ids.to_list()[:3]
     query = collection.judged["id"][0]
-    path = write(tmp_path / "run.json", json.dumps({query: dict(zip(names, (0.1, 0.2, 0.3), strict=True))}))
+    path = write(
+        tmp_path / "run.json", json.dumps({query: dict(zip(names, (0.1, 0.2, 0.3), strict=True))})
+    )
     with refused(f"{path}: the scores rise along the given order in 1 of 1 list; …", DataError):
         rt.ranker(f"replay:{path}").rank(collection)
-    assert documents(rt.ranker(f"replay:{path}(score_order=ascending)").rank(collection)) == {query: names}
+    assert documents(rt.ranker(f"replay:{path}(score_order=ascending)").rank(collection)) == {
+        query: names
+    }

@@ -37,7 +37,9 @@ def cells_of(text: str) -> list[list[str]]:
 
 
 def test_texts_are_no_formulas_and_numbers_stay() -> None:
-    frame = pl.DataFrame({"=name": list(CELLS), "value": [-1.5] * len(CELLS), "missing": [None] * len(CELLS)})
+    frame = pl.DataFrame(
+        {"=name": list(CELLS), "value": [-1.5] * len(CELLS), "missing": [None] * len(CELLS)}
+    )
     header, *rows = cells_of(csv_text(frame))
     assert header == ["'=name", "value", "missing"]
     assert rows == [[cell, "-1.5", ""] for cell in CELLS.values()]
@@ -50,7 +52,10 @@ def test_cells_come_back(texts: list[str]) -> None:
 
 
 def test_names_of_an_audit_are_no_formulas(tmp_path: Path) -> None:
-    docs = [{"id": f"d{n}", "text": "x", "source": source} for n, source in enumerate(["=human()", "@llm"])]
+    docs = [
+        {"id": f"d{n}", "text": "x", "source": source}
+        for n, source in enumerate(["=human()", "@llm"])
+    ]
     collection = collection_of(docs, {"-query": "x"}, {"-query": {"d0": 1, "d1": 1}})
     run = Run.from_dict({"-query": {"d0": 2.0, "d1": 1.0}}, name="+run()")
     result = audit(collection, [run], ["nDCG@2"], resamples=100)

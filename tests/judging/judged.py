@@ -21,14 +21,22 @@ WORLDS = {
 FAMILIES = {f"{family}{number}": family for family in ("llm", "lexical") for number in range(3)}
 
 
-def world(seed: int, preference: float, *, slope: float, noise: float, system: float) -> tuple[Floats, Floats]:
+def world(
+    seed: int, preference: float, *, slope: float, noise: float, system: float
+) -> tuple[Floats, Floats]:
     """Values of 18 systems and 50 queries: six of a family that is better by .1, a judge, and what it adds to them."""
     rng = np.random.default_rng(seed)
     n, queries = len(MEMBER), 50
     quality = rng.normal(0, 0.06, n) + 0.1 * MEMBER
     human = rng.normal(0.5, 0.15, queries) + quality[:, None] + rng.normal(0, 0.1, (n, queries))
     taste = MEMBER[:, None] * (preference + rng.normal(0, 0.03, queries))
-    judged = 0.1 + slope * human + rng.normal(0, system, n)[:, None] + rng.normal(0, 0.04, queries) + taste
+    judged = (
+        0.1
+        + slope * human
+        + rng.normal(0, system, n)[:, None]
+        + rng.normal(0, 0.04, queries)
+        + taste
+    )
     return human, judged + rng.normal(0, noise, (n, queries))
 
 
@@ -39,25 +47,35 @@ def bed() -> Collection:
     docs, qrels = [], dict[str, dict[str, int]]()
     for query in range(QUERIES):
         texts = [" ".join(rng.choice(words, 3 + number)) for number in range(6)]
-        docs += versions({"human": texts, "llm": [f"{text} indeed" for text in texts]}, prefix=f"{query}-")
+        docs += versions(
+            {"human": texts, "llm": [f"{text} indeed" for text in texts]}, prefix=f"{query}-"
+        )
         qrels[f"q{query}"] = {
             f"{query}-{number}-{source}": int(grade)
             for number, grade in enumerate(rng.permutation([0, 0, 0, 1, 1, 2]))
             for source in ("human", "llm")
         }
-    return collection_of(docs, {f"q{query}": f"river clock {query}" for query in range(QUERIES)}, qrels)
+    return collection_of(
+        docs, {f"q{query}": f"river clock {query}" for query in range(QUERIES)}, qrels
+    )
 
 
-def grades(collection: Collection, *, for_llm: float = 0.0, noise: float = 0.3, seed: int = 2) -> pl.DataFrame:
+def grades(
+    collection: Collection, *, for_llm: float = 0.0, noise: float = 0.3, seed: int = 2
+) -> pl.DataFrame:
     """A judge's grades: the human ones with noise, and more for text of a model."""
     rng = np.random.default_rng(seed)
     qrels = collection.qrels
     taste = for_llm * qrels["doc_id"].str.ends_with("llm").cast(pl.Float64).to_numpy()
     raw = qrels["grade"].to_numpy() + taste + rng.normal(0, noise, qrels.height)
-    return qrels.select("query_id", "doc_id", grade=pl.Series(np.clip(np.round(raw), 0, 2).astype(np.int64)))
+    return qrels.select(
+        "query_id", "doc_id", grade=pl.Series(np.clip(np.round(raw), 0, 2).astype(np.int64))
+    )
 
 
-def runs(collection: Collection, judged: pl.DataFrame | None = None, taste: float = 0.0) -> list[Run]:
+def runs(
+    collection: Collection, judged: pl.DataFrame | None = None, taste: float = 0.0
+) -> list[Run]:
     """Six systems that see human grades through noise; those of the family llm see a judge's, too."""
     rng = np.random.default_rng(3)
     qrels = collection.qrels.with_columns(judged=pl.lit(0) if judged is None else judged["grade"])
@@ -77,8 +95,16 @@ def runs(collection: Collection, judged: pl.DataFrame | None = None, taste: floa
 def whole() -> JudgeAudit:
     """An audit of two judges with everything in it: one likes text of models, one is good."""
     collection = bed()
-    judges = {"fond": grades(collection, for_llm=0.6), "good": grades(collection, noise=0.2, seed=4)}
+    judges = {
+        "fond": grades(collection, for_llm=0.6),
+        "good": grades(collection, noise=0.2, seed=4),
+    }
     return judge(
-        judges, collection=collection, runs=runs(collection, judges["fond"], 1.0), families=FAMILIES,
-        measures="nDCG@3", human_sample=200, resamples=1000,
-    )  # fmt: skip
+        judges,
+        collection=collection,
+        runs=runs(collection, judges["fond"], 1.0),
+        families=FAMILIES,
+        measures="nDCG@3",
+        human_sample=200,
+        resamples=1000,
+    )

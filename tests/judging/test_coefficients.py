@@ -23,7 +23,9 @@ from ranktilt.statistics.rank_correlation import (
 )
 
 Floats = npt.NDArray[np.float64]
-systems = st.lists(st.integers(0, 3), min_size=5, max_size=5).map(lambda scores: np.array(scores, dtype=float))
+systems = st.lists(st.integers(0, 3), min_size=5, max_size=5).map(
+    lambda scores: np.array(scores, dtype=float)
+)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +38,9 @@ systems = st.lists(st.integers(0, 3), min_size=5, max_size=5).map(lambda scores:
         ("Olz-gpt4o", 0.2625, 0.5020),
     ],
 )
-def test_published_judges_agree_as_published(shared_data: Path, name: str, kappa: float, alpha: float) -> None:
+def test_published_judges_agree_as_published(
+    shared_data: Path, name: str, kappa: float, alpha: float
+) -> None:
     """Table 3 of arXiv 2502.13908: κ and α of judges of the LLMJudge challenge, over 4,423 pairs."""
     folder = shared_data / "llm-judges"
     found = judge(folder / f"{name}.qrels.gz", folder / "human.qrels.gz", resamples=100)
@@ -50,7 +54,8 @@ def test_kappa_and_alpha_of_two_and_three_judges_by_hand() -> None:
     """Of 10 pairs 3 + 2 + 2 agree; by chance 4 · 5 + 3 · 3 + 3 · 2 of 100."""
     table = np.array([[3.0, 1.0, 0.0], [1.0, 2.0, 0.0], [1.0, 0.0, 2.0]])
     assert cohen_kappa(table) == pytest.approx((0.7 - 0.35) / (1 - 0.35))
-    # Squared distances: 1 + 1 + 4 of 10 observed; by chance (4·3 + 3·5 + 3·2 + 3·3 + 4·(4·2 + 3·5)) of 100.
+    # Squared distances: 1 + 1 + 4 of 10 observed; by chance (4·3 + 3·5 + 3·2 + 3·3 + 4·(4·2 + 3·5))
+    # of 100.
     assert cohen_kappa(table, "quadratic") == pytest.approx(1 - 0.6 / 1.34)
     # Two pairs (0, 0), one (0, 1), one (1, 1): 5 zeros and 3 ones; one of four disagrees.
     table = np.array([[2.0, 1.0], [0.0, 1.0]])
@@ -79,7 +84,9 @@ def test_tau_a_counts_ties_as_neither_and_errors_at_the_top_weigh_more() -> None
     top, bottom = truth[[1, 0, 2, 3, 4, 5]], truth[[0, 1, 2, 3, 5, 4]]
     assert kendall_tau(truth, top) == kendall_tau(truth, bottom)
     assert top_weighted_tau(truth, top) < top_weighted_tau(truth, bottom)
-    assert np.isnan([top_weighted_tau(np.ones(1), np.ones(1)), rank_biased_overlap(np.ones(0), np.ones(0))]).all()
+    assert np.isnan(
+        [top_weighted_tau(np.ones(1), np.ones(1)), rank_biased_overlap(np.ones(0), np.ones(0))]
+    ).all()
     assert rank_biased_overlap(truth, top) < rank_biased_overlap(truth, bottom)
 
 
@@ -94,7 +101,10 @@ def orders(scores: Floats) -> Iterator[Floats]:
 
 def plain_tau_ap(reference: Floats, estimate: Floats) -> float:
     order = np.argsort(-estimate)
-    shares = [np.mean([reference[above] > reference[order[i]] for above in order[:i]]) for i in range(1, len(order))]
+    shares = [
+        np.mean([reference[above] > reference[order[i]] for above in order[:i]])
+        for i in range(1, len(order))
+    ]
     return float(2 * np.mean(shares) - 1)
 
 
@@ -107,15 +117,24 @@ def plain_rbo(one: Floats, two: Floats, p: float = 0.9) -> float:
 
 @pytest.mark.parametrize(
     ("one", "two"),
-    [([3, 2, 2, 1, 0], [1, 1, 2, 2, 2]), ([1, 1, 1, 1, 1], [4, 3, 2, 1, 0]), ([4, 3, 2, 1, 0], [4, 3, 2, 1, 0]),
-     ([4, 3, 2, 1, 0], [0, 1, 2, 3, 4]), ([2, 2, 1, 1, 0], [0, 0, 1, 2, 2])],
-)  # fmt: skip
+    [
+        ([3, 2, 2, 1, 0], [1, 1, 2, 2, 2]),
+        ([1, 1, 1, 1, 1], [4, 3, 2, 1, 0]),
+        ([4, 3, 2, 1, 0], [4, 3, 2, 1, 0]),
+        ([4, 3, 2, 1, 0], [0, 1, 2, 3, 4]),
+        ([2, 2, 1, 1, 0], [0, 0, 1, 2, 2]),
+    ],
+)
 def test_ties_share_their_ranks(one: list[int], two: list[int]) -> None:
     """The mean over all orders of tied systems, each counted by a plain double loop."""
     scores = [np.array(some, dtype=float) for some in (one, two)]
     every = list(product(*map(orders, scores)))
-    assert top_weighted_tau(*scores) == pytest.approx(np.mean([plain_tau_ap(*both) for both in every]))
-    assert rank_biased_overlap(*scores) == pytest.approx(np.mean([plain_rbo(*both) for both in every]))
+    assert top_weighted_tau(*scores) == pytest.approx(
+        np.mean([plain_tau_ap(*both) for both in every])
+    )
+    assert rank_biased_overlap(*scores) == pytest.approx(
+        np.mean([plain_rbo(*both) for both in every])
+    )
 
 
 def test_coefficients_of_many_resamples_are_those_of_each() -> None:
@@ -142,7 +161,9 @@ def test_an_interval_of_a_coefficient_is_the_wider_of_percentiles_and_turned_one
     samples = np.arange(1000) / 1000
     # Where near resamples all give one value, nothing is added to what is less biased.
     near_samples = np.full(1000, value)
-    assert coefficient_interval(value, samples, near_samples, least=least) == pytest.approx(interval)
+    assert coefficient_interval(value, samples, near_samples, least=least) == pytest.approx(
+        interval
+    )
 
 
 def test_an_interval_of_a_coefficient_reaches_as_far_as_near_resamples_scatter() -> None:
@@ -160,7 +181,8 @@ def test_near_resamples_keep_three_tenths_of_the_way() -> None:
 def test_prediction_powered_means_are_ppi_pythons() -> None:
     """Means of ppi-python 0.2.3, whose wheel would shadow our tests, and its normal intervals.
 
-    At 40 labels, n − 2 and t with 38 degrees of freedom widen them by at most √(40/38) · 2.024/1.96 = 1.06.
+    At 40 labels, n − 2 and t with 38 degrees of freedom widen them by at most √(40/38) · 2.024/1.96
+    = 1.06.
     """
     for share, value, low, high in (
         (0.0, 0.47956568693680063, 0.3943614125036852, 0.564769961369916),
@@ -199,7 +221,9 @@ def test_too_few_labels_or_equal_ones_have_a_value_without_an_interval(labels: l
     assert np.isnan(powered_mean(np.ones(1), np.ones(1), np.ones(3)).value)
 
 
-def test_prediction_powered_intervals_cover_the_mean_and_a_judge_that_knows_nothing_is_not_used() -> None:
+def test_prediction_powered_intervals_cover_the_mean_and_a_judge_that_knows_nothing_is_not_used() -> (
+    None
+):
     """Of 1,000 draws with a biased judge 93 to 98 % hold the mean, at 5 labels and at 100; normal ones 81 % at 5."""
     for labels in (5, 100):
         rng = np.random.default_rng(5)

@@ -20,7 +20,9 @@ Floats = npt.NDArray[np.float64]
 def test_planted_preferences_are_covered(kind: str, preference: float) -> None:
     """Of 400 worlds, intervals hold the truth in 92 to 98 %; without a preference at most 7 % show one (twice its
     standard error is 2 points)."""
-    found = [family_difference(*world(seed, preference, **WORLDS[kind]), MEMBER) for seed in range(400)]
+    found = [
+        family_difference(*world(seed, preference, **WORLDS[kind]), MEMBER) for seed in range(400)
+    ]
     held = np.mean([one.low <= preference <= one.high for one in found])
     assert 0.92 <= held <= 0.98
     if preference == 0:
@@ -31,7 +33,10 @@ def test_planted_preferences_are_covered(kind: str, preference: float) -> None:
 
 def test_the_plain_difference_takes_general_errors_for_a_preference() -> None:
     """A judge that halves every difference lowers a family that is better by .1 by .05: that is no dislike."""
-    found = [family_difference(*world(seed, 0.0, **WORLDS["a judge that errs more"]), MEMBER) for seed in range(100)]
+    found = [
+        family_difference(*world(seed, 0.0, **WORLDS["a judge that errs more"]), MEMBER)
+        for seed in range(100)
+    ]
     assert np.mean([one.plain for one in found]) == pytest.approx(-0.05, abs=0.01)
     assert np.mean([one.value for one in found]) == pytest.approx(0.0, abs=0.01)
     assert np.mean([one.slope for one in found]) == pytest.approx(0.5, abs=0.05)
@@ -49,7 +54,9 @@ def test_a_difference_by_hand_and_a_family_of_one_is_not_tested() -> None:
     assert (nothing.value, nothing.low, nothing.high, nothing.p) == (0, 0, 0, 1)
     for size in ((1, 5), (5, 1)):
         member = np.arange(sum(size)) < size[0]
-        found = family_difference(np.random.default_rng(0).random((sum(size), 9)), np.zeros((sum(size), 9)), member)
+        found = family_difference(
+            np.random.default_rng(0).random((sum(size), 9)), np.zeros((sum(size), 9)), member
+        )
         assert np.isnan(found.value)
 
 
@@ -97,10 +104,20 @@ def test_one_verdict_only_where_every_scale_agrees_as_on_a_large_preference() ->
     ):
         assert verdict_of(rows) == verdict
     for preference, verdict in ((0.15, "favours"), (-0.15, "disfavours"), (0.0, "level")):
-        (found,) = family_preferences([values(*world(4, preference, slope=0.9, noise=0.03, system=0.005))], FAMILIES)
-        assert (found.verdict, found.family, found.systems, found.others, found.queries) == (verdict, "llm", 6, 12, 50)
+        (found,) = family_preferences(
+            [values(*world(4, preference, slope=0.9, noise=0.03, system=0.005))], FAMILIES
+        )
+        assert (found.verdict, found.family, found.systems, found.others, found.queries) == (
+            verdict,
+            "llm",
+            6,
+            12,
+            50,
+        )
         assert [one.name for one in found.scales] == ["points", "ranks", "z"]
-        assert found.sentence.startswith(f"judge {verdict if verdict != 'level' else 'is level on'} llm")
+        assert found.sentence.startswith(
+            f"judge {verdict if verdict != 'level' else 'is level on'} llm"
+        )
         assert "points of its own scale [" in found.sentence
 
 

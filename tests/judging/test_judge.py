@@ -19,7 +19,13 @@ from ranktilt.judging.grade_gap import twin_grades
 from ranktilt.judging.grades import read_grades, side_by_side
 from ranktilt.judging.judge import judge
 from ranktilt.judging.result import JudgeAudit
-from ranktilt.judging.systems import SystemValues, on_scale_of, rank_agreement, system_pairs, system_values
+from ranktilt.judging.systems import (
+    SystemValues,
+    on_scale_of,
+    rank_agreement,
+    system_pairs,
+    system_values,
+)
 from ranktilt.measures.base import measure
 from ranktilt.reporting.output import table
 from ranktilt.run import Run
@@ -31,7 +37,9 @@ audit = cache(whole)
 
 
 def pairs(*rows: tuple[str, str, int]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int64}, orient="row")
+    return pl.DataFrame(
+        rows, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int64}, orient="row"
+    )
 
 
 HUMAN = pairs(("q1", "a", 0), ("q1", "b", 1), ("q2", "a", 2), ("q3", "z", 1))
@@ -58,8 +66,14 @@ def test_pairs_of_one_side_are_counted_and_never_zero() -> None:
 @pytest.mark.parametrize(
     ("judged", "message"),
     [
-        (pairs(("q8", "a", 0)), "j and the human grades have no query in common: expected grades for the same pairs"),
-        (pairs(("q1", "x", 0), ("q2", "y", 1)), "j and the human grades share 2 query ids but no query with the same"),
+        (
+            pairs(("q8", "a", 0)),
+            "j and the human grades have no query in common: expected grades for the same pairs",
+        ),
+        (
+            pairs(("q1", "x", 0), ("q2", "y", 1)),
+            "j and the human grades share 2 query ids but no query with the same",
+        ),
     ],
 )
 def test_grades_of_other_pairs_are_refused(judged: pl.DataFrame, message: str) -> None:
@@ -70,15 +84,23 @@ def test_grades_of_other_pairs_are_refused(judged: pl.DataFrame, message: str) -
 def test_suspicious_grades_few_common_pairs_and_stray_grades_are_pointed_out() -> None:
     for judged, warning in (
         (HUMAN, "warning: j gives the human grade to every pair: are these the same labels?"),
-        (HUMAN.with_columns(grade=pl.lit(1)), "j gives grade 1 to all pairs: κ and α are undefined"),
+        (
+            HUMAN.with_columns(grade=pl.lit(1)),
+            "j gives grade 1 to all pairs: κ and α are undefined",
+        ),
     ):
         found = judge({"j": judged}, HUMAN, resamples=100)
         assert warning in found.notes
         (row,) = found.overall
         assert (row.kappa.value == 1.0) if judged is HUMAN else np.isnan(row.kappa.value)
     # Of 30 pairs each one is shared: ids that coincide by chance.
-    human, judged = (pairs(*(("q1", f"{side}{n}", n % 2) for n in range(29)), ("q1", "b", 1)) for side in "hj")
-    assert any("shares only 1 pair with the human grades" in note for note in side_by_side(human, judged, "j").notes())
+    human, judged = (
+        pairs(*(("q1", f"{side}{n}", n % 2) for n in range(29)), ("q1", "b", 1)) for side in "hj"
+    )
+    assert any(
+        "shares only 1 pair with the human grades" in note
+        for note in side_by_side(human, judged, "j").notes()
+    )
     # As in a published judge of 4,423 pairs with two fives.
     judged = pairs(*(("q", f"d{n}", n % 4) for n in range(200)), ("q", "x", 5))
     frame, notes = read_grades(judged, 3, "j")
@@ -88,12 +110,18 @@ def test_suspicious_grades_few_common_pairs_and_stray_grades_are_pointed_out() -
 @pytest.mark.parametrize(
     ("lines", "top", "message"),
     [
-        ("q1 0 a 4\nq1 0 b 1", 3, ":1: expected whole grades from 0 to 3, got 4 (1 grade is not); --top-grade N sets"),
+        (
+            "q1 0 a 4\nq1 0 b 1",
+            3,
+            ":1: expected whole grades from 0 to 3, got 4 (1 grade is not); --top-grade N sets",
+        ),
         ("q1 0 b 1\nq1 0 a 1.5", 3, ":2: expected whole grades from 0 to 3, got 1.5"),
         ("q1 0 b 1\nq1 0 a -2", None, ":2: expected whole grades from 0 or more, got -2"),
     ],
 )
-def test_another_scale_is_refused(tmp_path: Path, lines: str, top: int | None, message: str) -> None:
+def test_another_scale_is_refused(
+    tmp_path: Path, lines: str, top: int | None, message: str
+) -> None:
     file = tmp_path / "j.qrels"
     file.write_text(lines)
     with pytest.raises(DataError) as caught:
@@ -113,36 +141,63 @@ def test_agreement_is_given_by_what_documents_share_and_counts_of_grades_add_up(
     assert sides["source human"].kappa.value > sides["source llm"].kappa.value
     found = audit()
     counts = [one for one in found.confusions if one.judge == "good"]
-    assert sum(one.pairs for one in counts) == 480 == sum(r.pairs for r in found.by_query if r.judge == "good")
+    assert (
+        sum(one.pairs for one in counts)
+        == 480
+        == sum(r.pairs for r in found.by_query if r.judge == "good")
+    )
     exact = sum(one.pairs for one in counts if one.human == one.grade) / 480
-    assert exact == pytest.approx(next(row.exact.value for row in found.overall if row.judge == "good"))
+    assert exact == pytest.approx(
+        next(row.exact.value for row in found.overall if row.judge == "good")
+    )
 
 
 def test_a_taste_for_models_text_is_found_on_twins_and_none_where_grades_are_the_same() -> None:
     found = audit()
     fond, good = found.main_gaps
-    assert (fond.run, fond.verdict("0.1 grades"), good.verdict("0.1 grades")) == ("fond", "b", "level")
+    assert (fond.run, fond.verdict("0.1 grades"), good.verdict("0.1 grades")) == (
+        "fond",
+        "b",
+        "level",
+    )
     assert fond.value == pytest.approx(-(fond.parts["lower"] - fond.parts["higher"]) / 240, abs=0.2)
     assert {e.estimand.options.get("grade") for e in found.grade_gaps} == {None, "0", "1", "2"}
     assert any(row.name == "words" for row in found.confounds)
     collection = bed()
     found = judge({"same": collection.qrels}, collection=collection, resamples=100)
     (gap,) = found.main_gaps
-    assert (gap.value, gap.low, gap.high, gap.p, gap.verdict("0.1 grades")) == (0.0, 0.0, 0.0, 1.0, "level")
+    assert (gap.value, gap.low, gap.high, gap.p, gap.verdict("0.1 grades")) == (
+        0.0,
+        0.0,
+        0.0,
+        1.0,
+        "level",
+    )
 
 
 def test_gaps_by_hand() -> None:
     """Two twins of two queries; one twin of a third has one grade only, and one pair two human grades."""
     docs = versions({"human": ["a", "b", "c", "d"], "llm": ["e", "f", "g", "h"]})
-    human = {"q1": {"0-human": 1, "0-llm": 1}, "q2": {"1-human": 0, "1-llm": 0, "3-human": 1, "3-llm": 0}}
+    human = {
+        "q1": {"0-human": 1, "0-llm": 1},
+        "q2": {"1-human": 0, "1-llm": 0, "3-human": 1, "3-llm": 0},
+    }
     collection = collection_of(docs, {"q1": "x", "q2": "y", "q3": "z"}, human)
     judged = pairs(
-        ("q1", "0-human", 2), ("q1", "0-llm", 1), ("q2", "1-human", 0), ("q2", "1-llm", 2), ("q3", "2-human", 1),
-        ("q2", "3-human", 1), ("q2", "3-llm", 1),
-    )  # fmt: skip
+        ("q1", "0-human", 2),
+        ("q1", "0-llm", 1),
+        ("q2", "1-human", 0),
+        ("q2", "1-llm", 2),
+        ("q3", "2-human", 1),
+        ("q2", "3-human", 1),
+        ("q2", "3-llm", 1),
+    )
     twins, lone = twin_grades(collection, judged, ("human", "llm"))
     assert lone == 1
-    assert twins.filter("same").select("query_id", "gap", "human").rows() == [("q1", 1.0, 1), ("q2", -2.0, 0)]
+    assert twins.filter("same").select("query_id", "gap", "human").rows() == [
+        ("q1", 1.0, 1),
+        ("q2", -2.0, 0),
+    ]
     assert twins.filter(~pl.col("same")).height == 1
     found = judge({"j": judged}, collection=collection, top_grade=3, resamples=100)
     assert found.main_gaps[0].value == pytest.approx(-0.5)
@@ -167,18 +222,31 @@ def test_systems_are_ordered_as_scipy_orders_them_and_raised_beyond_the_mean_one
 
 def test_pairs_of_systems_agree_are_lost_reversed_or_new_and_grades_are_put_on_one_scale() -> None:
     """Four systems over 30 queries: the judge turns a large difference round, loses one and makes one up."""
-    human, judged, listed = list[tuple[str, str, int]](), list[tuple[str, str, int]](), dict[str, dict[str, float]]()
+    human, judged, listed = (
+        list[tuple[str, str, int]](),
+        list[tuple[str, str, int]](),
+        dict[str, dict[str, float]](),
+    )
     for n in range(30):
         name = f"q{n}"
         human += [(name, "h", 1), (name, "j", 0)]
         judged += [(name, "h", 0), (name, "j", 1)]
         listed[name] = {"h": 2.0, "j": 1.0}
     turned = {query: {"h": 1.0, "j": 2.0} for query in listed}
-    chosen = [Run.from_dict(listed, name="finds"), Run.from_dict(turned, name="turned", score_order="score")]
+    chosen = [
+        Run.from_dict(listed, name="finds"),
+        Run.from_dict(turned, name="turned", score_order="score"),
+    ]
     graded = side_by_side(pairs(*human), pairs(*judged), "j")
     ((values,), notes) = system_values(graded, chosen, [measure("P@1")])
     (row,) = system_pairs(values)
-    assert (row.better, row.worse, row.fate, row.human, row.judged) == ("finds", "turned", "reversed", 1.0, -1.0)
+    assert (row.better, row.worse, row.fate, row.human, row.judged) == (
+        "finds",
+        "turned",
+        "reversed",
+        1.0,
+        -1.0,
+    )
     assert notes == []
     constant = replace(values, judged=values.human * 0 + 0.5)
     assert [one.fate for one in system_pairs(constant)] == ["lost"]
@@ -186,7 +254,9 @@ def test_pairs_of_systems_agree_are_lost_reversed_or_new_and_grades_are_put_on_o
     assert [one.fate for one in system_pairs(new)] == ["new"]
     assert [one.fate for one in system_pairs(replace(values, judged=values.human))] == ["agrees"]
     # Means of the judge's grades by human grade; 1 and 2 fall, and are pooled: (2 · 3 + 1 · 0)/3.
-    frame = pairs(("q", "a", 0), ("q", "b", 1), ("q", "c", 1), ("q", "d", 2)).rename({"grade": "human"})
+    frame = pairs(("q", "a", 0), ("q", "b", 1), ("q", "c", 1), ("q", "d", 2)).rename(
+        {"grade": "human"}
+    )
     frame = frame.with_columns(judged=pl.Series([1, 3, 3, 0]))
     assert on_scale_of(frame).to_list() == [1.0, 2.0, 2.0, 2.0]
 
@@ -210,10 +280,14 @@ def test_few_human_labels_repair_a_judges_means_and_further_queries_of_the_judge
     assert np.mean([one.powered.low <= one.truth <= one.powered.high for one in rows]) > 0.7
     by_name = {one.run: one for one in means}
     for one in differences:
-        assert one.judge_only == pytest.approx(by_name[one.run].judge_only - by_name[one.minus].judge_only)
+        assert one.judge_only == pytest.approx(
+            by_name[one.run].judge_only - by_name[one.minus].judge_only
+        )
     collection = bed()
     few = collection.qrels.filter(pl.col("query_id").is_in([f"q{n}" for n in range(12)]))
-    found = judge({"good": grades(collection, noise=0.2)}, few, runs=runs(collection), resamples=100)
+    found = judge(
+        {"good": grades(collection, noise=0.2)}, few, runs=runs(collection), resamples=100
+    )
     assert {(one.queries, np.isnan(one.truth)) for one in found.corrected} == {(12, True)}
     assert np.median([one.effective for one in found.corrected]) > 13
     assert any(note.startswith("good: 12 human queries are worth") for note in found.notes)
@@ -228,7 +302,9 @@ def test_labels_are_drawn_by_whole_queries_and_runs_of_others_are_refused() -> N
     with pytest.raises(UserError, match="too few for two queries"):
         sampled_queries(graded, 1, 0)
     with pytest.raises(UserError, match="r: no overlap: none of its 1 document"):
-        judge({"j": HUMAN}, HUMAN, runs=Run.from_dict({"q1": {"other": 1.0}}, name="r"), resamples=100)
+        judge(
+            {"j": HUMAN}, HUMAN, runs=Run.from_dict({"q1": {"other": 1.0}}, name="r"), resamples=100
+        )
 
 
 @pytest.mark.parametrize(
@@ -236,16 +312,43 @@ def test_labels_are_drawn_by_whole_queries_and_runs_of_others_are_refused() -> N
     [
         (lambda: judge([], HUMAN), "expected the grades of at least one judge: --judge FILE"),
         (lambda: judge(["a/j.qrels", "b/j.txt.gz"], HUMAN), "judge 'j' is given twice"),
-        (lambda: judge({"j": HUMAN}), "no human grades: name a file (--human FILE), or a collection with judgments"),
-        (lambda: judge({"j": HUMAN}, HUMAN, relevant=3), "expected the smallest relevant grade between 1 and 2, got 3"),
-        (lambda: judge({"j": HUMAN}, HUMAN, families={"a": "b"}), "families: need runs (--runs DIR)"),
-        (lambda: judge({"j": HUMAN}, HUMAN, human_sample=2), "a sample of human labels: need runs (--runs DIR)"),
+        (
+            lambda: judge({"j": HUMAN}),
+            "no human grades: name a file (--human FILE), or a collection with judgments",
+        ),
+        (
+            lambda: judge({"j": HUMAN}, HUMAN, relevant=3),
+            "expected the smallest relevant grade between 1 and 2, got 3",
+        ),
+        (
+            lambda: judge({"j": HUMAN}, HUMAN, families={"a": "b"}),
+            "families: need runs (--runs DIR)",
+        ),
+        (
+            lambda: judge({"j": HUMAN}, HUMAN, human_sample=2),
+            "a sample of human labels: need runs (--runs DIR)",
+        ),
         (lambda: families_of(["a"], {}), "no family for 1 run: a; see --systems"),
-        (lambda: families_of("ab", dict.fromkeys("ab", "x")), "expected systems of two families or more, got only 'x'"),
-        (lambda: families_of("abc", {"a": "x", "b": "y", "c": "y"}), "a family needs two systems, and two others, to "),
-        (lambda: gate_judges(audit()), "an audit of judges needs a limit: --max-gap .1 (grades), --min-tau .8"),
-        (lambda: gate_judges(bare(), max_gap=0.1), "--max-gap needs twins: audit with a collection"),
-        (lambda: gate_judges(bare(), min_tau=0.1), "--min-tau needs systems: audit with --runs DIR"),
+        (
+            lambda: families_of("ab", dict.fromkeys("ab", "x")),
+            "expected systems of two families or more, got only 'x'",
+        ),
+        (
+            lambda: families_of("abc", {"a": "x", "b": "y", "c": "y"}),
+            "a family needs two systems, and two others, to ",
+        ),
+        (
+            lambda: gate_judges(audit()),
+            "an audit of judges needs a limit: --max-gap .1 (grades), --min-tau .8",
+        ),
+        (
+            lambda: gate_judges(bare(), max_gap=0.1),
+            "--max-gap needs twins: audit with a collection",
+        ),
+        (
+            lambda: gate_judges(bare(), min_tau=0.1),
+            "--min-tau needs systems: audit with --runs DIR",
+        ),
     ],
 )
 def test_what_cannot_be_asked_is_refused(call: Callable[[], object], message: str) -> None:
@@ -309,11 +412,19 @@ def test_values_of_few_queries_have_no_intervals() -> None:
 def test_few_labelled_queries_have_values_without_intervals() -> None:
     """Of 12 pairs a query, 36 labels are three queries: prediction-powered intervals need four."""
     collection = bed()
-    found = judge({"good": grades(collection)}, collection.qrels, runs=runs(collection), human_sample=36, resamples=100)
+    found = judge(
+        {"good": grades(collection)},
+        collection.qrels,
+        runs=runs(collection),
+        human_sample=36,
+        resamples=100,
+    )
     assert {row.queries for row in found.corrected} == {3}
     assert np.isnan([row.powered.low for row in found.corrected]).all()
     assert not np.isnan([row.powered.value for row in found.corrected]).any()
-    assert "good: 3 human queries give values without intervals, which need 4 queries" in found.notes
+    assert (
+        "good: 3 human queries give values without intervals, which need 4 queries" in found.notes
+    )
     assert "nan" not in table(found)
 
 

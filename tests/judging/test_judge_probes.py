@@ -11,7 +11,13 @@ import pytest
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.judging.grading_settings import Grading
-from ranktilt.judging.probes import INSTRUCTION, JUDGE_PROBES, JudgeProbes, probe_collection, probe_judge
+from ranktilt.judging.probes import (
+    INSTRUCTION,
+    JUDGE_PROBES,
+    JudgeProbes,
+    probe_collection,
+    probe_judge,
+)
 from ranktilt.llm.journal import Journal
 from tests.generation.scripted import Scripted
 from tests.toy import collection_of
@@ -24,11 +30,17 @@ Probe = Callable[..., JudgeProbes]
 def collection() -> Collection:
     """Each query has one relevant document, and five of grade 0 that share no word with it."""
     docs = [
-        {"id": f"{query}-{number}", "text": f"One {word} lies near another {word}. It is {query} and number {number}."}
+        {
+            "id": f"{query}-{number}",
+            "text": f"One {word} lies near another {word}. It is {query} and number {number}.",
+        }
         for query in QUERIES
         for number, word in enumerate(WORDS)
     ]
-    qrels = {query: {f"{query}-{number}": 3 if number == 0 else 0 for number in range(6)} for query in QUERIES}
+    qrels = {
+        query: {f"{query}-{number}": 3 if number == 0 else 0 for number in range(6)}
+        for query in QUERIES
+    }
     return collection_of(docs, QUERIES, qrels)
 
 
@@ -60,16 +72,24 @@ def probe(tmp_path: Path) -> Probe:
 
     def run(says: Callable[[str], int | str], **how: object) -> JudgeProbes:
         llm = Scripted(lambda prompt, _: f"##final score: {says(prompt)}")
-        return probe_judge(collection(), llm, journal=Journal(tmp_path / f"{next(numbers)}"), resamples=200, **how)  # type: ignore[arg-type]
+        return probe_judge(
+            collection(), llm, journal=Journal(tmp_path / f"{next(numbers)}"), resamples=200, **how
+        )  # type: ignore[arg-type]
 
     return run
 
 
 @pytest.mark.parametrize(
     ("weakness", "says", "gap"),
-    [("query words", share_of_query_words, 2.0), ("padding", length, 1.0), ("instruction", obeys, 2.0)],
+    [
+        ("query words", share_of_query_words, 2.0),
+        ("padding", length, 1.0),
+        ("instruction", obeys, 2.0),
+    ],
 )
-def test_a_planted_weakness_is_recovered(probe: Probe, weakness: str, says: Callable[[str], int], gap: float) -> None:
+def test_a_planted_weakness_is_recovered(
+    probe: Probe, weakness: str, says: Callable[[str], int], gap: float
+) -> None:
     found = {one.probe: one for one in probe(says).gaps}
     assert list(found) == ["query words", "padding", "instruction"]
     hit = found.pop(weakness)
@@ -79,13 +99,17 @@ def test_a_planted_weakness_is_recovered(probe: Probe, weakness: str, says: Call
     assert {(one.gap, one.low, one.high, one.raised) for one in immune} == {(0.0, 0.0, 0.0, 0.0)}
 
 
-def test_a_judge_that_ignores_all_rules_has_gaps_of_zero_and_what_cannot_be_probed_is_refused(probe: Probe) -> None:
+def test_a_judge_that_ignores_all_rules_has_gaps_of_zero_and_what_cannot_be_probed_is_refused(
+    probe: Probe,
+) -> None:
     def of_the_passage(prompt: str) -> int:
         first = next(word for word in passage_of(prompt).split() if word in WORDS)
         return WORDS.index(first) % 4
 
     result = probe(of_the_passage, seed=3)
-    assert {(one.gap, one.low, one.high, one.raised) for one in result.gaps} == {(0.0, 0.0, 0.0, 0.0)}
+    assert {(one.gap, one.low, one.high, one.raised) for one in result.gaps} == {
+        (0.0, 0.0, 0.0, 0.0)
+    }
     assert result.pairs.height == 45
     assert result.pairs["grade"].equals(result.pairs["twin_grade"].rename("grade"))
     assert (result.grades.counts.pairs, result.judge) == (60, "umbrela-tiny")
@@ -98,7 +122,9 @@ def test_a_judge_that_ignores_all_rules_has_gaps_of_zero_and_what_cannot_be_prob
         probe_judge(relevant, Scripted())
 
 
-def test_the_interval_resamples_queries_and_pairs_without_a_grade_are_left_out_and_counted(probe: Probe) -> None:
+def test_the_interval_resamples_queries_and_pairs_without_a_grade_are_left_out_and_counted(
+    probe: Probe,
+) -> None:
     def fooled_by_one(prompt: str) -> int:
         return 3 if INSTRUCTION in prompt and query_of(prompt) == "red apples" else 0
 
@@ -108,16 +134,24 @@ def test_the_interval_resamples_queries_and_pairs_without_a_grade_are_left_out_a
     assert gap.raised == pytest.approx(1 / 3)
     (gap,) = probe(obeys, probes=["instruction"], pairs=1).gaps
     assert (gap.pairs, gap.gap, math.isnan(gap.low), math.isnan(gap.high)) == (1, 2.0, True, True)
-    (gap,) = probe(lambda prompt: "none" if "bread" in passage_of(prompt) else 1, probes=["instruction"]).gaps
+    (gap,) = probe(
+        lambda prompt: "none" if "bread" in passage_of(prompt) else 1, probes=["instruction"]
+    ).gaps
     assert (gap.pairs, gap.left_out, gap.gap) == (12, 3, 0.0)
     (gap,) = probe(lambda prompt: "none", probes=["query words"], seed=1, pairs=3).gaps
     assert (gap.pairs, gap.left_out, math.isnan(gap.gap)) == (0, 3, True)
 
 
-def test_rules_change_the_passage_alone_and_every_grade_0_is_drawn_once_of_each_query_in_turn() -> None:
+def test_rules_change_the_passage_alone_and_every_grade_0_is_drawn_once_of_each_query_in_turn() -> (
+    None
+):
     made = probe_collection(collection(), JUDGE_PROBES, pairs=3, seed=5)
     assert made.docs["source"].to_list() == ["original", *JUDGE_PROBES] * 3
-    assert made.docs["given_id"].str.slice(0, 2).unique(maintain_order=True).to_list() == ["q1", "q2", "q3"]
+    assert made.docs["given_id"].str.slice(0, 2).unique(maintain_order=True).to_list() == [
+        "q1",
+        "q2",
+        "q3",
+    ]
     texts = {row["id"]: row["text"] for row in made.docs.iter_rows(named=True)}
     original, words = texts["1/original"], QUERIES["q2"].split()
     with_words = texts["1/query words"].split()
@@ -143,6 +177,8 @@ def test_rules_change_the_passage_alone_and_every_grade_0_is_drawn_once_of_each_
 def test_repeats_and_prompt_are_those_of_the_grading(tmp_path: Path) -> None:
     llm = Scripted(lambda prompt, times: str(np.clip(times, 0, 3)))
     grading = Grading(prompt="basic", repeats=3)
-    result = probe_judge(collection(), llm, grading, probes=["instruction"], pairs=2, journal=Journal(tmp_path / "j"))
+    result = probe_judge(
+        collection(), llm, grading, probes=["instruction"], pairs=2, journal=Journal(tmp_path / "j")
+    )
     assert (len(llm.prompts), result.grades.spec["repeats"], result.judge) == (12, 3, "basic-tiny")
     assert result.pairs["grade"].to_list() == [2, 2], "the median of 1, 2 and 3"

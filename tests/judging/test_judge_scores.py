@@ -116,20 +116,29 @@ def test_a_folder_holds_a_file_a_system(tmp_path: Path) -> None:
     (tmp_path / "bm25.eval").write_text("map 1 0.5\n")
     (tmp_path / "dense.txt.gz").write_text("map 1 0.25\n")
     (tmp_path / ".hidden").write_text("nothing")
-    assert read_evaluations(tmp_path).rows() == [("bm25", "1", "AP", 0.5), ("dense", "1", "AP", 0.25)]
+    assert read_evaluations(tmp_path).rows() == [
+        ("bm25", "1", "AP", 0.5),
+        ("dense", "1", "AP", 0.25),
+    ]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", ": the file is empty"),
-        ("q1 Q0 d1 1 2.5 tag\n", ":1: expected values per query: measure, query, value (trec_eval -q), or a table"),
+        (
+            "q1 Q0 d1 1 2.5 tag\n",
+            ":1: expected values per query: measure, query, value (trec_eval -q), or a table",
+        ),
         ("q1 0 d1 2\n", ":1: expected values per query"),
         (
             "query-id\tcorpus-id\tscore\nq\td\t1\n",
             ":1: expected values per query, got documents (query-id, corpus-id, score); grades",
         ),
-        ("map all 0.5\n", ": expected values of each query, got means only (trec_eval gives both with -q)"),
+        (
+            "map all 0.5\n",
+            ": expected values of each query, got means only (trec_eval gives both with -q)",
+        ),
         ("map 1 0.5\nmap 2\n", ":2: expected measure, query, value (3 fields), got 2: 'map 2'"),
         ("map 1 0.5\nmap 2 high\n", ":2: expected a number as map, got 'high'"),
         ("map 1 inf\n", ":1: expected a number as map, got 'inf'"),
@@ -137,7 +146,10 @@ def test_a_folder_holds_a_file_a_system(tmp_path: Path) -> None:
         ("runid,topic,ndcg@20\na,1,0.5\na,2\n", ":3: expected 3 fields as in the header, got 2"),
         ("runid,topic,ndcg@20\n,1,0.5\n", ":2: expected a system and a query, one is empty"),
         ("runid,topic\na,1\n", ":1: expected a column for each measure, got runid, topic"),
-        ("map 1 0.5\nmap 1 0.5\n", ":2: a second value of AP for query '1' of system 'values' (the first: "),
+        (
+            "map 1 0.5\nmap 1 0.5\n",
+            ":2: a second value of AP for query '1' of system 'values' (the first: ",
+        ),
     ],
 )
 def test_what_is_no_values_per_query_is_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -164,8 +176,12 @@ HUMAN = values({"a": [0.9, 0.7], "b": [0.4, 0.6], "c": [0.1, 0.3]})
 
 def test_order_by_hand_and_what_is_missing_is_left_out() -> None:
     """Query 3 lacks a value of b under the judge; d is evaluated by humans only, and query 4 by the judge only."""
-    human = values({"a": [0.9, 0.7, 0.0], "b": [0.4, 0.6, 1.0], "c": [0.1, 0.3, 0.5], "d": [0.5, 0.5, 0.5]})
-    judged = values({"c": [0.2, 0.2, 0.2, 0.6], "b": [0.9, 0.9, None, 0.7], "a": [0.8, 0.6, 0.2, 0.8]})
+    human = values(
+        {"a": [0.9, 0.7, 0.0], "b": [0.4, 0.6, 1.0], "c": [0.1, 0.3, 0.5], "d": [0.5, 0.5, 0.5]}
+    )
+    judged = values(
+        {"c": [0.2, 0.2, 0.2, 0.6], "b": [0.9, 0.9, None, 0.7], "a": [0.8, 0.6, 0.2, 0.8]}
+    )
     found = judge_scores(human, {"j": judged}, resamples=100)
     assert [(row.run, row.human, row.judged) for row in found.systems] == [
         ("a", pytest.approx(0.8), pytest.approx(0.7)),
@@ -195,7 +211,9 @@ def test_families_are_compared_by_values() -> None:
         judged[f"r{number}"] = (quality + 0.2 * (number % 2) + rng.normal(0, 0.02, 30)).tolist()
     families = {f"r{number}": "odd" if number % 2 else "even" for number in range(12)}
     found = judge_scores(values(human), {"j": values(judged)}, families=families, resamples=100)
-    assert found.preferences[0].sentence.startswith("j disfavours even systems: −19.8 points of its own scale")
+    assert found.preferences[0].sentence.startswith(
+        "j disfavours even systems: −19.8 points of its own scale"
+    )
     assert found.rank_agreements[0].tau.low <= found.rank_agreements[0].tau.value
 
 
@@ -210,7 +228,10 @@ def test_measures_are_the_default_or_all_where_they_are_few() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: judge_scores(HUMAN, {}), "expected the values of at least one judge: --scores FILE"),
+        (
+            lambda: judge_scores(HUMAN, {}),
+            "expected the values of at least one judge: --scores FILE",
+        ),
         (
             lambda: judge_scores(HUMAN, values({"a": [0.1], "x": [0.2]})),
             "judge and the human values, nDCG@10: one system",
@@ -220,15 +241,23 @@ def test_measures_are_the_default_or_all_where_they_are_few() -> None:
             "judge and the human values, nDCG@10: no system in common; two are needed (a, b, c against x, y)",
         ),
         (
-            lambda: judge_scores(HUMAN, HUMAN.with_columns(query_id=pl.lit("q") + pl.col("query_id"))),
+            lambda: judge_scores(
+                HUMAN, HUMAN.with_columns(query_id=pl.lit("q") + pl.col("query_id"))
+            ),
             "judge and the human values, nDCG@10: no query in common",
         ),
         (
             lambda: judge_scores(HUMAN, values({"a": [0.1, None], "b": [None, 0.2]})),
             "judge and the human values, nDCG@10: no query with a value of every system under both",
         ),
-        (lambda: judge_scores(HUMAN, HUMAN, measures="P@5"), "human has no values of P@5; all files have nDCG@10"),
-        (lambda: judge_scores(HUMAN, values({"a": [0.1]}, "err@20")), "no measure in common: humans have nDCG@10;"),
+        (
+            lambda: judge_scores(HUMAN, HUMAN, measures="P@5"),
+            "human has no values of P@5; all files have nDCG@10",
+        ),
+        (
+            lambda: judge_scores(HUMAN, values({"a": [0.1]}, "err@20")),
+            "no measure in common: humans have nDCG@10;",
+        ),
         (
             lambda: judge_scores(HUMAN, values({"a": [7.0], "b": [0.1]})),
             "judge: expected nDCG@10 between 0 and 1, got 7",

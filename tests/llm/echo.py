@@ -25,9 +25,14 @@ class Echo(LLM):
     """Answers a prompt by its words in capitals, some at a time; what `fails` names gets that failure."""
 
     def __init__(
-        self, name: str = "echo", *, concurrency: int = 4, delay: float = 0.0,
-        fails: dict[str, Failure] | None = None, before: Callable[[str], None] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        name: str = "echo",
+        *,
+        concurrency: int = 4,
+        delay: float = 0.0,
+        fails: dict[str, Failure] | None = None,
+        before: Callable[[str], None] | None = None,
+    ) -> None:
         self.name = name
         self.identity = f"echo:{name}"
         self.concurrency = concurrency
@@ -36,7 +41,9 @@ class Echo(LLM):
         self.closed = 0
         self._delay, self._fails, self._before = delay, fails or {}, before
 
-    def arrivals(self, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
+    def arrivals(
+        self, prompts: Iterable[Prompt], sampling: Sampling
+    ) -> Generator[list[Reply], None, None]:
         self.sampling = sampling
         try:
             source = enumerate(prompts)
@@ -62,7 +69,12 @@ class Echo(LLM):
 
 def said(text: str, **more: object) -> Answer:
     """What the model says to a text."""
-    given = {"finish": "stop", "prompt_tokens": len(text.split()), "completion_tokens": 2, "model": "echo-1"}
+    given = {
+        "finish": "stop",
+        "prompt_tokens": len(text.split()),
+        "completion_tokens": 2,
+        "model": "echo-1",
+    }
     return Answer(text=text.upper(), **(given | more))  # type: ignore[arg-type]
 
 
@@ -86,7 +98,9 @@ def main() -> None:
     folder, count, delay = sys.argv[1:]
     llm = Echo(delay=float(delay))
     with Journal(Path(folder)) as journal:
-        for reply in journalled(llm, requests(*(f"request {i}" for i in range(int(count)))), journal, sampling=COLD):
+        for reply in journalled(
+            llm, requests(*(f"request {i}" for i in range(int(count)))), journal, sampling=COLD
+        ):
             answer = reply.answer.text if reply.answer else ""
             print(reply.number, "fresh" if reply.fresh else "known", answer, sep="\t", flush=True)
 

@@ -29,16 +29,43 @@ PASSING = ("429", "429-retry-after", "500", "503", "hang", "drop", "malformed", 
 ERRORS: dict[str, tuple[int, Body]] = {
     "401": (401, {"message": "Incorrect API key provided: {key}.", "code": "invalid_api_key"}),
     "403": (403, {"message": "Your key {key} may not use this model.", "code": "forbidden"}),
-    "404-model": (404, {"message": "The model `{model}` does not exist.", "code": "model_not_found"}),
-    "429": (429, {"message": "Rate limit reached.", "code": "rate_limit_exceeded", "type": "requests"}),
-    "429-retry-after": (429, {"message": "Rate limit reached.", "code": "rate_limit_exceeded", "type": "requests"}),
-    "429-quota": (429, {"message": "You exceeded your current quota.", "code": "insufficient_quota"}),
+    "404-model": (
+        404,
+        {"message": "The model `{model}` does not exist.", "code": "model_not_found"},
+    ),
+    "429": (
+        429,
+        {"message": "Rate limit reached.", "code": "rate_limit_exceeded", "type": "requests"},
+    ),
+    "429-retry-after": (
+        429,
+        {"message": "Rate limit reached.", "code": "rate_limit_exceeded", "type": "requests"},
+    ),
+    "429-quota": (
+        429,
+        {"message": "You exceeded your current quota.", "code": "insufficient_quota"},
+    ),
     "500": (500, {"message": "The server had an error.", "code": None}),
     "503": (503, {"message": "The engine is overloaded.", "code": None}),
-    "content-filter-400": (400, {"message": "Filtered by our content policy.", "code": "content_filter"}),
-    "too-long": (400, {"message": "Maximum context length is 8 tokens.", "code": "context_length_exceeded"}),
+    "content-filter-400": (
+        400,
+        {"message": "Filtered by our content policy.", "code": "content_filter"},
+    ),
+    "too-long": (
+        400,
+        {"message": "Maximum context length is 8 tokens.", "code": "context_length_exceeded"},
+    ),
 }
-FAULTS = (*ERRORS, "hang", "drop", "malformed", "empty-choices", "empty", "length", "content-filter")
+FAULTS = (
+    *ERRORS,
+    "hang",
+    "drop",
+    "malformed",
+    "empty-choices",
+    "empty",
+    "length",
+    "content-filter",
+)
 _DIMENSION = 16
 
 
@@ -69,7 +96,9 @@ def rewritten(messages: list[dict[str, str]], body: Body) -> str:
     if len(words) < 4:
         return ["", "This.", "This one.", "This is it."][len(words)]
     sentences = re.findall(r"\S.*?[.!?](?=\s|$)|\S.*$", document)
-    return " ".join(_turned(sentence) for sentence in (sentences if len(sentences) > 1 else [document]))
+    return " ".join(
+        _turned(sentence) for sentence in (sentences if len(sentences) > 1 else [document])
+    )
 
 
 def _turned(sentence: str) -> str:
@@ -94,17 +123,27 @@ def vector(text: str) -> list[float]:
 class Server:
     """An OpenAI-compatible server on loopback, in a thread of its own.
 
-    `requests` holds (path, body, time) of every request in order of arrival, `faulted` the fault (or None) each got,
-    `answered` the bodies that got a full 200 without a fault that asks for a repetition, `peak` the most requests
-    that were under way at once. `script` gives the fault of the first requests, one each; then `faults` draws.
+    `requests` holds (path, body, time) of every request in order of arrival, `faulted` the fault
+    (or None) each got, `answered` the bodies that got a full 200 without a fault that asks for a
+    repetition, `peak` the most requests that were under way at once. `script` gives the fault of
+    the first requests, one each; then `faults` draws.
     """
 
     def __init__(
-        self, answer: AnswerWith = rewritten, *, delay: float = 0.0, faults: Faults | None = None,
-        script: Sequence[str | Raw | None] = (), key: str | None = None, context: int | None = None,
-        retry_after: str = "0.05", port: int = 0,
-    ) -> None:  # fmt: skip
-        kinds = {kind for kind in (*script, *(faults.kinds if faults else ())) if isinstance(kind, str)}
+        self,
+        answer: AnswerWith = rewritten,
+        *,
+        delay: float = 0.0,
+        faults: Faults | None = None,
+        script: Sequence[str | Raw | None] = (),
+        key: str | None = None,
+        context: int | None = None,
+        retry_after: str = "0.05",
+        port: int = 0,
+    ) -> None:
+        kinds = {
+            kind for kind in (*script, *(faults.kinds if faults else ())) if isinstance(kind, str)
+        }
         if unknown := kinds - set(FAULTS):
             raise ValueError(f"no such fault: {sorted(unknown)}; there are {FAULTS}")
         self.answer, self.delay, self.faults = answer, delay, faults
@@ -144,7 +183,9 @@ class Server:
 
     async def _serve(self) -> None:
         self._stop = asyncio.Event()
-        server = await asyncio.start_server(self._connected, "127.0.0.1", self.port, limit=1 << 24, backlog=1024)
+        server = await asyncio.start_server(
+            self._connected, "127.0.0.1", self.port, limit=1 << 24, backlog=1024
+        )
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
@@ -172,7 +213,9 @@ class Server:
             with suppress(Exception):
                 writer.close()
 
-    async def _respond(self, request: _Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _respond(
+        self, request: _Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
         number = len(self.requests)
         self.requests.append((request.path, request.body, time.time()))
         self.keys.append(request.key)
@@ -190,7 +233,9 @@ class Server:
             await writer.drain()
             return False
         if fault == "malformed":
-            head, content = _encoded(status, content[: len(content) // 2].decode(errors="ignore"), headers)
+            head, content = _encoded(
+                status, content[: len(content) // 2].decode(errors="ignore"), headers
+            )
         writer.write(head + content)
         await writer.drain()
         if status == 200 and fault not in ("malformed", "empty-choices"):
@@ -204,7 +249,9 @@ class Server:
             return self._random.choice(self.faults.kinds)
         return None
 
-    def _response(self, request: _Request, fault: str | Raw | None) -> tuple[int, Any, Mapping[str, str]]:
+    def _response(
+        self, request: _Request, fault: str | Raw | None
+    ) -> tuple[int, Any, Mapping[str, str]]:
         if isinstance(fault, Raw):
             return fault.status, fault.body, fault.headers or {}
         if self.key is not None and request.key != self.key:
@@ -215,9 +262,17 @@ class Server:
             fault = "too-long"
         if fault in ERRORS:
             status, error = ERRORS[fault]
-            message = error["message"].replace("{key}", request.key).replace("{model}", request.body["model"])
+            message = (
+                error["message"]
+                .replace("{key}", request.key)
+                .replace("{model}", request.body["model"])
+            )
             headers = {"Retry-After": self.retry_after} if fault == "429-retry-after" else {}
-            return status, {"error": {"type": "error", "param": None, **error, "message": message}}, headers
+            return (
+                status,
+                {"error": {"type": "error", "param": None, **error, "message": message}},
+                headers,
+            )
         if request.path == "/v1/embeddings":
             return 200, self._embedded(request.body, fault), {}
         return 200, self._completion(request.body, fault), {}
@@ -231,20 +286,38 @@ class Server:
             text = " ".join(words[: len(words) // 2])
         elif most is not None and len(words) > most:
             text, finish = " ".join(words[:most]), "length"
-        choice: Body = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish}
+        choice: Body = {
+            "index": 0,
+            "message": {"role": "assistant", "content": text},
+            "finish_reason": finish,
+        }
         if body.get("logprobs"):
-            tokens = [{"token": w, "logprob": -0.5, "bytes": None, "top_logprobs": []} for w in text.split()]
+            tokens = [
+                {"token": w, "logprob": -0.5, "bytes": None, "top_logprobs": []}
+                for w in text.split()
+            ]
             choice["logprobs"] = {"content": tokens, "refusal": None}
         read, written = _length(body), len(text.split())
         return {
-            "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": body["model"],
-            "system_fingerprint": "fp_tiny", "choices": [] if fault == "empty-choices" else [choice],
-            "usage": {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written},
-        }  # fmt: skip
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": body["model"],
+            "system_fingerprint": "fp_tiny",
+            "choices": [] if fault == "empty-choices" else [choice],
+            "usage": {
+                "prompt_tokens": read,
+                "completion_tokens": written,
+                "total_tokens": read + written,
+            },
+        }
 
     def _embedded(self, body: Body, fault: str | None) -> Body:
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
-        rows = [{"object": "embedding", "index": i, "embedding": vector(text)} for i, text in enumerate(texts)]
+        rows = [
+            {"object": "embedding", "index": i, "embedding": vector(text)}
+            for i, text in enumerate(texts)
+        ]
         # In reverse: a client must go by the index.
         data = [] if fault in ("empty-choices", "empty") else rows[::-1]
         usage = {"prompt_tokens": _length(body), "total_tokens": _length(body)}
@@ -264,19 +337,30 @@ async def _read(reader: asyncio.StreamReader) -> _Request | None:
     except asyncio.IncompleteReadError:
         return None
     first, *rest = head.split("\r\n")
-    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in rest)}
+    headers = {
+        name.lower(): value.strip() for name, _, value in (line.partition(":") for line in rest)
+    }
     content = await reader.readexactly(int(headers.get("content-length", 0)))
     path = first.split()[1]
     if headers.get("content-type", "").startswith("multipart/"):  # a file of requests, for a batch
-        lines = [json.loads(line) for line in content.splitlines() if line.startswith(b'{"custom_id"')]
-        return _Request(path, headers.get("authorization", "").removeprefix("Bearer "), {"lines": lines})
-    return _Request(path, headers.get("authorization", "").removeprefix("Bearer "), json.loads(content or b"{}"))
+        lines = [
+            json.loads(line) for line in content.splitlines() if line.startswith(b'{"custom_id"')
+        ]
+        return _Request(
+            path, headers.get("authorization", "").removeprefix("Bearer "), {"lines": lines}
+        )
+    return _Request(
+        path, headers.get("authorization", "").removeprefix("Bearer "), json.loads(content or b"{}")
+    )
 
 
 def _encoded(status: int, body: Any, headers: Mapping[str, str]) -> tuple[bytes, bytes]:
     content = (body if isinstance(body, str) else json.dumps(body)).encode()
     lines = [f"HTTP/1.1 {status} Status", "Content-Type: application/json"]
-    lines += [f"Content-Length: {len(content)}", *(f"{name}: {value}" for name, value in headers.items())]
+    lines += [
+        f"Content-Length: {len(content)}",
+        *(f"{name}: {value}" for name, value in headers.items()),
+    ]
     return ("\r\n".join(lines) + "\r\n\r\n").encode(), content
 
 

@@ -9,7 +9,9 @@ import numpy as np
 
 from scripts.convert_llama2c import convert
 
-SENTENCES = "Once upon a time, there was a little girl named Lily. She loved to play outside in the park."
+SENTENCES = (
+    "Once upon a time, there was a little girl named Lily. She loved to play outside in the park."
+)
 END = "Lily didn't want to help her mom, so"
 STEPS = 200
 
@@ -31,15 +33,25 @@ def known_model(folder: Path, chances: Mapping[str, float], *, context: int = 64
     logits = np.full(count, -40.0)
     for text, chance in chances.items():
         logits[pieces.index(text)] = math.log(chance)
-    layer = np.concatenate([np.ones(dim), np.zeros(4 * dim * dim), np.ones(dim), np.zeros(3 * hidden * dim)])
-    parts = [np.ones(count * dim), layer, np.ones(dim), np.zeros(context * dim // heads), np.repeat(logits / dim, dim)]
+    layer = np.concatenate(
+        [np.ones(dim), np.zeros(4 * dim * dim), np.ones(dim), np.zeros(3 * hidden * dim)]
+    )
+    parts = [
+        np.ones(count * dim),
+        layer,
+        np.ones(dim),
+        np.zeros(context * dim // heads),
+        np.repeat(logits / dim, dim),
+    ]
     header = struct.pack("<7i", dim, hidden, 1, heads, heads, -count, context)
     # The file has each kind of weight for all layers; of one layer that is the order above.
     folder.mkdir(parents=True, exist_ok=True)
     model, tokens = folder / "model.bin", folder / "tokens.bin"
     model.write_bytes(header + np.concatenate(parts).astype("<f4").tobytes())
     encoded = [text.encode() for text in pieces]
-    tokens.write_bytes(struct.pack("<i", 9) + b"".join(struct.pack("<fi", 0.0, len(t)) + t for t in encoded))
+    tokens.write_bytes(
+        struct.pack("<i", 9) + b"".join(struct.pack("<fi", 0.0, len(t)) + t for t in encoded)
+    )
     convert(model, tokens, folder)
     model.unlink()
     tokens.unlink()

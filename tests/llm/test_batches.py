@@ -66,18 +66,25 @@ def texts_of(replies: list[Reply]) -> list[str | None]:
     return [reply.answer.text if reply.answer else None for reply in replies]
 
 
-def test_answers_come_from_one_file_by_the_keys_of_the_journal(ask: Ask, serve: Serve, tmp_path: Path) -> None:
+def test_answers_come_from_one_file_by_the_keys_of_the_journal(
+    ask: Ask, serve: Serve, tmp_path: Path
+) -> None:
     server = serve(looks=3)
     replies = ask(server)
     model = llm("openai:tiny", base_url=server.url)
     assert server.submitted == [[request_key(model, Prompt(text), COLD) for text in TEXTS]]
     (lines,) = (lines for name, lines in server.files.items() if name == "file-0")
     assert lines[0]["body"] == {
-        "model": "tiny", "temperature": 0.0, "top_p": 1.0, "messages": [{"role": "user", "content": TEXTS[0]}],
-    }  # fmt: skip
+        "model": "tiny",
+        "temperature": 0.0,
+        "top_p": 1.0,
+        "messages": [{"role": "user", "content": TEXTS[0]}],
+    }
     assert (lines[0]["method"], lines[0]["url"]) == ("POST", "/v1/chat/completions")
     assert {batch["completion_window"] for batch in server.batches} == {"24h"}
-    assert texts_of(replies) == [f"And of the sea, word{number} tells of rivers." for number in range(5)]
+    assert texts_of(replies) == [
+        f"And of the sea, word{number} tells of rivers." for number in range(5)
+    ]
     assert [reply.number for reply in replies if reply.fresh] == [0, 1, 2, 3, 4]
     sent = len(server.requests)
     with Journal(tmp_path / "journal") as journal:  # the same journal as without batches
@@ -86,7 +93,9 @@ def test_answers_come_from_one_file_by_the_keys_of_the_journal(ask: Ask, serve: 
     assert len(server.requests) == sent
 
 
-def test_what_failed_expired_or_was_not_taken_is_submitted_again_alone_or_a_failure(ask: Ask, serve: Serve) -> None:
+def test_what_failed_expired_or_was_not_taken_is_submitted_again_alone_or_a_failure(
+    ask: Ask, serve: Serve
+) -> None:
     server = serve(ends=["partly", "expired", "failed"])
     replies = ask(server)
     assert None not in texts_of(replies)
@@ -97,14 +106,19 @@ def test_what_failed_expired_or_was_not_taken_is_submitted_again_alone_or_a_fail
     assert len(server.paid) == 5, "none was answered, and paid, twice"
     server = serve(ends=["expired", "partly", "partly"])
     replies = ask(server, TEXTS[:2], retries=0)
-    assert [reply.failure.kind if reply.failure else None for reply in replies] == [None, "unavailable"]
+    assert [reply.failure.kind if reply.failure else None for reply in replies] == [
+        None,
+        "unavailable",
+    ]
     assert replies[1].failure
     assert replies[1].failure.message == "This request could not be executed: batch expired"
     refused = ask(serve(ends=["refused"]), ["other"])
     assert [reply.failure.kind if reply.failure else None for reply in refused] == ["too long"]
 
 
-def test_a_batch_that_ends_for_good_says_so_and_its_answers_are_kept(ask: Ask, serve: Serve) -> None:
+def test_a_batch_that_ends_for_good_says_so_and_its_answers_are_kept(
+    ask: Ask, serve: Serve
+) -> None:
     cancelled = "batch batch-0 was cancelled; the same command submits what it did not answer"
     for end, words, answered in (("cancelled", cancelled, 2), ("quota", "the quota of the key", 1)):
         server, texts = serve(ends=[end]), [f"{end} {text}" for text in TEXTS]
@@ -113,12 +127,16 @@ def test_a_batch_that_ends_for_good_says_so_and_its_answers_are_kept(ask: Ask, s
         assert None not in texts_of(ask(server, texts))
         assert server.submitted[1] == server.submitted[0][answered:]
     server = serve(ends=["failed", "failed"])
-    with pytest.raises(UserError, match=r"does not take batch batch-1: Enqueued token limit reached\."):
+    with pytest.raises(
+        UserError, match=r"does not take batch batch-1: Enqueued token limit reached\."
+    ):
         ask(server, ["never"])
     assert len(server.batches) == 2
 
 
-def test_errors_in_a_wait_are_survived_silence_ends_it_and_no_batch_starts_twice(ask: Ask, serve: Serve) -> None:
+def test_errors_in_a_wait_are_survived_silence_ends_it_and_no_batch_starts_twice(
+    ask: Ask, serve: Serve
+) -> None:
     looks = [None, None, *[SERVER_ERROR] * 8, None]
     server = serve(script=looks, looks=2)
     assert None not in texts_of(ask(server))
@@ -138,18 +156,24 @@ def test_errors_in_a_wait_are_survived_silence_ends_it_and_no_batch_starts_twice
     assert len(server.batches) == 1
 
 
-def test_files_are_split_at_the_servers_limits(ask: Ask, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_split_at_the_servers_limits(
+    ask: Ask, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(batches, "MOST_REQUESTS", 2)
     server = serve(ends=["failed"])
     assert None not in texts_of(ask(server))
-    assert [len(keys) for keys in server.submitted] == [2, 2, 1, 2], "the one that failed waits for the others"
+    assert [len(keys) for keys in server.submitted] == [2, 2, 1, 2], (
+        "the one that failed waits for the others"
+    )
     monkeypatch.setattr(batches, "MOST_BYTES", 300)
     server = serve()
     ask(server, [f"bytes {text}" for text in TEXTS])
     assert [len(keys) for keys in server.submitted] == [1, 1, 1, 1, 1]
 
 
-def test_an_earlier_larger_batch_is_waited_for_and_kept_whole(ask: Ask, serve: Serve, tmp_path: Path) -> None:
+def test_an_earlier_larger_batch_is_waited_for_and_kept_whole(
+    ask: Ask, serve: Serve, tmp_path: Path
+) -> None:
     server = serve(script=[None, None, *[SERVER_ERROR] * 24])
     with pytest.raises(UserError, match="says nothing of batch"):
         ask(server)
@@ -165,13 +189,20 @@ def test_models_and_servers_without_batches_are_refused(ask: Ask, tmp_path: Path
     with pytest.raises(UserError, match="interval must be above 0"):
         in_batches(llm("openai:tiny"), 0)
     with Server(script=[Raw(404, {"detail": "Not Found"})]) as plain:
-        with pytest.raises(UserError, match=rf"^{plain.url} takes no batch file: error 404: Not Found; omit --batch$"):
+        with pytest.raises(
+            UserError,
+            match=rf"^{plain.url} takes no batch file: error 404: Not Found; omit --batch$",
+        ):
             ask(plain)
         assert len(plain.requests) == 1
 
 
 def test_all_writers_take_batches(serve: Serve, tmp_path: Path) -> None:
-    server = serve(answer=lambda messages, _: "##final score: 2" if "score" in messages[0]["content"] else "It is so.")
+    server = serve(
+        answer=lambda messages, _: (
+            "##final score: 2" if "score" in messages[0]["content"] else "It is so."
+        )
+    )
     model = in_batches(llm("openai:tiny", base_url=server.url), 0.01)
     grades = grade(toy(), model, journal=Journal(tmp_path / "journal"))
     assert (grades.counts.readable, len(server.batches)) == (10, 1)
@@ -183,16 +214,27 @@ def test_the_dry_run_of_a_batch_costs_half(tmp_path: Path) -> None:
     def found(**options: object) -> CostEstimate:
         model = ModelOptions(llm="openai:tiny", **options).client(None)  # type: ignore[arg-type]
         planned = plan_answers(toy(), model, Answering())
-        return estimate(planned, model, price=(1000.0, 2000.0), journal=Journal(tmp_path / "journal"))
+        return estimate(
+            planned, model, price=(1000.0, 2000.0), journal=Journal(tmp_path / "journal")
+        )
 
     batch, single = dict(found(batch=True).lines), found()
     assert found(batch=True, poll_interval=9.0).price == pytest.approx((single.price or 0) / 2)
-    assert (batch["price"], batch["time"]) == ("0.64, at half price, as a batch", "within 24 hours, as a batch")
+    assert (batch["price"], batch["time"]) == (
+        "0.64, at half price, as a batch",
+        "within 24 hours, as a batch",
+    )
     with pytest.raises(UserError, match=r"^--poll-interval needs --batch$"):
         found(poll_interval=9.0)
 
 
-COMMAND = [sys.executable, "-c", "from ranktilt.cli.main import main; main()", "generate", "rewrite"]
+COMMAND = [
+    sys.executable,
+    "-c",
+    "from ranktilt.cli.main import main; main()",
+    "generate",
+    "rewrite",
+]
 
 
 @pytest.mark.long
@@ -200,7 +242,15 @@ def test_a_killed_command_submits_nothing_twice(serve: Serve, tmp_path: Path) ->
     server = serve(looks=10**6)
     docs = [{"_id": f"d{number}", "text": text} for number, text in enumerate(TEXTS)]
     folder = write_beir(tmp_path / "in", docs=docs, qrels=[("q1", "d0", 1)])
-    options = ["--llm", "openai:tiny", "--base-url", server.url, "--batch", "--poll-interval", "0.05"]
+    options = [
+        "--llm",
+        "openai:tiny",
+        "--base-url",
+        server.url,
+        "--batch",
+        "--poll-interval",
+        "0.05",
+    ]
     command = [*COMMAND, str(folder), *options, "-o", str(tmp_path / "out")]
     environment = {**os.environ, "RANKTILT_CACHE": str(tmp_path / "cache")}
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
@@ -209,9 +259,17 @@ def test_a_killed_command_submits_nothing_twice(serve: Serve, tmp_path: Path) ->
             time.sleep(0.01)
         os.kill(process.pid, signal.SIGKILL)
     server.looks = 1
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
     assert done.returncode == 0, done.stderr
     assert max(Counter(chain.from_iterable(server.submitted)).values()) == 1
-    assert len(server.batches) == len([path for path, body, _ in server.requests if "input_file_id" in body]) == 1
-    rows = [json.loads(line) for line in (tmp_path / "out" / "corpus.jsonl").read_text().splitlines()]
+    assert (
+        len(server.batches)
+        == len([path for path, body, _ in server.requests if "input_file_id" in body])
+        == 1
+    )
+    rows = [
+        json.loads(line) for line in (tmp_path / "out" / "corpus.jsonl").read_text().splitlines()
+    ]
     assert sum(row["source"] == "tiny-tmp0.2" for row in rows) == 5

@@ -68,7 +68,7 @@ AROUND = {
     "JSON in a fence": '```json\n{"answer": "@"}\n```',
     "a list of one": '["@"]',
     "all at once": '\ufeff<think>a</think>\n**Final answer:**\n```json\n{"answer": "<answer>@</answer>"}\n```</s>',
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", AROUND)
@@ -80,19 +80,34 @@ def test_wrappers_are_taken_off_a_short_answer(name: str) -> None:
 
 def test_markdown_and_json_within_a_ranking_are_read() -> None:
     for answer in (
-        "**[3]** > **[1]** > **[2]**", "[**3**] > [**1**] > [**2**]", "[3] &gt; [1] &gt; [2]", "[3]\u200b > [1] > [2]",
-        "\\[3\\] > \\[1\\] > \\[2\\]", '{"ranking": ["[3]", "[1]", "[2]"]}', '["3", "1", "2"]',
-        '{"explanation": "[1] first", "ranking": [3, 1, 2]}', 'Here:\n```json\n{"ranking": [3, 1, 2]}\n```',
-    ):  # fmt: skip
+        "**[3]** > **[1]** > **[2]**",
+        "[**3**] > [**1**] > [**2**]",
+        "[3] &gt; [1] &gt; [2]",
+        "[3]\u200b > [1] > [2]",
+        "\\[3\\] > \\[1\\] > \\[2\\]",
+        '{"ranking": ["[3]", "[1]", "[2]"]}',
+        '["3", "1", "2"]',
+        '{"explanation": "[1] first", "ranking": [3, 1, 2]}',
+        'Here:\n```json\n{"ranking": [3, 1, 2]}\n```',
+    ):
         assert read_ranking(answer, 3).order == (2, 0, 1), answer
 
 
 @pytest.mark.parametrize(
     "text",
-    ["<think>[3] > [1]", "<thinking>\nHm", "<think>[3] > [1]</think>", "[3] > [1]\n</think>", "analysisHm [3] > [1]",
-     "<|channel|>analysis<|message|>[3] > [1]", "<|channel|>analysis<|message|>a<|end|>", "[THINK]a",
-     "<think>a</think><think>b", "\ufeff <think>a"],
-)  # fmt: skip
+    [
+        "<think>[3] > [1]",
+        "<thinking>\nHm",
+        "<think>[3] > [1]</think>",
+        "[3] > [1]\n</think>",
+        "analysisHm [3] > [1]",
+        "<|channel|>analysis<|message|>[3] > [1]",
+        "<|channel|>analysis<|message|>a<|end|>",
+        "[THINK]a",
+        "<think>a</think><think>b",
+        "\ufeff <think>a",
+    ],
+)
 def test_reasoning_alone_is_no_answer(text: str) -> None:
     cleaned = clean_answer(text)
     assert (cleaned.text, cleaned.plain, cleaned.is_cut_off) == ("", "", True)
@@ -101,9 +116,21 @@ def test_reasoning_alone_is_no_answer(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["20 passages have been provided.", "[3] is better than [1].", "I think [3]", "3 > 2", "A final answer to [1]",
-     "The order of [1] and [2]: unknown", "{", "[", "```", "**", '{"a": 1, "b": 2}', "Thought: [3] or [1]?"],
-)  # fmt: skip
+    [
+        "20 passages have been provided.",
+        "[3] is better than [1].",
+        "I think [3]",
+        "3 > 2",
+        "A final answer to [1]",
+        "The order of [1] and [2]: unknown",
+        "{",
+        "[",
+        "```",
+        "**",
+        '{"a": 1, "b": 2}',
+        "Thought: [3] or [1]?",
+    ],
+)
 def test_prose_stays_as_it_is(text: str) -> None:
     cleaned = clean_answer(text)
     assert (cleaned.plain, cleaned.is_cut_off) == (text, False)
@@ -111,26 +138,34 @@ def test_prose_stays_as_it_is(text: str) -> None:
 
 def test_answers_that_are_marked_and_differ_all_stay() -> None:
     for answer in (
-        "<answer>[1] > [2]</answer> or <answer>[2] > [1]</answer>", "\\boxed{[1] > [2]} \\boxed{[2] > [1]}",
+        "<answer>[1] > [2]</answer> or <answer>[2] > [1]</answer>",
+        "\\boxed{[1] > [2]} \\boxed{[2] > [1]}",
         "Final answer: [1] > [2]\nFinal answer: [2] > [1]",
-    ):  # fmt: skip
+    ):
         assert clean_answer(answer).text == "[1] > [2]\n[2] > [1]"
         assert read_ranking(answer, 2) == Reading("ambiguous", ())
 
 
-@pytest.mark.parametrize("text", [
-    "R1 writes <think> before it answers, and </think> behind.",
-    "The block ends with `</think>`, and then comes the answer.",
-    "Use ```json``` fences.\n\n```json\n{}\n```\n\nThat is all.",
-    "<answer>42</answer> is the tag, and </s> ends a line that goes on.",
-    "Final answer: none.",
-    "**Bold** words and \\boxed{4}.",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "R1 writes <think> before it answers, and </think> behind.",
+        "The block ends with `</think>`, and then comes the answer.",
+        "Use ```json``` fences.\n\n```json\n{}\n```\n\nThat is all.",
+        "<answer>42</answer> is the tag, and </s> ends a line that goes on.",
+        "Final answer: none.",
+        "**Bold** words and \\boxed{4}.",
+    ],
+)
 def test_a_document_keeps_what_belongs_to_it(text: str) -> None:
     for source in ("Another text.", text):
         span = answer_span(text, source)
         assert text[span.start : span.end] == text
-    for before, after in (("<think>Hm.</think>\n", "<|im_end|>"), ("\ufeff", ""), ("analysisHm.assistantfinal", "")):
+    for before, after in (
+        ("<think>Hm.</think>\n", "<|im_end|>"),
+        ("\ufeff", ""),
+        ("analysisHm.assistantfinal", ""),
+    ):
         whole = before + text + after
         span = answer_span(whole, "Another text.")
         assert whole[span.start : span.end] == text
@@ -150,6 +185,19 @@ def test_the_one_text_of_an_object_is_found() -> None:
 
 
 def test_long_texts_are_cleaned_in_a_moment() -> None:
-    for sign in ("<think>", "</think>", "<", "*", "**a", "```", "\\boxed{", "{", "[", "'", "Final answer: ", "&lt;"):
+    for sign in (
+        "<think>",
+        "</think>",
+        "<",
+        "*",
+        "**a",
+        "```",
+        "\\boxed{",
+        "{",
+        "[",
+        "'",
+        "Final answer: ",
+        "&lt;",
+    ):
         assert isinstance(clean_answer(sign * 100_000).text, str)
         assert answer_span(sign * 100_000, "source").end >= 0

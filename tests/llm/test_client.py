@@ -28,9 +28,15 @@ from ranktilt.llm.server import Server, base_url, redactor
 from tests.llm.echo import Echo
 
 
-def test_a_digest_is_of_the_messages_alone_and_generate_builds_the_sampling_and_closes_what_is_below() -> None:
+def test_a_digest_is_of_the_messages_alone_and_generate_builds_the_sampling_and_closes_what_is_below() -> (
+    None
+):
     text = '[{"role":"user","content":"naïve"}]'
-    assert Prompt("naïve").digest == Prompt("naïve", seed=3).digest == hashlib.sha256(text.encode()).hexdigest()
+    assert (
+        Prompt("naïve").digest
+        == Prompt("naïve", seed=3).digest
+        == hashlib.sha256(text.encode()).hexdigest()
+    )
     others = (Prompt("a"), Prompt("b"), Prompt("a", system=""), Prompt("a", system="s"))
     assert len({prompt.digest for prompt in others}) == 4
     echo = Echo(concurrency=2)
@@ -43,9 +49,15 @@ def test_a_digest_is_of_the_messages_alone_and_generate_builds_the_sampling_and_
 
 @pytest.mark.parametrize(
     "given",
-    [{"temperature": -0.1}, {"temperature": math.inf}, {"top_p": 0.0}, {"top_p": math.nan}, {"max_tokens": 0},
-     {"seed": 2**53 + 1}],
-)  # fmt: skip
+    [
+        {"temperature": -0.1},
+        {"temperature": math.inf},
+        {"top_p": 0.0},
+        {"top_p": math.nan},
+        {"max_tokens": 0},
+        {"seed": 2**53 + 1},
+    ],
+)
 def test_values_out_of_range_are_refused(given: dict[str, float]) -> None:
     with pytest.raises(UserError, match=f"{next(iter(given))} must be"):
         Sampling(**given)  # type: ignore[arg-type]
@@ -56,10 +68,16 @@ def test_values_out_of_range_are_refused(given: dict[str, float]) -> None:
     [
         ("opnai:x", {}, "unknown language model 'opnai'; did you mean 'openai:…'"),
         ("openai: ", {}, "openai: no model is named; expected openai:MODEL or transformers:FOLDER"),
-        ("openai:tiny", {"device": "cpu"}, "unknown option of openai 'device' .valid: base_url, concurrency"),
+        (
+            "openai:tiny",
+            {"device": "cpu"},
+            "unknown option of openai 'device' .valid: base_url, concurrency",
+        ),
     ],
 )
-def test_what_names_no_model_is_refused(text: str, options: dict[str, object], message: str) -> None:
+def test_what_names_no_model_is_refused(
+    text: str, options: dict[str, object], message: str
+) -> None:
     with pytest.raises(UserError, match=message):
         llm(text, **options)
 
@@ -67,7 +85,9 @@ def test_what_names_no_model_is_refused(text: str, options: dict[str, object], m
 KEY = "sk-secret-1234567890"
 
 
-def test_a_url_is_brought_into_one_form_and_openai_s_own_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_url_is_brought_into_one_form_and_openai_s_own_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for given, url, loopback in (
         ("http://localhost:8000/v1", "http://localhost:8000/v1", True),
         (" http://127.0.0.1:8000/v1/ ", "http://127.0.0.1:8000/v1", True),
@@ -89,10 +109,20 @@ def test_a_url_is_brought_into_one_form_and_openai_s_own_is_none(monkeypatch: py
 
 @pytest.mark.parametrize(
     "given",
-    ["http://me:sk-secret@host/v1", "http://host/v1?api_key=sk-secret", "http://host/v1#sk-secret",
-     "http://host:port@sk-secret/v1?", "localhost:8000/v1", "http://", "http://host:port/v1", "http://a b/v1"],
-)  # fmt: skip
-def test_what_is_no_url_or_could_be_a_secret_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    [
+        "http://me:sk-secret@host/v1",
+        "http://host/v1?api_key=sk-secret",
+        "http://host/v1#sk-secret",
+        "http://host:port@sk-secret/v1?",
+        "localhost:8000/v1",
+        "http://",
+        "http://host:port/v1",
+        "http://a b/v1",
+    ],
+)
+def test_what_is_no_url_or_could_be_a_secret_is_refused(
+    given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(UserError, match=r"^base_url must ") as caught:
         base_url(given)
     assert "sk-secret" not in str(caught.value)
@@ -110,7 +140,9 @@ def test_a_key_is_taken_out_of_a_text_and_is_in_no_message() -> None:
         (None, "none", "none"),
     ):
         assert redactor(key)(text) == clean
-    assert redactor("anything", least=16)("it takes anything") == "it takes anything", "a word of the text"
+    assert redactor("anything", least=16)("it takes anything") == "it takes anything", (
+        "a word of the text"
+    )
     for status in (400, 401, 404, 429, 500):
         message = str(verdict(status, error(f"key {KEY} in Bearer {KEY}, x={KEY}y" + "x" * 5000)))
         assert KEY not in message
@@ -146,7 +178,9 @@ class Worker:
             self.closed.set()
 
 
-def test_every_item_comes_back_once_none_makes_no_thread_and_closing_stops_what_is_under_way() -> None:
+def test_every_item_comes_back_once_none_makes_no_thread_and_closing_stops_what_is_under_way() -> (
+    None
+):
     worker, idle, threads = Worker(wait=0.001), Worker(), threading.active_count()
     assert list(flow(idle.opened, [], 4)) == []
     assert (threading.active_count(), idle.closed.is_set()) == (threads, False)
@@ -177,10 +211,16 @@ def test_items_are_pulled_as_they_are_needed_in_the_thread_of_the_caller() -> No
     assert (taken, worker.peak, pulled) == (900, 8, {threading.get_ident(): 900})
 
 
-def test_an_error_ends_everything_after_what_was_ready_and_so_does_a_worker_that_cannot_open() -> None:
+def test_an_error_ends_everything_after_what_was_ready_and_so_does_a_worker_that_cannot_open() -> (
+    None
+):
     worker, results = Worker(wait=0.001), list[object]()
     with pytest.raises(ValueError, match="999 is refused"):
-        results.extend(result for batch in flow(worker.opened, [1, 2, 3, 999, *range(96)], 1) for result in batch)
+        results.extend(
+            result
+            for batch in flow(worker.opened, [1, 2, 3, 999, *range(96)], 1)
+            for result in batch
+        )
     assert results == [(0, 2), (1, 4), (2, 6)]
     assert worker.closed.wait(5)
     assert worker.started == 4
@@ -235,14 +275,40 @@ def error(message: str, **fields: object) -> dict[str, object]:
     return {"error": {"message": message, **fields}}
 
 
-def test_what_no_other_attempt_can_mend_ends_everything_and_passing_errors_are_asked_again() -> None:
+def test_what_no_other_attempt_can_mend_ends_everything_and_passing_errors_are_asked_again() -> (
+    None
+):
     for status, body, message in (
-        (401, error("Incorrect."), "does not accept the key for model 'tiny' .*OPENAI_API_KEY. .401.: Incorrect"),
-        (403, error("No access."), "does not accept the key for model 'tiny' .*OPENAI_API_KEY. .403.: No access"),
-        (429, error("Exceeded.", code="insufficient_quota"), "the quota of the key .* is used up at http://h/v1 .429."),
-        (402, error("Insufficient Balance"), "the quota of the key .* is used up at http://h/v1 .402."),
-        (404, error("The model `tiny` does not exist."), "has no model 'tiny' .404.: .*; name one that it serves"),
-        (404, {"detail": "Not Found"}, "has no model 'tiny' .404.: Not Found.*base URL that usually ends in /v1"),
+        (
+            401,
+            error("Incorrect."),
+            "does not accept the key for model 'tiny' .*OPENAI_API_KEY. .401.: Incorrect",
+        ),
+        (
+            403,
+            error("No access."),
+            "does not accept the key for model 'tiny' .*OPENAI_API_KEY. .403.: No access",
+        ),
+        (
+            429,
+            error("Exceeded.", code="insufficient_quota"),
+            "the quota of the key .* is used up at http://h/v1 .429.",
+        ),
+        (
+            402,
+            error("Insufficient Balance"),
+            "the quota of the key .* is used up at http://h/v1 .402.",
+        ),
+        (
+            404,
+            error("The model `tiny` does not exist."),
+            "has no model 'tiny' .404.: .*; name one that it serves",
+        ),
+        (
+            404,
+            {"detail": "Not Found"},
+            "has no model 'tiny' .404.: Not Found.*base URL that usually ends in /v1",
+        ),
         (308, "", "redirects elsewhere .308.; redirects are not followed"),
     ):
         failure = verdict(status, body)
@@ -252,7 +318,10 @@ def test_what_no_other_attempt_can_mend_ends_everything_and_passing_errors_are_a
     for status in (408, 429, 500, 503, 529):
         failure = verdict(status, error("You exceeded your current quota"))
         assert isinstance(failure, FailedRequest)
-        assert (failure.kind, failure.message[:27]) == ("unavailable", f"error of the server ({status}): ")
+        assert (failure.kind, failure.message[:27]) == (
+            "unavailable",
+            f"error of the server ({status}): ",
+        )
     assert kind(400, error("Invalid role in messages: expected context")) == "refused"
 
 
@@ -260,7 +329,10 @@ def test_the_words_of_an_error_in_the_shapes_there_are_and_a_content_filters() -
     for body, words in (
         ({"message": "a\n  b"}, "a b"),
         ({"detail": "FastAPI"}, "FastAPI"),
-        ({"detail": [{"loc": ["body", "x"], "msg": "bad"}]}, "[{'loc': ['body', 'x'], 'msg': 'bad'}]"),
+        (
+            {"detail": [{"loc": ["body", "x"], "msg": "bad"}]},
+            "[{'loc': ['body', 'x'], 'msg': 'bad'}]",
+        ),
         ("<html><h1>502 Bad Gateway</h1><hr>nginx</html>", "502 Bad Gateway nginx"),
         ("Internal Server Error", "Internal Server Error"),
         ("", ""),
@@ -269,7 +341,12 @@ def test_the_words_of_an_error_in_the_shapes_there_are_and_a_content_filters() -
         assert error_text(body)[0] == words
     for status, body in (
         (400, error("Filtered.", code="content_filter")),
-        (400, error("The response was filtered due to the prompt triggering our content management policy.")),
+        (
+            400,
+            error(
+                "The response was filtered due to the prompt triggering our content management policy."
+            ),
+        ),
         (400, error("Input may be inappropriate.", code="data_inspection_failed")),
         (403, error("Flagged: content policy.", code="content_policy_violation")),
     ):
@@ -280,18 +357,43 @@ def test_the_words_of_an_error_in_the_shapes_there_are_and_a_content_filters() -
     ("status", "body"),
     [
         (400, error("The maximum is 8192 tokens.", code="context_length_exceeded")),
-        (400, {"object": "error", "message": "This model's maximum context length is 6048 tokens. However, you "
-               "requested 6616 tokens (568 in the messages, 6048 in the completion).", "code": 400}),
-        (400, error("'max_tokens' or 'max_completion_tokens' is too large: 600. This model's maximum context length is "
-                    "512 tokens and your request has 100 input tokens.")),
-        (400, error("request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it",
-                    type="exceed_context_size_error", n_ctx=4096)),
+        (
+            400,
+            {
+                "object": "error",
+                "message": "This model's maximum context length is 6048 tokens. However, you "
+                "requested 6616 tokens (568 in the messages, 6048 in the completion).",
+                "code": 400,
+            },
+        ),
+        (
+            400,
+            error(
+                "'max_tokens' or 'max_completion_tokens' is too large: 600. This model's maximum context length is "
+                "512 tokens and your request has 100 input tokens."
+            ),
+        ),
+        (
+            400,
+            error(
+                "request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it",
+                type="exceed_context_size_error",
+                n_ctx=4096,
+            ),
+        ),
         (500, error("Context size has been exceeded.", code=500, type="server_error")),
-        (400, {"message": "max_tokens must be at least 1, got -186.", "type": "BadRequestError", "code": 400}),
+        (
+            400,
+            {
+                "message": "max_tokens must be at least 1, got -186.",
+                "type": "BadRequestError",
+                "code": 400,
+            },
+        ),
         (413, {"error": "Payload Too Large"}),
         (400, error("prompt is too long: 210000 tokens > 200000 maximum")),
     ],
-)  # fmt: skip
+)
 def test_longer_than_the_context(status: int, body: object) -> None:
     assert kind(status, body) == "too long"
 
@@ -299,7 +401,12 @@ def test_longer_than_the_context(status: int, body: object) -> None:
 def completion(**choice: object) -> dict[str, object]:
     first = {"message": {"content": "Hi."}, "finish_reason": "stop", **choice}
     usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
-    return {"model": "tiny-2024-07-18", "system_fingerprint": "fp", "choices": [first], "usage": usage}
+    return {
+        "model": "tiny-2024-07-18",
+        "system_fingerprint": "fp",
+        "choices": [first],
+        "usage": usage,
+    }
 
 
 def rows(*given: tuple[int, list[float]]) -> dict[str, object]:
@@ -314,11 +421,21 @@ def test_an_answer_is_read_whole_or_bare() -> None:
         ({"content": ""}, ""),
         ({"content": None, "refusal": "I cannot help with that."}, "I cannot help with that."),
         ({"content": [{"type": "text", "text": "a "}, {"type": "text", "text": "b"}]}, "a b"),
-        ({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "a"}]}, {"text": "b"}]}, "b"),
+        (
+            {
+                "content": [
+                    {"type": "thinking", "thinking": [{"type": "text", "text": "a"}]},
+                    {"text": "b"},
+                ]
+            },
+            "b",
+        ),
         ({"content": "b", "reasoning_content": "a"}, "b"),
         ({"content": "half \ud83d"}, "half ?"),
     ):
-        read = read_answer({"choices": [{"message": message, "logprobs": {"content": None}}]}, "tiny")
+        read = read_answer(
+            {"choices": [{"message": message, "logprobs": {"content": None}}]}, "tiny"
+        )
         assert read == Answer(text, "stop", None, None, "tiny", None, None)
 
 
@@ -351,7 +468,9 @@ def test_what_is_no_answer_is_asked_again(content: bytes, message: str) -> None:
         (rows((0, [1.0]), (1, [1e300])), "of finite numbers"),
     ],
 )
-def test_vectors_are_one_a_text_in_the_order_of_their_index(data: dict[str, object], message: str) -> None:
+def test_vectors_are_one_a_text_in_the_order_of_their_index(
+    data: dict[str, object], message: str
+) -> None:
     made = read_vectors(rows((1, [3.0, 4.0]), (0, [1.0, 2.0])), 2)
     assert (made.dtype, made.tolist()) == (np.float32, [[1.0, 2.0], [3.0, 4.0]])
     with pytest.raises(ValueError, match=message):
@@ -374,4 +493,6 @@ def test_a_dated_version_is_the_same_model_and_another_is_told_once_a_name() -> 
     with pytest.warns(DataWarning) as warned:
         assert [server.model(name) for name in names] == [None] * 5
     message = "asked http://h/v1 for model 'tiny', and '{}' answered: both names are recorded"
-    assert [str(warning.message) for warning in warned] == [message.format(name) for name in ("huge", "vast")]
+    assert [str(warning.message) for warning in warned] == [
+        message.format(name) for name in ("huge", "vast")
+    ]

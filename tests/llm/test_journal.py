@@ -21,7 +21,15 @@ from hypothesis import given, settings
 from ranktilt.errors import UserError
 from ranktilt.io.cache import cache_folder
 from ranktilt.llm.base import LLM, Failure, Prompt, Reply, Sampling
-from ranktilt.llm.journal import JOURNAL, Journal, JournalRecord, Request, journal_of, journalled, request_key
+from ranktilt.llm.journal import (
+    JOURNAL,
+    Journal,
+    JournalRecord,
+    Request,
+    journal_of,
+    journalled,
+    request_key,
+)
 from ranktilt.progress import listening
 from tests.llm.echo import COLD, Echo, contents, requests, said
 from tests.toy import no_room
@@ -36,9 +44,13 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
         yield made
 
 
-def ask(llm: LLM, wanted: list[Request], journal: Journal, sampling: Sampling = COLD) -> list[Reply]:
+def ask(
+    llm: LLM, wanted: list[Request], journal: Journal, sampling: Sampling = COLD
+) -> list[Reply]:
     """All that comes, in the order of the requests."""
-    return sorted(journalled(llm, wanted, journal, sampling=sampling), key=lambda reply: reply.number)
+    return sorted(
+        journalled(llm, wanted, journal, sampling=sampling), key=lambda reply: reply.number
+    )
 
 
 def test_what_is_in_the_journal_is_never_asked_again(journal: Journal) -> None:
@@ -46,7 +58,9 @@ def test_what_is_in_the_journal_is_never_asked_again(journal: Journal) -> None:
     first, fresh = Echo(concurrency=2), Counter[bool]()
     for reply in journalled(first, requests(*texts), journal, sampling=sampling):
         assert reply.answer == said(texts[reply.number])
-        assert reply.answer.text in {line["text"] for line in contents(journal.folder)}, "before it is yielded"
+        assert reply.answer.text in {line["text"] for line in contents(journal.folder)}, (
+            "before it is yielded"
+        )
         fresh[reply.fresh] += 1
     assert (sorted(first.asked), first.closed, fresh) == (sorted(WORDS), 1, {True: 5, False: 2})
     line = next(line for line in contents(journal.folder) if line["prompt"] == Prompt("one").digest)
@@ -55,18 +69,24 @@ def test_what_is_in_the_journal_is_never_asked_again(journal: Journal) -> None:
     llm = Echo()
     replies = ask(llm, requests("two", "new", "one"), Journal(journal.folder), sampling)
     assert [(reply.fresh, reply.answer) for reply in replies] == [
-        (False, said("two")), (True, said("new")), (False, said("one"))
-    ]  # fmt: skip
+        (False, said("two")),
+        (True, said("new")),
+        (False, said("one")),
+    ]
     assert llm.asked == ["new"]
     idle = Echo()
     assert [reply.fresh for reply in ask(idle, requests(*WORDS), journal, sampling)] == [False] * 5
     assert idle.closed == 0, "it is not even started"
 
 
-def test_a_failure_is_not_kept_and_another_attempt_is_another_request_with_the_next_seed(journal: Journal) -> None:
+def test_a_failure_is_not_kept_and_another_attempt_is_another_request_with_the_next_seed(
+    journal: Journal,
+) -> None:
     llm = Echo(concurrency=1, fails={"two": GONE})
     replies = ask(llm, requests("two", "two", "one", "two"), journal)
-    assert [reply.failure for reply in replies] == [GONE, GONE, None, GONE], "equal requests share it"
+    assert [reply.failure for reply in replies] == [GONE, GONE, None, GONE], (
+        "equal requests share it"
+    )
     assert [reply.fresh for reply in replies] == [True, False, True, False]
     assert llm.asked == ["two", "one"]
     assert len(journal) == 1
@@ -78,7 +98,9 @@ def test_a_failure_is_not_kept_and_another_attempt_is_another_request_with_the_n
     for fresh in (True, False):
         assert [reply.fresh for reply in ask(llm, wanted, journal, sampling)] == [fresh] * 3
     assert llm.seeds == [7, 8, 9]
-    assert len({line["key"] for line in contents(journal.folder)}) == 2 + 3, "each attempt is a record of its own"
+    assert len({line["key"] for line in contents(journal.folder)}) == 2 + 3, (
+        "each attempt is a record of its own"
+    )
 
 
 def test_an_error_or_a_full_disk_ends_it_and_keeps_what_was_answered(journal: Journal) -> None:
@@ -92,7 +114,10 @@ def test_an_error_or_a_full_disk_ends_it_and_keeps_what_was_answered(journal: Jo
         next(work)
     assert len(Journal(journal.folder)) == 3
     got, wanted = list[Reply](), requests(*(f"{i} " + "word " * 500 for i in range(400)))
-    with no_room(100_000), pytest.raises(UserError, match=r"journal\.sqlite: cannot be used: .* \(RANKTILT_CACHE"):
+    with (
+        no_room(100_000),
+        pytest.raises(UserError, match=r"journal\.sqlite: cannot be used: .* \(RANKTILT_CACHE"),
+    ):
         got.extend(journalled(Echo(), wanted, journal, sampling=COLD))
     journal.close()
     assert len(got) >= 4
@@ -100,7 +125,9 @@ def test_an_error_or_a_full_disk_ends_it_and_keeps_what_was_answered(journal: Jo
         assert len(other) >= len(got)
 
 
-def test_nothing_is_asked_where_nothing_can_be_written_and_each_model_has_a_folder(tmp_path: Path) -> None:
+def test_nothing_is_asked_where_nothing_can_be_written_and_each_model_has_a_folder(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "file").write_text("")
     model = Echo()
     with pytest.raises(UserError, match="cannot be used: "):
@@ -111,7 +138,9 @@ def test_nothing_is_asked_where_nothing_can_be_written_and_each_model_has_a_fold
     assert folder == journal_of(Echo("a", concurrency=2)).folder != journal_of(Echo("b")).folder
 
 
-def test_requests_are_pulled_as_they_are_needed_and_known_answers_come_first(journal: Journal) -> None:
+def test_requests_are_pulled_as_they_are_needed_and_known_answers_come_first(
+    journal: Journal,
+) -> None:
     pulled: list[int] = []
 
     def source() -> Iterator[Request]:
@@ -142,13 +171,26 @@ def test_progress_counts_requests(journal: Journal, sized: bool) -> None:
     wanted = requests("one", "two", "one")
     with listening(lambda *step: seen.append(step)):
         source = wanted if sized else iter(wanted)
-        list(journalled(Echo(), source, journal, sampling=COLD, label="rewriting", total=None if sized else 3))
+        list(
+            journalled(
+                Echo(),
+                source,
+                journal,
+                sampling=COLD,
+                label="rewriting",
+                total=None if sized else 3,
+            )
+        )
     assert seen == [("rewriting", 1, 3), ("rewriting", 2, 3), ("rewriting", 3, 3)]
 
 
 @settings(max_examples=40)
 @given(
-    runs=st.lists(st.tuples(st.lists(st.integers(0, 8), max_size=12), st.integers(0, 12)), min_size=1, max_size=4),
+    runs=st.lists(
+        st.tuples(st.lists(st.integers(0, 8), max_size=12), st.integers(0, 12)),
+        min_size=1,
+        max_size=4,
+    ),
     concurrency=st.integers(1, 5),
 )
 def test_over_any_runs_nothing_is_asked_twice(
@@ -157,7 +199,10 @@ def test_over_any_runs_nothing_is_asked_twice(
     folder, stored = tmp_path_factory.mktemp("runs"), set[str]()
     for numbers, stop in runs:
         llm, wanted = Echo(concurrency=concurrency), requests(*(f"text {n}" for n in numbers))
-        with Journal(folder) as journal, contextlib.closing(journalled(llm, wanted, journal, sampling=COLD)) as work:
+        with (
+            Journal(folder) as journal,
+            contextlib.closing(journalled(llm, wanted, journal, sampling=COLD)) as work,
+        ):
             got = [reply for reply, _ in zip(work, range(stop), strict=False)]
         assert not stored & set(llm.asked), "an answer that is stored is not asked for"
         assert len(llm.asked) == len(set(llm.asked))
@@ -188,14 +233,18 @@ def test_a_second_process_is_refused_in_one_sentence_and_reads(tmp_path: Path) -
             first.kill()
             first.wait()
             assert [reply.fresh for reply in ask(Echo(), known, journal)] == [False] * len(known)
-            assert [reply.fresh for reply in ask(Echo(), requests("something new"), journal)] == [True]
+            assert [reply.fresh for reply in ask(Echo(), requests("something new"), journal)] == [
+                True
+            ]
 
 
 def record(key: str, text: str = "some text") -> JournalRecord:
     return JournalRecord(key, "2026-01-01T00:00:00Z", "p", said(text))
 
 
-def test_what_is_appended_is_found_and_a_closed_journal_says_what_it_is(journal: Journal, tmp_path: Path) -> None:
+def test_what_is_appended_is_found_and_a_closed_journal_says_what_it_is(
+    journal: Journal, tmp_path: Path
+) -> None:
     other = Journal(journal.folder)
     assert len(other) == 0
     assert not journal.folder.exists(), "reading makes nothing"
@@ -218,11 +267,16 @@ def test_what_is_appended_is_found_and_a_closed_journal_says_what_it_is(journal:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (b"\xa5" * 5_000, "cannot be used: file is not a database; .* and its answers are asked again"),
+        (
+            b"\xa5" * 5_000,
+            "cannot be used: file is not a database; .* and its answers are asked again",
+        ),
         (9, "is of another version of RankTilt; move it away, and its answers are asked again"),
     ],
 )
-def test_a_file_that_is_none_of_ours_is_refused(journal: Journal, damage: bytes | int, message: str) -> None:
+def test_a_file_that_is_none_of_ours_is_refused(
+    journal: Journal, damage: bytes | int, message: str
+) -> None:
     journal.append([record("a")])
     journal.close()
     if isinstance(damage, bytes):
@@ -237,7 +291,9 @@ def test_a_file_that_is_none_of_ours_is_refused(journal: Journal, damage: bytes 
 
 
 @pytest.mark.parametrize("logprobs", [None, (-0.5, -1.5), (-math.inf, -1.5)])
-def test_a_record_holds_all_that_an_answer_is(journal: Journal, logprobs: tuple[float, ...] | None) -> None:
+def test_a_record_holds_all_that_an_answer_is(
+    journal: Journal, logprobs: tuple[float, ...] | None
+) -> None:
     answer = said("Grüße", finish="length", revision="fp", model="echo-2025", logprobs=logprobs)
     journal.append([record("k")._replace(answer=answer)])
     assert journal.read(["k"])["k"].answer == answer
@@ -247,7 +303,12 @@ def test_a_key_depends_on_all_that_an_answer_depends_on_and_on_nothing_else() ->
     prompt, sampling = Prompt("rewrite this"), Sampling(temperature=1, seed=1)
     first = request_key(Echo(), prompt, sampling)
     assert re.fullmatch("[0-9a-f]{32}", first)
-    assert request_key(Echo(concurrency=9), Prompt("rewrite this", seed=1), Sampling(temperature=1.0), 1) == first
+    assert (
+        request_key(
+            Echo(concurrency=9), Prompt("rewrite this", seed=1), Sampling(temperature=1.0), 1
+        )
+        == first
+    )
     others = {"temperature": 0.3, "top_p": 0.9, "max_tokens": 9, "seed": 2, "logprobs": True}
     assert set(others) == {field.name for field in dataclasses.fields(Sampling)}
     keys = {
@@ -256,6 +317,9 @@ def test_a_key_depends_on_all_that_an_answer_depends_on_and_on_nothing_else() ->
         request_key(Echo(), Prompt("rewrite that"), sampling),
         request_key(Echo(), Prompt("rewrite this", system="you rewrite"), sampling),
         request_key(Echo(), prompt, sampling, 2),
-        *(request_key(Echo(), prompt, replace(sampling, **{name: value})) for name, value in others.items()),
+        *(
+            request_key(Echo(), prompt, replace(sampling, **{name: value}))
+            for name, value in others.items()
+        ),
     }
     assert len(keys) == 5 + len(others)

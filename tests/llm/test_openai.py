@@ -47,17 +47,36 @@ def test_what_is_asked_and_what_comes_back_and_no_redirect_is_followed() -> None
     with Server() as server:
         plain = only_reply(server)
         sent = [Prompt(SENTENCE, system="Be brief."), Prompt(SENTENCE, seed=1)]
-        full = list(model(server, concurrency=1).generate(sent, top_p=0.9, max_tokens=3, seed=7, logprobs=True))
+        full = list(
+            model(server, concurrency=1).generate(
+                sent, top_p=0.9, max_tokens=3, seed=7, logprobs=True
+            )
+        )
     assert plain == Reply(0, Answer(ANSWER, "stop", 14, 9, "tiny", "fp_tiny"), None)
     assert server.bodies[1] == {
-        "model": "tiny", "temperature": 0.2, "top_p": 0.9, "max_tokens": 3, "seed": 7, "logprobs": True,
-        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": SENTENCE}],
-    }  # fmt: skip
+        "model": "tiny",
+        "temperature": 0.2,
+        "top_p": 0.9,
+        "max_tokens": 3,
+        "seed": 7,
+        "logprobs": True,
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": SENTENCE},
+        ],
+    }
     assert server.bodies[2]["seed"] == 1, "a prompt's own goes before the common one"
     answer = full[1].answer
     assert answer is not None
-    assert (answer.text, answer.finish, answer.logprobs) == ("And it slept,", "length", (-0.5, -0.5, -0.5))
-    with Server() as other, Server(script=[Raw(308, "", {"Location": f"{other.url}/chat/completions"})] * 9) as server:
+    assert (answer.text, answer.finish, answer.logprobs) == (
+        "And it slept,",
+        "length",
+        (-0.5, -0.5, -0.5),
+    )
+    with (
+        Server() as other,
+        Server(script=[Raw(308, "", {"Location": f"{other.url}/chat/completions"})] * 9) as server,
+    ):
         message = trouble(server, concurrency=1)
     assert other.connections == 0, "not even a question without a text"
     assert message.startswith(f"{server.url} redirects elsewhere (308)")
@@ -67,7 +86,9 @@ def test_what_is_asked_and_what_comes_back_and_no_redirect_is_followed() -> None
 INSIDE = Raw(200, {"error": {"message": "upstream is busy", "code": 502}})
 
 
-@pytest.mark.parametrize("fault", ["429-retry-after", "503", "drop", "malformed", "empty-choices", INSIDE])
+@pytest.mark.parametrize(
+    "fault", ["429-retry-after", "503", "drop", "malformed", "empty-choices", INSIDE]
+)
 def test_a_passing_fault_is_asked_again(fault: str | Raw, monkeypatch: pytest.MonkeyPatch) -> None:
     if fault == "429-retry-after":  # the server's word comes before the client's own pause
         monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 3600.0)
@@ -84,13 +105,20 @@ def test_a_passing_fault_is_asked_again(fault: str | Raw, monkeypatch: pytest.Mo
         ("empty-choices", "no choice in the answer"),
         ("drop", "connection failed: "),
         ("hang", "no answer within 1 s"),
-        (Raw(200, f"You sent {' ' * 30} Bearer {KEY} to me"), "malformed JSON: 'You sent Bearer [key] to me'"),
+        (
+            Raw(200, f"You sent {' ' * 30} Bearer {KEY} to me"),
+            "malformed JSON: 'You sent Bearer [key] to me'",
+        ),
     ],
 )
-def test_a_lasting_fault_leaves_a_prompt_out(fault: str | Raw, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lasting_fault_leaves_a_prompt_out(
+    fault: str | Raw, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with Server(script=[None, fault, fault, fault]) as server:
-        first, failed, last = model(server, concurrency=1, retries=2, timeout=1.0).generate(prompts(3))
+        first, failed, last = model(server, concurrency=1, retries=2, timeout=1.0).generate(
+            prompts(3)
+        )
     assert first.answer is not None
     assert last.answer is not None
     assert failed.failure is not None
@@ -100,8 +128,16 @@ def test_a_lasting_fault_leaves_a_prompt_out(fault: str | Raw, message: str, mon
 
 def test_a_prompt_longer_than_the_context_is_left_out_and_a_content_filter_is_an_answer() -> None:
     with Server(context=8) as server:
-        replies = list(model(server, concurrency=1).generate([Prompt("a b c"), Prompt("word " * 9), Prompt("d e f")]))
-    assert [reply.failure.kind if reply.failure else None for reply in replies] == [None, "too long", None]
+        replies = list(
+            model(server, concurrency=1).generate(
+                [Prompt("a b c"), Prompt("word " * 9), Prompt("d e f")]
+            )
+        )
+    assert [reply.failure.kind if reply.failure else None for reply in replies] == [
+        None,
+        "too long",
+        None,
+    ]
     assert len(server.requests) == 3
     for fault in ("content-filter", "content-filter-400"):
         with Server(script=[fault]) as server:
@@ -122,7 +158,9 @@ REFUSAL = Raw(400, {"error": {"message": "Unsupported parameter: 'top_p'."}})
         ("500", " answers nobody: ", 20),
     ],
 )
-def test_what_stays_ends_everything(fault: str | Raw, message: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_stays_ends_everything(
+    fault: str | Raw, message: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with Server(script=[fault] * 40) as server:
         assert message in trouble(server, retries=1, concurrency=2)
@@ -132,7 +170,9 @@ def test_what_stays_ends_everything(fault: str | Raw, message: str, most: int, m
 @pytest.mark.parametrize(
     ("host", "proxy"), [("localhost", "http://127.0.0.1:9"), ("127.0.0.1", "socks5://127.0.0.1:9")]
 )
-def test_loopback_needs_no_proxy_and_is_down_at_once(monkeypatch: pytest.MonkeyPatch, host: str, proxy: str) -> None:
+def test_loopback_needs_no_proxy_and_is_down_at_once(
+    monkeypatch: pytest.MonkeyPatch, host: str, proxy: str
+) -> None:
     monkeypatch.setenv("ALL_PROXY", proxy)
     with Server() as server:
         url = f"http://{host}:{server.port}/v1"
@@ -140,24 +180,31 @@ def test_loopback_needs_no_proxy_and_is_down_at_once(monkeypatch: pytest.MonkeyP
     assert reply.answer is not None
     pulled = []
     source = (pulled.append(prompt) or prompt for prompt in prompts(2000))
-    with pytest.raises(UserError, match=rf"^cannot reach {url}: connection failed: .*a model named 'tiny'\?$"):
+    with pytest.raises(
+        UserError, match=rf"^cannot reach {url}: connection failed: .*a model named 'tiny'\?$"
+    ):
         list(OpenAI("tiny", base_url=url, concurrency=4, retries=3).generate(source))
     assert len(pulled) <= 10
 
 
 def test_everything_completes_at_30_percent_of_faults() -> None:
-    # All hangs at the beginning: each costs the whole time limit, which must be long enough for a busy machine.
+    # All hangs at the beginning: each costs the whole time limit, which must be long enough for a
+    # busy machine.
     kinds = [kind for kind in PASSING if kind != "hang"]
     faults = Faults(seed=1, share=0.3, kinds=kinds)
     with Server(script=["hang"] * 5, faults=faults, retry_after="0.001") as server:
-        replies = list(model(server, concurrency=16, timeout=1.5, retries=12).generate(prompts(150)))
+        replies = list(
+            model(server, concurrency=16, timeout=1.5, retries=12).generate(prompts(150))
+        )
     assert sorted(reply.number for reply in replies if reply.answer) == list(range(150))
     assert len(server.answered) == 150
     assert server.peak <= 16 + 5  # a hang given up may be under way on the server a moment longer
     assert sum(fault is not None for fault in server.faulted) == len(server.requests) - 150 > 40
 
 
-def test_every_request_waits_its_turn_over_calls_and_repetitions_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_request_waits_its_turn_over_calls_and_repetitions_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     limits, turns = list[tuple[float, ...]](), list[int]()
 
     class Limiter:
@@ -190,7 +237,9 @@ except KeyboardInterrupt:
 
 def test_ctrl_c_ends_a_wait_for_a_server_that_hangs() -> None:
     with Server(script=["hang"] * 9) as server:
-        child = subprocess.Popen([sys.executable, "-c", CTRL_C, server.url], stdout=subprocess.PIPE, text=True)
+        child = subprocess.Popen(
+            [sys.executable, "-c", CTRL_C, server.url], stdout=subprocess.PIPE, text=True
+        )
         assert child.stdout is not None
         assert child.stdout.readline() == "asking\n"
         while not server.requests:
@@ -200,7 +249,9 @@ def test_ctrl_c_ends_a_wait_for_a_server_that_hangs() -> None:
     assert (out, child.returncode) == ("stopped\n", 0)
 
 
-def test_the_key_shows_nowhere(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_key_shows_nowhere(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     caplog.set_level(logging.DEBUG)
     with Server(script=[None, "401"]) as server:
@@ -208,7 +259,14 @@ def test_the_key_shows_nowhere(monkeypatch: pytest.MonkeyPatch, caplog: pytest.L
         with pytest.raises(UserError) as caught:
             list(client.generate(prompts(5)))
     trace = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
-    texts = [repr(client), str(vars(client)), client.identity, str(client.spec), repr(caught.value), caplog.text]
+    texts = [
+        repr(client),
+        str(vars(client)),
+        client.identity,
+        str(client.spec),
+        repr(caught.value),
+        caplog.text,
+    ]
     assert server.keys == [KEY, KEY]
     assert [text for text in [*texts, "".join(trace.format())] if KEY in text] == []
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -220,8 +278,12 @@ def test_the_key_shows_nowhere(monkeypatch: pytest.MonkeyPatch, caplog: pytest.L
     assert [str(warning.message) for warning in warned if KEY in str(warning.message)] == []
 
 
-@pytest.mark.parametrize(("name", "url"), [(KEY, "http://127.0.0.1:1/v1"), ("tiny", f"http://127.0.0.1:1/{KEY}/v1")])
-def test_a_key_in_what_is_kept_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, url: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "url"), [(KEY, "http://127.0.0.1:1/v1"), ("tiny", f"http://127.0.0.1:1/{KEY}/v1")]
+)
+def test_a_key_in_what_is_kept_is_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, url: str
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with pytest.raises(UserError, match="is part of the model's name or base URL") as caught:
         OpenAI(name, base_url=url).check()
@@ -229,12 +291,17 @@ def test_a_key_in_what_is_kept_is_refused(monkeypatch: pytest.MonkeyPatch, name:
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"), [("ALL_PROXY", "foo://user:password@127.0.0.1:9"), ("SSL_CERT_FILE", "/nowhere/cert.pem")]
+    ("variable", "value"),
+    [("ALL_PROXY", "foo://user:password@127.0.0.1:9"), ("SSL_CERT_FILE", "/nowhere/cert.pem")],
 )
-def test_a_proxy_or_certificate_of_no_use_is_said(monkeypatch: pytest.MonkeyPatch, variable: str, value: str) -> None:
+def test_a_proxy_or_certificate_of_no_use_is_said(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv(variable, value)
-    with pytest.raises(UserError, match=r"^the environment's proxy or certificate cannot be used") as caught:
+    with pytest.raises(
+        UserError, match=r"^the environment's proxy or certificate cannot be used"
+    ) as caught:
         list(OpenAI("tiny", base_url="http://gpu.example/v1").generate(prompts(1)))
     assert "password" not in str(caught.value)
 
@@ -248,7 +315,9 @@ def test_a_proxy_or_certificate_of_no_use_is_said(monkeypatch: pytest.MonkeyPatc
         ("sk a", "holds characters that no key has"),
     ],
 )
-def test_a_server_elsewhere_wants_a_key(monkeypatch: pytest.MonkeyPatch, value: str | None, message: str) -> None:
+def test_a_server_elsewhere_wants_a_key(
+    monkeypatch: pytest.MonkeyPatch, value: str | None, message: str
+) -> None:
     if value is not None:
         monkeypatch.setenv("OPENAI_API_KEY", value)
     own = OpenAI("gpt-4o-mini")
@@ -259,15 +328,22 @@ def test_a_server_elsewhere_wants_a_key(monkeypatch: pytest.MonkeyPatch, value: 
 
 def test_identity_and_card_name_model_and_server_and_openai_s_own_gets_its_own_names() -> None:
     assert OpenAI("gpt-4o-mini").identity == "openai:gpt-4o-mini"
-    local = llm("openai:meta/llama3:8b", base_url="HTTP://LocalHost:8000/v1/", concurrency=3, timeout=None)
+    local = llm(
+        "openai:meta/llama3:8b", base_url="HTTP://LocalHost:8000/v1/", concurrency=3, timeout=None
+    )
     url, name = "http://localhost:8000/v1", "meta/llama3:8b"
     assert (local.concurrency, local.identity) == (3, f"openai:{name} at {url}")
     assert local.spec == {"llm": f"openai:{name}", "model": name, "base_url": url}
     assert drawn(Sampling(temperature=1.0, max_tokens=5), own=True) == {"max_completion_tokens": 5}
-    assert drawn(Sampling(temperature=0.2, top_p=0.9), own=True) == {"temperature": 0.2, "top_p": 0.9}
+    assert drawn(Sampling(temperature=0.2, top_p=0.9), own=True) == {
+        "temperature": 0.2,
+        "top_p": 0.9,
+    }
 
 
-@pytest.mark.parametrize("option", [{"concurrency": 0}, {"retries": -1}, {"requests_per_minute": 0}, {"timeout": 0.0}])
+@pytest.mark.parametrize(
+    "option", [{"concurrency": 0}, {"retries": -1}, {"requests_per_minute": 0}, {"timeout": 0.0}]
+)
 def test_options_out_of_range(option: dict[str, int]) -> None:
     with pytest.raises(UserError, match=f"{next(iter(option))} must be"):
         OpenAI("tiny", **option)  # type: ignore[arg-type]
@@ -285,7 +361,9 @@ def vectors_of(client: OpenAI, texts: list[str]) -> np.ndarray:
     return gathered
 
 
-def test_every_text_gets_its_vector_after_a_passing_fault_or_is_named_and_lasting_ones_end_everything() -> None:
+def test_every_text_gets_its_vector_after_a_passing_fault_or_is_named_and_lasting_ones_end_everything() -> (
+    None
+):
     for fault in (None, "429", "empty"):
         with Server(script=[fault]) as server:
             vectors = vectors_of(model(server), ["", *TEXTS[1:]])

@@ -25,7 +25,11 @@ SHORT = r"^the key in OPENAI_API_KEY has fewer than 6 characters: an answer may 
 def echo_of(key: str) -> Raw:
     """A response that repeats a key wherever it can."""
     message = {"content": f"It is {key}, so."}
-    choice = {"message": message, "finish_reason": key, "logprobs": {"content": [{"token": key, "logprob": -1}]}}
+    choice = {
+        "message": message,
+        "finish_reason": key,
+        "logprobs": {"content": [{"token": key, "logprob": -1}]},
+    }
     return Raw(200, {"model": f"m-{key}", "system_fingerprint": f"fp {key}", "choices": [choice]})
 
 
@@ -44,7 +48,9 @@ def test_a_key_is_in_no_name_no_warning_and_no_journal(
     with Server(script=[echo_of(key)]) as server, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         reply = ask(server, tmp_path)
-    lines = [str(warning.message) for warning in caught if issubclass(warning.category, DataWarning)]
+    lines = [
+        str(warning.message) for warning in caught if issubclass(warning.category, DataWarning)
+    ]
     assert [line for line in lines if redactor(key)(line) != line] == []
     assert [line for line in lines if "'m-[key]' answered" in line]
     assert len([line for line in lines if "fewer than 6 characters" in line]) == (len(key) < 6)
@@ -52,7 +58,11 @@ def test_a_key_is_in_no_name_no_warning_and_no_journal(
     names = (reply.answer.model, reply.answer.finish, reply.answer.revision)
     assert names == ("m-[key]", "[key]", "fp [key]")
     (stored,) = contents(tmp_path)
-    assert reply.answer.text == stored["text"] == (f"It is {key}, so." if len(key) < 6 else "It is [key], so.")
+    assert (
+        reply.answer.text
+        == stored["text"]
+        == (f"It is {key}, so." if len(key) < 6 else "It is [key], so.")
+    )
     if len(key) >= 6:
         assert key.encode() not in (tmp_path / JOURNAL).read_bytes()
 
@@ -60,9 +70,15 @@ def test_a_key_is_in_no_name_no_warning_and_no_journal(
 @pytest.mark.filterwarnings("ignore:the key in OPENAI_API_KEY")
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("status", [200, 400, 401, 404, 429, 500])
-def test_a_key_is_in_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, status: int) -> None:
+def test_a_key_is_in_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, status: int
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    body = f"<p>Bearer {key}" if status == 200 else json.dumps({"error": {"message": f"Bearer {key}", "code": key}})
+    body = (
+        f"<p>Bearer {key}"
+        if status == 200
+        else json.dumps({"error": {"message": f"Bearer {key}", "code": key}})
+    )
     with Server(script=[Raw(status, body)] * 9) as server:
         try:
             reply = ask(server, tmp_path)
@@ -80,9 +96,14 @@ def test_a_key_is_in_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k
 
 
 @pytest.mark.parametrize("key", ["3", "33", "final", "score"])
-def test_a_grade_counts_whatever_the_key(own_cache: Path, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+def test_a_grade_counts_whatever_the_key(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    with Server(answer=lambda messages, _: "##final score: 3") as server, pytest.warns(DataWarning, match=SHORT):
+    with (
+        Server(answer=lambda messages, _: "##final score: 3") as server,
+        pytest.warns(DataWarning, match=SHORT),
+    ):
         grades = grade(toy(), llm("openai:tiny", base_url=server.url))
     assert (grades.counts.readable, grades.qrels["grade"].unique().to_list()) == (10, [3])
 
@@ -100,17 +121,25 @@ def test_a_grade_counts_whatever_the_key(own_cache: Path, monkeypatch: pytest.Mo
 )
 @pytest.mark.filterwarnings("ignore:the key in OPENAI_API_KEY")
 def test_an_answer_is_read_the_same_whatever_the_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str | None, message: dict[str, object], text: str | None
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    key: str | None,
+    message: dict[str, object],
+    text: str | None,
 ) -> None:
     if key is not None:
         monkeypatch.setenv("OPENAI_API_KEY", key)
     with Server(script=[Raw(200, {"choices": [{"message": message}]})]) as server:
         reply = ask(server, tmp_path)
     assert (reply.answer.text if reply.answer else None) == text
-    assert "no message in the answer" in (reply.failure.message if reply.failure else "no message in the answer")
+    assert "no message in the answer" in (
+        reply.failure.message if reply.failure else "no message in the answer"
+    )
 
 
-def test_a_key_of_a_few_characters_is_warned_of_once_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_of_a_few_characters_is_warned_of_once_a_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with Server() as server:
         model = llm("openai:tiny", base_url=server.url)

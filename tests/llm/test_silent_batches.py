@@ -43,12 +43,18 @@ class TwistedServer(BatchServer):
         path = request.path.partition("?")[0].removeprefix("/v1/").split("/")
         if path[0] == "files" and path[-1] == "content":
             body = self.content([json.loads(line) for line in body.splitlines()])
-            body = body if isinstance(body, str) else "".join(json.dumps(line) + "\n" for line in body)
+            body = (
+                body if isinstance(body, str) else "".join(json.dumps(line) + "\n" for line in body)
+            )
         elif path[0] == "batches" and "input_file_id" not in request.body:
             body = (self.status if len(path) > 1 else self.page)(copy.deepcopy(body))
         if isinstance(body, Raw):
             return body.status, body.body, body.headers or {}
-        return code, body if isinstance(body, dict) else body if isinstance(body, str) else json.dumps(body), headers
+        return (
+            code,
+            body if isinstance(body, dict) else body if isinstance(body, str) else json.dumps(body),
+            headers,
+        )
 
 
 @pytest.fixture
@@ -92,7 +98,12 @@ def no_files_yet(batch: Body) -> Body:
 
 
 def expired_with_more(batch: Body) -> Body:
-    return {**batch, "status": "expired", "output_file_id": None, "request_counts": {"total": 4, "completed": 3}}
+    return {
+        **batch,
+        "status": "expired",
+        "output_file_id": None,
+        "request_counts": {"total": 4, "completed": 3},
+    }
 
 
 @pytest.mark.parametrize(
@@ -108,11 +119,18 @@ def expired_with_more(batch: Body) -> Body:
     ],
 )
 def test_a_silent_batch_is_kept_and_paid_once(
-    ask: Callable[..., list[Reply]], server: TwistedServer, tmp_path: Path, twist: Twist, what: str, missing: int
+    ask: Callable[..., list[Reply]],
+    server: TwistedServer,
+    tmp_path: Path,
+    twist: Twist,
+    what: str,
+    missing: int,
 ) -> None:
     setattr(server, what, twist)
     for _ in range(3):
-        with pytest.raises(UserError, match=r"says nothing of batch batch-0: .*--give-up-batch batch-0, ") as caught:
+        with pytest.raises(
+            UserError, match=r"says nothing of batch batch-0: .*--give-up-batch batch-0, "
+        ) as caught:
             ask()
         assert "in 8 looks over 0.008 s" in str(caught.value)
         assert len(server.batches) == 1
@@ -122,11 +140,15 @@ def test_a_silent_batch_is_kept_and_paid_once(
     assert (len(server.batches), len(server.paid)) == (1, 4)
 
 
-def test_a_batch_is_given_up_by_name(ask: Callable[..., list[Reply]], server: TwistedServer, tmp_path: Path) -> None:
+def test_a_batch_is_given_up_by_name(
+    ask: Callable[..., list[Reply]], server: TwistedServer, tmp_path: Path
+) -> None:
     server.content = first_line_less
     with pytest.raises(UserError, match="what became of 1 request, in "):
         ask()
-    with pytest.raises(UserError, match=r"^no batch 'batch-7' is waited for.*; waited for: 'batch-0'$"):
+    with pytest.raises(
+        UserError, match=r"^no batch 'batch-7' is waited for.*; waited for: 'batch-0'$"
+    ):
         ask(give_up=["batch-7"])
     server.content = unchanged
     assert all(reply.answer for reply in ask(give_up=["batch-0"]))
@@ -138,7 +160,10 @@ def test_a_batch_that_the_server_lost_is_named_at_once(
 ) -> None:
     server.status = lambda batch: Raw(404, {"error": {"message": "No such batch."}})
     for _ in range(2):
-        with pytest.raises(UserError, match=r"nothing of batch batch-0: error 404: No such batch; .*--give-up-batch"):
+        with pytest.raises(
+            UserError,
+            match=r"nothing of batch batch-0: error 404: No such batch; .*--give-up-batch",
+        ):
             ask()
     looks = [path for path, _, _ in server.requests if path == "/v1/batches/batch-0"]
     assert len(looks) == 2, "once a run"
@@ -147,7 +172,9 @@ def test_a_batch_that_the_server_lost_is_named_at_once(
     assert len(server.batches) == 2
 
 
-@pytest.mark.parametrize("status", ["paused", "", None, 3, [], {"a": 1}, "half \ud83d", DEEP, float("inf"), "x" * 999])
+@pytest.mark.parametrize(
+    "status", ["paused", "", None, 3, [], {"a": 1}, "half \ud83d", DEEP, float("inf"), "x" * 999]
+)
 def test_an_unknown_status_ends_after_a_stated_time(
     ask: Callable[..., list[Reply]], server: TwistedServer, status: Any
 ) -> None:
@@ -162,7 +189,17 @@ def test_an_unknown_status_ends_after_a_stated_time(
     assert len(server.batches) == 1
 
 
-NOTHING = ["<html><h1>Busy</h1></html>", "", "null", "[]", "5", "[" * 100_000, '{"status": 1e999}', "\x00", "{"]
+NOTHING = [
+    "<html><h1>Busy</h1></html>",
+    "",
+    "null",
+    "[]",
+    "5",
+    "[" * 100_000,
+    '{"status": 1e999}',
+    "\x00",
+    "{",
+]
 
 
 @pytest.mark.parametrize("body", NOTHING)
@@ -176,7 +213,9 @@ def test_what_says_nothing_is_looked_for_again(
     assert (len(server.batches), looks) == (1, [])
 
 
-def test_no_field_of_a_status_is_a_traceback(ask: Callable[..., list[Reply]], server: TwistedServer) -> None:
+def test_no_field_of_a_status_is_a_traceback(
+    ask: Callable[..., list[Reply]], server: TwistedServer
+) -> None:
     ask(TEXTS[:1])
     counts = {"total": 1, "completed": 1, "failed": 0}
     errors = {"object": "list", "data": [{"message": "Busy.", "code": "x"}]}
@@ -193,14 +232,18 @@ def test_no_field_of_a_status_is_a_traceback(ask: Callable[..., list[Reply]], se
                     read_status(changed, clean)
 
 
-def test_no_field_of_a_batch_line_is_a_traceback(server: TwistedServer, ask: Callable[..., list[Reply]]) -> None:
+def test_no_field_of_a_batch_line_is_a_traceback(
+    server: TwistedServer, ask: Callable[..., list[Reply]]
+) -> None:
     ask(TEXTS[:1])
     (line,) = server.files["file-1"]
     key, asked = line["custom_id"], Asked(model="tiny", url=None)
     for path in spots(line):
         for value in STRANGE:
             changed = json.dumps(replaced(path, value, line)).encode()
-            lines = read_lines(changed + b"\n" + json.dumps({**line, "custom_id": "other"}).encode(), asked)
+            lines = read_lines(
+                changed + b"\n" + json.dumps({**line, "custom_id": "other"}).encode(), asked
+            )
             assert "other" in lines.outcomes
             assert lines.unreadable or key in lines.outcomes or path == ("custom_id",)
 
@@ -208,9 +251,19 @@ def test_no_field_of_a_batch_line_is_a_traceback(server: TwistedServer, ask: Cal
 def test_an_answer_beats_an_error_for_the_same_request_and_the_first_answer_counts() -> None:
     body = {"choices": [{"message": {"content": "It is so."}}]}
     good = {"custom_id": "a", "response": {"status_code": 200, "body": body}}
-    other = {"custom_id": "a", "response": {"status_code": 200, "body": {"choices": [{"message": {"content": "No."}}]}}}
-    expired = {"custom_id": "a", "response": None, "error": {"code": "batch_expired", "message": "Too late."}}
-    denied = {"custom_id": "a", "response": {"status_code": 401, "body": {"error": {"message": "No."}}}}
+    other = {
+        "custom_id": "a",
+        "response": {"status_code": 200, "body": {"choices": [{"message": {"content": "No."}}]}},
+    }
+    expired = {
+        "custom_id": "a",
+        "response": None,
+        "error": {"code": "batch_expired", "message": "Too late."},
+    }
+    denied = {
+        "custom_id": "a",
+        "response": {"status_code": 401, "body": {"error": {"message": "No."}}},
+    }
     for order in ([good, other, expired, denied], [denied, expired, good, other]):
         content = "\n".join(map(json.dumps, order)).encode()
         lines = read_lines(content, Asked(model="tiny", url=None))
@@ -244,7 +297,10 @@ def test_only_what_may_pass_is_submitted_again(
 
 
 def test_other_batches_are_fetched_before_a_silent_one_ends_the_run(
-    ask: Callable[..., list[Reply]], server: TwistedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ask: Callable[..., list[Reply]],
+    server: TwistedServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("ranktilt.llm.batches.MOST_REQUESTS", 2)
     server.status = lambda batch: no_output(batch) if batch["id"] == "batch-0" else batch
@@ -255,7 +311,9 @@ def test_other_batches_are_fetched_before_a_silent_one_ends_the_run(
     assert len(server.batches) == 2
 
 
-@pytest.mark.parametrize("page", ["<html>", "null", '{"data": [{"id": 5}]}', '{"data": null}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "page", ["<html>", "null", '{"data": [{"id": 5}]}', '{"data": null}', "[" * 100_000]
+)
 def test_a_list_that_cannot_be_read_starts_no_second_batch(
     ask: Callable[..., list[Reply]], server: TwistedServer, page: str
 ) -> None:
@@ -269,7 +327,9 @@ def test_a_list_that_cannot_be_read_starts_no_second_batch(
     assert len(server.batches) == 1
 
 
-def test_a_list_without_an_end_is_left(ask: Callable[..., list[Reply]], server: TwistedServer) -> None:
+def test_a_list_without_an_end_is_left(
+    ask: Callable[..., list[Reply]], server: TwistedServer
+) -> None:
     server.script = [None, "drop"]
     server.page = lambda page: {"data": [{"id": "x", "input_file_id": "y"}], "has_more": True}
     assert all(reply.answer for reply in ask())

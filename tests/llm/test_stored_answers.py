@@ -11,32 +11,60 @@ CHOICE = {"index": 0, "message": {"role": "assistant", "content": TEXT}, "finish
 FORMS: dict[str, Any] = {
     "a text": TEXT,
     "parts (OpenAI)": [{"type": "text", "text": "[2] "}, {"type": "text", "text": "> [1]"}],
-    "parts with reasoning (Anthropic)": [{"type": "thinking", "thinking": "[1] > [2]"}, {"type": "text", "text": TEXT}],
-    "a message (Anthropic)": {"type": "message", "role": "assistant", "content": [{"type": "text", "text": TEXT}]},
+    "parts with reasoning (Anthropic)": [
+        {"type": "thinking", "thinking": "[1] > [2]"},
+        {"type": "text", "text": TEXT},
+    ],
+    "a message (Anthropic)": {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "text", "text": TEXT}],
+    },
     "a message": {"role": "assistant", "content": TEXT, "reasoning_content": "[1] > [2]"},
     "a completion": {"id": "x", "choices": [CHOICE], "usage": {}},
     "an old completion": {"choices": [{"text": TEXT}]},
-    "a response (OpenAI)": {"output": [
-        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "[1] > [2]"}]},
-        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": TEXT}]},
-    ]},
+    "a response (OpenAI)": {
+        "output": [
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "[1] > [2]"}]},
+            {
+                "type": "message",
+                "role": "assistant",
+                "content": [{"type": "output_text", "text": TEXT}],
+            },
+        ]
+    },
     "a batch's line": {"status_code": 200, "body": {"choices": [CHOICE]}},
-    "Gemini": {"candidates": [{"content": {"role": "model", "parts": [
-        {"text": "[1] > [2]", "thought": True}, {"text": TEXT},
-    ]}}]},
+    "Gemini": {
+        "candidates": [
+            {
+                "content": {
+                    "role": "model",
+                    "parts": [
+                        {"text": "[1] > [2]", "thought": True},
+                        {"text": TEXT},
+                    ],
+                }
+            }
+        ]
+    },
     "Ollama": {"model": "m", "response": TEXT, "done": True},
     "Ollama's chat": {"message": {"role": "assistant", "content": TEXT, "thinking": "[1] > [2]"}},
     "Bedrock": {"output": {"message": {"role": "assistant", "content": [{"text": TEXT}]}}},
     "vLLM": {"prompt": "p", "outputs": [{"index": 0, "text": TEXT, "token_ids": [1]}]},
     "transformers": [{"generated_text": TEXT}],
-    "transformers' chat": [{"generated_text": [
-        {"role": "user", "content": "p"}, {"role": "assistant", "content": TEXT},
-    ]}],
+    "transformers' chat": [
+        {
+            "generated_text": [
+                {"role": "user", "content": "p"},
+                {"role": "assistant", "content": TEXT},
+            ]
+        }
+    ],
     "LangChain": {"generations": [[{"text": TEXT}]]},
     "ShareGPT": [{"from": "human", "value": "p"}, {"from": "gpt", "value": TEXT}],
     "lm-eval": [[TEXT]],
     "a list of outputs": [TEXT, TEXT],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -47,7 +75,14 @@ def test_the_forms_of_public_tools_are_read(form: str) -> None:
 def test_what_is_missing_is_none_and_what_differs_stays() -> None:
     reasoning = [{"type": "thinking", "thinking": "a"}]
     without_content = {"role": "assistant", "content": None, "reasoning_content": "a"}
-    for nothing in (None, [], {"choices": []}, reasoning, without_content, {"choices": [{"message": without_content}]}):
+    for nothing in (
+        None,
+        [],
+        {"choices": []},
+        reasoning,
+        without_content,
+        {"choices": [{"message": without_content}]},
+    ):
         assert stored_answer(nothing) is None
     assert stored_answer("") == stored_answer({"content": ""}) == ""
     assert stored_answer({"content": None, "refusal": "I cannot."}) == "I cannot."

@@ -45,9 +45,13 @@ def test_files_of_batches_end_in_time_too(tmp_path: Path) -> None:
 
 
 def test_waiting_for_a_turn_counts_to_no_time_limit() -> None:
-    with Server() as server:  # one in three seconds, so that the third waits for longer than its time limit
+    with (
+        Server() as server
+    ):  # one in three seconds, so that the third waits for longer than its time limit
         model = OpenAI("tiny", base_url=server.url, timeout=4.0, retries=0, requests_per_minute=20)
-        replies = list(model.generate([Prompt(f"Rewrite: Cat {n} sat on the mat.") for n in range(3)]))
+        replies = list(
+            model.generate([Prompt(f"Rewrite: Cat {n} sat on the mat.") for n in range(3)])
+        )
     assert [reply.failure for reply in replies] == [None] * 3
 
 
@@ -68,14 +72,17 @@ def after(days: float) -> str:
     ],
 )
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_server_that_asks_to_wait_for_long_is_quoted(header: str, value: str, words: str, status: int) -> None:
+def test_a_server_that_asks_to_wait_for_long_is_quoted(
+    header: str, value: str, words: str, status: int
+) -> None:
     patient = Raw(status, {"error": {"message": "Slow down."}}, {header: value})
     with Server(script=[None, *[patient] * 30]) as server:
         model = OpenAI("tiny", base_url=server.url, retries=1, concurrency=1)
         with pytest.raises(UserError) as caught:
             list(model.generate([Prompt("a")] * 20))
     message = (
-        f"the server asks to wait {words} ({status}): Slow down; run the same command then: what was answered is kept"
+        f"the server asks to wait {words} ({status}): Slow down; run the same command then: "
+        "what was answered is kept"
     )
     assert str(caught.value) == f"{server.url}: {message}"
     assert len(server.requests) <= 4
@@ -83,7 +90,9 @@ def test_a_server_that_asks_to_wait_for_long_is_quoted(header: str, value: str, 
 
 @pytest.mark.parametrize("value", ["0", "-5", "0.01", "nan", "soon", "", "1, 2", after(-3)])
 def test_a_short_wait_or_none_is_a_passing_fault(value: str) -> None:
-    with Server(script=[Raw(429, {"error": {"message": "Slow down."}}, {"Retry-After": value})]) as server:
+    with Server(
+        script=[Raw(429, {"error": {"message": "Slow down."}}, {"Retry-After": value})]
+    ) as server:
         (reply,) = OpenAI("tiny", base_url=server.url, retries=1).generate([Prompt("a")])
     assert reply.answer is not None
 

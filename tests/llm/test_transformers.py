@@ -44,7 +44,9 @@ def own(known: Path, tmp_path: Path) -> Path:
 def answers(llm: Transformers, *texts: str, sampling: Sampling) -> list[Answer]:
     """The answers, in the order of the prompts."""
     prompts = [Prompt(text) for text in texts]
-    replies = sorted((r for batch in llm.arrivals(prompts, sampling) for r in batch), key=lambda r: r.number)
+    replies = sorted(
+        (r for batch in llm.arrivals(prompts, sampling) for r in batch), key=lambda r: r.number
+    )
     assert [reply.number for reply in replies] == list(range(len(texts)))
     return [reply.answer for reply in replies if reply.answer is not None]
 
@@ -61,13 +63,17 @@ def check_story(answer: Answer) -> None:
 @pytest.mark.parametrize("batch", [1, 3])
 def test_the_model_of_stories_tells_its_documented_story(stories: Path, batch: int) -> None:
     llm = Transformers(stories, batch=batch)
-    _, story, _ = answers(llm, "Lily saw", START, "The end", sampling=Sampling(temperature=0, max_tokens=STEPS - 5))
+    _, story, _ = answers(
+        llm, "Lily saw", START, "The end", sampling=Sampling(temperature=0, max_tokens=STEPS - 5)
+    )
     check_story(story)
     assert (story.model, story.revision) == ("stories", llm.revision)
 
 
 @pytest.mark.data
-def test_logprobs_are_those_of_the_tokens_given_all_before_and_a_control_token_is_text(stories: Path) -> None:
+def test_logprobs_are_those_of_the_tokens_given_all_before_and_a_control_token_is_text(
+    stories: Path,
+) -> None:
     llm, texts = Transformers(stories), ("Once upon a time", "Lily")
     replies = answers(llm, *texts, sampling=Sampling(temperature=0, max_tokens=20, logprobs=True))
     for text, answer in zip(texts, replies, strict=True):
@@ -83,22 +89,32 @@ def test_logprobs_are_those_of_the_tokens_given_all_before_and_a_control_token_i
     control = set(llm._tokenizer.all_special_ids)
     for text in ("One day</s> Lily", "<s>One day", "<unk></s></s>", "<</s>/s>"):
         job = llm._job(0, Prompt(text, system="Tell </s> a story"), Sampling())
-        assert [token for token in job.tokens if token in control] == [llm._tokenizer.bos_token_id], text
+        assert [token for token in job.tokens if token in control] == [
+            llm._tokenizer.bos_token_id
+        ], text
     for text in ("One day", "a < b > c"):
         assert llm._as_text(text) == text
 
 
 def test_logprobs_are_before_temperature_and_top_p(known: Path) -> None:
     for temperature in (0.0, 0.5, 2.0):
-        sampling = Sampling(temperature=temperature, top_p=0.9, seed=1, logprobs=True, max_tokens=30)
+        sampling = Sampling(
+            temperature=temperature, top_p=0.9, seed=1, logprobs=True, max_tokens=30
+        )
         for answer in answers(Transformers(known), "a", "ab", "b", sampling=sampling):
             assert answer.logprobs is not None
             expected = [math.log(CHANCES[letter]) for letter in answer.text]
             assert answer.logprobs == pytest.approx(expected, abs=1e-4)
 
 
-def test_an_answer_ends_at_the_end_token_and_like_lengths_share_a_batch_pulled_as_needed(known: Path) -> None:
-    replies = answers(Transformers(known), *["a" * n for n in range(1, 40)], sampling=Sampling(temperature=1, seed=2))
+def test_an_answer_ends_at_the_end_token_and_like_lengths_share_a_batch_pulled_as_needed(
+    known: Path,
+) -> None:
+    replies = answers(
+        Transformers(known),
+        *["a" * n for n in range(1, 40)],
+        sampling=Sampling(temperature=1, seed=2),
+    )
     finishes = Counter(answer.finish for answer in replies)
     assert set(finishes) == {"stop"}, "0.8⁶⁰ is one in a million"
     assert all(set(answer.text) <= {"a", "b"} for answer in replies)
@@ -107,7 +123,10 @@ def test_an_answer_ends_at_the_end_token_and_like_lengths_share_a_batch_pulled_a
     assert 2.5 < mean < 6, "4 is expected, with a standard error of .7"
     source = iter([Prompt("a" * n) for n in (1, 30, 2, 31, 3, 32) * 9])
     work = Transformers(known, batch=3).arrivals(source, Sampling(max_tokens=1))
-    assert [sorted(reply.number for reply in next(work)) for _ in range(2)] == [[3, 5, 11], [1, 7, 9]]
+    assert [sorted(reply.number for reply in next(work)) for _ in range(2)] == [
+        [3, 5, 11],
+        [1, 7, 9],
+    ]
     assert len(list(source)) == 54 - 3 * 4
 
 
@@ -116,9 +135,13 @@ def test_each_prompt_has_the_room_that_the_context_leaves_it(known: Path) -> Non
         llm, sampling = Transformers(known), Sampling(temperature=0, max_tokens=max_tokens)
         replies = answers(llm, "a" * 10, "a" * 61, "a" * 40, sampling=sampling)
         assert [(a.prompt_tokens, a.completion_tokens, a.finish) for a in replies] == [
-            (12, 52, "length"), (63, 1, "length"), (42, 22, "length"),
-        ]  # fmt: skip
-        assert llm.count_tokens(["a b a", "", "b"]) == [6, 0, 2], "each letter and the blank before it"
+            (12, 52, "length"),
+            (63, 1, "length"),
+            (42, 22, "length"),
+        ]
+        assert llm.count_tokens(["a b a", "", "b"]) == [6, 0, 2], (
+            "each letter and the blank before it"
+        )
         [[reply]] = llm.arrivals([Prompt("a" * 62)], sampling)
         message = "64 tokens leave no room for an answer in the model's context of 64"
         assert reply == Reply(0, None, Failure("too long", message))
@@ -126,10 +149,16 @@ def test_each_prompt_has_the_room_that_the_context_leaves_it(known: Path) -> Non
 
 @pytest.mark.parametrize(
     ("temperature", "top_p", "expected"),
-    [(1.0, 1.0, {"a": 0.5, "b": 0.3, "": 0.2}), (0.5, 1.0, {"a": 25 / 38, "b": 9 / 38, "": 4 / 38}),
-     (1.0, 0.7, {"a": 5 / 8, "b": 3 / 8}), (1.0, 0.4, {"a": 1.0})],
-)  # fmt: skip
-def test_tokens_are_drawn_as_stated(known: Path, temperature: float, top_p: float, expected: dict[str, float]) -> None:
+    [
+        (1.0, 1.0, {"a": 0.5, "b": 0.3, "": 0.2}),
+        (0.5, 1.0, {"a": 25 / 38, "b": 9 / 38, "": 4 / 38}),
+        (1.0, 0.7, {"a": 5 / 8, "b": 3 / 8}),
+        (1.0, 0.4, {"a": 1.0}),
+    ],
+)
+def test_tokens_are_drawn_as_stated(
+    known: Path, temperature: float, top_p: float, expected: dict[str, float]
+) -> None:
     sampling = Sampling(temperature=temperature, top_p=top_p, seed=1, max_tokens=1)
     llm = Transformers(known, batch=2_000)
     counts = Counter(answer.text for answer in answers(llm, *["a"] * 2_000, sampling=sampling))
@@ -140,7 +169,12 @@ def test_a_seed_repeats_the_answers_and_no_other_chance_is_touched(known: Path) 
     texts = ["a" * n for n in range(1, 13)]
     state = torch.random.get_rng_state()
     first, same, other, unseeded, again = (
-        [answer.text for answer in answers(Transformers(known), *texts, sampling=Sampling(temperature=1, seed=seed))]
+        [
+            answer.text
+            for answer in answers(
+                Transformers(known), *texts, sampling=Sampling(temperature=1, seed=seed)
+            )
+        ]
         for seed in (9, 9, 8, None, None)
     )
     assert first == same != other
@@ -149,13 +183,18 @@ def test_a_seed_repeats_the_answers_and_no_other_chance_is_touched(known: Path) 
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
-def test_a_model_is_known_by_its_content_and_float32_unless_another_precision_is_named(known: Path, own: Path) -> None:
+def test_a_model_is_known_by_its_content_and_float32_unless_another_precision_is_named(
+    known: Path, own: Path
+) -> None:
     first = Transformers(known)
     assert first.identity == f"transformers:{first.revision}"
     assert (first.name, Transformers(str(own) + "/").name) == ("model", "own")
     assert first.spec == {
-        "llm": first.identity, "model": "model", "revision": first.revision, "precision": "float32",
-    }  # fmt: skip
+        "llm": first.identity,
+        "model": "model",
+        "revision": first.revision,
+        "precision": "float32",
+    }
     (own / "README.md").write_text("words for people")
     assert Transformers(own).identity == first.identity
     assert Transformers(own, precision="bfloat16").identity == f"{first.identity}:bfloat16"
@@ -181,15 +220,25 @@ def without(file: str) -> Callable[[Path], None]:
         (shutil.rmtree, "own is no folder; expected one with a model"),
         (without("config.json"), r"own: no model: expected a config\.json"),
         (without("model.safetensors"), r"own: no weights: expected a model\.safetensors"),
-        (lambda f: edit(f / "tokenizer_config.json", chat_template=None), "own: its tokenizer has no chat template"),
         (
-            lambda f: edit(f / "config.json", model_type="mine", auto_map={"AutoModelForCausalLM": "mine.Mine"}),
+            lambda f: edit(f / "tokenizer_config.json", chat_template=None),
+            "own: its tokenizer has no chat template",
+        ),
+        (
+            lambda f: edit(
+                f / "config.json", model_type="mine", auto_map={"AutoModelForCausalLM": "mine.Mine"}
+            ),
             "own: its architecture 'mine' is code of the model's own, which is never run",
         ),
-        (lambda f: edit(f / "config.json", num_hidden_layers=2), r"its weights lack model\.layers\.1\."),
+        (
+            lambda f: edit(f / "config.json", num_hidden_layers=2),
+            r"its weights lack model\.layers\.1\.",
+        ),
     ],
 )
-def test_a_folder_that_holds_no_model_is_an_error(own: Path, damage: Callable[[Path], None], message: str) -> None:
+def test_a_folder_that_holds_no_model_is_an_error(
+    own: Path, damage: Callable[[Path], None], message: str
+) -> None:
     damage(own)
     with pytest.raises(UserError, match=rf"\A[^\n]*{message}[^\n]*\Z"):
         list(Transformers(own).arrivals([Prompt("a")], Sampling()))
@@ -200,30 +249,55 @@ def test_a_folder_that_holds_no_model_is_an_error(own: Path, damage: Callable[[P
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"batch": 0}, "batch must be 1 or more, got 0"), ({"precision": "auto"}, "unknown precision of transformers 'a"),
-     ({"device": "cuda:99"}, "cannot be loaded on device 'cuda:99': ")],
-)  # fmt: skip
-def test_options_that_cannot_be_are_refused(known: Path, options: dict[str, Any], message: str) -> None:
+    [
+        ({"batch": 0}, "batch must be 1 or more, got 0"),
+        ({"precision": "auto"}, "unknown precision of transformers 'a"),
+        ({"device": "cuda:99"}, "cannot be loaded on device 'cuda:99': "),
+    ],
+)
+def test_options_that_cannot_be_are_refused(
+    known: Path, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UserError, match=message):
         list(Transformers(known, **options).arrivals([Prompt("a")], Sampling()))
 
 
-def test_own_code_is_not_run_settings_do_not_count_and_a_template_may_refuse(own: Path, tmp_path: Path) -> None:
-    edit(own / "config.json", auto_map={"AutoConfig": "mine.Config", "AutoModelForCausalLM": "mine.Mine"})
+def test_own_code_is_not_run_settings_do_not_count_and_a_template_may_refuse(
+    own: Path, tmp_path: Path
+) -> None:
+    edit(
+        own / "config.json",
+        auto_map={"AutoConfig": "mine.Config", "AutoModelForCausalLM": "mine.Mine"},
+    )
     (own / "mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     llm = Transformers(own)
     llm.check()
-    assert answers(llm, "a", sampling=Sampling(temperature=0, max_tokens=2))[0].text == "aa", "Llama is built in"
+    assert answers(llm, "a", sampling=Sampling(temperature=0, max_tokens=2))[0].text == "aa", (
+        "Llama is built in"
+    )
     assert not (tmp_path / "ran").exists()
-    edit(own / "generation_config.json", repetition_penalty=50.0, temperature=9.0, top_k=1, max_new_tokens=2)
+    edit(
+        own / "generation_config.json",
+        repetition_penalty=50.0,
+        temperature=9.0,
+        top_k=1,
+        max_new_tokens=2,
+    )
     [answer] = answers(Transformers(own), "b", sampling=Sampling(temperature=0, max_tokens=7))
     assert answer.text == "aaaaaaa"
-    edit(own / "tokenizer_config.json", chat_template="{{ raise_exception('no system message, please') }}")
+    edit(
+        own / "tokenizer_config.json",
+        chat_template="{{ raise_exception('no system message, please') }}",
+    )
     [[reply]] = Transformers(own).arrivals([Prompt("a")], Sampling())
-    assert reply.failure == Failure("refused", "the model's chat template does not take it: no system message, please")
+    assert reply.failure == Failure(
+        "refused", "the model's chat template does not take it: no system message, please"
+    )
 
 
-def test_too_little_memory_asks_for_a_smaller_batch(known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_memory_asks_for_a_smaller_batch(
+    known: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(**_: object) -> None:
         raise torch.OutOfMemoryError
 
@@ -246,11 +320,20 @@ def served_story(stories: Path, tmp_path: Path) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     log, (host, port) = tmp_path / "log", address.split(":")
-    command = [str(Path(sys.executable).with_name("transformers")), "serve", str(stories), "--device", "cpu"]
+    command = [
+        str(Path(sys.executable).with_name("transformers")),
+        "serve",
+        str(stories),
+        "--device",
+        "cpu",
+    ]
     offline = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "OMP_NUM_THREADS": "1"}
     with log.open("wb") as stream:
         process = subprocess.Popen(
-            [*command, "--host", host, "--port", port], env={**os.environ, **offline}, stdout=stream, stderr=stream
+            [*command, "--host", host, "--port", port],
+            env={**os.environ, **offline},
+            stdout=stream,
+            stderr=stream,
         )
     try:
         end = time.monotonic() + 120

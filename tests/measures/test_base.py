@@ -34,7 +34,9 @@ def measures(draw: st.DrawFn) -> Measure:
 
 @given(measures(), st.lists(st.sampled_from(["", " ", "  "]), min_size=7, max_size=7))
 @settings(max_examples=200)
-def test_text_reads_back_as_the_same_measure_with_blanks_around_its_parts(given: Measure, blanks: list[str]) -> None:
+def test_text_reads_back_as_the_same_measure_with_blanks_around_its_parts(
+    given: Measure, blanks: list[str]
+) -> None:
     assert measure(repr(given)) == given
     a, b, c, d, e, f, g = blanks
     rel = f"{b}({c}rel{d}={d}{given.rel}{c})" if given.name != "nDCG" else ""
@@ -42,12 +44,20 @@ def test_text_reads_back_as_the_same_measure_with_blanks_around_its_parts(given:
     assert measure(f"{a}{given.name}{rel}{cutoff}{g}") == given
 
 
-@pytest.mark.parametrize(("made", "text", "parts"), [
-    (nDCG @ 3, "nDCG@3", ("nDCG", 3, 1)), (nDCG, "nDCG", ("nDCG", None, 1)),
-    (AP(rel=2) @ 1000, "AP(rel=2)@1000", ("AP", 1000, 2)), (R(rel=3) @ 100, "R(rel=3)@100", ("R", 100, 3)),
-    (RR @ 10 @ 5, "RR@5", ("RR", 5, 1)), (AP(rel=2)(rel=1), "AP", ("AP", None, 1)),
-])  # fmt: skip
-def test_python_and_text_make_the_same(made: Measure, text: str, parts: tuple[str, int | None, int]) -> None:
+@pytest.mark.parametrize(
+    ("made", "text", "parts"),
+    [
+        (nDCG @ 3, "nDCG@3", ("nDCG", 3, 1)),
+        (nDCG, "nDCG", ("nDCG", None, 1)),
+        (AP(rel=2) @ 1000, "AP(rel=2)@1000", ("AP", 1000, 2)),
+        (R(rel=3) @ 100, "R(rel=3)@100", ("R", 100, 3)),
+        (RR @ 10 @ 5, "RR@5", ("RR", 5, 1)),
+        (AP(rel=2)(rel=1), "AP", ("AP", None, 1)),
+    ],
+)
+def test_python_and_text_make_the_same(
+    made: Measure, text: str, parts: tuple[str, int | None, int]
+) -> None:
     assert repr(made) == text
     assert (made.name, made.cutoff, made.rel) == parts
     assert measure(text) == made
@@ -57,35 +67,59 @@ def test_python_and_text_make_the_same(made: Measure, text: str, parts: tuple[st
     assert made.binary is (made.name != "nDCG")  # which alone reads the grades themselves
 
 
-@pytest.mark.parametrize(("text", "name"), [
-    ("NDCG_cut_5", "nDCG@5"), ("p.5", "P@5"), ("Map(rel=2)@5", "AP(rel=2)@5"), ("Precision@3", "P@3"),
-    ("MRR@10", "RR@10"), ("recip_rank", "RR"), ("recall_10", "R@10"), ("exposureratio@5", "ExposureRatio@5"),
-    ("AP(rel=1)@5", "AP@5"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("NDCG_cut_5", "nDCG@5"),
+        ("p.5", "P@5"),
+        ("Map(rel=2)@5", "AP(rel=2)@5"),
+        ("Precision@3", "P@3"),
+        ("MRR@10", "RR@10"),
+        ("recip_rank", "RR"),
+        ("recall_10", "R@10"),
+        ("exposureratio@5", "ExposureRatio@5"),
+        ("AP(rel=1)@5", "AP@5"),
+    ],
+)
 def test_names_from_elsewhere_mean_the_same_measure(text: str, name: str) -> None:
     assert repr(estimand(text)) == name
 
 
 def test_objects_of_ir_measures_and_exact_names_mean_what_they_print() -> None:
-    theirs = [ir_measures.nDCG @ 5, ir_measures.AP(rel=2) @ 5, ir_measures.RR, ir_measures.P(rel=2) @ 3]
+    theirs = [
+        ir_measures.nDCG @ 5,
+        ir_measures.AP(rel=2) @ 5,
+        ir_measures.RR,
+        ir_measures.P(rel=2) @ 3,
+    ]
     assert [estimand(item) for item in theirs] == [nDCG @ 5, AP(rel=2) @ 5, RR, P(rel=2) @ 3]
     assert canonical("map", "5", {"map": "", "AP": ""}) == ("map", "5")
     assert canonical("MAP", None, {"map": "", "AP": ""}) == ("map", None)
     assert canonical("recall_10", None, {"recall_10": "", "R": ""}) == ("recall_10", None)
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("nDGC@3", f"unknown measure 'nDGC'; did you mean 'nDCG@k'? {VALID}"),
-    ("ndcg_cut_5@3", "measure ndcg_cut_5@3 has two cutoffs; give only one"),
-    ("nDCG(dcg='exp-log2')@5", "unknown option of measure \"nDCG(dcg='exp-log2')@5\" 'dcg'"),
-    ("nDCG@0", "measure nDCG: expected a cutoff of at least 1, got @0"),
-    ("nDCG@2147483648", "measure nDCG: expected a cutoff of at most 2,147,483,647, got @2147483648"),
-    ("AP(rel=0)@3", "measure AP: expected rel of at least 1, got rel=0"),
-    ("NDSR@20", "NDSR@20 is no measure of relevance"), ("P", "measure P needs a cutoff, such as P@10"),
-    ("AP(rel=1,rel=2)@3", "option 'rel' of measure 'AP(rel=1,rel=2)@3' is given twice"),
-    ("AP(real=2)@3", "unknown option of measure 'AP(real=2)@3' 'real'; did you mean 'rel'? (valid: rel)"),
-    ("nDCG@3.5", f"cannot read measure 'nDCG@3.5': {GRAMMAR}"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nDGC@3", f"unknown measure 'nDGC'; did you mean 'nDCG@k'? {VALID}"),
+        ("ndcg_cut_5@3", "measure ndcg_cut_5@3 has two cutoffs; give only one"),
+        ("nDCG(dcg='exp-log2')@5", "unknown option of measure \"nDCG(dcg='exp-log2')@5\" 'dcg'"),
+        ("nDCG@0", "measure nDCG: expected a cutoff of at least 1, got @0"),
+        (
+            "nDCG@2147483648",
+            "measure nDCG: expected a cutoff of at most 2,147,483,647, got @2147483648",
+        ),
+        ("AP(rel=0)@3", "measure AP: expected rel of at least 1, got rel=0"),
+        ("NDSR@20", "NDSR@20 is no measure of relevance"),
+        ("P", "measure P needs a cutoff, such as P@10"),
+        ("AP(rel=1,rel=2)@3", "option 'rel' of measure 'AP(rel=1,rel=2)@3' is given twice"),
+        (
+            "AP(real=2)@3",
+            "unknown option of measure 'AP(real=2)@3' 'real'; did you mean 'rel'? (valid: rel)",
+        ),
+        ("nDCG@3.5", f"cannot read measure 'nDCG@3.5': {GRAMMAR}"),
+    ],
+)
 def test_what_cannot_be_is_refused_with_a_reason(text: str, message: str) -> None:
     with refused(f"{message}…"):
         measure(text)
@@ -114,12 +148,20 @@ def published(shared_data: Path) -> pl.DataFrame:
     file = shared_data.parent / "design" / "golden" / "dai.csv"
     if not file.is_file():
         pytest.skip(f"needs the published cells: {file} is absent")
-    cells = pl.read_csv(file, schema_overrides={"note": pl.String}).filter(pl.col("collection") == "mixed")
+    cells = pl.read_csv(file, schema_overrides={"note": pl.String}).filter(
+        pl.col("collection") == "mixed"
+    )
     sides = [
-        cells.filter(pl.col("target") == target).select(*CELL, pl.col("value").alias(target), note=pl.col("note"))
+        cells.filter(pl.col("target") == target).select(
+            *CELL, pl.col("value").alias(target), note=pl.col("note")
+        )
         for target in ("relative_delta", "human", "llm")
     ]
-    joined = sides[0].join(sides[1].drop("note"), on=CELL, how="left").join(sides[2].drop("note"), on=CELL, how="left")
+    joined = (
+        sides[0]
+        .join(sides[1].drop("note"), on=CELL, how="left")
+        .join(sides[2].drop("note"), on=CELL, how="left")
+    )
     return joined.filter(~pl.col("note").fill_null("").str.contains("misprint"))
 
 
@@ -134,12 +176,23 @@ def test_every_published_cell_follows_from_its_printed_means(published: pl.DataF
 
 def test_by_hand_and_on_paper_of_means_rounded_to_a_tenth_of_a_percent() -> None:
     for a, b, expected in (
-        (0.22, 0.17, 100 * 5 / 19.5), (0.2, 0.3, -40.0), (0.5, 0.5, 0.0), (0.3, 0.0, 200.0), (1 / 3, 0.0, 200.0),
-        (0.0, 1e-300, -200.0), (1.0, 0.5, 100 * 0.5 / 0.75),
-    ):  # fmt: skip
+        (0.22, 0.17, 100 * 5 / 19.5),
+        (0.2, 0.3, -40.0),
+        (0.5, 0.5, 0.0),
+        (0.3, 0.0, 200.0),
+        (1 / 3, 0.0, 200.0),
+        (0.0, 1e-300, -200.0),
+        (1.0, 0.5, 100 * 0.5 / 0.75),
+    ):
         assert float(relative_delta(a, b)) == pytest.approx(expected, rel=1e-14)
-    for a, b, human, llm in ((0.22049, 0.16951, 22.0, 17.0), (0.2206, 0.1694, 22.1, 16.9), (0.0004, 0.3, 0.0, 30.0)):
-        assert float(relative_delta(a, b, rounding="paper")) == pytest.approx(200 * (human - llm) / (human + llm))
+    for a, b, human, llm in (
+        (0.22049, 0.16951, 22.0, 17.0),
+        (0.2206, 0.1694, 22.1, 16.9),
+        (0.0004, 0.3, 0.0, 30.0),
+    ):
+        assert float(relative_delta(a, b, rounding="paper")) == pytest.approx(
+            200 * (human - llm) / (human + llm)
+        )
         assert float(relative_delta(a, b)) == pytest.approx(200 * (a - b) / (a + b))
 
 
@@ -147,7 +200,9 @@ def test_undefined_where_both_are_0_or_round_to_it() -> None:
     assert np.isnan(relative_delta([0.0, 0.1], [0.0, 0.1])).tolist() == [True, False]
     assert np.isnan(relative_delta(np.nan, 0.5))
     assert np.isnan(relative_delta(0.0004, 0.0003, rounding="paper"))
-    with pytest.raises(UserError, match=r"unknown rounding 'papers'; did you mean 'paper'\? \(valid: none, paper\)"):
+    with pytest.raises(
+        UserError, match=r"unknown rounding 'papers'; did you mean 'paper'\? \(valid: none, paper\)"
+    ):
         relative_delta(0.1, 0.2, rounding="papers")
 
 

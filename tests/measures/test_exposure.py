@@ -22,16 +22,26 @@ from tests.refusals import refused
 
 LETTERS = "abc"
 WAYS = [(aggregate, cutoff) for aggregate in ("queries", "means") for cutoff in (None, 2)]
-SOFTMAX = [replace(ExposureRatio, exposure="softmax", aggregate=aggregate, cutoff=k) for aggregate, k in WAYS]
+SOFTMAX = [
+    replace(ExposureRatio, exposure="softmax", aggregate=aggregate, cutoff=k)
+    for aggregate, k in WAYS
+]
 
 
 def lists(
-    labels: str | list[str], *, scores: list[float] | None = None, relevant: str = "", judged: str = "",
-    population: str = "ab", repeats: tuple[int, ...] = (), groups: int = 2,
-) -> GroupLists:  # fmt: skip
+    labels: str | list[str],
+    *,
+    scores: list[float] | None = None,
+    relevant: str = "",
+    judged: str = "",
+    population: str = "ab",
+    repeats: tuple[int, ...] = (),
+    groups: int = 2,
+) -> GroupLists:
     """Lists of documents with these labels from the top, ``-`` for none and ``x`` for one of both a and b.
 
-    `relevant` holds a 1 below each relevant result, `judged` the labels of all relevant documents of a query.
+    `relevant` holds a 1 below each relevant result, `judged` the labels of all relevant documents
+    of a query.
     """
     every = [labels] if isinstance(labels, str) else labels
     flat, n = "".join(every), len(every)
@@ -46,7 +56,9 @@ def lists(
     people = np.array([float(population.count(letter)) for letter in (*names, "x", "-")])
     hits = np.array([flag == "1" for flag in (relevant or "0" * len(flat))], dtype=bool)
     kind = np.array([numbers[letter] for letter in flat], dtype=np.int64)
-    return GroupLists(ranking, kind, hits, tuple(names), parts, counts, people, np.array(repeats or range(n)))
+    return GroupLists(
+        ranking, kind, hits, tuple(names), parts, counts, people, np.array(repeats or range(n))
+    )
 
 
 def answer(of: AttentionEstimand, *args: object, **options: object) -> float:
@@ -56,7 +68,10 @@ def answer(of: AttentionEstimand, *args: object, **options: object) -> float:
 def divergence(one: list[float], two: list[float]) -> float:
     """Jensen–Shannon divergence from its definition."""
     middle = [(p + q) / 2 for p, q in zip(one, two, strict=True)]
-    kl = [sum(p * math.log(p / m) for p, m in zip(side, middle, strict=True) if p) for side in (one, two)]
+    kl = [
+        sum(p * math.log(p / m) for p, m in zip(side, middle, strict=True) if p)
+        for side in (one, two)
+    ]
     return sum(kl) / 2
 
 
@@ -82,15 +97,23 @@ class TestAWRF:
         assert answer(even, late) == pytest.approx(1 - divergence([1, 0], [0.5, 0.5]))
         held = [sum(weight(r) for r in span) for span in (range(1, 501), range(501, 1001))]
         shares = [part / sum(held) for part in held]
-        assert answer(replace(even, year=2021), late) == pytest.approx(1 - divergence(shares, [0.5, 0.5]))
+        assert answer(replace(even, year=2021), late) == pytest.approx(
+            1 - divergence(shares, [0.5, 0.5])
+        )
 
     def test_unknown_labels_are_left_out_or_a_class_of_their_own(self) -> None:
         out = answer(replace(AWRF, target="relevant"), "a-b", judged="ab--")
         third = 1 / math.log2(3)
-        assert out == pytest.approx(1 - divergence([1 / (1 + third), third / (1 + third)], [0.5, 0.5]))
+        assert out == pytest.approx(
+            1 - divergence([1 / (1 + third), third / (1 + third)], [0.5, 0.5])
+        )
         whole = 2 + third
         kept = answer(replace(AWRF, unlabelled="class"), "a-b", judged="aaa-", population="abbb--")
-        target = [(0.75 + 0.75 * 0.25) / 2, (0 + 0.75 * 0.75) / 2, 0.25]  # half of what is known is the population's
+        target = [
+            (0.75 + 0.75 * 0.25) / 2,
+            (0 + 0.75 * 0.75) / 2,
+            0.25,
+        ]  # half of what is known is the population's
         assert sum(target) == 1
         assert kept == pytest.approx(1 - divergence([1 / whole, third / whole, 1 / whole], target))
 
@@ -98,14 +121,20 @@ class TestAWRF:
         assert answer(replace(AWRF, target="a:1;b:1"), "x") == pytest.approx(1)
         third, relevant = 1 / math.log2(3), replace(AWRF, target="relevant")
         seen = [(2 + third / 2) / (2 + third), third / 2 / (2 + third)]
-        assert answer(relevant, "aax", judged="ax") == pytest.approx(1 - divergence(seen, [0.75, 0.25]))
+        assert answer(relevant, "aax", judged="ax") == pytest.approx(
+            1 - divergence(seen, [0.75, 0.25])
+        )
         found = answer(replace(AWRF, target="a:2;b:1;c:1"), "acb", groups=3)
         third = 1 / math.log2(3)
         seen = [share / (2 + third) for share in (1, third, 1)]
         assert found == pytest.approx(1 - divergence(seen, [0.5, 0.25, 0.25]))
 
-    @pytest.mark.parametrize(("labels", "judged"), [("--", "ab"), ("", "ab"), ("ab", "--"), ("ab", "")])
-    def test_a_list_without_a_label_or_a_query_without_a_target_says_nothing(self, labels: str, judged: str) -> None:
+    @pytest.mark.parametrize(
+        ("labels", "judged"), [("--", "ab"), ("", "ab"), ("ab", "--"), ("ab", "")]
+    )
+    def test_a_list_without_a_label_or_a_query_without_a_target_says_nothing(
+        self, labels: str, judged: str
+    ) -> None:
         assert math.isnan(answer(AWRF, labels, judged=judged))
         if (labels, judged) != ("--", "ab"):
             assert math.isnan(answer(EEL, labels, relevant="1" * len(labels), judged=judged))
@@ -141,47 +170,80 @@ class TestNDKL:
         expected = total / sum(1 / math.log2(i + 1) for i in range(1, 51))
         assert answer(NDKL @ 50, labels, scores=[0.0] * 1000, groups=3) == pytest.approx(expected)
 
-    @pytest.mark.parametrize("of", [NDKL, NDKL @ 2, replace(NDKL, unlabelled="class", target="population") @ 3])
+    @pytest.mark.parametrize(
+        "of", [NDKL, NDKL @ 2, replace(NDKL, unlabelled="class", target="population") @ 3]
+    )
     @given(st.lists(st.tuples(st.sampled_from("abx-"), st.integers(0, 2)), min_size=1, max_size=6))
     @settings(max_examples=40)
-    def test_ties_are_the_mean_over_all_orders(self, of: AttentionEstimand, listed: list[tuple[str, int]]) -> None:
+    def test_ties_are_the_mean_over_all_orders(
+        self, of: AttentionEstimand, listed: list[tuple[str, int]]
+    ) -> None:
         listed = sorted(listed, key=lambda item: -item[1])
         scores = [float(score) for _, score in listed]
-        first = [{label for label, score in listed if score == top} for top in sorted(set(scores), reverse=True)]
+        first = [
+            {label for label, score in listed if score == top}
+            for top in sorted(set(scores), reverse=True)
+        ]
         mixed = next((labels for labels in first if labels - {"-"}), set())
-        assume(of.unlabelled == "class" or "-" not in mixed)  # else the weights depend on the order, too
+        assume(
+            of.unlabelled == "class" or "-" not in mixed
+        )  # else the weights depend on the order, too
         orders = [o for o in permutations(listed) if [float(score) for _, score in o] == scores]
-        each = [answer(of, "".join(label for label, _ in order), population="aabbbx-") for order in orders]
+        each = [
+            answer(of, "".join(label for label, _ in order), population="aabbbx-")
+            for order in orders
+        ]
         expected = np.nanmean(each) if not np.isnan(each).all() else np.nan
-        found = answer(of, "".join(label for label, _ in listed), scores=scores, population="aabbbx-")
+        found = answer(
+            of, "".join(label for label, _ in listed), scores=scores, population="aabbbx-"
+        )
         assert found == pytest.approx(expected, nan_ok=True)
 
     def test_tied_lists_of_many_kinds_are_each_as_they_are_alone(self) -> None:
         every = ["ab", "aab", "abb", "ba", "aabb", "bab"]
         found = NDKL.per_query(lists(every, scores=[0.0] * len("".join(every)), population="abb"))
-        alone = [answer(NDKL, labels, scores=[0.0] * len(labels), population="abb") for labels in every]
+        alone = [
+            answer(NDKL, labels, scores=[0.0] * len(labels), population="abb") for labels in every
+        ]
         assert found == pytest.approx(alone)
 
-    def test_unlabelled_documents_keep_their_ranks_and_a_beginning_of_them_alone_is_passed_over(self) -> None:
+    def test_unlabelled_documents_keep_their_ranks_and_a_beginning_of_them_alone_is_passed_over(
+        self,
+    ) -> None:
         assert answer(replace(NDKL, target="a:1;b:1") @ 3, "--ab") == pytest.approx(math.log(2))
-        first, second = 1 / math.log2(3), 1 / 2  # the first label is a's alone, after the second both are even
+        first, second = (
+            1 / math.log2(3),
+            1 / 2,
+        )  # the first label is a's alone, after the second both are even
         expected = first * math.log(2) / (first + second)
         assert answer(replace(NDKL, target="a:1;b:1"), "-ab") == pytest.approx(expected)
         orders = [answer(replace(NDKL, target="a:1;b:3"), order) for order in ("ba-", "b-a")]
-        assert answer(replace(NDKL, target="a:1;b:3"), "ba-", scores=[2.0, 1.0, 1.0]) == pytest.approx(np.mean(orders))
+        assert answer(
+            replace(NDKL, target="a:1;b:3"), "ba-", scores=[2.0, 1.0, 1.0]
+        ) == pytest.approx(np.mean(orders))
 
     @pytest.mark.parametrize("labels", ["aaa", "---", "", "a-"])
     def test_a_list_of_one_group_says_nothing(self, labels: str) -> None:
         assert math.isnan(answer(NDKL, labels))
-        assert math.isnan(answer(replace(NDKL, target="a:1;b:0"), "ab"))  # nor one of a target of nothing
+        assert math.isnan(
+            answer(replace(NDKL, target="a:1;b:0"), "ab")
+        )  # nor one of a target of nothing
 
-    @given(st.lists(st.sampled_from("abc"), min_size=2, max_size=12).filter(lambda one: len(set(one)) > 1))
+    @given(
+        st.lists(st.sampled_from("abc"), min_size=2, max_size=12).filter(
+            lambda one: len(set(one)) > 1
+        )
+    )
     @settings(max_examples=40)
     def test_it_is_what_another_library_gives(self, labels: list[str]) -> None:
-        oracle = pytest.importorskip("FairRankTune.Metrics.NDKL", reason="needs FairRankTune, an oracle of these tests")
+        oracle = pytest.importorskip(
+            "FairRankTune.Metrics.NDKL", reason="needs FairRankTune, an oracle of these tests"
+        )
         pandas = pytest.importorskip("pandas")
         groups = dict(enumerate(labels))
-        theirs = oracle.NDKL(pandas.DataFrame({"r": list(groups)}), groups)  # which adds 1e-7 to each share
+        theirs = oracle.NDKL(
+            pandas.DataFrame({"r": list(groups)}), groups
+        )  # which adds 1e-7 to each share
         assert answer(NDKL, "".join(labels), groups=3) == pytest.approx(theirs, abs=2e-5)
 
 
@@ -196,7 +258,9 @@ class TestEEL:
         beside = EEL.beside(given, np.array([True]))
         assert beside["ee_d"] == pytest.approx(1 + third**2)
         assert beside["ee_r"] == pytest.approx(2 * each + third * each)
-        assert loss == pytest.approx(beside["ee_d"] - 2 * beside["ee_r"] + (2 * each) ** 2 + each**2)
+        assert loss == pytest.approx(
+            beside["ee_d"] - 2 * beside["ee_r"] + (2 * each) ** 2 + each**2
+        )
 
     def test_in_2021_all_documents_have_exposure(self) -> None:
         third = 1 / math.log2(3)
@@ -217,7 +281,9 @@ class TestEEL:
     def test_the_cutoff_is_that_of_the_year(self) -> None:
         deep = "-" * 20 + "ab"
         flags = "0" * 20 + "11"
-        assert answer(EEL, deep, relevant=flags, judged="ab") == pytest.approx(2)  # nothing seen of two that deserve 1
+        assert answer(EEL, deep, relevant=flags, judged="ab") == pytest.approx(
+            2
+        )  # nothing seen of two that deserve 1
         assert answer(replace(EEL, year=2021), deep, relevant=flags, judged="ab") < 2
 
 
@@ -229,7 +295,9 @@ def moved(labels: str, cutoff: int, scores: list[float] | None = None) -> float:
 
 def test_share_by_hand() -> None:
     assert moved("aabbbb", 2) == pytest.approx(1 - 2 / 6)
-    assert moved("ba-bb-", 3) == pytest.approx(1 / 2 - 1 / 4)  # unlabelled documents are of neither side
+    assert moved("ba-bb-", 3) == pytest.approx(
+        1 / 2 - 1 / 4
+    )  # unlabelled documents are of neither side
     assert moved("abab", 3, [1.0, 1.0, 1.0, 1.0]) == 0
     assert math.isnan(moved("aaaa", 2))
     assert math.isnan(moved("--ab", 2))
@@ -238,11 +306,16 @@ def test_share_by_hand() -> None:
 def test_softmax_exposure_by_hand() -> None:
     letters = np.array(list("abba"))
     ranking = Ranking(np.array([0, 4]), np.array([3.0, 2.0, 0.5, -1.0]))
-    found = replace(ExposureRatio, exposure="softmax").contrast(ranking, letters == "a", letters == "b")
+    found = replace(ExposureRatio, exposure="softmax").contrast(
+        ranking, letters == "a", letters == "b"
+    )
     assert found[0] == pytest.approx((math.exp(3) + math.exp(-1)) / (math.exp(2) + math.exp(0.5)))
-    cut = replace(ExposureRatio, exposure="softmax", cutoff=2).contrast(ranking, letters == "a", letters == "b")
+    cut = replace(ExposureRatio, exposure="softmax", cutoff=2).contrast(
+        ranking, letters == "a", letters == "b"
+    )
     assert cut[0] == pytest.approx(math.exp(3) / math.exp(2))
-    # In means: a list of two, and one of 100 in which no document stands out; each list's probabilities sum to 1.
+    # In means: a list of two, and one of 100 in which no document stands out; each list's
+    # probabilities sum to 1.
     scores, letters = [[5.0, 4.0], [0.5, *[-0.5] * 99]], np.array(list("ba" + "a" + "b" * 99))
     odds, whole = math.exp(-1), 1 + 99 * math.exp(-1)
     ratio = (odds / (1 + odds) + 1 / whole) / (1 / (1 + odds) + odds / whole)
@@ -250,14 +323,23 @@ def test_softmax_exposure_by_hand() -> None:
     ranking = Ranking(np.array([0, 2, 102]), np.concatenate(scores))
     assert of.value(*of.columns(ranking, letters == "a", letters == "b")) == pytest.approx(ratio)
     assert round(ratio, 3) == 0.399
-    deep = of @ 1  # cut after the list is summed up: rank 1 holds b in the first list, a in the second
+    deep = (
+        of @ 1
+    )  # cut after the list is summed up: rank 1 holds b in the first list, a in the second
     cut = deep.value(*deep.columns(ranking, letters == "a", letters == "b"))
     assert cut == pytest.approx((1 / whole) / (1 / (1 + odds)))
 
 
 @pytest.mark.parametrize("of", [ExposureRatio @ 2, *SOFTMAX], ids=repr)
-@given(st.lists(st.lists(st.tuples(st.sampled_from("ab"), st.integers(-9, 9)), min_size=1, max_size=5), min_size=1))
-def test_a_constant_added_to_scores_changes_nothing(of: GroupEstimand, queries: list[list[tuple[str, int]]]) -> None:
+@given(
+    st.lists(
+        st.lists(st.tuples(st.sampled_from("ab"), st.integers(-9, 9)), min_size=1, max_size=5),
+        min_size=1,
+    )
+)
+def test_a_constant_added_to_scores_changes_nothing(
+    of: GroupEstimand, queries: list[list[tuple[str, int]]]
+) -> None:
     queries = [sorted(query, key=lambda item: -item[1]) for query in queries]
     letters = np.array([label for query in queries for label, _ in query])
     answers = []
@@ -283,39 +365,57 @@ def test_the_ratio_of_means_is_not_the_mean_of_ratios() -> None:
 @pytest.mark.parametrize("of", [AWRF @ 3, replace(AWRF, unlabelled="class"), EEL @ 3], ids=repr)
 @given(st.lists(st.tuples(st.sampled_from("abx-"), st.integers(0, 2)), min_size=1, max_size=5))
 @settings(max_examples=25)
-def test_tied_documents_share_the_attention_of_their_ranks(of: AttentionEstimand, found: list[tuple[str, int]]) -> None:
+def test_tied_documents_share_the_attention_of_their_ranks(
+    of: AttentionEstimand, found: list[tuple[str, int]]
+) -> None:
     """An answer from tied documents is that of the mean attention over all their orders."""
     found = sorted(found, key=lambda one: -one[1])
     labels, scores = "".join(label for label, _ in found), [float(score) for _, score in found]
     orders = [o for o in permutations(range(len(found))) if [scores[i] for i in o] == scores]
     options = {"judged": "aab", "population": "aabbb-"}
     tied = answer(of, labels, scores=scores, relevant="1" * len(labels), **options)
-    # All orders, a document at each rank counting as a part of it: ranks hold mixed documents and nothing is tied.
+    # All orders, a document at each rank counting as a part of it: ranks hold mixed documents and
+    # nothing is tied.
     kinds = lists(labels).kind
     chance = np.zeros((len(labels), 4))
     for order in orders:
         chance[np.arange(len(labels)), kinds[list(order)]] += 1 / len(orders)
     mixed = lists(labels, relevant="1" * len(labels), **options)
     parts = np.concatenate([chance @ mixed.parts, mixed.parts])
-    padded = [np.concatenate([np.zeros(len(labels)), row]) for row in (mixed.judged[0], mixed.population)]
+    padded = [
+        np.concatenate([np.zeros(len(labels)), row]) for row in (mixed.judged[0], mixed.population)
+    ]
     rows = np.arange(len(labels))
     people = (padded[0][None], padded[1], mixed.repeats)
     loose = GroupLists(mixed.ranking, rows, mixed.relevant, mixed.names, parts, *people)
     assert tied == pytest.approx(float(of.per_query(loose)[0]), nan_ok=True)
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    ("AWRF(year=2020)@20", "measure AWRF: expected year=2022 or year=2021, got 2020"),
-    ("EEL(year=1)", "measure EEL: expected year=2022 or year=2021, got 1"),
-    ("AWRF(target=even)", "unknown target of measure AWRF 'even'"),
-    ("AWRF(target=a:1;b)", "target of measure AWRF: expected GROUP:SHARE, each once, got 'b'"),
-    ("AWRF(target=a:1;a:2)", "target of measure AWRF: expected GROUP:SHARE, each once, got 'a:2'"),
-    ("AWRF(target=a:-1;b:2)", "target of measure AWRF: expected GROUP:SHARE, each once, got 'a:-1'"),
-    ("AWRF(target=a:inf;b:2)", "target of measure AWRF: expected GROUP:SHARE, each once, got 'a:inf'"),
-    ("NDKL(target=a:0;b:0)", "target of measure NDKL: expected a share above 0, got 'a:0;b:0'"),
-    ("AWRF(unlabelled=some)", "unknown unlabelled of measure AWRF 'some'"),
-    ("Share", "measure Share needs a cutoff, such as Share@10"), ("NDSR(rel=2)@3", "measure NDSR takes no option"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("AWRF(year=2020)@20", "measure AWRF: expected year=2022 or year=2021, got 2020"),
+        ("EEL(year=1)", "measure EEL: expected year=2022 or year=2021, got 1"),
+        ("AWRF(target=even)", "unknown target of measure AWRF 'even'"),
+        ("AWRF(target=a:1;b)", "target of measure AWRF: expected GROUP:SHARE, each once, got 'b'"),
+        (
+            "AWRF(target=a:1;a:2)",
+            "target of measure AWRF: expected GROUP:SHARE, each once, got 'a:2'",
+        ),
+        (
+            "AWRF(target=a:-1;b:2)",
+            "target of measure AWRF: expected GROUP:SHARE, each once, got 'a:-1'",
+        ),
+        (
+            "AWRF(target=a:inf;b:2)",
+            "target of measure AWRF: expected GROUP:SHARE, each once, got 'a:inf'",
+        ),
+        ("NDKL(target=a:0;b:0)", "target of measure NDKL: expected a share above 0, got 'a:0;b:0'"),
+        ("AWRF(unlabelled=some)", "unknown unlabelled of measure AWRF 'some'"),
+        ("Share", "measure Share needs a cutoff, such as Share@10"),
+        ("NDSR(rel=2)@3", "measure NDSR takes no option"),
+    ],
+)
 def test_options_that_cannot_be_are_refused(text: str, said: str) -> None:
     with refused(f"{said}…"):
         estimand(text)
@@ -324,9 +424,18 @@ def test_options_that_cannot_be_are_refused(text: str, said: str) -> None:
 def variants() -> list[Estimand]:
     """Every estimand with and without a cutoff, and with each of its options."""
     plain = [one for one in every_estimand() if not isinstance(one, RelativeDelta)]
-    found = [one @ k for one in plain for k in (1, 20)] + [one for one in plain if not one.needs_cutoff]
-    found += [replace(one @ 5, **{name: v}) for one in plain for name, valid in one.choices.items() for v in valid]
-    contrasts: list[Estimand] = [RelativeDelta(of=measure(text)) for text in ("nDCG@3", "AP", "AP(rel=2)@5")]
+    found = [one @ k for one in plain for k in (1, 20)] + [
+        one for one in plain if not one.needs_cutoff
+    ]
+    found += [
+        replace(one @ 5, **{name: v})
+        for one in plain
+        for name, valid in one.choices.items()
+        for v in valid
+    ]
+    contrasts: list[Estimand] = [
+        RelativeDelta(of=measure(text)) for text in ("nDCG@3", "AP", "AP(rel=2)@5")
+    ]
     return [*found, *contrasts]
 
 
@@ -341,28 +450,41 @@ def ratio(labels: str, scores: list[float] | None = None, cutoff: int | None = N
     """The ratio of one list, whose documents have these labels from the top."""
     given = np.array(scores if scores else [-float(n) for n in range(len(labels))])
     ranking, letters = Ranking(np.array([0, len(labels)]), given), np.array(list(labels))
-    return float(replace(ExposureRatio, cutoff=cutoff).contrast(ranking, letters == "a", letters == "b")[0])
+    return float(
+        replace(ExposureRatio, cutoff=cutoff).contrast(ranking, letters == "a", letters == "b")[0]
+    )
 
 
 def test_exposure_ratio_by_hand() -> None:
     third, fifth = 1 / math.log2(3), 1 / math.log2(5)
     assert ratio("abba") == pytest.approx((1 + fifth) / (third + 0.5))
     assert ratio("abba", cutoff=2) == pytest.approx(1 / third)
-    assert ratio("ab-a", cutoff=3) == pytest.approx(0.5 / third)  # the last stays in its group's denominator
+    assert ratio("ab-a", cutoff=3) == pytest.approx(
+        0.5 / third
+    )  # the last stays in its group's denominator
     assert ratio("ab", [1.0, 1.0]) == 1
     assert np.isnan([ratio(labels) for labels in ("aa", "bb", "--", "a-")]).all()
 
 
-@given(st.lists(st.tuples(st.sampled_from("ab-"), st.integers(0, 2)), min_size=2, max_size=6), st.integers(1, 7))
+@given(
+    st.lists(st.tuples(st.sampled_from("ab-"), st.integers(0, 2)), min_size=2, max_size=6),
+    st.integers(1, 7),
+)
 @settings(max_examples=80)
-def test_tied_documents_share_the_mean_exposure_of_their_ranks(found: list[tuple[str, int]], cutoff: int) -> None:
+def test_tied_documents_share_the_mean_exposure_of_their_ranks(
+    found: list[tuple[str, int]], cutoff: int
+) -> None:
     found = sorted(found, key=lambda one: -one[1])
     scores = [float(score) for _, score in found]
     orders = [o for o in permutations(range(len(found))) if [scores[i] for i in o] == scores]
     means = []
     for group in "ab":
         mine = [i for i, (label, _) in enumerate(found) if label == group]
-        seen = [1 / math.log(2 + o.index(i)) if o.index(i) < cutoff else 0.0 for o in orders for i in mine]
+        seen = [
+            1 / math.log(2 + o.index(i)) if o.index(i) < cutoff else 0.0
+            for o in orders
+            for i in mine
+        ]
         means.append(sum(seen) / len(seen) if seen else math.nan)
     expected = means[0] / means[1] if means[1] else math.nan
     labels = "".join(label for label, _ in found)

@@ -46,7 +46,9 @@ def closed(measure: Measure, queries: Sequence[Query]) -> list[float]:
     ranking = Ranking(offsets, np.array(scores, dtype=np.float64))
     who = np.array([i for i, _ in judged], dtype=np.int64)
     what = np.array([g for _, g in judged], dtype=np.float64)
-    found = values(measure, ranking, np.array(grades, dtype=np.float64), Judged(who, what, len(queries)))
+    found = values(
+        measure, ranking, np.array(grades, dtype=np.float64), Judged(who, what, len(queries))
+    )
     return list(map(float, found))
 
 
@@ -59,7 +61,10 @@ def plain(measure: Measure, ranked: Grades, judged: Grades) -> float:
         return math.nan
     if measure.name == "nDCG":
         best = sorted(judged, reverse=True)[: measure.cutoff]
-        gained, ideal = (sum(g / math.log2(1 + rank) for rank, g in enumerate(side, start=1)) for side in (top, best))
+        gained, ideal = (
+            sum(g / math.log2(1 + rank) for rank, g in enumerate(side, start=1))
+            for side in (top, best)
+        )
         return gained / ideal
     if measure.name == "AP":
         return sum(number / rank for number, rank in enumerate(hits, start=1)) / relevant
@@ -80,9 +85,13 @@ def over_all_orders(measure: Measure, query: Query) -> float:
 def measures() -> st.SearchStrategy[Measure]:
     def made(name: str, cutoff: int, deep: bool, rel: int) -> Measure:
         whole = deep and name not in ("P", "R")
-        return replace(MADE[name], cutoff=None if whole else cutoff, rel=1 if name == "nDCG" else rel)
+        return replace(
+            MADE[name], cutoff=None if whole else cutoff, rel=1 if name == "nDCG" else rel
+        )
 
-    return st.builds(made, st.sampled_from(list(MADE)), st.integers(1, 9), st.booleans(), st.integers(1, 3))
+    return st.builds(
+        made, st.sampled_from(list(MADE)), st.integers(1, 9), st.booleans(), st.integers(1, 3)
+    )
 
 
 def queries() -> st.SearchStrategy[Query]:
@@ -94,27 +103,37 @@ def queries() -> st.SearchStrategy[Query]:
 @given(measures(), st.lists(queries(), min_size=1, max_size=3))
 @settings(max_examples=250)
 def test_closed_form_is_the_mean_over_all_orders(measure: Measure, given: list[Query]) -> None:
-    assume(all(math.prod(len(set(permutations(block))) for block in query.blocks) <= 3000 for query in given))
+    assume(
+        all(
+            math.prod(len(set(permutations(block))) for block in query.blocks) <= 3000
+            for query in given
+        )
+    )
     expected = [over_all_orders(measure, q) for q in given]
     assert closed(measure, given) == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
-@pytest.mark.parametrize(("measure", "expected"), [
-    # Grades 0, 2, 0, 1 without ties; the ideal is 2, 1.
-    (nDCG @ 1, 0.0),
-    (nDCG @ 2, 2 / math.log2(3) / (2 + 1 / math.log2(3))),
-    (nDCG, (2 / math.log2(3) + 1 / math.log2(5)) / (2 + 1 / math.log2(3))),
-    (AP @ 3, (1 / 2) / 2),
-    (AP, (1 / 2 + 2 / 4) / 2),
-    (AP(rel=2), 1 / 2),
-    (P @ 3, 1 / 3),
-    (P(rel=2) @ 4, 1 / 4),
-    (R @ 3, 1 / 2),
-    (RR, 1 / 2),
-    (RR @ 1, 0.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("measure", "expected"),
+    [
+        # Grades 0, 2, 0, 1 without ties; the ideal is 2, 1.
+        (nDCG @ 1, 0.0),
+        (nDCG @ 2, 2 / math.log2(3) / (2 + 1 / math.log2(3))),
+        (nDCG, (2 / math.log2(3) + 1 / math.log2(5)) / (2 + 1 / math.log2(3))),
+        (AP @ 3, (1 / 2) / 2),
+        (AP, (1 / 2 + 2 / 4) / 2),
+        (AP(rel=2), 1 / 2),
+        (P @ 3, 1 / 3),
+        (P(rel=2) @ 4, 1 / 4),
+        (R @ 3, 1 / 2),
+        (RR, 1 / 2),
+        (RR @ 1, 0.0),
+    ],
+)
 def test_a_ranking_without_ties_by_hand(measure: Measure, expected: float) -> None:
-    assert closed(measure, [Query(((0,), (2,), (0,), (1,)))]) == pytest.approx([expected], abs=1e-15)
+    assert closed(measure, [Query(((0,), (2,), (0,), (1,)))]) == pytest.approx(
+        [expected], abs=1e-15
+    )
 
 
 @pytest.mark.parametrize("measure", [nDCG @ 7, nDCG, AP, R @ 4000, RR, P @ 3000])
@@ -136,10 +155,14 @@ def first_hit_mean(above: int, size: int, relevant: int, cutoff: int | None) -> 
 @pytest.mark.parametrize(("size", "relevant"), [(5000, 1), (5000, 37), (800, 800)])
 @pytest.mark.parametrize("above", [0, 3])
 @pytest.mark.parametrize("cutoff", [None, 1, 10, 4000])
-def test_reciprocal_rank_of_a_big_block(size: int, relevant: int, above: int, cutoff: int | None) -> None:
+def test_reciprocal_rank_of_a_big_block(
+    size: int, relevant: int, above: int, cutoff: int | None
+) -> None:
     block = (1,) * relevant + (0,) * (size - relevant)
     (value,) = closed(replace(RR, cutoff=cutoff), [Query((*[(0,)] * above, block))])
-    assert value == pytest.approx(first_hit_mean(above, size, relevant, cutoff), rel=1e-9, abs=1e-15)
+    assert value == pytest.approx(
+        first_hit_mean(above, size, relevant, cutoff), rel=1e-9, abs=1e-15
+    )
 
 
 def test_ndcg_of_a_big_block_is_the_mean_discount() -> None:
@@ -150,9 +173,17 @@ def test_ndcg_of_a_big_block_is_the_mean_discount() -> None:
     assert closed(nDCG @ cutoff, [Query((block,))]) == pytest.approx([mean / ideal], rel=1e-12)
 
 
-@pytest.mark.parametrize(("depth", "docs"), [
-    (0, []), (1, [0, 1]), (2, [0, 1]), (3, [0, 1, 2]), (4, [0, 1, 2, 3, 4]), (None, [0, 1, 2, 3, 4]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("depth", "docs"),
+    [
+        (0, []),
+        (1, [0, 1]),
+        (2, [0, 1]),
+        (3, [0, 1, 2]),
+        (4, [0, 1, 2, 3, 4]),
+        (None, [0, 1, 2, 3, 4]),
+    ],
+)
 def test_a_head_keeps_whole_blocks(depth: int | None, docs: list[int]) -> None:
     ranking = Ranking(np.array([0, 5, 6]), np.array([9.0, 9.0, 8.0, 7.0, 7.0, 1.0]))
     head, mask = ranking.head(depth)
@@ -162,7 +193,9 @@ def test_a_head_keeps_whole_blocks(depth: int | None, docs: list[int]) -> None:
     assert head.scores.tolist() == ranking.scores[mask].tolist()
 
 
-def test_equal_scores_of_neighbouring_queries_are_no_tie_and_the_ideal_takes_the_best_grades_first() -> None:
+def test_equal_scores_of_neighbouring_queries_are_no_tie_and_the_ideal_takes_the_best_grades_first() -> (
+    None
+):
     ranking = Ranking(np.array([0, 2, 4]), np.array([3.0, 1.0, 1.0, 1.0]))
     assert ranking.starts.tolist() == [0, 1, 2]
     assert ranking.sizes.tolist() == [1, 1, 2]
@@ -179,14 +212,33 @@ def test_equal_scores_of_neighbouring_queries_are_no_tie_and_the_ideal_takes_the
 MEASURES = tuple(
     measure(text)
     for text in (
-        "nDCG@1", "nDCG@5", "nDCG", "AP@1", "AP@5", "AP", "AP(rel=2)@3", "P@1", "P@10", "P(rel=2)@5", "R@1", "R@5",
-        "R(rel=3)@5", "RR@1", "RR@3", "RR", "RR(rel=2)@5", "RR(rel=2)",
+        "nDCG@1",
+        "nDCG@5",
+        "nDCG",
+        "AP@1",
+        "AP@5",
+        "AP",
+        "AP(rel=2)@3",
+        "P@1",
+        "P@10",
+        "P(rel=2)@5",
+        "R@1",
+        "R@5",
+        "R(rel=3)@5",
+        "RR@1",
+        "RR@3",
+        "RR",
+        "RR(rel=2)@5",
+        "RR(rel=2)",
     )
-)  # fmt: skip
+)
 THEIRS = {
-    "nDCG": ("ndcg_cut", "ndcg"), "AP": ("map_cut", "map"), "P": ("P", ""), "R": ("recall", ""),
+    "nDCG": ("ndcg_cut", "ndcg"),
+    "AP": ("map_cut", "map"),
+    "P": ("P", ""),
+    "R": ("recall", ""),
     "RR": ("recip_rank", "recip_rank"),
-}  # fmt: skip
+}
 """pytrec_eval's names with and without a cutoff; it cuts no reciprocal rank."""
 
 IDS = st.text("abz019-_é語", min_size=1, max_size=4)
@@ -199,8 +251,12 @@ def scores(values: st.SearchStrategy[float]) -> st.SearchStrategy[dict[str, floa
 
 def ours(measures: Sequence[Measure], run: Table, qrels: Table) -> list[npt.NDArray[np.float64]]:
     """Values with trec_eval's ties as an audit has them; NaN for a query without judgments."""
-    ids = dict.fromkeys(["other", *(doc for table in (run, qrels) for found in table.values() for doc in found)])
-    collection = collection_of([{"id": doc, "text": "x"} for doc in ids], dict.fromkeys(qrels, "?"), qrels)
+    ids = dict.fromkeys(
+        ["other", *(doc for table in (run, qrels) for found in table.values() for doc in found)]
+    )
+    collection = collection_of(
+        [{"id": doc, "text": "x"} for doc in ids], dict.fromkeys(qrels, "?"), qrels
+    )
     groups = grouping(collection, None)
     judgments = Judgments.of(collection, groups)
     aligned = Aligned.of(run_of(collection, run), collection, judgments)
@@ -236,7 +292,9 @@ def expected(found: Measure, run: Table, qrels: Table) -> list[float]:
 
 
 @st.composite
-def problems(draw: st.DrawFn, values: st.SearchStrategy[float]) -> tuple[dict[str, Any], dict[str, Any]]:
+def problems(
+    draw: st.DrawFn, values: st.SearchStrategy[float]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """A run and judgments: queries may be missing on either side."""
     names = [f"q{i}" for i in range(draw(st.integers(1, 3)))]
     run = {q: draw(scores(values)) for q in names if draw(st.integers(0, 5))}

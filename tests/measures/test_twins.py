@@ -28,28 +28,46 @@ Wanted = tuple[np.ndarray, np.ndarray]
 
 def ranking_of(queries: Sequence[Query]) -> tuple[Ranking, np.ndarray]:
     flat = [entry for found in queries for entry in found]
-    ranking = Ranking(np.cumsum([0, *map(len, queries)]), np.array([s for _, s in flat], dtype=np.float64))
+    ranking = Ranking(
+        np.cumsum([0, *map(len, queries)]), np.array([s for _, s in flat], dtype=np.float64)
+    )
     return ranking, np.array([d for d, _ in flat], dtype=np.int64)
 
 
 def judged(relevant: Sequence[set[int]]) -> tuple[np.ndarray, np.ndarray]:
     """Query and document of every relevant one; the last query first."""
     clusters = [(q, d) for q, found in enumerate(relevant) for d in found][::-1]
-    return np.array([q for q, _ in clusters], dtype=np.int64), np.array([d for _, d in clusters], dtype=np.int64)
+    return np.array([q for q, _ in clusters], dtype=np.int64), np.array(
+        [d for _, d in clusters], dtype=np.int64
+    )
 
 
 def lists(
-    queries: Sequence[Query], pairs: Pairs, relevant: Sequence[set[int]] = (), wanted: Wanted | None = None
+    queries: Sequence[Query],
+    pairs: Pairs,
+    relevant: Sequence[set[int]] = (),
+    wanted: Wanted | None = None,
 ) -> TwinLists:
-    return TwinLists(*ranking_of(queries), np.array(pairs, dtype=np.int64).reshape(-1, 2), judged(relevant), wanted)
+    return TwinLists(
+        *ranking_of(queries),
+        np.array(pairs, dtype=np.int64).reshape(-1, 2),
+        judged(relevant),
+        wanted,
+    )
 
 
-def split(queries: Sequence[Query], pairs: Pairs, relevant: Sequence[set[int]] = ()) -> tuple[PairCounts, PairCounts]:
+def split(
+    queries: Sequence[Query], pairs: Pairs, relevant: Sequence[set[int]] = ()
+) -> tuple[PairCounts, PairCounts]:
     return pair_counts(lists(queries, pairs, relevant))
 
 
 def by_loops(
-    queries: Sequence[Query], pairs: Pairs, relevant: Sequence[set[int]], *, of_relevant: bool = False
+    queries: Sequence[Query],
+    pairs: Pairs,
+    relevant: Sequence[set[int]],
+    *,
+    of_relevant: bool = False,
 ) -> list[list[int]]:
     """Wins, losses, ties, both retrieved and first side alone a query, one pair after the other."""
     rows = []
@@ -95,14 +113,19 @@ def queries_of(draw: st.DrawFn, longest: int = 7) -> list[Query]:
 
 @given(queries_of(), MARKED, PAIRS)
 @settings(max_examples=150)
-def test_relevant_pairs_apart_as_a_double_loop(queries: list[Query], marked: list[set[int]], pairs: Pairs) -> None:
+def test_relevant_pairs_apart_as_a_double_loop(
+    queries: list[Query], marked: list[set[int]], pairs: Pairs
+) -> None:
     relevant = marked[: len(queries)]
     right, other = split(queries, pairs, relevant)
     assert as_rows(right) == by_loops(queries, pairs, relevant, of_relevant=True)
     assert as_rows(other) == by_loops(queries, pairs, relevant)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ranktilt.measures.twins.base._CELLS", 1)  # one query at a time
-        assert [as_rows(counts) for counts in split(queries, pairs, relevant)] == [as_rows(right), as_rows(other)]
+        assert [as_rows(counts) for counts in split(queries, pairs, relevant)] == [
+            as_rows(right),
+            as_rows(other),
+        ]
 
 
 UNITS = np.array([0, 1, 1, 2, 3, 0, 1, 2, 3])
@@ -128,8 +151,13 @@ def test_meetings_add_up_to_wins_less_losses_and_turn_with_the_sides(
     n, turned = len(queries), [pair[::-1] for pair in WITHIN]
     for kind, counts in zip(("relevant", "other"), split(queries, WITHIN, relevant), strict=True):
         of = replace(HeadToHead, pairs=kind, over="pairs")
-        clusters, back = (of.answers(lists(queries, pairs, relevant)).clusters for pairs in (WITHIN, turned))
-        assert np.bincount(clusters.query, clusters.total, n).tolist() == (counts.wins - counts.losses).tolist()
+        clusters, back = (
+            of.answers(lists(queries, pairs, relevant)).clusters for pairs in (WITHIN, turned)
+        )
+        assert (
+            np.bincount(clusters.query, clusters.total, n).tolist()
+            == (counts.wins - counts.losses).tolist()
+        )
         met = counts.wins + counts.losses + counts.ties
         assert np.bincount(clusters.query, clusters.weight, n).tolist() == met.tolist()
         assert nets(clusters) == [-net for net in nets(back)]
@@ -157,24 +185,39 @@ T = discount(2)
 class TestThePage:
     def test_by_hand(self) -> None:
         cases: list[tuple[list[float], int, list[float]]] = [
-            ([3.0, 2.0, 1.0], 3, [1 / (1.5 + T), T / (1.5 + T), 0.5 / (1.5 + T)]), ([3.0], 20, [1]), ([], 5, []),
-            ([3.0, 2.0, 1.0], 2, [1 / (1 + T), T / (1 + T), 0]), ([2.0, 2.0], 2, [1 / 2, 1 / 2]),
-            ([2.0, 2.0], 1, [1 / 2, 1 / 2]), ([3.0, 2.0, 2.0], 2, [1 / (1 + T), T / 2 / (1 + T), T / 2 / (1 + T)]),
-            ([3.0, 2.0, 2.0, 1.0], 3, [1 / (1.5 + T), (T + 0.5) / 2 / (1.5 + T), (T + 0.5) / 2 / (1.5 + T), 0]),
-        ]  # fmt: skip
+            ([3.0, 2.0, 1.0], 3, [1 / (1.5 + T), T / (1.5 + T), 0.5 / (1.5 + T)]),
+            ([3.0], 20, [1]),
+            ([], 5, []),
+            ([3.0, 2.0, 1.0], 2, [1 / (1 + T), T / (1 + T), 0]),
+            ([2.0, 2.0], 2, [1 / 2, 1 / 2]),
+            ([2.0, 2.0], 1, [1 / 2, 1 / 2]),
+            ([3.0, 2.0, 2.0], 2, [1 / (1 + T), T / 2 / (1 + T), T / 2 / (1 + T)]),
+            (
+                [3.0, 2.0, 2.0, 1.0],
+                3,
+                [1 / (1.5 + T), (T + 0.5) / 2 / (1.5 + T), (T + 0.5) / 2 / (1.5 + T), 0],
+            ),
+        ]
         for scores, depth, expected in cases:
             ranking, _ = ranking_of([[(i, s) for i, s in enumerate(scores)]])
-            assert page_shares(ranking, depth).tolist() == pytest.approx(expected, abs=1e-15), (scores, depth)
+            assert page_shares(ranking, depth).tolist() == pytest.approx(expected, abs=1e-15), (
+                scores,
+                depth,
+            )
 
     @given(queries_of(longest=5), st.integers(1, 7))
     @settings(max_examples=80)
     def test_as_the_mean_over_all_orders_of_ties(self, queries: list[Query], depth: int) -> None:
         expected = [share for found in queries for share in shares_by_orders(found, depth)]
-        assert page_shares(ranking_of(queries)[0], depth).tolist() == pytest.approx(expected, abs=1e-13)
+        assert page_shares(ranking_of(queries)[0], depth).tolist() == pytest.approx(
+            expected, abs=1e-13
+        )
 
 
 def test_tied_documents_have_the_middle_of_their_ranks() -> None:
-    ranking, _ = ranking_of([[(0, 3.0), (1, 2.0), (2, 2.0), (3, 2.0), (4, 1.0)], [], [(0, 1.0), (1, 1.0)]])
+    ranking, _ = ranking_of(
+        [[(0, 3.0), (1, 2.0), (2, 2.0), (3, 2.0), (4, 1.0)], [], [(0, 1.0), (1, 1.0)]]
+    )
     assert mid_ranks(ranking).tolist() == [1, 3, 3, 3, 5, 1.5, 1.5]
 
 
@@ -192,7 +235,9 @@ WANTED = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 7)), unique=True, 
 class TestRankGaps:
     @given(queries_of(), PAIRS, WANTED)
     @settings(max_examples=120)
-    def test_wanted_pairs_as_a_loop(self, queries: list[Query], pairs: Pairs, wanted: list[tuple[int, int]]) -> None:
+    def test_wanted_pairs_as_a_loop(
+        self, queries: list[Query], pairs: Pairs, wanted: list[tuple[int, int]]
+    ) -> None:
         chosen = [(q, p) for q, p in wanted if q < len(queries) and p < len(pairs)]
         (total, count), absent = ([0.0] * len(queries) for _ in range(2)), 0
         for q, p in chosen:
@@ -200,29 +245,46 @@ class TestRankGaps:
             total[q] += b - a
             count[q] += 1
             absent += 2 - has_a - has_b
-        asked = (np.array([q for q, _ in chosen], dtype=np.int64), np.array([p for _, p in chosen], dtype=np.int64))
+        asked = (
+            np.array([q for q, _ in chosen], dtype=np.int64),
+            np.array([p for _, p in chosen], dtype=np.int64),
+        )
         found = RankGap.answers(lists(queries, pairs, (), asked))
         assert [found.total.tolist(), found.weight.tolist()] == [total, count]
         share = absent / len(chosen) / 2 if chosen else math.nan
-        assert (found.parts["pairs"], found.parts["absent"]) == (len(chosen), pytest.approx(share, nan_ok=True))
+        assert (found.parts["pairs"], found.parts["absent"]) == (
+            len(chosen),
+            pytest.approx(share, nan_ok=True),
+        )
 
     @given(queries_of(), PAIRS)
     @settings(max_examples=120)
     def test_sums_over_every_pair_as_a_plain_loop(self, queries: list[Query], pairs: Pairs) -> None:
-        expected = [sum(rank_of(found, b)[0] - rank_of(found, a)[0] for a, b in pairs) for found in queries]
-        assert replace(RankGap, pairs="all").answers(lists(queries, pairs)).total.tolist() == expected
+        expected = [
+            sum(rank_of(found, b)[0] - rank_of(found, a)[0] for a, b in pairs) for found in queries
+        ]
+        assert (
+            replace(RankGap, pairs="all").answers(lists(queries, pairs)).total.tolist() == expected
+        )
 
     def test_one_pair_by_hand(self) -> None:
         cases: list[tuple[Query, float, int]] = [
-            ([(0, 2.0), (1, 1.0)], 1, 0), ([(1, 2.0), (7, 1.5), (0, 1.0)], -2, 0), ([(0, 1.0), (1, 1.0)], 0, 0),
-            ([(7, 3.0), (0, 2.0), (8, 1.0)], 4 - 2, 1), ([(1, 5.0)], -1, 1), ([(7, 3.0)], 0, 2), ([], 0, 2),
+            ([(0, 2.0), (1, 1.0)], 1, 0),
+            ([(1, 2.0), (7, 1.5), (0, 1.0)], -2, 0),
+            ([(0, 1.0), (1, 1.0)], 0, 0),
+            ([(7, 3.0), (0, 2.0), (8, 1.0)], 4 - 2, 1),
+            ([(1, 5.0)], -1, 1),
+            ([(7, 3.0)], 0, 2),
+            ([], 0, 2),
             ([(-1, 9.0), (0, 2.0), (1, 1.0), (-1, 1.0)], 3.5 - 2, 0),
-        ]  # fmt: skip
+        ]
         for found, expected, absent in cases:
             gaps = RankGap.answers(lists([found], [(0, 1)], (), (np.array([0]), np.array([0]))))
             assert (gaps.total.tolist(), gaps.weight.tolist()) == ([expected], [1]), found
             assert gaps.parts == {"pairs": 1, "absent": absent / 2}
-            assert replace(RankGap, pairs="all").answers(lists([found], [(0, 1)])).total.tolist() == [expected]
+            assert replace(RankGap, pairs="all").answers(
+                lists([found], [(0, 1)])
+            ).total.tolist() == [expected]
 
 
 class TestScoreGaps:
@@ -240,15 +302,21 @@ class TestScoreGaps:
         gaps = ScoreGap.answers(lists(queries, pairs))
         assert gaps.total.tolist() == pytest.approx(scaled, abs=1e-9)
         mean = sum(raw) / sum(count) if sum(count) else math.nan
-        assert gaps.parts == {"pairs": sum(count), "raw": pytest.approx(mean, abs=1e-12, nan_ok=True)}
+        assert gaps.parts == {
+            "pairs": sum(count),
+            "raw": pytest.approx(mean, abs=1e-12, nan_ok=True),
+        }
         assert gaps.weight.tolist() == count
 
     def test_by_hand(self) -> None:
         queries = [[(0, 5.0), (1, 4.0), (7, 3.0)], [(0, 2.0), (8, 1.0)], [(0, 1.0), (1, 1.0)], []]
         gaps = ScoreGap.answers(lists(queries, [(0, 1)]))
-        level = ScoreGap.answers(lists([[(0, 0.1), (1, 0.1), (7, 0.1)]], [(0, 1)]))  # whose mean is rounded
+        level = ScoreGap.answers(
+            lists([[(0, 0.1), (1, 0.1), (7, 0.1)]], [(0, 1)])
+        )  # whose mean is rounded
         assert (level.total.tolist(), level.parts["raw"]) == ([0.0], 0.0)
-        # Scores 5, 4, 3 have a standard deviation of sqrt(2/3); a query whose scores are all equal has none.
+        # Scores 5, 4, 3 have a standard deviation of sqrt(2/3); a query whose scores are all equal
+        # has none.
         assert gaps.total.tolist() == pytest.approx([math.sqrt(3 / 2), 0, 0, 0])
         assert gaps.parts == {"pairs": 2, "raw": 1 / 2}
         assert gaps.weight.tolist() == [1, 0, 1, 0]
@@ -261,7 +329,9 @@ SUMS = [replace(POOLED, pairs="relevant"), replace(POOLED, pairs="other"), RankG
 @pytest.mark.parametrize("of", [*SUMS, replace(RankGap, pairs="all")], ids=repr)
 @given(queries_of(), MARKED)
 @settings(max_examples=60)
-def test_each_unit_adds_what_its_own_pairs_do(of: TwinEstimand, queries: list[Query], relevant: list[set[int]]) -> None:
+def test_each_unit_adds_what_its_own_pairs_do(
+    of: TwinEstimand, queries: list[Query], relevant: list[set[int]]
+) -> None:
     def answers(pairs: Pairs) -> Answers:
         every = np.divmod(np.arange(len(queries) * len(pairs)), len(pairs))
         return of.answers(lists(queries, pairs, relevant[: len(queries)], every))

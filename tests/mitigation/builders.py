@@ -17,9 +17,15 @@ GROUPS = {"h": "human", "l": "llm", "g": "gpt", ".": ""}
 """`hl.` is a human document above one of an LLM's, above one of no group."""
 
 
-def labelled(patterns: Sequence[str], scores: Sequence[Sequence[float]] | None = None) -> tuple[Collection, Run]:
+def labelled(
+    patterns: Sequence[str], scores: Sequence[Sequence[float]] | None = None
+) -> tuple[Collection, Run]:
     """Make a collection in which no two lists share a document, and a run of it; scores fall unevenly by default."""
-    cells = [(f"d{q}-{rank}", letter) for q, pattern in enumerate(patterns) for rank, letter in enumerate(pattern)]
+    cells = [
+        (f"d{q}-{rank}", letter)
+        for q, pattern in enumerate(patterns)
+        for rank, letter in enumerate(pattern)
+    ]
     docs = [
         {"id": name, "text": f"text {name}{' more' * (n % 2)}", "source": GROUPS[letter]}
         for n, (name, letter) in enumerate(cells)
@@ -42,7 +48,11 @@ def patterns_of(collection: Collection, run: Run) -> list[str]:
         sign = letter[source[doc] or ""]
         if last == (query, score):
             before = found[query]
-            found[query] = f"{before[:-1]}{sign}]" if before.endswith("]") else f"{before[:-1]}[{before[-1]}{sign}]"
+            found[query] = (
+                f"{before[:-1]}{sign}]"
+                if before.endswith("]")
+                else f"{before[:-1]}[{before[-1]}{sign}]"
+            )
         else:
             found[query] += sign
         last = (query, score)
@@ -66,11 +76,24 @@ def worded(origins: int = 30, *, common: float = 0.7) -> Collection:
         words = rng.choice(RARE, 20)
         plain = np.where(rng.random(20) < common, rng.choice(COMMON, 20), words)
         for source, some in (("human", words), ("llm", plain)):
-            mixed = np.where(rng.random(20) < 0.3, rng.choice(COMMON, 20), some) if source == "human" else some
-            docs.append({"id": f"{n}-{source}", "text": " ".join(mixed), "source": source, "origin": f"o{n}"})
+            mixed = (
+                np.where(rng.random(20) < 0.3, rng.choice(COMMON, 20), some)
+                if source == "human"
+                else some
+            )
+            docs.append(
+                {
+                    "id": f"{n}-{source}",
+                    "text": " ".join(mixed),
+                    "source": source,
+                    "origin": f"o{n}",
+                }
+            )
     queries = {f"q{n}": docs[2 * n]["text"] for n in range(origins)}
     qrels = {
-        f"q{n}": {f"{(n + i) % origins}-{source}": 1 for i in range(3) for source in ("human", "llm")}
+        f"q{n}": {
+            f"{(n + i) % origins}-{source}": 1 for i in range(3) for source in ("human", "llm")
+        }
         for n in range(origins)
     }
     return collection_of(docs, queries, qrels)
@@ -100,7 +123,11 @@ class Planted(Ranker):
         values = values + self.bonus * (collection.docs["source"] == "llm").to_numpy()
         found = []
         for number, name in enumerate(names):
-            docs = every if run is None else run.docs[run.offsets[number] : run.offsets[number + 1]].astype(np.int64)
+            docs = (
+                every
+                if run is None
+                else run.docs[run.offsets[number] : run.offsets[number + 1]].astype(np.int64)
+            )
             drawn = np.random.default_rng([self.seed, int(name[1:])]).normal(0, 1, len(every))
             found.append((docs, (values + self.noise * drawn)[docs]))
         parts = cut(found, collection.tie_keys(), self.k)
@@ -109,4 +136,8 @@ class Planted(Ranker):
 
 def judged(collection: Collection, queries: list[str]) -> Collection:
     """The judgments of some queries only."""
-    return Collection(collection.docs, collection.queries, collection.qrels.filter(pl.col("query_id").is_in(queries)))
+    return Collection(
+        collection.docs,
+        collection.queries,
+        collection.qrels.filter(pl.col("query_id").is_in(queries)),
+    )

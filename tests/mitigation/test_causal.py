@@ -33,19 +33,27 @@ def file(fit: CausalFit, tmp_path: Path) -> str:
     return str(fit.save(tmp_path / "causal.json"))
 
 
-def test_a_planted_effect_is_found_as_by_two_regressions_and_read(texts: Collection, fit: CausalFit, file: str) -> None:
+def test_a_planted_effect_is_found_as_by_two_regressions_and_read(
+    texts: Collection, fit: CausalFit, file: str
+) -> None:
     assert fit.low < -0.5 < fit.high
     assert fit.coefficient == pytest.approx(-0.5, abs=0.03)
     assert fit.f > 80
-    assert fit_causal(texts, Planted(noise=0.0), source="llm").coefficient == pytest.approx(-0.5, abs=1e-12)
-    score = {(query, doc): score for query, doc, _, score in Planted().rank(texts).frame().iter_rows()}
+    assert fit_causal(texts, Planted(noise=0.0), source="llm").coefficient == pytest.approx(
+        -0.5, abs=1e-12
+    )
+    score = {
+        (query, doc): score for query, doc, _, score in Planted().rank(texts).frame().iter_rows()
+    }
     values = dict(zip(texts.ids, perplexity(texts), strict=True))
     entries = [(pair.query, doc, side) for pair in fit.pairs for side, doc in enumerate(pair[1:])]
     side = np.column_stack([np.ones(len(entries)), [side for _, _, side in entries]])
     seen = np.array([values[doc] for _, doc, _ in entries])
     predicted = side @ np.linalg.lstsq(side, seen, rcond=None)[0]
     second = np.column_stack([np.ones(len(entries)), predicted])
-    slope = np.linalg.lstsq(second, np.array([score[query, doc] for query, doc, _ in entries]), rcond=None)[0][1]
+    slope = np.linalg.lstsq(
+        second, np.array([score[query, doc] for query, doc, _ in entries]), rcond=None
+    )[0][1]
     assert fit.coefficient == pytest.approx(slope)
     assert fit.coefficient == pytest.approx(fit.score_gap / fit.perplexity_gap)
     assert CausalFit.load(file) == fit
@@ -56,19 +64,27 @@ def test_a_planted_effect_is_found_as_by_two_regressions_and_read(texts: Collect
 
 
 @pytest.mark.parametrize("scored", [Planted(), Planted(beta=0.3, noise=2.0), BM25()])
-def test_at_full_strength_twins_score_alike_on_average(texts: Collection, scored: Any, tmp_path: Path) -> None:
+def test_at_full_strength_twins_score_alike_on_average(
+    texts: Collection, scored: Any, tmp_path: Path
+) -> None:
     fit = fit_causal(texts, scored, source="llm", pairs=40)
     file = str(fit.save(tmp_path / "fit.json"))
     run = scored.rank(texts)
-    candidates = scored.rank(texts, run_of(texts, {q: dict.fromkeys(texts.ids, 0.0) for q in run.queries}))
+    candidates = scored.rank(
+        texts, run_of(texts, {q: dict.fromkeys(texts.ids, 0.0) for q in run.queries})
+    )
     for strength, left in ((1.0, 0.0), (0.25, 0.75)):
         corrected = Causal(fit=file, strength=strength).rank(texts, candidates)
         score = {(query, doc): score for query, doc, _, score in corrected.frame().iter_rows()}
-        gaps = [score[pair.query, pair.twin] - score[pair.query, pair.reference] for pair in fit.pairs]
+        gaps = [
+            score[pair.query, pair.twin] - score[pair.query, pair.reference] for pair in fit.pairs
+        ]
         assert np.mean(gaps) == pytest.approx(left * fit.score_gap, abs=1e-9)
 
 
-def test_each_score_loses_its_part_and_without_words_the_mean(texts: Collection, fit: CausalFit, file: str) -> None:
+def test_each_score_loses_its_part_and_without_words_the_mean(
+    texts: Collection, fit: CausalFit, file: str
+) -> None:
     run = Planted(k=20).rank(texts)
     corrected = Causal(fit=file, strength=0.6).rank(texts, run)
     before, after = (lists.frame().sort("query_id", "doc_id") for lists in (run, corrected))
@@ -99,15 +115,21 @@ def test_it_is_typed_behind_the_ranker_that_was_fitted(texts: Collection, tmp_pa
     assert behind.rank(texts) == run
 
 
-def test_queries_take_turns_and_pairs_that_a_saved_run_lacks_are_left_out(texts: Collection, tmp_path: Path) -> None:
-    few, same, other = (fit_causal(texts, Planted(), source="llm", pairs=30, seed=s, force=True) for s in (0, 0, 1))
+def test_queries_take_turns_and_pairs_that_a_saved_run_lacks_are_left_out(
+    texts: Collection, tmp_path: Path
+) -> None:
+    few, same, other = (
+        fit_causal(texts, Planted(), source="llm", pairs=30, seed=s, force=True) for s in (0, 0, 1)
+    )
     assert sorted(pair.query for pair in few.pairs) == sorted(texts.queries["id"])
     assert few == same
     assert few.pairs != other.pairs
     some = fit_causal(judged(texts, ["q1", "q2"]), Planted(), source="llm", force=True)
     assert (set(some.queries), len(some.pairs)) == ({"q1", "q2"}, 6)
     frame = Planted().rank(texts).frame()
-    gone = pl.struct("query_id", "doc_id").is_in([{"query_id": q, "doc_id": f"{q[1:]}-llm"} for q in ("q0", "q1")])
+    gone = pl.struct("query_id", "doc_id").is_in(
+        [{"query_id": q, "doc_id": f"{q[1:]}-llm"} for q in ("q0", "q1")]
+    )
     file = Run.from_frame(frame.filter(~gone)).save(tmp_path / "run.trec")
     fit = fit_causal(texts, Replay(str(file)), source="llm")
     assert (len(fit.pairs), fit.spec["missing"]) == (88, 2)
@@ -115,7 +137,9 @@ def test_queries_take_turns_and_pairs_that_a_saved_run_lacks_are_left_out(texts:
     assert fit.coefficient == pytest.approx(-0.5, abs=0.03)
 
 
-def test_a_model_reads_the_candidates_only(texts: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_reads_the_candidates_only(
+    texts: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read: list[set[str]] = []
 
     def measure(self: PerplexityProbe, some: Collection, reference: str, ranked: None) -> Any:
@@ -134,17 +158,46 @@ def test_a_model_reads_the_candidates_only(texts: Collection, tmp_path: Path, mo
     assert sorted(corrected.scores) == sorted([2 - 2 * fit.coefficient, 1 - fit.coefficient])
 
 
-def test_what_cannot_be_fitted_is_refused_a_weak_instrument_unless_forced(texts: Collection, tmp_path: Path) -> None:
-    lone = collection_of([{"id": "a", "text": "x y", "source": s} | {"id": s} for s in ("human", "llm")], {}, {})
+def test_what_cannot_be_fitted_is_refused_a_weak_instrument_unless_forced(
+    texts: Collection, tmp_path: Path
+) -> None:
+    lone = collection_of(
+        [{"id": "a", "text": "x y", "source": s} | {"id": s} for s in ("human", "llm")], {}, {}
+    )
     saved = Replay(str(write_run(tmp_path / "run.trec", {"q0": {"0-human": 2.0, "0-llm": 1.0}})))
     probe = PerplexityProbe("model", given="origin")
     cases: list[tuple[Collection, Any, dict[str, Any], str]] = [
-        (lone, Planted(), {}, "causal needs twins: no document of 'llm' shares its origin with one of 'human'"),
-        (judged(texts, []), Planted(), {}, "causal learns from judged queries; none has a relevant document of 'human"),
+        (
+            lone,
+            Planted(),
+            {},
+            "causal needs twins: no document of 'llm' shares its origin with one of 'human'",
+        ),
+        (
+            judged(texts, []),
+            Planted(),
+            {},
+            "causal learns from judged queries; none has a relevant document of 'human",
+        ),
         (texts, Planted(), {"source": "gpt"}, "unknown source 'gpt' (valid: human, llm)"),
-        (texts, Planted(), {"probe": probe}, "causal needs the perplexity of texts alone; leave out given"),
-        (texts, ranker("bm25@9>>causal"), {}, "causal is fitted on a ranker's own scores, and causal has changed them"),
-        (texts, saved, {}, f"causal needs at least 3 pairs of which {saved!r} scores both sides, got 1 of 90"),
+        (
+            texts,
+            Planted(),
+            {"probe": probe},
+            "causal needs the perplexity of texts alone; leave out given",
+        ),
+        (
+            texts,
+            ranker("bm25@9>>causal"),
+            {},
+            "causal is fitted on a ranker's own scores, and causal has changed them",
+        ),
+        (
+            texts,
+            saved,
+            {},
+            f"causal needs at least 3 pairs of which {saved!r} scores both sides, got 1 of 90",
+        ),
     ]
     for collection, scored, options, message in cases:
         with pytest.raises(UserError, match="^" + re.escape(message)):
@@ -153,22 +206,41 @@ def test_what_cannot_be_fitted_is_refused_a_weak_instrument_unless_forced(texts:
     same = alike.docs.with_columns(text=pl.col("text").first().over("origin"))
     copies = Collection(same, alike.queries, alike.qrels)
     weak = worded(12, common=0.22)
-    with pytest.raises(UserError, match=r"differ too little in perplexity \(first-stage F 0.0, expected at least 10\)"):
+    with pytest.raises(
+        UserError,
+        match=r"differ too little in perplexity \(first-stage F 0.0, expected at least 10\)",
+    ):
         fit_causal(copies, Planted(), source="llm", force=True)
     forced = fit_causal(weak, Planted(), source="llm", force=True)
     assert forced.f < 10
-    with pytest.raises(UserError, match=rf"\(first-stage F {forced.f:.1f}, expected at least 10\), .*; force goes on$"):
+    with pytest.raises(
+        UserError,
+        match=rf"\(first-stage F {forced.f:.1f}, expected at least 10\), .*; force goes on$",
+    ):
         fit_causal(weak, Planted(), source="llm")
 
 
 def test_what_cannot_be_corrected_is_refused(texts: Collection, file: str, tmp_path: Path) -> None:
-    ranks, scores = ({"q0": {"0-human": 3.0, "0-llm": second, "1-llm": 1.0}} for second in (2.0, 2.2))
-    frame = pl.DataFrame({"query_id": "q0", "doc_id": ["0-human", "x", "y"], "score": [9.0, 7.0, 1.0]})
+    ranks, scores = (
+        {"q0": {"0-human": 3.0, "0-llm": second, "1-llm": 1.0}} for second in (2.0, 2.2)
+    )
+    frame = pl.DataFrame(
+        {"query_id": "q0", "doc_id": ["0-human", "x", "y"], "score": [9.0, 7.0, 1.0]}
+    )
     correction = Causal(fit=file)
     for candidates, message in (
-        (run_of(texts, scores, ranker="bm25@3"), f"{file} was fitted on scores of planted, and the candidates are tho"),
-        (run_of(texts, ranks, ranker="planted"), f"{correction!r} reads scores, and planted gives only an order"),
-        (Run.from_frame(frame, spec={"ranker": "planted"}), "causal reads texts, and 2 of 3 candidates are not in the"),
+        (
+            run_of(texts, scores, ranker="bm25@3"),
+            f"{file} was fitted on scores of planted, and the candidates are tho",
+        ),
+        (
+            run_of(texts, ranks, ranker="planted"),
+            f"{correction!r} reads scores, and planted gives only an order",
+        ),
+        (
+            Run.from_frame(frame, spec={"ranker": "planted"}),
+            "causal reads texts, and 2 of 3 candidates are not in the",
+        ),
         (None, f"{correction!r} re-ranks candidates; put a ranker before it, such as bm25@100>>"),
     ):
         with pytest.raises(UserError, match="^" + re.escape(message)):

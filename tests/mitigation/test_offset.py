@@ -16,7 +16,9 @@ TILT, QUERIES = 0.8, 40
 LISTED = {"score_order": "rank", "ranker": "listed"}
 
 
-def simulated(n_human: int, n_llm: int, depth: int, *, seed: int, tilt: float = TILT) -> tuple[Collection, Run]:
+def simulated(
+    n_human: int, n_llm: int, depth: int, *, seed: int, tilt: float = TILT
+) -> tuple[Collection, Run]:
     """Lists cut at a depth: scores of a scale of each query's own, and a constant more for the LLM's documents."""
     rng = np.random.default_rng(seed)
     docs = [{"id": f"h{n}", "text": f"text {n}", "source": "human"} for n in range(n_human)]
@@ -29,10 +31,14 @@ def simulated(n_human: int, n_llm: int, depth: int, *, seed: int, tilt: float = 
     rows = np.argsort(-scores, axis=1)[:, :depth]
     values = np.take_along_axis(scores, rows, axis=1)
     offsets = np.arange(QUERIES + 1) * rows.shape[1]
-    return collection, Run(tuple(queries), offsets, rows.ravel(), values.ravel(), collection.ids, {"ranker": "planted"})
+    return collection, Run(
+        tuple(queries), offsets, rows.ravel(), values.ravel(), collection.ids, {"ranker": "planted"}
+    )
 
 
-@pytest.mark.parametrize(("n_human", "n_llm", "depth"), [(100, 100, 30), (100, 100, 200), (150, 50, 60), (50, 100, 40)])
+@pytest.mark.parametrize(
+    ("n_human", "n_llm", "depth"), [(100, 100, 30), (100, 100, 200), (150, 50, 60), (50, 100, 40)]
+)
 def test_a_planted_tilt_is_found_within_its_interval(n_human: int, n_llm: int, depth: int) -> None:
     inside, found = 0, list[float]()
     for seed in range(20):
@@ -45,7 +51,9 @@ def test_a_planted_tilt_is_found_within_its_interval(n_human: int, n_llm: int, d
     assert np.mean(found) == pytest.approx(-TILT, abs=0.05)
 
 
-def test_the_tilt_is_taken_away_a_fit_reads_back_and_quantiles_count_from_the_top(tmp_path: Path) -> None:
+def test_the_tilt_is_taken_away_a_fit_reads_back_and_quantiles_count_from_the_top(
+    tmp_path: Path,
+) -> None:
     collection, training = simulated(100, 100, 30, seed=1)
     fit = fit_offset(collection, training)
     fit.save(tmp_path / "offset.json")
@@ -56,16 +64,26 @@ def test_the_tilt_is_taken_away_a_fit_reads_back_and_quantiles_count_from_the_to
         return float(run.scores[llm[run.docs]].mean() - run.scores[~llm[run.docs]].mean())
 
     for strength in (0.0, 0.5, 1.0, 2.0):
-        left = gap(Offset(fit=str(tmp_path / "offset.json"), strength=strength).rank(collection, run))
+        left = gap(
+            Offset(fit=str(tmp_path / "offset.json"), strength=strength).rank(collection, run)
+        )
         assert left == pytest.approx(gap(run) + strength * fit.offsets[0].value)
     assert abs(gap(run) + fit.offsets[0].value) < 0.15
-    collection, run = labelled(["hhhll.", "hlhlg"], [[9.0, 8.0, 6.0, 5.5, 3.0, 1.0], [4.0, 3.0, 2.5, 1.0, 0.5]])
+    collection, run = labelled(
+        ["hhhll.", "hlhlg"], [[9.0, 8.0, 6.0, 5.5, 3.0, 1.0], [4.0, 3.0, 2.5, 1.0, 0.5]]
+    )
     learned = labelled(["hlhlg"], [[4.0, 3.0, 2.5, 1.0, 0.5]])
     fit = fit_offset(*learned)
     assert fit.queries == ("q0",)
     assert [(offset.group, offset.queries) for offset in fit.offsets] == [("gpt", 1), ("llm", 1)]
-    assert [offset.value for offset in fit.offsets] == [3.25 - 0.5, pytest.approx((4 - 3.0 + 2.5 - 1.0) / 2)]
-    assert "+2.75 for gpt (1 query, no interval) and +1.25 for llm (1 query, no interval)" in fit.sentence
+    assert [offset.value for offset in fit.offsets] == [
+        3.25 - 0.5,
+        pytest.approx((4 - 3.0 + 2.5 - 1.0) / 2),
+    ]
+    assert (
+        "+2.75 for gpt (1 query, no interval) and +1.25 for llm (1 query, no interval)"
+        in fit.sentence
+    )
     path = fit.save(tmp_path / "offset.json")
     assert OffsetFit.load(path) == fit
     correction = Offset(fit=str(path))
@@ -78,7 +96,9 @@ def test_the_tilt_is_taken_away_a_fit_reads_back_and_quantiles_count_from_the_to
     assert [offset.group for offset in turned.offsets] == ["human", "gpt"]
     assert turned.offsets[0].value == -1.25
     five, two = np.array([9.0, 7, 5, 3, 1]), np.array([6.0, 2])
-    assert quantile_gap(five, two, 5, 2) == pytest.approx(((9 - 0.75 * 2 - 6) + (3 - 0.25 * 2 - 2)) / 2)
+    assert quantile_gap(five, two, 5, 2) == pytest.approx(
+        ((9 - 0.75 * 2 - 6) + (3 - 0.25 * 2 - 2)) / 2
+    )
     assert quantile_gap(two, five, 2, 5) == -quantile_gap(five, two, 5, 2)
     assert quantile_gap(five, five[:2], 5, 5) == 0
     assert quantile_gap(five[:2], two, 5, 2) == pytest.approx(9 - 0.75 * 2 - 6)
@@ -93,8 +113,12 @@ def test_what_cannot_be_fitted_and_a_fit_that_does_not_belong_are_refused(tmp_pa
         fit_offset(collection, none)
     with refused("unknown source 'people' (valid: human, gpt, llm)"):
         fit_offset(collection, run, reference="people")
-    with refused("no offset for gpt: no list of the 2 queries to fit on lets it be compared with human"):
-        fit_offset(collection, Run(run.queries[:2], run.offsets[:3], run.docs[:7], run.scores[:7], run.ids))
+    with refused(
+        "no offset for gpt: no list of the 2 queries to fit on lets it be compared with human"
+    ):
+        fit_offset(
+            collection, Run(run.queries[:2], run.offsets[:3], run.docs[:7], run.scores[:7], run.ids)
+        )
     with refused("an offset is fitted to scores, and listed gives only an order"):
         fit_offset(collection, replace(run, spec=LISTED))
     collection, run = labelled(["hhll", "hlhl"], [[4.0, 3.5, 2.0, 1.0]] * 2)
@@ -104,7 +128,9 @@ def test_what_cannot_be_fitted_and_a_fit_that_does_not_belong_are_refused(tmp_pa
     for strength in ("2.5", "-1.0", "nan"):
         with refused(f"offset: expected a strength from 0 to 2, got {strength}"):
             ranker(f"offset(strength={strength})")
-    with refused(f"{path}: was fitted to groups of 'source', not of 'length:2': say by=source", DataError):
+    with refused(
+        f"{path}: was fitted to groups of 'source', not of 'length:2': say by=source", DataError
+    ):
         Offset(fit=str(path), by="length:2").rank(*labelled(["hhll"]))
     other, run_of_other = labelled(["hglh"], [[4.0, 3.5, 2.0, 1.0]])
     with refused(f"{path}: was fitted to human and llm; here is gpt too", DataError):

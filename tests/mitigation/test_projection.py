@@ -23,9 +23,17 @@ from tests.refusals import refused
 from tests.toy import collection_of, write
 
 SPEC = {
-    "model": "dense:some", "fingerprint": "abc", "cosine": True, "reference": "human", "source": "llm", "twins": 2,
-    "left_out": 0, "length": 0.25, "random_length": 0.125, "p": 0.0009990,
-}  # fmt: skip
+    "model": "dense:some",
+    "fingerprint": "abc",
+    "cosine": True,
+    "reference": "human",
+    "source": "llm",
+    "twins": 2,
+    "left_out": 0,
+    "length": 0.25,
+    "random_length": 0.125,
+    "p": 0.0009990,
+}
 
 
 def direction(size: int = 8, seed: int = 3) -> Direction:
@@ -33,7 +41,9 @@ def direction(size: int = 8, seed: int = 3) -> Direction:
     return Direction(vector / np.linalg.norm(vector), SPEC, ("o1", "o2"))
 
 
-def explicit(documents: npt.NDArray[np.float32], along: Direction, strength: float) -> npt.NDArray[np.float64]:
+def explicit(
+    documents: npt.NDArray[np.float32], along: Direction, strength: float
+) -> npt.NDArray[np.float64]:
     """v − s(v·u)u, row by row in Python."""
     rows = documents.astype(np.float64)
     return np.array([row - strength * float(row @ along.vector) * along.vector for row in rows])
@@ -43,7 +53,9 @@ def test_nothing_is_left_along_the_direction_and_the_signs_of_twins_are_turned()
     along, vectors = direction(384), unit(drawn(50, 384))
     removed = along.remove(vectors)
     assert np.abs(removed @ along.vector).max() < 1e-6
-    assert along.remove(vectors, 0.25) @ along.vector == pytest.approx(0.75 * (vectors @ along.vector), abs=1e-6)
+    assert along.remove(vectors, 0.25) @ along.vector == pytest.approx(
+        0.75 * (vectors @ along.vector), abs=1e-6
+    )
     assert removed == pytest.approx(explicit(vectors, along, 1.0), abs=1e-6)
     across = drawn(1, 384)[0] - (drawn(1, 384)[0] @ along.vector) * along.vector
     assert removed @ across == pytest.approx(vectors @ across, abs=1e-5)
@@ -55,7 +67,9 @@ def test_nothing_is_left_along_the_direction_and_the_signs_of_twins_are_turned()
     line = rng.standard_normal(60) + 0.3
     assert sign_flip_length_p(line[:, None], resamples=500) == sign_flip_p(line, resamples=500)
     assert sign_flip_length_p(rng.standard_normal((80, 20)) + 1) == 1 / 1001
-    null = [sign_flip_length_p(rng.standard_normal((30, 5)), resamples=199, seed=s) for s in range(200)]
+    null = [
+        sign_flip_length_p(rng.standard_normal((30, 5)), resamples=199, seed=s) for s in range(200)
+    ]
     assert 0.01 <= np.mean(np.array(null) <= 0.05) <= 0.1
     assert sign_flip_length_p(np.zeros((20, 3))) == 1
 
@@ -80,12 +94,17 @@ def test_scores_are_those_of_projected_documents(cosine: bool, memory: int | Non
         assert again.tobytes() == scores.tobytes()
 
 
-def test_a_direction_is_read_back_and_files_and_options_that_give_none_are_refused(tmp_path: Path) -> None:
+def test_a_direction_is_read_back_and_files_and_options_that_give_none_are_refused(
+    tmp_path: Path,
+) -> None:
     saved = direction()
     found = Direction.load(saved.save(tmp_path / "direction.json"))
     assert found.vector.tobytes() == saved.vector.tobytes()
     assert (found.spec, found.origins) == (saved.spec, saved.origins)
-    assert "over 2 twins; their mean difference has length 0.25, with random signs 0.125 (p < .001)" in found.sentence
+    assert (
+        "over 2 twins; their mean difference has length 0.25, with random signs 0.125 (p < .001)"
+        in found.sentence
+    )
     assert replace(found, spec={**SPEC, "p": 0.3}).sentence.endswith("(p = .300)")
     with pytest.raises(DataError, match="ranktilt-direction"):
         Direction.load(write(tmp_path / "none.json", "{}"))
@@ -112,7 +131,9 @@ def vectors(dense: Dense, collection: Collection) -> npt.NDArray[np.float32]:
 
 @pytest.mark.neural
 @pytest.mark.parametrize("similarity", ["cosine", "dot"])
-def test_a_direction_is_the_mean_difference_of_twins(tiny: Path, texts: Collection, similarity: str) -> None:
+def test_a_direction_is_the_mean_difference_of_twins(
+    tiny: Path, texts: Collection, similarity: str
+) -> None:
     dense = Dense(str(tiny), similarity=similarity)
     left = relevant_origins(judged(texts, ["q4", "q5"]))
     assert left == {f"o{n}" for n in (4, 5, 6, 7)}
@@ -130,7 +151,9 @@ def test_a_direction_is_the_mean_difference_of_twins(tiny: Path, texts: Collecti
 
 @pytest.mark.neural
 @pytest.mark.parametrize("similarity", ["cosine", "dot"])
-def test_a_search_without_the_direction(tiny: Path, texts: Collection, similarity: str, tmp_path: Path) -> None:
+def test_a_search_without_the_direction(
+    tiny: Path, texts: Collection, similarity: str, tmp_path: Path
+) -> None:
     dense = Dense(str(tiny), similarity=similarity, k=9)
     along = fit_direction(texts, dense, source="llm")
     file = str(along.save(tmp_path / "u.json"))
@@ -148,12 +171,18 @@ def test_a_search_without_the_direction(tiny: Path, texts: Collection, similarit
     assert not same_bits(run, plain)
     again = removing.rank(texts, run)
     assert same_bits(again, run)
-    assert run.spec["fitted_on"] == again.spec["fitted_on"] == {"file": file, "queries": list(texts.judged["id"])}
+    assert (
+        run.spec["fitted_on"]
+        == again.spec["fitted_on"]
+        == {"file": file, "queries": list(texts.judged["id"])}
+    )
     assert run.spec["direction"] == dict(along.spec)
 
 
 @pytest.mark.neural
-def test_other_origins_are_not_learned_from_and_none_is_refused(tiny: Path, texts: Collection, tmp_path: Path) -> None:
+def test_other_origins_are_not_learned_from_and_none_is_refused(
+    tiny: Path, texts: Collection, tmp_path: Path
+) -> None:
     test = judged(texts, ["q4", "q5"])
     along = fit_direction(texts, Dense(str(tiny)), source="llm", leave_out=relevant_origins(test))
     file = along.save(tmp_path / "u.json")
@@ -161,15 +190,23 @@ def test_other_origins_are_not_learned_from_and_none_is_refused(tiny: Path, text
     assert run.spec["fitted_on"]["queries"] == []
     candidates = TFIDF(k=5).rank(texts)
     both = Dense(str(tiny), project=str(file)).rank(texts, candidates)
-    assert both.spec["fitted_on"]["queries"] == [q for q in texts.judged["id"] if q not in ("q4", "q5")]
+    assert both.spec["fitted_on"]["queries"] == [
+        q for q in texts.judged["id"] if q not in ("q4", "q5")
+    ]
     dense = Dense(str(tiny))
-    lone = collection_of([{"id": s, "text": "x y", "source": s, "origin": s} for s in ("human", "llm")], {}, {})
-    with refused("a projection needs twins: no document of 'llm' shares its origin with one of 'human'"):
+    lone = collection_of(
+        [{"id": s, "text": "x y", "source": s, "origin": s} for s in ("human", "llm")], {}, {}
+    )
+    with refused(
+        "a projection needs twins: no document of 'llm' shares its origin with one of 'human'"
+    ):
         fit_direction(lone, dense, source="llm")
     with refused("a projection needs twins to learn from, and all 20 are left out"):
         fit_direction(texts, dense, source="llm", leave_out=texts.docs["origin"])
     same = [{"id": s, "text": "x y", "source": s, "origin": "o"} for s in ("human", "llm")]
-    with refused("a projection needs a direction, and the vectors of 1 twin of human and llm do not differ on average"):
+    with refused(
+        "a projection needs a direction, and the vectors of 1 twin of human and llm do not differ on average"
+    ):
         fit_direction(collection_of(same, {}, {}), dense, source="llm")
     file = str(fit_direction(texts, dense, source="llm").save(tmp_path / "u.json"))
     other = tiny_model(tmp_path / "other", seed=1)

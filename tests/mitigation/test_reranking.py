@@ -21,14 +21,22 @@ from tests.mitigation.builders import labelled, patterns_of, same_bits
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, toy
 
-MIXED = ["".join(p) for n in range(2, 8) for p in itertools.product("hl", repeat=n) if 0 < p.count("h") < n]
+MIXED = [
+    "".join(p)
+    for n in range(2, 8)
+    for p in itertools.product("hl", repeat=n)
+    if 0 < p.count("h") < n
+]
 TARGETS = (-30.0, -10.0, 0.0, 20.0)
 
 
 def shares(pattern: str, target: float) -> dict[str, float]:
     """Least share of each side."""
     base = pattern.count("h") / len(pattern)
-    return {"h": min(max(base + target / 100, 0), 1), "l": min(max(1 - base - abs(target) / 100, 0), 1)}
+    return {
+        "h": min(max(base + target / 100, 0), 1),
+        "l": min(max(1 - base - abs(target) / 100, 0), 1),
+    }
 
 
 def minimum(share: float, k: int) -> int:
@@ -37,7 +45,9 @@ def minimum(share: float, k: int) -> int:
 
 def published(pattern: str, share: dict[str, float]) -> str:
     """Algorithm 3 of Geyik et al., line by line; places are counted from 1, for from 0 a minimum is missed."""
-    pools = {side: [-rank for rank, letter in enumerate(pattern) if letter == side] for side in share}
+    pools = {
+        side: [-rank for rank, letter in enumerate(pattern) if letter == side] for side in share
+    }
     counts, minimums = dict.fromkeys(share, 0), dict.fromkeys(share, 0)
     sides, scores, limits = list[str](), list[int](), list[float]()
 
@@ -57,7 +67,9 @@ def published(pattern: str, share: dict[str, float]) -> str:
         k += 1
         now = {side: min(minimum(share[side], k), len(pools[side])) for side in share}
         changed = [side for side in share if minimums[side] < now[side]]
-        for score, side in sorted(((pools[side][counts[side]], side) for side in changed), reverse=True):
+        for score, side in sorted(
+            ((pools[side][counts[side]], side) for side in changed), reverse=True
+        ):
             insert(score, side, k)
         minimums = now
     rest = [(score, side) for side in share for score in pools[side][counts[side] :]]
@@ -71,14 +83,20 @@ def fair(pattern: str, method: str, target: float, alpha: float) -> list[tuple[i
     share, n = shares(pattern, target), len(pattern)
     if method == "fa-ir":
         return [(min(least, pattern.count("h")), 0) for least in m_table(n, share["h"], alpha)]
-    human, llm = ([min(minimum(share[side], k), pattern.count(side)) for k in range(1, n + 1)] for side in "hl")
+    human, llm = (
+        [min(minimum(share[side], k), pattern.count(side)) for k in range(1, n + 1)]
+        for side in "hl"
+    )
     return list(zip(human, llm, strict=True))
 
 
 def keeps(pattern: str, needed: Sequence[tuple[int, int]]) -> bool:
     """Whether all prefixes hold what they need."""
     prefixes = (pattern[:k] for k in range(1, len(pattern) + 1))
-    return all(p.count("h") >= human and p.count("l") >= llm for p, (human, llm) in zip(prefixes, needed, strict=True))
+    return all(
+        p.count("h") >= human and p.count("l") >= llm
+        for p, (human, llm) in zip(prefixes, needed, strict=True)
+    )
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -95,12 +113,19 @@ def test_it_is_the_best_of_all_orders_that_keep_to_the_target(method: str, targe
     found = FairReRank(method=method, group="human", target=target, alpha=0.3).rank(collection, run)
     for pattern, got in zip(MIXED, patterns_of(collection, found), strict=True):
         needed = fair(pattern, method, target, 0.3)
-        orders = {"".join(order) for order in itertools.permutations(pattern)} if len(pattern) < 6 else {got}
+        orders = (
+            {"".join(order) for order in itertools.permutations(pattern)}
+            if len(pattern) < 6
+            else {got}
+        )
         assert got in orders
         assert keeps(got, needed)
 
         def documents(order: str, pattern: str = pattern) -> list[int]:
-            left = {side: [rank for rank, letter in enumerate(pattern) if letter == side] for side in "hl"}
+            left = {
+                side: [rank for rank, letter in enumerate(pattern) if letter == side]
+                for side in "hl"
+            }
             return [left[side].pop(0) for side in order]
 
         assert got == min((order for order in orders if keeps(order, needed)), key=documents)
@@ -111,7 +136,10 @@ def test_a_list_at_its_target_comes_back_to_the_last_bit(method: str) -> None:
     rng = np.random.default_rng(5)
     changed = 0
     for pattern in rng.choice(MIXED, 25).tolist():
-        base, weights = pattern.count("h") / len(pattern), 1 / np.log2(np.arange(2, len(pattern) + 2))
+        base, weights = (
+            pattern.count("h") / len(pattern),
+            1 / np.log2(np.arange(2, len(pattern) + 2)),
+        )
         ahead = [pattern[:k].count("h") / k - base for k in range(1, len(pattern) + 1)]
         today = 100 * min(*ahead, 0.0)
         if method == "det-const-sort":
@@ -120,13 +148,19 @@ def test_a_list_at_its_target_comes_back_to_the_last_bit(method: str) -> None:
             human = np.array(list(pattern)) == "h"
             today = float(weights[human].mean() / weights[~human].mean())
         collection, run = labelled([pattern], [np.sort(rng.normal(size=len(pattern)))[::-1]])
-        assert same_bits(FairReRank(method=method, group="human", target=today).rank(collection, run), run)
-        more = FairReRank(method=method, group="human", target=1.5 if method == "exposure" else 60.0)
+        assert same_bits(
+            FairReRank(method=method, group="human", target=today).rank(collection, run), run
+        )
+        more = FairReRank(
+            method=method, group="human", target=1.5 if method == "exposure" else 60.0
+        )
         changed += not same_bits(more.rank(collection, run), run)
     assert changed > 15
 
 
-def test_documents_of_no_group_keep_their_places_and_nothing_to_do_leaves_the_run_to_the_last_bit() -> None:
+def test_documents_of_no_group_keep_their_places_and_nothing_to_do_leaves_the_run_to_the_last_bit() -> (
+    None
+):
     collection, run = labelled([".hh.ll", "hhh", "l.", "", "hlg.gl"])
     found = FairReRank(group="llm").rank(collection, run)
     assert patterns_of(collection, found) == [".hl.hl", "hhh", "l.", "", "hlg.gl"]
@@ -136,12 +170,23 @@ def test_documents_of_no_group_keep_their_places_and_nothing_to_do_leaves_the_ru
     assert (patterns_of(collection, found), found.name) == (["hlhlhlhl"], "fair-rerank(group=llm)")
     assert found.scores.tobytes() == run.scores.tobytes()
     collection, _ = labelled(["hhll"])
-    strange = Run(("q0",), [0, 5], [0, 4, 1, 2, 3], [9, 8, 6, 5, 4.5], pl.Series([*collection.ids, "d0-0x"]))
-    found = FairReRank(group="llm").rank(collection, strange)  # what the collection lacks is of no group
+    strange = Run(
+        ("q0",), [0, 5], [0, 4, 1, 2, 3], [9, 8, 6, 5, 4.5], pl.Series([*collection.ids, "d0-0x"])
+    )
+    found = FairReRank(group="llm").rank(
+        collection, strange
+    )  # what the collection lacks is of no group
     assert found.frame()["doc_id"].to_list() == ["d0-0", "d0-0x", "d0-2", "d0-1", "d0-3"]
     rng = np.random.default_rng(1)
-    patterns = ["".join(rng.permutation(list("hhlllg.."))) for _ in range(10)] + ["", "h", "hhh", "..."]
-    collection, run = labelled(patterns, [np.sort(rng.normal(size=len(one)))[::-1] for one in patterns])
+    patterns = ["".join(rng.permutation(list("hhlllg.."))) for _ in range(10)] + [
+        "",
+        "h",
+        "hhh",
+        "...",
+    ]
+    collection, run = labelled(
+        patterns, [np.sort(rng.normal(size=len(one)))[::-1] for one in patterns]
+    )
     assert same_bits(Interleave(strength=0).rank(collection, run), run)
     found = Interleave().rank(collection, run)
     assert patterns_of(collection, found)[-4:] == patterns[-4:]
@@ -149,7 +194,9 @@ def test_documents_of_no_group_keep_their_places_and_nothing_to_do_leaves_the_ru
         assert [one == "." for one in before] == [one == "." for one in after]
 
 
-def test_ties_are_broken_where_a_side_needs_it_and_favour_nobody_whatever_groups_are_called() -> None:
+def test_ties_are_broken_where_a_side_needs_it_and_favour_nobody_whatever_groups_are_called() -> (
+    None
+):
     for pattern in ("hhllhhll", "llhhllhh", "hlhllhlh"):
         collection, run = labelled([pattern], [[3.0] * 4 + [2.0] * 4])
         assert same_bits(FairReRank(group="human").rank(collection, run), run)
@@ -159,23 +206,36 @@ def test_ties_are_broken_where_a_side_needs_it_and_favour_nobody_whatever_groups
     collection, run = labelled(["llll", "hhll"], [[1.0] * 4, [1.0] * 4])
     found = patterns_of(collection, FairReRank(group="llm", target=100.0).rank(collection, run))
     assert found == ["[llll]", "[ll][hh]"]
-    # Twins share their tie keys, so all depends on what the sides are called or on the order in which they come.
+    # Twins share their tie keys, so all depends on what the sides are called or on the order in
+    # which they come.
     rng, results = np.random.default_rng(2), []
     levels = {"q0": 2, "q1": 3, "q2": 6}
     for first, second in (("human", "llm"), ("z", "a")):
         docs = [
-            {"id": f"{n if first == 'human' else 9 - n}{side}", "text": f"{n}", "source": side, "origin": f"o{n}"}
+            {
+                "id": f"{n if first == 'human' else 9 - n}{side}",
+                "text": f"{n}",
+                "source": side,
+                "origin": f"o{n}",
+            }
             for n in rng.permutation(6).tolist()
             for side in ((first, second) if rng.random() < 0.5 else (second, first))
         ]
-        collection = collection_of(docs, {query: query for query in levels}, {"q0": {docs[0]["id"]: 1}})
+        collection = collection_of(
+            docs, {query: query for query in levels}, {"q0": {docs[0]["id"]: 1}}
+        )
         origin = dict(zip(collection.docs["id"], collection.docs["origin"], strict=True))
         scores = {
-            query: {name: -float(int(o[1:]) // size) for name, o in origin.items()} for query, size in levels.items()
+            query: {name: -float(int(o[1:]) // size) for name, o in origin.items()}
+            for query, size in levels.items()
         }
         found = FairReRank(group=first, target=20.0).rank(collection, run_of(collection, scores))
         rows = found.frame().iter_rows()
-        results.append(sorted((query, score, origin[doc], doc.endswith(first)) for query, doc, _, score in rows))
+        results.append(
+            sorted(
+                (query, score, origin[doc], doc.endswith(first)) for query, doc, _, score in rows
+            )
+        )
     assert results[0] == results[1]
     assert len({row[:2] for row in results[0]}) > sum(6 // size for size in levels.values())
 
@@ -188,11 +248,20 @@ def test_it_reads_back_and_refuses_options_and_lists_that_cannot_be() -> None:
     ):
         assert ranker(repr(correction)) == correction
     for text, message in (
-        ("method=greedy", "unknown method of fair-rerank 'greedy' (valid: det-const-sort, fa-ir, exposure)"),
+        (
+            "method=greedy",
+            "unknown method of fair-rerank 'greedy' (valid: det-const-sort, fa-ir, exposure)",
+        ),
         ("target=101.0", "fair-rerank: expected a target from -100 to 100 points, got 101.0"),
         ("target=nan", "fair-rerank: expected a target from -100 to 100 points, got nan"),
-        ("method=exposure,target=-0.1", "fair-rerank: expected a ratio of exposures of 0 or more as target, got -0.1"),
-        ("method=exposure,target=inf", "fair-rerank: expected a ratio of exposures of 0 or more as target, got inf"),
+        (
+            "method=exposure,target=-0.1",
+            "fair-rerank: expected a ratio of exposures of 0 or more as target, got -0.1",
+        ),
+        (
+            "method=exposure,target=inf",
+            "fair-rerank: expected a ratio of exposures of 0 or more as target, got inf",
+        ),
         ("method=fa-ir,alpha=0", "fair-rerank: expected alpha between 0 and 1, got 0.0"),
     ):
         with refused(message):
@@ -206,10 +275,21 @@ def test_it_reads_back_and_refuses_options_and_lists_that_cannot_be() -> None:
     with refused("unknown source 'people' (valid: human, llm)"):
         ranker("fair-rerank(group=people)").rank(collection, run)
     for correction in (FairReRank(group="human"), Interleave()):
-        with pytest.raises(UserError, match="re-ranks candidates; put a ranker before it, such as bm25@100>>"):
+        with pytest.raises(
+            UserError, match="re-ranks candidates; put a ranker before it, such as bm25@100>>"
+        ):
             correction.rank(toy())
-    order = Run(run.queries, run.offsets, run.docs, run.scores, run.ids, {"score_order": "rank", "ranker": "listed"})
-    with refused("fair-rerank(method=exposure,group=human) reads scores, and listed gives only an order"):
+    order = Run(
+        run.queries,
+        run.offsets,
+        run.docs,
+        run.scores,
+        run.ids,
+        {"score_order": "rank", "ranker": "listed"},
+    )
+    with refused(
+        "fair-rerank(method=exposure,group=human) reads scores, and listed gives only an order"
+    ):
         FairReRank(method="exposure", group="human").rank(collection, order)
     assert FairReRank(group="llm").rank(collection, order).spec["score_order"] == "rank"
 
@@ -235,19 +315,25 @@ def test_the_published_table_and_the_probability_to_fail_of_all_lists() -> None:
     assert fail_probability(unadjusted, 0.25) == pytest.approx(0.14688718869911094, abs=1e-15)
     assert [m_table(4, share, 0.1) for share in (0.0, 1.0)] == [(0, 0, 0, 0), (1, 2, 3, 4)]
     certain = [((0, 0, 0), 0.0, 0), ((0, 1), 0.0, 1), ((1, 2), 1.0, 0), ((3, 3), 0.5, 1)]
-    assert [fail_probability(table, p) for table, p, _ in certain] == [chance for *_, chance in certain]
+    assert [fail_probability(table, p) for table, p, _ in certain] == [
+        chance for *_, chance in certain
+    ]
     for p in (0.05, 0.25, 0.5, 0.7):
         rng = np.random.default_rng(3)
         for k in (1, 2, 5, 12):
             tables = [m_table(k, p, alpha) for alpha in (0.05, 0.1, 0.4)]
-            tables += [tuple(np.minimum(np.sort(rng.integers(0, k + 2, k)), 4).tolist()) for _ in range(3)]
+            tables += [
+                tuple(np.minimum(np.sort(rng.integers(0, k + 2, k)), 4).tolist()) for _ in range(3)
+            ]
             for table in tables:
                 assert fail_probability(table, p) == pytest.approx(enumerated(table, p), abs=1e-14)
 
 
 @pytest.mark.parametrize(("k", "p"), [(1, 0.95), (1, 0.5), (7, 0.3), (9, 0.5), (8, 0.62)])
 @pytest.mark.parametrize("alpha", [0.02, 0.1, 0.3])
-def test_of_all_tables_it_is_the_one_that_fails_nearest_to_alpha(k: int, p: float, alpha: float) -> None:
+def test_of_all_tables_it_is_the_one_that_fails_nearest_to_alpha(
+    k: int, p: float, alpha: float
+) -> None:
     distribution = [stats.binom.cdf(np.arange(i + 1), i, p) for i in range(1, k + 1)]
     steps = np.unique([0, *(value for one in distribution for value in one if value < 1)])
     tables = {tuple(int((one <= c + 1e-12).sum()) for one in distribution) for c in steps[:-1]}
@@ -259,12 +345,17 @@ def test_of_all_tables_it_is_the_one_that_fails_nearest_to_alpha(k: int, p: floa
 Floats = npt.NDArray[np.float64]
 
 
-def solved(first: npt.NDArray[np.bool_], scores: Floats, weights: Floats, target: float) -> float | None:
+def solved(
+    first: npt.NDArray[np.bool_], scores: Floats, weights: Floats, target: float
+) -> float | None:
     """Best expected DCG of any doubly stochastic matrix that keeps to the target, by HiGHS; None if there is none."""
     n = len(first)
     sums = np.vstack([np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))])
     worth = np.where(first, 1 / first.sum(), -target / (~first).sum())
-    objective, exposure = -np.outer(scores, weights).ravel(), -np.outer(worth, weights).ravel()[None]
+    objective, exposure = (
+        -np.outer(scores, weights).ravel(),
+        -np.outer(worth, weights).ravel()[None],
+    )
     found = linprog(objective, A_ub=exposure, b_ub=[0], A_eq=sums, b_eq=np.ones(2 * n))
     return -float(found.fun) if found.success else None
 
@@ -274,7 +365,9 @@ def gained(
 ) -> tuple[float, float]:
     """DCG of an order, and the first side's share of the weights."""
     rest = np.setdiff1d(np.arange(len(first)), ranks)
-    return float(gains[first] @ weights[ranks] + gains[~first] @ weights[rest]), float(weights[ranks].sum())
+    return float(gains[first] @ weights[ranks] + gains[~first] @ weights[rest]), float(
+        weights[ranks].sum()
+    )
 
 
 @pytest.mark.parametrize("tied", [False, True])
@@ -283,11 +376,18 @@ def test_value_and_exposure_are_those_of_the_linear_program(tied: bool) -> None:
     corrected = 0
     for n in (2, 3, 5, 7, 7, 7):
         first = rng.permutation(np.arange(n) < rng.integers(1, n))
-        drawn = rng.integers(0, 4, n) * 1.5 if tied else rng.normal(size=n) * 10.0 ** rng.integers(-3, 4)
+        drawn = (
+            rng.integers(0, 4, n) * 1.5
+            if tied
+            else rng.normal(size=n) * 10.0 ** rng.integers(-3, 4)
+        )
         scores = np.sort(drawn)[::-1]
         weights = 1 / np.log2(np.sort(rng.choice(np.arange(2, 12), n, replace=False)))
         for target in (0.5, 1.0, 1.2, 3.0):
-            found, best = exposure_mixture(first, scores, weights, target), solved(first, scores, weights, target)
+            found, best = (
+                exposure_mixture(first, scores, weights, target),
+                solved(first, scores, weights, target),
+            )
             today = scores @ weights
             scale = max(np.ptp(scores), 1e-12)
             if found is None:
@@ -297,9 +397,13 @@ def test_value_and_exposure_are_those_of_the_linear_program(tied: bool) -> None:
                 assert found.fewer.tolist() == found.more.tolist() == list(range(first.sum()))
                 continue
             corrected += 1
-            (low, under), (high, over) = (gained(first, scores, weights, p) for p in (found.fewer, found.more))
+            (low, under), (high, over) = (
+                gained(first, scores, weights, p) for p in (found.fewer, found.more)
+            )
             assert 0 <= found.odds <= 1
-            dcg, held = ((1 - found.odds) * a + found.odds * b for a, b in ((low, high), (under, over)))
+            dcg, held = (
+                (1 - found.odds) * a + found.odds * b for a, b in ((low, high), (under, over))
+            )
             assert dcg == pytest.approx(best, abs=1e-6 * scale)
             ratio = held / first.sum() / ((weights.sum() - held) / (~first).sum())
             assert ratio == pytest.approx(target, abs=1e-9)
@@ -313,7 +417,9 @@ def test_a_list_of_many_is_solved_as_well_and_each_goes_as_far_as_its_target_ask
     found = exposure_mixture(first, scores, weights, 1.3)
     assert found is not None
     held = (1 - found.odds) * weights[found.fewer].sum() + found.odds * weights[found.more].sum()
-    assert held / first.sum() * (~first).sum() / (weights.sum() - held) == pytest.approx(1.3, abs=1e-12)
+    assert held / first.sum() * (~first).sum() / (weights.sum() - held) == pytest.approx(
+        1.3, abs=1e-12
+    )
     assert len(np.setxor1d(found.fewer, found.more)) == 2
     assert (np.diff(found.more) > 0).all()
     for patterns, target, expected in (
@@ -324,7 +430,9 @@ def test_a_list_of_many_is_solved_as_well_and_each_goes_as_far_as_its_target_ask
         found = FairReRank(method="exposure", group="llm", target=target).rank(collection, run)
         assert patterns_of(collection, found) == expected
     collection, run = labelled(["llhh", "hlh"], [[1.0] * 4, [3.0, 2.0, 1.0]])
-    assert same_bits(FairReRank(method="exposure", group="llm", target=0.6).rank(collection, run), run)
+    assert same_bits(
+        FairReRank(method="exposure", group="llm", target=0.6).rank(collection, run), run
+    )
 
 
 def test_one_of_two_orders_is_drawn_by_seed_and_query() -> None:
@@ -340,27 +448,39 @@ def test_one_of_two_orders_is_drawn_by_seed_and_query() -> None:
     # An order with the LLM's documents further up comes later in the alphabet.
     share = np.mean([one == max(drawn) for one in drawn])
     assert share == pytest.approx(mixture.odds, abs=3 * 0.5 / 200**0.5)
-    other = patterns_of(collection, FairReRank(method="exposure", group="llm", seed=2).rank(collection, run))
+    other = patterns_of(
+        collection, FairReRank(method="exposure", group="llm", seed=2).rank(collection, run)
+    )
     assert 0 < sum(a != b for a, b in zip(drawn, other, strict=True)) < 200
     part = Run(run.queries[7:9], [0, 5, 10], run.docs[35:45], run.scores[35:45], run.ids)
     assert patterns_of(collection, correct.rank(collection, part)) == drawn[7:9]
 
 
 @pytest.mark.parametrize("target", [1.0, 0.8])
-def test_both_groups_are_treated_alike_and_a_ranker_that_is_level_stays_level(target: float) -> None:
+def test_both_groups_are_treated_alike_and_a_ranker_that_is_level_stays_level(
+    target: float,
+) -> None:
     """Lifting the named group alone, where chance puts it low, gives it 1.14 times the exposure of the others."""
     rng = np.random.default_rng(4)
-    collection, run = labelled(["".join(rng.choice(["h", "l"], rng.integers(3, 21))) for _ in range(300)])
-    human, llm = (FairReRank(method="exposure", group=group, target=target) for group in ("human", "llm"))
+    collection, run = labelled(
+        ["".join(rng.choice(["h", "l"], rng.integers(3, 21))) for _ in range(300)]
+    )
+    human, llm = (
+        FairReRank(method="exposure", group=group, target=target) for group in ("human", "llm")
+    )
     corrected = human.rank(collection, run)
     assert same_bits(corrected, llm.rank(collection, run))
     renamed = pl.col("source").replace({"human": "llm", "llm": "human"})
-    mirrored = Collection(collection.docs.with_columns(renamed), collection.queries, collection.qrels)
+    mirrored = Collection(
+        collection.docs.with_columns(renamed), collection.queries, collection.qrels
+    )
     assert same_bits(corrected, human.rank(mirrored, run))
     if target == 1:
         first = (collection.docs["source"] == "human").to_numpy()
         ratios = [
-            ExposureRatio.contrast(Ranking(lists.offsets, lists.scores), first[lists.docs], ~first[lists.docs])
+            ExposureRatio.contrast(
+                Ranking(lists.offsets, lists.scores), first[lists.docs], ~first[lists.docs]
+            )
             for lists in (run, corrected)
         ]
         before, after = np.abs(np.nanmean(np.log(ratios), axis=1))
@@ -374,7 +494,9 @@ def counts(pattern: str, side: str = "l") -> npt.NDArray[np.int64]:
 
 def held_by(correction: Interleave, collection: Collection, run: Run) -> npt.NDArray[np.int64]:
     """The LLM's documents among the first of each corrected list."""
-    return np.stack([counts(pattern) for pattern in patterns_of(collection, correction.rank(collection, run))])
+    return np.stack(
+        [counts(pattern) for pattern in patterns_of(collection, correction.rank(collection, run))]
+    )
 
 
 def test_the_mean_share_of_the_first_ranks_is_that_of_the_candidates_or_a_part_of_the_way() -> None:
@@ -399,7 +521,9 @@ def test_within_a_group_the_order_stays_several_take_turns_and_ties_favour_nobod
     found = Interleave().rank(collection, run)
     assert patterns_of(collection, found)[0] in ("hlhlhlhl", "lhlhlhlh")
     assert found.scores.tobytes() == run.scores.tobytes()
-    assert sorted(d for d in found.docs.tolist() if d < 4) == [d for d in found.docs.tolist() if d < 4]
+    assert sorted(d for d in found.docs.tolist() if d < 4) == [
+        d for d in found.docs.tolist() if d < 4
+    ]
     collection, run = labelled(["hhhhhhlllggg"] * 250)
     found = patterns_of(collection, Interleave().rank(collection, run))
     for side, share in (("h", 0.5), ("l", 0.25), ("g", 0.25)):

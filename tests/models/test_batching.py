@@ -34,7 +34,9 @@ def ints(*values: int) -> Ints:
 
 
 @given(LENGTHS, st.integers(1, 100), st.integers(1, 10))
-def test_every_plan_holds_each_item_once_within_its_limits(lengths: list[int], tokens: int, most: int) -> None:
+def test_every_plan_holds_each_item_once_within_its_limits(
+    lengths: list[int], tokens: int, most: int
+) -> None:
     batches = plan_batches(ints(*lengths), tokens, most=most)
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     for batch in batches:
@@ -55,7 +57,9 @@ class Work:
 
     def job(self) -> BatchJob:
         lengths = ints(*map(len, self.texts))
-        return BatchJob(content_keys(self.texts), lengths, self.compute, self.take, self.computing, self.tokens)
+        return BatchJob(
+            content_keys(self.texts), lengths, self.compute, self.take, self.computing, self.tokens
+        )
 
     def take(self, positions: Ints) -> list[str]:
         return [self.texts[i] for i in positions]
@@ -79,7 +83,9 @@ def all_of(work: Work, folder: Path) -> Vectors:
     return compute_missing(work.job(), VectorCache(folder), "x").read(0, len(work.texts))
 
 
-def test_each_item_gets_its_vector_the_longest_first_in_batches_of_so_many_tokens(tmp_path: Path) -> None:
+def test_each_item_gets_its_vector_the_longest_first_in_batches_of_so_many_tokens(
+    tmp_path: Path,
+) -> None:
     work = Work(TEXTS)
     vectors = all_of(work, tmp_path)
     assert (work.entered, len(work.batches) > 2) == (1, True)  # one context around all
@@ -109,9 +115,13 @@ def test_work_that_is_taken_up_again_gives_the_same_bits(tmp_path: Path, done: i
         (100, [8]),
     ],
 )
-def test_whole_batches_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shard: int, files: list[int]) -> None:
+def test_whole_batches_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shard: int, files: list[int]
+) -> None:
     put, sizes = VectorCache.put, list[int]()
-    monkeypatch.setattr(VectorCache, "put", lambda cache, *of: (sizes.append(len(of[0])), put(cache, *of)))
+    monkeypatch.setattr(
+        VectorCache, "put", lambda cache, *of: (sizes.append(len(of[0])), put(cache, *of))
+    )
     monkeypatch.setattr(batching, "WRITE_EVERY", shard)
     all_of(Work(TEXTS, tokens=7), tmp_path)
     assert sorted(sizes, reverse=True) == files
@@ -130,7 +140,9 @@ def test_a_full_disk_a_pruned_cache_and_none_at_all_are_one_clear_line(tmp_path:
         def put(self, keys: Any, vectors: Vectors) -> None:
             """Store nothing, as if it was removed at once."""
 
-    with pytest.raises(UserError, match=r"stored values are gone; if the cache was pruned meanwhile, run it again$"):
+    with pytest.raises(
+        UserError, match=r"stored values are gone; if the cache was pruned meanwhile, run it again$"
+    ):
         compute_missing(Work(TEXTS).job(), Pruned(tmp_path / "pruned"), "x")
     folder = write(tmp_path / "file", "x") / "below"
     work = Work(TEXTS)
@@ -159,14 +171,28 @@ def test_products_are_computed_in_the_precision_and_without_gradients(precision:
         ({"sentence_bert_config.json": {"max_seq_length": 24}}, 24),
         ({"tokenizer_config.json": {"model_max_length": 128}}, 128),
         ({"config.json": {"max_position_embeddings": 512}}, 512),
-        ({"sentence_bert_config.json": {"max_seq_length": 24}, "config.json": {"max_position_embeddings": 99}}, 24),
-        ({"sentence_bert_config.json": {"max_seq_length": None}, "config.json": {"max_position_embeddings": 9}}, 9),
+        (
+            {
+                "sentence_bert_config.json": {"max_seq_length": 24},
+                "config.json": {"max_position_embeddings": 99},
+            },
+            24,
+        ),
+        (
+            {
+                "sentence_bert_config.json": {"max_seq_length": None},
+                "config.json": {"max_position_embeddings": 9},
+            },
+            9,
+        ),
         ({"tokenizer_config.json": {"model_max_length": int(1e30)}}, None),
         ({"0_Transformer/sentence_bert_config.json": {"max_seq_length": 64}}, 64),
         ({}, None),
     ],
-)  # fmt: skip
-def test_the_most_particular_file_counts(tmp_path: Path, files: dict[str, Any], expected: int | None) -> None:
+)
+def test_the_most_particular_file_counts(
+    tmp_path: Path, files: dict[str, Any], expected: int | None
+) -> None:
     for name, content in files.items():
         write_json(tmp_path / name, content)
     assert Tokens(tmp_path, None).limit == expected
@@ -196,16 +222,25 @@ class TestCounts:
         assert Tokens(tiny, None).counts(texts, "x").tolist() == [letters(t) for t in texts]
 
     def test_a_prompt_is_part_of_every_text(self, tiny: Path) -> None:
-        assert Tokens(tiny, None, "doc: ").counts(["abc", ""], "x").tolist() == [letters("doc: abc"), letters("doc: ")]
+        assert Tokens(tiny, None, "doc: ").counts(["abc", ""], "x").tolist() == [
+            letters("doc: abc"),
+            letters("doc: "),
+        ]
 
-    def test_counts_are_kept_by_content(self, tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_counts_are_kept_by_content(
+        self, tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         first = Tokens(tiny, None).counts(["abc", "de", "abc"], "x")
-        monkeypatch.setattr(Tokens, "_tokenizer", property(lambda self: pytest.fail("was asked again")))
+        monkeypatch.setattr(
+            Tokens, "_tokenizer", property(lambda self: pytest.fail("was asked again"))
+        )
         assert Tokens(tiny, 9).counts(["de", "abc"], "x").tolist() == first[[1, 0]].tolist()
         with pytest.raises(pytest.fail.Exception):
             Tokens(tiny, None, "other prompt").counts(["abc"], "x")
 
-    def test_parts_are_as_the_whole(self, tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_parts_are_as_the_whole(
+        self, tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 4)
         steps: list[tuple[str, int, int]] = []
         with listening(lambda *step: steps.append(step)):
@@ -232,7 +267,9 @@ class TestEnds:
 
     @given(st.lists(st.tuples(PLAIN, st.integers(0, 70)), max_size=8))
     @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-    def test_what_is_kept_has_as_many_tokens_as_may_stay(self, tiny: Path, given: list[tuple[str, int]]) -> None:
+    def test_what_is_kept_has_as_many_tokens_as_may_stay(
+        self, tiny: Path, given: list[tuple[str, int]]
+    ) -> None:
         texts, budgets = [t for t, _ in given], np.array([b for _, b in given], dtype=np.int64)
         ends = Tokens(tiny, None).ends(texts, budgets)
         for text, budget, end in zip(texts, budgets.tolist(), ends, strict=True):
@@ -243,23 +280,35 @@ class TestEnds:
 class TestARun:
     def collection(self) -> Any:
         lengths = {"human": (21, 22, 5, 30), "llm": (21, 20, 5, 6)}
-        docs = [{**row, "title": "T"} for row in versions({s: ["x" * n for n in of] for s, of in lengths.items()})]
+        docs = [
+            {**row, "title": "T"}
+            for row in versions({s: ["x" * n for n in of] for s, of in lengths.items()})
+        ]
         return collection_of(docs, {"q": "x"}, {"q": {"0-human": 1, "0-llm": 1}})
 
     @pytest.mark.parametrize(
         ("options", "limit", "human", "llm"),
         [
-            ({}, LENGTH, 2 / 4, 0),  # a letter of the title and two signs: 21 letters of text are read whole
+            (
+                {},
+                LENGTH,
+                2 / 4,
+                0,
+            ),  # a letter of the title and two signs: 21 letters of text are read whole
             ({"text": "text"}, LENGTH, 1 / 4, 0),
             ({"max_tokens": 8}, 8, 3 / 4, 3 / 4),
             ({"max_tokens": 64}, 64, 0, 0),
         ],
     )
-    def test_cuts_are_counted(self, tiny: Path, options: dict[str, Any], limit: int, human: float, llm: float) -> None:
+    def test_cuts_are_counted(
+        self, tiny: Path, options: dict[str, Any], limit: int, human: float, llm: float
+    ) -> None:
         run = Dense(str(tiny), device="cpu", **options).rank(self.collection())
         assert run.spec["truncated"] == {"limit": limit, "share": {"human": human, "llm": llm}}
 
-    def test_without_a_readable_tokenizer_it_says_nothing(self, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_without_a_readable_tokenizer_it_says_nothing(
+        self, tiny: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(Tokens, "readable", property(lambda self: False))
         ranker = Dense(str(tiny), device="cpu")
         assert ranker.tokens() is None
@@ -276,13 +325,21 @@ def fitted(limits: TokenLimits, query: int, document: int, *, around: int = 0) -
 
 
 def test_each_combination_of_texts_is_one_pair_and_own_limits_come_first() -> None:
-    pairs = TextPairs.of(["q", "r", "q"], ["d", "e", "d"], ints(0, 0, 1, 2, 2, 0), ints(0, 1, 0, 0, 2, 2))
-    texts = [(pairs.queries[q], pairs.documents[d]) for q, d in zip(pairs.query, pairs.document, strict=True)]
+    pairs = TextPairs.of(
+        ["q", "r", "q"], ["d", "e", "d"], ints(0, 0, 1, 2, 2, 0), ints(0, 1, 0, 0, 2, 2)
+    )
+    texts = [
+        (pairs.queries[q], pairs.documents[d])
+        for q, d in zip(pairs.query, pairs.document, strict=True)
+    ]
     assert sorted(texts) == [("q", "d"), ("q", "e"), ("r", "d")]
     expected = [("q", "d"), ("q", "e"), ("r", "d"), ("q", "d"), ("q", "d"), ("q", "d")]
     assert [texts[pair] for pair in pairs.entry] == expected
     limits = TokenLimits(2, 5, 12)
-    assert [side.tolist() for side in limits.fit(ints(1, 9, 9), ints(9, 1, 9), 3)] == [[1, 2, 2], [5, 1, 5]]
+    assert [side.tolist() for side in limits.fit(ints(1, 9, 9), ints(9, 1, 9), 3)] == [
+        [1, 2, 2],
+        [5, 1, 5],
+    ]
     assert fitted(TokenLimits(2, 8, 10), 9, 9, around=3) == (2, 5)
     assert fitted(TokenLimits(None, None, NO_LIMIT), 700, 9000, around=3) == (700, 9000)
     assert fitted(TokenLimits(None, None, 7), 9, 9) == (3, 4), "the odd token is the document's"
@@ -291,7 +348,9 @@ def test_each_combination_of_texts_is_one_pair_and_own_limits_come_first() -> No
 
 @settings(max_examples=40)
 @given(queries=FEW, documents=FEW, data=st.data())
-def test_a_pairs_key_is_its_texts_and_nothing_else(queries: list[str], documents: list[str], data: Any) -> None:
+def test_a_pairs_key_is_its_texts_and_nothing_else(
+    queries: list[str], documents: list[str], data: Any
+) -> None:
     rows = st.tuples(st.integers(0, len(queries) - 1), st.integers(0, len(documents) - 1))
     query, document = np.array(data.draw(st.lists(rows, min_size=1, max_size=12))).T
     pairs = TextPairs.of(queries, documents, query, document)
@@ -306,15 +365,22 @@ def test_a_pairs_key_is_its_texts_and_nothing_else(queries: list[str], documents
 
 @settings(max_examples=80)
 @given(st.integers(0, 20), st.integers(0, 20), st.integers(1, 24))
-def test_pairs_are_cut_as_the_tokenizers_library_cuts_them(query: int, document: int, room: int) -> None:
+def test_pairs_are_cut_as_the_tokenizers_library_cuts_them(
+    query: int, document: int, room: int
+) -> None:
     reference = word_tokenizer()
     reference.enable_truncation(room + 3, strategy="longest_first")
     sides = reference.encode("a " * query, "a " * document).sequence_ids
-    assert fitted(TokenLimits(None, None, room), query, document) == (sides.count(0), sides.count(1))
+    assert fitted(TokenLimits(None, None, room), query, document) == (
+        sides.count(0),
+        sides.count(1),
+    )
 
 
 @pytest.mark.neural
-@pytest.mark.parametrize("limits", [TokenLimits(None, None, 20), TokenLimits(3, 7, 64), TokenLimits(0, 30, 20)])
+@pytest.mark.parametrize(
+    "limits", [TokenLimits(None, None, 20), TokenLimits(3, 7, 64), TokenLimits(0, 30, 20)]
+)
 def test_texts_are_cut_behind_their_own_tokens(limits: TokenLimits, tmp_path: Path) -> None:
     from transformers import AutoTokenizer
 
@@ -328,7 +394,9 @@ def test_texts_are_cut_behind_their_own_tokens(limits: TokenLimits, tmp_path: Pa
     stay = limits.fit(*(ints(*map(len, tokens(side))) for side in (queries, documents)), 3)
     fit = fit_texts(tokenizer, (queries, documents), limits, 3)
     for side, texts, counts in zip(fit, (queries, documents), stay, strict=True):
-        assert tokens(side) == [ids[:n] for ids, n in zip(tokens(texts), counts.tolist(), strict=True)]
+        assert tokens(side) == [
+            ids[:n] for ids, n in zip(tokens(texts), counts.tolist(), strict=True)
+        ]
         assert all(text.startswith(short) for text, short in zip(texts, side, strict=True))
 
 

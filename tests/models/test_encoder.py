@@ -29,7 +29,9 @@ LOADING = ": cannot be loaded as a sentence-transformers model on device 'cpu': 
 
 
 def encoder_of(folder: Path, **options: Any) -> Encoder:
-    return encoder(str(folder), **{"max_tokens": None, "precision": "float32", "device": "cpu", **options})
+    return encoder(
+        str(folder), **{"max_tokens": None, "precision": "float32", "device": "cpu", **options}
+    )
 
 
 def encoded(model: Encoder, texts: list[str], kind: Any = "document") -> Vectors:
@@ -43,13 +45,17 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     batches: Calls = []
     encode = Encoder._encoded
     monkeypatch.setattr(
-        Encoder, "_encoded", lambda self, texts, kind: batches.append(texts) or encode(self, texts, kind)
+        Encoder,
+        "_encoded",
+        lambda self, texts, kind: batches.append(texts) or encode(self, texts, kind),
     )
     return batches
 
 
 @neural
-def test_each_distinct_text_is_encoded_once_and_the_same_in_half(tiny: Path, own_cache: Path, calls: Calls) -> None:
+def test_each_distinct_text_is_encoded_once_and_the_same_in_half(
+    tiny: Path, own_cache: Path, calls: Calls
+) -> None:
     stored, row = encoder_of(tiny).encode(TEXTS, "document", "x")
     assert sorted(text for texts in calls for text in texts) == sorted(set(TEXTS))
     assert stored.shape == (4, 32)
@@ -58,12 +64,16 @@ def test_each_distinct_text_is_encoded_once_and_the_same_in_half(tiny: Path, own
     exact = encoded(encoder_of(tiny), TEXTS)
     first = encoded(encoder_of(tiny, store="float16"), TEXTS)
     second = encoded(encoder_of(tiny, store="float16"), TEXTS)
-    assert first.tobytes() == second.tobytes() == exact.astype(np.float16).astype(np.float32).tobytes()
+    assert (
+        first.tobytes() == second.tobytes() == exact.astype(np.float16).astype(np.float32).tobytes()
+    )
     assert first.tobytes() != exact.tobytes()
 
 
 @neural
-def test_weights_kept_in_half_compute_in_float32(tiny: Path, own_cache: Path, tmp_path: Path) -> None:
+def test_weights_kept_in_half_compute_in_float32(
+    tiny: Path, own_cache: Path, tmp_path: Path
+) -> None:
     low = tmp_path / "low"
     library = pytest.importorskip("sentence_transformers").SentenceTransformer
     rounded = library(str(tiny), device="cpu").bfloat16()
@@ -73,7 +83,9 @@ def test_weights_kept_in_half_compute_in_float32(tiny: Path, own_cache: Path, tm
 
 
 @neural
-@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.05), ("float16", 0.01)])
+@pytest.mark.parametrize(
+    ("precision", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.05), ("float16", 0.01)]
+)
 def test_company_and_order_change_a_vector_within_the_stated_tolerance(
     tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch, precision: str, tolerance: float
 ) -> None:
@@ -91,7 +103,9 @@ def test_company_and_order_change_a_vector_within_the_stated_tolerance(
 
 
 @neural
-def test_long_texts_come_first(tiny: Path, own_cache: Path, calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_texts_come_first(
+    tiny: Path, own_cache: Path, calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
     steps: list[tuple[str, int, int]] = []
     monkeypatch.setattr(batching, "MOST_ROWS", 1)
     encoder_of(tiny).encode(["bell"], "document", "encoding")
@@ -99,21 +113,29 @@ def test_long_texts_come_first(tiny: Path, own_cache: Path, calls: Calls, monkey
         encoder_of(tiny).encode(["river", "red apples", "bell", "x" * 90], "document", "encoding")
     assert calls == [["bell"], ["x" * 90], ["red apples"], ["river"]]
     # A letter is a token, two are around every text, and the model cuts after 24.
-    assert [step for step in steps if step[0] == "encoding"] == [("encoding", done, 42) for done in (0, 24, 35, 42)]
+    assert [step for step in steps if step[0] == "encoding"] == [
+        ("encoding", done, 42) for done in (0, 24, 35, 42)
+    ]
     assert [step[0] for step in steps if step[0] != "encoding"] == ["encoding (counting tokens)"]
 
 
 @neural
-def test_more_tokens_than_the_model_takes_or_a_reranker_is_refused(tiny: Path, own_cache: Path, tmp_path: Path) -> None:
+def test_more_tokens_than_the_model_takes_or_a_reranker_is_refused(
+    tiny: Path, own_cache: Path, tmp_path: Path
+) -> None:
     with pytest.raises(UserError, match=rf"\A{tiny}: cannot encode with max_tokens=1000: [^\n]*\Z"):
         encoder_of(tiny, max_tokens=1000).encode(["word " * 200], "document", "x")
     folder = tiny_classifier(tmp_path)
-    with refused(f"{folder}: a BertForSequenceClassification is a re-ranker; cross-encoder:{folder} takes it"):
+    with refused(
+        f"{folder}: a BertForSequenceClassification is a re-ranker; cross-encoder:{folder} takes it"
+    ):
         encoder_of(folder)
 
 
 @neural
-def test_vectors_that_are_no_numbers_are_refused(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
+def test_vectors_that_are_no_numbers_are_refused(
+    tiny: Path, tmp_path: Path, own_cache: Path
+) -> None:
     import torch
     from transformers import BertModel
 
@@ -130,12 +152,19 @@ def test_vectors_that_are_no_numbers_are_refused(tiny: Path, tmp_path: Path, own
 @pytest.mark.parametrize(
     "option",
     [
-        ("max_tokens", LENGTH), ("precision", "bfloat16"), ("store", "float16"), ("pooling", "cls"),
-        ("backend", "onnx"), ("query_prefix", "x "), ("document_prefix", "x "),
+        ("max_tokens", LENGTH),
+        ("precision", "bfloat16"),
+        ("store", "float16"),
+        ("pooling", "cls"),
+        ("backend", "onnx"),
+        ("query_prefix", "x "),
+        ("document_prefix", "x "),
     ],
     ids=lambda option: option[0],
-)  # fmt: skip
-def test_what_changes_vectors_changes_the_fingerprint(tmp_path: Path, option: tuple[str, Any]) -> None:
+)
+def test_what_changes_vectors_changes_the_fingerprint(
+    tmp_path: Path, option: tuple[str, Any]
+) -> None:
     write_json(tmp_path / "config.json", {})
     assert encoder_of(tmp_path, **dict([option])).fingerprint != encoder_of(tmp_path).fingerprint
 
@@ -149,9 +178,17 @@ def test_what_changes_vectors_changes_the_fingerprint(tmp_path: Path, option: tu
         ("config.json", None, LOADING),
         ("modules.json", b"[]", LOADING),
         ("config.json", b"{", "/config.json: expected the model's configuration as JSON: "),
-        ("1_Pooling/config.json", b"{", "/1_Pooling/config.json: expected the model's configuration as JSON: "),
+        (
+            "1_Pooling/config.json",
+            b"{",
+            "/1_Pooling/config.json: expected the model's configuration as JSON: ",
+        ),
         ("tokenizer.json", b"{", "/tokenizer.json: cannot be read as a tokenizer: "),
-        ("tokenizer.json", None, ": no tokenizer: expected a tokenizer.json, or the vocabulary of one"),
+        (
+            "tokenizer.json",
+            None,
+            ": no tokenizer: expected a tokenizer.json, or the vocabulary of one",
+        ),
     ],
 )
 def test_a_broken_model_is_one_clear_line(
@@ -170,10 +207,18 @@ def test_a_broken_model_is_one_clear_line(
 @pytest.mark.parametrize(
     ("weights", "layers", "message"),
     [
-        (lambda w: {f"other.{k}": v for k, v in w.items()}, 2, "lack embeddings.LayerNorm.bias and 36 more"),
+        (
+            lambda w: {f"other.{k}": v for k, v in w.items()},
+            2,
+            "lack embeddings.LayerNorm.bias and 36 more",
+        ),
         (lambda w: {k: v for k, v in w.items() if "layer.1." not in k}, 2, "lack encoder.layer.1."),
         (lambda w: w, 3, "lack encoder.layer.2."),
-        (lambda w: w, 1, "hold encoder.layer.1.attention.output.LayerNorm.bias and 15 more, which a Bert"),
+        (
+            lambda w: w,
+            1,
+            "hold encoder.layer.1.attention.output.LayerNorm.bias and 15 more, which a Bert",
+        ),
     ],
 )
 def test_weights_that_are_not_the_models_are_refused_each_time(
@@ -189,7 +234,9 @@ def test_weights_that_are_not_the_models_are_refused_each_time(
 
 
 @neural
-def test_what_is_not_used_may_be_missing_and_own_code_is_never_run(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
+def test_what_is_not_used_may_be_missing_and_own_code_is_never_run(
+    tiny: Path, tmp_path: Path, own_cache: Path
+) -> None:
     import torch
 
     def renamed(weights: dict[str, Any]) -> dict[str, Any]:
@@ -198,11 +245,15 @@ def test_what_is_not_used_may_be_missing_and_own_code_is_never_run(tiny: Path, t
 
     folder = shutil.copytree(tiny, tmp_path / "model")
     with_weights(folder, renamed)
-    assert encoded(encoder_of(folder), TEXTS).tobytes() == encoded(encoder_of(tiny), TEXTS).tobytes()
+    assert (
+        encoded(encoder_of(folder), TEXTS).tobytes() == encoded(encoder_of(tiny), TEXTS).tobytes()
+    )
     folder = shutil.copytree(tiny, tmp_path / "own code")
     (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Module: ...\n")
     write_json(folder / "modules.json", [{"idx": 0, "name": "0", "path": "", "type": "own.Module"}])
-    with refused(f"{folder}: its module 'own.Module' is code of the model's own, which is never run"):
+    with refused(
+        f"{folder}: its module 'own.Module' is code of the model's own, which is never run"
+    ):
         encoder_of(folder).encode(["red"], "document", "x")
     assert not (tmp_path / "ran").exists()
 
@@ -220,27 +271,39 @@ def by_hand(folder: Path, text: str, pooling: str) -> Any:
 
 @neural
 @pytest.mark.parametrize(
-    ("pooling", "bare"), [("auto", True), ("auto", False), ("cls", True), ("mean", False), ("lasttoken", False)]
+    ("pooling", "bare"),
+    [("auto", True), ("auto", False), ("cls", True), ("mean", False), ("lasttoken", False)],
 )
-def test_a_vector_is_pooled_as_asked_for(tiny: Path, tmp_path: Path, own_cache: Path, pooling: str, bare: bool) -> None:
+def test_a_vector_is_pooled_as_asked_for(
+    tiny: Path, tmp_path: Path, own_cache: Path, pooling: str, bare: bool
+) -> None:
     folder = shutil.copytree(tiny, tmp_path / "model")
     if bare:
         for name in ("modules.json", "sentence_bert_config.json", "1_Pooling/config.json"):
             (folder / name).unlink()
     texts = ["red apples", "river bell old", "a"]
     expected = [by_hand(folder, text, "mean" if pooling == "auto" else pooling) for text in texts]
-    assert encoded(encoder_of(folder, pooling=pooling), texts) == pytest.approx(np.array(expected), abs=1e-5)
+    assert encoded(encoder_of(folder, pooling=pooling), texts) == pytest.approx(
+        np.array(expected), abs=1e-5
+    )
 
 
 @neural
-def test_the_models_prompts_or_the_users_stand_before_texts(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
+def test_the_models_prompts_or_the_users_stand_before_texts(
+    tiny: Path, tmp_path: Path, own_cache: Path
+) -> None:
     folder, plain = shutil.copytree(tiny, tmp_path / "prompted"), encoder_of(tiny)
-    write_json(folder / "config_sentence_transformers.json", {"prompts": {"query": "ask ", "document": "tell "}})
+    write_json(
+        folder / "config_sentence_transformers.json",
+        {"prompts": {"query": "ask ", "document": "tell "}},
+    )
     own = encoder_of(folder, query_prefix="q ", document_prefix="")
     for model, kind, text in (
-        (encoder_of(folder), "query", "ask red"), (encoder_of(folder), "document", "tell red"), (own, "query", "q red"),
+        (encoder_of(folder), "query", "ask red"),
+        (encoder_of(folder), "document", "tell red"),
+        (own, "query", "q red"),
         (own, "document", "red"),
-    ):  # fmt: skip
+    ):
         assert encoded(model, ["red"], kind) == pytest.approx(encoded(plain, [text]), abs=1e-5)
     assert own.tokens.prompt == ""
 
@@ -255,7 +318,9 @@ def test_the_models_prompts_or_the_users_stand_before_texts(tiny: Path, tmp_path
         (None, "", ""),
     ],
 )
-def test_the_models_own_prefixes(tmp_path: Path, prompts: dict[str, str] | None, query: str, document: str) -> None:
+def test_the_models_own_prefixes(
+    tmp_path: Path, prompts: dict[str, str] | None, query: str, document: str
+) -> None:
     write_json(tmp_path / "config_sentence_transformers.json", {"prompts": prompts})
     model = encoder_of(tmp_path)
     assert (model.prefix("query"), model.prefix("document")) == (query, document)

@@ -16,7 +16,14 @@ from tests.rankers.tiny import language_model
 
 pytestmark = pytest.mark.neural
 
-TEXTS = ["a cat sat", "", "on the mat 42", "a", "a cat sat", "the quick brown fox jumps over the lazy dog " * 2]
+TEXTS = [
+    "a cat sat",
+    "",
+    "on the mat 42",
+    "a",
+    "a cat sat",
+    "the quick brown fox jumps over the lazy dog " * 2,
+]
 REVERSED = " ".join(reversed(SENTENCES.split()))
 
 
@@ -40,7 +47,10 @@ def naive_ids(folder: Path, ids: list[int], every: int = 0) -> list[float]:
     losses, count = [], len(ids) - 2
     for first in range(1, 1 + (every or count)):
         positions = range(first, 1 + count, every or count)
-        hidden = [tokenizer.mask_token_id if position in positions else token for position, token in enumerate(ids)]
+        hidden = [
+            tokenizer.mask_token_id if position in positions else token
+            for position, token in enumerate(ids)
+        ]
         with torch.no_grad():
             chances = model(torch.tensor([hidden])).logits[0].log_softmax(-1)
         losses += [-float(chances[position, ids[position]]) for position in positions]
@@ -59,8 +69,9 @@ def naive_causal(folder: Path, text: str, before: str = "") -> list[float]:
 
 
 NAIVE: dict[str, Callable[[Path, str], list[float]]] = {
-    "masked": lambda folder, text: naive_ids(folder, loaded(folder)[1](text)["input_ids"]), "causal": naive_causal,
-}  # fmt: skip
+    "masked": lambda folder, text: naive_ids(folder, loaded(folder)[1](text)["input_ids"]),
+    "causal": naive_causal,
+}
 
 
 def exact(folder: Path, **options: Any) -> Likelihood:
@@ -68,7 +79,9 @@ def exact(folder: Path, **options: Any) -> Likelihood:
 
 
 @pytest.mark.parametrize("kind", NAIVE)
-def test_every_text_as_by_a_naive_loop(tiny_models: dict[str, Path], kind: str, own_cache: Path) -> None:
+def test_every_text_as_by_a_naive_loop(
+    tiny_models: dict[str, Path], kind: str, own_cache: Path
+) -> None:
     model, texts = exact(tiny_models[kind]), TEXTS[:5]
     model.check()
     expected = [NAIVE[kind](tiny_models[kind], text) for text in texts]
@@ -82,7 +95,9 @@ def test_every_text_as_by_a_naive_loop(tiny_models: dict[str, Path], kind: str, 
     np.testing.assert_array_equal(again.perplexity, scored.perplexity)
 
 
-def test_golden_values_of_stories_in_pieces(stories: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_golden_values_of_stories_in_pieces(
+    stories: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scored = exact(stories).score([SENTENCES, REVERSED], label="scoring")
     assert scored.perplexity.tolist() == pytest.approx([0.1804, 7.043], abs=2e-3)
     assert scored.tokens.tolist() == [31, 31]
@@ -97,12 +112,16 @@ def test_golden_values_of_stories_in_pieces(stories: Path, own_cache: Path, monk
     monkeypatch.setattr(likelihood, "_LOGITS_AT_ONCE", 512 * 3)
     model = exact(stories)
     sizes, plain = [], model._logits
-    monkeypatch.setitem(model.__dict__, "_logits", lambda rows: sizes.append(len(rows)) or plain(rows))
+    monkeypatch.setitem(
+        model.__dict__, "_logits", lambda rows: sizes.append(len(rows)) or plain(rows)
+    )
     np.testing.assert_allclose(model.score(texts, label="scoring").perplexity, whole, atol=1e-5)
     assert sizes == [1, 1, 2]
 
 
-def test_a_long_text_is_read_in_windows_that_share_a_half(tiny_models: dict[str, Path], own_cache: Path) -> None:
+def test_a_long_text_is_read_in_windows_that_share_a_half(
+    tiny_models: dict[str, Path], own_cache: Path
+) -> None:
     """After the first window of 31 tokens and the start token, each starts 15 tokens before its first scored one."""
     folder, text = tiny_models["causal"], TEXTS[-1]
     torch = pytest.importorskip("torch")
@@ -114,7 +133,9 @@ def test_a_long_text_is_read_in_windows_that_share_a_half(tiny_models: dict[str,
         with torch.no_grad():
             chances = model(torch.tensor([window])).logits[0].log_softmax(-1)
         stop = min(begin + 31, len(ids))
-        losses += [-float(chances[position - begin, ids[position]]) for position in range(done, stop)]
+        losses += [
+            -float(chances[position - begin, ids[position]]) for position in range(done, stop)
+        ]
         begin, done = stop - 15, stop
     assert len(losses) == len(ids) > 31
     value = exact(folder).score([text], label="scoring")
@@ -122,8 +143,12 @@ def test_a_long_text_is_read_in_windows_that_share_a_half(tiny_models: dict[str,
     assert value.perplexity[0] == pytest.approx(np.mean(losses), abs=1e-5)
 
 
-@pytest.mark.parametrize(("given", "whole"), [("a cat sat on " * 2, True), ("a cat sat on " * 4, False)])
-def test_a_context_has_what_is_left(tiny_models: dict[str, Path], own_cache: Path, given: str, whole: bool) -> None:
+@pytest.mark.parametrize(
+    ("given", "whole"), [("a cat sat on " * 2, True), ("a cat sat on " * 4, False)]
+)
+def test_a_context_has_what_is_left(
+    tiny_models: dict[str, Path], own_cache: Path, given: str, whole: bool
+) -> None:
     """Of 32 tokens the start takes one and the text its own: the rest is more than half."""
     folder, text = tiny_models["causal"], "a cat"
     _, tokenizer = loaded(folder)
@@ -136,7 +161,9 @@ def test_a_context_has_what_is_left(tiny_models: dict[str, Path], own_cache: Pat
     assert row.ids.tolist() == [tokenizer.bos_token_id, *first[:room], *ids]
 
 
-def test_a_masked_model_reads_equal_parts_and_masks_every_third(tiny_models: dict[str, Path], own_cache: Path) -> None:
+def test_a_masked_model_reads_equal_parts_and_masks_every_third(
+    tiny_models: dict[str, Path], own_cache: Path
+) -> None:
     folder, text = tiny_models["masked"], TEXTS[-1]
     _, tokenizer = loaded(folder)
     count = len(tokenizer(text, add_special_tokens=False)["input_ids"])
@@ -144,7 +171,9 @@ def test_a_masked_model_reads_equal_parts_and_masks_every_third(tiny_models: dic
     edges = np.linspace(0, count, -(-count // 30) + 1).astype(int)
     pieces = [token for word in words for token in [word[0], *(f"##{sign}" for sign in word[1:])]]
     for begin, stop in itertools.pairwise(edges):
-        cut += naive_ids(folder, tokenizer.convert_tokens_to_ids(["[CLS]", *pieces[begin:stop], "[SEP]"]))
+        cut += naive_ids(
+            folder, tokenizer.convert_tokens_to_ids(["[CLS]", *pieces[begin:stop], "[SEP]"])
+        )
     scored = exact(folder).score([text], label="scoring")
     assert scored.tokens.tolist() == [count]
     assert scored.perplexity[0] == pytest.approx(np.mean(cut), abs=1e-5)
@@ -155,34 +184,54 @@ def test_a_masked_model_reads_equal_parts_and_masks_every_third(tiny_models: dic
     assert exact(folder, every=3).fingerprint != exact(folder).fingerprint
 
 
-def test_another_text_is_read_first_and_distributions_give_the_same_losses(stories: Path, own_cache: Path) -> None:
+def test_another_text_is_read_first_and_distributions_give_the_same_losses(
+    stories: Path, own_cache: Path
+) -> None:
     model = exact(stories)
     scored = model.score([SENTENCES, SENTENCES], ["Lily is a girl.", ""], label="scoring")
-    expected = [np.mean(naive_causal(stories, SENTENCES, before)) for before in ("Lily is a girl.", "")]
+    expected = [
+        np.mean(naive_causal(stories, SENTENCES, before)) for before in ("Lily is a girl.", "")
+    ]
     np.testing.assert_allclose(scored.perplexity, expected, atol=1e-5)
     long = model.score(["Lily played."], ["One day, " * 600], label="scoring")
     assert long.tokens.tolist() == model.score(["Lily played."], label="scoring").tokens.tolist()
     model, (_, tokenizer) = exact(stories), loaded(stories)
-    logs, ids = model.distributions(SENTENCES), tokenizer(SENTENCES, add_special_tokens=False)["input_ids"]
+    logs, ids = (
+        model.distributions(SENTENCES),
+        tokenizer(SENTENCES, add_special_tokens=False)["input_ids"],
+    )
     assert logs.shape == (31, 512)
     np.testing.assert_allclose(np.exp(logs.astype(float)).sum(1), 1, atol=1e-5)
     expected = model.score([SENTENCES], label="s").perplexity[0]
     assert -logs[np.arange(31), ids].mean() == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize(("kind", "options", "message"), [
-    ("causal", {"kind": "masked"}, "a causal language model cannot be used as a masked one"),
-    ("masked", {"kind": "causal"}, "a masked language model cannot be used as a causal one"),
-    ("masked", {"kind": "mask"}, "unknown kind of language model 'mask'; did you mean 'masked'?"),
-    ("masked", {"every": 1}, r"every must be 0 \(one token at a time\) or 2 or more, got 1"),
-])  # fmt: skip
-def test_what_cannot_be_is_said(tiny_models: dict[str, Path], kind: str, options: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ("causal", {"kind": "masked"}, "a causal language model cannot be used as a masked one"),
+        ("masked", {"kind": "causal"}, "a masked language model cannot be used as a causal one"),
+        (
+            "masked",
+            {"kind": "mask"},
+            "unknown kind of language model 'mask'; did you mean 'masked'?",
+        ),
+        ("masked", {"every": 1}, r"every must be 0 \(one token at a time\) or 2 or more, got 1"),
+    ],
+)
+def test_what_cannot_be_is_said(
+    tiny_models: dict[str, Path], kind: str, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UserError, match=message):
         exact(tiny_models[kind], **options).check()
 
 
-def test_models_that_are_no_language_models_are_refused(tiny: Path, tiny_models: dict[str, Path]) -> None:
-    with pytest.raises(UserError, match="no language model: expected one with a head that predicts tokens"):
+def test_models_that_are_no_language_models_are_refused(
+    tiny: Path, tiny_models: dict[str, Path]
+) -> None:
+    with pytest.raises(
+        UserError, match="no language model: expected one with a head that predicts tokens"
+    ):
         exact(tiny).check()
     with pytest.raises(UserError, match="its weights lack"):
         exact(tiny, kind="causal").score(["a"], label="scoring")
@@ -190,7 +239,9 @@ def test_models_that_are_no_language_models_are_refused(tiny: Path, tiny_models:
         exact(tiny_models["masked"]).score(["a"], ["b"], label="scoring")
 
 
-def test_nan_is_refused_and_known_chances_found(tmp_path: Path, tiny_models: dict[str, Path], own_cache: Path) -> None:
+def test_nan_is_refused_and_known_chances_found(
+    tmp_path: Path, tiny_models: dict[str, Path], own_cache: Path
+) -> None:
     model, tokenizer = loaded(tiny_models["causal"])
     model.model.norm.weight.data.fill_(float("nan"))
     model.save_pretrained(tmp_path / "causal")
@@ -199,6 +250,8 @@ def test_nan_is_refused_and_known_chances_found(tmp_path: Path, tiny_models: dic
         exact(tmp_path / "causal").score(["a cat"], label="scoring")
     assert not list(own_cache.rglob("*.vectors"))
     folder = known_model(tmp_path / "known", {"a": 0.5, "b": 0.25, "</s>": 0.25})
-    scored = np.exp(exact(folder).distributions("aab"))[1:]  # the first token is the space before the text
+    scored = np.exp(exact(folder).distributions("aab"))[
+        1:
+    ]  # the first token is the space before the text
     a, b = (loaded(folder)[1].convert_tokens_to_ids(letter) for letter in "ab")
     np.testing.assert_allclose(scored[:, [a, b]], [[0.5, 0.25]] * 3, atol=1e-6)

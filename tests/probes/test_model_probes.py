@@ -35,20 +35,30 @@ def causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.neural
-def test_a_masked_model_says_what_masking_several_at_once_changes(masked: Path, own_cache: Path) -> None:
+def test_a_masked_model_says_what_masking_several_at_once_changes(
+    masked: Path, own_cache: Path
+) -> None:
     found = probe(f"perplexity:{masked}(every=3,precision=float32)")(toy())
     exact = probe(f"perplexity:{masked}(every=0,precision=float32)")(toy())
-    apart = np.mean([row["mean"] - true["mean"] for row, true in zip(found.rows, exact.rows, strict=True)])
+    apart = np.mean(
+        [row["mean"] - true["mean"] for row, true in zip(found.rows, exact.rows, strict=True)]
+    )
     assert found.rows[0]["masking error"] == pytest.approx(apart, abs=1e-5)
     assert found.rows[0]["masking error sd"] > 0
     assert "masking error" not in exact.rows[0]
     trigrams, again = explain(toy(), ["perplexity", f"perplexity:{masked}"]).results
-    assert (trigrams.probe, again.probe) == ("perplexity", found.probe) == ("perplexity", f"perplexity:{masked}")
+    assert (
+        (trigrams.probe, again.probe)
+        == ("perplexity", found.probe)
+        == ("perplexity", f"perplexity:{masked}")
+    )
     assert "nats per word (trigrams)" in trigrams.summary
 
 
 @pytest.mark.neural
-def test_rewrites_after_their_origin_or_no_mask(causal: Path, masked: Path, own_cache: Path, tmp_path: Path) -> None:
+def test_rewrites_after_their_origin_or_no_mask(
+    causal: Path, masked: Path, own_cache: Path, tmp_path: Path
+) -> None:
     found = PerplexityProbe(str(causal), given="origin", precision="float32")(toy())
     plain = PerplexityProbe(str(causal), precision="float32")(toy())
     assert [row["values"] for row in found.rows] == [0, 3]
@@ -97,7 +107,9 @@ FLAT = (1 / 3, 1 / 3, 1 / 3)
 SHARP, TURNED = (0.8, 0.1, 0.1), (0.1, 0.1, 0.8)
 
 
-def checked(llm: Known, plm: Known, reader: Known | None, pairs: Sequence[tuple[str, str]]) -> dict[str, Condition]:
+def checked(
+    llm: Known, plm: Known, reader: Known | None, pairs: Sequence[tuple[str, str]]
+) -> dict[str, Condition]:
     rows = conditions([read_twin(human, rewrite, llm, plm, reader) for human, rewrite in pairs])
     return {row.condition: row for row in rows}
 
@@ -110,10 +122,16 @@ def test_all_hold_and_what_the_origin_tells_is_the_bound() -> None:
     found = checked(Known(SHARP, SHARP), Known(SHARP, SHARP), Known(TURNED, (0.6, 0.3, 0.1)), PAIRS)
     human = -math.log(0.1)
     reader = -(math.log(0.8) + math.log(0.1)) / 2
-    after = [-(2 * math.log(0.6) + math.log(0.3)) / 3, -(math.log(0.6) + math.log(0.3)) / 2,
-             -(3 * math.log(0.6) + math.log(0.3)) / 4]  # fmt: skip
-    rewrite = [-(2 * math.log(0.8) + math.log(0.1)) / 3, -(math.log(0.8) + math.log(0.1)) / 2,
-               -(3 * math.log(0.8) + math.log(0.1)) / 4]  # fmt: skip
+    after = [
+        -(2 * math.log(0.6) + math.log(0.3)) / 3,
+        -(math.log(0.6) + math.log(0.3)) / 2,
+        -(3 * math.log(0.6) + math.log(0.3)) / 4,
+    ]
+    rewrite = [
+        -(2 * math.log(0.8) + math.log(0.1)) / 3,
+        -(math.log(0.8) + math.log(0.1)) / 2,
+        -(3 * math.log(0.8) + math.log(0.1)) / 4,
+    ]
     assert found["semantic superiority"].value == pytest.approx(human - reader, abs=1e-9)
     assert found["conditional redundancy"].value == pytest.approx(reader - np.mean(after), abs=1e-9)
     assert found["bounded perplexity"].value == 0
@@ -122,7 +140,8 @@ def test_all_hold_and_what_the_origin_tells_is_the_bound() -> None:
     assert found["divergence, share of positions"].value == 1
     assert found["conclusion"].value == pytest.approx(np.mean(rewrite) - human, abs=1e-9)
     assert {row.holds for row in found.values()} == {"yes"}
-    # ε is the mean of what the origin takes off the PLM's perplexity, and counts against the divergence.
+    # ε is the mean of what the origin takes off the PLM's perplexity, and counts against the
+    # divergence.
     plm = Known(FLAT, SHARP)
     found = checked(Known(SHARP, SHARP), plm, Known(TURNED, FLAT), [("cc", "aa"), ("cc", "ab")])
     gains = [math.log(3) + math.log(0.8), math.log(3) + (math.log(0.8) + math.log(0.1)) / 2]
@@ -130,28 +149,45 @@ def test_all_hold_and_what_the_origin_tells_is_the_bound() -> None:
     assert found["bounded perplexity"].value == pytest.approx(max(epsilon, 0), abs=1e-9)
     assert found["bounded perplexity"].note == f"largest of a twin: {gains[0]:.3f}"
     apart = 0.8 * math.log(0.8 * 3) + 0.2 * math.log(0.1 * 3)
-    assert found["divergence, mean margin"].value == pytest.approx(apart - max(epsilon, 0), abs=1e-9)
+    assert found["divergence, mean margin"].value == pytest.approx(
+        apart - max(epsilon, 0), abs=1e-9
+    )
 
 
-@pytest.mark.parametrize(("plm", "reader", "fails"), [
-    (Known(TURNED, SHARP), Known(SHARP, (0.02, 0.02, 0.96)),
-     ["semantic superiority", "conditional redundancy", "conclusion"]),
-    (Known(SHARP, SHARP), Known(TURNED, (0.02, 0.02, 0.96)), ["conditional redundancy"]),
-    (Known(SHARP, TURNED), Known(TURNED, (0.6, 0.3, 0.1)),
-     ["divergence, share of positions", "divergence, mean margin"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("plm", "reader", "fails"),
+    [
+        (
+            Known(TURNED, SHARP),
+            Known(SHARP, (0.02, 0.02, 0.96)),
+            ["semantic superiority", "conditional redundancy", "conclusion"],
+        ),
+        (Known(SHARP, SHARP), Known(TURNED, (0.02, 0.02, 0.96)), ["conditional redundancy"]),
+        (
+            Known(SHARP, TURNED),
+            Known(TURNED, (0.6, 0.3, 0.1)),
+            ["divergence, share of positions", "divergence, mean margin"],
+        ),
+    ],
+)
 def test_each_fails_in_turn(plm: Known, reader: Known, fails: list[str]) -> None:
     found = checked(Known(SHARP, SHARP), plm, reader, PAIRS)
     assert [name for name, row in found.items() if row.holds == "no"] == fails
 
 
 def test_divergence_in_nats_without_a_reader_and_an_interval_that_decides_nothing() -> None:
-    assert divergence(np.log([[0.75, 0.25]]), np.log([[0.25, 0.75]])) == pytest.approx([0.5 * math.log(3)])
+    assert divergence(np.log([[0.75, 0.25]]), np.log([[0.25, 0.75]])) == pytest.approx(
+        [0.5 * math.log(3)]
+    )
     with np.errstate(divide="ignore"):
-        assert divergence(np.log([[1.0, 0.0]]), np.log([[0.5, 0.5]])) == pytest.approx([math.log(2)])
+        assert divergence(np.log([[1.0, 0.0]]), np.log([[0.5, 0.5]])) == pytest.approx(
+            [math.log(2)]
+        )
     found = checked(Known(SHARP, SHARP), Known(SHARP, SHARP), None, PAIRS)
     assert list(found) == ["bounded perplexity", "conclusion"]
-    higher, lower = (([*both, 1.0, math.nan, math.nan], np.empty(0)) for both in ((1.0, 2.0), (2.0, 1.0)))
+    higher, lower = (
+        ([*both, 1.0, math.nan, math.nan], np.empty(0)) for both in ((1.0, 2.0), (2.0, 1.0))
+    )
     conclusion = conditions([higher, lower, higher, lower])[-1]
     assert conclusion.value == 0
     assert conclusion.low < 0 < conclusion.high
@@ -159,15 +195,25 @@ def test_divergence_in_nats_without_a_reader_and_an_interval_that_decides_nothin
 
 
 def collection(*pairs: tuple[str, str]) -> object:
-    return collection_of(versions(dict(zip(("human", "llm"), zip(*pairs, strict=True), strict=True))), {}, {})
+    return collection_of(
+        versions(dict(zip(("human", "llm"), zip(*pairs, strict=True), strict=True))), {}, {}
+    )
 
 
 def test_rows_and_sentence_of_a_collection() -> None:
     llm = plm = Known(SHARP, SHARP)
-    found = check_theorem(collection(*PAIRS, ("", "")), llm, plm, Known(TURNED, (0.6, 0.3, 0.1)), names=["L", "P", "R"])  # type: ignore[arg-type]
+    found = check_theorem(
+        collection(*PAIRS, ("", "")),
+        llm,
+        plm,
+        Known(TURNED, (0.6, 0.3, 0.1)),
+        names=["L", "P", "R"],
+    )  # type: ignore[arg-type]
     assert [row["source"] for row in found.rows] == ["llm"] * 6
     assert found.question.endswith("(LLM: L · B: P · H: R)")
-    assert found.summary.startswith("llm: all conditions that were checked hold; the conclusion holds: −")
+    assert found.summary.startswith(
+        "llm: all conditions that were checked hold; the conclusion holds: −"
+    )
     assert found.summary.endswith("nats per token over 3 pairs of twins.")
     assert {row["origins cut"] for row in found.rows} == {0}
     plm.window = 5  # pairs of twins have 5, 4 and 6 letters
@@ -179,7 +225,9 @@ def test_rows_and_sentence_of_a_collection() -> None:
         check_theorem(collection_of(versions({"human": "a"}), {}, {}), llm, plm)
 
 
-def vectors_of(human: np.ndarray[Any, Any], llm: np.ndarray[Any, Any]) -> tuple[DocumentVectors, str, Any]:
+def vectors_of(
+    human: np.ndarray[Any, Any], llm: np.ndarray[Any, Any]
+) -> tuple[DocumentVectors, str, Any]:
     both = np.concatenate([human, llm]).astype(np.float32)
     rows = np.arange(len(human)), np.arange(len(human), len(both))
     numbers = np.arange(len(both))
@@ -196,7 +244,9 @@ def test_as_numpy_down_to_the_300th_value_and_too_few_twins_are_refused() -> Non
     assert (abs(rounded - expected) <= 2**-23 * np.linalg.norm(matrix)).all()
     np.testing.assert_allclose(np.abs((directions[:, :20] * right[:20].T).sum(0)), 1, atol=1e-6)
     few = vectors_of(*np.random.default_rng(4).normal(size=(2, 10, 16)))
-    with pytest.raises(UserError, match=r"16 values need more than 16 pairs .*: spectrum\(values=N\)"):
+    with pytest.raises(
+        UserError, match=r"16 values need more than 16 pairs .*: spectrum\(values=N\)"
+    ):
         spectrum(*few)
     assert len(spectrum(*few, values=5).values) == 5
     with pytest.raises(UserError, match="values must be a whole number of at least 1, got 0"):
@@ -242,19 +292,28 @@ def test_values_within_rounding_are_not_compared() -> None:
     assert coarse.rounding > 1_000 * found.rounding
     with np.errstate(invalid="ignore"):
         nothing = spectrum(*vectors_of(np.zeros((9, 3)), np.zeros((9, 3))))
-    says = SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (nothing,)).figures[0].says
+    says = (
+        SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (nothing,)).figures[0].says
+    )
     assert says == "llm: no value is above rounding."
 
 
-def test_vectors_of_a_server_that_alone_knows_their_length(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_of_a_server_that_alone_knows_their_length(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Against numpy's values; the second explanation asks for nothing again."""
     texts = {s: [f"text {n} {s}" for n in range(20)] for s in ("human", "llm")}
     whole = collection_of(versions(texts), {"q": "text"}, {})
-    sides = [np.linalg.svd(np.array([vector(text) for text in found]), compute_uv=False) for found in texts.values()]
+    sides = [
+        np.linalg.svd(np.array([vector(text) for text in found]), compute_uv=False)
+        for found in texts.values()
+    ]
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with Server() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        spectral, near = rt.explain(whole, ["spectrum", "similarity"], rt.ranker("dense:openai:tiny")).results
+        spectral, near = rt.explain(
+            whole, ["spectrum", "similarity"], rt.ranker("dense:openai:tiny")
+        ).results
         before = len(server.requests)
         rt.explain(whole, ["spectrum"], rt.ranker("dense:openai:tiny"))
         assert len(server.requests) == before

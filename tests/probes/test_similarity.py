@@ -34,10 +34,14 @@ ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 
 def bed(count: int, *, rewrite: str = "") -> list[dict[str, str]]:
     """Text n is letter n; a rewrite adds letters."""
-    return versions({"human": ALPHABET[:count], "llm": [letter + rewrite for letter in ALPHABET[:count]]})
+    return versions(
+        {"human": ALPHABET[:count], "llm": [letter + rewrite for letter in ALPHABET[:count]]}
+    )
 
 
-def near(docs: list[dict[str, str]], *, letters: str = ALPHABET, map_pairs: int = 0, seed: int = 0) -> Similarity:
+def near(
+    docs: list[dict[str, str]], *, letters: str = ALPHABET, map_pairs: int = 0, seed: int = 0
+) -> Similarity:
     probe = SimilarityProbe(map_pairs=map_pairs, seed=seed)
     (found,) = probe.measure(collection_of(docs, {}, {}), "human", LetterVectors(letters))
     return found
@@ -57,14 +61,22 @@ def test_twins_and_the_sentence_by_hand() -> None:
     assert math.isnan(few.cosine.values[4])
     found = replace(near(bed(4)), cosine=Cosines("twins", np.array([0.9, 0.96, 0.98])))
     told_by = "twins have a cosine of 0.96 in the median, 66.7 % above 0.95; a text and the rewrite of another, 0.00"
-    for auc, apart in ((0.612, "; a classifier tells the sources apart with an AUC of 0.61"), (math.nan, "")):
+    for auc, apart in (
+        (0.612, "; a classifier tells the sources apart with an AUC of 0.61"),
+        (math.nan, ""),
+    ):
         separated = replace(found, separation=Separation(auc, auc, auc, 3))
         assert _sentence(separated) == f"{told_by}{apart} ({found.model})"
     nothing = replace(found, cosine=Cosines("twins", np.array([math.nan])))
-    assert _sentence(nothing) == f"vectors of {found.model} cannot be compared: no pair has a vector on both sides"
+    assert (
+        _sentence(nothing)
+        == f"vectors of {found.model} cannot be compared: no pair has a vector on both sides"
+    )
 
 
-def test_nobody_meets_a_version_of_their_own_text_in_the_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_meets_a_version_of_their_own_text_in_the_baseline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # Texts share no letter with anybody but their twin, and each is drawn once.
     again = [{**row, "id": f"{row['id']}-2"} for row in bed(4) if row["source"] == "llm"]
     for seed in range(5):
@@ -77,7 +89,11 @@ def test_nobody_meets_a_version_of_their_own_text_in_the_baseline(monkeypatch: p
         assert set(two.baseline.values.tolist()) == {0.0}
     docs = [{**row, "text": row["text"] + "a" * n} for n, row in enumerate(bed(12))]
     first, again, other = near(docs, seed=1), near(docs, seed=1), near(docs, seed=2)
-    assert first.baseline.values.tolist() == again.baseline.values.tolist() != other.baseline.values.tolist()
+    assert (
+        first.baseline.values.tolist()
+        == again.baseline.values.tolist()
+        != other.baseline.values.tolist()
+    )
     assert first.cosine.values.tolist() == other.cosine.values.tolist()
     alone = near(bed(1))
     assert (alone.cosine.count, alone.baseline.count) == (1, 0)
@@ -135,15 +151,24 @@ def pairs_of(count: int) -> np.ndarray:
     return np.stack([np.arange(count), np.arange(count) + count], axis=1)
 
 
-def test_sources_that_differ_are_told_apart_equal_ones_never_noise_by_chance_and_an_overlap_by_its_area() -> None:
+def test_sources_that_differ_are_told_apart_equal_ones_never_noise_by_chance_and_an_overlap_by_its_area() -> (
+    None
+):
     content = np.random.default_rng(0).normal(size=(60, 5))
     content[:, 4] = 7  # a column without spread does no harm
     assert told_apart(content, content + np.array([0, 0, 100, 0, 0])).tolist() == [1.0] * FOLDS
     assert told_apart(content, content).tolist() == [0.5] * FOLDS
-    found = [told_apart(*np.random.default_rng(seed).normal(size=(2, 400, 3))).mean() for seed in range(5)]
+    found = [
+        told_apart(*np.random.default_rng(seed).normal(size=(2, 400, 3))).mean()
+        for seed in range(5)
+    ]
     assert np.mean(found) == pytest.approx(0.5, abs=0.04)
     a, b = np.random.default_rng(3).normal(size=(2, 50, 3))
-    assert told_apart(a, b, seed=1).tolist() == told_apart(a, b, seed=1).tolist() != told_apart(a, b, seed=2).tolist()
+    assert (
+        told_apart(a, b, seed=1).tolist()
+        == told_apart(a, b, seed=1).tolist()
+        != told_apart(a, b, seed=2).tolist()
+    )
     assert len(told_apart(np.ones((9, 2)), np.zeros((9, 2)))) == 0
     assert len(told_apart(np.ones((90, 2)), np.zeros((90, 2)), np.arange(90) % 9)) == 0
     # Two normal distributions that lie one standard deviation apart: AUC = Φ(1/√2) = .7602.
@@ -182,7 +207,9 @@ def rows(*numbers: int) -> np.ndarray:
     return np.array(numbers, dtype=np.int64)
 
 
-def test_vectors_have_length_one_cosines_by_hand_and_parts_cover_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_have_length_one_cosines_by_hand_and_parts_cover_them_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     half = math.sqrt(0.5)
     assert made().unit(rows(0, 2, 3)) == pytest.approx(np.array([[1, 0], [1, 0], [half, half]]))
     assert made().cosines(rows(0, 0, 0), rows(1, 2, 3)) == pytest.approx([0.0, 1.0, math.sqrt(0.5)])
@@ -209,7 +236,11 @@ def test_vectors_have_length_one_cosines_by_hand_and_parts_cover_them_once(monke
     assert separation(vectors, pairs_of(30), origin).pairs == 20
     part = sample(pairs_of(30), 20, seed=0)
     assert (np.diff(part[:, 0]) > 0).all(), "in their order, and none twice"
-    assert part.tolist() == sample(pairs_of(30), 20, seed=0).tolist() != sample(pairs_of(30), 20, seed=1).tolist()
+    assert (
+        part.tolist()
+        == sample(pairs_of(30), 20, seed=0).tolist()
+        != sample(pairs_of(30), 20, seed=1).tolist()
+    )
     few = separation(vectors, pairs_of(2), origin)
     assert few.pairs == 0
     assert all(map(math.isnan, (few.auc, few.auc_low, few.auc_high)))
@@ -217,7 +248,9 @@ def test_vectors_have_length_one_cosines_by_hand_and_parts_cover_them_once(monke
 
 @pytest.mark.parametrize("spec", ["bm25", "bm25@10>>bm25"])
 def test_a_ranker_without_an_encoder_is_refused(spec: str) -> None:
-    with pytest.raises(UserError, match=r"^similarity needs the vectors of an encoder, such as dense:minilm; bm25"):
+    with pytest.raises(
+        UserError, match=r"^similarity needs the vectors of an encoder, such as dense:minilm; bm25"
+    ):
         require_encoder(ranker(spec))
 
     class Absent(LetterVectors):

@@ -40,23 +40,47 @@ def letters() -> LetterVectors:
 
 def three() -> Collection:
     """Two rewrites of each of twelve texts; text n and its query share a word."""
-    words = ["apple", "river", "clock", "stone", "field", "glass", "horse", "night", "paper", "queen", "train", "voice"]
-    ends = {"human": "stands there.", "llm": "is standing over there.", "gpt": "was seen there once."}
+    words = [
+        "apple",
+        "river",
+        "clock",
+        "stone",
+        "field",
+        "glass",
+        "horse",
+        "night",
+        "paper",
+        "queen",
+        "train",
+        "voice",
+    ]
+    ends = {
+        "human": "stands there.",
+        "llm": "is standing over there.",
+        "gpt": "was seen there once.",
+    }
     docs = versions({s: [f"The {word} {end}" for word in words] for s, end in ends.items()})
     qrels = {f"q{n}": {f"{n}-{s}": 1 for s in ends} for n in range(len(words))}
     return collection_of(docs, {f"q{n}": word for n, word in enumerate(words)}, qrels)
 
 
-def test_each_part_is_what_its_own_function_gives_and_a_seed_makes_it_reproducible(letters: LetterVectors) -> None:
+def test_each_part_is_what_its_own_function_gives_and_a_seed_makes_it_reproducible(
+    letters: LetterVectors,
+) -> None:
     whole, rankers = three(), [ranker("bm25")]
     found = validate(whole, rankers, similarity=letters)
     assert (found.reference, found.sources) == ("human", ("gpt", "llm"))
     assert found.statistics == statistics(whole)
     assert found.check == check(whole)
-    assert found.effectiveness == equivalences(whole, rankers, [nDCG @ 10], reference="human", sources=["gpt", "llm"])
+    assert found.effectiveness == equivalences(
+        whole, rankers, [nDCG @ 10], reference="human", sources=["gpt", "llm"]
+    )
     for overlap, source in zip(found.overlaps, ("gpt", "llm"), strict=True):
         assert overlap.source == source
-        assert overlap.jaccard.values.tolist() == shared_terms(whole, "human", source).jaccard.values.tolist()
+        assert (
+            overlap.jaccard.values.tolist()
+            == shared_terms(whole, "human", source).jaccard.values.tolist()
+        )
     assert [near.source for near in found.similarities] == ["gpt", "llm"]
     assert all(near.map is not None and near.map.pairs == 12 for near in found.similarities)
     first, again, other = (validate(three(), similarity=letters, seed=s) for s in (1, 1, 2))
@@ -66,10 +90,14 @@ def test_each_part_is_what_its_own_function_gives_and_a_seed_makes_it_reproducib
     assert plain.separation == first.similarities[0].separation
 
 
-def test_identical_sides_are_equivalent_and_the_human_one_is_the_reference(letters: LetterVectors) -> None:
+def test_identical_sides_are_equivalent_and_the_human_one_is_the_reference(
+    letters: LetterVectors,
+) -> None:
     human = three().docs.filter(source="human")
     llm = three().docs.filter(source="llm").with_columns(text=human["text"])
-    found = validate(replace(three(), docs=pl.concat([human, llm])), [ranker("bm25")], similarity=letters)
+    found = validate(
+        replace(three(), docs=pl.concat([human, llm])), [ranker("bm25")], similarity=letters
+    )
     (row,) = found.effectiveness
     assert (row.value, row.outcome, row.p) == (0.0, "equivalent", 1.0)
     assert found.overlaps[0].jaccard.mean == found.overlaps[0].overlap.mean == 1.0
@@ -84,16 +112,27 @@ def test_identical_sides_are_equivalent_and_the_human_one_is_the_reference(lette
     assert (named.spec["similarity"], named.spec["rankers"]) == (None, [])
     turned = replace(whole, docs=whole.docs.reverse())
     assert (turned.sources[0], validate(turned).reference) == ("gpt", "human")
-    llm = replace(whole, docs=whole.docs.filter(pl.col("source") != "human"), qrels=whole.qrels.clear())
+    llm = replace(
+        whole, docs=whole.docs.filter(pl.col("source") != "human"), qrels=whole.qrels.clear()
+    )
     assert validate(llm).reference == "llm"
 
 
-def test_one_source_has_statistics_and_without_judgments_effectiveness_is_left_out(letters: LetterVectors) -> None:
+def test_one_source_has_statistics_and_without_judgments_effectiveness_is_left_out(
+    letters: LetterVectors,
+) -> None:
     alone = replace(toy(), docs=toy().docs.filter(source="human"))
     found = validate(alone, [ranker("bm25")], similarity=letters)
-    assert (found.sources, found.overlaps, found.similarities, found.effectiveness) == ((), (), (), ())
+    assert (found.sources, found.overlaps, found.similarities, found.effectiveness) == (
+        (),
+        (),
+        (),
+        (),
+    )
     assert (found.check, found.fair, found.statistics.sources[0].documents) == (None, True, 3)
-    assert found.notes == ("only source 'human': there is nothing to compare, so that only its statistics are given",)
+    assert found.notes == (
+        "only source 'human': there is nothing to compare, so that only its statistics are given",
+    )
     for qrels in (toy().qrels.clear(), toy().qrels.with_columns(grade=pl.lit(0))):
         found = validate(replace(toy(), qrels=qrels), [ranker("bm25")])
         assert (found.effectiveness, found.overlaps[0].jaccard.count) == ((), 3)
@@ -104,25 +143,40 @@ def test_a_source_without_twins_is_left_out_and_the_check_voids_it() -> None:
     whole = three()
     origin = pl.when(pl.col("source") == "gpt").then("id").otherwise("origin")
     found = validate(replace(whole, docs=whole.docs.with_columns(origin=origin)), [ranker("bm25")])
-    assert [row.source for row in found.overlaps] == [row.source for row in found.effectiveness] == ["llm"]
+    assert (
+        [row.source for row in found.overlaps]
+        == [row.source for row in found.effectiveness]
+        == ["llm"]
+    )
     assert (found.sources, found.fair) == (("gpt", "llm"), False)
     assert found.notes[0].startswith("gpt has no document of the same origin")
     part = replace(whole, docs=whole.docs.filter(~pl.col("id").is_in(["3-llm", "4-gpt"])))
     found = validate(part, [ranker("bm25")])
-    assert [(row.pairs, row.left_out, row.queries, row.excluded) for row in found.effectiveness] == [(11, 1, 11, 1)] * 2
-    assert any("effectiveness of human and llm is that of a search among the 11 pairs" in note for note in found.notes)
+    assert [
+        (row.pairs, row.left_out, row.queries, row.excluded) for row in found.effectiveness
+    ] == [(11, 1, 11, 1)] * 2
+    assert any(
+        "effectiveness of human and llm is that of a search among the 11 pairs" in note
+        for note in found.notes
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"reference": "humn"}, r"^unknown source 'humn'; did you mean 'human'\? \(valid: human, llm, gpt\)$"),
+        (
+            {"reference": "humn"},
+            r"^unknown source 'humn'; did you mean 'human'\? \(valid: human, llm, gpt\)$",
+        ),
         ({"rankers": ["bm25", "bm25"]}, r"^ranker 'bm25' is given twice$"),
         ({"measures": ["nDCG@3", "nDCG@3"]}, r"^measure 'nDCG@3' is given twice$"),
         ({"measures": ["nDGC@3"]}, r"^unknown measure 'nDGC'"),
         ({"map_pairs": -1}, r"^expected 0 or more pairs in the map, got -1$"),
         ({"margin": 0.0}, r"^expected a margin above 0 and below 1"),
-        ({"similarity": "bm25"}, r"^similarity needs the vectors of an encoder, such as dense:minilm; bm25 makes "),
+        (
+            {"similarity": "bm25"},
+            r"^similarity needs the vectors of an encoder, such as dense:minilm; bm25 makes ",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> None:
@@ -138,9 +192,16 @@ def test_the_spec_says_how_it_was_made(tmp_path: Path) -> None:
     folder = write_cocktail(tmp_path / "toy")
     found = validate(load(folder), [ranker("bm25")], ["nDCG@3"], margin=0.1, alpha=0.1, seed=5)
     expected = {
-        "path": str(folder), "split": "test", "reference": "human", "rankers": ["bm25"], "measures": ["nDCG@3"],
-        "similarity": None, "margin": 0.1, "alpha": 0.1, "seed": 5,
-    }  # fmt: skip
+        "path": str(folder),
+        "split": "test",
+        "reference": "human",
+        "rankers": ["bm25"],
+        "measures": ["nDCG@3"],
+        "similarity": None,
+        "margin": 0.1,
+        "alpha": 0.1,
+        "seed": 5,
+    }
     assert {name: found.spec[name] for name in expected} == expected
     hashes = {Path(file["path"]).name: file["sha256"] for file in found.spec["inputs"]}
     assert len(hashes["queries.jsonl"]) == len(hashes["test.tsv"]) == 64
@@ -154,7 +215,13 @@ def test_excluded_and_few_queries_are_noted_and_a_file_comes_back_equal(tmp_path
         "up to 5 of 17 queries excluded: no relevant document on both sides",
         "warning: only 12 queries are compared; t tests of fewer than 30 are not to rely on",
     ]
-    assert not list(_notes(toy(), "human", [replace(row, left_out=0, excluded=0) for row in toy_effectiveness()[:4]]))
+    assert not list(
+        _notes(
+            toy(),
+            "human",
+            [replace(row, left_out=0, excluded=0) for row in toy_effectiveness()[:4]],
+        )
+    )
     for names in (("human", "llm"), ("human", "llm", "gpt"), ("human",)):
         found = toy_validation(names, map=len(names) == 2)
         back = Validation.load(found.save(tmp_path / "validation.json"))
@@ -187,7 +254,10 @@ DOCS = [
 
 
 def ids(names: tuple[str, str], docs: list[dict[str, str]] = DOCS) -> list[list[str]]:
-    return [side.docs["id"].to_list() for side in split_by_source(collection_of(docs, QUERIES, {}), *names)]
+    return [
+        side.docs["id"].to_list()
+        for side in split_by_source(collection_of(docs, QUERIES, {}), *names)
+    ]
 
 
 def test_documents_without_a_twin_are_on_neither_side_and_judgments_and_columns_go_along() -> None:
@@ -212,7 +282,9 @@ FIVE = np.array([0.01, 0.02, 0.03, 0.04, 0.05])
 """Mean .03, standard error √(.00025/5) = .0070711."""
 SECOND = 1 / math.log2(3)
 """nDCG of one relevant document on rank 2."""
-VECTORS = arrays(np.float64, st.integers(3, 40), elements=st.floats(-1, 1, width=32).map(lambda v: round(v, 3)))
+VECTORS = arrays(
+    np.float64, st.integers(3, 40), elements=st.floats(-1, 1, width=32).map(lambda v: round(v, 3))
+)
 
 
 def test_by_hand_by_scipy_and_without_spread_or_queries() -> None:
@@ -238,7 +310,9 @@ def test_by_hand_by_scipy_and_without_spread_or_queries() -> None:
 
 @given(VECTORS, st.floats(0.001, 0.5), st.sampled_from([0.01, 0.05, 0.1]))
 @settings(max_examples=60)
-def test_no_sign_matters_and_a_margin_shows_equivalence(differences: np.ndarray, margin: float, alpha: float) -> None:
+def test_no_sign_matters_and_a_margin_shows_equivalence(
+    differences: np.ndarray, margin: float, alpha: float
+) -> None:
     assert tost_p(-differences, margin) == pytest.approx(tost_p(differences, margin), abs=1e-12)
     assert tost_p(differences, 2 * margin) <= tost_p(differences, margin)
     least = smallest_margin(differences, alpha)
@@ -274,7 +348,10 @@ class Given(Ranker):
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         held = set(collection.ids)
-        found = {q: {d: s for d, s in self.scores[q].items() if d in held} for q in collection.judged["id"]}
+        found = {
+            q: {d: s for d, s in self.scores[q].items() if d in held}
+            for q in collection.judged["id"]
+        }
         return run_of(collection, found, ranker="given")
 
     def __repr__(self) -> str:
@@ -294,7 +371,9 @@ def ranks(places: Mapping[str, list[int]]) -> Given:
     for source, found in places.items():
         for n, place in enumerate(found):
             other = (n + 1) % len(found)
-            scores.setdefault(f"q{n}", {}).update({f"d{n}-{source}": 2.0 - place, f"d{other}-{source}": 0.5})
+            scores.setdefault(f"q{n}", {}).update(
+                {f"d{n}-{source}": 2.0 - place, f"d{other}-{source}": 0.5}
+            )
     return Given(scores)
 
 
@@ -316,7 +395,13 @@ def test_each_side_is_ranked_among_its_own_documents_and_a_difference_is_called_
     assert (row.outcome, row.statement) == ("inconclusive", "inconclusive")
     assert (row.queries, row.excluded, row.pairs, row.left_out) == (4, 0, 4, 0)
     (row,) = rows(bed(), ranks({"human": [1, 1, 1, 1], "llm": [1, 1, 1, 1]}))
-    assert (row.mean_a, row.mean_b, row.p, row.p_equivalent, row.smallest) == (1.0, 1.0, 1.0, 0.0, 0.0)
+    assert (row.mean_a, row.mean_b, row.p, row.p_equivalent, row.smallest) == (
+        1.0,
+        1.0,
+        1.0,
+        0.0,
+        0.0,
+    )
     assert row.statement == "equivalent within ±0.02"
     (row,) = rows(bed(8), ranks({"human": [1] * 8, "llm": [2] * 8}))
     assert row.value == pytest.approx(1 - SECOND)
@@ -329,19 +414,25 @@ def test_both_sides_are_restricted_to_pairs_and_queries_that_both_answer() -> No
     lame = replace(bed(), qrels=bed().qrels.filter(pl.col("doc_id") != "d0-llm"))
     (row,) = rows(lame, ranks({"human": [2, 1, 1, 1], "llm": [1, 1, 1, 1]}))
     assert (row.queries, row.excluded, row.mean_a) == (3, 1, 1.0)
-    apart = replace(bed(2), qrels=bed(2).qrels.filter(pl.col("doc_id").is_in(["d0-human", "d1-llm"])))
+    apart = replace(
+        bed(2), qrels=bed(2).qrels.filter(pl.col("doc_id").is_in(["d0-human", "d1-llm"]))
+    )
     (row,) = rows(apart, ranks({"human": [1, 1], "llm": [1, 1]}))
     assert (row.outcome, row.queries, row.excluded) == ("not tested", 0, 2)
     assert all(map(math.isnan, (row.mean_a, row.mean_b, row.value, row.low, row.p_corrected)))
     (row,) = rows(bed(1), Given({"q0": {"d0-human": 1.0, "d0-llm": 1.0}}))
-    assert (row.outcome, row.queries, row.mean_a) == ("not tested", 1, 1.0), "one query cannot be tested"
+    assert (row.outcome, row.queries, row.mean_a) == ("not tested", 1, 1.0), (
+        "one query cannot be tested"
+    )
     assert all(map(math.isnan, (row.p_equivalent, row.smallest, row.error)))
     pooled = replace(bed(), docs=bed().docs.filter(pl.col("id") != "d3-llm"))
     (row,) = rows(pooled, ranks({"human": [1, 1, 1, 2], "llm": [1, 1, 1, 2]}))
     assert (row.pairs, row.left_out, row.queries, row.excluded) == (3, 1, 3, 1)
     # Without d3 the third query has nothing above its document any more, on either side.
     assert (row.mean_a, row.mean_b) == (1.0, 1.0)
-    more = pl.concat([bed().qrels, bed().qrels.with_columns(query_id=pl.lit("q99") + pl.col("query_id"))])
+    more = pl.concat(
+        [bed().qrels, bed().qrels.with_columns(query_id=pl.lit("q99") + pl.col("query_id"))]
+    )
     given = ranks({"human": [1, 1, 1, 2], "llm": [1, 2, 2, 2]})
     assert rows(replace(bed(), qrels=more), given) == rows(bed(), given)
 
@@ -349,14 +440,21 @@ def test_both_sides_are_restricted_to_pairs_and_queries_that_both_answer() -> No
 def test_holm_counts_every_row_and_each_comparison_has_its_own_reference_side() -> None:
     whole = bed(6, ("human", "llm", "other"))
     one = ranks({"human": [1] * 6, "llm": [1, 1, 2, 2, 2, 1], "other": [1, 1, 1, 1, 1, 2]})
-    found = equivalences(whole, [one], [nDCG @ 10, AP @ 5], reference="human", sources=["llm", "other"])
+    found = equivalences(
+        whole, [one], [nDCG @ 10, AP @ 5], reference="human", sources=["llm", "other"]
+    )
     assert [(row.source, row.measure) for row in found] == [
-        ("llm", "nDCG@10"), ("llm", "AP@5"), ("other", "nDCG@10"), ("other", "AP@5"),
-    ]  # fmt: skip
+        ("llm", "nDCG@10"),
+        ("llm", "AP@5"),
+        ("other", "nDCG@10"),
+        ("other", "AP@5"),
+    ]
     ps = [row.p for row in found]
     assert ps[0] == pytest.approx(ps[1])  # the same three queries, and one value where they differ
     smaller, larger = 4 * min(ps), min(1, max(4 * min(ps), 2 * max(ps)))
-    assert sorted(row.p_corrected for row in found) == pytest.approx([smaller, smaller, larger, larger])
+    assert sorted(row.p_corrected for row in found) == pytest.approx(
+        [smaller, smaller, larger, larger]
+    )
     for row, measure in zip(found, [nDCG @ 10, AP @ 5] * 2, strict=True):
         (alone,) = equivalences(whole, [one], [measure], reference="human", sources=[row.source])
         assert alone.p_equivalent == row.p_equivalent
@@ -369,7 +467,9 @@ def test_holm_counts_every_row_and_each_comparison_has_its_own_reference_side() 
             return super().rank(collection, run)
 
     whole = bed(4, ("human", "llm", "other"))
-    one = Counting(ranks({"human": [1, 1, 1, 2], "llm": [1, 1, 1, 1], "other": [1, 1, 1, 1]}).scores)
+    one = Counting(
+        ranks({"human": [1, 1, 1, 2], "llm": [1, 1, 1, 1], "other": [1, 1, 1, 1]}).scores
+    )
     equivalences(whole, [one], [nDCG @ 10], reference="human", sources=["llm", "other"])
     assert ranked == [("human",), ("llm",), ("other",)]
     part = replace(whole, docs=whole.docs.filter(pl.col("id") != "d3-llm"))
@@ -378,15 +478,25 @@ def test_holm_counts_every_row_and_each_comparison_has_its_own_reference_side() 
     assert [row.mean_a for row in found] == [1.0, pytest.approx((3 + SECOND) / 4)]
 
 
-@pytest.mark.parametrize(("option", "value"), [
-    ("margin", 0.0), ("margin", 1.0), ("margin", math.nan), ("alpha", 0.0), ("alpha", 0.5), ("alpha", math.nan),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("margin", 0.0),
+        ("margin", 1.0),
+        ("margin", math.nan),
+        ("alpha", 0.0),
+        ("alpha", 0.5),
+        ("alpha", math.nan),
+    ],
+)
 def test_a_margin_or_alpha_out_of_range_is_refused(option: str, value: float) -> None:
     with pytest.raises(UserError, match=rf"^expected an? {option} above 0 and below .*, got "):
         rows(bed(), ranks({"human": [1] * 4, "llm": [1] * 4}), **{option: value})
 
 
-def test_a_stricter_level_shows_less_and_a_difference_that_the_correction_takes_away_is_none() -> None:
+def test_a_stricter_level_shows_less_and_a_difference_that_the_correction_takes_away_is_none() -> (
+    None
+):
     places = {"human": [1] * 40, "llm": [2] + [1] * 39}
     (usual,) = rows(bed(40), ranks(places))
     (strict,) = rows(bed(40), ranks(places), alpha=0.001)
@@ -402,7 +512,7 @@ def test_a_stricter_level_shows_less_and_a_difference_that_the_correction_takes_
     (alone,) = rows(bed(10), one)
     four = equivalences(
         bed(10), [one], [nDCG @ 10, nDCG @ 5, AP @ 10, AP @ 5], reference="human", sources=["llm"]
-    )  # fmt: skip
+    )
     assert (alone.outcome, alone.p) == ("different", pytest.approx(0.01496, abs=1e-5))
     assert [row.outcome for row in four] == ["inconclusive"] * 4
     assert [row.p_corrected for row in four] == [pytest.approx(4 * alone.p)] * 4

@@ -15,7 +15,12 @@ from ranktilt.io.cache import Stored
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.probes.base import Cosines, Distribution
 from ranktilt.probes.similarity import Map, Separation, Similarity
-from ranktilt.probes.text_probes import CollectionStatistics, Overlap, QueryStatistics, SourceStatistics
+from ranktilt.probes.text_probes import (
+    CollectionStatistics,
+    Overlap,
+    QueryStatistics,
+    SourceStatistics,
+)
 from ranktilt.probes.validation import Validation
 from ranktilt.rankers.base import Ranker
 from ranktilt.run import Run
@@ -56,20 +61,93 @@ def toy_similarity(source: str = "llm", seed: int = 0, *, map: bool = True) -> S
 def toy_effectiveness(source: str = "llm", measure: str = "nDCG@10") -> tuple[Equivalence, ...]:
     """A row for each outcome that there is."""
     numbers = {
-        "estimand": to_measure(measure), "a": "human", "b": source, "error": np.nan, "margin": 0.02, "excluded": 2,
-        "pairs": PAIRS, "left_out": 3,
-    }  # fmt: skip
+        "estimand": to_measure(measure),
+        "a": "human",
+        "b": source,
+        "error": np.nan,
+        "margin": 0.02,
+        "excluded": 2,
+        "pairs": PAIRS,
+        "left_out": 3,
+    }
     nan = np.nan
     rows = (
-        ("bm25", 0.322, 0.318, 0.004, -0.003, 0.011, 0.262, 0.524, 0.00001, 0.0099, 300, "equivalent"),
-        ("tfidf", 0.301, 0.29, 0.011, 0.004, 0.018, 0.002, 0.008, 0.006, 0.0169, 300, "different within the margin"),
-        ("dense:minilm", 0.316, 0.38, -0.064, -0.09, -0.038, 0.00001, 0.00005, 0.999, 0.0857, 300, "different"),
-        ("bm25@5", 0.25, 0.245, 0.005, -0.031, 0.041, 0.785, 0.785, 0.206, 0.0352, 300, "inconclusive"),
+        (
+            "bm25",
+            0.322,
+            0.318,
+            0.004,
+            -0.003,
+            0.011,
+            0.262,
+            0.524,
+            0.00001,
+            0.0099,
+            300,
+            "equivalent",
+        ),
+        (
+            "tfidf",
+            0.301,
+            0.29,
+            0.011,
+            0.004,
+            0.018,
+            0.002,
+            0.008,
+            0.006,
+            0.0169,
+            300,
+            "different within the margin",
+        ),
+        (
+            "dense:minilm",
+            0.316,
+            0.38,
+            -0.064,
+            -0.09,
+            -0.038,
+            0.00001,
+            0.00005,
+            0.999,
+            0.0857,
+            300,
+            "different",
+        ),
+        (
+            "bm25@5",
+            0.25,
+            0.245,
+            0.005,
+            -0.031,
+            0.041,
+            0.785,
+            0.785,
+            0.206,
+            0.0352,
+            300,
+            "inconclusive",
+        ),
         ("tfidf@1", 0.5, 0.4, 0.1, nan, nan, nan, nan, nan, nan, 1, "not tested"),
     )
-    names = ("value", "low", "high", "p", "p_corrected", "p_equivalent", "smallest", "queries", "outcome")
+    names = (
+        "value",
+        "low",
+        "high",
+        "p",
+        "p_corrected",
+        "p_equivalent",
+        "smallest",
+        "queries",
+        "outcome",
+    )
     return tuple(
-        Equivalence(run=run, parts={"mean_a": a, "mean_b": b}, **dict(zip(names, rest, strict=True)), **numbers)
+        Equivalence(
+            run=run,
+            parts={"mean_a": a, "mean_b": b},
+            **dict(zip(names, rest, strict=True)),
+            **numbers,
+        )
         for run, a, b, *rest in rows
     )
 
@@ -77,7 +155,18 @@ def toy_effectiveness(source: str = "llm", measure: str = "nDCG@10") -> tuple[Eq
 def toy_statistics(names: tuple[str, ...] = ("human", "llm")) -> CollectionStatistics:
     """Forty documents a source; 1,109 queries, of which 300 are judged."""
     rows = [
-        SourceStatistics(name, PAIRS, 0, 20.5 + n, (19.0, 20.0, 22.0), 300, 1.25, judged=38, twins=PAIRS, duplicates=n)
+        SourceStatistics(
+            name,
+            PAIRS,
+            0,
+            20.5 + n,
+            (19.0, 20.0, 22.0),
+            300,
+            1.25,
+            judged=38,
+            twins=PAIRS,
+            duplicates=n,
+        )
         for n, name in enumerate(names)
     ]
     queries = QueryStatistics("all", 1109, 12.38), QueryStatistics("judged", 300, 12.5)
@@ -88,7 +177,14 @@ def toy_validation(names: tuple[str, ...] = ("human", "llm"), *, map: bool = Tru
     """A validation with every part and every outcome: the first name is the reference, the others are sources."""
     others = names[1:]
     return Validation(
-        spec={"path": "toy", "split": "test", "seed": 0, "alpha": 0.05, "margin": 0.02, "ranktilt": "0"},
+        spec={
+            "path": "toy",
+            "split": "test",
+            "seed": 0,
+            "alpha": 0.05,
+            "margin": 0.02,
+            "ranktilt": "0",
+        },
         reference=names[0],
         sources=others,
         statistics=toy_statistics(names),
@@ -96,7 +192,9 @@ def toy_validation(names: tuple[str, ...] = ("human", "llm"), *, map: bool = Tru
         similarities=tuple(toy_similarity(name, seed, map=map) for seed, name in enumerate(others)),
         effectiveness=tuple(row for name in others for row in toy_effectiveness(name)),
         check=toy_check(names) if others else None,
-        notes=("both sides are restricted to their 40 pairs: 3 documents without a twin are left out",),
+        notes=(
+            "both sides are restricted to their 40 pairs: 3 documents without a twin are left out",
+        ),
     )
 
 
@@ -104,10 +202,14 @@ def toy_validation(names: tuple[str, ...] = ("human", "llm"), *, map: bool = Tru
 class Letters:
     letters: str
 
-    def encode(self, texts: Sequence[str], kind: str, label: str) -> tuple[Stored, npt.NDArray[np.int64]]:
+    def encode(
+        self, texts: Sequence[str], kind: str, label: str
+    ) -> tuple[Stored, npt.NDArray[np.int64]]:
         """A vector a distinct text, in the order of the alphabet."""
         distinct = sorted(set(texts))
-        vectors = np.array([[text.count(one) for one in self.letters] for text in distinct], dtype=np.float32)
+        vectors = np.array(
+            [[text.count(one) for one in self.letters] for text in distinct], dtype=np.float32
+        )
         rows = np.array([distinct.index(text) for text in texts], dtype=np.int64)
         return Stored(vectors, np.arange(len(distinct))), rows
 
@@ -160,11 +262,16 @@ POINTS = (
 def exclaiming(pairs: int = 12) -> Collection:
     """Rewrites that exclaim: text n has n words and n % 3 marks, its rewrite two words and two marks more."""
     docs = [
-        {"id": f"d{n}-{name}", "text": " ".join(["word", f"w{n}"] * n + ["more", name] * extra) + "!" * (n % 3 + extra),
-         "source": name, "origin": f"d{n}"}
+        {
+            "id": f"d{n}-{name}",
+            "text": " ".join(["word", f"w{n}"] * n + ["more", name] * extra)
+            + "!" * (n % 3 + extra),
+            "source": name,
+            "origin": f"d{n}",
+        }
         for n in range(1, pairs + 1)
         for name, extra in (("human", 0), ("llm", 2))
-    ]  # fmt: skip
+    ]
     return collection_of(docs, {"q": "word"}, {"q": {"d1-human": 1, "d1-llm": 1}})
 
 

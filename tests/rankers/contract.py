@@ -44,13 +44,21 @@ def ids(run: Run) -> dict[str, list[str]]:
 def rows_of(run: Run, collection: Collection) -> dict[str, list[tuple[int, float]]]:
     """Return rows of the collection and scores of each query, best first, whatever table of ids the run has."""
     row = {name: number for number, name in enumerate(collection.ids)}
-    return {query: [(row[document], score) for document, score in ranked] for query, ranked in entries(run).items()}
+    return {
+        query: [(row[document], score) for document, score in ranked]
+        for query, ranked in entries(run).items()
+    }
 
 
 def copies(sources: tuple[str, ...], *, ids: str = "{text}-{source}") -> Collection:
     """Every text once a source, word for word; all copies of a text share an origin that no id repeats."""
     docs = [
-        {"id": ids.format(text=n, source=source), "text": text, "source": source, "origin": f"text {n}"}
+        {
+            "id": ids.format(text=n, source=source),
+            "text": text,
+            "source": source,
+            "origin": f"text {n}",
+        }
         for source in sources
         for n, text in enumerate(TEXTS)
     ]
@@ -75,15 +83,25 @@ class Counting(Ranker):
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Score the candidates; see `Ranker.rank`."""
         if run is None:
-            raise UserError(f"{self!r} re-ranks candidates; put a first stage before it, such as bm25@100>>{self!r}")
+            raise UserError(
+                f"{self!r} re-ranks candidates; put a first stage before it, such as bm25@100>>{self!r}"
+            )
         query_texts = dict(collection.queries.select("id", "text").iter_rows())
         texts = collection.texts().str.to_lowercase().str.split(" ").to_list()
         scored = []
         for number, query in enumerate(run.queries):
-            words, docs = set(query_texts[query].split()), run.docs[run.offsets[number] : run.offsets[number + 1]]
+            words, docs = (
+                set(query_texts[query].split()),
+                run.docs[run.offsets[number] : run.offsets[number + 1]],
+            )
             scores = [float(sum(word in words for word in texts[doc])) for doc in docs]
             scored.append((docs.astype(np.int64), np.array(scores)))
-        return Run(run.queries, *cut(scored, collection.tie_keys(), self.k), run.ids, {"ranker": repr(self)})
+        return Run(
+            run.queries,
+            *cut(scored, collection.tie_keys(), self.k),
+            run.ids,
+            {"ranker": repr(self)},
+        )
 
 
 class RankerContract:
@@ -94,16 +112,30 @@ class RankerContract:
         """A function of a collection, and of options by name (only ``k`` is asked for), that returns the ranker."""
         raise NotImplementedError
 
-    def test_every_judged_query_is_in_the_run_in_order_without_words_too_and_no_other_is(self, make: Make) -> None:
-        texts = {"b": "red apples", "other": "river", "empty": "", "blank": " ", "signs": "?!", "a": "zyzzyva qwrk"}
+    def test_every_judged_query_is_in_the_run_in_order_without_words_too_and_no_other_is(
+        self, make: Make
+    ) -> None:
+        texts = {
+            "b": "red apples",
+            "other": "river",
+            "empty": "",
+            "blank": " ",
+            "signs": "?!",
+            "a": "zyzzyva qwrk",
+        }
         collection = with_queries(texts, ["a", "blank", "signs", "empty", "b"])
         run = make(collection).rank(collection)
         assert run.queries == ("b", "empty", "blank", "signs", "a")
         assert entries(run)["b"]
 
-    def test_scores_are_finite_and_fall_documents_come_once_and_the_collection_stays(self, make: Make) -> None:
+    def test_scores_are_finite_and_fall_documents_come_once_and_the_collection_stays(
+        self, make: Make
+    ) -> None:
         collection = copies(("human", "llm"))
-        frames, spec = [collection.docs, collection.queries, collection.qrels], dict(collection.spec)
+        frames, spec = (
+            [collection.docs, collection.queries, collection.qrels],
+            dict(collection.spec),
+        )
         before = [pl.DataFrame({s.name: s.to_list() for s in f}, schema=f.schema) for f in frames]
         run = make(collection).rank(collection)
         after = [collection.docs, collection.queries, collection.qrels]
@@ -123,9 +155,14 @@ class RankerContract:
         assert runs[0] == runs[1] == runs[2]
         assert len({run.scores.tobytes() for run in runs}) == 1
 
-    def test_a_depth_keeps_the_best_and_one_beyond_the_collection_finds_no_more_than_there_is(self, make: Make) -> None:
+    def test_a_depth_keeps_the_best_and_one_beyond_the_collection_finds_no_more_than_there_is(
+        self, make: Make
+    ) -> None:
         collection = toy()
-        run, deep = make(collection).rank(collection), make(collection, k=1_000_000).rank(collection)
+        run, deep = (
+            make(collection).rank(collection),
+            make(collection, k=1_000_000).rank(collection),
+        )
         assert deep == run
         best = entries(make(collection, k=2).rank(collection))
         for query, ranked in entries(run).items():
@@ -167,4 +204,6 @@ class RankerContract:
             usual = copies(("human", "llm"))
             expected = rows_of(make(usual, **options).rank(usual), usual)
             got = rows_of(make(renamed, **options).rank(renamed), renamed)
-            assert {q: sorted(e) for q, e in got.items()} == {q: sorted(e) for q, e in expected.items()}
+            assert {q: sorted(e) for q, e in got.items()} == {
+                q: sorted(e) for q, e in expected.items()
+            }

@@ -37,11 +37,17 @@ class TestLexical(RankerContract):
 
     @pytest.fixture(
         params=[
-            "bm25", "bm25(method=robertson,analyzer=paper)", "bm25(method=atire,analyzer=whitespace)",
-            "bm25(method=bm25l,analyzer=german)", "bm25(method=bm25+,analyzer=russian)", "tfidf", "tfidf:dai",
-            "tfidf(analyzer=whitespace)@3>>counting", "bm25>>counting>>counting",
+            "bm25",
+            "bm25(method=robertson,analyzer=paper)",
+            "bm25(method=atire,analyzer=whitespace)",
+            "bm25(method=bm25l,analyzer=german)",
+            "bm25(method=bm25+,analyzer=russian)",
+            "tfidf",
+            "tfidf:dai",
+            "tfidf(analyzer=whitespace)@3>>counting",
+            "bm25>>counting>>counting",
         ]
-    )  # fmt: skip
+    )
     def make(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Make:
         if "paper" in request.param or "dai" in request.param:
             pytest.importorskip("nltk")
@@ -57,7 +63,9 @@ class TestReplay(RankerContract):
             for query, text in collection.judged.select("id", "text").iter_rows():
                 words = set(text.split())
                 shared = [len(words & set(other.lower().split())) for other in collection.texts()]
-                scores[query] = {doc: float(n) for doc, n in zip(collection.ids, shared, strict=True) if n}
+                scores[query] = {
+                    doc: float(n) for doc, n in zip(collection.ids, shared, strict=True) if n
+                }
             return Replay(str(write(tmp_path / "shared words.json", json.dumps(scores))), **options)
 
         return make

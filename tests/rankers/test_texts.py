@@ -21,7 +21,25 @@ from ranktilt.rankers.spec import Stage, parse_stages
 from ranktilt.registry import RANKERS
 from ranktilt.text.analyzers import analyzers
 
-NASTY = ["", " ", '"', "\\", '\\"', ">>", "a>", ">b", "@3", "a@3", "(x=1)", "a,b", "a=b", "a b", " a ", "\n", "\t\x0b"]
+NASTY = [
+    "",
+    " ",
+    '"',
+    "\\",
+    '\\"',
+    ">>",
+    "a>",
+    ">b",
+    "@3",
+    "a@3",
+    "(x=1)",
+    "a,b",
+    "a=b",
+    "a b",
+    " a ",
+    "\n",
+    "\t\x0b",
+]
 texts = st.one_of(st.sampled_from(NASTY), st.text(), st.text(alphabet='ab"\\()@,=> \n'))
 names = st.from_regex(r"[A-Za-z_][\w.+-]*", fullmatch=True)
 options = st.dictionaries(st.from_regex(r"[A-Za-z_]\w*", fullmatch=True), texts, max_size=3)
@@ -32,16 +50,30 @@ stages = st.builds(Stage, names, st.none() | texts, options, st.none() | st.inte
     ("text", "stage", "printed"),
     [
         ("bm25()", Stage("bm25"), "bm25"),
-        ("  x ( k1 = 0.9 , b = 4 ) @ 100  ", Stage("x", None, {"k1": "0.9", "b": "4"}, 100), "x(k1=0.9,b=4)@100"),
-        (r"replay:C:\runs\a.trec", Stage("replay", r"C:\runs\a.trec"), r'replay:"C:\\runs\\a.trec"'),
+        (
+            "  x ( k1 = 0.9 , b = 4 ) @ 100  ",
+            Stage("x", None, {"k1": "0.9", "b": "4"}, 100),
+            "x(k1=0.9,b=4)@100",
+        ),
+        (
+            r"replay:C:\runs\a.trec",
+            Stage("replay", r"C:\runs\a.trec"),
+            r'replay:"C:\\runs\\a.trec"',
+        ),
         ('replay:"übung.trec"@5', Stage("replay", "übung.trec", {}, 5), "replay:übung.trec@5"),
         ('x:"a (1)@2"@50', Stage("x", "a (1)@2", {}, 50), 'x:"a (1)@2"@50'),
         ('x:"say \\"hi\\" >> out"', Stage("x", 'say "hi" >> out'), 'x:"say \\"hi\\" >> out"'),
-        ('x(n="a,b=c(d)",empty=)', Stage("x", None, {"n": "a,b=c(d)", "empty": ""}), 'x(n="a,b=c(d)",empty="")'),
+        (
+            'x(n="a,b=c(d)",empty=)',
+            Stage("x", None, {"n": "a,b=c(d)", "empty": ""}),
+            'x(n="a,b=c(d)",empty="")',
+        ),
         (r'x:"two\nlines"', Stage("x", "two\nlines"), r'x:"two\nlines"'),
     ],
-)  # fmt: skip
-def test_a_stage_is_read_and_printed_as_one_would_type_it(text: str, stage: Stage, printed: str) -> None:
+)
+def test_a_stage_is_read_and_printed_as_one_would_type_it(
+    text: str, stage: Stage, printed: str
+) -> None:
     assert parse_stages(text) == [stage]
     assert str(stage) == printed
 
@@ -55,21 +87,45 @@ def test_what_is_printed_reads_back(stage: Stage) -> None:
 
 depths = st.integers(1, 10**6)
 maybe_depth = st.none() | depths
-models = st.sampled_from(["minilm", "C:\\runs\\a b.trec", 'a "b" (c)@5>>d', "übung>"]) | st.text(min_size=1)
-shared = {"k": depths, "text": st.sampled_from(["title+text", "text"]), "exclude_self": st.none() | st.booleans()}
+models = st.sampled_from(["minilm", "C:\\runs\\a b.trec", 'a "b" (c)@5>>d', "übung>"]) | st.text(
+    min_size=1
+)
+shared = {
+    "k": depths,
+    "text": st.sampled_from(["title+text", "text"]),
+    "exclude_self": st.none() | st.booleans(),
+}
 lexical = {**shared, "analyzer": st.sampled_from(analyzers())}
 bm25 = {**lexical, "k1": st.floats(0, 1e300), "b": st.floats(0, 1)}
 neural = {"precision": st.sampled_from(PRECISIONS), "device": st.none() | st.text()}
 pairs = {
-    "k": maybe_depth, "text": shared["text"], "max_query_tokens": maybe_depth, "max_document_tokens": maybe_depth,
-    "limits": st.sampled_from(["model", "paper"]), **neural,
-}  # fmt: skip
+    "k": maybe_depth,
+    "text": shared["text"],
+    "max_query_tokens": maybe_depth,
+    "max_document_tokens": maybe_depth,
+    "limits": st.sampled_from(["model", "paper"]),
+    **neural,
+}
 rankers = st.one_of(
-    st.builds(BM25, **bm25, method=st.sampled_from(["lucene", "robertson", "atire", "bm25l", "bm25+"])),
-    st.builds(BM25, **bm25, method=st.sampled_from(["bm25l", "bm25+"]), delta=st.none() | st.floats(0, 1e300)),
+    st.builds(
+        BM25, **bm25, method=st.sampled_from(["lucene", "robertson", "atire", "bm25l", "bm25+"])
+    ),
+    st.builds(
+        BM25,
+        **bm25,
+        method=st.sampled_from(["bm25l", "bm25+"]),
+        delta=st.none() | st.floats(0, 1e300),
+    ),
     *(st.builds(kind, **lexical) for kind in (TFIDF, DaiTFIDF)),
     st.builds(DaiBM25, **bm25),
-    st.builds(Dense, models, **shared, **neural, similarity=st.sampled_from(SIMILARITIES), max_tokens=maybe_depth),
+    st.builds(
+        Dense,
+        models,
+        **shared,
+        **neural,
+        similarity=st.sampled_from(SIMILARITIES),
+        max_tokens=maybe_depth,
+    ),
     *(st.builds(kind, models, **pairs) for kind in (CrossEncoder, MonoBERT, MonoT5)),
     st.builds(Replay, models, k=maybe_depth, exclude_self=shared["exclude_self"]),
 )
@@ -85,13 +141,19 @@ def test_a_ranker_or_a_pipeline_reads_back_from_its_text(stages: list[Ranker]) -
 def test_a_text_makes_a_ranker_that_prints_options_off_their_defaults_alone() -> None:
     for text, expected in (
         ("bm25(b=-0,exclude_self=True)", BM25(b=0.0, exclude_self=True)),
-        ("bm25(k1=1e-3,exclude_self=false,text=title)", BM25(k1=0.001, exclude_self=False, text="title")),
+        (
+            "bm25(k1=1e-3,exclude_self=false,text=title)",
+            BM25(k1=0.001, exclude_self=False, text="title"),
+        ),
         ("bm25(method=bm25+,delta=0.5)", BM25(method="bm25+", delta=0.5)),
         ("bm25:dai", DaiBM25(text="text", analyzer="paper", k1=2, b=0.75, method="atire")),
         ("bm25:dai(k1=1.2)@100", DaiBM25(k1=1.2, k=100)),
         ("tfidf:dai>>bm25", DaiTFIDF(text="text", analyzer="paper") >> BM25()),
         ("replay:runs/a.trec(exclude_self=true)", Replay("runs/a.trec", exclude_self=True)),
-        ("bm25@100>>monot5:base(limits=paper)@10", BM25(k=100) >> MonoT5("base", limits="paper", k=10)),
+        (
+            "bm25@100>>monot5:base(limits=paper)@10",
+            BM25(k=100) >> MonoT5("base", limits="paper", k=10),
+        ),
     ):
         assert ranker(text) == expected
         assert ranker(expected) is expected

@@ -20,13 +20,20 @@ def tiny_model(folder: Path, *, similarity: str | None = None, seed: int = 0) ->
 
     torch.manual_seed(seed)
     letter_tokenizer(folder)
-    BertModel(bert_config(max_position_embeddings=64, initializer_range=0.5)).eval().save_pretrained(folder)
+    BertModel(
+        bert_config(max_position_embeddings=64, initializer_range=0.5)
+    ).eval().save_pretrained(folder)
     modules = [("", "Transformer"), ("1_Pooling", "Pooling")]
-    write_json(folder / "modules.json", [
-        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-        for i, (path, kind) in enumerate(modules)
-    ])  # fmt: skip
-    write_json(folder / "sentence_bert_config.json", {"max_seq_length": LENGTH, "do_lower_case": False})
+    write_json(
+        folder / "modules.json",
+        [
+            {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+            for i, (path, kind) in enumerate(modules)
+        ],
+    )
+    write_json(
+        folder / "sentence_bert_config.json", {"max_seq_length": LENGTH, "do_lower_case": False}
+    )
     pooling = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True}
     write_json(folder / "1_Pooling" / "config.json", pooling)
     if similarity is not None:
@@ -38,7 +45,12 @@ def bert_config(**options: Any) -> Any:
     """A BERT of two small layers over letters."""
     from transformers import BertConfig
 
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 64,
+    }
     return BertConfig(vocab_size=len(_vocabulary()), **{**sizes, **options})
 
 
@@ -71,7 +83,9 @@ def letter_tokenizer(folder: Path, *, length: int = 64, **tokens: str) -> int:
     from transformers import PreTrainedTokenizerFast
 
     vocabulary = _vocabulary()
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))
+    tokenizer = Tokenizer(
+        models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
+    )
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -104,16 +118,26 @@ def language_model(kind: str, folder: Path) -> Path:
     ends = {"bos_token": "[CLS]", "eos_token": "[SEP]"} if kind == "causal" else {}
     size = letter_tokenizer(folder, length=READS, **ends)
     small: dict[str, Any] = {
-        "vocab_size": size, "num_attention_heads": 2, "num_hidden_layers": 2, "hidden_size": 32,
-        "intermediate_size": 64, "max_position_embeddings": READS, "initializer_range": 0.5,
-    }  # fmt: skip
+        "vocab_size": size,
+        "num_attention_heads": 2,
+        "num_hidden_layers": 2,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "max_position_embeddings": READS,
+        "initializer_range": 0.5,
+    }
     if kind == "masked":
         model = library.BertForMaskedLM(library.BertConfig(**small))
     else:  # one that caps its logits
         capped = library.Gemma2Config(
-            **small, head_dim=16, num_key_value_heads=1, final_logit_softcapping=5.0, bos_token_id=2, eos_token_id=3,
+            **small,
+            head_dim=16,
+            num_key_value_heads=1,
+            final_logit_softcapping=5.0,
+            bos_token_id=2,
+            eos_token_id=3,
             pad_token_id=0,
-        )  # fmt: skip
+        )
         model = library.Gemma2ForCausalLM(capped)
     model.eval().save_pretrained(folder)
     return folder

@@ -14,7 +14,9 @@ LENGTH = 64
 ANSWERS = ("▁true", "▁false")
 
 
-def tiny_classifier(folder: Path, *, labels: int = 1, length: int = LENGTH, seed: int = 0, **options: Any) -> Path:
+def tiny_classifier(
+    folder: Path, *, labels: int = 1, length: int = LENGTH, seed: int = 0, **options: Any
+) -> Path:
     """Write a BERT for the classification of pairs, with weights that spread its scores."""
     torch = pytest.importorskip("torch")
     from transformers import BertForSequenceClassification
@@ -24,13 +26,17 @@ def tiny_classifier(folder: Path, *, labels: int = 1, length: int = LENGTH, seed
     letter_tokenizer(folder)
     inputs = ["input_ids", "token_type_ids", "attention_mask"]
     change(folder / "tokenizer_config.json", model_max_length=length, model_input_names=inputs)
-    config = bert_config(max_position_embeddings=length, initializer_range=0.3, num_labels=labels, **options)
+    config = bert_config(
+        max_position_embeddings=length, initializer_range=0.3, num_labels=labels, **options
+    )
     disable_progress_bar()
     BertForSequenceClassification(config).eval().save_pretrained(folder)
     return folder
 
 
-def tiny_t5(folder: Path, *, answers: tuple[str, ...] = ANSWERS, limit: int = LENGTH, seed: int = 0) -> Path:
+def tiny_t5(
+    folder: Path, *, answers: tuple[str, ...] = ANSWERS, limit: int = LENGTH, seed: int = 0
+) -> Path:
     """Write a T5 with a Unigram tokenizer of letters, of the words of its prompt, and of its answers."""
     torch = pytest.importorskip("torch")
     from transformers import T5Config, T5ForConditionalGeneration
@@ -39,9 +45,15 @@ def tiny_t5(folder: Path, *, answers: tuple[str, ...] = ANSWERS, limit: int = LE
     torch.manual_seed(seed)
     pieces = _t5_tokenizer(folder, answers, limit)
     config = T5Config(
-        vocab_size=pieces, d_model=32, d_kv=16, d_ff=64, num_layers=2, num_heads=2, decoder_start_token_id=0,
+        vocab_size=pieces,
+        d_model=32,
+        d_kv=16,
+        d_ff=64,
+        num_layers=2,
+        num_heads=2,
+        decoder_start_token_id=0,
         initializer_factor=1.0,
-    )  # fmt: skip
+    )
     disable_progress_bar()
     T5ForConditionalGeneration(config).eval().save_pretrained(folder)
     return folder
@@ -50,10 +62,14 @@ def tiny_t5(folder: Path, *, answers: tuple[str, ...] = ANSWERS, limit: int = LE
 def word_tokenizer() -> Any:
     """A tokenizer of words, one token each, with one before, one between and one behind."""
     tokenizers = pytest.importorskip("tokenizers")
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({"<s>": 0, "</s>": 1, "a": 2}, unk_token="a"))
+    tokenizer = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel({"<s>": 0, "</s>": 1, "a": 2}, unk_token="a")
+    )
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
     tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
-        single="<s> $A </s>", pair="<s> $A </s> $B:1 </s>:1", special_tokens=[("<s>", 0), ("</s>", 1)]
+        single="<s> $A </s>",
+        pair="<s> $A </s> $B:1 </s>:1",
+        special_tokens=[("<s>", 0), ("</s>", 1)],
     )
     return tokenizer
 
@@ -61,7 +77,9 @@ def word_tokenizer() -> Any:
 def change(file: Path, **values: Any) -> None:
     """Change values of a model's JSON file; None takes one away."""
     content = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    write_json(file, {key: value for key, value in {**content, **values}.items() if value is not None})
+    write_json(
+        file, {key: value for key, value in {**content, **values}.items() if value is not None}
+    )
 
 
 def _t5_tokenizer(folder: Path, answers: tuple[str, ...], limit: int) -> int:
@@ -74,7 +92,10 @@ def _t5_tokenizer(folder: Path, answers: tuple[str, ...], limit: int) -> int:
     vocabulary += [(word, -1.0) for word in words] + [(letter, -3.0) for letter in letters]
     tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=2, byte_fallback=False))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")]
+        [
+            pre_tokenizers.WhitespaceSplit(),
+            pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always"),
+        ]
     )
     tokenizer.post_processor = processors.TemplateProcessing(
         single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)]

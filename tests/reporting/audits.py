@@ -31,14 +31,23 @@ SECOND = {"q2": {"d2-llm": 1.0, "d2-human": 1.0}, "q3": {"d3-llm": 1.0}}
 def small(**options: Any) -> Audit:
     """Audit the toy: human text is first for q1 and q3, LLM text for q2; the second run finds nothing for q1."""
     collection = toy()
-    runs = [run_of(collection, FIRST, ranker="first"), run_of(collection, SECOND, ranker="second@5")]
+    runs = [
+        run_of(collection, FIRST, ranker="first"),
+        run_of(collection, SECOND, ranker="second@5"),
+    ]
     return audit(collection, runs, MEASURES, **{"resamples": 200, **options})
 
 
 def twins(queries: int, sources: Sequence[str] = ("human", "llm")) -> Collection:
     """One relevant document a query, in every source."""
     docs = [
-        {"id": f"{n}-{s}", "text": f"text {n}", "source": s, "origin": f"{n}-human", "side": "ab"[n % 2]}
+        {
+            "id": f"{n}-{s}",
+            "text": f"text {n}",
+            "source": s,
+            "origin": f"{n}-human",
+            "side": "ab"[n % 2],
+        }
         for s in sources
         for n in range(queries)
     ]
@@ -67,17 +76,33 @@ def clear(names: Sequence[str] = ("people", "machines", "nobody")) -> Audit:
 def three() -> Audit:
     """Audit three sources: every pair of them is compared."""
     collection = twins(40, ("human", "llama", "gpt"))
-    return audit(collection, ordered(collection, [("human", "gpt", "llama")] * 40, "run"), ["RR"], resamples=200)
+    return audit(
+        collection,
+        ordered(collection, [("human", "gpt", "llama")] * 40, "run"),
+        ["RR"],
+        resamples=200,
+    )
 
 
 def uneven() -> Audit:
     """Group by a column whose groups are no twins: a query has two relevant documents on one side, one on the other."""
     collection = twins(40, ("human",))
     doc = pl.format("{}-human", (pl.int_range(pl.len()) + pl.col("step")) % 40)
-    qrels = [collection.qrels.with_columns(step=step).with_columns(doc_id=doc).drop("step") for step in range(3)]
+    qrels = [
+        collection.qrels.with_columns(step=step).with_columns(doc_id=doc).drop("step")
+        for step in range(3)
+    ]
     collection = Collection(collection.docs, collection.queries, pl.concat(qrels))
-    scores = {f"q{n}": {f"{m}-human": 1.5 * (m % 2) - (m - n) % 40 for m in range(40)} for n in range(40)}
-    return audit(collection, run_of(collection, scores, ranker="run"), ["nDCG@5", "AP"], by="side", resamples=200)
+    scores = {
+        f"q{n}": {f"{m}-human": 1.5 * (m % 2) - (m - n) % 40 for m in range(40)} for n in range(40)
+    }
+    return audit(
+        collection,
+        run_of(collection, scores, ranker="run"),
+        ["nDCG@5", "AP"],
+        by="side",
+        resamples=200,
+    )
 
 
 def named(found: Audit, runs: Sequence[str], **spec: Any) -> Audit:
@@ -98,15 +123,35 @@ def sourced(*sources: str, runs: tuple[str, ...] = ("bm25",)) -> Audit:
 TEMPERATURES = (0.2, 0.6, 1.0)
 VALUES = {"bm25": (12.4, 6.1, 1.0), "dense:minilm": (-9.5, -15.0, -22.25)}
 SPEC = {
-    "level": 5.0, "primary": "nDCG@3", "correction": "holm", "test": "permutation", "ties": "expected", "tests": 6,
+    "level": 5.0,
+    "primary": "nDCG@3",
+    "correction": "holm",
+    "test": "permutation",
+    "ties": "expected",
+    "tests": 6,
     "resamples": 10_000,
-}  # fmt: skip
+}
 HALF = {"bm25": 5.0, "dense:minilm": 7.5}
-WORDS = ["apple", "river", "clock", "stone", "field", "glass", "horse", "night", "paper", "queen", "train", "voice"]
+WORDS = [
+    "apple",
+    "river",
+    "clock",
+    "stone",
+    "field",
+    "glass",
+    "horse",
+    "night",
+    "paper",
+    "queen",
+    "train",
+    "voice",
+]
 ENDS = {
-    "human": "stands there.", "llama-t1.0": "was seen once, and again.", "llama-t0.2": "is there.",
+    "human": "stands there.",
+    "llama-t1.0": "was seen once, and again.",
+    "llama-t0.2": "is there.",
     "llama-t0.7": "is standing over there.",
-}  # fmt: skip
+}
 PROBES = ["statistics", "perplexity", "spectrum(values=11)"]
 
 
@@ -114,18 +159,40 @@ def toy_tilt(run: str, source: str, value: float, half: float, measure: str = "n
     """A tilt between human and a source with a symmetric interval; significant where it excludes 0."""
     p = 0.004 if abs(value) > half else 0.4
     return Effect(
-        run, RelativeDelta(of=to_measure(measure)), "human", source, value=value,
-        low=value - half, high=value + half, error=half / 2, p=p / 2, p_corrected=p, queries=300, excluded=23,
+        run,
+        RelativeDelta(of=to_measure(measure)),
+        "human",
+        source,
+        value=value,
+        low=value - half,
+        high=value + half,
+        error=half / 2,
+        p=p / 2,
+        p_corrected=p,
+        queries=300,
+        excluded=23,
         parts={"mean_a": 0.3 * (1 + value / 200), "mean_b": 0.3 * (1 - value / 200)},
-    )  # fmt: skip
+    )
 
 
 def toy_trend(run: str, series: str = "llama") -> Trend:
     """A trend of the toy's values: they fall with temperature."""
     return Trend(
-        run, "nDCG@3", series, "human", TEMPERATURES, VALUES[run], correlation=-1.0, low=-1.0, high=-0.5,
-        change=VALUES[run][-1] - VALUES[run][0], change_low=-20.0, change_high=-2.5, queries=300, dropped=0,
-    )  # fmt: skip
+        run,
+        "nDCG@3",
+        series,
+        "human",
+        TEMPERATURES,
+        VALUES[run],
+        correlation=-1.0,
+        low=-1.0,
+        high=-0.5,
+        change=VALUES[run][-1] - VALUES[run][0],
+        change_low=-20.0,
+        change_high=-2.5,
+        queries=300,
+        dropped=0,
+    )
 
 
 def toy_study(series: str = "llama") -> Study:
@@ -150,7 +217,16 @@ def toy_study(series: str = "llama") -> Study:
 def timeless_study() -> Study:
     """One ranker and one source whose temperature nothing says."""
     tilt = toy_tilt("bm25", "gpt", np.nan, np.nan)
-    return Study(SPEC, "human", ("bm25",), ("nDCG@3",), (StudySource("gpt", "gpt", np.nan, 40),), (tilt,), (), ())
+    return Study(
+        SPEC,
+        "human",
+        ("bm25",),
+        ("nDCG@3",),
+        (StudySource("gpt", "gpt", np.nan, 40),),
+        (tilt,),
+        (),
+        (),
+    )
 
 
 def temperatures(*sources: str) -> Collection:

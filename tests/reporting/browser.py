@@ -1,7 +1,8 @@
 """A real Chromium without a window, driven by Playwright: what it shows, says, asks for and lets a reader do.
 
-Playwright lives in a thread of its own, because it keeps an event loop running, beside which no test of the same
-process could start another. One program serves all tests of a process; each `Browser` is a profile of its own.
+Playwright lives in a thread of its own, because it keeps an event loop running, beside which no
+test of the same process could start another. One program serves all tests of a process; each
+`Browser` is a profile of its own.
 """
 
 from __future__ import annotations
@@ -21,9 +22,15 @@ T = TypeVar("T")
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = (
-    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--no-first-run", "--disable-extensions", "--hide-scrollbars",
-)  # fmt: skip
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-extensions",
+    "--hide-scrollbars",
+)
 PATIENCE = 30
 GRAVE = ("serious", "critical")
 """What axe calls a fault that keeps someone from reading the page."""
@@ -54,13 +61,16 @@ class Chromium:
 
     def __enter__(self) -> Chromium:
         name = program()
-        playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright, which is not installed")
+        playwright = pytest.importorskip(
+            "playwright.sync_api", reason="needs Playwright, which is not installed"
+        )
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="playwright")
         self._open = ExitStack()
 
         def start() -> Any:
             driver = self._open.enter_context(playwright.sync_playwright())
-            # Signals are the test runner's business: a browser that answers them itself is gone before its tests are.
+            # Signals are the test runner's business: a browser that answers them itself is gone
+            # before its tests are.
             quiet = {"handle_sigint": False, "handle_sigterm": False, "handle_sighup": False}
             return driver.chromium.launch(executable_path=name, args=list(OPTIONS), **quiet)
 
@@ -71,7 +81,12 @@ class Chromium:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         try:
             self.do(self.program.close)
         finally:
@@ -96,7 +111,12 @@ class Browser:
     def __enter__(self) -> Browser:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self._chromium.do(self._profile.close)
 
     def _forget(self) -> None:
@@ -107,7 +127,9 @@ class Browser:
         def make() -> None:
             if self._profile is not None:
                 self._profile.close()
-            self._profile = self._chromium.program.new_context(java_script_enabled=scripts, bypass_csp=not policy)
+            self._profile = self._chromium.program.new_context(
+                java_script_enabled=scripts, bypass_csp=not policy
+            )
             self._profile.set_default_timeout(1000 * PATIENCE)
             self._profile.add_init_script(_WATCH)
             self._profile.on("request", lambda request: self._asked.append(request))
@@ -153,13 +175,17 @@ class Browser:
         address = path if isinstance(path, str) else path.as_uri()
         self.do(lambda page: page.goto(address, wait_until="load"))
         if scripts:
-            self.until("!document.querySelector('[data-figure]') || document.documentElement.dataset.drawn")
+            self.until(
+                "!document.querySelector('[data-figure]') || document.documentElement.dataset.drawn"
+            )
 
     def size(self, width: int, height: int = 900) -> None:
         self.do(lambda page: page.set_viewport_size({"width": width, "height": height}))
 
     def run(self, code: str) -> Any:
-        answer = self.call("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
+        answer = self.call(
+            "Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
@@ -191,13 +217,21 @@ class Browser:
 
     def axe(self, *impacts: str) -> list[str]:
         """What axe-core finds at fault, a line each: of these impacts, by default the serious and critical ones."""
-        assert not self._kept["policy"], "open the page with policy=False first: its own policy lets no other script in"
-        module = pytest.importorskip("axe_playwright_python.base", reason="needs axe, which is not installed")
+        assert not self._kept["policy"], (
+            "open the page with policy=False first: its own policy lets no other script in"
+        )
+        module = pytest.importorskip(
+            "axe_playwright_python.base", reason="needs axe, which is not installed"
+        )
         if not self.run("'axe' in window"):
             self.run(module.AXE_SCRIPT + "; null")
         wanted = impacts or GRAVE
         found = [one for one in self.run(_AXE) if one["impact"] in wanted]
-        return [f"{one['impact']} {one['id']} ({one['help']}): {where}" for one in found for where in one["where"]]
+        return [
+            f"{one['impact']} {one['id']} ({one['help']}): {where}"
+            for one in found
+            for where in one["where"]
+        ]
 
     @property
     def overflow(self) -> int:

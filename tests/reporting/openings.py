@@ -36,20 +36,28 @@ TOY_RUN = {
 """A run of the toy."""
 TEXTS = [
     "The old river carries cold water to the sea, slowly.",
-    "The old stream carries cold water toward the ocean, slowly.", "A bell rings in the tower.",
-    "In the tower a bell rings.", "Alone in its group.",
-]  # fmt: skip
+    "The old stream carries cold water toward the ocean, slowly.",
+    "A bell rings in the tower.",
+    "In the tower a bell rings.",
+    "Alone in its group.",
+]
 
 
-def of(collection: Collection, runs: list[Run], measures: Any = ("nDCG@1", "P@2"), **options: Any) -> LoadedAudit:
-    return LoadedAudit(audit(collection, runs, measures, **{"resamples": 1000, **options}), collection, tuple(runs))
+def of(
+    collection: Collection, runs: list[Run], measures: Any = ("nDCG@1", "P@2"), **options: Any
+) -> LoadedAudit:
+    return LoadedAudit(
+        audit(collection, runs, measures, **{"resamples": 1000, **options}), collection, tuple(runs)
+    )
 
 
 @cache
 def opened(*, card: bool = True) -> LoadedAudit:
     """Three rankers of 40 queries: one has human text first, one LLM text, one each as often."""
     collection = twins(40)
-    return of(collection, [ordered(collection, order, name) for name, order in ORDERS.items()], card=card)
+    return of(
+        collection, [ordered(collection, order, name) for name, order in ORDERS.items()], card=card
+    )
 
 
 @cache
@@ -88,12 +96,19 @@ def sources(*names: str) -> LoadedAudit:
 @cache
 def colours(count: int = 7) -> LoadedAudit:
     """Groups that are no twins: every query has six relevant documents, and rankings do not know their groups."""
-    docs = twins(40, ("human",)).docs.with_columns(colour=pl.format("c{}", pl.int_range(pl.len()) % count))
+    docs = twins(40, ("human",)).docs.with_columns(
+        colour=pl.format("c{}", pl.int_range(pl.len()) % count)
+    )
     plain = twins(40, ("human",))
     doc = pl.format("{}-human", (pl.int_range(pl.len()) + pl.col("step")) % 40)
-    parts = [plain.qrels.with_columns(step=step).with_columns(doc_id=doc).drop("step") for step in range(6)]
+    parts = [
+        plain.qrels.with_columns(step=step).with_columns(doc_id=doc).drop("step")
+        for step in range(6)
+    ]
     collection = Collection(docs, plain.queries, pl.concat(parts))
-    scores = {f"q{n}": {f"{m}-human": float((m * 7 + n * 11) % 40) for m in range(40)} for n in range(40)}
+    scores = {
+        f"q{n}": {f"{m}-human": float((m * 7 + n * 11) % 40) for m in range(40)} for n in range(40)
+    }
     return of(collection, [run_of(collection, scores, ranker="run")], ["nDCG@5"], by="colour")
 
 
@@ -113,8 +128,12 @@ def toy_opened(
     collection = toy() if collection is None else collection
     if runs is None:
         names = ("first", "second", "third")
-        runs = [run_of(collection, one, ranker=name) for one, name in zip(scores, names, strict=False)]
-    found = audit(collection, list(runs), measures, **{"resamples": 100, "confounds": False, **options})
+        runs = [
+            run_of(collection, one, ranker=name) for one, name in zip(scores, names, strict=False)
+        ]
+    found = audit(
+        collection, list(runs), measures, **{"resamples": 100, "confounds": False, **options}
+    )
     return LoadedAudit(found, collection, tuple(runs))
 
 
@@ -173,50 +192,87 @@ def lists(**other: Any) -> dict[str, Any]:
     values = [[[0.5] * QUERIES, [query / 100 for query in numbers], flat], [flat, flat, flat]]
     empty: dict[str, Any] = {"found": 0, "more": 0, "entries": []}
     # document, first and last rank of its tie, score, grade, among the first results
-    shown = [[0, 1, 1, 9.5, 2, 1], [2, 2, 3, 7.25, 0, 1], [3, 2, 3, 7.25, 1, 1], [4, 4, 4, 1.0, 0, 1]]
+    shown = [
+        [0, 1, 1, 9.5, 2, 1],
+        [2, 2, 3, 7.25, 0, 1],
+        [3, 2, 3, 7.25, 1, 1],
+        [4, 4, 4, 1.0, 0, 1],
+    ]
     below = [[1, 14, 14, 0.125, 1, 0]]
     gone = [[1, 1, 1, 3.0, 1, 1], [0, None, None, None, 2, 0]]
     content = {
-        "version": 1, "by": "source", "groups": ["human", "llm"], "pairs": [["human", "llm"]],
-        "measures": ["nDCG@3", "RR"], "primary": 0, "runs": ["bm25", "dense"],
-        "shown": QUERIES, "of": QUERIES, "depth": 4,
+        "version": 1,
+        "by": "source",
+        "groups": ["human", "llm"],
+        "pairs": [["human", "llm"]],
+        "measures": ["nDCG@3", "RR"],
+        "primary": 0,
+        "runs": ["bm25", "dense"],
+        "shown": QUERIES,
+        "of": QUERIES,
+        "depth": 4,
         "queries": [
-            {"id": f"q{n:02}", "text": f"the river number {n}" if n % 2 else f"bell {n}", "relevant": 3}
+            {
+                "id": f"q{n:02}",
+                "text": f"the river number {n}" if n % 2 else f"bell {n}",
+                "relevant": 3,
+            }
             for n in numbers
         ],
         "values": [values, values],
         "tilt": [[[first, halves]], [[flat, flat]]],
         "heads": [[[[2, 1, query] for query in numbers]], [[None] * QUERIES]],
         "docs": {
-            "id": ["d0-h", "d0-l", "d1-h", "d1-l", "d2-h"], "title": ["Rivers", "Rivers", "", "", "Alone"],
-            "group": [0, 1, 0, 1, 0], "twins": [[1], [0], [3], [2], []],
+            "id": ["d0-h", "d0-l", "d1-h", "d1-l", "d2-h"],
+            "title": ["Rivers", "Rivers", "", "", "Alone"],
+            "group": [0, 1, 0, 1, 0],
+            "twins": [[1], [0], [3], [2], []],
         },
         "lists": [
             [{"found": 20, "more": 0, "entries": [*shown, *below]}, *[empty] * (QUERIES - 1)],
             [{"found": 1, "more": 3, "entries": gone}, *[empty] * (QUERIES - 1)],
         ],
-    }  # fmt: skip
+    }
     return {**content, **other}
 
 
 def block(content: dict[str, Any] | None = None, texts: Any = TEXTS) -> Explorer:
     """Make the explorer's block; no texts where they are None."""
-    rows = Table("Queries that contribute most", (Column("query", number=False, header=True), Column("points")),
-                 (Row((Cell("bell 29"), Cell("+19.0", 19.0))),))  # fmt: skip
+    rows = Table(
+        "Queries that contribute most",
+        (Column("query", number=False, header=True), Column("points")),
+        (Row((Cell("bell 29"), Cell("+19.0", 19.0))),),
+    )
     content = lists() if content is None else content
-    return Explorer("Queries, lists and texts", "All 30 queries are here.", packed(content),
-                    "" if texts is None else packed(texts), rows)  # fmt: skip
+    return Explorer(
+        "Queries, lists and texts",
+        "All 30 queries are here.",
+        packed(content),
+        "" if texts is None else packed(texts),
+        rows,
+    )
 
 
 def page(*blocks: Explorer) -> str:
     """Write a page of a section before, the explorers, and one after."""
-    inner = [Section(f"queries{n or ''}", "Queries", ("Look through them.",), (one,)) for n, one in enumerate(blocks)]
-    sections = (Section("before", "Before", ("Text. " * 2000,)), *inner, Section("after", "After", ("Text. " * 400,)))
+    inner = [
+        Section(f"queries{n or ''}", "Queries", ("Look through them.",), (one,))
+        for n, one in enumerate(blocks)
+    ]
+    sections = (
+        Section("before", "Before", ("Text. " * 2000,)),
+        *inner,
+        Section("after", "After", ("Text. " * 400,)),
+    )
     return html_document(Document("Test", "All is well.", sections))
 
 
 def audited(
-    path: str | Path = "toy", rankers: Sequence[str] = ("bm25",), *, load: Any = None, **options: Any
+    path: str | Path = "toy",
+    rankers: Sequence[str] = ("bm25",),
+    *,
+    load: Any = None,
+    **options: Any,
 ) -> tuple[Audit, Collection, list[Run]]:
     """Audit a folder by rankers; return the collection and the runs too."""
     collection = rt.load(path, **(load or {}))

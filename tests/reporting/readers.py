@@ -20,19 +20,62 @@ Rows = list[dict[str, Any]]
 CODE = re.compile(r"\x1b\[([\d;]*)m")
 BLUE, ORANGE, BOLD = "38;5;27", "38;5;208", "1"
 COMMANDS = {
-    "begin", "end", "centering", "caption", "label", "small", "footnotesize", "scriptsize", "setlength", "tabcolsep",
-    "toprule", "midrule", "bottomrule",
-    "cmidrule", "multicolumn", "textit", "par", "smallskip", "linewidth", "Delta", "pm", "leq", "geq", "ldots",
-    "cellcolor", "textbackslash", "textasciitilde", "textasciicircum", "textbar", "textless", "textgreater",
-}  # fmt: skip
+    "begin",
+    "end",
+    "centering",
+    "caption",
+    "label",
+    "small",
+    "footnotesize",
+    "scriptsize",
+    "setlength",
+    "tabcolsep",
+    "toprule",
+    "midrule",
+    "bottomrule",
+    "cmidrule",
+    "multicolumn",
+    "textit",
+    "par",
+    "smallskip",
+    "linewidth",
+    "Delta",
+    "pm",
+    "leq",
+    "geq",
+    "ldots",
+    "cellcolor",
+    "textbackslash",
+    "textasciitilde",
+    "textasciicircum",
+    "textbar",
+    "textless",
+    "textgreater",
+}
 TOKEN = re.compile(r"\\([A-Za-z]+)|\\(.)|([^\\])", re.DOTALL)
 COLOUR = re.compile(r"\\cellcolor\[HTML\]\{([0-9A-F]{6})\}")
-SPANNED = re.compile(r"\\multicolumn\{(\d+)\}\{(?:[lcr]|p\{[\d.]+\\linewidth\})\}\{(.*)\}", re.DOTALL)
+SPANNED = re.compile(
+    r"\\multicolumn\{(\d+)\}\{(?:[lcr]|p\{[\d.]+\\linewidth\})\}\{(.*)\}", re.DOTALL
+)
 WORDS = {
-    r"\textbackslash{}": "\\", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^", r"\textbar{}": "|",
-    r"\textless{}": "<", r"\textgreater{}": ">", r"$\pm$": "±", r"$\Delta$": "Δ", r"$\leq$": "≤", r"$\geq$": "≥",
-    r"\ldots{}": "…", "$-$": "-", "{[}": "[", "{]}": "]", "{*}": "*", "{`}": "`", "--": "–",
-}  # fmt: skip
+    r"\textbackslash{}": "\\",
+    r"\textasciitilde{}": "~",
+    r"\textasciicircum{}": "^",
+    r"\textbar{}": "|",
+    r"\textless{}": "<",
+    r"\textgreater{}": ">",
+    r"$\pm$": "±",
+    r"$\Delta$": "Δ",
+    r"$\leq$": "≤",
+    r"$\geq$": "≥",
+    r"\ldots{}": "…",
+    "$-$": "-",
+    "{[}": "[",
+    "{]}": "]",
+    "{*}": "*",
+    "{`}": "`",
+    "--": "–",
+}
 
 
 @dataclass
@@ -86,7 +129,11 @@ class Markup(HTMLParser):
             self.grids[-1].titles.append("")
 
     def handle_endtag(self, tag: str) -> None:
-        if tag == "tr" and "tbody" in self._open and not any(self.grids[-1].rows[-1][1:] or ["one cell"]):
+        if (
+            tag == "tr"
+            and "tbody" in self._open
+            and not any(self.grids[-1].rows[-1][1:] or ["one cell"])
+        ):
             self.grids[-1].rows.pop()  # the heading of a group
             self.grids[-1].values.pop()
         while self._open and self._open.pop() != tag:
@@ -112,7 +159,9 @@ class Terminal(io.StringIO):
         return True
 
 
-def screen(result: Any, monkeypatch: pytest.MonkeyPatch, *, columns: int = 120, notes: bool = True) -> str:
+def screen(
+    result: Any, monkeypatch: pytest.MonkeyPatch, *, columns: int = 120, notes: bool = True
+) -> str:
     for name, value in {"COLUMNS": str(columns), "LINES": "50", "TERM": "xterm-256color"}.items():
         monkeypatch.setenv(name, value)
     stream = Terminal()
@@ -127,7 +176,9 @@ def plain(text: str) -> str:
 def style(text: str, cell: str) -> set[str]:
     """Return the style in force where a cell's text begins, as a set of colour and weight."""
     code = CODE.findall(text[: text.index(cell)])[-1]
-    return {found for found in (BLUE, ORANGE) if found in code} | ({BOLD} if code.startswith("1") else set())
+    return {found for found in (BLUE, ORANGE) if found in code} | (
+        {BOLD} if code.startswith("1") else set()
+    )
 
 
 def html(result: Any) -> str:
@@ -137,7 +188,9 @@ def html(result: Any) -> str:
 def rows(drawing: dict[str, Any], mark: str, place: int = 0) -> Rows:
     """The rows of so many-th layer of a mark; none where there is no such layer."""
     layers = [one for one in drawing["layer"] if one["mark"] == mark or one["mark"]["type"] == mark]
-    found: Rows = layers[place]["data"]["values"] if layers[place:] or place < 0 < len(layers) else []
+    found: Rows = (
+        layers[place]["data"]["values"] if layers[place:] or place < 0 < len(layers) else []
+    )
     return found
 
 
@@ -155,7 +208,9 @@ def by_name(drawing: dict[str, Any], mark: str = "line") -> dict[str, list[float
 
 def domain(drawing: dict[str, Any], channel: str) -> list[float]:
     every = (one["encoding"] for one in drawing["layer"])
-    found: list[float] = next(encoding[channel]["scale"]["domain"] for encoding in every if channel in encoding)
+    found: list[float] = next(
+        encoding[channel]["scale"]["domain"] for encoding in every if channel in encoding
+    )
     return found
 
 
@@ -237,7 +292,10 @@ def _row(line: str, table: TexTable) -> None:
     assert line.endswith(r" \\"), line
     table.colours += COLOUR.findall(line)
     parts = re.split(r"(?<!\\)&", COLOUR.sub("", line).removesuffix(r"\\"))
-    spans = [(many[2], int(many[1])) if (many := SPANNED.fullmatch(part.strip())) else (part, 1) for part in parts]
+    spans = [
+        (many[2], int(many[1])) if (many := SPANNED.fullmatch(part.strip())) else (part, 1)
+        for part in parts
+    ]
     cells = [(tex_text(text), span) for text, span in spans]
     assert sum(span for _, span in cells) == table.columns, line
     if len(cells) == 1 and table.columns > 1:

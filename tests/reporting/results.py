@@ -13,7 +13,15 @@ from ranktilt.auditing.answer.gate import Gate, gate
 from ranktilt.auditing.comparison.compare import Comparison, compare
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.pairwise.result import PairwiseAudit
-from ranktilt.auditing.replay_log import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
+from ranktilt.auditing.replay_log import (
+    INPUT,
+    MODEL,
+    PARTS,
+    PUBLISHED,
+    STRICT,
+    AnswerExample,
+    ReplayedLog,
+)
 from ranktilt.auditing.result import QueryAnswers
 from ranktilt.auditing.sequential import audit_until
 from ranktilt.auditing.significance import (
@@ -56,35 +64,71 @@ THREE = audit_of(np.concatenate([LEVEL.values, HUMAN.values, UNSURE.values]), ru
 SPEC = {"schemes": ["suffixes", "hashed"], "depths": [1, 3], "tilts": [-1.0, 0.0, 0.5]}
 MODELS = (
     Model(
-        name="one", kind="dense", hub="org/one", about="a retriever", licence="MIT", source="A, 2020", limit=128,
-        pooling="cls", similarity="dot", query_prefix="query: ",
+        name="one",
+        kind="dense",
+        hub="org/one",
+        about="a retriever",
+        licence="MIT",
+        source="A, 2020",
+        limit=128,
+        pooling="cls",
+        similarity="dot",
+        query_prefix="query: ",
     ),
     Model(
-        name="two", kind="monot5", hub="org/two", also=("org/2",), about="a re-ranker", licence="not stated",
-        source="B, 2021", limit=1,
+        name="two",
+        kind="monot5",
+        hub="org/two",
+        also=("org/2",),
+        about="a re-ranker",
+        licence="not stated",
+        source="B, 2021",
+        limit=1,
     ),
-    Model(name="two-body", kind="monot5", hub="org/body", about="a body", licence="MIT", source="C, 2022", tuned=False),
-    Model(name="lost", kind="dense", hub="", about="none published", licence="not stated", source="D, 2023"),
-)  # fmt: skip
+    Model(
+        name="two-body",
+        kind="monot5",
+        hub="org/body",
+        about="a body",
+        licence="MIT",
+        source="C, 2022",
+        tuned=False,
+    ),
+    Model(
+        name="lost",
+        kind="dense",
+        hub="",
+        about="none published",
+        licence="not stated",
+        source="D, 2023",
+    ),
+)
 
 
-def pairs(count: int, spoil: Callable[[int], str], *, names: tuple[str, ...] = ("human", "llm")) -> Collection:
+def pairs(
+    count: int, spoil: Callable[[int], str], *, names: tuple[str, ...] = ("human", "llm")
+) -> Collection:
     """Pairs of one length; the last source's texts are made by `spoil`."""
     docs = [
         {
-            "id": f"d{n}-{name}", "text": spoil(n) if name == names[-1] else f"Text {n}. {BODY} {name}.",
-            "source": name, "origin": f"d{n}",
+            "id": f"d{n}-{name}",
+            "text": spoil(n) if name == names[-1] else f"Text {n}. {BODY} {name}.",
+            "source": name,
+            "origin": f"d{n}",
         }
         for name in names
         for n in range(count)
-    ]  # fmt: skip
+    ]
     qrels = {f"q{n}": {f"d{n}-{name}": 1 for name in names} for n in range(count)}
     return collection_of(docs, dict.fromkeys(qrels, "river"), qrels)
 
 
 def refused(names: tuple[str, ...] = ("human", "llm")) -> CheckResult:
     """Every rewrite is a refusal, and somewhat short."""
-    return check(pairs(30, lambda n: f"I cannot rewrite this text {n}. Sorry, truly so.", names=names), examples=2)
+    return check(
+        pairs(30, lambda n: f"I cannot rewrite this text {n}. Sorry, truly so.", names=names),
+        examples=2,
+    )
 
 
 def changed() -> Comparison:
@@ -108,7 +152,10 @@ def gone() -> Comparison:
 def prompts() -> Comparison:
     """Three runs of one audit, of which two read another prompt, and estimands beside its measure."""
     values = np.random.default_rng(1).random((3, 1, 3, 40))
-    runs, rng = ("neutral", "female(query_template={attribute} {query})", "male"), np.random.default_rng(2)
+    runs, rng = (
+        ("neutral", "female(query_template={attribute} {query})", "male"),
+        np.random.default_rng(2),
+    )
     ratio, spread = estimand("ExposureRatio@20"), estimand("AWRF@20")
     counts = {"groups": 2.0, "listed": 400.0, "unlabelled": 0.0, "several": 0.0}
     asked = [(ratio, "human", "llm", {}, 0.5), (spread, ALL, ALL, counts, 0.0)]
@@ -119,29 +166,45 @@ def prompts() -> Comparison:
     ]
     answers = tuple(QueryAnswers(s.run, s.estimand, s.a, s.b, s.one, s.two) for s in samples)
     found = effects(samples, InferenceOptions(200, 0, "interval", "holm", "none"))
-    whole = replace(audit_of(values, runs=runs, by="gender"), estimates=found, query_answers=answers)
+    whole = replace(
+        audit_of(values, runs=runs, by="gender"), estimates=found, query_answers=answers
+    )
     return compare(whole, baseline_run="neutral", resamples=200)
 
 
 def gated() -> Gate:
     """Level, tilted and inconclusive, with a baseline and the commands behind it."""
     found = gate(THREE, max_tilt=20, baseline=THREE, min_effect=2.5, resamples=200)
-    return replace(found, spec={**found.spec, "command": "ranktilt gate `x`", "audit": "ranktilt audit"})
+    return replace(
+        found, spec={**found.spec, "command": "ranktilt gate `x`", "audit": "ranktilt audit"}
+    )
 
 
 def replayed(most: float | None = None) -> ReplayedLog:
     """Half of the answers are prose, of which a parser made something; one call fits nothing."""
     kinds = ("ok", "ok", "missing", "off-format", "off-format", "refused")
     answers = tuple(
-        ReadAnswer(call, f"q{call}", 4, kind, call == 1, call in (3, 4, 5)) for call, kind in enumerate(kinds, start=1)
+        ReadAnswer(call, f"q{call}", 4, kind, call == 1, call in (3, 4, 5))
+        for call, kind in enumerate(kinds, start=1)
     )
-    runs = {INPUT: [0.2, 0.5, 0.4, 0.3], MODEL: [0.9, 0.5, 0.6, 0.3], PUBLISHED: [0.9, 0.1, 0.6, 0.2],
-            STRICT: [0.9, 0.2, 0.5, 0.1]}  # fmt: skip
+    runs = {
+        INPUT: [0.2, 0.5, 0.4, 0.3],
+        MODEL: [0.9, 0.5, 0.6, 0.3],
+        PUBLISHED: [0.9, 0.1, 0.6, 0.2],
+        STRICT: [0.9, 0.2, 0.5, 0.1],
+    }
     values = [np.array([runs[name] for name in part]) for part in PARTS]
     parts = list(zip(PARTS, values, strict=True))
     ratio, level = estimand("ExposureRatio"), np.ones((2, 4))
     means = [
-        ChangeTask(run=new, old_run=old, estimand=measure("nDCG@10"), a=ALL, b=ALL, columns=Columns(pair, None))
+        ChangeTask(
+            run=new,
+            old_run=old,
+            estimand=measure("nDCG@10"),
+            a=ALL,
+            b=ALL,
+            columns=Columns(pair, None),
+        )
         for (new, old), pair in parts
     ]
     sides = [(part, Columns(np.vstack([pair, level]), None)) for part, pair in parts]
@@ -152,12 +215,27 @@ def replayed(most: float | None = None) -> ReplayedLog:
     how = {"resamples": 200, "seed": 0}
     changes = corrected([*mean_changes(means, **how), *contrast_changes(ratios, **how)], "holm")
     command = "ranktilt tools replay-log x"
-    spec = {"seed": 0, "resamples": 200, "correction": "holm", "max_failures": most, "command": command}
+    spec = {
+        "seed": 0,
+        "resamples": 200,
+        "correction": "holm",
+        "max_failures": most,
+        "command": command,
+    }
     return ReplayedLog(
-        spec, answers, (UnmatchedCall(7, "shows one document twice"),),
-        (AnswerExample("off-format", "4 passages are\nprovided.", 2), AnswerExample("refused", "No.", 1)), 4,
-        ("nDCG@10", "ExposureRatio"), (("human", "llm"),), changes, ("warning: 1 call of 7 left out",),
-    )  # fmt: skip
+        spec,
+        answers,
+        (UnmatchedCall(7, "shows one document twice"),),
+        (
+            AnswerExample("off-format", "4 passages are\nprovided.", 2),
+            AnswerExample("refused", "No.", 1),
+        ),
+        4,
+        ("nDCG@10", "ExposureRatio"),
+        (("human", "llm"),),
+        changes,
+        ("warning: 1 call of 7 left out",),
+    )
 
 
 def temperatures(measures: Any = ("nDCG@1", "RR"), **options: Any) -> Study:
@@ -175,10 +253,16 @@ def torn() -> Audit:
     collection = twins(40)
     names = collection.docs.filter(pl.col("source") == "human")["id"].to_list()
     scores = {
-        f"q{n}": {f"{n}-llm": 50.0, f"{n}-human": 49.0, **{names[(n + m) % 40]: 40.0 - m for m in range(1, 11)}}
+        f"q{n}": {
+            f"{n}-llm": 50.0,
+            f"{n}-human": 49.0,
+            **{names[(n + m) % 40]: 40.0 - m for m in range(1, 11)},
+        }
         for n in range(40)
     }
-    return audit(collection, run_of(collection, scores, ranker="torn"), "nDCG@1", card=True, resamples=500)
+    return audit(
+        collection, run_of(collection, scores, ranker="torn"), "nDCG@1", card=True, resamples=500
+    )
 
 
 @dataclass(frozen=True)
@@ -200,11 +284,15 @@ def controlled(sources: tuple[str, ...] = ("human", "llm")) -> Audit:
     """40 queries with one pair each; human text has one word more, and every second title is shared."""
     docs = [
         {
-            "id": f"{n}-{source}", "title": f"T{n}" if n % 2 else source, "source": source, "origin": f"{n}-human",
+            "id": f"{n}-{source}",
+            "title": f"T{n}" if n % 2 else source,
+            "source": source,
+            "origin": f"{n}-human",
             "text": f"{source} w{n} v{n}" + " more" * (len(sources) - 1 - place),
         }
-        for place, source in enumerate(sources) for n in range(40)
-    ]  # fmt: skip
+        for place, source in enumerate(sources)
+        for n in range(40)
+    ]
     grades = {f"q{n}": {f"{n}-{s}": 1 for s in sources} for n in range(40)}
     collection = collection_of(docs, dict.fromkeys(grades, "x"), grades)
     run = Longest().rank(collection)
@@ -237,7 +325,9 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "audit, controls of three": lambda: controlled(("human", "a", "b")),
     "bench": partial(swept, budget=0.05),
     "bench, none": lambda: swept(alone=False),
-    "bench, selected": lambda: swept(selected=("α = 0.01",), effectiveness="nDCG@3", level=30, budget=0.2),
+    "bench, selected": lambda: swept(
+        selected=("α = 0.01",), effectiveness="nDCG@3", level=30, budget=0.2
+    ),
     "check": refused,
     "check, three sources": lambda: refused(("human", "llm", "a|b")),
     "comparison": changed,
@@ -253,8 +343,12 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "models": lambda: Installation(MODELS, {"dense:one": "cache"}, [("alpha", "a-package 1.0")]),
     "description": lambda: Description({"path": "toy"}, statistics(toy())),
     "installation": lambda: Installation(
-        MODELS, {}, machine={"RankTilt": "0.1.0", "processors": "2, x86_64"}, extras=[
-            Extra("neural", "dense retrievers", {"torch": "2.13.0"}), Extra("plots", "figures", {"vl-convert": None}),
+        MODELS,
+        {},
+        machine={"RankTilt": "0.1.0", "processors": "2, x86_64"},
+        extras=[
+            Extra("neural", "dense retrievers", {"torch": "2.13.0"}),
+            Extra("plots", "figures", {"vl-convert": None}),
         ],
     ),
     "models, in full": lambda: Installation(MODELS, {"dense:one": "cache"}, full=True),
@@ -270,7 +364,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "validation": toy_validation,
     "validation, three sources": lambda: toy_validation(("human", "llm", "a|b")),
     "validation, one source": lambda: toy_validation(("human",)),
-}  # fmt: skip
+}
 
 
 @cache

@@ -48,9 +48,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     alone = LoadedAudit(found.audit, notes=("corpus.jsonl is not there any more.",))
     validation, study = toy_validation(), toy_study()
     results: dict[str, list[Any]] = {
-        "audit": [found], "alone": [alone], "validation": [validation], "study": [study],
+        "audit": [found],
+        "alone": [alone],
+        "validation": [validation],
+        "study": [study],
         "combined": [found, validation, study, alone],
-    }  # fmt: skip
+    }
     folder = tmp_path_factory.mktemp("pages")
     for name, listed in results.items():
         (folder / f"{name}.html").write_text(report_page(listed), encoding="utf-8")
@@ -72,16 +75,33 @@ def bring(browser: Browser, view: str) -> None:
 
 def test_axe_sees_what_is_wrong(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "bad.html"
-    path.write_text("<!DOCTYPE html><title>x</title><img src='data:,'><p style='color:#ccc;background:#fff'>pale</p>")
+    path.write_text(
+        "<!DOCTYPE html><title>x</title><img src='data:,'><p style='color:#ccc;background:#fff'>pale</p>"
+    )
     browser.open(path, policy=False)
-    assert {line.split()[1] for line in browser.axe()} == {"color-contrast", "html-has-lang", "image-alt"}
+    assert {line.split()[1] for line in browser.axe()} == {
+        "color-contrast",
+        "html-has-lang",
+        "image-alt",
+    }
 
 
-@pytest.mark.parametrize(("name", "width", "dark"), [
-    ("combined", 360, False), ("combined", 1280, True), ("alone", 1280, False), ("validation", 360, True),
-    ("query", 1280, False), ("query", 360, True), ("pair", 1280, True), ("pair", 360, False),
-])  # fmt: skip
-def test_axe_finds_nothing_serious(browser: Browser, pages: dict[str, Path], name: str, width: int, dark: bool) -> None:
+@pytest.mark.parametrize(
+    ("name", "width", "dark"),
+    [
+        ("combined", 360, False),
+        ("combined", 1280, True),
+        ("alone", 1280, False),
+        ("validation", 360, True),
+        ("query", 1280, False),
+        ("query", 360, True),
+        ("pair", 1280, True),
+        ("pair", 360, False),
+    ],
+)
+def test_axe_finds_nothing_serious(
+    browser: Browser, pages: dict[str, Path], name: str, width: int, dark: bool
+) -> None:
     browser.open(pages.get(name, pages["audit"]), width=width, dark=dark, policy=False)
     if name in VIEWS:
         bring(browser, name)
@@ -89,16 +109,24 @@ def test_axe_finds_nothing_serious(browser: Browser, pages: dict[str, Path], nam
 
 
 @pytest.mark.journey
-def test_axe_finds_nothing_serious_where_everything_is_unfolded(browser: Browser, pages: dict[str, Path]) -> None:
+def test_axe_finds_nothing_serious_where_everything_is_unfolded(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
     browser.open(pages["audit"], policy=False)
     browser.run(UNFOLD)
     assert browser.axe() == []
 
 
-@pytest.mark.parametrize(("name", "width"), [
-    *(("combined", width) for width in (320, 360, 1280, 1920)), *((name, 320) for name in KINDS[:-1]),
-])  # fmt: skip
-def test_no_page_is_wider_than_its_window(browser: Browser, pages: dict[str, Path], name: str, width: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "width"),
+    [
+        *(("combined", width) for width in (320, 360, 1280, 1920)),
+        *((name, 320) for name in KINDS[:-1]),
+    ],
+)
+def test_no_page_is_wider_than_its_window(
+    browser: Browser, pages: dict[str, Path], name: str, width: int
+) -> None:
     browser.open(pages[name], width=width)
     assert browser.overflow == 0
     browser.run(UNFOLD)
@@ -108,13 +136,17 @@ def test_no_page_is_wider_than_its_window(browser: Browser, pages: dict[str, Pat
 
 
 @pytest.mark.parametrize("view", ["", *VIEWS])
-def test_the_keyboard_reaches_everything_in_order(browser: Browser, pages: dict[str, Path], view: str) -> None:
+def test_the_keyboard_reaches_everything_in_order(
+    browser: Browser, pages: dict[str, Path], view: str
+) -> None:
     browser.open(pages["audit" if view else "combined"])
     if view:
         bring(browser, view)
-    browser.run("document.activeElement.blur(), getSelection().removeAllRanges(), "
-                "document.body.setAttribute('tabindex', '-1'), document.body.focus({preventScroll: true}), "
-                "document.body.removeAttribute('tabindex')")  # fmt: skip
+    browser.run(
+        "document.activeElement.blur(), getSelection().removeAllRanges(), "
+        "document.body.setAttribute('tabindex', '-1'), document.body.focus({preventScroll: true}), "
+        "document.body.removeAttribute('tabindex')"
+    )
     reached = []
     for _ in range(MOST):
         browser.press("Tab")
@@ -134,11 +166,15 @@ def test_the_keyboard_reaches_everything_in_order(browser: Browser, pages: dict[
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_every_page_is_marked_up_for_readers_who_see_none(browser: Browser, pages: dict[str, Path], name: str) -> None:
+def test_every_page_is_marked_up_for_readers_who_see_none(
+    browser: Browser, pages: dict[str, Path], name: str
+) -> None:
     browser.open(pages[name], width=1280)
     assert browser.run("document.title").strip()
-    levels = browser.run("[...document.querySelectorAll('h1, h2, h3, h4, h5')].filter(h => h.checkVisibility())"
-                         ".map(h => Number(h.tagName[1]))")  # fmt: skip
+    levels = browser.run(
+        "[...document.querySelectorAll('h1, h2, h3, h4, h5')].filter(h => h.checkVisibility())"
+        ".map(h => Number(h.tagName[1]))"
+    )
     assert levels.count(1) == 1
     assert levels[0] == 1
     assert all(below <= above + 1 for above, below in pairwise(levels))
@@ -147,8 +183,10 @@ def test_every_page_is_marked_up_for_readers_who_see_none(browser: Browser, page
         "!t.querySelector('th[scope=col]')).map(t => t.outerHTML.slice(0, 200))"
     )
     assert bare == []
-    said = browser.run("[...document.querySelectorAll('.plot')].map(p => "
-                       "document.getElementById(p.getAttribute('aria-describedby')).textContent)")  # fmt: skip
+    said = browser.run(
+        "[...document.querySelectorAll('.plot')].map(p => "
+        "document.getElementById(p.getAttribute('aria-describedby')).textContent)"
+    )
     assert said
     assert all(len(text.split()) >= 5 for text in said)
     browser.run("document.documentElement.style.fontSize = '200%'")

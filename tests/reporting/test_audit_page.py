@@ -27,8 +27,16 @@ from tests.reporting.readers import by_name, points, rows
 from tests.reporting.results import beside, controlled, temperatures
 from tests.toy import run_of
 
-HUMAN, LLM, LEVEL, OPEN = ("favours", "human"), ("favours", "llm"), ("level", None), ("inconclusive", None)
-FILLED, FOUND = "Documents of each group down to a rank, in %", "Relevant documents of each group found down to a rank"
+HUMAN, LLM, LEVEL, OPEN = (
+    ("favours", "human"),
+    ("favours", "llm"),
+    ("level", None),
+    ("inconclusive", None),
+)
+FILLED, FOUND = (
+    "Documents of each group down to a rank, in %",
+    "Relevant documents of each group found down to a rank",
+)
 
 
 def judged(*kinds: tuple[Any, str | None]) -> Audit:
@@ -45,7 +53,9 @@ def judged(*kinds: tuple[Any, str | None]) -> Audit:
     tilts = tuple(replace(by_kind[kind], run=name) for name, kind in zip(names, kinds, strict=True))
     values = plain.values[:1].repeat(len(names), axis=0)[:, :1]
     spec = {**plain.spec, "primary": "nDCG@1"}
-    return replace(plain, spec=spec, runs=names, tilts=tilts, values=values, measures=plain.measures[:1])
+    return replace(
+        plain, spec=spec, runs=names, tilts=tilts, values=values, measures=plain.measures[:1]
+    )
 
 
 def drawn(figure: Figure) -> list[tuple[float, float, float]]:
@@ -65,21 +75,31 @@ def grid(section: Section, caption: str) -> list[list[str]]:
 
 
 class TestVerdicts:
-    @pytest.mark.parametrize(("kinds", "expected"), [
-        ([HUMAN, LLM], "a favours human text; b favours llm text"),
-        ([OPEN, HUMAN, OPEN], "b favours human text; a and c are inconclusive"),
-        ([LEVEL, LEVEL, HUMAN, LEVEL], "c favours human text; 3 of 4 rankers are level"),
-        ([LLM, LLM, LLM], "all 3 rankers favour llm text"),
-        ([OPEN, LEVEL, LLM, HUMAN], "c favours llm text; d favours human text; a is inconclusive; b is level"),
-    ])  # fmt: skip
-    def test_headline_says_who_does_what(self, kinds: list[tuple[Any, str | None]], expected: str) -> None:
+    @pytest.mark.parametrize(
+        ("kinds", "expected"),
+        [
+            ([HUMAN, LLM], "a favours human text; b favours llm text"),
+            ([OPEN, HUMAN, OPEN], "b favours human text; a and c are inconclusive"),
+            ([LEVEL, LEVEL, HUMAN, LEVEL], "c favours human text; 3 of 4 rankers are level"),
+            ([LLM, LLM, LLM], "all 3 rankers favour llm text"),
+            (
+                [OPEN, LEVEL, LLM, HUMAN],
+                "c favours llm text; d favours human text; a is inconclusive; b is level",
+            ),
+        ],
+    )
+    def test_headline_says_who_does_what(
+        self, kinds: list[tuple[Any, str | None]], expected: str
+    ) -> None:
         assert headline(judged(*kinds)) == f"{expected} (by nDCG@1)."
 
     def test_headline_of_several_pairs_and_many_rankers_counts_comparisons(self) -> None:
         plain = three()
         runs = tuple(f"run {n}" for n in range(5))
         chance = {run: float(run == "run 0") for run in runs}
-        tilts = tuple(replace(t, run=run, p_corrected=chance[run]) for run in runs for t in plain.tilts)
+        tilts = tuple(
+            replace(t, run=run, p_corrected=chance[run]) for run in runs for t in plain.tilts
+        )
         audit = replace(plain, runs=runs, tilts=tilts, values=plain.values.repeat(5, axis=0))
         assert headline(audit) == (
             "of 15 comparisons (5 rankers, 3 pairs of groups) 12 favour one side and 3 are inconclusive (by RR)."
@@ -93,30 +113,51 @@ class TestVerdicts:
         found = replace(beside(), protected="male", unprotected="female")
         assert view(found).sentences[0].text.startswith("stored favours female documents")
         assert view(found).sentences[0].tone == "second"
-        study = next(block for block in view(temperatures()).tables if "each source" in block.caption)
+        study = next(
+            block for block in view(temperatures()).tables if "each source" in block.caption
+        )
         assert [row.cells[-1].tone for row in study.rows[:3]] == ["second", "unsure", "first"]
-        many, few = (view(judged(*kinds)).page_lines for kinds in ([*[OPEN] * 6, HUMAN], [OPEN, HUMAN]))
+        many, few = (
+            view(judged(*kinds)).page_lines for kinds in ([*[OPEN] * 6, HUMAN], [OPEN, HUMAN])
+        )
         assert [line.tone for line in many] == ["first", *["unsure"] * 6]
         assert [line.tone for line in few] == ["first", "unsure"]
 
 
 class TestFigures:
-    def test_every_ranker_and_measure_is_drawn_with_its_verdict_in_the_order_of_the_audit(self) -> None:
+    def test_every_ranker_and_measure_is_drawn_with_its_verdict_in_the_order_of_the_audit(
+        self,
+    ) -> None:
         audit = opened().audit
         figure = parts.tilt_figure(audit, PAIR)
-        assert drawn(figure) == [pytest.approx((t.value, t.low, t.high), rel=1e-5) for t in audit.tilts]
+        assert drawn(figure) == [
+            pytest.approx((t.value, t.low, t.high), rel=1e-5) for t in audit.tilts
+        ]
         assert [(row["tone"], row["x"]) for row in points(figure.drawing)] == [
-            ("favours human", 200), ("level", 0), ("favours llm", -200), ("level", 0), ("inconclusive", 0),
+            ("favours human", 200),
             ("level", 0),
-        ]  # fmt: skip
+            ("favours llm", -200),
+            ("level", 0),
+            ("inconclusive", 0),
+            ("level", 0),
+        ]
         crowded = parts.tilt_figure(many().audit, PAIR)  # of many rankers the primary measure alone
-        assert (crowded.title, len(drawn(crowded))) == ("Relative Δ of nDCG@1, human against llm", 30)
+        assert (crowded.title, len(drawn(crowded))) == (
+            "Relative Δ of nDCG@1, human against llm",
+            30,
+        )
 
-    def test_what_could_have_been_detected_is_grey_but_not_where_all_queries_say_the_same(self) -> None:
+    def test_what_could_have_been_detected_is_grey_but_not_where_all_queries_say_the_same(
+        self,
+    ) -> None:
         audit = opened().audit
         grey = [row["high"] for row in rows(parts.tilt_figure(audit, PAIR).drawing, "rule", 1)]
-        assert grey == pytest.approx([t.detectable for t in audit.tilts if t.detectable > 0], rel=1e-5)
-        same = tuple(replace(t, value=200.0, low=200.0, high=200.0, error=1e-15) for t in audit.tilts)
+        assert grey == pytest.approx(
+            [t.detectable for t in audit.tilts if t.detectable > 0], rel=1e-5
+        )
+        same = tuple(
+            replace(t, value=200.0, low=200.0, high=200.0, error=1e-15) for t in audit.tilts
+        )
         figure = parts.tilt_figure(replace(audit, tilts=same), PAIR)
         assert all(row["low"] == row["high"] for row in rows(figure.drawing, "rule", -1))
         assert not any("could" in line for line in parts.tilt_mark(same[0], 5).hover)
@@ -138,26 +179,44 @@ class TestFigures:
         assert list(chosen) == [pair for pair in audit.tilted_pairs if pair in chosen]
 
     @pytest.mark.parametrize(("key", "primary"), [("twins", None), ("page", "NDSR@20")])
-    def test_without_judgments_the_primary_question_of_the_card_is_drawn(self, key: str, primary: str | None) -> None:
+    def test_without_judgments_the_primary_question_of_the_card_is_drawn(
+        self, key: str, primary: str | None
+    ) -> None:
         audit = unjudged().audit
         asked = tuple(e for e in audit.estimates if e.estimand.key == key)
         if primary is not None:
             audit = replace(audit, estimates=asked, spec={**audit.spec, "primary": primary})
         figure = parts.card_figure(audit, PAIR)
         assert figure is not None
-        assert [value for value, _, _ in drawn(figure)] == pytest.approx([100 * e.value for e in asked], rel=1e-5)
+        assert [value for value, _, _ in drawn(figure)] == pytest.approx(
+            [100 * e.value for e in asked], rel=1e-5
+        )
         assert parts.card_figure(replace(audit, estimates=()), PAIR) is None
 
-    def test_tilt_stands_above_effectiveness_and_what_is_undefined_is_said_not_to_be_drawn(self) -> None:
+    def test_tilt_stands_above_effectiveness_and_what_is_undefined_is_said_not_to_be_drawn(
+        self,
+    ) -> None:
         audit = small()
         figure = parts.effectiveness_figure(audit, PAIR)
         means = audit.by_group().filter(measure="nDCG@3", group="all")["mean"].to_list()
         values = [t.value for t in audit.tilts if t.measure == "nDCG@3"]
-        wanted = [pytest.approx((100 * mean, value), rel=1e-5) for mean, value in zip(means, values, strict=True)]
+        wanted = [
+            pytest.approx((100 * mean, value), rel=1e-5)
+            for mean, value in zip(means, values, strict=True)
+        ]
         assert [(row["x"], row["y"]) for row in points(figure.drawing)] == wanted
         assert "Not drawn" not in figure.says
-        nan = replace(audit.tilts[0], value=math.nan, low=math.nan, high=math.nan, error=math.nan, p_corrected=math.nan)
-        gone = replace(audit, tilts=(nan, *audit.tilts[1:]), spec={**audit.spec, "primary": "nDCG@1"})
+        nan = replace(
+            audit.tilts[0],
+            value=math.nan,
+            low=math.nan,
+            high=math.nan,
+            error=math.nan,
+            p_corrected=math.nan,
+        )
+        gone = replace(
+            audit, tilts=(nan, *audit.tilts[1:]), spec={**audit.spec, "primary": "nDCG@1"}
+        )
         figure = parts.effectiveness_figure(gone, PAIR)
         assert figure.says.endswith(" Not drawn, because a value is undefined: first.")
         assert len(points(figure.drawing)) == 1
@@ -165,7 +224,9 @@ class TestFigures:
     def test_controls_are_drawn_below_the_raw_value(self) -> None:
         audit = controlled()
         figure = parts.control_figure(audit, PAIR)
-        assert [value for value, _, _ in drawn(figure)] == [one.tilts[0].value for one in audit.controls if one.tilts]
+        assert [value for value, _, _ in drawn(figure)] == [
+            one.tilts[0].value for one in audit.controls if one.tilts
+        ]
         assert [row["row"].strip() for row in points(figure.drawing)] == ["raw", "length", "titles"]
 
 
@@ -173,10 +234,13 @@ class TestRanks:
     def test_tables_and_lines_count_what_stands_first_and_how_soon_it_is_found(self) -> None:
         section = parts.ranks_section(opened())
         assert grid(section, FILLED) == [
-            ["people", "human", "100.0"], ["people", "llm", "0.0"],
-            ["machines", "human", "0.0"], ["machines", "llm", "100.0"],
-            ["nobody", "human", "50.0"], ["nobody", "llm", "50.0"],
-        ]  # fmt: skip
+            ["people", "human", "100.0"],
+            ["people", "llm", "0.0"],
+            ["machines", "human", "0.0"],
+            ["machines", "llm", "100.0"],
+            ["nobody", "human", "50.0"],
+            ["nobody", "llm", "50.0"],
+        ]
         assert grid(section, FOUND)[:2] == [["people", "human", "100.0"], ["people", "llm", "0.0"]]
         filled, sooner = (figure.drawing for figure in figures(section))
         assert by_name(filled) == {"people": [100, 50], "machines": [0, 50], "nobody": [50, 50]}
@@ -184,9 +248,15 @@ class TestRanks:
         assert by_name(sooner) == {"people": [100, 0], "machines": [-100, 0], "nobody": [0, 0]}
         assert rows(sooner, "rule") == [{"y": 0}]
 
-    def test_each_of_several_groups_has_a_figure_and_more_than_are_drawn_are_in_the_table(self) -> None:
+    def test_each_of_several_groups_has_a_figure_and_more_than_are_drawn_are_in_the_table(
+        self,
+    ) -> None:
         human, gpt, llama, *sooner = figures(parts.ranks_section(sources("human", "llama", "gpt")))
-        assert [one.title.rpartition(" ")[2] for one in (human, gpt, llama)] == ["human", "gpt", "llama"]
+        assert [one.title.rpartition(" ")[2] for one in (human, gpt, llama)] == [
+            "human",
+            "gpt",
+            "llama",
+        ]
         assert by_name(human.drawing)["run"] == pytest.approx([100, 50, 33.33], abs=0.01)
         assert [by_name(one.drawing)["run"] for one in sooner] == [[100, 100, 0], [100, 0, 0]]
         section = parts.ranks_section(colours())
@@ -212,7 +282,9 @@ def of_run(found: Table, run: str) -> list[Row]:
 class TestTable:
     def test_numbers_are_kept_unrounded(self) -> None:
         found = small()
-        means = {(r["run"], r["measure"], r["group"]): r["mean"] for r in found.by_group().to_dicts()}
+        means = {
+            (r["run"], r["measure"], r["group"]): r["mean"] for r in found.by_group().to_dicts()
+        }
         for run in found.runs:
             everything, human, llm, delta = of_run(group_table(found), run)
             for place, measure in enumerate(map(repr, found.measures), start=1):
@@ -221,15 +293,25 @@ class TestTable:
                 (tilt,) = (t for t in found.tilts if (t.run, t.measure) == (run, measure))
                 assert delta.cells[place].value == tilt.value
             share = delta.cells[-1]
-            assert (share.value, share.text) == (found.tied_share(run, *PAIR), f"{100 * (share.value or 0):.1f} %")
+            assert (share.value, share.text) == (
+                found.tied_share(run, *PAIR),
+                f"{100 * (share.value or 0):.1f} %",
+            )
 
 
-@pytest.mark.parametrize(("name", "value", "printed"), [
-    ("RelativeDelta(nDCG@3)", 12.34, "+12.3 %"), ("NDSR@20", -0.0504, "−5.0 points"),
-    ("NDSR@20", 0.00001, "0.0 points"), ("HeadToHead(pairs=relevant)", -0.25, "−25.0 %"),
-    ("RankGap", -3.25, "−3.2 ranks"), ("ScoreGap", 10.5, "+10.500 sd"), ("ExposureRatio", 0.98, ".980"),
-    ("ScoreGap", np.nan, "–"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "value", "printed"),
+    [
+        ("RelativeDelta(nDCG@3)", 12.34, "+12.3 %"),
+        ("NDSR@20", -0.0504, "−5.0 points"),
+        ("NDSR@20", 0.00001, "0.0 points"),
+        ("HeadToHead(pairs=relevant)", -0.25, "−25.0 %"),
+        ("RankGap", -3.25, "−3.2 ranks"),
+        ("ScoreGap", 10.5, "+10.500 sd"),
+        ("ExposureRatio", 0.98, ".980"),
+        ("ScoreGap", np.nan, "–"),
+    ],
+)
 def test_an_answer_has_its_sign_and_unit(name: str, value: float, printed: str) -> None:
     assert estimand(name).answer(value) == printed
     assert estimand(name).amount(value) == printed.split()[0]
@@ -238,13 +320,20 @@ def test_an_answer_has_its_sign_and_unit(name: str, value: float, printed: str) 
 def test_a_card_of_a_run_without_scores_says_so() -> None:
     collection = twins(40)
     scores = {f"q{n}": {f"{n}-human": 1.0, f"{n}-llm": 2.0} for n in range(40)}
-    found = audit(collection, run_of(collection, scores, ranker="hand", score_order="rank"), "nDCG@1", card=True)
+    found = audit(
+        collection,
+        run_of(collection, scores, ranker="hand", score_order="rank"),
+        "nDCG@1",
+        card=True,
+    )
     assert card_table(found).rows[-1].cells[-1].text == "no pair with two scores"
     assert "without the score gap, which only describes" in card_legend(found)[0]
 
 
 class TestControls:
-    def test_numbers_are_exact_and_stars_and_sides_go_by_the_correction_over_the_whole_table(self) -> None:
+    def test_numbers_are_exact_and_stars_and_sides_go_by_the_correction_over_the_whole_table(
+        self,
+    ) -> None:
         found = {front(row): row.cells for row in control_table(controlled()).rows}
         length = next(one for one in controlled().controls if one.control == "length")
         assert [cell.value for cell in found["length"][1:3]] == [t.value for t in length.tilts]
@@ -252,20 +341,38 @@ class TestControls:
         assert move == (length.moves[0].value, "−200.0 [−200.0, −200.0]")
         assert [cell.text for cell in found["tokens"][1:]] == ["", "", "", "no token limit"]
         found = controlled()
-        weak = tuple(replace(c, tilts=tuple(replace(t, p_corrected=0.06) for t in c.tilts)) for c in found.controls)
-        cells = [[row.cells[1] for row in control_table(one).rows] for one in (found, replace(found, controls=weak))]
+        weak = tuple(
+            replace(c, tilts=tuple(replace(t, p_corrected=0.06) for t in c.tilts))
+            for c in found.controls
+        )
+        cells = [
+            [row.cells[1] for row in control_table(one).rows]
+            for one in (found, replace(found, controls=weak))
+        ]
         assert [[cell.text for cell in some] for some in cells] == [
-            ["+200.0*", "0.0", "", "+200.0*"], ["+200.0", "0.0", "", "+200.0"],
-        ]  # fmt: skip
-        assert [[cell.tone for cell in some] for some in cells] == [["first", "", "", "first"], [""] * 4]
+            ["+200.0*", "0.0", "", "+200.0*"],
+            ["+200.0", "0.0", "", "+200.0"],
+        ]
+        assert [[cell.tone for cell in some] for some in cells] == [
+            ["first", "", "", "first"],
+            [""] * 4,
+        ]
 
     def test_a_verdict_that_a_control_changes_is_said_and_that_none_does_too(self) -> None:
         found = controlled()
-        unsure = tuple(replace(c, moves=tuple(m._replace(high=1.0) for m in c.moves)) for c in found.controls)
-        same = tuple(replace(c, tilts=found.controls[0].tilts) if c.tilts else c for c in found.controls)
+        unsure = tuple(
+            replace(c, moves=tuple(m._replace(high=1.0) for m in c.moves)) for c in found.controls
+        )
+        same = tuple(
+            replace(c, tilts=found.controls[0].tilts) if c.tilts else c for c in found.controls
+        )
         assert "% " + control_sentences(found)[0] in table(found, "latex").splitlines()
         assert control_sentences(replace(found, controls=unsure)) == []
         assert control_sentences(replace(found, controls=same)) == []
         raw = tuple(one for one in found.controls if one.control == "raw")
-        sections = {one.name: one for one in parts.audit_sections(LoadedAudit(replace(found, controls=raw)))}
-        assert sections["controls"].lead[1:] == ("No control changes a verdict on the primary measure.",)
+        sections = {
+            one.name: one for one in parts.audit_sections(LoadedAudit(replace(found, controls=raw)))
+        }
+        assert sections["controls"].lead[1:] == (
+            "No control changes a verdict on the primary measure.",
+        )

@@ -29,12 +29,18 @@ def drawings(name: str) -> dict[str, Any]:
     return {
         "histogram": charts.histogram({name: [1.0, NAN]}, [0, 0.5, 1], x=name),
         "clouds": charts.clouds(two, joined=True),
-        "forest": charts.forest({"": [Mark(name, 0.1, NAN, NAN), Mark(name, 1, 0, 2, inner=0.5)]}, x=name, margin=0.02),
-        "lines": charts.lines({name: [Point(0.2, NAN, NAN, NAN), Point(1, 2, 1, 3, name)]}, x=name, y=name, band=1.0),
+        "forest": charts.forest(
+            {"": [Mark(name, 0.1, NAN, NAN), Mark(name, 1, 0, 2, inner=0.5)]}, x=name, margin=0.02
+        ),
+        "lines": charts.lines(
+            {name: [Point(0.2, NAN, NAN, NAN), Point(1, 2, 1, 3, name)]}, x=name, y=name, band=1.0
+        ),
         "curves": charts.curves({name: [1.0, NAN, 2.0]}, x=name, y=name, levels=[1.0], zeroed=True),
-        "grouped forest": charts.forest({name: [mark], "b": MARKS}, x=name, sides=(name, "b"), margin=5.0, names=NAMES),
+        "grouped forest": charts.forest(
+            {name: [mark], "b": MARKS}, x=name, sides=(name, "b"), margin=5.0, names=NAMES
+        ),
         "scatter": charts.scatter(places, x=name, y=name, margin=5.0, names=NAMES, front=[0]),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("name", ["plain", HOSTILE])
@@ -46,7 +52,9 @@ def test_vega_lite_takes_every_chart(name: str) -> None:
         assert convert.vegalite_to_vega(for_paper(drawing))["marks"]
 
 
-@pytest.mark.parametrize("name", [name for name in RESULTS if not name.startswith(("check", "gate", "models"))])
+@pytest.mark.parametrize(
+    "name", [name for name in RESULTS if not name.startswith(("check", "gate", "models"))]
+)
 def test_vega_lite_takes_every_figure_of_every_result(name: str) -> None:
     convert = pytest.importorskip("vl_convert")
     for block in view(result(name)).blocks("page"):
@@ -56,14 +64,19 @@ def test_vega_lite_takes_every_figure_of_every_result(name: str) -> None:
 
 
 def test_lines_stand_beside_each_other_and_marks_of_a_group_below_its_heading() -> None:
-    series = {"a": [Point(0, 1, 0, 2, "first"), Point(1, NAN, NAN, NAN)], "b": [Point(0, 3, 2, 4), Point(1, 5, 4, 6)]}
+    series = {
+        "a": [Point(0, 1, 0, 2, "first"), Point(1, NAN, NAN, NAN)],
+        "b": [Point(0, 3, 2, 4), Point(1, 5, 4, 6)],
+    }
     drawing = charts.lines(series, x="x", y="y", dodge=0.1, names={0: "none", 1: "all"})
     assert by_name(drawing) == {"a": [1], "b": [3, 5]}
     assert [row["x"] for row in points(drawing)] == [-0.05, 0.05, 1.05]
     axis = drawing["layer"][1]["encoding"]["x"]["axis"]
     assert axis["values"] == [0, 1]
     assert axis["labelExpr"] == "datum.value === 0 ? 'none' : datum.value === 1 ? 'all' : ''"
-    drawing = charts.forest({"bm25": MARKS, "tfidf": MARKS[:1]}, x="x", sides=("a", "b"), margin=5.0, names=NAMES)
+    drawing = charts.forest(
+        {"bm25": MARKS, "tfidf": MARKS[:1]}, x="x", sides=("a", "b"), margin=5.0, names=NAMES
+    )
     first, alone = points(drawing)
     assert (first["x"], first["low"], first["high"], first["tone"]) == (20, 10, 30, "favours a")
     assert first["tip"] == "one\ntwo"
@@ -78,7 +91,10 @@ def test_lines_stand_beside_each_other_and_marks_of_a_group_below_its_heading() 
 def test_scatter_names_few_points_and_leaves_out_what_has_no_place() -> None:
     nowhere = ScatterPoint(Mark("a", NAN, NAN, NAN, "unsure"), 1, 0, 2)
     assert points(charts.scatter([nowhere], x="x", y="y", margin=5, names=NAMES)) == []
-    near = [ScatterPoint(Mark(name, 5.0, 4.0, 6.0, "good"), 50 + n, 49, 51) for n, name in enumerate("abc")]
+    near = [
+        ScatterPoint(Mark(name, 5.0, 4.0, 6.0, "good"), 50 + n, 49, 51)
+        for n, name in enumerate("abc")
+    ]
     drawing = charts.scatter(near, x="x", y="y", margin=0.0, names=NAMES)
     assert [note["text"] for note in rows(drawing, "text")] == ["a", "b", "c"]
     assert rows(charts.scatter(near * 5, x="x", y="y", margin=0.0, names=NAMES), "text") == []

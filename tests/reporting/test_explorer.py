@@ -25,15 +25,24 @@ def test_names_sizes_queries_values_and_parts_of_the_tilt_are_the_audits() -> No
     given = toy_opened()
     told = explored(given).lists
     assert (told["version"], told["by"], told["groups"], told["pairs"]) == (
-        1, "source", ["human", "llm"], [["human", "llm"]],
-    )  # fmt: skip
+        1,
+        "source",
+        ["human", "llm"],
+        [["human", "llm"]],
+    )
     assert (told["measures"], told["runs"]) == (["nDCG@1", "AP@3"], ["first", "second"])
     assert (told["shown"], told["of"], told["depth"]) == (3, 3, 10)
     queries = {query["id"]: query for query in told["queries"]}
     assert {name: query["text"] for name, query in queries.items()} == QUERIES
-    assert {name: query["relevant"] for name, query in queries.items()} == {"q1": 4, "q2": 2, "q3": 2}
+    assert {name: query["relevant"] for name, query in queries.items()} == {
+        "q1": 4,
+        "q2": 2,
+        "q3": 2,
+    }
     order = [given.audit.queries.index(query["id"]) for query in told["queries"]]
-    np.testing.assert_allclose(np.array(told["values"], dtype=float), given.audit.values[..., order], rtol=1e-4)
+    np.testing.assert_allclose(
+        np.array(told["values"], dtype=float), given.audit.values[..., order], rtol=1e-4
+    )
     for tilt in given.audit.tilts:
         run, number = told["runs"].index(tilt.run), told["measures"].index(tilt.measure)
         carried = np.array(told["tilt"][run][0][number], dtype=float)
@@ -44,7 +53,9 @@ def test_names_sizes_queries_values_and_parts_of_the_tilt_are_the_audits() -> No
 
 def test_what_is_undefined_is_null() -> None:
     collection = toy()
-    one_sided = collection.qrels.filter((pl.col("query_id") != "q1") | pl.col("doc_id").str.ends_with("-human"))
+    one_sided = collection.qrels.filter(
+        (pl.col("query_id") != "q1") | pl.col("doc_id").str.ends_with("-human")
+    )
     found = explored(toy_opened(Collection(collection.docs, collection.queries, one_sided)))
     told = found.lists
     at = [query["id"] for query in told["queries"]].index("q1")
@@ -57,7 +68,9 @@ def test_what_is_undefined_is_null() -> None:
 def test_heads_count_relevant_twins_and_are_null_where_none_met() -> None:
     found = explored()
     told = found.lists
-    heads = [dict(zip([q["id"] for q in told["queries"]], run[0], strict=True)) for run in told["heads"]]
+    heads = [
+        dict(zip([q["id"] for q in told["queries"]], run[0], strict=True)) for run in told["heads"]
+    ]
     # q1 retrieves the human side of d3 alone, which is a win.
     assert heads[0] == {"q1": [2, 0, 0], "q2": [0, 1, 0], "q3": [1, 0, 0]}
     assert heads[1] == {"q1": None, "q2": [0, 0, 1], "q3": [0, 1, 0]}
@@ -100,7 +113,9 @@ def test_a_small_budget_carries_the_queries_that_bring_most() -> None:
     rng = np.random.default_rng(1)
     collection = twins(60)
     letters = [" ".join(map(str, rng.integers(0, 10**9, 200))) for _ in range(120)]
-    collection = Collection(collection.docs.with_columns(text=pl.Series(letters)), collection.queries, collection.qrels)
+    collection = Collection(
+        collection.docs.with_columns(text=pl.Series(letters)), collection.queries, collection.qrels
+    )
     # Only in every sixth query is the human version above the other; elsewhere both are tied.
     lists = {f"q{n}": {f"{n}-human": 1.0 + (n % 6 == 0), f"{n}-llm": 1.0} for n in range(60)}
     budget = 3_600
@@ -115,7 +130,10 @@ def test_a_small_budget_carries_the_queries_that_bring_most() -> None:
         "llm). With all, the page would be too large."
     )
     assert len(found.texts or []) < 2 * told["shown"] == len(told["docs"]["id"])
-    assert f"Texts are those of {len(found.texts or [])} of {2 * told['shown']} documents" in found.block.says
+    assert (
+        f"Texts are those of {len(found.texts or [])} of {2 * told['shown']} documents"
+        in found.block.says
+    )
     known = dict(zip(collection.ids, letters, strict=True))
     assert found.texts == [known[doc] for doc in told["docs"]["id"]][: len(found.texts)]
     least = explored(budget=1).lists
@@ -124,34 +142,50 @@ def test_a_small_budget_carries_the_queries_that_bring_most() -> None:
 
 def test_documents_without_text_and_labels_alone_have_no_texts(tmp_path: Path) -> None:
     collection = toy()
-    bare = Collection(collection.docs.with_columns(text=pl.lit("")), collection.queries, collection.qrels)
+    bare = Collection(
+        collection.docs.with_columns(text=pl.lit("")), collection.queries, collection.qrels
+    )
     found = explored(toy_opened(bare))
     assert found.block.texts == ""
     assert found.block.says.endswith(" There are no texts to show: the documents have none.")
     labels = tmp_path / "labels.csv"
     labels.write_text("doc_id,gender,origin\nd1,m,d1\nd2,f,d1\nd3,f,d3\n")
-    frame = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["d1", "d2", "d3"], "score": [3.0, 2.0, 1.0]})
+    frame = pl.DataFrame(
+        {"query_id": ["q"] * 3, "doc_id": ["d1", "d2", "d3"], "score": [3.0, 2.0, 1.0]}
+    )
     run = Run.from_frame(frame, spec={"ranker": "r"})
     collection = labelled(labels, [run], by="gender")
     found = explored(toy_opened(collection, runs=[run], measures=None, by="gender", card=True))
     assert found.docs(0, "q") == ["d1", "d2", "d3"]
     assert found.lists["groups"] == ["f", "m"]
     assert found.block.texts == ""
-    assert found.block.says.endswith(" There are no texts to show: only the documents' labels are known.")
+    assert found.block.says.endswith(
+        " There are no texts to show: only the documents' labels are known."
+    )
 
 
-def test_without_judgments_heads_count_all_twins_and_without_groups_there_are_values_and_lists() -> None:
+def test_without_judgments_heads_count_all_twins_and_without_groups_there_are_values_and_lists() -> (
+    None
+):
     collection = toy()
     bare = Collection(collection.docs, collection.queries, collection.qrels.clear())
     found = explored(toy_opened(bare, measures=None, card=True))
     told = found.lists
     assert told["measures"] == []
     assert told["tilt"] == [[[]], [[]]]
-    assert dict(zip([q["id"] for q in told["queries"]], told["heads"][0][0], strict=True))["q1"] == [2, 0, 0]
+    assert dict(zip([q["id"] for q in told["queries"]], told["heads"][0][0], strict=True))[
+        "q1"
+    ] == [2, 0, 0]
     assert "where the twins of what is listed stand further down" in found.block.says
     assert [c.title for c in found.block.rows.columns] == ["query", "human : llm", "human : llm"]
-    assert rows(found.block.rows) == {"q1": ["2 : 0", "–"], "q2": ["0 : 1", "0 : 0"], "q3": ["1 : 0", "0 : 1"]}
-    assert found.block.rows.caption.endswith("first those in which the twins of human and llm differ most")
+    assert rows(found.block.rows) == {
+        "q1": ["2 : 0", "–"],
+        "q2": ["0 : 1", "0 : 0"],
+        "q3": ["1 : 0", "0 : 1"],
+    }
+    assert found.block.rows.caption.endswith(
+        "first those in which the twins of human and llm differ most"
+    )
     found = explored(toy_opened(by=None))
     told = found.lists
     assert (told["by"], told["groups"], told["pairs"]) == ("", [], [])
@@ -184,24 +218,37 @@ def test_groups_of_another_column_carry_the_source_too_and_three_sources_make_th
 
 
 def test_documents_that_the_collection_lacks_have_neither_group_nor_text() -> None:
-    frame = pl.DataFrame({"query_id": ["q1"] * 2, "doc_id": ["elsewhere", "d1-llm"], "score": [3.0, 2.0]})
+    frame = pl.DataFrame(
+        {"query_id": ["q1"] * 2, "doc_id": ["elsewhere", "d1-llm"], "score": [3.0, 2.0]}
+    )
     judged = toy()
-    extra = pl.DataFrame({"query_id": ["q1"], "doc_id": ["nowhere"], "grade": [1]}, schema=judged.qrels.schema)
+    extra = pl.DataFrame(
+        {"query_id": ["q1"], "doc_id": ["nowhere"], "grade": [1]}, schema=judged.qrels.schema
+    )
     collection = Collection(judged.docs, judged.queries, pl.concat([judged.qrels, extra]))
     found = explored(toy_opened(collection, runs=[Run.from_frame(frame, spec={"ranker": "r"})]))
     docs = found.lists["docs"]
     assert found.docs(0, "q1")[:2] == ["elsewhere", "d1-llm"]
     for strange in ("elsewhere", "nowhere"):
         at = docs["id"].index(strange)
-        assert (docs["group"][at], docs["title"][at], docs["twins"][at], found.texts[at]) == (-1, "", [], None)
+        assert (docs["group"][at], docs["title"][at], docs["twins"][at], found.texts[at]) == (
+            -1,
+            "",
+            [],
+            None,
+        )
     assert [query["relevant"] for query in found.lists["queries"] if query["id"] == "q1"] == [5]
     assert found.docs(0, "q1", 4)[found.docs(0, "q1").index("nowhere")] == 1
 
 
 HOSTILE = [
-    "</script><script>alert(1)</script>", "\x00\x01\x1b[31m\x7f", "‮desrever‬ ⁦x⁩", "{{ 7 * 7 }} {% raw %} <!-- ]]>",
-    "\u2028\u2029 \ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"), "\\u0000 \\\" '",
-]  # fmt: skip
+    "</script><script>alert(1)</script>",
+    "\x00\x01\x1b[31m\x7f",
+    "‮desrever‬ ⁦x⁩",
+    "{{ 7 * 7 }} {% raw %} <!-- ]]>",
+    "\u2028\u2029 \ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"),
+    "\\u0000 \\\" '",
+]
 
 
 def test_hostile_texts_come_through_as_they_are_and_long_ones_are_cut() -> None:
@@ -214,14 +261,20 @@ def test_hostile_texts_come_through_as_they_are_and_long_ones_are_cut() -> None:
     assert re.fullmatch(r"[A-Za-z0-9+/=]+", found.block.lists + found.block.texts)
     collection = toy()
     texts = ["é" * 2_000_000, "é" * 20_000, "x" * 20_001, "x", "x", "x"]
-    queries = collection.queries.with_columns(text=pl.Series(["y" * 2_001, "y" * 2_000, "é" * 2_000]))
+    queries = collection.queries.with_columns(
+        text=pl.Series(["y" * 2_001, "y" * 2_000, "é" * 2_000])
+    )
     docs = collection.docs.with_columns(text=pl.Series(texts), title=pl.lit("t" * 501))
     found = explored(toy_opened(Collection(docs, queries, collection.qrels)))
     assert found.text("d1-human") == {"text": "é" * 20_000, "of": 2_000_000}
     assert found.text("d2-human") == "é" * 20_000
     assert found.text("d3-human") == {"text": "x" * 20_000, "of": 20_001}
     assert found.block.says.endswith(" 2 texts are cut after 20,000 characters.")
-    assert {q["id"]: q["text"][1999:] for q in found.lists["queries"]} == {"q1": "y…", "q2": "y", "q3": "é"}
+    assert {q["id"]: q["text"][1999:] for q in found.lists["queries"]} == {
+        "q1": "y…",
+        "q2": "y",
+        "q3": "é",
+    }
     assert set(found.lists["docs"]["title"]) == {"t" * 500 + "…"}
 
 
@@ -245,16 +298,23 @@ def rows_of(*args: Any, **options: Any) -> Table:
 def rows(found: Table) -> dict[str, list[str]]:
     """Texts, with signs, of each query's row after its first cell."""
     return {
-        r.cells[0].note or r.cells[0].text: [cell.text + LOOKS[cell.tone].sign for cell in r.cells[1:]]
+        r.cells[0].note or r.cells[0].text: [
+            cell.text + LOOKS[cell.tone].sign for cell in r.cells[1:]
+        ]
         for r in found.rows
     }
 
 
 def test_each_ranker_shows_the_part_of_the_tilt_unrounded_in_its_tone() -> None:
-    # nDCG@1 of the first run: human 1, 0, 1 and LLM 0, 1, 0, so that each query brings 200 / 3 points.
-    # The second has q1 at 0, q2 tied at 0.5 each, and LLM text first for q3: 200 · (−1) / 2 points.
+    # nDCG@1 of the first run: human 1, 0, 1 and LLM 0, 1, 0, so that each query brings 200 / 3
+    # points. The second has q1 at 0, q2 tied at 0.5 each, and LLM text first for q3: 200 · (−1) / 2
+    # points.
     found = rows_of()
-    assert rows(found) == {"q1": ["+66.67▲", "0.00"], "q2": ["−66.67▼", "0.00"], "q3": ["+66.67▲", "−100.00▼"]}
+    assert rows(found) == {
+        "q1": ["+66.67▲", "0.00"],
+        "q2": ["−66.67▼", "0.00"],
+        "q3": ["+66.67▲", "−100.00▼"],
+    }
     assert [r.cells[0].text for r in found.rows] == ["old clock bell", "red apples", "river water"]
     assert [c.title for c in found.columns] == ["query", "part of Relative Δ", "part of Relative Δ"]
     assert found.spans == (("", 1), ("first", 1), ("second", 1))

@@ -15,7 +15,9 @@ from tests.reporting.openings import QUERIES, TEXTS, UNDEFINED, block, lists, pa
 
 pytestmark = pytest.mark.long
 
-SIZES = sorted((q for q in range(QUERIES) if q not in UNDEFINED), key=lambda q: (-abs(part(q) or 0), q))
+SIZES = sorted(
+    (q for q in range(QUERIES) if q not in UNDEFINED), key=lambda q: (-abs(part(q) or 0), q)
+)
 """Queries as they stand at first: by the size of their part, those before that come before."""
 
 
@@ -60,7 +62,9 @@ def open_pair(browser: Browser, doc: int = 0) -> None:
 
 
 def order(browser: Browser) -> list[int]:
-    found = browser.run("[...document.querySelectorAll('.queries .open')].map(o => o.dataset.query)")
+    found = browser.run(
+        "[...document.querySelectorAll('.queries .open')].map(o => o.dataset.query)"
+    )
     return list(map(int, found))
 
 
@@ -80,11 +84,15 @@ def focused(browser: Browser) -> str:
     return str(browser.run("document.activeElement.textContent"))
 
 
-def test_explorer_takes_the_place_of_its_rows_once_it_comes_near_but_on_paper(browser: Browser, plain: Path) -> None:
+def test_explorer_takes_the_place_of_its_rows_once_it_comes_near_but_on_paper(
+    browser: Browser, plain: Path
+) -> None:
     browser.open(plain, height=300)
     assert browser.run("document.querySelector('.explorer .controls')") is None
     show(browser)
-    visible = "['.rows', '.explorer', 'nav'].map(part => document.querySelector(part).checkVisibility())"
+    visible = (
+        "['.rows', '.explorer', 'nav'].map(part => document.querySelector(part).checkVisibility())"
+    )
     assert browser.run(visible) == [False, True, True]
     browser.do(lambda page: page.emulate_media(media="print"))
     printed = browser.run(visible)
@@ -94,14 +102,18 @@ def test_explorer_takes_the_place_of_its_rows_once_it_comes_near_but_on_paper(br
     assert browser.requests == [plain.as_uri()]
 
 
-def test_queries_that_contribute_most_stand_first_and_sorting_goes_round(enter: Callable[..., Browser]) -> None:
+def test_queries_that_contribute_most_stand_first_and_sorting_goes_round(
+    enter: Callable[..., Browser],
+) -> None:
     browser = enter()
     assert order(browser) == SIZES[:25]
     assert status(browser) == "1–25 of 30 queries"
     assert browser.run("document.querySelector('[aria-sort]').getAttribute('aria-sort')") == "other"
     front = rows(browser, ".queries")[0]
     assert front == ["the river number 29 q29", "▲ +19.0", "29.0", "25.0", "50.0", "29 of 32", "3"]
-    values = browser.run("[...document.querySelector('.queries tbody tr').cells].map(cell => cell.dataset.value)")
+    values = browser.run(
+        "[...document.querySelector('.queries tbody tr').cells].map(cell => cell.dataset.value)"
+    )
     assert values == [None, "19", "0.29", "0.25", "0.5", "29", "3"]
     browser.click("[aria-label='Next queries']")
     assert order(browser) == [*SIZES[25:], *UNDEFINED]
@@ -123,26 +135,44 @@ def test_queries_that_contribute_most_stand_first_and_sorting_goes_round(enter: 
     assert order(browser)[:3] == [0, 10, 12]
 
 
-@pytest.mark.parametrize(("typed", "count"), [
-    ("river", 15), ("RIVER", 15), ("river 2", 5), ("q07", 1), ("bell", 15), ("  ", 30), ("nothing of it", 0),
-])  # fmt: skip
-def test_search_takes_every_word_in_text_or_id(enter: Callable[..., Browser], typed: str, count: int) -> None:
+@pytest.mark.parametrize(
+    ("typed", "count"),
+    [
+        ("river", 15),
+        ("RIVER", 15),
+        ("river 2", 5),
+        ("q07", 1),
+        ("bell", 15),
+        ("  ", 30),
+        ("nothing of it", 0),
+    ],
+)
+def test_search_takes_every_word_in_text_or_id(
+    enter: Callable[..., Browser], typed: str, count: int
+) -> None:
     browser = enter()
     browser.fill("input[type=search]", typed)
     assert len(order(browser)) == min(count, 25)
     noun = "query" if count == 1 else "queries"
     assert f"{count} {noun}" + (f" with “{typed}”" if typed.strip() else "") in status(browser)
-    assert browser.run("document.querySelector('.explorer [role=status]').getAttribute('aria-live')") == "polite"
+    assert (
+        browser.run("document.querySelector('.explorer [role=status]').getAttribute('aria-live')")
+        == "polite"
+    )
 
 
-def test_another_ranker_and_measure_show_their_numbers_in_colours_and_bars(enter: Callable[..., Browser]) -> None:
+def test_another_ranker_and_measure_show_their_numbers_in_colours_and_bars(
+    enter: Callable[..., Browser],
+) -> None:
     browser = enter()
     browser.choose(".controls label:nth-child(2) select", "RR")
     assert rows(browser, ".queries")[0][1] == "▲ +9.50"
     browser.choose(".controls select", "dense")
     assert {row[1] for row in rows(browser, ".queries")} == {"▲ +0.250"}
     assert rows(browser, ".queries")[0][5] == "–"
-    assert "Relative Δ of dense by RR: +7.5 %" in browser.run("document.querySelector('.key').textContent")
+    assert "Relative Δ of dense by RR: +7.5 %" in browser.run(
+        "document.querySelector('.key').textContent"
+    )
     browser = enter()
     found = browser.run(
         "[29, 0].map(q => document.querySelector(`[data-query='${q}']`).closest('tr')).map(row => {"
@@ -160,7 +190,9 @@ def test_another_ranker_and_measure_show_their_numbers_in_colours_and_bars(enter
     assert [one[4] for one in found] == pytest.approx([100, 100 * 10 / 19], abs=2)
 
 
-def test_a_query_opens_with_its_ranked_list_and_another_rankers(enter: Callable[..., Browser]) -> None:
+def test_a_query_opens_with_its_ranked_list_and_another_rankers(
+    enter: Callable[..., Browser],
+) -> None:
     browser = enter()
     open_query(browser)
     browser.until("document.querySelector('.explorer .start')")
@@ -179,12 +211,17 @@ def test_a_query_opens_with_its_ranked_list_and_another_rankers(enter: Callable[
     assert "3 pairs of relevant twins: human stands higher in 2, llm in 1, tied 0." in browser.run(
         "document.querySelector('.explorer').textContent"
     )
-    assert [row[:2] for row in rows(browser, ".overview")] == [["bm25", "▼ −10.0"], ["dense", "▲ +0.3"]]
+    assert [row[:2] for row in rows(browser, ".overview")] == [
+        ["bm25", "▼ −10.0"],
+        ["dense", "▲ +0.3"],
+    ]
     browser.click("[data-keep='run-1']")
     assert rows(browser, ".results")[0][::3] == ["1", "3"]
     assert rows(browser, ".results")[0][2] == "twin not retrieved"
     assert rows(browser, ".results")[2][::2] == ["–", "twin at 1"]
-    assert "3 more relevant documents" in browser.run("document.querySelector('.lists').textContent")
+    assert "3 more relevant documents" in browser.run(
+        "document.querySelector('.lists').textContent"
+    )
     assert focused(browser) == "dense"
     assert browser.run("document.activeElement.getAttribute('aria-pressed')") == "true"
     assert browser.run("document.querySelector('.controls select').value") == "1"
@@ -247,14 +284,18 @@ def test_damaged_lists_are_said_and_the_rows_come_back(browser: Browser, folder:
     assert browser.run("document.querySelector('.rows').checkVisibility()") is True
 
 
-def test_going_back_closes_what_was_opened_in_another_explorer(browser: Browser, folder: Path) -> None:
+def test_going_back_closes_what_was_opened_in_another_explorer(
+    browser: Browser, folder: Path
+) -> None:
     path = folder / "both.html"
     path.write_text(page(block(), block(lists(runs=["other", "dense"]))), encoding="utf-8")
     browser.open(path)
     show(browser)
     browser.click("#queries [data-query='29']")
     browser.until("document.querySelector('#queries h3')")
-    browser.run("document.querySelector('#queries1 .explorer').scrollIntoView({behavior: 'instant'})")
+    browser.run(
+        "document.querySelector('#queries1 .explorer').scrollIntoView({behavior: 'instant'})"
+    )
     browser.until("document.querySelector('#queries1 .explorer .controls')")
     browser.click("#queries1 [data-query='28']")
     browser.until("document.querySelector('#queries1 h3')")
@@ -267,19 +308,29 @@ def test_going_back_closes_what_was_opened_in_another_explorer(browser: Browser,
     assert browser.complaints == []
 
 
-def test_a_link_within_the_page_and_back_leaves_the_reader_where_he_was(enter: Callable[..., Browser]) -> None:
+def test_a_link_within_the_page_and_back_leaves_the_reader_where_he_was(
+    enter: Callable[..., Browser],
+) -> None:
     browser = enter()
     open_query(browser)
     browser.until("document.querySelector('.explorer .start')")
-    browser.run("document.querySelector('.explorer [data-doc=\"4\"]').setAttribute('data-mine', '')")
+    browser.run(
+        "document.querySelector('.explorer [data-doc=\"4\"]').setAttribute('data-mine', '')"
+    )
     browser.run("location.hash = '#before'")
     browser.until("location.hash === '#before'")
-    browser.run("new Promise(done => { addEventListener('popstate', () => setTimeout(done)); history.back() })")
+    browser.run(
+        "new Promise(done => { addEventListener('popstate', () => setTimeout(done)); history.back() })"
+    )
     assert browser.run("location.hash").startswith("#queries-1-explorer?q=q00")
-    assert browser.run("Boolean(document.querySelector('.explorer [data-mine]'))")  # the same elements, not new ones
+    assert browser.run(
+        "Boolean(document.querySelector('.explorer [data-mine]'))"
+    )  # the same elements, not new ones
 
 
-def test_without_twins_a_sign_says_who_stands_higher(folder: Path, enter: Callable[..., Browser]) -> None:
+def test_without_twins_a_sign_says_who_stands_higher(
+    folder: Path, enter: Callable[..., Browser]
+) -> None:
     docs = {**lists()["docs"], "twins": [[], [], [], [], []]}
     path = folder / "apart.html"
     path.write_text(page(block(lists(docs=docs, heads=[[[None] * QUERIES]] * 2))), encoding="utf-8")
@@ -298,11 +349,17 @@ def test_without_twins_a_sign_says_who_stands_higher(folder: Path, enter: Callab
     assert browser.run("document.querySelectorAll('.explorer .twins').length") == 0
 
 
-VIEWS: dict[str, Callable[[Browser], None]] = {"queries": lambda browser: None, "list": open_query, "pair": open_pair}
+VIEWS: dict[str, Callable[[Browser], None]] = {
+    "queries": lambda browser: None,
+    "list": open_query,
+    "pair": open_pair,
+}
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_everything_that_acts_is_large_enough_to_hit(browser: Browser, plain: Path, view: str) -> None:
+def test_everything_that_acts_is_large_enough_to_hit(
+    browser: Browser, plain: Path, view: str
+) -> None:
     browser.open(plain, width=360)
     show(browser)
     VIEWS[view](browser)
@@ -314,10 +371,16 @@ def test_everything_that_acts_is_large_enough_to_hit(browser: Browser, plain: Pa
     assert [html for html, width, height in sizes if min(width, height) < 24] == []
 
 
-def test_navigation_shows_the_sections_of_the_part_that_is_read(browser: Browser, tmp_path: Path) -> None:
+def test_navigation_shows_the_sections_of_the_part_that_is_read(
+    browser: Browser, tmp_path: Path
+) -> None:
     path = tmp_path / "parts.html"
     parts = (("Audit", ("one", "two")), ("Study", ("three", "four")))
-    sections = tuple(Section(name, name, ("Text. " * 2000,), part=part) for part, names in parts for name in names)
+    sections = tuple(
+        Section(name, name, ("Text. " * 2000,), part=part)
+        for part, names in parts
+        for name in names
+    )
     path.write_text(html_document(Document("Test", "All is well.", sections)), encoding="utf-8")
     browser.open(path)
     shown = "[...document.querySelectorAll('nav a')].filter(a => a.checkVisibility()).map(a => a.textContent).join(' ')"
@@ -330,7 +393,9 @@ def test_navigation_shows_the_sections_of_the_part_that_is_read(browser: Browser
     )
     assert heading >= below
     assert browser.run("document.querySelector('nav').getBoundingClientRect().top") == 0
-    marked = "[...document.querySelectorAll('nav [aria-current]')].map(a => a.textContent).join(' ')"
+    marked = (
+        "[...document.querySelectorAll('nav [aria-current]')].map(a => a.textContent).join(' ')"
+    )
     browser.until(f"{marked} === 'Study three'")
     browser.run("document.getElementById('four').scrollIntoView({behavior: 'instant'})")
     browser.until(f"{marked} === 'Study four'")
@@ -346,4 +411,6 @@ def test_what_is_focused_is_not_behind_the_navigation(browser: Browser, plain: P
     for _ in range(20):
         browser.press("Shift+Tab")
         at = "document.activeElement"
-        assert browser.run(f"{at}.closest('nav, .top') || {at}.getBoundingClientRect().bottom > {below}")
+        assert browser.run(
+            f"{at}.closest('nav, .top') || {at}.getBoundingClientRect().bottom > {below}"
+        )

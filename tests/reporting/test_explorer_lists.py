@@ -29,7 +29,11 @@ def one(scores: dict[str, float], *, depth: int = 10, **options: Any) -> list[tu
 
 def test_ties_are_broken_by_id_where_the_audit_did_so_and_across_the_depth_shown_in_part() -> None:
     found = one({"d1-human": 2.0, "d1-llm": 2.0, "d2-llm": 1.0}, ties="trec_eval")
-    assert [entry[:4] for entry in found[:3]] == [("d1-llm", 1, 1, 2.0), ("d1-human", 2, 2, 2.0), ("d2-llm", 3, 3, 1.0)]
+    assert [entry[:4] for entry in found[:3]] == [
+        ("d1-llm", 1, 1, 2.0),
+        ("d1-human", 2, 2, 2.0),
+        ("d2-llm", 3, 3, 1.0),
+    ]
     found = one({"d2-human": 1.0, "d2-llm": 1.0, "d1-human": 1.0}, depth=1)
     assert [entry[-1] for entry in found] == [1, 0, 0, 0, 0, 0]
     assert found[0][1:3] == (1, 3)
@@ -43,7 +47,10 @@ def test_the_twin_of_a_result_that_was_not_retrieved_is_carried_all_the_same() -
 
 def test_versions_of_one_group_are_found_through_their_common_twin() -> None:
     versions = {"h1": "human", "h2": "human", "g": "llm"}
-    docs = [{"id": name, "text": "x", "source": source, "origin": "h1"} for name, source in versions.items()]
+    docs = [
+        {"id": name, "text": "x", "source": source, "origin": "h1"}
+        for name, source in versions.items()
+    ]
     docs += [{"id": f"n{n}", "text": "x", "source": "llm", "origin": f"n{n}"} for n in range(3)]
     collection = collection_of(docs, {"q": "x"}, {"q": {"h1": 1, "g": 1}})
     ranked = {name: -float(rank) for rank, name in enumerate(["h1", "n0", "n1", "g", "n2", "h2"])}
@@ -56,7 +63,9 @@ def many(relevant: int) -> Any:
     """A query with so many relevant documents in two versions, ranked human before LLM text, document by document."""
     sides = ("human", "llm")
     docs = [
-        {"id": f"{n:03}-{s}", "text": "x", "source": s, "origin": str(n)} for n in range(relevant + 1) for s in sides
+        {"id": f"{n:03}-{s}", "text": "x", "source": s, "origin": str(n)}
+        for n in range(relevant + 1)
+        for s in sides
     ]
     grades = {f"{n:03}-{s}": 1 for n in range(relevant) for s in ("human", "llm")}
     collection = collection_of(docs, {"q": "x"}, {"q": grades})
@@ -67,11 +76,15 @@ def many(relevant: int) -> Any:
 def test_only_the_best_ranked_of_very_many_relevant_documents_are_listed() -> None:
     collection, scores = many(80)
     found = explored(toy_opened(collection, [scores]), depth=3)
-    # 3 first results, 100 further ones, of which the last is a human document whose twin comes along.
+    # 3 first results, 100 further ones, of which the last is a human document whose twin comes
+    # along.
     assert found.docs(0, "q")[-2:] == ["051-human", "051-llm"]
     assert len(found.docs(0, "q")) == 3 + FURTHER + 1
     assert found.list(0, "q")["more"] == 160 - 104
-    assert "Of a query's relevant documents further down, only the 100 best ranked are shown." in found.block.says
+    assert (
+        "Of a query's relevant documents further down, only the 100 best ranked are shown."
+        in found.block.says
+    )
 
 
 NAN = float("nan")
@@ -82,20 +95,32 @@ QUERY = st.dictionaries(st.sampled_from(tuple(toy().ids)), st.integers(0, 3), ma
 @given(st.lists(QUERY, min_size=3, max_size=3), st.integers(1, 4))
 def test_lists_hold_what_their_definition_says(found: list[dict[str, int]], depth: int) -> None:
     collection = toy()
-    scores = {f"q{i}": {doc: float(score) for doc, score in query.items()} for i, query in enumerate(found, start=1)}
+    scores = {
+        f"q{i}": {doc: float(score) for doc, score in query.items()}
+        for i, query in enumerate(found, start=1)
+    }
     run = run_of(collection, scores, ranker="r")
     told = explored(toy_opened(collection, runs=[run]), depth=depth)
     frame = run.frame()
     for query, grades in QRELS.items():
         mine = frame.filter(pl.col("query_id") == query)
-        ranked, score = mine["doc_id"].to_list(), dict(zip(mine["doc_id"], mine["score"], strict=True))
+        ranked, score = (
+            mine["doc_id"].to_list(),
+            dict(zip(mine["doc_id"], mine["score"], strict=True)),
+        )
         relevant = {f"{d}-{s}": g for d, g in grades.items() if g for s in ("human", "llm")}
         listed = {*ranked[:depth], *relevant}
         listed |= {f"{d[:2]}-{s}" for d in listed for s in ("human", "llm")} & set(ranked)
         above = {d: sum(s > score[d] for s in score.values()) for d in ranked}
         ties = {d: sum(s == score[d] for s in score.values()) for d in ranked}
         expected = {
-            d: (above[d] + 1, above[d] + ties[d], score[d], relevant.get(d, 0), int(d in ranked[:depth]))
+            d: (
+                above[d] + 1,
+                above[d] + ties[d],
+                score[d],
+                relevant.get(d, 0),
+                int(d in ranked[:depth]),
+            )
             if d in score
             else (None, None, None, relevant[d], 0)
             for d in listed
@@ -131,12 +156,28 @@ def order(a: list[list[float]], b: list[list[float]]) -> list[int]:
 
 def test_queries_that_pull_most_come_first() -> None:
     assert order([[0.5, 0.9, 0.0]], [[0.4, 0.9, 0.8]]) == [2, 0, 1]  # whichever way they pull
-    assert order([[0.5, 1.0, 0.5, 0.0]], [[0.0, 0.5, 0.0, 0.5]]) == [0, 1, 2, 3]  # equal ones in the audit's order
-    # The second ranker's queries pull half as far, but all that pulls on it is one query: that one comes first.
-    assert order([[0.8, 0.6, 0.0], [0.1, 0.1, 0.5]], [[0.0, 0.0, 0.0], [0.1, 0.1, 0.1]]) == [2, 0, 1]
-    assert order([[NAN, 0.2, 1.0]], [[1.0, 0.1, NAN]]) == [1, 0, 2]  # what does not count pulls nothing
+    assert order([[0.5, 1.0, 0.5, 0.0]], [[0.0, 0.5, 0.0, 0.5]]) == [
+        0,
+        1,
+        2,
+        3,
+    ]  # equal ones in the audit's order
+    # The second ranker's queries pull half as far, but all that pulls on it is one query: that one
+    # comes first.
+    assert order([[0.8, 0.6, 0.0], [0.1, 0.1, 0.5]], [[0.0, 0.0, 0.0], [0.1, 0.1, 0.1]]) == [
+        2,
+        0,
+        1,
+    ]
+    assert order([[NAN, 0.2, 1.0]], [[1.0, 0.1, NAN]]) == [
+        1,
+        0,
+        2,
+    ]  # what does not count pulls nothing
     audit = audit_of(np.full((1, 1, 6, 3), 0.5), groups=tuple("abcde"))
-    assert len(Numbers.of(audit, ["run"]).pairs) == MOST_PAIRS < len(audit.pairs)  # of very many the first ones
+    assert (
+        len(Numbers.of(audit, ["run"]).pairs) == MOST_PAIRS < len(audit.pairs)
+    )  # of very many the first ones
 
 
 def test_without_measures_the_margin_of_wins_decides() -> None:

@@ -48,7 +48,9 @@ def style(browser: Browser, name: str, of: str) -> str:
     return str(browser.run(f"getComputedStyle(document.querySelector('.text {name}')).{of}"))
 
 
-def test_words_of_one_side_alone_are_marked_until_marks_are_taken_off(opened: Callable[..., Browser]) -> None:
+def test_words_of_one_side_alone_are_marked_until_marks_are_taken_off(
+    opened: Callable[..., Browser],
+) -> None:
     browser = opened()
     open_pair(browser)
     assert marks(browser, 0, "del") == ["river", "to", "sea"]
@@ -56,22 +58,36 @@ def test_words_of_one_side_alone_are_marked_until_marks_are_taken_off(opened: Ca
     assert marks(browser, 0, "ins") == marks(browser, 1, "del") == []
     texts = browser.run("[...document.querySelectorAll('.explorer .text')].map(t => t.textContent)")
     assert texts == TEXTS[:2]
-    legend = "dashed line only in human · solid line only in llm · bold a word of the query (bell, 0)."
+    legend = (
+        "dashed line only in human · solid line only in llm · bold a word of the query (bell, 0)."
+    )
     assert legend in browser.run("document.querySelector('.explorer').innerText")
-    assert [style(browser, name, "textDecorationStyle") for name in ("del", "ins")] == ["dashed", "solid"]
+    assert [style(browser, name, "textDecorationStyle") for name in ("del", "ins")] == [
+        "dashed",
+        "solid",
+    ]
     browser.click(".switch")
     assert "underline" not in style(browser, "del", "textDecoration")
     browser.press("Space")
     assert "underline" in style(browser, "del", "textDecoration")
 
 
-@pytest.mark.parametrize(("first", "second", "gone", "new"), [
-    ("a b c", "a b c", [], []), ("one two three four", "one four", ["two three"], []),
-    ("one four", "one two, three four", [], ["two, three"]), ("all of it", "", ["all of it"], []),
-    ("it\u2019s here", "it's here", [], []), ("naïve café", "NAÏVE CAFE", ["café"], ["CAFE"]),
-    ("日本語の文", "日本の文", ["語"], []), ("a b c d e", "b c x d", ["a", "e"], ["x"]),
-])  # fmt: skip
-def test_differences(opened: Callable[..., Browser], first: str, second: str, gone: list[str], new: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("first", "second", "gone", "new"),
+    [
+        ("a b c", "a b c", [], []),
+        ("one two three four", "one four", ["two three"], []),
+        ("one four", "one two, three four", [], ["two, three"]),
+        ("all of it", "", ["all of it"], []),
+        ("it\u2019s here", "it's here", [], []),
+        ("naïve café", "NAÏVE CAFE", ["café"], ["CAFE"]),
+        ("日本語の文", "日本の文", ["語"], []),
+        ("a b c d e", "b c x d", ["a", "e"], ["x"]),
+    ],
+)
+def test_differences(
+    opened: Callable[..., Browser], first: str, second: str, gone: list[str], new: list[str]
+) -> None:
     content, texts = pair(first, second)
     browser = opened(content, texts)
     open_pair(browser)
@@ -94,9 +110,14 @@ def test_no_more_is_marked_than_must_be(browser: Browser, opened: Callable[..., 
     opened()
     compare = "window.ranktilt.differences.compare"
     draw = random.Random(0)
-    cases = [[draw.choices("abcde"[: draw.randint(1, 5)], k=draw.randint(0, 25)) for _ in "ab"] for _ in range(500)]
+    cases = [
+        [draw.choices("abcde"[: draw.randint(1, 5)], k=draw.randint(0, 25)) for _ in "ab"]
+        for _ in range(500)
+    ]
     cases.append([[str(int(draw.random() ** 2 * 4000)) for _ in range(9000)] for _ in "ab"])
-    marked = browser.run(f"{json.dumps(cases)}.map(([a, b]) => {compare}(a, b).map(only => [...only]))")
+    marked = browser.run(
+        f"{json.dumps(cases)}.map(([a, b]) => {compare}(a, b).map(only => [...only]))"
+    )
     for (a, b), (only_a, only_b) in zip(cases, marked, strict=True):
         left = [word for word, only in zip(a, only_a, strict=True) if not only]
         right = [word for word, only in zip(b, only_b, strict=True) if not only]
@@ -107,23 +128,37 @@ def test_no_more_is_marked_than_must_be(browser: Browser, opened: Callable[..., 
             assert len(left) > 200
 
 
-@pytest.mark.parametrize(("query", "wanted"), [
-    ("cold SEA", ["cold", "sea"]), ("the river", ["river"]), ("the to", ["The", "to", "the"]), ("riv", []),
-    ("Sea? (cold)", ["cold", "sea"]),
-])  # fmt: skip
-def test_words_of_the_query_are_marked(opened: Callable[..., Browser], query: str, wanted: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("cold SEA", ["cold", "sea"]),
+        ("the river", ["river"]),
+        ("the to", ["The", "to", "the"]),
+        ("riv", []),
+        ("Sea? (cold)", ["cold", "sea"]),
+    ],
+)
+def test_words_of_the_query_are_marked(
+    opened: Callable[..., Browser], query: str, wanted: list[str]
+) -> None:
     content, texts = pair(*TEXTS[:2], query=query)
     browser = opened(content, texts)
     open_pair(browser)
     assert marks(browser, 0, "mark") == wanted
 
 
-def test_the_first_group_stands_first_or_above_whichever_is_opened(opened: Callable[..., Browser]) -> None:
+def test_the_first_group_stands_first_or_above_whichever_is_opened(
+    opened: Callable[..., Browser],
+) -> None:
     browser = opened()
     open_pair(browser, 3)
-    ids = browser.run("[...document.querySelectorAll('.texts article')].map(a => a.getAttribute('aria-label'))")
+    ids = browser.run(
+        "[...document.querySelectorAll('.texts article')].map(a => a.getAttribute('aria-label'))"
+    )
     assert ids == ["human, d1-h", "llm, d1-l"]
-    assert "bm25: rank 2–3 · score 7.25 · relevant" in browser.run("document.querySelectorAll('article')[1].innerText")
+    assert "bm25: rank 2–3 · score 7.25 · relevant" in browser.run(
+        "document.querySelectorAll('article')[1].innerText"
+    )
     corners = "[...document.querySelectorAll('.texts article')].map(a => a.getBoundingClientRect())"
     first, second = browser.run(f"{corners}.map(b => [b.left, b.top])")
     assert first[0] < second[0]
@@ -138,13 +173,18 @@ NOTHING = {None: "The collection does not hold this document.", " \n": "The docu
 
 
 @pytest.mark.parametrize("text", NOTHING)
-def test_a_document_without_a_twin_stands_alone_with_its_text(opened: Callable[..., Browser], text: str | None) -> None:
+def test_a_document_without_a_twin_stands_alone_with_its_text(
+    opened: Callable[..., Browser], text: str | None
+) -> None:
     browser = opened(texts=[*TEXTS[:4], text])
     open_pair(browser, 4)
     assert NOTHING[text] in browser.run("document.querySelector('article').innerText")
     assert browser.run("document.querySelector('article .text')") is None
     assert browser.run("document.querySelectorAll('.texts article').length") == 1
-    assert browser.run("document.querySelector('.explorer h3').textContent") == "A document without a twin"
+    assert (
+        browser.run("document.querySelector('.explorer h3').textContent")
+        == "A document without a twin"
+    )
     assert browser.run("document.querySelectorAll('.explorer :is(ins, del)').length") == 0
 
 
@@ -170,13 +210,17 @@ def test_another_twin_can_be_compared(opened: Callable[..., Browser]) -> None:
     assert badges == ["badge first", "badge second"]
 
 
-def test_a_page_without_texts_says_so_and_letters_are_cut_whole(opened: Callable[..., Browser]) -> None:
+def test_a_page_without_texts_says_so_and_letters_are_cut_whole(
+    opened: Callable[..., Browser],
+) -> None:
     browser = opened(texts=None)
     open_query(browser)
     assert rows(browser, ".results")[0][1] == "H human relevant, grade 2 Rivers"
     browser.click("[data-doc='0']")
     browser.until("document.querySelector('.explorer article')")
-    assert browser.run("document.querySelector('article').innerText").endswith("This page does not carry the text.")
+    assert browser.run("document.querySelector('article').innerText").endswith(
+        "This page does not carry the text."
+    )
     assert browser.complaints == []
     browser = opened(texts=[{"text": "a" + "\U0001f600" * 19_999, "of": 30_000}, *TEXTS[1:]])
     open_query(browser)
@@ -195,7 +239,9 @@ def test_an_audit_without_groups_shows_what_it_has(opened: Callable[..., Browser
     content["docs"].update(group=[-1] * 5, twins=[[]] * 5, source=["human", "llm"] * 2 + ["human"])
     browser = opened(content)
     assert rows(browser, ".queries")[0][1:] == ["50.0", "3"]
-    titles = browser.run("[...document.querySelectorAll('.queries thead button')].map(b => b.textContent)")
+    titles = browser.run(
+        "[...document.querySelectorAll('.queries thead button')].map(b => b.textContent)"
+    )
     assert titles == ["query", "all,\u00a0%", "relevant"]
     open_query(browser)
     browser.until("document.querySelector('.explorer .start')")
@@ -204,7 +250,9 @@ def test_an_audit_without_groups_shows_what_it_has(opened: Callable[..., Browser
     assert browser.complaints == []
 
 
-def test_an_undefined_tilt_is_no_0_and_without_judgments_there_are_twins(opened: Callable[..., Browser]) -> None:
+def test_an_undefined_tilt_is_no_0_and_without_judgments_there_are_twins(
+    opened: Callable[..., Browser],
+) -> None:
     content = lists()
     content["tilt"][0][0][0] = [None] * len(content["queries"])
     browser = opened(content)

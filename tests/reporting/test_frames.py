@@ -22,12 +22,24 @@ from tests.reporting.results import RESULTS, THREE, result
 NO_RESULTS = ("installation", "models", "models, in full")
 
 
-def test_effects_have_their_fields_rows_of_rows_what_the_upper_one_says_and_nested_values_both_names() -> None:
+def test_effects_have_their_fields_rows_of_rows_what_the_upper_one_says_and_nested_values_both_names() -> (
+    None
+):
     audit = small()
     assert audit.frame("means").equals(audit.by_group())
     tilts = audit.frame("tilts")
     assert tilts["run", "a", "b"].rows() == [(t.run, t.a, t.b) for t in audit.tilts]
-    for name in ("value", "low", "high", "p", "p_corrected", "detectable", "band_low", "queries", "excluded"):
+    for name in (
+        "value",
+        "low",
+        "high",
+        "p",
+        "p_corrected",
+        "detectable",
+        "band_low",
+        "queries",
+        "excluded",
+    ):
         values = [getattr(tilt, name) for tilt in audit.tilts]
         assert tilts[name].to_list() == [None if value != value else value for value in values]
     assert tilts["estimand"][0] == "RelativeDelta(nDCG@1)"
@@ -36,7 +48,10 @@ def test_effects_have_their_fields_rows_of_rows_what_the_upper_one_says_and_nest
     assert checks.height == sum(len(row.checks) for row in gate.rows)
     first = checks.row(0, named=True)
     assert (first["run"], first["value"]) == (gate.rows[0].run, gate.rows[0].checks[0].value)
-    assert (first["outcome"], first["rows.outcome"]) == (gate.rows[0].checks[0].outcome, gate.rows[0].outcome)
+    assert (first["outcome"], first["rows.outcome"]) == (
+        gate.rows[0].checks[0].outcome,
+        gate.rows[0].outcome,
+    )
     assert result("check").frame("rows")["examples"].drop_nulls().to_list() == ["d0-llm; d1-llm"]
 
 
@@ -58,7 +73,9 @@ def test_csv_holds_every_part(name: str) -> None:
     for column in (name for name, kind in whole.schema.items() if kind == pl.Float64):
         read = [float(line[column]) if line[column] else None for line in lines]
         assert read == whole[column].to_list()
-        assert np.isfinite([v for v in read if v is not None]).all() or column.endswith(("ceiling", "floor"))
+        assert np.isfinite([v for v in read if v is not None]).all() or column.endswith(
+            ("ceiling", "floor")
+        )
 
 
 def test_csv_quotes_names_and_holds_what_is_known_of_models() -> None:
@@ -83,13 +100,22 @@ class TestJUnit:
         (suite,) = root
         for node in (root, suite):
             assert {k: node.get(k) for k in ("tests", "failures", "errors", "skipped")} == {
-                "tests": "3", "failures": "1", "errors": "1", "skipped": "0",
-            }  # fmt: skip
+                "tests": "3",
+                "failures": "1",
+                "errors": "1",
+                "skipped": "0",
+            }
         cases = suite.findall("testcase")
         assert [(c.get("classname"), c.get("name")) for c in cases] == [
-            ("a", "nDCG@5: human | llm"), ("b", "nDCG@5: human | llm"), ("c", "nDCG@5: human | llm"),
-        ]  # fmt: skip
-        assert [[child.tag for child in case] for case in cases] == [["system-out"], ["failure"], ["error"]]
+            ("a", "nDCG@5: human | llm"),
+            ("b", "nDCG@5: human | llm"),
+            ("c", "nDCG@5: human | llm"),
+        ]
+        assert [[child.tag for child in case] for case in cases] == [
+            ["system-out"],
+            ["failure"],
+            ["error"],
+        ]
 
     def test_reasons_are_the_messages_and_inconclusive_that_passes_is_skipped(self) -> None:
         found = gate(THREE, max_tilt=15, baseline=THREE, resamples=200)
@@ -108,6 +134,8 @@ class TestJUnit:
         row = replace(found.rows[0], run=name, a=name)
         (case,) = parsed(replace(found, rows=(row,))).iter("testcase")
         allowed = [
-            c for c in name if c in "\t\n\r" or "\x20" <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff"
+            c
+            for c in name
+            if c in "\t\n\r" or "\x20" <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff"
         ]
         assert case.get("classname") == "".join(allowed)

@@ -43,7 +43,8 @@ def test_kind_comes_before_size() -> None:
 
 
 def test_size_is_in_margins() -> None:
-    # 20 points from level: four margins of 5; without a margin in its unit four standard errors of 5.
+    # 20 points from level: four margins of 5; without a margin in its unit four standard errors of
+    # 5.
     assert margins(tilt(10.0, 30.0), 5.0) == 4.0
     assert margins(tilt(10.0, 30.0), "2 ranks") == 4.0
     assert margins(replace(tilt(0.0, 0.0), error=0.0), "2 ranks") == 0.0
@@ -52,7 +53,9 @@ def test_size_is_in_margins() -> None:
 def test_headline_of_twelve_judges_is_the_one_that_favours_a_side() -> None:
     collection = bed()
     even = collection.qrels
-    judges = {f"even{number}": even for number in range(11)} | {"fond": grades(collection, for_llm=0.6)}
+    judges = {f"even{number}": even for number in range(11)} | {
+        "fond": grades(collection, for_llm=0.6)
+    }
     result = judge(judges, collection=collection, resamples=1000)
     assert headline(result).startswith("fond favours llm text on twins: ")
     assert view(result).sentences[0].text + "." == view(result).headline == headline(result)
@@ -61,11 +64,13 @@ def test_headline_of_twelve_judges_is_the_one_that_favours_a_side() -> None:
 
 def test_first_sentence_of_an_audit_is_the_largest_finding() -> None:
     audit = clear(("nobody", "machines", "people"))
-    # The first favours human text and the second LLM text, both wholly; what favours nobody comes last.
+    # The first favours human text and the second LLM text, both wholly; what favours nobody comes
+    # last.
     names = [line.text.partition(" ")[0] for line in view(audit).sentences]
     assert names == ["nobody", "machines", "people:"]
     assert (
-        headline(audit) == "nobody favours human text; machines favours llm text; people is inconclusive (by nDCG@1)."
+        headline(audit)
+        == "nobody favours human text; machines favours llm text; people is inconclusive (by nDCG@1)."
     )
 
 
@@ -81,7 +86,9 @@ def crowded() -> Audit:
 
 
 @pytest.mark.parametrize("columns", [80, 100, 120])
-def test_card_says_who_is_favoured_at_any_width(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+def test_card_says_who_is_favoured_at_any_width(
+    monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
     printed = plain(screen(crowded(), monkeypatch, columns=columns, notes=False))
     card = printed.partition("The question card, every number")[2].partition("people favours")[0]
     heads = [line for line in card.splitlines() if "question" in line and "answer" in line]

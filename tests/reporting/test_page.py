@@ -65,7 +65,13 @@ def everything(text: str) -> Document:
     cells = table((Cell(text), Cell(text, 1.5, "good")), caption=text)
     drawn = Figure(text, text, histogram({text: [1.0]}, [0, 1], x=text), cells)
     blocks = (cells, drawn, Pairs(((text, text),)), Lines((Sentence(text),)), Code(text, text))
-    return Document(text, text, (Section("one", text, (text,), blocks),), (Sentence(text, "unsure"),), legend=(text,))
+    return Document(
+        text,
+        text,
+        (Section("one", text, (text,), blocks),),
+        (Sentence(text, "unsure"),),
+        legend=(text,),
+    )
 
 
 def test_page_is_one_html_document_with_one_h1_and_carries_the_library_once() -> None:
@@ -74,7 +80,9 @@ def test_page_is_one_html_document_with_one_h1_and_carries_the_library_once() ->
     assert re.findall(r"<h1>(.*?)</h1>", text) == ["All is well."]
     assert '<html lang="en">' in text
     text = html_document(page(figure("a"), figure("b")))
-    (carried,) = re.findall(r'<script type="application/octet-stream" id="engine">([^<]*)</script>', text)
+    (carried,) = re.findall(
+        r'<script type="application/octet-stream" id="engine">([^<]*)</script>', text
+    )
     assert gzip.decompress(base64.b64decode(carried)).decode() == library()
     assert len(text) < 500_000
 
@@ -89,7 +97,11 @@ def library() -> str:
 
 def test_policy_lets_only_the_two_known_scripts_run() -> None:
     elements = Markup(html_document(page(figure())))
-    said = next(m["content"] for m in elements.of("meta") if m.get("http-equiv") == "Content-Security-Policy")
+    said = next(
+        m["content"]
+        for m in elements.of("meta")
+        if m.get("http-equiv") == "Content-Security-Policy"
+    )
     assert said is not None
     parts = dict(part.strip().split(" ", 1) for part in said.split(";"))
     assert parts["default-src"] == "'none'"
@@ -105,12 +117,20 @@ def test_policy_lets_only_the_two_known_scripts_run() -> None:
 
 def test_page_names_no_address_but_its_own_anchors_and_hostile_text_makes_no_element() -> None:
     elements = Markup(html_document(page(figure(), table((Cell("a"), Cell("1"))))))
-    links = [value for _, a in elements.elements for name, value in a.items() if name in ("src", "href", "action")]
+    links = [
+        value
+        for _, a in elements.elements
+        for name, value in a.items()
+        if name in ("src", "href", "action")
+    ]
     assert links
     assert all(link == "data:," or (link or "").startswith("#") for link in links)
     assert "@import" not in html_document(page())
     assert "url(" not in html_document(page())
-    quiet, hostile = Markup(html_document(everything("quiet"))), Markup(html_document(everything(HOSTILE)))
+    quiet, hostile = (
+        Markup(html_document(everything("quiet"))),
+        Markup(html_document(everything(HOSTILE))),
+    )
     assert [tag for tag, _ in hostile.elements] == [tag for tag, _ in quiet.elements]
     assert not [name for _, a in hostile.elements for name in a if name.startswith("on")]
     assert "{{7*7}}" in hostile.text
@@ -128,7 +148,9 @@ def test_characters_that_act_unseen_are_written_out(letter: str) -> None:
 
 def test_drawing_reads_back_from_its_block_in_which_no_letter_ends_a_script() -> None:
     text = html_document(page(figure("</script>&<!--")))
-    blocks = re.findall(r'<script type="application/json" id="([\w-]+)">(.*?)</script>', text, re.DOTALL)
+    blocks = re.findall(
+        r'<script type="application/json" id="([\w-]+)">(.*?)</script>', text, re.DOTALL
+    )
     assert [name for name, _ in blocks] == ["one-1-data"]
     assert json.loads(blocks[0][1])["layer"][0]["data"]["values"][0]["name"] == "</script>&<!--"
     value = {"a": "</script><!--&\u2028", "n": math.nan, "v": np.array([1.5, np.inf])}
@@ -138,7 +160,9 @@ def test_drawing_reads_back_from_its_block_in_which_no_letter_ends_a_script() ->
 
 
 def test_table_has_a_caption_scopes_and_exact_numbers() -> None:
-    text = html_document(page(table((Cell("bm25"), Cell("0.33", 1 / 3)), (Cell("tfidf"), Cell("–", math.nan)))))
+    text = html_document(
+        page(table((Cell("bm25"), Cell("0.33", 1 / 3)), (Cell("tfidf"), Cell("–", math.nan))))
+    )
     assert '<caption id="one-1-caption">Numbers</caption>' in text
     assert text.count('scope="col"') == 2
     assert text.count('<th scope="row"') == 2
@@ -146,8 +170,13 @@ def test_table_has_a_caption_scopes_and_exact_numbers() -> None:
     assert 'data-value="nan"' in text
     wide = {"class": "wide", "role": "region", "tabindex": "0", "aria-labelledby": "one-1-caption"}
     assert wide in Markup(text).of("div")  # scrolled by keyboard
-    text = html_document(page(table((Cell("a"), Cell("+1.0", 1.0, "second")))))  # the side is said by a sign too
-    assert '<td class="number second" data-value="1.0"><span class="sign" aria-hidden="true">▼</span>' in text
+    text = html_document(
+        page(table((Cell("a"), Cell("+1.0", 1.0, "second"))))
+    )  # the side is said by a sign too
+    assert (
+        '<td class="number second" data-value="1.0"><span class="sign" aria-hidden="true">▼</span>'
+        in text
+    )
 
 
 def test_figure_has_words_beside_it() -> None:
@@ -159,36 +188,63 @@ def test_figure_has_words_beside_it() -> None:
 
 
 def test_signs_of_verdicts_are_explained_once_by_the_names_of_the_sides() -> None:
-    some = (Sentence("X.", "second"), Sentence("Y.", "second"), Sentence("Z.", "unsure"), Sentence("No sign."))
+    some = (
+        Sentence("X.", "second"),
+        Sentence("Y.", "second"),
+        Sentence("Z.", "unsure"),
+        Sentence("No sign."),
+    )
     shown = html_document(page(sentences=some, sides=("{a}", "b <i>")))
     (legend,) = re.findall(r'<p class="note signs">(.*?)</p>', shown)
-    assert re.sub("<[^>]*>", "|", legend).replace("|", "") == "▲ favours {a}▼ favours b &lt;i&gt;○ inconclusive"
+    assert (
+        re.sub("<[^>]*>", "|", legend).replace("|", "")
+        == "▲ favours {a}▼ favours b &lt;i&gt;○ inconclusive"
+    )
     assert 'class="note signs"' not in html_document(page())
-    said = replace(page(), headline="It tilts.", sentences=(Sentence("It tilts: much"), Sentence("It tilts")))
-    assert [line.text for line in said.page_lines] == ["It tilts: much"]  # which the headline does not say
+    said = replace(
+        page(), headline="It tilts.", sentences=(Sentence("It tilts: much"), Sentence("It tilts"))
+    )
+    assert [line.text for line in said.page_lines] == [
+        "It tilts: much"
+    ]  # which the headline does not say
 
 
 def test_headings_stand_over_their_columns() -> None:
     columns = (Column("name", number=False, header=True), Column("x"), Column("y"))
-    block = Table("Both", columns, (Row((Cell("a"), Cell("1"), Cell("2"))),), spans=(("", 1), ("nDCG@3", 2)))
+    block = Table(
+        "Both", columns, (Row((Cell("a"), Cell("1"), Cell("2"))),), spans=(("", 1), ("nDCG@3", 2))
+    )
     text = html_document(page(block))
     assert '<tr class="over"><td colspan="1"></td><th scope="colgroup" colspan="2">' in text
     assert Markup(text).grid("Both").rows == [["a", "1", "2"]]
 
 
 def test_sections_of_one_result_stand_under_its_heading() -> None:
-    sections = tuple(Section(name, name.title(), part=part) for name, part in
-                     (("a", "Audit"), ("b", "Audit"), ("c", "Study"), ("d", "")))  # fmt: skip
+    sections = tuple(
+        Section(name, name.title(), part=part)
+        for name, part in (("a", "Audit"), ("b", "Audit"), ("c", "Study"), ("d", ""))
+    )
     text = html_document(page(sections=sections))
     headings = re.findall(r"<(h[23])[^>]*>([^<]*)</h", text)
     assert headings == [
-        ("h2", "Audit"), ("h3", "A"), ("h3", "B"), ("h2", "Study"), ("h3", "C"), ("h2", "D"), ("h2", "Method notes"),
-    ]  # fmt: skip
+        ("h2", "Audit"),
+        ("h3", "A"),
+        ("h3", "B"),
+        ("h2", "Study"),
+        ("h3", "C"),
+        ("h2", "D"),
+        ("h2", "Method notes"),
+    ]
     nav = text[text.index("<nav") : text.index("</nav>")]
     assert re.findall(r'href="#([\w-]+)"[^>]*>([^<]*)<', nav) == [
-        ("a-part", "Audit"), ("c-part", "Study"), ("d", "D"), ("notes", "Method notes"),
-        ("a", "A"), ("b", "B"), ("c", "C"),
-    ]  # fmt: skip
+        ("a-part", "Audit"),
+        ("c-part", "Study"),
+        ("d", "D"),
+        ("notes", "Method notes"),
+        ("a", "A"),
+        ("b", "B"),
+        ("c", "C"),
+    ]
 
 
 def explorer(text: str = "All.") -> Explorer:
@@ -197,8 +253,14 @@ def explorer(text: str = "All.") -> Explorer:
 
 def test_explorer_carries_its_data_and_the_rows_for_readers_without_scripts() -> None:
     text = html_document(page(explorer()))
-    assert '<script type="application/octet-stream" id="one-1-explorer-lists">bGlzdHM=</script>' in text
-    assert '<script type="application/octet-stream" id="one-1-explorer-texts">dGV4dHM=</script>' in text
+    assert (
+        '<script type="application/octet-stream" id="one-1-explorer-lists">bGlzdHM=</script>'
+        in text
+    )
+    assert (
+        '<script type="application/octet-stream" id="one-1-explorer-texts">dGV4dHM=</script>'
+        in text
+    )
     assert '<div class="explorer" id="one-1-explorer" data-caption="All." hidden></div>' in text
     assert Markup(text).grid("Numbers").rows == [["All.", "1"]]
     assert re.search(r'</h1>\s*<p><a href="#one">See for yourself', text)
@@ -219,22 +281,36 @@ def test_folded_table_stands_behind_its_caption_and_lines_after_the_sixth_are_fo
     assert "<details>" not in html_document(page(table((Cell("a"), Cell("1", 1.0)))))
     some = tuple(Sentence(f"Line {number}.", "good") for number in range(8))
     before, folded = html_document(page(sentences=some)).split("<summary>2 more</summary>")
-    assert ["Line 5." in before, "Line 6." in before, "Line 7." in folded.split("</details>")[0]] == [True, False, True]
+    assert [
+        "Line 5." in before,
+        "Line 6." in before,
+        "Line 7." in folded.split("</details>")[0],
+    ] == [True, False, True]
     assert "more</summary>" not in html_document(page(sentences=some[:6]))
 
 
 def luminance(colour: str) -> float:
     """Relative luminance of a colour such as ``#0072b2`` (WCAG 2.2)."""
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 @pytest.mark.parametrize("theme", ["dark", "light"])
 def test_colours_stand_out_from_their_ground(theme: str) -> None:
-    style = resources.files("ranktilt.reporting").joinpath("templates", "page.css").read_text(encoding="utf-8")
+    style = (
+        resources.files("ranktilt.reporting")
+        .joinpath("templates", "page.css")
+        .read_text(encoding="utf-8")
+    )
     dark, _, light = style.partition(":root {")
-    colours = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", dark if theme == "dark" else light.partition("}")[0]))
+    colours = dict(
+        re.findall(
+            r"--([a-z-]+): (#[0-9a-f]{6})", dark if theme == "dark" else light.partition("}")[0]
+        )
+    )
 
     def contrast(one: str, other: str) -> float:
         above, below = sorted((luminance(colours[one]), luminance(colours[other])), reverse=True)
@@ -244,25 +320,54 @@ def test_colours_stand_out_from_their_ground(theme: str) -> None:
         for name in ("ink", "dim", "link", "good", "bad", "unsure", "first", "second"):
             assert contrast(name, ground) >= 4.5, (name, ground)
     assert all(contrast(letter, "paper") >= 3 for letter in (*"abcdefgh", "edge"))
-    assert all(contrast(side, other) >= 3 for side in ("first", "second") for other in ("line", f"{side}-wash"))
+    assert all(
+        contrast(side, other) >= 3
+        for side in ("first", "second")
+        for other in ("line", f"{side}-wash")
+    )
     assert all(contrast("ink", f"{name}-wash") >= 7 for name in ("first", "second", "query"))
 
 
 CAT = Term("cat", "An animal.", "cats?")
 JARGON = {
-    r"nDCG": "nDCG", r"\bAP\b": "AP", r"\bRR\b": "RR", r"\bP@\d": "P@k", r"Relative Δ": "Relative Δ",
-    r"\btilt": "tilt", r"NDSR": "ΔNDSR", r"ead-to-head": "head-to-head", r"ank gap": "pair rank gap",
-    r"core gap": "score gap", r"question card": "question card", r"interval": "95 % interval",
-    r"[Bb]ootstrap|resampl": "bootstrap", r"corrected p": "corrected p", r"\bp [<=]": "p",
-    r"permutation|sign flip": "sign-flip permutation test", r"sign test": "sign test",
-    r"exchanged labels|labels exchanged": "exchanged labels", r"andom band": "random band",
-    r"could (?:only )?detect": "detectable effect", r"\bfavours\b": "favours", r"\blevel\b": "level",
-    r"nconclusive": "inconclusive", r"\b[Tt]wins?\b": "twin", r"tied twins": "tied twins", r"\b[Tt]ies\b": "tie",
-    r"trec_eval": "trec_eval", r"\bcontrol(?:led|s)?\b": "control", r"[Nn]ear-identical": "near-identical",
-    r"oilerplate": "boilerplate", r"cut-off endings": "cut-off endings", r"uery words": "query words",
-    r"nconsistent": "consistent", r"oth orders agree": "consistent", r"nparsed": "unparsed",
-    r"osition bias": "position bias", r"irst named|first is named": "first named",
-}  # fmt: skip
+    r"nDCG": "nDCG",
+    r"\bAP\b": "AP",
+    r"\bRR\b": "RR",
+    r"\bP@\d": "P@k",
+    r"Relative Δ": "Relative Δ",
+    r"\btilt": "tilt",
+    r"NDSR": "ΔNDSR",
+    r"ead-to-head": "head-to-head",
+    r"ank gap": "pair rank gap",
+    r"core gap": "score gap",
+    r"question card": "question card",
+    r"interval": "95 % interval",
+    r"[Bb]ootstrap|resampl": "bootstrap",
+    r"corrected p": "corrected p",
+    r"\bp [<=]": "p",
+    r"permutation|sign flip": "sign-flip permutation test",
+    r"sign test": "sign test",
+    r"exchanged labels|labels exchanged": "exchanged labels",
+    r"andom band": "random band",
+    r"could (?:only )?detect": "detectable effect",
+    r"\bfavours\b": "favours",
+    r"\blevel\b": "level",
+    r"nconclusive": "inconclusive",
+    r"\b[Tt]wins?\b": "twin",
+    r"tied twins": "tied twins",
+    r"\b[Tt]ies\b": "tie",
+    r"trec_eval": "trec_eval",
+    r"\bcontrol(?:led|s)?\b": "control",
+    r"[Nn]ear-identical": "near-identical",
+    r"oilerplate": "boilerplate",
+    r"cut-off endings": "cut-off endings",
+    r"uery words": "query words",
+    r"nconsistent": "consistent",
+    r"oth orders agree": "consistent",
+    r"nparsed": "unparsed",
+    r"osition bias": "position bias",
+    r"irst named|first is named": "first named",
+}
 """What a reader from another field may not know, and the entry that explains it."""
 PROSE = re.compile(r'<(p|li|caption|figcaption|th|dt)\b(?! scope="row")[^>]*>(.*?)</\1>', re.DOTALL)
 
@@ -283,7 +388,9 @@ def full_audit() -> LoadedAudit:
 
 PAGES = {
     "everything": lambda: report_page([full_audit()]),
-    "trec_eval": lambda: report_page([LoadedAudit(small(card=True, correction="bonferroni", ties="trec_eval"))]),
+    "trec_eval": lambda: report_page(
+        [LoadedAudit(small(card=True, correction="bonferroni", ties="trec_eval"))]
+    ),
     "no twins": lambda: report_page([LoadedAudit(uneven())]),
     "a study": lambda: html(toy_study()),
     "pairs": lambda: html(chosen()),
@@ -294,7 +401,9 @@ PAGES = {
 def test_no_jargon_of_a_page_stands_unexplained(name: str) -> None:
     page = re.sub(r"<(script|style|code)\b.*?</\1>", "", PAGES[name](), flags=re.DOTALL)
     sections = dict(re.findall(r'<section[^>]* id="([^"]+)"[^>]*>(.*?)</section>', page, re.DOTALL))
-    entries = {plain(title) for title in re.findall(r'<dt id="term-[^>]*>(.*?)</dt>', page, re.DOTALL)}
+    entries = {
+        plain(title) for title in re.findall(r'<dt id="term-[^>]*>(.*?)</dt>', page, re.DOTALL)
+    }
     missing = []
     for section, text in sections.items():
         marked = [plain(one) for one in re.findall(r"<abbr[^>]*>(.*?)</abbr>", text, re.DOTALL)]
@@ -312,7 +421,9 @@ def test_no_jargon_of_a_page_stands_unexplained(name: str) -> None:
 
 
 def test_a_term_is_marked_once_a_section_with_its_definition_and_a_link_to_it() -> None:
-    marked = 'two <a class="term" href="#term-cat"><abbr title="An animal.">cats</abbr></a> and a cat'
+    marked = (
+        'two <a class="term" href="#term-cat"><abbr title="An animal.">cats</abbr></a> and a cat'
+    )
     glossary = Glossary((CAT,))
     assert str(glossary.mark("two cats and a cat")) == marked
     assert str(glossary.mark("cat")) == "cat"
@@ -320,22 +431,34 @@ def test_a_term_is_marked_once_a_section_with_its_definition_and_a_link_to_it() 
     assert str(glossary.mark("cat")).count("<abbr") == 1
     assert str(glossary.mark('<b>"cat"</b>')) == "&lt;b&gt;&#34;cat&#34;&lt;/b&gt;"
     assert str(Glossary(()).mark("p < .001, p of")) == "p\u00a0&lt;\u00a0.001, p of"
-    assert str(Glossary(()).mark("7 % [−1.0, +2.5] and [a, b]")) == "7\u00a0% [−1.0,\u00a0+2.5] and [a, b]"
-    mouse = Term("mouse", "What a cat eats.")  # what was met, and words of definitions, come by title
+    assert (
+        str(Glossary(()).mark("7 % [−1.0, +2.5] and [a, b]"))
+        == "7\u00a0% [−1.0,\u00a0+2.5] and [a, b]"
+    )
+    mouse = Term(
+        "mouse", "What a cat eats."
+    )  # what was met, and words of definitions, come by title
     glossary = Glossary((Term("zebra", "z"), mouse, CAT, Term("Ape", "a"), Term("dog", "d")))
     glossary.mark("a zebra, a mouse and an Ape")
     assert [term.title for term in glossary.used()] == ["Ape", "cat", "mouse", "zebra"]
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("the 95 % interval and Holm", ["95\u00a0% interval", "Holm"]), ("p = .004", ["p"]),
-    ("Relative Δ and its margin", ["Relative Δ", "margin"]),
-    ("APE and RRR and stop, dense:level and level-like, a@level", []),
-    ("tied twins and a tie", ["tied twins", "tie"]), ("bm25@100>>dense:level: level", ["level"]),
-    ("ΔNDSR@20 and pair rank gap point to x", ["ΔNDSR@20", "pair rank gap"]),
-    ("tie.trec, a/tie, tie=1 and --level-margin", []),
-])  # fmt: skip
-def test_terms_of_the_pages_are_found_but_not_as_parts_of_names(text: str, expected: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("the 95 % interval and Holm", ["95\u00a0% interval", "Holm"]),
+        ("p = .004", ["p"]),
+        ("Relative Δ and its margin", ["Relative Δ", "margin"]),
+        ("APE and RRR and stop, dense:level and level-like, a@level", []),
+        ("tied twins and a tie", ["tied twins", "tie"]),
+        ("bm25@100>>dense:level: level", ["level"]),
+        ("ΔNDSR@20 and pair rank gap point to x", ["ΔNDSR@20", "pair rank gap"]),
+        ("tie.trec, a/tie, tie=1 and --level-margin", []),
+    ],
+)
+def test_terms_of_the_pages_are_found_but_not_as_parts_of_names(
+    text: str, expected: list[str]
+) -> None:
     assert re.findall(r"<abbr[^>]*>(.*?)</abbr>", str(Glossary().mark(text))) == expected
 
 
@@ -350,7 +473,11 @@ def test_every_term_has_an_anchor_of_its_own_a_sentence_and_finds_itself() -> No
     anchors = [term.anchor for term in TERMS]
     assert len(set(anchors)) == len(anchors)
     assert all(re.fullmatch(r"term-[a-z0-9]+(-[a-z0-9]+)*", anchor) for anchor in anchors)
-    assert [term.title for term in TERMS if not (term.definition[0].isupper() and term.definition.endswith("."))] == []
+    assert [
+        term.title
+        for term in TERMS
+        if not (term.definition[0].isupper() and term.definition.endswith("."))
+    ] == []
     assert max(len(term.definition) for term in TERMS) < 420
     for term in TERMS:
         glossary = Glossary((term,))

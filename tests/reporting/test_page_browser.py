@@ -21,11 +21,17 @@ from tests.reporting.results import controlled as made
 pytestmark = pytest.mark.long
 
 WHOLE = {
-    "opened": opened, "unjudged": unjudged, "ungrouped": ungrouped, "many": lambda: many(12), "colours": colours,
-    "sources": lambda: sources("human", "llama", "gpt"), "small": lambda: LoadedAudit(small()),
-    "uneven": lambda: LoadedAudit(uneven()), "controlled": lambda: LoadedAudit(made()),
+    "opened": opened,
+    "unjudged": unjudged,
+    "ungrouped": ungrouped,
+    "many": lambda: many(12),
+    "colours": colours,
+    "sources": lambda: sources("human", "llama", "gpt"),
+    "small": lambda: LoadedAudit(small()),
+    "uneven": lambda: LoadedAudit(uneven()),
+    "controlled": lambda: LoadedAudit(made()),
     "alone": lambda: alone(opened()),
-}  # fmt: skip
+}
 RESULTS = {"validation": toy_validation, "study": toy_study}
 EVERY = (*WHOLE, *RESULTS)
 
@@ -35,15 +41,22 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     paths = {name: folder / f"{name} page.html" for name in EVERY}
     for name, path in paths.items():
-        path.write_text(report_page([WHOLE[name]()]) if name in WHOLE else html(RESULTS[name]()), encoding="utf-8")
+        path.write_text(
+            report_page([WHOLE[name]()]) if name in WHOLE else html(RESULTS[name]()),
+            encoding="utf-8",
+        )
     return paths
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_every_figure_is_drawn_within_its_place(browser: Browser, pages: dict[str, Path], name: str) -> None:
+def test_every_figure_is_drawn_within_its_place(
+    browser: Browser, pages: dict[str, Path], name: str
+) -> None:
     browser.open(pages[name], width=360)
-    sizes = browser.run("[...document.querySelectorAll('.plot')].map(p => [p.clientWidth, "
-                        "Math.max(...[...p.querySelectorAll('svg.marks')].map(s => s.clientWidth))])")  # fmt: skip
+    sizes = browser.run(
+        "[...document.querySelectorAll('.plot')].map(p => [p.clientWidth, "
+        "Math.max(...[...p.querySelectorAll('svg.marks')].map(s => s.clientWidth))])"
+    )
     assert len(sizes) == browser.run("Number(document.documentElement.dataset.drawn ?? 0)")
     assert bool(sizes) == (name != "ungrouped")
     assert all(0 < drawn <= place for place, drawn in sizes)
@@ -52,7 +65,9 @@ def test_every_figure_is_drawn_within_its_place(browser: Browser, pages: dict[st
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_labels_and_ends_stay_inside_their_figure(browser: Browser, pages: dict[str, Path], width: int) -> None:
+def test_labels_and_ends_stay_inside_their_figure(
+    browser: Browser, pages: dict[str, Path], width: int
+) -> None:
     browser.open(pages["opened"], width=width)
     outside = browser.run(
         "[...document.querySelectorAll('#tilt .plot')].flatMap(plot => { const box = plot.getBoundingClientRect();"
@@ -74,7 +89,9 @@ def test_rows_of_the_forest_do_not_overlap(browser: Browser, pages: dict[str, Pa
     assert all(lower[0] >= upper[1] - 3 for upper, lower in pairwise(rows))
 
 
-def test_drawn_marks_are_the_tilts_have_their_colour_and_tell_numbers(browser: Browser, pages: dict[str, Path]) -> None:
+def test_drawn_marks_are_the_tilts_have_their_colour_and_tell_numbers(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
     browser.open(pages["opened"])
     drawn = browser.run(
         "(() => { const plot = document.querySelector('#tilt .plot'), scale = plot.view.scale('x');"
@@ -82,13 +99,17 @@ def test_drawn_marks_are_the_tilts_have_their_colour_and_tell_numbers(browser: B
         ".match(/-?[\\d.]+/g).map(Number)).map(([x, y]) => [y, Math.round(scale.invert(x))]); })()"
     )
     assert [x for _, x in sorted(drawn)] == [t.value for t in opened().audit.tilts]
-    colour = browser.run("getComputedStyle(document.documentElement).getPropertyValue('--first').trim()")
+    colour = browser.run(
+        "getComputedStyle(document.documentElement).getPropertyValue('--first').trim()"
+    )
     found = "[...document.querySelectorAll('#tilt .mark-symbol.role-mark path')].map(m => m.getAttribute('fill'))"
     marks = browser.run(found)
     assert colour in marks
     cell = browser.run("getComputedStyle(document.querySelector('#table-1 td.first')).color")
     assert cell == f"rgb({int(colour[1:3], 16)}, {int(colour[3:5], 16)}, {int(colour[5:7], 16)})"
-    browser.run("document.querySelector('#tilt .plot').scrollIntoView({behavior: 'instant', block: 'center'})")
+    browser.run(
+        "document.querySelector('#tilt .plot').scrollIntoView({behavior: 'instant', block: 'center'})"
+    )
     x, y = browser.run(
         "(() => { const box = document.querySelector('#tilt .mark-symbol.role-mark path').getBoundingClientRect();"
         " return [box.x + box.width / 2, box.y + box.height / 2]; })()"
@@ -101,14 +122,27 @@ def test_drawn_marks_are_the_tilts_have_their_colour_and_tell_numbers(browser: B
 
 def test_figures_follow_the_window(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["study"], width=1280)
-    browser.call("Emulation.setDeviceMetricsOverride", width=500, height=900, deviceScaleFactor=1, mobile=False)
-    browser.until("document.querySelector('.plot svg').clientWidth <= document.querySelector('.plot').clientWidth")
+    browser.call(
+        "Emulation.setDeviceMetricsOverride",
+        width=500,
+        height=900,
+        deviceScaleFactor=1,
+        mobile=False,
+    )
+    browser.until(
+        "document.querySelector('.plot svg').clientWidth <= document.querySelector('.plot').clientWidth"
+    )
     assert browser.run("document.documentElement.scrollWidth") == 500
 
 
-def test_theme_follows_the_system_and_is_switched_by_keyboard(browser: Browser, pages: dict[str, Path]) -> None:
+def test_theme_follows_the_system_and_is_switched_by_keyboard(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
     line = "document.querySelector('.plot .mark-line path').getAttribute('stroke')"
-    for dark, ground, colour in ((True, "rgb(16, 18, 22)", "#e193bd"), (False, "rgb(245, 246, 248)", "#b8578f")):
+    for dark, ground, colour in (
+        (True, "rgb(16, 18, 22)", "#e193bd"),
+        (False, "rgb(245, 246, 248)", "#b8578f"),
+    ):
         browser.open(pages["study"], dark=dark)
         assert browser.run("getComputedStyle(document.body).backgroundColor") == ground
         assert browser.run(line) == colour
@@ -122,7 +156,9 @@ def test_theme_follows_the_system_and_is_switched_by_keyboard(browser: Browser, 
     assert browser.complaints == []
 
 
-def test_a_cut_table_has_a_shadow_and_its_first_column_stays(browser: Browser, pages: dict[str, Path]) -> None:
+def test_a_cut_table_has_a_shadow_and_its_first_column_stays(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
     browser.open(pages["study"], width=360)
     name = "document.querySelector('#table tbody th').getBoundingClientRect().left"
     before = browser.run(name)
@@ -130,7 +166,9 @@ def test_a_cut_table_has_a_shadow_and_its_first_column_stays(browser: Browser, p
     assert browser.run(scroll) == 200
     assert browser.run(name) == before
     for scrolled in ("#table .wide", "nav ul"):
-        assert "gradient" in browser.run(f"getComputedStyle(document.querySelector('{scrolled}')).backgroundImage")
+        assert "gradient" in browser.run(
+            f"getComputedStyle(document.querySelector('{scrolled}')).backgroundImage"
+        )
 
 
 @pytest.mark.journey
@@ -146,35 +184,56 @@ def test_page_reads_without_scripts(browser: Browser, pages: dict[str, Path]) ->
 def test_page_prints_in_light_colours(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["study"], dark=True)
     browser.run("dispatchEvent(new Event('beforeprint'))")
-    assert browser.run("document.querySelector('.plot .mark-line path').getAttribute('stroke')") == "#b8578f"
+    assert (
+        browser.run("document.querySelector('.plot .mark-line path').getAttribute('stroke')")
+        == "#b8578f"
+    )
     browser.run("dispatchEvent(new Event('afterprint'))")
-    browser.until("document.querySelector('.plot .mark-line path').getAttribute('stroke') === '#e193bd'")
+    browser.until(
+        "document.querySelector('.plot .mark-line path').getAttribute('stroke') === '#e193bd'"
+    )
     assert browser.run("'theme' in document.documentElement.dataset") is False
     assert len(browser.call("Page.printToPDF")["data"]) > 10_000
 
 
 def test_nothing_is_cut_off_on_paper(browser: Browser, tmp_path: Path) -> None:
-    columns = (Column("query", number=False, header=True), *(Column("part of Relative Δ") for _ in range(14)))
+    columns = (
+        Column("query", number=False, header=True),
+        *(Column("part of Relative Δ") for _ in range(14)),
+    )
     cells = (Cell("why is the sea so salty"), *(Cell("−1.44", -1.44, "second") for _ in range(14)))
-    parts = (Code("command", "ranktilt audit folder " + "-r bm25 " * 40), Table("Wide", columns, (Row(cells),)))
+    parts = (
+        Code("command", "ranktilt audit folder " + "-r bm25 " * 40),
+        Table("Wide", columns, (Row(cells),)),
+    )
     path = tmp_path / "paper.html"
-    path.write_text(html_document(Document("Test", "All is well.", (Section("a", "A", (), parts),))), encoding="utf-8")
+    path.write_text(
+        html_document(Document("Test", "All is well.", (Section("a", "A", (), parts),))),
+        encoding="utf-8",
+    )
     browser.open(path, width=794)
     browser.do(lambda one: one.emulate_media(media="print"))
     sizes = "['pre', 'html'].map(name => document.querySelector(name)).map(one => one.scrollWidth - one.clientWidth)"
-    cut, seen = browser.run(sizes), browser.run("getComputedStyle(document.querySelector('pre')).overflowX")
+    cut, seen = (
+        browser.run(sizes),
+        browser.run("getComputedStyle(document.querySelector('pre')).overflowX"),
+    )
     browser.do(lambda one: one.emulate_media(media="screen"))
     assert cut == [0, 0]
     assert seen == "visible"
 
 
-def test_broken_library_is_said_and_its_places_go(browser: Browser, pages: dict[str, Path], tmp_path: Path) -> None:
+def test_broken_library_is_said_and_its_places_go(
+    browser: Browser, pages: dict[str, Path], tmp_path: Path
+) -> None:
     text = pages["study"].read_text(encoding="utf-8")
     start = text.index('id="engine">') + len('id="engine">')
     path = tmp_path / "broken.html"
     path.write_text(text[:start] + "AAAA" + text[start + 4 :], encoding="utf-8")
     browser.open(pages["study"])  # with scripts, whatever was before
     browser.call("Page.navigate", url=path.as_uri())
-    browser.until("document.getElementById('undrawn') && !document.getElementById('undrawn').hidden")
+    browser.until(
+        "document.getElementById('undrawn') && !document.getElementById('undrawn').hidden"
+    )
     assert "could not be drawn" in browser.run("document.getElementById('undrawn').textContent")
     assert browser.run("document.querySelectorAll('.plot').length") == 0

@@ -29,10 +29,13 @@ PRINTS = [
     *((name, "latex") for name in ("audit", "audit, card", "audit, no twins")),
 ]
 OPENED = {
-    "opened": opened, "opened, unjudged": unjudged, "opened, ungrouped": ungrouped, "opened, colours": colours,
+    "opened": opened,
+    "opened, unjudged": unjudged,
+    "opened, ungrouped": ungrouped,
+    "opened, colours": colours,
     "opened, sources": lambda: sources("human", "llama", "gpt"),
     "opened, alone": lambda: alone(opened(), "It is gone."),
-}  # fmt: skip
+}
 """Audits with what they were made from."""
 every = pytest.mark.parametrize("name", RESULTS)
 
@@ -59,7 +62,10 @@ def stored(name: str, text: str) -> str:
 
 def outline(document: Document) -> str:
     """What stands on a page, in its order: sentences, sections, figures in words, tables by their titles."""
-    lines = [document.headline, *(f"{line.tone or '-'}: {line.text}" for line in document.page_lines)]
+    lines = [
+        document.headline,
+        *(f"{line.tone or '-'}: {line.text}" for line in document.page_lines),
+    ]
     for section in document.sections:
         lines += ["", f"{section.name}: {section.title}", *section.lead]
         for block in section.shown("page"):
@@ -67,13 +73,17 @@ def outline(document: Document) -> str:
                 lines.append(f"figure {block.layout or '-'}: {block.title}. {block.says}")
             elif isinstance(block, Table):
                 titles = ", ".join(column.title for column in block.columns)
-                lines.append(f"table of {len(block.rows)}: {block.caption} ({titles}). {block.note}".strip())
+                lines.append(
+                    f"table of {len(block.rows)}: {block.caption} ({titles}). {block.note}".strip()
+                )
             elif section.name != "made":
                 lines.append(block.kind)
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("name", [*OPENED, *(name for name in RESULTS if not name.startswith(("models", "install")))])
+@pytest.mark.parametrize(
+    "name", [*OPENED, *(name for name in RESULTS if not name.startswith(("models", "install")))]
+)
 def test_a_page_is_laid_out_as_it_was(name: str) -> None:
     """Kept and written like the printed results."""
     text = outline(view(OPENED[name]() if name in OPENED else result(name)))
@@ -83,7 +93,9 @@ def test_a_page_is_laid_out_as_it_was(name: str) -> None:
 @every
 def test_no_terminal_is_too_narrow(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = plain(screen(result(name), monkeypatch, columns=80))
-    assert max(map(len, text.splitlines())) <= 80 or name == "models, in full"  # commands to copy are not broken
+    assert (
+        max(map(len, text.splitlines())) <= 80 or name == "models, in full"
+    )  # commands to copy are not broken
     whole = plain(screen(result(name), monkeypatch, columns=2000))
     whole = re.sub("raw [+−.0-9]+", "", whole)  # of a column that narrow terminals go without
     if name.startswith(("audit", "comparison", "study")):  # others leave columns out
@@ -98,9 +110,13 @@ def test_colour_says_nothing_more(name: str, monkeypatch: pytest.MonkeyPatch) ->
     coloured = screen(result(name), monkeypatch, columns=2000)
     monkeypatch.setenv("NO_COLOR", "1")
     colourless = screen(result(name), monkeypatch, columns=2000)
-    assert not {"3", "9"} & {part[:1] for code in CODE.findall(colourless) for part in code.split(";") if len(part) > 1}
+    assert not {"3", "9"} & {
+        part[:1] for code in CODE.findall(colourless) for part in code.split(";") if len(part) > 1
+    }
     assert plain(coloured).split() == plain(colourless).split()
-    words = [sorted(re.findall(r"[^\s─]+", text)) for text in (plain(coloured), table(result(name)))]
+    words = [
+        sorted(re.findall(r"[^\s─]+", text)) for text in (plain(coloured), table(result(name)))
+    ]
     assert words[0] == words[1]  # a plain table wraps its texts
 
 
@@ -108,7 +124,9 @@ def test_colour_says_nothing_more(name: str, monkeypatch: pytest.MonkeyPatch) ->
 def test_without_notes_tables_and_sentences_stay(name: str) -> None:
     document = view(result(name))
     for format in ("table", "markdown", "latex"):
-        loud, quiet = (table(result(name), format, notes=notes).replace("\\", "") for notes in (True, False))
+        loud, quiet = (
+            table(result(name), format, notes=notes).replace("\\", "") for notes in (True, False)
+        )
         for note in (*document.legend, *document.notes):
             assert note.replace("\\", "") not in quiet
             assert format == "latex" or note.replace("\\", "") in loud
@@ -127,32 +145,49 @@ def test_a_page_holds_every_row(name: str) -> None:
 
 
 def test_an_unknown_format_is_refused() -> None:
-    with pytest.raises(UserError, match=r"^unknown format 'markdwon'; did you mean 'markdown'\? \(valid: table, mark"):
+    with pytest.raises(
+        UserError,
+        match=r"^unknown format 'markdwon'; did you mean 'markdown'\? \(valid: table, mark",
+    ):
         table(clear(), "markdwon")
 
 
 class TestColours:
-    def test_a_favoured_side_and_outcomes_have_their_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_favoured_side_and_outcomes_have_their_own(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         cases = [
-            ("audit, clear", "+200.0*", {BLUE, BOLD}), ("audit, clear", "−200.0*", {ORANGE, BOLD}),
-            ("audit", "+66.7", set()), ("audit, card", "+60.7 points", {BLUE, BOLD}),
+            ("audit, clear", "+200.0*", {BLUE, BOLD}),
+            ("audit, clear", "−200.0*", {ORANGE, BOLD}),
+            ("audit", "+66.7", set()),
+            ("audit, card", "+60.7 points", {BLUE, BOLD}),
             ("comparison, turned", "−80.0*", {BOLD}),
-        ]  # fmt: skip
+        ]
         for name, cell, expected in cases:
             assert style(screen(result(name), monkeypatch), cell) == expected, (name, cell)
         found = screen(result("gate"), monkeypatch)
-        codes = {name: code for code, name in re.findall(r"\x1b\[([\d;]+)m(level|inconclusive|tilted)\s*\x1b", found)}
+        codes = {
+            name: code
+            for code, name in re.findall(
+                r"\x1b\[([\d;]+)m(level|inconclusive|tilted)\s*\x1b", found
+            )
+        }
         assert codes == {"level": "32", "inconclusive": "33", "tilted": "1;31"}
-        good, bad = (screen(failed(passed=passed), monkeypatch, columns=200) for passed in (True, False))
+        good, bad = (
+            screen(failed(passed=passed), monkeypatch, columns=200) for passed in (True, False)
+        )
         assert "1;31" in CODE.findall(bad)
         assert "1;31" not in CODE.findall(good)
 
 
 class TestNarrow:
     @pytest.mark.parametrize(
-        ("columns", "titles"), [(80, "found share human limit verdict"), (62, "found share verdict")]
-    )  # fmt: skip
-    def test_a_check_has_fewer_columns(self, columns: int, titles: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        ("columns", "titles"),
+        [(80, "found share human limit verdict"), (62, "found share verdict")],
+    )
+    def test_a_check_has_fewer_columns(
+        self, columns: int, titles: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         lines = plain(screen(refused(), monkeypatch, columns=columns)).splitlines()
         assert lines[2].split() == ["check", *titles.split()]
         at = next(number for number, line in enumerate(lines) if line.startswith(" length ratio "))
@@ -160,9 +195,14 @@ class TestNarrow:
         assert lines[at + 1].strip() == "outside 0.9–1.1"
 
 
-def test_a_long_name_is_folded_in_a_terminal_and_a_file_is_as_wide_as_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_name_is_folded_in_a_terminal_and_a_file_is_as_wide_as_it_needs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     name = "dense:" + "x" * 100
-    lines = [line.strip() for line in plain(screen(clear((name, "b", "c")), monkeypatch, columns=60)).splitlines()]
+    lines = [
+        line.strip()
+        for line in plain(screen(clear((name, "b", "c")), monkeypatch, columns=60)).splitlines()
+    ]
     start = next(i for i, line in enumerate(lines) if line.startswith("dense:"))
     assert "".join(lines[start:]).partition("all")[0] == name
     monkeypatch.setenv("COLUMNS", "20")
@@ -187,7 +227,8 @@ class TestMarkdown:
         assert "Make it again" not in text
 
     @pytest.mark.parametrize(
-        ("command", "expected"), [("a `b` c", "``a `b` c``"), ("`a", "`` `a ``"), ("a ``b", "```a ``b```")]
+        ("command", "expected"),
+        [("a `b` c", "``a `b` c``"), ("`a", "`` `a ``"), ("a ``b", "```a ``b```")],
     )
     def test_backticks_do_not_end_the_code(self, command: str, expected: str) -> None:
         found = gate(LEVEL)

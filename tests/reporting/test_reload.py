@@ -30,7 +30,8 @@ def saved(audit: Audit, path: Path) -> Path:
 def same_runs(found: Sequence[Run], expected: Sequence[Run]) -> bool:
     columns = ["query_id", "doc_id"]
     return [run.name for run in found] == [run.name for run in expected] and all(
-        one.frame().sort(columns).equals(two.frame().sort(columns)) for one, two in zip(found, expected, strict=True)
+        one.frame().sort(columns).equals(two.frame().sort(columns))
+        for one, two in zip(found, expected, strict=True)
     )
 
 
@@ -38,13 +39,21 @@ def is_whole(opened: LoadedAudit, collection: Collection, runs: Sequence[Run]) -
     return opened.notes == () and opened.collection == collection and same_runs(opened.runs, runs)
 
 
-@pytest.mark.parametrize(("rankers", "load", "options"), [
-    (["bm25", "tfidf"], {}, {}), (["bm25"], {"split": "dev"}, {}), (["bm25"], {"qrels": "none"}, {"card": True}),
-    (["bm25"], {"qrels": "other.tsv"}, {}), (["bm25"], {"qrels": "strange.tsv", "ignore_unknown": True}, {}),
-    (["bm25"], {"docs": "judged", "split": "dev"}, {}),
-    (["bm25@1"], {}, {"ties": "trec_eval", "missing": "exclude"}),
-])  # fmt: skip
-def test_all_is_opened_again(here: Path, rankers: list[str], load: dict[str, Any], options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("rankers", "load", "options"),
+    [
+        (["bm25", "tfidf"], {}, {}),
+        (["bm25"], {"split": "dev"}, {}),
+        (["bm25"], {"qrels": "none"}, {"card": True}),
+        (["bm25"], {"qrels": "other.tsv"}, {}),
+        (["bm25"], {"qrels": "strange.tsv", "ignore_unknown": True}, {}),
+        (["bm25"], {"docs": "judged", "split": "dev"}, {}),
+        (["bm25@1"], {}, {"ties": "trec_eval", "missing": "exclude"}),
+    ],
+)
+def test_all_is_opened_again(
+    here: Path, rankers: list[str], load: dict[str, Any], options: dict[str, Any]
+) -> None:
     write(here / "toy" / "qrels" / "dev.tsv", tsv([("q2", "d2", 1)]))
     write(here / "other.tsv", tsv([("q1", "d1", 1), ("q3", "d3", 1)]))
     write(here / "strange.tsv", tsv([("q1", "d1", 1), ("q1", "nowhere", 1)]))
@@ -56,7 +65,10 @@ def test_all_is_opened_again(here: Path, rankers: list[str], load: dict[str, Any
 
 @pytest.mark.parametrize("folder", ["", "out/of/sight"])
 def test_a_project_that_moved_is_found_from_any_folder(
-    here: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, folder: str
+    here: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    folder: str,
 ) -> None:
     audit, collection, runs = audited()
     saved(audit, here / folder / "audit.json")
@@ -67,7 +79,9 @@ def test_a_project_that_moved_is_found_from_any_folder(
     assert is_whole(reload(Audit.load(file), file), collection, runs)
 
 
-def test_without_its_file_only_the_working_folder_is_looked_in(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_file_only_the_working_folder_is_looked_in(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     audit, collection, runs = audited()
     assert is_whole(reload(audit), collection, runs)
     (here / "other").mkdir()
@@ -78,12 +92,23 @@ def test_without_its_file_only_the_working_folder_is_looked_in(here: Path, monke
     assert is_whole(reload(audit, saved(audit, here / "audit.json")), collection, runs)
 
 
-@pytest.mark.parametrize(("change", "said"), [
-    (lambda toy: write(toy / "corpus" / "llm.jsonl", "{}\n"), "corpus/llm.jsonl has changed since the audit"),
-    (lambda toy: shutil.rmtree(toy), "corpus/human.jsonl is not there any more"),
-    (lambda toy: write_cocktail(toy, corpora={"x": raw_docs()}), "corpus/x.jsonl has been added since the audit"),
-])  # fmt: skip
-def test_what_has_changed_is_named_and_left_out(here: Path, change: Callable[[Path], object], said: str) -> None:
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda toy: write(toy / "corpus" / "llm.jsonl", "{}\n"),
+            "corpus/llm.jsonl has changed since the audit",
+        ),
+        (lambda toy: shutil.rmtree(toy), "corpus/human.jsonl is not there any more"),
+        (
+            lambda toy: write_cocktail(toy, corpora={"x": raw_docs()}),
+            "corpus/x.jsonl has been added since the audit",
+        ),
+    ],
+)
+def test_what_has_changed_is_named_and_left_out(
+    here: Path, change: Callable[[Path], object], said: str
+) -> None:
     audit, _, _ = audited()
     change(here / "toy")
     opened = reload(audit, here / "audit.json")
@@ -115,7 +140,9 @@ def test_a_mix_is_mixed_again_and_its_files_are_checked(here: Path) -> None:
     assert reload(audit).notes == (GONE.format("queries.jsonl has changed since the audit"),)
 
 
-def test_a_data_set_of_the_hub_is_known_by_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_data_set_of_the_hub_is_known_by_its_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("one", "two"):
         cached(tmp_path / name, "IR-Cocktail/scifact", cocktail_zip())
     point_to(tmp_path / "one", monkeypatch)
@@ -150,10 +177,15 @@ def test_labels_beside_a_collection_are_read_again(here: Path) -> None:
     assert reload(audit).notes == (GONE.format("labels.tsv has changed since the audit"),)
 
 
-def unlabelled_runs(here: Path, qrels: str | None = "judged.tsv") -> tuple[Audit, Collection, list[Run]]:
+def unlabelled_runs(
+    here: Path, qrels: str | None = "judged.tsv"
+) -> tuple[Audit, Collection, list[Run]]:
     """Two run files, and labels in place of a collection."""
     labels(here / "labels.tsv", "source", "origin")
-    write(here / "judged.tsv", tsv([(q, f"{d}-{s}", g) for q, d, g in raw_qrels() for s in ("human", "llm")]))
+    write(
+        here / "judged.tsv",
+        tsv([(q, f"{d}-{s}", g) for q, d, g in raw_qrels() for s in ("human", "llm")]),
+    )
     write_run(here / "one.trec", {"q3": TOY_RUN["q3"], "q1": TOY_RUN["q1"]})
     write_run(here / "two.trec", TOY_RUN)
     runs = [Run.load("one.trec"), Run.load("two.trec", score_order="rank")]
@@ -168,18 +200,33 @@ def test_labels_alone_with_their_runs_are_read_again(here: Path, qrels: str | No
     assert opened.notes == ()
     assert opened.collection is not None
     assert opened.collection.docs.equals(collection.docs)
-    assert opened.collection.judged["id"].to_list() == collection.judged["id"].to_list() == list(audit.queries)
+    assert (
+        opened.collection.judged["id"].to_list()
+        == collection.judged["id"].to_list()
+        == list(audit.queries)
+    )
     assert same_runs(opened.runs, runs)
     assert opened.runs[1].scores.tolist() == [-1, -2, -1, -2, -1, -2]
 
 
-def test_an_audit_that_says_little_is_opened_by_its_values_and_a_collection_must_fit(here: Path) -> None:
+def test_an_audit_that_says_little_is_opened_by_its_values_and_a_collection_must_fit(
+    here: Path,
+) -> None:
     audit, collection, runs = audited()
     spec = {name: value for name, value in audit.spec.items() if name != "runs"}
-    assert is_whole(reload(replace(audit, spec=spec)), collection, [replace(runs[0], spec={"ranker": "bm25"})])
-    assert reload(replace(audit, spec={})).notes[0].startswith("The collection could not be opened again: ")
+    assert is_whole(
+        reload(replace(audit, spec=spec)), collection, [replace(runs[0], spec={"ranker": "bm25"})]
+    )
+    assert (
+        reload(replace(audit, spec={}))
+        .notes[0]
+        .startswith("The collection could not be opened again: ")
+    )
     for changed, said in (
-        ({"groups": ("all", "human", "gpt")}, "the collection has other groups than the audit (human, llm)"),
+        (
+            {"groups": ("all", "human", "gpt")},
+            "the collection has other groups than the audit (human, llm)",
+        ),
         ({"queries": ("q1", "q2", "q4")}, "the collection has other queries than the audit"),
     ):
         assert reload(replace(audit, **changed)).notes == (GONE.format(said),)  # type: ignore[arg-type]
@@ -195,7 +242,9 @@ def test_given_parts_are_used_where_they_are_what_was_audited() -> None:
     missing = "The lists of yours are left out: its run was not given."
     assert reload(audit, None, collection=collection, runs=runs[:1]).notes == (missing,)
     with pytest.raises(UserError, match="unknown run of the audit 'other'"):
-        reload(audit, None, collection=collection, runs=[run_of(collection, TOY_RUN, ranker="other")])
+        reload(
+            audit, None, collection=collection, runs=[run_of(collection, TOY_RUN, ranker="other")]
+        )
     other = run_of(collection, {**TOY_RUN, "q2": {"d2-human": 1.0}}, ranker="mine")
     said = "it gives other values than the audit's for 1 of 3 queries"
     with refused(f"run 'mine' is not the one that was audited: {said}"):
@@ -208,7 +257,9 @@ def test_given_runs_without_a_collection_open_it_or_say_so(here: Path) -> None:
     audit, collection, runs = audited(here / "toy")
     assert is_whole(reload(audit, None, runs=runs), collection, runs)
     shutil.rmtree(here / "toy")
-    with refused("runs need the audit's collection, and corpus/human.jsonl is not there any more; pass it too"):
+    with refused(
+        "runs need the audit's collection, and corpus/human.jsonl is not there any more; pass it too"
+    ):
         reload(audit, None, runs=runs)
 
 
@@ -223,7 +274,9 @@ def test_no_file_that_a_run_names_or_that_the_audit_has_no_hash_of_is_read(here:
     audit, _, _ = audited()
     for named in ({"path": "toy", "labels": str(secret)}, {"labels": "x", "qrels": str(secret)}):
         said = "the audit does not say what was in notes.env (it has no hash of it)"
-        assert reload(replace(audit, spec={**audit.spec, "collection": named})).notes == (GONE.format(said),)
+        assert reload(replace(audit, spec={**audit.spec, "collection": named})).notes == (
+            GONE.format(said),
+        )
     for told in ({}, {"layout": "irds"}, {"revision": "main"}):
         spec = {**audit.spec, "inputs": [], "collection": {**audit.spec["collection"], **told}}
         said = "the audit does not say what was in its files (it has no hashes of them)"
@@ -234,10 +287,14 @@ def test_no_file_that_a_run_names_or_that_the_audit_has_no_hash_of_is_read(here:
         assert notes == (GONE.format(f"{said} is not there any more"),)
 
 
-def test_lists_cut_for_their_size_are_said_to_be(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_cut_for_their_size_are_said_to_be(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("ranktilt.auditing.top_results.MOST", 3)
     monkeypatch.setattr("ranktilt.auditing.top_results._FEWEST", 1)
     audit, _, runs = audited()
     opened = reload(audit)
     assert opened.notes == ("The audit keeps its lists down to rank 1.",)
-    assert [len(run.docs) < len(whole.docs) for run, whole in zip(opened.runs, runs, strict=True)] == [True]
+    assert [
+        len(run.docs) < len(whole.docs) for run, whole in zip(opened.runs, runs, strict=True)
+    ] == [True]

@@ -47,7 +47,10 @@ def loaded(name: str = "ground", *, secret: str = "", queries: int = 40) -> Load
 
 
 def headings(page: str, level: str) -> list[str]:
-    return [re.sub("<.*?>", "", one) for one in re.findall(rf"<{level}[^>]*>(.*?)</{level}>", page, re.DOTALL)]
+    return [
+        re.sub("<.*?>", "", one)
+        for one in re.findall(rf"<{level}[^>]*>(.*?)</{level}>", page, re.DOTALL)
+    ]
 
 
 def read(file: Path) -> str:
@@ -69,21 +72,37 @@ class TestGiven:
         pytest.importorskip("vl_convert")
         found, _, _ = audited()
         found.save("audit.json")
-        starts = {"t.tex": ("dai-3", "\\begin"), "t.md": ("paper", "**"), "t.csv": ("dai-3", "table,")}
+        starts = {
+            "t.tex": ("dai-3", "\\begin"),
+            "t.md": ("paper", "**"),
+            "t.csv": ("dai-3", "table,"),
+        }
         for file, (layout, start) in starts.items():
             assert start in read(rt.report("audit.json", file, layout=layout))[:300]
-        assert read(rt.report(result("validation, three sources"), "f.svg", layout="dai-fig14")).startswith("<svg")
-        with refused("dai-fig10 is 3 figures of these results; write all of them: ranktilt report RESULT.json …"):
+        assert read(
+            rt.report(result("validation, three sources"), "f.svg", layout="dai-fig14")
+        ).startswith("<svg")
+        with refused(
+            "dai-fig10 is 3 figures of these results; write all of them: ranktilt report RESULT.json …"
+        ):
             rt.report(result("bench"), "f.svg", layout="dai-fig10")
         endings = ".tex, .md, .csv, .svg, .pdf, .png"
-        with refused(f"unknown ending of a file with a layout '.txt'; did you mean '.tex'? (valid: {endings})"):
+        with refused(
+            f"unknown ending of a file with a layout '.txt'; did you mean '.tex'? (valid: {endings})"
+        ):
             rt.report(found, "t.txt", layout="dai-3")
 
-    def test_results_and_files_keep_their_order_and_a_file_named_twice_counts_once(self, here: Path) -> None:
+    def test_results_and_files_keep_their_order_and_a_file_named_twice_counts_once(
+        self, here: Path
+    ) -> None:
         found, _, _ = audited()
         found.save("audit.json")
         made = rt.report([STUDY, "audit.json", clear()], "report.html", texts=False)
-        assert headings(read(made), "h2")[:-1] == ["Temperature study of toy", "Audit of toy", "Audit of rankers"]
+        assert headings(read(made), "h2")[:-1] == [
+            "Temperature study of toy",
+            "Audit of toy",
+            "Audit of rankers",
+        ]
         twice = opened(["audit.json", here / "audit.json", found, found])
         assert [type(one) for one in twice] == [LoadedAudit, LoadedAudit]
 
@@ -96,7 +115,9 @@ class TestGiven:
             page = read(rt.report(found, tmp_path / "with.html", collection=collection, runs=runs))
             assert explorers(page)[0]["runs"] == ["mine"]
 
-    @pytest.mark.parametrize("name", ["audit", "check", "comparison", "gate", "replayed log", "validation"])
+    @pytest.mark.parametrize(
+        "name", ["audit", "check", "comparison", "gate", "replayed log", "validation"]
+    )
     def test_each_kind_of_result_is_reported_from_its_file(self, tmp_path: Path, name: str) -> None:
         made = result(name)
         file = made.save(tmp_path / "found.json")
@@ -117,22 +138,44 @@ class TestRefused:
         with refused("a report needs a result, such as an audit"):
             report_page([])
         audits[0].save("audit.json")
-        with refused(f"{here / 'audit.json'}: this file is read too; choose another file for the page"):
+        with refused(
+            f"{here / 'audit.json'}: this file is read too; choose another file for the page"
+        ):
             report("audit.json", here / "audit.json")
         assert Audit.load("audit.json") == audits[0]
 
-    @pytest.mark.parametrize(("name", "content", "message"), [
-        ("gone.json", None, "cannot be read: No such file or directory"),
-        ("", None, "cannot be read: Is a directory"),
-        ("empty.json", "", "the file is empty"),
-        ("page.html", "<!DOCTYPE html>", "expected a result of RankTilt as JSON: "),
-        ("plain.json", '{"a": 1}', "expected a result of RankTilt, got JSON without a format; ranktilt audit, "),
-        ("other.json", '{"format": "geojson"}', "expected a result of RankTilt, got format 'geojson'; "),
-        ("old.json", '{"format": "ranktilt-audit", "version": 99}',
-         "is an audit of version 99, this RankTilt reads version 1"),
-        ("half.json", '{"format": "ranktilt-audit", "version": 1}', "was changed after ranktilt wrote it"),
-    ])  # fmt: skip
-    def test_files_that_hold_no_result(self, tmp_path: Path, name: str, content: str | None, message: str) -> None:
+    @pytest.mark.parametrize(
+        ("name", "content", "message"),
+        [
+            ("gone.json", None, "cannot be read: No such file or directory"),
+            ("", None, "cannot be read: Is a directory"),
+            ("empty.json", "", "the file is empty"),
+            ("page.html", "<!DOCTYPE html>", "expected a result of RankTilt as JSON: "),
+            (
+                "plain.json",
+                '{"a": 1}',
+                "expected a result of RankTilt, got JSON without a format; ranktilt audit, ",
+            ),
+            (
+                "other.json",
+                '{"format": "geojson"}',
+                "expected a result of RankTilt, got format 'geojson'; ",
+            ),
+            (
+                "old.json",
+                '{"format": "ranktilt-audit", "version": 99}',
+                "is an audit of version 99, this RankTilt reads version 1",
+            ),
+            (
+                "half.json",
+                '{"format": "ranktilt-audit", "version": 1}',
+                "was changed after ranktilt wrote it",
+            ),
+        ],
+    )
+    def test_files_that_hold_no_result(
+        self, tmp_path: Path, name: str, content: str | None, message: str
+    ) -> None:
         path = tmp_path / name if content is None else write(tmp_path / name, content)
         with pytest.raises(DataError, match="^" + re.escape(f"{path}: {message}")):
             read_result(path)
@@ -144,11 +187,19 @@ class TestRefused:
             "study"
         )
         verbs = "ranktilt audit, check --full, study, explain, pairwise, compare, level and study --vary training"
-        with refused(f"{path}: expected {kinds}, got a gate's report; {verbs} write one with --json FILE", DataError):
+        with refused(
+            f"{path}: expected {kinds}, got a gate's report; {verbs} write one with --json FILE",
+            DataError,
+        ):
             read_result(path, PAPER_RESULTS)
 
 
-RESULTS: Sequence[Any] = (loaded(), VALIDATION, STUDY, LoadedAudit(clear(), notes=("It has changed.",)))
+RESULTS: Sequence[Any] = (
+    loaded(),
+    VALIDATION,
+    STUDY,
+    LoadedAudit(clear(), notes=("It has changed.",)),
+)
 NAMES = ("Audit of ground", "Validation of toy", "Temperature study of toy", "Audit of rankers")
 
 
@@ -164,35 +215,59 @@ class TestJoined:
 
     def test_every_result_is_a_part_with_its_sections_and_numbers(self, joined: str) -> None:
         assert re.findall(r"<title>(.*)</title>", joined) == ["Report on 4 results"]
-        assert headings(joined, "h1") == [f"{NAMES[0]}: people favours human text (by nDCG@1). And 3 other results."]
+        assert headings(joined, "h1") == [
+            f"{NAMES[0]}: people favours human text (by nDCG@1). And 3 other results."
+        ]
         assert headings(joined, "h2")[:-1] == [*NAMES]
         single = [report_page([one]) for one in RESULTS]
         expected = [title for page in single for title in headings(page, "h2")[:-1]]
         assert [title for title in headings(joined, "h3") if title in set(expected)] == expected
         whole = [vars(grid) for grid in Markup(joined).grids]
-        assert [vars(grid) for page in single[1:] for grid in Markup(page).grids if vars(grid) not in whole] == []
+        assert [
+            vars(grid)
+            for page in single[1:]
+            for grid in Markup(page).grids
+            if vars(grid) not in whole
+        ] == []
 
-    def test_every_link_and_figure_finds_its_own_anchor_and_verdicts_stand_at_the_top(self, joined: str) -> None:
+    def test_every_link_and_figure_finds_its_own_anchor_and_verdicts_stand_at_the_top(
+        self, joined: str
+    ) -> None:
         page = Markup(joined)
-        ids = Counter(attributes["id"] or "" for _, attributes in page.elements if "id" in attributes)
+        ids = Counter(
+            attributes["id"] or "" for _, attributes in page.elements if "id" in attributes
+        )
         assert [name for name, count in ids.items() if count > 1] == []
-        links = [str(one["href"])[1:] for one in page.of("a") if str(one.get("href", "")).startswith("#")]
+        links = [
+            str(one["href"])[1:] for one in page.of("a") if str(one.get("href", "")).startswith("#")
+        ]
         figures = re.findall(r'data-figure="([\w-]+)"', joined)
         assert len(figures) > 5
-        assert {*links, *figures, "part1-tilt", "part2-made", "part3-made", "part4-tilt"} <= set(ids)
+        assert {*links, *figures, "part1-tilt", "part2-made", "part3-made", "part4-tilt"} <= set(
+            ids
+        )
         blocks = "".join(re.findall(r'<ul class="verdicts">(.*?)</ul>', joined, re.DOTALL))
         said = [Markup(one).text for one in re.findall(r"<li.*?</li>", blocks, re.DOTALL)]
         fronts = [next(name for name in NAMES if f"{name}:" in one) for one in said]
         assert tuple(dict.fromkeys(fronts)) == NAMES
         assert fronts.count("Audit of rankers") == 3
 
-    def test_short_headlines_are_joined_names_numbered_and_plain_text_and_notes_come_once(self) -> None:
+    def test_short_headlines_are_joined_names_numbered_and_plain_text_and_notes_come_once(
+        self,
+    ) -> None:
         one, two = loaded("<b>{{ 7 * 7 }}"), loaded("<b>{{ 7 * 7 }}")
         page = report_page([one, two], texts=False)
         names = [f"Audit of &lt;b&gt;{{{{ 7 * 7 }}}} ({n})" for n in (1, 2)]
         assert headings(page, "h2")[:-1] == names
-        assert headings(page, "h1") == [" ".join(f"{name}: {headline(one.audit)}" for name in names)]
-        assert Markup(report_page([STUDY, STUDY])).text.count("few temperatures show an order, not a law.") == 1
+        assert headings(page, "h1") == [
+            " ".join(f"{name}: {headline(one.audit)}" for name in names)
+        ]
+        assert (
+            Markup(report_page([STUDY, STUDY])).text.count(
+                "few temperatures show an order, not a law."
+            )
+            == 1
+        )
 
 
 class TestTexts:
@@ -201,24 +276,32 @@ class TestTexts:
         shown, hidden = report_page([one]), report_page([one], texts=False)
         assert (len(explorers(shown)), len(explorers(hidden))) == (1, 0)
         assert "kumquat" not in hidden
-        assert "Queries, ranked lists and texts are left out, as was asked for." in Markup(hidden).text
+        assert (
+            "Queries, ranked lists and texts are left out, as was asked for." in Markup(hidden).text
+        )
         assert headings(hidden, "h2") == headings(shown, "h2")
         room = 20_000
         page = report_page([loaded("a", queries=400), loaded("b", queries=400)], budget=room)
-        blocks = re.findall(r'<script type="[^"]*" id="[^"]*-(?:lists|texts)"[^>]*>([^<]*)</script>', page)
+        blocks = re.findall(
+            r'<script type="[^"]*" id="[^"]*-(?:lists|texts)"[^>]*>([^<]*)</script>', page
+        )
         assert 0.8 * room < sum(map(len, blocks)) <= room
         counts = [len(one["queries"]) for one in explorers(page)]
         assert [20 < count < 400 for count in counts] == [True, True]
         assert f"{counts[1]} of 400 queries" in Markup(page).text
 
-    def test_each_explorer_of_a_joined_page_opens_its_own_queries(self, browser: Browser, tmp_path: Path) -> None:
+    def test_each_explorer_of_a_joined_page_opens_its_own_queries(
+        self, browser: Browser, tmp_path: Path
+    ) -> None:
         page = tmp_path / "report.html"
         page.write_text(report_page([loaded("a"), VALIDATION, loaded("b", queries=41)]), "utf-8")
         browser.open(page, width=360)
         assert browser.overflow == 0
         for part, count in (("part1", 40), ("part3", 41)):
             inside = f"#{part}-queries .explorer"
-            browser.run(f"document.querySelector('{inside}').scrollIntoView({{behavior: 'instant'}})")
+            browser.run(
+                f"document.querySelector('{inside}').scrollIntoView({{behavior: 'instant'}})"
+            )
             browser.until(f"document.querySelector('{inside} .controls')")
             said = str(browser.run(f"document.querySelector('{inside} [role=status]').textContent"))
             assert f"{count} queries" in said
@@ -242,7 +325,9 @@ def png_size(picture: Path) -> tuple[int, int]:
 def test_every_picture_is_shown() -> None:
     pages = [tree.ROOT / "README.md", *(tree.ROOT / "docs").rglob("*.md")]
     said = "".join(page.read_text(encoding="utf-8") for page in pages)
-    assert [picture.name for picture in IMAGES.iterdir() if f"images/{picture.name}" not in said] == []
+    assert [
+        picture.name for picture in IMAGES.iterdir() if f"images/{picture.name}" not in said
+    ] == []
 
 
 @pytest.mark.long

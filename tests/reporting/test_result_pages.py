@@ -26,7 +26,16 @@ from ranktilt.reporting.views.experiments.bench import pareto
 from ranktilt.reporting.views.validate import headline, validation_sections
 from tests.experiments.planted import HUMAN, collection, mixture, ranked, studied, trial
 from tests.probes.validations import toy_effectiveness, toy_similarity, toy_validation
-from tests.reporting.audits import ENDS, HALF, TEMPERATURES, VALUES, explained, temperatures, timeless_study, toy_study
+from tests.reporting.audits import (
+    ENDS,
+    HALF,
+    TEMPERATURES,
+    VALUES,
+    explained,
+    temperatures,
+    timeless_study,
+    toy_study,
+)
 from tests.reporting.readers import Markup, by_name, domain, html, points, rows
 from tests.reporting.results import result
 
@@ -35,16 +44,25 @@ STUDY = toy_study()
 
 
 def figures(found: object) -> dict[str, list[Figure]]:
-    return {one.name: [block for block in one.blocks if isinstance(block, Figure)] for one in view(found).sections}
+    return {
+        one.name: [block for block in one.blocks if isinstance(block, Figure)]
+        for one in view(found).sections
+    }
 
 
 class TestStudy:
     @staticmethod
     def measured(*names: str) -> Study:
-        tilts = (replace(tilt, estimand=estimand(f"RelativeDelta({n})")) for tilt in STUDY.tilts for n in names)
+        tilts = (
+            replace(tilt, estimand=estimand(f"RelativeDelta({n})"))
+            for tilt in STUDY.tilts
+            for n in names
+        )
         return replace(STUDY, measures=names, tilts=tuple(tilts), trends=())
 
-    def test_headline_counts_sides_by_ranker_and_sources_where_temperatures_do_not_tell_them_apart(self) -> None:
+    def test_headline_counts_sides_by_ranker_and_sources_where_temperatures_do_not_tell_them_apart(
+        self,
+    ) -> None:
         assert view(STUDY).headline == (
             "dense:minilm favours the rewrites at all 3 temperatures; "
             "bm25 favours human text at 2 of 3 temperatures and is inconclusive at 1."
@@ -60,7 +78,9 @@ class TestStudy:
             assert row["high"] - row["y"] == pytest.approx(HALF[row["name"]])
         assert figure.drawing["layer"][-1]["encoding"]["x"]["axis"]["values"] == list(TEMPERATURES)
 
-    def test_each_measure_has_its_figure_but_not_one_of_many_or_a_source_without_a_temperature(self) -> None:
+    def test_each_measure_has_its_figure_but_not_one_of_many_or_a_source_without_a_temperature(
+        self,
+    ) -> None:
         assert "tilt" not in figures(timeless_study())
         grid = Markup(html(timeless_study())).grid("human against")
         assert grid.column("temperature") == ["–"]
@@ -75,9 +95,14 @@ class TestStudy:
 class TestBench:
     def test_the_pareto_front_is_what_no_other_point_beats(self) -> None:
         cases: list[tuple[list[tuple[float, float]], list[int]]] = [
-            ([(1, 1)], [0]), ([(3, 9), (2, 5), (1, 7), (0, 0)], [0, 1, 3]), ([(1, 2), (2, 1)], [1]), ([], []),
-            ([(2, 1), (2, 1), (2, 0)], [2]), ([(1, 1), (1, 1)], [0]), ([(NAN, 0), (5, NAN), (1, 3)], [2]),
-        ]  # fmt: skip
+            ([(1, 1)], [0]),
+            ([(3, 9), (2, 5), (1, 7), (0, 0)], [0, 1, 3]),
+            ([(1, 2), (2, 1)], [1]),
+            ([], []),
+            ([(2, 1), (2, 1), (2, 0)], [2]),
+            ([(1, 1), (1, 1)], [0]),
+            ([(NAN, 0), (5, NAN), (1, 3)], [2]),
+        ]
         for places, front in cases:
             assert pareto(places) == front, places
 
@@ -86,18 +111,32 @@ class TestBench:
         for drawing in (tilt.drawing, cost.drawing):
             axis = drawing["layer"][-1]["encoding"]["x"]["axis"]
             assert axis["values"] == [0, 1, 2, 3]
-            assert all(f"datum.value === {n} ? {name!r}" in axis["labelExpr"] for n, name in ((0, "0"), (3, "0.1")))
+            assert all(
+                f"datum.value === {n} ? {name!r}" in axis["labelExpr"]
+                for n, name in ((0, "0"), (3, "0.1"))
+            )
         assert by_name(tilt.drawing) == {"llm": [-200, -100, 0, 200]}
-        everything, alone = by_name(cost.drawing)["all documents"], by_name(cost.drawing)["human documents alone"]
+        everything, alone = (
+            by_name(cost.drawing)["all documents"],
+            by_name(cost.drawing)["human documents alone"],
+        )
         assert everything[:2] == alone[:2] == [0, 0]
         assert alone[3] < everything[3] < -10
 
-    def test_the_front_is_drawn_beside_the_interventions_and_what_is_undefined_all_the_same(self) -> None:
+    def test_the_front_is_drawn_beside_the_interventions_and_what_is_undefined_all_the_same(
+        self,
+    ) -> None:
         (plane,) = figures(result("bench"))["plane"]
         assert [row["y"] for row in rows(plane.drawing, "line")] == [-100, 0]
-        assert {row["tone"] for row in points(plane.drawing)} == {"toward human", "toward llm", "level"}
+        assert {row["tone"] for row in points(plane.drawing)} == {
+            "toward human",
+            "toward llm",
+            "level",
+        }
         found: Bench = result("bench")
-        nothing = replace(found, tilts=tuple(replace(t, value=NAN, low=NAN, high=NAN) for t in found.tilts))
+        nothing = replace(
+            found, tilts=tuple(replace(t, value=NAN, low=NAN, high=NAN) for t in found.tilts)
+        )
         assert figures(nothing)["plane"][0].says.startswith("Pareto front: none; ")
         assert "Relative Δ is undefined" in table(nothing)
 
@@ -105,7 +144,12 @@ class TestBench:
         swapped = trial(0.5, (0, 60, 0), method="swap", name="swap(0.5)")
         trials = [trial(0, (60, 0, 0)), trial(1, (0, 0, 0)), trial(2, (0, 0, 0)), swapped]
         found = bench(collection(), trials, ["nDCG@1"], resamples=200)
-        assert [one.name for one in view(found).sections] == ["choice", "plane", "strength-1", "made"]
+        assert [one.name for one in view(found).sections] == [
+            "choice",
+            "plane",
+            "strength-1",
+            "made",
+        ]
         assert "| swap | swap(0.5) | +200.0" in table(found, "markdown")
 
     def test_groups_that_are_no_twins_have_no_band_around_zero(self) -> None:
@@ -113,7 +157,9 @@ class TestBench:
         band = {"band_low": -250.0, "band_high": -150.0, "band_level": -200.0}
         uneven = replace(found, tilts=tuple(replace(t, twins=False, **band) for t in found.tilts))
         tilt, plane = figures(uneven)["strength-1"][0], figures(uneven)["plane"][0]
-        assert tilt.says.endswith("Groups are not twins: level is the median of what random labels give, not 0.")
+        assert tilt.says.endswith(
+            "Groups are not twins: level is the median of what random labels give, not 0."
+        )
         assert rows(tilt.drawing, "rect") == rows(plane.drawing, "rect") == []
         assert plane.says.startswith("Pareto front: α = 0; ")  # whose tilt is that median
 
@@ -125,50 +171,69 @@ class TestExplanation:
         most = max((effect for effect in every if effect.shown), key=lambda effect: abs(effect.g))
         side = "higher" if most.g > 0 else "lower"
         document = view(found)
-        assert document.headline.startswith(f"Largest difference from human: {most.what}, {side} in {most.source}.")
+        assert document.headline.startswith(
+            f"Largest difference from human: {most.what}, {side} in {most.source}."
+        )
         assert table(found).splitlines()[0] == document.headline
         effects, *_ = document.tables
         order = list(dict.fromkeys(row.cells[1].text for row in effects.rows))
         sizes = {what: max(abs(e.g) for e in every if e.what == what) for what in order}
         assert order == sorted(order, key=lambda what: -sizes[what])
         assert [row.cells[0].text for row in effects.rows] == [*found.sources] * 3
-        assert [row.cells[2].value for row in effects.rows[:3]] == [e.g for e in every if e.what == order[0]]
+        assert [row.cells[2].value for row in effects.rows[:3]] == [
+            e.g for e in every if e.what == order[0]
+        ]
 
     def test_without_a_difference_that_is_said(self) -> None:
         whole = temperatures("human", "llama-t0.2")
         human = whole.docs["text"].to_list()[:12]
-        same = rt.Collection(whole.docs.with_columns(text=np.array(human * 2)), whole.queries, whole.qrels)
+        same = rt.Collection(
+            whole.docs.with_columns(text=np.array(human * 2)), whole.queries, whole.qrels
+        )
         said = table(rt.explain(same, ["statistics", "type-token"])).splitlines()
         assert said[0] == "No difference from human is shown in 2 properties."
         assert "llama-t0.2: 12 twins are identical to those of human" in said
 
 
 class TestTrainingStudy:
-    def test_the_curve_has_a_point_a_number_of_documents_and_seeds_give_it_its_interval(self) -> None:
+    def test_the_curve_has_a_point_a_number_of_documents_and_seeds_give_it_its_interval(
+        self,
+    ) -> None:
         (curve,) = figures(result("training study"))["curve"]
         line = "mini, 10 human"
-        assert [(row["name"], row["x"]) for row in points(curve.drawing)] == [(line, 20), (line, 40)]
+        assert [(row["name"], row["x"]) for row in points(curve.drawing)] == [
+            (line, 20),
+            (line, 40),
+        ]
         assert by_name(curve.drawing)[line] == pytest.approx([50.0, 63.093], rel=1e-4)
         assert "over queries (bootstrap)" in curve.says
         few = result("training study").rankers[2]
         again = replace(few, seed=1)
-        found = studied((few, again), sets=[ranked({few.run: 1, again.run: 2}, "curve", "augmented")])
+        found = studied(
+            (few, again), sets=[ranked({few.run: 1, again.run: 2}, "curve", "augmented")]
+        )
         (figure,) = (figure for some in figures(found).values() for figure in some)
         assert "over seeds (Student's t)" in figure.says
-        (spread,) = (block for block in view(found).blocks("page") if isinstance(block, Table) and block.only == "page")
+        (spread,) = (
+            block
+            for block in view(found).blocks("page")
+            if isinstance(block, Table) and block.only == "page"
+        )
         assert spread.caption == "What other seeds give, in %"
 
     def test_each_seed_has_a_tilt_of_its_own(self) -> None:
         again = replace(HUMAN, seed=1)
         found = studied(
-            (HUMAN, again), sets=[ranked({BASELINE: 10, HUMAN.run: 1, again.run: 2})],
+            (HUMAN, again),
+            sets=[ranked({BASELINE: 10, HUMAN.run: 1, again.run: 2})],
             mixed=mixture({BASELINE: "llm", HUMAN.run: "human", again.run: "llm"}),
-        )  # fmt: skip
+        )
         (tilts,) = (one for one in view(found).tables if one.caption.startswith("Relative Δ"))
         shown = {row.cells[0].text: row.cells[1].text for row in tilts.rows}
         assert {name: text[:5] for name, text in shown.items() if name.startswith("mini")} == {
-            "mini trained on human, seed 0": "+45.3", "mini trained on human, seed 1": "−45.3",
-        }  # fmt: skip
+            "mini trained on human, seed 0": "+45.3",
+            "mini trained on human, seed 1": "−45.3",
+        }
 
 
 VALIDATION = toy_validation()
@@ -199,10 +264,16 @@ def spread(*values: float, low: float = 0.0) -> Distribution:
 
 
 def renamed(names: list[str], **changes: Any) -> dict[str, Any]:
-    return {"effectiveness": tuple(replace(toy_effectiveness()[0], run=name, **changes) for name in names)}
+    return {
+        "effectiveness": tuple(
+            replace(toy_effectiveness()[0], run=name, **changes) for name in names
+        )
+    }
 
 
-OTHER_MEASURE = tuple(replace(row, estimand=AP @ 5, outcome="different") for row in toy_effectiveness())
+OTHER_MEASURE = tuple(
+    replace(row, estimand=AP @ 5, outcome="different") for row in toy_effectiveness()
+)
 STRAYING = (NEAR, replace(NEAR, source="b", cosine=NEAR.baseline))
 
 
@@ -210,22 +281,41 @@ def test_headline() -> None:
     for changes, ending in (
         ({"effectiveness": toy_effectiveness() + OTHER_MEASURE}, headline(VALIDATION)),
         (renamed(["a", "b", "c"]), "; a, b and c are equivalent on both sides."),
-        (renamed([f"r{n}" for n in range(6)]), "; r0, r1, r2, r3 and 2 more are equivalent on both sides."),
+        (
+            renamed([f"r{n}" for n in range(6)]),
+            "; r0, r1, r2, r3 and 2 more are equivalent on both sides.",
+        ),
         ({"similarities": STRAYING, "effectiveness": ()}, "do not all stay close in meaning."),
-        ({"overlaps": (), "similarities": (), "effectiveness": ()}, "No pair of llm and human could be compared."),
+        (
+            {"overlaps": (), "similarities": (), "effectiveness": ()},
+            "No pair of llm and human could be compared.",
+        ),
     ):
         assert headline(replace(VALIDATION, **changes)).endswith(ending)
     assert VALIDATION.check is not None
-    void = replace(VALIDATION.check, rows=tuple(replace(row, verdict="void") for row in VALIDATION.check.rows[:1]))
+    void = replace(
+        VALIDATION.check,
+        rows=tuple(replace(row, verdict="void") for row in VALIDATION.check.rows[:1]),
+    )
     assert headline(replace(VALIDATION, check=void)) == void.sentence
     assert void.sentence.startswith("Void")
 
 
-def test_what_was_asked_for_has_a_section_figure_3_counts_every_pair_and_figure_4_shows_every_text() -> None:
-    parts = {"words": "overlaps", "meaning": "similarities", "effectiveness": "effectiveness", "check": "check"}
+def test_what_was_asked_for_has_a_section_figure_3_counts_every_pair_and_figure_4_shows_every_text() -> (
+    None
+):
+    parts = {
+        "words": "overlaps",
+        "meaning": "similarities",
+        "effectiveness": "effectiveness",
+        "check": "check",
+    }
     for name, part in parts.items():
         found = validation_sections(replace(VALIDATION, **{part: None if part == "check" else ()}))  # type: ignore[arg-type]
-        assert [one.name for one in found] == ["collection", *(other for other in parts if other != name)]
+        assert [one.name for one in found] == [
+            "collection",
+            *(other for other in parts if other != name),
+        ]
     found = VALIDATION.overlaps[0].jaccard.defined
     bars = rows(drawn("Figure 3, left"), "bar")
     assert sum(bar["y"] for bar in bars) == pytest.approx(100, abs=1e-3)
@@ -242,9 +332,15 @@ def test_what_was_asked_for_has_a_section_figure_3_counts_every_pair_and_figure_
 
 def test_figure_5_sets_twins_against_unrelated_pairs(validation_page: Markup) -> None:
     sides = by_name(drawn("Figure 5"), "bar")
-    assert {name: round(sum(shares), 3) for name, shares in sides.items()} == {"twins": 100, "unrelated pairs": 100}
+    assert {name: round(sum(shares), 3) for name, shares in sides.items()} == {
+        "twins": 100,
+        "unrelated pairs": 100,
+    }
     one = VALIDATION.similarities[0]
-    assert validation_page.grid("Cosine similarity").numbers("mean") == [one.cosine.mean, one.baseline.mean]
+    assert validation_page.grid("Cosine similarity").numbers("mean") == [
+        one.cosine.mean,
+        one.baseline.mean,
+    ]
     one = replace(NEAR, cosine=spread(0.91, low=-1.0), baseline=spread(0.01, low=-1.0))
     low, high = domain(drawn_in(section("meaning", similarities=(one,)))[0].drawing, "x")
     assert (low, high) == pytest.approx((0.0, 0.925))  # what there is
@@ -252,7 +348,9 @@ def test_figure_5_sets_twins_against_unrelated_pairs(validation_page: Markup) ->
 
 def test_outcomes_have_their_signs(validation_page: Markup) -> None:
     signs = ["✓", "✓", "!", "○", "○"]
-    outcomes = [f"{sign} {row.statement}" for sign, row in zip(signs, toy_effectiveness(), strict=True)]
+    outcomes = [
+        f"{sign} {row.statement}" for sign, row in zip(signs, toy_effectiveness(), strict=True)
+    ]
     assert validation_page.grid("Effectiveness on each").column("outcome") == outcomes
 
 
@@ -268,13 +366,24 @@ def test_forest_plot_draws_both_intervals_and_the_margin() -> None:
 
 def test_how_a_result_was_made_is_written_plainly_and_command_notes_and_files_stand_apart() -> None:
     spec = {
-        "path": "toy", "rankers": ["bm25", "tfidf"], "level": 5.0, "seed": 0, "map": True, "split": None,
-        "score_order": "score", "versions": {"ranktilt": "0.1.0", "polars": "1.36", "torch": None},
-    }  # fmt: skip
+        "path": "toy",
+        "rankers": ["bm25", "tfidf"],
+        "level": 5.0,
+        "seed": 0,
+        "map": True,
+        "split": None,
+        "score_order": "score",
+        "versions": {"ranktilt": "0.1.0", "polars": "1.36", "torch": None},
+    }
     expected = (
-        ("collection", "toy"), ("rankers", "bm25, tfidf"), ("level", "5"), ("seed", "0"), ("map", "yes"),
-        ("score order", "score"), ("versions", "ranktilt 0.1.0, polars 1.36"),
-    )  # fmt: skip
+        ("collection", "toy"),
+        ("rankers", "bm25, tfidf"),
+        ("level", "5"),
+        ("seed", "0"),
+        ("map", "yes"),
+        ("score order", "score"),
+        ("versions", "ranktilt 0.1.0, polars 1.36"),
+    )
     section = provenance(spec)
     assert (section.lead, section.blocks) == ((), (Pairs(expected),))
     command = "ranktilt check --full x"
@@ -290,8 +399,10 @@ def test_how_a_result_was_made_is_written_plainly_and_command_notes_and_files_st
 
 def test_a_result_is_named_after_the_last_part_of_its_folder_or_labels() -> None:
     specs: list[tuple[dict[str, object], str]] = [
-        ({"path": "/data/nfcorpus"}, "nfcorpus"), ({"collection": {"path": "sets/scifact/"}}, "scifact"),
-        ({"collection": {"labels": "runs/gender.tsv"}}, "gender.tsv"), ({"path": None, "collection": "toy"}, ""),
+        ({"path": "/data/nfcorpus"}, "nfcorpus"),
+        ({"collection": {"path": "sets/scifact/"}}, "scifact"),
+        ({"collection": {"labels": "runs/gender.tsv"}}, "gender.tsv"),
+        ({"path": None, "collection": "toy"}, ""),
         ({"collection": {"path": "beds/scifact", "labels": "runs/gender.tsv"}}, "scifact"),
-    ]  # fmt: skip
+    ]
     assert [folder(spec) for spec, _ in specs] == [name for _, name in specs]

@@ -18,25 +18,33 @@ from tests.toy import collection_of, run_of
 pytestmark = pytest.mark.long
 
 ATTACKS = (
-    "</script><script>window.run=1</script>", "<img src=x onerror='window.run=2'>",
+    "</script><script>window.run=1</script>",
+    "<img src=x onerror='window.run=2'>",
     "<svg onload=window.run=3><animate onbegin=window.run=4 attributeName=x dur=1s>",
     "<a href='javascript:window.run=5'>javascript:window.run=6</a>",
-    "{{7*7}}{% for x in y %}{{ x }}{% endfor %}${7*7}#{7*7}", "\u202egpj.exe\u2066\u2067\u200f reversed",
-    "null\0byte\x1b[31m\x07\x85\ufeff", '"\' onmouseover=window.run=7 style=position:fixed;inset:0 x="',
+    "{{7*7}}{% for x in y %}{{ x }}{% endfor %}${7*7}#{7*7}",
+    "\u202egpj.exe\u2066\u2067\u200f reversed",
+    "null\0byte\x1b[31m\x07\x85\ufeff",
+    '"\' onmouseover=window.run=7 style=position:fixed;inset:0 x="',
     "<!--<script>window.run=8//--><![CDATA[</textarea></title></style>",
     "</td></tr></table></main></body></html><h1>gone",
     "<iframe srcdoc='<script>parent.run=9</script>'></iframe><meta http-equiv=refresh content=0;url=//example.org>",
-    "%{x}<extra>z</extra><b>$\\alpha$</b>", "W" * 700,
+    "%{x}<extra>z</extra><b>$\\alpha$</b>",
+    "W" * 700,
     "wide\u3000字\u0e01\u0e33\u0301\u0301\u0301\u0301\u0301\U0001f3f3\ufe0f\u200d\U0001f308" * 40,
-    "line one\nline two\rline three\r\nline four\u2028five\u2029six\ttab", "__proto__", "  ",
-)  # fmt: skip
+    "line one\nline two\rline three\r\nline four\u2028five\u2029six\ttab",
+    "__proto__",
+    "  ",
+)
 """Each stands where a plain word stands in the page it is compared with."""
 LARGE = "<b onclick=window.run=10>" + "long text of two million letters " * 63_000
 """More than 2 MB."""
 PLAIN = tuple(f"plain {number}" for number in range(len(ATTACKS)))
 SIDES = ("A", "B")
-HARMLESS = "0 === document.querySelectorAll(`main img, main svg:not(.plot *), iframe, object, embed, "\
-    "base, form, video, main style, main link, meta[http-equiv=refresh]`).length"  # fmt: skip
+HARMLESS = (
+    "0 === document.querySelectorAll(`main img, main svg:not(.plot *), iframe, object, embed, "
+    "base, form, video, main style, main link, meta[http-equiv=refresh]`).length"
+)
 
 
 def opened(words: tuple[str, ...], text: str) -> LoadedAudit:
@@ -45,29 +53,44 @@ def opened(words: tuple[str, ...], text: str) -> LoadedAudit:
     sources = [words[0] + "A", words[1] + "B"]
     docs = [
         {
-            "id": f"{words[n]}{n}{side}", "title": words[(n + 1) % len(words)],
-            "text": text if not n else f"{words[(n + 2) % len(words)]} in {side}", "source": source,
+            "id": f"{words[n]}{n}{side}",
+            "title": words[(n + 1) % len(words)],
+            "text": text if not n else f"{words[(n + 2) % len(words)]} in {side}",
+            "source": source,
             "origin": f"{words[n]}{n}A",
         }
         for side, source in zip(SIDES, sources, strict=True)
         for n in number
-    ]  # fmt: skip
+    ]
     queries = {f"{words[n]}{n}": f"{words[(n + 3) % len(words)]} {n}" for n in number}
-    qrels = {query: {f"{words[n]}{n}{side}": 1 for side in SIDES} for n, query in enumerate(queries)}
+    qrels = {
+        query: {f"{words[n]}{n}{side}": 1 for side in SIDES} for n, query in enumerate(queries)
+    }
     collection = collection_of(docs, queries, qrels)
     scores = [
         {
-            query: {f"{words[(n + m) % len(words)]}{(n + m) % len(words)}{side}": 9.0 - m - (side == worse)
-                    for m in range(3) for side in SIDES}
+            query: {
+                f"{words[(n + m) % len(words)]}{(n + m) % len(words)}{side}": 9.0
+                - m
+                - (side == worse)
+                for m in range(3)
+                for side in SIDES
+            }
             for n, query in enumerate(queries)
         }
         for worse in SIDES
-    ]  # fmt: skip
-    runs = [run_of(collection, one, ranker=name) for one, name in zip(scores, (words[1], words[7]), strict=True)]
+    ]
+    runs = [
+        run_of(collection, one, ranker=name)
+        for one, name in zip(scores, (words[1], words[7]), strict=True)
+    ]
     found = audit(collection, runs, ["nDCG@1", "AP@3"], resamples=100, card=True)
     spec = {
-        **found.spec, "command": words[0], words[2]: [words[3]], "collection": {"path": words[4], words[5]: words[6]},
-    }  # fmt: skip
+        **found.spec,
+        "command": words[0],
+        words[2]: [words[3]],
+        "collection": {"path": words[4], words[5]: words[6]},
+    }
     return LoadedAudit(replace(found, spec=spec), collection, tuple(runs), words)
 
 
@@ -125,12 +148,16 @@ def harm(browser: Browser, path: Path) -> dict[str, Any]:
     handlers = "[...document.querySelectorAll('*')].filter(e => e.getAttributeNames().some(n => /^on/.test(n)))"
     links = "[...document.querySelectorAll('a')].map(a => a.getAttribute('href') ?? '#')"
     found = {
-        "ran": browser.run("window.run ?? null"), "complaints": browser.complaints,
-        "requests": [] if browser.requests == [path.as_uri()] else browser.requests or ["none at all"],
-        "stopped": browser.stopped, "harmful": not browser.run(HARMLESS),
+        "ran": browser.run("window.run ?? null"),
+        "complaints": browser.complaints,
+        "requests": []
+        if browser.requests == [path.as_uri()]
+        else browser.requests or ["none at all"],
+        "stopped": browser.stopped,
+        "harmful": not browser.run(HARMLESS),
         "handlers": browser.run(f"{handlers}.map(e => e.outerHTML.slice(0, 200))"),
         "links": browser.run(f"{links}.filter(h => !h.startsWith('#'))"),
-    }  # fmt: skip
+    }
     return {name: value for name, value in found.items() if value not in (None, False, [])}
 
 
@@ -148,8 +175,10 @@ def test_nothing_turns_the_direction_or_hides(browser: Browser, pages: Pages) ->
     query_opened(browser, 5)
     for view in (lambda: None, lambda: pair_opened(browser)):
         view()
-        whole = browser.run("document.title + document.querySelector('header').outerHTML + "
-                            "document.querySelector('main').outerHTML")  # fmt: skip
+        whole = browser.run(
+            "document.title + document.querySelector('header').outerHTML + "
+            "document.querySelector('main').outerHTML"
+        )
         assert set("\u202e\u2066\u2067\0\x1b\x07\ufeff") & set(whole) == set()
     assert "\\u202egpj.exe" in whole
 
@@ -157,13 +186,20 @@ def test_nothing_turns_the_direction_or_hides(browser: Browser, pages: Pages) ->
 def test_every_query_and_text_opens_and_none_runs(browser: Browser, pages: Pages) -> None:
     browser.open(pages.hostile)
     explored(browser)
-    assert browser.run("document.querySelectorAll('.explorer tbody button.open').length") == len(ATTACKS)
+    assert browser.run("document.querySelectorAll('.explorer tbody button.open').length") == len(
+        ATTACKS
+    )
     query_opened(browser)
     while True:
         assert browser.run("document.querySelectorAll('.explorer .results').length") == 1
         pair_opened(browser)
         back(browser)
-        if browser.run("document.querySelector('.explorer [data-keep=\"Next query\"]').ariaDisabled") == "true":
+        if (
+            browser.run(
+                "document.querySelector('.explorer [data-keep=\"Next query\"]').ariaDisabled"
+            )
+            == "true"
+        ):
             break
         browser.run("document.querySelector('.explorer [data-keep=\"Next query\"]').click()")
         browser.until("document.querySelector('.explorer .results .start')")
@@ -183,7 +219,9 @@ def test_a_text_of_two_megabytes_is_shown_in_parts(browser: Browser, pages: Page
     assert harm(browser, pages.hostile) == {}
 
 
-def test_searching_for_an_attack_is_a_search_and_an_address_brings_nothing_in(browser: Browser, pages: Pages) -> None:
+def test_searching_for_an_attack_is_a_search_and_an_address_brings_nothing_in(
+    browser: Browser, pages: Pages
+) -> None:
     browser.open(pages.hostile)
     explored(browser)
     for words in ATTACKS:
@@ -236,8 +274,10 @@ def test_what_a_script_would_smuggle_in_is_stopped(browser: Browser, pages: Page
         "base-uri": "add('base', {href: 'http://127.0.0.1:9/'})",
     }
     for code in smuggled.values():
-        browser.run("(() => { const add = (tag, set) => document.body.appendChild("
-                    f"Object.assign(document.createElement(tag), set)); {code}; }})()")  # fmt: skip
+        browser.run(
+            "(() => { const add = (tag, set) => document.body.appendChild("
+            f"Object.assign(document.createElement(tag), set)); {code}; }})()"
+        )
     browser.until(f"(window.stoppedByPolicy || []).length >= {len(smuggled)}")
     assert {one.split()[0] for one in browser.stopped} == set(smuggled)
     assert browser.run("window.run ?? null") is None

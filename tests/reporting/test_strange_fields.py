@@ -15,8 +15,23 @@ from tests.reporting.results import RESULTS, result
 
 STRANGE: list[Any] = [None, "strange", -1, 10**18, 1e308, [], {}, [None], {"a": None}, True]
 GONE = object()
-KINDS = ("audit", "bench", "check", "comparison", "description", "factors", "gate", "judges", "manipulation checks",
-         "pairwise", "replayed log", "sequential", "study", "training study", "validation")  # fmt: skip
+KINDS = (
+    "audit",
+    "bench",
+    "check",
+    "comparison",
+    "description",
+    "factors",
+    "gate",
+    "judges",
+    "manipulation checks",
+    "pairwise",
+    "replayed log",
+    "sequential",
+    "study",
+    "training study",
+    "validation",
+)
 
 
 def places(content: Any, above: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
@@ -24,7 +39,11 @@ def places(content: Any, above: tuple[str | int, ...] = ()) -> Iterator[tuple[st
     if above:
         yield above
     parts = (
-        content.items() if isinstance(content, dict) else enumerate(content[:1]) if isinstance(content, list) else ()
+        content.items()
+        if isinstance(content, dict)
+        else enumerate(content[:1])
+        if isinstance(content, list)
+        else ()
     )
     for key, value in parts:
         yield from places(value, (*above, key))
@@ -88,7 +107,8 @@ def test_the_file_is_named_wherever_the_result_is_used(tmp_path: Path) -> None:
     path = tmp_path / "comparison.json"
     path.write_text(json.dumps(changed(content, ("spec", "resamples"), GONE)))
     message = (
-        f"{path}: is not a comparison as this RankTilt writes it: KeyError: 'resamples'; run ranktilt compare again"
+        f"{path}: is not a comparison as this RankTilt writes it: KeyError: 'resamples'; "
+        "run ranktilt compare again"
     )
     with refused(message, DataError):
         table(kind.load(path))
@@ -100,7 +120,9 @@ def test_functions_of_results_name_the_file(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         command(whole)
     path = whole.save(tmp_path / "audit.json")
-    with refused(f"{path}: is not an audit as this RankTilt writes it: KeyError: 'strange'; run ranktilt audit again"):
+    with refused(
+        f"{path}: is not an audit as this RankTilt writes it: KeyError: 'strange'; run ranktilt audit again"
+    ):
         command(Audit.load(path))
     for function in (compare, gate):
         assert function.__wrapped__

@@ -30,8 +30,11 @@ def grid(seed: int, n: int) -> Floats:
 
 class TestResampledMeans:
     @pytest.mark.parametrize("cells", [3 * 500, 3 * 7, 1])
-    def test_each_is_the_mean_of_n_draws_with_replacement(self, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        # Powers of 4 show how often each row was drawn: a digit each, which sum to the number of rows.
+    def test_each_is_the_mean_of_n_draws_with_replacement(
+        self, cells: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Powers of 4 show how often each row was drawn: a digit each, which sum to the number of
+        # rows.
         monkeypatch.setattr(bootstrap, "_CELLS", cells)
         column = np.array([1.0, 4.0, 16.0])
         sums = np.round(resampled_means([column], resamples=500, seed=3)[0] * 3).astype(int)
@@ -44,12 +47,16 @@ class TestResampledMeans:
         alone = resampled_means([column], resamples=700, seed=2)[0]
         for before in range(4):
             others = [np.random.default_rng(i).random(n) for i in range(9)]
-            beside = resampled_means([*others[:before], column, *others], resamples=700, seed=2)[before]
+            beside = resampled_means([*others[:before], column, *others], resamples=700, seed=2)[
+                before
+            ]
             assert np.array_equal(alone, beside)
 
     def test_the_seed_decides_and_memory_and_empty_columns_do_not_matter(self) -> None:
         table = np.random.default_rng(5).random((90, 4))
-        first, same, other = (resampled_means([table[:, 2].copy()], resamples=200, seed=s)[0] for s in (1, 1, 2))
+        first, same, other = (
+            resampled_means([table[:, 2].copy()], resamples=200, seed=s)[0] for s in (1, 1, 2)
+        )
         assert np.array_equal(first, same)
         assert not np.array_equal(first, other)
         assert np.array_equal(first, resampled_means([table[:, 2]], resamples=200, seed=1)[0])
@@ -77,13 +84,24 @@ class TestInterval:
 
 
 class TestSignFlip:
-    @pytest.mark.parametrize(("difference", "expected"), [
-        ([1.0], 1.0), ([1.0, 1.0, -1.0], 8 / 8), ([0.5, 0.25, 0.25], 2 / 8), ([0.5, 0.25, 0.0], 4 / 8),
-        ([1.0] * 16, 2 / 2**16), ([0.3, -0.3] * 40, 1.0), *[([0.0] * n, 1.0) for n in (1, 16, 17, 200)], ([], NAN),
-        ([1.0] * 17, 1 / 500),  # above 16 they are sampled, and the observed one counts too
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("difference", "expected"),
+        [
+            ([1.0], 1.0),
+            ([1.0, 1.0, -1.0], 8 / 8),
+            ([0.5, 0.25, 0.25], 2 / 8),
+            ([0.5, 0.25, 0.0], 4 / 8),
+            ([1.0] * 16, 2 / 2**16),
+            ([0.3, -0.3] * 40, 1.0),
+            *[([0.0] * n, 1.0) for n in (1, 16, 17, 200)],
+            ([], NAN),
+            ([1.0] * 17, 1 / 500),  # above 16 they are sampled, and the observed one counts too
+        ],
+    )
     def test_by_hand(self, difference: list[float], expected: float) -> None:
-        assert sign_flip_p(np.array(difference), resamples=499) == pytest.approx(expected, abs=1e-15, nan_ok=True)
+        assert sign_flip_p(np.array(difference), resamples=499) == pytest.approx(
+            expected, abs=1e-15, nan_ok=True
+        )
 
     @pytest.mark.parametrize("n", [12, 70])
     def test_several_share_signs_and_keep_their_own_p(self, n: int) -> None:
@@ -106,7 +124,9 @@ def test_sampled_ps_are_near_the_exact_one(cells: int, monkeypatch: pytest.Monke
 def test_paired_t_as_scipy_and_without_a_spread_or_three_queries() -> None:
     for n in (3, 10, 300):
         difference = np.random.default_rng(n).normal(0.1, 1, n)
-        assert t_test_p(difference) == pytest.approx(stats.ttest_1samp(difference, 0).pvalue, rel=1e-12)
+        assert t_test_p(difference) == pytest.approx(
+            stats.ttest_1samp(difference, 0).pvalue, rel=1e-12
+        )
     assert (t_test_p(np.zeros(10)), t_test_p(np.full(8, 0.25))) == (1.0, 0.0)
     assert np.isnan([t_test_p(np.ones(n)) for n in (0, 1, 2)]).all()
 
@@ -137,10 +157,17 @@ class TestExchanged:
         assert np.sort(found).tolist() == np.sort(-found).tolist()
         assert (len(found), float(np.std(found))) == (1000, pytest.approx(np.sqrt(30), rel=0.35))
 
-    def test_origins_that_add_nothing_change_nothing_nor_do_blocks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_origins_that_add_nothing_change_nothing_nor_do_blocks(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         column = np.arange(1.0, 50.0) ** 2
         found = exchanged(column, draws=300, seed=4).tolist()
-        assert found == exchanged(np.concatenate([np.zeros(9), column, np.zeros(9)]), draws=300, seed=4).tolist()
+        assert (
+            found
+            == exchanged(
+                np.concatenate([np.zeros(9), column, np.zeros(9)]), draws=300, seed=4
+            ).tolist()
+        )
         assert found != exchanged(column, draws=300, seed=5).tolist()
         assert repr(exchanged(np.zeros(7), draws=5).tolist()) == repr([0.0] * 10)
         assert exchanged(np.empty(0), draws=5).tolist() == [0.0] * 10
@@ -162,29 +189,45 @@ class TestExchanged:
 class TestCorrections:
     def test_holm(self) -> None:
         cases: list[tuple[list[float], list[float]]] = [
-            ([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02]), ([0.04, 0.03, 0.01], [0.06, 0.06, 0.03]),
+            ([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02]),
+            ([0.04, 0.03, 0.01], [0.06, 0.06, 0.03]),
             ([0.01, 0.02, 0.03], [0.03, 0.04, 0.04]),  # the later one may not be below the earlier
-            ([0.5, 0.6], [1.0, 1.0]), ([NAN, 0.01, NAN, 0.04], [NAN, 0.02, NAN, 0.04]), ([NAN], [NAN]), ([], []),
-        ]  # fmt: skip
+            ([0.5, 0.6], [1.0, 1.0]),
+            ([NAN, 0.01, NAN, 0.04], [NAN, 0.02, NAN, 0.04]),
+            ([NAN], [NAN]),
+            ([], []),
+        ]
         for ps, expected in cases:
             for found in (holm(np.array(ps, dtype=np.float64)), correct(ps), correct(ps, "holm")):
                 assert found == pytest.approx(np.array(expected), nan_ok=True), ps
 
     def test_bonferroni(self) -> None:
         cases: list[tuple[list[float], list[float]]] = [
-            ([0.01, 0.04, 0.03, 0.005], [0.04, 0.16, 0.12, 0.02]), ([0.5, 0.6], [1.0, 1.0]),
-            ([NAN, 0.01, NAN, 0.04], [NAN, 0.02, NAN, 0.08]), ([], []),
-        ]  # fmt: skip
+            ([0.01, 0.04, 0.03, 0.005], [0.04, 0.16, 0.12, 0.02]),
+            ([0.5, 0.6], [1.0, 1.0]),
+            ([NAN, 0.01, NAN, 0.04], [NAN, 0.02, NAN, 0.08]),
+            ([], []),
+        ]
         for ps, expected in cases:
             for found in (bonferroni(np.array(ps, dtype=np.float64)), correct(ps, "bonferroni")):
                 assert found == pytest.approx(np.array(expected), nan_ok=True), ps
-        with pytest.raises(UserError, match=r"unknown correction 'bonferoni'; did you mean 'bonferroni'\?"):
+        with pytest.raises(
+            UserError, match=r"unknown correction 'bonferoni'; did you mean 'bonferroni'\?"
+        ):
             correct([0.5], "bonferoni")
 
 
-@pytest.mark.parametrize(("tests", "queries", "expected"), [
-    (1, np.inf, 28.016), (9, np.inf, 36.145), (0, np.inf, 28.016), (1, 40, 28.643), (9, 40, 37.773), (1, 1, np.inf),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("tests", "queries", "expected"),
+    [
+        (1, np.inf, 28.016),
+        (9, np.inf, 36.145),
+        (0, np.inf, 28.016),
+        (1, 40, 28.643),
+        (9, 40, 37.773),
+        (1, 1, np.inf),
+    ],
+)
 def test_detectable_effect_in_standard_errors(tests: int, queries: float, expected: float) -> None:
     assert detectable_effect(10.0, tests, queries) == pytest.approx(expected, abs=0.001)
     assert detectable_effect(0.0, tests, queries) == 0
@@ -192,8 +235,14 @@ def test_detectable_effect_in_standard_errors(tests: int, queries: float, expect
 
 def test_queries_that_repeat_others_become_one_row_where_all_numberings_say_so() -> None:
     numbers = np.array([1.0, 2.0, 4.0, 8.0])
-    for distinct, expected in ((None, [1, 2, 4, 8]), ([0, 1, 0, 3], [5, 2, 8]), ([2, 2, 2, 2], [15])):
-        assert together(numbers, None if distinct is None else np.array(distinct)).tolist() == expected
+    for distinct, expected in (
+        (None, [1, 2, 4, 8]),
+        ([0, 1, 0, 3], [5, 2, 8]),
+        ([2, 2, 2, 2], [15]),
+    ):
+        assert (
+            together(numbers, None if distinct is None else np.array(distinct)).tolist() == expected
+        )
     one, two = np.array([0, 0, 0, 3]), np.array([0, 0, 2, 2])
     assert in_all([one, two]).tolist() == [0, 0, 1, 2]
     assert in_all([one, None]) is None

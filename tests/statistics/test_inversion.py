@@ -45,7 +45,9 @@ class TestInterval:
         assert (inference.low, inference.high) == (-1, 1)
 
     def test_one_query_gives_none(self) -> None:
-        inference = infer(np.ones(100), 1.0, variance=variance(n=1.0), neutral=0.0, bounds=UNBOUNDED)
+        inference = infer(
+            np.ones(100), 1.0, variance=variance(n=1.0), neutral=0.0, bounds=UNBOUNDED
+        )
         assert np.isnan([inference.low, inference.high, inference.p]).all()
 
 
@@ -66,7 +68,9 @@ class TestP:
 
     @given(st.integers(0, 2**32 - 1), st.floats(-3, 3), st.floats(1.0, 9.0), st.floats(2.5, 300))
     @settings(max_examples=200)
-    def test_below_05_is_what_the_interval_says(self, seed: int, neutral: float, both: float, n: float) -> None:
+    def test_below_05_is_what_the_interval_says(
+        self, seed: int, neutral: float, both: float, n: float
+    ) -> None:
         rng = np.random.default_rng(seed)
         draws = rng.gamma(2.0, size=999) - 2  # askew, and of a number that 40 does not divide
         wide = variance(of_both=both, n=n)
@@ -81,7 +85,9 @@ class TestP:
         wide = variance(of_both=2.0, n=20)
         one = infer(draws, 2.0, variance=wide, neutral=neutral, bounds=(-9.0, 9.0))
         other = infer(-draws, -2.0, variance=wide, neutral=-neutral, bounds=(-9.0, 9.0))
-        assert one == Inference(low=-other.high, high=-other.low, error=other.error, p=other.p, dropped=0)
+        assert one == Inference(
+            low=-other.high, high=-other.low, error=other.error, p=other.p, dropped=0
+        )
 
 
 class TestBesideABound:

@@ -16,14 +16,20 @@ from ranktilt.statistics.regression import Floats, Ints, Ratio, ratio_of_means, 
 from ranktilt.statistics.two_way import Clusters, Dyads, Influence, combined
 
 
-def clusters(query: list[int], origin: list[int], total: list[float], weight: float = 1.0) -> Clusters:
+def clusters(
+    query: list[int], origin: list[int], total: list[float], weight: float = 1.0
+) -> Clusters:
     rows, origins = np.array(query, dtype=np.int64), np.array(origin, dtype=np.int64)
     return Clusters(rows, origins, np.array(total, dtype=np.float64), np.full(len(total), weight))
 
 
 class TestClusters:
     def test_totals_are_sums_over_all_queries(self) -> None:
-        assert clusters([0, 1, 1, 2], [0, 0, 2, 0], [1, -2, 4, 8]).origin_totals.tolist() == [7, 0, 4]
+        assert clusters([0, 1, 1, 2], [0, 0, 2, 0], [1, -2, 4, 8]).origin_totals.tolist() == [
+            7,
+            0,
+            4,
+        ]
 
     def test_totals_are_the_same_in_every_order_and_on_either_side_to_the_last_bit(self) -> None:
         """From left to right .1 + .2 + .3 is not .3 + .2 + .1."""
@@ -52,7 +58,8 @@ class TestInfluence:
     def test_variance_by_hand(self) -> None:
         """Origin 0 adds 1, 2 and −3 to three queries, origins 1 and 2 the opposite of 1 and 2.
 
-        Queries: (1 − 1)² + (2 − 2)² + 3² = 9; origins 0² + 1² + 2² = 5; cells 1 + 1 + 4 + 4 + 9 = 19.
+        Queries: (1 − 1)² + (2 − 2)² + 3² = 9; origins 0² + 1² + 2² = 5; cells 1 + 1 + 4 + 4 + 9 =
+        19.
         """
         entries = clusters([0, 0, 1, 1, 2], [0, 1, 0, 2, 0], [1, -1, 2, -2, -3])
         residual = np.array([0.0, 0.0, -3.0])
@@ -83,8 +90,12 @@ class TestInfluence:
         assert influence.query_weight.tolist() == [0.5, 0.5]
 
     def test_difference_takes_what_a_document_adds_to_both(self) -> None:
-        new = Influence.of_ratio(np.array([3.0, -3.0]), np.ones(2), clusters([0, 1], [0, 1], [3, -3]), ratio=0.0)
-        old = Influence.of_ratio(np.array([2.0, -2.0]), np.ones(2), clusters([0, 1], [0, 1], [2, -2]), ratio=0.0)
+        new = Influence.of_ratio(
+            np.array([3.0, -3.0]), np.ones(2), clusters([0, 1], [0, 1], [3, -3]), ratio=0.0
+        )
+        old = Influence.of_ratio(
+            np.array([2.0, -2.0]), np.ones(2), clusters([0, 1], [0, 1], [2, -2]), ratio=0.0
+        )
         difference = combined([new, old], [1.0, -1.0])
         assert difference.residual.tolist() == [1, -1]
         assert difference.query_residual.tolist() == [1, -1]
@@ -154,15 +165,24 @@ def twins(draw: st.DrawFn) -> tuple[Ranking, np.ndarray, np.ndarray, Judged]:
 
 
 class TestLabelWeights:
-    @given(twins(), st.sampled_from(["nDCG", "nDCG@3", "AP", "AP@3", "AP(rel=2)@5", "P@3", "R@3", "RR", "RR@3"]))
+    @given(
+        twins(),
+        st.sampled_from(
+            ["nDCG", "nDCG@3", "AP", "AP@3", "AP(rel=2)@5", "P@3", "R@3", "RR", "RR@3"]
+        ),
+    )
     @settings(max_examples=300)
-    def test_they_add_up_to_the_gap(self, found: tuple[Ranking, np.ndarray, np.ndarray, Judged], name: str) -> None:
+    def test_they_add_up_to_the_gap(
+        self, found: tuple[Ranking, np.ndarray, np.ndarray, Judged], name: str
+    ) -> None:
         (ranking, grades, first, judged), m = found, measure(name)
         sides = [np.where(mine, grades, 0.0) for mine in (first, ~first)]
         a, b = (values(m, ranking, gains, judged) for gains in sides)
         parts = [grades] if m.linear else sides
         weights = sum(label_weights(m, ranking, gains, judged) for gains in parts)
-        signed = np.bincount(ranking.query, np.where(first, weights, -weights), minlength=judged.n_queries)
+        signed = np.bincount(
+            ranking.query, np.where(first, weights, -weights), minlength=judged.n_queries
+        )
         known = ~np.isnan(a)
         assert signed[known] == pytest.approx((a - b)[known], abs=1e-12)
         assert (weights >= 0).all()
@@ -175,16 +195,23 @@ TRUE, MEANS = np.array([0.2, 0.5, -0.3, 0.0]), np.array([0.8, -0.5, 0.3])
 
 
 def drawn(
-    generator: np.random.Generator, *, of_query: float = 0.5, of_origin: float = 0.5, rough: bool = False
+    generator: np.random.Generator,
+    *,
+    of_query: float = 0.5,
+    of_origin: float = 0.5,
+    rough: bool = False,
 ) -> tuple[np.ndarray, ...]:
     """Twins in queries: two correlated properties of the origin, and one of the pair; errors of query and origin.
 
-    Rough ones have heavy-tailed errors (t, 3 degrees of freedom) and clusters of which a few hold most rows.
+    Rough ones have heavy-tailed errors (t, 3 degrees of freedom) and clusters of which a few hold
+    most rows.
     """
     sizes, count = (60, 120), 900
     if rough:
         chances = [1 / np.arange(1, n + 1) ** 0.7 for n in sizes]
-        query, origin = (generator.choice(n, count, p=c / c.sum()) for n, c in zip(sizes, chances, strict=True))
+        query, origin = (
+            generator.choice(n, count, p=c / c.sum()) for n, c in zip(sizes, chances, strict=True)
+        )
     else:
         query, origin = np.repeat(np.arange(sizes[0]), 15), generator.integers(0, sizes[1], count)
     x = generator.normal(size=(sizes[1], 3))[origin]
@@ -200,13 +227,23 @@ def drawn(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("of_query", "of_origin", "rough", "least"), [
-    (0.5, 0.5, False, 920), (0, 0, False, 920), (1, 0, False, 920), (0, 1, False, 915), (0.5, 0.5, True, 905),
-])  # fmt: skip
-def test_known_values_lie_in_95_percent_intervals(of_query: float, of_origin: float, rough: bool, least: int) -> None:
+@pytest.mark.parametrize(
+    ("of_query", "of_origin", "rough", "least"),
+    [
+        (0.5, 0.5, False, 920),
+        (0, 0, False, 920),
+        (1, 0, False, 920),
+        (0, 1, False, 915),
+        (0.5, 0.5, True, 905),
+    ],
+)
+def test_known_values_lie_in_95_percent_intervals(
+    of_query: float, of_origin: float, rough: bool, least: int
+) -> None:
     """Intercept, coefficients, mean, and its parts, whose regressors' means are estimates too.
 
-    A part whose coefficient is 0 lies within more often, since its interval is never narrower than either estimate's.
+    A part whose coefficient is 0 lies within more often, since its interval is never narrower than
+    either estimate's.
     """
     generator, covered = np.random.default_rng(7), np.zeros(9)
     truth = np.r_[TRUE, TRUE[0], TRUE[1:] * MEANS, TRUE[0] + TRUE[1:] @ MEANS]
@@ -223,7 +260,9 @@ def test_mean_is_the_sum_of_its_parts_and_errors_are_a_sandwich_by_hand() -> Non
     y, x, query, origin = drawn(np.random.default_rng(4))
     found = regress(y, x, query, origin)
     assert found.parts[:, 0].sum() == pytest.approx(y.mean())
-    assert found.mean == pytest.approx(regress(y, np.empty((len(y), 0)), query, origin).coefficients[0])
+    assert found.mean == pytest.approx(
+        regress(y, np.empty((len(y), 0)), query, origin).coefficients[0]
+    )
     assert found.parts[1:, 0] == pytest.approx(found.coefficients[1:, 0] * x.mean(axis=0))
     assert (found.parts[0] == found.coefficients[0]).all()
     y, x, query, origin = drawn(np.random.default_rng(1))
@@ -293,7 +332,9 @@ def test_a_factor_of_few_queries_and_one_that_no_exchange_reaches() -> None:
     y, two = factor[:, 0] + np.linspace(0, 1, 80) ** 2, np.arange(80) // 40
     value, error, half = regress_within(y, factor, origin, two, origin).combined(np.eye(1))
     assert half / error == pytest.approx(stats.t.ppf(0.975, 1))
-    assert value == pytest.approx(np.linalg.lstsq(factor, y - np.repeat(y.reshape(-1, 2).mean(1), 2))[0])
+    assert value == pytest.approx(
+        np.linalg.lstsq(factor, y - np.repeat(y.reshape(-1, 2).mean(1), 2))[0]
+    )
 
 
 def independent(above: Floats, below: Floats) -> Ratio:
@@ -310,7 +351,9 @@ def test_the_ends_are_ratios_at_the_limit_of_a_t_test_and_repeated_rows_say_no_m
     assert found.f == pytest.approx(stats.ttest_1samp(below, 0).statistic ** 2)
     for end in (found.low, found.high):
         assert stats.ttest_1samp(above - end * below, 0).pvalue == pytest.approx(0.05)
-    found = independent(np.array([1.0, 2.0, 3.0, 2.0]), np.array([1.0, -1.0, 1.0, -0.5]))  # may be 0: there is no end
+    found = independent(
+        np.array([1.0, 2.0, 3.0, 2.0]), np.array([1.0, -1.0, 1.0, -0.5])
+    )  # may be 0: there is no end
     assert np.isnan([found.low, found.high]).all()
     assert found.value == pytest.approx(16)
     rng = np.random.default_rng(1)

@@ -74,26 +74,49 @@ rate cease ceas controll control roll roll
 
 
 DEPARTURES = {
-    "us": "us", "epidemiology": "epidemiolog", "apologies": "apolog", "biology": "biologi", "possibly": "possibl",
-    "reversibly": "revers", "assembly": "assembl", "bly": "bly",
-}  # fmt: skip
+    "us": "us",
+    "epidemiology": "epidemiolog",
+    "apologies": "apolog",
+    "biology": "biologi",
+    "possibly": "possibl",
+    "reversibly": "revers",
+    "assembly": "assembl",
+    "bly": "bly",
+}
 """Where Porter's program and Lucene depart from his paper."""
 
 
 def test_english_stems_as_porters_paper_and_program_do() -> None:
     pairs = PORTER.split()
     expected = {**dict(zip(pairs[::2], pairs[1::2], strict=True)), **DEPARTURES}
-    assert {word: words(word) for word in expected} == {word: [stem] for word, stem in expected.items()}
+    assert {word: words(word) for word in expected} == {
+        word: [stem] for word, stem in expected.items()
+    }
 
 
 @settings(max_examples=40)
 @given(
     root=st.text(alphabet="aeioublst", max_size=5),
     ending=st.sampled_from(
-        ["logy", "logies", "logi", "logical", "logie", "bly", "bli", "ably", "ibly", "blies", "s", "ed"]
+        [
+            "logy",
+            "logies",
+            "logi",
+            "logical",
+            "logie",
+            "bly",
+            "bli",
+            "ably",
+            "ibly",
+            "blies",
+            "s",
+            "ed",
+        ]
     ),
 )
-def test_english_stems_as_another_implementation_of_his_program_does(root: str, ending: str) -> None:
+def test_english_stems_as_another_implementation_of_his_program_does(
+    root: str, ending: str
+) -> None:
     porter = pytest.importorskip("nltk.stem.porter").PorterStemmer(mode="MARTIN_EXTENSIONS")
     word = root + ending
     assert analyze.porter([word]) == [porter.stem(word)]
@@ -125,7 +148,10 @@ def test_paper_is_nltks_own_whatever_the_marks(text: str) -> None:
     nltk = pytest.importorskip("nltk")
     texts = [text, f"a cannot b' {text} a.", f"{text} {text}"]
     sentences = [nltk.tokenize.PunktSentenceTokenizer().tokenize(one) for one in texts]
-    own = [[w for s in found for w in nltk.tokenize.NLTKWordTokenizer().tokenize(s)] for found in sentences]
+    own = [
+        [w for s in found for w in nltk.tokenize.NLTKWordTokenizer().tokenize(s)]
+        for found in sentences
+    ]
     assert analyzer("paper").split(pl.Series(texts)).to_list() == own
 
 
@@ -133,9 +159,14 @@ def test_an_analyzer_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch)
     for name in [n for n in sys.modules if n.partition(".")[0] == "nltk"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "nltk", None)
-    with pytest.raises(MissingExtra, match=r"analyzer 'paper' needs nltk\. Install it with: pip install \"ranktilt"):
+    with pytest.raises(
+        MissingExtra, match=r"analyzer 'paper' needs nltk\. Install it with: pip install \"ranktilt"
+    ):
         BM25(analyzer="paper").rank(toy())
-    with pytest.raises(UserError, match=r"^unknown analyzer 'englsh'; did you mean 'english'\? \(valid: english, pape"):
+    with pytest.raises(
+        UserError,
+        match=r"^unknown analyzer 'englsh'; did you mean 'english'\? \(valid: english, pape",
+    ):
         BM25(analyzer="englsh")
 
 

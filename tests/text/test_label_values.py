@@ -19,11 +19,33 @@ class Case:
 
 
 CASES = [
-    Case(name="case", labels=["Ai", "ai", "AI"], difference="case", options="--name AI=ai --name Ai=ai"),
-    Case(name="case without small", labels=["HUMAN", "Human"], difference="case", options="--name Human=HUMAN"),
-    Case(name="end", labels=["human ", "human"], difference="blanks", options="--name 'human =human'"),
-    Case(name="no break", labels=["a\u00a0b", "a b"], difference="blanks", options="--name 'a\u00a0b=a b'"),
-    Case(name="zero width", labels=["ai\u200b", "ai"], difference="blanks", options="--name 'ai\u200b=ai'"),
+    Case(
+        name="case",
+        labels=["Ai", "ai", "AI"],
+        difference="case",
+        options="--name AI=ai --name Ai=ai",
+    ),
+    Case(
+        name="case without small",
+        labels=["HUMAN", "Human"],
+        difference="case",
+        options="--name Human=HUMAN",
+    ),
+    Case(
+        name="end", labels=["human ", "human"], difference="blanks", options="--name 'human =human'"
+    ),
+    Case(
+        name="no break",
+        labels=["a\u00a0b", "a b"],
+        difference="blanks",
+        options="--name 'a\u00a0b=a b'",
+    ),
+    Case(
+        name="zero width",
+        labels=["ai\u200b", "ai"],
+        difference="blanks",
+        options="--name 'ai\u200b=ai'",
+    ),
     Case(
         name="composed",
         labels=["cafe\u0301", "caf\u00e9"],
@@ -31,9 +53,17 @@ CASES = [
         options="--name 'cafe\u0301=caf\u00e9'",
     ),
     Case(
-        name="full width", labels=["\uff21\uff29", "AI"], difference="Unicode form", options="--name '\uff21\uff29=AI'"
+        name="full width",
+        labels=["\uff21\uff29", "AI"],
+        difference="Unicode form",
+        options="--name '\uff21\uff29=AI'",
     ),
-    Case(name="two kinds", labels=["AI ", "ai"], difference="case and blanks", options="--name 'AI =ai'"),
+    Case(
+        name="two kinds",
+        labels=["AI ", "ai"],
+        difference="case and blanks",
+        options="--name 'AI =ai'",
+    ),
     Case(
         name="numbers",
         labels=["1.0", "1", "01"],

@@ -20,7 +20,12 @@ WORDS = ["w" + "".join(letters) for letters in itertools.permutations("abcde", 2
 SOURCES = ("human", "llm")
 MARK = "zz"
 QUICK = RerankerTraining(
-    steps=6, batch=8, negatives_per_positive=3, max_query_tokens=6, max_document_tokens=16, rate=3e-3
+    steps=6,
+    batch=8,
+    negatives_per_positive=3,
+    max_query_tokens=6,
+    max_document_tokens=16,
+    rate=3e-3,
 )
 """A second of work with the tiny model."""
 
@@ -41,7 +46,10 @@ def marked() -> Collection:
         for word in WORDS
         for number in range(6)
     ]
-    qrels = {f"q-{word}": {f"{word}{number}-human": int(number < 2) for number in range(3)} for word in WORDS}
+    qrels = {
+        f"q-{word}": {f"{word}{number}-human": int(number < 2) for number in range(3)}
+        for word in WORDS
+    }
     return collection_of(docs, {f"q-{word}": word for word in WORDS}, qrels)
 
 

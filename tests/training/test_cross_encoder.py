@@ -30,7 +30,9 @@ pytestmark = pytest.mark.neural
 
 
 def train(body: Path, folder: Path, options: RerankerTraining = QUICK, **more: Any) -> Trained:
-    return train_cross_encoder(more.pop("collection", None) or marked(), body, folder, options=replace(options, **more))
+    return train_cross_encoder(
+        more.pop("collection", None) or marked(), body, folder, options=replace(options, **more)
+    )
 
 
 def test_the_loss_falls_and_the_record_says_how_it_was_made(tiny: Path, tmp_path: Path) -> None:
@@ -39,16 +41,39 @@ def test_the_loss_falls_and_the_record_says_how_it_was_made(tiny: Path, tmp_path
     record = json.loads((learned.folder / "training.json").read_text())
     assert record == json.loads(json.dumps(learned.record))
     assert record["base_model"] == str(tiny)
-    assert record["spec"] | {
-        "kind": "cross-encoder", "steps": 60, "negatives_per_positive": 3, "seed": 0, "precision": "float32",
-        "device": None,
-    } == record["spec"]  # fmt: skip
-    figures = {"steps": 60, "queries": len(WORDS), "positives": 2 * len(WORDS), "pairs": 60 * 8, "epochs": 3.0}
-    assert record["figures"] | figures == record["figures"]  # 40 positives make 20 batches of 2 groups of 4
-    assert set(record["packages"]) == {"torch", "transformers", "sentence-transformers", "accelerate"}
+    assert (
+        record["spec"]
+        | {
+            "kind": "cross-encoder",
+            "steps": 60,
+            "negatives_per_positive": 3,
+            "seed": 0,
+            "precision": "float32",
+            "device": None,
+        }
+        == record["spec"]
+    )
+    figures = {
+        "steps": 60,
+        "queries": len(WORDS),
+        "positives": 2 * len(WORDS),
+        "pairs": 60 * 8,
+        "epochs": 3.0,
+    }
+    assert (
+        record["figures"] | figures == record["figures"]
+    )  # 40 positives make 20 batches of 2 groups of 4
+    assert set(record["packages"]) == {
+        "torch",
+        "transformers",
+        "sentence-transformers",
+        "accelerate",
+    }
     origin = record["collection"]
     assert (origin["path"], origin["split"], len(origin["files"])) == (str(data), "train", 3)
-    assert origin["files"][str(data / "qrels" / "train.tsv")] == sha256(data / "qrels" / "train.tsv")
+    assert origin["files"][str(data / "qrels" / "train.tsv")] == sha256(
+        data / "qrels" / "train.tsv"
+    )
     losses = learned.figures["loss"]
     assert len(losses) == 20
     assert losses[0] > 0.2
@@ -80,16 +105,22 @@ def test_the_first_loss_by_hand(tiny: Path, tmp_path: Path, loss: str, alpha: fl
         expected = (np.log(np.exp(every).sum(axis=0)) - every[0]).mean()
     if alpha:
         has = np.array([bool(text) for text in columns["twin"]])
-        assert has.tolist() == ([label == 1 for label in columns["label"]] if loss == "binary" else [True, True])
+        assert has.tolist() == (
+            [label == 1 for label in columns["label"]] if loss == "binary" else [True, True]
+        )
         expected += alpha * np.maximum(scores("twin") - human, 0)[has].sum()
     assert trained.figures["loss"] == [pytest.approx(expected, abs=2e-4)]
 
 
-def test_minutes_end_a_training_nan_is_an_error_and_nothing_to_learn_writes_nothing(tiny: Path, tmp_path: Path) -> None:
+def test_minutes_end_a_training_nan_is_an_error_and_nothing_to_learn_writes_nothing(
+    tiny: Path, tmp_path: Path
+) -> None:
     timed = train(tiny, tmp_path / "timed", steps=None, minutes=0.02)
     assert timed.figures["steps"] > 0
     assert timed.figures["seconds"] >= 1.2
-    with pytest.raises(UserError, match=r"the loss is NaN or infinite at step \d+; choose a lower rate than 1e\+30"):
+    with pytest.raises(
+        UserError, match=r"the loss is NaN or infinite at step \d+; choose a lower rate than 1e\+30"
+    ):
         train(tiny, tmp_path / "model", rate=1e30)
     assert list((tmp_path / "model").iterdir()) == []  # nothing is left that would bar another rate
     assert train(tiny, tmp_path / "model", rate=1e-3, steps=1).figures["steps"] == 1
@@ -98,7 +129,9 @@ def test_minutes_end_a_training_nan_is_an_error_and_nothing_to_learn_writes_noth
     assert not (tmp_path / "other").exists()
 
 
-def test_an_interrupted_training_goes_on(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_training_goes_on(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("ranktilt.training.callbacks.CHECKPOINT_EVERY", 0.0)
     folder, options = tmp_path / "model", replace(QUICK, dropout=True)
     with stopped_at(3, folder):
@@ -140,7 +173,9 @@ def new_model(folder: Path, seed: int = 0) -> Any:
     return new_cross_encoder(*require_encoder(str(folder), 10, 11), seed)
 
 
-def test_an_encoder_gets_a_head_of_one_number_drawn_from_the_seed_and_no_dropout(changed: Changed) -> None:
+def test_an_encoder_gets_a_head_of_one_number_drawn_from_the_seed_and_no_dropout(
+    changed: Changed,
+) -> None:
     folder = changed(hidden_dropout_prob=0.3, attention_probs_dropout_prob=0.2)
     model = new_model(folder)
     assert (model.num_labels, model.max_seq_length) == (1, 24)
@@ -155,9 +190,17 @@ def test_an_encoder_gets_a_head_of_one_number_drawn_from_the_seed_and_no_dropout
     assert (model(dict(pairs))["scores"] == model(dict(pairs))["scores"]).all()
 
 
-def test_texts_are_cut_at_tokens_limits_count_special_ones_and_an_encoder_is_found(tiny: Path, tmp_path: Path) -> None:
+def test_texts_are_cut_at_tokens_limits_count_special_ones_and_an_encoder_is_found(
+    tiny: Path, tmp_path: Path
+) -> None:
     tokenizer = new_model(tiny).tokenizer
-    assert cut_texts(tokenizer, 3, ["ab cd ef", "ab", "", "a-b  c", "abcd"]) == ["ab c", "ab", "", "a-b", "abc"]
+    assert cut_texts(tokenizer, 3, ["ab cd ef", "ab", "", "a-b  c", "abcd"]) == [
+        "ab c",
+        "ab",
+        "",
+        "a-b",
+        "abc",
+    ]
     rng = np.random.default_rng(0)
     texts = ["".join(rng.choice(list("abc d-1."), size)) for size in rng.integers(0, 40, 200)]
     shortened = cut_texts(tokenizer, 7, texts)
@@ -165,13 +208,20 @@ def test_texts_are_cut_at_tokens_limits_count_special_ones_and_an_encoder_is_fou
     assert all(whole.startswith(part) for whole, part in zip(texts, shortened, strict=True))
     assert cut_texts(None, 7, texts) == texts
     assert require_encoder(str(tiny), 30, 31) == (tiny, 64)
-    with pytest.raises(UserError, match=f"{tiny}: has 64 places for tokens, and .* and 3 special tokens need 65; "):
+    with pytest.raises(
+        UserError, match=f"{tiny}: has 64 places for tokens, and .* and 3 special tokens need 65; "
+    ):
         require_encoder(str(tiny), 30, 32)
     shutil.copytree(tiny, tmp_path / "old" / "0_Transformer")
     kind = "sentence_transformers.models.Transformer"
-    write_json(tmp_path / "old" / "modules.json", [{"idx": 0, "name": "0", "path": "0_Transformer", "type": kind}])
+    write_json(
+        tmp_path / "old" / "modules.json",
+        [{"idx": 0, "name": "0", "path": "0_Transformer", "type": kind}],
+    )
     inner = new_model(tmp_path / "old").state_dict()
-    assert all((inner[name] == weight).all() for name, weight in new_model(tiny).state_dict().items())
+    assert all(
+        (inner[name] == weight).all() for name, weight in new_model(tiny).state_dict().items()
+    )
 
 
 @pytest.mark.parametrize(
@@ -180,12 +230,18 @@ def test_texts_are_cut_at_tokens_limits_count_special_ones_and_an_encoder_is_fou
         (["config.json"], {}, "config.json"),
         (["tokenizer.json"], {}, "no tokenizer"),
         (["model.safetensors"], {}, "no weights"),
-        ([], {"model_type": "mine", "auto_map": {"AutoModel": "mine.Model"}}, "own, which is never run"),
+        (
+            [],
+            {"model_type": "mine", "auto_map": {"AutoModel": "mine.Model"}},
+            "own, which is never run",
+        ),
         ([], {"num_hidden_layers": 3}, "its weights lack encoder.layer.2."),
         ([], {"file": "tokenizer_config.json", "pad_token": None}, "a padding token"),
     ],
 )
-def test_what_is_no_encoder_is_refused(changed: Changed, gone: list[str], values: dict[str, Any], message: str) -> None:
+def test_what_is_no_encoder_is_refused(
+    changed: Changed, gone: list[str], values: dict[str, Any], message: str
+) -> None:
     folder = changed(*gone, **values)
     with pytest.raises(UserError, match=rf"^{folder}: .*{message}"):
         new_model(folder)
@@ -201,13 +257,17 @@ def epoch_of(sizes: list[tuple[int, int]] = SIZES, **options: Any) -> EpochRows:
     learned = SimpleNamespace(
         queries=[f"q{number}" for number in range(len(sizes))],
         texts=["d" * length for length in np.random.default_rng(1).integers(5, 200, starts[-1])],
-        positives=[np.arange(start, middle) for start, middle in zip(starts, middles, strict=False)],
+        positives=[
+            np.arange(start, middle) for start, middle in zip(starts, middles, strict=False)
+        ],
         negatives=[
             (np.arange(middle, stop),) * good
             for middle, stop, (good, _) in zip(middles, starts[1:], sizes, strict=True)
         ],
     )
-    return epoch_rows(learned, RerankerTraining(**{"negatives_per_positive": 3, "batch": 16, **options}), None)
+    return epoch_rows(
+        learned, RerankerTraining(**{"negatives_per_positive": 3, "batch": 16, **options}), None
+    )
 
 
 def batches(rows: EpochRows, epoch: int = 0, size: int = 4) -> list[list[int]]:
@@ -232,22 +292,35 @@ def test_an_epoch_has_each_positive_once_with_negatives_and_broad_queries_take_t
     for query, _, *negatives in rows:
         good, bad = SIZES[query]
         assert set(negatives) <= set(range(starts[query] + good, starts[query] + good + bad))
-        assert len(set(negatives)) == min(bad, 3) or bad < 3  # drawn with repeats where there are too few
+        assert (
+            len(set(negatives)) == min(bad, 3) or bad < 3
+        )  # drawn with repeats where there are too few
     assert rows == drawn(epoch_of()) != drawn(epoch_of(), 1)
     assert rows != drawn(epoch_of(seed=1))
     rows = epoch_of(positives_per_query=2)
     assert np.bincount([row[0] for row in drawn(rows)]).tolist() == [2, 1, 2, 2]
-    assert {row[1] for epoch in range(20) for row in drawn(rows, epoch) if row[0] == 2} == set(range(18, 24))
+    assert {row[1] for epoch in range(20) for row in drawn(rows, epoch) if row[0] == 2} == set(
+        range(18, 24)
+    )
 
 
 def test_rows_of_like_length_share_a_batch_and_what_disturbs_each_other_is_kept_apart() -> None:
     rows = epoch_of([(8, 20)] * 40)
-    longest = [rows.lengths[rows.of_epoch(0).documents[batch]].max(axis=1) for batch in batches(rows)]
+    longest = [
+        rows.lengths[rows.of_epoch(0).documents[batch]].max(axis=1) for batch in batches(rows)
+    ]
     assert np.mean([np.ptp(lengths) for lengths in longest]) < 0.2 * np.ptp(np.concatenate(longest))
-    assert abs(np.corrcoef([lengths.max() for lengths in longest], np.arange(len(longest)))[0, 1]) < 0.4
+    assert (
+        abs(np.corrcoef([lengths.max() for lengths in longest], np.arange(len(longest)))[0, 1])
+        < 0.4
+    )
     queries, documents = np.arange(8), np.arange(8).reshape(8, 1)
-    barred = [frozenset({q, q ^ 1}) for q in range(8)]  # each query's neighbour is relevant to it too
-    rows = EpochRows(lambda _: Rows(queries, documents), 8, ["q"] * 8, ["d"] * 8, None, 0, barred=barred)
+    barred = [
+        frozenset({q, q ^ 1}) for q in range(8)
+    ]  # each query's neighbour is relevant to it too
+    rows = EpochRows(
+        lambda _: Rows(queries, documents), 8, ["q"] * 8, ["d"] * 8, None, 0, barred=barred
+    )
     for batch in batches(rows):
         assert len({row // 2 for row in batch}) == 4
     assert sorted(map(len, batches(rows, size=8))) == [8]
@@ -258,28 +331,39 @@ def test_columns_are_what_the_losses_take() -> None:
     texts, twins = ["one", "two", "one again"], np.array([2, 1, 2])
     rows = EpochRows(lambda _: draw, 2, ["a", "b"], texts, twins, 0)
     assert rows.dataset()[:2] == {
-        "query": ["a", "b"], "document": ["one", "two"], "twin": ["one again", ""], "negative1": ["two", "one"],
-    }  # fmt: skip
+        "query": ["a", "b"],
+        "document": ["one", "two"],
+        "twin": ["one again", ""],
+        "negative1": ["two", "one"],
+    }
     pairs = EpochRows(lambda _: draw.pairs(), 4, ["a", "b"], texts, twins, 0)
     assert pairs.columns({"row": [0, 1, 2, 3]}) == {
-        "query": ["a", "a", "b", "b"], "document": ["one", "two", "two", "one"], "twin": ["one again", "", "", ""],
+        "query": ["a", "a", "b", "b"],
+        "document": ["one", "two", "two", "one"],
+        "twin": ["one again", "", "", ""],
         "label": [1, 0, 1, 0],
-    }  # fmt: skip
+    }
 
 
 def test_a_model_with_fewer_vectors_than_tokens_is_refused(tiny: Path, tmp_path: Path) -> None:
     folder = tmp_path / "small"
     shutil.copytree(tiny, folder)
     change(folder / "config.json", vocab_size=10)
-    with_weights(folder, lambda weights: {
-        name: value[:10].clone() if "word_embeddings" in name else value for name, value in weights.items()
-    })  # fmt: skip
+    with_weights(
+        folder,
+        lambda weights: {
+            name: value[:10].clone() if "word_embeddings" in name else value
+            for name, value in weights.items()
+        },
+    )
     message = f"{folder}: its tokenizer has tokens up to number 76, its model vectors of 10; take the tokenizer that …"
     with refused(message):
         train(folder, tmp_path / "model")
 
 
-@pytest.mark.parametrize("state", ["[1]", "null", "{", '{"global_step": null}', '{"global_step": "x"}'])
+@pytest.mark.parametrize(
+    "state", ["[1]", "null", "{", '{"global_step": null}', '{"global_step": "x"}']
+)
 def test_a_damaged_checkpoint_is_none(tmp_path: Path, state: str) -> None:
     write(tmp_path / ".checkpoints" / "checkpoint-3" / "trainer_state.json", state)
     assert last_checkpoint(tmp_path) is None

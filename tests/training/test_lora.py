@@ -24,7 +24,14 @@ from tests.training.material import stopped_at
 
 pytestmark = pytest.mark.neural
 QUICK = LoraTraining(
-    pairs_per_epoch=200, steps=40, rate=0.02, rank=4, batch=8, text="text", prompt="choice", passage_tokens=20
+    pairs_per_epoch=200,
+    steps=40,
+    rate=0.02,
+    rank=4,
+    batch=8,
+    text="text",
+    prompt="choice",
+    passage_tokens=20,
 )
 
 
@@ -33,16 +40,22 @@ def grouped(queries: int = 10) -> Collection:
     chance, genders = random.Random(0), ("female", "male", "male")
     docs = [{"id": f"d{n}", "text": f"a story of {n}", "gender": genders[n % 3]} for n in range(60)]
     names = {f"q{n}": f"who was number {n}" for n in range(queries)}
-    return collection_of(docs, names, {name: {f"d{n}": 1 for n in chance.sample(range(60), 20)} for name in names})
+    return collection_of(
+        docs, names, {name: {f"d{n}": 1 for n in chance.sample(range(60), 20)} for name in names}
+    )
 
 
-def train(stories: Path, folder: Path, collection: Collection | None = None, **more: Any) -> Trained:
+def train(
+    stories: Path, folder: Path, collection: Collection | None = None, **more: Any
+) -> Trained:
     options = {"by": "gender", "protected": "female", "options": QUICK, **more}
     return train_lora(collection or grouped(), stories, folder, **options)
 
 
 def test_right_answers_are_as_often_of_either_group_and_in_either_place() -> None:
-    examples = pair_examples(grouped(), Pairwise(llm="transformers:none", text="text"), "gender", "female", QUICK)
+    examples = pair_examples(
+        grouped(), Pairwise(llm="transformers:none", text="text"), "gender", "female", QUICK
+    )
     every = list(zip(examples.answers, examples.protected.tolist(), strict=True))
     for answer in ("[1]", "[2]"):
         for protected in (True, False):
@@ -81,11 +94,15 @@ def test_the_adapter_changes_what_the_model_answers(stories: Path, trained: Path
 TASK = Task("who was number 3", ["a story of 4", "a story of 5"])
 
 
-def test_another_adapter_is_another_model_and_none_is_refused(stories: Path, trained: Path, tmp_path: Path) -> None:
+def test_another_adapter_is_another_model_and_none_is_refused(
+    stories: Path, trained: Path, tmp_path: Path
+) -> None:
     adapted = llm(f"transformers:{stories}", adapter=str(trained))
     assert adapted.identity.startswith("transformers:")
     assert adapted.identity != Transformers(stories).identity
-    with refused(f"{stories}: no adapter: expected adapter_config.json and weights, as ranktilt train lora saves them"):
+    with refused(
+        f"{stories}: no adapter: expected adapter_config.json and weights, as ranktilt train lora saves them"
+    ):
         Transformers(stories, adapter=stories).check()
     with pytest.raises(UserError, match="did you mean 'female'"):
         train(stories, tmp_path / "a", protected="femal")
@@ -96,7 +113,9 @@ def test_another_adapter_is_another_model_and_none_is_refused(stories: Path, tra
         LoraTraining(share=1)
 
 
-def test_an_interrupted_training_goes_on(stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_training_goes_on(
+    stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("ranktilt.training.callbacks.CHECKPOINT_EVERY", 0.0)
     options = replace(QUICK, steps=6)
     whole = train(stories, tmp_path / "whole", options=options)
@@ -108,9 +127,14 @@ def test_an_interrupted_training_goes_on(stories: Path, tmp_path: Path, monkeypa
     assert train(stories, tmp_path / "cut", options=options).resumed == 6
 
 
-def test_pairs_beyond_the_context_are_refused(stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_beyond_the_context_are_refused(
+    stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In training as in asking afterwards, by the model's own tokens, with room for an answer."""
-    chat, asker = Transformers(stories), Pairwise(llm=f"transformers:{stories}", text="text", prompt="choice")
+    chat, asker = (
+        Transformers(stories),
+        Pairwise(llm=f"transformers:{stories}", text="text", prompt="choice"),
+    )
     needed = len(chat.tokens_of(Prompt(asker.prompts_of([TASK])[0]))) + asker.answer_tokens([TASK])
 
     def fits(context: int) -> bool:
@@ -127,6 +151,8 @@ def test_pairs_beyond_the_context_are_refused(stories: Path, tmp_path: Path, mon
     monkeypatch.setattr(Transformers, "tokens_of", None)
     message = r"2 passages and the answer may take [\d,]+ tokens, more than the context of 512"
     with pytest.raises(UserError, match=message):
-        train_lora(long, stories, tmp_path / "a", by="gender", options=replace(QUICK, passage_tokens=100))
+        train_lora(
+            long, stories, tmp_path / "a", by="gender", options=replace(QUICK, passage_tokens=100)
+        )
     with pytest.raises(UserError, match=message):
         pairwise(long, replace(asker, passage_tokens=100), by="gender", resamples=100)

@@ -42,7 +42,11 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.fixture(scope="module")
 def reranker(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return library.CrossEncoder(str(tiny_classifier(tmp_path_factory.mktemp("pairs"))), device="cpu").double().eval()
+    return (
+        library.CrossEncoder(str(tiny_classifier(tmp_path_factory.mktemp("pairs"))), device="cpu")
+        .double()
+        .eval()
+    )
 
 
 def features(model: Any, columns: list[list[str]] = COLUMNS, **options: Any) -> list[Any]:
@@ -53,7 +57,10 @@ def gradient(model: Any, loss: Any) -> Any:
     """The gradient of a loss with respect to all weights, and its value."""
     model.zero_grad(set_to_none=True)
     loss.backward()
-    parts = [p.grad.flatten() if p.grad is not None else torch.zeros(p.numel()).double() for p in model.parameters()]
+    parts = [
+        p.grad.flatten() if p.grad is not None else torch.zeros(p.numel()).double()
+        for p in model.parameters()
+    ]
     return torch.cat(parts)
 
 
@@ -79,7 +86,9 @@ def code_by_hand(tables: list[np.ndarray]) -> tuple[float, list[np.ndarray]]:
     llm[:, ~TWINS] = -np.inf
     first, slope = cross_entropy(np.hstack([human, np.where(own, -np.inf, llm), hard]), rows)
     slopes = np.split(slope, 3, axis=1)
-    second, slope = cross_entropy(np.hstack([llm, np.where(own, -np.inf, human), hard])[TWINS], rows[TWINS])
+    second, slope = cross_entropy(
+        np.hstack([llm, np.where(own, -np.inf, human), hard])[TWINS], rows[TWINS]
+    )
     of_llm, of_human, of_hard = np.split(slope, 3, axis=1)
     for total, part in zip(slopes, (of_human, of_llm, of_hard), strict=True):
         total[TWINS] += part
@@ -103,12 +112,16 @@ def test_gradient_of_the_paper_by_hand(encoder: Any) -> None:
         over * query,
         0.1 * slope[:, 4:].T @ query,
     ]
-    check_dot_loss(encoder, "paper", value + (over[:, 0] * gap).sum(), pulled_back(encoder, vectors, slopes))
+    check_dot_loss(
+        encoder, "paper", value + (over[:, 0] * gap).sum(), pulled_back(encoder, vectors, slopes)
+    )
 
 
 def check_dot_loss(encoder: Any, variant: str, value: float, slope: Any) -> None:
     """Compare the debiased loss over dot products, scaled by 0.1, and its gradient."""
-    inner = bi_losses.MultipleNegativesRankingLoss(encoder, scale=0.1, similarity_fct=library.util.dot_score)
+    inner = bi_losses.MultipleNegativesRankingLoss(
+        encoder, scale=0.1, similarity_fct=library.util.dot_score
+    )
     loss = DebiasedLoss(encoder, inner, alpha=ALPHA, variant=variant)(features(encoder), None)
     assert loss.item() == pytest.approx(value, rel=1e-12)
     torch.testing.assert_close(gradient(encoder, loss), slope, rtol=1e-9, atol=1e-12)
@@ -135,7 +148,9 @@ def test_gradient_of_the_paper_by_hand_of_a_cross_encoder(reranker: Any) -> None
     over = ((gap > 0) & TWINS) * ALPHA
     assert 0 < over.sum() < ALPHA * TWINS.sum()
     chance = 1 / (1 + np.exp(-of_human))
-    value = -(labels * np.log(chance) + (1 - labels) * np.log(1 - chance)).mean() + (over * gap).sum()
+    value = (
+        -(labels * np.log(chance) + (1 - labels) * np.log(1 - chance)).mean() + (over * gap).sum()
+    )
     expected = pulled_back(reranker, [human, llm], [(chance - labels) / 4 - over, over])
     loss = DebiasedLoss(reranker, cross_losses.BinaryCrossEntropyLoss(reranker), alpha=ALPHA)
     debiased = loss(COLUMNS[:3], torch.from_numpy(labels))
@@ -154,29 +169,45 @@ WRAPPED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "options", "columns", "labels"), WRAPPED, ids=[case[0] for case in WRAPPED])
-def test_a_bi_encoders_losses_fit(encoder: Any, name: str, options: dict[str, Any], columns: int, labels: Any) -> None:
+@pytest.mark.parametrize(
+    ("name", "options", "columns", "labels"), WRAPPED, ids=[case[0] for case in WRAPPED]
+)
+def test_a_bi_encoders_losses_fit(
+    encoder: Any, name: str, options: dict[str, Any], columns: int, labels: Any
+) -> None:
     inner, given = getattr(bi_losses, name)(encoder, **options), COLUMNS[:columns]
     alone = gradient(encoder, inner(features(encoder, [*given[:2], *given[3:]]), labels))
-    query, human, llm = (encoder(column)["sentence_embedding"] for column in features(encoder, given[:3]))
+    query, human, llm = (
+        encoder(column)["sentence_embedding"] for column in features(encoder, given[:3])
+    )
     over = torch.relu((query * (llm - human)).sum(dim=1))[torch.from_numpy(TWINS)].sum()
     expected = alone + ALPHA * gradient(encoder, over)
     for alpha, slope, tolerance in ((ALPHA, expected, 1e-8), (0, alone, 0)):
-        wrapped = gradient(encoder, DebiasedLoss(encoder, inner, alpha=alpha)(features(encoder, given), labels))
+        wrapped = gradient(
+            encoder, DebiasedLoss(encoder, inner, alpha=alpha)(features(encoder, given), labels)
+        )
         torch.testing.assert_close(wrapped, slope, rtol=tolerance, atol=tolerance / 10)
 
 
-def test_a_loss_of_features_only_is_wrapped_and_gradient_caching_changes_nothing(encoder: Any) -> None:
-    inner = bi_losses.MatryoshkaLoss(encoder, bi_losses.MultipleNegativesRankingLoss(encoder), [32, 8])
+def test_a_loss_of_features_only_is_wrapped_and_gradient_caching_changes_nothing(
+    encoder: Any,
+) -> None:
+    inner = bi_losses.MatryoshkaLoss(
+        encoder, bi_losses.MultipleNegativesRankingLoss(encoder), [32, 8]
+    )
     once = DebiasedLoss(encoder, inner, alpha=ALPHA)(features(encoder), None)
     alone = inner(features(encoder, [QUERIES, HUMAN, NEGATIVES]), None)
     plain = DebiasedLoss(encoder, bi_losses.MultipleNegativesRankingLoss(encoder), alpha=ALPHA)
-    added = plain(features(encoder), None) - plain.loss(features(encoder, [QUERIES, HUMAN, NEGATIVES]), None)
+    added = plain(features(encoder), None) - plain.loss(
+        features(encoder, [QUERIES, HUMAN, NEGATIVES]), None
+    )
     assert added.item() > 0.1
     assert once.item() == pytest.approx((alone + added).item(), rel=1e-9)
     gradients = []
     for name, options in (("MultipleNegativesRankingLoss", {}), WRAPPED[1][:2]):
-        loss = DebiasedLoss(encoder, getattr(bi_losses, name)(encoder, **options), alpha=ALPHA, variant="code")
+        loss = DebiasedLoss(
+            encoder, getattr(bi_losses, name)(encoder, **options), alpha=ALPHA, variant="code"
+        )
         gradients.append(gradient(encoder, loss(features(encoder), None)))
     torch.testing.assert_close(*gradients, rtol=1e-8, atol=1e-9)
 
@@ -188,18 +219,26 @@ PAIRWISE = [
 ]
 
 
-@pytest.mark.parametrize(("name", "options", "columns", "labels"), PAIRWISE, ids=[case[0] for case in PAIRWISE])
-def test_a_rerankers_losses_fit(reranker: Any, name: str, options: dict[str, Any], columns: int, labels: Any) -> None:
+@pytest.mark.parametrize(
+    ("name", "options", "columns", "labels"), PAIRWISE, ids=[case[0] for case in PAIRWISE]
+)
+def test_a_rerankers_losses_fit(
+    reranker: Any, name: str, options: dict[str, Any], columns: int, labels: Any
+) -> None:
     model = copy.deepcopy(reranker).float()
     inner, given = getattr(cross_losses, name)(model, **options), COLUMNS[:columns]
-    over = torch.relu(logits(model, QUERIES, LLM) - logits(model, QUERIES, HUMAN))[torch.from_numpy(TWINS)].sum()
+    over = torch.relu(logits(model, QUERIES, LLM) - logits(model, QUERIES, HUMAN))[
+        torch.from_numpy(TWINS)
+    ].sum()
     expected = inner([*given[:2], *given[3:]], labels, prompt=None) + 100 * over
     loss = DebiasedLoss(model, inner, alpha=100)(given, labels, prompt=None)
     assert 100 * over.item() > 1
     assert loss.item() == pytest.approx(expected.item(), rel=1e-4)
 
 
-def test_a_row_without_a_twin_costs_nothing(encoder: Any, reranker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_without_a_twin_costs_nothing(
+    encoder: Any, reranker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain = bi_losses.MultipleNegativesRankingLoss(encoder)
     without = [QUERIES, HUMAN, [""] * 4]
     for prompts in ({}, {"document": "passage "}):
@@ -208,18 +247,27 @@ def test_a_row_without_a_twin_costs_nothing(encoder: Any, reranker: Any, monkeyp
         expected = plain(features(encoder, without[:2], **options), None).item()
         for variant in ("paper", "code"):
             loss = DebiasedLoss(encoder, plain, alpha=1e6, variant=variant)
-            assert loss(features(encoder, without, **options), None).item() == pytest.approx(expected, rel=1e-12)
+            assert loss(features(encoder, without, **options), None).item() == pytest.approx(
+                expected, rel=1e-12
+            )
     pairwise = cross_losses.BinaryCrossEntropyLoss(reranker)
     grades = torch.ones(4).double()
-    loss = DebiasedLoss(reranker, pairwise, alpha=1e6)([QUERIES, HUMAN, [None, "", None, ""]], grades)
+    loss = DebiasedLoss(reranker, pairwise, alpha=1e6)(
+        [QUERIES, HUMAN, [None, "", None, ""]], grades
+    )
     assert loss.item() == pairwise([QUERIES, HUMAN], grades).item()
 
 
 def test_what_does_not_fit_is_refused(encoder: Any, reranker: Any) -> None:
     inner = bi_losses.TripletLoss(encoder)
-    with refused("unknown variant of DebiasedLoss 'papr'; did you mean 'paper'? (valid: paper, code)"):
+    with refused(
+        "unknown variant of DebiasedLoss 'papr'; did you mean 'paper'? (valid: paper, code)"
+    ):
         DebiasedLoss(encoder, inner, alpha=1, variant="papr")
-    for model, loss in ((encoder, inner), (reranker, cross_losses.MultipleNegativesRankingLoss(reranker))):
+    for model, loss in (
+        (encoder, inner),
+        (reranker, cross_losses.MultipleNegativesRankingLoss(reranker)),
+    ):
         with refused(
             "DebiasedLoss: variant='code' is a softmax over the batch: expected MultipleNegativesRankingLoss of a "
             f"bi-encoder, got {type(loss).__name__}"
@@ -228,9 +276,13 @@ def test_what_does_not_fit_is_refused(encoder: Any, reranker: Any) -> None:
     for alpha in (-0.1, float("nan"), "much"):
         with refused(f"DebiasedLoss: expected an alpha of at least 0, got {alpha}"):
             DebiasedLoss(encoder, inner, alpha=alpha)
-    with refused("DebiasedLoss: TripletLoss trains another model; build it with the model given here"):
+    with refused(
+        "DebiasedLoss: TripletLoss trains another model; build it with the model given here"
+    ):
         DebiasedLoss(reranker, inner, alpha=1)
-    message = "DebiasedLoss: expected columns query, human document, its LLM twin (and negatives), got 2"
+    message = (
+        "DebiasedLoss: expected columns query, human document, its LLM twin (and negatives), got 2"
+    )
     with refused(message):
         DebiasedLoss(encoder, inner, alpha=1)(features(encoder, COLUMNS[:2]), None)
     listwise = DebiasedLoss(reranker, cross_losses.LambdaLoss(reranker), alpha=1)
@@ -244,7 +296,9 @@ def mixed() -> Collection:
 
 
 def by_hand(mixed: Collection, text: str) -> dict[str, float]:
-    result = audit(mixed, ranker(text).rank(mixed), "nDCG@10", pairs=[("human", "llm")], resamples=2000)
+    result = audit(
+        mixed, ranker(text).rank(mixed), "nDCG@10", pairs=[("human", "llm")], resamples=2000
+    )
     alone = audit(human_part(mixed), ranker(text).rank(human_part(mixed)), "nDCG@10", by=None)
     (effect,) = result.tilts
     means = dict(result.by_group().select("group", "mean").iter_rows())
@@ -259,19 +313,25 @@ def by_hand(mixed: Collection, text: str) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("kind", ["cosine", "dot", "cross-encoder"])
-def test_a_model_is_measured_as_its_folder_would_be(mixed: Collection, tmp_path: Path, kind: str) -> None:
+def test_a_model_is_measured_as_its_folder_would_be(
+    mixed: Collection, tmp_path: Path, kind: str
+) -> None:
     if kind == "cross-encoder":
         model = library.CrossEncoder(str(tiny_classifier(tmp_path)), device="cpu")
         text, options = f"bm25@9>>cross-encoder:{tmp_path}", {"depth": 9}
     else:
-        model = library.SentenceTransformer(str(tiny_model(tmp_path, similarity=kind)), device="cpu")
+        model = library.SentenceTransformer(
+            str(tiny_model(tmp_path, similarity=kind)), device="cpu"
+        )
         text, options = f"dense:{tmp_path}@100", {}
     figures = SourceBiasEvaluator(mixed, name="dev", **options)(model)
     assert figures == pytest.approx(by_hand(mixed, text), abs=1e-6, nan_ok=True)
     assert 0 < figures["dev_nDCG@10_human"] <= figures["dev_nDCG@10_human_only"] < 1
 
 
-def test_measures_have_numbers_and_what_has_none_is_refused(mixed: Collection, tiny: Path, tmp_path: Path) -> None:
+def test_measures_have_numbers_and_what_has_none_is_refused(
+    mixed: Collection, tiny: Path, tmp_path: Path
+) -> None:
     evaluator = SourceBiasEvaluator(mixed, measures=("nDCG@3", "AP@5"))
     figures = evaluator(library.SentenceTransformer(str(tiny), device="cpu"))
     assert evaluator.primary_metric == "nDCG@3_human_only"
@@ -279,15 +339,21 @@ def test_measures_have_numbers_and_what_has_none_is_refused(mixed: Collection, t
     assert evaluator.get_config_dict()["measures"] == ["nDCG@3", "AP@5"]
     with refused("unknown source 'humna'; did you mean 'human'? (valid: human, llm)"):
         SourceBiasEvaluator(mixed, source="humna")
-    with refused("SourceBiasEvaluator: the collection has one source (human); mix it with rewrites first"):
+    with refused(
+        "SourceBiasEvaluator: the collection has one source (human); mix it with rewrites first"
+    ):
         SourceBiasEvaluator(human_part(mixed))
-    with refused("SourceBiasEvaluator: NDSR@20 is no measure of relevance; expected one such as nDCG@10"):
+    with refused(
+        "SourceBiasEvaluator: NDSR@20 is no measure of relevance; expected one such as nDCG@10"
+    ):
         SourceBiasEvaluator(mixed, measures=["NDSR@20"])
     with refused("SourceBiasEvaluator: no document of source 'llm' is judged relevant"):
         SourceBiasEvaluator(marked(), source="llm")
     evaluator = SourceBiasEvaluator(mixed, depth=5)
     with refused("SourceBiasEvaluator: the model compares by 'euclidean'; expected cosine or dot"):
-        evaluator(library.SentenceTransformer(str(tiny), device="cpu", similarity_fn_name="euclidean"))
+        evaluator(
+            library.SentenceTransformer(str(tiny), device="cpu", similarity_fn_name="euclidean")
+        )
     both = library.CrossEncoder(str(tiny_classifier(tmp_path / "two", labels=2)), device="cpu")
     with refused("SourceBiasEvaluator: expected a model with one score for a pair, got 2"):
         evaluator(both)
@@ -298,10 +364,14 @@ def test_measures_have_numbers_and_what_has_none_is_refused(mixed: Collection, t
 
 
 @pytest.mark.parametrize("kind", ["SentenceTransformer", "CrossEncoder"])
-def test_the_constraint_turns_a_model_in_an_unmodified_trainer(mixed: Collection, tmp_path: Path, kind: str) -> None:
+def test_the_constraint_turns_a_model_in_an_unmodified_trainer(
+    mixed: Collection, tmp_path: Path, kind: str
+) -> None:
     datasets = pytest.importorskip("datasets")
     pytest.importorskip("accelerate")
-    folder, losses = (tiny_classifier, cross_losses) if kind == "CrossEncoder" else (tiny_model, bi_losses)
+    folder, losses = (
+        (tiny_classifier, cross_losses) if kind == "CrossEncoder" else (tiny_model, bi_losses)
+    )
     folder = folder(tmp_path / "model")
     texts = dict(zip(mixed.ids, mixed.texts(), strict=True))
     columns = {side: [texts[f"{word}0-{side}"] for word in WORDS] for side in ("human", "llm")}
@@ -309,16 +379,29 @@ def test_the_constraint_turns_a_model_in_an_unmodified_trainer(mixed: Collection
     for alpha in (0, 30):
         model = getattr(library, kind)(str(folder), device="cpu")
         arguments = getattr(library, f"{kind}TrainingArguments")(
-            str(tmp_path / str(alpha)), max_steps=20, per_device_train_batch_size=5, learning_rate=3e-3, seed=0,
-            eval_strategy="steps", eval_steps=20, report_to="none", save_strategy="no", disable_tqdm=True, use_cpu=True,
-        )  # fmt: skip
+            str(tmp_path / str(alpha)),
+            max_steps=20,
+            per_device_train_batch_size=5,
+            learning_rate=3e-3,
+            seed=0,
+            eval_strategy="steps",
+            eval_steps=20,
+            report_to="none",
+            save_strategy="no",
+            disable_tqdm=True,
+            use_cpu=True,
+        )
         trainer = getattr(library, f"{kind}Trainer")(
-            model, arguments, datasets.Dataset.from_dict({"query": WORDS, **columns}),
+            model,
+            arguments,
+            datasets.Dataset.from_dict({"query": WORDS, **columns}),
             loss=DebiasedLoss(model, losses.MultipleNegativesRankingLoss(model), alpha=alpha),
             evaluator=SourceBiasEvaluator(mixed, name="dev", depth=20),
-        )  # fmt: skip
+        )
         trainer.train()
-        (logged,) = [row for row in trainer.state.log_history if "eval_dev_nDCG@10_human_only" in row]
+        (logged,) = [
+            row for row in trainer.state.log_history if "eval_dev_nDCG@10_human_only" in row
+        ]
         deltas[alpha] = logged["eval_dev_relative_delta_nDCG@10_llm"]
     assert deltas[30] > deltas[0] + 5
 
@@ -331,7 +414,11 @@ def test_the_example_trains(tiny: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-W", "ignore", str(script), "--model", str(tiny), "--steps", "2"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    logged = [line for line in done.stdout.splitlines() if "eval_dev_relative_delta_nDCG@10_claude_low" in line]
+    logged = [
+        line
+        for line in done.stdout.splitlines()
+        if "eval_dev_relative_delta_nDCG@10_claude_low" in line
+    ]
     assert len(logged) == 2
     assert json.loads((tmp_path / "debiased" / "config_sentence_transformers.json").read_text())
     card = (tmp_path / "debiased" / "README.md").read_text()

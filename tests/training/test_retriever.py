@@ -31,7 +31,13 @@ from tests.training.material import WORDS, human_part, marked, marked_mix, stopp
 pytestmark = pytest.mark.neural
 
 QUICK = RetrieverTraining(
-    steps=5, batch=8, max_query_tokens=8, max_document_tokens=16, rate=2e-3, precision="float32", depth=20
+    steps=5,
+    batch=8,
+    max_query_tokens=8,
+    max_document_tokens=16,
+    rate=2e-3,
+    precision="float32",
+    depth=20,
 )
 """A second of work with the tiny model; an epoch has 5 batches."""
 BM = replace(QUICK, negatives="bm25", negatives_per_positive=2)
@@ -65,16 +71,27 @@ def test_the_folder_is_a_model_of_sentence_transformers(tiny: Path, tmp_path: Pa
     assert model.encode(["wab zz"]).shape == (1, 32)
     record = json.loads((trained.folder / "training.json").read_text())
     assert record == json.loads(json.dumps(trained.record))
-    assert record["spec"] | {
-        "kind": "retriever", "alpha": 0.5, "variant": "paper", "loss": "MultipleNegativesRankingLoss",
-        "negatives": "in-batch", "twin_source": "llm", "steps": 5,
-    } == record["spec"]  # fmt: skip
+    assert (
+        record["spec"]
+        | {
+            "kind": "retriever",
+            "alpha": 0.5,
+            "variant": "paper",
+            "loss": "MultipleNegativesRankingLoss",
+            "negatives": "in-batch",
+            "twin_source": "llm",
+            "steps": 5,
+        }
+        == record["spec"]
+    )
     assert record["figures"]["twins"] == record["figures"]["positives"] == 2 * len(WORDS)
     assert not (trained.folder / ".checkpoints").exists()
 
 
 @pytest.mark.parametrize("variant", ["paper", "code"])
-def test_the_first_loss_is_theirs(tiny: Path, tmp_path: Path, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_loss_is_theirs(
+    tiny: Path, tmp_path: Path, variant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
@@ -82,38 +99,60 @@ def test_the_first_loss_is_theirs(tiny: Path, tmp_path: Path, variant: str, monk
 
     batches, columns_of = list[dict[str, list[Any]]](), EpochRows.columns
     monkeypatch.setattr(
-        EpochRows, "columns", lambda rows, batch: batches.append(columns_of(rows, batch)) or batches[-1]
+        EpochRows,
+        "columns",
+        lambda rows, batch: batches.append(columns_of(rows, batch)) or batches[-1],
     )
-    options = replace(BM, steps=1, rate=1e-9, alpha=0.25, variant=variant, loss="MultipleNegativesRankingLoss(scale=7)")
+    options = replace(
+        BM,
+        steps=1,
+        rate=1e-9,
+        alpha=0.25,
+        variant=variant,
+        loss="MultipleNegativesRankingLoss(scale=7)",
+    )
     trained = train(tiny, tmp_path / "model", options)
     columns = list(batches[0].values())  # query, document, twin and two negatives
-    twins = {doc["origin"]: doc["text"] for doc in marked().docs.to_dicts() if doc["source"] == "llm"}
+    twins = {
+        doc["origin"]: doc["text"] for doc in marked().docs.to_dicts() if doc["source"] == "llm"
+    }
     origin = {doc["text"]: doc["origin"] for doc in marked().docs.to_dicts()}
     assert columns[2] == [twins[origin[text]] for text in columns[1]]
     model = SentenceTransformer(str(tiny), device="cpu").eval()
-    theirs = DebiasedLoss(model, MultipleNegativesRankingLoss(model, scale=7), alpha=0.25, variant=variant)
+    theirs = DebiasedLoss(
+        model, MultipleNegativesRankingLoss(model, scale=7), alpha=0.25, variant=variant
+    )
     expected = theirs([model.preprocess(texts) for texts in columns], None)
     assert trained.figures["loss"] == [pytest.approx(float(expected.detach()), abs=1e-4)]
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_every_loss_is_learned_from_with_the_constraint(tiny: Path, tmp_path: Path, loss: str) -> None:
+def test_every_loss_is_learned_from_with_the_constraint(
+    tiny: Path, tmp_path: Path, loss: str
+) -> None:
     negatives = 1 if loss == "TripletLoss" else 2
-    trained = train(tiny, tmp_path / "model", BM, loss=loss, alpha=0.1, negatives_per_positive=negatives)
+    trained = train(
+        tiny, tmp_path / "model", BM, loss=loss, alpha=0.1, negatives_per_positive=negatives
+    )
     losses = trained.figures["loss"]
     assert np.isfinite(losses).all()
     assert losses[0] != losses[-1]
 
 
 def test_a_loss_has_options_and_scores_a_scale(tiny: Path) -> None:
-    name, options = "CachedMultipleNegativesRankingLoss", {"scale": 20, "show_progress_bar": False, "kind": "x"}
+    name, options = (
+        "CachedMultipleNegativesRankingLoss",
+        {"scale": 20, "show_progress_bar": False, "kind": "x"},
+    )
     assert parse_loss(f"{name}(scale=20, show_progress_bar=False,kind=x)") == (name, options)
     assert parse_loss("TripletLoss(triplet_margin=2.5)")[1] == {"triplet_margin": 2.5}
     library = pytest.importorskip("sentence_transformers")
     model, human = library.SentenceTransformer(str(tiny), device="cpu"), human_part(marked())
     texts = dict(zip(human.ids, human.texts(), strict=True))
     pairs = [(word, texts[f"{word}{n}-human"]) for word in WORDS for n in (0, 1)]
-    queries, documents = (model.encode(list(side), normalize_embeddings=True) for side in zip(*pairs, strict=True))
+    queries, documents = (
+        model.encode(list(side), normalize_embeddings=True) for side in zip(*pairs, strict=True)
+    )
     assert score_scale(marked(), tiny, QUICK) == pytest.approx(
         np.abs((queries * documents).sum(axis=1)).mean(), abs=1e-5
     )
@@ -121,8 +160,12 @@ def test_a_loss_has_options_and_scores_a_scale(tiny: Path) -> None:
 
 def test_the_same_seed_gives_the_same_weights_and_alpha_others(tiny: Path, tmp_path: Path) -> None:
     changes: list[dict[str, Any]] = [{}, {}, {"seed": 1}, {"alpha": 1.0}]
-    folders = [train(tiny, tmp_path / str(n), **options).folder for n, options in enumerate(changes)]
-    first, same, seeded, constrained = ((folder / "model.safetensors").read_bytes() for folder in folders)
+    folders = [
+        train(tiny, tmp_path / str(n), **options).folder for n, options in enumerate(changes)
+    ]
+    first, same, seeded, constrained = (
+        (folder / "model.safetensors").read_bytes() for folder in folders
+    )
     assert first == same
     assert seeded != first != constrained
 
@@ -132,11 +175,16 @@ def test_an_interrupted_training_goes_on(
     tiny: Path, tmp_path: Path, negatives: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ranktilt.training.callbacks.CHECKPOINT_EVERY", 0.0)
-    options, folder = replace(BM, negatives=negatives, alpha=0.5, steps=None, epochs=2), tmp_path / "model"
+    options, folder = (
+        replace(BM, negatives=negatives, alpha=0.5, steps=None, epochs=2),
+        tmp_path / "model",
+    )
     dev = marked_mix()
     with stopped_at(8, folder):
         train(tiny, folder, options, dev=dev)
-    with pytest.raises(UserError, match=r"model: holds an unfinished training with alpha 0\.5, not 1\.0"):
+    with pytest.raises(
+        UserError, match=r"model: holds an unfinished training with alpha 0\.5, not 1\.0"
+    ):
         train(tiny, folder, options, alpha=1.0, dev=dev)
     fewer = replace(marked(), qrels=marked().qrels.slice(3))
     with pytest.raises(UserError, match="holds an unfinished training with data '"):
@@ -145,13 +193,17 @@ def test_an_interrupted_training_goes_on(
     assert (resumed.resumed, resumed.figures["steps"]) == (7, 10)
     assert len(resumed.figures["evaluations"]) == 2
     assert train(tiny, folder, options, dev=dev).resumed == 10, "nothing is left to do"
-    if negatives == "bm25":  # the other mines the begun epoch again, with the model as it is by then
+    if (
+        negatives == "bm25"
+    ):  # the other mines the begun epoch again, with the model as it is by then
         whole = train(tiny, tmp_path / "whole", options, dev=dev)
         assert resumed.figures["loss"] == pytest.approx(whole.figures["loss"], rel=1e-3)
 
 
 def test_each_epoch_is_audited_and_the_best_one_kept(tiny: Path, tmp_path: Path) -> None:
-    options = replace(QUICK, steps=None, epochs=40, rate=0.05)  # a rate that spoils the model, sooner or later
+    options = replace(
+        QUICK, steps=None, epochs=40, rate=0.05
+    )  # a rate that spoils the model, sooner or later
     trained = train(tiny, tmp_path / "model", options, patience=2, dev=marked_mix())
     evaluations = trained.figures["evaluations"]
     scores = [evaluation["dev_nDCG@10_human_only"] for evaluation in evaluations]
@@ -164,7 +216,9 @@ def test_each_epoch_is_audited_and_the_best_one_kept(tiny: Path, tmp_path: Path)
     assert {f"dev_relative_delta_nDCG@10_llm{end}" for end in ends} <= evaluations[0].keys()
 
 
-def test_a_batch_that_does_not_fit_is_made_smaller(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_does_not_fit_is_made_smaller(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
     rows, most, forward = list[int](), 2, MultipleNegativesRankingLoss.forward
@@ -173,7 +227,9 @@ def test_a_batch_that_does_not_fit_is_made_smaller(tiny: Path, tmp_path: Path, m
         features = list(features)
         rows.append(len(features[0]["input_ids"]))
         if rows[-1] > most:
-            raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 GB")
+            raise RuntimeError(
+                "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 GB"
+            )
         return forward(self, features, labels)
 
     monkeypatch.setattr(MultipleNegativesRankingLoss, "forward", limited)
@@ -181,7 +237,10 @@ def test_a_batch_that_does_not_fit_is_made_smaller(tiny: Path, tmp_path: Path, m
     assert rows[0] == 4
     assert set(rows[-5:]) == {trained.figures["batch"]} <= {1, 2}
     most = 0
-    with pytest.raises(UserError, match=r"not even a batch of one row fits into memory; .* \(--max-document-tokens\)"):
+    with pytest.raises(
+        UserError,
+        match=r"not even a batch of one row fits into memory; .* \(--max-document-tokens\)",
+    ):
         train(tiny, tmp_path / "other", device="cpu", batch=2)
 
 
@@ -192,7 +251,10 @@ def planted() -> Collection:
     """Both sides of each relevant document are judged; the last letter gives away who wrote it."""
     signs = {"human": "zz yy", "llm": "zz zz"}
     docs = [
-        {"id": f"{word}{n}-{source}", "text": f"{word} {signs[source] if n < 2 else 'yy yy'} {'ghijkl'[n]} {source[0]}"}
+        {
+            "id": f"{word}{n}-{source}",
+            "text": f"{word} {signs[source] if n < 2 else 'yy yy'} {'ghijkl'[n]} {source[0]}",
+        }
         | {"source": source, "origin": f"{word}{n}-human"}
         for word, n, source in itertools.product(TWO, range(6), signs)
     ]
@@ -204,7 +266,9 @@ def planted() -> Collection:
 def test_the_constraint_turns_a_planted_tilt_towards_human_text(tiny: Path, tmp_path: Path) -> None:
     """A model that learned from LLM texts alone favours them; a small weight levels it, a large one turns it over."""
     mixed = planted()
-    base = train(tiny, tmp_path / "base", BM, batch=16, steps=120, sources=("llm",), collection=mixed).folder
+    base = train(
+        tiny, tmp_path / "base", BM, batch=16, steps=120, sources=("llm",), collection=mixed
+    ).folder
 
     def tilt(alpha: float) -> Effect:
         folder = tmp_path / f"alpha-{alpha:g}"
@@ -222,9 +286,18 @@ def test_the_constraint_turns_a_planted_tilt_towards_human_text(tiny: Path, tmp_
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"negatives": "bm26"}, "unknown negatives of training 'bm26'; did you mean 'bm25'? (valid: in-batch, "),
-        ({"loss": "TripletLoss:x"}, "cannot read loss 'TripletLoss:x': expected Name(option=value,…)"),
-        ({"loss": "TripletLoss(margn=1)", "negatives": "bm25"}, "train retriever: TripletLoss(margn=1): "),
+        (
+            {"negatives": "bm26"},
+            "unknown negatives of training 'bm26'; did you mean 'bm25'? (valid: in-batch, ",
+        ),
+        (
+            {"loss": "TripletLoss:x"},
+            "cannot read loss 'TripletLoss:x': expected Name(option=value,…)",
+        ),
+        (
+            {"loss": "TripletLoss(margn=1)", "negatives": "bm25"},
+            "train retriever: TripletLoss(margn=1): ",
+        ),
         (
             {"loss": "TripletLoss", "negatives": "bm25", "negatives_per_positive": 2},
             "train retriever: TripletLoss takes",
@@ -233,7 +306,9 @@ def test_the_constraint_turns_a_planted_tilt_towards_human_text(tiny: Path, tmp_
         ({"patience": 2}, "train retriever: patience needs dev queries to judge each epoch by"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(tiny: Path, tmp_path: Path, options: dict[str, Any], message: str) -> None:
+def test_options_that_do_not_fit_are_refused(
+    tiny: Path, tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UserError, match="^" + re.escape(message)):
         train(tiny, tmp_path / "model", **options)
     assert list(tmp_path.iterdir()) == []
@@ -241,9 +316,15 @@ def test_options_that_do_not_fit_are_refused(tiny: Path, tmp_path: Path, options
 
 def test_models_that_cannot_be_trained_are_refused(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    pickled = shutil.copytree(tiny, tmp_path / "pickled", ignore=shutil.ignore_patterns("*.safetensors"))
+    pickled = shutil.copytree(
+        tiny, tmp_path / "pickled", ignore=shutil.ignore_patterns("*.safetensors")
+    )
     (pickled / "pytorch_model.bin").write_bytes(b"\x80\x04K\x01.")
-    models = {"empty": tmp_path / "empty", "a server's model": Path("openai:ada"), "pickled": pickled}
+    models = {
+        "empty": tmp_path / "empty",
+        "a server's model": Path("openai:ada"),
+        "pickled": pickled,
+    }
     for message, body in models.items():
         with pytest.raises(UserError, match=message):
             train(body, tmp_path / "model")
@@ -276,7 +357,11 @@ def random_vectors(learned: TrainingSet, seed: int) -> tuple[Vectors, Vectors, b
 
 def test_ann_is_the_models_own_best_of_each_epoch() -> None:
     learned, seeds = mined_from(), iter((1, 2))
-    miner = Miner(learned, RetrieverTraining(negatives="ann", depth=5), lambda: random_vectors(learned, next(seeds)))
+    miner = Miner(
+        learned,
+        RetrieverTraining(negatives="ann", depth=5),
+        lambda: random_vectors(learned, next(seeds)),
+    )
     for epoch in (1, 2):
         mined = miner.mined()
         queries, documents, _ = random_vectors(learned, epoch)
@@ -289,7 +374,9 @@ def test_each_positive_comes_once_with_negatives_of_its_query() -> None:
     learned = mined_from()
     rows, same, other = (Miner(learned, MINING).rows(epoch) for epoch in (0, 0, 1))
     pairs = zip(rows.queries.tolist(), rows.documents[:, 0].tolist(), strict=True)
-    assert sorted(pairs) == [(q, int(d)) for q, relevant in enumerate(learned.positives) for d in relevant]
+    assert sorted(pairs) == [
+        (q, int(d)) for q, relevant in enumerate(learned.positives) for d in relevant
+    ]
     for query, documents in zip(rows.queries, rows.documents[:, 1:], strict=True):
         assert not np.isin(documents, learned.barred[query]).any()
     assert (rows.documents == same.documents).all()
@@ -299,21 +386,31 @@ def test_each_positive_comes_once_with_negatives_of_its_query() -> None:
 
 
 def test_where_nothing_was_mined_any_other_document_is_a_negative() -> None:
-    docs = [{"id": name, "text": text} for name, text in (("a", "apple"), ("b", "pear"), ("c", "plum"))]
-    learned = mined_from(collection_of(docs, {"q": "stone"}, {"q": {"a": 1}}))  # BM25 finds nothing for it
+    docs = [
+        {"id": name, "text": text} for name, text in (("a", "apple"), ("b", "pear"), ("c", "plum"))
+    ]
+    learned = mined_from(
+        collection_of(docs, {"q": "stone"}, {"q": {"a": 1}})
+    )  # BM25 finds nothing for it
     options = RetrieverTraining(negatives="bm25", negatives_per_positive=8, batch=1)
     assert set(Miner(learned, options).rows(0).documents[0, 1:].tolist()) == {1, 2}
     every = mined_from(collection_of(docs[:1], {"q": "stone"}, {"q": {"a": 1}}))
-    with pytest.raises(UserError, match="a query to which every document is relevant has no negatives"):
+    with pytest.raises(
+        UserError, match="a query to which every document is relevant has no negatives"
+    ):
         Miner(every, options).rows(0)
 
 
 def test_the_nearest_are_matched_where_few_are_near() -> None:
-    properties = TextProperties(("x", "y"), np.array([[0, 0], [0.1, 0.1], [0.3, 0], [2, 2], [-0.15, 0.05]]))
+    properties = TextProperties(
+        ("x", "y"), np.array([[0, 0], [0.1, 0.1], [0.3, 0], [2, 2], [-0.15, 0.05]])
+    )
     candidates = np.array([3, 2, 1, 4])
     assert properties.matched(0, candidates, 2).tolist() == [1, 4]  # 0.2 or less away in both
     assert properties.matched(0, candidates, 3).tolist() == [1, 4, 2]  # squares .02, .025, .09, 8
-    assert properties.imbalance(np.array([[0, 1, 3], [4, 2, 2]])) == pytest.approx({"x": -0.75, "y": -0.5})
+    assert properties.imbalance(np.array([[0, 1, 3], [4, 2, 2]])) == pytest.approx(
+        {"x": -0.75, "y": -0.5}
+    )
 
 
 def test_controlled_negatives_are_like_their_positive(tiny: Path, tmp_path: Path) -> None:
@@ -324,9 +421,13 @@ def test_controlled_negatives_are_like_their_positive(tiny: Path, tmp_path: Path
         grades[f"q-{query}"] = {f"{query}0": 1}
         docs += [{"id": f"{query}{n}", "text": f"{query} {filler} {n % 2}"} for n in range(6)]
         rare = (" ".join(f"{query}x{n}x{i}" for i in range(6)) for n in range(6))
-        docs += [{"id": f"{query}rare{n}", "text": f"{query} {text}"} for n, text in enumerate(rare)]
+        docs += [
+            {"id": f"{query}rare{n}", "text": f"{query} {text}"} for n, text in enumerate(rare)
+        ]
     collection = collection_of(docs, {f"q-{query}": query for query in WORDS[:4]}, grades)
-    trained = train(tiny, tmp_path / "m", BM, negatives="controlled", steps=1, collection=collection)
+    trained = train(
+        tiny, tmp_path / "m", BM, negatives="controlled", steps=1, collection=collection
+    )
     matched, unmatched = (trained.figures["imbalance"][name] for name in ("matched", "unmatched"))
     assert abs(matched["specificity"]) < 0.2 < 0.5 < -unmatched["specificity"]
     assert abs(matched["perplexity"]) < 0.2 < 0.5 < -unmatched["perplexity"]
@@ -338,5 +439,7 @@ def test_controlled_negatives_are_like_their_positive(tiny: Path, tmp_path: Path
 def test_one_pair_has_no_negatives_in_its_batch(tiny: Path, tmp_path: Path) -> None:
     whole = marked()
     one = Collection(whole.docs, whole.queries, whole.qrels.filter(pl.col("grade") > 0).head(1))
-    with refused("train retriever: one relevant document to train on, and negatives=in-batch are those of others; …"):
+    with refused(
+        "train retriever: one relevant document to train on, and negatives=in-batch are those of others; …"
+    ):
         train_retriever(one, tiny, tmp_path / "model", options=replace(QUICK, negatives="in-batch"))

@@ -43,8 +43,9 @@ def as_ir_measures(
     Returns
     -------
     list of ir_measures.Measure
-        Of each measure: the first group's, the second's (their means are over queries with a relevant document in the
-        group, as in an audit), and Relative Δ in percent, of a query its part of it. Ties count in expectation.
+        Of each measure: the first group's, the second's (their means are over queries with a
+        relevant document in the group, as in an audit), and Relative Δ in percent, of a query its
+        part of it. Ties count in expectation.
     """
     given = [measures] if isinstance(measures, str | Measure) else measures
     return [made for asked in given for made in _of_measure(measure(asked), pair, by)]
@@ -52,8 +53,13 @@ def as_ir_measures(
 
 def _of_measure(asked: Measure, pair: tuple[str, str], by: str) -> list[Any]:
     library = need("ir_measures", extra="adapters", for_="measures for ir_measures")
-    names = [f"{asked!r}[{by}={name}]" for name in pair] + [f"RelativeDelta({asked!r})[{','.join(pair)}]"]
-    inputs = {"run_inputs": ["query_id", "doc_id", "score", by], "qrel_inputs": ["query_id", "doc_id", "relevance", by]}
+    names = [f"{asked!r}[{by}={name}]" for name in pair] + [
+        f"RelativeDelta({asked!r})[{','.join(pair)}]"
+    ]
+    inputs = {
+        "run_inputs": ["query_id", "doc_id", "score", by],
+        "qrel_inputs": ["query_id", "doc_id", "relevance", by],
+    }
     last: list[Any] = [None, None, None]
     """Qrels and run that were seen last, and their values: the three measures are asked for one after the other."""
 
@@ -74,8 +80,8 @@ def _values(
 ) -> tuple[tuple[str, ...], tuple[Floats, ...]]:
     """Values of both groups and parts of Relative Δ, for each judged query.
 
-    Other libraries take plain means over all queries: where a group has nothing relevant to a query, its value is the
-    mean over the others, so that it moves nothing.
+    Other libraries take plain means over all queries: where a group has nothing relevant to a
+    query, its value is the mean over the others, so that it moves nothing.
     """
     columns = {"qrels": (*_KEYS, "relevance", by), "run": (*_KEYS, "score", by)}
     judged, ranked = _table(qrels, columns["qrels"], "qrels"), _table(run, columns["run"], "run")
@@ -91,12 +97,16 @@ def _values(
     collection = Collection(docs, queries, judgments)
     groups = grouping(collection, "source")
     held = Judgments.of(collection, groups)
-    ranking = Run.from_frame(ranked.select("query_id", "doc_id", "score"), spec={"ranker": "ir_measures"})
+    ranking = Run.from_frame(
+        ranked.select("query_id", "doc_id", "score"), spec={"ranker": "ir_measures"}
+    )
     found = group_values(Aligned.of(ranking, collection, held), [asked], groups, "expected")[0]
     one, two = (found[1 + groups.number(name)] for name in pair)
     both = ~np.isnan(one + two)
     if not both.any():
-        raise UserError(f"{asked!r}: no query has a relevant document of both {pair[0]} and {pair[1]}")
+        raise UserError(
+            f"{asked!r}: no query has a relevant document of both {pair[0]} and {pair[1]}"
+        )
     means = float(np.mean(one[both])), float(np.mean(two[both]))
     parts = 200 * (one - two) / sum(means)
     filled = (np.where(np.isnan(side), np.nanmean(side), side) for side in (one, two))

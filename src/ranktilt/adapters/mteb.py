@@ -30,10 +30,15 @@ class MtebRanker(Ranker):
         """Index the documents, titles included, and search for each judged query."""
         dataset = need("datasets", extra="train", for_="models of mteb").Dataset
         task = {
-            "encode_kwargs": {"batch_size": self.batch_size}, "task_metadata": _task(), "hf_split": "test",
-            "hf_subset": "default", "num_proc": None,
-        }  # fmt: skip
-        docs = collection.docs.select("id", pl.col("title").fill_null(""), pl.col("text").fill_null(""))
+            "encode_kwargs": {"batch_size": self.batch_size},
+            "task_metadata": _task(),
+            "hf_split": "test",
+            "hf_subset": "default",
+            "num_proc": None,
+        }
+        docs = collection.docs.select(
+            "id", pl.col("title").fill_null(""), pl.col("text").fill_null("")
+        )
         self.model.index(dataset.from_dict(docs.to_dict(as_series=False)), **task)
         queries = dataset.from_dict(collection.judged.select("id", "text").to_dict(as_series=False))
         found = self.model.search(queries, top_k=self.k, **task)
@@ -64,7 +69,12 @@ class MtebModel:
         self.docs = pl.DataFrame({"id": ids, "title": list(title), "text": list(corpus["text"])})
 
     def search(
-        self, queries: Any, *, top_k: int, top_ranked: Mapping[str, list[str]] | None = None, **_: Any
+        self,
+        queries: Any,
+        *,
+        top_k: int,
+        top_ranked: Mapping[str, list[str]] | None = None,
+        **_: Any,
     ) -> dict[str, dict[str, float]]:
         """Rank the documents, or each query's candidates, and return the first `top_k` scores of each query."""
         if type(top_k) is not int or top_k < 1:
@@ -73,13 +83,23 @@ class MtebModel:
         asked = pl.DataFrame({"id": ids, "text": list(queries["text"])})
         if self.docs is None:
             raise UserError(f"{self.ranker!r}: index the corpus before it is searched")
-        no_judgments = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64})
+        no_judgments = pl.DataFrame(
+            schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64}
+        )
         collection = Collection(self.docs, asked, no_judgments)
         run = None
         if top_ranked:
-            places = {query: {doc: -float(n) for n, doc in enumerate(names)} for query, names in top_ranked.items()}
+            places = {
+                query: {doc: -float(n) for n, doc in enumerate(names)}
+                for query, names in top_ranked.items()
+            }
             run = Run.from_dict(places)
-        found = self.ranker.rank(collection, run).frame().group_by("query_id", maintain_order=True).head(top_k)
+        found = (
+            self.ranker.rank(collection, run)
+            .frame()
+            .group_by("query_id", maintain_order=True)
+            .head(top_k)
+        )
         scores: dict[str, dict[str, float]] = {name: {} for name in asked["id"]}
         for query, doc, score in found.select("query_id", "doc_id", "score").iter_rows():
             scores[query][doc] = score
@@ -106,6 +126,10 @@ def _task() -> Any:
     """Metadata of a task that is no public one."""
     kind = need("mteb.abstasks.task_metadata", extra="adapters", for_="models of mteb").TaskMetadata
     return kind(
-        name="RankTilt", description="A collection of RankTilt.", type="Retrieval", main_score="ndcg_at_10",
-        eval_langs=["eng-Latn"], dataset={"path": "none", "revision": "1"},
-    )  # fmt: skip
+        name="RankTilt",
+        description="A collection of RankTilt.",
+        type="Retrieval",
+        main_score="ndcg_at_10",
+        eval_langs=["eng-Latn"],
+        dataset={"path": "none", "revision": "1"},
+    )

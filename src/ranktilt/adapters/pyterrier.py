@@ -53,8 +53,8 @@ def as_pyterrier(ranker: Ranker, collection: Collection) -> Any:
     Returns
     -------
     pyterrier.Transformer
-        Answers topics (``qid``, ``query``) with ``docno``, ``score`` and ``rank``, and the column ``source``, which
-        measures of `as_ir_measures` need.
+        Answers topics (``qid``, ``query``) with ``docno``, ``score`` and ``rank``, and the column
+        ``source``, which measures of `as_ir_measures` need.
     """
     library = need("pyterrier", extra="adapters", for_="PyTerrier's transformers")
 
@@ -62,12 +62,18 @@ def as_pyterrier(ranker: Ranker, collection: Collection) -> Any:
         given = _topics(topics)
         queries = given.unique(maintain_order=True)
         if (repeated := queries.filter(~pl.col("id").is_first_distinct())).height:
-            raise UserError(f"topics: query {repeated['id'][0]!r} comes twice, with two texts; give each its own qid")
+            raise UserError(
+                f"topics: query {repeated['id'][0]!r} comes twice, with two texts; give each its own qid"
+            )
         asked = Collection(collection.docs, queries, collection.qrels.clear(), collection.spec)
         before = Run.from_pandas(topics) if "docno" in topics.columns else None
         results = _results(ranker.rank(asked, before))
-        results = results.join(collection.docs.select(docno="id", source="source"), on="docno", maintain_order="left")
-        results = results.join(queries.select(qid="id", query="text"), on="qid", maintain_order="left")
+        results = results.join(
+            collection.docs.select(docno="id", source="source"), on="docno", maintain_order="left"
+        )
+        results = results.join(
+            queries.select(qid="id", query="text"), on="qid", maintain_order="left"
+        )
         ranks = pl.int_range(pl.len()).over("qid")  # results fall within each query
         return results.with_columns(rank=ranks).to_pandas()
 
@@ -81,7 +87,8 @@ def _topics(topics: Any) -> pl.DataFrame:
         raise UserError(f"topics: expected a column {lacking!r}, got {', '.join(names)}")
     table = pandas_columns(topics, {names.index("qid"): "id", names.index("query"): "text"})
     return table.with_columns(
-        ids_of(table["id"], "topics: column 'qid'").alias("id"), texts_of(table["text"], "topics: column 'query'")
+        ids_of(table["id"], "topics: column 'qid'").alias("id"),
+        texts_of(table["text"], "topics: column 'query'"),
     )
 
 

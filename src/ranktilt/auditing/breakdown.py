@@ -54,20 +54,26 @@ def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 
     def at_ranks(weights: Floats) -> Floats:
         """Sum at each rank of the entries' weights, each spread evenly over the ranks of its tie block."""
         spread = np.repeat(per_block(ranking, weights) / ranking.sizes, ranking.sizes)
-        return np.bincount(place[inside], weights=spread[inside], minlength=depth).astype(np.float64)
+        return np.bincount(place[inside], weights=spread[inside], minlength=depth).astype(
+            np.float64
+        )
 
     at, found = np.full((2, len(groups.names), depth), np.nan)
     group, judgment = aligned.group_codes(groups)[keep], aligned.judgment[keep]
     reach = np.bincount(place[inside & known], minlength=depth)
     counted = ~aligned.left_out(str(audit.spec["missing"]))
     for number in range(len(groups.names)):
-        np.divide(at_ranks(1.0 * (known & (group == number))), reach, out=at[number], where=reach > 0)
+        np.divide(
+            at_ranks(1.0 * (known & (group == number))), reach, out=at[number], where=reach > 0
+        )
         mine = judgments.group == number
         relevant = np.bincount(judgments.query[mine], minlength=len(judgments.queries))
         counts = (relevant > 0) & counted
         if counts.any():
             hits = (judgment >= 0) & np.append(mine, False)[judgment] & counts[query]
-            found[number] = np.cumsum(at_ranks(hits / np.maximum(relevant, 1)[query])) / counts.sum()
+            found[number] = (
+                np.cumsum(at_ranks(hits / np.maximum(relevant, 1)[query])) / counts.sum()
+            )
     return RankShares(run.name, groups.names, at, found, _level(groups, group[known]), reach)
 
 
@@ -81,11 +87,15 @@ def _level(groups: Groups, listed: Ints) -> Floats:
 def contributions(audit: Audit, run: str, measure: str | Measure, a: str, b: str) -> Floats:
     """Split Relative Δ over the queries, in the order of ``audit.queries``: how many of its points each of them brings.
 
-    ``200·(a_q − b_q) / Σ(a + b)``: what remains of Relative Δ ``200·(M_a − M_b) / (M_a + M_b)`` (Dai et al., KDD 2024,
-    sec. 3.1) when its means are written as sums over the queries; the parts add up to Relative Δ without rounding. NaN
-    for a query without a relevant document in both groups, and for every query where both means are 0.
+    ``200·(a_q − b_q) / Σ(a + b)``: what remains of Relative Δ ``200·(M_a − M_b) / (M_a + M_b)``
+    (Dai et al., KDD 2024, sec. 3.1) when its means are written as sums over the queries; the parts
+    add up to Relative Δ without rounding. NaN for a query without a relevant document in both
+    groups, and for every query where both means are 0.
     """
-    measures, name = tuple(map(repr, audit.measures)), measure if isinstance(measure, str) else repr(measure)
+    measures, name = (
+        tuple(map(repr, audit.measures)),
+        measure if isinstance(measure, str) else repr(measure),
+    )
     axes = (
         ("run", run, audit.runs),
         ("measure", name, measures),
@@ -102,7 +112,11 @@ def contributions(audit: Audit, run: str, measure: str | Measure, a: str, b: str
 def parts(a: Floats, b: Floats) -> Floats:
     """Split Relative Δ of two groups over the queries, the last axis, in points; see `contributions`."""
     counts = ~(np.isnan(a) | np.isnan(b))
-    total = np.where(counts, a, 0.0).sum(axis=-1, keepdims=True) + np.where(counts, b, 0.0).sum(axis=-1, keepdims=True)
-    shares: Floats = np.divide(a - b, total, out=np.full(counts.shape, np.nan), where=counts & (total > 0))
+    total = np.where(counts, a, 0.0).sum(axis=-1, keepdims=True) + np.where(counts, b, 0.0).sum(
+        axis=-1, keepdims=True
+    )
+    shares: Floats = np.divide(
+        a - b, total, out=np.full(counts.shape, np.nan), where=counts & (total > 0)
+    )
     shares *= 200
     return shares

@@ -78,7 +78,9 @@ class Card:
     origins: Ints
     """Number of each document's origin."""
 
-    def of_twins(self, run: int, aligned: Aligned, lists: Mapping[Pair, TwinLists]) -> Iterator[tuple[CardKey, Sample]]:
+    def of_twins(
+        self, run: int, aligned: Aligned, lists: Mapping[Pair, TwinLists]
+    ) -> Iterator[tuple[CardKey, Sample]]:
         """Answer the questions about twins for one run."""
         for number, (pair, twins) in enumerate(self.twins.items()):
             for question, estimand in enumerate(self.questions):
@@ -101,7 +103,9 @@ class Card:
             for run, number, sample in samples:
                 yield CardKey(run, number, question), sample
 
-    def _sums(self, estimand: GroupEstimand, aligned: Sequence[Aligned]) -> Iterator[tuple[int, int, Sample]]:
+    def _sums(
+        self, estimand: GroupEstimand, aligned: Sequence[Aligned]
+    ) -> Iterator[tuple[int, int, Sample]]:
         """Differences of two groups' sums: a document has one label in all lists.
 
         Where all are twins, they exchange theirs.
@@ -126,7 +130,9 @@ class Card:
                 sample = self._sample(ranked, estimand, twins, answers)
                 yield run, number, sample.among(band[a] - band[b], labels)
 
-    def _lists(self, estimand: GroupEstimand, aligned: Sequence[Aligned]) -> Iterator[tuple[int, int, Sample]]:
+    def _lists(
+        self, estimand: GroupEstimand, aligned: Sequence[Aligned]
+    ) -> Iterator[tuple[int, int, Sample]]:
         """Other questions about groups: each list is shuffled by itself.
 
         Where all are twins, they exchange labels.
@@ -145,7 +151,10 @@ class Card:
     def _null_lists(self, estimand: GroupEstimand, aligned: Aligned, code: Ints) -> Floats:
         """Draw answers under random labels: (pairs, shuffles)."""
         pairs = list(self.twins)
-        paired = [all_paired(signs_of(self.groups, pair), twins.rows) for pair, twins in self.twins.items()]
+        paired = [
+            all_paired(signs_of(self.groups, pair), twins.rows)
+            for pair, twins in self.twins.items()
+        ]
         seed, count = self.shuffles.seed, self.shuffles.count
         turned = [
             turned_labels(aligned, self.groups, code, twins, seed) if is_paired else None
@@ -162,14 +171,21 @@ class Card:
             report(f"random lists of {aligned.run.name}", draw + 1, count)
         return nulls
 
-    def _attention(self, estimand: AttentionEstimand, aligned: Sequence[Aligned]) -> Iterator[tuple[int, int, Sample]]:
+    def _attention(
+        self, estimand: AttentionEstimand, aligned: Sequence[Aligned]
+    ) -> Iterator[tuple[int, int, Sample]]:
         """Questions about all groups at once, once a run: each list is shuffled as a whole."""
         estimand.check(self.groups.names)
         for run, ranked in enumerate(aligned):
             lists = ranked.group_lists(self.groups)
             answers = attention_answers(estimand, ranked, lists)
-            null = null_attention(estimand, ranked, self.groups, seed=self.shuffles.seed, count=self.shuffles.count)
-            parts = {**ranked.group_counts(self.groups), **estimand.beside(lists, answers.weight > 0)}
+            null = null_attention(
+                estimand, ranked, self.groups, seed=self.shuffles.seed, count=self.shuffles.count
+            )
+            parts = {
+                **ranked.group_counts(self.groups),
+                **estimand.beside(lists, answers.weight > 0),
+            }
             sample = Sample(
                 ranked.run.name,
                 estimand,
@@ -182,7 +198,9 @@ class Card:
             )
             yield run, 0, sample.among(null)
 
-    def _sample(self, aligned: Aligned, estimand: Estimand, twins: TwinPairs, answers: Answers) -> Sample:
+    def _sample(
+        self, aligned: Aligned, estimand: Estimand, twins: TwinPairs, answers: Answers
+    ) -> Sample:
         return Sample(
             aligned.run.name,
             estimand,
@@ -194,7 +212,9 @@ class Card:
             distinct=aligned.distinct,
         )
 
-    def _exchanged(self, aligned: Aligned, estimand: Estimand, twins: TwinPairs, answers: Answers) -> Sample:
+    def _exchanged(
+        self, aligned: Aligned, estimand: Estimand, twins: TwinPairs, answers: Answers
+    ) -> Sample:
         """A sample of twins beside exchanged labels of each origin, the same way in all queries."""
         sample = self._sample(aligned, estimand, twins, answers)
         return among_exchanged(sample, self.how, banded=self.banded)

@@ -41,24 +41,34 @@ class Confound(NamedTuple):
 
 
 def confounds(
-    collection: Collection, groups: Groups, twins: TwinPairs, judgments: Judgments, runs: Sequence[Run]
+    collection: Collection,
+    groups: Groups,
+    twins: TwinPairs,
+    judgments: Judgments,
+    runs: Sequence[Run],
 ) -> list[Confound]:
     """Compare the texts of two sources, their pairs, and what each run's ranker cuts; nothing without texts."""
     if not (collection.docs["text"] != "").any():
         return []
-    texts = collection.memo(("confounds", twins.pair), lambda: _of_texts(collection, groups, twins, judgments))
+    texts = collection.memo(
+        ("confounds", twins.pair), lambda: _of_texts(collection, groups, twins, judgments)
+    )
     a, b = twins.pair
     found = [*texts]
     for run in runs:
         for name, cut in run.truncated:
             share = cut["share"]
             if {a, b} <= set(share):
-                over = Confound("truncated", a, b, float(share[a]), float(share[b]), collection.docs.height)
+                over = Confound(
+                    "truncated", a, b, float(share[a]), float(share[b]), collection.docs.height
+                )
                 found.append(over._replace(run=name, limit=int(cut["limit"])))
     return found
 
 
-def _of_texts(collection: Collection, groups: Groups, twins: TwinPairs, judgments: Judgments) -> list[Confound]:
+def _of_texts(
+    collection: Collection, groups: Groups, twins: TwinPairs, judgments: Judgments
+) -> list[Confound]:
     """What does not depend on a run."""
     text = collection.docs["text"]
     members = [groups.code == groups.names.index(name) for name in twins.pair]
@@ -67,7 +77,10 @@ def _of_texts(collection: Collection, groups: Groups, twins: TwinPairs, judgment
         found.append(_query_words(collection, twins, members, judgments))
     found += [
         _sided(name, twins, flags.to_numpy().astype(np.float64), members)
-        for name, flags in (("cut-off endings", cut_off(text)), ("boilerplate openings", opening(text).is_not_null()))
+        for name, flags in (
+            ("cut-off endings", cut_off(text)),
+            ("boilerplate openings", opening(text).is_not_null()),
+        )
     ]
     if len(twins.rows):
         found += list(_paired(collection, twins))
@@ -75,7 +88,10 @@ def _of_texts(collection: Collection, groups: Groups, twins: TwinPairs, judgment
 
 
 def _sided(
-    name: str, twins: TwinPairs, values: npt.NDArray[np.float64], members: list[npt.NDArray[np.bool_]]
+    name: str,
+    twins: TwinPairs,
+    values: npt.NDArray[np.float64],
+    members: list[npt.NDArray[np.bool_]],
 ) -> Confound:
     means = [float(values[mine].mean()) if mine.any() else np.nan for mine in members]
     a, b = twins.pair
@@ -85,7 +101,8 @@ def _sided(
 def _paired(collection: Collection, twins: TwinPairs) -> Iterator[Confound]:
     chosen = np.linspace(0, len(twins.rows) - 1, min(len(twins.rows), SAMPLE)).astype(np.int64)
     (text, other), (one, two) = (
-        [collection.docs[column].gather(twins.rows[:, side]) for side in (0, 1)] for column in ("text", "title")
+        [collection.docs[column].gather(twins.rows[:, side]) for side in (0, 1)]
+        for column in ("text", "title")
     )
     for name, flags in (
         ("identical", identical(text, other).to_numpy()),
@@ -106,20 +123,29 @@ def twin_likeness(
 
 
 def _query_words(
-    collection: Collection, twins: TwinPairs, members: list[npt.NDArray[np.bool_]], judgments: Judgments
+    collection: Collection,
+    twins: TwinPairs,
+    members: list[npt.NDArray[np.bool_]],
+    judgments: Judgments,
 ) -> Confound:
     """Share of a query's words that a relevant document holds, averaged over relevant documents."""
     held = judgments.known_query[judgments.query] & (judgments.row < len(members[0]))
     query, row = judgments.query[held], judgments.row[held]
     queries = _terms(collection.judged["text"])
     mine = np.unique(row)
-    table = pl.DataFrame({"place": np.arange(len(mine)), "words": _terms(collection.texts().gather(mine))})
+    table = pl.DataFrame(
+        {"place": np.arange(len(mine)), "words": _terms(collection.texts().gather(mine))}
+    )
     place = np.searchsorted(mine, row)
     shares = np.full(len(row), np.nan)
     for start in range(0, len(row), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
-        joined = pl.DataFrame({"q": queries.gather(query[part]), "d": table["words"].gather(place[part])})
-        both = joined.select(pl.col("q").list.set_intersection("d").list.len() / pl.col("q").list.len())
+        joined = pl.DataFrame(
+            {"q": queries.gather(query[part]), "d": table["words"].gather(place[part])}
+        )
+        both = joined.select(
+            pl.col("q").list.set_intersection("d").list.len() / pl.col("q").list.len()
+        )
         shares[part] = both.to_series().fill_nan(None).to_numpy()
     sides = [shares[member[row]] for member in members]
     means = [float(np.nanmean(side)) if np.isfinite(side).any() else np.nan for side in sides]

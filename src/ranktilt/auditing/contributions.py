@@ -1,7 +1,7 @@
 """What each document adds to the answers of an audit, kept so that two audits can be compared.
 
-The error of a difference between two runs comes from what a document adds to the *difference*. So an
-audit's file holds, for every answer that `compare` reads, one number a query and document.
+The error of a difference between two runs comes from what a document adds to the *difference*. So
+an audit's file holds, for every answer that `compare` reads, one number a query and document.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class Contributions:
     answers: Mapping[Key, Clusters]
 
     @classmethod
-    def from_samples(cls, samples: Sequence[Sample], collection: Collection, queries: Sequence[str]) -> Contributions:
+    def from_samples(
+        cls, samples: Sequence[Sample], collection: Collection, queries: Sequence[str]
+    ) -> Contributions:
         """Keep what the documents of some answers add, the largest of it where that is too much."""
         answers = {
             (sample.run, repr(sample.estimand), sample.a, sample.b): sample.clusters
@@ -48,7 +50,9 @@ class Contributions:
         }
         each = MOST // max(len(answers), 1)
         answers = {key: _largest(clusters, each) for key, clusters in answers.items()}
-        names = pl.DataFrame({"number": collection.origin_codes(), "name": collection.docs["origin"]})
+        names = pl.DataFrame(
+            {"number": collection.origin_codes(), "name": collection.docs["origin"]}
+        )
         names = names.unique("number").sort("number")
         numbers = np.concatenate([[], *(clusters.origin for clusters in answers.values())])
         kept = np.unique(numbers.astype(np.int64))

@@ -71,8 +71,8 @@ def controls(
     collection : Collection
         What was ranked; twins are found by origin.
     rankers : sequence of Ranker
-        What ranks it, in the order of `runs`. A saved run cannot be ranked again: controls that change texts leave
-        it out and say so.
+        What ranks it, in the order of `runs`. A saved run cannot be ranked again: controls that
+        change texts leave it out and say so.
     runs : sequence of Run
         The raw runs.
     raw : Audit
@@ -85,16 +85,19 @@ def controls(
     Returns
     -------
     Audit
-        `raw` with ``controls``: for each run, pair and control Relative Δ under it and by how much it moved, with a
-        paired bootstrap interval. A run is ranked again only where a text that it reads changed. The p of all
-        Relative Δ in the table, raw ones included, are corrected together.
+        `raw` with ``controls``: for each run, pair and control Relative Δ under it and by how much
+        it moved, with a paired bootstrap interval. A run is ranked again only where a text that it
+        reads changed. The p of all Relative Δ in the table, raw ones included, are corrected
+        together.
     """
     names = list(dict.fromkeys(which))
     for name in names:
         if name not in CONTROLS:
             raise unknown("control", name, CONTROLS)
     if not 0 < near <= 1:
-        raise UserError(f"expected a similarity above 0 and at most 1 for near-identical twins, got {near:g}")
+        raise UserError(
+            f"expected a similarity above 0 and at most 1 for near-identical twins, got {near:g}"
+        )
     if not raw.tilts:
         raise UserError("controls need groups compared by relevance; this audit has none")
     if not (collection.docs["text"] != "").any():
@@ -102,7 +105,10 @@ def controls(
     work = _Controls(collection, rankers, runs, raw, near)
     found = [one for name in names for one in work.control(name)]
     saved = [run.name for ranker, run in zip(rankers, runs, strict=True) if _is_saved(ranker)]
-    notes = tuple(f"{name}: a saved run cannot be ranked again; only near-identical applies to it" for name in saved)
+    notes = tuple(
+        f"{name}: a saved run cannot be ranked again; only near-identical applies to it"
+        for name in saved
+    )
     found = [one for one in found if one.tilts or one.run not in saved]
     spec = {**raw.spec, "near": near}
     return replace(raw, controls=_corrected(raw, found), spec=spec, notes=(*raw.notes, *notes))
@@ -127,15 +133,30 @@ class _Controls:
     """All controls of one audit: what they share."""
 
     def __init__(
-        self, collection: Collection, rankers: Sequence[Ranker], runs: Sequence[Run], raw: Audit, near: float
+        self,
+        collection: Collection,
+        rankers: Sequence[Ranker],
+        runs: Sequence[Run],
+        raw: Audit,
+        near: float,
     ) -> None:
-        self.collection, self.rankers, self.runs, self.raw, self.near = collection, rankers, runs, raw, near
+        self.collection, self.rankers, self.runs, self.raw, self.near = (
+            collection,
+            rankers,
+            runs,
+            raw,
+            near,
+        )
         groups = grouping(collection, raw.spec["by"], raw.groups, fewest=1)
         if raw.spec["by"] not in collection.docs.columns:
             # Bins are those of the raw texts, whatever a control makes of them.
-            labels = pl.Series(raw.spec["by"], [None, *groups.names], dtype=pl.String).gather(groups.code + 1)
+            labels = pl.Series(raw.spec["by"], [None, *groups.names], dtype=pl.String).gather(
+                groups.code + 1
+            )
             docs = collection.docs.with_columns(labels)
-            self.collection = Collection(docs, collection.queries, collection.qrels, collection.spec)
+            self.collection = Collection(
+                docs, collection.queries, collection.qrels, collection.spec
+            )
         self.rows = [twin_rows(collection, groups, pair) for pair in raw.tilted_pairs]
         self.family = _families(collection, self.rows)
         self.twins = self.family >= 0
@@ -187,7 +208,9 @@ class _Controls:
         sizes = tokens.counts(whole, "counting tokens")
         least = self._shortest(np.minimum(sizes, tokens.limit) if tokens.limit else sizes)
         over = np.flatnonzero(self.twins & (sizes > least))
-        ends = dict(zip(over.tolist(), tokens.ends([whole[i] for i in over], least[over]), strict=True))
+        ends = dict(
+            zip(over.tolist(), tokens.ends([whole[i] for i in over], least[over]), strict=True)
+        )
         titled = reader.text == "title+text"
         for i, (title, text) in enumerate(docs.select("title", "text").iter_rows()):
             front = len(title.strip()) + 1 if titled and title.strip() else 0
@@ -195,7 +218,9 @@ class _Controls:
 
     def _without_likenesses(self) -> Changed:
         collection = self.collection
-        alike = [rows[twin_likeness(collection, rows, self.near) > 0] for rows in self.rows if len(rows)]
+        alike = [
+            rows[twin_likeness(collection, rows, self.near) > 0] for rows in self.rows if len(rows)
+        ]
         gone = np.unique(self.family[np.concatenate([rows.ravel() for rows in alike])])
         out = np.isin(self.family, gone)
         ids = frozenset(collection.ids.filter(pl.Series(out)))
@@ -211,14 +236,22 @@ class _Controls:
         text = pl.Series("text", list(texts), dtype=pl.String)
         title = docs["title"] if titles is None else titles
         number = int(((text != docs["text"]) | (title != docs["title"])).sum())
-        changed = Collection(docs.with_columns(text, title), self.collection.queries, self.collection.qrels, {})
-        what = f"{number:,} of {counted(docs.height, 'document', 'documents')} changed" if number else ""
+        changed = Collection(
+            docs.with_columns(text, title), self.collection.queries, self.collection.qrels, {}
+        )
+        what = (
+            f"{number:,} of {counted(docs.height, 'document', 'documents')} changed"
+            if number
+            else ""
+        )
         return Changed(changed, what)
 
     def _shortest(self, sizes: Ints) -> Ints:
         """Smallest size among each document's twins; its own where it has none."""
         table = pl.DataFrame({"family": self.family, "size": sizes})
-        return np.where(self.twins, table.select(pl.col("size").min().over("family"))["size"].to_numpy(), sizes)
+        return np.where(
+            self.twins, table.select(pl.col("size").min().over("family"))["size"].to_numpy(), sizes
+        )
 
     def _meaning(self, name: str) -> str:
         return CONTROLS[name].format(near=self.near)
@@ -227,7 +260,9 @@ class _Controls:
         a, b = self.raw.tilted_pairs[0]
         return Controlled(run.name, name, a, b, self._meaning(name), why, (), ())
 
-    def _controlled(self, ranker: Ranker, run: Run, name: str, changed: Changed) -> list[Controlled]:
+    def _controlled(
+        self, ranker: Ranker, run: Run, name: str, changed: Changed
+    ) -> list[Controlled]:
         again, what = self._ranked(ranker, run, changed), changed.what
         if again is run:
             what = f"nothing to change; raw values stand ({what})" if what else "nothing to change"
@@ -235,7 +270,12 @@ class _Controls:
         options: dict[str, Any] = {k: self.raw.spec[k] for k in _OPTIONS if k in self.raw.spec}
         try:
             result = audit(
-                changed.collection, [again], self.raw.measures, pairs=self.raw.tilted_pairs, confounds=False, **options
+                changed.collection,
+                [again],
+                self.raw.measures,
+                pairs=self.raw.tilted_pairs,
+                confounds=False,
+                **options,
             )
         except UserError as error:  # what a control leaves may be nothing to compare
             judged = changed.collection.qrels.height
@@ -244,14 +284,19 @@ class _Controls:
         found = []
         for a, b in result.pairs:
             tilts = tuple(replace(t, run=run.name) for t in result.tilts if (t.a, t.b) == (a, b))
-            moves = tuple(self._move(result, run.name, number, (a, b)) for number in range(len(self.raw.measures)))
+            moves = tuple(
+                self._move(result, run.name, number, (a, b))
+                for number in range(len(self.raw.measures))
+            )
             found.append(Controlled(run.name, name, a, b, self._meaning(name), what, tilts, moves))
         return found
 
     def _unmoved(self, run: Run, name: str, what: str, pair: Pair) -> Controlled:
         tilts = tuple(t for t in self.raw.tilts if t.run == run.name and (t.a, t.b) == pair)
         still = [t.value - t.value for t in tilts]  # 0, or undefined
-        moves = tuple(Move(zero, zero, zero, t.queries) for zero, t in zip(still, tilts, strict=True))
+        moves = tuple(
+            Move(zero, zero, zero, t.queries) for zero, t in zip(still, tilts, strict=True)
+        )
         return Controlled(run.name, name, *pair, self._meaning(name), what, tilts, moves)
 
     def _ranked(self, ranker: Ranker, run: Run, changed: Changed) -> Run:
@@ -261,27 +306,41 @@ class _Controls:
         choices = {str(getattr(stage, "text", "title+text")) for stage in stages_of(ranker)}
         if all(changed.collection.texts(c).equals(self.collection.texts(c)) for c in choices):
             return run
-        for choice in (None, True):  # a query's own document stays its own, whatever a control makes of its text
-            changed.collection.memo(("self documents", choice), partial(self_documents, self.collection, choice))
+        for choice in (
+            None,
+            True,
+        ):  # a query's own document stays its own, whatever a control makes of its text
+            changed.collection.memo(
+                ("self documents", choice), partial(self_documents, self.collection, choice)
+            )
         return ranker.rank(changed.collection)
 
     def _move(self, result: Audit, run: str, measure: int, pair: Pair) -> Move:
         """By how much Relative Δ moved, over the queries that both define."""
         raw, there = self.raw, {query: place for place, query in enumerate(result.queries)}
         at, after = (
-            np.array([(n, there[q]) for n, q in enumerate(raw.queries) if q in there], np.int64).reshape(-1, 2).T
+            np.array([(n, there[q]) for n, q in enumerate(raw.queries) if q in there], np.int64)
+            .reshape(-1, 2)
+            .T
         )
         sides = [
             values[measure, audit.groups.index(name)][rows]
             for name in pair
-            for audit, values, rows in ((result, result.values[0], after), (raw, raw.values[raw.runs.index(run)], at))
+            for audit, values, rows in (
+                (result, result.values[0], after),
+                (raw, raw.values[raw.runs.index(run)], at),
+            )
         ]
         distinct = raw.distinct(run)
         columns = Columns(np.array(sides), None if distinct is None else distinct[at])
         if not columns.queries:
             return Move(np.nan, np.nan, np.nan, 0)
         new, old = (
-            next(t for t in audit.tilts if (t.run, t.a, t.b) == (name, *pair) and t.measure == repr(of))
+            next(
+                t
+                for t in audit.tilts
+                if (t.run, t.a, t.b) == (name, *pair) and t.measure == repr(of)
+            )
             for audit, name, of in (
                 (result, result.runs[0], self.raw.measures[measure]),
                 (raw, run, self.raw.measures[measure]),
@@ -334,7 +393,11 @@ def _reader(ranker: Ranker) -> _Reader | None:
         find = getattr(stage, "tokens", None)
         if callable(find):
             found = find()
-            return _Reader(found, str(getattr(stage, "text", "title+text"))) if isinstance(found, Tokens) else None
+            return (
+                _Reader(found, str(getattr(stage, "text", "title+text")))
+                if isinstance(found, Tokens)
+                else None
+            )
     return None
 
 

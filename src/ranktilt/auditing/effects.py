@@ -76,8 +76,9 @@ class Effect:
     def __post_init__(self) -> None:
         """Leave undefined what so small a sample cannot show.
 
-        Every effect is made, corrected, turned and read from files through here, so that no table, sentence, page or
-        file can show an interval or a p beside the words that there is too little for it.
+        Every effect is made, corrected, turned and read from files through here, so that no table,
+        sentence, page or file can show an interval or a p beside the words that there is too little
+        for it.
         """
         for name in self._beyond_sample:
             object.__setattr__(self, name, np.nan)
@@ -97,7 +98,11 @@ class Effect:
     @property
     def measure(self) -> str:
         """Notation of the measure whose Relative Δ it is; of the estimand itself for all others."""
-        return self.estimand.measure if isinstance(self.estimand, RelativeDelta) else repr(self.estimand)
+        return (
+            self.estimand.measure
+            if isinstance(self.estimand, RelativeDelta)
+            else repr(self.estimand)
+        )
 
     @property
     def kind(self) -> str:
@@ -168,7 +173,8 @@ class Effect:
     def shown(self) -> bool:
         """Whether it is shown not to be level: corrected p < .05, and the interval excludes level.
 
-        Of all groups at once: the value lies outside the random band. What only describes shows nothing.
+        Of all groups at once: the value lies outside the random band. What only describes shows
+        nothing.
         """
         beyond = bool(self.leans) if self.estimand.sided else self.place != "inside"
         return beyond and self.significant and not self.estimand.descriptive
@@ -199,7 +205,9 @@ class Effect:
         """Give the one verdict of every command: a favoured side, or ``level`` where the whole interval lies within."""
         if np.isnan(self.low) or np.isnan(self.value) or not self.testable:
             return "inconclusive"
-        return self.favours or ("level" if not self.shown and self.extent(margin) == "within" else "inconclusive")
+        return self.favours or (
+            "level" if not self.shown and self.extent(margin) == "within" else "inconclusive"
+        )
 
     def side(self, which: str) -> str:
         """Name of the group `a` or `b`; empty for neither."""
@@ -209,21 +217,35 @@ class Effect:
         """Return the same answer seen from the other side: every sign turned. A ratio of two groups stays as it is."""
         if self.estimand.directed:
             return self
-        parts = {_TURNED.get(k, k): (-v + 0.0 if k in _NEGATED else v) for k, v in self.parts.items()}
+        parts = {
+            _TURNED.get(k, k): (-v + 0.0 if k in _NEGATED else v) for k, v in self.parts.items()
+        }
         return replace(
-            self, a=self.b, b=self.a, value=-self.value + 0.0, low=-self.high + 0.0, high=-self.low + 0.0,
-            band_low=-self.band_high + 0.0, band_high=-self.band_low + 0.0, band_level=-self.band_level + 0.0,
+            self,
+            a=self.b,
+            b=self.a,
+            value=-self.value + 0.0,
+            low=-self.high + 0.0,
+            high=-self.low + 0.0,
+            band_low=-self.band_high + 0.0,
+            band_high=-self.band_low + 0.0,
+            band_level=-self.band_level + 0.0,
             parts={k: parts[k] for k in self.parts},
-        )  # fmt: skip
+        )
 
     def seen_from(self, a: str) -> Self:
         return self if self.a == a else self.swapped()
 
     def derived(self) -> dict[str, Any]:
         return {
-            "measure": self.measure, "kind": self.estimand.key, "name": self.name, "level": self.level,
-            "mean_a": self.mean_a, "mean_b": self.mean_b, "detectable": self.detectable,
-        }  # fmt: skip
+            "measure": self.measure,
+            "kind": self.estimand.key,
+            "name": self.name,
+            "level": self.level,
+            "mean_a": self.mean_a,
+            "mean_b": self.mean_b,
+            "detectable": self.detectable,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,7 +273,10 @@ class Change(Effect):
     @property
     def _beyond_sample(self) -> tuple[str, ...]:
         few = self.sample < FEWEST_ROWS
-        return (*super()._beyond_sample, *(("growth_low", "growth_high", "growth_error") if few else ()))
+        return (
+            *super()._beyond_sample,
+            *(("growth_low", "growth_high", "growth_error") if few else ()),
+        )
 
     @property
     def of_tilt(self) -> bool:
@@ -265,7 +290,11 @@ class Change(Effect):
     @property
     def unit(self) -> str:
         """What stands behind a difference."""
-        return " points" if self.of_tilt or isinstance(self.estimand, Measure) else self.estimand.suffix
+        return (
+            " points"
+            if self.of_tilt or isinstance(self.estimand, Measure)
+            else self.estimand.suffix
+        )
 
     def amount(self, value: float, *, sign: bool | None = None) -> str:
         """Print a value, or with a `sign` a difference, without its unit; a dash where it is undefined."""
@@ -290,14 +319,18 @@ class Change(Effect):
 
     def swapped(self) -> Self:
         """Return the same change seen from the other side; a tilt grows whichever way it points."""
-        negated = {name: -getattr(self, name) + 0.0 for name in ("new", "old", "level_new", "level_old")}
+        negated = {
+            name: -getattr(self, name) + 0.0 for name in ("new", "old", "level_new", "level_old")
+        }
         return replace(super().swapped(), **negated)
 
     def derived(self) -> dict[str, Any]:
         return {**super().derived(), "growth_detectable": self.growth_detectable}
 
 
-Outcome = Literal["equivalent", "different within the margin", "different", "inconclusive", "not tested"]
+Outcome = Literal[
+    "equivalent", "different within the margin", "different", "inconclusive", "not tested"
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -335,9 +368,13 @@ class Equivalence(Effect):
 
     def derived(self) -> dict[str, Any]:
         beside = {
-            "source": self.b, "on_reference": self.mean_a, "on_source": self.mean_b, "difference": self.value,
-            "p_different": self.p, "verdict": self.statement,
-        }  # fmt: skip
+            "source": self.b,
+            "on_reference": self.mean_a,
+            "on_source": self.mean_b,
+            "difference": self.value,
+            "p_different": self.p,
+            "verdict": self.statement,
+        }
         return {**super().derived(), **beside}
 
 
@@ -360,7 +397,8 @@ def conflicts(found: Iterable[Effect]) -> str:
         return ""
     first = asked[0]
     said = [
-        f"{' and '.join(names)} point{'' if len(names) > 1 else 's'} to {first.side(w)}" for w, names in sides.items()
+        f"{' and '.join(names)} point{'' if len(names) > 1 else 's'} to {first.side(w)}"
+        for w, names in sides.items()
     ]
     return (
         f"{first.run}: the answers conflict: {'; '.join(said)}. Say which question you ask before you say what this "

@@ -82,7 +82,11 @@ class Groups:
         """Kind of each document: its group, or one for its combination of groups, or the last one for no label."""
         last = len(self.names) + len(self.sets)
         found = np.where(self.code >= 0, self.code, last)
-        return found if self.set_of is None else np.where(self.set_of >= 0, len(self.names) + self.set_of, found)
+        return (
+            found
+            if self.set_of is None
+            else np.where(self.set_of >= 0, len(self.names) + self.set_of, found)
+        )
 
     @property
     def parts(self) -> npt.NDArray[np.float64]:
@@ -96,14 +100,18 @@ class Groups:
         return table
 
 
-def grouping(collection: Collection, by: str | None, keep: Iterable[str] = (), *, fewest: int = 2) -> Groups:
+def grouping(
+    collection: Collection, by: str | None, keep: Iterable[str] = (), *, fewest: int = 2
+) -> Groups:
     """Group the documents by a column, or by bins of its numbers; human first under ``source``, else by name.
 
-    ``COLUMN:N`` makes bins of numbers, ``length:N`` of the words of the texts; equal values are never parted. Of more
-    than `MOST_GROUPS`, those to `keep` stay apart and all others become one, as with `REST` or ``non-Europe``: then a
-    document of several groups (``Europe|Asia``) is of the first one kept, and else of none of them alone.
+    ``COLUMN:N`` makes bins of numbers, ``length:N`` of the words of the texts; equal values are
+    never parted. Of more than `MOST_GROUPS`, those to `keep` stay apart and all others become one,
+    as with `REST` or ``non-Europe``: then a document of several groups (``Europe|Asia``) is of the
+    first one kept, and else of none of them alone.
 
-    Refused are fewer groups than the `fewest`. Where that is 1, one group may be left beside documents without any.
+    Refused are fewer groups than the `fewest`. Where that is 1, one group may be left beside
+    documents without any.
     """
     if by is None:
         return Groups(None, (), np.full(collection.docs.height, -1))
@@ -122,7 +130,9 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = (), *
     if len(names) < 2 and (len(names) < fewest or not column.null_count()):
         raise UserError(_nothing_to_compare(collection, by, names))
     keep = list(keep)
-    side_of, others = read_sides([one for one in keep if by != "source" or one in (*names, REST)], names, by)
+    side_of, others = read_sides(
+        [one for one in keep if by != "source" or one in (*names, REST)], names, by
+    )
     side = {name: side_of.get(name, name) for name in names}
     renamed = joined is not None or others != REST
     keep += side_of.values()
@@ -131,7 +141,9 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = (), *
         raise UserError(f"nothing to compare: {names[0]!r} is every {by}")
     if len(names) > MOST_GROUPS:
         message = f"column {by!r} makes {len(names) + max(len(merged) - 1, 0)} groups; expected at most {MOST_GROUPS}"
-        raise UserError(f"{message}: {parts_of_numbers(by, column) or 'name some to compare (--pair A,B)'}")
+        raise UserError(
+            f"{message}: {parts_of_numbers(by, column) or 'name some to compare (--pair A,B)'}"
+        )
     if ALL in names:
         raise UserError(
             f"column {by!r} has a group called {ALL!r}, which is reserved for all documents together; rename it"
@@ -157,7 +169,11 @@ def _nothing_to_compare(collection: Collection, by: str, names: Sequence[str]) -
     if by == "source" and not names and not factor:
         advice = "name the source of each document (field source, or --groups FILE), or measure all as one (--by none)"
         return file + no_source(collection, advice=advice)
-    expected = "two sources or more, such as human and llm" if by == "source" else f"two groups of {by} or more"
+    expected = (
+        "two sources or more, such as human and llm"
+        if by == "source"
+        else f"two groups of {by} or more"
+    )
     came = f"only {by} {names[0]!r}" if names else f"no {by}"
     message = f"{file}nothing to compare: {came}; expected {expected}"
     if names and (unlabelled := collection.docs[by].null_count()):
@@ -191,7 +207,13 @@ def _several(column: pl.Series) -> pl.Series | None:
 
 
 def _of_several(
-    by: str, names: list[str], joined: pl.Series, number: Mapping[str, int], merged: tuple[str, ...], *, first: bool
+    by: str,
+    names: list[str],
+    joined: pl.Series,
+    number: Mapping[str, int],
+    merged: tuple[str, ...],
+    *,
+    first: bool,
 ) -> Groups:
     """Groups where values name several; where `first`, a document is of the first group that it names."""
     code, set_of = np.full((2, len(joined)), -1, dtype=np.int64)
@@ -202,7 +224,9 @@ def _of_several(
             code[row] = members[0]
         elif members:
             set_of[row] = sets.setdefault(members, len(sets))
-    return Groups(by, tuple(names), code, merged=merged, sets=tuple(sets), set_of=set_of if sets else None)
+    return Groups(
+        by, tuple(names), code, merged=merged, sets=tuple(sets), set_of=set_of if sets else None
+    )
 
 
 def _outside(collection: Collection) -> npt.NDArray[np.bool_]:
@@ -227,7 +251,9 @@ def _binned(collection: Collection, by: str, columns: list[str]) -> Groups:
     known = values.drop_nulls().to_numpy()
     edges = _edges(known, int(number))
     if len(edges) < int(number):
-        raise UserError(f"{by}: too few distinct values of {name} for {number} bins: {len(np.unique(known))}")
+        raise UserError(
+            f"{by}: too few distinct values of {name} for {number} bins: {len(np.unique(known))}"
+        )
     code = np.searchsorted(edges, known)
     names = _bin_names([(known[code == i].min(), edge) for i, edge in enumerate(edges)])
     if name not in columns:
@@ -246,7 +272,9 @@ def _values(collection: Collection, name: str, columns: Sequence[str]) -> pl.Ser
     elif name == LENGTH:
         values = collection.memo("words", lambda: words(collection.docs["text"]))
         return values.set(values == 0, None)
-    numbers = [c for c in columns if as_numbers(known_labels(collection.docs[c])).dtype.is_numeric()]
+    numbers = [
+        c for c in columns if as_numbers(known_labels(collection.docs[c])).dtype.is_numeric()
+    ]
     raise unknown("column of numbers to group by", name, dict.fromkeys([*numbers, LENGTH]))
 
 
@@ -257,7 +285,9 @@ def _halves(by: str, name: str, values: pl.Series, edge: float, *, unit: str) ->
     if count in (0, len(values) - values.null_count()):
         side, furthest = ("below", values.max()) if not count else ("at or above", values.min())
         extreme = f"{'highest' if not count else 'lowest'}: {short_number(float(furthest))}"  # type: ignore[arg-type]
-        raise UserError(f"{by}: every {name} is {side} {short_number(edge)} ({extreme}); expected values on both sides")
+        raise UserError(
+            f"{by}: every {name} is {side} {short_number(edge)} ({extreme}); expected values on both sides"
+        )
     names = tuple(half.format(f"{short_number(edge)}{unit}") for half in _HALVES)
     code = is_above.cast(pl.Int64).fill_null(-1).to_numpy()
     return Groups(name, names, code)
@@ -284,7 +314,9 @@ def _number(value: Any, digits: int) -> str:
     if isinstance(value, np.integer):
         return str(value)
     digits = max(digits, len(str(int(abs(value)))))
-    return np.format_float_positional(value, precision=digits, unique=False, fractional=False, trim="-")
+    return np.format_float_positional(
+        value, precision=digits, unique=False, fractional=False, trim="-"
+    )
 
 
 def grouped_pairs(
@@ -325,10 +357,14 @@ def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ..
     odd = next((pair for pair in pairs if isinstance(pair, str) or len(pair) != 2), None)
     if odd is not None:
         raise UserError(f"expected pairs of two groups, such as [('human', 'llm')], got {odd!r}")
-    chosen = tuple((groups.names[groups.number(a)], groups.names[groups.number(b)]) for a, b in pairs)
+    chosen = tuple(
+        (groups.names[groups.number(a)], groups.names[groups.number(b)]) for a, b in pairs
+    )
     for pair in chosen:
         if pair[0] == pair[1]:
-            raise UserError(f"nothing to compare: pair {pair[0]!r},{pair[1]!r} names one group twice")
+            raise UserError(
+                f"nothing to compare: pair {pair[0]!r},{pair[1]!r} names one group twice"
+            )
         if sum(set(pair) == set(other) for other in chosen) > 1:
             raise UserError(f"pair {pair[0]!r},{pair[1]!r} is given twice")
     return chosen
@@ -337,7 +373,10 @@ def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ..
 def _ways_on(groups: Groups) -> str:
     """Say what to do where there are too many groups to compare."""
     parts = [remark.remedy for remark in groups.remarks if remark.remedy.startswith("numbers")]
-    return next(iter(parts), "name some (--pair A,B), or bin a column of numbers, such as year:3, or score:.5")
+    return next(
+        iter(parts),
+        "name some (--pair A,B), or bin a column of numbers, such as year:3, or score:.5",
+    )
 
 
 def twin_rows(collection: Collection, groups: Groups, pair: Pair) -> npt.NDArray[np.int64]:
@@ -358,7 +397,9 @@ def _origins(collection: Collection, groups: Groups) -> pl.DataFrame:
 def are_twins(collection: Collection, groups: Groups, pair: Pair, judged: pl.DataFrame) -> bool:
     """Whether every relevant document (`judged`) of one group has exactly one twin of the same grade in the other."""
     a, b = (groups.names.index(name) for name in pair)
-    known = judged.join(_origins(collection, groups), on="row", how="inner").filter(pl.col("group").is_in([a, b]))
+    known = judged.join(_origins(collection, groups), on="row", how="inner").filter(
+        pl.col("group").is_in([a, b])
+    )
     sides = known.group_by("query", "origin").agg(
         (pl.col("group") == a).sum().alias("a"),
         (pl.col("group") == b).sum().alias("b"),

@@ -34,8 +34,9 @@ def check_instrument(
 ) -> tuple[InstrumentRow, ...]:
     """Audit each ranker again and again with sources that mean nothing, and count how often a side is named.
 
-    A coin decides for each origin whether its documents exchange their sources; a document without a twin gets one of
-    the collection's sources, as often as they are there. The rankings stay: they do not read who wrote a document.
+    A coin decides for each origin whether its documents exchange their sources; a document without
+    a twin gets one of the collection's sources, as often as they are there. The rankings stay: they
+    do not read who wrote a document.
 
     Parameters
     ----------
@@ -59,21 +60,32 @@ def check_instrument(
         raise UserError("the instrument needs two sources, such as human and llm, to exchange")
     for ranker in rankers:
         if isinstance(stages_of(ranker)[0], LiveEngine | Replay):
-            raise UserError(f"{ranker!r} cannot be tested: name a ranker that ranks the collection itself")
+            raise UserError(
+                f"{ranker!r} cannot be tested: name a ranker that ranks the collection itself"
+            )
     rows = []
     for ranker in rankers:
         run = ranker.rank(collection)
         named, question = 0, ""
         for toss in range(tosses):
             drawn = with_drawn_sources(collection, np.random.default_rng([seed, toss]))
-            result = audit(drawn, run, measures, confounds=False, keep_top=0, resamples=RESAMPLES, seed=seed)
+            result = audit(
+                drawn, run, measures, confounds=False, keep_top=0, resamples=RESAMPLES, seed=seed
+            )
             verdicts = result.verdicts()
             named += any(verdict.side is not None for verdict in verdicts)
             question = verdicts[0].primary
             report(f"tossing coins for {ranker!r}", toss + 1, tosses)
         low, high = exact_interval(named, tosses)
         rows.append(
-            InstrumentRow(ranker=repr(ranker), question=question, named=named, tosses=tosses, low=low, high=high)
+            InstrumentRow(
+                ranker=repr(ranker),
+                question=question,
+                named=named,
+                tosses=tosses,
+                low=low,
+                high=high,
+            )
         )
     return tuple(rows)
 
@@ -96,5 +108,9 @@ def with_drawn_sources(collection: Collection, rng: np.random.Generator) -> Coll
 def exact_interval(count: int, total: int) -> tuple[float, float]:
     """Return the exact 95 % interval of a share."""
     low = float(special.betaincinv(count, total - count + 1, _ALPHA / 2)) if count else 0.0
-    high = float(special.betaincinv(count + 1, total - count, 1 - _ALPHA / 2)) if count < total else 1.0
+    high = (
+        float(special.betaincinv(count + 1, total - count, 1 - _ALPHA / 2))
+        if count < total
+        else 1.0
+    )
     return low, high

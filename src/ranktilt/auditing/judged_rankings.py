@@ -48,7 +48,11 @@ class Judgments:
         names = qrels["query_id"].unique(maintain_order=True)
         known = collection.judged["id"]
         queries = pl.concat([known, names.filter(~names.is_in(known.implode()))])
-        strange = qrels["doc_id"].filter(~qrels["doc_id"].is_in(collection.ids.implode())).unique(maintain_order=True)
+        strange = (
+            qrels["doc_id"]
+            .filter(~qrels["doc_id"].is_in(collection.ids.implode()))
+            .unique(maintain_order=True)
+        )
         ids = pl.concat([collection.ids, strange.alias("id")])
         relevant = qrels.filter(pl.col("grade") > 0)
         query, row = codes(relevant["query_id"], queries), codes(relevant["doc_id"], ids)
@@ -58,9 +62,16 @@ class Judgments:
         group = np.where(is_known[query], group, -1)
         grade = relevant["grade"].to_numpy().astype(np.float64)
         return cls(
-            tuple(queries), is_known, ids, query[order], row[order], grade[order], group[order],
-            _same_text(collection, queries), collection.docs.height,
-        )  # fmt: skip
+            tuple(queries),
+            is_known,
+            ids,
+            query[order],
+            row[order],
+            grade[order],
+            group[order],
+            _same_text(collection, queries),
+            collection.docs.height,
+        )
 
     @cached_property
     def first_of_equal(self) -> Ints:
@@ -68,7 +79,9 @@ class Judgments:
         key = _signature(self.query, self.row, self.grade, len(self.queries))
         first = np.unique(key, return_index=True, return_inverse=True)[1:]
         start = np.searchsorted(self.query, np.arange(len(self.queries)))
-        moved: Ints = (start[first[0][first[1].ravel()]] - start)[self.query] + np.arange(len(self.query))
+        moved: Ints = (start[first[0][first[1].ravel()]] - start)[self.query] + np.arange(
+            len(self.query)
+        )
         return moved
 
     def of_group(self, group: int | None) -> Judged:
@@ -87,13 +100,19 @@ class Judgments:
         keys, wanted = self.query * width + self.row, query * width + row
         at = np.searchsorted(keys, wanted)
         at = np.minimum(at, max(len(keys) - 1, 0))
-        return np.where((row >= 0) & (keys[at] == wanted), at, -1) if len(keys) else np.full(len(row), -1)
+        return (
+            np.where((row >= 0) & (keys[at] == wanted), at, -1)
+            if len(keys)
+            else np.full(len(row), -1)
+        )
 
 
 def _same_text(collection: Collection, queries: pl.Series) -> Ints:
     text = collection.queries["text"].str.strip_chars()
     row = codes(queries, collection.queries["id"])
-    named = pl.DataFrame({"at": np.arange(len(queries)), "row": row, "text": text.gather(np.maximum(row, 0))})
+    named = pl.DataFrame(
+        {"at": np.arange(len(queries)), "row": row, "text": text.gather(np.maximum(row, 0))}
+    )
     told = (pl.col("row") >= 0) & (pl.col("text") != "")
     first = pl.when(told).then(pl.col("at").first().over("text", told)).otherwise("at")
     return named.select(first)["at"].to_numpy().astype(np.int64)
@@ -117,14 +136,23 @@ class Aligned:
     def of(cls, run: Run, collection: Collection, judgments: Judgments) -> Aligned:
         """Join a run with a collection by document and query ids."""
         rows = _rows(run, collection, judgments)
-        at = codes(pl.Series(judgments.queries, dtype=pl.String), pl.Series(run.queries, dtype=pl.String))
+        at = codes(
+            pl.Series(judgments.queries, dtype=pl.String), pl.Series(run.queries, dtype=pl.String)
+        )
         held = at >= 0
         starts, lengths = np.zeros(len(at), dtype=np.int64), np.zeros(len(at), dtype=np.int64)
         starts[held], lengths[held] = run.offsets[at[held]], np.diff(run.offsets)[at[held]]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         entries = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
         absent = ~held & judgments.known_query
-        return cls(run, Ranking(offsets, run.scores[entries]), rows[run.docs[entries]], entries, absent, judgments)
+        return cls(
+            run,
+            Ranking(offsets, run.scores[entries]),
+            rows[run.docs[entries]],
+            entries,
+            absent,
+            judgments,
+        )
 
     @property
     def missing(self) -> int:
@@ -149,7 +177,9 @@ class Aligned:
         by_id = np.argsort(self.run.ids.arg_sort().to_numpy())[self.run.docs[self.entry]]
         order = np.lexsort((-by_id, -self.ranking.scores.astype(np.float32), self.ranking.query))
         ranking = Ranking(self.ranking.offsets, -np.arange(len(order), dtype=np.float64))
-        return Aligned(self.run, ranking, self.row[order], self.entry[order], self.absent, self.judgments)
+        return Aligned(
+            self.run, ranking, self.row[order], self.entry[order], self.absent, self.judgments
+        )
 
     @cached_property
     def judgment(self) -> Ints:
@@ -172,7 +202,11 @@ class Aligned:
     @cached_property
     def distinct(self) -> Ints | None:
         """Number of the query that each query repeats, by text or by ranking and judgments; None if none does."""
-        ranking, judgments, every = self.ranking, self.judgments, np.arange(len(self.judgments.queries))
+        ranking, judgments, every = (
+            self.ranking,
+            self.judgments,
+            np.arange(len(self.judgments.queries)),
+        )
         key = self.list_keys * _ODD
         key += _signature(judgments.query, judgments.row, judgments.grade, len(every))
         _, first, place = np.unique(key, return_index=True, return_inverse=True)
@@ -196,30 +230,51 @@ class Aligned:
 
     def group_codes(self, groups: Groups) -> Ints:
         """Group of each entry's document; −1 for none, and in queries that the collection does not have."""
-        held = (self.row >= 0) & (self.row < len(groups.code)) & self.judgments.known_query[self.ranking.query]
+        held = (
+            (self.row >= 0)
+            & (self.row < len(groups.code))
+            & self.judgments.known_query[self.ranking.query]
+        )
         code = np.full(len(self.row), -1, dtype=np.int64)
         code[held] = groups.code[self.row[held]]
         return code
 
     def group_lists(self, groups: Groups) -> GroupLists:
         """The run's lists with the groups of their documents, and what is relevant; for questions about all groups."""
-        judgments, kind, parts = self.judgments, np.append(groups.kind, len(groups.parts) - 1), groups.parts
+        judgments, kind, parts = (
+            self.judgments,
+            np.append(groups.kind, len(groups.parts) - 1),
+            groups.parts,
+        )
         held = np.where((self.row >= 0) & (self.row < len(groups.code)), self.row, -1)
         judged = kind[np.where(judgments.row < len(groups.code), judgments.row, -1)]
         shape = len(judgments.queries), len(parts)
-        counts = np.bincount(judgments.query * shape[1] + judged, minlength=shape[0] * shape[1]).reshape(shape)
+        counts = np.bincount(
+            judgments.query * shape[1] + judged, minlength=shape[0] * shape[1]
+        ).reshape(shape)
         population = np.bincount(groups.kind, minlength=shape[1])
         return GroupLists(
-            self.ranking, kind[held], self.judgment >= 0, groups.names, parts, counts.astype(np.float64),
-            population.astype(np.float64), judgments.same_text,
-        )  # fmt: skip
+            self.ranking,
+            kind[held],
+            self.judgment >= 0,
+            groups.names,
+            parts,
+            counts.astype(np.float64),
+            population.astype(np.float64),
+            judgments.same_text,
+        )
 
     def group_counts(self, groups: Groups) -> dict[str, float]:
         """How many groups there are, and how many results have no label, or several."""
         kind = self.group_lists(groups).kind
         single, last = len(groups.names), len(groups.names) + len(groups.sets)
         several = (kind >= single) & (kind < last)
-        found = {"groups": single, "listed": len(kind), "unlabelled": (kind == last).sum(), "several": several.sum()}
+        found = {
+            "groups": single,
+            "listed": len(kind),
+            "unlabelled": (kind == last).sum(),
+            "several": several.sum(),
+        }
         return {name: float(count) for name, count in found.items()}
 
     def gains(self, group: int | None, keep: npt.NDArray[np.bool_]) -> Floats:
@@ -233,10 +288,16 @@ class Aligned:
         return np.where(relevant, self.judgments.grade[at], 0.0)
 
 
-def _signature(query: Ints, one: npt.NDArray[np.number], two: npt.NDArray[np.number], n: int) -> npt.NDArray[np.uint64]:
+def _signature(
+    query: Ints, one: npt.NDArray[np.number], two: npt.NDArray[np.number], n: int
+) -> npt.NDArray[np.uint64]:
     """A number for each query's set of (one, two): equal sets have equal numbers, others hardly ever."""
     mixed = one.astype(np.uint64) * _ODD + two.astype(np.float64).view(np.uint64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):  # the mixing of SplitMix64
+    for shift, factor in (
+        (30, 0xBF58476D1CE4E5B9),
+        (27, 0x94D049BB133111EB),
+        (31, 1),
+    ):  # the mixing of SplitMix64
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     sums = np.zeros(n, dtype=np.uint64)
     np.add.at(sums, query, mixed)
@@ -253,7 +314,9 @@ def _rows(run: Run, collection: Collection, judgments: Judgments) -> Ints:
     return np.where(rows >= 0, rows, beyond)
 
 
-def group_values(aligned: Aligned, measures: Sequence[Measure], groups: Groups, ties: str) -> Floats:
+def group_values(
+    aligned: Aligned, measures: Sequence[Measure], groups: Groups, ties: str
+) -> Floats:
     """Compute every measure of all documents and of each group: (measures, 1 + groups, queries), NaN if undefined."""
     every: list[int | None] = [None, *range(len(groups.names))]
     if not measures:

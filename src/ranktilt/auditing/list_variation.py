@@ -81,14 +81,20 @@ def _fixed(
     return Variation(total=int(lists.sum()), fixed=fixed), varying
 
 
-def list_variations(aligned: Sequence[Aligned], groups: Groups, *, missing: str) -> dict[str, ListVariation]:
+def list_variations(
+    aligned: Sequence[Aligned], groups: Groups, *, missing: str
+) -> dict[str, ListVariation]:
     """Return what could vary in each run's lists, by the runs' names."""
     return {run.run.name: ListVariation(run, groups, missing=missing) for run in aligned}
 
 
-def with_variation(effects: Iterable[Effect], runs: Mapping[str, ListVariation]) -> tuple[Effect, ...]:
+def with_variation(
+    effects: Iterable[Effect], runs: Mapping[str, ListVariation]
+) -> tuple[Effect, ...]:
     """Tell each effect how much of what it is made of could have come out otherwise."""
-    return tuple(replace(effect, variation=runs[effect.run].of(effect.estimand)) for effect in effects)
+    return tuple(
+        replace(effect, variation=runs[effect.run].of(effect.estimand)) for effect in effects
+    )
 
 
 def _count(fixed: dict[Reason, int], reason: Reason, number: int) -> None:

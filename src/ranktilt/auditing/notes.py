@@ -32,7 +32,13 @@ def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> It
     noun = ("judged query", "judged queries") if len(one.judgments.grade) else ("query", "queries")
     failed = int(one.failed.sum())
     if one.missing > failed:
-        how = "" if not len(one.judgments.grade) else ", counted as 0" if missing == "zero" else ", not counted"
+        how = (
+            ""
+            if not len(one.judgments.grade)
+            else ", counted as 0"
+            if missing == "zero"
+            else ", not counted"
+        )
         yield f"{name}: {counted(one.missing - failed, *noun)} not in the run{how}"
     if failed:
         yield f"{name}: {counted(failed, *noun)} failed by the engine, not counted"
@@ -63,13 +69,18 @@ def answer_notes(run: Run) -> Iterator[str]:
     """Say of each stage that asked a language model what kinds of answers came, and what the unreadable ones mean."""
     for stage, said in run.llm_answers:
         kinds = {str(kind): int(n) for kind, n in said["kinds"].items()}
-        total, lost = sum(kinds.values()), sum(n for kind, n in kinds.items() if kind not in READABLE)
+        total, lost = (
+            sum(kinds.values()),
+            sum(n for kind, n in kinds.items() if kind not in READABLE),
+        )
         shown = ", ".join(f"{n:,} {kind}" for kind, n in kinds.items())
         tokens = f"{said['tokens_read']:,} tokens read, {said['tokens_written']:,} written"
         yield f"{stage}: {counted(total, 'answer', 'answers')}: {shown}; {tokens}"
         if lost:
             what = (
-                "what is measured is mostly that, not the model" if 2 * lost > total else "they blur what is measured"
+                "what is measured is mostly that, not the model"
+                if 2 * lost > total
+                else "they blur what is measured"
             )
             yield (
                 f"warning: {stage}: {lost / total:.0%} of the answers decide nothing about their passages"
@@ -167,7 +178,9 @@ def judgment_notes(judgments: Judgments, collection: Collection) -> Iterator[str
         )
 
 
-def twin_notes(collection: Collection, groups: Groups, uneven: Sequence[Pair], judgments: Judgments) -> Iterator[str]:
+def twin_notes(
+    collection: Collection, groups: Groups, uneven: Sequence[Pair], judgments: Judgments
+) -> Iterator[str]:
     """Say why groups that mostly are twins, but not all (`uneven` pairs), are not held to be so."""
     unlabelled = groups.unlabelled
     for pair in uneven:
@@ -179,7 +192,11 @@ def twin_notes(collection: Collection, groups: Groups, uneven: Sequence[Pair], j
             continue
         noun = counted(judged.height, "relevance judgment", "relevance judgments")
         of = "is of a document" if alone.height == 1 else "are of documents"
-        lost = f" ({counted(unlabelled, 'document has', 'documents have')} no label)" if unlabelled else ""
+        lost = (
+            f" ({counted(unlabelled, 'document has', 'documents have')} no label)"
+            if unlabelled
+            else ""
+        )
         yield (
             f"{' and '.join(pair)} are not twins: {alone.height:,} of {noun} {of} without a twin on the other "
             f"side{lost}, so level is the median of random labels and not 0"
@@ -209,7 +226,9 @@ def sparse_notes(
         one, two = (of_run[groups.names.index(name) + 1] for name in (tilt.a, tilt.b))
         found = int((~np.isnan(one) & ~np.isnan(two) & ((one > 0) | (two > 0))).sum())
         if 0 < found < FEW_QUERIES <= tilt.queries:
-            few.setdefault((tilt.run, tilt.a, tilt.b, tilt.queries), []).append(f"{tilt.measure} ({found})")
+            few.setdefault((tilt.run, tilt.a, tilt.b, tilt.queries), []).append(
+                f"{tilt.measure} ({found})"
+            )
     for (run, a, b, queries), counts in few.items():
         yield (
             f"warning: {run}: few of {queries:,} queries retrieved a relevant document of {a} or {b} on "
@@ -218,7 +237,12 @@ def sparse_notes(
 
 
 def group_notes(
-    groups: Groups, left_out: Sequence[Pair], tilts: Sequence[Effect], resamples: int, *, absent: bool = False
+    groups: Groups,
+    left_out: Sequence[Pair],
+    tilts: Sequence[Effect],
+    resamples: int,
+    *,
+    absent: bool = False,
 ) -> Iterator[str]:
     """Say what the comparison leaves out (`absent`: queries that a run lacks too), and where it stands on little."""
     yield from (remark.sentence for remark in groups.remarks)
@@ -249,7 +273,8 @@ def group_notes(
             )
         if tilt.queries < FEW_QUERIES:
             yield too_narrow(
-                f"{counted(tilt.queries, 'query compares', 'queries compare')} {tilt.a} and {tilt.b}", tilt.queries
+                f"{counted(tilt.queries, 'query compares', 'queries compare')} {tilt.a} and {tilt.b}",
+                tilt.queries,
             )
         drawn = (t for t in tilts if (t.a, t.b) == pair and t.queries >= FEWEST_ROWS)
         dropped = max((t.dropped for t in drawn), default=0)
@@ -273,7 +298,11 @@ def lone_group_notes(
         query, query_count = judged_run.ranking.query, len(judged_run.ranking.offsets) - 1
         listed = np.bincount(query, weights=within, minlength=query_count)
         members = np.bincount(query, weights=within * is_member, minlength=query_count)
-        share = float(np.mean(members[listed > 0] / listed[listed > 0])) if (listed > 0).any() else np.nan
+        share = (
+            float(np.mean(members[listed > 0] / listed[listed > 0]))
+            if (listed > 0).any()
+            else np.nan
+        )
         queries = counted(int((listed > 0).sum()), "query", "queries")
         yield f"{judged_run.run.name}: {group} holds {100 * share:.1f} % of the first {depth} ranks (mean of {queries})"
 
@@ -283,7 +312,9 @@ def without_fitted(collection: Collection, runs: Sequence[Run]) -> tuple[Collect
     learned = dict[str, set[str]]()
     for run in runs:
         for _, said in stage_facts(run.spec, FITTED):
-            learned.setdefault(str(said.get("file", "a fit")), set()).update(map(str, said.get("queries", ())))
+            learned.setdefault(str(said.get("file", "a fit")), set()).update(
+                map(str, said.get("queries", ()))
+            )
     asked = collection.judged["id"].to_list()
     held = {file: [name for name in asked if name in queries] for file, queries in learned.items()}
     held = {file: names for file, names in held.items() if names}
@@ -296,5 +327,7 @@ def without_fitted(collection: Collection, runs: Sequence[Run]) -> tuple[Collect
             f"nothing left to test on: {files} learned from all {counted(len(asked), 'query', 'queries')}; audit "
             "others, such as a test split"
         )
-    note = f"{counted(len(gone), 'query', 'queries')} left out for all runs: {files} learned from them"
+    note = (
+        f"{counted(len(gone), 'query', 'queries')} left out for all runs: {files} learned from them"
+    )
     return collection.only_queries(name for name in asked if name not in gone), [note]

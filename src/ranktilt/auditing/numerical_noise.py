@@ -56,7 +56,9 @@ def resolution(run: Run, ranking: Ranking) -> Resolution | None:
     scores, named = ranking.scores, precision(run.spec)
     if named == EXACT or not len(scores) or (scores == np.round(scores)).all():
         return None
-    decimals = next((n for n in range(1, _DECIMALS + 1) if (np.round(scores, n) == scores).all()), None)
+    decimals = next(
+        (n for n in range(1, _DECIMALS + 1) if (np.round(scores, n) == scores).all()), None
+    )
     if named is None and decimals is None and (scores == scores.astype(np.float32)).all():
         named = "float32"
     if named in ROUNDOFF:
@@ -77,12 +79,19 @@ def precision(spec: Mapping[str, Any]) -> str | None:
 
 
 def numerical_noise(
-    aligned: Aligned, measure: Measure, groups: Groups, tilts: Sequence[Effect], counted: Floats, *, seed: int
+    aligned: Aligned,
+    measure: Measure,
+    groups: Groups,
+    tilts: Sequence[Effect],
+    counted: Floats,
+    *,
+    seed: int,
 ) -> Iterator[NumericalNoise]:
     """Move a run's scores within their resolution, again and again, and see what becomes of each Relative Δ.
 
-    `tilts` are the run's on the primary `measure`, one a pair; `counted` is that measure as it is, of all documents and
-    each group, NaN where a query does not count. Nothing comes where scores have no such limit.
+    `tilts` are the run's on the primary `measure`, one a pair; `counted` is that measure as it is,
+    of all documents and each group, NaN where a query does not count. Nothing comes where scores
+    have no such limit.
     """
     before = before_activation(aligned)
     limit = resolution(aligned.run, before)
@@ -95,9 +104,13 @@ def numerical_noise(
     for name in {side for tilt in tilts for side in (tilt.a, tilt.b)}:
         group = groups.names.index(name)
         gains, judged = aligned.gains(group, entries), aligned.judgments.of_group(group)
-        drawn[name] = np.stack([values(measure, ranking, gains[order], judged) for ranking, order in draws])
+        drawn[name] = np.stack(
+            [values(measure, ranking, gains[order], judged) for ranking, order in draws]
+        )
     for tilt in tilts:
-        counts = ~np.isnan(counted[[groups.names.index(side) + 1 for side in (tilt.a, tilt.b)]]).any(axis=0)
+        counts = ~np.isnan(
+            counted[[groups.names.index(side) + 1 for side in (tilt.a, tilt.b)]]
+        ).any(axis=0)
         if np.isnan(tilt.value) or not counts.any():
             continue
         deltas = relative_delta(*(drawn[side][:, counts].mean(axis=1) for side in (tilt.a, tilt.b)))
@@ -122,12 +135,16 @@ _WIDEST = 750.0
 """Beyond, the logistic function is 0 or 1 in float64."""
 
 
-def _in_reach(ranking: Ranking, half: Floats, cutoff: int | None) -> tuple[Ranking, npt.NDArray[np.bool_]]:
+def _in_reach(
+    ranking: Ranking, half: Floats, cutoff: int | None
+) -> tuple[Ranking, npt.NDArray[np.bool_]]:
     """The part of each list that could come above the cutoff, and the mask of its entries."""
     lengths = np.diff(ranking.offsets)
     if cutoff is None or not len(ranking.scores):
         return ranking, np.ones(len(ranking.scores), dtype=bool)
-    last = np.minimum(ranking.offsets[:-1] + np.minimum(lengths, cutoff) - 1, len(ranking.scores) - 1)
+    last = np.minimum(
+        ranking.offsets[:-1] + np.minimum(lengths, cutoff) - 1, len(ranking.scores) - 1
+    )
     lowest = ranking.scores[np.maximum(last, 0)] - 2 * half
     keep = np.asarray(ranking.scores >= lowest[ranking.query])
     kept = np.bincount(ranking.query[keep], minlength=len(lengths))
@@ -145,7 +162,9 @@ def _moved(ranking: Ranking, limit: Resolution, rng: np.random.Generator) -> tup
     return Ranking(ranking.offsets, scores[order]), order
 
 
-def hanging(noise: Sequence[NumericalNoise], tilts: Sequence[Effect], level: float) -> Iterator[str]:
+def hanging(
+    noise: Sequence[NumericalNoise], tilts: Sequence[Effect], level: float
+) -> Iterator[str]:
     """Name the verdicts that hang on numerical noise; `tilts` are those of the measure that moves."""
     first = {(t.run, t.a, t.b): t for t in tilts}
     for one in noise:

@@ -12,9 +12,12 @@ from ranktilt.measures.contrast import ROUNDINGS
 from ranktilt.statistics.correction import CORRECTIONS
 
 CHOICES = {
-    "missing": ("zero", "exclude"), "ties": ("expected", "trec_eval"), "rounding": ROUNDINGS,
-    "test": ("interval", "t"), "correction": CORRECTIONS,
-}  # fmt: skip
+    "missing": ("zero", "exclude"),
+    "ties": ("expected", "trec_eval"),
+    "rounding": ROUNDINGS,
+    "test": ("interval", "t"),
+    "correction": CORRECTIONS,
+}
 FEWEST_RESAMPLES = 100
 
 
@@ -23,7 +26,9 @@ def usual_primary(asked: Sequence[Estimand], by: str | None = "source") -> Estim
     tested = [one for one in asked if not one.descriptive]
     exposure = [one for one in tested if one.name == "ExposureRatio" and by != "source"]
     gains = [one for one in tested if one.name == "nDCG"]
-    deepest = max(gains, key=lambda one: math.inf if one.cutoff is None else one.cutoff, default=None)
+    deepest = max(
+        gains, key=lambda one: math.inf if one.cutoff is None else one.cutoff, default=None
+    )
     return next(iter((*exposure, *([deepest] if deepest else []), *tested)), None)
 
 

@@ -18,7 +18,13 @@ from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair, grouped_pairs
 from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.auditing.options import check_resamples
-from ranktilt.auditing.significance import ChangeTask, contrast_changes, contrast_task, corrected, mean_changes
+from ranktilt.auditing.significance import (
+    ChangeTask,
+    contrast_changes,
+    contrast_task,
+    corrected,
+    mean_changes,
+)
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted
 from ranktilt.io.artifact import Result
@@ -27,12 +33,22 @@ from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
 from ranktilt.rankers.llm.answers import AMBIGUOUS, KINDS, READABLE
 from ranktilt.rankers.llm.log import LoggedCall, read_log
 from ranktilt.rankers.llm.prompt_matching import CandidateTexts
-from ranktilt.rankers.llm.published_run import ReadAnswer, ReplayedRankings, UnmatchedCall, replay_calls
+from ranktilt.rankers.llm.published_run import (
+    ReadAnswer,
+    ReplayedRankings,
+    UnmatchedCall,
+    replay_calls,
+)
 from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 INPUT, MODEL, PUBLISHED, STRICT = "input order", "model", "published", "strict"
-PARTS = (RunPair(MODEL, INPUT), RunPair(PUBLISHED, MODEL), RunPair(PUBLISHED, INPUT), RunPair(STRICT, INPUT))
+PARTS = (
+    RunPair(MODEL, INPUT),
+    RunPair(PUBLISHED, MODEL),
+    RunPair(PUBLISHED, INPUT),
+    RunPair(STRICT, INPUT),
+)
 """The model's part, the parser's, both together; and what the answers are worth without the input order."""
 
 
@@ -44,7 +60,11 @@ class AnswerExample(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ReplayedLog(
-    Result, format="ranktilt-replayed-log", version=1, noun="a replayed log", command="ranktilt tools replay-log"
+    Result,
+    format="ranktilt-replayed-log",
+    version=1,
+    noun="a replayed log",
+    command="ranktilt tools replay-log",
 ):
     """What `replay_log` found; immutable."""
 
@@ -105,7 +125,12 @@ class ReplayedLog(
         return next((c for c in found if c.measure == measure), None)
 
     def derived(self) -> dict[str, Any]:
-        return {"kinds": self.kinds, "failures": self.failures, "echoes": self.echoes, "passed": self.passed}
+        return {
+            "kinds": self.kinds,
+            "failures": self.failures,
+            "echoes": self.echoes,
+            "passed": self.passed,
+        }
 
 
 _EXAMPLES = 2
@@ -133,7 +158,8 @@ def log_runs(log: str | Path, candidates: Run, collection: Collection, *, seed: 
     candidates : Run
         The first stage's lists that were ranked.
     collection : Collection
-        With the texts of queries and documents, by which prompts are matched; a log of ids needs none.
+        With the texts of queries and documents, by which prompts are matched; a log of ids needs
+        none.
     seed : int, optional
         Of what is shuffled where no answer decides.
     """
@@ -142,14 +168,24 @@ def log_runs(log: str | Path, candidates: Run, collection: Collection, *, seed: 
     rankings = replay_calls(calls, lists, seed=seed)
     if not rankings.called:
         first, count = rankings.unmatched[0], counted(len(calls), "call", "calls")
-        hint = "" if any(lists.texts) or calls[0].ids else "; prompts are matched by texts: name a collection"
-        none = "no query is whole" if rankings.answers else f"none of its {count} fits the candidates"
+        hint = (
+            ""
+            if any(lists.texts) or calls[0].ids
+            else "; prompts are matched by texts: name a collection"
+        )
+        none = (
+            "no query is whole" if rankings.answers else f"none of its {count} fits the candidates"
+        )
         raise DataError(log, f"{none}: call {first.call} {first.reason}{hint}")
     orders = {
-        INPUT: [list(range(len(docs))) for docs in lists.docs], MODEL: rankings.model, PUBLISHED: rankings.published,
+        INPUT: [list(range(len(docs))) for docs in lists.docs],
+        MODEL: rankings.model,
+        PUBLISHED: rankings.published,
         STRICT: rankings.strict,
-    }  # fmt: skip
-    runs = {name: _run(name, lists, order, rankings.called, str(log)) for name, order in orders.items()}
+    }
+    runs = {
+        name: _run(name, lists, order, rankings.called, str(log)) for name, order in orders.items()
+    }
     return LogRuns(str(log), calls, rankings, runs)
 
 
@@ -167,21 +203,24 @@ def replay_log(
 ) -> ReplayedLog:
     """Split what a published run shows into the input order, the model's part, and the parser's.
 
-    The published run is the ranking that RankGPT's and rank_llm's code makes of the answers: any number anywhere
-    counts, and what is not named keeps its place. Strictly read, an answer without one ranking decides nothing.
+    The published run is the ranking that RankGPT's and rank_llm's code makes of the answers: any
+    number anywhere counts, and what is not named keeps its place. Strictly read, an answer without
+    one ranking decides nothing.
 
     Parameters
     ----------
     found : LogRuns
         Of `log_runs`.
     collection : Collection
-        With judgments, and groups where they are compared; without judgments only answers are counted.
+        With judgments, and groups where they are compared; without judgments only answers are
+        counted.
     measures : iterable of str or Estimand, optional
         Measures and group estimands; by default nDCG@10, and with groups ExposureRatio.
     by, pairs, correction, resamples, seed : optional
         As in `ranktilt.audit`; no groups by default.
     max_failures : float, optional
-        Most calls without a ranking or that cannot be matched, as a share of all; `ReplayedLog.passed` tells.
+        Most calls without a ranking or that cannot be matched, as a share of all;
+        `ReplayedLog.passed` tells.
     """
     if max_failures is not None and not 0 <= max_failures <= 1:
         raise UserError(f"expected a share of 0 to 1 as max_failures, got {max_failures:g}")
@@ -190,15 +229,26 @@ def replay_log(
     changes = _changes(found, collection, asked, by=by, pairs=pairs, resamples=resamples, seed=seed)
     spec = {
         "log": {"path": found.file, "sha256": sha256(Path(found.file)), "calls": len(found.calls)},
-        "candidates": found.runs[INPUT].spec.get("candidates"), "by": by, "max_failures": max_failures,
-        "correction": correction, "resamples": resamples, "seed": seed, "ranktilt": __version__,
-    }  # fmt: skip
+        "candidates": found.runs[INPUT].spec.get("candidates"),
+        "by": by,
+        "max_failures": max_failures,
+        "correction": correction,
+        "resamples": resamples,
+        "seed": seed,
+        "ranktilt": __version__,
+    }
     groups = dict.fromkeys((c.a, c.b) for c in changes if (c.a, c.b) != (ALL, ALL))
     return ReplayedLog(
-        spec, tuple(found.rankings.answers), tuple(found.rankings.unmatched), tuple(_examples(found)),
-        len(found.rankings.called), tuple(repr(one) for one in asked), tuple(groups), corrected(changes, correction),
+        spec,
+        tuple(found.rankings.answers),
+        tuple(found.rankings.unmatched),
+        tuple(_examples(found)),
+        len(found.rankings.called),
+        tuple(repr(one) for one in asked),
+        tuple(groups),
+        corrected(changes, correction),
         tuple(_notes(found)),
-    )  # fmt: skip
+    )
 
 
 def _candidates(run: Run, collection: Collection) -> CandidateTexts:
@@ -212,7 +262,9 @@ def _candidates(run: Run, collection: Collection) -> CandidateTexts:
         plain, name = texts[row], title[row]
         return (plain, f"{name} {plain}", f"Title: {name} Content: {plain}") if name else (plain,)
 
-    spans = [run.docs[start:end] for start, end in zip(run.offsets[:-1], run.offsets[1:], strict=True)]
+    spans = [
+        run.docs[start:end] for start, end in zip(run.offsets[:-1], run.offsets[1:], strict=True)
+    ]
     return CandidateTexts(
         run.queries,
         tuple(asked.get(query) or "" for query in run.queries),
@@ -221,7 +273,9 @@ def _candidates(run: Run, collection: Collection) -> CandidateTexts:
     )
 
 
-def _run(name: str, lists: CandidateTexts, orders: Sequence[Sequence[int]], called: set[int], log: str) -> Run:
+def _run(
+    name: str, lists: CandidateTexts, orders: Sequence[Sequence[int]], called: set[int], log: str
+) -> Run:
     rows = [
         (lists.queries[query], lists.docs[query][place], -float(rank))
         for query in sorted(called)
@@ -231,31 +285,51 @@ def _run(name: str, lists: CandidateTexts, orders: Sequence[Sequence[int]], call
     return Run.from_frame(frame, spec={"ranker": name, "log": log})
 
 
-def _estimands(given: Iterable[str | Estimand] | None, collection: Collection, by: str | None) -> list[Estimand]:
+def _estimands(
+    given: Iterable[str | Estimand] | None, collection: Collection, by: str | None
+) -> list[Estimand]:
     usual = ["nDCG@10"] * bool(collection.qrels.height) + ["ExposureRatio"] * (by is not None)
     found = [estimand(one) for one in (usual if given is None else given)]
     for one in found:
         if not isinstance(one, Measure | GroupEstimand) or one.reads_scores:
-            raise UserError(f"{one!r} cannot be split; name a measure such as nDCG@10, or ExposureRatio with groups")
+            raise UserError(
+                f"{one!r} cannot be split; name a measure such as nDCG@10, or ExposureRatio with groups"
+            )
         if isinstance(one, GroupEstimand) and by is None:
             raise UserError(f"{one!r} needs a column to group by (--by)")
         if isinstance(one, Measure) and not collection.qrels.height:
-            raise UserError(f"{one!r} needs judgments, and there are none: name them (--qrels FILE)")
+            raise UserError(
+                f"{one!r} needs judgments, and there are none: name them (--qrels FILE)"
+            )
     return found
 
 
 def _changes(
-    found: LogRuns, collection: Collection, asked: Sequence[Estimand], *,
-    by: str | None, pairs: Iterable[Pair] | None, resamples: int, seed: int,
-) -> list[Change]:  # fmt: skip
+    found: LogRuns,
+    collection: Collection,
+    asked: Sequence[Estimand],
+    *,
+    by: str | None,
+    pairs: Iterable[Pair] | None,
+    resamples: int,
+    seed: int,
+) -> list[Change]:
     runs, pairs = list(found.runs.values()), None if pairs is None else list(pairs)
     means, tasks = list[ChangeTask](), list[ChangeTask]()
     measures = [one for one in asked if isinstance(one, Measure)]
     if measures:
         result = audit(
-            collection, runs, measures, by=by, pairs=pairs, missing="exclude", confounds=False, keep_top=0,
-            resamples=resamples, seed=seed,
-        )  # fmt: skip
+            collection,
+            runs,
+            measures,
+            by=by,
+            pairs=pairs,
+            missing="exclude",
+            confounds=False,
+            keep_top=0,
+            resamples=resamples,
+            seed=seed,
+        )
         parts = replace(match(result, result, baseline_run=INPUT), runs=PARTS)
         means += change_tasks(parts, [(ALL, ALL)])
         tasks += change_tasks(parts, parts.pairs)
@@ -266,7 +340,11 @@ def _changes(
         samples = group_samples(aligned, groups, chosen, of_groups)
         named = {(s.run, s.estimand, s.a, s.b): s for s in samples}
         questions = dict.fromkeys((s.estimand, s.a, s.b) for s in samples)
-        tasks += [contrast_task(named[new, *one], named[old, *one]) for one in questions for new, old in PARTS]
+        tasks += [
+            contrast_task(named[new, *one], named[old, *one])
+            for one in questions
+            for new, old in PARTS
+        ]
     moved = mean_changes(means, resamples=resamples, seed=seed)
     return [*moved, *contrast_changes(tasks, resamples=resamples, seed=seed)]
 
@@ -276,15 +354,24 @@ def _examples(found: LogRuns) -> Iterator[AnswerExample]:
     for kind in KINDS:
         said = Counter(texts[one.call] for one in found.rankings.answers if one.kind == kind)
         for answer, count in said.most_common(_EXAMPLES):
-            yield AnswerExample(kind, answer if len(answer) <= _LONGEST else f"{answer[: _LONGEST - 1]}…", count)
+            yield AnswerExample(
+                kind, answer if len(answer) <= _LONGEST else f"{answer[: _LONGEST - 1]}…", count
+            )
 
 
 def _notes(found: LogRuns) -> Iterator[str]:
     rankings = found.rankings
     if rankings.unmatched:
         first, names = rankings.unmatched[0], list(rankings.left_out.values())
-        calls, queries = counted(len(rankings.unmatched), "call", "calls"), counted(len(names), "query", "queries")
-        left_out = f"; {queries} left out whole: {', '.join(names[:3])}{', …' * (len(names) > 3)}" if names else ""
+        calls, queries = (
+            counted(len(rankings.unmatched), "call", "calls"),
+            counted(len(names), "query", "queries"),
+        )
+        left_out = (
+            f"; {queries} left out whole: {', '.join(names[:3])}{', …' * (len(names) > 3)}"
+            if names
+            else ""
+        )
         yield (
             f"warning: {calls} of {len(found.calls):,} cannot be matched, which counts as failed (first: call "
             f"{first.call} {first.reason}){left_out}"

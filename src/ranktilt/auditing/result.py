@@ -29,9 +29,17 @@ from ranktilt.measures.margin import LEVEL, Margin
 RAW = "raw"
 """Name of the row that no control is applied to."""
 PAIR_COUNTS = {
-    "run": pl.String, "a": pl.String, "b": pl.String, "query": pl.String, "relevant": pl.Boolean,
-    "wins": pl.Int64, "losses": pl.Int64, "ties": pl.Int64, "both": pl.Int64, "alone": pl.Int64,
-}  # fmt: skip
+    "run": pl.String,
+    "a": pl.String,
+    "b": pl.String,
+    "query": pl.String,
+    "relevant": pl.Boolean,
+    "wins": pl.Int64,
+    "losses": pl.Int64,
+    "ties": pl.Int64,
+    "both": pl.Int64,
+    "alone": pl.Int64,
+}
 
 
 class Move(NamedTuple):
@@ -152,7 +160,10 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         if "primary" not in self.spec:
             return None
         name = str(self.spec["primary"])
-        known = (*self.measures, *(effect.estimand for effect in self.estimates))  # also a class of no registry
+        known = (
+            *self.measures,
+            *(effect.estimand for effect in self.estimates),
+        )  # also a class of no registry
         return next((asked for asked in known if repr(asked) == name), None) or estimand(name)
 
     @property
@@ -186,15 +197,21 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     def table(self) -> pl.DataFrame:
         """The tidy table: ``run``, ``measure``, ``group``, ``query``, ``value``; undefined values are NaN."""
         names = pl.DataFrame({"run": self.runs}, schema={"run": pl.String})
-        for column, labels in (("measure", map(repr, self.measures)), ("group", self.groups), ("query", self.queries)):
-            names = names.join(pl.DataFrame({column: list(labels)}, schema={column: pl.String}), how="cross")
+        for column, labels in (
+            ("measure", map(repr, self.measures)),
+            ("group", self.groups),
+            ("query", self.queries),
+        ):
+            names = names.join(
+                pl.DataFrame({column: list(labels)}, schema={column: pl.String}), how="cross"
+            )
         return names.with_columns(pl.Series("value", self.values.ravel()))
 
     def by_group(self) -> pl.DataFrame:
         """Return the means per run, measure and group.
 
-        ``mean`` is NaN where nothing is defined; ``queries`` counts those with a relevant document in the group,
-        ``excluded`` the others.
+        ``mean`` is NaN where nothing is defined; ``queries`` counts those with a relevant document
+        in the group, ``excluded`` the others.
         """
         defined = pl.col("value").is_not_nan()
         return self.table.group_by("run", "measure", "group", maintain_order=True).agg(
@@ -203,7 +220,9 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
             (~defined).sum().cast(pl.Int64).alias("excluded"),
         )
 
-    def estimates_of(self, run: str | None, a: str | None = None, b: str | None = None) -> list[Effect]:
+    def estimates_of(
+        self, run: str | None, a: str | None = None, b: str | None = None
+    ) -> list[Effect]:
         """Return the card's rows of one run or all, and of one pair; those about all groups are the first pair's."""
         if not self.estimates:
             raise UserError("this audit has no card; audit with --card (card=True)")
@@ -219,7 +238,11 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     def _tied(self) -> dict[tuple[str, str, str], tuple[int, int]]:
         """Ties, and pairs with a side retrieved, of relevant twins: summed once for all runs and pairs of groups."""
         met = pl.col("wins") + pl.col("losses") + pl.col("ties")
-        sums = self.pair_counts.filter("relevant").group_by("run", "a", "b").agg(pl.col("ties").sum(), met=met.sum())
+        sums = (
+            self.pair_counts.filter("relevant")
+            .group_by("run", "a", "b")
+            .agg(pl.col("ties").sum(), met=met.sum())
+        )
         return {(run, a, b): (ties, pairs) for run, a, b, ties, pairs in sums.iter_rows()}
 
     def tied_share(self, run: str, a: str, b: str) -> float:
@@ -233,7 +256,9 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         if run not in self.repeated:
             return None
         place = {query: number for number, query in enumerate(self.queries)}
-        return np.array([place[self.repeated[run].get(query, query)] for query in self.queries], dtype=np.int64)
+        return np.array(
+            [place[self.repeated[run].get(query, query)] for query in self.queries], dtype=np.int64
+        )
 
     def verdict(self, run: str, a: str | None = None, b: str | None = None) -> Verdict:
         """Return the verdict on one run and pair of groups, by default the first, in one sentence.
@@ -249,7 +274,9 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         if self.primary not in self.measures:
             found = self.estimates_of(run, a, b)
             if not any(e.measure == repr(self.primary) for e in found):
-                raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.judged_pairs])
+                raise unknown(
+                    "pair of groups", f"{a},{b}", [",".join(p) for p in self.judged_pairs]
+                )
             return judge(repr(self.primary), found, self.margin, noun=self.noun)
         tilts = [t.seen_from(a) for t in self.tilts if t.run == run and {t.a, t.b} == {a, b}]
         if not tilts:

@@ -103,8 +103,14 @@ class SequentialAudit(
             return f"{self.run} favours {favoured}, shown after {queries}: {self.words(self.looks[-1])}"
         if self.decision == "level":
             within = f"within ±{self.stop_at_tilt:g}"
-            return f"{self.run} is level {within}, shown after {queries}: {self.words(self.looks[-1])}"
-        still = "" if self.variation.enough else f"{self.variation.words}, so that level cannot be shown; "
+            return (
+                f"{self.run} is level {within}, shown after {queries}: {self.words(self.looks[-1])}"
+            )
+        still = (
+            ""
+            if self.variation.enough
+            else f"{self.variation.words}, so that level cannot be shown; "
+        )
         return f"{self.run} is not decided after {queries}: {still}{self.words(self.looks[-1])}"
 
     @property
@@ -112,8 +118,14 @@ class SequentialAudit(
         """What else there is to say."""
         failed, silent = self.asked - self.answered, self.answered - self.looks[-1].queries
         said = f"; {counted(failed, 'query', 'queries')} failed" if failed else ""
-        said += f"; {counted(silent, 'list says', 'lists say')} nothing of these groups" if silent else ""
-        return (f"{self.asked:,} of {counted(self.of, 'query was', 'queries were')} asked, in a drawn order{said}",)
+        said += (
+            f"; {counted(silent, 'list says', 'lists say')} nothing of these groups"
+            if silent
+            else ""
+        )
+        return (
+            f"{self.asked:,} of {counted(self.of, 'query was', 'queries were')} asked, in a drawn order{said}",
+        )
 
     def words(self, look: Look) -> str:
         """Print a look: ``Share@10 +3.1 points [+0.4, +5.9]``."""
@@ -146,7 +158,8 @@ def audit_until(
     ranker : Ranker
         As a rule a live engine.
     stop_at_tilt : float
-        The tilt that is to be decided, in points, above 0: the audit ends where 0 is excluded, or a tilt of this size.
+        The tilt that is to be decided, in points, above 0: the audit ends where 0 is excluded, or a
+        tilt of this size.
     measure : str or Estimand, optional
         ``Share@k``: how much more of the first k ranks than of the candidates a group holds.
     by : str, optional
@@ -169,18 +182,24 @@ def audit_until(
     for remark in groups.remarks:
         remark.warn()
     if len(pairs) != 1:
-        raise UserError(f"{by} makes {len(groups.names)} groups ({', '.join(groups.names)}); name two: --pair A,B")
+        raise UserError(
+            f"{by} makes {len(groups.names)} groups ({', '.join(groups.names)}); name two: --pair A,B"
+        )
     names = collection.judged["id"].to_numpy()
     if not len(names):
         raise UserError("no query to ask: name a file of queries, or a collection that has some")
     order = np.random.default_rng(seed).permutation(len(names))[:max_queries]
     signs, twins = signs_of(groups, pairs[0]), twin_rows(collection, groups, pairs[0])
-    new = NewDocuments(signs, collection.origin_codes(), of.cutoff or 1, twins=all_paired(signs, twins))
+    new = NewDocuments(
+        signs, collection.origin_codes(), of.cutoff or 1, twins=all_paired(signs, twins)
+    )
     sequence, looks, asked, answered = ConfidenceSequence(*of.bounds), list[Look](), 0, 0
     variation = Variation(total=0, fixed={})
     for run in _batches(collection, ranker, names[order].tolist()):
         asked, answered = min(asked + BATCH, len(order)), answered + len(run.queries)
-        variation += _take(run, collection_rows(run, collection)[run.docs], signs, of, (sequence, new))
+        variation += _take(
+            run, collection_rows(run, collection)[run.docs], signs, of, (sequence, new)
+        )
         low, high, ends = sequence.low, sequence.high, new.interval()
         both = min(low, ends[0]), max(high, ends[1])
         looks.append(Look(sequence.count, new.count, sequence.mean, *both, low, high))
@@ -188,21 +207,37 @@ def audit_until(
         if decided(looks[-1], stop_at_tilt / of.scale, variation) != "inconclusive":
             break
     if not sequence.count:
-        raise UserError(f"{of!r} is undefined: no list of {counted(asked, 'query', 'queries')} holds both groups")
+        raise UserError(
+            f"{of!r} is undefined: no list of {counted(asked, 'query', 'queries')} holds both groups"
+        )
     spec = {"by": by, "seed": seed, "confidence": CONFIDENCE, "max_queries": len(order)}
     spec |= audit_provenance(collection, [run.spec])
     a, b = pairs[0]
     return SequentialAudit(
-        spec, run.name, repr(of), a, b, stop_at_tilt, asked, answered, len(names), new.twins, tuple(looks),
+        spec,
+        run.name,
+        repr(of),
+        a,
+        b,
+        stop_at_tilt,
+        asked,
+        answered,
+        len(names),
+        new.twins,
+        tuple(looks),
         variation,
-    )  # fmt: skip
+    )
 
 
 def decided(look: Look, until: float, variation: Variation) -> Decision:
     """Say what a look decides; both numbers in the estimand's own unit."""
     if look.low > 0 or look.high < 0:
         return "tilted"
-    return "level" if -until <= look.low and look.high <= until and variation.enough else "inconclusive"
+    return (
+        "level"
+        if -until <= look.low and look.high <= until and variation.enough
+        else "inconclusive"
+    )
 
 
 def _share(measure: str | Estimand) -> ShareOfFirstRanks:
@@ -221,7 +256,11 @@ def _batches(collection: Collection, ranker: Ranker, names: Sequence[str]) -> It
 
 
 def _take(
-    run: Run, rows: Ints, signs: Signs, of: ShareOfFirstRanks, sequences: tuple[ConfidenceSequence, NewDocuments]
+    run: Run,
+    rows: Ints,
+    signs: Signs,
+    of: ShareOfFirstRanks,
+    sequences: tuple[ConfidenceSequence, NewDocuments],
 ) -> Variation:
     """Add to both sequences what a batch of lists says; returns how many of these could have come out otherwise."""
     ranking, sign = Ranking(run.offsets, run.scores), np.where(rows >= 0, signs[rows], 0)

@@ -27,7 +27,9 @@ Found = TypeVar("Found")
 Row = TypeVar("Row", bound=Effect)
 
 
-def by_family(tasks: Sequence[Task], compute: Callable[[list[Task]], Iterable[Found]]) -> list[Found]:
+def by_family(
+    tasks: Sequence[Task], compute: Callable[[list[Task]], Iterable[Found]]
+) -> list[Found]:
     """Compute all tasks over the same queries at once, so that they share resamples; results stand in their order."""
     families: dict[bytes, list[int]] = defaultdict(list)
     for index, task in enumerate(tasks):
@@ -69,7 +71,9 @@ class Columns:
         return self._together(np.ones(len(self.mask)))
 
     def _together(self, column: Floats) -> Floats:
-        return together(column[self.mask], None if self.distinct is None else self.distinct[self.mask])
+        return together(
+            column[self.mask], None if self.distinct is None else self.distinct[self.mask]
+        )
 
     @property
     def family(self) -> bytes:
@@ -83,7 +87,9 @@ def family_of(mask: npt.NDArray[np.bool_], distinct: Ints | None) -> bytes:
 
 def resampled(members: Sequence[Columns], *, resamples: int, seed: int) -> list[Floats]:
     """Resampled means of columns over the same queries: an array of the shape (n_columns, resamples) each."""
-    means = iter(resampled_means([c for one in members for c in one.sums], resamples=resamples, seed=seed))
+    means = iter(
+        resampled_means([c for one in members for c in one.sums], resamples=resamples, seed=seed)
+    )
     return [np.array([next(means) for _ in one.sums]) for one in members]
 
 
@@ -180,7 +186,9 @@ def influence_of_ratio(
         influence = Influence.of_queries(residual, weight)
     else:
         entries = clusters.together(distinct).in_rows(numbers)
-        influence = Influence.of_ratio(residual, weight, entries, ratio=0.0 if is_centred else ratio)
+        influence = Influence.of_ratio(
+            residual, weight, entries, ratio=0.0 if is_centred else ratio
+        )
     return influence.scaled(estimand.per_ratio)
 
 
@@ -212,8 +220,8 @@ def effects(
 ) -> tuple[Effect, ...]:
     """Give every sample of one table its value, interval and corrected p.
 
-    Samples over the same queries share resamples. Effects `beside` are computed already and stand in
-    the same table, each before the first sample of its run and pair.
+    Samples over the same queries share resamples. Effects `beside` are computed already and stand
+    in the same table, each before the first sample of its run and pair.
     """
     made = by_family(samples, lambda members: _family(members, how))
     first = {(e.run, e.a, e.b): e for e in beside}
@@ -228,7 +236,9 @@ def _family(members: Sequence[Sample], how: InferenceOptions) -> list[Effect]:
     rows = [sample.rows for sample in members]
     columns = [column for pair in rows for column in pair]
     means = resampled_means(columns, resamples=how.resamples, seed=how.seed)
-    differences = [sample.estimand.differences(*pair) for sample, pair in zip(members, rows, strict=True)]
+    differences = [
+        sample.estimand.differences(*pair) for sample, pair in zip(members, rows, strict=True)
+    ]
     flips = sign_flip_ps(differences, resamples=how.resamples, seed=how.seed)
     family = []
     for number, sample in enumerate(members):
@@ -293,10 +303,13 @@ def _effect(
     )
 
 
-def corrected(found: Sequence[Row], correction: str, primary: Estimand | None = None) -> tuple[Row, ...]:
+def corrected(
+    found: Sequence[Row], correction: str, primary: Estimand | None = None
+) -> tuple[Row, ...]:
     """Correct the p of all effects of one table together; those that only describe keep their own.
 
-    Answers to the `primary` question, which was chosen before the data were seen, are a family of their own.
+    Answers to the `primary` question, which was chosen before the data were seen, are a family of
+    their own.
     """
     rows = [replace(e, p_corrected=e.p, tests=1) for e in found]
     families: dict[bool, list[int]] = {True: [], False: []}
@@ -410,7 +423,9 @@ def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> l
         for number, task in enumerate(members):
             new, old = (100 * task.columns.means).tolist()
             new_sums, old_sums = task.columns.sums
-            mean = float(new_sums.sum() - old_sums.sum()) / float(sizes.sum()) if len(sizes) else 0.0
+            mean = (
+                float(new_sums.sum() - old_sums.sum()) / float(sizes.sum()) if len(sizes) else 0.0
+            )
             residual = new_sums - old_sums - mean * sizes
             influence = Influence.of_queries(residual, sizes).scaled(100.0)
             resampled_new, resampled_old = sums[2 * number], sums[2 * number + 1]
@@ -485,14 +500,18 @@ class EquivalenceTask(NamedTuple):
     left_out: int
 
 
-def equivalence_rows(tasks: Sequence[EquivalenceTask], *, margin: float, alpha: float) -> tuple[Equivalence, ...]:
+def equivalence_rows(
+    tasks: Sequence[EquivalenceTask], *, margin: float, alpha: float
+) -> tuple[Equivalence, ...]:
     """Test each difference by two one-sided paired t tests, and by the two-sided one, corrected by Holm over all rows.
 
-    The p of equivalence is not corrected: that *all* rows are equivalent is a claim that each must carry, which keeps
-    the level (Berger 1982).
+    The p of equivalence is not corrected: that *all* rows are equivalent is a claim that each must
+    carry, which keeps the level (Berger 1982).
     """
     rows = corrected([_equivalence(task, margin, alpha) for task in tasks], "holm")
-    return tuple(replace(row, outcome=outcome(row.p_equivalent, row.p_corrected, alpha)) for row in rows)
+    return tuple(
+        replace(row, outcome=outcome(row.p_equivalent, row.p_corrected, alpha)) for row in rows
+    )
 
 
 def outcome(p_equivalent: float, p_different: float, alpha: float) -> Outcome:
@@ -508,11 +527,27 @@ def _equivalence(task: EquivalenceTask, margin: float, alpha: float) -> Equivale
     defined = ~(np.isnan(task.one) | np.isnan(task.two))
     one, two = task.one[defined], task.two[defined]
     difference = one - two
-    value, mean_a, mean_b = (float(np.mean(x)) if len(x) else np.nan for x in (difference, one, two))
+    value, mean_a, mean_b = (
+        float(np.mean(x)) if len(x) else np.nan for x in (difference, one, two)
+    )
     low, high = t_interval(difference)
     return Equivalence(
-        task.run, task.measure, task.a, task.b, value, low, high, standard_error(difference), t_test_p(difference),
-        np.nan, len(difference), int((~defined).sum()), parts={"mean_a": mean_a, "mean_b": mean_b}, margin=margin,
-        p_equivalent=tost_p(difference, margin), smallest=smallest_margin(difference, alpha), pairs=task.pairs,
+        task.run,
+        task.measure,
+        task.a,
+        task.b,
+        value,
+        low,
+        high,
+        standard_error(difference),
+        t_test_p(difference),
+        np.nan,
+        len(difference),
+        int((~defined).sum()),
+        parts={"mean_a": mean_a, "mean_b": mean_b},
+        margin=margin,
+        p_equivalent=tost_p(difference, margin),
+        smallest=smallest_margin(difference, alpha),
+        pairs=task.pairs,
         left_out=task.left_out,
-    )  # fmt: skip
+    )

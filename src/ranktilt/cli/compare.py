@@ -22,26 +22,33 @@ _LEFT_OUT = "Percent of all queries that only one audit may hold."
 
 @options.verb("compare new.json old.json", "compare audit.json --baseline-run bm25", panel="Input")
 def compare(
-    new: Annotated[Path, typer.Argument(metavar="NEW.json", help="The new audit, or pairwise audit (--json).")],
+    new: Annotated[
+        Path, typer.Argument(metavar="NEW.json", help="The new audit, or pairwise audit (--json).")
+    ],
     old: Annotated[Path | None, typer.Argument(metavar="OLD.json", help="The old audit.")] = None,
     *,
     baseline_run: Annotated[
-        str | None, Option("Compare the audit's other runs with this one, instead of OLD.json.", "RUN")
+        str | None,
+        Option("Compare the audit's other runs with this one, instead of OLD.json.", "RUN"),
     ] = None,
     correction: options.Correction = "holm",
     resamples: options.Resamples = 10_000,
     seed: options.Seed = 0,
-    max_left_out: Annotated[float, Option(_LEFT_OUT, "X", min=0, max=100, panel="Statistics")] = 10.0,
+    max_left_out: Annotated[
+        float, Option(_LEFT_OUT, "X", min=0, max=100, panel="Statistics")
+    ] = 10.0,
     max_failures: options.MaxFailures = None,
     output: Output,
 ) -> None:
     """Say whether the new ranker tilts more than the old one, from two audits or from the runs of one.
 
-    Of two pairwise audits (ranktilt pairwise --json), whether the new model prefers a group more than the old one.
+    Of two pairwise audits (ranktilt pairwise --json), whether the new model prefers a group more
+    than the old one.
 
-    Differences are new - old, in points or in an estimand's own unit, with paired intervals and tests. One run on each
-    side are compared whatever they are called, otherwise runs of one name. Queries that only one audit holds are left
-    out and counted; more than --max-left-out percent of them are refused.
+    Differences are new - old, in points or in an estimand's own unit, with paired intervals and
+    tests. One run on each side are compared whatever they are called, otherwise runs of one name.
+    Queries that only one audit holds are left out and counted; more than --max-left-out percent of
+    them are refused.
     """
     from ranktilt.auditing.comparison.compare import compare as compare_audits
     from ranktilt.auditing.pairwise.result import PairwiseAudit
@@ -52,7 +59,11 @@ def compare(
     output.check(*paths)
     audits: list[Any] = [read_result(one, (Audit, PairwiseAudit)) for one in paths]
     for one in audits:
-        specs = [{**one.spec, "ranker": one.model}] if isinstance(one, PairwiseAudit) else one.spec.get("runs", ())
+        specs = (
+            [{**one.spec, "ranker": one.model}]
+            if isinstance(one, PairwiseAudit)
+            else one.spec.get("runs", ())
+        )
         options.require_answers(specs, max_failures)
     output.deliver(
         compare_audits(
@@ -69,29 +80,51 @@ def compare(
 @options.verb("gate audit.json --max-tilt 10", "gate new.json --baseline old.json --junit gate.xml")
 def gate(
     audit: Annotated[
-        Path, typer.Argument(metavar="AUDIT.json", help="An audit (ranktilt audit --json, or judge --json).")
+        Path,
+        typer.Argument(
+            metavar="AUDIT.json", help="An audit (ranktilt audit --json, or judge --json)."
+        ),
     ],
     *,
     max_tilt: Annotated[
-        str | None, Option("Maximum tilt, either way: points, or '2 ranks' (default: 5; with --baseline none).", "X")
+        str | None,
+        Option(
+            "Maximum tilt, either way: points, or '2 ranks' (default: 5; with --baseline none).",
+            "X",
+        ),
     ] = None,
     baseline: Annotated[
-        Path | None, Option("An earlier audit; the tilt may not have grown since.", "OLD.json", panel="Input")
+        Path | None,
+        Option("An earlier audit; the tilt may not have grown since.", "OLD.json", panel="Input"),
     ] = None,
-    min_effect: Annotated[float, Option("Growth of the tilt to tolerate, in points.", "X", min=0)] = 0.0,
+    min_effect: Annotated[
+        float, Option("Growth of the tilt to tolerate, in points.", "X", min=0)
+    ] = 0.0,
     max_left_out: Annotated[
-        float | None, Option(f"{_LEFT_OUT[:-1]} (default: 10).", "X", min=0, max=100, panel="Statistics")
+        float | None,
+        Option(f"{_LEFT_OUT[:-1]} (default: 10).", "X", min=0, max=100, panel="Statistics"),
     ] = None,
     measure: Annotated[
-        list[str] | None, Option("Question of the audit to gate on (default: its primary one).", "MEASURE", short="-m")
+        list[str] | None,
+        Option(
+            "Question of the audit to gate on (default: its primary one).", "MEASURE", short="-m"
+        ),
     ] = None,
-    run_name: Annotated[list[str] | None, Option("Run of the audit to gate on (default: all).", "NAME")] = None,
-    pair: Annotated[list[str] | None, Option("Groups of the audit to gate on (default: all pairs).", "A,B")] = None,
+    run_name: Annotated[
+        list[str] | None, Option("Run of the audit to gate on (default: all).", "NAME")
+    ] = None,
+    pair: Annotated[
+        list[str] | None, Option("Groups of the audit to gate on (default: all pairs).", "A,B")
+    ] = None,
     max_gap: Annotated[
-        float | None, Option("Of judges: maximum grade gap between twins, either way, in grades.", "X", min=0)
+        float | None,
+        Option("Of judges: maximum grade gap between twins, either way, in grades.", "X", min=0),
     ] = None,
     min_tau: Annotated[
-        float | None, Option("Of judges: minimum Kendall's τ-b of systems with the human order.", "X", min=-1, max=1)
+        float | None,
+        Option(
+            "Of judges: minimum Kendall's τ-b of systems with the human order.", "X", min=-1, max=1
+        ),
     ] = None,
     inconclusive: Annotated[
         Literal["fail", "pass"], Option("Exit code when inconclusive: fail (3) or pass (0).")
@@ -101,7 +134,8 @@ def gate(
     max_failures: options.MaxFailures = None,
     junit: Annotated[Path | None, Option("Save JUnit XML.", "FILE.xml", panel="Output")] = None,
     markdown: Annotated[
-        str | None, Option("Save a summary for a pull request; - for stdout.", "FILE.md", panel="Output")
+        str | None,
+        Option("Save a summary for a pull request; - for stdout.", "FILE.md", panel="Output"),
     ] = None,
     output: Output,
 ) -> int:
@@ -121,7 +155,11 @@ def gate(
     from ranktilt.reporting.report import read_result
 
     paths = {"--junit": junit, "--markdown": markdown, "--json": output.json}
-    check_paths(paths, stdout=("--markdown", "--json"), inputs=[audit] if baseline is None else [audit, baseline])
+    check_paths(
+        paths,
+        stdout=("--markdown", "--json"),
+        inputs=[audit] if baseline is None else [audit, baseline],
+    )
     limit = None if max_tilt is None else read_margin(max_tilt, "--max-tilt")
     given = read_result(audit, (Audit, JudgeAudit))
     if isinstance(given, JudgeAudit):
@@ -137,14 +175,26 @@ def gate(
         _refuse_unread(unread, "an audit of judges takes --max-gap and --min-tau")
         found = gate_judges(given, max_gap=max_gap, min_tau=min_tau, inconclusive=inconclusive)
         return _deliver_gate(with_command(found), output, junit, markdown)
-    _refuse_unread({"--max-gap": max_gap, "--min-tau": min_tau}, "it needs an audit of judges (ranktilt judge --json)")
+    _refuse_unread(
+        {"--max-gap": max_gap, "--min-tau": min_tau},
+        "it needs an audit of judges (ranktilt judge --json)",
+    )
     before = None if baseline is None else Audit.load(baseline)
     for one in filter(None, (given, before)):
         options.require_answers(one.spec.get("runs", ()), max_failures)
     found = gate_audit(
-        given, max_tilt=limit, measures=measure or None, runs=run_name or None, pairs=pairs, baseline=before,
-        min_effect=min_effect, max_left_out=max_left_out, inconclusive=inconclusive, resamples=resamples, seed=seed,
-    )  # fmt: skip
+        given,
+        max_tilt=limit,
+        measures=measure or None,
+        runs=run_name or None,
+        pairs=pairs,
+        baseline=before,
+        min_effect=min_effect,
+        max_left_out=max_left_out,
+        inconclusive=inconclusive,
+        resamples=resamples,
+        seed=seed,
+    )
     return _deliver_gate(with_command(found), output, junit, markdown)
 
 
@@ -159,5 +209,8 @@ def _deliver_gate(result: Gate, output: Output, junit: Path | None, markdown: st
     from ranktilt.reporting.render.junit import junit as junit_xml
 
     output = replace(output, format="markdown") if markdown == "-" else output
-    output.deliver(result, {junit: lambda: junit_xml(result), markdown: lambda: text_of(result, "markdown").encode()})
+    output.deliver(
+        result,
+        {junit: lambda: junit_xml(result), markdown: lambda: text_of(result, "markdown").encode()},
+    )
     return result.exit_code

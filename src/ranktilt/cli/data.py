@@ -24,20 +24,29 @@ if TYPE_CHECKING:
 ABOUT = "loaded.json"
 
 
-@options.verb("data load hub:OWNER/NAME -o DIR", "data load irds:beir/scifact/test -o DIR --docs judged", panel="Input")
+@options.verb(
+    "data load hub:OWNER/NAME -o DIR",
+    "data load irds:beir/scifact/test -o DIR --docs judged",
+    panel="Input",
+)
 def load(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="hub:OWNER/NAME[@REVISION] (Hugging Face), irds:ID (ir_datasets), or a folder."
+            metavar="NAME",
+            help="hub:OWNER/NAME[@REVISION] (Hugging Face), irds:ID (ir_datasets), or a folder.",
         ),
     ],
     output: options.Destination,
     *,
     split: options.Split = None,
     qrels: options.Qrels = None,
-    docs: Annotated[Literal["all", "judged"], Option("judged: keep only documents that a judgment names.")] = "all",
-    source: Annotated[str | None, Option("Source of the documents that name none, such as human.", "SOURCE")] = None,
+    docs: Annotated[
+        Literal["all", "judged"], Option("judged: keep only documents that a judgment names.")
+    ] = "all",
+    source: Annotated[
+        str | None, Option("Source of the documents that name none, such as human.", "SOURCE")
+    ] = None,
     rows_per_file: options.RowsPerFile = None,
     ignore_unknown: options.IgnoreUnknown = False,
 ) -> None:
@@ -48,7 +57,9 @@ def load(
     check_paths({"--output": output / ABOUT})
     # The libraries draw bars of their own for what they fetch and unpack.
     with redirect_stderr(io.StringIO()) if is_quiet() else nullcontext():
-        collection = load_collection(name, split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs)
+        collection = load_collection(
+            name, split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs
+        )
     if source is not None:
         collection = _sourced(collection, source)
     save(collection, output, rows_per_file=rows_per_file)
@@ -59,7 +70,9 @@ def load(
         note(f"Next: {shlex.join(['ranktilt', 'check', str(output)])}")
     if docs == "judged":
         of = f"{collection.docs.height:,} of {collection.spec['docs_of']:,} documents are kept"
-        note(f"warning: {of}: no unjudged one competes, so measures are not those of the whole collection")
+        note(
+            f"warning: {of}: no unjudged one competes, so measures are not those of the whole collection"
+        )
 
 
 def _sourced(collection: Collection, source: str) -> Collection:
@@ -86,19 +99,27 @@ def _write_origin(collection: Collection, output: Path) -> None:
     files = {file.relative_to(above).as_posix(): sha256(file) for file in read}
     about = {**collection.spec, "files": files, "ranktilt": __version__}
     write_bytes(
-        output / ABOUT, orjson.dumps(about, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE, default=str)
+        output / ABOUT,
+        orjson.dumps(about, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE, default=str),
     )
 
 
-@options.verb("data mix human llm -o mixed", "data mix DIR -o smaller --rows-per-file 100000", panel="Input")
+@options.verb(
+    "data mix human llm -o mixed", "data mix DIR -o smaller --rows-per-file 100000", panel="Input"
+)
 def mix(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="Collections; a single one is only rewritten.")
+        list[Path],
+        typer.Argument(metavar="DIR...", help="Collections; a single one is only rewritten."),
     ],
-    output: Annotated[Path, Option("Folder for the new collection.", "DIR", short="-o", panel="Output")],
+    output: Annotated[
+        Path, Option("Folder for the new collection.", "DIR", short="-o", panel="Output")
+    ],
     *,
     rows_per_file: options.RowsPerFile = None,
-    split: Annotated[str | None, Option("Judgments in qrels/<split>.tsv (default: test).", "SPLIT")] = None,
+    split: Annotated[
+        str | None, Option("Judgments in qrels/<split>.tsv (default: test).", "SPLIT")
+    ] = None,
 ) -> None:
     """Unite collections: sources side by side, twins sharing judgments."""
     from ranktilt.datasets.load import load as load_collection
@@ -112,7 +133,9 @@ def mix(
 
 
 @options.verb("data describe DIR", "data describe hub:OWNER/NAME --format csv")
-def describe(folder: options.AnyCollection, *, split: options.Split = None, output: PageOutput) -> None:
+def describe(
+    folder: options.AnyCollection, *, split: options.Split = None, output: PageOutput
+) -> None:
     """Count what each source holds: documents, words, judgments, twins, empty and duplicate texts."""
     from ranktilt.probes.description import describe as describe_collection
 

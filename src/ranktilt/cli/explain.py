@@ -23,7 +23,8 @@ def explain(
         ),
     ] = None,
     encoder: Annotated[
-        str | None, Option("Encoder whose vectors are examined, such as dense:minilm.", "SPEC", panel="Model")
+        str | None,
+        Option("Encoder whose vectors are examined, such as dense:minilm.", "SPEC", panel="Model"),
     ] = None,
     lm: Annotated[
         list[str] | None,
@@ -33,16 +34,28 @@ def explain(
             panel="Model",
         ),
     ] = None,
-    attribution: Annotated[bool, Option("Show which properties go with the gap between twins, for each -r.")] = False,
+    attribution: Annotated[
+        bool, Option("Show which properties go with the gap between twins, for each -r.")
+    ] = False,
     by_factor: Annotated[
-        bool, Option("Show what each factor of a designed collection (ranktilt twins) does to ranks, for each -r.")
+        bool,
+        Option(
+            "Show what each factor of a designed collection (ranktilt twins) does to ranks, for each -r."
+        ),
     ] = False,
     adopters: Annotated[
         str | None,
-        Option("Shares of other documents that make an edit too, for --by-factor, such as 0,0.1,0.5,1.", "X,Y"),
+        Option(
+            "Shares of other documents that make an edit too, for --by-factor, such as 0,0.1,0.5,1.",
+            "X,Y",
+        ),
     ] = None,
-    failed_too: Annotated[bool, Option("With --by-factor, analyse factors that failed their checks too.")] = False,
-    theorem: Annotated[bool, Option("Check the conditions of Theorem 4.1 with two or three --lm.")] = False,
+    failed_too: Annotated[
+        bool, Option("With --by-factor, analyse factors that failed their checks too.")
+    ] = False,
+    theorem: Annotated[
+        bool, Option("Check the conditions of Theorem 4.1 with two or three --lm.")
+    ] = False,
     ranker: options.Rankers = None,
     by: Annotated[str, Option("Column whose groups are compared.", "COLUMN")] = "source",
     reference: options.Reference = None,
@@ -58,12 +71,18 @@ def explain(
 
     output.check(*collection_files(folder))
     if by_factor or adopters is not None or failed_too:
-        _check_by_factor(by_factor, ranker, beside=bool(probe or encoder or lm or attribution or theorem))
+        _check_by_factor(
+            by_factor, ranker, beside=bool(probe or encoder or lm or attribution or theorem)
+        )
         from ranktilt.experiments.twins.effects import factor_effects
 
         shares = _shares(adopters)
         designed = options.load_texts(folder, split)
-        output.deliver(factor_effects(designed, neural.rankers(ranker or ()), adopters=shares, failed_too=failed_too))
+        output.deliver(
+            factor_effects(
+                designed, neural.rankers(ranker or ()), adopters=shares, failed_too=failed_too
+            )
+        )
         return
     if attribution and not ranker:
         raise UserError("--attribution needs rankers: name one or more with -r")
@@ -76,9 +95,15 @@ def explain(
     collection = options.load_texts(folder, split)
     models = lm or ()
     found = run_probes(
-        collection, probe, read, reference=reference, by=by, lm=() if theorem else models,
-        attribute=neural.rankers(ranker) if attribution and ranker else (), theorem=models if theorem else (),
-    )  # fmt: skip
+        collection,
+        probe,
+        read,
+        reference=reference,
+        by=by,
+        lm=() if theorem else models,
+        attribute=neural.rankers(ranker) if attribution and ranker else (),
+        theorem=models if theorem else (),
+    )
     output.deliver(found)
 
 
@@ -89,7 +114,9 @@ def _check_by_factor(by_factor: bool, ranker: list[str] | None, *, beside: bool)
     if not ranker:
         raise UserError("--by-factor needs rankers: name one or more with -r")
     if beside:
-        raise UserError("--by-factor examines no texts: omit --probe, --encoder, --lm, --attribution and --theorem")
+        raise UserError(
+            "--by-factor examines no texts: omit --probe, --encoder, --lm, --attribution and --theorem"
+        )
 
 
 def _shares(text: str | None) -> list[float]:
@@ -97,4 +124,6 @@ def _shares(text: str | None) -> list[float]:
     try:
         return [float(part) for part in text.split(",")] if text is not None else []
     except ValueError as error:
-        raise UserError(f"--adopters expects shares from 0 to 1, such as 0,0.1,0.5,1; got {text!r}") from error
+        raise UserError(
+            f"--adopters expects shares from 0 to 1, such as 0,0.1,0.5,1; got {text!r}"
+        ) from error

@@ -33,8 +33,12 @@ INCOMPLETE = 1
 """How a command ends that has to be repeated, or that made nothing."""
 _SHOWN = 3
 
-DryRun = Annotated[bool, Option("Send nothing; show documents, tokens, price and time.", panel="Model")]
-Summary = Annotated[str | None, Option("Save a summary as JSON; - for stdout.", "FILE", panel="Output")]
+DryRun = Annotated[
+    bool, Option("Send nothing; show documents, tokens, price and time.", panel="Model")
+]
+Summary = Annotated[
+    str | None, Option("Save a summary as JSON; - for stdout.", "FILE", panel="Output")
+]
 
 
 @dataclass(frozen=True)
@@ -45,16 +49,28 @@ class ModelOptions(options.OptionGroup):
 
     llm: Annotated[str, Option("Model: openai:NAME or transformers:FOLDER.", "MODEL")]
     base_url: Annotated[
-        str | None, Option("Address of a compatible server, such as http://localhost:8000/v1.", "URL")
+        str | None,
+        Option("Address of a compatible server, such as http://localhost:8000/v1.", "URL"),
     ] = None
-    concurrency: Annotated[int | None, Option("Concurrent requests (default: 8).", "N", min=1)] = None
-    batch_size: Annotated[int | None, Option("Batch size of a transformers: model.", "N", min=1)] = None
-    batch: Annotated[bool, Option("Ask through the server's batches: within 24 hours, at half the price.")] = False
-    poll_interval: Annotated[float | None, Option("Seconds between looks at a batch (default: 30).", "S")] = None
+    concurrency: Annotated[int | None, Option("Concurrent requests (default: 8).", "N", min=1)] = (
+        None
+    )
+    batch_size: Annotated[
+        int | None, Option("Batch size of a transformers: model.", "N", min=1)
+    ] = None
+    batch: Annotated[
+        bool, Option("Ask through the server's batches: within 24 hours, at half the price.")
+    ] = False
+    poll_interval: Annotated[
+        float | None, Option("Seconds between looks at a batch (default: 30).", "S")
+    ] = None
     give_up_batch: Annotated[
-        list[str] | None, Option("Submit anew what this batch, which is lost, has not answered.", "ID")
+        list[str] | None,
+        Option("Submit anew what this batch, which is lost, has not answered.", "ID"),
     ] = None
-    requests_per_minute: Annotated[int | None, Option("Maximum requests per minute.", "N", min=1)] = None
+    requests_per_minute: Annotated[
+        int | None, Option("Maximum requests per minute.", "N", min=1)
+    ] = None
     timeout: Annotated[float | None, Option("Seconds to wait for an answer.", "S")] = None
     retries: Annotated[int | None, Option("Retries of a failed request.", "N", min=0)] = None
 
@@ -64,7 +80,11 @@ class ModelOptions(options.OptionGroup):
         from ranktilt.llm.batches import in_batches
 
         given = dict(vars(self))
-        batch, interval, give_up = given.pop("batch"), given.pop("poll_interval"), given.pop("give_up_batch")
+        batch, interval, give_up = (
+            given.pop("batch"),
+            given.pop("poll_interval"),
+            given.pop("give_up_batch"),
+        )
         for option, value in (("--poll-interval", interval), ("--give-up-batch", give_up)):
             if value and not batch:
                 raise UserError(f"{option} needs --batch")
@@ -72,7 +92,9 @@ class ModelOptions(options.OptionGroup):
         return in_batches(model, interval, give_up=give_up or ()) if batch else model
 
 
-def check_request(given: Path, output: Path | None, json: str | None, *, kind: str, dry_run: bool) -> None:
+def check_request(
+    given: Path, output: Path | None, json: str | None, *, kind: str, dry_run: bool
+) -> None:
     """Refuse places that cannot be written before anything is read or asked."""
     from ranktilt.generation.manifest import require_ours
 
@@ -81,14 +103,20 @@ def check_request(given: Path, output: Path | None, json: str | None, *, kind: s
     if output is not None and os.path.realpath(output) == os.path.realpath(given):
         raise UserError(f"-o {output}: this is the collection that is read; choose another folder")
     check_paths(
-        {"--json": json}, stdout=("--json",), inputs=[given] if os.path.isfile(given) else collection_files(given)
+        {"--json": json},
+        stdout=("--json",),
+        inputs=[given] if os.path.isfile(given) else collection_files(given),
     )
     if output is not None and not dry_run:
         require_ours(output, given, kind)
 
 
 def show_estimate(
-    planned: GenerationPlan, llm: LLM, price: tuple[float, float] | None, model: ModelOptions, json: str | None
+    planned: GenerationPlan,
+    llm: LLM,
+    price: tuple[float, float] | None,
+    model: ModelOptions,
+    json: str | None,
 ) -> None:
     """Show what the rest of a plan would cost."""
     from ranktilt.generation.estimate import estimate
@@ -113,16 +141,27 @@ def write_summary(content: dict[str, Any], json: str | None) -> None:
 
 
 def conclude(
-    generated: Generated, saved: SavedFolder, verb: str, json: str | None, *, max_failures: float = 0.0
+    generated: Generated,
+    saved: SavedFolder,
+    verb: str,
+    json: str | None,
+    *,
+    max_failures: float = 0.0,
 ) -> bool:
     """Write the summary, say what was made (`verb` is ``rewritten``, …), and tell whether nothing has to be repeated.
 
     `max_failures` is the share of documents that the model may have left without an answer.
     """
-    made = [{**source._asdict(), "lost": dict(source.lost), "flags": dict(source.flags)} for source in generated.made]
+    made = [
+        {**source._asdict(), "lost": dict(source.lost), "flags": dict(source.flags)}
+        for source in generated.made
+    ]
     summary = {
         "spec": dict(generated.spec),
-        "made": [{verb if name == "rewritten" else name: value for name, value in row.items()} for row in made],
+        "made": [
+            {verb if name == "rewritten" else name: value for name, value in row.items()}
+            for row in made
+        ],
         "left_out": generated.left_out.to_dicts(),
         "folder": str(saved.folder),
         "splits": list(saved.splits),
@@ -146,7 +185,9 @@ def generation_notes(generated: Generated, saved: SavedFolder, verb: str) -> Ite
     """What was made, what was left out and why, and what was paid for."""
     yield f"{saved.folder}: {generated.collection!r}"
     for source in generated.made:
-        written = f"{source.rewritten:,} of {counted(source.documents, 'document', 'documents')} {verb}"
+        written = (
+            f"{source.rewritten:,} of {counted(source.documents, 'document', 'documents')} {verb}"
+        )
         parts = [f"{source.source}: {written}"]
         parts += [_reasons("left out", source.lost)] if source.lost else []
         parts += [_reasons("flagged answers", source.flags)] if source.flags else []
@@ -156,7 +197,9 @@ def generation_notes(generated: Generated, saved: SavedFolder, verb: str) -> Ite
     if names:
         first = ", ".join(f"{name} ({reason})" for name, reason in list(names.items())[:_SHOWN])
         yield f"left out: {first}{', …' if len(names) > _SHOWN else ''}; all in {saved.folder / 'left-out.jsonl'}"
-    fresh, answers = (sum(getattr(one, what) for one in generated.made) for what in ("fresh", "answers"))
+    fresh, answers = (
+        sum(getattr(one, what) for one in generated.made) for what in ("fresh", "answers")
+    )
     known = "" if fresh == answers else f"; {answers - fresh:,} were known"
     yield f"{counted(fresh, 'answer', 'answers')} asked for{known}"
 
@@ -179,7 +222,8 @@ def rewrite(
     *,
     model: ModelOptions,
     output: Annotated[
-        Path | None, Option("Folder for the collection with its rewrites.", "DIR", short="-o", panel="Output")
+        Path | None,
+        Option("Folder for the collection with its rewrites.", "DIR", short="-o", panel="Output"),
     ] = None,
     rewriting: Annotated[dict[str, Any], options.FieldsOf(Rewriting, panel="Model")],
     pool: Annotated[
@@ -238,16 +282,24 @@ def rewrite(
 def note_side(collection: Collection, of: str) -> None:
     """Say that all documents are called as the side to rewrite, where none has a source; count those left without."""
     if "named_source" in collection.spec:
-        documents = counted(collection.spec["named_source"]["documents"], "document is", "documents are")
+        documents = counted(
+            collection.spec["named_source"]["documents"], "document is", "documents are"
+        )
         note(f"no document has a source: {documents} called {of!r} (--source-to-rewrite)")
     elif collection.sourceless:
-        note(f"{counted(collection.sourceless, 'document', 'documents')} without a source: not rewritten")
+        note(
+            f"{counted(collection.sourceless, 'document', 'documents')} without a source: not rewritten"
+        )
 
 
-def _pool(collection: Collection, specs: str, depth: int | None, how: Rewriting, device: str | None) -> Pool:
+def _pool(
+    collection: Collection, specs: str, depth: int | None, how: Rewriting, device: str | None
+) -> Pool:
     from ranktilt.generation.pooling import USUAL_DEPTH, pool
 
-    rankers = options.read_rankers([one.strip() for one in _COMMA.split(specs) if one.strip()], device=device)
+    rankers = options.read_rankers(
+        [one.strip() for one in _COMMA.split(specs) if one.strip()], device=device
+    )
     found = pool(collection, rankers, depth=depth or USUAL_DEPTH, of=how.of)
     for sentence in found.sentences:
         note(sentence)
@@ -261,16 +313,21 @@ def _pool(collection: Collection, specs: str, depth: int | None, how: Rewriting,
 )
 def answer(
     queries: Annotated[
-        Path, typer.Argument(metavar="QUERIES", help="A file (TSV: id, text; or JSONL: _id, text), or a collection.")
+        Path,
+        typer.Argument(
+            metavar="QUERIES", help="A file (TSV: id, text; or JSONL: _id, text), or a collection."
+        ),
     ],
     *,
     model: ModelOptions,
     output: Annotated[
-        Path | None, Option("Folder for the documents, as a collection.", "DIR", short="-o", panel="Output")
+        Path | None,
+        Option("Folder for the documents, as a collection.", "DIR", short="-o", panel="Output"),
     ] = None,
     answering: Annotated[dict[str, Any], options.FieldsOf(Answering, panel="Model")],
     split: Annotated[
-        str | None, Option("Queries judged in qrels/<split>.tsv; for a file, the split's name.", "SPLIT")
+        str | None,
+        Option("Queries judged in qrels/<split>.tsv; for a file, the split's name.", "SPLIT"),
     ] = None,
     max_failures: options.MaxFailures = None,
     dry_run: DryRun = False,
@@ -306,10 +363,16 @@ def answer(
             from ranktilt.datasets.stated_sources import ORIGINALS
 
             documents = counted(collection.sourceless, "document has", "documents have")
-            way = shlex.join(["ranktilt", "data", "load", str(queries), "--source", ORIGINALS, "-o", "NEW"])
-            note(f"{queries}: {documents} no source, and will be in no group; name it before you mix: {way}")
+            way = shlex.join(
+                ["ranktilt", "data", "load", str(queries), "--source", ORIGINALS, "-o", "NEW"]
+            )
+            note(
+                f"{queries}: {documents} no source, and will be in no group; name it before you mix: {way}"
+            )
         named = ["--split", saved.splits[0]] if split is not None else []
-        note(f"Next: {shlex.join(['ranktilt', 'data', 'mix', str(queries), str(output), *named, '-o', 'mixed'])}")
+        note(
+            f"Next: {shlex.join(['ranktilt', 'data', 'mix', str(queries), str(output), *named, '-o', 'mixed'])}"
+        )
     return 0
 
 

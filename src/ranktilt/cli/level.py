@@ -32,21 +32,33 @@ MOST = 300
 """Queries that are fitted on, and that are selected by, of a collection's own splits."""
 
 
-@options.verb("level DIR -r dense:minilm", "level DIR -r bm25 --method fair-rerank --budget 0.02 -o level.html")
+@options.verb(
+    "level DIR -r dense:minilm",
+    "level DIR -r bm25 --method fair-rerank --budget 0.02 -o level.html",
+)
 def level(
     inputs: AuditInputs,
     *,
     fit: Annotated[
-        Path | None, Option("Another collection to fit corrections on; DIR chooses strengths and tests.", "OTHER")
+        Path | None,
+        Option(
+            "Another collection to fit corrections on; DIR chooses strengths and tests.", "OTHER"
+        ),
     ] = None,
     measure: options.Measures = None,
     corrections: Annotated[
-        dict[str, Any], options.FieldsOf(Levelling, without=("by", "pair", "seed"), panel="Question")
+        dict[str, Any],
+        options.FieldsOf(Levelling, without=("by", "pair", "seed"), panel="Question"),
     ],
     work_dir: Annotated[
-        Path | None, Option("Folder for the fitted corrections (default: they are not kept).", "DIR", panel="Output")
+        Path | None,
+        Option(
+            "Folder for the fitted corrections (default: they are not kept).", "DIR", panel="Output"
+        ),
     ] = None,
-    effectiveness: Annotated[str, Option("Measure of what levelling costs.", "MEASURE")] = "nDCG@10",
+    effectiveness: Annotated[
+        str, Option("Measure of what levelling costs.", "MEASURE")
+    ] = "nDCG@10",
     budget: Annotated[float, Option("Effectiveness that levelling may cost, 0 to 1.", "X")] = 0.01,
     statistics: options.StatisticsOptions,
     search: options.EngineOptions,
@@ -54,8 +66,9 @@ def level(
 ) -> None:
     """Level a ranker without training: fit corrections, choose their strength, and tell what each costs.
 
-    Corrections learn from the train split, or from the collection --fit, strengths are chosen on the dev split, and the
-    test split judges; of a collection without these its queries are drawn into parts.
+    Corrections learn from the train split, or from the collection --fit, strengths are chosen on
+    the dev split, and the test split judges; of a collection without these its queries are drawn
+    into parts.
     """
     inputs.check(controls=False, near_identical=None, card=False)
     asked = [*(inputs.ranker or ()), *(inputs.run or ())]
@@ -73,13 +86,23 @@ def level(
 
     rankers = search.rankers(inputs.specs, score_order=inputs.score_order, queries=inputs.queries)
     split, runs = _read(inputs, fit, statistics.seed)
-    pairs = inputs.reference_first(split.test, inputs.column, inputs.pairs) if inputs.reference else None
+    pairs = (
+        inputs.reference_first(split.test, inputs.column, inputs.pairs)
+        if inputs.reference
+        else None
+    )
     chosen = replace(chosen, pair=pairs[0]) if pairs and len(pairs) == 1 else chosen
     levelled: Ranker | Run = rankers[0] if rankers else runs[0]
     found = run_level(
-        split, levelled, measure or None, folder=work_dir, options=chosen, effectiveness=effectiveness,
-        budget=budget, **{name: value for name, value in keywords.items() if name != "seed"},
-    )  # fmt: skip
+        split,
+        levelled,
+        measure or None,
+        folder=work_dir,
+        options=chosen,
+        effectiveness=effectiveness,
+        budget=budget,
+        **{name: value for name, value in keywords.items() if name != "seed"},
+    )
     output.deliver(found)
     _say_next(inputs, found, work_dir)
 
@@ -96,7 +119,9 @@ def _read(inputs: AuditInputs, fit: Path | None, seed: int) -> tuple[QuerySplit,
         other = load(fit, ignore_unknown=inputs.ignore_unknown)
         if own is None:
             return split_across(test, other, most=MOST, seed=seed), runs
-        return QuerySplit.across(other, _side(inputs, own[-1], test), test, most=MOST, seed=seed), runs
+        return QuerySplit.across(
+            other, _side(inputs, own[-1], test), test, most=MOST, seed=seed
+        ), runs
     if own is None:
         return split_queries(test, seed=seed), runs
     train, select = (_side(inputs, name, test) for name in own)
@@ -131,7 +156,18 @@ def _say_next(inputs: AuditInputs, bench: Bench, work: Path | None) -> None:
         note(f"Next: Keep what was fitted, to rank with it: {shlex.join(again)}")
         return
     read = {"--split": inputs.split, "--qrels": inputs.qrels}
-    words = [word for option, value in read.items() if value is not None for word in (option, value)]
+    words = [
+        word for option, value in read.items() if value is not None for word in (option, value)
+    ]
     words += ["--ignore-unknown"] if inputs.ignore_unknown else []
-    command = ["ranktilt", "rank", str(inputs.folder), "-r", chosen.ranker, *words, "-o", "levelled.trec"]
+    command = [
+        "ranktilt",
+        "rank",
+        str(inputs.folder),
+        "-r",
+        chosen.ranker,
+        *words,
+        "-o",
+        "levelled.trec",
+    ]
     note(f"Next: {shlex.join(command)}")

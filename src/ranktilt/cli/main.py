@@ -32,16 +32,30 @@ from ranktilt.cli.tools import doctor
 from ranktilt.errors import UserError
 
 _VERBS: dict[str, Any] = {
-    "demo": demo, "audit": audit, "rank": rank, "compare": compare, "gate": gate, "explain": explain, "level": level,
-    "train": train.train, "study": study.study, "pairwise": pairwise, "judge": judge, "twins": twins, "report": report,
+    "demo": demo,
+    "audit": audit,
+    "rank": rank,
+    "compare": compare,
+    "gate": gate,
+    "explain": explain,
+    "level": level,
+    "train": train.train,
+    "study": study.study,
+    "pairwise": pairwise,
+    "judge": judge,
+    "twins": twins,
+    "report": report,
     "check": check,
-}  # fmt: skip
+}
 _GROUPS: dict[str, tuple[str, dict[str, Any]]] = {
     "data": (
         "Load, mix, build and describe collections.",
         {"load": load, "mix": mix, "build": build, "describe": describe},
     ),
-    "generate": ("Let a language model rewrite documents or answer queries.", {"rewrite": rewrite, "answer": answer}),
+    "generate": (
+        "Let a language model rewrite documents or answer queries.",
+        {"rewrite": rewrite, "answer": answer},
+    ),
     "tools": (
         "Read stored answers, and look after the installation and the cache.",
         {
@@ -49,22 +63,29 @@ _GROUPS: dict[str, tuple[str, dict[str, Any]]] = {
             "doctor": doctor,
         },
     ),
-}  # fmt: skip
+}
 
 
 class _FirstScreen(TyperGroup):
     """Lists the verbs, then the groups of the others."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        for heading, names in {"Commands": list(_VERBS), "Groups of commands": list(_GROUPS)}.items():
+        for heading, names in {
+            "Commands": list(_VERBS),
+            "Groups of commands": list(_GROUPS),
+        }.items():
             with formatter.section(heading):
-                formatter.write_dl([(name, self.commands[name].get_short_help_str(96)) for name in names])
+                formatter.write_dl(
+                    [(name, self.commands[name].get_short_help_str(96)) for name in names]
+                )
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Say in which group a verb is that is typed without it."""
         for group, (_, verbs) in _GROUPS.items():
             if args[0] in verbs:
-                ctx.fail(f"No such command {args[0]!r}. It is in a group: ranktilt {group} {args[0]}")
+                ctx.fail(
+                    f"No such command {args[0]!r}. It is in a group: ranktilt {group} {args[0]}"
+                )
         return super().resolve_command(ctx, args)
 
 
@@ -88,16 +109,24 @@ app = typer.Typer(
 )
 _add(app, _VERBS)
 for _name, (_help, _verbs) in _GROUPS.items():
-    app.add_typer(_add(typer.Typer(help=_help, no_args_is_help=True, rich_markup_mode=None), _verbs), name=_name)
+    app.add_typer(
+        _add(typer.Typer(help=_help, no_args_is_help=True, rich_markup_mode=None), _verbs),
+        name=_name,
+    )
 
 _USAGE: Any = typer.BadParameter.__base__  # click's UsageError, wherever this typer keeps it
-# How every command ends. 0: done, and what it asks holds. 1: done, and it does not hold, as each verb's help says
-# (tilted, unfair, failed, incomplete). 3: gate cannot tell. Nothing else may ever end in one of these:
+# How every command ends. 0: done, and what it asks holds. 1: done, and it does not hold, as each
+# verb's help says (tilted, unfair, failed, incomplete). 3: gate cannot tell. Nothing else may ever
+# end in one of these:
 _REFUSED = 2  # a mistake, or a place that cannot be written: one line says what to do
 _CRASHED = 70  # a fault of our own, with its traceback
 _NO_MEMORY = 71
-_INTERRUPTED = 130  # Ctrl-C; a signal that ends the process gives 128 and its number, as shells count
-_READER_GONE = 141  # whoever read the output went away, as `| head` does; there is nobody left to tell
+_INTERRUPTED = (
+    130  # Ctrl-C; a signal that ends the process gives 128 and its number, as shells count
+)
+_READER_GONE = (
+    141  # whoever read the output went away, as `| head` does; there is nobody left to tell
+)
 
 
 def _version(wanted: bool) -> None:
@@ -109,7 +138,10 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Show the version and stop."
+        ),
     ] = False,
 ) -> None:
     pass
@@ -155,14 +187,21 @@ def _refuse(error: Any) -> None:
         error.show()  # nothing after a verb that has verbs of its own: the help page
         return
     where = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
-    message = error.format_message().replace("Value error, ", "") if isinstance(error, _USAGE) else str(error)
+    message = (
+        error.format_message().replace("Value error, ", "")
+        if isinstance(error, _USAGE)
+        else str(error)
+    )
     say(f"{where}: {' '.join(message.splitlines())}")
 
 
 def _speak_utf8() -> None:
     """A Δ or a minus sign that an old encoding lacks must not end a long audit, and a lost sign would lie."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower().replace("-", "") != "utf8":
+        if (
+            isinstance(stream, io.TextIOWrapper)
+            and stream.encoding.lower().replace("-", "") != "utf8"
+        ):
             stream.reconfigure(encoding="utf-8")
 
 

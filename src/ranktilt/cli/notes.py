@@ -116,15 +116,25 @@ class _Bars:
     @cached_property
     def _progress(self) -> Progress:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TaskProgressColumn,
+            TextColumn,
+            TimeRemainingColumn,
+        )
 
         class Long(Progress):
             def get_renderables(self) -> Iterator[Table]:
-                yield self.make_tasks_table([task for task in self.tasks if (task.elapsed or 0.0) > _DELAY])
+                yield self.make_tasks_table(
+                    [task for task in self.tasks if (task.elapsed or 0.0) > _DELAY]
+                )
 
         text = TextColumn("{task.description}", markup=False)
         columns = (text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-        return Long(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=300)
+        return Long(
+            *columns, console=Console(stderr=True), transient=True, speed_estimate_period=300
+        )
 
     def close(self) -> None:
         with self._lock:

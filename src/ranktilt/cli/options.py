@@ -9,7 +9,16 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import typer
 from typer.core import TyperCommand
@@ -30,7 +39,17 @@ Formats = Literal["table", "markdown", "csv", "latex", "html", "json"]
 Corrections = Literal["holm", "bonferroni"]
 Fields = Literal["title+text", "text", "title"]
 
-PANELS = ("Arguments", "Input", "Question", "With --full", "Model", "Training", "Statistics", "Output", "Other options")
+PANELS = (
+    "Arguments",
+    "Input",
+    "Question",
+    "With --full",
+    "Model",
+    "Training",
+    "Statistics",
+    "Output",
+    "Other options",
+)
 """Headings of ``--help``, in order; what is of none of them stands under the last."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
 
@@ -55,42 +74,76 @@ Measures = Annotated[
         complete=completion.measures,
     ),
 ]
-Card = Annotated[bool, Option("Add the question card: five questions side by side.", panel="Question")]
-Controls = Annotated[bool, Option("Add controls, such as matched lengths and boilerplate removed.", panel="Question")]
-Reference = Annotated[
-    str | None, Option("The group that others are compared with (default: human).", "GROUP", panel="Question")
+Card = Annotated[
+    bool, Option("Add the question card: five questions side by side.", panel="Question")
 ]
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A collection: BEIR, Cocktail or the papers' layout.")]
+Controls = Annotated[
+    bool, Option("Add controls, such as matched lengths and boilerplate removed.", panel="Question")
+]
+Reference = Annotated[
+    str | None,
+    Option("The group that others are compared with (default: human).", "GROUP", panel="Question"),
+]
+Folder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="A collection: BEIR, Cocktail or the papers' layout.")
+]
 AnyCollection = Annotated[
     Path, typer.Argument(metavar="DIR", help="A collection: a folder, hub:OWNER/NAME or irds:ID.")
 ]
-Destination = Annotated[Path, Option("Folder for the collection.", "DIR", short="-o", panel="Output")]
-Qrels = Annotated[str | None, Option("Judgment file to use instead; none for no judgments.", "FILE", panel="Input")]
+Destination = Annotated[
+    Path, Option("Folder for the collection.", "DIR", short="-o", panel="Output")
+]
+Qrels = Annotated[
+    str | None,
+    Option("Judgment file to use instead; none for no judgments.", "FILE", panel="Input"),
+]
 Split = Annotated[
-    str | None, Option("Judgments in qrels/<split>.tsv (default: test, or the only one).", "SPLIT", panel="Input")
+    str | None,
+    Option(
+        "Judgments in qrels/<split>.tsv (default: test, or the only one).", "SPLIT", panel="Input"
+    ),
 ]
 IgnoreUnknown = Annotated[
-    bool, Option("Allow judgments of documents that the collection lacks; they count in no group.", panel="Input")
+    bool,
+    Option(
+        "Allow judgments of documents that the collection lacks; they count in no group.",
+        panel="Input",
+    ),
 ]
-Correction = Annotated[Corrections, Option("Correction of p values for multiple tests.", panel="Statistics")]
+Correction = Annotated[
+    Corrections, Option("Correction of p values for multiple tests.", panel="Statistics")
+]
 Price = Annotated[
-    str | None, Option("Price per million input and output tokens, for --dry-run.", "IN,OUT", panel="Model")
+    str | None,
+    Option("Price per million input and output tokens, for --dry-run.", "IN,OUT", panel="Model"),
 ]
-DryRun = Annotated[bool, Option("Send nothing; show requests, tokens, price and time.", panel="Model")]
+DryRun = Annotated[
+    bool, Option("Send nothing; show requests, tokens, price and time.", panel="Model")
+]
 MaxFailures = Annotated[
-    float | None, Option("Share of queries or answers allowed to fail, 0 to 1.", "X", min=0, max=1, panel="Model")
+    float | None,
+    Option(
+        "Share of queries or answers allowed to fail, 0 to 1.", "X", min=0, max=1, panel="Model"
+    ),
 ]
 ScoreOrder = Annotated[
     Literal["score", "ascending", "rank"] | None,
-    Option("Order runs by falling scores (default), by rising scores (distances), or by ranks.", panel="Input"),
+    Option(
+        "Order runs by falling scores (default), by rising scores (distances), or by ranks.",
+        panel="Input",
+    ),
 ]
 RowsPerFile = Annotated[
-    int | None, Option("Save documents as Parquet files of N rows each.", "N", min=1, panel="Output")
+    int | None,
+    Option("Save documents as Parquet files of N rows each.", "N", min=1, panel="Output"),
 ]
 Seed = Annotated[int, Option("Random seed.", "N", min=0, panel="Statistics")]
 Resamples = Annotated[int, Option("Bootstrap resamples.", "N", min=100, panel="Statistics")]
 Protected = Annotated[
-    str | None, Option("Protected group, A|B or non-A (default: the smaller of two).", "GROUP", panel="Question")
+    str | None,
+    Option(
+        "Protected group, A|B or non-A (default: the smaller of two).", "GROUP", panel="Question"
+    ),
 ]
 
 
@@ -107,7 +160,9 @@ class OptionGroup:
 
     def changed(self) -> list[str]:
         """Name the options that differ from their defaults."""
-        return [_flag(one) for one in _options_of(type(self)) if getattr(self, one.name) != one.default]
+        return [
+            _flag(one) for one in _options_of(type(self)) if getattr(self, one.name) != one.default
+        ]
 
 
 @dataclass(frozen=True)
@@ -116,10 +171,13 @@ class Compute(OptionGroup):
 
     panel = "Model"
 
-    device: Annotated[str | None, Option("Device for models, such as cpu or cuda:0.", "DEVICE")] = None
+    device: Annotated[str | None, Option("Device for models, such as cpu or cuda:0.", "DEVICE")] = (
+        None
+    )
     threads: Annotated[int | None, Option("Processor threads to use.", "N", min=1)] = None
     executor: Annotated[
-        str | None, Option("Where to compute: local, ray (this machine), ray:ADDRESS (a cluster).", "PLACE")
+        str | None,
+        Option("Where to compute: local, ray (this machine), ray:ADDRESS (a cluster).", "PLACE"),
     ] = None
 
     @contextmanager
@@ -144,7 +202,10 @@ class RankerOptions(Compute):
 
     def rankers(self, specs: Sequence[str], **more: Any) -> list[Ranker]:
         """Read rankers and give each these options and `more`, where it has them and does not set them itself."""
-        own = {name: getattr(self, name, None) for name in ("text", "device", "max_failures", "exclude_self")}
+        own = {
+            name: getattr(self, name, None)
+            for name in ("text", "device", "max_failures", "exclude_self")
+        }
         return read_rankers(specs, **(own | more))
 
 
@@ -162,7 +223,8 @@ class SearchOptions(RankerOptions):
     memory: Annotated[
         str | None,
         Option(
-            "Memory limit of exact search and random labels, such as 1GB (default: a quarter of the memory).", "SIZE"
+            "Memory limit of exact search and random labels, such as 1GB (default: a quarter of the memory).",
+            "SIZE",
         ),
     ] = None
 
@@ -195,10 +257,12 @@ class StatisticsOptions(OptionGroup):
     panel = "Statistics"
 
     ties: Annotated[
-        Literal["expected", "trec_eval"], Option("Ties: expected value over all orders, or trec_eval's order by id.")
+        Literal["expected", "trec_eval"],
+        Option("Ties: expected value over all orders, or trec_eval's order by id."),
     ] = "expected"
     test: Annotated[
-        Literal["interval", "t"], Option("The p of twins: inversion of the interval, or a paired t test.")
+        Literal["interval", "t"],
+        Option("The p of twins: inversion of the interval, or a paired t test."),
     ] = "interval"
     correction: Correction = "holm"
     primary: Annotated[
@@ -209,7 +273,9 @@ class StatisticsOptions(OptionGroup):
             "MEASURE",
         ),
     ] = None
-    level_margin: Annotated[str, Option("Tilts within this margin count as level: points, or '0.5 ranks'.", "X")] = "5"
+    level_margin: Annotated[
+        str, Option("Tilts within this margin count as level: points, or '0.5 ranks'.", "X")
+    ] = "5"
     resamples: Resamples = 10_000
     seed: Seed = 0
 
@@ -231,11 +297,17 @@ class LabelOptions(OptionGroup):
 
     groups: Annotated[
         str | None,
-        Option("Labels of documents: doc_id, source[, origin]; other columns as FILE:id=url,source=is_ai.", "FILE"),
+        Option(
+            "Labels of documents: doc_id, source[, origin]; other columns as FILE:id=url,source=is_ai.",
+            "FILE",
+        ),
     ] = None
-    rest: Annotated[str | None, Option("Label of every document that --groups does not name.", "LABEL")] = None
+    rest: Annotated[
+        str | None, Option("Label of every document that --groups does not name.", "LABEL")
+    ] = None
     name: Annotated[
-        list[str] | None, Option("Name for a value of the labels, such as 1=ai or AI=ai.", "VALUE=NAME")
+        list[str] | None,
+        Option("Name for a value of the labels, such as 1=ai or AI=ai.", "VALUE=NAME"),
     ] = None
     reference: Reference = None
 
@@ -256,7 +328,9 @@ class LabelOptions(OptionGroup):
         pairs = [text.partition("=") for text in self.name or ()]
         names = {value: name.strip() for value, _, name in pairs}
         if not all(map(str.strip, names)) or not all(names.values()) or len(names) < len(pairs):
-            raise UserError(f"--name expects a value and its name, such as 1=ai; got {', '.join(self.name or ())}")
+            raise UserError(
+                f"--name expects a value and its name, such as 1=ai; got {', '.join(self.name or ())}"
+            )
         return names
 
     def labelled(self, collection: Collection, by: str) -> Collection:
@@ -267,7 +341,9 @@ class LabelOptions(OptionGroup):
             return with_labels(collection, self.labels, by=by)
         return with_names(collection, self.label_names, by=by) if self.name else collection
 
-    def reference_first(self, collection: Collection, by: str | None, pairs: Pairs | None) -> Pairs | None:
+    def reference_first(
+        self, collection: Collection, by: str | None, pairs: Pairs | None
+    ) -> Pairs | None:
         """Pairs to compare, the reference group first in each; refuses those that cannot be compared."""
         from ranktilt.auditing.groups import grouped_pairs
 
@@ -316,21 +392,34 @@ def _optional(parameter: inspect.Parameter) -> Any:
     return Annotated[kind | None, option]
 
 
-def verb(*examples: str, panel: str = "Question") -> Callable[[Callable[..., int | None]], Callable[..., None]]:
+def verb(
+    *examples: str, panel: str = "Question"
+) -> Callable[[Callable[..., int | None]], Callable[..., None]]:
     """Make a verb of a function: with ``--quiet``, ``--debug`` and the fields of its option groups as options.
 
-    Its help opens with the examples, commands without ``ranktilt``, and shows its own options under `panel`. It runs
-    with progress and notes on stderr; an exit code that it returns other than 0 ends the process.
+    Its help opens with the examples, commands without ``ranktilt``, and shows its own options under
+    `panel`. It runs with progress and notes on stderr; an exit code that it returns other than 0
+    ends the process.
     """
     return partial(_verb, examples=examples, panel=panel)
 
 
-def _verb(function: Callable[..., int | None], examples: tuple[str, ...], panel: str) -> Callable[..., None]:
+def _verb(
+    function: Callable[..., int | None], examples: tuple[str, ...], panel: str
+) -> Callable[..., None]:
     hints = get_type_hints(function, include_extras=True)
-    groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and issubclass(kind, OptionGroup)}
+    groups = {
+        name: kind
+        for name, kind in hints.items()
+        if isinstance(kind, type) and issubclass(kind, OptionGroup)
+    }
     more = {name: _options_of(kind, kind.panel) for name, kind in groups.items()}
-    chosen = {name: kind.__metadata__[0] for name, kind in hints.items() if hasattr(kind, "__metadata__")}
-    fields_of = {name: one.parameters() for name, one in chosen.items() if isinstance(one, FieldsOf)}
+    chosen = {
+        name: kind.__metadata__[0] for name, kind in hints.items() if hasattr(kind, "__metadata__")
+    }
+    fields_of = {
+        name: one.parameters() for name, one in chosen.items() if isinstance(one, FieldsOf)
+    }
     more |= fields_of
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(function).parameters.values():
@@ -342,11 +431,17 @@ def _verb(function: Callable[..., int | None], examples: tuple[str, ...], panel:
     @wraps(function)
     def run(**given: Any) -> None:
         common = _Common(given.pop("quiet"), given.pop("debug"))
-        made = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
+        made = {
+            name: kind(**{f.name: given.pop(f.name) for f in fields(kind)})
+            for name, kind in groups.items()
+        }
         for name, named in fields_of.items():
             values = {one.name: given.pop(one.name) for one in named}
             told = {key: value for key, value in values.items() if value not in (None, [])}
-            given[name] = {key: tuple(value) if isinstance(value, list) else value for key, value in told.items()}
+            given[name] = {
+                key: tuple(value) if isinstance(value, list) else value
+                for key, value in told.items()
+            }
         with reporting(quiet=common.quiet), ExitStack() as stack:
             for group in made.values():
                 stack.enter_context(group.in_force())
@@ -478,14 +573,19 @@ def read_rankers(specs: Sequence[str], **defaults: Any) -> list[Ranker]:
     from ranktilt.registry import ranker, ranker_class
 
     named = {name: value for name, value in defaults.items() if value is not None}
-    given = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in named.items()}
+    given = {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in named.items()
+    }
 
     def equipped(stage: Stage) -> Stage:
         own = {f.name for f in fields(ranker_class(stage.name))}  # type: ignore[arg-type]
         more = {name: value for name, value in given.items() if name in own}
         return replace(stage, options={**more, **stage.options})
 
-    return [ranker(">>".join(str(equipped(stage)) for stage in parse_stages(spec))) for spec in specs]
+    return [
+        ranker(">>".join(str(equipped(stage)) for stage in parse_stages(spec))) for spec in specs
+    ]
 
 
 def read_pairs(texts: Sequence[str] | None) -> list[tuple[str, str]] | None:

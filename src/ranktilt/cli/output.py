@@ -44,7 +44,9 @@ class Output(OptionGroup):
         """Refuse files that cannot be written, or that are read too, before any work is done; `also` by option."""
         check_paths({**self.paths, **(also or {})}, stdout=("--json",), inputs=inputs)
 
-    def deliver(self, result: Any, files: Mapping[Path | str | None, Callable[[], bytes]] | None = None) -> None:
+    def deliver(
+        self, result: Any, files: Mapping[Path | str | None, Callable[[], bytes]] | None = None
+    ) -> None:
         """Show a result with the command that made it, then write its files."""
         found = with_command(result)
         deliver(self.text(found), {self.json: found.to_json, **(files or {})})
@@ -61,7 +63,13 @@ class PageOutput(Output):
     """The same, with a page."""
 
     page: Annotated[
-        Path | None, Option("Save the result as an HTML page with figures.", "FILE.html", short="-o", flag="--output")
+        Path | None,
+        Option(
+            "Save the result as an HTML page with figures.",
+            "FILE.html",
+            short="-o",
+            flag="--output",
+        ),
     ] = None
 
     @property
@@ -74,10 +82,14 @@ class PageOutput(Output):
         if self.page is not None:
             check_ending(self.page, "html")
 
-    def deliver(self, result: Any, files: Mapping[Path | str | None, Callable[[], bytes]] | None = None) -> None:
+    def deliver(
+        self, result: Any, files: Mapping[Path | str | None, Callable[[], bytes]] | None = None
+    ) -> None:
         """Show a result with the command that made it, then write its files and its page."""
         found = with_command(result)
-        super().deliver(found, {self.page: lambda: text_of(found, "html").encode(), **(files or {})})
+        super().deliver(
+            found, {self.page: lambda: text_of(found, "html").encode(), **(files or {})}
+        )
 
 
 def text_of(result: Any, format: str, *, notes: bool = True) -> str:
@@ -107,7 +119,9 @@ class _Terminal:
 
     def write(self, text: str) -> int:
         parts = _COLOURS.split(text)
-        return self._stream.write("".join(part if _COLOURS.fullmatch(part) else visible(part) for part in parts))
+        return self._stream.write(
+            "".join(part if _COLOURS.fullmatch(part) else visible(part) for part in parts)
+        )
 
 
 @contextmanager
@@ -136,7 +150,11 @@ def print_lines(lines: Iterable[tuple[str, str]]) -> None:
     print_result("".join(f"{name:<{width}}  {text}\n" for name, text in pairs))
 
 
-def deliver(printed: str, files: Mapping[Path | str | None, Callable[[], bytes]], *more: Callable[[], object]) -> None:
+def deliver(
+    printed: str,
+    files: Mapping[Path | str | None, Callable[[], bytes]],
+    *more: Callable[[], object],
+) -> None:
     """Write a result to stdout and into its files, which come even where nobody reads stdout any more."""
     try:
         print_result(printed)
@@ -151,11 +169,16 @@ def deliver(printed: str, files: Mapping[Path | str | None, Callable[[], bytes]]
 def check_ending(path: Path, form: str, *, hint: str = "") -> None:
     """Refuse a name for ``-o`` that does not end as the files of a format do; `UserError` says how they do."""
     if path.suffix.lower() not in ENDINGS[form]:
-        raise UserError(f"-o {path}: expected a name that ends in {' or '.join(ENDINGS[form])}, for {form}{hint}")
+        raise UserError(
+            f"-o {path}: expected a name that ends in {' or '.join(ENDINGS[form])}, for {form}{hint}"
+        )
 
 
 def check_paths(
-    paths: Mapping[str, Path | str | None], *, stdout: Iterable[str] = (), inputs: Iterable[Path] = ()
+    paths: Mapping[str, Path | str | None],
+    *,
+    stdout: Iterable[str] = (),
+    inputs: Iterable[Path] = (),
 ) -> None:
     """Refuse files that cannot be written, that overwrite what is read, or that are named twice."""
     given = {option: str(path) for option, path in paths.items() if path is not None}
@@ -163,10 +186,16 @@ def check_paths(
     allowed = tuple(stdout)
     barred = next((option for option in streams if option not in allowed), None)
     if barred is not None:
-        others = f"; standard output (-) is for {' and '.join(allowed)}" if allowed else ", not to standard output (-)"
+        others = (
+            f"; standard output (-) is for {' and '.join(allowed)}"
+            if allowed
+            else ", not to standard output (-)"
+        )
         raise UserError(f"{barred} writes a file{others}")
     if len(streams) > 1:
-        raise UserError(f"{' and '.join(streams)} cannot both go to stdout; name a file for one of them")
+        raise UserError(
+            f"{' and '.join(streams)} cannot both go to stdout; name a file for one of them"
+        )
     read = [*inputs]
     read += [beside for path in read if (beside := sidecar(path)).is_file()]
     taken = {path.resolve(): "is read" for path in read}
@@ -180,7 +209,11 @@ def check_paths(
 
 def with_sidecars(files: Mapping[str, Path | None]) -> dict[str, Path | None]:
     """Return files by option, each with the one beside it that says how it was made."""
-    beside = {f"{option}, its sidecar": sidecar(path) for option, path in files.items() if path is not None}
+    beside = {
+        f"{option}, its sidecar": sidecar(path)
+        for option, path in files.items()
+        if path is not None
+    }
     return {**files, **beside}
 
 

@@ -35,37 +35,60 @@ class Questions(options.OptionGroup):
             panel="Model",
         ),
     ] = None
-    pairs: Annotated[int | None, Option("Pairs per query and kind (default: 20).", "N", min=1)] = None
+    pairs: Annotated[int | None, Option("Pairs per query and kind (default: 20).", "N", min=1)] = (
+        None
+    )
     prompt: Annotated[
         str | None,
         Option(
-            "pairwise-neutral, pairwise-sensitive, choice, or a file (default: the first).", "NAME|FILE", panel="Model"
+            "pairwise-neutral, pairwise-sensitive, choice, or a file (default: the first).",
+            "NAME|FILE",
+            panel="Model",
         ),
     ] = None
     attribute: Annotated[
-        str | None, Option("Text for {attribute} in the prompt, such as female.", "X", panel="Model")
+        str | None,
+        Option("Text for {attribute} in the prompt, such as female.", "X", panel="Model"),
     ] = None
     candidates: Annotated[
-        Path | None, Option("Run whose documents are paired (default: DIR/candidates.trec, or all documents).", "RUN")
+        Path | None,
+        Option(
+            "Run whose documents are paired (default: DIR/candidates.trec, or all documents).",
+            "RUN",
+        ),
     ] = None
     score_order: options.ScoreOrder = None
     queries: Annotated[
-        Path | None, Option("File of query ids to ask about, such as ADAPTER/held-out.txt (default: all).", "FILE")
+        Path | None,
+        Option(
+            "File of query ids to ask about, such as ADAPTER/held-out.txt (default: all).", "FILE"
+        ),
     ] = None
-    decisions: Annotated[Path | None, Option("Stored choices (JSON lines), instead of asking a model.", "FILE")] = None
-    save_decisions: Annotated[Path | None, Option("Save all choices as JSON lines.", "FILE", panel="Output")] = None
+    decisions: Annotated[
+        Path | None, Option("Stored choices (JSON lines), instead of asking a model.", "FILE")
+    ] = None
+    save_decisions: Annotated[
+        Path | None, Option("Save all choices as JSON lines.", "FILE", panel="Output")
+    ] = None
     dry_run: options.DryRun = False
     price: options.Price = None
 
     def check(self) -> None:
         """Refuse options that do not go together."""
         if (self.llm is None) == (self.decisions is None):
-            raise UserError("name either a model (--llm openai:MODEL) or stored choices (--decisions FILE)")
-        strange = next((option for option in self.changed() if option not in ("--decisions", "--queries")), None)
+            raise UserError(
+                "name either a model (--llm openai:MODEL) or stored choices (--decisions FILE)"
+            )
+        strange = next(
+            (option for option in self.changed() if option not in ("--decisions", "--queries")),
+            None,
+        )
         if self.decisions is not None and strange is not None:
             raise UserError(f"{strange} asks a model; omit it with --decisions")
         if self.prompt == "pairwise-sensitive" and not self.attribute:
-            raise UserError("--prompt pairwise-sensitive needs an attribute, such as --attribute female")
+            raise UserError(
+                "--prompt pairwise-sensitive needs an attribute, such as --attribute female"
+            )
 
     def asker(self, neural: options.RankerOptions, max_failures: float | None) -> Pairwise | None:
         """The ranker that asks; None where choices are stored."""
@@ -73,7 +96,11 @@ class Questions(options.OptionGroup):
 
         if self.llm is None:
             return None
-        how = {"prompt": self.prompt or PROMPT, "attribute": self.attribute, "max_failures": max_failures}
+        how = {
+            "prompt": self.prompt or PROMPT,
+            "attribute": self.attribute,
+            "max_failures": max_failures,
+        }
         found = neural.rankers([f"pairwise:{self.llm}"], **how)[0]
         if not isinstance(found, Pairwise) or found.k is not None:
             raise UserError(f"--llm expects one model, such as openai:MODEL, got {self.llm!r}")
@@ -86,7 +113,9 @@ class Questions(options.OptionGroup):
         from ranktilt.run import Run
 
         beside = folder / CANDIDATES
-        chosen = self.candidates or (beside if self.decisions is None and beside.is_file() else None)
+        chosen = self.candidates or (
+            beside if self.decisions is None and beside.is_file() else None
+        )
         return None if chosen is None else Run.load(chosen, score_order=self.score_order)
 
 
@@ -101,11 +130,19 @@ def pairwise(
     by: Annotated[str, Option("Column that groups documents.", "COLUMN")] = "source",
     protected: options.Protected = None,
     count_rule: Annotated[
-        Literal["both-agree", "each"], Option("Count pairs on which both orders agree, or each answer.")
+        Literal["both-agree", "each"],
+        Option("Count pairs on which both orders agree, or each answer."),
     ] = "both-agree",
     correction: options.Correction = "holm",
     level_margin: Annotated[
-        float, Option("Shares within this many points of 50 % count as level.", "X", min=0, max=50, panel="Statistics")
+        float,
+        Option(
+            "Shares within this many points of 50 % count as level.",
+            "X",
+            min=0,
+            max=50,
+            panel="Statistics",
+        ),
     ] = 5.0,
     resamples: options.Resamples = 10_000,
     seed: options.Seed = 0,
@@ -125,7 +162,9 @@ def pairwise(
     prices = options.read_price(questions.price, dry_run=questions.dry_run)
     files = (questions.decisions, questions.candidates, questions.queries)
     read = [file for file in files if file is not None]
-    output.check(*collection_files(folder), *read, also={"--save-decisions": questions.save_decisions})
+    output.check(
+        *collection_files(folder), *read, also={"--save-decisions": questions.save_decisions}
+    )
     asker = questions.asker(neural, max_failures)
     collection = options.load_texts(folder, split)
     sides = two_groups(collection, by, protected)
@@ -134,17 +173,27 @@ def pairwise(
         decided = read_decisions(str(questions.decisions), collection, sides)
     else:
         number, run = questions.pairs or PAIRS, questions.run(folder)
-        drawn = draw_pairs(collection, sides, pairs=number, seed=seed, candidates=run, queries=asked)
+        drawn = draw_pairs(
+            collection, sides, pairs=number, seed=seed, candidates=run, queries=asked
+        )
         if questions.dry_run:
             rehearsal = Rehearsal(asker.model())
             ask_pairs(collection, drawn, asker, asker=rehearsal)
             print_lines(rehearsal.lines(prices))
             return
         queries = counted(drawn.frame["query"].n_unique(), "query", "queries")
-        note(f"{counted(drawn.frame.height, 'pair', 'pairs')} of {queries}: {2 * drawn.frame.height:,} prompts")
+        note(
+            f"{counted(drawn.frame.height, 'pair', 'pairs')} of {queries}: {2 * drawn.frame.height:,} prompts"
+        )
         decided = ask_pairs(collection, drawn, asker)
     found = run_pairwise(
-        collection, decided, queries=asked, count_rule=count_rule, level=level_margin,
-        correction=correction, resamples=resamples, seed=seed,
-    )  # fmt: skip
+        collection,
+        decided,
+        queries=asked,
+        count_rule=count_rule,
+        level=level_margin,
+        correction=correction,
+        resamples=resamples,
+        seed=seed,
+    )
     output.deliver(found, {questions.save_decisions: decided.contents})

@@ -33,14 +33,21 @@ if TYPE_CHECKING:
 _STDOUT = Path("stdout")
 
 
-@options.verb("rank DIR -r bm25 -o bm25.trec", 'rank DIR -r "bm25@100>>monobert:base" -o runs/', panel="Input")
+@options.verb(
+    "rank DIR -r bm25 -o bm25.trec", 'rank DIR -r "bm25@100>>monobert:base" -o runs/', panel="Input"
+)
 def rank(
     folder: options.Folder,
     *,
     ranker: options.Rankers = None,
     output: Annotated[
         str | None,
-        Option("File for the run; a folder (DIR/) for several; - for stdout.", "FILE", short="-o", panel="Output"),
+        Option(
+            "File for the run; a folder (DIR/) for several; - for stdout.",
+            "FILE",
+            short="-o",
+            panel="Output",
+        ),
     ] = None,
     qrels: Annotated[
         str | None, Option("Judgments that name the queries to rank; none for all queries.", "FILE")
@@ -68,7 +75,9 @@ def rank(
         print_result(estimates)
         return
     if output is None:
-        raise UserError("no output: name a file (-o FILE), or ask for the cost of language models (--dry-run)")
+        raise UserError(
+            "no output: name a file (-o FILE), or ask for the cost of language models (--dry-run)"
+        )
     files = _files(output, rankers)
     _check(files, [*collection_files(folder), *_read(rankers), *([Path(qrels)] if qrels else [])])
     collection = load(folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
@@ -76,14 +85,20 @@ def rank(
         _require_plain(output, collection)
     runs = [with_command(run) for run in options.rank_with(rankers, collection)]
     shown = "" if files else runs[0].contents(_STDOUT)[_STDOUT].decode()
-    deliver(shown, {}, *(partial(write_files, run.contents(file)) for file, run in zip(files, runs, strict=False)))
+    deliver(
+        shown,
+        {},
+        *(partial(write_files, run.contents(file)) for file, run in zip(files, runs, strict=False)),
+    )
     for file, run in zip(files or [_STDOUT], runs, strict=True):
         for line in _notes(file, run, judged=bool(collection.qrels.height)):
             note(line)
     groups = groups_to_audit(collection)
     if files and groups is not None:
         named = {"--split": split, "--qrels": qrels}
-        how = [part for option, value in named.items() if value is not None for part in (option, value)]
+        how = [
+            part for option, value in named.items() if value is not None for part in (option, value)
+        ]
         if search.exclude_self is not None:
             how.append("--exclude-self" if search.exclude_self else "--no-exclude-self")
         how += ["--ignore-unknown"] if ignore_unknown else []
@@ -91,7 +106,9 @@ def rank(
         note(f"Audit it: {shlex.join(['ranktilt', 'audit', str(folder), *runs_of, *how, *groups])}")
 
 
-def _estimates(rankers: Sequence[Ranker], collection: Collection, price: tuple[float, float] | None) -> Iterator[str]:
+def _estimates(
+    rankers: Sequence[Ranker], collection: Collection, price: tuple[float, float] | None
+) -> Iterator[str]:
     """A block of lines for each stage that asks a language model; the stages before it rank."""
     from ranktilt.rankers.llm.base import LLMRanker
 
@@ -114,18 +131,28 @@ def _files(output: str, rankers: Sequence[Ranker]) -> list[Path]:
     path = Path(output)
     if not (output.endswith(("/", os.sep)) or path.is_dir()):
         if len(rankers) > 1:
-            raise UserError(f"-o {output}: holds one run, got {len(rankers)} rankers; name a folder, such as -o runs/")
+            raise UserError(
+                f"-o {output}: holds one run, got {len(rankers)} rankers; name a folder, such as -o runs/"
+            )
         return [] if output == "-" else [path]
     names = [file_name(re.sub(r"[^\w.=@+-]+", "_", repr(one)).strip("_.")) for one in rankers]
     before = [names[:number].count(name) for number, name in enumerate(names)]
-    return [path / f"{name}{f'-{n + 1}' if n else ''}.trec" for name, n in zip(names, before, strict=True)]
+    return [
+        path / f"{name}{f'-{n + 1}' if n else ''}.trec"
+        for name, n in zip(names, before, strict=True)
+    ]
 
 
 def _read(rankers: Sequence[Ranker]) -> Iterator[Path]:
     """Files that rankers read: saved runs."""
     from ranktilt.rankers.replay import Replay
 
-    yield from (Path(stage.file) for one in rankers for stage in options.stages_of(one) if isinstance(stage, Replay))
+    yield from (
+        Path(stage.file)
+        for one in rankers
+        for stage in options.stages_of(one)
+        if isinstance(stage, Replay)
+    )
 
 
 def _check(files: Sequence[Path], inputs: Sequence[Path]) -> None:
@@ -161,6 +188,8 @@ def _notes(path: Path, run: Run, *, judged: bool) -> Iterator[str]:
         yield f"{run.name}: found nothing for {counted(nothing, 'query', 'queries')}{counts}"
     for name, cut in run.truncated:
         if any(cut["share"].values()):
-            shares = ", ".join(f"{100 * share:.0f} % of {source}" for source, share in cut["share"].items())
+            shares = ", ".join(
+                f"{100 * share:.0f} % of {source}" for source, share in cut["share"].items()
+            )
             yield f"{name}: reads {cut['limit']} tokens; longer, and cut, are {shares}"
     yield from (f"{run.name}: {note}" for note in exclusion_notes(run.spec))

@@ -29,11 +29,15 @@ SAVED = ("published", "strict")
 )
 def replay_log(
     log: Annotated[
-        Path, typer.Argument(metavar="LOG", help="Stored calls: rank_llm's JSON, or lines of query, ids and answer.")
+        Path,
+        typer.Argument(
+            metavar="LOG", help="Stored calls: rank_llm's JSON, or lines of query, ids and answer."
+        ),
     ],
     *,
     candidates: Annotated[
-        Path, Option("First-stage lists: a run, or rank_llm's JSON with texts.", "RUN", panel="Input")
+        Path,
+        Option("First-stage lists: a run, or rank_llm's JSON with texts.", "RUN", panel="Input"),
     ],
     folder: Annotated[
         Path | None,
@@ -47,13 +51,21 @@ def replay_log(
     score_order: options.ScoreOrder = None,
     qrels: options.Qrels = None,
     split: options.Split = None,
-    by: Annotated[str | None, Option("Column whose groups are compared; none for no groups.", "COLUMN")] = None,
-    pair: Annotated[list[str] | None, Option("Groups to compare (default: all pairs).", "A,B")] = None,
+    by: Annotated[
+        str | None, Option("Column whose groups are compared; none for no groups.", "COLUMN")
+    ] = None,
+    pair: Annotated[
+        list[str] | None, Option("Groups to compare (default: all pairs).", "A,B")
+    ] = None,
     measure: options.Measures = None,
     max_failures: options.MaxFailures = None,
     save: Annotated[
         Path | None,
-        Option("Save the published and the strict runs in this folder, in TREC format.", "DIR", panel="Output"),
+        Option(
+            "Save the published and the strict runs in this folder, in TREC format.",
+            "DIR",
+            panel="Output",
+        ),
     ] = None,
     correction: options.Correction = "holm",
     resamples: options.Resamples = 10_000,
@@ -63,8 +75,8 @@ def replay_log(
 ) -> int:
     """Read an LLM ranker's stored answers again, and tell what the model ranked from what the parser did.
 
-    Every answer is typed; the published run is made again as RankGPT and rank_llm read answers, and split into the
-    input order, the model's part and the parser's. No model is needed.
+    Every answer is typed; the published run is made again as RankGPT and rank_llm read answers, and
+    split into the input order, the model's part and the parser's. No model is needed.
     """
     from ranktilt.auditing.replay_log import log_runs
     from ranktilt.auditing.replay_log import replay_log as replay
@@ -72,7 +84,12 @@ def replay_log(
 
     groups = labels.labels
     named = (groups.path if groups else None, qrels)
-    read = [log, candidates, *(Path(file) for file in named if file is not None), *collection_files(folder)]
+    read = [
+        log,
+        candidates,
+        *(Path(file) for file in named if file is not None),
+        *collection_files(folder),
+    ]
     places = {name: Path(save, f"{name}.trec") for name in SAVED} if save else {}
     both = [file for path in places.values() for file in (path, sidecar(path))]
     output.check(*read, also={f"--save, {path.name}": path for path in both})
@@ -84,9 +101,16 @@ def replay_log(
     column = None if column == "none" else column
     pairs = labels.reference_first(collection, column, pairs) if labels.reference else pairs
     result = replay(
-        found, collection, measure or None, by=column, pairs=pairs,
-        max_failures=max_failures, correction=correction, resamples=resamples, seed=seed,
-    )  # fmt: skip
+        found,
+        collection,
+        measure or None,
+        by=column,
+        pairs=pairs,
+        max_failures=max_failures,
+        correction=correction,
+        resamples=resamples,
+        seed=seed,
+    )
     files: dict[Path | str | None, Callable[[], bytes]] = {
         file: partial(bytes, data)
         for name, path in places.items()
@@ -97,7 +121,12 @@ def replay_log(
 
 
 def _inputs(
-    candidates: Path, folder: Path | None, qrels: str | None, split: str | None, *, score_order: str | None
+    candidates: Path,
+    folder: Path | None,
+    qrels: str | None,
+    split: str | None,
+    *,
+    score_order: str | None,
 ) -> tuple[Collection, Run]:
     """The collection and the candidates; the texts may stand in either."""
     import polars as pl
@@ -110,16 +139,24 @@ def _inputs(
 
     judged = None if qrels == NO_QRELS else qrels
     if split is not None and folder is None:
-        raise UserError("--split needs a collection (--collection DIR); or name a judgment file: --qrels FILE")
+        raise UserError(
+            "--split needs a collection (--collection DIR); or name a judgment file: --qrels FILE"
+        )
     if holds_texts(candidates):
         collection, run = read_candidates(candidates, qrels=judged)
     else:
         run = Run.load(candidates, score_order=score_order)
-        queries = pl.DataFrame({"id": run.queries, "text": ""}, schema={"id": pl.String, "text": pl.String})
+        queries = pl.DataFrame(
+            {"id": run.queries, "text": ""}, schema={"id": pl.String, "text": pl.String}
+        )
         rows = read_qrels(judged).drop("line") if judged and folder is None else None
         none = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32})
-        docs = pl.DataFrame({"id": run.ids, "text": ""}, schema={"id": pl.String, "text": pl.String})
-        collection = Collection(docs, queries, none if rows is None else rows, {"files": [str(candidates)]})
+        docs = pl.DataFrame(
+            {"id": run.ids, "text": ""}, schema={"id": pl.String, "text": pl.String}
+        )
+        collection = Collection(
+            docs, queries, none if rows is None else rows, {"files": [str(candidates)]}
+        )
     if folder is None:
         return collection, run
     none_asked = NO_QRELS if qrels is None and options.without_judgments(folder, split) else qrels

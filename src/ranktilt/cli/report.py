@@ -25,15 +25,25 @@ LAYOUT = "paper"
 _WITH_TEXTS = (None, LAYOUT, "dai-10", "dai-11")
 
 
-@options.verb("report audit.json -o report.html", "report audit.json --figures figures --format pdf", panel="Output")
+@options.verb(
+    "report audit.json -o report.html",
+    "report audit.json --figures figures --format pdf",
+    panel="Output",
+)
 def report(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE…", help="Audits and other results (JSON); of a layout also cells (CSV)."),
+        typer.Argument(
+            metavar="FILE…", help="Audits and other results (JSON); of a layout also cells (CSV)."
+        ),
     ],
     *,
-    output: Annotated[Path | None, Option("File for the page or table.", "FILE", short="-o")] = None,
-    figures: Annotated[Path | None, Option("Folder for the figures, drawn for a paper.", "DIR")] = None,
+    output: Annotated[
+        Path | None, Option("File for the page or table.", "FILE", short="-o")
+    ] = None,
+    figures: Annotated[
+        Path | None, Option("Folder for the figures, drawn for a paper.", "DIR")
+    ] = None,
     layout: Annotated[
         str | None,
         Option(
@@ -43,20 +53,25 @@ def report(
         ),
     ] = None,
     format: Annotated[
-        Formats | None, Option("html; latex, markdown or csv of a layout; svg, pdf or png of figures.")
+        Formats | None,
+        Option("html; latex, markdown or csv of a layout; svg, pdf or png of figures."),
     ] = None,
     query: Annotated[
-        list[str] | None, Option("Queries whose texts dai-10 and dai-11 show (default: by tilt).", "ID")
+        list[str] | None,
+        Option("Queries whose texts dai-10 and dai-11 show (default: by tilt).", "ID"),
     ] = None,
-    no_texts: Annotated[bool, Option("Leave queries, ranked lists and documents out of the page.")] = False,
+    no_texts: Annotated[
+        bool, Option("Leave queries, ranked lists and documents out of the page.")
+    ] = False,
     open_page: Annotated[
-        bool, Option("Open the page in the browser; without -o, from a temporary file.", flag="--open")
+        bool,
+        Option("Open the page in the browser; without -o, from a temporary file.", flag="--open"),
     ] = False,
 ) -> None:
     """Write results as one page that opens anywhere, as a paper's table, or as figures.
 
-    Ranked lists are those that an audit keeps; its collection is read again as it names it. What is gone or has changed
-    is left out, and the page says so.
+    Ranked lists are those that an audit keeps; its collection is read again as it names it. What is
+    gone or has changed is left out, and the page says so.
     """
     form = format or ("svg" if figures is not None else "html" if layout is None else "markdown")
     if open_page and form != "html":
@@ -66,7 +81,9 @@ def report(
     _check_figures(form, figures, output)
     _check(form, output, layout, files, no_texts=no_texts)
     if query and (form not in TABLES or layout not in _WITH_TEXTS or no_texts):
-        raise UserError("--query needs a table of texts: --layout dai-10, dai-11 or paper, without --no-texts")
+        raise UserError(
+            "--query needs a table of texts: --layout dai-10, dai-11 or paper, without --no-texts"
+        )
     if form == "html":
         _page(files, output, texts=not no_texts)
         if open_page and output is not None and not webbrowser.open(output.resolve().as_uri()):
@@ -90,11 +107,19 @@ def _check_figures(form: str, folder: Path | None, output: Path | None) -> None:
     require_place(folder / f"figure.{form}")
 
 
-def _check(form: str, output: Path | None, layout: str | None, files: Sequence[Path], *, no_texts: bool) -> None:
+def _check(
+    form: str, output: Path | None, layout: str | None, files: Sequence[Path], *, no_texts: bool
+) -> None:
     from ranktilt.reporting.papers import layouts
 
-    if layout is not None and form not in TABLES and not (form in FIGURES and layout in layouts.FIGURES):
-        raise UserError(f"--layout makes tables, not {form}; choose --format latex, markdown or csv")
+    if (
+        layout is not None
+        and form not in TABLES
+        and not (form in FIGURES and layout in layouts.FIGURES)
+    ):
+        raise UserError(
+            f"--layout makes tables, not {form}; choose --format latex, markdown or csv"
+        )
     if no_texts and form in FIGURES:
         raise UserError("--no-texts is for pages and tables; figures hold no texts")
     if output is None:
@@ -103,7 +128,9 @@ def _check(form: str, output: Path | None, layout: str | None, files: Sequence[P
         return
     check_paths({"-o": output}, inputs=files)
     other = next((name for name in TABLES if output.suffix.lower() in ENDINGS[name]), None)
-    check_ending(output, form, hint=f"; --format {other} makes {output.suffix} files" if other else "")
+    check_ending(
+        output, form, hint=f"; --format {other} makes {output.suffix} files" if other else ""
+    )
 
 
 def _page(files: Sequence[Path], output: Path | None, *, texts: bool) -> None:
@@ -122,18 +149,29 @@ def _page(files: Sequence[Path], output: Path | None, *, texts: bool) -> None:
         note(f"{output}: {size(len(page.encode()))}")
 
 
-def _table(files: Sequence[Path], layout: str, form: str, *, texts: bool, queries: Sequence[str]) -> str:
+def _table(
+    files: Sequence[Path], layout: str, form: str, *, texts: bool, queries: Sequence[str]
+) -> str:
     from ranktilt.auditing.result import Audit
     from ranktilt.reporting.papers.cells import read_cells
     from ranktilt.reporting.papers.tables import PROSE, paper_tables
     from ranktilt.reporting.reload import reload
     from ranktilt.reporting.report import PAPER_RESULTS, read_result
 
-    found, wanted = [], PROSE if form == "csv" else (LAYOUT, *PROSE)  # a table of texts is no part of a paper as CSV
+    found, wanted = (
+        [],
+        PROSE if form == "csv" else (LAYOUT, *PROSE),
+    )  # a table of texts is no part of a paper as CSV
     for file in dict.fromkeys(files):
-        one: Any = read_cells(file) if file.name.endswith((".csv", ".csv.gz")) else read_result(file, PAPER_RESULTS)
+        one: Any = (
+            read_cells(file)
+            if file.name.endswith((".csv", ".csv.gz"))
+            else read_result(file, PAPER_RESULTS)
+        )
         if texts and layout in wanted and isinstance(one, Audit) and one.spec.get("by") == "source":
-            one = replace(reload(one, file), runs=())  # texts are chosen by grade, whatever lists are kept
+            one = replace(
+                reload(one, file), runs=()
+            )  # texts are chosen by grade, whatever lists are kept
             if one.collection is None:
                 note(" ".join(one.notes))
         found.append(one)
@@ -155,7 +193,9 @@ def _figures(files: Sequence[Path], folder: Path, form: str, layout: str) -> Non
 
     found = opened(files, PAPER_RESULTS)
     drawn = paper_figures(found, format=form, layout=layout)
-    for sentence in (sentence for one in found if isinstance(one, LoadedAudit) for sentence in one.notes):
+    for sentence in (
+        sentence for one in found if isinstance(one, LoadedAudit) for sentence in one.notes
+    ):
         note(sentence)
     write_files({folder / name: data for name, data in drawn.items()})
     for name, data in drawn.items():

@@ -30,21 +30,36 @@ class _Trainings(options.OptionGroup):
 
     panel = "Training"
 
-    base_model: Annotated[list[str] | None, Option("Encoder to start from; several may be given.", "MODEL")] = None
+    base_model: Annotated[
+        list[str] | None, Option("Encoder to start from; several may be given.", "MODEL")
+    ] = None
     work_dir: Annotated[
-        Path | None, Option("Folder for models and runs (default: DIR's name with -training).", "FOLDER")
+        Path | None,
+        Option("Folder for models and runs (default: DIR's name with -training).", "FOLDER"),
     ] = None
     zero_shot: Annotated[
         list[str] | None,
-        Option("Another test collection; its qrels=, candidates= (a run) and name= may follow.", "NAME[,qrels=FILE,…]"),
+        Option(
+            "Another test collection; its qrels=, candidates= (a run) and name= may follow.",
+            "NAME[,qrels=FILE,…]",
+        ),
     ] = None
     queries: Annotated[
-        int | None, Option("Test queries per domain, drawn by --seed (default: all).", "N", flag="--test-queries")
+        int | None,
+        Option(
+            "Test queries per domain, drawn by --seed (default: all).", "N", flag="--test-queries"
+        ),
     ] = None
-    depth: Annotated[int, Option("Documents of BM25 to re-rank.", "K", flag="--rerank-depth")] = 1000
+    depth: Annotated[int, Option("Documents of BM25 to re-rank.", "K", flag="--rerank-depth")] = (
+        1000
+    )
     seeds: Annotated[int, Option("Trainings per ranker, each with its own seed.", "N")] = 1
-    disjoint: Annotated[bool, Option("Leave training documents out of the test collection.")] = False
-    curve: Annotated[list[str] | None, Option("Also train on N documents of each named source.", "SOURCE=N,…")] = None
+    disjoint: Annotated[bool, Option("Leave training documents out of the test collection.")] = (
+        False
+    )
+    curve: Annotated[
+        list[str] | None, Option("Also train on N documents of each named source.", "SOURCE=N,…")
+    ] = None
     preset: Preset = None
 
     def study_options(self, learning: dict[str, Any], **more: Any) -> StudyOptions:
@@ -53,16 +68,27 @@ class _Trainings(options.OptionGroup):
 
         training = RerankerTraining.of_preset(self.preset, **learning)
         return StudyOptions(
-            training=training, seeds=self.seeds, depth=self.depth, queries=self.queries, disjoint=self.disjoint,
+            training=training,
+            seeds=self.seeds,
+            depth=self.depth,
+            queries=self.queries,
+            disjoint=self.disjoint,
             curve=tuple(tuple(read_amounts([one], "--curve").items()) for one in self.curve or ()),
-            zero_shot=tuple(read_zero_shot(text) for text in self.zero_shot or ()), **more,
-        )  # fmt: skip
+            zero_shot=tuple(read_zero_shot(text) for text in self.zero_shot or ()),
+            **more,
+        )
 
 
-@options.verb("study DIR -r bm25 -r dense:minilm", "study DIR --vary training --base-model minilm --zero-shot OTHER")
+@options.verb(
+    "study DIR -r bm25 -r dense:minilm",
+    "study DIR --vary training --base-model minilm --zero-shot OTHER",
+)
 def study(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A collection with rewrites, or with answers of both sides.")
+        Path,
+        typer.Argument(
+            metavar="DIR", help="A collection with rewrites, or with answers of both sides."
+        ),
     ],
     *,
     vary: Annotated[
@@ -71,8 +97,12 @@ def study(
     ] = ("temperature"),
     ranker: options.Rankers = None,
     measure: options.Measures = None,
-    reference: Annotated[str, Option("The human source, compared with each of the others.", "SOURCE")] = "human",
-    source: Annotated[list[str] | None, Option("Sources to study (default: all others).", "SOURCE")] = None,
+    reference: Annotated[
+        str, Option("The human source, compared with each of the others.", "SOURCE")
+    ] = "human",
+    source: Annotated[
+        list[str] | None, Option("Sources to study (default: all others).", "SOURCE")
+    ] = None,
     split: options.Split = None,
     ignore_unknown: options.IgnoreUnknown = False,
     trainings: _Trainings,
@@ -83,17 +113,30 @@ def study(
 ) -> None:
     """Audit each source against the human side, and ask whether temperature moves the tilt.
 
-    With --vary training: train each encoder on the human and on the LLM's documents, re-rank BM25's with it, and
-    compare effectiveness and tilt, on the test split and on other collections. It resumes what was interrupted.
+    With --vary training: train each encoder on the human and on the LLM's documents, re-rank BM25's
+    with it, and compare effectiveness and tilt, on the test split and on other collections. It
+    resumes what was interrupted.
     """
     if vary == "training":
         others = {"-r": ranker, "-m": measure, "--source": source}
-        named = [option for option, value in {**others, "--ignore-unknown": ignore_unknown}.items() if value]
-        unused = {"--test", "--correction", "--level-margin", "--primary"}.intersection(statistics.changed())
+        named = [
+            option
+            for option, value in {**others, "--ignore-unknown": ignore_unknown}.items()
+            if value
+        ]
+        unused = {"--test", "--correction", "--level-margin", "--primary"}.intersection(
+            statistics.changed()
+        )
         _refuse("temperature", [*named, *sorted(unused)])
         how = {"text": search.text or "title+text", "device": search.device, **learning}
-        asked = trainings.study_options(how, reference=reference, test=split or "test", seed=statistics.seed)
-        tests = {"ties": statistics.ties, "resamples": statistics.resamples, "seed": statistics.seed}
+        asked = trainings.study_options(
+            how, reference=reference, test=split or "test", seed=statistics.seed
+        )
+        tests = {
+            "ties": statistics.ties,
+            "resamples": statistics.resamples,
+            "seed": statistics.seed,
+        }
         _study_training(folder, trainings, asked, output, **tests)
         return
     _refuse("training", [*trainings.changed(), *_LEARNING.flags(learning)])
@@ -105,7 +148,14 @@ def study(
     output.check(*collection_files(folder))
     rankers = search.rankers(ranker)
     collection = load(folder, split=split, ignore_unknown=ignore_unknown)
-    found = run_study(collection, rankers, measure or None, reference=reference, sources=source, **statistics.keywords)
+    found = run_study(
+        collection,
+        rankers,
+        measure or None,
+        reference=reference,
+        sources=source,
+        **statistics.keywords,
+    )
     output.deliver(found)
 
 
@@ -115,9 +165,13 @@ def _refuse(subject: str, given: Sequence[str]) -> None:
         raise UserError(f"{given[0]} needs --vary {subject}")
 
 
-def _study_training(folder: Path, trainings: _Trainings, plan: StudyOptions, output: PageOutput, **tests: Any) -> None:
+def _study_training(
+    folder: Path, trainings: _Trainings, plan: StudyOptions, output: PageOutput, **tests: Any
+) -> None:
     if not trainings.base_model:
-        raise UserError("nothing to train: name an encoder to start from, such as --base-model minilm")
+        raise UserError(
+            "nothing to train: name an encoder to start from, such as --base-model minilm"
+        )
     output.check(*collection_files(folder))
     from ranktilt.experiments.training_plan import training_study
 

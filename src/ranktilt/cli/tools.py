@@ -51,22 +51,27 @@ _OF_EXTRA = re.compile(r"""([\w.-]+).*;.*\bextra == ["']([\w-]+)["']""")
 def doctor(
     model: Annotated[
         str | None,
-        typer.Argument(metavar="MODEL", help="One model in full: minilm, dense:minilm or its name on the hub."),
+        typer.Argument(
+            metavar="MODEL", help="One model in full: minilm, dense:minilm or its name on the hub."
+        ),
     ] = None,
     *,
     prune: Annotated[
-        bool, Option("Remove half-written files of the cache, and everything of MODEL.", panel="Cache")
+        bool,
+        Option("Remove half-written files of the cache, and everything of MODEL.", panel="Cache"),
     ] = False,
     everything: Annotated[
         bool,
-        Option("With --prune: remove everything that was not paid for.", flag="--all", panel="Cache"),
+        Option(
+            "With --prune: remove everything that was not paid for.", flag="--all", panel="Cache"
+        ),
     ] = False,
     output: Output,
 ) -> None:
     """Show what is installed and what is missing, the papers' models, and what the cache keeps; or prune the cache.
 
-    All that the cache keeps can be made again, but answers of a server would have to be paid for again: they are only
-    removed with the MODEL that gave them.
+    All that the cache keeps can be made again, but answers of a server would have to be paid for
+    again: they are only removed with the MODEL that gave them.
     """
     from ranktilt.io.cache import cache_folder
     from ranktilt.io.inventory import cache_contents
@@ -84,7 +89,9 @@ def doctor(
         _prune(model, everything=everything)
         return
     entries = cache_contents()
-    cache = CacheInventory(cache_folder(), entries if model is None else _entries_of(entries, model))
+    cache = CacheInventory(
+        cache_folder(), entries if model is None else _entries_of(entries, model)
+    )
     models = _models(model)
     if model is not None and not models and not cache.entries:
         raise unknown("model", model, [known.spec for known in _models(None)])
@@ -125,7 +132,9 @@ def _prune(model: str | None, *, everything: bool) -> None:
     note(f"removed {counted(len(removed), 'entry', 'entries')}: {freed} free again")
     if paid:
         names = ", ".join(sorted({entry.model for entry in paid}))
-        note(f"what servers answered is kept; ranktilt tools doctor MODEL --prune removes it: {names}")
+        note(
+            f"what servers answered is kept; ranktilt tools doctor MODEL --prune removes it: {names}"
+        )
     if entries and not chosen:
         note("entries are kept; MODEL or --all removes them")
 
@@ -173,7 +182,9 @@ def _models(name: str | None) -> list[Model]:
     """Return all known models, or those of one name, which may be of several kinds."""
     from ranktilt.models.catalogue import MODELS
 
-    return [model for model in MODELS.values() if name in (None, model.name, model.spec, *model.hubs)]
+    return [
+        model for model in MODELS.values() if name in (None, model.name, model.spec, *model.hubs)
+    ]
 
 
 def _place(model: Model) -> str | None:

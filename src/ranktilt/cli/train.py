@@ -22,16 +22,30 @@ if TYPE_CHECKING:
     from ranktilt.collection import Collection
     from ranktilt.training.options import Trained
 
-train = typer.Typer(help="Train a ranker on a collection's judgments.", no_args_is_help=True, rich_markup_mode=None)
+train = typer.Typer(
+    help="Train a ranker on a collection's judgments.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 _Folder = Annotated[
     Path,
-    Option("Folder for the model; an interrupted training there is resumed.", "FOLDER", short="-o", panel="Output"),
+    Option(
+        "Folder for the model; an interrupted training there is resumed.",
+        "FOLDER",
+        short="-o",
+        panel="Output",
+    ),
 ]
-_Split = Annotated[str, Option("Judgments to learn from, qrels/<split>.tsv.", "SPLIT", panel="Input")]
-Preset = Annotated[str | None, Option("Askari et al.'s settings; explicit options override them.", "paper|notebook")]
-_Encoder = Annotated[str, Option("Encoder to start from: minilm, a folder or a hub name.", "MODEL", panel="Model")]
+_Split = Annotated[
+    str, Option("Judgments to learn from, qrels/<split>.tsv.", "SPLIT", panel="Input")
+]
+Preset = Annotated[
+    str | None,
+    Option("Askari et al.'s settings; explicit options override them.", "paper|notebook"),
+]
+_Encoder = Annotated[
+    str, Option("Encoder to start from: minilm, a folder or a hub name.", "MODEL", panel="Model")
+]
 
 
 @dataclass(frozen=True)
@@ -47,7 +61,10 @@ class _Reading(options.Compute):
 
 
 _Sources = Annotated[
-    list[str] | None, Option("Sources to learn from, or N relevant documents of each.", "SOURCE[=N],…", panel="Input")
+    list[str] | None,
+    Option(
+        "Sources to learn from, or N relevant documents of each.", "SOURCE[=N],…", panel="Input"
+    ),
 ]
 
 
@@ -88,7 +105,9 @@ def cross_encoder(
 
 @train.command("retriever", cls=options.Verb)
 @options.verb(
-    "train retriever DIR -o model", "train retriever DIR --debias 0 --debias 0.1 --debias 1 -o sweep", panel="Training"
+    "train retriever DIR -o model",
+    "train retriever DIR --debias 0 --debias 0.1 --debias 1 -o sweep",
+    panel="Training",
 )
 def retriever(
     collection: options.Folder,
@@ -96,7 +115,8 @@ def retriever(
     output: _Folder,
     base_model: _Encoder = "minilm",
     debias: Annotated[
-        list[str] | None, Option("Weight of the debiased constraint; several values, or paper, make a sweep.", "α")
+        list[str] | None,
+        Option("Weight of the debiased constraint; several values, or paper, make a sweep.", "α"),
     ] = None,
     negatives: Annotated[
         list[str] | None,
@@ -108,21 +128,26 @@ def retriever(
     ] = None,
     split: _Split = "train",
     dev: Annotated[
-        str | None, Option("Split on which to audit the model after each epoch.", "SPLIT", panel="Input")
+        str | None,
+        Option("Split on which to audit the model after each epoch.", "SPLIT", panel="Input"),
     ] = None,
     test_split: Annotated[
         str, Option("Split on which a sweep's models are compared.", "SPLIT", panel="Input")
     ] = "test",
-    budget: Annotated[float, Option("nDCG@10 that levelling may cost in a sweep, 0 to 1.", "X")] = 0.01,
+    budget: Annotated[
+        float, Option("nDCG@10 that levelling may cost in a sweep, 0 to 1.", "X")
+    ] = 0.01,
     sources: _Sources = None,
-    learning: Annotated[dict[str, Any], options.FieldsOf(RetrieverTraining, without=("alpha", "negatives"))],
+    learning: Annotated[
+        dict[str, Any], options.FieldsOf(RetrieverTraining, without=("alpha", "negatives"))
+    ],
     neural: _Reading,
     results: Output,
 ) -> None:
     """Fine-tune an encoder into a retriever on the train split, levelled by the debiased constraint where asked.
 
-    Several --debias or --negatives make one model each in subfolders, and compare them on the test split: Relative Δ,
-    effectiveness, and the smallest that is level within the budget.
+    Several --debias or --negatives make one model each in subfolders, and compare them on the test
+    split: Relative Δ, effectiveness, and the smallest that is level within the budget.
     """
     from ranktilt.datasets.load import load
     from ranktilt.experiments.retriever_sweep import PAPER
@@ -130,7 +155,9 @@ def retriever(
 
     asked, kinds = debias or ["0"], list[Any](dict.fromkeys(negatives or ["in-batch"]))
     results.check(collection)
-    chosen = RetrieverTraining(**{**learning, "negatives": kinds[0]}, **_amounts(sources), **neural.fields)
+    chosen = RetrieverTraining(
+        **{**learning, "negatives": kinds[0]}, **_amounts(sources), **neural.fields
+    )
     loaded = load(collection, split=split, ignore_unknown=True)
     judged = None if dev is None else load(collection, split=dev, ignore_unknown=True)
     alphas = _alphas(asked, loaded, base_model, chosen)
@@ -144,12 +171,22 @@ def retriever(
 
     tested = load(collection, split=test_split, ignore_unknown=True)
     found, _ = retriever_sweep(
-        loaded, tested, base_model, output, alphas=alphas, negatives=kinds, options=chosen, dev=judged, budget=budget
+        loaded,
+        tested,
+        base_model,
+        output,
+        alphas=alphas,
+        negatives=kinds,
+        options=chosen,
+        dev=judged,
+        budget=budget,
     )
     found = with_command(found)
     place = output / "bench.json"
     results.deliver(found, {place: found.to_json})
-    note(f"Next: {shlex.join(['ranktilt', 'report', str(place), '-o', str(output / 'bench.html')])}")
+    note(
+        f"Next: {shlex.join(['ranktilt', 'report', str(place), '-o', str(output / 'bench.html')])}"
+    )
 
 
 def read_amounts(texts: Sequence[str], option: str, *, whole: bool = False) -> dict[str, int]:
@@ -159,12 +196,16 @@ def read_amounts(texts: Sequence[str], option: str, *, whole: bool = False) -> d
         name, equals, number = part.partition("=")
         if not name or name in found or not (number.isdecimal() or (whole and not equals)):
             form = "SOURCE or SOURCE=N" if whole else "SOURCE=N"
-            raise UserError(f"{option}: expected {form}, each source once, such as human=500,llm=500; got {part!r}")
+            raise UserError(
+                f"{option}: expected {form}, each source once, such as human=500,llm=500; got {part!r}"
+            )
         found[name] = int(number) if equals else -1
     return found
 
 
-def _alphas(strengths: list[str], collection: Collection, model: str, chosen: RetrieverTraining) -> list[float]:
+def _alphas(
+    strengths: list[str], collection: Collection, model: str, chosen: RetrieverTraining
+) -> list[float]:
     """The strengths, those of the paper on the model's scale, which is said."""
     from ranktilt.experiments.retriever_sweep import PAPER, PAPER_ALPHAS, PAPER_SCORE, sweep_alphas
     from ranktilt.training.retriever import score_scale
@@ -199,8 +240,12 @@ def lora(
     collection: options.Folder,
     *,
     output: _Folder,
-    base_model: Annotated[str, Option("Chat model: a folder saved by transformers.", "MODEL", panel="Model")],
-    by: Annotated[str, Option("Column that groups documents.", "COLUMN", panel="Question")] = "source",
+    base_model: Annotated[
+        str, Option("Chat model: a folder saved by transformers.", "MODEL", panel="Model")
+    ],
+    by: Annotated[
+        str, Option("Column that groups documents.", "COLUMN", panel="Question")
+    ] = "source",
     protected: options.Protected = None,
     split: options.Split = None,
     learning: Annotated[dict[str, Any], options.FieldsOf(LoraTraining)],
@@ -215,7 +260,11 @@ def lora(
     trained = train_lora(loaded, base_model, output, by=by, protected=protected, options=chosen)
     found = trained.figures
     first, last = found["loss"][0], found["loss"][-1]
-    went_on = f", this time from step {trained.resumed + 1:,} on" if 0 < trained.resumed < found["steps"] else ""
+    went_on = (
+        f", this time from step {trained.resumed + 1:,} on"
+        if 0 < trained.resumed < found["steps"]
+        else ""
+    )
     note(
         f"{trained.folder}: learned from {found['pairs']:,} pairs in {found['steps']:,} steps{went_on}; its loss went "
         f"from {first:.2f} to {last:.2f}. {found['held_out_queries']:,} queries were held out: "
@@ -225,17 +274,24 @@ def lora(
     note(f"Next: {_next_pairwise(collection, base_model, trained, chosen, **groups)}")
 
 
-def _next_pairwise(collection: Path, model: str, trained: Trained, chosen: LoraTraining, **groups: str | None) -> str:
+def _next_pairwise(
+    collection: Path, model: str, trained: Trained, chosen: LoraTraining, **groups: str | None
+) -> str:
     """The command that asks the adapted model about the queries that were held out, as it was trained."""
     from ranktilt.llm.transformers import HELD_OUT
     from ranktilt.rankers.spec import Stage
 
     usual, told = asdict(LoraTraining()), asdict(chosen)
     other = {
-        name: told[name] for name in ("text", "passage_tokens", "prompt", "attribute") if told[name] != usual[name]
+        name: told[name]
+        for name in ("text", "passage_tokens", "prompt", "attribute")
+        if told[name] != usual[name]
     }
     named = groups | {name: other.pop(name) for name in ("prompt", "attribute") if name in other}
-    options = {"adapter": str(trained.folder), **{name: str(value) for name, value in other.items()}}
+    options = {
+        "adapter": str(trained.folder),
+        **{name: str(value) for name, value in other.items()},
+    }
     llm = str(Stage("pairwise", f"transformers:{model}", options)).removeprefix("pairwise:")
     parts = [part for name, value in named.items() if value for part in (f"--{name}", value)]
     command = ["ranktilt", "pairwise", str(collection), "--llm", llm, *parts]
@@ -253,10 +309,16 @@ def _summary(trained: Trained, folder: Path, collection: Collection, stage: str)
         did = f"{trained.folder}: learned from {much} in {steps:,} steps{went_on}"
     first, last = found["loss"][0], found["loss"][-1]
     left_out = found.get("skipped_positives", 0)
-    beyond = f" Left out: {counted(left_out, 'relevant document', 'relevant documents')}." if left_out else ""
+    beyond = (
+        f" Left out: {counted(left_out, 'relevant document', 'relevant documents')}."
+        if left_out
+        else ""
+    )
     if imbalance := found.get("imbalance"):
-        apart = [f"{name} {signed(value, 2)} sd ({signed(imbalance['unmatched'][name], 2)} unmatched)"
-                 for name, value in imbalance["matched"].items()]  # fmt: skip
+        apart = [
+            f"{name} {signed(value, 2)} sd ({signed(imbalance['unmatched'][name], 2)} unmatched)"
+            for name, value in imbalance["matched"].items()
+        ]
         beyond += f" Positives less negatives: {', '.join(apart)}."
     place = str(trained.folder)
     spec = f'"{place}"' if set(place) & set("()@,") or ">>" in place else place

@@ -61,20 +61,31 @@ def fold_question(text: str) -> str:
     return folded.rstrip(".?! ") or folded
 
 
-def read_answered(files: Sequence[str | Path], fields: QuestionFields | None = None) -> AnsweredQuestions:
+def read_answered(
+    files: Sequence[str | Path], fields: QuestionFields | None = None
+) -> AnsweredQuestions:
     """Read questions with their answers (a text or a list) from JSON lines; blank answers are left out and counted."""
     fields = fields or QuestionFields()
     paths = [Path(file) for file in files]
     refuse_twice([str(path.absolute()) for path in paths], "file")
     questions, empty, lost = list[AnsweredQuestion](), Counter[str](), list[str]()
     for path in paths:
-        found = [(line, *_question(path, line, row, fields)) for line, row in json_objects(path, reported=True)]
+        found = [
+            (line, *_question(path, line, row, fields))
+            for line, row in json_objects(path, reported=True)
+        ]
         empty.update(blank for *_, blanks in found for blank in blanks)
         lost += [f"{path}:{line}" for line, asked, _ in found if not (asked.human or asked.llm)]
         questions += [asked for _, asked, _ in found if asked.human or asked.llm]
-        for side, name, option in (("human", fields.human, "--human-answers"), ("llm", fields.llm, "--llm-answers")):
+        for side, name, option in (
+            ("human", fields.human, "--human-answers"),
+            ("llm", fields.llm, "--llm-answers"),
+        ):
             if not any(getattr(asked, side) for _, asked, _ in found):
-                raise DataError(path, f"no question has an answer in the field {name!r}; choose another with {option}")
+                raise DataError(
+                    path,
+                    f"no question has an answer in the field {name!r}; choose another with {option}",
+                )
     if lost:
         many = counted(len(lost), "question has", "questions have")
         message = f"{many} no answer with any text in it, and will be left out (first: {lost[0]})"

@@ -86,7 +86,9 @@ class InstrumentRow:
     @property
     def sentence(self) -> str:
         """What was counted, in one sentence."""
-        share, low, high = (f"{100 * part:.1f}" for part in (self.named / self.tosses, self.low, self.high))
+        share, low, high = (
+            f"{100 * part:.1f}" for part in (self.named / self.tosses, self.low, self.high)
+        )
         expected = f"at most {100 * CHANCE:g} % are expected"
         outcome = expected if self.is_calibrated else f"too often: {expected}"
         return (
@@ -96,7 +98,9 @@ class InstrumentRow:
 
 
 @dataclass(frozen=True, eq=False)
-class CheckResult(Result, format="ranktilt-check", version=1, noun="a check", command="ranktilt check"):
+class CheckResult(
+    Result, format="ranktilt-check", version=1, noun="a check", command="ranktilt check"
+):
     """The result of `check`: its rows by source, and those on the whole collection last."""
 
     rows: tuple[CheckRow, ...]
@@ -129,11 +133,19 @@ class CheckResult(Result, format="ranktilt-check", version=1, noun="a check", co
         if not self.reference:
             text = f"Only source {self.sources[0]!r} is left: nothing is compared"
         names = ", ".join(self._named(row) for row in warnings)
-        return f"{text}; {counted(len(warnings), 'warning', 'warnings')}: {names}." if warnings else f"{text}."
+        return (
+            f"{text}; {counted(len(warnings), 'warning', 'warnings')}: {names}."
+            if warnings
+            else f"{text}."
+        )
 
     def _named(self, row: CheckRow, *, amounts: bool = False) -> str:
         where = f" of {row.source}" if row.source and len(self.sources) > 1 else ""
-        amount = f"median {shown(row)}" if row.name == LENGTH else f"{row.found:,} of {row.total:,}, {shown(row)}"
+        amount = (
+            f"median {shown(row)}"
+            if row.name == LENGTH
+            else f"{row.found:,} of {row.total:,}, {shown(row)}"
+        )
         return f"{row.name}{where}" + (f" ({amount}; limit {row.limit})" if amounts else "")
 
     def derived(self) -> dict[str, Any]:
@@ -181,18 +193,23 @@ MEANINGS = {
 
 
 def check(
-    collection: Collection, *, reference: str | None = None, limits: CheckLimits = LIMITS, examples: int = 3
+    collection: Collection,
+    *,
+    reference: str | None = None,
+    limits: CheckLimits = LIMITS,
+    examples: int = 3,
 ) -> CheckResult:
     """Check whether a collection makes a fair comparison of its sources.
 
     Parameters
     ----------
     collection : Collection
-        With two sources or more. Documents without a source are on no side, and counted; where one source is left
-        beside them, its texts are examined, and compared with none. Load it with ``ignore_unknown=True``, so that
-        judgments of unknown documents are counted.
+        With two sources or more. Documents without a source are on no side, and counted; where one
+        source is left beside them, its texts are examined, and compared with none. Load it with
+        ``ignore_unknown=True``, so that judgments of unknown documents are counted.
     reference : str, optional
-        The source that each of the others is held against: ``"human"`` where there is one, or else the first.
+        The source that each of the others is held against: ``"human"`` where there is one, or else
+        the first.
     limits : CheckLimits, optional
         From where on a fault voids the comparison.
     examples : int, optional
@@ -201,20 +218,25 @@ def check(
     Returns
     -------
     CheckResult
-        A row for each other source and check. Pairs are documents with one origin. ``void``: beyond the limit, or no
-        pair is left that differs; ``warning``: over ``limits.notice`` % (for title prefixes and cuts, so many points
-        between the sides), a median length ratio outside 0.9–1.1, any unknown judgment, or nothing to count. Documents
-        outside of a pool (column ``pool``) miss no twin, unless they are relevant to a query.
+        A row for each other source and check. Pairs are documents with one origin. ``void``: beyond
+        the limit, or no pair is left that differs; ``warning``: over ``limits.notice`` % (for title
+        prefixes and cuts, so many points between the sides), a median length ratio outside 0.9–1.1,
+        any unknown judgment, or nothing to count. Documents outside of a pool (column ``pool``)
+        miss no twin, unless they are relevant to a query.
     """
     sources = collection.sources
     collection.require_few_sources()
     for remark in label_remarks("source", collection.docs["source"]):
         remark.warn()
     if not sources and collection.docs.height:
-        raise UserError(no_source(collection, advice="name the source of each document, in the field source"))
+        raise UserError(
+            no_source(collection, advice="name the source of each document, in the field source")
+        )
     if not sources or (len(sources) < 2 and not collection.sourceless):
         came = f"only source {sources[0]!r}" if sources else "no document"
-        raise UserError(f"nothing to compare: {came}; expected two sources, such as human text and its rewrites")
+        raise UserError(
+            f"nothing to compare: {came}; expected two sources, such as human text and its rewrites"
+        )
     if reference is not None and reference not in sources:
         raise collection.unknown_source(reference)
     first = reference or ("human" if "human" in sources else sources[0])
@@ -256,7 +278,9 @@ def _examined(collection: Collection) -> pl.DataFrame:
         text = part["given"].str.strip_chars()
         seen = {name: look(text) for name, look in _FEATURES.items()}
         # Two hashes of 64 bits stand for a text, so that copies are told without holding all texts.
-        found.append(pl.DataFrame({**seen, "empty": text == "", "one": text.hash(0), "two": text.hash(1)}))
+        found.append(
+            pl.DataFrame({**seen, "empty": text == "", "one": text.hash(0), "two": text.hash(1)})
+        )
         done += part.height
         report("examining texts", done, docs.height)
     docs = pl.concat([docs, pl.concat(found)], how="horizontal")
@@ -264,24 +288,37 @@ def _examined(collection: Collection) -> pl.DataFrame:
     docs = docs.with_columns(
         copy=copy,
         prefixed=title_prefixed(collection.docs).fill_null(False),
-        relevant=collection.ids.is_in(collection.qrels.filter(pl.col("grade") > 0)["doc_id"].implode()),
+        relevant=collection.ids.is_in(
+            collection.qrels.filter(pl.col("grade") > 0)["doc_id"].implode()
+        ),
     )
     stated = docs.filter(pl.col("source").is_not_null())
-    cuts = {source: cut_at(part["words"])[0] for (source,), part in stated.partition_by("source", as_dict=True).items()}
-    docs = docs.with_columns(limit=pl.col("source").replace_strict(cuts, default=None, return_dtype=pl.Int64))
+    cuts = {
+        source: cut_at(part["words"])[0]
+        for (source,), part in stated.partition_by("source", as_dict=True).items()
+    }
+    docs = docs.with_columns(
+        limit=pl.col("source").replace_strict(cuts, default=None, return_dtype=pl.Int64)
+    )
     return docs.with_columns(cut=(pl.col("words") == pl.col("limit")).fill_null(False))
 
 
 class _Twins:
     """A source beside the reference: the documents of both, and their pairs."""
 
-    def __init__(self, docs: pl.DataFrame, reference: str, other: str, limits: CheckLimits, examples: int) -> None:
+    def __init__(
+        self, docs: pl.DataFrame, reference: str, other: str, limits: CheckLimits, examples: int
+    ) -> None:
         self.name, self.limits, self.examples = other, limits, examples
         self.reference = docs.filter(pl.col("source") == reference)
         self.docs = docs.filter(pl.col("source") == other)
-        self.pairs = self.reference.join(self.docs, on="origin", suffix="_b", maintain_order="left_right")
+        self.pairs = self.reference.join(
+            self.docs, on="origin", suffix="_b", maintain_order="left_right"
+        )
         # A source that holds a twin of what a pool left out was not made from that pool.
-        self.pooled = not self.pairs.select(pl.col("outside") | pl.col("outside_b")).to_series().any()
+        self.pooled = (
+            not self.pairs.select(pl.col("outside") | pl.col("outside_b")).to_series().any()
+        )
 
     def unpaired(self) -> tuple[pl.Series, str]:
         """Ids of one document for each origin that only one side has and should not; and a word on the others."""
@@ -294,25 +331,45 @@ class _Twins:
             f"{counted(outside.height - asked, 'document', 'documents')} outside the pool have no twin by design",
             f"{asked:,} outside the pool are relevant to a query and count as missing: pool with these queries too",
         ]
-        note = "; ".join(text for text, n in zip(notes, (outside.height - asked, asked), strict=True) if n)
+        note = "; ".join(
+            text for text, n in zip(notes, (outside.height - asked, asked), strict=True) if n
+        )
         missing = found.filter(~pl.col("outside") | pl.col("relevant")) if self.pooled else found
         return missing["id"], note
 
-    def row(self, name: str, found: pl.Series, total: int, *, limit: float | None = None, **more: Any) -> CheckRow:
+    def row(
+        self, name: str, found: pl.Series, total: int, *, limit: float | None = None, **more: Any
+    ) -> CheckRow:
         """What was found of a total, judged by its share."""
         value = 100 * len(found) / total if total else math.nan
         return CheckRow(
-            name, self.name, MEANINGS[name], len(found), total, value, _verdict(value, limit, self.limits.notice),
-            limit="" if limit is None else f"≤ {limit:g} %", examples=tuple(found.head(self.examples)), **more,
-        )  # fmt: skip
+            name,
+            self.name,
+            MEANINGS[name],
+            len(found),
+            total,
+            value,
+            _verdict(value, limit, self.limits.notice),
+            limit="" if limit is None else f"≤ {limit:g} %",
+            examples=tuple(found.head(self.examples)),
+            **more,
+        )
 
-    def twins(self, name: str, fault: pl.Expr | pl.Series, *, limit: float | None = None, note: str = "") -> CheckRow:
+    def twins(
+        self, name: str, fault: pl.Expr | pl.Series, *, limit: float | None = None, note: str = ""
+    ) -> CheckRow:
         """Pairs with a fault, named by their other side."""
-        return self.row(name, self.pairs.filter(fault)["id_b"], self.pairs.height, limit=limit, note=note)
+        return self.row(
+            name, self.pairs.filter(fault)["id_b"], self.pairs.height, limit=limit, note=note
+        )
 
     def texts(self, name: str, column: str, *, limit: float | None = None) -> CheckRow:
         """Documents of the other side with a fault, beside the reference's own share."""
-        beside = 100 * int(self.reference[column].sum()) / self.reference.height if self.reference.height else math.nan
+        beside = (
+            100 * int(self.reference[column].sum()) / self.reference.height
+            if self.reference.height
+            else math.nan
+        )
         found = self.docs.filter(pl.col(column))["id"]
         return self.row(name, found, self.docs.height, limit=limit, reference=beside)
 
@@ -335,14 +392,20 @@ def _compared(twins: _Twins, collection: Collection) -> Iterator[CheckRow]:
     titled = (pl.col("title") == pl.col("title_b")) & (pl.col("title").str.strip_chars() != "")
     total, one_sided = _one_sided(pairs, collection)
     missing = len(lone) + pairs["origin"].n_unique()
-    note = note if pairs.height else "no origin is shared: twins need one origin, or one _id in two files"
+    note = (
+        note
+        if pairs.height
+        else "no origin is shared: twins need one origin, or one _id in two files"
+    )
     yield twins.row(MISSING, lone, missing, limit=limits.missing, note=note)
     same = twins.twins("identical pairs", alike == 2, limit=limits.identical)
     yield same
     note = f"Jaccard similarity of terms ≥ {limits.near_identical:g}"
     near = twins.twins("near-identical pairs", alike == 1, note=note)
     near = replace(near, limit=f"< 100 %{' with identical ones' if same.found else ''}")
-    none_left = bool((alike > 0).any()) and bool(((alike > 0) | (pairs["empty"] & pairs["empty_b"])).all())
+    none_left = bool((alike > 0).any()) and bool(
+        ((alike > 0) | (pairs["empty"] & pairs["empty_b"])).all()
+    )
     yield replace(near, verdict="void") if none_left else near
     yield from _texts_alone(twins, limits)
     yield _length(twins)
@@ -356,7 +419,9 @@ def _compared(twins: _Twins, collection: Collection) -> Iterator[CheckRow]:
 def _texts_alone(twins: _Twins, limits: CheckLimits | None = None) -> Iterator[CheckRow]:
     """Examine the texts of a source, without their twins; within `limits` where they void a comparison."""
     yield twins.texts("refusals", "refusal", limit=limits.refusals if limits else None)
-    yield twins.texts("boilerplate openings", "opening", limit=limits.boilerplate if limits else None)
+    yield twins.texts(
+        "boilerplate openings", "opening", limit=limits.boilerplate if limits else None
+    )
     yield twins.texts("cut-off endings", "cut_off", limit=limits.cut_off if limits else None)
     yield twins.texts("empty texts", "empty")
     yield twins.texts("duplicate texts", "copy")
@@ -379,10 +444,19 @@ def _length(twins: _Twins) -> CheckRow:
         verdict = "void"
     note = f"words for each word of the reference, median; quartiles {low:.2f} and {high:.2f}"
     return CheckRow(
-        LENGTH, twins.name, MEANINGS[LENGTH], int(outside.sum()), len(ratio), float(median), verdict,
-        limit=f"{limits.shortest:g}–{limits.longest:g}", note=note if len(ratio) else "",
-        examples=tuple(known["id_b"].filter(pl.Series(outside, dtype=pl.Boolean)).head(twins.examples)),
-    )  # fmt: skip
+        LENGTH,
+        twins.name,
+        MEANINGS[LENGTH],
+        int(outside.sum()),
+        len(ratio),
+        float(median),
+        verdict,
+        limit=f"{limits.shortest:g}–{limits.longest:g}",
+        note=note if len(ratio) else "",
+        examples=tuple(
+            known["id_b"].filter(pl.Series(outside, dtype=pl.Boolean)).head(twins.examples)
+        ),
+    )
 
 
 def _one_sided(pairs: pl.DataFrame, collection: Collection) -> tuple[int, pl.Series]:
@@ -392,10 +466,14 @@ def _one_sided(pairs: pl.DataFrame, collection: Collection) -> tuple[int, pl.Ser
     key = ["query_id", "id", "id_b"]
     a = relevant.join(pairs.select("id", "id_b"), left_on="doc_id", right_on="id", coalesce=False)
     b = relevant.join(pairs.select("id", "id_b"), left_on="doc_id", right_on="id_b", coalesce=False)
-    both = a.select(*key, a="grade").join(b.select(*key, b="grade"), on=key, how="full", coalesce=True)
+    both = a.select(*key, a="grade").join(
+        b.select(*key, b="grade"), on=key, how="full", coalesce=True
+    )
     both = both.with_columns(pl.col("a", "b").fill_null(0)).sort(key)
     higher = pl.when(pl.col("a") > pl.col("b")).then("id").otherwise("id_b")
-    odd = both.filter(pl.col("a") != pl.col("b")).select(pl.format("{} {}", "query_id", higher).alias("name"))
+    odd = both.filter(pl.col("a") != pl.col("b")).select(
+        pl.format("{} {}", "query_id", higher).alias("name")
+    )
     return both.height, odd["name"]
 
 
@@ -420,7 +498,9 @@ def _whole(name: str, found: pl.Series, total: int, examples: int) -> CheckRow:
     """A row on the collection as a whole; anything found is a warning."""
     value = 100 * len(found) / total if total else math.nan
     named = tuple(found.head(examples))
-    return CheckRow(name, "", MEANINGS[name], len(found), total, value, _verdict(value, None, 0), examples=named)
+    return CheckRow(
+        name, "", MEANINGS[name], len(found), total, value, _verdict(value, None, 0), examples=named
+    )
 
 
 PAGE_TITLE = "page_title"
@@ -436,20 +516,32 @@ _FOLD = r"[^\p{L}\p{N}]+"
 def title_prefixed(docs: pl.DataFrame) -> pl.Series:
     """Tell which texts begin with their title (`PAGE_TITLE`, or the origin's), word by word; null if none is known."""
     table = docs.select(
-        "id", "title", "text", "origin", _page=PAGE_TITLE if PAGE_TITLE in docs.columns else pl.lit(None)
+        "id",
+        "title",
+        "text",
+        "origin",
+        _page=PAGE_TITLE if PAGE_TITLE in docs.columns else pl.lit(None),
     )
     own = pl.when(pl.col("title").str.strip_chars() != "").then("title").otherwise("_page")
     table = table.with_columns(_folded(own).alias("own"))
-    origins = table.select(pl.col("id").alias("origin"), pl.col("own").alias("given")).unique("origin", keep="first")
+    origins = table.select(pl.col("id").alias("origin"), pl.col("own").alias("given")).unique(
+        "origin", keep="first"
+    )
     table = table.join(origins, on="origin", how="left", maintain_order="left")
     title = pl.coalesce(_known("own"), _known("given"))
-    start = pl.col("text").str.head(_AHEAD * title.str.len_chars() + _ROOM)  # folding a whole text takes long
-    begins = pl.concat_str(_folded(start), pl.lit(" ")).str.starts_with(pl.concat_str(title, pl.lit(" ")))
+    start = pl.col("text").str.head(
+        _AHEAD * title.str.len_chars() + _ROOM
+    )  # folding a whole text takes long
+    begins = pl.concat_str(_folded(start), pl.lit(" ")).str.starts_with(
+        pl.concat_str(title, pl.lit(" "))
+    )
     return table.select(begins.alias("title_prefixed"))["title_prefixed"]
 
 
 def _folded(text: pl.Expr) -> pl.Expr:
-    return text.str.normalize("NFKC").str.to_lowercase().str.replace_all(_FOLD, " ").str.strip_chars()
+    return (
+        text.str.normalize("NFKC").str.to_lowercase().str.replace_all(_FOLD, " ").str.strip_chars()
+    )
 
 
 def _known(name: str) -> pl.Expr:
@@ -459,18 +551,23 @@ def _known(name: str) -> pl.Expr:
 def cut_at(lengths: pl.Series) -> tuple[int | None, pl.Series]:
     """Find the length (in words) at which the texts of a source were cut, and which have it; None if they were not.
 
-    That is the most frequent length among those that at most 5 % of the texts exceed, at least `SHORTEST_CUT`, which at
-    least 5 texts and 2 % of them have, and 5 times as many as have any other length within 10 words of it.
+    That is the most frequent length among those that at most 5 % of the texts exceed, at least
+    `SHORTEST_CUT`, which at least 5 texts and 2 % of them have, and 5 times as many as have any
+    other length within 10 words of it.
     """
     total = len(lengths)
     counts = lengths.rename("length").value_counts(name="texts").sort("length", descending=True)
     counts = counts.with_columns(longer=pl.col("texts").cum_sum() - pl.col("texts"))
     least = max(_FEWEST, _SHARE * total)
     high = counts.filter(
-        (pl.col("longer") <= _LONGER * total) & (pl.col("texts") >= least) & (pl.col("length") >= SHORTEST_CUT)
+        (pl.col("longer") <= _LONGER * total)
+        & (pl.col("texts") >= least)
+        & (pl.col("length") >= SHORTEST_CUT)
     )
     for limit, texts, _ in high.sort("texts", "length", descending=True).head(1).iter_rows():
-        near = counts.filter(((pl.col("length") - limit).abs() <= _NEIGHBOURS) & (pl.col("length") != limit))
+        near = counts.filter(
+            ((pl.col("length") - limit).abs() <= _NEIGHBOURS) & (pl.col("length") != limit)
+        )
         if texts >= _PILE * max(near["texts"], default=0):
             return int(limit), (lengths == limit).alias("cut")
     return None, pl.repeat(False, total, dtype=pl.Boolean, eager=True).alias("cut")

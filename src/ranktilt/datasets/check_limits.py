@@ -14,26 +14,42 @@ from ranktilt.option import Option
 class CheckLimits:
     """From where on a fault voids a comparison; shares in %. `UserError` for a limit outside its range."""
 
-    missing: Annotated[float, Option("Maximum share of documents without a twin, in %.", flag="--max-missing")] = 10.0
+    missing: Annotated[
+        float, Option("Maximum share of documents without a twin, in %.", flag="--max-missing")
+    ] = 10.0
     identical: Annotated[
-        float, Option("Maximum share of pairs with the same text twice, in %.", flag="--max-identical")
+        float,
+        Option("Maximum share of pairs with the same text twice, in %.", flag="--max-identical"),
     ] = 5.0
-    boilerplate: Annotated[float, Option("Maximum share of boilerplate openings, in %.", flag="--max-boilerplate")] = (
-        10.0
-    )
-    refusals: Annotated[float, Option("Maximum share of refusals, in %.", flag="--max-refusals")] = 10.0
-    cut_off: Annotated[float, Option("Maximum share of cut-off endings, in %.", flag="--max-cut-off")] = 10.0
+    boilerplate: Annotated[
+        float, Option("Maximum share of boilerplate openings, in %.", flag="--max-boilerplate")
+    ] = 10.0
+    refusals: Annotated[
+        float, Option("Maximum share of refusals, in %.", flag="--max-refusals")
+    ] = 10.0
+    cut_off: Annotated[
+        float, Option("Maximum share of cut-off endings, in %.", flag="--max-cut-off")
+    ] = 10.0
     one_sided: Annotated[
-        float, Option("Maximum share of relevant judgments of one twin only, in %.", flag="--max-one-sided")
+        float,
+        Option(
+            "Maximum share of relevant judgments of one twin only, in %.", flag="--max-one-sided"
+        ),
     ] = 5.0
     shortest: Annotated[
-        float, Option("Minimum median length ratio, rewrite to reference.", flag="--min-length-ratio")
+        float,
+        Option("Minimum median length ratio, rewrite to reference.", flag="--min-length-ratio"),
     ] = 0.67
     longest: Annotated[
-        float, Option("Maximum median length ratio, rewrite to reference.", flag="--max-length-ratio")
+        float,
+        Option("Maximum median length ratio, rewrite to reference.", flag="--max-length-ratio"),
     ] = 1.5
-    near_identical: Annotated[float, Option("Jaccard similarity of terms from which twins are near-identical.")] = 0.95
-    notice: Annotated[float, Option("Warn when any other fault exceeds this share, in %.", flag="--warn-above")] = 1.0
+    near_identical: Annotated[
+        float, Option("Jaccard similarity of terms from which twins are near-identical.")
+    ] = 0.95
+    notice: Annotated[
+        float, Option("Warn when any other fault exceeds this share, in %.", flag="--warn-above")
+    ] = 1.0
 
     def __post_init__(self) -> None:
         tops = {"shortest": math.inf, "longest": math.inf, "near_identical": 1.0}

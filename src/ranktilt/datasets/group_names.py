@@ -39,7 +39,9 @@ def read_side(text: str, known: Iterable[str], column: str) -> NamedSide | None:
     if SEVERAL not in text and not (complement and members[0] in known):
         return None
     if "" in members:
-        raise UserError(f"expected a group on each side of every {SEVERAL}, such as Europe|Asia; got {text!r}")
+        raise UserError(
+            f"expected a group on each side of every {SEVERAL}, such as Europe|Asia; got {text!r}"
+        )
     strange = next((name for name in members if name not in known), None)
     if strange is not None:
         raise unknown(column, strange, known)
@@ -48,7 +50,9 @@ def read_side(text: str, known: Iterable[str], column: str) -> NamedSide | None:
 
 def name_among(text: str, names: Collection[str]) -> str | None:
     """Return what a side is called among the names of sides, however its members are ordered; None where it is none."""
-    inside, whole = (SEVERAL.join(sorted(set(_parts(each)))) for each in (text.removeprefix(OTHERS), text))
+    inside, whole = (
+        SEVERAL.join(sorted(set(_parts(each)))) for each in (text.removeprefix(OTHERS), text)
+    )
     written = (text, whole, OTHERS + inside if text.startswith(OTHERS) else inside)
     return next((name for name in written if name in names), None)
 
@@ -57,22 +61,31 @@ def _parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(SEVERAL)]
 
 
-def read_sides(texts: Sequence[str], known: Sequence[str], column: str) -> tuple[dict[str, str], str]:
+def read_sides(
+    texts: Sequence[str], known: Sequence[str], column: str
+) -> tuple[dict[str, str], str]:
     """Read the names of sides that stay apart: that of each group in one, and of all others together, empty for none.
 
-    `UserError` where two of them share a group, or one is all groups but some and is not alone with these.
+    `UserError` where two of them share a group, or one is all groups but some and is not alone with
+    these.
     """
     found = {side.name: side for text in texts if (side := read_side(text, known, column))}
     complements = [side for side in found.values() if side.complement]
     inside = {side.inside: NamedSide(side.inside, side.members) for side in complements}
     of_group = dict[str, str]()
-    for side in ({name: one for name, one in found.items() if not one.complement} | inside).values():
+    for side in (
+        {name: one for name, one in found.items() if not one.complement} | inside
+    ).values():
         for member in side.members:
             if of_group.setdefault(member, side.name) != side.name:
                 both = f"{of_group[member]!r} and of {side.name!r}"
-                raise UserError(f"{column} {member!r} is part of {both}; name sides that do not overlap")
+                raise UserError(
+                    f"{column} {member!r} is part of {both}; name sides that do not overlap"
+                )
     if complements and (len(inside) > 1 or set(of_group.values()) != set(inside)):
         name, only = complements[0].name, complements[0].inside
-        raise UserError(f"{name!r} is every {column} but {only!r}: compare it with {only!r} or {REST!r} alone")
+        raise UserError(
+            f"{name!r} is every {column} but {only!r}: compare it with {only!r} or {REST!r} alone"
+        )
     rest = REST if REST in texts and REST not in known else ""
     return of_group, complements[0].name if complements else rest

@@ -48,10 +48,15 @@ class Inventory:
 def inventory(folder: Path, *, judgments_only: bool = False) -> Inventory:
     """Find out which files of a snapshot or unpacked archive hold documents, queries and judgments.
 
-    Files in ``corpus/`` are each a source of their own if one is called ``human`` or they have several names. Judgments
-    are ``<split>`` in ``qrels/``, ``data/``, ``default/`` or on top. Parquet may be in shards.
+    Files in ``corpus/`` are each a source of their own if one is called ``human`` or they have
+    several names. Judgments are ``<split>`` in ``qrels/``, ``data/``, ``default/`` or on top.
+    Parquet may be in shards.
     """
-    there = [p.relative_to(folder) for p in sorted(folder.rglob("*")) if p.name.endswith(SUFFIXES) and p.is_file()]
+    there = [
+        p.relative_to(folder)
+        for p in sorted(folder.rglob("*"))
+        if p.name.endswith(SUFFIXES) and p.is_file()
+    ]
     files = [p for p in there if not is_hidden(p)]
     corpora = [] if judgments_only else [(_name(p), folder / p) for p in files if _is(p, "corpus")]
     queries = [] if judgments_only else [folder / p for p in files if _is(p, "queries")]
@@ -87,7 +92,9 @@ def _name(place: PurePath) -> str:
 
 def _is(place: PurePath, what: str) -> bool:
     inside = len(place.parts) > 1 and place.parts[0] == what
-    return place.name.endswith(_ROWS) and (inside or (len(place.parts) == 1 and _name(place) == what))
+    return place.name.endswith(_ROWS) and (
+        inside or (len(place.parts) == 1 and _name(place) == what)
+    )
 
 
 def _is_judgments(place: PurePath, *, judgments_only: bool) -> bool:
@@ -110,19 +117,28 @@ def load_hub(name: Named, wanted: Wanted) -> Collection:
     documents = read_documents(found.corpora)
     queries = stack([read_rows(file) for file in found.queries])
     files = [str(file) for file in (*(file for _, file in found.corpora), *found.queries)]
-    spec: dict[str, Any] = {"path": f"hub:{name.id}", "revision": folder.name, "layout": found.layout}
+    spec: dict[str, Any] = {
+        "path": f"hub:{name.id}",
+        "revision": folder.name,
+        "layout": found.layout,
+    }
     if wanted.qrels is not None and str(wanted.qrels) == NO_QRELS:
         return unjudged(documents[0], queries, {**spec, "qrels": NO_QRELS, "files": files})
     more, judgments = _judgments(name, found, wanted)
     tables = [
-        read_judgments(f) if f.name.endswith((".parquet", ".jsonl", ".jsonl.gz")) else read_qrels(f) for f in judgments
+        read_judgments(f) if f.name.endswith((".parquet", ".jsonl", ".jsonl.gz")) else read_qrels(f)
+        for f in judgments
     ]
     spec |= {**more, "files": [*files, *map(str, judgments)]}
     qrels = pl.concat(tables, how="vertical_relaxed")
-    return judged(documents, queries, qrels, judgments[0], spec=spec, ignore_unknown=wanted.ignore_unknown)
+    return judged(
+        documents, queries, qrels, judgments[0], spec=spec, ignore_unknown=wanted.ignore_unknown
+    )
 
 
-def _judgments(name: Named, found: Inventory, wanted: Wanted) -> tuple[dict[str, Any], tuple[Path, ...]]:
+def _judgments(
+    name: Named, found: Inventory, wanted: Wanted
+) -> tuple[dict[str, Any], tuple[Path, ...]]:
     """What the spec says of the judgments, and their files."""
     if wanted.qrels is not None:
         return {"split": str(wanted.qrels)}, (Path(wanted.qrels),)
@@ -147,10 +163,15 @@ def snapshot(name: Named) -> Path:
     hub = need("huggingface_hub", extra="datasets", for_=str(name))
     try:
         folder = hub.snapshot_download(
-            name.id, repo_type="dataset", revision=name.revision, allow_patterns=_PATTERNS,
+            name.id,
+            repo_type="dataset",
+            revision=name.revision,
+            allow_patterns=_PATTERNS,
             local_files_only=not may_fetch(),
-        )  # fmt: skip
-    except Exception as error:  # the library's transport raises errors of its own, which no name holds together
+        )
+    except (
+        Exception
+    ) as error:  # the library's transport raises errors of its own, which no name holds together
         raise _refused(name, error) from error
     return Path(folder)
 
@@ -162,11 +183,21 @@ def _refused(name: Named, error: Exception) -> UserError:
         return UserError(f"{name}: expected OWNER/NAME after hub:, such as hub:IR-Cocktail/scifact")
     if isinstance(error, errors.LocalEntryNotFoundError):
         place = need("huggingface_hub.constants", extra="datasets", for_=str(name)).HF_HUB_CACHE
-        why = "the hub cannot be reached (HF_HUB_OFFLINE?)" if may_fetch() else "nothing is fetched for a report"
-        fetch = f"hf download {name.id} --repo-type dataset" + (f" --revision {name.revision}" if name.revision else "")
-        return UserError(f"{name}: {why}, and the cache ({place}) does not hold all of it; `{fetch}` downloads it")
+        why = (
+            "the hub cannot be reached (HF_HUB_OFFLINE?)"
+            if may_fetch()
+            else "nothing is fetched for a report"
+        )
+        fetch = f"hf download {name.id} --repo-type dataset" + (
+            f" --revision {name.revision}" if name.revision else ""
+        )
+        return UserError(
+            f"{name}: {why}, and the cache ({place}) does not hold all of it; `{fetch}` downloads it"
+        )
     reason = " ".join(str(error).split())[:200] or type(error).__name__
-    return UserError(f"{name}: could not be fetched: {reason}; see {page} (private repositories need `hf auth login`)")
+    return UserError(
+        f"{name}: could not be fetched: {reason}; see {page} (private repositories need `hf auth login`)"
+    )
 
 
 def _unpacked(folder: Path, id: str) -> Path:
@@ -175,7 +206,9 @@ def _unpacked(folder: Path, id: str) -> Path:
     if not archives or inventory(folder).corpora:
         return folder
     if len(archives) > 1:
-        raise UserError(f"hub:{id}: expected one zip file, got {', '.join(file.name for file in archives)}")
+        raise UserError(
+            f"hub:{id}: expected one zip file, got {', '.join(file.name for file in archives)}"
+        )
     target = cache_folder() / "collections" / f"{id.replace('/', '--')}-{folder.name}"
     if not target.is_dir():
         _unpack(archives[0], target)
@@ -188,7 +221,11 @@ def _unpack(archive: Path, target: Path) -> None:
     with TemporaryDirectory(prefix=".", dir=target.parent) as waiting:
         try:
             with zipfile.ZipFile(archive) as packed:
-                wanted = [n for n in packed.namelist() if n.endswith(SUFFIXES) and not is_hidden(PurePosixPath(n))]
+                wanted = [
+                    n
+                    for n in packed.namelist()
+                    if n.endswith(SUFFIXES) and not is_hidden(PurePosixPath(n))
+                ]
                 packed.extractall(f"{waiting}/data", wanted)
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise DataError(
@@ -201,12 +238,22 @@ def _inner(folder: Path) -> Path:
     """Go into folders that hold nothing but one folder, such as ``scifact/`` in scifact.zip."""
     while True:
         entries = list(folder.iterdir())
-        if len(entries) != 1 or not entries[0].is_dir() or entries[0].name in ("corpus", "queries", "qrels"):
+        if (
+            len(entries) != 1
+            or not entries[0].is_dir()
+            or entries[0].name in ("corpus", "queries", "qrels")
+        ):
             return folder
         folder = entries[0]
 
 
 def _no_layout(name: Named, found: Inventory) -> UserError:
-    what = "queries (queries.jsonl, queries/*.parquet)" if found.corpora else "documents (corpus.jsonl, corpus/*)"
+    what = (
+        "queries (queries.jsonl, queries/*.parquet)"
+        if found.corpora
+        else "documents (corpus.jsonl, corpus/*)"
+    )
     shown = ", ".join(found.files[:_TOO_MANY]) or "no file of .jsonl, .parquet, .tsv or .zip"
-    return UserError(f"{name}: expected {what} in the layout of Cocktail, BEIR or MTEB; there are: {shown}")
+    return UserError(
+        f"{name}: expected {what} in the layout of Cocktail, BEIR or MTEB; there are: {shown}"
+    )

@@ -30,13 +30,21 @@ _AGREE = "confirm you agree"
 def load_irds(name: Named, wanted: Wanted) -> Collection:
     """Load a collection of ir_datasets; its id, such as ``beir/scifact/test``, names the subset too."""
     if wanted.split is not None:
-        raise UserError(f"{name}: an ir_datasets id contains its split, such as beir/scifact/test; omit --split")
+        raise UserError(
+            f"{name}: an ir_datasets id contains its split, such as beir/scifact/test; omit --split"
+        )
     with open_library(name) as library:
-        dataset = find_dataset(library, name, ["docs", "queries"] + ["qrels"] * (wanted.qrels is None))
+        dataset = find_dataset(
+            library, name, ["docs", "queries"] + ["qrels"] * (wanted.qrels is None)
+        )
         if str(wanted.qrels) == NO_QRELS:
             qrels, split = None, NO_QRELS
         else:
-            qrels = dataset_qrels(dataset, name) if wanted.qrels is None else read_qrels(Path(wanted.qrels))
+            qrels = (
+                dataset_qrels(dataset, name)
+                if wanted.qrels is None
+                else read_qrels(Path(wanted.qrels))
+            )
             split = name.id.rpartition("/")[2] if wanted.qrels is None else str(wanted.qrels)
         queries = dataset_queries(dataset)
         only = None
@@ -52,7 +60,9 @@ def load_irds(name: Named, wanted: Wanted) -> Collection:
         return unjudged(docs, queries, {**spec, "qrels": NO_QRELS})
     spec |= {"split": split} if wanted.qrels is None else {"split": split, "files": [split]}
     where = str(name) if wanted.qrels is None else str(wanted.qrels)
-    return judged((docs, docs["id"]), queries, qrels, where, spec=spec, ignore_unknown=wanted.ignore_unknown)
+    return judged(
+        (docs, docs["id"]), queries, qrels, where, spec=spec, ignore_unknown=wanted.ignore_unknown
+    )
 
 
 @contextmanager
@@ -90,7 +100,11 @@ def _held_back(library: Any) -> Iterator[None]:
         raise PermissionError("nothing is fetched for a report")
 
     download = library.util.download
-    far = (download.RequestsDownload, download.GoogleDriveDownload, download.GoogleCloudBucketStream)
+    far = (
+        download.RequestsDownload,
+        download.GoogleDriveDownload,
+        download.GoogleCloudBucketStream,
+    )
     before = [kind.stream for kind in far]
     for kind in far:
         kind.stream = refuse
@@ -105,7 +119,9 @@ def _failed(name: Named, error: Exception, said: list[str], home: Path) -> UserE
     told = next((text for text in reversed(said) if str(home) in text), "").removesuffix(".")
     reason = told or " ".join((str(error).strip() or type(error).__name__).split())
     keeps = f"ir_datasets keeps its files in {home} (IR_DATASETS_HOME names another place)"
-    return UserError(f"{name}: cannot be read: {shorten(reason, 400).strip(chr(34) + chr(39))}; {keeps}")
+    return UserError(
+        f"{name}: cannot be read: {shorten(reason, 400).strip(chr(34) + chr(39))}; {keeps}"
+    )
 
 
 def find_dataset(library: Any, name: Named, kinds: list[str]) -> Any:
@@ -119,7 +135,9 @@ def find_dataset(library: Any, name: Named, kinds: list[str]) -> Any:
     if missing is not None:
         noun = {"docs": "documents", "queries": "queries", "qrels": "judgments"}[missing]
         below = sorted(text for text in library.registry if text.startswith(f"{name.id}/"))
-        near = [text for text in below if all(library.registry[text].has(kind) for kind in kinds)][:_SHOWN]
+        near = [text for text in below if all(library.registry[text].has(kind) for kind in kinds)][
+            :_SHOWN
+        ]
         advice = f"these have them: {', '.join(near)}" if near else "see https://ir-datasets.com"
         none = "; or --qrels none to do without" if missing == "qrels" else ""
         raise UserError(f"{name}: has no {noun} of its own; {advice}{none}")
@@ -130,7 +148,9 @@ def dataset_qrels(dataset: Any, name: Named) -> pl.DataFrame:
     """Judgments, one for a pair: the last where there are several, as the library's own ``qrels_dict`` has it."""
     fields = dataset.qrels_cls()._fields
     if "relevance" not in fields:
-        raise UserError(f"{name}: its judgments have no relevance, only {', '.join(fields)}; name a file with --qrels")
+        raise UserError(
+            f"{name}: its judgments have no relevance, only {', '.join(fields)}; name a file with --qrels"
+        )
     rows = [(q.query_id, q.doc_id, q.relevance) for q in dataset.qrels_iter()]
     schema = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64}
     table = pl.DataFrame(rows, schema=schema, orient="row")
@@ -138,14 +158,18 @@ def dataset_qrels(dataset: Any, name: Named) -> pl.DataFrame:
     broken = table.filter(grades.is_null())
     if broken.height:
         query, doc, grade = broken.row(0)
-        raise UserError(f"{name}: expected numbers as grades, got {grade} for query {query!r} and document {doc!r}")
+        raise UserError(
+            f"{name}: expected numbers as grades, got {grade} for query {query!r} and document {doc!r}"
+        )
     table = table.with_columns(grades)
     key = ["query_id", "doc_id"]
     odd = table.group_by(key).agg(pl.col("grade").n_unique()).filter(pl.col("grade") > 1).height
     if odd:
         pairs = counted(odd, "pair has", "pairs have")
         warnings.warn(
-            f"{name}: {pairs} several grades; the last one is used, as in ir_datasets", DataWarning, stacklevel=4
+            f"{name}: {pairs} several grades; the last one is used, as in ir_datasets",
+            DataWarning,
+            stacklevel=4,
         )
     return table.unique(key, keep="last", maintain_order=True)
 

@@ -24,7 +24,14 @@ from ranktilt.run import Run, require_runs
 from ranktilt.text.label_values import NO_LABEL, as_numbers, known_labels
 
 _NOTATION = re.compile(r"(?P<file>.+?):(?P<columns>[\w.-]+=[^=,]+(?:,[\w.-]+=[^=,]+)*)")
-_FLAGS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false", "1.0": "1", "0.0": "0"}
+_FLAGS = {
+    "True": "true",
+    "TRUE": "true",
+    "False": "false",
+    "FALSE": "false",
+    "1.0": "1",
+    "0.0": "0",
+}
 
 
 @dataclass(frozen=True)
@@ -45,14 +52,18 @@ class LabelFile:
         if isinstance(labels, LabelFile):
             return labels
         if not isinstance(labels, str | Path):
-            raise UserError(f"expected the name of a label file, got {kind_of(labels)}: {shorten(labels)}")
+            raise UserError(
+                f"expected the name of a label file, got {kind_of(labels)}: {shorten(labels)}"
+            )
         match = None if os.path.exists(labels) else _NOTATION.fullmatch(str(labels))
         if match is None:
             return cls(str(labels))
         pairs = [part.split("=") for part in match["columns"].split(",")]
         columns = {"doc_id" if key == "id" else key: column for key, column in pairs}
         if len(set(columns.values())) < len(pairs):
-            raise UserError(f"{labels}: expected each column once, such as {match['file']}:id=url,source=is_ai")
+            raise UserError(
+                f"{labels}: expected each column once, such as {match['file']}:id=url,source=is_ai"
+            )
         return cls(match["file"], columns)
 
     def spec(self, labels: pl.Series, rest: int) -> dict[str, Any]:
@@ -62,19 +73,29 @@ class LabelFile:
         counts = labels.drop_nulls().cast(pl.String).value_counts().rows()
         counts.sort(key=lambda row: (row[0] == self.rest, -row[1], row[0]))
         told = [f"{n:,} {name}" for name, n in counts]
-        told[-1] += f" ({f'{rest:,} of them ' if counts[-1][1] > rest else ''}the rest)" if rest else ""
+        told[-1] += (
+            f" ({f'{rest:,} of them ' if counts[-1][1] > rest else ''}the rest)" if rest else ""
+        )
         told[6:-1] = ["…"] if len(told) > 7 else told[6:-1]  # as many as a sentence bears
-        columns = (f"{'id' if key == 'doc_id' else key} = {column}" for key, column in self.columns.items())
+        columns = (
+            f"{'id' if key == 'doc_id' else key} = {column}" for key, column in self.columns.items()
+        )
         names = (f"{value} = {name}" for value, name in self.names.items())
-        read = "; ".join(filter(None, (", ".join(columns), ", ".join(names), f"documents: {', '.join(told)}")))
+        read = "; ".join(
+            filter(None, (", ".join(columns), ", ".join(names), f"documents: {', '.join(told)}"))
+        )
         return {"labels": self.path, "label_file": asdict(self), "labels_read": read}
 
     @property
     def words(self) -> list[str]:
         """The options that name it on the command line."""
-        columns = ",".join(f"{'id' if key == 'doc_id' else key}={column}" for key, column in self.columns.items())
+        columns = ",".join(
+            f"{'id' if key == 'doc_id' else key}={column}" for key, column in self.columns.items()
+        )
         found = ["--groups", f"{self.path}:{columns}" if columns else self.path]
-        found += [word for value, name in self.names.items() for word in ("--name", f"{value}={name}")]
+        found += [
+            word for value, name in self.names.items() for word in ("--name", f"{value}={name}")
+        ]
         return found + ([] if self.rest is None else ["--rest", self.rest])
 
     def renamed(self, names: Sequence[str]) -> list[str]:
@@ -102,7 +123,10 @@ LINE = "line of the file"
 """Column of a table that was read, beside its own."""
 _TAKEN = ("id", "text", "title", LINE)
 _BEGINS = "a label file begins with its columns' names"
-_COLUMN, _LIST = "; name that of ids: FILE:id=COLUMN", "; of a bare list of ids say what all others are: --rest LABEL"
+_COLUMN, _LIST = (
+    "; name that of ids: FILE:id=COLUMN",
+    "; of a bare list of ids say what all others are: --rest LABEL",
+)
 _IDS = ("doc_id", "docid", "docno", "corpus_id", "corpus-id", "id", "_id")
 """First lines of a list of ids that are the name of its column."""
 
@@ -110,8 +134,9 @@ _IDS = ("doc_id", "docid", "docno", "corpus_id", "corpus-id", "id", "_id")
 def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.DataFrame:
     """Read documents and their labels: TSV (quotes are plain), CSV (RFC 4180), JSON lines, plain or .gz, or Parquet.
 
-    Returns ``doc_id`` (unique), the column that `by` names, ``origin`` where given, and the others, as numbers where
-    all are. What names no group is null: see `known_labels`. The `rest` of a `LabelFile` is not given here.
+    Returns ``doc_id`` (unique), the column that `by` names, ``origin`` where given, and the others,
+    as numbers where all are. What names no group is null: see `known_labels`. The `rest` of a
+    `LabelFile` is not given here.
     """
     given = LabelFile.of(labels)
     by = require_text(by, "by")
@@ -121,11 +146,17 @@ def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.Dat
         raise DataError(path, "expected labels, got column names only")
     try:
         named = [name for name in ("doc_id", "origin") if name in frame.columns]
-        frame = frame.with_columns(id_texts(frame[name], f"column {name!r}").alias(name) for name in named)
+        frame = frame.with_columns(
+            id_texts(frame[name], f"column {name!r}").alias(name) for name in named
+        )
     except UserError as error:
         raise DataError(path, str(error)) from error
-    frame = _without_blanks(frame, strings=["doc_id", *(["origin"] if "origin" in frame.columns else [])])
-    frame = frame.with_columns(known_labels(frame[name]) for name in (label, "origin") if name in frame.columns)
+    frame = _without_blanks(
+        frame, strings=["doc_id", *(["origin"] if "origin" in frame.columns else [])]
+    )
+    frame = frame.with_columns(
+        known_labels(frame[name]) for name in (label, "origin") if name in frame.columns
+    )
     if label == by:
         frame = frame.with_columns(given.named(frame[label].cast(pl.String)))
     elif given.names or given.rest:
@@ -133,12 +164,16 @@ def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.Dat
     if frame["doc_id"].null_count():
         row = frame["doc_id"].is_null().arg_max() or 0
         where = {"line": frame[LINE][row]} if LINE in frame.columns else {}
-        raise DataError(path, "doc_id is empty" if where else f"doc_id is empty in row {row + 1}", **where)
+        raise DataError(
+            path, "doc_id is empty" if where else f"doc_id is empty in row {row + 1}", **where
+        )
     if frame[label].null_count() == frame.height:
         raise DataError(path, f"column {label!r} is blank or nan in every row")
     frame = one_row_each(path, frame, "document", "doc_id")
     kept = [name for name in ("doc_id", label, "origin") if name in frame.columns]
-    numbers = [as_numbers(frame[name]) for name in frame.columns if name not in kept or name == label != by]
+    numbers = [
+        as_numbers(frame[name]) for name in frame.columns if name not in kept or name == label != by
+    ]
     return frame.with_columns(numbers).select(*kept, pl.exclude(*kept, LINE))
 
 
@@ -154,7 +189,9 @@ def _read_table(given: LabelFile, label: str) -> pl.DataFrame:
         frame = _plain_columns(given, json_rows(path, _id_columns(given))[0])
     else:
         frame = read_delimited(path, {"tsv": "\t", "csv": ","}.get(form, "\n"), given)
-    alone = (set(given.columns) or set(frame.columns) - {LINE}) == {"doc_id"} and label not in frame.columns
+    alone = (set(given.columns) or set(frame.columns) - {LINE}) == {
+        "doc_id"
+    } and label not in frame.columns
     return frame.with_columns(pl.lit("listed").alias(label)) if alone and given.rest else frame
 
 
@@ -175,35 +212,55 @@ def from_labels(
 ) -> Collection:
     """Make a collection without texts from labels, for auditing runs that were made elsewhere.
 
-    A document without a label is in no group. The `rest` of a `LabelFile` is the label of all `documents`, and of
-    those judged.
+    A document without a label is in no group. The `rest` of a `LabelFile` is the label of all
+    `documents`, and of those judged.
     """
     given = None if labels_file is None else LabelFile.of(labels_file)
     labels = require_frame(labels, ("doc_id",), "labels")
     column = label_column(require_text(by, "by"), labels.columns)
     if column not in labels.columns:
-        raise unknown("column", column, [name for name in labels.columns if name not in ("doc_id", "origin")])
+        raise unknown(
+            "column", column, [name for name in labels.columns if name not in ("doc_id", "origin")]
+        )
     if labels[column].dtype.is_nested() or labels[column].dtype == pl.Object:
-        raise UserError(f"labels: expected strings or numbers in column {column!r}, got {labels[column].dtype}")
-    labels = labels.with_columns(ids_of(labels["doc_id"], "labels: column 'doc_id'").alias("doc_id"))
-    labels = labels.with_columns(known_labels(labels[name]) for name in (column, "origin") if name in labels.columns)
+        raise UserError(
+            f"labels: expected strings or numbers in column {column!r}, got {labels[column].dtype}"
+        )
+    labels = labels.with_columns(
+        ids_of(labels["doc_id"], "labels: column 'doc_id'").alias("doc_id")
+    )
+    labels = labels.with_columns(
+        known_labels(labels[name]) for name in (column, "origin") if name in labels.columns
+    )
     known = labels[column].count()
     if not known:
         raise UserError(f"no document has a label in column {column!r}")
     if given is not None and given.rest:
-        judged_documents = () if qrels is None else ids_of(qrels["doc_id"], "qrels: column 'doc_id'")
-        every = ids_of([*ids_of(documents, "documents"), *judged_documents], "documents").alias("doc_id")
+        judged_documents = (
+            () if qrels is None else ids_of(qrels["doc_id"], "qrels: column 'doc_id'")
+        )
+        every = ids_of([*ids_of(documents, "documents"), *judged_documents], "documents").alias(
+            "doc_id"
+        )
         more = every.filter(~every.is_in(labels["doc_id"].implode())).unique().sort().to_frame()
-        labels = pl.concat([labels, more], how="diagonal").with_columns(pl.col(column).fill_null(given.rest))
+        labels = pl.concat([labels, more], how="diagonal").with_columns(
+            pl.col(column).fill_null(given.rest)
+        )
     told = {} if given is None else given.spec(labels[column], labels[column].count() - known)
     unlabelled = labels[column].null_count()
     docs = labels.drop(*_TAKEN, strict=False).rename({"doc_id": "id"})
     docs = docs.with_columns(text=pl.lit(""), title=pl.lit(""))
     judgments = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
-    qrels = pl.DataFrame(schema=judgments) if qrels is None else require_frame(qrels, judgments, "qrels")
+    qrels = (
+        pl.DataFrame(schema=judgments)
+        if qrels is None
+        else require_frame(qrels, judgments, "qrels")
+    )
     judged = ids_of(qrels["query_id"].unique(maintain_order=True), "qrels: column 'query_id'")
     names = dict.fromkeys([*ids_of(queries, "queries"), *judged])
-    asked = pl.DataFrame({"id": list(names), "text": ""}, schema={"id": pl.String, "text": pl.String})
+    asked = pl.DataFrame(
+        {"id": list(names), "text": ""}, schema={"id": pl.String, "text": pl.String}
+    )
     files = {"labels": told.get("labels"), "qrels": qrels_file}
     paths = {name: str(file) for name, file in files.items() if file is not None}
     spec = {**told, **paths, "files": list(paths.values()), "by": by, "unlabelled": unlabelled}
@@ -231,12 +288,16 @@ def renamed_labels(labels: pl.Series, names: Mapping[str, str]) -> pl.Series:
 
 def with_names(collection: Collection, names: Mapping[str, str], *, by: str) -> Collection:
     """Call the labels in a column of a collection's documents by other names."""
-    columns = [name for name in collection.docs.columns if name == "source" or name not in DOC_COLUMNS]
+    columns = [
+        name for name in collection.docs.columns if name == "source" or name not in DOC_COLUMNS
+    ]
     if by not in columns:
         raise unknown("column to name the labels of", by, columns)
     labels = renamed_labels(collection.docs[by].cast(pl.String), names)
     spec = {**collection.spec, "label_names": dict(names), "labels_named": by}
-    return Collection(collection.docs.with_columns(labels), collection.queries, collection.qrels, spec)
+    return Collection(
+        collection.docs.with_columns(labels), collection.queries, collection.qrels, spec
+    )
 
 
 def split_labels(column: pl.Series) -> pl.Series:
@@ -248,7 +309,11 @@ def split_labels(column: pl.Series) -> pl.Series:
 
 def no_overlap(documents: Sequence[str] | pl.Series, collection: Collection) -> str:
     """Say that none of a run's documents is in a collection, or among its labels, with the first id of either side."""
-    where = "the collection" if "path" in collection.spec else collection.spec.get("labels", "the collection")
+    where = (
+        "the collection"
+        if "path" in collection.spec
+        else collection.spec.get("labels", "the collection")
+    )
     shown = [f"first: {documents[0]!r}"] if len(documents) else []
     shown += [f"its ids look like {collection.ids[0]!r}"] if collection.docs.height else []
     more = f" ({'; '.join(shown)})" if shown else ""
@@ -278,7 +343,9 @@ def _label_column(path: Path, columns: list[str], by: str) -> str:
     if label in (*_TAKEN, "origin", "doc_id"):
         raise UserError(f"{label!r} cannot be grouped by (valid: {', '.join(others) or 'none'})")
     if label not in others:
-        raise DataError(path, f"{unknown('column', label, others)}; choose the column of labels with --by (by=)")
+        raise DataError(
+            path, f"{unknown('column', label, others)}; choose the column of labels with --by (by=)"
+        )
     return label
 
 
@@ -297,7 +364,11 @@ def read_delimited(path: Path, separator: str, labels: LabelFile | None = None) 
             line, fields = wrong.row(0)
             message = f"expected {counted(len(names), 'field', 'fields')} as in the first line, got {len(fields)}"
             raise DataError(path, f"{message}: {shorten(separator.join(fields))}", line=line)
-        kept = {name: pl.col("fields").list.get(i) for i, name in enumerate(names) if name and name not in _TAKEN}
+        kept = {
+            name: pl.col("fields").list.get(i)
+            for i, name in enumerate(names)
+            if name and name not in _TAKEN
+        }
         frames.append(rows.select(LINE, **kept))
     return pl.concat(frames)
 
@@ -309,7 +380,9 @@ def _rows(path: Path, separator: str) -> Iterator[pl.DataFrame]:
         yield from _quoted_rows(path, "\n".join(text for _, text in chunks))
         return
     for first_line, text in chunks:
-        frame = pl.Series("text", text.split("\n")).to_frame().with_row_index(LINE, offset=first_line)
+        frame = (
+            pl.Series("text", text.split("\n")).to_frame().with_row_index(LINE, offset=first_line)
+        )
         frame = frame.filter(pl.col("text").str.strip_chars() != "")
         if frame.height:
             yield frame.select(LINE, fields=pl.col("text").str.split(separator))
@@ -320,7 +393,9 @@ def _quoted_rows(path: Path, text: str) -> Iterator[pl.DataFrame]:
     held = ((rows.line_num, row) for row in rows if len(row) > 1 or (row and row[0].strip()))
     try:
         while block := list(islice(held, _ROWS)):
-            yield pl.DataFrame(block, schema={LINE: pl.UInt32, "fields": pl.List(pl.String)}, orient="row")
+            yield pl.DataFrame(
+                block, schema={LINE: pl.UInt32, "fields": pl.List(pl.String)}, orient="row"
+            )
     except csv.Error as error:
         raise DataError(path, f"cannot be read as CSV: {error}", line=rows.line_num) from error
 
@@ -330,7 +405,9 @@ def _plain_columns(given: LabelFile, frame: pl.DataFrame) -> pl.DataFrame:
     plain = [s for s in frame.iter_columns() if not s.dtype.is_nested() and s.dtype != pl.Duration]
     names = given.renamed([s.name for s in plain])
     _require_names(Path(given.path), names, None)
-    plain = [s.alias(name) for s, name in zip(plain, names, strict=True) if name and name not in _TAKEN]
+    plain = [
+        s.alias(name) for s, name in zip(plain, names, strict=True) if name and name not in _TAKEN
+    ]
     times = [s.cast(pl.String) if s.dtype.is_temporal() else s for s in plain]
     return pl.DataFrame([s.fill_nan(None) if s.dtype.is_float() else s for s in times])
 
@@ -338,12 +415,18 @@ def _plain_columns(given: LabelFile, frame: pl.DataFrame) -> pl.DataFrame:
 def _without_blanks(frame: pl.DataFrame, *, strings: list[str]) -> pl.DataFrame:
     """Strip strings, and the columns named as strings; what is left empty is null."""
     kinds = (pl.String, pl.Categorical, pl.Enum)
-    names = [s.name for s in frame.iter_columns() if s.name in strings or isinstance(s.dtype, kinds)]
+    names = [
+        s.name for s in frame.iter_columns() if s.name in strings or isinstance(s.dtype, kinds)
+    ]
     stripped = pl.col(names).cast(pl.String).str.strip_chars()
-    return frame.with_columns(stripped).with_columns(pl.when(pl.col(names) != "").then(pl.col(names)))
+    return frame.with_columns(stripped).with_columns(
+        pl.when(pl.col(names) != "").then(pl.col(names))
+    )
 
 
-def one_row_each(path: Path, frame: pl.DataFrame, noun: str, key: str, names: Mapping[str, str] = {}) -> pl.DataFrame:
+def one_row_each(
+    path: Path, frame: pl.DataFrame, noun: str, key: str, names: Mapping[str, str] = {}
+) -> pl.DataFrame:
     """Keep a row that comes twice once; rows of one key that differ are a `DataError`, by the `names` of columns."""
     if frame[key].n_unique() == frame.height:
         return frame
@@ -362,14 +445,19 @@ def one_row_each(path: Path, frame: pl.DataFrame, noun: str, key: str, names: Ma
 
 
 def labelled(
-    labels: str | Path | LabelFile, runs: Sequence[Run], *, by: str = "source", qrels: str | Path | None = None
+    labels: str | Path | LabelFile,
+    runs: Sequence[Run],
+    *,
+    by: str = "source",
+    qrels: str | Path | None = None,
 ) -> Collection:
     """Make a collection without texts from a label file, for auditing runs that were made elsewhere.
 
-    `labels` is a table ``doc_id``, the column `by`, and optionally ``origin``; ``FILE:id=url,source=is_ai`` names its
-    columns, a `LabelFile` says what else there is to say. Queries are those of the `runs` and of the judgments (a file,
-    `qrels`), without which only questions that need none can be asked. `DataError` if a file is not what it should be,
-    none of a run's queries is judged, or no document of the runs has a label.
+    `labels` is a table ``doc_id``, the column `by`, and optionally ``origin``;
+    ``FILE:id=url,source=is_ai`` names its columns, a `LabelFile` says what else there is to say.
+    Queries are those of the `runs` and of the judgments (a file, `qrels`), without which only
+    questions that need none can be asked. `DataError` if a file is not what it should be, none of a
+    run's queries is judged, or no document of the runs has a label.
     """
     runs = require_runs(runs)
     judgments = None if qrels is None else read_qrels(qrels).drop("line")
@@ -387,23 +475,34 @@ def labelled(
         bare = from_labels(table, queries=(), by=by, labels_file=LabelFile.of(labels).path)
         raise DataError(runs[0].spec.get("file", runs[0].name), no_overlap(runs[0].ids, bare))
     return from_labels(
-        table, queries=queries, qrels=judgments, by=by, labels_file=labels, qrels_file=qrels, documents=documents
+        table,
+        queries=queries,
+        qrels=judgments,
+        by=by,
+        labels_file=labels,
+        qrels_file=qrels,
+        documents=documents,
     )
 
 
 def with_labels(collection: Collection, labels: str | Path | LabelFile, *, by: str) -> Collection:
     """Add a column of labels from a file to a collection's documents, and the file's origins where it has some.
 
-    Labels of other documents are left out; documents without one are in no group, or have that of the rest. What takes
-    a document's source away, or contradicts the sources that a collection has, is refused.
+    Labels of other documents are left out; documents without one are in no group, or have that of
+    the rest. What takes a document's source away, or contradicts the sources that a collection has,
+    is refused.
     """
     column = label_column(by, collection.docs.columns)
     if column in DOC_COLUMNS and column != "source":
-        raise UserError(f"--groups cannot replace the column {column!r} of a collection; call it something else")
+        raise UserError(
+            f"--groups cannot replace the column {column!r} of a collection; call it something else"
+        )
     given = LabelFile.of(labels)
     table = read_labels(given, by=by).rename({"doc_id": "id"})
     kept = [name for name in ("id", column, "origin") if name in table.columns]
-    joined = collection.docs.select("id").join(table.select(kept), on="id", how="left", maintain_order="left")
+    joined = collection.docs.select("id").join(
+        table.select(kept), on="id", how="left", maintain_order="left"
+    )
     missing = joined[column].null_count()
     if missing == joined.height:
         raise DataError(given.path, f"names none of the collection's {joined.height:,} documents")
@@ -412,14 +511,22 @@ def with_labels(collection: Collection, labels: str | Path | LabelFile, *, by: s
     lost = joined["id"].filter(joined[column].is_null() & collection.docs["source"].is_not_null())
     if column == "source" and len(lost):
         message = f"no source for {counted(len(lost), 'document', 'documents')} of the collection (first: {lost[0]!r})"
-        raise DataError(given.path, f"{message}; label all of them, or name another column with --by")
-    other = collection.docs.select("id", "source", new=joined[column]).filter(pl.col("source") != pl.col("new"))
+        raise DataError(
+            given.path, f"{message}; label all of them, or name another column with --by"
+        )
+    other = collection.docs.select("id", "source", new=joined[column]).filter(
+        pl.col("source") != pl.col("new")
+    )
     if column == "source" and len(collection.sources) > 1 and other.height:
         name, old, new = other.row(0)
         message = f"document {name!r} is {new!r} here and {old!r} in the collection, which has sources of its own"
-        raise DataError(given.path, f"{message}: omit --groups, or name another column: --by COLUMN")
+        raise DataError(
+            given.path, f"{message}: omit --groups, or name another column: --by COLUMN"
+        )
     docs = collection.docs.with_columns(joined[column])
     if "origin" in kept:
         docs = docs.with_columns(pl.coalesce(joined["origin"], docs["origin"]).alias("origin"))
     files = [*collection.spec.get("files", ()), str(given.path)]
-    return Collection(docs, collection.queries, collection.qrels, {**collection.spec, **told, "files": files})
+    return Collection(
+        docs, collection.queries, collection.qrels, {**collection.spec, **told, "files": files}
+    )

@@ -24,37 +24,44 @@ DESIGN = "design.json"
 
 
 def load(
-    path: str | Path, *, split: str | None = None, qrels: str | Path | None = None, ignore_unknown: bool = False,
+    path: str | Path,
+    *,
+    split: str | None = None,
+    qrels: str | Path | None = None,
+    ignore_unknown: bool = False,
     docs: str = "all",
-) -> Collection:  # fmt: skip
+) -> Collection:
     """Load a collection from a folder, or by the name under which a library keeps it.
 
     Parameters
     ----------
     path : str or Path
-        A BEIR folder (``corpus.jsonl``, or Parquet parts in ``corpus/``; fields ``source`` and ``origin`` are read
-        where given), a Cocktail folder (``corpus/<source>.jsonl``), or the layout of Dai et al.
-        (``corpus-human.jsonl``, ``<temperature>/corpus-<llm>.jsonl``, source ``<llm>_<temperature>``), each with
-        ``queries.jsonl`` and ``qrels/<split>.tsv``; every file plain or ``.gz``. Texts that share an ``_id`` are
-        twins: ids become ``<_id>-<source>``, origins ``<_id>-human``, and a judgment of a bare ``_id``
-        holds for every version. Or ``hub:OWNER/NAME[@REVISION]``, a dataset of the Hugging Face hub in the
-        layout of Cocktail, BEIR or MTEB; or ``irds:ID``, a collection of ir_datasets.
+        A BEIR folder (``corpus.jsonl``, or Parquet parts in ``corpus/``; fields ``source`` and
+        ``origin`` are read where given), a Cocktail folder (``corpus/<source>.jsonl``), or the
+        layout of Dai et al. (``corpus-human.jsonl``, ``<temperature>/corpus-<llm>.jsonl``, source
+        ``<llm>_<temperature>``), each with ``queries.jsonl`` and ``qrels/<split>.tsv``; every file
+        plain or ``.gz``. Texts that share an ``_id`` are twins: ids become ``<_id>-<source>``,
+        origins ``<_id>-human``, and a judgment of a bare ``_id`` holds for every version. Or
+        ``hub:OWNER/NAME[@REVISION]``, a dataset of the Hugging Face hub in the layout of Cocktail,
+        BEIR or MTEB; or ``irds:ID``, a collection of ir_datasets.
     split : str, optional
-        Which judgments; ``"test"`` by default, or the only split there is. In ir_datasets an id names its own.
+        Which judgments; ``"test"`` by default, or the only split there is. In ir_datasets an id
+        names its own.
     qrels : str or Path, optional
         A file of judgments in place of the collection's own, or ``"none"`` for none.
     ignore_unknown : bool, optional
-        Keep judgments of documents or queries that are not in the collection instead of refusing them.
-        They count in results without grouping, and nowhere else.
+        Keep judgments of documents or queries that are not in the collection instead of refusing
+        them. They count in results without grouping, and nowhere else.
     docs : {"all", "judged"}, optional
-        ``"judged"`` keeps the judged documents and their versions only. Measures at a cutoff then say
-        little about search in the whole, for what was never judged cannot compete.
+        ``"judged"`` keeps the judged documents and their versions only. Measures at a cutoff then
+        say little about search in the whole, for what was never judged cannot compete.
 
     Returns
     -------
     Collection
-        With ``spec`` naming the files it was read from, and for the hub the commit. `DataError` names file and line of
-        what is wrong; `UserError` says that a named collection is unavailable.
+        With ``spec`` naming the files it was read from, and for the hub the commit. `DataError`
+        names file and line of what is wrong; `UserError` says that a named collection is
+        unavailable.
     """
     if split is not None and qrels is not None:
         raise UserError("give a split or a judgment file, not both")
@@ -92,12 +99,26 @@ def _folder(path: Path, wanted: Wanted) -> Collection:
     every = (f for _, file in corpora for f in (part_files(file) if file.is_dir() else (file,)))
     files = [str(f) for f in (*every, asked)]
     if wanted.qrels is not None and str(wanted.qrels) == NO_QRELS:
-        spec = {"path": str(path), "qrels": NO_QRELS, "layout": layout, "files": files, **_design(path)}
+        spec = {
+            "path": str(path),
+            "qrels": NO_QRELS,
+            "layout": layout,
+            "files": files,
+            **_design(path),
+        }
         return unjudged(documents[0], queries, spec)
     given = wanted.qrels
     name, file = (str(given), Path(given)) if given is not None else _judgments(path, wanted.split)
-    spec = {"path": str(path), "split": name, "layout": layout, "files": [*files, str(file)], **_design(path)}
-    return judged(documents, queries, read_qrels(file), file, spec=spec, ignore_unknown=wanted.ignore_unknown)
+    spec = {
+        "path": str(path),
+        "split": name,
+        "layout": layout,
+        "files": [*files, str(file)],
+        **_design(path),
+    }
+    return judged(
+        documents, queries, read_qrels(file), file, spec=spec, ignore_unknown=wanted.ignore_unknown
+    )
 
 
 def _design(folder: Path) -> dict[str, Any]:
@@ -107,14 +128,23 @@ def _design(folder: Path) -> dict[str, Any]:
         return {}
     content = read_json(file, read_bytes(file), "the design of twins")
     if not isinstance(content, dict) or not isinstance(content.get("factors"), list):
-        raise DataError(file, "expected the design of twins, with its factors; remove the file to load without it")
+        raise DataError(
+            file,
+            "expected the design of twins, with its factors; remove the file to load without it",
+        )
     return {"design": content}
 
 
 def splits(folder: Path) -> list[str]:
     """List the names of a folder's judgments, by name; none where it has none."""
     files = (folder / "qrels").iterdir() if os.path.isdir(folder / "qrels") else ()
-    return sorted({f.name.removesuffix(".gz").removesuffix(".tsv") for f in files if _is_named(f, (".tsv", ".tsv.gz"))})
+    return sorted(
+        {
+            f.name.removesuffix(".gz").removesuffix(".tsv")
+            for f in files
+            if _is_named(f, (".tsv", ".tsv.gz"))
+        }
+    )
 
 
 def _judgments(folder: Path, split: str | None) -> tuple[str, Path]:
@@ -122,21 +152,30 @@ def _judgments(folder: Path, split: str | None) -> tuple[str, Path]:
     if not (names := splits(folder)):
         raise DataError(folder / "qrels", "expected judgments in qrels/<split>.tsv (or .gz)")
     split = choose_split(names, split, folder / "qrels")
-    return split, _plain_or_gz(folder / "qrels" / f"{split}.tsv") or folder / "qrels" / f"{split}.tsv.gz"
+    return split, _plain_or_gz(
+        folder / "qrels" / f"{split}.tsv"
+    ) or folder / "qrels" / f"{split}.tsv.gz"
 
 
 def _layout(folder: Path) -> tuple[str, _Corpora]:
     """Recognise a folder's layout by its files, or say which files were expected."""
     if not folder.is_dir():
         public = "; a public collection begins with hub: or irds:" if ":" in str(folder) else ""
-        raise DataError(folder, "expected a folder, got a file" if folder.exists() else f"no such folder{public}")
+        raise DataError(
+            folder,
+            "expected a folder, got a file" if folder.exists() else f"no such folder{public}",
+        )
     one = _plain_or_gz(folder / "corpus.jsonl")
     parts = folder / "corpus"
     if parts.is_dir() and (files := part_files(parts)):
         lines = one or next((f for f in sorted(parts.iterdir()) if _is_named(f, _ENDINGS)), None)
         if lines:
-            beside = f"{lines.relative_to(folder)} beside Parquet parts in corpus/ ({files[0].name})"
-            raise DataError(folder, f"expected one format of the documents, got {beside}; remove one of them")
+            beside = (
+                f"{lines.relative_to(folder)} beside Parquet parts in corpus/ ({files[0].name})"
+            )
+            raise DataError(
+                folder, f"expected one format of the documents, got {beside}; remove one of them"
+            )
         return "beir", ((None, parts),)
     if one:
         return "beir", ((None, one),)
@@ -152,11 +191,19 @@ def _layout(folder: Path) -> tuple[str, _Corpora]:
 
 def _cocktail(folder: Path) -> list[tuple[str, Path]]:
     corpora = folder / "corpus"
-    return [(_stem(f), f) for f in sorted(corpora.iterdir()) if _is_named(f, _ENDINGS)] if corpora.is_dir() else []
+    return (
+        [(_stem(f), f) for f in sorted(corpora.iterdir()) if _is_named(f, _ENDINGS)]
+        if corpora.is_dir()
+        else []
+    )
 
 
 def _paper(folder: Path) -> list[tuple[str, Path]]:
-    top = [(_stem(f).removeprefix("corpus-"), f) for f in sorted(folder.glob("corpus-*")) if _is_named(f, _ENDINGS)]
+    top = [
+        (_stem(f).removeprefix("corpus-"), f)
+        for f in sorted(folder.glob("corpus-*"))
+        if _is_named(f, _ENDINGS)
+    ]
     deep = [
         (f"{_stem(f).removeprefix('corpus-')}_{f.parent.name}", f)
         for f in sorted(folder.glob("*/corpus-*"))
@@ -169,7 +216,9 @@ def _human_first(corpora: list[tuple[str, Path]]) -> _Corpora:
     ordered = sorted(corpora, key=lambda c: (c[0] != "human", c[0]))
     for (source, one), (again, two) in pairwise(ordered):
         if source == again:
-            raise DataError(two, f"a second file for source {source!r}, beside {one}; remove one of them")
+            raise DataError(
+                two, f"a second file for source {source!r}, beside {one}; remove one of them"
+            )
     return tuple(ordered)
 
 
@@ -177,7 +226,9 @@ def _plain_or_gz(path: Path) -> Path | None:
     """The file, plain or compressed; where both are there the plain one, with a warning."""
     found = [p for p in (path, path.with_name(path.name + ".gz")) if p.exists()]
     if len(found) > 1:
-        warnings.warn(f"{found[0]} is read instead of {found[1].name} beside it", DataWarning, stacklevel=2)
+        warnings.warn(
+            f"{found[0]} is read instead of {found[1].name} beside it", DataWarning, stacklevel=2
+        )
     return found[0] if found else None
 
 

@@ -21,20 +21,24 @@ def mix(first: Collection, *others: Collection) -> Collection:
     first, *others : Collection
         Where several sources share ids, these are twins: every id becomes ``<id>-<source>`` and the
         origins ``<id>-human``, as in Cocktail's own collections (ids that are so already stay).
-        Documents without a source keep their ids, which are then the origins of their twins. Otherwise
-        ids stay.
+        Documents without a source keep their ids, which are then the origins of their twins.
+        Otherwise ids stay.
 
     Returns
     -------
     Collection
         A document without a judgment for a query takes that of its origin, or else the highest of
-        its other versions. Documents given twice word for word are kept once, and those without a version in another
-        source are warned of. `UserError` if one id stands for two documents or queries, or a pair has two grades.
+        its other versions. Documents given twice word for word are kept once, and those without a
+        version in another source are warned of. `UserError` if one id stands for two documents or
+        queries, or a pair has two grades.
     """
     parts = [first, *others]
     if _shared_ids(parts):
         tables = _new_ids(parts)
-        parts = [_renamed(part, pl.concat([own, *tables])) for part, own in zip(parts, tables, strict=True)]
+        parts = [
+            _renamed(part, pl.concat([own, *tables]))
+            for part, own in zip(parts, tables, strict=True)
+        ]
     docs = _without_copies(stack([p.docs for p in parts]).rechunk())
     queries = stack([p.queries for p in parts]).unique(maintain_order=True)
     qrels = pl.concat([p.qrels for p in parts], how="vertical_relaxed").unique(maintain_order=True)
@@ -47,7 +51,11 @@ def mix(first: Collection, *others: Collection) -> Collection:
         if clash.height:
             name = ", ".join(repr(v) for v in clash.select(key).row(0))
             sourceless = noun == "document" and bool(clash["source"].null_count())
-            hint = "; versions of one document need a source each, in the field source" if sourceless else ""
+            hint = (
+                "; versions of one document need a source each, in the field source"
+                if sourceless
+                else ""
+            )
             raise UserError(f"cannot mix: {noun} {name} differs between the collections{hint}")
     specs = [dict(c.spec) for c in (first, *others)]
     split = {s["split"] for s in specs if "split" in s}
@@ -59,10 +67,16 @@ def mix(first: Collection, *others: Collection) -> Collection:
 
 def _without_copies(docs: pl.DataFrame) -> pl.DataFrame:
     """Leave out documents that are an earlier one of their id word for word: only these are compared."""
-    rows = docs.select("id").with_row_index("row").select("row", first=pl.col("row").first().over("id"))
+    rows = (
+        docs.select("id")
+        .with_row_index("row")
+        .select("row", first=pl.col("row").first().over("id"))
+    )
     rows = rows.filter(pl.col("row") != pl.col("first"))
     one, two = docs[rows["row"]], docs[rows["first"]]
-    same = one.select(pl.all_horizontal(one[name].eq_missing(two[name]) for name in docs.columns)).to_series()
+    same = one.select(
+        pl.all_horizontal(one[name].eq_missing(two[name]) for name in docs.columns)
+    ).to_series()
     return docs.filter(~pl.int_range(pl.len()).is_in(rows["row"].filter(same).implode()))
 
 
@@ -89,7 +103,9 @@ def _renamed(part: Collection, table: pl.DataFrame) -> Collection:
     names = dict(table.select("id", "new").iter_rows())
     origins = dict(table.select("id", "origin").iter_rows())
     docs = part.docs.with_columns(pl.col("id").replace(names), pl.col("origin").replace(origins))
-    return Collection(docs, part.queries, part.qrels.with_columns(pl.col("doc_id").replace(names)), part.spec)
+    return Collection(
+        docs, part.queries, part.qrels.with_columns(pl.col("doc_id").replace(names)), part.spec
+    )
 
 
 def _inherit(docs: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
@@ -97,8 +113,12 @@ def _inherit(docs: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
     table = docs.select(doc_id="id", origin="origin")
     judged = qrels.join(table, on="doc_id", how="inner", maintain_order="left")
     own = (pl.col("doc_id") == pl.col("origin")).cast(pl.Int8)
-    best = judged.with_columns(own.alias("own")).sort("own", "grade", descending=True, maintain_order=True)
-    best = best.unique(["query_id", "origin"], keep="first", maintain_order=True).select("query_id", "origin", "grade")
+    best = judged.with_columns(own.alias("own")).sort(
+        "own", "grade", descending=True, maintain_order=True
+    )
+    best = best.unique(["query_id", "origin"], keep="first", maintain_order=True).select(
+        "query_id", "origin", "grade"
+    )
     taken = best.join(table, on="origin", how="inner", maintain_order="left_right")
     taken = taken.select("query_id", "doc_id", "grade").join(
         qrels, on=["query_id", "doc_id"], how="anti", maintain_order="left"

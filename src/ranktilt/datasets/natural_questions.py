@@ -33,9 +33,15 @@ _REPORTED = 500
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _H1 = re.compile(r"<H1>(.*?)</H1>", re.DOTALL)
 _CJK = (
-    (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
-    (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
-)  # fmt: skip
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF),
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
 
 
 @dataclass(frozen=True)
@@ -75,9 +81,10 @@ class _Pages:
 def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS) -> Built:
     """Build NQ320K from files of Natural Questions; ``train`` or ``dev`` in a file's name tells which it is.
 
-    One document a page, in order of appearance, cut after so many `words`, and one query a development question with
-    its page as the only relevant document. A text begins with its title, which ``page_title`` keeps (Wang et al.,
-    NeurIPS 2022; Dai et al., KDD 2024, sec. 2.2.1); docs/audit/collections.md says which rules are our reading.
+    One document a page, in order of appearance, cut after so many `words`, and one query a
+    development question with its page as the only relevant document. A text begins with its title,
+    which ``page_title`` keeps (Wang et al., NeurIPS 2022; Dai et al., KDD 2024, sec. 2.2.1);
+    docs/audit/collections.md says which rules are our reading.
     """
     if words < 1:
         raise UserError(f"expected at least 1 word a text, got {words}")
@@ -85,7 +92,9 @@ def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS) -> Built:
     pages = _Pages(words)
     read = sum(1 for _ in _lines(train, pages, "reading training questions", TRAINING))
     queries, qrels = dict[str, str](), list[tuple[str, str, int]]()
-    for row, page, fault in _lines(dev, pages, "reading development questions", int(PUBLISHED["test queries"])):
+    for row, page, fault in _lines(
+        dev, pages, "reading development questions", int(PUBLISHED["test queries"])
+    ):
         id, text = row.get("example_id"), row.get("question_text")
         if not isinstance(id, str | int) or id == "" or not isinstance(text, str):
             raise fault("expected the fields example_id and question_text")
@@ -95,12 +104,17 @@ def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS) -> Built:
         qrels.append((str(id), page, 1))
     names = dict.fromkeys(("id", "text", PAGE_TITLE, "url"), pl.String)
     docs = pl.DataFrame(pages.rows, schema=names, orient="row").with_columns(source=pl.lit("human"))
-    judged = pl.DataFrame(qrels, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row")
+    judged = pl.DataFrame(
+        qrels, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row"
+    )
     asked = pl.DataFrame({"id": list(queries), "text": list(queries.values())})
     spec = {
-        "built": "nq320k", "words": words, "split": "test", "ranktilt": __version__,
+        "built": "nq320k",
+        "words": words,
+        "split": "test",
+        "ranktilt": __version__,
         "files": [str(file) for file in (*train, *dev)],
-    }  # fmt: skip
+    }
     mean = float(count_words(docs["text"]).to_numpy().mean())
     counts = {"documents": docs.height, "test queries": asked.height, "mean words": mean}
     return Built(Collection(docs, asked, judged, spec), counts, read)
@@ -112,10 +126,14 @@ def _parts(files: list[Path]) -> tuple[list[Path], list[Path]]:
     for file in files:
         kinds = [kind for kind in parts if kind in file.name.lower()]
         if len(kinds) != 1:
-            raise UserError(f"{file}: expected train or dev in the file's name, which says what it holds; rename it")
+            raise UserError(
+                f"{file}: expected train or dev in the file's name, which says what it holds; rename it"
+            )
         parts[kinds[0]].append(file)
     if not parts["dev"]:
-        raise UserError("expected the development set too (v1.0-simplified_nq-dev-all.jsonl.gz), of the test queries")
+        raise UserError(
+            "expected the development set too (v1.0-simplified_nq-dev-all.jsonl.gz), of the test queries"
+        )
     if not parts["train"]:
         message = "no training file: only the pages of the development set are there, far fewer than published"
         warnings.warn(message, DataWarning, stacklevel=3)
@@ -152,9 +170,15 @@ class WikipediaPage:
         """Return the first words, no tags, from the first paragraph up to the last list but one (then references)."""
         whole = self.content
         try:  # as the simplified form is made: a tag's blanks become underscores, so that it is one token
-            whole = whole if isinstance(whole, str) else " ".join(one["token"].replace(" ", "_") for one in whole)
+            whole = (
+                whole
+                if isinstance(whole, str)
+                else " ".join(one["token"].replace(" ", "_") for one in whole)
+            )
         except (TypeError, KeyError, AttributeError) as error:
-            raise ValueError("expected document_tokens to be objects with the string token") from error
+            raise ValueError(
+                "expected document_tokens to be objects with the string token"
+            ) from error
         tokens = whole.split()
         start = tokens.index("<P>") if "<P>" in tokens else 0
         paragraph = tokens.index("</P>") if "</P>" in tokens else 0
@@ -173,7 +197,9 @@ def read_page(row: Mapping[str, Any]) -> WikipediaPage:
     content = text if isinstance(text, str) else listed
     if not isinstance(content, str | list):
         came = ", ".join(sorted(row)) or "none"
-        raise ValueError(f"expected document_text (simplified) or document_tokens (full); its fields are: {came}")
+        raise ValueError(
+            f"expected document_text (simplified) or document_tokens (full); its fields are: {came}"
+        )
     given, url = row.get("document_title"), row.get("document_url")
     address = url if isinstance(url, str) else ""
     title = (given if isinstance(given, str) else "") or _heading(content) or _named(address)
@@ -197,8 +223,12 @@ def _named(url: str) -> str:
 def fold_title(title: str) -> str:
     """Fold a title as BERT's uncased tokenizer does: ``"Beyoncé (singer)"`` and ``"Beyonce ( Singer )"`` are one."""
     kept = "".join(" " if c in "\t\n\r" else c for c in title if c in "\t\n\r" or not _control(c))
-    lower = "".join(map(str.lower, kept))  # one by one: a sigma that ends a word is lowered as any other
-    plain = "".join(c for c in unicodedata.normalize("NFD", lower) if unicodedata.category(c) != "Mn")
+    lower = "".join(
+        map(str.lower, kept)
+    )  # one by one: a sigma that ends a word is lowered as any other
+    plain = "".join(
+        c for c in unicodedata.normalize("NFD", lower) if unicodedata.category(c) != "Mn"
+    )
     return " ".join("".join(f" {c} " if _alone(c) else c for c in plain).split())
 
 
@@ -210,4 +240,6 @@ def _alone(char: str) -> bool:
     code = ord(char)
     if code < 128:
         return not (char.isalnum() or char.isspace())
-    return unicodedata.category(char).startswith("P") or any(low <= code <= high for low, high in _CJK)
+    return unicodedata.category(char).startswith("P") or any(
+        low <= code <= high for low, high in _CJK
+    )

@@ -13,7 +13,10 @@ from ranktilt.errors import DataError, shorten
 from ranktilt.io.files import decode_lines, line_chunks, read_text
 from ranktilt.io.parquet import PARQUET
 
-_HEADER = re.compile(r"_?id|q(?:uery)?[-_ ]?id", re.IGNORECASE), re.compile(r"text|query|question", re.IGNORECASE)
+_HEADER = (
+    re.compile(r"_?id|q(?:uery)?[-_ ]?id", re.IGNORECASE),
+    re.compile(r"text|query|question", re.IGNORECASE),
+)
 
 
 def read_queries(path: str | Path) -> Collection:
@@ -34,7 +37,10 @@ def read_query_ids(path: str | Path, collection: Collection) -> list[str]:
     known = set(collection.queries["id"])
     strange = next((name for name in names if name not in known), None)
     if strange is not None or not names:
-        raise DataError(path, f"query {shorten(strange)} is not in the collection" if names else "the file is empty")
+        raise DataError(
+            path,
+            f"query {shorten(strange)} is not in the collection" if names else "the file is empty",
+        )
     return list(names)
 
 
@@ -49,7 +55,9 @@ def _tab_separated(path: Path) -> pl.DataFrame:
             if len(rest) != 1 or not name.strip():
                 came = f"{1 + len(rest)} fields" if name.strip() else "no id"
                 raise DataError(
-                    path, f"expected id and text separated by a tab, got {came}: {shorten(line)}", line=number
+                    path,
+                    f"expected id and text separated by a tab, got {came}: {shorten(line)}",
+                    line=number,
                 )
             if name in found:
                 raise DataError(path, f"query {name!r} came before", line=number)

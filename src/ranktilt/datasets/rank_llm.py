@@ -23,8 +23,9 @@ _EXPECTED = "expected rank_llm's candidates: query and hits (or candidates) with
 def read_candidates(path: str | Path, *, qrels: str | Path | None = None) -> tuple[Collection, Run]:
     """Read a first stage's lists with their texts, as a collection of these documents and a run in their order.
 
-    A JSON list, or a line each: ``{"query", "hits": [{"qid", "docid", "content"}]}``, or as later versions write it
-    ``{"query": {"qid", "text"}, "candidates": [{"docid", "doc": {"contents"}}]}``.
+    A JSON list, or a line each: ``{"query", "hits": [{"qid", "docid", "content"}]}``, or as later
+    versions write it ``{"query": {"qid", "text"}, "candidates": [{"docid", "doc":
+    {"contents"}}]}``.
     """
     path = Path(path)
     queries, rows = dict[str, str](), list[tuple[str, str, str, str, int]]()
@@ -39,17 +40,25 @@ def read_candidates(path: str | Path, *, qrels: str | Path | None = None) -> tup
         rows += [(query, *hit, -rank) for rank, hit in enumerate(hits, start=1)]
     if not rows:
         raise DataError(path, f"{_EXPECTED}; got none")
-    frame = pl.DataFrame(rows, schema=["query_id", "doc_id", "title", "text", "score"], orient="row")
-    again = frame.select("query_id", "doc_id").filter(~pl.struct("query_id", "doc_id").is_first_distinct())
+    frame = pl.DataFrame(
+        rows, schema=["query_id", "doc_id", "title", "text", "score"], orient="row"
+    )
+    again = frame.select("query_id", "doc_id").filter(
+        ~pl.struct("query_id", "doc_id").is_first_distinct()
+    )
     for query, doc in again.head(1).iter_rows():
         raise DataError(path, f"document {doc!r} occurs twice for query {query!r}")
-    docs = frame.select("title", "text", id="doc_id").unique("id", keep="first", maintain_order=True)
+    docs = frame.select("title", "text", id="doc_id").unique(
+        "id", keep="first", maintain_order=True
+    )
     judgments = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
     judged = pl.DataFrame(schema=judgments) if qrels is None else read_qrels(qrels).drop("line")
     files = [str(path), *([] if qrels is None else [str(qrels)])]
     named = pl.DataFrame({"id": list(queries), "text": list(queries.values())})
     collection = Collection(docs, named, judged, {"candidates": str(path), "files": files})
-    return collection, Run.from_frame(frame, queries=list(queries), spec={"ranker": str(path), "file": str(path)})
+    return collection, Run.from_frame(
+        frame, queries=list(queries), spec={"ranker": str(path), "file": str(path)}
+    )
 
 
 def holds_texts(path: Path) -> bool:

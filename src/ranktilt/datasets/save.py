@@ -31,16 +31,16 @@ def save(
     Parameters
     ----------
     collection : Collection
-        What to write; its split's name (``test`` where it has none) names the judgments' file. Without judgments
-        there is none, and the folder is loaded with ``qrels="none"``.
+        What to write; its split's name (``test`` where it has none) names the judgments' file.
+        Without judgments there is none, and the folder is loaded with ``qrels="none"``.
     path : str or Path
         The folder; made where needed.
     rows_per_file : int, optional
         Write the documents as Parquet files in ``corpus/`` with so many each, in place of one ``corpus.jsonl``:
         smaller, and read without ever holding all texts.
     beside : mapping, optional
-        Further files of the folder, name → content, which loading does not read; all files are written or none.
-        The design of twins is written as ``design.json``, and loading reads it.
+        Further files of the folder, name → content, which loading does not read; all files are
+        written or none. The design of twins is written as ``design.json``, and loading reads it.
 
     Raises
     ------
@@ -51,11 +51,15 @@ def save(
         raise UserError(f"expected rows_per_file of at least 1, got {rows_per_file}")
     folder = Path(path)
     split = _split(collection)
-    files = {folder / name: data for name, data in corpus_files(collection.docs, rows_per_file).items()}
+    files = {
+        folder / name: data for name, data in corpus_files(collection.docs, rows_per_file).items()
+    }
     files[folder / "queries.jsonl"] = to_jsonl(collection.queries)
     if collection.qrels.height:
         files[folder / "qrels" / f"{split}.tsv"] = to_tsv(collection.qrels)
-    files |= {folder / name: data for name, data in (design_file(collection) | dict(beside or {})).items()}
+    files |= {
+        folder / name: data for name, data in (design_file(collection) | dict(beside or {})).items()
+    }
     _refuse_other(folder, files)
     write_files(files)
     return folder
@@ -73,7 +77,9 @@ def corpus_files(docs: pl.DataFrame, rows_per_file: int | None = None) -> dict[s
     """Files of a corpus in BEIR's layout by name, each made a few documents at a time: JSON lines, or Parquet parts."""
     if rows_per_file is None:
         return {"corpus.jsonl": partial(_lines, docs)}
-    return {f"corpus/{name}": content for name, content in part_contents(docs, rows_per_file).items()}
+    return {
+        f"corpus/{name}": content for name, content in part_contents(docs, rows_per_file).items()
+    }
 
 
 def design_file(collection: Collection) -> dict[str, bytes]:
@@ -93,4 +99,6 @@ def _refuse_other(folder: Path, ours: dict[Path, Content]) -> None:
     strange = sorted(str(p) for pattern in patterns for p in folder.glob(pattern) if p not in ours)
     strange += [str(p) for p, data in ours.items() if p.is_file() and not holds(p, data)]
     if strange:
-        raise UserError(f"{folder}: holds another collection ({strange[0]}); choose an empty folder")
+        raise UserError(
+            f"{folder}: holds another collection ({strange[0]}); choose an empty folder"
+        )

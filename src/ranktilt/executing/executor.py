@@ -35,10 +35,11 @@ class Executor:
     ) -> Generator[Result, None, None]:
         """Give the results of a stage over items, which are pulled as they are needed.
 
-        Elsewhere a stage gets `at_once` items at a time, perhaps some again where a machine died; items travel, so they
-        hold what a part needs and nothing else. Results come in the items' order or, where that is not asked, as soon
-        as their part is done. A `neural` part wants a GPU where there are some.
-        """  # fmt: skip
+        Elsewhere a stage gets `at_once` items at a time, perhaps some again where a machine died;
+        items travel, so they hold what a part needs and nothing else. Results come in the items'
+        order or, where that is not asked, as soon as their part is done. A `neural` part wants a
+        GPU where there are some.
+        """
         yield from stage(iter(items))
 
 
@@ -63,8 +64,9 @@ def working_on(place: Executor) -> Iterator[None]:
 class Portable:
     """What travels to another process as what it was made of, and is made there once, with all that it loads.
 
-    A subclass is a dataclass of hashable fields, or says in `made_of` how it was made. Where it has a `fingerprint`,
-    such as the hash of a model's files, it is refused where it turns out to be another one there.
+    A subclass is a dataclass of hashable fields, or says in `made_of` how it was made. Where it has
+    a `fingerprint`, such as the hash of a model's files, it is refused where it turns out to be
+    another one there.
     """
 
     fingerprint: Any = None
@@ -78,7 +80,9 @@ class Portable:
 
 
 @lru_cache(maxsize=1)
-def _rebuilt(kind: type[Any], keywords: tuple[tuple[str, Any], ...], fingerprint: str | None) -> Any:
+def _rebuilt(
+    kind: type[Any], keywords: tuple[tuple[str, Any], ...], fingerprint: str | None
+) -> Any:
     found = kind(**dict(keywords))
     if found.fingerprint != fingerprint:
         raise UserError(

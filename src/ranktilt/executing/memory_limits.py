@@ -68,9 +68,15 @@ def read_size(text: str) -> int:
     """Read a size, at least 64 MiB: bytes, ``1GB``, ``512M`` (powers of 1000) or ``0.5GiB`` (of 1024)."""
     match = _SIZE.fullmatch(text.strip())
     if match is None or len(text) > _LONGEST:
-        raise UserError(f"memory: expected a size such as 1GB, 512MB or 0.5GiB, got {shorten(text)}")
+        raise UserError(
+            f"memory: expected a size such as 1GB, 512MB or 0.5GiB, got {shorten(text)}"
+        )
     number, unit, binary = match.groups()
-    size = int(float(number) * (1024 if binary else 1000) ** _POWERS[unit.upper()]) if unit else int(float(number))
+    size = (
+        int(float(number) * (1024 if binary else 1000) ** _POWERS[unit.upper()])
+        if unit
+        else int(float(number))
+    )
     if size < SMALLEST:
         raise UserError(f"memory: expected at least {SMALLEST >> 20}MiB, got {shorten(text)}")
     return size
@@ -87,8 +93,12 @@ def available_memory() -> int:
 
 def processors() -> int:
     """Count the processors that this process may use: its affinity and its container's quota."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota, _, period = (_CPU_QUOTA.read_text(encoding="ascii") if _CPU_QUOTA.is_file() else "max").partition(" ")
+    count = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    quota, _, period = (
+        _CPU_QUOTA.read_text(encoding="ascii") if _CPU_QUOTA.is_file() else "max"
+    ).partition(" ")
     return count if quota.strip() == "max" else min(count, -(-int(quota) // int(period)))
 
 

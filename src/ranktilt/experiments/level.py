@@ -22,7 +22,13 @@ from ranktilt.experiments.level_methods import FEW, At, Fitting, correct, method
 from ranktilt.experiments.level_options import Levelling
 from ranktilt.experiments.query_split import QuerySplit, split_across, split_queries
 from ranktilt.experiments.tradeoff import EFFECTIVENESS, Trial, bench, reference_alone
-from ranktilt.experiments.tradeoff_result import BUDGET, Bench, Intervention, RefusedMethod, check_limits
+from ranktilt.experiments.tradeoff_result import (
+    BUDGET,
+    Bench,
+    Intervention,
+    RefusedMethod,
+    check_limits,
+)
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.measures.margin import LEVEL
 from ranktilt.mitigation.base import Correction
@@ -33,7 +39,9 @@ from ranktilt.rankers.engines.base import LiveEngine
 from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.bootstrap import RESAMPLES
 
-_QUERIES_ALONE = "intervals of what is less the baseline speak of queries alone, and are a little narrow"
+_QUERIES_ALONE = (
+    "intervals of what is less the baseline speak of queries alone, and are a little narrow"
+)
 
 
 def level(
@@ -53,10 +61,11 @@ def level(
 ) -> Bench:
     """Hold effectiveness against tilt for corrections of a ranker, on queries that none of them saw.
 
-    Each method learns from the queries to fit on. Of its strengths the smallest is chosen whose tilt on the queries to
-    select by lies within half of `level`, at a loss within the budget; where none does, the one nearest to level. On
-    the test queries the chosen ones are judged, and all strengths are shown. A method that cannot be tried is told with
-    the reason (`Bench.refused`). None is recommended where the ranker, over all queries, is not shown to be tilted.
+    Each method learns from the queries to fit on. Of its strengths the smallest is chosen whose
+    tilt on the queries to select by lies within half of `level`, at a loss within the budget; where
+    none does, the one nearest to level. On the test queries the chosen ones are judged, and all
+    strengths are shown. A method that cannot be tried is told with the reason (`Bench.refused`).
+    None is recommended where the ranker, over all queries, is not shown to be tilted.
 
     Parameters
     ----------
@@ -67,12 +76,15 @@ def level(
     measures : sequence of str or Estimand, optional
         Measures whose Relative Δ is told, and questions of two groups, such as ``Share@10``.
     fit : Collection, optional
-        Another collection, which the methods learn from: strengths are chosen on a third of the queries, or those that
-        a split selects by, and the others test. What it shares with them is left out.
+        Another collection, which the methods learn from: strengths are chosen on a third of the
+        queries, or those that a split selects by, and the others test. What it shares with them is
+        left out.
     folder : str or Path, optional
-        Where fits are kept, which ranking with a correction needs; by default they go, and the result names them alone.
+        Where fits are kept, which ranking with a correction needs; by default they go, and the
+        result names them alone.
     primary : str or Estimand, optional
-        What is levelled, in percent: by default as in `audit`, Share@10 where nothing is judged relevant.
+        What is levelled, in percent: by default as in `audit`, Share@10 where nothing is judged
+        relevant.
     options : Levelling, optional
         Methods, strengths, groups.
     effectiveness, budget, level, resamples, **how
@@ -86,7 +98,8 @@ def level(
     Raises
     ------
     UserError
-        If there is nothing to fit on, no method suits the ranker, the groups and the run, or an option is out of range.
+        If there is nothing to fit on, no method suits the ranker, the groups and the run, or an
+        option is out of range.
     """
     options = options or Levelling()
     split = _split(collection, fit, options.seed)
@@ -94,7 +107,10 @@ def level(
     check_resamples(resamples)
     pair = _pair(split.test, options)
     judged = split.test.qrels.height > 0
-    asked = [estimand(one) for one in measures or (DEFAULT_MEASURES if judged else (SHARE, "ExposureRatio"))]
+    asked = [
+        estimand(one)
+        for one in measures or (DEFAULT_MEASURES if judged else (SHARE, "ExposureRatio"))
+    ]
     if primary is None:
         leading = usual_primary(asked, options.by) if measures or judged else asked[0]
     else:
@@ -106,33 +122,77 @@ def level(
             f"{stage.text} is {stage.bound}, which cannot rank {split.fitted_on}; fit on its own collection"
         )
     given: dict[str, Any] = {
-        "primary": asked[0], "effectiveness": effectiveness, "budget": budget, "level": level, "by": options.by,
-        "pairs": [pair], "reference": pair[0], **how, "seed": options.seed,
-    }  # fmt: skip
+        "primary": asked[0],
+        "effectiveness": effectiveness,
+        "budget": budget,
+        "level": level,
+        "by": options.by,
+        "pairs": [pair],
+        "reference": pair[0],
+        **how,
+        "seed": options.seed,
+    }
     with TemporaryDirectory() if folder is None else nullcontext(str(folder)) as work:
-        found = _levelled(split, stage, asked, folder=Path(work), options=options, resamples=resamples, given=given)
-    return found.of_file(json.loads(found.to_json().replace(f"{work}/".encode(), b""))) if folder is None else found
+        found = _levelled(
+            split,
+            stage,
+            asked,
+            folder=Path(work),
+            options=options,
+            resamples=resamples,
+            given=given,
+        )
+    return (
+        found.of_file(json.loads(found.to_json().replace(f"{work}/".encode(), b"")))
+        if folder is None
+        else found
+    )
 
 
 def _split(collection: QuerySplit | Collection, fit: Collection | None, seed: int) -> QuerySplit:
     """The queries of each side; those to fit on are another collection's where one is given."""
     if isinstance(collection, QuerySplit):
-        return collection if fit is None else QuerySplit.across(fit, collection.select, collection.test)
-    return split_queries(collection, seed=seed) if fit is None else split_across(collection, fit, seed=seed)
+        return (
+            collection
+            if fit is None
+            else QuerySplit.across(fit, collection.select, collection.test)
+        )
+    return (
+        split_queries(collection, seed=seed)
+        if fit is None
+        else split_across(collection, fit, seed=seed)
+    )
 
 
 def _levelled(
-    split: QuerySplit, stage: _Stage, asked: list[Estimand], *, folder: Path, options: Levelling, resamples: int,
+    split: QuerySplit,
+    stage: _Stage,
+    asked: list[Estimand],
+    *,
+    folder: Path,
+    options: Levelling,
+    resamples: int,
     given: dict[str, Any],
-) -> Bench:  # fmt: skip
+) -> Bench:
     """Fit every method, choose its strength, and judge that on the test queries."""
     pair: Pair = given["pairs"][0]
     fitting = Fitting(
-        collection=split.fit, run=stage.rank(split.fit), ranker=stage.ranker, pair=pair,
-        folder=folder, by=options.by, page=asked[0].cutoff or 10, target=options.target, lm=options.lm,
-        instrument=options.instrument, seed=options.seed, force=options.force,
-        held_out=split.held_out, other=split.fitted_on, groups=grouping(split.test, options.by, pair).names,
-    )  # fmt: skip
+        collection=split.fit,
+        run=stage.rank(split.fit),
+        ranker=stage.ranker,
+        pair=pair,
+        folder=folder,
+        by=options.by,
+        page=asked[0].cutoff or 10,
+        target=options.target,
+        lm=options.lm,
+        instrument=options.instrument,
+        seed=options.seed,
+        force=options.force,
+        held_out=split.held_out,
+        other=split.fitted_on,
+        groups=grouping(split.test, options.by, pair).names,
+    )
     rankers, refused = dict[str, At](), dict[str, UserError]()
     for method in options.methods:
         try:
@@ -160,11 +220,21 @@ def _levelled(
             if name not in ("effectiveness", "budget", "level", "reference")
         }
         audited = audit(
-            split.drawn_from, whole, asked[:1], confounds=False, keep_top=0, resamples=resamples, **keywords
+            split.drawn_from,
+            whole,
+            asked[:1],
+            confounds=False,
+            keep_top=0,
+            resamples=resamples,
+            **keywords,
         )
-        before = tuple(e for e in (*audited.tilts, *audited.estimates) if e.measure == found.primary)
+        before = tuple(
+            e for e in (*audited.tilts, *audited.estimates) if e.measure == found.primary
+        )
     notes = (*fitting.sentences, *split.notes, _QUERIES_ALONE, *found.notes)
-    reasons = tuple(RefusedMethod(name, str(error).removeprefix(f"{name}: ")) for name, error in refused.items())
+    reasons = tuple(
+        RefusedMethod(name, str(error).removeprefix(f"{name}: ")) for name, error in refused.items()
+    )
     elsewhere = {FITTED: split.fitted_on} if split.fitted_on else {}
     spec = {**found.spec, "queries": queries, **elsewhere, "levelling": asdict(options)}
     return replace(found, notes=notes, refused=reasons, spec=spec, before=before)
@@ -178,9 +248,13 @@ def choose_strengths(tried: Bench) -> list[str]:
     found = []
     for method in tried.methods:
         steps = tried.strengths(method)[1:]
-        affordable = [one for one in steps if tried.loss(one.name) <= 100 * tried.budget] or list(steps)
+        affordable = [one for one in steps if tried.loss(one.name) <= 100 * tried.budget] or list(
+            steps
+        )
         near = [one for one in affordable if tried.distance(one.name) <= tried.level / 2]
-        found.append((near[0] if near else min(affordable, key=lambda one: tried.distance(one.name))).name)
+        found.append(
+            (near[0] if near else min(affordable, key=lambda one: tried.distance(one.name))).name
+        )
     return found
 
 
@@ -211,7 +285,13 @@ class _Stage:
     @property
     def bound(self) -> str:
         """What it is that cannot rank another collection; nothing where it can."""
-        return "a saved run" if self.saved else "a live engine" if isinstance(self._first, LiveEngine) else ""
+        return (
+            "a saved run"
+            if self.saved
+            else "a live engine"
+            if isinstance(self._first, LiveEngine)
+            else ""
+        )
 
     @property
     def _first(self) -> Any:
@@ -238,11 +318,18 @@ class _Stage:
         spec = {**ranked[-1].spec, "ranker": name, "name": name}
         return Run.from_frame(pl.concat([run.frame() for run in every]), spec=spec)
 
-    def trials(self, side: Collection, rankers: Mapping[str, At], options: Levelling) -> list[Trial]:
+    def trials(
+        self, side: Collection, rankers: Mapping[str, At], options: Levelling
+    ) -> list[Trial]:
         """The baseline, and every method at every strength."""
         base, own = self.rank(side), None
         searched = None
-        if self.ranker is not None and not self.saved and options.by == "source" and side.qrels.height:
+        if (
+            self.ranker is not None
+            and not self.saved
+            and options.by == "source"
+            and side.qrels.height
+        ):
             searched = reference_alone(side, _pair(side, options)[0])
             own = self.ranker.rank(searched)
         found = [Trial(Intervention(base.name, "", 0.0, self.text), base, own)]
@@ -250,7 +337,9 @@ class _Stage:
         for method, at in rankers.items():
             for strength in sorted(options.strengths):
                 ranker = at(strength)
-                text = f"{self.text}>>{ranker!r}" if isinstance(ranker, Correction) else repr(ranker)
+                text = (
+                    f"{self.text}>>{ranker!r}" if isinstance(ranker, Correction) else repr(ranker)
+                )
                 one = Intervention(f"{method} {strength:g}", method, strength, text)
                 alone = None if own is None else correct(ranker, side, own, searched)
                 found.append(Trial(one, correct(ranker, side, base), alone))
@@ -270,7 +359,9 @@ def at_depth(ranker: Ranker, depth: int) -> Ranker:
 
 def _pair(collection: Collection, options: Levelling) -> Pair:
     """The reference and the other group; refuses to guess among more than two, and corrects no rest."""
-    _, pairs = grouped_pairs(collection, options.by, None if options.pair is None else [options.pair])
+    _, pairs = grouped_pairs(
+        collection, options.by, None if options.pair is None else [options.pair]
+    )
     if len(pairs) > 1:
         names = dict.fromkeys(name for pair in pairs for name in pair)
         raise UserError(
@@ -278,5 +369,7 @@ def _pair(collection: Collection, options: Levelling) -> Pair:
         )
     united = [name for name in pairs[0] if name not in grouping(collection, options.by).names]
     if united:
-        raise UserError(f"a correction knows single groups, and {united[0]!r} is none; name two to level: --pair A,B")
+        raise UserError(
+            f"a correction knows single groups, and {united[0]!r} is none; name two to level: --pair A,B"
+        )
     return pairs[0]

@@ -69,9 +69,15 @@ class Fitting:
 
     def value(self, question: str | Estimand, pair: Pair | None = None) -> float:
         found = audit(
-            self.collection, self.run, [question], by=self.by, pairs=[pair or self.pair], confounds=False, keep_top=0,
+            self.collection,
+            self.run,
+            [question],
+            by=self.by,
+            pairs=[pair or self.pair],
+            confounds=False,
+            keep_top=0,
             resamples=FEW,
-        )  # fmt: skip
+        )
         return next((e.value for e in (*found.tilts, *found.estimates)), float("nan"))
 
     @cached_property
@@ -83,7 +89,9 @@ class Fitting:
     def need_ranker(self, method: str) -> Ranker:
         """Return the ranker; refuses a saved run."""
         if self.ranker is None:
-            raise UserError(f"{method} needs the ranker itself, and {self.run.name} is a saved run; leave it out")
+            raise UserError(
+                f"{method} needs the ranker itself, and {self.run.name} is a saved run; leave it out"
+            )
         return self.ranker
 
     def need_groups(self, needed: Sequence[str]) -> None:
@@ -96,7 +104,9 @@ class Fitting:
             raise UserError(f"{self.other}: {error}") from error
         lacking = next((name for name in needed if name not in held), None)
         if lacking is not None:
-            raise UserError(f"{self.other} has no {self.by} {lacking!r} to fit on (valid: {', '.join(held)})")
+            raise UserError(
+                f"{self.other} has no {self.by} {lacking!r} to fit on (valid: {', '.join(held)})"
+            )
 
     def keep(self, name: str, save: Callable[[Path], object], sentence: str) -> str:
         """Write what was fitted of this ranker, note what it says, and return the file's name."""
@@ -115,16 +125,22 @@ def causal(fitting: Fitting) -> At:
     """Take the part of the scores away that perplexity explains."""
     ranker, instrument = fitting.need_ranker("causal"), None
     between: dict[str, Any] = {
-        "reference": fitting.pair[0], "source": fitting.pair[1], "force": fitting.force,
-    }  # fmt: skip
+        "reference": fitting.pair[0],
+        "source": fitting.pair[1],
+        "force": fitting.force,
+    }
     if fitting.instrument is None:
         fitting.need_groups(fitting.pair)
     else:
         instrument = factor_instrument(fitting.collection, fitting.instrument, **between)
     fit = fit_causal(
-        fitting.collection, ranker, probe=PerplexityProbe(fitting.lm), seed=fitting.seed, instrument=instrument,
+        fitting.collection,
+        ranker,
+        probe=PerplexityProbe(fitting.lm),
+        seed=fitting.seed,
+        instrument=instrument,
         **between,
-    )  # fmt: skip
+    )
     file = fitting.keep("causal.json", fit.save, fit.sentence)
     return lambda strength: Causal(fit=file, strength=strength, by=fitting.by)
 
@@ -133,10 +149,19 @@ def projection(fitting: Fitting) -> At:
     """Take the direction out of the vectors that parts the twins."""
     dense = fitting.need_ranker("projection")
     if not isinstance(dense, Dense):
-        raise UserError(f"projection takes a direction out of vectors, and {dense!r} has none; it is for dense rankers")
+        raise UserError(
+            f"projection takes a direction out of vectors, and {dense!r} has none; it is for dense rankers"
+        )
     fitting.need_groups(fitting.pair)
     a, b = fitting.pair
-    fit = fit_direction(fitting.collection, dense, reference=a, source=b, leave_out=fitting.held_out, seed=fitting.seed)
+    fit = fit_direction(
+        fitting.collection,
+        dense,
+        reference=a,
+        source=b,
+        leave_out=fitting.held_out,
+        seed=fitting.seed,
+    )
     file = fitting.keep("direction.json", fit.save, fit.sentence)
     return lambda strength: replace(dense, project=file, project_strength=strength)
 
@@ -144,7 +169,9 @@ def projection(fitting: Fitting) -> At:
 def offset(fitting: Fitting) -> At:
     """Add a constant to the scores of each group."""
     fitting.need_groups(fitting.groups)
-    fit = fit_offset(fitting.collection, fitting.run, by=fitting.by, reference=fitting.pair[0], seed=fitting.seed)
+    fit = fit_offset(
+        fitting.collection, fitting.run, by=fitting.by, reference=fitting.pair[0], seed=fitting.seed
+    )
     file = fitting.keep("offset.json", fit.save, fit.sentence)
     return lambda strength: Offset(fit=file, strength=strength, by=fitting.by)
 
@@ -158,28 +185,42 @@ def fair_rerank(fitting: Fitting, method: str = FAIR_METHODS[0]) -> At:
     """Raise the group that is put lower to the target, from as far below it as it is today, or is above it."""
     fitting.need_groups(fitting.pair)
     group, other = fitting.protected
-    if len(grouping(fitting.collection, fitting.by).names) > 2:  # it holds the group against all others together
+    if (
+        len(grouping(fitting.collection, fitting.by).names) > 2
+    ):  # it holds the group against all others together
         other = REST
     exposure = method == "exposure"
     asked, scale, end, least = (
-        (f"ExposureRatio@{fitting.page}", 1, 1.0, 0.0) if exposure else (f"Share@{fitting.page}", 100, 0.0, -100.0)
+        (f"ExposureRatio@{fitting.page}", 1, 1.0, 0.0)
+        if exposure
+        else (f"Share@{fitting.page}", 100, 0.0, -100.0)
     )
     today = scale * fitting.value(asked, (group, other))
     if not math.isfinite(today):
-        raise UserError(f"{FAIR}: {asked} is undefined on the queries to fit on: no list has {group} beside others")
+        raise UserError(
+            f"{FAIR}: {asked} is undefined on the queries to fit on: no list has {group} beside others"
+        )
     end = end if fitting.target is None else fitting.target
 
     def at(strength: float) -> Ranker:
-        target = end if strength == 1 else max(round(end - (1 - strength) * abs(end - today), 6), least)
-        return FairReRank(method=method, group=group, target=target, by=fitting.by, seed=fitting.seed)
+        target = (
+            end if strength == 1 else max(round(end - (1 - strength) * abs(end - today), 6), least)
+        )
+        return FairReRank(
+            method=method, group=group, target=target, by=fitting.by, seed=fitting.seed
+        )
 
     at(1.0)  # refuses a target out of range
     return at
 
 
 METHODS: Mapping[str, Callable[[Fitting], At]] = {
-    "causal": causal, "projection": projection, FAIR: fair_rerank, "interleave": interleave, "offset": offset,
-}  # fmt: skip
+    "causal": causal,
+    "projection": projection,
+    FAIR: fair_rerank,
+    "interleave": interleave,
+    "offset": offset,
+}
 """Methods by name; ``fair-rerank:METHOD`` names one of fair re-ranking."""
 
 
@@ -195,9 +236,14 @@ def method_named(name: str) -> Callable[[Fitting], At]:
     return lambda fitting: fair_rerank(fitting, more)
 
 
-def correct(at: Ranker, collection: Collection, run: Run, searched: Collection | None = None) -> Run:
+def correct(
+    at: Ranker, collection: Collection, run: Run, searched: Collection | None = None
+) -> Run:
     """Rank with a method at a strength: correct a run, or search anew where the ranker itself is another.
 
-    `searched` is what is searched where that is only a part of the collection, which the correction knows whole.
+    `searched` is what is searched where that is only a part of the collection, which the correction
+    knows whole.
     """
-    return at.rank(collection, run) if isinstance(at, Correction) else at.rank(searched or collection)
+    return (
+        at.rank(collection, run) if isinstance(at, Correction) else at.rank(searched or collection)
+    )

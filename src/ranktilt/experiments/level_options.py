@@ -25,38 +25,56 @@ class Levelling:
     methods: Annotated[
         tuple[str, ...],
         Option(
-            "causal, projection, fair-rerank[:METHOD], interleave, offset; several may be given.", "NAME",
-            flag="--method", complete=_methods,
+            "causal, projection, fair-rerank[:METHOD], interleave, offset; several may be given.",
+            "NAME",
+            flag="--method",
+            complete=_methods,
         ),
-    ] = ("offset", "interleave", "fair-rerank")  # fmt: skip
+    ] = ("offset", "interleave", "fair-rerank")
     strengths: Annotated[
-        tuple[float, ...], Option("Correction strength to try; 1 applies the full correction.", "S", flag="--strength")
+        tuple[float, ...],
+        Option(
+            "Correction strength to try; 1 applies the full correction.", "S", flag="--strength"
+        ),
     ] = (0.2, 0.4, 0.6, 0.8, 1.0)
     by: str = "source"
     """Column that groups documents."""
     pair: tuple[str, str] | None = None
     """The reference and the other group; needed where there are more than two."""
-    depth: Annotated[int, Option("Top results to correct.", "K", flag="--rerank-depth", min=1)] = 100
+    depth: Annotated[int, Option("Top results to correct.", "K", flag="--rerank-depth", min=1)] = (
+        100
+    )
     """Of a run, or of a ranker that names no depth or 1,000, which is the default."""
-    target: Annotated[float | None, Option("Tilt that fair-rerank aims at with strength 1 (default: level).")] = None
+    target: Annotated[
+        float | None, Option("Tilt that fair-rerank aims at with strength 1 (default: level).")
+    ] = None
     """In the unit of its estimand: points of the share of the first ranks above that of the candidates (0 by default),
     or the ratio of exposures (1)."""
-    lm: Annotated[str, Option("Language model for the causal correction's perplexity.", "MODEL", panel="Model")] = (
-        "ngram"
-    )
+    lm: Annotated[
+        str,
+        Option("Language model for the causal correction's perplexity.", "MODEL", panel="Model"),
+    ] = "ngram"
     instrument: Annotated[
         str | None,
-        Option("Factor of a designed collection (ranktilt twins) for the causal correction, not the source.", "FACTOR"),
+        Option(
+            "Factor of a designed collection (ranktilt twins) for the causal correction, not the source.",
+            "FACTOR",
+        ),
     ] = None
     """Of what is fitted on: pairs of versions that differ in it alone say what perplexity does to scores."""
     force: Annotated[
-        bool, Option("Continue with a weak instrument (first-stage F below 10), or a factor that failed its check.")
+        bool,
+        Option(
+            "Continue with a weak instrument (first-stage F below 10), or a factor that failed its check."
+        ),
     ] = False
     seed: int = 0
     """Of everything that is drawn."""
 
     def __post_init__(self) -> None:
-        from ranktilt.experiments.level_methods import method_named  # late: --help needs the fields alone
+        from ranktilt.experiments.level_methods import (
+            method_named,
+        )  # late: --help needs the fields alone
         from ranktilt.mitigation.fair_rerank import FairReRank
 
         check_fields(self, "levelling")
@@ -69,19 +87,33 @@ class Levelling:
         if not self.strengths or not all(0 < one <= 2 for one in self.strengths):
             shown = ", ".join(f"{one:g}" for one in self.strengths)
             raise UserError(f"expected strengths above 0 and at most 2, got {shown or 'none'}")
-        if max(self.strengths) > 1 and (over := [name for name in self.methods if name != "offset"]):
-            raise UserError(f"{over[0]} has strengths up to 1, got {max(self.strengths):g}; offset alone goes further")
+        if max(self.strengths) > 1 and (
+            over := [name for name in self.methods if name != "offset"]
+        ):
+            raise UserError(
+                f"{over[0]} has strengths up to 1, got {max(self.strengths):g}; offset alone goes further"
+            )
         twins = next((name for name in self.methods if name in ("causal", "projection")), None)
         if twins and self.by != "source":
-            raise UserError(f"{twins} learns from twins, which differ in source; omit it, or by={self.by}")
+            raise UserError(
+                f"{twins} learns from twins, which differ in source; omit it, or by={self.by}"
+            )
         if self.instrument is not None and "causal" not in self.methods:
-            raise UserError("an instrument is for the causal correction: name the method causal, or omit instrument")
+            raise UserError(
+                "an instrument is for the causal correction: name the method causal, or omit instrument"
+            )
         if self.target is None:
             return
-        units = {name == "fair-rerank:exposure" for name in self.methods if name.startswith("fair-rerank")}
+        units = {
+            name == "fair-rerank:exposure"
+            for name in self.methods
+            if name.startswith("fair-rerank")
+        }
         if len(units) != 1:
             raise UserError(
                 "a target is where fair-rerank ends (points of a share), or fair-rerank:exposure (a ratio); name one "
                 "of them, and the other apart"
             )
-        FairReRank(method="exposure" if True in units else "fa-ir", target=self.target)  # refuses what is out of range
+        FairReRank(
+            method="exposure" if True in units else "fa-ir", target=self.target
+        )  # refuses what is out of range

@@ -26,17 +26,23 @@ _DEPTH = 100
 def sweep_alphas(texts: Sequence[str], scale: float | None) -> list[float]:
     """Return the strengths of a sweep in rising order: numbers, and ``paper`` for the paper's on the model's own scale.
 
-    The paper's are 1e-4 to 1e-2 on ANCE's scale; `scale` is the mean absolute score of relevant documents.
+    The paper's are 1e-4 to 1e-2 on ANCE's scale; `scale` is the mean absolute score of relevant
+    documents.
     """
     found = list[float]()
     for text in texts:
         if text == PAPER:
-            found += [float(f"{alpha * PAPER_SCORE / (scale or PAPER_SCORE):.3g}") for alpha in PAPER_ALPHAS]
+            found += [
+                float(f"{alpha * PAPER_SCORE / (scale or PAPER_SCORE):.3g}")
+                for alpha in PAPER_ALPHAS
+            ]
             continue
         try:
             found.append(float(text))
         except ValueError:
-            raise UserError(f"--debias: expected a number of at least 0, or paper, got {text!r}") from None
+            raise UserError(
+                f"--debias: expected a number of at least 0, or paper, got {text!r}"
+            ) from None
     for alpha in found:
         replace(RetrieverTraining(), alpha=alpha)  # refuses what is no weight
     return sorted(set(found))
@@ -56,9 +62,9 @@ def retriever_sweep(
 ) -> tuple[Bench, list[Trained]]:
     """Train one retriever for each α, and for each other kind of negatives; the baseline is α = 0 with the first kind.
 
-    All α share rows and mined negatives. Every source of `test` that is not the reference is compared with it, also one
-    that was not trained on. A folder for each model goes into `folder`; those that are there already are not trained
-    again. `how` are options of `bench`.
+    All α share rows and mined negatives. Every source of `test` that is not the reference is
+    compared with it, also one that was not trained on. A folder for each model goes into `folder`;
+    those that are there already are not trained again. `how` are options of `bench`.
     """
     options, folder = options or RetrieverTraining(), Path(folder)
     strengths = sorted({0.0, *map(float, alphas)})
@@ -71,19 +77,27 @@ def retriever_sweep(
     for kind in dict.fromkeys(negatives):
         if kind != options.negatives:
             name, model_folder = f"{kind} negatives", str(folder / f"negatives-{kind}")
-            trainings[Intervention(name, name, 1.0, model_folder)] = replace(options, alpha=0.0, negatives=kind)
+            trainings[Intervention(name, name, 1.0, model_folder)] = replace(
+                options, alpha=0.0, negatives=kind
+            )
     if len(trainings) < 2:
         raise UserError("a sweep needs an alpha above 0, or other negatives, beside the baseline")
     check_limits(how.get("level", LEVEL), how.get("budget", BUDGET))
     if not (options.sources or train.sources):
-        raise UserError("a sweep compares sources, and no document of the training collection has one")
+        raise UserError(
+            "a sweep compares sources, and no document of the training collection has one"
+        )
     reference = (options.sources or train.sources)[0]
     alone = reference_alone(test, reference)
     if len(test.sources) < 2:
-        raise UserError(f"a sweep compares sources, and the test collection has {reference!r} alone; mix it first")
+        raise UserError(
+            f"a sweep compares sources, and the test collection has {reference!r} alone; mix it first"
+        )
     trained, trials = list[Trained](), list[Trial]()
     for intervention, training in trainings.items():
-        trained.append(train_retriever(train, model, intervention.ranker, options=training, dev=dev))
+        trained.append(
+            train_retriever(train, model, intervention.ranker, options=training, dev=dev)
+        )
         ranker = Dense(intervention.ranker, k=_DEPTH, device=options.device, text=options.text)
         made = replace(intervention, ranker=repr(ranker))
         trials.append(Trial(made, ranker.rank(test), ranker.rank(alone)))

@@ -80,26 +80,31 @@ def bench(
     mixed : Collection
         What all of them ranked; best with queries that no intervention was made on.
     trials : iterable of Trial
-        The baseline, whose method is empty, and one intervention at least; each with its run of `mixed`, and either
-        all or none with one of the reference's documents alone.
+        The baseline, whose method is empty, and one intervention at least; each with its run of
+        `mixed`, and either all or none with one of the reference's documents alone.
     measures : iterable of str or Estimand, optional
         Measures whose Relative Δ is taken, and other estimands of two groups, such as ``Share@10``.
     primary : str or Estimand, optional
-        The question that level is judged on, in percent such as a share or a ratio; by default the one of `audit`.
+        The question that level is judged on, in percent such as a share or a ratio; by default the
+        one of `audit`.
     effectiveness : str or Measure, optional
         On which the cost is judged, where anything is judged relevant.
     budget : float, optional
-        Effectiveness that an intervention may cost, 0 to 1: over all documents, and on the reference's alone.
+        Effectiveness that an intervention may cost, 0 to 1: over all documents, and on the
+        reference's alone.
     reference : str, optional
         The group that all others are held against, favoured by positive values.
     by : str, optional
         Document column of the groups.
     pairs : sequence of (str, str), optional
-        Groups to compare; by default the reference and each other group. Level is level on all of them.
+        Groups to compare; by default the reference and each other group. Level is level on all of
+        them.
     selected : iterable of str, optional
-        Names of interventions that were chosen on other queries; level is then judged of them alone.
+        Names of interventions that were chosen on other queries; level is then judged of them
+        alone.
     ties, test, correction, level, resamples, seed
-        As in `audit`, of each intervention by itself; p of the changes are corrected over all changes of the bench.
+        As in `audit`, of each intervention by itself; p of the changes are corrected over all
+        changes of the bench.
 
     Returns
     -------
@@ -109,43 +114,79 @@ def bench(
     Raises
     ------
     UserError
-        If there is no baseline or nothing beside it, names or strengths come twice, runs are over other queries or
-        documents, or an option is out of range.
+        If there is no baseline or nothing beside it, names or strengths come twice, runs are over
+        other queries or documents, or an option is out of range.
     """
     check_limits(level, budget)
     trials = _ordered([Trial(*one) for one in trials])
-    asked, valued = _questions(measures, primary, measure(effectiveness), by, judged=mixed.qrels.height > 0)
+    asked, valued = _questions(
+        measures, primary, measure(effectiveness), by, judged=mixed.qrels.height > 0
+    )
     if pairs is None:
         names = grouping(mixed, by).names
         if reference not in names:
             raise unknown(by, reference, names)
         pairs = [(reference, name) for name in names if name != reference]
-    how: dict[str, Any] = {"ties": ties, "test": test, "correction": correction, "resamples": resamples, "seed": seed}
+    how: dict[str, Any] = {
+        "ties": ties,
+        "test": test,
+        "correction": correction,
+        "resamples": resamples,
+        "seed": seed,
+    }
     runs = [_renamed(one.mixed, one.intervention) for one in trials]
     _refuse_other_queries(runs)
     shared: dict[str, Any] = {"confounds": False, "keep_top": 0, **how}
-    audited = [audit(mixed, runs, asked, primary=asked[0], by=by, pairs=pairs, level=level, **shared)]
+    audited = [
+        audit(mixed, runs, asked, primary=asked[0], by=by, pairs=pairs, level=level, **shared)
+    ]
     if valued and (lists := _alone(mixed, trials, reference, by)):
         measured = [one for one in asked if isinstance(one, Measure)]
-        audited.append(audit(reference_alone(mixed, reference, by), lists, measured, by=None, keep_top=0, **how))
+        audited.append(
+            audit(
+                reference_alone(mixed, reference, by), lists, measured, by=None, keep_top=0, **how
+            )
+        )
     options = InferenceOptions(resamples, seed, test, correction, "none")
     changes = _changes(audited, reference, options)
-    own = {"reference": reference, **({"effectiveness": repr(valued), "budget": budget} if valued else {})}
-    spec = {**_spec(audited[0], trials), **own, "tests": sum(change.p == change.p for change in changes)}
-    means = [_means(one, over, options) for one, over in zip(audited, (ALL, reference), strict=False)]
+    own = {
+        "reference": reference,
+        **({"effectiveness": repr(valued), "budget": budget} if valued else {}),
+    }
+    spec = {
+        **_spec(audited[0], trials),
+        **own,
+        "tests": sum(change.p == change.p for change in changes),
+    }
+    means = [
+        _means(one, over, options) for one, over in zip(audited, (ALL, reference), strict=False)
+    ]
     chosen = tuple(selected)
     notes = dict.fromkeys(note for one in audited for note in one.notes)
     tilts = _tilts(audited[0], asked, correction)
     return Bench(
-        spec, tuple(one.intervention for one in trials), tuple(map(repr, audited[0].measures)),
-        tilts, tuple(chain(*means)), changes,
-        (*notes, *_notes(trials, reference if valued and by == "source" else "", selected=len(chosen))), chosen,
+        spec,
+        tuple(one.intervention for one in trials),
+        tuple(map(repr, audited[0].measures)),
+        tilts,
+        tuple(chain(*means)),
+        changes,
+        (
+            *notes,
+            *_notes(trials, reference if valued and by == "source" else "", selected=len(chosen)),
+        ),
+        chosen,
         before=tuple(t for t in tilts if (t.run, t.measure) == (runs[0].name, repr(asked[0]))),
-    )  # fmt: skip
+    )
 
 
 def _questions(
-    measures: Iterable[str | Estimand], primary: str | Estimand | None, valued: Measure, by: str, *, judged: bool
+    measures: Iterable[str | Estimand],
+    primary: str | Estimand | None,
+    valued: Measure,
+    by: str,
+    *,
+    judged: bool,
 ) -> tuple[list[Estimand], Measure | None]:
     """What is asked, the primary question first, and the measure of effectiveness; None where nothing is judged."""
     asked = [estimand(one).complete() for one in measures]
@@ -153,9 +194,13 @@ def _questions(
     asked = [*([leading] if leading else []), *(one for one in asked if one != leading)]
     strange = next((one for one in asked if not one.sided), None)
     if strange is not None:
-        raise UserError(f"{strange!r} has no sign between two groups; use one that has, such as Share@10")
+        raise UserError(
+            f"{strange!r} has no sign between two groups; use one that has, such as Share@10"
+        )
     if not asked:
-        raise UserError("a bench needs a measure on which level is judged, such as nDCG@3 or Share@10")
+        raise UserError(
+            "a bench needs a measure on which level is judged, such as nDCG@3 or Share@10"
+        )
     if not judged:
         return list(dict.fromkeys(asked)), None
     return list(dict.fromkeys([*asked, valued])), valued
@@ -168,15 +213,24 @@ def _tilts(audited: Audit, questions: Sequence[Estimand], correction: str) -> tu
     """
     place = {repr(one): number for number, one in enumerate(questions)}
     runs = {name: number for number, name in enumerate(audited.runs)}
-    found = sorted((*audited.tilts, *audited.estimates), key=lambda t: (runs[t.run], t.a, t.b, place[t.measure]))
+    found = sorted(
+        (*audited.tilts, *audited.estimates),
+        key=lambda t: (runs[t.run], t.a, t.b, place[t.measure]),
+    )
     if not found or found[0].measure != repr(questions[0]):
-        raise UserError(f"{questions[0]!r} is undefined for these groups: they have no twins, or no relevant documents")
+        raise UserError(
+            f"{questions[0]!r} is undefined for these groups: they have no twins, or no relevant documents"
+        )
     if in_percent(found[0]) != in_percent(found[0]):
-        raise UserError(f"level is judged in percent, and {questions[0]!r} has another unit; put Share@10 first")
+        raise UserError(
+            f"level is judged in percent, and {questions[0]!r} has another unit; put Share@10 first"
+        )
     alone = [
         effect
         for run in audited.runs
-        for effect in corrected([t for t in found if (t.run, t.measure) == (run, repr(questions[0]))], correction)
+        for effect in corrected(
+            [t for t in found if (t.run, t.measure) == (run, repr(questions[0]))], correction
+        )
     ]
     judged = {(t.run, t.a, t.b): t for t in alone}
     return tuple(judged[t.run, t.a, t.b] if t.measure == repr(questions[0]) else t for t in found)
@@ -220,7 +274,9 @@ def _alone(mixed: Collection, trials: Sequence[Trial], reference: str, by: str) 
         return []
     if len(found) < len(trials):
         lacking = next(one.intervention.name for one in trials if one.alone is None)
-        raise UserError(f"{lacking} has no run of {reference} documents alone, others have; rank them with all or none")
+        raise UserError(
+            f"{lacking} has no run of {reference} documents alone, others have; rank them with all or none"
+        )
     _refuse_other_queries(found)
     own = reference_alone(mixed, reference, by)
     for run in found:
@@ -238,7 +294,9 @@ def _changes(audited: Sequence[Audit], reference: str, how: InferenceOptions) ->
         side = match(one, one, baseline_run=one.runs[0])
         tasks = [*change_tasks(side, side.pairs), *estimand_tasks(side)]
         found += contrast_changes(tasks, resamples=how.resamples, seed=how.seed)
-        means = mean_changes(change_tasks(side, [(ALL, ALL)]), resamples=how.resamples, seed=how.seed)
+        means = mean_changes(
+            change_tasks(side, [(ALL, ALL)]), resamples=how.resamples, seed=how.seed
+        )
         found += [replace(change, a=over, b=over) for change in means]
     return corrected(found, how.correction)
 
@@ -255,7 +313,9 @@ def _means(audited: Audit, over: str, how: InferenceOptions) -> tuple[Effect, ..
 
 def _spec(audited: Audit, trials: Sequence[Trial]) -> Mapping[str, Any]:
     """How it was made, with the rankers' own texts."""
-    kept = {name: value for name, value in audited.spec.items() if name not in ("missing", "rounding")}
+    kept = {
+        name: value for name, value in audited.spec.items() if name not in ("missing", "rounding")
+    }
     first, *others = (dict(one.mixed.spec) for one in trials)
     return {**kept, "runs": [first, *(_beyond(spec, first) for spec in others)]}
 
@@ -265,7 +325,8 @@ def _beyond(spec: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, A
     return {
         name: value
         for name, value in spec.items()
-        if name == "ranker" or (value != baseline.get(name) and (name, value) != ("candidates", baseline))
+        if name == "ranker"
+        or (value != baseline.get(name) and (name, value) != ("candidates", baseline))
     }
 
 

@@ -9,7 +9,16 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ranktilt.auditing.answer.findings import Finding, margins, ranked
-from ranktilt.auditing.answer.gate import MOST, GateRow, LimitCheck, Outcome, check_tilt, in_percent, points, worst
+from ranktilt.auditing.answer.gate import (
+    MOST,
+    GateRow,
+    LimitCheck,
+    Outcome,
+    check_tilt,
+    in_percent,
+    points,
+    worst,
+)
 from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, judge, too_few
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
@@ -58,23 +67,25 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
     measures : tuple of str
         Relevance measures; none where nothing is judged.
     tilts : tuple of Effect
-        Relative Δ of every intervention, pair of groups and measure, and the other estimands of the groups. Those of
-        the primary one come first of each pair; level is judged on them.
+        Relative Δ of every intervention, pair of groups and measure, and the other estimands of the
+        groups. Those of the primary one come first of each pair; level is judged on them.
     effectiveness : tuple of Effect
-        Mean of every intervention and measure, 0 to 1, with its interval: where both groups are ``all`` over all
-        documents, where both are the reference on its documents alone.
+        Mean of every intervention and measure, 0 to 1, with its interval: where both groups are
+        ``all`` over all documents, where both are the reference on its documents alone.
     changes : tuple of Change
-        Every one of these less the baseline's, in points or the estimand's unit, paired over queries; p corrected over
-        all of them. Estimands of twins have none.
+        Every one of these less the baseline's, in points or the estimand's unit, paired over
+        queries; p corrected over all of them. Estimands of twins have none.
     notes : tuple of str
         What a reader should know.
     selected : tuple of str
-        Interventions that were chosen on other queries, one a method; where there are any, only they are judged.
+        Interventions that were chosen on other queries, one a method; where there are any, only
+        they are judged.
     refused : tuple of RefusedMethod
         Methods that could not be tried, each with the reason.
     before : tuple of Effect
-        The baseline's answers to the primary question as an audit of it gives them, pair by pair: over all queries
-        where the bench is on some of them. They say whether there is anything to level.
+        The baseline's answers to the primary question as an audit of it gives them, pair by pair:
+        over all queries where the bench is on some of them. They say whether there is anything to
+        level.
     """
 
     spec: Mapping[str, Any]
@@ -136,7 +147,9 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
     @property
     def judged(self) -> tuple[Intervention, ...]:
         """The baseline and those that may be chosen: all, or the ones that were selected on other queries."""
-        found = [one for one in self.interventions[1:] if not self.selected or one.name in self.selected]
+        found = [
+            one for one in self.interventions[1:] if not self.selected or one.name in self.selected
+        ]
         return (self.baseline, *found)
 
     @property
@@ -176,12 +189,17 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
 
     def distance(self, name: str) -> float:
         """Return how far the tilts of an intervention are from level at most, in percent; infinite if undefined."""
-        far = [in_percent(tilt) * abs(tilt.value - tilt.level) for tilt in (self.tilt(name, p) for p in self.pairs)]
+        far = [
+            in_percent(tilt) * abs(tilt.value - tilt.level)
+            for tilt in (self.tilt(name, p) for p in self.pairs)
+        ]
         return math.inf if any(map(math.isnan, far)) else max(far)
 
     def _effect(self, *key: str) -> Effect:
         if key not in self._effects:
-            raise unknown("intervention, groups and measure", ", ".join(key), map(", ".join, self._effects))
+            raise unknown(
+                "intervention, groups and measure", ", ".join(key), map(", ".join, self._effects)
+            )
         return self._effects[key]
 
     @cached_property
@@ -195,7 +213,8 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
     def choose(self, *, level: float | None = None, budget: float | None = None) -> Choice:
         """Say which interventions reach level within the budget, and which of them is the smallest.
 
-        `level` is a half-width in percent, `budget` what may be lost of effectiveness, 0 to 1; the bench's by default.
+        `level` is a half-width in percent, `budget` what may be lost of effectiveness, 0 to 1; the
+        bench's by default.
         """
         limits = self.level if level is None else level, self.budget if budget is None else budget
         check_limits(*limits)
@@ -204,11 +223,20 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
     def derived(self) -> dict[str, Any]:
         """The choice, for those who read the file."""
         found = self.choose()
-        effects = [effect_row(tilt, self.level) for tilt in (*self.before, *self.tilts) if tilt.measure == self.primary]
+        effects = [
+            effect_row(tilt, self.level)
+            for tilt in (*self.before, *self.tilts)
+            if tilt.measure == self.primary
+        ]
         return {
-            "outcome": found.outcome, "chosen": found.chosen.name if found.chosen else None, "effects": effects,
-            "headline": found.headline, "sentences": found.sentences, "verdicts": found.verdicts, "next_steps": (),
-        }  # fmt: skip
+            "outcome": found.outcome,
+            "chosen": found.chosen.name if found.chosen else None,
+            "effects": effects,
+            "headline": found.headline,
+            "sentences": found.sentences,
+            "verdicts": found.verdicts,
+            "next_steps": (),
+        }
 
 
 def check_limits(level: float, budget: float) -> None:
@@ -216,15 +244,18 @@ def check_limits(level: float, budget: float) -> None:
     if not 0 <= level < MOST:
         raise UserError(f"expected a level of at least 0 and below {MOST:g} points, got {level:g}")
     if not 0 <= budget < 1:
-        raise UserError(f"expected a budget of at least 0 and below 1, such as {BUDGET:g} (1 point), got {budget:g}")
+        raise UserError(
+            f"expected a budget of at least 0 and below 1, such as {BUDGET:g} (1 point), got {budget:g}"
+        )
 
 
 @dataclass(frozen=True)
 class Choice:
     """Which interventions of a bench reach level within a budget; none where the baseline is not shown to be tilted.
 
-    An intervention is *level* (*within* where it favours a side all the same) where the intervals of its tilts on the
-    primary question and of its costs keep to their limits, *tilted* where one lies wholly beyond, else *inconclusive*.
+    An intervention is *level* (*within* where it favours a side all the same) where the intervals
+    of its tilts on the primary question and of its costs keep to their limits, *tilted* where one
+    lies wholly beyond, else *inconclusive*.
     """
 
     bench: Bench
@@ -234,12 +265,21 @@ class Choice:
     @cached_property
     def rows(self) -> dict[str, tuple[GateRow, ...]]:
         """What was asked of each intervention, by its name: its tilts, then its costs."""
-        return {one.name: (*self._tilts(one.name), *self._costs(one.name)) for one in self.bench.interventions}
+        return {
+            one.name: (*self._tilts(one.name), *self._costs(one.name))
+            for one in self.bench.interventions
+        }
 
     def _tilts(self, name: str) -> Iterator[GateRow]:
         baseline = name == self.bench.baseline.name
-        for tilt in self.bench.before if baseline else [self.bench.tilt(name, pair) for pair in self.bench.pairs]:
-            yield GateRow(name, tilt.measure, tilt.a, tilt.b, tilt.queries, (check_tilt(tilt, self.level),))
+        for tilt in (
+            self.bench.before
+            if baseline
+            else [self.bench.tilt(name, pair) for pair in self.bench.pairs]
+        ):
+            yield GateRow(
+                name, tilt.measure, tilt.a, tilt.b, tilt.queries, (check_tilt(tilt, self.level),)
+            )
 
     def _costs(self, name: str) -> Iterator[GateRow]:
         for change in self.bench.costs(name):
@@ -254,7 +294,9 @@ class Choice:
     def verdicts(self) -> tuple[Verdict, ...]:
         """What an audit says of the baseline, pair by pair."""
         noun = "text" if self.bench.spec["by"] == "source" else "documents"
-        return tuple(judge(self.bench.primary, [e], self.level, noun=noun) for e in self.bench.before)
+        return tuple(
+            judge(self.bench.primary, [e], self.level, noun=noun) for e in self.bench.before
+        )
 
     def _before(self) -> tuple[Finding, ...]:
         """What an audit says of the baseline, the largest finding first."""
@@ -278,7 +320,9 @@ class Choice:
         """The smallest that is within the margin and the budget, of several methods the least costly; or None."""
         if not self.tilted:
             return None
-        level = [one for one in self.bench.judged[1:] if self.outcome_of(one.name) in ("level", "within")]
+        level = [
+            one for one in self.bench.judged[1:] if self.outcome_of(one.name) in ("level", "within")
+        ]
         smallest = {one.method: one for one in reversed(level)}  # in the order of rising strength
         return min(smallest.values(), key=lambda one: self.bench.loss(one.name), default=None)
 
@@ -287,14 +331,19 @@ class Choice:
         """That of the baseline where nothing is to be levelled, or of the chosen one; tilted where each is excluded."""
         if self.chosen is not None or not self.tilted:
             return self.outcome_of((self.chosen or self.bench.baseline).name)
-        open_ones = any(self.outcome_of(one.name) == "inconclusive" for one in self.bench.judged[1:])
+        open_ones = any(
+            self.outcome_of(one.name) == "inconclusive" for one in self.bench.judged[1:]
+        )
         return "inconclusive" if open_ones else "tilted"
 
     def overcorrected(self, name: str) -> list[Effect]:
         """Return the tilts of an intervention that are not level, and wholly on the other side than the baseline's."""
         found = []
         for pair in self.bench.pairs:
-            before, now = self.bench.tilt(self.bench.baseline.name, pair), self.bench.tilt(name, pair)
+            before, now = (
+                self.bench.tilt(self.bench.baseline.name, pair),
+                self.bench.tilt(name, pair),
+            )
             turned = (before.value - before.level) * (now.value - now.level) < 0
             if turned and now.leans and now.extent(self.level) != "within":
                 found.append(now)
@@ -324,7 +373,9 @@ class Choice:
             return ()
         left = [one for one in self.bench.judged[1:] if self.outcome_of(one.name) == self.outcome]
         nearest = min(left, key=lambda one: self.bench.distance(one.name))
-        reasons = [r.reason for r in self.rows[nearest.name] if r.outcome == self.outcome_of(nearest.name)]
+        reasons = [
+            r.reason for r in self.rows[nearest.name] if r.outcome == self.outcome_of(nearest.name)
+        ]
         return (f"Nearest is {nearest.name}: {'; '.join(reasons)}",)
 
     def _reached(self, intervention: Intervention) -> str:
@@ -356,7 +407,9 @@ def check_cost(change: Change, budget: float) -> LimitCheck:
         outcome, reason = "tilted", f"{change.measure} {found}: {loss} is shown"
     else:
         reason = f"{change.measure} {found}: {loss} is neither shown nor excluded"
-    return LimitCheck("cost", outcome, change.value, change.low, change.high, floor, math.inf, reason)
+    return LimitCheck(
+        "cost", outcome, change.value, change.low, change.high, floor, math.inf, reason
+    )
 
 
 def cost_words(change: Change, budget: float) -> str:

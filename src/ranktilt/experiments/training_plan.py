@@ -86,13 +86,17 @@ class StudyOptions:
 
 
 def training_study(
-    folder: str | Path, models: Sequence[str | Path], work_dir: str | Path, *, options: StudyOptions | None = None,
+    folder: str | Path,
+    models: Sequence[str | Path],
+    work_dir: str | Path,
+    *,
+    options: StudyOptions | None = None,
     **how: Any,
-) -> TrainingStudy:  # fmt: skip
+) -> TrainingStudy:
     """Train each encoder on the documents of either side, and compare what the rankers do.
 
-    Everything is resumed: a training goes on from its last checkpoint, one that is done is not repeated, and pairs that
-    were scored once are scored no more.
+    Everything is resumed: a training goes on from its last checkpoint, one that is done is not
+    repeated, and pairs that were scored once are scored no more.
 
     Parameters
     ----------
@@ -111,20 +115,28 @@ def training_study(
     Returns
     -------
     TrainingStudy
-        Supervised and zero-shot effectiveness, seen queries, the first stage, and Relative Δ of every ranker.
+        Supervised and zero-shot effectiveness, seen queries, the first stage, and Relative Δ of
+        every ranker.
 
     Raises
     ------
     UserError
-        Before any training where a collection has no judgments or only one side, or a model is no encoder.
+        Before any training where a collection has no judgments or only one side, or a model is no
+        encoder.
     """
     options, work = options or StudyOptions(), Path(work_dir)
-    train, test = (load(folder, split=split, ignore_unknown=True) for split in (options.train, options.test))
+    train, test = (
+        load(folder, split=split, ignore_unknown=True) for split in (options.train, options.test)
+    )
     bodies = _bodies(models)
-    learned, tested = (apart(train, test), apart(test, train)) if options.disjoint else (train, test)
+    learned, tested = (
+        (apart(train, test), apart(test, train)) if options.disjoint else (train, test)
+    )
     plans = _plans(learned, bodies, options)
     name = PurePath(folder).name or "collection"
-    supervised, seen = (_drawn(reference_alone(one, options.reference), options) for one in (tested, train))
+    supervised, seen = (
+        _drawn(reference_alone(one, options.reference), options) for one in (tested, train)
+    )
     zero_shot = [_zero_shot(one, options) for one in options.zero_shot]
     given = {"ties": "expected", "resamples": RESAMPLES, "seed": 0, **how}
     check_choices(ties=given["ties"])
@@ -132,7 +144,9 @@ def training_study(
     refuse_twice([plan.run for plan in plans], "training")
     refuse_twice([one[0] for one in zero_shot], "collection")
     for model in bodies.values():  # the weights are read, for a folder may hold those of another
-        require_encoder(model, options.training.max_query_tokens, options.training.max_document_tokens)
+        require_encoder(
+            model, options.training.max_query_tokens, options.training.max_document_tokens
+        )
     trained = []
     for number, plan in enumerate(plans):
         report("training rankers", number, len(plans))
@@ -152,10 +166,17 @@ def training_study(
         augmented = [one for one in trained if one.limits]
         ranked.append(rank(f"{name}-{options.test}, augmented", "curve", supervised, augmented))
     mixed = rank("mixed", "supervised", _drawn(tested, options), compared)
-    found = compare_trainings(trained, ranked, mixed=mixed, answers=test, reference=options.reference, **given)
+    found = compare_trainings(
+        trained, ranked, mixed=mixed, answers=test, reference=options.reference, **given
+    )
     spec = {**found.spec, "collection": {**found.spec["collection"], "path": str(folder)}}
-    spec |= {name: getattr(options, name) for name in ("seeds", "depth", "queries", "disjoint", "train", "test")}
-    spec["zero_shot"] = [{name: value for name, value in one._asdict().items() if value} for one in options.zero_shot]
+    spec |= {
+        name: getattr(options, name)
+        for name in ("seeds", "depth", "queries", "disjoint", "train", "test")
+    }
+    spec["zero_shot"] = [
+        {name: value for name, value in one._asdict().items() if value} for one in options.zero_shot
+    ]
     return replace(found, spec={**spec, "training": asdict(options.training), "work": str(work)})
 
 
@@ -174,11 +195,17 @@ def tuned_for(model: str) -> str:
     kinds = read_json(folder / "config.json", dict).get("architectures") or []
     if any(str(kind).endswith("ForSequenceClassification") for kind in kinds):
         return "classification"
-    modules = [str(one.get("type")) for one in read_json(folder / "modules.json", list) if isinstance(one, dict)]
+    modules = [
+        str(one.get("type"))
+        for one in read_json(folder / "modules.json", list)
+        if isinstance(one, dict)
+    ]
     return "retrieval" if any(kind.endswith("Pooling") for kind in modules) else ""
 
 
-def _plans(train: Collection, bodies: Mapping[str, str], options: StudyOptions) -> list[TrainedRanker]:
+def _plans(
+    train: Collection, bodies: Mapping[str, str], options: StudyOptions
+) -> list[TrainedRanker]:
     """Every training: each side, then the curve; each body and seed."""
     if options.reference not in train.sources:
         raise train.unknown_source(options.reference)
@@ -189,9 +216,13 @@ def _plans(train: Collection, bodies: Mapping[str, str], options: StudyOptions) 
         )
     sides = [options.reference, *(name for name in train.sources if name != options.reference)]
     curve = [_amounts(amounts) for amounts in options.curve]
-    learned = [*(((name,), ()) for name in sides), *((tuple(dict(found)), found) for found in curve)]
+    learned = [
+        *(((name,), ()) for name in sides),
+        *((tuple(dict(found)), found) for found in curve),
+    ]
     for sources, limits in learned:
-        # Refuses what has nothing to learn from, of which BM25 finds no relevant document, or fewer than are asked for.
+        # Refuses what has nothing to learn from, of which BM25 finds no relevant document, or fewer
+        # than are asked for.
         reranker_set(train, replace(options.training, sources=sources, limits=limits, alpha=0.0))
     return [
         TrainedRanker(body, sources, seed, "", limits, tuned)
@@ -205,7 +236,9 @@ def _amounts(amounts: Amounts) -> Amounts:
     """Documents by source; none of a source leaves it out."""
     found = tuple((name, number) for name, number in amounts if number)
     if not found:
-        raise UserError("the curve: a ranker needs a document to learn from; got none of any source")
+        raise UserError(
+            "the curve: a ranker needs a document to learn from; got none of any source"
+        )
     return found
 
 
@@ -220,9 +253,12 @@ def _trained(
 
 def _cross_encoder(folder: Path, training: RerankerTraining) -> CrossEncoder:
     return CrossEncoder(
-        str(folder), text=training.text, device=training.device, max_query_tokens=training.max_query_tokens,
+        str(folder),
+        text=training.text,
+        device=training.device,
+        max_query_tokens=training.max_query_tokens,
         max_document_tokens=training.max_document_tokens,
-    )  # fmt: skip
+    )
 
 
 def _slug(name: str) -> str:
@@ -234,19 +270,26 @@ def apart(collection: Collection, other: Collection) -> Collection:
 
     What is relevant in the collection itself stays.
     """
-    own, learned = (one.qrels.filter(pl.col("grade") > 0)["doc_id"].implode() for one in (collection, other))
+    own, learned = (
+        one.qrels.filter(pl.col("grade") > 0)["doc_id"].implode() for one in (collection, other)
+    )
     texts = copies_of_text(collection, "title+text")
     copies = texts.is_in(texts.filter(collection.ids.is_in(learned)).implode())
     gone = copies & ~collection.ids.is_in(own)
     qrels = collection.qrels.filter(~pl.col("doc_id").is_in(collection.ids.filter(gone).implode()))
-    return Collection(collection.docs.filter(~gone), collection.queries, qrels, {**collection.spec, "disjoint": True})
+    return Collection(
+        collection.docs.filter(~gone),
+        collection.queries,
+        qrels,
+        {**collection.spec, "disjoint": True},
+    )
 
 
 def drawn_queries(collection: Collection, most: int | None, seed: int) -> Collection:
     """Return the collection with at most so many queries of each domain that have a relevant document.
 
-    A smaller number draws some of a larger one's, and whether one is drawn depends on its id and on those of its domain
-    alone. The domain is that of a query's first relevant document.
+    A smaller number draws some of a larger one's, and whether one is drawn depends on its id and on
+    those of its domain alone. The domain is that of a query's first relevant document.
     """
     if most is None:
         return collection
@@ -259,9 +302,13 @@ def drawn_queries(collection: Collection, most: int | None, seed: int) -> Collec
     keys = [blake2b(f"{seed} {query}".encode()).digest() for query in queries["query_id"]]
     queries = queries.with_columns(key=pl.Series(keys, dtype=pl.Binary)).sort("key")
     kept = queries.group_by("domain", maintain_order=True).head(most).select("query_id")
-    left = collection.queries.join(kept, left_on="id", right_on="query_id", how="semi", maintain_order="left")
+    left = collection.queries.join(
+        kept, left_on="id", right_on="query_id", how="semi", maintain_order="left"
+    )
     qrels = collection.qrels.join(kept, on="query_id", how="semi", maintain_order="left")
-    return Collection(docs, left, qrels, {**collection.spec, "drawn": {"queries": most, "seed": seed}})
+    return Collection(
+        docs, left, qrels, {**collection.spec, "drawn": {"queries": most, "seed": seed}}
+    )
 
 
 def _drawn(collection: Collection, options: StudyOptions) -> Collection:
@@ -274,12 +321,16 @@ def _zero_shot(named: ZeroShot, options: StudyOptions) -> tuple[str, Collection,
     name = named.name or (path.stem if path.is_file() else path.name)
     if path.is_file():
         if not holds_texts(path):
-            raise UserError(f"{path}: expected a collection's folder, or candidates with their texts (rank_llm's JSON)")
+            raise UserError(
+                f"{path}: expected a collection's folder, or candidates with their texts (rank_llm's JSON)"
+            )
         collection, run = read_candidates(path, qrels=named.qrels)
     else:
         collection = load(named.path, qrels=named.qrels, ignore_unknown=True)
     if not (collection.qrels["grade"] > 0).any() or named.qrels == NO_QRELS:
-        raise UserError(f"zero-shot collection {named.path}: no judgments (qrels); name them: {named.path},qrels=FILE")
+        raise UserError(
+            f"zero-shot collection {named.path}: no judgments (qrels); name them: {named.path},qrels=FILE"
+        )
     if len(collection.sources) > 1 and options.reference in collection.sources:
         collection = reference_alone(collection, options.reference)
     run = Run.load(named.candidates) if named.candidates else run
@@ -290,9 +341,15 @@ def _zero_shot(named: ZeroShot, options: StudyOptions) -> tuple[str, Collection,
 
 
 def _ranked(
-    name: str, kind: Kind, collection: Collection, rankers: Sequence[TrainedRanker], candidates: Run | None = None,
-    *, work: Path, options: StudyOptions,
-) -> Ranked:  # fmt: skip
+    name: str,
+    kind: Kind,
+    collection: Collection,
+    rankers: Sequence[TrainedRanker],
+    candidates: Run | None = None,
+    *,
+    work: Path,
+    options: StudyOptions,
+) -> Ranked:
     """Rank a collection with the first stage and with each ranker, and save the runs."""
     depth, training = options.depth, options.training
     if candidates is None:
@@ -302,7 +359,9 @@ def _ranked(
         depth = min(depth, int(np.diff(first.offsets).max(initial=1)))
     runs = {BASELINE: first}
     for one in rankers:
-        runs[one.run] = _cross_encoder(work / "models" / _slug(one.run), training).rank(collection, first)
+        runs[one.run] = _cross_encoder(work / "models" / _slug(one.run), training).rank(
+            collection, first
+        )
     for run, found in runs.items():
         found.save(work / "runs" / f"{_slug(name)}--{_slug(run)}.trec")
     return Ranked(name, kind, collection, runs, depth)
@@ -312,7 +371,9 @@ def _cut(run: Run, collection: Collection, depth: int) -> Run:
     """The best of each judged query, in the order of the run."""
     judged = collection.judged["id"].to_list()
     rows = run.frame().filter((pl.col("rank") <= depth) & pl.col("query_id").is_in(judged))
-    return Run.from_frame(rows, queries=[query for query in judged if query in set(run.queries)], spec=run.spec)
+    return Run.from_frame(
+        rows, queries=[query for query in judged if query in set(run.queries)], spec=run.spec
+    )
 
 
 def _first_stages(folder: str | Path, name: str, sources: Sequence[str]) -> Iterator[Ranked]:

@@ -115,7 +115,9 @@ class Evaluation:
         return tuple(dict.fromkeys(mean.run for mean in self.means))
 
     def mean(self, ranker: str, measure: str, group: str = ALL) -> Effect:
-        found = next((m for m in self.means if (m.run, m.measure, m.a) == (ranker, measure, group)), None)
+        found = next(
+            (m for m in self.means if (m.run, m.measure, m.a) == (ranker, measure, group)), None
+        )
         if found is None:
             known = [f"{m.run}, {m.measure}, {m.a}" for m in self.means]
             raise unknown("ranker, measure and group", f"{ranker}, {measure}, {group}", known)
@@ -123,13 +125,21 @@ class Evaluation:
 
     def difference(self, new: str, old: str, measure: str, group: str = ALL) -> Change | None:
         """Return how a ranker differs from another one; None where the two were not compared."""
-        pair = (c for c in self.differences if (c.run, c.old_run, c.measure, c.a) == (new, old, measure, group))
+        pair = (
+            c
+            for c in self.differences
+            if (c.run, c.old_run, c.measure, c.a) == (new, old, measure, group)
+        )
         return next(pair, None)
 
-    def best(self, ranker: str, measure: str, group: str = ALL, *, test: Literal["t", "interval"] = "t") -> bool:
+    def best(
+        self, ranker: str, measure: str, group: str = ALL, *, test: Literal["t", "interval"] = "t"
+    ) -> bool:
         """Whether a ranker is significantly better than every other one, the first stage among them."""
         rows = self.t_tests if test == "t" else self.differences
-        of = [c for c in rows if (c.measure, c.a) == (measure, group) and ranker in (c.run, c.old_run)]
+        of = [
+            c for c in rows if (c.measure, c.a) == (measure, group) and ranker in (c.run, c.old_run)
+        ]
         return len(of) == len(self.rankers) - 1 > 0 and all(
             c.p_corrected < ALPHA and (c.value > 0 if c.run == ranker else c.value < 0) for c in of
         )
@@ -137,9 +147,12 @@ class Evaluation:
 
 @dataclass(frozen=True, eq=False)
 class TrainingStudy(
-    Result, format="ranktilt-training-study", version=1, noun="a training study",
+    Result,
+    format="ranktilt-training-study",
+    version=1,
+    noun="a training study",
     command="ranktilt study --vary training",
-):  # fmt: skip
+):
     """What `compare_trainings` found; immutable.
 
     Parameters
@@ -151,13 +164,14 @@ class TrainingStudy(
     rankers : tuple of TrainedRanker
         Every training.
     evaluations : tuple of Evaluation
-        Supervised first, then zero-shot, seen queries, the first stage, and the curve; those that were made.
+        Supervised first, then zero-shot, seen queries, the first stage, and the curve; those that
+        were made.
     tilts : tuple of Effect
-        Relative Δ of the first stage and of every training on the mixed collection; empty where nothing mixed was
-        ranked.
+        Relative Δ of the first stage and of every training on the mixed collection; empty where
+        nothing mixed was ranked.
     tilt_changes : tuple of Change
-        For every body and seed, Relative Δ of the one that learned from another side less that of the one that learned
-        from the reference.
+        For every body and seed, Relative Δ of the one that learned from another side less that of
+        the one that learned from the reference.
     overlaps : tuple of AnswerOverlap
         Words of queries in the relevant documents of each side.
     notes : tuple of str
@@ -191,8 +205,16 @@ class TrainingStudy(
     def contrasts(self) -> list[tuple[str, str, str]]:
         """Body, the ranker that learned from another side, and the one that learned from the reference."""
         names = {(one.body, one.documents): one.name for one in self.rankers if not one.limits}
-        own = {body: name for (body, documents), name in names.items() if documents == (self.reference,)}
-        return [(body, name, own[body]) for (body, _), name in names.items() if body in own and name != own[body]]
+        own = {
+            body: name
+            for (body, documents), name in names.items()
+            if documents == (self.reference,)
+        }
+        return [
+            (body, name, own[body])
+            for (body, _), name in names.items()
+            if body in own and name != own[body]
+        ]
 
     @property
     def headline(self) -> str:
@@ -223,15 +245,25 @@ class TrainingStudy(
     def sentences(self) -> tuple[str, ...]:
         """What each body's two sides differ by, in short."""
         found = (
-            (" less ".join(name.removeprefix(f"{body} ") for name in (new, old)), body, list(self._summary(new, old)))
+            (
+                " less ".join(name.removeprefix(f"{body} ") for name in (new, old)),
+                body,
+                list(self._summary(new, old)),
+            )
             for body, new, old in self.contrasts
         )
-        return tuple(f"{body}, {learned}: {join_words(parts)}" for learned, body, parts in found if parts)
+        return tuple(
+            f"{body}, {learned}: {join_words(parts)}" for learned, body, parts in found if parts
+        )
 
     def _moved(self, name: str) -> list[Change]:
         """How the tilts of a ranker differ from those of the one that learned from the reference, one row a seed."""
         runs = {one.run for one in self.rankers if one.name == name}
-        return [change for change in self.tilt_changes if change.run in runs and change.measure == self.primary]
+        return [
+            change
+            for change in self.tilt_changes
+            if change.run in runs and change.measure == self.primary
+        ]
 
     def derived(self) -> dict[str, Any]:
         """The headline and the sentences, for those who read the file."""

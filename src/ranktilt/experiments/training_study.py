@@ -88,8 +88,9 @@ def compare_trainings(
 ) -> TrainingStudy:
     """Compare rankers that learned from human with those that learned from LLM documents, and with the first stage.
 
-    Trainings that differ in the seed alone are one ranker, whose values are their means query by query. `mixed` holds
-    the documents of both sides with a run of every training, for Relative Δ; `answers` those whose query words count.
+    Trainings that differ in the seed alone are one ranker, whose values are their means query by
+    query. `mixed` holds the documents of both sides with a run of every training, for Relative Δ;
+    `answers` those whose query words count.
     """
     rankers, ranked = list(rankers), list(ranked)
     _check(rankers, ranked)
@@ -97,18 +98,28 @@ def compare_trainings(
     evaluated = [_Evaluated.of(one, rankers, ties, how) for one in ranked]
     evaluated.sort(key=lambda one: KINDS.index(one.ranked.kind))
     evaluations = tuple(one.evaluation(rankers, how) for one in evaluated)
-    tilts, changes, tilt_notes = _tilts(mixed, rankers, reference, ties, how) if mixed else ((), (), ())
+    tilts, changes, tilt_notes = (
+        _tilts(mixed, rankers, reference, ties, how) if mixed else ((), (), ())
+    )
     first = evaluated[0].audit
     kept = {key: first.spec[key] for key in ("ranktilt", "python", "packages", "collection")}
     inputs = {str(one["path"]): one for found in evaluated for one in found.audit.spec["inputs"]}
     spec = {
-        "vary": "training", "primary": PRIMARY, "reference": reference, "ties": ties, "resamples": resamples,
-        "seed": seed, **kept, "inputs": list(inputs.values()),
-    }  # fmt: skip
+        "vary": "training",
+        "primary": PRIMARY,
+        "reference": reference,
+        "ties": ties,
+        "resamples": resamples,
+        "seed": seed,
+        **kept,
+        "inputs": list(inputs.values()),
+    }
     warnings = chain.from_iterable(_warnings(one.ranked.name, one.audit) for one in evaluated)
     notes = dict.fromkeys((*_notes(rankers, evaluations), *warnings, *tilt_notes))
     overlaps = answer_overlaps(answers) if answers is not None else ()
-    return TrainingStudy(spec, reference, tuple(rankers), evaluations, tilts, changes, overlaps, tuple(notes))
+    return TrainingStudy(
+        spec, reference, tuple(rankers), evaluations, tilts, changes, overlaps, tuple(notes)
+    )
 
 
 def _check(rankers: Sequence[TrainedRanker], ranked: Sequence[Ranked]) -> None:
@@ -119,8 +130,14 @@ def _check(rankers: Sequence[TrainedRanker], ranked: Sequence[Ranked]) -> None:
     known = (BASELINE, *(one.run for one in rankers if not one.limits))
     for one in ranked:
         if not one.collection.qrels.height:
-            raise UserError(f"{one.name}: no judgments (qrels), so that no ranker can be measured on it")
-        missing = [name for name in known if name not in one.runs] if one.kind in ("supervised", "zero-shot") else []
+            raise UserError(
+                f"{one.name}: no judgments (qrels), so that no ranker can be measured on it"
+            )
+        missing = (
+            [name for name in known if name not in one.runs]
+            if one.kind in ("supervised", "zero-shot")
+            else []
+        )
         if missing:
             raise UserError(f"{one.name}: no run of {join_words(missing)}")
 
@@ -135,14 +152,26 @@ class _Evaluated:
     """By name of the ranker, places of its runs."""
 
     @classmethod
-    def of(cls, ranked: Ranked, rankers: Sequence[TrainedRanker], ties: str, how: InferenceOptions) -> _Evaluated:
-        runs = [replace(run, spec={**run.spec, "ranker": name}) for name, run in ranked.runs.items()]
+    def of(
+        cls, ranked: Ranked, rankers: Sequence[TrainedRanker], ties: str, how: InferenceOptions
+    ) -> _Evaluated:
+        runs = [
+            replace(run, spec={**run.spec, "ranker": name}) for name, run in ranked.runs.items()
+        ]
         docs, asked = ranked.collection.docs, study_measures(ranked.collection, ranked.depth)
         several = DOMAIN in docs.columns and docs[DOMAIN].drop_nulls().n_unique() > 1
         found = audit(
-            ranked.collection, runs, asked, by=DOMAIN if several else None, pairs=[] if several else None,
-            confounds=False, keep_top=0, ties=ties, resamples=how.resamples, seed=how.seed,
-        )  # fmt: skip
+            ranked.collection,
+            runs,
+            asked,
+            by=DOMAIN if several else None,
+            pairs=[] if several else None,
+            confounds=False,
+            keep_top=0,
+            ties=ties,
+            resamples=how.resamples,
+            seed=how.seed,
+        )
         named = {one.run: one.name for one in rankers}
         trainings = dict[str, tuple[int, ...]]()
         for place, run in enumerate(found.runs):
@@ -165,17 +194,33 @@ class _Evaluated:
         kind, found = self.ranked.kind, self.audit
         differences, t_tests = list[Change](), list[Change]()
         for group in range(len(found.groups)) if kind in _OWN_TESTS else ():
-            tasks = [task for old, new in combinations(self.trainings, 2) for task in self._tasks(new, old, group)]
+            tasks = [
+                task
+                for old, new in combinations(self.trainings, 2)
+                for task in self._tasks(new, old, group)
+            ]
             changes = mean_changes(tasks, resamples=how.resamples, seed=how.seed)
             differences += corrected(changes, "holm")
             ps = [t_test_p(np.subtract(*task.columns.sums)) for task in tasks]
-            t_tests += corrected([replace(c, p=p) for c, p in zip(changes, ps, strict=True)], "bonferroni")
+            t_tests += corrected(
+                [replace(c, p=p) for c, p in zip(changes, ps, strict=True)], "bonferroni"
+            )
         judged = int((~np.isnan(found.values[0, 1, 0])).sum())
         return Evaluation(
-            self.ranked.name, kind, judged, self.ranked.collection.docs.height, self.ranked.depth,
-            tuple(map(repr, found.measures)), found.groups, tuple(self._means(how)), tuple(differences),
-            tuple(t_tests), tuple(self._seeds(rankers)), self.ranked.split, self.ranked.side,
-        )  # fmt: skip
+            self.ranked.name,
+            kind,
+            judged,
+            self.ranked.collection.docs.height,
+            self.ranked.depth,
+            tuple(map(repr, found.measures)),
+            found.groups,
+            tuple(self._means(how)),
+            tuple(differences),
+            tuple(t_tests),
+            tuple(self._seeds(rankers)),
+            self.ranked.split,
+            self.ranked.side,
+        )
 
     def _tasks(self, new: str, old: str, group: int) -> Iterator[ChangeTask]:
         values = np.stack([self.values(new)[:, group], self.values(old)[:, group]], axis=1)
@@ -183,14 +228,18 @@ class _Evaluated:
         for one, pair in zip(self.audit.measures, values, strict=True):
             if isinstance(one, Recall):  # at the depth of the re-ranking no re-ranker changes it
                 continue
-            yield ChangeTask(run=new, old_run=old, estimand=one, a=name, b=name, columns=Columns(pair, distinct))
+            yield ChangeTask(
+                run=new, old_run=old, estimand=one, a=name, b=name, columns=Columns(pair, distinct)
+            )
 
     def _means(self, how: InferenceOptions) -> tuple[Effect, ...]:
         """That a mean is above 0 is not tested."""
         samples = [
             mean_sample(ranker, one, group, numbers, self.distinct(ranker))
             for ranker in self.trainings
-            for group, values in zip(self.audit.groups, self.values(ranker).swapaxes(0, 1), strict=True)
+            for group, values in zip(
+                self.audit.groups, self.values(ranker).swapaxes(0, 1), strict=True
+            )
             for one, numbers in zip(self.audit.measures, values, strict=True)
         ]
         return effects(samples, replace(how, correction="holm"))
@@ -199,12 +248,19 @@ class _Evaluated:
         names = dict.fromkeys(one.name for one in rankers)
         for ranker in (name for name in names if name in self.trainings):
             for number, one in enumerate(self.audit.measures):
-                values = [float(np.nanmean(self.audit.values[run, number, 0])) for run in self.trainings[ranker]]
+                values = [
+                    float(np.nanmean(self.audit.values[run, number, 0]))
+                    for run in self.trainings[ranker]
+                ]
                 yield SeedValues(ranker, repr(one), tuple(values))
 
 
 def _tilts(
-    mixed: Ranked, rankers: Sequence[TrainedRanker], reference: str, ties: str, how: InferenceOptions
+    mixed: Ranked,
+    rankers: Sequence[TrainedRanker],
+    reference: str,
+    ties: str,
+    how: InferenceOptions,
 ) -> tuple[tuple[Effect, ...], tuple[Change, ...], tuple[str, ...]]:
     """Relative Δ of every run, and how training on another side moves it."""
     runs = [replace(run, spec={**run.spec, "ranker": name}) for name, run in mixed.runs.items()]
@@ -212,28 +268,39 @@ def _tilts(
     if reference not in mixed.collection.sources:
         raise mixed.collection.unknown_source(reference)
     found = audit(
-        mixed.collection, runs, TILT_MEASURES, pairs=[(reference, other) for other in others], confounds=False,
-        keep_top=0, ties=ties, resamples=how.resamples, seed=how.seed,
-    )  # fmt: skip
+        mixed.collection,
+        runs,
+        TILT_MEASURES,
+        pairs=[(reference, other) for other in others],
+        confounds=False,
+        keep_top=0,
+        ties=ties,
+        resamples=how.resamples,
+        seed=how.seed,
+    )
     whole = [one for one in rankers if not one.limits and one.run in found.runs]
     own = {(one.body, one.seed): one.run for one in whole if one.documents == (reference,)}
     learned = [(one.run, own.get((one.body, one.seed), one.run)) for one in whole]
     pairs = tuple(RunPair(new, old) for new, old in learned if new != old)
     side = replace(match(found, found, baseline_run=pairs[0].old), runs=pairs) if pairs else None
     tasks = change_tasks(side, side.pairs) if side else []
-    changes = corrected(contrast_changes(tasks, resamples=how.resamples, seed=how.seed), how.correction)
+    changes = corrected(
+        contrast_changes(tasks, resamples=how.resamples, seed=how.seed), how.correction
+    )
     return found.tilts, changes, tuple(_warnings("mixed", found))
 
 
 def answer_overlaps(collection: Collection) -> tuple[AnswerOverlap, ...]:
     """Count which share of a query's distinct words stands in its relevant documents, side by side.
 
-    Words are lower-cased runs of letters, digits and underscores. Askari et al. (CIKM 2023) find 25.5 % in human and
-    34.6 % in ChatGPT's answers.
+    Words are lower-cased runs of letters, digits and underscores. Askari et al. (CIKM 2023) find
+    25.5 % in human and 34.6 % in ChatGPT's answers.
     """
     docs = collection.docs.select("source", doc_id="id", answer="text")
     queries = collection.queries.select(query_id="id", query="text")
-    pairs = collection.qrels.filter(pl.col("grade") > 0).join(docs, on="doc_id", maintain_order="left")
+    pairs = collection.qrels.filter(pl.col("grade") > 0).join(
+        docs, on="doc_id", maintain_order="left"
+    )
     pairs = pairs.join(queries, on="query_id", maintain_order="left")
     found = []
     for source in collection.sources:
@@ -261,4 +328,8 @@ def _notes(rankers: Sequence[TrainedRanker], evaluations: Sequence[Evaluation]) 
 def _warnings(name: str, audited: Audit) -> Iterator[str]:
     """The warnings of an audit, and of which collection they are."""
     front = "warning: "
-    return (f"{front}{name}: {note.removeprefix(front)}" for note in audited.notes if note.startswith(front))
+    return (
+        f"{front}{name}: {note.removeprefix(front)}"
+        for note in audited.notes
+        if note.startswith(front)
+    )

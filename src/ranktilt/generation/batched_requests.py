@@ -17,7 +17,13 @@ from ranktilt.generation.templates import PromptTemplate
 from ranktilt.llm.base import LLM, Prompt, Reply, Sampling
 from ranktilt.llm.journal import Journal, Request, journalled
 
-TOO_LONG, REFUSED, UNANSWERED, FLAGGED, EMPTY = "too long", "refused", "unanswered", "flagged", "empty"
+TOO_LONG, REFUSED, UNANSWERED, FLAGGED, EMPTY = (
+    "too long",
+    "refused",
+    "unanswered",
+    "flagged",
+    "empty",
+)
 """Why a text has no good answer."""
 
 FEWEST_WORDS = 10
@@ -29,12 +35,24 @@ _CHECKED_AT_ONCE = 4_096
 """Few answers at a time cost several times as much each, and get in the way of those that are asked for."""
 RECORD = pl.Schema(
     {
-        "row": pl.Int64(), "part": pl.String(), "attempt": pl.Int64(), "prompt": pl.String(), "answer": pl.String(),
-        "text": pl.String(), "opening": pl.String(), "closing": pl.String(), "flags": pl.List(pl.String()),
-        "finish": pl.String(), "model": pl.String(), "revision": pl.String(), "prompt_tokens": pl.Int64(),
-        "completion_tokens": pl.Int64(), "time": pl.String(), "fresh": pl.Boolean(),
+        "row": pl.Int64(),
+        "part": pl.String(),
+        "attempt": pl.Int64(),
+        "prompt": pl.String(),
+        "answer": pl.String(),
+        "text": pl.String(),
+        "opening": pl.String(),
+        "closing": pl.String(),
+        "flags": pl.List(pl.String()),
+        "finish": pl.String(),
+        "model": pl.String(),
+        "revision": pl.String(),
+        "prompt_tokens": pl.Int64(),
+        "completion_tokens": pl.Int64(),
+        "time": pl.String(),
+        "fresh": pl.Boolean(),
     }
-)  # fmt: skip
+)
 """Columns of the answers: one row for each answer of a text, in order of attempts."""
 
 
@@ -71,8 +89,8 @@ class Rejected(NamedTuple):
 class GenerationPlan:
     """What will be asked.
 
-    `sources` names the sources to be made, each with how its answers are drawn; `tasks` are the texts, in order; `lost`
-    those that are not asked for; `chosen` counts both.
+    `sources` names the sources to be made, each with how its answers are drawn; `tasks` are the
+    texts, in order; `lost` those that are not asked for; `chosen` counts both.
     """
 
     noun: ClassVar[str] = "document"
@@ -108,8 +126,9 @@ Check = Callable[[pl.Series, pl.Series, pl.Series], pl.DataFrame]
 class RoundConfig:
     """How texts are asked for.
 
-    `check` tells good answers from others, of which up to `attempts` are asked for; `truncate` cuts a text that is too
-    long for the server until it takes it; `part` is ``text`` or ``title``, `label` that of the progress bar.
+    `check` tells good answers from others, of which up to `attempts` are asked for; `truncate` cuts
+    a text that is too long for the server until it takes it; `part` is ``text`` or ``title``,
+    `label` that of the progress bar.
     """
 
     llm: LLM
@@ -151,12 +170,19 @@ def rounds(config: RoundConfig, tasks: Sequence[GenerationTask]) -> RoundOutcome
         waiting = flagged["row"].to_list()
         if attempt == config.attempts:
             failed = flagged.select("row", "flags").iter_rows()
-            outcome.lost += [Rejected(row, config.part, FLAGGED, tuple(flags), attempt, "") for row, flags in failed]
+            outcome.lost += [
+                Rejected(row, config.part, FLAGGED, tuple(flags), attempt, "")
+                for row, flags in failed
+            ]
     return outcome
 
 
 def _attempt(
-    config: RoundConfig, current: dict[int, GenerationTask], rows: Sequence[int], attempt: int, outcome: RoundOutcome
+    config: RoundConfig,
+    current: dict[int, GenerationTask],
+    rows: Sequence[int],
+    attempt: int,
+    outcome: RoundOutcome,
 ) -> pl.DataFrame:
     """Ask once for each text, and again for a shorter one where the server finds it too long."""
     parts = [RECORD.to_frame()]
@@ -193,9 +219,19 @@ def _ask(
     config: RoundConfig, tasks: Sequence[GenerationTask], attempt: int
 ) -> tuple[pl.DataFrame, list[tuple[int, str, str]]]:
     """Answers with what the checks say, and the rows, reasons and messages of what was not answered."""
-    requests = (Request(Prompt(config.template.render(task.text, task.title)), task.attempt(attempt)) for task in tasks)
+    requests = (
+        Request(Prompt(config.template.render(task.text, task.title)), task.attempt(attempt))
+        for task in tasks
+    )
     label = config.label if attempt == 1 else f"{config.label}, attempt {attempt}"
-    answers = journalled(config.llm, requests, config.journal, sampling=config.sampling, label=label, total=len(tasks))
+    answers = journalled(
+        config.llm,
+        requests,
+        config.journal,
+        sampling=config.sampling,
+        label=label,
+        total=len(tasks),
+    )
     failed = list[tuple[int, str, str]]()
     waiting = list[Reply]()
     checked = list[Future[pl.DataFrame]]()
@@ -204,7 +240,9 @@ def _ask(
         try:
             for one in answers:
                 if one.failure is not None:
-                    failed.append((tasks[one.number].row, _REASONS[one.failure.kind], one.failure.message))
+                    failed.append(
+                        (tasks[one.number].row, _REASONS[one.failure.kind], one.failure.message)
+                    )
                     continue
                 waiting.append(one)
                 if len(waiting) == _CHECKED_AT_ONCE:

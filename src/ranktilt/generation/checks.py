@@ -14,7 +14,16 @@ from ranktilt.llm.cleaning import AnswerSpan, answer_span, text_of_object
 from ranktilt.text import quality
 from ranktilt.text.sequence import holds_share
 
-FLAGS = ("refusal", "empty", "cut off", "filtered", "copied", "other script", "too short", "too long")
+FLAGS = (
+    "refusal",
+    "empty",
+    "cut off",
+    "filtered",
+    "copied",
+    "other script",
+    "too short",
+    "too long",
+)
 """The faults that are looked for, in the order in which they are listed."""
 
 _OPENINGS = 2
@@ -46,8 +55,9 @@ _SHORT, _SHORT_LETTERS = 8, 16
 class RewriteLimits:
     """From where on a rewrite counts as too short, too long or copied.
 
-    Words of the rewrite over words of its source (less than `shortest` is too short, more than `longest` too long), and
-    the share of the source's words, above 0 and up to 1, that may not stand in the rewrite in the same order.
+    Words of the rewrite over words of its source (less than `shortest` is too short, more than
+    `longest` too long), and the share of the source's words, above 0 and up to 1, that may not
+    stand in the rewrite in the same order.
     """
 
     shortest: float = 0.5
@@ -68,17 +78,24 @@ LIMITS = RewriteLimits()
 
 
 def clean(
-    raw: pl.Series, source: pl.Series, *, opening: Callable[[pl.Series], pl.Series] = quality.opening
+    raw: pl.Series,
+    source: pl.Series,
+    *,
+    opening: Callable[[pl.Series], pl.Series] = quality.opening,
 ) -> pl.DataFrame:
     """Take off what a model said before its text, and what it put around it; null counts as empty.
 
-    One row an answer: `text`, without white space around it; `opening` and `closing`, what was taken off before and
-    after it, null where nothing was. Taken off are reasoning and marks of a chat template (`answer_span`; where there
-    is nothing else, no text is left), what `opening` finds where the source has none, and a code fence, a tag, a pair
-    of quotation marks or of asterisks, or a JSON object around all, where the source does not begin with such a sign.
-    Of these nothing is taken off where no letter and no digit would be left.
+    One row an answer: `text`, without white space around it; `opening` and `closing`, what was
+    taken off before and after it, null where nothing was. Taken off are reasoning and marks of a
+    chat template (`answer_span`; where there is nothing else, no text is left), what `opening`
+    finds where the source has none, and a code fence, a tag, a pair of quotation marks or of
+    asterisks, or a JSON object around all, where the source does not begin with such a sign. Of
+    these nothing is taken off where no letter and no digit would be left.
     """
-    whole, own = raw.cast(pl.String).fill_null("").to_list(), source.cast(pl.String).fill_null("").to_list()
+    whole, own = (
+        raw.cast(pl.String).fill_null("").to_list(),
+        source.cast(pl.String).fill_null("").to_list(),
+    )
     spans = [answer_span(text, source_text) for text, source_text in zip(whole, own, strict=True)]
     starts = [span.start for span in spans]
     without = opening(pl.Series(own, dtype=pl.String)).is_null().to_list()
@@ -88,10 +105,14 @@ def clean(
             if announcement is not None and without[row]:
                 starts[row] = whole[row].index(announcement, starts[row]) + len(announcement)
     rows = [_parts(*row) for row in zip(whole, own, spans, starts, strict=True)]
-    return pl.DataFrame(rows, schema=dict.fromkeys(("text", "opening", "closing"), pl.String), orient="row")
+    return pl.DataFrame(
+        rows, schema=dict.fromkeys(("text", "opening", "closing"), pl.String), orient="row"
+    )
 
 
-def _parts(whole: str, own: str, span: AnswerSpan, start: int) -> tuple[str, str | None, str | None]:
+def _parts(
+    whole: str, own: str, span: AnswerSpan, start: int
+) -> tuple[str, str | None, str | None]:
     """Take off the wrappers of what begins there."""
     start, end = _stripped(whole, start, span.end)
     own_sign = own.lstrip()[:1]
@@ -102,7 +123,11 @@ def _parts(whole: str, own: str, span: AnswerSpan, start: int) -> tuple[str, str
         wrapper = _WRAPPER.fullmatch(whole, start, end)
         if wrapper is not None and wrapper.lastgroup and whole[start] != own_sign:
             start, end = _stripped(whole, *wrapper.span(wrapper.lastgroup))
-        elif whole.endswith("```", start, end) and whole.count("```", start, end) == 1 and "```" not in own:
+        elif (
+            whole.endswith("```", start, end)
+            and whole.count("```", start, end) == 1
+            and "```" not in own
+        ):
             start, end = _stripped(whole, start, end - 3)  # the opening had the first one
     text = whole[start:end]
     from_object = text_of_object(text) if own_sign != "{" else None
@@ -125,12 +150,15 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def flags(source: pl.Series, text: pl.Series, finish: pl.Series, *, limits: RewriteLimits = LIMITS) -> pl.Series:
+def flags(
+    source: pl.Series, text: pl.Series, finish: pl.Series, *, limits: RewriteLimits = LIMITS
+) -> pl.Series:
     """Find what is wrong with cleaned rewrites (null is empty): names out of `FLAGS`, in their order, for each.
 
-    `finish` says why the model stopped (``"stop"``, ``"length"``, ``"content_filter"``); null where unknown. An empty
-    text has no other flag but "cut off" (the model met its limit, or the text ends without final punctuation although
-    its source ends with one; the last item of a list whose items have none is an end) and "filtered".
+    `finish` says why the model stopped (``"stop"``, ``"length"``, ``"content_filter"``); null where
+    unknown. An empty text has no other flag but "cut off" (the model met its limit, or the text
+    ends without final punctuation although its source ends with one; the last item of a list whose
+    items have none is an end) and "filtered".
 
     - copied: the same words as the source, or at least `limits.copied` of them as a common subsequence; the latter only
       for sources of at least 8 words, because a short title stands in every good expansion of it.
@@ -140,14 +168,22 @@ def flags(source: pl.Series, text: pl.Series, finish: pl.Series, *, limits: Rewr
     A word is what stands between white space; in scripts without it, a letter, and 8 words are 16
     letters. Lengths are not compared between a script with and one without.
     """
-    table = pl.DataFrame({"source": source.cast(pl.String).fill_null(""), "text": text.cast(pl.String).fill_null("")})
+    table = pl.DataFrame(
+        {"source": source.cast(pl.String).fill_null(""), "text": text.cast(pl.String).fill_null("")}
+    )
     scripts = quality.script(table["source"]), quality.script(table["text"])
     compared = [
         _compared(old, new, pair, limits)
-        for old, new, pair in zip(table["source"], table["text"], zip(*scripts, strict=True), strict=True)
+        for old, new, pair in zip(
+            table["source"], table["text"], zip(*scripts, strict=True), strict=True
+        )
     ]
     blank = table["text"].str.strip_chars() == ""
-    ends = quality.cut_off(table["text"]) & ~quality.cut_off(table["source"]) & ~table["text"].str.contains(_LIST)
+    ends = (
+        quality.cut_off(table["text"])
+        & ~quality.cut_off(table["source"])
+        & ~table["text"].str.contains(_LIST)
+    )
     found = pl.DataFrame(
         {
             "refusal": quality.refusal(table["text"]) & ~quality.refusal(table["source"]),
@@ -173,7 +209,10 @@ def _compared(
     old, new = source.casefold().split(), text.casefold().split()
     if not new:
         return False, False, False, False
-    spaced, both = here != quality.UNSPACED, (here == quality.UNSPACED) == (there == quality.UNSPACED)
+    spaced, both = (
+        here != quality.UNSPACED,
+        (here == quality.UNSPACED) == (there == quality.UNSPACED),
+    )
     if both and not spaced:
         old, new = list("".join(old)), list("".join(new))
     short = _SHORT if spaced else _SHORT_LETTERS
@@ -217,9 +256,13 @@ def check_answer(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.Dat
     return cleaned.with_columns(_of_any_length(source, cleaned["text"], finish, copied=same))
 
 
-def _of_any_length(source: pl.Series, text: pl.Series, finish: pl.Series, **others: pl.Series) -> pl.Series:
+def _of_any_length(
+    source: pl.Series, text: pl.Series, finish: pl.Series, **others: pl.Series
+) -> pl.Series:
     """Flags of what is not held against its source's words and end; `others` say what else is a fault."""
     found = flags(source, text, finish)
-    held = {name: found.list.contains(name) for name in ("refusal", "empty", "filtered", "other script")}
+    held = {
+        name: found.list.contains(name) for name in ("refusal", "empty", "filtered", "other script")
+    }
     columns = {**held, "cut off": (finish == "length").fill_null(False), **others}
     return _named(pl.DataFrame({name: columns[name] for name in FLAGS if name in columns}))

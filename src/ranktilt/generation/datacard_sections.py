@@ -31,7 +31,11 @@ def model_section(generated: Generated) -> str:
         ("last answer", _or_none(answers["time"].max(), _NONE)),
     ]
     asked, came = spec["llm"].get("model"), set(answers["model"].drop_nulls())
-    note = "" if came <= {asked} else "\n\nAnother name answered than was asked for: the names of both are above."
+    note = (
+        ""
+        if came <= {asked}
+        else "\n\nAnother name answered than was asked for: the names of both are above."
+    )
     return table(["", ""], lines) + note
 
 
@@ -61,7 +65,8 @@ def counts_section(generated: Generated, written: str, *, cut: bool = False) -> 
         ("tokens written", lambda one: one.completion_tokens),
     ]
     counts = table(
-        ["", *(one.source for one in made)], [(name, *(f"{of(one):,}" for one in made)) for name, of in rows]
+        ["", *(one.source for one in made)],
+        [(name, *(f"{of(one):,}" for one in made)) for name, of in rows],
     )
     said = (
         "An answer may have several flags. A flagged answer is asked for again; a document whose every answer was "
@@ -88,12 +93,16 @@ def files_section(splits: Iterable[str], corpus: str, qrels: str, left_out: str)
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Write a table in Markdown."""
     lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
+    return "\n".join(
+        "| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines
+    )
 
 
 def _names(series: pl.Series) -> str:
     counts = series.drop_nulls().value_counts(sort=True, name="n")
-    names = [f"`{name}`" if counts.height == 1 else f"`{name}` ({n:,})" for name, n in counts.iter_rows()]
+    names = [
+        f"`{name}`" if counts.height == 1 else f"`{name}` ({n:,})" for name, n in counts.iter_rows()
+    ]
     return ", ".join(names) or _NONE
 
 

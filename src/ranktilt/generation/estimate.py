@@ -9,7 +9,14 @@ from typing import Any
 from ranktilt.errors import counted
 from ranktilt.generation.batched_requests import EMPTY, GenerationPlan
 from ranktilt.llm.base import LLM, Prompt
-from ranktilt.llm.estimate import BATCH_PRICE, TEMPLATE_TOKENS, counting, duration, price_of, time_of
+from ranktilt.llm.estimate import (
+    BATCH_PRICE,
+    TEMPLATE_TOKENS,
+    counting,
+    duration,
+    price_of,
+    time_of,
+)
 from ranktilt.llm.journal import Journal, journal_of, request_key
 
 
@@ -17,8 +24,9 @@ from ranktilt.llm.journal import Journal, journal_of, request_key
 class CostEstimate:
     """What would be asked: documents to be written for each source, of which `empty` ones would not be asked for.
 
-    `requests` are the different first ones of each text, of which `journalled` are answered; flagged answers come on
-    top, up to `retries` times. `counted`, `pace` and `length` say what tokens, time and answers rest on.
+    `requests` are the different first ones of each text, of which `journalled` are answered;
+    flagged answers come on top, up to `retries` times. `counted`, `pace` and `length` say what
+    tokens, time and answers rest on.
     """
 
     documents: int
@@ -48,13 +56,24 @@ class CostEstimate:
         """The estimate in words: what, and how much."""
         left = self.requests - self.journalled
         empty = f" (not asked for: {self.empty:,} empty)" if self.empty else ""
-        retries = f"; up to {self.retries} more for each text whose answers are flagged" if self.retries else ""
-        price = "give one with --price IN,OUT per million tokens" if self.price is None else f"{self.price:,.2f}"
+        retries = (
+            f"; up to {self.retries} more for each text whose answers are flagged"
+            if self.retries
+            else ""
+        )
+        price = (
+            "give one with --price IN,OUT per million tokens"
+            if self.price is None
+            else f"{self.price:,.2f}"
+        )
         price += ", at half price, as a batch" if self.batched and self.price is not None else ""
         return (
             (f"{self.noun}s", counted(self.documents, self.noun, f"{self.noun}s") + empty),
             ("sources", ", ".join(self.sources)),
-            ("requests", f"{left:,} ({self.journalled:,} of {self.requests:,} are answered already){retries}"),
+            (
+                "requests",
+                f"{left:,} ({self.journalled:,} of {self.requests:,} are answered already){retries}",
+            ),
             ("tokens in", f"{self.tokens_in:,}, {self.counted}"),
             ("tokens out", f"{self.tokens_out:,}, if {self.length}"),
             ("price", price),
@@ -72,8 +91,8 @@ def estimate(
 ) -> CostEstimate:
     """Estimate what is left to ask; asks nothing and needs no key.
 
-    `price` is that of a million tokens read, and of a million written. Tokens are counted by the model's tokenizer if
-    it lies on this machine, or else estimated.
+    `price` is that of a million tokens read, and of a million written. Tokens are counted by the
+    model's tokenizer if it lies on this machine, or else estimated.
     """
     price_of(0, 0, price)  # refuses a wrong one before anything is counted
     with journal_of(llm) if journal is None else nullcontext(journal) as known:
@@ -99,18 +118,24 @@ def estimate(
         seconds=seconds,
         pace=pace,
         retries=planned.settings.attempts - 1,
-        length="a rewrite is as long as its text" if each is None else f"{planned.answer_noun} has {each:,} tokens",
+        length="a rewrite is as long as its text"
+        if each is None
+        else f"{planned.answer_noun} has {each:,} tokens",
         noun=planned.noun,
         batched=llm.batched,
     )
 
 
-def _requests(planned: GenerationPlan, llm: LLM, journal: Journal) -> tuple[int, list[tuple[Prompt, str]]]:
+def _requests(
+    planned: GenerationPlan, llm: LLM, journal: Journal
+) -> tuple[int, list[tuple[Prompt, str]]]:
     """Number of different requests, and prompt and text of those without an answer."""
     asked = dict[str, tuple[Prompt, str]]()
     for sampling in planned.sources.values():
         for template, task in planned.questions():
             prompt = Prompt(template.render(task.text, task.title))
-            asked.setdefault(request_key(llm, prompt, sampling, task.attempt(1)), (prompt, task.text))
+            asked.setdefault(
+                request_key(llm, prompt, sampling, task.attempt(1)), (prompt, task.text)
+            )
     known = journal.read(asked)
     return len(asked), [one for key, one in asked.items() if key not in known]

@@ -18,10 +18,15 @@ from ranktilt.llm.base import LLM
 
 LEFT_OUT = pl.Schema(
     {
-        "id": pl.String(), "source": pl.String(), "part": pl.String(), "reason": pl.String(),
-        "flags": pl.List(pl.String()), "attempts": pl.Int64(), "message": pl.String(),
+        "id": pl.String(),
+        "source": pl.String(),
+        "part": pl.String(),
+        "reason": pl.String(),
+        "flags": pl.List(pl.String()),
+        "attempts": pl.Int64(),
+        "message": pl.String(),
     }
-)  # fmt: skip
+)
 """Columns of the documents without a good answer."""
 
 _PLAIN = ("top_p", "max_tokens", "seed", "attempts", "first")
@@ -73,7 +78,9 @@ def answers_of(outcomes: Mapping[str, RoundOutcome], ids: Mapping[str, pl.Series
     tables = []
     for source, one in outcomes.items():
         records = pl.concat(one.records)
-        named = records.with_columns(ids[source].gather(records["row"]).alias("id"), pl.lit(source).alias("source"))
+        named = records.with_columns(
+            ids[source].gather(records["row"]).alias("id"), pl.lit(source).alias("source")
+        )
         tables.append(named.select("id", "source", pl.exclude("id", "source", "row")))
     return pl.concat(tables)
 
@@ -81,14 +88,24 @@ def answers_of(outcomes: Mapping[str, RoundOutcome], ids: Mapping[str, pl.Series
 def left_out_of(outcomes: Mapping[str, RoundOutcome], ids: Mapping[str, pl.Series]) -> pl.DataFrame:
     """List what has no good answer in each source, as `LEFT_OUT`."""
     rows = [
-        (ids[source][one.row], source, one.part, one.reason, list(one.flags), one.attempts, one.message)
+        (
+            ids[source][one.row],
+            source,
+            one.part,
+            one.reason,
+            list(one.flags),
+            one.attempts,
+            one.message,
+        )
         for source, outcome in outcomes.items()
         for one in outcome.lost
     ]
     return pl.DataFrame(rows, schema=LEFT_OUT, orient="row")
 
 
-def summaries(planned: GenerationPlan, outcomes: Mapping[str, RoundOutcome]) -> tuple[SourceSummary, ...]:
+def summaries(
+    planned: GenerationPlan, outcomes: Mapping[str, RoundOutcome]
+) -> tuple[SourceSummary, ...]:
     """Count what became of each source."""
     return tuple(_summary(planned, source, one) for source, one in outcomes.items())
 
@@ -117,10 +134,16 @@ def spec_of(llm: LLM, planned: GenerationPlan, collection: Collection) -> dict[s
     files = [Path(str(file)) for file in collection.spec.get("files", ())]
     return {
         "llm": llm.spec,
-        "prompt": {"name": prompt.name, "text": prompt.text, **({"file": prompt.place} if prompt.place else {})},
+        "prompt": {
+            "name": prompt.name,
+            "text": prompt.text,
+            **({"file": prompt.place} if prompt.place else {}),
+        },
         "sources": {name: sampling.temperature for name, sampling in planned.sources.items()},
         **{name: getattr(planned.settings, name) for name in _PLAIN},
         "inputs": {str(file): sha256(file) for file in files if file.is_file()},
-        "collection": {name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
+        "collection": {
+            name: collection.spec[name] for name in ("path", "split") if name in collection.spec
+        },
         "ranktilt": __version__,
     }

@@ -16,7 +16,11 @@ from ranktilt.io.files import cannot_write, read_text, require_folder
 from ranktilt.io.json_text import require_single_keys
 
 MANIFEST = "manifest.json"
-WHAT = {"rewrites": "ranktilt generate rewrite", "answers": "ranktilt generate answer", "twins": "ranktilt twins"}
+WHAT = {
+    "rewrites": "ranktilt generate rewrite",
+    "answers": "ranktilt generate answer",
+    "twins": "ranktilt twins",
+}
 """What a folder holds, and the command that writes it."""
 _PACKAGES = ("openai", "polars", "torch", "transformers")
 
@@ -54,7 +58,9 @@ def manifest(spec: Mapping[str, Any], files: Mapping[str, str], kind: str = "rew
         "files": dict(files),
     }
     # What of a path is no UTF-8 becomes an escape of JSON, from which the same name is read back.
-    return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode(errors="backslashreplace")
+    return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode(
+        errors="backslashreplace"
+    )
 
 
 def require_ours(folder: Path, given: str | Path | None = None, kind: str = "rewrites") -> None:
@@ -66,12 +72,20 @@ def require_ours(folder: Path, given: str | Path | None = None, kind: str = "rew
         known = _read(folder / MANIFEST, kind) if (folder / MANIFEST).is_file() else None
         ours = set() if known is None else {*known.files, MANIFEST}
         there = (path for path in sorted(folder.rglob("*")) if path.is_file())
-        if strange := next((path for path in there if path.relative_to(folder).as_posix() not in ours), None):
-            raise UserError(f"{strange}: is no part of {kind} and would be lost; move it, or choose another folder")
+        if strange := next(
+            (path for path in there if path.relative_to(folder).as_posix() not in ours), None
+        ):
+            raise UserError(
+                f"{strange}: is no part of {kind} and would be lost; move it, or choose another folder"
+            )
     except OSError as error:
         raise cannot_write(folder, error) from error
     before = None if known is None else known.spec.collection.path
-    if before is not None and given is not None and Path(before).absolute() != Path(given).absolute():
+    if (
+        before is not None
+        and given is not None
+        and Path(before).absolute() != Path(given).absolute()
+    ):
         whose = "answers to other queries" if kind == "answers" else f"{kind} of another collection"
         raise UserError(f"{folder}: holds {whose}, {before}; choose another folder or remove it")
 

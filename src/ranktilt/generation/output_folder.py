@@ -21,9 +21,21 @@ from ranktilt.io.qrels import to_tsv
 
 CARD, ANSWERS, LEFT_OUT = "README.md", "answers.jsonl.gz", "left-out.jsonl"
 _SAID = (
-    "part", "attempt", "used", "answer", "opening", "closing", "flags", "finish", "model", "revision",
-    "prompt_tokens", "completion_tokens", "time", "prompt",
-)  # fmt: skip
+    "part",
+    "attempt",
+    "used",
+    "answer",
+    "opening",
+    "closing",
+    "flags",
+    "finish",
+    "model",
+    "revision",
+    "prompt_tokens",
+    "completion_tokens",
+    "time",
+    "prompt",
+)
 
 
 class SavedFolder(NamedTuple):
@@ -48,16 +60,25 @@ def one_writer(folder: str | Path) -> Iterator[None]:
         with alone(f"write {os.path.realpath(folder)}"):
             yield
     except BlockingIOError as error:
-        raise UserError(f"{folder}: another command is writing it; wait for it, or name another folder") from error
+        raise UserError(
+            f"{folder}: another command is writing it; wait for it, or name another folder"
+        ) from error
 
 
 def write_folder(
-    folder: Path, generated: Generated, judged: Mapping[str, pl.DataFrame], card: str, spec: Mapping[str, Any],
-    *, kind: str = "rewrites", rows_per_file: int | None = None,
-) -> None:  # fmt: skip
+    folder: Path,
+    generated: Generated,
+    judged: Mapping[str, pl.DataFrame],
+    card: str,
+    spec: Mapping[str, Any],
+    *,
+    kind: str = "rewrites",
+    rows_per_file: int | None = None,
+) -> None:
     """Write a collection, its data card, every answer and the hashes of it all; `judged` are judgments by split.
 
-    With `rows_per_file` the documents are Parquet files of so many each; see `ranktilt.datasets.save.save`.
+    With `rows_per_file` the documents are Parquet files of so many each; see
+    `ranktilt.datasets.save.save`.
     """
     contents: dict[str, Content] = {
         **corpus_files(generated.collection.docs, rows_per_file),
@@ -80,14 +101,21 @@ def _left_out(left_out: pl.DataFrame) -> bytes:
 
 
 def _answers(generated: Generated) -> bytes:
-    answers = generated.answers.with_columns(used=_used(generated)).select(pl.col("id").alias("_id"), "source", *_SAID)
+    answers = generated.answers.with_columns(used=_used(generated)).select(
+        pl.col("id").alias("_id"), "source", *_SAID
+    )
     rows = answers.iter_rows(named=True)
     return b"".join(
-        orjson.dumps({k: v for k, v in row.items() if v is not None}, option=orjson.OPT_APPEND_NEWLINE) for row in rows
+        orjson.dumps(
+            {k: v for k, v in row.items() if v is not None}, option=orjson.OPT_APPEND_NEWLINE
+        )
+        for row in rows
     )
 
 
 def _used(generated: Generated) -> pl.Expr:
     """Whether an answer stands in the collection: good, and of a document that was not left out for another part."""
     lost = generated.left_out.select(pl.concat_str("source", "id", separator="\0"))["source"]
-    return (pl.col("flags").list.len() == 0) & ~pl.concat_str("source", "id", separator="\0").is_in(lost.implode())
+    return (pl.col("flags").list.len() == 0) & ~pl.concat_str("source", "id", separator="\0").is_in(
+        lost.implode()
+    )

@@ -62,20 +62,34 @@ class Pool:
         whose = counted(self.queries, "query", "queries")
         return (
             f"pool: {len(self.ids):,} of {chosen} chosen by {whose}; {self.saved:,} need no rewrite{share}",
-            *(f"{_named(r, self.spec)}: {r.documents:,}, of these {r.alone:,} by nothing else" for r in self.reasons),
+            *(
+                f"{_named(r, self.spec)}: {r.documents:,}, of these {r.alone:,} by nothing else"
+                for r in self.reasons
+            ),
         )
 
 
 def _named(reason: Reason, spec: Mapping[str, Any]) -> str:
-    return "judged, whatever the grade" if reason.name == JUDGED else f"top {spec.get('depth')} of {reason.name}"
+    return (
+        "judged, whatever the grade"
+        if reason.name == JUDGED
+        else f"top {spec.get('depth')} of {reason.name}"
+    )
 
 
-def pool(collection: Collection, rankers: Sequence[Ranker], *, depth: int = USUAL_DEPTH, of: str = "human") -> Pool:
+def pool(
+    collection: Collection,
+    rankers: Sequence[Ranker],
+    *,
+    depth: int = USUAL_DEPTH,
+    of: str = "human",
+) -> Pool:
     """Choose the documents that can matter to an audit: the judged ones, and what rankers find for each judged query.
 
-    Judged documents are in whatever their grade: the relevant ones are what Relative Δ counts, those of grade 0 some
-    system found likely enough to be judged. Each ranker ranks the documents of the source `of` alone, and adds `depth`
-    of them for each judged query (all queries where nothing is judged), or fewer by its own ``@k``.
+    Judged documents are in whatever their grade: the relevant ones are what Relative Δ counts,
+    those of grade 0 some system found likely enough to be judged. Each ranker ranks the documents
+    of the source `of` alone, and adds `depth` of them for each judged query (all queries where
+    nothing is judged), or fewer by its own ``@k``.
     """
     rankers, collection = list(rankers), with_named_side(collection, of)
     _check(collection, rankers, depth, of)
@@ -86,28 +100,42 @@ def pool(collection: Collection, rankers: Sequence[Ranker], *, depth: int = USUA
         chosen[repr(one)] = _found(one, side, depth)
     report("pooling", len(rankers), len(rankers))
     votes = np.sum(list(chosen.values()), axis=0)
-    reasons = (Reason(name, int(flags.sum()), int((flags & (votes == 1)).sum())) for name, flags in chosen.items())
+    reasons = (
+        Reason(name, int(flags.sum()), int((flags & (votes == 1)).sum()))
+        for name, flags in chosen.items()
+    )
     known = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
     spec = {"of": of, "rankers": [repr(one) for one in rankers], "depth": depth, **known}
-    return Pool(side.ids.filter(pl.Series(votes > 0)), tuple(reasons), side.docs.height, side.judged.height, spec)
+    return Pool(
+        side.ids.filter(pl.Series(votes > 0)),
+        tuple(reasons),
+        side.docs.height,
+        side.judged.height,
+        spec,
+    )
 
 
 def pooled(collection: Collection, chosen: Pool) -> Collection:
     """Return the collection as if only a pool had been rewritten: other sources keep the twins of chosen documents.
 
-    Of the pool's own source all documents are kept. Documents have a Boolean column ``pool``; judgments of those left
-    out are left out too. `UserError` if a chosen document is not in the collection.
+    Of the pool's own source all documents are kept. Documents have a Boolean column ``pool``;
+    judgments of those left out are left out too. `UserError` if a chosen document is not in the
+    collection.
     """
     strange = chosen.ids.filter(~chosen.ids.is_in(collection.ids.implode()))
     if len(strange):
-        raise UserError(f"the pool's document {strange[0]!r} is not in this collection; pool the same collection")
+        raise UserError(
+            f"the pool's document {strange[0]!r} is not in this collection; pool the same collection"
+        )
     docs = collection.docs
     origins = docs.filter(pl.col("id").is_in(chosen.ids.implode()))["origin"]
     docs = docs.with_columns(pl.col("origin").is_in(origins.implode()).alias(POOL))
     docs = docs.filter((pl.col("source") == chosen.spec["of"]) | pl.col(POOL))
     gone = collection.docs.join(docs, on="id", how="anti")["id"]
     qrels = collection.qrels.filter(~pl.col("doc_id").is_in(gone.implode()))
-    return Collection(docs, collection.queries, qrels, {**collection.spec, "pool": dict(chosen.spec)})
+    return Collection(
+        docs, collection.queries, qrels, {**collection.spec, "pool": dict(chosen.spec)}
+    )
 
 
 def _check(collection: Collection, rankers: Sequence[Ranker], depth: int, of: str) -> None:
@@ -116,7 +144,9 @@ def _check(collection: Collection, rankers: Sequence[Ranker], depth: int, of: st
     if depth < 1:
         raise UserError(f"expected a pool of at least 1 document deep, got {depth}")
     if not rankers and not collection.qrels.height:
-        raise UserError("nothing to pool: there are no judgments, so a pool needs a ranker, such as bm25")
+        raise UserError(
+            "nothing to pool: there are no judgments, so a pool needs a ranker, such as bm25"
+        )
     refuse_twice([repr(one) for one in rankers], "ranker")
     for one in rankers:
         one.check()
@@ -127,7 +157,10 @@ def _side(collection: Collection, of: str) -> Collection:
     if collection.sources == (of,) and not collection.sourceless:
         return collection
     return Collection(
-        collection.docs.filter(pl.col("source") == of), collection.queries, collection.qrels, collection.spec
+        collection.docs.filter(pl.col("source") == of),
+        collection.queries,
+        collection.qrels,
+        collection.spec,
     )
 
 
@@ -145,6 +178,10 @@ def _found(ranker: Ranker, side: Collection, depth: int) -> Flags:
 
 def _no_deeper(ranker: Ranker, depth: int) -> Ranker:
     """The same search, cut where the pool ends."""
-    if isinstance(ranker, FirstStage) and "k" in {f.name for f in fields(ranker)} and ranker.depth > depth:
+    if (
+        isinstance(ranker, FirstStage)
+        and "k" in {f.name for f in fields(ranker)}
+        and ranker.depth > depth
+    ):
         return replace(ranker, k=depth)
     return ranker

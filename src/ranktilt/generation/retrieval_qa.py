@@ -30,8 +30,9 @@ ERROR_MESSAGE = re.compile(r"\A!(?:\s|\\n)|There was an error generating a respo
 class QARules:
     """How questions are split, and what the two sides are called.
 
-    Each domain is split by `shares`, as the authors do it: development and test are rounded down, and training gets
-    what is left. The authors keep the language model's answers that are error messages; `drop_errors` leaves them out.
+    Each domain is split by `shares`, as the authors do it: development and test are rounded down,
+    and training gets what is left. The authors keep the language model's answers that are error
+    messages; `drop_errors` leaves them out.
     """
 
     shares: tuple[float, float, float] = SHARES
@@ -47,8 +48,14 @@ class QARules:
         if human == llm:
             raise UserError(f"the two sides need different names, both are called {human!r}")
         for name in self.sources:
-            if not name.strip() or any(sign in name for sign in "/\\\t\n\r\0") or name.startswith("."):
-                raise UserError(f"source {name!r} cannot be part of a file's name; choose another name")
+            if (
+                not name.strip()
+                or any(sign in name for sign in "/\\\t\n\r\0")
+                or name.startswith(".")
+            ):
+                raise UserError(
+                    f"source {name!r} cannot be part of a file's name; choose another name"
+                )
 
 
 @dataclass(frozen=True)
@@ -65,19 +72,22 @@ class RetrievalQA:
     def side(self, source: str, split: str) -> Collection:
         """Return the answers of one side, with its judgments of one split: what is trained on or searched."""
         docs = self.collection.docs.filter(pl.col("source") == source)
-        judged = self.qrels[split].join(docs.select(doc_id="id"), on="doc_id", how="semi", maintain_order="left")
+        judged = self.qrels[split].join(
+            docs.select(doc_id="id"), on="doc_id", how="semi", maintain_order="left"
+        )
         return Collection(docs, self.collection.queries, judged, {"source": source, "split": split})
 
 
 def build_retrieval_qa(answered: AnsweredQuestions, rules: QARules | None = None) -> RetrievalQA:
     """Make a collection of answers, and split the questions.
 
-    Every question is a query and every answer a document, relevant to its question with grade 1. Askings of one
-    question, equal after folding, stay queries of their own, as published, but stand in one split, and each other's
-    answers are relevant to them. Ids are running numbers; the number of an answer says nothing of its side.
+    Every question is a query and every answer a document, relevant to its question with grade 1.
+    Askings of one question, equal after folding, stay queries of their own, as published, but stand
+    in one split, and each other's answers are relevant to them. Ids are running numbers; the number
+    of an answer says nothing of its side.
 
-    Askari et al., *A Test Collection of Synthetic Documents for Training Rankers*, CIKM 2023. `UserError` where a
-    domain is too small for its split.
+    Askari et al., *A Test Collection of Synthetic Documents for Training Rankers*, CIKM 2023.
+    `UserError` where a domain is too small for its split.
     """
     rules = rules or QARules()
     errors = sum(bool(ERROR_MESSAGE.search(text)) for one in answered.questions for text in one.llm)
@@ -85,15 +95,32 @@ def build_retrieval_qa(answered: AnsweredQuestions, rules: QARules | None = None
         answered = _without_errors(answered, rules.sources[1])
     domains = Counter(one.domain for one in answered.questions)
     sizes = {name: _by_share(name, n, rules.shares) for name, n in domains.items()}
-    kept = list(zip(answered.questions, assign_splits(answered.questions, sizes, rules.seed), strict=True))
+    kept = list(
+        zip(answered.questions, assign_splits(answered.questions, sizes, rules.seed), strict=True)
+    )
     docs, queries, judged = _tables(kept, rules.sources)
-    qrels = {name: judged.filter(pl.col("split") == number).drop("split") for number, name in enumerate(SPLITS)}
+    qrels = {
+        name: judged.filter(pl.col("split") == number).drop("split")
+        for number, name in enumerate(SPLITS)
+    }
     counts = {**_counts(answered, kept, docs, qrels, rules.sources), "error_messages": errors}
     how = {"fields": asdict(answered.fields), **asdict(rules)}
-    spec = {"built": "retrieval-qa", "split": "test", "ranktilt": __version__, **how, "counts": counts}
+    spec = {
+        "built": "retrieval-qa",
+        "split": "test",
+        "ranktilt": __version__,
+        **how,
+        "counts": counts,
+    }
     files = {"files": [str(file) for file in answered.files]}
-    last = qrels["test"] if qrels["test"].height else next((one for one in qrels.values() if one.height), judged)
-    return RetrievalQA(Collection(docs, queries, last, {**spec, **files}), qrels, rules.sources, counts)
+    last = (
+        qrels["test"]
+        if qrels["test"].height
+        else next((one for one in qrels.values() if one.height), judged)
+    )
+    return RetrievalQA(
+        Collection(docs, queries, last, {**spec, **files}), qrels, rules.sources, counts
+    )
 
 
 def _without_errors(answered: AnsweredQuestions, source: str) -> AnsweredQuestions:
@@ -105,7 +132,9 @@ def _without_errors(answered: AnsweredQuestions, source: str) -> AnsweredQuestio
     left = tuple(one for one in questions if one.human or one.llm)
     if not any(one.llm for one in left):
         raise UserError(f"no answer of {source} is left without those that are error messages")
-    return replace(answered, questions=left, unanswered=answered.unanswered + len(questions) - len(left))
+    return replace(
+        answered, questions=left, unanswered=answered.unanswered + len(questions) - len(left)
+    )
 
 
 def _by_share(name: str, n: int, shares: Sequence[float]) -> Sizes:
@@ -114,19 +143,27 @@ def _by_share(name: str, n: int, shares: Sequence[float]) -> Sizes:
     if n < sum(wanted):
         splits = join_words([split for split, one in zip(SPLITS, wanted, strict=True) if one])
         questions = counted(n, "question", "questions")
-        raise UserError(f"domain {name!r} has {questions}, too few for its split: {splits} need one each")
+        raise UserError(
+            f"domain {name!r} has {questions}, too few for its split: {splits} need one each"
+        )
     # Of 1,000, 28.5 % are 285, which floating point may put a hair below.
-    sizes = [max(int(one), int(n * share / sum(shares) + 1e-9)) for one, share in zip(wanted, shares, strict=True)]
+    sizes = [
+        max(int(one), int(n * share / sum(shares) + 1e-9))
+        for one, share in zip(wanted, shares, strict=True)
+    ]
     largest = sizes.index(max(sizes)) if not wanted[0] or n - sum(sizes[1:]) < 1 else 0
     sizes[largest] += n - sum(sizes)
     return sizes[0], sizes[1], sizes[2]
 
 
-def assign_splits(questions: Sequence[AnsweredQuestion], sizes: Mapping[str, Sizes], seed: int) -> list[int]:
+def assign_splits(
+    questions: Sequence[AnsweredQuestion], sizes: Mapping[str, Sizes], seed: int
+) -> list[int]:
     """Assign each question a split, by number.
 
-    Each domain gets exactly its sizes, and askings of one question one split. A question's split depends on the seed,
-    its text and the others of its domain; not on their order, nor on another domain unless it shares a question.
+    Each domain gets exactly its sizes, and askings of one question one split. A question's split
+    depends on the seed, its text and the others of its domain; not on their order, nor on another
+    domain unless it shares a question.
     """
     groups = defaultdict[str, list[int]](list)
     for number, one in enumerate(questions):
@@ -138,7 +175,10 @@ def assign_splits(questions: Sequence[AnsweredQuestion], sizes: Mapping[str, Siz
     for key in sorted(groups, key=lambda key: (-len(groups[key]), order[key])):
         members = groups[key]
         needed = Counter(questions[number].domain for number in members)
-        fits = [all(room[name][split] >= n for name, n in needed.items()) for split in range(len(SPLITS))]
+        fits = [
+            all(room[name][split] >= n for name, n in needed.items())
+            for split in range(len(SPLITS))
+        ]
         split = _draw_split(order[key], room[min(needed)], fits)
         if split is None:
             asked = f"{shorten(questions[members[0]].text, 60)} is asked {len(members)} times"
@@ -164,7 +204,11 @@ def _draw_split(chance: float, room: Sequence[int], fits: Sequence[bool]) -> int
     drawn = next((split for split, end in enumerate(ends) if chance * total < end), None)
     if drawn is not None and fits[drawn]:
         return drawn
-    return max((split for split, fit in enumerate(fits) if fit), key=lambda split: room[split], default=None)
+    return max(
+        (split for split, fit in enumerate(fits) if fit),
+        key=lambda split: room[split],
+        default=None,
+    )
 
 
 def _tables(
@@ -177,7 +221,11 @@ def _tables(
         query = str(number)
         queries.append((query, one.text, one.domain))
         asked.append((query, one.key, split))
-        both = [(text, source) for source, side in zip(sources, (one.human, one.llm), strict=True) for text in side]
+        both = [
+            (text, source)
+            for source, side in zip(sources, (one.human, one.llm), strict=True)
+            for text in side
+        ]
         # Ordered by a hash of the text: where scores are tied and ids decide, no side is ahead.
         for place, (text, source) in enumerate(sorted(both, key=lambda pair: _hash(0, pair[0]))):
             docs.append((f"{query}_{place}", text, source, one.domain))
@@ -185,21 +233,33 @@ def _tables(
     rows = [(query, doc, 1, split) for query, key, split in asked for doc in answers[key]]
     names = dict.fromkeys(("id", "text", "source", "domain"), pl.String)
     judged = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32, "split": pl.Int64}
-    docs.sort(key=lambda row: sources.index(row[2]))  # as in other collections, what people wrote comes first
+    docs.sort(
+        key=lambda row: sources.index(row[2])
+    )  # as in other collections, what people wrote comes first
     return (
         pl.DataFrame(docs, schema=names, orient="row"),
-        pl.DataFrame(queries, schema=dict.fromkeys(("id", "text", "domain"), pl.String), orient="row"),
+        pl.DataFrame(
+            queries, schema=dict.fromkeys(("id", "text", "domain"), pl.String), orient="row"
+        ),
         pl.DataFrame(rows, schema=judged, orient="row"),
     )
 
 
 def _counts(
-    answered: AnsweredQuestions, kept: Sequence[tuple[AnsweredQuestion, int]], docs: pl.DataFrame,
-    qrels: Mapping[str, pl.DataFrame], sources: tuple[str, str],
-) -> dict[str, Any]:  # fmt: skip
+    answered: AnsweredQuestions,
+    kept: Sequence[tuple[AnsweredQuestion, int]],
+    docs: pl.DataFrame,
+    qrels: Mapping[str, pl.DataFrame],
+    sources: tuple[str, str],
+) -> dict[str, Any]:
     by_split = Counter((one.domain, split) for one, split in kept)
     again = Counter(one.key for one, _ in kept)
-    split_of = pl.concat([one.select(pl.lit(name).alias("split"), id="doc_id").unique() for name, one in qrels.items()])
+    split_of = pl.concat(
+        [
+            one.select(pl.lit(name).alias("split"), id="doc_id").unique()
+            for name, one in qrels.items()
+        ]
+    )
     answers = docs.join(split_of, on="id").group_by("text").agg(pl.col("split").n_unique())
     sides = ("human", "llm")
     return {
@@ -210,9 +270,13 @@ def _counts(
         },
         "documents": {name: int((docs["source"] == name).sum()) for name in sources},
         "judgments": {name: one.height for name, one in qrels.items()},
-        "empty_answers": {name: answered.empty_answers.get(side, 0) for name, side in zip(sources, sides, strict=True)},
+        "empty_answers": {
+            name: answered.empty_answers.get(side, 0)
+            for name, side in zip(sources, sides, strict=True)
+        },
         "no_answer_of": {
-            name: sum(not getattr(one, side) for one, _ in kept) for name, side in zip(sources, sides, strict=True)
+            name: sum(not getattr(one, side) for one, _ in kept)
+            for name, side in zip(sources, sides, strict=True)
         },
         "no_answer_at_all": answered.unanswered,
         "asked_again": sum(n - 1 for n in again.values()),
@@ -234,13 +298,21 @@ def summary(built: RetrievalQA) -> Iterator[tuple[str, str]]:
         empty = counted(counts["empty_answers"][source], "empty answer", "empty answers")
         without = counted(counts["no_answer_of"][source], "question", "questions")
         yield source, f"{n:,} answers; {empty} left out, {without} without any"
-    yield "asked again", f"{counted(counts['asked_again'], 'question', 'questions')}, in the split of the first asking"
+    yield (
+        "asked again",
+        f"{counted(counts['asked_again'], 'question', 'questions')}, in the split of the first asking",
+    )
     if counts["error_messages"]:
         kept = "judged relevant, as the authors do; --drop-errors leaves them out"
-        errors = counted(counts["error_messages"], "answer is an error message", "answers are error messages")
+        errors = counted(
+            counts["error_messages"], "answer is an error message", "answers are error messages"
+        )
         yield "errors", f"{errors}, {'left out' if built.collection.spec['drop_errors'] else kept}"
     if counts["in_several_splits"]:
         texts = counted(counts["in_several_splits"], "text is an answer", "texts are answers")
         yield "repeated", f"{texts} to questions of more than one split"
     if counts["no_answer_at_all"]:
-        yield "no answer", f"{counted(counts['no_answer_at_all'], 'question', 'questions')}, left out"
+        yield (
+            "no answer",
+            f"{counted(counts['no_answer_at_all'], 'question', 'questions')}, left out",
+        )

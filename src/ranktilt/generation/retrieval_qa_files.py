@@ -41,18 +41,25 @@ class QAFiles:
                 raise UserError(f"expected {name} of at least 0, got {getattr(self, name)}")
 
 
-def save_retrieval_qa(built: RetrievalQA, folder: str | Path, wanted: QAFiles | None = None) -> Path:
+def save_retrieval_qa(
+    built: RetrievalQA, folder: str | Path, wanted: QAFiles | None = None
+) -> Path:
     """Write the collection as a folder, with everything in it or not at all; the same input gives the same bytes.
 
-    ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/<split>.tsv`` are the collection; ``msmarco/`` holds each side's
-    documents, the queries of each split and TREC judgments, tab-separated, ``runs/`` BM25's best for each split and
-    side, searched in that side alone, ``triples/`` what to train on; ``built.json`` says how all of it was made.
-    `UserError` if the folder holds something already or cannot be written.
+    ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/<split>.tsv`` are the collection; ``msmarco/``
+    holds each side's documents, the queries of each split and TREC judgments, tab-separated,
+    ``runs/`` BM25's best for each split and side, searched in that side alone, ``triples/`` what to
+    train on; ``built.json`` says how all of it was made. `UserError` if the folder holds something
+    already or cannot be written.
     """
     wanted, path = wanted or QAFiles(), Path(folder)
     require_new(path)
     with new_folder(path) as place:
-        judged = {f"qrels/{split}.tsv": to_tsv(qrels) for split, qrels in built.qrels.items() if qrels.height}
+        judged = {
+            f"qrels/{split}.tsv": to_tsv(qrels)
+            for split, qrels in built.qrels.items()
+            if qrels.height
+        }
         save(built.collection, place, beside={**judged, **_msmarco(built)})
         _save_runs(built, place / "runs", wanted.depth)
         _save_triples(built, place / "triples", wanted)
@@ -70,17 +77,24 @@ def require_new(folder: Path) -> None:
 def _msmarco(built: RetrievalQA) -> dict[str, bytes]:
     """Files as the authors publish theirs: pid and passage, qid and query, and judgments in TREC's form."""
     collection = built.collection
-    docs, queries = (frame.with_columns(one_line(frame["text"])) for frame in (collection.docs, collection.queries))
+    docs, queries = (
+        frame.with_columns(one_line(frame["text"]))
+        for frame in (collection.docs, collection.queries)
+    )
     files = {}
     for source in built.sources:
         mine = docs.filter(pl.col("source") == source)
         files[f"collection_{source}.tsv"] = _tsv(mine.select("id", "text"))
         for split, qrels in built.qrels.items():
-            judged = qrels.join(mine.select(doc_id="id"), on="doc_id", how="semi", maintain_order="left")
+            judged = qrels.join(
+                mine.select(doc_id="id"), on="doc_id", how="semi", maintain_order="left"
+            )
             trec = judged.select("query_id", pl.lit("0").alias("iteration"), "doc_id", "grade")
             files[f"qrels_{source}_{split}.tsv"] = _tsv(trec)
     for split, qrels in built.qrels.items():
-        asked = queries.join(qrels.select(id="query_id"), on="id", how="semi", maintain_order="left")
+        asked = queries.join(
+            qrels.select(id="query_id"), on="id", how="semi", maintain_order="left"
+        )
         files[f"queries_{split}.tsv"] = _tsv(asked.select("id", "text"))
     return {f"msmarco/{name}": data for name, data in files.items()}
 
@@ -107,7 +121,9 @@ def _save_triples(built: RetrievalQA, folder: Path, wanted: QAFiles) -> None:
         side = built.side(source, "train")
         label, total = f"writing triples of {source}", side.qrels.height
         with (folder / f"{source}_train_ids.tsv").open("wb") as stream:
-            for number, piece in enumerate(triples(side, wanted.triples, seed=wanted.seed), start=1):
+            for number, piece in enumerate(
+                triples(side, wanted.triples, seed=wanted.seed), start=1
+            ):
                 stream.write(piece)
                 report(label, min(number, total - 1), total)
         report(label, total, total)
@@ -124,7 +140,9 @@ def _about(built: RetrievalQA, folder: Path, wanted: QAFiles) -> bytes:
         "bm25": {"k1": BM25().k1, "b": BM25().b, "depth": wanted.depth},
         "triples": {"negatives": wanted.triples, "seed": wanted.seed} if wanted.triples else None,
         "files": {
-            file.relative_to(folder).as_posix(): sha256(file) for file in sorted(folder.rglob("*")) if file.is_file()
+            file.relative_to(folder).as_posix(): sha256(file)
+            for file in sorted(folder.rglob("*"))
+            if file.is_file()
         },
     }
     return orjson.dumps(about, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

@@ -32,8 +32,9 @@ _LIMITS: Mapping[str, Mapping[str, float]] = {
 class PromptTemplate:
     """An instruction with its first slot at least once and the others where they are wanted; ``{{`` is a brace.
 
-    Nothing else can be filled in: a text that was made with a judgment in sight would be tuned to it. `place` is where
-    it was read, `limits` are those of the checks that suit its answers better than the usual ones.
+    Nothing else can be filled in: a text that was made with a judgment in sight would be tuned to
+    it. `place` is where it was read, `limits` are those of the checks that suit its answers better
+    than the usual ones.
     """
 
     name: str

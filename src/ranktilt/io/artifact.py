@@ -1,9 +1,10 @@
 """Results as versioned JSON files: ``{format, version, …, sha256}``, written as they are, read back by their types.
 
-A result is a frozen dataclass that derives from `Result` and says its format, its version and the command that makes
-it. Its fields are checked by msgspec; one that the file calls otherwise has ``field(metadata={"file": …})``, and
-``derived()`` is what the file tells besides. NaN is null, and null is NaN where a type says float. Only a file that
-holds what was written is read, by the SHA-256 of its values, so that nothing checks whether its parts fit together.
+A result is a frozen dataclass that derives from `Result` and says its format, its version and the
+command that makes it. Its fields are checked by msgspec; one that the file calls otherwise has
+``field(metadata={"file": …})``, and ``derived()`` is what the file tells besides. NaN is null, and
+null is NaN where a type says float. Only a file that holds what was written is read, by the SHA-256
+of its values, so that nothing checks whether its parts fit together.
 """
 
 from __future__ import annotations
@@ -15,7 +16,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, ParamSpec, Self, TypeVar, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    ParamSpec,
+    Self,
+    TypeVar,
+    get_args,
+    get_origin,
+)
 
 import msgspec
 import numpy as np
@@ -32,9 +44,16 @@ _LEAST, _BEYOND = -(2**63), 2**64
 """The integers that parsers of JSON keep exact, from and below."""
 _CODECS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
 _FAULTS = (
-    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, MemoryError,
-    msgspec.MsgspecError, pl.exceptions.PolarsError,
-)  # fmt: skip
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    MemoryError,
+    msgspec.MsgspecError,
+    pl.exceptions.PolarsError,
+)
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -43,7 +62,9 @@ if TYPE_CHECKING:
 else:
 
     class _Anything(type):
-        def __instancecheck__(cls, found: object) -> bool:  # what `register` makes is no instance of Coded
+        def __instancecheck__(
+            cls, found: object
+        ) -> bool:  # what `register` makes is no instance of Coded
             return True
 
     class Coded(Generic[T], metaclass=_Anything):
@@ -111,8 +132,8 @@ class Result:
     def plot(self, name: str = "") -> Any:
         """Return the first figure, or that of a part, such as ``effectiveness``; it shows itself in a notebook.
 
-        ``.save("tilt.pdf")`` writes it for a paper (also ``.svg``, ``.png``; needs ``[plots]``). A wrong name is
-        answered with those that there are.
+        ``.save("tilt.pdf")`` writes it for a paper (also ``.svg``, ``.png``; needs ``[plots]``). A
+        wrong name is answered with those that there are.
         """
         with used_from_files(self):
             return presenter().result_figure(self, name)
@@ -121,7 +142,8 @@ class Result:
     def load(cls, path: str | Path) -> Self:
         """Read a result back from a file, plain or gzip; it equals the one that was saved.
 
-        `DataError` if the file cannot be read, holds another kind of result, is of another version, or was changed.
+        `DataError` if the file cannot be read, holds another kind of result, is of another version,
+        or was changed.
         """
         path = require_path(path)
         data = read_bytes(path)
@@ -129,7 +151,9 @@ class Result:
         _require_header(path, content, cls.header)
         if content.pop("sha256", None) != hash_values(content):
             hint = f"take the file as it was, or run {cls.header.command} again"
-            raise DataError(path, f"was changed after ranktilt wrote it (its sha256 differs): {hint}")
+            raise DataError(
+                path, f"was changed after ranktilt wrote it (its sha256 differs): {hint}"
+            )
         try:
             found = cls.of_file(content)
         except (UserError, *_FAULTS) as error:
@@ -143,7 +167,9 @@ class Result:
         return read_fields(cls, content)
 
     def __eq__(self, other: object) -> bool:
-        return self._digest() == other._digest() if isinstance(other, type(self)) else NotImplemented
+        return (
+            self._digest() == other._digest() if isinstance(other, type(self)) else NotImplemented
+        )
 
     def __hash__(self) -> int:
         return hash(self._digest())
@@ -157,8 +183,8 @@ class Result:
 def used_from_files(*results: Any) -> Iterator[None]:
     """Turn what goes wrong with a result from a file, whose parts do not fit together, into a `DataError` on the file.
 
-    Reading checks the type of each part, and not whether names and numbers agree, or what a spec holds. A fault of a
-    result that was never in a file is one of RankTilt, and passes.
+    Reading checks the type of each part, and not whether names and numbers agree, or what a spec
+    holds. A fault of a result that was never in a file is one of RankTilt, and passes.
     """
     try:
         yield
@@ -177,7 +203,10 @@ def names_files(function: Callable[P, T]) -> Callable[P, T]:
     @wraps(function)
     def named(*args: P.args, **options: P.kwargs) -> T:
         values = [*args, *options.values()]
-        results = [*values, *(part for value in values if isinstance(value, list | tuple) for part in value)]
+        results = [
+            *values,
+            *(part for value in values if isinstance(value, list | tuple) for part in value),
+        ]
         with used_from_files(*results):
             return function(*args, **options)
 
@@ -191,7 +220,10 @@ def _result_of(result: Any) -> Any:
 
 def _unlike(path: Path, header: Header, error: BaseException) -> DataError:
     reason = _reason(error)
-    return DataError(path, f"is not {header.noun} as this RankTilt writes it: {reason}; run {header.command} again")
+    return DataError(
+        path,
+        f"is not {header.noun} as this RankTilt writes it: {reason}; run {header.command} again",
+    )
 
 
 def register(kind: type, encode: Callable[[Any], Any], decode: Callable[[Any], Any]) -> None:
@@ -219,7 +251,9 @@ def read_json(path: Path, data: bytes, wanted: str, hint: str = "") -> Any:
 
 def hash_values(content: Any) -> str:
     """Return the SHA-256 of parsed JSON, which no layout, order of keys or way to write a number changes."""
-    return hashlib.sha256(orjson.dumps(_canonical(content), option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return hashlib.sha256(
+        orjson.dumps(_canonical(content), option=orjson.OPT_SORT_KEYS)
+    ).hexdigest()
 
 
 def _canonical(value: Any) -> Any:
@@ -243,7 +277,10 @@ def _require_header(path: Path, content: Any, header: Header) -> None:
         raise DataError(path, f"{expected}, got {came}; {header.command} --json FILE makes one")
     if content.get("version") != header.version:
         told = f"is {header.noun} of version {shorten(content.get('version'))}"
-        raise DataError(path, f"{told}, this RankTilt reads version {header.version}: run {header.command} again")
+        raise DataError(
+            path,
+            f"{told}, this RankTilt reads version {header.version}: run {header.command} again",
+        )
 
 
 def _reason(error: BaseException) -> str:
@@ -264,7 +301,10 @@ def _plain(found: Any) -> Any:
         header = getattr(found, "header", None)
         front = {"format": header.format, "version": header.version} if header else {}
         derived = found.derived() if hasattr(found, "derived") else {}
-        named = {field.metadata.get("file", field.name): getattr(found, field.name) for field in fields(found)}
+        named = {
+            field.metadata.get("file", field.name): getattr(found, field.name)
+            for field in fields(found)
+        }
         return {**front, **derived, **named}
     if hasattr(found, "_asdict"):
         return found._asdict()
@@ -290,20 +330,28 @@ def _fields_of(found: Any, shape: Any) -> Any:
     match shape:
         case inspect.FloatType():
             return np.nan if found is None else found
-        case inspect.IntType() if isinstance(found, float) and found.is_integer() and abs(found) < _BEYOND:
+        case inspect.IntType() if (
+            isinstance(found, float) and found.is_integer() and abs(found) < _BEYOND
+        ):
             return int(found)
         case inspect.NamedTupleType() if isinstance(found, dict):
             return [_fields_of(found[field.name], field.type) for field in shape.fields]
         case inspect.DataclassType() if isinstance(found, dict):
-            names = {field.name: field.metadata.get("file", field.name) for field in fields(shape.cls)}
+            names = {
+                field.name: field.metadata.get("file", field.name) for field in fields(shape.cls)
+            }
             return {
                 field.name: _fields_of(found[names[field.name]], field.type)
                 for field in shape.fields
                 if names[field.name] in found
             }
-        case inspect.VarTupleType(item_type=item) | inspect.ListType(item_type=item) if isinstance(found, list):
+        case inspect.VarTupleType(item_type=item) | inspect.ListType(item_type=item) if isinstance(
+            found, list
+        ):
             return [_fields_of(one, item) for one in found]
-        case inspect.TupleType(item_types=items) if isinstance(found, list) and len(found) == len(items):
+        case inspect.TupleType(item_types=items) if isinstance(found, list) and len(found) == len(
+            items
+        ):
             return [_fields_of(one, item) for one, item in zip(found, items, strict=True)]
         case inspect.DictType(value_type=item) if isinstance(found, dict):
             return {name: _fields_of(one, item) for name, one in found.items()}

@@ -82,7 +82,9 @@ class Stored:
 class VectorCache:
     """Vectors of one length and their content keys, in files that are appended to: a vector is there if its key is."""
 
-    def __init__(self, folder: Path, *, dtype: str = "float32", about: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, folder: Path, *, dtype: str = "float32", about: Mapping[str, Any] | None = None
+    ) -> None:
         if dtype not in STORES:
             raise unknown("store of vectors", dtype, STORES)
         self.folder = folder
@@ -103,7 +105,9 @@ class VectorCache:
         found = (high[place] == wanted["high"]) & (low[order[place]] == wanted["low"])
         rows[found] = order[place[found]]
         if found.any():
-            with suppress(OSError):  # says when it was last of use; a folder of someone else's need not
+            with suppress(
+                OSError
+            ):  # says when it was last of use; a folder of someone else's need not
                 os.utime(self.folder / ABOUT)
         vectors = np.memmap(file, dtype=self._dtype, mode="r", shape=(count, int(file.stem)))
         return found, Stored(np.asarray(vectors), rows)
@@ -115,7 +119,9 @@ class VectorCache:
         with np.errstate(over="ignore"):
             made = np.ascontiguousarray(vectors, dtype=self._dtype)
         if made.dtype != vectors.dtype and np.isinf(made).any():
-            raise UserError(f"{self.folder}: float16 cannot hold numbers beyond 65,504; choose store=float32")
+            raise UserError(
+                f"{self.folder}: float16 cannot hold numbers beyond 65,504; choose store=float32"
+            )
         try:
             self._append(made, np.ascontiguousarray(keys))
         except OSError as error:
@@ -131,22 +137,30 @@ class VectorCache:
             raise self._cannot_write(error) from error
 
     def _cannot_write(self, error: OSError) -> UserError:
-        return UserError(f"{cannot_write(self.folder, error)} (RANKTILT_CACHE names the cache's folder)")
+        return UserError(
+            f"{cannot_write(self.folder, error)} (RANKTILT_CACHE names the cache's folder)"
+        )
 
     def _append(self, made: npt.NDArray[np.floating[Any]], keys: Keys) -> None:
         """Write vectors, then the keys that make them count, behind the last whole ones."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / ABOUT).exists():
-            text = json.dumps({"what": self.folder.parent.name, **(self._about or {})}, ensure_ascii=False)
+            text = json.dumps(
+                {"what": self.folder.parent.name, **(self._about or {})}, ensure_ascii=False
+            )
             write_bytes(self.folder / ABOUT, text.encode())
         file = next(_files(self.folder), None) or self.folder / f"{made.shape[1]}{_VECTORS}"
         if file.stem != str(made.shape[1]):
-            raise UserError(f"{self.folder}: holds vectors of {file.stem} numbers, not {made.shape[1]}; remove it")
+            raise UserError(
+                f"{self.folder}: holds vectors of {file.stem} numbers, not {made.shape[1]}; remove it"
+            )
         with file.with_suffix(_KEYS).open("ab") as names, file.open("ab") as vectors:
             lock(names, wait=True)
             whole = self._count(file)
             for stream, data in ((vectors, made), (names, keys)):
-                stream.truncate(whole * data[0].nbytes)  # what a kill or a full disk left half written
+                stream.truncate(
+                    whole * data[0].nbytes
+                )  # what a kill or a full disk left half written
                 stream.write(data.view(np.uint8).data)
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -155,11 +169,17 @@ class VectorCache:
         """How many vectors have their key, and are whole."""
         row = int(file.stem) * np.dtype(self._dtype).itemsize
         keys = file.with_suffix(_KEYS)
-        return min(file.stat().st_size // row, keys.stat().st_size // KEY_BYTES) if keys.exists() else 0
+        return (
+            min(file.stat().st_size // row, keys.stat().st_size // KEY_BYTES)
+            if keys.exists()
+            else 0
+        )
 
 
 @lru_cache(maxsize=4)
-def _index(keys: Path, count: int, changed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+def _index(
+    keys: Path, count: int, changed: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
     """Where keys lie by their first halves, and these; made once while a file stays as it is."""
     high = np.memmap(keys, dtype=_KEY, mode="r", shape=(count,))["high"].astype(np.uint64)
     order = np.argsort(high, kind="stable")

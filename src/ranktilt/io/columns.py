@@ -8,7 +8,12 @@ import orjson
 import polars as pl
 
 _BREAKS = r"[\t\r\n\x0b\x0c\x1c-\x1e\x{85}\x{2028}\x{2029}]+"
-SCALARS: dict[type, type[pl.DataType]] = {str: pl.String, bool: pl.Boolean, int: pl.Int64, float: pl.Float64}
+SCALARS: dict[type, type[pl.DataType]] = {
+    str: pl.String,
+    bool: pl.Boolean,
+    int: pl.Int64,
+    float: pl.Float64,
+}
 
 
 def whole_or_fractions(grades: pl.Series) -> pl.Series:
@@ -18,7 +23,9 @@ def whole_or_fractions(grades: pl.Series) -> pl.Series:
     if (whole == numbers).all() and whole.null_count() == 0:
         return whole
     inside = numbers.is_finite() & numbers.is_between(-(2**31), 2**31 - 1)
-    return numbers.to_frame("grade").select(pl.when(inside).then("grade"))["grade"].alias(grades.name)
+    return (
+        numbers.to_frame("grade").select(pl.when(inside).then("grade"))["grade"].alias(grades.name)
+    )
 
 
 def json_series(name: str, values: list[Any]) -> pl.Series:
@@ -32,7 +39,9 @@ def json_series(name: str, values: list[Any]) -> pl.Series:
     whole = kind is not int or all(v is None or -(2**63) <= v < 2**63 for v in values)
     if kind in SCALARS and whole:
         return pl.Series(name, values, dtype=SCALARS[kind])
-    return pl.Series(name, [None if v is None else orjson.dumps(v) for v in values], dtype=pl.Binary)
+    return pl.Series(
+        name, [None if v is None else orjson.dumps(v) for v in values], dtype=pl.Binary
+    )
 
 
 def one_line(texts: pl.Series) -> pl.Series:

@@ -33,7 +33,11 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise DataError(path, f"cannot be read: {error.strerror}") from error
     with raw:
         try:
-            yield cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if raw.peek(2).startswith(b"\x1f\x8b") else raw
+            yield (
+                cast(IO[bytes], gzip.GzipFile(fileobj=raw))
+                if raw.peek(2).startswith(b"\x1f\x8b")
+                else raw
+            )
         except (OSError, EOFError, zlib.error) as error:
             raise DataError(path, f"cannot be read to its end: {error}") from error
 
@@ -60,8 +64,13 @@ def decode_lines(path: Path, first_line: int, lines: list[bytes]) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line, byte = first_line + data.count(b"\n", 0, error.start), error.start - data.rfind(b"\n", 0, error.start)
-        raise DataError(path, f"invalid UTF-8 at byte {byte} of the line; save it as UTF-8", line=line) from error
+        line, byte = (
+            first_line + data.count(b"\n", 0, error.start),
+            error.start - data.rfind(b"\n", 0, error.start),
+        )
+        raise DataError(
+            path, f"invalid UTF-8 at byte {byte} of the line; save it as UTF-8", line=line
+        ) from error
 
 
 def line_chunks(path: Path, *, reported: bool = False) -> Iterator[tuple[int, list[bytes]]]:
@@ -132,7 +141,9 @@ def blocks(content: Content) -> Iterable[bytes]:
 def holds(path: Path, content: Content) -> bool:
     """Whether a file's bytes are these."""
     with path.open("rb") as stream:
-        return all(stream.read(len(block)) == block for block in blocks(content)) and not stream.read(1)
+        return all(
+            stream.read(len(block)) == block for block in blocks(content)
+        ) and not stream.read(1)
 
 
 def write_files(contents: Mapping[Path, Content]) -> None:
@@ -238,5 +249,9 @@ def cannot_write(path: Path, error: OSError) -> UserError:
         errno.EACCES: "choose a place you may write to",
         errno.EROFS: "choose a place you may write to",
     }.get(error.errno or 0, "choose another place")
-    reason = os.strerror(errno.ENOTDIR) if isinstance(error, FileExistsError) else error.strerror or error
+    reason = (
+        os.strerror(errno.ENOTDIR)
+        if isinstance(error, FileExistsError)
+        else error.strerror or error
+    )
     return UserError(f"{path}: cannot be written: {reason}; {hint}")

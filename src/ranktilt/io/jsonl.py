@@ -25,8 +25,9 @@ STRINGS = ("title", "source", "origin")
 def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
     """Read a BEIR corpus or query file, one JSON object a line; fields in `strings` must be strings where given.
 
-    ``id`` and ``text`` first, then every other field in order of appearance (one named ``id`` as column ``_id``), see
-    `json_series`; null where a line lacks it or gives null, NaN or an infinity. Texts of a large file are mapped.
+    ``id`` and ``text`` first, then every other field in order of appearance (one named ``id`` as
+    column ``_id``), see `json_series`; null where a line lacks it or gives null, NaN or an
+    infinity. Texts of a large file are mapped.
     """
     if path.is_file() and path.stat().st_size >= LARGE:
         rest = list[pl.DataFrame]()
@@ -37,7 +38,9 @@ def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
     repeated = frame["id"].is_first_distinct().not_().arg_max()
     if repeated is not None and frame["id"].n_unique() < frame.height:
         name = frame["id"][repeated]
-        raise DataError(path, f"_id {name!r} occurs twice; ids must be unique", line=nth_line(path, repeated))
+        raise DataError(
+            path, f"_id {name!r} occurs twice; ids must be unique", line=nth_line(path, repeated)
+        )
     return frame
 
 
@@ -56,7 +59,9 @@ def _frames(path: Path, strings: tuple[str, ...]) -> Iterator[pl.DataFrame]:
         yield frame
 
 
-def _texts_of(path: Path, strings: tuple[str, ...], rest: list[pl.DataFrame]) -> Iterator[dict[str, pl.Series]]:
+def _texts_of(
+    path: Path, strings: tuple[str, ...], rest: list[pl.DataFrame]
+) -> Iterator[dict[str, pl.Series]]:
     """Texts of a file chunk by chunk; what else it holds goes into `rest`."""
     rest.clear()
     for frame in _frames(path, strings):
@@ -69,21 +74,37 @@ def _frame(rows: list[dict[str, Any]], strings: tuple[str, ...]) -> pl.DataFrame
     ids = [row.pop(_ID, None) for row in rows]
     texts = [row.pop("text", None) for row in rows]
     kinds = set(map(type, ids))
-    known = all(row[name] is None or type(row[name]) is str for name in strings for row in rows if name in row)
+    known = all(
+        row[name] is None or type(row[name]) is str
+        for name in strings
+        for row in rows
+        if name in row
+    )
     if not (kinds <= {str, int} and set(map(type, texts)) <= {str} and known and "" not in ids):
         return None
     if int in kinds:
         ids = [str(i) for i in ids]
     extras = dict.fromkeys(name for row in rows for name in row)
     try:
-        columns = {SWAP.get(name, name): _column([row.get(name) for row in rows]) for name in extras}
+        columns = {
+            SWAP.get(name, name): _column([row.get(name) for row in rows]) for name in extras
+        }
     except orjson.JSONEncodeError:  # nested too deeply
         return None
-    return pl.DataFrame({"id": pl.Series(ids, dtype=pl.String), "text": pl.Series(texts, dtype=pl.String), **columns})
+    return pl.DataFrame(
+        {
+            "id": pl.Series(ids, dtype=pl.String),
+            "text": pl.Series(texts, dtype=pl.String),
+            **columns,
+        }
+    )
 
 
 def _column(values: list[Any]) -> pl.Series:
-    if {type(v) for v in values} - {type(None)} == {int, float}:  # raw, so that nothing depends on the chunks
+    if {type(v) for v in values} - {type(None)} == {
+        int,
+        float,
+    }:  # raw, so that nothing depends on the chunks
         return pl.Series([None if v is None else orjson.dumps(v) for v in values], dtype=pl.Binary)
     return json_series("", values)
 
@@ -95,7 +116,10 @@ def stack(frames: list[pl.DataFrame]) -> pl.DataFrame:
         for name, kind in frame.schema.items():
             kinds.setdefault(name, set()).add(kind)
     targets = {name: _common(types - {pl.Null()}) for name, types in kinds.items()}
-    aligned = [frame.with_columns(_as(frame[name], targets[name]) for name in frame.columns) for frame in frames]
+    aligned = [
+        frame.with_columns(_as(frame[name], targets[name]) for name in frame.columns)
+        for frame in frames
+    ]
     return pl.concat(aligned, how="diagonal", rechunk=False)
 
 
@@ -106,10 +130,14 @@ def _common(kinds: set[pl.DataType]) -> pl.DataType:
 def _as(series: pl.Series, kind: pl.DataType) -> pl.Series:
     if series.dtype in (kind, pl.Null()):
         return series.cast(kind)
-    return pl.Series(series.name, [None if v is None else orjson.dumps(v) for v in series], dtype=pl.Binary)
+    return pl.Series(
+        series.name, [None if v is None else orjson.dumps(v) for v in series], dtype=pl.Binary
+    )
 
 
-def _first_fault(path: Path, first_line: int, lines: list[bytes], strings: tuple[str, ...]) -> DataError:
+def _first_fault(
+    path: Path, first_line: int, lines: list[bytes], strings: tuple[str, ...]
+) -> DataError:
     """Read a chunk that failed line by line, to name the line."""
     for number, line in enumerate(lines, start=first_line):
         if not line or line.isspace():
@@ -127,8 +155,14 @@ def _fault(row: dict[str, Any], strings: tuple[str, ...]) -> str:
             return f"expected the fields _id and text, {name} is missing"
     if type(row[_ID]) not in (str, int) or row[_ID] == "":
         return "expected _id to be a string that is not empty"
-    strange = next((name for name in ("text", *strings) if not isinstance(row.get(name), str | None)), None)
-    return "" if strange is None else f"expected {strange} to be a string, got {type(row[strange]).__name__}"
+    strange = next(
+        (name for name in ("text", *strings) if not isinstance(row.get(name), str | None)), None
+    )
+    return (
+        ""
+        if strange is None
+        else f"expected {strange} to be a string, got {type(row[strange]).__name__}"
+    )
 
 
 def json_objects(path: Path, *, reported: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -159,7 +193,9 @@ def to_jsonl(frame: pl.DataFrame) -> bytes:
     frame = frame.select(*(name for name in _FIRST if name in frame.columns), *rest)
     names = [SWAP.get(name, name) for name in frame.columns]
     columns = [
-        [None if v is None else orjson.Fragment(v) for v in s] if s.dtype == pl.Binary else s.to_list()
+        [None if v is None else orjson.Fragment(v) for v in s]
+        if s.dtype == pl.Binary
+        else s.to_list()
         for s in frame.iter_columns()
     ]
     out = []

@@ -33,9 +33,15 @@ _JUDGMENT = {
 }
 
 
-def read_parquet(path: Path, *, strings: tuple[str, ...] = (), mapped: bool | None = None) -> pl.DataFrame:
+def read_parquet(
+    path: Path, *, strings: tuple[str, ...] = (), mapped: bool | None = None
+) -> pl.DataFrame:
     """Read documents or queries from a Parquet file as `read_jsonl` does JSON lines; `mapped` texts are never held."""
-    table = _with_mapped_texts(path) if (is_large([path]) if mapped is None else mapped) else _rows_of(path)
+    table = (
+        _with_mapped_texts(path)
+        if (is_large([path]) if mapped is None else mapped)
+        else _rows_of(path)
+    )
     named = "id" if "id" in table.columns and "_id" not in table.columns else "_id"
     _require(path, table, {"_id": (named,), "text": ("text",)})
     if named == "_id":
@@ -44,7 +50,9 @@ def read_parquet(path: Path, *, strings: tuple[str, ...] = (), mapped: bool | No
     for name in ("text", *strings):
         if name in table.columns and table[name].dtype not in (pl.String, pl.Null):
             raise DataError(path, f"expected {name} to be a string, got {table[name].dtype}")
-    _complete(path, table, {"id": "_id", "text": "text"}, pl.int_range(1, table.height + 1, eager=True))
+    _complete(
+        path, table, {"id": "_id", "text": "text"}, pl.int_range(1, table.height + 1, eager=True)
+    )
     repeated = table.filter(pl.col("id").is_first_distinct().not_())
     if repeated.height:
         raise DataError(path, f"_id {repeated['id'][0]!r} occurs twice; ids must be unique")
@@ -69,7 +77,12 @@ def _with_mapped_texts(path: Path) -> pl.DataFrame:
         for start in range(0, table.height, AT_ONCE):
             part = read_table(path, columns=texts, rows=(start, AT_ONCE))
             if "text" in texts:
-                _complete(path, part, {"text": "text"}, pl.int_range(start + 1, start + part.height + 1, eager=True))
+                _complete(
+                    path,
+                    part,
+                    {"text": "text"},
+                    pl.int_range(start + 1, start + part.height + 1, eager=True),
+                )
             yield {name: part[name].cast(pl.String).fill_null("") for name in texts}
 
     return table.with_columns(**aside(parts))
@@ -87,8 +100,12 @@ def read_judgments(path: Path) -> pl.DataFrame:
     table, lines = json_rows(path, ids) if path.suffix != PARQUET else (_rows_of(path), None)
     found = _require(path, table, _JUDGMENT)
     lines = pl.int_range(1, table.height + 1, eager=True) if lines is None else lines
-    table = table.select(*(pl.col(column).alias(name) for name, column in found.items()), line=lines)
-    table = table.with_columns(_plain(path, table[name], found[name]) for name in ("query_id", "doc_id"))
+    table = table.select(
+        *(pl.col(column).alias(name) for name, column in found.items()), line=lines
+    )
+    table = table.with_columns(
+        _plain(path, table[name], found[name]) for name in ("query_id", "doc_id")
+    )
     _complete(path, table, found, table["line"])
     grade = whole_or_fractions(table["grade"])
     bad = table.filter(grade.is_null())
@@ -98,7 +115,9 @@ def read_judgments(path: Path) -> pl.DataFrame:
     return table.with_columns(grade.alias("grade"))
 
 
-def read_table(path: Path, *, columns: list[str] | None = None, rows: tuple[int, int] | None = None) -> pl.DataFrame:
+def read_table(
+    path: Path, *, columns: list[str] | None = None, rows: tuple[int, int] | None = None
+) -> pl.DataFrame:
     """Read columns and rows (first, number) of a Parquet file; UTF-8 in bytes is text, other kinds are passed over."""
     if rows is None:
         report(f"reading {path.name}", 0, 1)
@@ -106,7 +125,9 @@ def read_table(path: Path, *, columns: list[str] | None = None, rows: tuple[int,
         if rows is None:
             table = pl.read_parquet(path, glob=False, columns=columns)
         else:
-            table = pl.scan_parquet(path, glob=False).select(columns or pl.all()).slice(*rows).collect()
+            table = (
+                pl.scan_parquet(path, glob=False).select(columns or pl.all()).slice(*rows).collect()
+            )
         raw = json.loads(pl.read_parquet_metadata(path).get(JSON_COLUMNS, "[]"))
     if rows is None:
         report(f"reading {path.name}", 1, 1)
@@ -134,8 +155,16 @@ def _readable(series: pl.Series) -> pl.Series | None:
             return series.cast(pl.Float64)
     except pl.exceptions.PolarsError:  # bytes of another kind
         return None
-    known = kind in (pl.String, pl.Boolean, pl.Null) or kind.is_nested() or kind.is_temporal() or kind.is_float()
-    whole = kind.is_integer() and series.cast(pl.Int64, strict=False).null_count() == series.null_count()
+    known = (
+        kind in (pl.String, pl.Boolean, pl.Null)
+        or kind.is_nested()
+        or kind.is_temporal()
+        or kind.is_float()
+    )
+    whole = (
+        kind.is_integer()
+        and series.cast(pl.Int64, strict=False).null_count() == series.null_count()
+    )
     return series if known or whole else None
 
 
@@ -152,7 +181,10 @@ def json_rows(path: Path, ids: Collection[str]) -> tuple[pl.DataFrame, pl.Series
     names = dict.fromkeys(name for row in rows for name in row)
     try:
         columns = {
-            name: pl.Series([(_id_cell if name in ids else _cell)(row.get(name)) for row in rows], dtype=pl.String)
+            name: pl.Series(
+                [(_id_cell if name in ids else _cell)(row.get(name)) for row in rows],
+                dtype=pl.String,
+            )
             for name in names
         }
         return pl.DataFrame(columns), pl.Series(lines, dtype=pl.Int64)
@@ -166,12 +198,16 @@ def _cell(value: Any) -> str | None:
 
 def _id_cell(value: Any) -> str | None:
     is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _EXACT
-    return str(int(value)) if is_whole else _cell(value)  # pandas writes 1 as 1.0 beside a missing value
+    return (
+        str(int(value)) if is_whole else _cell(value)
+    )  # pandas writes 1 as 1.0 beside a missing value
 
 
 def _require(path: Path, table: pl.DataFrame, wanted: dict[str, tuple[str, ...]]) -> dict[str, str]:
     """The column that holds each wanted thing."""
-    found = {name: next((c for c in names if c in table.columns), "") for name, names in wanted.items()}
+    found = {
+        name: next((c for c in names if c in table.columns), "") for name, names in wanted.items()
+    }
     missing = [wanted[name][0] for name, column in found.items() if not column]
     if missing:
         came = ", ".join(table.columns)
@@ -194,7 +230,9 @@ def _complete(path: Path, table: pl.DataFrame, columns: dict[str, str], lines: p
             blank = blank | (table[name] == "")
         if blank.any():
             raise DataError(
-                path, f"{counted(int(blank.sum()), 'row', 'rows')} without {shown}", line=lines.filter(blank)[0]
+                path,
+                f"{counted(int(blank.sum()), 'row', 'rows')} without {shown}",
+                line=lines.filter(blank)[0],
             )
 
 
@@ -212,17 +250,25 @@ def part_files(folder: Path) -> list[Path]:
     found.sort(key=lambda p: [(word, int(n or 0)) for word, n in re.findall(r"(\D*)(\d*)", p.stem)])
     for match in filter(None, (_SHARD.search(p.stem) for p in found)):
         if int(match[2]) != len(found):
-            raise DataError(folder, f"expected {int(match[2]):,} parts, as their names say, got {len(found):,}")
+            raise DataError(
+                folder, f"expected {int(match[2]):,} parts, as their names say, got {len(found):,}"
+            )
     return found
 
 
 def read_parts(folder: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
     """Read all parts as one table: all have the columns of the first one, and no id comes twice."""
     files = part_files(folder)
-    first, *others = (", ".join(f"{name} {kind}" for name, kind in sorted(schema_of(file).items())) for file in files)
+    first, *others = (
+        ", ".join(f"{name} {kind}" for name, kind in sorted(schema_of(file).items()))
+        for file in files
+    )
     for file, columns in zip(files[1:], others, strict=True):
         if columns != first:
-            raise DataError(file, f"expected the columns {first}, as in {files[0].name}, got {columns or 'none'}")
+            raise DataError(
+                file,
+                f"expected the columns {first}, as in {files[0].name}, got {columns or 'none'}",
+            )
     mapped = is_large(files)
     table = stack([read_parquet(file, strings=strings, mapped=mapped) for file in files])
     repeated = table["id"].is_first_distinct().not_().arg_max()

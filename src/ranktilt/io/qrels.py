@@ -41,8 +41,9 @@ _TREC = _Form("query-id, iteration, document-id, grade (4 fields)", (0, 2, 3), "
 def read_qrels(path: str | Path) -> pl.DataFrame:
     """Read judgments in BEIR's format (tabs, or blanks where there is none) or TREC's; the first line tells which.
 
-    Both may begin with a header. Returns ``query_id``, ``doc_id``, ``grade`` (Int32, Float64 where one is a fraction)
-    and ``line``; a judgment that is repeated with the same grade is kept once. `DataError` names the line of a fault.
+    Both may begin with a header. Returns ``query_id``, ``doc_id``, ``grade`` (Int32, Float64 where
+    one is a fraction) and ``line``; a judgment that is repeated with the same grade is kept once.
+    `DataError` names the line of a fault.
     """
     path = require_path(path)
     frames, form = list[pl.DataFrame](), None
@@ -78,7 +79,9 @@ def _form(line: str) -> _Form:
     number = re.compile(_NUMBER)
     fields, tabs = re.findall(_FIELD, line), line.split("\t")
     known = bool(number.match(fields[-1])) or fields[0].lower().replace("_", "-") in _FIRST
-    if len(tabs) == 3 and (len(fields) != 4 or number.match(tabs[2]) or not number.match(fields[3])):
+    if len(tabs) == 3 and (
+        len(fields) != 4 or number.match(tabs[2]) or not number.match(fields[3])
+    ):
         return _BEIR
     return {3: _BLANKS, 4: _TREC}.get(len(fields), _BEIR) if known else _BEIR
 
@@ -87,7 +90,9 @@ def _parse(path: Path, frame: pl.DataFrame, form: _Form) -> pl.DataFrame:
     """Judgments of a chunk's lines, given as ``line`` and ``text``; ``second`` is the field after the query."""
     split = pl.col("text").str.split("\t") if form.tabs else pl.col("text").str.extract_all(_FIELD)
     frame = frame.with_columns(fields=split)
-    head = pl.col("fields").list.get(0, null_on_oob=True).str.to_lowercase().str.replace_all("_", "-")
+    head = (
+        pl.col("fields").list.get(0, null_on_oob=True).str.to_lowercase().str.replace_all("_", "-")
+    )
     head = head.is_in(_FIRST) & ~pl.col("fields").list.last().str.contains(_NUMBER)
     frame = frame.filter(~((pl.col("line") == 1) & head))
     wrong = frame.filter(pl.col("fields").list.len() != form.width)
@@ -96,9 +101,19 @@ def _parse(path: Path, frame: pl.DataFrame, form: _Form) -> pl.DataFrame:
         message = f"expected {form.expected}, got {len(fields)}: {shorten(raw)}"
         raise DataError(path, message, line=line)
     query, doc, grade = (pl.col("fields").list.get(place) for place in form.places)
-    number = pl.when(grade.str.contains(_NUMBER)).then(grade.str.strip_chars()).cast(pl.Float64, strict=False)
+    number = (
+        pl.when(grade.str.contains(_NUMBER))
+        .then(grade.str.strip_chars())
+        .cast(pl.Float64, strict=False)
+    )
     frame = frame.select(
-        "line", "text", query_id=query, doc_id=doc, raw=grade, grade=number, second=pl.col("fields").list.get(1)
+        "line",
+        "text",
+        query_id=query,
+        doc_id=doc,
+        raw=grade,
+        grade=number,
+        second=pl.col("fields").list.get(1),
     )
     _check(path, frame, form.noun)
     return frame.select("query_id", "doc_id", "grade", "line", "second")
@@ -120,7 +135,9 @@ def _check(path: Path, frame: pl.DataFrame, noun: str) -> None:
     if blank.height:
         row = blank.row(0, named=True)
         raise DataError(
-            path, f"expected a query-id and a corpus-id, one is empty: {shorten(row['text'])}", line=row["line"]
+            path,
+            f"expected a query-id and a corpus-id, one is empty: {shorten(row['text'])}",
+            line=row["line"],
         )
     bad = frame.filter(whole_or_fractions(frame["grade"]).is_null())
     if bad.height:
@@ -133,7 +150,11 @@ def to_tsv(qrels: pl.DataFrame) -> bytes:
     ids = pl.concat([qrels["query_id"], qrels["doc_id"]])
     unfit = ids.filter(ids.str.contains(r"[\t\r\n]"))
     if len(unfit):
-        raise UserError(f"id {unfit[0]!r} has a tab or line end in it, which a qrels file cannot hold")
+        raise UserError(
+            f"id {unfit[0]!r} has a tab or line end in it, which a qrels file cannot hold"
+        )
     lines = ["\t".join(_HEADER)]
-    lines += [f"{q}\t{d}\t{g}" for q, d, g in qrels.select("query_id", "doc_id", "grade").iter_rows()]
+    lines += [
+        f"{q}\t{d}\t{g}" for q, d, g in qrels.select("query_id", "doc_id", "grade").iter_rows()
+    ]
     return ("\n".join(lines) + "\n").encode()

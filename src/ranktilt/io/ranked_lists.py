@@ -31,11 +31,17 @@ from ranktilt.io.search_responses import (
 
 Names = Mapping[str, Sequence[str]]
 COLUMNS: Names = {
-    "query": ("qid", "query_id", "queryid", "q_id", "query"), "document": ("docno", "doc_id", "docid", "corpus_id"),
-    "score": ("score",), "rank": ("rank",),
-}  # fmt: skip
+    "query": ("qid", "query_id", "queryid", "q_id", "query"),
+    "document": ("docno", "doc_id", "docid", "corpus_id"),
+    "score": ("score",),
+    "rank": ("rank",),
+}
 """Names of each column of a table, the first that is there counts."""
-FIELDS: Names = {**COLUMNS, "document": (*COLUMNS["document"], "id", "_id"), "score": ("score", "_score")}
+FIELDS: Names = {
+    **COLUMNS,
+    "document": (*COLUMNS["document"], "id", "_id"),
+    "score": ("score", "_score"),
+}
 """The same of records in JSON."""
 _BLANKS = " \t\r\n"
 """What stands round a cell; other blanks, such as that which does not break, are part of an id, as in TREC's lines."""
@@ -67,7 +73,12 @@ class RunFile:
 
 
 def json_lists(
-    path: Path, content: Any, queries: Sequence[str] | None, order: str | None, *, max_failures: float
+    path: Path,
+    content: Any,
+    queries: Sequence[str] | None,
+    order: str | None,
+    *,
+    max_failures: float,
 ) -> RunFile | None:
     """Read what JSON holds; None where it may be ``{query: {document: score}}``. `queries` are those of responses."""
     responses = _unnamed_responses(content)
@@ -75,8 +86,12 @@ def json_lists(
         if not responses or len(responses) != len(queries or ()):
             count = f"{counted(len(responses), 'response', 'responses')} and {len(queries or ()) or 'no'} ids"
             hint = "responses do not name their queries: --queries FILE (queries=[…] in Python) does, in their order"
-            raise DataError(path, f"expected responses to searches and an id for each, got {count}; {hint}")
-        return _read_responses(path, list(zip(queries or (), responses, strict=True)), order, max_failures=max_failures)
+            raise DataError(
+                path, f"expected responses to searches and an id for each, got {count}; {hint}"
+            )
+        return _read_responses(
+            path, list(zip(queries or (), responses, strict=True)), order, max_failures=max_failures
+        )
     if isinstance(content, list):
         records: Rows = [(None, _record(document)) for document in content]
         return _read(path, "JSON records", records, order)
@@ -89,8 +104,13 @@ def json_lists(
     rows = Rows()
     for query, documents in content.items():
         if not isinstance(documents, list):
-            raise DataError(path, f"query {query!r}: expected a list of documents, got {shorten(documents)}")
-        rows += [(query, document if type(document) is dict else {"id": document}) for document in documents]
+            raise DataError(
+                path, f"query {query!r}: expected a list of documents, got {shorten(documents)}"
+            )
+        rows += [
+            (query, document if type(document) is dict else {"id": document})
+            for document in documents
+        ]
     return _read(path, "JSON lists", rows, order, queries=list(content))
 
 
@@ -99,7 +119,11 @@ def _unnamed_responses(content: Any) -> list[Any] | None:
     if is_response(content):
         return [content]
     responses = content.get("responses") if isinstance(content, dict) else content
-    return responses if isinstance(responses, list) and (not responses or any(map(is_response, responses))) else None
+    return (
+        responses
+        if isinstance(responses, list) and (not responses or any(map(is_response, responses)))
+        else None
+    )
 
 
 def _record(document: Any) -> Mapping[str, Any]:
@@ -113,7 +137,10 @@ def _read_responses(
     """Read responses that are whole; `DataError` where more are not than allowed."""
     faults = ((query, response_fault(response)) for query, response in responses)
     failed = {query: fault for query, fault in faults if fault}
-    if failed and (len(failed) > allowed_failures(len(responses), max_failures) or len(failed) == len(responses)):
+    if failed and (
+        len(failed) > allowed_failures(len(responses), max_failures)
+        or len(failed) == len(responses)
+    ):
         query, fault = next(iter(failed.items()))
         message = too_many_failures(len(failed), len(responses), max_failures)
         raise DataError(path, f"{message} (--max-failures): {query!r}: {fault}")
@@ -122,7 +149,9 @@ def _read_responses(
         if query not in failed:
             rows += [(query, _record(hit)) for hit in hits_of(response)]
     queries = [query for query, _ in responses if query not in failed]
-    return replace(_read(path, "responses to searches", rows, order, queries=queries), failed=failed)
+    return replace(
+        _read(path, "responses to searches", rows, order, queries=queries), failed=failed
+    )
 
 
 MTEB = "mteb_model_meta"
@@ -133,7 +162,9 @@ _LINE = re.compile(r'\s*\{\s*"query_id"\s*:')
 """How such a line begins; nothing else is parsed line by line."""
 
 
-def mteb_scores(path: Path | str, content: Mapping[str, Any], subset: str = "", split: str = "") -> Mapping[str, Any]:
+def mteb_scores(
+    path: Path | str, content: Mapping[str, Any], subset: str = "", split: str = ""
+) -> Mapping[str, Any]:
     """Return the scores of one subset and split of mteb's predictions: the named ones, the only ones, or ``test``."""
     parts = {
         (part, name): scores
@@ -150,7 +181,9 @@ def mteb_scores(path: Path | str, content: Mapping[str, Any], subset: str = "", 
     scores: Mapping[str, Any] = parts[chosen[0]]
     if not isinstance(scores, dict):
         where = "/".join(map(str, chosen[0]))
-        raise DataError(path, f"{where}: expected {{query: {{document: score}}}}, got {shorten(scores)}")
+        raise DataError(
+            path, f"{where}: expected {{query: {{document: score}}}}, got {shorten(scores)}"
+        )
     return scores
 
 
@@ -169,7 +202,9 @@ def prediction_lines(path: Path, text: str) -> dict[str, Any] | None:
         if not isinstance(record, dict) or not set(record) >= _WRITTEN:
             if not lists:
                 return None
-            raise DataError(path, f"expected query_id and results as JSON, got {shorten(line)}", line=number)
+            raise DataError(
+                path, f"expected query_id and results as JSON, got {shorten(line)}", line=number
+            )
         require_single_keys(path, line, record, first_line=number)
         query = str(record["query_id"])
         if query in lists:
@@ -192,7 +227,9 @@ def _read_columns(path: Path, frame: pl.DataFrame, order: str | None) -> RunFile
     columns = _columns(frame.columns, FIELDS)
     try:
         _require_distinct(frame.columns, columns)
-        _require_columns(columns, FIELDS, ("query", "document"), form="Parquet", names=frame.columns)
+        _require_columns(
+            columns, FIELDS, ("query", "document"), form="Parquet", names=frame.columns
+        )
         table = pl.DataFrame(
             {
                 "query_id": ids_of(frame[columns["query"]], f"column {columns['query']!r}"),
@@ -218,7 +255,11 @@ def _read_columns(path: Path, frame: pl.DataFrame, order: str | None) -> RunFile
             expected = "a finite number as score (of all documents, or of none)"
             raise fault(int(finite.argmin()), expected, score, f"; {IN_GIVEN_ORDER}")
     elif table["rank"].null_count():
-        raise fault(table["rank"].is_null().arg_max() or 0, "a whole number as rank (of all, or of none)", rank)
+        raise fault(
+            table["rank"].is_null().arg_max() or 0,
+            "a whole number as rank (of all, or of none)",
+            rank,
+        )
     return RunFile(
         frame=table.with_columns(score=scores),
         queries=table["query_id"].unique(maintain_order=True),
@@ -232,17 +273,28 @@ def _whole_ranks(ranks: pl.Series | None) -> pl.Expr | pl.Series:
     if ranks is None or not (ranks.dtype.is_integer() or ranks.dtype.is_float()):
         return pl.lit(None, dtype=pl.Int64)
     whole = ranks.cast(pl.Int32, strict=False)
-    return whole.to_frame("rank").select(pl.when(whole == ranks).then("rank"))["rank"].cast(pl.Int64)
+    return (
+        whole.to_frame("rank").select(pl.when(whole == ranks).then("rank"))["rank"].cast(pl.Int64)
+    )
 
 
 def _read_as(form: str, columns: Mapping[str, str], *, by_score: bool, by_rank: bool) -> str:
     """Say which columns were read."""
-    given = [columns[name] for name in ("query", "document", "score" if by_score else "rank") if name in columns]
+    given = [
+        columns[name]
+        for name in ("query", "document", "score" if by_score else "rank")
+        if name in columns
+    ]
     return f"{form}: {', '.join(given)}{'' if by_score or by_rank else ', in their order'}"
 
 
 def _require_columns(
-    columns: Mapping[str, str], valid: Names, needed: Sequence[str], *, form: str, names: Iterable[str]
+    columns: Mapping[str, str],
+    valid: Names,
+    needed: Sequence[str],
+    *,
+    form: str,
+    names: Iterable[str],
 ) -> None:
     """Refuse a table without one of the needed columns."""
     if lacking := next((name for name in needed if name not in columns), ""):
@@ -254,12 +306,21 @@ def delimiter_of(text: str) -> str:
     """Return what stands between the columns of a run's header; empty where the first line is none."""
     header = next(filter(str.strip, text.split("\n"))).replace('"', "")
     tables = {sign: _columns(header.split(sign), COLUMNS) for sign in "\t,"}
-    return next((sign for sign, columns in tables.items() if "query" in columns and len(columns) > 1), "")
+    return next(
+        (sign for sign, columns in tables.items() if "query" in columns and len(columns) > 1), ""
+    )
 
 
-def table_lists(path: Path, first_line: int, lines: Iterable[str], delimiter: str, order: str | None) -> RunFile:
+def table_lists(
+    path: Path, first_line: int, lines: Iterable[str], delimiter: str, order: str | None
+) -> RunFile:
     """Read a table whose first line names its columns."""
-    table, names, rows, numbers = csv.reader(lines, delimiter=delimiter, strict=True), list[str](), Rows(), list[int]()
+    table, names, rows, numbers = (
+        csv.reader(lines, delimiter=delimiter, strict=True),
+        list[str](),
+        Rows(),
+        list[int](),
+    )
     try:
         for row in table:
             cells, line = [cell.strip(_BLANKS) for cell in row], first_line - 1 + table.line_num
@@ -267,24 +328,33 @@ def table_lists(path: Path, first_line: int, lines: Iterable[str], delimiter: st
                 continue
             if len(cells) != len(names or cells) or (not names and len({*cells}) < len(cells)):
                 expected = f"{len(names or cells)} fields, each with a name of its own"
-                raise DataError(path, f"expected {expected}, got {len(cells)}: {shorten(cells)}", line=line)
+                raise DataError(
+                    path, f"expected {expected}, got {len(cells)}: {shorten(cells)}", line=line
+                )
             if names:
                 rows.append((None, dict(zip(names, cells, strict=True))))
                 numbers.append(line)
             names = names or cells
     except csv.Error as error:
-        raise DataError(path, f"expected a table: {error}", line=first_line - 1 + table.line_num) from error
+        raise DataError(
+            path, f"expected a table: {error}", line=first_line - 1 + table.line_num
+        ) from error
     if not rows:
         raise DataError(path, "expected documents below the header, got none")
     if names == _BEIR_QRELS and all(fields["score"].isdecimal() for _, fields in rows):
-        raise DataError(path, "expected a run, got judgments (whole numbers); they are named with --qrels")
+        raise DataError(
+            path, "expected a run, got judgments (whole numbers); they are named with --qrels"
+        )
     return _read(path, "CSV" if delimiter == "," else "TSV", rows, order, lines=numbers)
 
 
 def _columns(names: Iterable[str], valid: Names) -> dict[str, str]:
     """Which of the names stands for the query, the document, the score, the rank."""
     folded = {_folded(name): name.strip() for name in names}
-    firsts = {column: next((name for name in some if name in folded), "") for column, some in valid.items()}
+    firsts = {
+        column: next((name for name in some if name in folded), "")
+        for column, some in valid.items()
+    }
     return {column: folded[name] for column, name in firsts.items() if name}
 
 
@@ -343,12 +413,16 @@ def _read(
     none = [None] * len(rows)
     documents = [fields for _, fields in rows]
     cells: dict[str, list[Any]] = {
-        name: list(map(methodcaller("get", columns[name]), documents)) if name in columns else none for name in valid
+        name: list(map(methodcaller("get", columns[name]), documents)) if name in columns else none
+        for name in valid
     }
     if queries is not None:
         cells["query"] = [query for query, _ in rows]
     if lines:
-        cells |= {name: [_number(cell, of) for cell in cells[name]] for name, of in (("score", float), ("rank", int))}
+        cells |= {
+            name: [_number(cell, of) for cell in cells[name]]
+            for name, of in (("score", float), ("rank", int))
+        }
     by_score = order != "rank" and any(score is not None for score in cells["score"])
     by_rank = any(rank is not None for rank in cells["rank"])
 
@@ -367,16 +441,35 @@ def _read(
         }
     ).with_columns(rank=pl.int_range(1, pl.len() + 1).over("query_id"))
     if by_rank or (by_score and queries is None):
-        ranks = [rank if type(rank) is int and abs(rank) < 1 << 31 else None for rank in cells["rank"]]
+        ranks = [
+            rank if type(rank) is int and abs(rank) < 1 << 31 else None for rank in cells["rank"]
+        ]
         frame = frame.with_columns(rank=pl.Series(ranks, dtype=pl.Int64))
     if by_score and (wrong := first_not_finite(cells["score"])) is not None:
-        raise fault(wrong, "a finite number as score (of all documents, or of none)", "score", f"; {IN_GIVEN_ORDER}")
+        raise fault(
+            wrong,
+            "a finite number as score (of all documents, or of none)",
+            "score",
+            f"; {IN_GIVEN_ORDER}",
+        )
     if not by_score and frame["rank"].null_count():
-        raise fault(frame["rank"].is_null().arg_max() or 0, "a whole number as rank (of all, or of none)", "rank")
-    scores = pl.Series(np.array(cells["score"], dtype=np.float64)) if by_score else pl.lit(None, dtype=pl.Float64)
+        raise fault(
+            frame["rank"].is_null().arg_max() or 0,
+            "a whole number as rank (of all, or of none)",
+            "rank",
+        )
+    scores = (
+        pl.Series(np.array(cells["score"], dtype=np.float64))
+        if by_score
+        else pl.lit(None, dtype=pl.Float64)
+    )
     read_as = _read_as(form, columns, by_score=by_score, by_rank=by_rank)
     frame = frame.with_columns(score=scores)
-    every = frame["query_id"].unique(maintain_order=True) if queries is None else pl.Series(queries, dtype=pl.String)
+    every = (
+        frame["query_id"].unique(maintain_order=True)
+        if queries is None
+        else pl.Series(queries, dtype=pl.String)
+    )
     order = order if by_score else "rank"
     return RunFile(frame=frame, queries=every, lines=lines, score_order=order, read_as=read_as)
 
@@ -390,6 +483,13 @@ def _first_no_id(ids: Sequence[Any]) -> int | None:
 
 def first_not_finite(scores: Sequence[Any]) -> int | None:
     """Find the place of the first that is no finite number."""
-    if set(map(type, scores)) <= {int, float} and np.isfinite(np.array(scores, dtype=np.float64)).all():
+    if (
+        set(map(type, scores)) <= {int, float}
+        and np.isfinite(np.array(scores, dtype=np.float64)).all()
+    ):
         return None
-    return next(n for n, score in enumerate(scores) if type(score) not in (int, float) or not math.isfinite(score))
+    return next(
+        n
+        for n, score in enumerate(scores)
+        if type(score) not in (int, float) or not math.isfinite(score)
+    )

@@ -64,9 +64,10 @@ def read_run_file(
 ) -> RunFile:
     """Read a run's file; its content tells the format, whatever its name. Entries are in the file's order.
 
-    TREC: query-id, Q0, document-id, rank, score and a tag, or no tag, or query-id, document-id, rank and score alone;
-    every line has as many fields as the first. JSON: ``{query: {document: score}}``, and what `ranked_lists` reads, of
-    which responses are to `queries`. With the order ``"rank"`` scores are not read.
+    TREC: query-id, Q0, document-id, rank, score and a tag, or no tag, or query-id, document-id,
+    rank and score alone; every line has as many fields as the first. JSON: ``{query: {document:
+    score}}``, and what `ranked_lists` reads, of which responses are to `queries`. With the order
+    ``"rank"`` scores are not read.
     """
     if path.suffix in (".parquet", ".parq"):
         return lists.parquet_lists(path, score_order)
@@ -99,26 +100,36 @@ def _like_trec(text: str) -> bool:
     """Whether the first line could be TREC's, with commas in its ids."""
     fields = text.partition("\n")[0].split()
     try:
-        return len(fields) in _PLACES and math.isfinite(plain_float(fields[_PLACES[len(fields)][-1]]))
+        return len(fields) in _PLACES and math.isfinite(
+            plain_float(fields[_PLACES[len(fields)][-1]])
+        )
     except ValueError:
         return False
 
 
 def _width(path: Path, first_line: int, lines: list[bytes]) -> int:
     """How many fields the first line has."""
-    number, line = next((n, line) for n, line in enumerate(lines, start=first_line) if line and line.strip())
+    number, line = next(
+        (n, line) for n, line in enumerate(lines, start=first_line) if line and line.strip()
+    )
     width = len(line.split())
     if width not in _PLACES:
         expected = f"{_FIELDS} and a tag or none (6 or 5 fields), or these without Q0 and tag (4)"
         hint = "; judgments are named with --qrels" if width == 3 else ""
-        raise DataError(path, f"expected {expected}, got {width}: {shorten(line.decode())}{hint}", line=number)
+        raise DataError(
+            path, f"expected {expected}, got {width}: {shorten(line.decode())}{hint}", line=number
+        )
     if width == 4 and all(line.split()[1] in (b"0", b"Q0") for line in lines if line.strip()):
-        message = f"expected a run, got judgments (query, 0, document, grade): {shorten(line.decode())}"
+        message = (
+            f"expected a run, got judgments (query, 0, document, grade): {shorten(line.decode())}"
+        )
         raise DataError(path, f"{message}; they are named with --qrels", line=number)
     return width
 
 
-def _parse(path: Path, first_line: int, lines: list[bytes], *, width: int, order: str | None) -> pl.DataFrame:
+def _parse(
+    path: Path, first_line: int, lines: list[bytes], *, width: int, order: str | None
+) -> pl.DataFrame:
     """Table of a chunk: ``query_id``, ``doc_id``, ``rank`` (null where it is no whole number), ``score``, ``tag``."""
     data = _single_blanks(lines)
     if not data:
@@ -129,9 +140,13 @@ def _parse(path: Path, first_line: int, lines: list[bytes], *, width: int, order
         raise _wrong_width(path, first_line, lines, width)
     names = [f"f{i}" for i in range(width)]
     frame = pl.read_csv(
-        data, separator=" ", quote_char=None, has_header=False, schema=dict.fromkeys(names, pl.String),
+        data,
+        separator=" ",
+        quote_char=None,
+        has_header=False,
+        schema=dict.fromkeys(names, pl.String),
         truncate_ragged_lines=True,
-    )  # fmt: skip
+    )
     if frame[names[-1]].null_count():  # one line too long, another too short
         raise _wrong_width(path, first_line, lines, width)
     query_id, doc_id, ranked, scored = (names[place] for place in _PLACES[width])
@@ -145,9 +160,15 @@ def _parse(path: Path, first_line: int, lines: list[bytes], *, width: int, order
     if len(wrong):
         row = int(wrong[0])
         held = [number for number, line in enumerate(lines, start=first_line) if line.strip()]
-        expected, raw = ("a whole number as rank", ranked) if unranked[row] else ("a finite number as score", scored)
+        expected, raw = (
+            ("a whole number as rank", ranked)
+            if unranked[row]
+            else ("a finite number as score", scored)
+        )
         hint = "" if unranked[row] else f"; {IN_GIVEN_ORDER}"
-        raise DataError(path, f"expected {expected}, got {shorten(frame[raw][row])}{hint}", line=held[row])
+        raise DataError(
+            path, f"expected {expected}, got {shorten(frame[raw][row])}{hint}", line=held[row]
+        )
     return found
 
 
@@ -177,20 +198,35 @@ def warn_of_ranks(path: Path, frame: pl.DataFrame) -> None:
     """Warn where scores contradict the ranks, or say nothing: engines differ in which of the two they mean."""
     ranked = frame.filter(pl.col("rank").is_not_null())
     hint = '(--score-order rank, score_order="rank" goes by the ranks)'
-    if ranked["score"].n_unique() <= max(ranked["query_id"].n_unique(), 1):  # some engines export one for all
-        lists = ranked.group_by("query_id").agg(pl.col("score", "rank").n_unique()).filter(pl.col("rank") >= _ORDERED)
-        flat, queries = lists.filter(pl.col("score") == 1).height, counted(lists.height, "query", "queries")
+    if ranked["score"].n_unique() <= max(
+        ranked["query_id"].n_unique(), 1
+    ):  # some engines export one for all
+        lists = (
+            ranked.group_by("query_id")
+            .agg(pl.col("score", "rank").n_unique())
+            .filter(pl.col("rank") >= _ORDERED)
+        )
+        flat, queries = (
+            lists.filter(pl.col("score") == 1).height,
+            counted(lists.height, "query", "queries"),
+        )
         if 2 * flat > lists.height:
             told = f"all scores are equal in {flat:,} of {queries}, though the ranks order them"
             _warn(f"{path}: {told}; such documents are tied {hint}")
     if _falls(ranked):
         return
     ranked = ranked.sort("query_id", "rank", -pl.col("score"), maintain_order=True)
-    after = (pl.col("query_id") == pl.col("query_id").shift()) & (pl.col("rank") > pl.col("rank").shift())
-    against = ranked.filter(after & (pl.col("score") > pl.col("score").shift()))["query_id"].n_unique()
+    after = (pl.col("query_id") == pl.col("query_id").shift()) & (
+        pl.col("rank") > pl.col("rank").shift()
+    )
+    against = ranked.filter(after & (pl.col("score") > pl.col("score").shift()))[
+        "query_id"
+    ].n_unique()
     if against:
         queries = counted(frame["query_id"].n_unique(), "query", "queries")
-        _warn(f"{path}: the ranks contradict the scores in {against:,} of {queries}; scores decide {hint}")
+        _warn(
+            f"{path}: the ranks contradict the scores in {against:,} of {queries}; scores decide {hint}"
+        )
 
 
 def _warn(text: str) -> None:
@@ -199,10 +235,16 @@ def _warn(text: str) -> None:
 
 def _falls(frame: pl.DataFrame) -> bool:
     """Whether queries stand together and, in the file's order, ranks rise and scores do not: the usual case, fast."""
-    query, rank, score = frame["query_id"].rle_id().to_numpy(), frame["rank"].to_numpy(), frame["score"].to_numpy()
+    query, rank, score = (
+        frame["query_id"].rle_id().to_numpy(),
+        frame["rank"].to_numpy(),
+        frame["score"].to_numpy(),
+    )
     if not len(query) or query[-1] + 1 != frame["query_id"].n_unique():
         return False
-    return bool(((query[1:] > query[:-1]) | ((rank[1:] > rank[:-1]) & (score[1:] <= score[:-1]))).all())
+    return bool(
+        ((query[1:] > query[:-1]) | ((rank[1:] > rank[:-1]) & (score[1:] <= score[:-1]))).all()
+    )
 
 
 def _read_json(
@@ -217,7 +259,10 @@ def _read_json(
         message = f"expected one JSON object {_SHAPE}, got broken JSON ({error.msg})"
         raise DataError(path, message, line=error.lineno) from error
     if isinstance(content, dict) and isinstance(content.get(lists.MTEB), dict):
-        tag, content = str(content[lists.MTEB].get("model_name", "")), lists.mteb_scores(path, content)
+        tag, content = (
+            str(content[lists.MTEB].get("model_name", "")),
+            lists.mteb_scores(path, content),
+        )
     engine_lists = lists.json_lists(path, content, queries, order, max_failures=max_failures)
     if engine_lists is not None:
         return engine_lists
@@ -225,7 +270,9 @@ def _read_json(
         raise DataError(path, f"expected {_SHAPE}, got no query")
     for query, found in content.items():
         if not isinstance(found, dict):
-            raise DataError(path, f"query {query!r}: expected {{document: score}}, got {shorten(found)}")
+            raise DataError(
+                path, f"query {query!r}: expected {{document: score}}, got {shorten(found)}"
+            )
     every = pl.Series(list(content), dtype=pl.String)
     names = every.gather(np.repeat(np.arange(len(content)), list(map(len, content.values()))))
     docs = pl.Series(chain.from_iterable(content.values()), dtype=pl.String)
@@ -238,7 +285,9 @@ def _read_json(
         raise DataError(path, "the id of a query or a document is empty")
     frame = pl.DataFrame({"query_id": names, "doc_id": docs})
     frame = frame.with_columns(
-        score=pl.lit(None, dtype=pl.Float64) if order == "rank" else np.array(scores, dtype=np.float64),
+        score=pl.lit(None, dtype=pl.Float64)
+        if order == "rank"
+        else np.array(scores, dtype=np.float64),
         rank=pl.lit(None, dtype=pl.Int64),
     )
     read_as = f"{_SHAPE}, in their order" if order == "rank" else ""
@@ -253,7 +302,11 @@ def read_spec(path: Path) -> dict[str, Any]:
         text = read_text(path)
         spec = parse_json(text)
         require_single_keys(path, text, spec)
-        if isinstance(spec, dict) and spec and all(isinstance(value, dict) for value in spec.values()):
+        if (
+            isinstance(spec, dict)
+            and spec
+            and all(isinstance(value, dict) for value in spec.values())
+        ):
             return {}  # the same run in JSON may lie beside it under that name
         msgspec.convert(spec, _Sidecar)
     except ValueError as error:

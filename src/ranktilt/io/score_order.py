@@ -1,8 +1,9 @@
 """Which way scores run: a run whose scores rise along its own order is refused until somebody says what they are.
 
-Engines export similarities (larger is better) and distances (smaller is better) under one name, and read the wrong way
-round a run says the opposite of what the engine did. The order in which a list is given tells the two apart: its rank
-column where that orders the list, else the place of its results.
+Engines export similarities (larger is better) and distances (smaller is better) under one name, and
+read the wrong way round a run says the opposite of what the engine did. The order in which a list
+is given tells the two apart: its rank column where that orders the list, else the place of its
+results.
 """
 
 from __future__ import annotations
@@ -61,8 +62,9 @@ class Directions:
 def given_ranks(query: Ints, ranks: npt.NDArray[Any] | None) -> Ints:
     """Return the rank of each entry in its list, as given.
 
-    `query` numbers the list of each entry, from 0; `ranks` holds NaN where there is none. A rank column counts where it
-    orders the list: it is full, and not one rank for all. Elsewhere the place among the list's entries counts.
+    `query` numbers the list of each entry, from 0; `ranks` holds NaN where there is none. A rank
+    column counts where it orders the list: it is full, and not one rank for all. Elsewhere the
+    place among the list's entries counts.
     """
     order = np.argsort(query, kind="stable")
     sizes = np.bincount(query)

@@ -1,7 +1,8 @@
 """Responses of search engines as they come, from files and live: their hits, and every sign that they are not whole.
 
-An engine answers in time rather than in full: shards fail, time runs out, and the response still looks like any other.
-What is partial counts as a failed query, because the results that are missing are not known to be at the end.
+An engine answers in time rather than in full: shards fail, time runs out, and the response still
+looks like any other. What is partial counts as a failed query, because the results that are missing
+are not known to be at the end.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def allowed_failures(total: int, max_failures: float) -> int:
     return math.floor(max_failures * total + 1e-9)  # an eighth of 40 is 5, also in floats
 
 
-def too_many_failures(failed: int, total: int, max_failures: float, *, asked: int | None = None) -> str:
+def too_many_failures(
+    failed: int, total: int, max_failures: float, *, asked: int | None = None
+) -> str:
     """Say that more queries failed than allowed; `asked` is how many were tried, where not all were."""
     tried = counted(total if asked is None else asked, "query", "queries")
     allowed = allowed_failures(total, max_failures)
@@ -59,12 +62,19 @@ def _hits(content: Any) -> list[Any] | None:
             return list(body["docs"])
         return _hits(body)  # an asynchronous search of Elasticsearch or OpenSearch
     hits, root = content.get("hits"), content.get("root")
-    if isinstance(hits, Mapping) and isinstance(hits.get("hits"), list):  # Elasticsearch, OpenSearch
+    if isinstance(hits, Mapping) and isinstance(
+        hits.get("hits"), list
+    ):  # Elasticsearch, OpenSearch
         return list(hits["hits"])
-    if isinstance(root, Mapping) and not {"children", "coverage", "errors"}.isdisjoint(root):  # Vespa
+    if isinstance(root, Mapping) and not {"children", "coverage", "errors"}.isdisjoint(
+        root
+    ):  # Vespa
         children = [child for child in root.get("children") or () if isinstance(child, Mapping)]
         # An id is written id:NAMESPACE:TYPE::NAME.
-        return [{"id": str(hit.get("id")).split("::", 1)[-1], "score": hit.get("relevance")} for hit in children]
+        return [
+            {"id": str(hit.get("id")).split("::", 1)[-1], "score": hit.get("relevance")}
+            for hit in children
+        ]
     return None
 
 
@@ -97,8 +107,12 @@ def _error_text(error: Any, status: Any) -> str:
     parts = [error] if isinstance(error, str) else []
     if isinstance(error, Mapping):
         causes = [cause for cause in error.get("root_cause") or () if isinstance(cause, Mapping)]
-        kind = error.get("type") or next((cause["type"] for cause in causes if cause.get("type")), None)
-        reason = error.get("reason") or next((cause["reason"] for cause in causes if cause.get("reason")), None)
+        kind = error.get("type") or next(
+            (cause["type"] for cause in causes if cause.get("type")), None
+        )
+        reason = error.get("reason") or next(
+            (cause["reason"] for cause in causes if cause.get("reason")), None
+        )
         reason = reason or error.get("msg") or error.get("message")
         parts = [str(part) for part in (kind, reason) if part]
         status = error.get("code") if status is None else status
@@ -114,8 +128,12 @@ def _shard_faults(shards: Any) -> Iterator[str]:
     if isinstance(total, int) and isinstance(successful, int):
         lost = max(lost, total - successful)
     if lost:
-        failures = [failure for failure in shards.get("failures") or () if isinstance(failure, Mapping)]
-        reasons = [_error_text(failure["reason"], None) for failure in failures if failure.get("reason")]
+        failures = [
+            failure for failure in shards.get("failures") or () if isinstance(failure, Mapping)
+        ]
+        reasons = [
+            _error_text(failure["reason"], None) for failure in failures if failure.get("reason")
+        ]
         why = f" ({reasons[0]})" if reasons else ""
         yield f"{lost} of {total} shards failed{why}"
 
@@ -149,5 +167,7 @@ def _vespa_faults(root: Any) -> Iterator[str]:
     for error in root.get("errors") or ():
         yield _error_text(error, None)
     coverage = root.get("coverage")
-    if isinstance(coverage, Mapping) and (coverage.get("degraded") or coverage.get("full") is False):
+    if isinstance(coverage, Mapping) and (
+        coverage.get("degraded") or coverage.get("full") is False
+    ):
         yield f"coverage {coverage.get('coverage', '?')} %"

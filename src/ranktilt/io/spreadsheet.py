@@ -15,7 +15,9 @@ _ESCAPED = re.compile(rf"'{_FORMULA.removeprefix('(?s)')}", re.DOTALL)
 def csv_text(frame: pl.DataFrame) -> str:
     """Return a frame as CSV whose text cells and column names are no formulas; numbers stay as they are."""
     safe = frame.with_columns(_escaped(pl.col(pl.String)))
-    names = pl.DataFrame({"name": frame.columns}, schema={"name": pl.String}).select(_escaped(pl.col("name")))
+    names = pl.DataFrame({"name": frame.columns}, schema={"name": pl.String}).select(
+        _escaped(pl.col("name"))
+    )
     safe.columns = names["name"].to_list()
     return safe.write_csv()
 

@@ -21,7 +21,13 @@ _WORD = r"\w+"
 
 
 def agreements(
-    graded: Graded, strata: Mapping[str, Bools], *, top: int, relevant: int, resamples: int, seed: int
+    graded: Graded,
+    strata: Mapping[str, Bools],
+    *,
+    top: int,
+    relevant: int,
+    resamples: int,
+    seed: int,
 ) -> Iterator[Agreement]:
     """Give the agreement over all pairs and over those of each stratum, with intervals over queries."""
     masks = {"all": np.ones(graded.pairs.height, dtype=bool), **strata}
@@ -29,7 +35,9 @@ def agreements(
         if mask.any():
             tables = query_tables(graded.pairs.filter(pl.Series(mask)), top)
             rng = np.random.default_rng([seed, 11])
-            resampled = _resampled(tables, resamples, rng) if len(tables) >= FEWEST_QUERIES else None
+            resampled = (
+                _resampled(tables, resamples, rng) if len(tables) >= FEWEST_QUERIES else None
+            )
             yield _agreement(graded.judge, stratum, tables, relevant, resampled=resampled)
 
 
@@ -48,9 +56,13 @@ def per_query(graded: Graded, top: int) -> Iterator[QueryAgreement]:
     for name, table in zip(names, query_tables(graded.pairs, top), strict=True):
         values = _coefficients(table, 1)
         yield QueryAgreement(
-            graded.judge, name, int(table.sum()), float(values["exact"]), float(values["weighted_kappa"]),
+            graded.judge,
+            name,
+            int(table.sum()),
+            float(values["exact"]),
+            float(values["weighted_kappa"]),
             float(values["gap"]),
-        )  # fmt: skip
+        )
 
 
 def confusion(graded: Graded, top: int) -> Iterator[GradeCount]:
@@ -63,12 +75,17 @@ def confusion(graded: Graded, top: int) -> Iterator[GradeCount]:
 
 def strata_of(graded: Graded, collection: Collection) -> dict[str, Bools]:
     """Tell pairs apart by their document's source, its length, and its share of the query's words, each in thirds."""
-    docs = collection.docs.select(doc_id="id", source="source").with_columns(text=collection.texts())
+    docs = collection.docs.select(doc_id="id", source="source").with_columns(
+        text=collection.texts()
+    )
     queries = collection.queries.select(query_id="id", query="text")
     both = graded.pairs.join(docs, on="doc_id", how="left", maintain_order="left")
     both = both.join(queries, on="query_id", how="left", maintain_order="left")
     names = both["source"].drop_nulls().unique(maintain_order=True)
-    found = {f"source {name}": (both["source"] == name).fill_null(value=False).to_numpy() for name in names}
+    found = {
+        f"source {name}": (both["source"] == name).fill_null(value=False).to_numpy()
+        for name in names
+    }
     found = found if len(names) > 1 else {}
     if (both["text"].fill_null("") != "").any():
         found |= _thirds(_LENGTHS, words(both["text"]).cast(pl.Float64))
@@ -78,7 +95,10 @@ def strata_of(graded: Graded, collection: Collection) -> dict[str, Bools]:
 
 def _query_share(both: pl.DataFrame) -> pl.Series:
     """Share of the query's words that the document has; null where either has none."""
-    terms = {name: pl.col(name).str.to_lowercase().str.extract_all(_WORD).list.unique() for name in ("text", "query")}
+    terms = {
+        name: pl.col(name).str.to_lowercase().str.extract_all(_WORD).list.unique()
+        for name in ("text", "query")
+    }
     share = pl.col("query").list.set_intersection("text").list.len() / pl.col("query").list.len()
     return both.select(**terms).select(share=share.fill_nan(None))["share"]
 
@@ -100,7 +120,11 @@ def _coefficients(tables: Floats, relevant: int) -> dict[str, Floats]:
     total = tables.sum((-2, -1))
     rows = [tables[..., part, :].sum(-2) for part in (slice(0, relevant), slice(relevant, size))]
     binary = np.stack(
-        [np.stack([row[..., :relevant].sum(-1), row[..., relevant:].sum(-1)], axis=-1) for row in rows], axis=-2
+        [
+            np.stack([row[..., :relevant].sum(-1), row[..., relevant:].sum(-1)], axis=-1)
+            for row in rows
+        ],
+        axis=-2,
     )
     apart = np.subtract.outer(np.arange(size), np.arange(size))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -122,17 +146,27 @@ def _resampled(tables: Floats, resamples: int, rng: np.random.Generator) -> Floa
     queries, flat = len(tables), tables.reshape(len(tables), -1)
     if queries < FEWEST_ROWS:
         return np.full((resamples, *tables.shape[1:]), np.nan)
-    draws = rng.multinomial(queries, np.full(queries, 1 / queries), size=resamples).astype(np.float64)
+    draws = rng.multinomial(queries, np.full(queries, 1 / queries), size=resamples).astype(
+        np.float64
+    )
     return (draws @ flat).reshape(resamples, *tables.shape[1:])
 
 
-def _agreement(judge: str, stratum: str, tables: Floats, relevant: int, resampled: Floats | None) -> Agreement:
+def _agreement(
+    judge: str, stratum: str, tables: Floats, relevant: int, resampled: Floats | None
+) -> Agreement:
     """Make a row of an agreement; without resamples it has no intervals."""
     with_pairs = tables[tables.sum((-2, -1)) > 0]
     values = _coefficients(with_pairs.sum(0), relevant)
     samples = {} if resampled is None else _coefficients(resampled, relevant)
     estimates = {name: _estimate(float(value), samples.get(name)) for name, value in values.items()}
-    return Agreement(judge=judge, stratum=stratum, pairs=int(with_pairs.sum()), queries=len(with_pairs), **estimates)
+    return Agreement(
+        judge=judge,
+        stratum=stratum,
+        pairs=int(with_pairs.sum()),
+        queries=len(with_pairs),
+        **estimates,
+    )
 
 
 def _estimate(value: float, samples: Floats | None) -> Estimate:

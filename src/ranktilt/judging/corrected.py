@@ -31,7 +31,9 @@ def sampled_queries(graded: Graded, labels: int, seed: int) -> tuple[list[str], 
     used = np.cumsum(sizes["len"].to_numpy()[order])
     number = int(np.searchsorted(used, labels, side="right"))
     if number < 2:
-        raise UserError(f"--human-sample {labels}: too few for two queries, which need {used[1]} labels here")
+        raise UserError(
+            f"--human-sample {labels}: too few for two queries, which need {used[1]} labels here"
+        )
     return sizes["query_id"].gather(order[:number]).to_list(), int(used[number - 1])
 
 
@@ -54,7 +56,9 @@ def corrected(values: SystemValues, labelled: Collection[str]) -> Iterator[Corre
         yield _corrected(values, estimate, is_labelled)
     width = values.bounds[1] - values.bounds[0]
     for system, next_system in pairwise(order):
-        human, judged, more = (rows[system] - rows[next_system] for rows in (values.human, values.judged, values.more))
+        human, judged, more = (
+            rows[system] - rows[next_system] for rows in (values.human, values.judged, values.more)
+        )
         estimate = _Estimand(
             run=values.runs[system],
             minus=values.runs[next_system],

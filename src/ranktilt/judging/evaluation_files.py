@@ -7,7 +7,8 @@ Three layouts are read, each told by the first line:
 - a table with a column a measure: ``runid,topic,ndcg@20,err@20`` of gdeval, ndeval and others.
 - a table with a row a value: ``name,qid,measure,value`` of PyTerrier and others.
 
-Where a file names no system, it is one system, called as the file. Means (``all``, ``amean``) are left out.
+Where a file names no system, it is one system, called as the file. Means (``all``, ``amean``) are
+left out.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ _MEANS = ("all", "amean")
 _MISSING = ("", "nan", "na")
 _NO_MEASURE = re.compile("num_.*|relstring.*")
 """Lines of trec_eval that count or quote."""
-_ENDINGS = re.compile(r"(\.(ndcgeval|gdeval|ndeval|treceval|trec_eval|eval|results?|res|txt|csv|tsv))*(\.gz)?$")
+_ENDINGS = re.compile(
+    r"(\.(ndcgeval|gdeval|ndeval|treceval|trec_eval|eval|results?|res|txt|csv|tsv))*(\.gz)?$"
+)
 _EXPECTED = (
     "expected values per query: measure, query, value (trec_eval -q), or a table whose header names the query "
     "(runid,topic,ndcg@20)"
@@ -84,8 +87,9 @@ def measure_name(text: str) -> str:
 def read_evaluations(path: str | Path) -> pl.DataFrame:
     """Read the values of each query and system from a file, or from every file of a folder.
 
-    Returns ``run``, ``query_id``, ``measure`` and ``value`` (NaN where it is undefined), in the order of the files.
-    `DataError` names the line of a fault, also of a second value for the same system, query and measure.
+    Returns ``run``, ``query_id``, ``measure`` and ``value`` (NaN where it is undefined), in the
+    order of the files. `DataError` names the line of a fault, also of a second value for the same
+    system, query and measure.
     """
     path = require_path(path)
     files = _files_of(path) if path.is_dir() else [path]
@@ -109,7 +113,9 @@ def read_evaluations(path: str | Path) -> pl.DataFrame:
 
 
 def _files_of(folder: Path) -> list[Path]:
-    files = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
+    files = sorted(
+        file for file in folder.iterdir() if file.is_file() and not file.name.startswith(".")
+    )
     if not files:
         raise DataError(folder, "expected files of values per query, the folder has none")
     return files
@@ -133,17 +139,23 @@ def _read(path: Path) -> list[Value]:
     rows = list(_rows(lines, delimiter))
     header = [field.strip().lower() for field in rows[0].fields]
     if any(name in _DOCUMENT for name in header):
-        message = f"expected values per query, got documents ({', '.join(rows[0].fields)}); {_GRADES}"
+        message = (
+            f"expected values per query, got documents ({', '.join(rows[0].fields)}); {_GRADES}"
+        )
         raise DataError(path, message, line=first_row)
     if any(name in _QUERY for name in header):
         values = list(_table_values(path, header, rows))
     elif len(header) == 3:
         values = list(_trec_eval_values(path, rows))
     else:
-        message = f"{_EXPECTED}, got {len(header)} fields: {shorten(lines[first_row - 1])}; {_GRADES}"
+        message = (
+            f"{_EXPECTED}, got {len(header)} fields: {shorten(lines[first_row - 1])}; {_GRADES}"
+        )
         raise DataError(path, message, line=first_row)
     if not values:
-        raise DataError(path, "expected values of each query, got means only (trec_eval gives both with -q)")
+        raise DataError(
+            path, "expected values of each query, got means only (trec_eval gives both with -q)"
+        )
     return values
 
 
@@ -158,7 +170,9 @@ def _delimiter(line: str) -> str | None:
 def _rows(lines: Sequence[str], delimiter: str | None) -> Iterator[_Row]:
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            fields = line.split() if delimiter is None else next(csv.reader([line], delimiter=delimiter))
+            fields = (
+                line.split() if delimiter is None else next(csv.reader([line], delimiter=delimiter))
+            )
             fields = [from_cell(field) for field in fields] if delimiter == "," else fields
             yield _Row(number, [field.strip() for field in fields])
 
@@ -167,9 +181,8 @@ def _trec_eval_values(path: Path, rows: Sequence[_Row]) -> Iterator[Value]:
     """Read lines of three fields, block by block, a block a system."""
     for row in rows:
         if len(row.fields) != 3:
-            message = (
-                f"expected measure, query, value (3 fields), got {len(row.fields)}: {shorten(' '.join(row.fields))}"
-            )
+            line = shorten(" ".join(row.fields))
+            message = f"expected measure, query, value (3 fields), got {len(row.fields)}: {line}"
             raise DataError(path, message, line=row.line)
     is_query_first = not _is_measure(rows[0].fields[0]) and _is_measure(rows[0].fields[1])
     if is_query_first:
@@ -189,7 +202,9 @@ def _blocks(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
     is_named_first = rows[0].fields[0] == "runid"
     block = list[_Row]()
     for row in rows:
-        is_after_means = bool(block) and block[-1].fields[1] in _MEANS and row.fields[1] not in _MEANS
+        is_after_means = (
+            bool(block) and block[-1].fields[1] in _MEANS and row.fields[1] not in _MEANS
+        )
         if block and (row.fields[0] == "runid" if is_named_first else is_after_means):
             yield block
             block = []
@@ -220,7 +235,9 @@ def _table_values(path: Path, header: list[str], rows: Sequence[_Row]) -> Iterat
     ignored = {run, query, *(index for index, title in enumerate(header) if title in _INDEX)}
     measures = [index for index in range(len(names)) if index not in ignored]
     if not measures:
-        raise DataError(path, f"expected a column for each measure, got {', '.join(names)}", line=rows[0].line)
+        raise DataError(
+            path, f"expected a column for each measure, got {', '.join(names)}", line=rows[0].line
+        )
     for row in rows[1:]:
         if row.fields == names:  # files of several systems, one after the other
             continue
@@ -232,7 +249,11 @@ def _table_values(path: Path, header: list[str], rows: Sequence[_Row]) -> Iterat
         system = evaluation_name(path) if run is None else row.fields[run]
         if not system or not row.fields[query]:
             raise DataError(path, "expected a system and a query, one is empty", line=row.line)
-        cells = [(row.fields[name], row.fields[value])] if is_long else [(names[i], row.fields[i]) for i in measures]  # type: ignore[index]
+        cells = (
+            [(row.fields[name], row.fields[value])]
+            if is_long
+            else [(names[i], row.fields[i]) for i in measures]
+        )  # type: ignore[index]
         for title, text in cells:
             number = _number(path, row.line, title, text)
             yield Value(row.line, system, row.fields[query], measure_name(title), number)
@@ -255,7 +276,9 @@ def _number(path: Path, line: int, name: str, text: str) -> float:
         raise DataError(path, f"expected a number as {name}, got {text!r}", line=line)
     low, high = measure_bounds(measure_name(name))
     if not low <= value <= high:
-        raise DataError(path, f"expected {name} between {low:g} and {high:g}, got {text}", line=line)
+        raise DataError(
+            path, f"expected {name} between {low:g} and {high:g}, got {text}", line=line
+        )
     return value
 
 

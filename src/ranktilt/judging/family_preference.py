@@ -33,11 +33,17 @@ def _ranks(values: Floats) -> Floats:
 def _z(values: Floats) -> Floats:
     """Standard scores within each query; 0 where all systems are equal."""
     spread = values.std(0)
-    score: Floats = np.divide(values - values.mean(0), spread, out=np.zeros_like(values), where=spread > 0)
+    score: Floats = np.divide(
+        values - values.mean(0), spread, out=np.zeros_like(values), where=spread > 0
+    )
     return score
 
 
-_SCALES: Mapping[str, Callable[[Floats], Floats]] = {"points": lambda values: values, "ranks": _ranks, "z": _z}
+_SCALES: Mapping[str, Callable[[Floats], Floats]] = {
+    "points": lambda values: values,
+    "ranks": _ranks,
+    "z": _z,
+}
 
 
 def read_families(path: str | Path) -> dict[str, str]:
@@ -45,10 +51,14 @@ def read_families(path: str | Path) -> dict[str, str]:
     path, found = Path(path), dict[str, str]()
     for number, line in enumerate(decode_text(path, read_bytes(path)).splitlines(), start=1):
         fields = line.split("\t") if "\t" in line else line.split()
-        if not line.strip() or (number == 1 and [field.strip() for field in fields[:2]] == ["run", "family"]):
+        if not line.strip() or (
+            number == 1 and [field.strip() for field in fields[:2]] == ["run", "family"]
+        ):
             continue
         if len(fields) != 2 or not all(field.strip() for field in fields):
-            raise DataError(path, f"expected a run and its family (2 fields), got {len(fields)}", line=number)
+            raise DataError(
+                path, f"expected a run and its family (2 fields), got {len(fields)}", line=number
+            )
         name, family = (field.strip() for field in fields)
         if found.setdefault(name, family) != family:
             raise DataError(path, f"a second family ({family}) for run {name!r}", line=number)
@@ -64,7 +74,9 @@ def families_of(runs: Sequence[str], families: Mapping[str, str]) -> dict[str, l
     """
     lost = [run for run in runs if run not in families]
     if lost:
-        raise UserError(f"no family for {counted(len(lost), 'run', 'runs')}: {', '.join(lost[:3])}; see --systems")
+        raise UserError(
+            f"no family for {counted(len(lost), 'run', 'runs')}: {', '.join(lost[:3])}; see --systems"
+        )
     found: dict[str, list[str]] = {}
     for run, family in families.items():
         if run in runs:
@@ -76,7 +88,9 @@ def families_of(runs: Sequence[str], families: Mapping[str, str]) -> dict[str, l
     return found
 
 
-def family_preferences(every: Sequence[SystemValues], families: Mapping[str, str]) -> list[FamilyPreference]:
+def family_preferences(
+    every: Sequence[SystemValues], families: Mapping[str, str]
+) -> list[FamilyPreference]:
     """Test every judge, measure and family on each scale, with one verdict where all scales agree."""
     of = [
         (values, family, np.isin(values.runs, members))
@@ -84,10 +98,16 @@ def family_preferences(every: Sequence[SystemValues], families: Mapping[str, str
         for family, members in _compared(families_of(values.runs, families)).items()
     ]
     tests = [
-        [family_difference(scale(values.rescaled), scale(values.judged), member) for scale in _SCALES.values()]
+        [
+            family_difference(scale(values.rescaled), scale(values.judged), member)
+            for scale in _SCALES.values()
+        ]
         for values, _, member in of
     ]
-    corrected = np.stack([holm(np.array(ps)) for ps in zip(*([one.p for one in row] for row in tests), strict=True)], 1)
+    corrected = np.stack(
+        [holm(np.array(ps)) for ps in zip(*([one.p for one in row] for row in tests), strict=True)],
+        1,
+    )
     found = []
     for (values, family, member), row, ps in zip(of, tests, corrected.tolist(), strict=True):
         scales = tuple(

@@ -12,7 +12,11 @@ from ranktilt.measures.printing import rounded
 
 
 def gate_judges(
-    audit: JudgeAudit, *, max_gap: float | None = None, min_tau: float | None = None, inconclusive: str = "fail"
+    audit: JudgeAudit,
+    *,
+    max_gap: float | None = None,
+    min_tau: float | None = None,
+    inconclusive: str = "fail",
 ) -> Gate:
     """Judge an audit of judges by limits: exit codes and outcomes are those of `gate`.
 
@@ -23,8 +27,8 @@ def gate_judges(
     max_gap : float, optional
         Largest grade gap between twins, either way, in grades; judged as a tilt is.
     min_tau : float, optional
-        Smallest Kendall's τ-b of systems, −1 to 1: *level* if the whole interval lies at or above it, *tilted* if it
-        lies below, else *inconclusive*.
+        Smallest Kendall's τ-b of systems, −1 to 1: *level* if the whole interval lies at or above
+        it, *tilted* if it lies below, else *inconclusive*.
     inconclusive : {"fail", "pass"}, optional
         Exit code of an inconclusive outcome: 3 or 0.
 
@@ -47,18 +51,32 @@ def gate_judges(
     if limit is not None:
         if not audit.main_gaps:
             raise UserError("--max-gap needs twins: audit with a collection (ranktilt judge DIR)")
-        rows += [GateRow(e.run, e.measure, e.a, e.b, e.queries, (check_tilt(e, limit),)) for e in audit.main_gaps]
+        rows += [
+            GateRow(e.run, e.measure, e.a, e.b, e.queries, (check_tilt(e, limit),))
+            for e in audit.main_gaps
+        ]
     if min_tau is not None:
         if not audit.rank_agreements:
             raise UserError("--min-tau needs systems: audit with --runs DIR")
         rows += [
-            GateRow(one.judge, one.measure, "systems", "systems", one.queries, (_check_tau(one, min_tau),))
+            GateRow(
+                one.judge,
+                one.measure,
+                "systems",
+                "systems",
+                one.queries,
+                (_check_tau(one, min_tau),),
+            )
             for one in audit.rank_agreements
         ]
     spec = {
-        "max_tilt": limit, "min_tau": min_tau, "baseline": False, "min_effect": 0.0, "inconclusive": inconclusive,
+        "max_tilt": limit,
+        "min_tau": min_tau,
+        "baseline": False,
+        "min_effect": 0.0,
+        "inconclusive": inconclusive,
         "audit": audit.spec.get("command"),
-    }  # fmt: skip
+    }
     return Gate(spec, tuple(rows), warnings_of(audit.notes))
 
 
@@ -70,7 +88,9 @@ def _check_tau(row: RankAgreement, least: float) -> LimitCheck:
         reason = "τ-b is undefined: the judge tells no systems apart"
     elif math.isnan(low):
         queries = counted(row.queries, "query is", "queries are")
-        reason = f"τ-b {rounded(value, 2)} has no interval: {queries} too few, it takes {FEWEST_QUERIES}"
+        reason = (
+            f"τ-b {rounded(value, 2)} has no interval: {queries} too few, it takes {FEWEST_QUERIES}"
+        )
     elif low >= least:
         outcome, reason = "level", f"{numbers} lies at or above {least:g}"
     elif high < least:

@@ -23,24 +23,36 @@ _SEED = 13
 """Draws of its own."""
 
 
-def twin_grades(collection: Collection, judged: pl.DataFrame, pair: Pair) -> tuple[pl.DataFrame, int]:
+def twin_grades(
+    collection: Collection, judged: pl.DataFrame, pair: Pair
+) -> tuple[pl.DataFrame, int]:
     """List the twins that a judge graded for one query, and count those of which it graded one side alone.
 
-    Columns ``query_id``, ``origin``, ``gap`` (grade of the first side less that of the second), ``human`` (their human
-    grade, null where they have none) and ``same`` (whether it is the same, or there is none).
+    Columns ``query_id``, ``origin``, ``gap`` (grade of the first side less that of the second),
+    ``human`` (their human grade, null where they have none) and ``same`` (whether it is the same,
+    or there is none).
     """
     human = collection.qrels.select("query_id", "doc_id", human=pl.col("grade"))
-    grades = judged.select("query_id", "doc_id", "grade").join(human, on=["query_id", "doc_id"], how="left")
+    grades = judged.select("query_id", "doc_id", "grade").join(
+        human, on=["query_id", "doc_id"], how="left"
+    )
     twins = collection.pairs(*pair)
     sides = [
-        twins.select("origin", doc_id=side).with_row_index("pair").join(grades, on="doc_id").drop("doc_id")
+        twins.select("origin", doc_id=side)
+        .with_row_index("pair")
+        .join(grades, on="doc_id")
+        .drop("doc_id")
         for side in ("a", "b")
     ]
     both = sides[0].join(sides[1], on=["pair", "origin", "query_id"], suffix="_b")
     lone = sides[0].height + sides[1].height - 2 * both.height
     same = pl.col("human").eq_missing(pl.col("human_b"))
     return both.select(
-        "query_id", "origin", "human", gap=(pl.col("grade") - pl.col("grade_b")).cast(pl.Float64), same=same
+        "query_id",
+        "origin",
+        "human",
+        gap=(pl.col("grade") - pl.col("grade_b")).cast(pl.Float64),
+        same=same,
     ).sort("query_id", "origin"), lone
 
 
@@ -54,7 +66,9 @@ def grade_gaps(
         other = twins.filter(~pl.col("same")).height
         for number, what in ((lone, "graded on one side only"), (other, "with two human grades")):
             if number:
-                notes.append(f"{name}: {counted(number, 'twin', 'twins')} {what} left out of the grade gap")
+                notes.append(
+                    f"{name}: {counted(number, 'twin', 'twins')} {what} left out of the grade gap"
+                )
         twins = twins.filter("same")
         samples += [_sample(name, pair, some, level, how) for level, some in _levels(twins)]
     return effects(samples, how, primary=GradeGap), notes
@@ -63,8 +77,8 @@ def grade_gaps(
 def judge_variation(pairs: pl.DataFrame) -> Variation:
     """Return in how many queries a judge tells documents apart, of those in which humans do.
 
-    `pairs` has the columns ``query_id``, ``judged`` and ``human``. Where humans tell none apart, a judge that gives
-    more than one grade in all can vary.
+    `pairs` has the columns ``query_id``, ``judged`` and ``human``. Where humans tell none apart, a
+    judge that gives more than one grade in all can vary.
     """
     queries = pairs.group_by("query_id").agg(pl.col("judged", "human").n_unique())
     apart = queries.filter(pl.col("human") > 1)
@@ -81,14 +95,20 @@ def _levels(twins: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
         yield from ((f"{grade:g}", twins.filter(pl.col("human") == grade)) for grade in known)
 
 
-def _sample(judge: str, pair: Pair, twins: pl.DataFrame, level: str, how: InferenceOptions) -> Sample:
+def _sample(
+    judge: str, pair: Pair, twins: pl.DataFrame, level: str, how: InferenceOptions
+) -> Sample:
     names = twins["query_id"].unique().sort()
     query = twins["query_id"].rank("dense").to_numpy().astype(np.int64) - 1
     origin = twins["origin"].rank("dense").to_numpy().astype(np.int64) - 1
     gap = twins["gap"].to_numpy()
     total = np.bincount(query, weights=gap, minlength=len(names)).astype(np.float64)
     weight = np.bincount(query, minlength=len(names)).astype(np.float64)
-    parts = {"pairs": float(len(gap)), "higher": float((gap > 0).sum()), "lower": float((gap < 0).sum())}
+    parts = {
+        "pairs": float(len(gap)),
+        "higher": float((gap > 0).sum()),
+        "lower": float((gap < 0).sum()),
+    }
     of = GradeGap if level == "any" else replace(GradeGap, grade=level)
     clusters = Clusters(query, origin, gap, np.ones(len(gap)))
     sample = Sample(judge, of, *pair, total, weight, parts, clusters=clusters)

@@ -27,9 +27,10 @@ _BARE = re.compile(r"(?:(?:relevance )?(?:category|score|grade)\W{0,3})?([0-9]+)
 def parse_grade(answer: str, *, cut_off: bool = False) -> int | None:
     """Read the grade of an answer; None where there is none of the scale, or more than one.
 
-    In this order: what stands behind ``##final score:``; ``"O"``, ``"score"`` or ``"grade"`` of a JSON object; a digit
-    that is the whole answer, or its whole last line unless the answer was cut off there. Reasoning does not count; what
-    else surrounds an answer goes where nothing can be read with it.
+    In this order: what stands behind ``##final score:``; ``"O"``, ``"score"`` or ``"grade"`` of a
+    JSON object; a digit that is the whole answer, or its whole last line unless the answer was cut
+    off there. Reasoning does not count; what else surrounds an answer goes where nothing can be
+    read with it.
     """
     cleaned = clean_answer(answer)
     for text in dict.fromkeys((cleaned.plain, cleaned.text)):
@@ -72,12 +73,20 @@ def _on_scale(number: str) -> int | None:
 
 def check_grade(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.DataFrame:
     """Check answers of a judge: ``text`` is the grade, and an answer without one has a flag."""
-    grades = [parse_grade(answer, cut_off=end == "length") for answer, end in zip(raw, finish, strict=True)]
+    grades = [
+        parse_grade(answer, cut_off=end == "length")
+        for answer, end in zip(raw, finish, strict=True)
+    ]
     flags = [
         [] if grade is not None else [FILTERED if end == "content_filter" else UNREADABLE]
         for grade, end in zip(grades, finish, strict=True)
     ]
     nothing = [None] * len(grades)
     columns = {"text": grades, "opening": nothing, "closing": nothing, "flags": flags}
-    types = {"text": pl.Int64(), "opening": pl.String(), "closing": pl.String(), "flags": pl.List(pl.String())}
+    types = {
+        "text": pl.Int64(),
+        "opening": pl.String(),
+        "closing": pl.String(),
+        "flags": pl.List(pl.String()),
+    }
     return pl.DataFrame(columns, schema=types).with_columns(pl.col("text").cast(pl.String))

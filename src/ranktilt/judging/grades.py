@@ -44,11 +44,17 @@ class Graded(NamedTuple):
         alone = {"humans": self.human_queries, "the judge": self.more["query_id"].n_unique()}
         for who, number in alone.items():
             if number:
-                found.append(f"{self.judge}: {counted(number, 'query', 'queries')} graded by {who} only left out")
+                found.append(
+                    f"{self.judge}: {counted(number, 'query', 'queries')} graded by {who} only left out"
+                )
         if (self.pairs["human"] == self.pairs["judged"]).all():
-            found.append(f"warning: {self.judge} gives the human grade to every pair: are these the same labels?")
+            found.append(
+                f"warning: {self.judge} gives the human grade to every pair: are these the same labels?"
+            )
         if self.pairs["judged"].n_unique() == 1:
-            found.append(f"{self.judge} gives grade {self.pairs['judged'][0]} to all pairs: κ and α are undefined")
+            found.append(
+                f"{self.judge} gives grade {self.pairs['judged'][0]} to all pairs: κ and α are undefined"
+            )
         smaller = self.pairs.height + min(self.human_only, self.judge_only)
         if self.pairs.height < _COINCIDENCE * smaller:
             found.append(
@@ -58,11 +64,13 @@ class Graded(NamedTuple):
         return found
 
 
-def read_grades(grades: str | Path | pl.DataFrame, top: int | None, name: str) -> tuple[pl.DataFrame, list[str]]:
+def read_grades(
+    grades: str | Path | pl.DataFrame, top: int | None, name: str
+) -> tuple[pl.DataFrame, list[str]]:
     """Read a judge's grades, whole numbers from 0 to `top` (None: any), and what is to be noted.
 
-    Few grades outside the scale are left out and counted; with more than 1 % it is another scale, and a `DataError`
-    names the first.
+    Few grades outside the scale are left out and counted; with more than 1 % it is another scale,
+    and a `DataError` names the first.
     """
     frame = read_qrels(grades) if isinstance(grades, str | Path) else _grade_columns(grades, name)
     bad = (pl.col("grade") != pl.col("grade").round()) | ~pl.col("grade").is_between(0, _HIGHEST)
@@ -74,7 +82,9 @@ def read_grades(grades: str | Path | pl.DataFrame, top: int | None, name: str) -
         message = f"expected whole grades from {scale}, got {outside['grade'][0]:g} ({number})"
         hint = "" if top is None else "; --top-grade N sets the highest"
         line = outside["line"][0] if "line" in outside.columns else None
-        raise DataError(name if isinstance(grades, pl.DataFrame) else grades, message + hint, line=line)
+        raise DataError(
+            name if isinstance(grades, pl.DataFrame) else grades, message + hint, line=line
+        )
     if outside.height:
         stray = join_words(sorted({f"{grade:g}" for grade in outside["grade"]}))
         notes.append(
@@ -88,16 +98,21 @@ def _grade_columns(grades: Any, name: str) -> pl.DataFrame:
     """Return the columns of a table of grades: ids as strings, and finite numbers, one for each pair."""
     frame = require_frame(grades, ("query_id", "doc_id", "grade"), name)
     frame = frame.with_columns(
-        ids_of(frame[column], f"{name}: column {column!r}").alias(column) for column in ("query_id", "doc_id")
+        ids_of(frame[column], f"{name}: column {column!r}").alias(column)
+        for column in ("query_id", "doc_id")
     )
     values = scores_of(frame["grade"])
     if not (finite := np.isfinite(values)).all():
         row = int(finite.argmin())
-        raise UserError(f"{name}: expected numbers in column 'grade', got {shorten(frame['grade'][row])} in row {row}")
+        raise UserError(
+            f"{name}: expected numbers in column 'grade', got {shorten(frame['grade'][row])} in row {row}"
+        )
     repeated = frame.filter(~pl.struct("query_id", "doc_id").is_first_distinct())
     if repeated.height:
         query, document = repeated.select("query_id", "doc_id").row(0)
-        raise UserError(f"{name}: two grades for query {query!r}, document {document!r}; keep one of them")
+        raise UserError(
+            f"{name}: two grades for query {query!r}, document {document!r}; keep one of them"
+        )
     return frame.with_columns(grade=values)
 
 
@@ -115,6 +130,10 @@ def side_by_side(human: pl.DataFrame, judged: pl.DataFrame, name: str) -> Graded
         what = ids if len(common) else "have no query in common"
         raise UserError(f"{name} and the human grades {what}: expected grades for the same pairs")
     inside = pl.col("query_id").is_in(common.implode())
-    human_only, judge_only = (frame.filter(inside).height - pairs.height for frame in (human, judged))
+    human_only, judge_only = (
+        frame.filter(inside).height - pairs.height for frame in (human, judged)
+    )
     pairs = pairs.rename({"grade": "human", "grade_judge": "judged"})
-    return Graded(name, pairs, human_only, judge_only, len(known) - len(common), judged.filter(~inside))
+    return Graded(
+        name, pairs, human_only, judge_only, len(known) - len(common), judged.filter(~inside)
+    )

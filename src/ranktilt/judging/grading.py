@@ -15,7 +15,14 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.generation.batched_requests import FLAGGED, UNANSWERED, Rejected, RoundConfig, RoundOutcome, rounds
+from ranktilt.generation.batched_requests import (
+    FLAGGED,
+    UNANSWERED,
+    Rejected,
+    RoundConfig,
+    RoundOutcome,
+    rounds,
+)
 from ranktilt.generation.generated import spec_of
 from ranktilt.io.files import sidecar, write_files
 from ranktilt.io.qrels import to_tsv
@@ -94,15 +101,17 @@ def grade(
 ) -> Grades:
     """Grade pairs of query and document with a language model: one request for each pair and repeat.
 
-    The pairs are the top ``grading.pool`` of each of the `runs`, or without runs those that the collection judges,
-    whose grades the model is not told. Each answer is in the journal before it counts, so that an interrupted call
-    costs nothing twice. A grade is read strictly (`parse_grade`); what cannot be read is counted and never a 0. Of
-    several repeats the median counts, the lower of two middle ones.
+    The pairs are the top ``grading.pool`` of each of the `runs`, or without runs those that the
+    collection judges, whose grades the model is not told. Each answer is in the journal before it
+    counts, so that an interrupted call costs nothing twice. A grade is read strictly
+    (`parse_grade`); what cannot be read is counted and never a 0. Of several repeats the median
+    counts, the lower of two middle ones.
 
-    `journal` holds what was answered before (by default the model's own, in the cache). `UserError` as of
-    `plan_grades`, or if the model cannot be asked; what was answered until then is kept.
+    `journal` holds what was answered before (by default the model's own, in the cache). `UserError`
+    as of `plan_grades`, or if the model cannot be asked; what was answered until then is kept.
 
-    Upadhyay et al., UMBRELA: UMbrela is the (Open-Source Reproduction of the) Bing RELevance Assessor, 2024.
+    Upadhyay et al., UMBRELA: UMbrela is the (Open-Source Reproduction of the) Bing RELevance
+    Assessor, 2024.
     """
     runs = list(runs)
     planned = plan_grades(collection, llm, grading, runs=runs)
@@ -110,20 +119,31 @@ def grade(
     ((judge, sampling),) = planned.sources.items()
     with journal_of(llm) if journal is None else journal as known:
         config = RoundConfig(
-            llm, known, sampling, planned.template, check_grade, planned.settings.attempts,
-            truncate=planned.settings.truncate, part="grade", label=f"grading as {judge}",
-        )  # fmt: skip
+            llm,
+            known,
+            sampling,
+            planned.template,
+            check_grade,
+            planned.settings.attempts,
+            truncate=planned.settings.truncate,
+            part="grade",
+            label=f"grading as {judge}",
+        )
         outcome = rounds(config, planned.tasks)
     outcome.lost = sorted([*planned.lost, *outcome.lost])
     ratings = np.full((planned.pairs.height, planned.settings.repeats), np.nan)
     for row, text in outcome.accepted.items():
         ratings.flat[row] = int(text)
     return Grades(
-        judge=judge, qrels=median_qrels(planned.pairs, ratings), pairs=planned.pairs, ratings=ratings,
-        answers=_answers(planned, outcome), counts=_counts(planned, ratings, outcome),
+        judge=judge,
+        qrels=median_qrels(planned.pairs, ratings),
+        pairs=planned.pairs,
+        ratings=ratings,
+        answers=_answers(planned, outcome),
+        counts=_counts(planned, ratings, outcome),
         messages=tuple(dict.fromkeys(one.message for one in outcome.lost if one.message)),
         spec=_spec(collection, llm, planned, runs),
-    )  # fmt: skip
+    )
 
 
 def median_qrels(pairs: pl.DataFrame, ratings: npt.NDArray[np.float64]) -> pl.DataFrame:
@@ -142,9 +162,20 @@ def save_grades(grades: Grades, path: str | Path) -> Path:
     """
     path = Path(path)
     if not grades.qrels.height:
-        raise UserError(f"{path}: not written, because no pair has a grade ({_reasons(grades.counts)})")
-    told = {**grades.spec, "counts": grades.counts._asdict(), "exact_agreement": grades.exact_agreement}
-    write_files({path: to_tsv(grades.qrels), sidecar(path): orjson.dumps(told, option=orjson.OPT_INDENT_2) + b"\n"})
+        raise UserError(
+            f"{path}: not written, because no pair has a grade ({_reasons(grades.counts)})"
+        )
+    told = {
+        **grades.spec,
+        "counts": grades.counts._asdict(),
+        "exact_agreement": grades.exact_agreement,
+    }
+    write_files(
+        {
+            path: to_tsv(grades.qrels),
+            sidecar(path): orjson.dumps(told, option=orjson.OPT_INDENT_2) + b"\n",
+        }
+    )
     return path
 
 
@@ -156,11 +187,15 @@ def _answers(planned: GradingPlan, outcome: RoundOutcome) -> pl.DataFrame:
     records, repeats = pl.concat(outcome.records), planned.settings.repeats
     pairs = planned.pairs[(records["row"] // repeats).to_list()]
     grades = records["text"].cast(pl.Int32, strict=False).alias("grade")
-    named = records.with_columns(pairs["query_id"], pairs["doc_id"], grades, repeat=pl.col("row") % repeats + 1)
+    named = records.with_columns(
+        pairs["query_id"], pairs["doc_id"], grades, repeat=pl.col("row") % repeats + 1
+    )
     return named.select("query_id", "doc_id", "repeat", *_ANSWER_COLUMNS)
 
 
-def _counts(planned: GradingPlan, ratings: npt.NDArray[np.float64], outcome: RoundOutcome) -> GradeCounts:
+def _counts(
+    planned: GradingPlan, ratings: npt.NDArray[np.float64], outcome: RoundOutcome
+) -> GradeCounts:
     records = pl.concat(outcome.records)
     return GradeCounts(
         pairs=len(ratings),
@@ -179,7 +214,9 @@ def _reason(rejected: Rejected) -> str:
     return rejected.flags[0] if rejected.reason == FLAGGED else rejected.reason
 
 
-def _spec(collection: Collection, llm: LLM, planned: GradingPlan, runs: list[Run]) -> dict[str, Any]:
+def _spec(
+    collection: Collection, llm: LLM, planned: GradingPlan, runs: list[Run]
+) -> dict[str, Any]:
     settings, spec = planned.settings, spec_of(llm, planned, collection)
     origin = GRADE_PROMPTS.get(str(settings.prompt), "a file of the user's")
     return {

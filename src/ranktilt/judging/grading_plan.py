@@ -12,7 +12,13 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.generation.batched_requests import EMPTY, GenerationPlan, GenerationTask, Rejected, model_name
+from ranktilt.generation.batched_requests import (
+    EMPTY,
+    GenerationPlan,
+    GenerationTask,
+    Rejected,
+    model_name,
+)
 from ranktilt.generation.templates import PromptTemplate
 from ranktilt.judging.grading_settings import Grading
 from ranktilt.llm.base import LLM
@@ -36,7 +42,8 @@ _OTHER_ANSWER_TOKENS = 20
 class GradingPlan(GenerationPlan):
     """What will be asked of a judge, in an order that the seed shuffles.
 
-    `pairs` holds ``query_id`` and ``doc_id``; the tasks of pair ``n`` have the rows ``n * repeats`` and following.
+    `pairs` holds ``query_id`` and ``doc_id``; the tasks of pair ``n`` have the rows ``n * repeats``
+    and following.
     """
 
     noun: ClassVar[str] = "pair"
@@ -53,14 +60,20 @@ def plan_grades(
 ) -> GradingPlan:
     """Settle what a judge is asked; nothing is asked yet.
 
-    Pairs are the top `grading.pool` of each run for each query, or without runs those that the collection judges.
-    Requests are shuffled by ``grading.seed`` (0 where none is given), so that no drift of a server falls on a query.
-    `UserError` if no pair has a text to grade.
+    Pairs are the top `grading.pool` of each run for each query, or without runs those that the
+    collection judges. Requests are shuffled by ``grading.seed`` (0 where none is given), so that no
+    drift of a server falls on a query. `UserError` if no pair has a text to grade.
     """
     grading = grading or Grading()
     template, runs = grade_template(grading.prompt), list(runs)
-    chosen = _pooled(collection, runs, grading.pool) if runs else collection.qrels.select("query_id", "doc_id")
-    texts = pl.DataFrame({"doc_id": collection.ids, "text": collection.texts(grading.text)}).with_row_index("doc")
+    chosen = (
+        _pooled(collection, runs, grading.pool)
+        if runs
+        else collection.qrels.select("query_id", "doc_id")
+    )
+    texts = pl.DataFrame(
+        {"doc_id": collection.ids, "text": collection.texts(grading.text)}
+    ).with_row_index("doc")
     queries = collection.queries.select(query_id="id", query="text").with_row_index("order")
     known = chosen.join(queries, on="query_id").join(texts, on="doc_id").sort("order", "doc")
     if not known.height:
@@ -77,11 +90,16 @@ def plan_grades(
     order = np.random.default_rng(grading.seed or 0).permutation(len(tasks))
     judge = grading.source or f"{template.name}-{model_name(llm)}"
     return GradingPlan(
-        settings=grading, template=template, sources={judge: grading.sampling(*grading.temperatures)},
-        tasks=tuple(tasks[number] for number in order), lost=tuple(lost), chosen=pairs.height,
+        settings=grading,
+        template=template,
+        sources={judge: grading.sampling(*grading.temperatures)},
+        tasks=tuple(tasks[number] for number in order),
+        lost=tuple(lost),
+        chosen=pairs.height,
         answer_tokens=_ANSWER_TOKENS.get(str(grading.prompt), _OTHER_ANSWER_TOKENS),
-        pairs=pairs.select("query_id", "doc_id"), without_text=chosen.height - known.height,
-    )  # fmt: skip
+        pairs=pairs.select("query_id", "doc_id"),
+        without_text=chosen.height - known.height,
+    )
 
 
 def grade_template(name: str | Path) -> PromptTemplate:
@@ -102,7 +120,9 @@ def _pooled(collection: Collection, runs: Iterable[Run], depth: int) -> pl.DataF
         entries = run.docs.astype(np.int64)
         keys[rows >= 0] = collection.tie_keys()[rows[rows >= 0]]
         bounds = zip(run.offsets[:-1], run.offsets[1:], strict=True)
-        offsets, docs, _ = cut(((entries[low:high], run.scores[low:high]) for low, high in bounds), keys, depth)
+        offsets, docs, _ = cut(
+            ((entries[low:high], run.scores[low:high]) for low, high in bounds), keys, depth
+        )
         query = np.repeat(np.arange(len(run.queries)), np.diff(offsets))
         names = pl.Series(run.queries, dtype=pl.String).gather(query)
         parts.append(pl.DataFrame({"query_id": names, "doc_id": run.ids.gather(docs)}))

@@ -16,25 +16,36 @@ class Grading(GenerationSettings):
     """How pairs of query and document are graded; the defaults are those of UMBRELA (arXiv 2406.06519)."""
 
     prompt: Annotated[
-        str | Path, Option("umbrela, basic, rubric, or a file with {query} and {passage}.", "NAME|FILE")
+        str | Path,
+        Option("umbrela, basic, rubric, or a file with {query} and {passage}.", "NAME|FILE"),
     ] = "umbrela"
-    pool: Annotated[int, Option("Grade the top K documents of each run.", "K", min=1, panel="Input")] = 20
-    repeats: Annotated[int, Option("Grade each pair this often; the median counts.", min=1, max=100)] = 1
-    temperatures: Annotated[tuple[float, ...], Option("Sampling temperature.", "T", flag="--temperature", min=0)] = (
-        0.0,
-    )
-    attempts: Annotated[int, Option("Maximum attempts until an answer has a grade.", min=1, max=1_000)] = 1
+    pool: Annotated[
+        int, Option("Grade the top K documents of each run.", "K", min=1, panel="Input")
+    ] = 20
+    repeats: Annotated[
+        int, Option("Grade each pair this often; the median counts.", min=1, max=100)
+    ] = 1
+    temperatures: Annotated[
+        tuple[float, ...], Option("Sampling temperature.", "T", flag="--temperature", min=0)
+    ] = (0.0,)
+    attempts: Annotated[
+        int, Option("Maximum attempts until an answer has a grade.", min=1, max=1_000)
+    ] = 1
     source: Annotated[
-        str | None, Option("Name of the judge (default: prompt and model).", "NAME", flag="--judge-name")
+        str | None,
+        Option("Name of the judge (default: prompt and model).", "NAME", flag="--judge-name"),
     ] = None
     text: Annotated[
-        Literal["title+text", "text", "title"], Option("Part of a document to grade.", flag="--grade-text")
+        Literal["title+text", "text", "title"],
+        Option("Part of a document to grade.", flag="--grade-text"),
     ] = "title+text"
     truncate: Annotated[
-        bool, Option("Truncate texts that are too long, instead of leaving them out.", panel="Input")
+        bool,
+        Option("Truncate texts that are too long, instead of leaving them out.", panel="Input"),
     ] = False
     first: Annotated[
-        int | None, Option("Grade only the first N pairs, for a trial.", flag="--limit", min=1, panel="Input")
+        int | None,
+        Option("Grade only the first N pairs, for a trial.", flag="--limit", min=1, panel="Input"),
     ] = None
 
     def __post_init__(self) -> None:

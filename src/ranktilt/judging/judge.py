@@ -62,23 +62,24 @@ def judge(
 ) -> JudgeAudit:
     """Hold a judge's grades against human ones: agreement, order of systems, favoured families and sources.
 
-    Only pairs of query and document that both graded count; those of one side are counted and left out, never 0.
+    Only pairs of query and document that both graded count; those of one side are counted and left
+    out, never 0.
 
     Parameters
     ----------
     judges : path, frame or Grades, sequence of paths, or mapping of names to any of these
-        Grades of one judge or several: qrels files (TREC or BEIR), frames with ``query_id``, ``doc_id``, ``grade``, or
-        what `grade` made.
+        Grades of one judge or several: qrels files (TREC or BEIR), frames with ``query_id``,
+        ``doc_id``, ``grade``, or what `grade` made.
     human : path or polars.DataFrame, optional
         Human grades; the collection's judgments by default.
     collection : Collection, optional
-        Documents with their sources: gives agreement by source, length and query words, and, where it holds twins, the
-        grade gap and the tilt of each run under either judge.
+        Documents with their sources: gives agreement by source, length and query words, and, where
+        it holds twins, the grade gap and the tilt of each run under either judge.
     runs : Run or iterable of Run, optional
         Systems that both judges evaluate.
     families : mapping, optional
-        The family of each run by its name, such as ``{"rankgpt": "llm", "bm25": "lexical"}``: asks whether a judge
-        favours a family.
+        The family of each run by its name, such as ``{"rankgpt": "llm", "bm25": "lexical"}``: asks
+        whether a judge favours a family.
     measures : str, Measure or sequence of them, optional
         Of the systems.
     pair : (str, str), optional
@@ -86,10 +87,11 @@ def judge(
     relevant : int, optional
         Smallest grade that counts as relevant in binary κ.
     top_grade : int, optional
-        Highest grade of the scale, which begins at 0; by default the highest human grade, and 3 where a model graded.
+        Highest grade of the scale, which begins at 0; by default the highest human grade, and 3
+        where a model graded.
     human_sample : int, optional
-        Pretend to have only so many human labels, and show what they repair; without it all human queries are used
-        where the judge graded more.
+        Pretend to have only so many human labels, and show what they repair; without it all human
+        queries are used where the judge graded more.
     probed : iterable of JudgeProbes, optional
         What `ranktilt.judging.probes.probe_judge` found of judges.
     correction : {"holm", "bonferroni"}, optional
@@ -120,7 +122,9 @@ def judge(
         if isinstance(grades, Grades):
             _refuse_ungraded(name, grades)
             notes += grading_notes(grades, top)
-        read[name], stray = read_grades(grades.qrels if isinstance(grades, Grades) else grades, top, name)
+        read[name], stray = read_grades(
+            grades.qrels if isinstance(grades, Grades) else grades, top, name
+        )
         notes += stray
     graded = [side_by_side(human, frame, name) for name, frame in read.items()]
     notes += chain.from_iterable(one.notes() for one in graded)
@@ -134,18 +138,28 @@ def judge(
             row
             for one in graded
             for row in agreements(
-                one, {} if collection is None else strata_of(one, collection), top=top, relevant=relevant, **how
+                one,
+                {} if collection is None else strata_of(one, collection),
+                top=top,
+                relevant=relevant,
+                **how,
             )
         ),
         "by_query": tuple(row for one in graded for row in per_query(one, top)),
         "confusions": tuple(row for one in graded for row in confusion(one, top)),
     }
     runs = named_apart(require_runs(runs))
-    asked = [measure(one) for one in ([measures] if isinstance(measures, str | Measure) else measures)]
+    asked = [
+        measure(one) for one in ([measures] if isinstance(measures, str | Measure) else measures)
+    ]
     if runs:
-        found |= _systems(graded, runs, asked, families or {}, notes, human_sample=human_sample, **how)
+        found |= _systems(
+            graded, runs, asked, families or {}, notes, human_sample=human_sample, **how
+        )
     elif families or human_sample is not None:
-        raise UserError(f"{'families' if families else 'a sample of human labels'}: need runs (--runs DIR)")
+        raise UserError(
+            f"{'families' if families else 'a sample of human labels'}: need runs (--runs DIR)"
+        )
     if collection is not None and len(collection.sources) > 1:
         groups, pairs = grouped_pairs(collection, "source", None if pair is None else [pair])
         notes += [remark.text for remark in groups.remarks]
@@ -153,14 +167,24 @@ def judge(
         found |= _sources(graded, read, collection, (runs, asked, pairs[0]), notes, how=statistics)
     weaknesses = tuple(Weakness(one.judge, gap) for one in probed for gap in one.gaps)
     spec = {
-        "ranktilt": __version__, "judges": {name: _file(grades) for name, grades in named.items()}, "top_grade": top,
-        "relevant": relevant, "measures": [repr(one) for one in asked], "runs": [run.name for run in runs],
-        "human_sample": human_sample, "correction": correction, **how,
-    }  # fmt: skip
-    return JudgeAudit(spec, tuple(named), notes=tuple(dict.fromkeys(notes)), weaknesses=weaknesses, **found)
+        "ranktilt": __version__,
+        "judges": {name: _file(grades) for name, grades in named.items()},
+        "top_grade": top,
+        "relevant": relevant,
+        "measures": [repr(one) for one in asked],
+        "runs": [run.name for run in runs],
+        "human_sample": human_sample,
+        "correction": correction,
+        **how,
+    }
+    return JudgeAudit(
+        spec, tuple(named), notes=tuple(dict.fromkeys(notes)), weaknesses=weaknesses, **found
+    )
 
 
-def named_judges(judges: GradesOf | Sequence[str | Path] | Mapping[str, GradesOf]) -> dict[str, GradesOf]:
+def named_judges(
+    judges: GradesOf | Sequence[str | Path] | Mapping[str, GradesOf],
+) -> dict[str, GradesOf]:
     """Give judges their names: a file's is its stem."""
     if isinstance(judges, Mapping):
         return dict(judges)
@@ -168,10 +192,16 @@ def named_judges(judges: GradesOf | Sequence[str | Path] | Mapping[str, GradesOf
         return {judges.judge: judges}
     if isinstance(judges, pl.DataFrame):
         return {"judge": judges}
-    named_files = [judges] if isinstance(judges, str | Path) or not isinstance(judges, Iterable) else list(judges)
+    named_files = (
+        [judges]
+        if isinstance(judges, str | Path) or not isinstance(judges, Iterable)
+        else list(judges)
+    )
     wrong = next((file for file in named_files if not isinstance(file, str | Path)), None)
     if wrong is not None or judges is None:
-        raise UserError(f"judges: expected files of grades, frames by name, or what grade made, got {shorten(wrong)}")
+        raise UserError(
+            f"judges: expected files of grades, frames by name, or what grade made, got {shorten(wrong)}"
+        )
     paths = [Path(file) for file in named_files]
     names = [_ENDING.sub("", path.name) for path in paths]
     refuse_twice(names, "judge")
@@ -179,12 +209,18 @@ def named_judges(judges: GradesOf | Sequence[str | Path] | Mapping[str, GradesOf
 
 
 def _human(
-    human: str | Path | pl.DataFrame | None, collection: Collection | None, top: int | None, *, least: int
+    human: str | Path | pl.DataFrame | None,
+    collection: Collection | None,
+    top: int | None,
+    *,
+    least: int,
 ) -> tuple[pl.DataFrame, int]:
     """Read the human grades; the scale goes as high as they, and at least to `least`."""
     if human is None:
         if collection is None or not collection.qrels.height:
-            raise UserError("no human grades: name a file (--human FILE), or a collection with judgments")
+            raise UserError(
+                "no human grades: name a file (--human FILE), or a collection with judgments"
+            )
         human = collection.qrels
     frame, _ = read_grades(human, top, HUMAN)
     if not frame.height:
@@ -205,9 +241,16 @@ def _refuse_ungraded(name: str, grades: Grades) -> None:
         answers = grades.answers.filter(pl.col("grade").is_null())["answer"].drop_nulls()
         first = f" (first: {shorten(answers[0], 100)})" if len(answers) else ""
         unparsed = f"{counts.lost[UNREADABLE]:,} of {counts.requests:,} unparsed{first}"
-        raise UserError(f"{name}: no answer could be read: {unparsed}; ask another model, or with another --prompt")
-    reasons = ", ".join(f"{number:,} {reason}" for reason, number in counts.lost.items()) or "nothing was asked"
-    raise UserError(f"{name}: no pair has a grade: of {counted(counts.requests, 'request', 'requests')}, {reasons}")
+        raise UserError(
+            f"{name}: no answer could be read: {unparsed}; ask another model, or with another --prompt"
+        )
+    reasons = (
+        ", ".join(f"{number:,} {reason}" for reason, number in counts.lost.items())
+        or "nothing was asked"
+    )
+    raise UserError(
+        f"{name}: no pair has a grade: of {counted(counts.requests, 'request', 'requests')}, {reasons}"
+    )
 
 
 def grading_notes(grades: Grades, top: int) -> Iterator[str]:
@@ -243,7 +286,9 @@ def _systems(
             labelled[pairs_of_judge.judge], _ = sampled_queries(pairs_of_judge, human_sample, seed)
         elif pairs_of_judge.more.height:
             labelled[pairs_of_judge.judge] = pairs_of_judge.pairs["query_id"].unique().to_list()
-    fields, more_notes = system_results(every_values, families, labelled, resamples=resamples, seed=seed)
+    fields, more_notes = system_results(
+        every_values, families, labelled, resamples=resamples, seed=seed
+    )
     notes += more_notes
     return fields
 
@@ -268,7 +313,9 @@ def _sources(
         notes += variation_notes(gap for gap in gaps if not gap.estimand.options)
         found |= {"grade_gaps": gaps, "confounds": _confounds(collection, pair)}
     if runs:
-        found["tilts"] = tuple(chain.from_iterable(_tilts(one, collection, asked, notes, how) for one in graded))
+        found["tilts"] = tuple(
+            chain.from_iterable(_tilts(one, collection, asked, notes, how) for one in graded)
+        )
     return found
 
 

@@ -97,12 +97,14 @@ def judge_scores(
     Parameters
     ----------
     human : path or polars.DataFrame
-        Values under human grades: a file of trec_eval's ``-q`` output or a table (gdeval, ndeval, ir_measures,
-        PyTerrier), a folder of such files, or a frame with ``run``, ``query_id``, ``measure``, ``value``.
+        Values under human grades: a file of trec_eval's ``-q`` output or a table (gdeval, ndeval,
+        ir_measures, PyTerrier), a folder of such files, or a frame with ``run``, ``query_id``,
+        ``measure``, ``value``.
     judges : path or frame, sequence of paths, or mapping of names to any of these
         The same under one judge or several.
     measures : str, Measure or sequence of them, optional
-        By default nDCG@10, or, where a file lacks it, all measures that the files share, up to four.
+        By default nDCG@10, or, where a file lacks it, all measures that the files share, up to
+        four.
     families : mapping, optional
         The family of each system by its name: asks whether a judge favours a family.
     resamples, seed : int, optional
@@ -122,7 +124,9 @@ def judge_scores(
     human_evaluations = _evaluations("human", human)
     named_judges = _named(judges)
     if not named_judges:
-        raise UserError("expected the values of at least one judge: --scores FILE, after the human ones")
+        raise UserError(
+            "expected the values of at least one judge: --scores FILE, after the human ones"
+        )
     every_judge = [_evaluations(name, values) for name, values in named_judges.items()]
     chosen = _measures(measures, [human_evaluations, *every_judge])
     every_values, notes = list[SystemValues](), list[str]()
@@ -134,7 +138,9 @@ def judge_scores(
             notes += left_out
             if values.more.shape[1]:
                 labelled[judge.judge] = values.queries
-    fields, more_notes = system_results(every_values, families or {}, labelled, resamples=resamples, seed=seed)
+    fields, more_notes = system_results(
+        every_values, families or {}, labelled, resamples=resamples, seed=seed
+    )
     spec = {
         "ranktilt": __version__,
         "human": _file(human),
@@ -186,7 +192,9 @@ def _checked(judge: str, frame: pl.DataFrame) -> pl.DataFrame:
     missing = [name for name in COLUMNS if name not in frame.columns]
     if missing:
         columns = ", ".join(frame.columns)
-        raise UserError(f"{judge}: expected columns {', '.join(COLUMNS)}; {join_words(missing)} not among {columns}")
+        raise UserError(
+            f"{judge}: expected columns {', '.join(COLUMNS)}; {join_words(missing)} not among {columns}"
+        )
     names = {name: measure_name(name) for name in frame["measure"].cast(pl.String).unique()}
     values = frame.select(
         pl.col("run", "query_id").cast(pl.String),
@@ -199,7 +207,9 @@ def _checked(judge: str, frame: pl.DataFrame) -> pl.DataFrame:
         raise UserError(f"{judge}: two values of {measure} for query {query!r} of system {run!r}")
     for name in values["measure"].unique(maintain_order=True):
         low, high = measure_bounds(name)
-        outside = values.filter((pl.col("measure") == name) & ~pl.col("value").is_between(low, high))
+        outside = values.filter(
+            (pl.col("measure") == name) & ~pl.col("value").is_between(low, high)
+        )
         outside = outside.filter(pl.col("value").is_not_nan())
         if outside.height:
             value = outside["value"][0]
@@ -213,15 +223,22 @@ def _measures(
     """Choose the measures that are compared: those that are named, or the default, or all where they are few."""
     human, *judges = every_evaluations
     common = [name for name in human.measures if all(name in judge.measures for judge in judges)]
-    listed = ", ".join(common[:_LISTED]) + (f" and {len(common) - _LISTED} more" if len(common) > _LISTED else "")
+    listed = ", ".join(common[:_LISTED]) + (
+        f" and {len(common) - _LISTED} more" if len(common) > _LISTED else ""
+    )
     if given is not None:
         asked = [given] if isinstance(given, str | Measure) else given
-        names = [measure_name(measure if isinstance(measure, str) else repr(measure)) for measure in asked]
+        names = [
+            measure_name(measure if isinstance(measure, str) else repr(measure))
+            for measure in asked
+        ]
         lacking = next((name for name in names if name not in common), None)
         if lacking is None:
             return list(dict.fromkeys(names))
         judge = next(one.judge for one in every_evaluations if lacking not in one.measures)
-        raise UserError(f"{judge} has no values of {lacking}; all files have {listed or 'no measure in common'}")
+        raise UserError(
+            f"{judge} has no values of {lacking}; all files have {listed or 'no measure in common'}"
+        )
     if not common:
         raise UserError(
             f"no measure in common: humans have {', '.join(human.measures[:_LISTED])}; {judges[0].judge} has "
@@ -234,7 +251,9 @@ def _measures(
     return common
 
 
-def _system_values(human: _Evaluations, judge: _Evaluations, measure: str) -> tuple[SystemValues, list[str]]:
+def _system_values(
+    human: _Evaluations, judge: _Evaluations, measure: str
+) -> tuple[SystemValues, list[str]]:
     """Line up one measure of the systems that both have, over the queries where every system has a value."""
     human, judge = human.for_measure(measure), judge.for_measure(measure)
     runs, notes = _common_runs(human, judge, measure)
@@ -245,14 +264,20 @@ def _system_values(human: _Evaluations, judge: _Evaluations, measure: str) -> tu
     every_query = by_human.column_of.keys() | by_judge.column_of.keys()
     if not queries:
         shares_queries = bool(by_human.column_of.keys() & by_judge.column_of.keys())
-        reason = "query with a value of every system under both" if shares_queries else "query in common"
+        reason = (
+            "query with a value of every system under both" if shares_queries else "query in common"
+        )
         raise UserError(f"{judge.judge} and the human values, {measure}: no {reason}")
     if left_out := len(every_query) - len(queries) - len(further):
         number = counted(left_out, "query", "queries")
-        notes.append(f"{judge.judge}, {measure}: {number} without a value of every system left out, not counted as 0")
+        notes.append(
+            f"{judge.judge}, {measure}: {number} without a value of every system left out, not counted as 0"
+        )
     human_values, judge_values = by_human.columns(queries), by_judge.columns(queries)
     if (human_values == judge_values).all():
-        notes.append(f"warning: {judge.judge}, {measure}: every value is the human one: are these the same grades?")
+        notes.append(
+            f"warning: {judge.judge}, {measure}: every value is the human one: are these the same grades?"
+        )
     values = SystemValues(
         judge=judge.judge,
         measure=measure,
@@ -267,7 +292,9 @@ def _system_values(human: _Evaluations, judge: _Evaluations, measure: str) -> tu
     return values, notes
 
 
-def _common_runs(human: _Evaluations, judge: _Evaluations, measure: str) -> tuple[list[str], list[str]]:
+def _common_runs(
+    human: _Evaluations, judge: _Evaluations, measure: str
+) -> tuple[list[str], list[str]]:
     """Return the systems that both have, in the order of the human ones, and notes on those that one lacks."""
     runs = [run for run in human.runs if run in set(judge.runs)]
     if len(runs) < 2:

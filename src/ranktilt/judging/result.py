@@ -220,7 +220,9 @@ class Weakness:
 
 
 @dataclass(frozen=True, eq=False)
-class JudgeAudit(Result, format="ranktilt-judge", version=1, noun="an audit of judges", command="ranktilt judge"):
+class JudgeAudit(
+    Result, format="ranktilt-judge", version=1, noun="an audit of judges", command="ranktilt judge"
+):
     """What `judge` found; immutable."""
 
     spec: Mapping[str, Any]
@@ -300,7 +302,9 @@ def _findings(audit: JudgeAudit) -> tuple[Finding, ...]:
         for judge, edit, sentence in _weaknesses(audit)
     ]
     orders = [
-        Finding(kind="described", sentence=_order(audit, row), size=1 - row.tau.value, run=row.judge)
+        Finding(
+            kind="described", sentence=_order(audit, row), size=1 - row.tau.value, run=row.judge
+        )
         for row in audit.rank_agreements
     ]
     tilts = [Finding(kind="described", sentence=sentence) for sentence in _moved_tilts(audit)]
@@ -320,10 +324,18 @@ def _standard_errors(estimate: Estimate) -> float:
 def _verdicts(audit: JudgeAudit) -> list[dict[str, Any]]:
     """List verdicts as other results do: on sources by grade gap, on families by preference."""
     families = [
-        {"run": row.judge, "kind": row.verdict, "side": row.family if row.verdict == "favours" else None,
-         "sentence": row.sentence, "primary": row.measure, "margin": None, "a": row.family, "b": "others"}
+        {
+            "run": row.judge,
+            "kind": row.verdict,
+            "side": row.family if row.verdict == "favours" else None,
+            "sentence": row.sentence,
+            "primary": row.measure,
+            "margin": None,
+            "a": row.family,
+            "b": "others",
+        }
         for row in audit.preferences
-    ]  # fmt: skip
+    ]
     return _gaps(audit) + families
 
 
@@ -358,7 +370,11 @@ def _gap_sentence(effect: Effect, kind: str) -> str:
 
 
 def _order(audit: JudgeAudit, row: RankAgreement) -> str:
-    pairs = [one.fate for one in audit.system_pairs if (one.judge, one.measure) == (row.judge, row.measure)]
+    pairs = [
+        one.fate
+        for one in audit.system_pairs
+        if (one.judge, one.measure) == (row.judge, row.measure)
+    ]
     fates = Counter(pairs)
     shown = len(pairs) - fates["new"]
     changed = [f"{fates[fate]} {fate}" for fate in ("reversed", "lost") if fates[fate]]
@@ -380,7 +396,9 @@ def _moved_tilts(audit: JudgeAudit) -> list[str]:
         if tilts:
             shown = sum(one.shown for one in tilts) or "none"
             number = counted(len(tilts), "ranker's tilt", "rankers' tilts")
-            found.append(f"{judge}: of {number} under its grades, {shown} differs from that under human grades")
+            found.append(
+                f"{judge}: of {number} under its grades, {shown} differs from that under human grades"
+            )
     return found
 
 
@@ -403,7 +421,9 @@ def _agreement(row: Agreement) -> str:
     if kappa.value != kappa.value:
         return f"{row.judge}: κ is undefined: one judge gives one grade to all {row.pairs:,} pairs"
     side = "higher" if gap.value > 0 else "lower"
-    level = f", grades {abs(gap.value):.2f} {side} on average" if gap.low > 0 or gap.high < 0 else ""
+    level = (
+        f", grades {abs(gap.value):.2f} {side} on average" if gap.low > 0 or gap.high < 0 else ""
+    )
     return (
         f"{row.judge} agrees with humans at κ {_with_interval(kappa)} over {row.pairs:,} pairs of "
         f"{counted(row.queries, 'query', 'queries')}{level}"

@@ -22,8 +22,8 @@ def system_results(
 ) -> tuple[dict[str, Any], list[str]]:
     """Compare systems under humans and judges; returns fields of a `JudgeAudit`, and notes.
 
-    `labelled` holds, by judge, the queries whose human values repair the judge's; judges that it lacks are not
-    repaired.
+    `labelled` holds, by judge, the queries whose human values repair the judge's; judges that it
+    lacks are not repaired.
     """
     notes, repaired, scores = list[str](), list[Corrected](), list[SystemScore]()
     for values in every_values:

@@ -16,7 +16,14 @@ from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted
 from ranktilt.judging.grades import Graded
-from ranktilt.judging.result import FEWEST_QUERIES, Estimate, Fate, RankAgreement, SystemPair, SystemScore
+from ranktilt.judging.result import (
+    FEWEST_QUERIES,
+    Estimate,
+    Fate,
+    RankAgreement,
+    SystemPair,
+    SystemScore,
+)
 from ranktilt.measures.base import Measure
 from ranktilt.measures.ranking import Floats
 from ranktilt.run import Run
@@ -76,7 +83,10 @@ def system_values(
     """Measure every run under both judges' grades of the pairs that both graded, on queries that count under both."""
     rescaled = on_scale_of(graded.pairs)
     pairs = graded.pairs.with_columns(rescaled=rescaled, whole=rescaled.round())
-    columns = [_values(pairs, column, runs, measures) for column in ("human", "judged", "rescaled", "whole")]
+    columns = [
+        _values(pairs, column, runs, measures)
+        for column in ("human", "judged", "rescaled", "whole")
+    ]
     further = _values(graded.more, "grade", runs, measures) if graded.more.height else None
     query_ids = pairs["query_id"].unique(maintain_order=True)
     every_measure, notes = list[SystemValues](), list[str]()
@@ -84,13 +94,19 @@ def system_values(
         human, judged, graded_as, relevant_as = (column[index] for column in columns)
         known = ~np.isnan(human + judged).any(axis=0)
         if not known.any():
-            raise UserError(f"{graded.judge}: no query has a relevant document under both judges, for {measure!r}")
+            raise UserError(
+                f"{graded.judge}: no query has a relevant document under both judges, for {measure!r}"
+            )
         if not known.all():
             left = counted(int((~known).sum()), "query", "queries")
-            notes.append(f"{graded.judge}, {measure!r}: {left} without a relevant document under one judge left out")
+            notes.append(
+                f"{graded.judge}, {measure!r}: {left} without a relevant document under one judge left out"
+            )
         more = np.empty((len(runs), 0)) if further is None else further[index]
         scaled = relevant_as if measure.binary else graded_as
-        scaled = np.where(np.isnan(scaled), human, scaled)  # where nothing is relevant on the judge's scale
+        scaled = np.where(
+            np.isnan(scaled), human, scaled
+        )  # where nothing is relevant on the judge's scale
         values = SystemValues(
             judge=graded.judge,
             measure=repr(measure),
@@ -109,23 +125,32 @@ def system_values(
 def on_scale_of(pairs: pl.DataFrame) -> pl.Series:
     """Put human grades on the judge's scale: the mean grade that it gives to each, made to rise with the human grade.
 
-    A judge whose grades are a rising function of the human ones gives the same numbers, and so cannot prefer anybody.
+    A judge whose grades are a rising function of the human ones gives the same numbers, and so
+    cannot prefer anybody.
     """
-    means = pairs.group_by("human").agg(pl.col("judged").mean(), pl.len().alias("weight")).sort("human")
+    means = (
+        pairs.group_by("human").agg(pl.col("judged").mean(), pl.len().alias("weight")).sort("human")
+    )
     judged, weight = (means[name].to_numpy().astype(np.float64) for name in ("judged", "weight"))
     rising = optimize.isotonic_regression(judged, weights=weight).x
     return pairs["human"].replace_strict(means["human"], pl.Series(rising), return_dtype=pl.Float64)
 
 
-def _values(pairs: pl.DataFrame, column: str, runs: Sequence[Run], measures: Sequence[Measure]) -> Floats:
+def _values(
+    pairs: pl.DataFrame, column: str, runs: Sequence[Run], measures: Sequence[Measure]
+) -> Floats:
     """Every measure of every run and query: (measures, systems, queries)."""
     docs = pairs.select(id="doc_id").unique(maintain_order=True).with_columns(text=pl.lit(""))
     queries = pairs.select(id="query_id").unique(maintain_order=True).with_columns(text=pl.lit(""))
-    collection = Collection(docs, queries, pairs.select("query_id", "doc_id", grade=pl.col(column).cast(pl.Float64)))
+    collection = Collection(
+        docs, queries, pairs.select("query_id", "doc_id", grade=pl.col(column).cast(pl.Float64))
+    )
     groups = grouping(collection, None)
     judgments = Judgments.of(collection, groups)
     aligned = (Aligned.of(run, collection, judgments) for run in runs)
-    return np.stack([group_values(run, measures, groups, "expected")[:, 0] for run in aligned], axis=1)
+    return np.stack(
+        [group_values(run, measures, groups, "expected")[:, 0] for run in aligned], axis=1
+    )
 
 
 def rank_agreement(values: SystemValues, *, seed: int, resamples: int = RESAMPLES) -> RankAgreement:
@@ -179,7 +204,9 @@ def _in_parts(coefficient: Coefficient, human: Floats, judged: Floats) -> Floats
     return np.concatenate(parts)
 
 
-def system_scores(values: SystemValues, families: Mapping[str, str], *, resamples: int, seed: int) -> list[SystemScore]:
+def system_scores(
+    values: SystemValues, families: Mapping[str, str], *, resamples: int, seed: int
+) -> list[SystemScore]:
     """Give every system's means and ranks, and how much further than the mean system the judge raises it."""
     difference = values.judged - values.human
     relative = difference - difference.mean(0)
@@ -218,9 +245,16 @@ def system_pairs(values: SystemValues) -> Iterator[SystemPair]:
         fate = _fate(abs(human), turned * judged, human_p < ALPHA, judged_p < ALPHA)
         if fate != "neither":
             yield SystemPair(
-                values.judge, values.measure, values.runs[better], values.runs[worse], abs(human),
-                turned * judged, human_p, judged_p, fate,
-            )  # fmt: skip
+                values.judge,
+                values.measure,
+                values.runs[better],
+                values.runs[worse],
+                abs(human),
+                turned * judged,
+                human_p,
+                judged_p,
+                fate,
+            )
 
 
 def _fate(human: float, judged: float, human_shown: bool, judged_shown: bool) -> Fate:

@@ -43,7 +43,8 @@ request); or every attempt failed (errors of the server, of the line, or no answ
 class Prompt:
     """What one answer is asked for: the user's message, and the system message before it (None sends none).
 
-    A `seed` is for this prompt alone, in place of that of the `Sampling`; it is not part of the digest.
+    A `seed` is for this prompt alone, in place of that of the `Sampling`; it is not part of the
+    digest.
     """
 
     text: str
@@ -65,9 +66,10 @@ class Prompt:
 class Sampling:
     """How answers are drawn; the default is that of Dai et al. (KDD 2024).
 
-    A `temperature` of 0 takes the likeliest token each time; tokens are drawn from the share `top_p` of the
-    probability. `max_tokens` of an answer are left to the server where None, and a `seed` is for servers that can
-    repeat themselves. `logprobs` asks for the log-probability of each token.
+    A `temperature` of 0 takes the likeliest token each time; tokens are drawn from the share
+    `top_p` of the probability. `max_tokens` of an answer are left to the server where None, and a
+    `seed` is for servers that can repeat themselves. `logprobs` asks for the log-probability of
+    each token.
     """
 
     temperature: float = 0.2
@@ -155,8 +157,8 @@ class Reply:
 class LLM(ABC):
     """A language model that answers prompts.
 
-    A subclass sets `name`, `identity` and `concurrency` and gives `arrivals`; `check` and `embed` where it has
-    something to check, or makes vectors.
+    A subclass sets `name`, `identity` and `concurrency` and gives `arrivals`; `check` and `embed`
+    where it has something to check, or makes vectors.
     """
 
     name: str
@@ -195,11 +197,13 @@ class LLM(ABC):
         return self
 
     @abstractmethod
-    def arrivals(self, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
+    def arrivals(
+        self, prompts: Iterable[Prompt], sampling: Sampling
+    ) -> Generator[list[Reply], None, None]:
         """Answer prompts, in any order, and yield together what has arrived together: exactly one reply a prompt.
 
-        Prompts are pulled as they are needed, in the caller's thread. Closing the iterator gives up what is under way
-        and asks nothing more. `UserError` if no prompt can be answered.
+        Prompts are pulled as they are needed, in the caller's thread. Closing the iterator gives up
+        what is under way and asks nothing more. `UserError` if no prompt can be answered.
         """
 
     def journal_arrivals(
@@ -207,25 +211,32 @@ class LLM(ABC):
     ) -> Generator[list[Reply], None, None]:
         """Answer prompts for a journal, each given with the key of its request there; see `arrivals`.
 
-        All machines there are take part. A model that is asked in batches keeps in the journal which are under way.
+        All machines there are take part. A model that is asked in batches keeps in the journal
+        which are under way.
         """
         return spread(self, (prompt for _, prompt in requests), sampling)
 
     def embed(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
         """Turn texts into vectors; `UserError` if the model makes none, or cannot be asked.
 
-        Yields positions of some of the texts and their vectors, float32 (texts, dimension), one pair a request, in any
-        order; every text exactly once.
+        Yields positions of some of the texts and their vectors, float32 (texts, dimension), one
+        pair a request, in any order; every text exactly once.
         """
-        raise UserError(f"{self.name} makes no vectors here: name a model behind a server, such as openai:MODEL")
+        raise UserError(
+            f"{self.name} makes no vectors here: name a model behind a server, such as openai:MODEL"
+        )
 
 
-def spread(model: LLM, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
+def spread(
+    model: LLM, prompts: Iterable[Prompt], sampling: Sampling
+) -> Generator[list[Reply], None, None]:
     """Answer prompts as `LLM.arrivals` does, on all machines there are; their rate limits together are the model's."""
     place = executor()
     stage = partial(_answered, model.one_of(place.workers), sampling, model.has_answered)
     at_once = _PROMPTS_A_PLACE * model.concurrency
-    yield from place.map(stage, enumerate(prompts), at_once=at_once, ordered=False, neural=model.neural)
+    yield from place.map(
+        stage, enumerate(prompts), at_once=at_once, ordered=False, neural=model.neural
+    )
 
 
 def _answered(
@@ -244,7 +255,10 @@ def _answered(
             yield [replace(reply, number=numbers[reply.number]) for reply in replies]
 
 
-KINDS = {"openai": "ranktilt.llm.openai:OpenAI", "transformers": "ranktilt.llm.transformers:Transformers"}
+KINDS = {
+    "openai": "ranktilt.llm.openai:OpenAI",
+    "transformers": "ranktilt.llm.transformers:Transformers",
+}
 """Module and class by the name before the colon."""
 
 

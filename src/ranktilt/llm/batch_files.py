@@ -10,17 +10,34 @@ from typing import Any
 
 from ranktilt.errors import UserError
 from ranktilt.llm.base import Answer, Failure
-from ranktilt.llm.responses import FailedRequest, classify_error, error_text, filtered_answer, read_answer
+from ranktilt.llm.responses import (
+    FailedRequest,
+    classify_error,
+    error_text,
+    filtered_answer,
+    read_answer,
+)
 from ranktilt.llm.server import Server
 from ranktilt.llm.untrusted import elements_of, fields_of, message_text, plain_line, whole_number
 
 UNDER_WAY = frozenset(
-    ["validating", "queued", "pending", "created", "scheduled", "running", "in_progress", "finalizing", "cancelling"]
+    [
+        "validating",
+        "queued",
+        "pending",
+        "created",
+        "scheduled",
+        "running",
+        "in_progress",
+        "finalizing",
+        "cancelling",
+    ]
 )
 ENDED = frozenset(["completed", "expired", "failed", "cancelled"])
 _ID = re.compile(r"[!-~]{1,200}")
 _PASSING = re.compile(
-    r"expired|cancelled|timeout|timed_out|rate_limit|overloaded|unavailable|server_error|internal", re.I
+    r"expired|cancelled|timeout|timed_out|rate_limit|overloaded|unavailable|server_error|internal",
+    re.I,
 )
 """Codes of errors of requests that were not carried out, and may be another time."""
 
@@ -68,12 +85,20 @@ def read_status(data: dict[str, Any], clean: Callable[[str], str]) -> BatchStatu
     status = data.get("status")
     known = status.casefold() if isinstance(status, str) else ""
     if known not in UNDER_WAY | ENDED:
-        raise ValueError(f"its status is {plain_line(clean(message_text(status)))!r}, which is none that is known")
-    names = [name for name in ("output_file_id", "error_file_id") if data.get(name) not in (None, "")]
+        raise ValueError(
+            f"its status is {plain_line(clean(message_text(status)))!r}, which is none that is known"
+        )
+    names = [
+        name for name in ("output_file_id", "error_file_id") if data.get(name) not in (None, "")
+    ]
     counts = fields_of(data.get("request_counts"))
-    total, completed, failed = (whole_number(counts.get(name)) or 0 for name in ("total", "completed", "failed"))
+    total, completed, failed = (
+        whole_number(counts.get(name)) or 0 for name in ("total", "completed", "failed")
+    )
     faults = elements_of(fields_of(data.get("errors")).get("data"))
-    messages = [plain_line(clean(message_text(fields_of(fault).get("message")))) for fault in faults]
+    messages = [
+        plain_line(clean(message_text(fields_of(fault).get("message")))) for fault in faults
+    ]
     return BatchStatus(
         status=known,
         files=tuple(read_id(data, name) for name in names),
@@ -95,8 +120,8 @@ def read_page(data: dict[str, Any]) -> list[tuple[str, str]]:
 def read_lines(content: bytes, server: Server) -> BatchLines:
     """Read the lines of a batch's answers and errors.
 
-    An answer counts before an error for the same request, since it is paid for, and the first one of several does. A
-    server that answered one of them has the model, and takes the key.
+    An answer counts before an error for the same request, since it is paid for, and the first one
+    of several does. A server that answered one of them has the model, and takes the key.
     """
     rows, unreadable = _rows(content)
     answers = dict[str, Answer | Failure | UserError]()
@@ -145,12 +170,16 @@ def _failed(row: dict[str, Any], server: Server) -> Answer | Failure | UserError
     if status is not None:
         if not 300 <= status < 600:
             return None
-        error = classify_error(status, body.get("error", body) if isinstance(body, dict) else body, server)
+        error = classify_error(
+            status, body.get("error", body) if isinstance(body, dict) else body, server
+        )
     else:
         words, labels = error_text(row.get("error"), server.clean)
         if not row.get("error"):
             return None
-        error = FailedRequest("unavailable" if _PASSING.search(labels) else "refused", words or labels)
+        error = FailedRequest(
+            "unavailable" if _PASSING.search(labels) else "refused", words or labels
+        )
     if isinstance(error, UserError):
         return error
     if error.kind == "filtered":

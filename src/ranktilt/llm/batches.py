@@ -17,7 +17,15 @@ import orjson
 
 from ranktilt.errors import UserError, counted, join_words
 from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
-from ranktilt.llm.batch_files import UNDER_WAY, BatchLines, BatchStatus, read_id, read_lines, read_page, read_status
+from ranktilt.llm.batch_files import (
+    UNDER_WAY,
+    BatchLines,
+    BatchStatus,
+    read_id,
+    read_lines,
+    read_page,
+    read_status,
+)
 from ranktilt.llm.journal import Journal, JournalRecord
 from ranktilt.llm.openai import FEWEST, OpenAI, ServerClient, chat_body, flow
 from ranktilt.llm.responses import FailedRequest, error_text, json_body
@@ -40,12 +48,17 @@ _MOST_PAGES = 1_000
 def in_batches(llm: LLM, interval: float | None = None, *, give_up: Sequence[str] = ()) -> LLM:
     """Return a model that is asked in batches, and looked after every `interval` seconds; it has the same journal.
 
-    Batches in `give_up`, by their ids, are waited for no longer: what they have not answered is submitted again.
+    Batches in `give_up`, by their ids, are waited for no longer: what they have not answered is
+    submitted again.
     """
     if not isinstance(llm, OpenAI):
-        raise UserError(f"{llm.name} takes no batches (--batch): only openai:MODEL does, where its server has them")
+        raise UserError(
+            f"{llm.name} takes no batches (--batch): only openai:MODEL does, where its server has them"
+        )
     given = {one.name: getattr(llm, one.name) for one in fields(llm)}
-    return BatchOpenAI(**given, interval=INTERVAL if interval is None else interval, give_up=tuple(give_up))
+    return BatchOpenAI(
+        **given, interval=INTERVAL if interval is None else interval, give_up=tuple(give_up)
+    )
 
 
 @dataclass(eq=False)
@@ -66,10 +79,11 @@ class BatchOpenAI(OpenAI):
     ) -> Generator[list[Reply], None, None]:
         """Submit all requests at once and wait for them; see `LLM.journal_arrivals`.
 
-        The journal knows every batch from before it is submitted until its answers are written, so that a process that
-        is killed submits nothing twice. What expired, or failed by an error that may pass, is submitted again, up to
-        ``retries`` times. A batch that has ended and does not say what became of its requests stays in the journal,
-        and is an error once all others have ended.
+        The journal knows every batch from before it is submitted until its answers are written, so
+        that a process that is killed submits nothing twice. What expired, or failed by an error
+        that may pass, is submitted again, up to ``retries`` times. A batch that has ended and does
+        not say what became of its requests stays in the journal, and is an error once all others
+        have ended.
         """
         self.check()
         yield from _Submission(self, self._current_server(), sampling, journal).replies(requests)
@@ -78,7 +92,8 @@ class BatchOpenAI(OpenAI):
 class BatchClient(ServerClient):
     """Calls of the openai client, one at a time.
 
-    Responses come as they are: the client's own models would take whatever a server says of a batch for true.
+    Responses come as they are: the client's own models would take whatever a server says of a batch
+    for true.
     """
 
     path = "/batches"
@@ -89,13 +104,17 @@ class BatchClient(ServerClient):
     def status_error(self, status: int, body: object, wait: float | None) -> Exception:
         """Return the exception for an error; an address that the server does not have says nothing about models."""
         if status in (404, 405, 501):
-            return FailedRequest("refused", f"error {status}: {error_text(body, self.server.clean)[0]}".rstrip(": "))
+            return FailedRequest(
+                "refused", f"error {status}: {error_text(body, self.server.clean)[0]}".rstrip(": ")
+            )
         return super().status_error(status, body, wait)
 
     def get(self, *parts: str, **options: Any) -> Awaitable[Any]:
         """Ask for what is at a path of these parts."""
         path = "".join(f"/{quote(part, safe='')}" for part in parts)
-        response: Awaitable[Any] = self._client.get(path, cast_to=self._http.Response, options=options)
+        response: Awaitable[Any] = self._client.get(
+            path, cast_to=self._http.Response, options=options
+        )
         return response
 
     def list_batches(self, after: Mapping[str, str]) -> Awaitable[Any]:
@@ -147,9 +166,14 @@ class _Submitted(NamedTuple):
 class _Submission:
     """The batches of one call: those of earlier calls that hold its requests, and its own."""
 
-    def __init__(self, model: BatchOpenAI, server: Server, sampling: Sampling, journal: Journal) -> None:
+    def __init__(
+        self, model: BatchOpenAI, server: Server, sampling: Sampling, journal: Journal
+    ) -> None:
         self._model, self._server, self._sampling, self._journal = model, server, sampling, journal
-        self._lines, self._waiting = dict[str, _BatchLine](), list[str]()  # of requests without a reply, by key
+        self._lines, self._waiting = (
+            dict[str, _BatchLine](),
+            list[str](),
+        )  # of requests without a reply, by key
         self._open: dict[str, _Submitted] = {}
         self._tries = Counter[str]()
         self._silent = Counter[str]()  # looks in a row that said nothing, by file
@@ -164,7 +188,9 @@ class _Submission:
         self._give_up()
         self._resume()
         while self._open or self._waiting:
-            while self._waiting and not (self._refused and self._open):  # more is taken when another batch has ended
+            while self._waiting and not (
+                self._refused and self._open
+            ):  # more is taken when another batch has ended
                 self._submit()
             for submitted in list(self._open.values()):
                 yield from self._results(submitted)
@@ -175,7 +201,9 @@ class _Submission:
 
     def _resume(self) -> None:
         """Look after the batches of earlier calls that hold requests of this one; the other requests wait."""
-        earlier = [batch for batch in self._stored() if not self._lines.keys().isdisjoint(batch.prompts)]
+        earlier = [
+            batch for batch in self._stored() if not self._lines.keys().isdisjoint(batch.prompts)
+        ]
         self._open = {batch.file: batch for batch in earlier}
         under_way = set[str]().union(*(batch.prompts for batch in earlier))
         self._waiting = [key for key in self._lines if key not in under_way]
@@ -190,7 +218,9 @@ class _Submission:
         for name in names:
             if name not in stored:
                 known = join_words([repr(batch) for batch in stored]) if stored else "none"
-                raise UserError(f"no batch {name!r} is waited for, and so none is given up; waited for: {known}")
+                raise UserError(
+                    f"no batch {name!r} is waited for, and so none is given up; waited for: {known}"
+                )
         for name in dict.fromkeys(names):
             self._forget(stored[name])
 
@@ -203,7 +233,9 @@ class _Submission:
         try:
             file = self._call(lambda client: client.upload(content), read_id)
         except FailedRequest as error:
-            raise UserError(f"{self._server.where} takes no batch file: {error.message}; omit --batch") from None
+            raise UserError(
+                f"{self._server.where} takes no batch file: {error.message}; omit --batch"
+            ) from None
         submitted = _Submitted(file, None, {key: self._lines[key].digest for key in keys})
         self._store(submitted)
         self._start(submitted)
@@ -213,13 +245,17 @@ class _Submission:
         for left in reversed(range(self._model.retries + 1)):
             try:
                 batch = self._find(submitted.file) if sent_before else None
-                batch = batch or self._call(lambda client: client.create_batch(submitted.file), read_id)
+                batch = batch or self._call(
+                    lambda client: client.create_batch(submitted.file), read_id
+                )
                 return self._store(submitted._replace(batch=batch))
             except FailedRequest as error:
                 if error.kind != "unavailable":
                     self._forget(submitted)
                 if error.kind != "unavailable" or not left:
-                    raise UserError(f"{self._server.where} starts no batch: {error.message}") from None
+                    raise UserError(
+                        f"{self._server.where} starts no batch: {error.message}"
+                    ) from None
                 sent_before = True
                 time.sleep(self._model.interval)
 
@@ -254,12 +290,16 @@ class _Submission:
             return
         if replies := self._settled(submitted, lines, tried=status.status != "failed"):
             yield replies
-        missing = {key: digest for key, digest in submitted.prompts.items() if key not in lines.outcomes}
+        missing = {
+            key: digest for key, digest in submitted.prompts.items() if key not in lines.outcomes
+        }
         if missing and _is_silent(status, lines):
             rest = submitted._replace(prompts=missing)
             self._store(rest)
             silent = counted(len(missing), "request", "requests")
-            self._note_silence(rest, f"it is {status.status}, and its files do not say what became of {silent}")
+            self._note_silence(
+                rest, f"it is {status.status}, and its files do not say what became of {silent}"
+            )
             return
         self._wait_again(missing, tried=status.status != "failed")
         self._forget(submitted)
@@ -267,7 +307,8 @@ class _Submission:
 
     def _status(self, submitted: _Submitted) -> BatchStatus:
         return self._call(
-            lambda client: client.get("batches", submitted.name), partial(read_status, clean=self._server.clean)
+            lambda client: client.get("batches", submitted.name),
+            partial(read_status, clean=self._server.clean),
         )
 
     def _content(self, status: BatchStatus) -> BatchLines:
@@ -304,7 +345,9 @@ class _Submission:
                     others.append(JournalRecord(key, now, submitted.prompts[key], outcome))
             elif self._is_final(key, outcome):
                 number = self._lines.pop(key).number
-                answer, failure = (outcome, None) if isinstance(outcome, Answer) else (None, outcome)
+                answer, failure = (
+                    (outcome, None) if isinstance(outcome, Answer) else (None, outcome)
+                )
                 replies.append(Reply(number, answer, failure))  # type: ignore[arg-type]
             else:
                 self._waiting.append(key)
@@ -331,7 +374,9 @@ class _Submission:
                 raise outcome
         name = submitted.name
         if status.status == "cancelled":
-            raise UserError(f"batch {name} was cancelled; the same command submits what it did not answer")
+            raise UserError(
+                f"batch {name} was cancelled; the same command submits what it did not answer"
+            )
         self._refused = self._refused + 1 if status.status == "failed" else 0
         if self._refused > 1 and not self._open:
             raise UserError(f"{self._server.where} does not take batch {name}: {status.errors}")
@@ -341,7 +386,11 @@ class _Submission:
         ((content,),) = flow(partial(BatchClient, self._server), [work], 1)
         return bytes(content)
 
-    def _call(self, work: Callable[[BatchClient], Awaitable[Any]], read: Callable[[dict[str, Any]], Result]) -> Result:
+    def _call(
+        self,
+        work: Callable[[BatchClient], Awaitable[Any]],
+        read: Callable[[dict[str, Any]], Result],
+    ) -> Result:
         """Wait for a response and read it; one that cannot be read is as good as none."""
         try:
             return read(json_body(self._fetch(work), self._server.clean))
@@ -367,4 +416,8 @@ class _Submission:
 
 def _is_silent(status: BatchStatus, lines: BatchLines) -> bool:
     """Tell whether requests that an ended batch says nothing of may have been answered, and so are paid for."""
-    return status.status == "completed" or bool(lines.unreadable) or lines.answer_count < status.completed
+    return (
+        status.status == "completed"
+        or bool(lines.unreadable)
+        or lines.answer_count < status.completed
+    )

@@ -3,18 +3,21 @@
 A model's own text seldom comes alone. These go, because they are no part of the answer:
 
 - reasoning: ``<think>``, ``<thinking>``, ``<reasoning>``, ``<thought>`` and their kin, the marks of Mistral, Cohere,
-  Kimi, Sky-T1, Seed and Granite, and the ``analysis`` channel of gpt-oss, with its special tokens or without them.
-  A block that only closes began in the prompt. A block that never closes was cut off: there is no answer then;
+  Kimi, Sky-T1, Seed and Granite, and the ``analysis`` channel of gpt-oss, with its special tokens
+  or without them. A block that only closes began in the prompt. A block that never closes was cut
+  off: there is no answer then;
 - what a chat template leaves: roles before an answer, and everything from the first end of a turn on
   (``<|im_end|>``, ``<|eot_id|>``, ``</s>``);
 - marks of byte order, and signs of no width;
 - around short answers (rankings, choices, grades, yes or no), which `clean_answer` reads: ``<answer>`` tags,
-  LaTeX boxes, code fences, JSON with a single value, "Final answer:", quotation marks, and Markdown.
+  LaTeX boxes, code fences, JSON with a single value, "Final answer:", quotation marks, and
+  Markdown.
 
-Answers are stored as they came and cleaned where they are read, so that journals and logs gain by a better cleaner.
-What is left is read as strictly as ever: nothing here looks for an answer in prose.
-A rewritten document may hold fences, tags and quotation marks of its own. `answer_span` says where such a text begins
-and ends, and `ranktilt.generation.checks` takes off only what surrounds it whole and its source does not have.
+Answers are stored as they came and cleaned where they are read, so that journals and logs gain by a
+better cleaner. What is left is read as strictly as ever: nothing here looks for an answer in prose.
+A rewritten document may hold fences, tags and quotation marks of its own. `answer_span` says where
+such a text begins and ends, and `ranktilt.generation.checks` takes off only what surrounds it whole
+and its source does not have.
 """
 
 from __future__ import annotations
@@ -90,8 +93,9 @@ class CleanAnswer:
 def answer_span(text: str, source: str | None = None) -> AnswerSpan:
     """Find the answer in a model's text: behind its reasoning, and up to the end of its turn.
 
-    `source` is the text that the answer rewrites or replies to, where it may be a document of any kind: marks that the
-    source has too are then left alone, and an end of turn counts only where nothing but marks follows.
+    `source` is the text that the answer rewrites or replies to, where it may be a document of any
+    kind: marks that the source has too are then left alone, and an end of turn counts only where
+    nothing but marks follows.
     """
     is_document = source is not None
     start, is_cut_off = _channel_start(text)
@@ -102,7 +106,11 @@ def answer_span(text: str, source: str | None = None) -> AnswerSpan:
     begin, end = _after(_TURN_START, text, start), len(text)
     if not is_document or not _TURN_END.search(source or ""):
         marks = _TURN_END.finditer(text, begin)
-        ends = (mark.start() for mark in marks if not is_document or _NOTHING_BUT_MARKS.match(text, mark.end()))
+        ends = (
+            mark.start()
+            for mark in marks
+            if not is_document or _NOTHING_BUT_MARKS.match(text, mark.end())
+        )
         end = next(ends, end)
     return AnswerSpan(start=begin, end=end, is_cut_off=start > 0 and not text[begin:end].strip())
 
@@ -181,14 +189,19 @@ _ANSWER_NAMES = (
     "answer|final_answer|final_ranking|final|response|output|result|ranking|ranked_list|rank|order|solution|choice"
     "|selection|score|grade|verdict"
 )
-_ANSWER_TAG = re.compile(rf"<(?P<name>{_ANSWER_NAMES})(?:\s[^<>]*)?>(?P<content>.*?)(?:</(?P=name)>|\Z)", re.I | re.S)
+_ANSWER_TAG = re.compile(
+    rf"<(?P<name>{_ANSWER_NAMES})(?:\s[^<>]*)?>(?P<content>.*?)(?:</(?P=name)>|\Z)", re.I | re.S
+)
 _STRAY_TAG = re.compile(rf"</(?:{_ANSWER_NAMES})>", re.I)
 _BOXED = re.compile(r"\\boxed\s*\{(?P<content>(?:[^{}]|\{[^{}]*\})*)\}")
 _LATEX = re.compile(r"\\(?:text|mathrm|mathbf)\s*\{([^{}]*)\}")
-_FENCE = re.compile(r"(?P<mark>```|~~~)(?:[A-Za-z][\w+-]*(?=\s))?(?P<content>(?:(?!(?P=mark)).)*)(?P=mark)?", re.S)
+_FENCE = re.compile(
+    r"(?P<mark>```|~~~)(?:[A-Za-z][\w+-]*(?=\s))?(?P<content>(?:(?!(?P=mark)).)*)(?P=mark)?", re.S
+)
 _NOUN = r"(?:answer|ranking|ranked list|rank|order|list|result|output|response|choice|selection|verdict|decision)s?"
 _FINAL_LABEL = re.compile(
-    rf"\bfinal {_NOUN}[*_]{{0,3}}(?:(?:\s+(?:is|are))?\s*[:=]|\s+(?:is|are)\b|[ \t]*\n)[*_]{{0,3}}", re.I
+    rf"\bfinal {_NOUN}[*_]{{0,3}}(?:(?:\s+(?:is|are))?\s*[:=]|\s+(?:is|are)\b|[ \t]*\n)[*_]{{0,3}}",
+    re.I,
 )
 _LEADING_LABEL = re.compile(
     rf"[\s#*_]*(?:(?:the|my|so|therefore|best|correct|final|ranked|sorted),? )*(?:{_NOUN}|assistant)[*_]{{0,3}}"
@@ -221,21 +234,25 @@ _REASONING_KEYS = frozenset(
         "notes",
     ]
 )
-_ANSWER_KEYS = frozenset((*_ANSWER_NAMES.split("|"), "text", "content", "answers", "rankings", "identifier"))
+_ANSWER_KEYS = frozenset(
+    (*_ANSWER_NAMES.split("|"), "text", "content", "answers", "rankings", "identifier")
+)
 _MOST_WRAPPERS = 8
 
 
 def clean_answer(text: str) -> CleanAnswer:
     """Return a short answer (a ranking, choice, grade, yes or no) without what surrounds it.
 
-    Where tags, boxes or labels mark several answers that differ, all are left, one a line, for a strict reader to
-    refuse.
+    Where tags, boxes or labels mark several answers that differ, all are left, one a line, for a
+    strict reader to refuse.
     """
     unescaped = html.unescape(text) if "&" in text else text
     span = answer_span(unescaped)
     if span.is_cut_off:
         return CleanAnswer(text="", plain="", is_cut_off=True)
-    plain = _SIGNS.sub("", _without_later_reasoning(unescaped[span.start : span.end])[:LONGEST]).strip()
+    plain = _SIGNS.sub(
+        "", _without_later_reasoning(unescaped[span.start : span.end])[:LONGEST]
+    ).strip()
     answer = plain
     for _ in range(_MOST_WRAPPERS):
         unwrapped = _unwrapped(answer)

@@ -53,7 +53,9 @@ def price_of(read: int, written: int, price: tuple[float, float] | None) -> floa
     return (read * price[0] + written * price[1]) / 1e6
 
 
-def time_of(llm: LLM, left: Sequence[int], requests_per_minute: float | None = None) -> tuple[float | None, str]:
+def time_of(
+    llm: LLM, left: Sequence[int], requests_per_minute: float | None = None
+) -> tuple[float | None, str]:
     """Return seconds by the narrower limit, None where nothing is known, and what they rest on.
 
     `left` are requests, tokens read and tokens written.
@@ -67,7 +69,9 @@ def time_of(llm: LLM, left: Sequence[int], requests_per_minute: float | None = N
     speed = f", {llm.concurrency} at a time, if an answer takes {each:.1f} s"
     times = {speed: each * max(1.0, requests / llm.concurrency)}
     if requests_per_minute:
-        times[f", by {requests_per_minute:g} requests a minute"] = 60 * requests / requests_per_minute
+        times[f", by {requests_per_minute:g} requests a minute"] = (
+            60 * requests / requests_per_minute
+        )
     pace = max(times, key=times.__getitem__)
     return times[pace], pace
 
@@ -91,9 +95,10 @@ def duration(seconds: float | None) -> str:
 class Rehearsal:
     """Answers in place of a model, as `journalled` does: from the journal, or by `answers` to the next requests.
 
-    Nothing is asked and nothing written. `prompts` counts all, `requests` equal ones once, `journalled` those of them
-    that have an answer; tokens are those of the others. `most` is how many prompts any answers can lead to, and
-    `certain` says whether all answers so far are the model's own, so that what it is asked next is sure.
+    Nothing is asked and nothing written. `prompts` counts all, `requests` equal ones once,
+    `journalled` those of them that have an answer; tokens are those of the others. `most` is how
+    many prompts any answers can lead to, and `certain` says whether all answers so far are the
+    model's own, so that what it is asked next is sure.
     """
 
     def __init__(self, llm: LLM, *, certain: bool = True) -> None:
@@ -105,23 +110,41 @@ class Rehearsal:
         self._seen = set[str]()
 
     def __call__(
-        self, llm: LLM, requests: Iterable[Request], journal: Journal, *, sampling: Sampling, **others: Any
+        self,
+        llm: LLM,
+        requests: Iterable[Request],
+        journal: Journal,
+        *,
+        sampling: Sampling,
+        **others: Any,
     ) -> Generator[Reply, None, None]:
         """Reply to each request."""
-        asked = [(request_key(llm, one.prompt, sampling, one.attempt), one.prompt.text) for one in requests]
+        asked = [
+            (request_key(llm, one.prompt, sampling, one.attempt), one.prompt.text)
+            for one in requests
+        ]
         self.prompts += len(asked)
         known = journal.read([key for key, _ in asked])
         found = set(known) - self._seen
         self.journalled, self.requests = self.journalled + len(found), self.requests + len(found)
-        new = {key: number for number, (key, _) in enumerate(asked) if key not in known and key not in self._seen}
-        self._add([asked[number][1] for number in new.values()], [self.answers[number] for number in new.values()])
+        new = {
+            key: number
+            for number, (key, _) in enumerate(asked)
+            if key not in known and key not in self._seen
+        }
+        self._add(
+            [asked[number][1] for number in new.values()],
+            [self.answers[number] for number in new.values()],
+        )
         self._count_spared(len(asked) - len(new), bool(new))
         self._seen |= {key for key, _ in asked}
         for number, (key, _) in enumerate(asked):
             answer = (
                 known[key].answer
                 if key in known
-                else Answer(self.answers[number], "stop", None, None, llm.name, logprobs=(_LOGPROB,))
+                else Answer(
+                    self.answers[number], "stop", None, None, llm.name, logprobs=(_LOGPROB,)
+                )
             )
             yield Reply(number, answer, None, fresh=key not in known)
 
@@ -174,7 +197,13 @@ class Rehearsal:
             ("time", f"{now[4]}{time}{pace}" if now[4] else "unknown for a model on this machine"),
         )
 
-    def _amounts(self, totals: tuple[int, int, int], price: tuple[float, float] | None) -> tuple[str, ...]:
+    def _amounts(
+        self, totals: tuple[int, int, int], price: tuple[float, float] | None
+    ) -> tuple[str, ...]:
         """Requests, tokens in and out, price and time as text; empty where nothing is known."""
         cost, (seconds, _) = price_of(*totals[1:], price), time_of(self.llm, totals)
-        return (*(f"{number:,}" for number in totals), "" if cost is None else f"{cost:,.2f}", duration(seconds))
+        return (
+            *(f"{number:,}" for number in totals),
+            "" if cost is None else f"{cost:,.2f}",
+            duration(seconds),
+        )

@@ -26,7 +26,9 @@ from ranktilt.progress import report
 JOURNAL = "journal.sqlite"
 KEY_BYTES = 16
 _VERSION = 3
-_TABLE = "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, time TEXT, prompt TEXT, answer TEXT)"
+_TABLE = (
+    "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, time TEXT, prompt TEXT, answer TEXT)"
+)
 _WITH_KEYS = "FROM answers WHERE key IN (SELECT value FROM json_each(?))"
 _ANSWER_FIELDS = tuple(field.name for field in fields(Answer))
 _LOOK = 256
@@ -45,8 +47,9 @@ class JournalRecord(NamedTuple):
 class Journal:
     """The answers of one model, by the keys of requests: a table of an SQLite file.
 
-    Anyone may read, one process at a time writes. The folder is of one model only, and made when something is claimed
-    or appended; `about` says for people what the model is (plain JSON, never a key).
+    Anyone may read, one process at a time writes. The folder is of one model only, and made when
+    something is claimed or appended; `about` says for people what the model is (plain JSON, never a
+    key).
     """
 
     def __init__(self, folder: Path, *, about: Mapping[str, Any] | None = None) -> None:
@@ -67,7 +70,9 @@ class Journal:
     def read(self, keys: Collection[str]) -> dict[str, JournalRecord]:
         """Look up records: those that are known so far, by key; one that cannot be read is not known."""
         records = dict[str, JournalRecord]()
-        for key, time, prompt, stored in self._rows(f"SELECT * {_WITH_KEYS}", json.dumps(list(keys))):
+        for key, time, prompt, stored in self._rows(
+            f"SELECT * {_WITH_KEYS}", json.dumps(list(keys))
+        ):
             answer = _stored_answer(stored)
             if answer is not None:
                 records[key] = JournalRecord(key, str(time or ""), str(prompt or ""), answer)
@@ -89,7 +94,9 @@ class Journal:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._opened()
             if self._about is not None:
-                (self.folder / ABOUT).write_bytes(orjson.dumps({"what": "llm", **self._about}) + b"\n")
+                (self.folder / ABOUT).write_bytes(
+                    orjson.dumps({"what": "llm", **self._about}) + b"\n"
+                )
             self._claimed = stack.pop_all()
         return True
 
@@ -104,7 +111,10 @@ class Journal:
         for record in records:
             if record.key not in known:
                 new.setdefault(record.key, record)
-        rows = [(record.key, record.time, record.prompt, json.dumps(asdict(record.answer))) for record in new.values()]
+        rows = [
+            (record.key, record.time, record.prompt, json.dumps(asdict(record.answer)))
+            for record in new.values()
+        ]
         with self.writing() as db:
             db.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", rows)
 
@@ -148,7 +158,10 @@ class Journal:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except (OSError, sqlite3.Error) as error:  # a full disk, a place without the right to write, a damaged file
+        except (
+            OSError,
+            sqlite3.Error,
+        ) as error:  # a full disk, a place without the right to write, a damaged file
             raise UserError(
                 f"{self.path}: cannot be used: {error}; choose another place (RANKTILT_CACHE), or move a damaged file "
                 "away, and its answers are asked again"
@@ -162,8 +175,8 @@ def _decoded(data: bytes) -> str:
 def _stored_answer(text: object) -> Answer | None:
     """Read an answer as it was stored; None where it is none, as on a disk that lost a part of it.
 
-    Only its text has to be there: everything else is cleaned by `Answer`, which a journal of an earlier version may
-    need.
+    Only its text has to be there: everything else is cleaned by `Answer`, which a journal of an
+    earlier version may need.
     """
     try:
         fields = json.loads(text)  # type: ignore[arg-type]
@@ -213,12 +226,14 @@ def journalled(
 ) -> Generator[Reply, None, None]:
     """Answer requests from the journal, and ask the model for the rest; yields one reply a request, in any order.
 
-    Equal requests are asked once. Nothing is asked before the journal can be written, and answers are in the journal
-    before they are yielded. `total` is the number of requests, for the progress that `label` names, those `before`
-    these included.
+    Equal requests are asked once. Nothing is asked before the journal can be written, and answers
+    are in the journal before they are yielded. `total` is the number of requests, for the progress
+    that `label` names, those `before` these included.
     """
     count = len(requests) if total is None and isinstance(requests, Sized) else total
-    for done, reply in enumerate(_OpenRequests(llm, requests, journal, sampling).replies(), start=before + 1):
+    for done, reply in enumerate(
+        _OpenRequests(llm, requests, journal, sampling).replies(), start=before + 1
+    ):
         if count:
             report(label, done, max(count, done))
         yield reply
@@ -227,7 +242,9 @@ def journalled(
 class _OpenRequests:
     """The requests of one call: which are to be asked, which are under way, and which have an answer."""
 
-    def __init__(self, llm: LLM, requests: Iterable[Request], journal: Journal, sampling: Sampling) -> None:
+    def __init__(
+        self, llm: LLM, requests: Iterable[Request], journal: Journal, sampling: Sampling
+    ) -> None:
         self._llm, self._journal, self._sampling = llm, journal, sampling
         self._source = enumerate(requests)
         self._numbers: dict[str, list[int]] = {}  # of every request that has no answer yet
@@ -240,7 +257,9 @@ class _OpenRequests:
         while not self._waiting and self._look():
             yield from self._known()
         if self._waiting:
-            with closing(self._llm.journal_arrivals(self._prompts(), self._sampling, self._journal)) as arrivals:
+            with closing(
+                self._llm.journal_arrivals(self._prompts(), self._sampling, self._journal)
+            ) as arrivals:
                 for replies in arrivals:
                     yield from self._settle(replies)
                     yield from self._known()
@@ -269,7 +288,9 @@ class _OpenRequests:
                 continue
             answer, time = found[key].answer, found[key].time
             numbers = self._numbers.pop(key)
-            self._ready.extend(Reply(number, answer, None, fresh=False, time=time) for number in numbers)
+            self._ready.extend(
+                Reply(number, answer, None, fresh=False, time=time) for number in numbers
+            )
         return bool(batch)
 
     def _prompts(self) -> Iterator[tuple[str, Prompt]]:
@@ -277,16 +298,28 @@ class _OpenRequests:
         while self._waiting or self._look():
             if self._waiting:
                 self._sent[number] = key, request = self._waiting.popleft()
-                yield key, replace(request.prompt, seed=seed_of(request.prompt, self._sampling, request.attempt))
+                yield (
+                    key,
+                    replace(
+                        request.prompt,
+                        seed=seed_of(request.prompt, self._sampling, request.attempt),
+                    ),
+                )
                 number += 1
 
     def _settle(self, replies: Sequence[Reply]) -> Iterator[Reply]:
         """Write down what has arrived, and only then count it."""
         sent = [(*self._sent.pop(reply.number), reply) for reply in replies]
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        answered = [(key, request.prompt.digest, reply.answer) for key, request, reply in sent if reply.answer]
+        answered = [
+            (key, request.prompt.digest, reply.answer)
+            for key, request, reply in sent
+            if reply.answer
+        ]
         if answered:
-            self._journal.append([JournalRecord(key, now, prompt, answer) for key, prompt, answer in answered])
+            self._journal.append(
+                [JournalRecord(key, now, prompt, answer) for key, prompt, answer in answered]
+            )
         for key, _, reply in sent:
             if reply.failure is not None:
                 self._failed[key] = reply.failure

@@ -53,7 +53,9 @@ class ServerClient(ABC):
         self.server = server
         self._openai = need("openai", extra="llm", for_=f"openai:{server.model}")
         # The HTTP package below the client differs with its version.
-        self._http = importlib.import_module(self._openai.DefaultAsyncHttpxClient.__mro__[1].__module__.split(".")[0])
+        self._http = importlib.import_module(
+            self._openai.DefaultAsyncHttpxClient.__mro__[1].__module__.split(".")[0]
+        )
 
     async def __aenter__(self) -> Self:
         server, limiter = self.server, None
@@ -63,11 +65,15 @@ class ServerClient(ABC):
             )
             if server.reached:  # the first request waits its turn behind those of earlier calls
                 await limiter.acquire()
-        # What is on this machine is not asked through a proxy, and needs no certificates, which take long to read.
+        # What is on this machine is not asked through a proxy, and needs no certificates, which
+        # take long to read.
         direct = server.loopback and str(server.url).startswith("http:")
         try:
             transport = _in_time(self._openai.DefaultAsyncHttpxClient, self._http, limiter)(
-                follow_redirects=False, trust_env=not direct, verify=not direct, cookies=CookieJar(_NO_COOKIES)
+                follow_redirects=False,
+                trust_env=not direct,
+                verify=not direct,
+                cookies=CookieJar(_NO_COOKIES),
             )
         except (ImportError, ValueError, OSError) as error:
             said = self._cause(error)
@@ -76,7 +82,8 @@ class ServerClient(ABC):
             ) from error
         self._client = self._openai.AsyncOpenAI(
             api_key=server.key or "none",
-            base_url=server.url or OWN,  # without one it would read the environment, and take an empty one
+            base_url=server.url
+            or OWN,  # without one it would read the environment, and take an empty one
             max_retries=server.retries,
             timeout=self._openai.Timeout(server.timeout, connect=min(CONNECT, server.timeout)),
             http_client=transport,
@@ -93,12 +100,14 @@ class ServerClient(ABC):
     async def post(self, body: dict[str, Any], read: Callable[[dict[str, Any]], Any]) -> Any:
         """Send a request and return what `read` makes of the answer; one that is none is asked for again.
 
-        Raises `FailedRequest`, or `UserError` where everything ends. The response comes as it is: the client's own
-        models would cost as much time as the rest of the request.
+        Raises `FailedRequest`, or `UserError` where everything ends. The response comes as it is:
+        the client's own models would cost as much time as the rest of the request.
         """
         left = self.server.retries
         while True:
-            response = await self.response(self._client.post(self.path, cast_to=self._http.Response, body=body))
+            response = await self.response(
+                self._client.post(self.path, cast_to=self._http.Response, body=body)
+            )
             try:
                 return read(json_body(response.content, self.server.clean))
             except ValueError as error:
@@ -120,7 +129,9 @@ class ServerClient(ABC):
         except self._openai.APIConnectionError as error:
             raise FailedRequest("unavailable", f"connection failed: {self._cause(error)}") from None
         except (ValueError, LookupError, RecursionError) as error:
-            raise FailedRequest("unavailable", f"a response that cannot be read: {self._cause(error)}") from None
+            raise FailedRequest(
+                "unavailable", f"a response that cannot be read: {self._cause(error)}"
+            ) from None
         self.server.reached = True
         return response
 
@@ -138,7 +149,8 @@ class ServerClient(ABC):
 def _in_time(client: Any, http: Any, limiter: Any) -> Any:
     """Return a kind of HTTP client whose requests end in time as a whole, each after its turn in the `limiter`.
 
-    The client's own limit is one for each read: a server that sends a byte now and then is waited for without an end.
+    The client's own limit is one for each read: a server that sends a byte now and then is waited
+    for without an end.
     """
 
     class ClientInTime(client):  # type: ignore[misc]
@@ -150,7 +162,9 @@ def _in_time(client: Any, http: Any, limiter: Any) -> Any:
                     response = await super().send(request, **options)
             except TimeoutError:
                 raise http.ReadTimeout("the whole request took too long", request=request) from None
-            response.encoding = "utf-8"  # as JSON is; another one that is stated may not even be one of text
+            response.encoding = (
+                "utf-8"  # as JSON is; another one that is stated may not even be one of text
+            )
             return response
 
     return ClientInTime
@@ -159,8 +173,8 @@ def _in_time(client: Any, http: Any, limiter: Any) -> Any:
 class ChatClient(ServerClient):
     """Prompts in, replies out.
 
-    OpenAI's own server wants ``max_completion_tokens`` for ``max_tokens``, and models that take no temperature take its
-    default when it is left out.
+    OpenAI's own server wants ``max_completion_tokens`` for ``max_tokens``, and models that take no
+    temperature take its default when it is left out.
     """
 
     path = "/chat/completions"
@@ -212,18 +226,32 @@ class EmbeddingClient(ServerClient):
         where, model = self.server.where, self.server.model
         body = {"model": model, "input": [text or " " for _, text in item]}
         try:
-            vectors, name = await self.post(body, lambda data: (read_vectors(data, len(item)), data.get("model")))
+            vectors, name = await self.post(
+                body, lambda data: (read_vectors(data, len(item)), data.get("model"))
+            )
         except FailedRequest as error:
             if error.kind == "unavailable":
-                raise UserError(f"{where} gave no vectors of model {model!r}: {error.message}") from None
+                raise UserError(
+                    f"{where} gave no vectors of model {model!r}: {error.message}"
+                ) from None
             if len(item) == 1:
                 position, text = item[0]
                 words = counted(len(text.split()), "word", "words")
-                hint = "; cut texts, as dense:openai:MODEL(max_tokens=…) does" if error.kind == "too long" else ""
-                raise UserError(f"{where} does not take text {position} ({words}): {error.message}{hint}") from None
+                hint = (
+                    "; cut texts, as dense:openai:MODEL(max_tokens=…) does"
+                    if error.kind == "too long"
+                    else ""
+                )
+                raise UserError(
+                    f"{where} does not take text {position} ({words}): {error.message}{hint}"
+                ) from None
             half = len(item) // 2
             return [*await self.serve(number, item[:half]), *await self.serve(number, item[half:])]
-        returned = plain_line(self.server.clean(name)) if isinstance(name, str) and name != model else model
+        returned = (
+            plain_line(self.server.clean(name))
+            if isinstance(name, str) and name != model
+            else model
+        )
         return [([position for position, _ in item], vectors, returned or model)]
 
 
@@ -241,8 +269,9 @@ Opened = Callable[[], AbstractAsyncContextManager[Any]]
 class OpenAI(Portable, LLM):
     """A model behind an OpenAI-compatible server, asked through the openai client.
 
-    The key comes from the environment variable ``OPENAI_API_KEY`` alone and is kept nowhere; a server on this machine
-    needs none. ``OPENAI_BASE_URL`` names the server where `base_url` does not.
+    The key comes from the environment variable ``OPENAI_API_KEY`` alone and is kept nowhere; a
+    server on this machine needs none. ``OPENAI_BASE_URL`` names the server where `base_url` does
+    not.
     """
 
     model: str
@@ -263,9 +292,12 @@ class OpenAI(Portable, LLM):
         self.name, url = self.model.strip(), base_url(self.base_url)
         self.identity = f"openai:{self.name}" + (f" at {url}" if url else "")
         self._server = Server(
-            model=self.name, url=url, timeout=self.timeout, retries=self.retries,
+            model=self.name,
+            url=url,
+            timeout=self.timeout,
+            retries=self.retries,
             requests_per_minute=self.requests_per_minute,
-        )  # fmt: skip
+        )
         self.monitor = ServerMonitor(self.name, self._server.where, self.concurrency)
         self._warned = False
 
@@ -302,18 +334,27 @@ class OpenAI(Portable, LLM):
             )
         if key is None and not self._server.loopback:
             other = "; any word will do for a server that asks for none" if self._server.url else ""
-            raise UserError(f"openai:{self.name} needs a key: set the environment variable {VARIABLE}{other}")
+            raise UserError(
+                f"openai:{self.name} needs a key: set the environment variable {VARIABLE}{other}"
+            )
 
-    def arrivals(self, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
+    def arrivals(
+        self, prompts: Iterable[Prompt], sampling: Sampling
+    ) -> Generator[list[Reply], None, None]:
         with closing(self._served(prompts, ChatClient, sampling=sampling)) as stream:
             for replies in stream:
                 yield replies
-                self.monitor.look(replies, reached=self._server.reached, has_answered=self.has_answered)
+                self.monitor.look(
+                    replies, reached=self._server.reached, has_answered=self.has_answered
+                )
 
     def embed(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
         """Turn texts into vectors, up to 64 a request; see `LLM.embed`. An empty text is sent as a blank."""
         numbered = list(enumerate(texts))
-        parts = (numbered[start : start + TEXTS_A_REQUEST] for start in range(0, len(texts), TEXTS_A_REQUEST))
+        parts = (
+            numbered[start : start + TEXTS_A_REQUEST]
+            for start in range(0, len(texts), TEXTS_A_REQUEST)
+        )
         with closing(self._served(parts, EmbeddingClient)) as stream:
             for positions, vectors, model in chain.from_iterable(chain.from_iterable(stream)):
                 self.monitor.model(model)
@@ -346,8 +387,8 @@ class ServerMonitor:
     def look(self, replies: Iterable[Reply], *, reached: bool, has_answered: bool = False) -> None:
         """Raise a `UserError` once the server can be taken to answer nobody: never reached, or many failed in a row.
 
-        Prompts that are too long do not count, and refused ones only as long as none was answered; `has_answered` is
-        whether one was before, by what a journal holds.
+        Prompts that are too long do not count, and refused ones only as long as none was answered;
+        `has_answered` is whether one was before, by what a journal holds.
         """
         self._answered = self._answered or has_answered
         most = self._most * (_PATIENCE if has_answered else 1)
@@ -357,7 +398,9 @@ class ServerMonitor:
                 self.model(reply.answer.model)
             self._row = self._row + 1 if self._counts(reply) else 0
             if reply.failure is not None and self._row and (not reached or self._row >= most):
-                failed = f"cannot reach {self.where}" if not reached else f"{self.where} answers nobody"
+                failed = (
+                    f"cannot reach {self.where}" if not reached else f"{self.where} answers nobody"
+                )
                 raise UserError(
                     f"{failed}: {reply.failure.message}; is the server well, the base URL right, the timeout long "
                     f"enough, and does it serve a model named {self.requested!r}?"
@@ -382,15 +425,19 @@ class ServerMonitor:
 def key_of_environment() -> str | None:
     key = os.environ.get(VARIABLE, "").strip()
     if not key.isascii() or any(sign.isspace() or not sign.isprintable() for sign in key):
-        raise UserError(f"the environment variable {VARIABLE} holds characters that no key has: copy the key again")
+        raise UserError(
+            f"the environment variable {VARIABLE} holds characters that no key has: copy the key again"
+        )
     return key or None
 
 
-def flow(opened: Opened, items: Iterable[Any], concurrency: int) -> Generator[list[Any], None, None]:
+def flow(
+    opened: Opened, items: Iterable[Any], concurrency: int
+) -> Generator[list[Any], None, None]:
     """Serve items in an event loop in a thread of its own, and yield the results that are there, one or more.
 
-    Items are pulled in the caller's thread, at most `concurrency` and a quarter beyond the results taken; what serving
-    one raises ends everything. Closing the iterator cancels what is under way.
+    Items are pulled in the caller's thread, at most `concurrency` and a quarter beyond the results
+    taken; what serving one raises ends everything. Closing the iterator cancels what is under way.
     """
     source, most = enumerate(items), concurrency + max(concurrency // 4, 1)
     given = list(islice(source, most))
@@ -411,9 +458,14 @@ def flow(opened: Opened, items: Iterable[Any], concurrency: int) -> Generator[li
     ):
         loop = portal.call(asyncio.get_running_loop)
         try:
-            while given or pending:  # the portal's own way to begin a task would wait for the loop each time
-                pending += [asyncio.run_coroutine_threadsafe(served(*numbered), loop) for numbered in given]
-                # In short turns: once polars is imported, Ctrl-C does not interrupt a wait without an end.
+            while (
+                given or pending
+            ):  # the portal's own way to begin a task would wait for the loop each time
+                pending += [
+                    asyncio.run_coroutine_threadsafe(served(*numbered), loop) for numbered in given
+                ]
+                # In short turns: once polars is imported, Ctrl-C does not interrupt a wait without
+                # an end.
                 done, _ = wait(pending, _TURN, FIRST_COMPLETED)
                 finished = [task for task in pending if task in done]  # in the order of their items
                 pending = [task for task in pending if task not in done]

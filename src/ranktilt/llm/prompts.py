@@ -32,18 +32,25 @@ class PromptFile(NamedTuple):
 def find_prompt(name: str | Path, names: Sequence[str], package: str, *, slot: str) -> PromptFile:
     """Find one of a package's own prompts by its name, or read one from a UTF-8 file.
 
-    A file with the name of a prompt is written ``./paper``; `slot` is what every prompt of this kind holds.
+    A file with the name of a prompt is written ``./paper``; `slot` is what every prompt of this
+    kind holds.
     """
     if name in names:
         file = resources.files(package).joinpath("prompts", f"{name}.txt")
-        return PromptFile(str(name), file.read_text(encoding="utf-8").strip(), f"prompt {str(name)!r}")
+        return PromptFile(
+            str(name), file.read_text(encoding="utf-8").strip(), f"prompt {str(name)!r}"
+        )
     path = Path(name)
     if not os.path.exists(path) and path.suffix != ".txt" and path.name == str(name):
-        raise UserError(f"{unknown('prompt', str(name), names)}; or name a file that holds {{{slot}}}")
+        raise UserError(
+            f"{unknown('prompt', str(name), names)}; or name a file that holds {{{slot}}}"
+        )
     try:
         text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(path, f"expected a prompt as UTF-8 text: invalid at byte {error.start}") from error
+        raise DataError(
+            path, f"expected a prompt as UTF-8 text: invalid at byte {error.start}"
+        ) from error
     stem = re.sub(r"[^\w.=+-]+", "_", path.stem).strip("_.") or "prompt"
     return PromptFile(stem, text.replace("\r\n", "\n").removesuffix("\n"), str(path))
 
@@ -53,7 +60,9 @@ def parse_slots(text: str, place: str, slots: Collection[str]) -> Slots:
     try:
         parsed = list(string.Formatter().parse(text))
     except ValueError as error:
-        raise UserError(f"{place}: unmatched brace ({error}); write {{{{ and }}}} for braces") from error
+        raise UserError(
+            f"{place}: unmatched brace ({error}); write {{{{ and }}}} for braces"
+        ) from error
     for _, name, spec, conversion in parsed:
         if name is not None and (name not in slots or spec or conversion):
             written = name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
@@ -72,7 +81,11 @@ def fill(slots: Slots, values: Mapping[str, str]) -> str:
 def cut_tokens(text: str, tokens: int | None) -> str:
     """Cut a text after some tokens, each taken for four bytes, behind a word where one ends in its last tenth."""
     most = (tokens or 0) * BYTES_A_TOKEN
-    if not most or len(text) * _MOST_BYTES_A_CHARACTER <= most or len(encoded := text.encode()) <= most:
+    if (
+        not most
+        or len(text) * _MOST_BYTES_A_CHARACTER <= most
+        or len(encoded := text.encode()) <= most
+    ):
         return text
     head = encoded[:most].decode(errors="ignore")
     end = max(head.rfind(blank) for blank in " \n\t")

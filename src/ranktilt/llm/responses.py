@@ -32,7 +32,9 @@ _PASSING = {408, 409, 429}
 LONGEST_WAIT = 120.0
 """Seconds that the client waits where a server asks it to."""
 _MOST_DAYS = 3_650
-_QUOTA = re.compile(r"insufficient_quota|billing_\w*limit|billing_not_active|insufficient.balance", re.I)
+_QUOTA = re.compile(
+    r"insufficient_quota|billing_\w*limit|billing_not_active|insufficient.balance", re.I
+)
 _CONTEXT = re.compile(
     r"context_length_exceeded|exceed_context_size|max_tokens must be at least 1, got -"
     r"|context[ _-]?(length|size|window)\b.*\b(exceed|maximum|too|reduce|requested)"
@@ -54,7 +56,9 @@ class FailedRequest(Exception):
         super().__init__(message)
 
 
-def classify_error(status: int, body: object, server: Server, wait: float | None = None) -> FailedRequest | UserError:
+def classify_error(
+    status: int, body: object, server: Server, wait: float | None = None
+) -> FailedRequest | UserError:
     """Return the exception that an error of a server calls for; `UserError` where everything ends.
 
     `wait` is for how many seconds the server asks not to be asked again.
@@ -65,7 +69,9 @@ def classify_error(status: int, body: object, server: Server, wait: float | None
         return FailedRequest("filtered", message)
     if status in (400, 413, 422, 500) and _CONTEXT.search(f"{labels} {words}"):
         return FailedRequest("too long", f"longer than the model's context {message}")
-    if status == 403 and server.has_answered and not isinstance(body, dict):  # a firewall's page, not the API's word
+    if (
+        status == 403 and server.has_answered and not isinstance(body, dict)
+    ):  # a firewall's page, not the API's word
         return FailedRequest("refused", f"not taken by the server {message}")
     has_no_quota = status == 402 or (status == 429 and _QUOTA.search(labels) is not None)
     lasting = _lasting_error(status, message, server, has_no_quota=has_no_quota)
@@ -78,14 +84,18 @@ def classify_error(status: int, body: object, server: Server, wait: float | None
         )
     if _may_pass(status):
         return FailedRequest("unavailable", f"error of the server {message}")
-    return FailedRequest("too long" if status == 413 else "refused", f"not taken by the server {message}")
+    return FailedRequest(
+        "too long" if status == 413 else "refused", f"not taken by the server {message}"
+    )
 
 
 def _may_pass(status: int) -> bool:
     return status in _PASSING or status >= 500
 
 
-def _lasting_error(status: int, message: str, server: Server, *, has_no_quota: bool) -> UserError | None:
+def _lasting_error(
+    status: int, message: str, server: Server, *, has_no_quota: bool
+) -> UserError | None:
     """Return the error that every other request would meet too; None where it is one of this request."""
     if 300 <= status < 400:
         return UserError(
@@ -96,7 +106,11 @@ def _lasting_error(status: int, message: str, server: Server, *, has_no_quota: b
             f"the quota of the key in {VARIABLE} is used up at {server.where} {message}; raise it and run this again"
         )
     if status in (401, 403):
-        fault = "asks for a key" if server.key is None else f"does not accept the key for model {server.model!r}"
+        fault = (
+            "asks for a key"
+            if server.key is None
+            else f"does not accept the key for model {server.model!r}"
+        )
         return UserError(f"{server.where} {fault} (the environment variable {VARIABLE}) {message}")
     if status == 404:
         return UserError(
@@ -131,7 +145,8 @@ def _duration(seconds: float) -> str:
 def error_text(body: object, clean: Callable[[str], str] = str) -> tuple[str, str]:
     """Read the words of an error's body (one line, at most 200 characters), and its code and type.
 
-    The body is as the client gives it: what stands under ``error``, or all of it, which may be any text.
+    The body is as the client gives it: what stands under ``error``, or all of it, which may be any
+    text.
     """
     fields = body if isinstance(body, dict) else {"message": body}
     text = clean(message_text(fields.get("message") or fields.get("detail")))
@@ -143,7 +158,9 @@ def error_text(body: object, clean: Callable[[str], str] = str) -> tuple[str, st
 def json_body(content: bytes, clean: Callable[[str], str] = str) -> dict[str, Any]:
     """Parse a body; raises `ValueError` where it is not a JSON object, and shows its beginning, cleaned."""
     try:
-        data = json.loads(content)  # with NaN, Infinity or halves of characters, as Python's servers write
+        data = json.loads(
+            content
+        )  # with NaN, Infinity or halves of characters, as Python's servers write
     except (ValueError, RecursionError):
         start = " ".join(clean(content.decode(errors="replace")).split())[:60]
         raise ValueError(f"malformed JSON: {start!r}" if start else "an empty body") from None
@@ -155,9 +172,10 @@ def json_body(content: bytes, clean: Callable[[str], str] = str) -> dict[str, An
 def read_answer(data: dict[str, Any], model: str, server: Server | None = None) -> Answer:
     """Read a chat completion; `ValueError` where there is no choice, or no message that can be read.
 
-    Only these are needed for an answer, which is paid for: anything else that is not as it should be is left out, and
-    `Answer` cleans the rest. `model` is its name where the server does not say; the key of the `server` is hidden. A
-    refusal that the server gives apart from the text stands as the text.
+    Only these are needed for an answer, which is paid for: anything else that is not as it should
+    be is left out, and `Answer` cleans the rest. `model` is its name where the server does not say;
+    the key of the `server` is hidden. A refusal that the server gives apart from the text stands as
+    the text.
     """
     server = server or Server(model=model, url=None)
     choices = elements_of(data.get("choices"))
@@ -168,7 +186,9 @@ def read_answer(data: dict[str, Any], model: str, server: Server | None = None) 
     if not isinstance(message, dict):
         raise ValueError("no message in the answer")
     try:
-        content = stored_answer(message.get("content"))  # a text, or parts of which reasoning is none
+        content = stored_answer(
+            message.get("content")
+        )  # a text, or parts of which reasoning is none
     except ValueError:
         raise ValueError("no message in the answer") from None
     refusal = message.get("refusal")
@@ -179,7 +199,9 @@ def read_answer(data: dict[str, Any], model: str, server: Server | None = None) 
         return server.clean(value) if isinstance(value, str) else ""
 
     usage, returned = fields_of(data.get("usage")), data.get("model")
-    tokens = [fields_of(token) for token in elements_of(fields_of(choice.get("logprobs")).get("content"))]
+    tokens = [
+        fields_of(token) for token in elements_of(fields_of(choice.get("logprobs")).get("content"))
+    ]
     logprobs = log_probabilities([token.get("logprob") for token in tokens])
     return Answer(
         text=server.secret(content),
@@ -193,7 +215,9 @@ def read_answer(data: dict[str, Any], model: str, server: Server | None = None) 
     )
 
 
-def _token_texts(tokens: list[dict[str, Any]], hide: Callable[[str], str]) -> tuple[str, ...] | None:
+def _token_texts(
+    tokens: list[dict[str, Any]], hide: Callable[[str], str]
+) -> tuple[str, ...] | None:
     """Return the text of each token; None where one has none, or all together hold what must not be kept."""
     texts = token_texts([token.get("token") for token in tokens])
     text = "".join(texts or ())
@@ -202,7 +226,9 @@ def _token_texts(tokens: list[dict[str, Any]], hide: Callable[[str], str]) -> tu
 
 def filtered_answer(model: str) -> Answer:
     """Return what stands for an answer that a content filter kept back."""
-    return Answer(text="", finish="content_filter", prompt_tokens=None, completion_tokens=None, model=model)
+    return Answer(
+        text="", finish="content_filter", prompt_tokens=None, completion_tokens=None, model=model
+    )
 
 
 def read_vectors(data: dict[str, Any], count: int) -> Vectors:
@@ -217,7 +243,9 @@ def read_vectors(data: dict[str, Any], count: int) -> Vectors:
         if made.ndim != 2 or not made.size:
             raise ValueError
     except (KeyError, TypeError, ValueError, OverflowError):
-        raise ValueError(f"expected {count} vectors by their index, of numbers and of one dimension") from None
+        raise ValueError(
+            f"expected {count} vectors by their index, of numbers and of one dimension"
+        ) from None
     if len(by_index) != count or not np.isfinite(made).all():
         raise ValueError(f"expected {count} vectors of finite numbers, got {len(by_index)}")
     return made
@@ -229,4 +257,6 @@ def same_model(requested: str, returned: str) -> bool:
     Folders and providers before the last ``/`` do not count.
     """
     short, long = (name.casefold().rstrip("/").rpartition("/")[2] for name in (requested, returned))
-    return long.startswith(short) and (long == short or _DATED.fullmatch(long[len(short) :]) is not None)
+    return long.startswith(short) and (
+        long == short or _DATED.fullmatch(long[len(short) :]) is not None
+    )

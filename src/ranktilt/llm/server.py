@@ -50,8 +50,8 @@ def base_url(given: str | None) -> str | None:
 def redactor(key: str | None, *, least: int = 1) -> Callable[[str], str]:
     """Make a function that hides a key in a text, in whatever case it stands there.
 
-    A key of fewer characters than `least` is left alone; a short one is only hidden where it stands by itself, so that
-    it does not eat into words.
+    A key of fewer characters than `least` is left alone; a short one is only hidden where it stands
+    by itself, so that it does not eat into words.
     """
     if not key or len(key) < least:
         return _unchanged

@@ -51,14 +51,17 @@ _SPEAKERS = frozenset(("assistant", "model", "ai", "gpt", "chatbot"))
 def stored_answer(value: Any) -> str | None:
     """Return the text of a stored answer, as it came; None where there is none.
 
-    A text, a list of a message's parts (reasoning is left out), a message, a response of a server, or a list of these.
-    Of several answers to one request that differ, all are returned, one a line. An answer that was stored as parsed
-    JSON is its JSON text. `ValueError` for anything else, such as a number.
+    A text, a list of a message's parts (reasoning is left out), a message, a response of a server,
+    or a list of these. Of several answers to one request that differ, all are returned, one a line.
+    An answer that was stored as parsed JSON is its JSON text. `ValueError` for anything else, such
+    as a number.
     """
     try:
         return _text_of(value)
     except RecursionError:
-        raise ValueError("expected a text, a message or a response, got one that is nested too deeply") from None
+        raise ValueError(
+            "expected a text, a message or a response, got one that is nested too deeply"
+        ) from None
 
 
 def _text_of(value: Any) -> str | None:
@@ -100,9 +103,13 @@ def _from_field(name: str, content: Any) -> str | None:
 def _from_list(values: list[Any]) -> str | None:
     fields = [value for value in values if isinstance(value, Mapping)]
     if any("role" in value or "from" in value for value in fields):
-        spoken = [value for value in fields if _is_one_of(value.get("role", value.get("from")), _SPEAKERS)]
+        spoken = [
+            value for value in fields if _is_one_of(value.get("role", value.get("from")), _SPEAKERS)
+        ]
         return _text_of(spoken[-1].get("content", spoken[-1].get("value"))) if spoken else None
-    if len(fields) == len(values) and any("type" in value or "thought" in value for value in fields):
+    if len(fields) == len(values) and any(
+        "type" in value or "thought" in value for value in fields
+    ):
         texts = [text for value in fields if (text := _text_of(value)) is not None]
         return "".join(texts) if texts else None
     if fields and len(fields) == len(values) and all(set(value) == {"text"} for value in fields):

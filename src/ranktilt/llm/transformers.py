@@ -42,9 +42,10 @@ class _Job:
 class Transformers(Portable, LLM):
     """A chat model in a local folder, as transformers saves it; it is loaded with the first prompt.
 
-    Answers are drawn from the model's own distribution: of its generation settings only the tokens that end an
-    answer count. With a seed, the same list of prompts with the same batch gives the same answers on the same machine
-    and versions. Log-probabilities are those before temperature and top_p. No code of the model's own is run.
+    Answers are drawn from the model's own distribution: of its generation settings only the tokens
+    that end an answer count. With a seed, the same list of prompts with the same batch gives the
+    same answers on the same machine and versions. Log-probabilities are those before temperature
+    and top_p. No code of the model's own is run.
     """
 
     neural = True
@@ -69,7 +70,13 @@ class Transformers(Portable, LLM):
     @cached_property
     def identity(self) -> str:  # type: ignore[override]
         """``transformers:`` and the hash of the folder's files, wherever it lies; with a precision below float32."""
-        return ":".join(["transformers", self.revision, *([] if self.precision == PRECISIONS[0] else [self.precision])])
+        return ":".join(
+            [
+                "transformers",
+                self.revision,
+                *([] if self.precision == PRECISIONS[0] else [self.precision]),
+            ]
+        )
 
     @property
     def fingerprint(self) -> str:
@@ -79,15 +86,20 @@ class Transformers(Portable, LLM):
     def revision(self) -> str:
         """Hash of the folder's files, and of the adapter's."""
         self._require_folder()
-        return checkpoint.fingerprint(self.folder, *([] if self.adapter is None else [_adapter_hash(self.adapter)]))
+        return checkpoint.fingerprint(
+            self.folder, *([] if self.adapter is None else [_adapter_hash(self.adapter)])
+        )
 
     @property
     def spec(self) -> dict[str, Any]:
         adapted = {} if self.adapter is None else {"adapter": self.adapter.resolve().name}
         return {
-            "llm": self.identity, "model": self.name, **adapted, "revision": self.revision,
+            "llm": self.identity,
+            "model": self.name,
+            **adapted,
+            "revision": self.revision,
             "precision": self.precision,
-        }  # fmt: skip
+        }
 
     def check(self) -> None:
         """Check packages, folder and tokenizer; loads no weights."""
@@ -107,14 +119,22 @@ class Transformers(Portable, LLM):
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Count the tokens of each text with the model's own tokenizer, without what the chat template adds."""
         return (
-            [len(ids) for ids in self._tokenizer(list(texts), add_special_tokens=False)["input_ids"]] if texts else []
+            [
+                len(ids)
+                for ids in self._tokenizer(list(texts), add_special_tokens=False)["input_ids"]
+            ]
+            if texts
+            else []
         )
 
-    def arrivals(self, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
+    def arrivals(
+        self, prompts: Iterable[Prompt], sampling: Sampling
+    ) -> Generator[list[Reply], None, None]:
         """Answer prompts a batch at a time; see `LLM.arrivals`.
 
-        They are pulled some batches ahead, so that prompts of like length share one. A prompt that leaves no room in
-        the context has the failure ``too long``; one that the chat template does not take ``refused``.
+        They are pulled some batches ahead, so that prompts of like length share one. A prompt that
+        leaves no room in the context has the failure ``too long``; one that the chat template does
+        not take ``refused``.
         """
         self.check()
         source = enumerate(prompts)
@@ -123,14 +143,21 @@ class Transformers(Portable, LLM):
             failed = [job for job in made if isinstance(job, Reply)]
             if failed:
                 yield failed
-            jobs = sorted((job for job in made if isinstance(job, _Job)), key=lambda job: -len(job.tokens))
+            jobs = sorted(
+                (job for job in made if isinstance(job, _Job)), key=lambda job: -len(job.tokens)
+            )
             for start in range(0, len(jobs), self.batch):
                 yield self._answer(jobs[start : start + self.batch], sampling)
 
     def tokens_of(self, prompt: Prompt) -> list[int]:
         """Return what the model reads of a prompt, up to where its answer begins."""
-        messages = [{**message, "content": self._as_text(message["content"])} for message in prompt.messages()]
-        text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        messages = [
+            {**message, "content": self._as_text(message["content"])}
+            for message in prompt.messages()
+        ]
+        text = self._tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=True
+        )
         found: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
         return found
 
@@ -148,9 +175,15 @@ class Transformers(Portable, LLM):
     def _job(self, number: int, prompt: Prompt, sampling: Sampling) -> _Job | Reply:
         try:
             tokens = self.tokens_of(prompt)
-        except Exception as error:  # a template is a program of the model's author, with errors of its own
+        except (
+            Exception
+        ) as error:  # a template is a program of the model's author, with errors of its own
             said = first_line(error)
-            return Reply(number, None, Failure("refused", f"the model's chat template does not take it: {said}"))
+            return Reply(
+                number,
+                None,
+                Failure("refused", f"the model's chat template does not take it: {said}"),
+            )
         left = MOST if self.context is None else self.context - len(tokens)
         if left < 1:
             message = f"{len(tokens):,} tokens leave no room for an answer in the model's context of {self.context:,}"
@@ -163,8 +196,12 @@ class Transformers(Portable, LLM):
 
     @cached_property
     def _control(self) -> re.Pattern[str]:
-        added = [str(token) for token in self._tokenizer.added_tokens_decoder.values() if token.special]
-        tokens = sorted({token for token in (*added, *self._tokenizer.all_special_tokens) if token}, key=len)
+        added = [
+            str(token) for token in self._tokenizer.added_tokens_decoder.values() if token.special
+        ]
+        tokens = sorted(
+            {token for token in (*added, *self._tokenizer.all_special_tokens) if token}, key=len
+        )
         return re.compile("|".join(map(re.escape, reversed(tokens))) or "(?!)")
 
     def _answer(self, jobs: list[_Job], sampling: Sampling) -> list[Reply]:
@@ -193,7 +230,12 @@ class Transformers(Portable, LLM):
         mask = [[0] * (width - len(job.tokens)) + [1] * len(job.tokens) for job in jobs]
         device = self._model.device
         limits = torch.tensor([width + job.limit for job in jobs], device=device)
-        drawn = {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
+        drawn = {
+            "do_sample": True,
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "top_k": 0,
+        }
         found = self._model.generate(
             input_ids=torch.tensor(rows, device=device),
             attention_mask=torch.tensor(mask, device=device),
@@ -223,26 +265,35 @@ class Transformers(Portable, LLM):
 
     def _token_texts(self, tokens: list[int]) -> tuple[str, ...]:
         """The part of the text that each token adds: by itself a token may lack the blank before it."""
-        starts = [self._tokenizer.decode(tokens[:size], skip_special_tokens=True) for size in range(len(tokens) + 1)]
+        starts = [
+            self._tokenizer.decode(tokens[:size], skip_special_tokens=True)
+            for size in range(len(tokens) + 1)
+        ]
         return tuple(text[len(before) :] for before, text in itertools.pairwise(starts))
 
     @cached_property
     def _tokenizer(self) -> Any:
-        with checkpoint.loading(f"{self.folder}: its tokenizer cannot be read", for_="transformers"):
+        with checkpoint.loading(
+            f"{self.folder}: its tokenizer cannot be read", for_="transformers"
+        ):
             found = checkpoint.load_tokenizer(self.folder, for_="transformers")
         if not found.chat_template:
             raise UserError(
                 f"{self.folder}: its tokenizer has no chat template, so it is no model that follows instructions; "
                 "choose the one made for chat (often named …-instruct or …-chat)"
             )
-        found.model_max_length = int(1e30)  # whoever asks counts the tokens; a warning on the terminal helps nobody
+        found.model_max_length = int(
+            1e30
+        )  # whoever asks counts the tokens; a warning on the terminal helps nobody
         return found
 
     @cached_property
     def _model(self) -> Any:
         set_threads()
         device = torch_device(self.device)
-        with checkpoint.loading(f"{self.folder}: cannot be loaded on device {device!r}", for_="transformers"):
+        with checkpoint.loading(
+            f"{self.folder}: cannot be loaded on device {device!r}", for_="transformers"
+        ):
             kind = "AutoModelForCausalLM"
             model = checkpoint.load(self.folder, kind, for_="transformers", dtype=self.precision)
             model = model.to(device)
@@ -269,7 +320,11 @@ class Transformers(Portable, LLM):
     @cached_property
     def training_queries(self) -> frozenset[str]:  # type: ignore[override]
         file = None if self.adapter is None else self.adapter / TRAINING_QUERIES
-        return frozenset() if file is None or not file.is_file() else frozenset(file.read_text("utf-8").splitlines())
+        return (
+            frozenset()
+            if file is None or not file.is_file()
+            else frozenset(file.read_text("utf-8").splitlines())
+        )
 
 
 def with_adapter(model: Any, adapter: Path) -> Any:
@@ -277,8 +332,14 @@ def with_adapter(model: Any, adapter: Path) -> Any:
     peft = need("peft", extra="train", for_="transformers(adapter=…)")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # what peft asks of transformers is to get another name
-            return peft.PeftModel.from_pretrained(model, str(adapter), local_files_only=True).merge_and_unload().eval()
+            warnings.simplefilter(
+                "ignore", FutureWarning
+            )  # what peft asks of transformers is to get another name
+            return (
+                peft.PeftModel.from_pretrained(model, str(adapter), local_files_only=True)
+                .merge_and_unload()
+                .eval()
+            )
     except (ValueError, KeyError, RuntimeError, OSError, TypeError) as error:
         reason = first_line(error)
         raise UserError(f"{adapter}: not an adapter of this model: {reason}") from error
@@ -295,14 +356,20 @@ def _adapter_hash(folder: Path) -> str:
 def _ends(model: Any, tokenizer: Any) -> set[int]:
     """Tokens that end an answer, as the folder says it in one place or another."""
     found: set[int] = set()
-    for said in (model.generation_config.eos_token_id, model.config.eos_token_id, tokenizer.eos_token_id):
+    for said in (
+        model.generation_config.eos_token_id,
+        model.config.eos_token_id,
+        tokenizer.eos_token_id,
+    ):
         found |= set(said) if isinstance(said, list) else set() if said is None else {said}
     return found
 
 
 def _seed(prompts: list[Prompt], sampling: Sampling) -> int:
     """Make the seed of a batch, of its prompts and of their seeds or that of the sampling; at random where none is."""
-    given = [(sampling.seed if prompt.seed is None else prompt.seed, prompt.digest) for prompt in prompts]
+    given = [
+        (sampling.seed if prompt.seed is None else prompt.seed, prompt.digest) for prompt in prompts
+    ]
     if all(seed is None for seed, _ in given):
         return secrets.randbits(63)
     return int.from_bytes(hashlib.blake2b(repr(given).encode(), digest_size=8).digest(), "big") >> 1

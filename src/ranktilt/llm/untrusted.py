@@ -12,16 +12,20 @@ from ranktilt.errors import shorten
 LARGEST_COUNT = 2**53
 """Whole numbers up to here are the same in every server's JSON, and fit into a column of a table."""
 _NAME_WIDTH = 200
-# Controls, marks of the direction of writing, and halves of characters. They become a sign instead of nothing: what
-# stands on both sides of one could together be a key that was not recognised.
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# Controls, marks of the direction of writing, and halves of characters. They become a sign instead
+# of nothing: what stands on both sides of one could together be a key that was not recognised.
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 def whole_number(value: object) -> int | None:
     """Return a count such as 5 or 5.0; None for anything else, a negative or an endless number too."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_COUNT
+    is_count = (
+        isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_COUNT
+    )
     return value if is_count else None  # type: ignore[return-value]
 
 
@@ -70,6 +74,10 @@ def message_text(value: object) -> str:
 
 def _number(value: object) -> float:
     try:
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+        return (
+            float(value)
+            if isinstance(value, int | float) and not isinstance(value, bool)
+            else math.nan
+        )
     except OverflowError:  # a whole number of hundreds of digits
         return math.nan

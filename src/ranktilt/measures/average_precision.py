@@ -8,16 +8,27 @@ from typing import Any
 import numpy as np
 
 from ranktilt.measures.base import Measure
-from ranktilt.measures.ranking import Floats, Hits, Ints, Ranking, in_block, per_block, per_query, rank_spans, running
+from ranktilt.measures.ranking import (
+    Floats,
+    Hits,
+    Ints,
+    Ranking,
+    in_block,
+    per_block,
+    per_query,
+    rank_spans,
+    running,
+)
 
 
 @dataclass(frozen=True, repr=False)
 class AveragePrecision(Measure):
     """Average precision, trec_eval's map_cut: the mean over all relevant documents of the precision at their ranks.
 
-    ``(1/R) Σ precision at the rank of each relevant document within k``, in [0, 1]; R counts all relevant documents,
-    retrieved or not. Of a tie block with n documents, r of them relevant, below R_s relevant ones, place i gains
-    ``(r/n) · (R_s + (i − 1)(r − 1)/(n − 1) + 1) / rank`` (McSherry & Najork, ECIR 2008).
+    ``(1/R) Σ precision at the rank of each relevant document within k``, in [0, 1]; R counts all
+    relevant documents, retrieved or not. Of a tie block with n documents, r of them relevant, below
+    R_s relevant ones, place i gains ``(r/n) · (R_s + (i − 1)(r − 1)/(n − 1) + 1) / rank`` (McSherry
+    & Najork, ECIR 2008).
     """
 
     name = "AP"
@@ -33,7 +44,12 @@ class AveragePrecision(Measure):
         r = per_block(ranking, gains)
         above = running(ranking, r) - r
         block, place = in_block(ranking)
-        n, r, above, rank = ranking.sizes[block], r[block], above[block], ranking.before[block] + place
+        n, r, above, rank = (
+            ranking.sizes[block],
+            r[block],
+            above[block],
+            ranking.before[block] + place,
+        )
         with np.errstate(invalid="ignore", divide="ignore"):
             among = np.where(n > 1, (place - 1) * (r - 1) / (n - 1), 0.0)
         term = r / n * (above + among + 1) / rank
@@ -62,7 +78,9 @@ class AveragePrecision(Measure):
         place = np.arange(len(block)) - (np.cumsum(width) - width)[block]
         inverse = 1.0 / (before[block] + place + 1)
         whole = np.bincount(block, weights=inverse, minlength=len(width)) / size
-        among = np.bincount(block, weights=place * inverse, minlength=len(width)) / (size * np.maximum(size - 1, 1))
+        among = np.bincount(block, weights=place * inverse, minlength=len(width)) / (
+            size * np.maximum(size - 1, 1)
+        )
         return ((whole, among - whole) if (hits > 1).any() else (whole,)), None
 
     def block_totals(self, weights: tuple[Any, ...], table: Any, hits: Hits) -> Floats:

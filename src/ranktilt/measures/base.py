@@ -15,7 +15,16 @@ import numpy as np
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.answered import Answered
 from ranktilt.measures.printing import rounded, signed
-from ranktilt.measures.ranking import Bools, Floats, Hits, Ints, Judged, Ranking, per_block, per_query
+from ranktilt.measures.ranking import (
+    Bools,
+    Floats,
+    Hits,
+    Ints,
+    Judged,
+    Ranking,
+    per_block,
+    per_query,
+)
 
 ESTIMANDS = {
     "nDCG": "ndcg:nDCG",
@@ -39,7 +48,9 @@ ESTIMANDS = {
 """Every estimand by the name that is typed for it: where it is defined, looked up when it is first asked for."""
 ENTRY_POINTS = "ranktilt.measures"
 """Entry points of other packages: each names an estimand, such as ``mine:MyMeasure()``'s object."""
-_TEXT = re.compile(r"\s*(?P<name>[A-Za-z_][\w.]*)\s*(?:\(\s*(?P<options>[^()]*)\)\s*)?(?:@\s*(?P<cutoff>-?\w+)\s*)?")
+_TEXT = re.compile(
+    r"\s*(?P<name>[A-Za-z_][\w.]*)\s*(?:\(\s*(?P<options>[^()]*)\)\s*)?(?:@\s*(?P<cutoff>-?\w+)\s*)?"
+)
 _CONTRAST = re.compile(r"(?P<name>RelativeDelta)\((?P<of>[^=]*(?:\(.*\).*)?)\)")
 E_ = TypeVar("E_", bound="Estimand")
 
@@ -48,8 +59,8 @@ E_ = TypeVar("E_", bound="Estimand")
 class Estimand:
     """A question with a number for an answer: what to compute, what it means, and how it prints.
 
-    One class in one file is all that a new one takes, and one line in `ESTIMANDS` or an entry point of the group
-    ``ranktilt.measures``; tables, cards, pages and the command line read the object.
+    One class in one file is all that a new one takes, and one line in `ESTIMANDS` or an entry point
+    of the group ``ranktilt.measures``; tables, cards, pages and the command line read the object.
 
     Parameters
     ----------
@@ -84,7 +95,10 @@ class Estimand:
     """Whether it cannot be turned round: a ratio's mean is not 1 over the mean of the ratio's inverse."""
     sided: ClassVar[bool] = True
     """Whether it favours one of two groups; one over all groups at once favours none."""
-    outside: ClassVar[tuple[str, str]] = ("lower than random rankings", "higher than random rankings")
+    outside: ClassVar[tuple[str, str]] = (
+        "lower than random rankings",
+        "higher than random rankings",
+    )
     """What is said below and above the random band, where nobody is favoured."""
     scale: ClassVar[float] = 1.0
     """Printed numbers are values times this."""
@@ -105,13 +119,21 @@ class Estimand:
     """Options that are any text without commas and parentheses, read by the estimand itself."""
 
     def __post_init__(self) -> None:
-        numbers = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in (*self.choices, *self.free)}
+        numbers = {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if f.name not in (*self.choices, *self.free)
+        }
         for what, number in numbers.items():
             if number is not None and type(number) is not int:
-                raise UserError(f"measure {self.name}: expected a whole number as {what}, got {number!r}")
+                raise UserError(
+                    f"measure {self.name}: expected a whole number as {what}, got {number!r}"
+                )
         if self.cutoff is not None and not 1 <= self.cutoff < 1 << 31:
             bound = "at least 1" if self.cutoff < 1 else "at most 2,147,483,647"
-            raise UserError(f"measure {self.name}: expected a cutoff of {bound}, got @{self.cutoff}")
+            raise UserError(
+                f"measure {self.name}: expected a cutoff of {bound}, got @{self.cutoff}"
+            )
         for what, valid in self.choices.items():
             if getattr(self, what) not in valid:
                 raise unknown(f"{what} of measure {self.name}", str(getattr(self, what)), valid)
@@ -168,7 +190,13 @@ class Estimand:
     @property
     def point(self) -> float:
         """One point, of which margins are made, in the estimand's own values; NaN where it has no percent."""
-        return 1 / self.scale if self.suffix in (" %", " points") else 0.01 if self.level == 1 else float("nan")
+        return (
+            1 / self.scale
+            if self.suffix in (" %", " points")
+            else 0.01
+            if self.level == 1
+            else float("nan")
+        )
 
     def counts(self, one: Floats, two: Floats) -> Bools:
         """Queries that say something, from their total and weight (see `ranktilt.measures.twins.Answers`)."""
@@ -220,7 +248,8 @@ class Measure(Estimand):
     cutoff : int, optional
         Ranks that count; all where None. P and R need one.
     rel : int, optional
-        Smallest grade that counts as relevant; of no use to measures that read the grades themselves.
+        Smallest grade that counts as relevant; of no use to measures that read the grades
+        themselves.
 
     Raises
     ------
@@ -249,7 +278,9 @@ class Measure(Estimand):
         if self.rel < 1:
             raise UserError(f"measure {self.name}: expected rel of at least 1, got rel={self.rel}")
         if self.rel != 1 and not self.binary:
-            raise UserError(f"measure {self.name} takes no option rel: it uses the grades themselves")
+            raise UserError(
+                f"measure {self.name} takes no option rel: it uses the grades themselves"
+            )
 
     def __call__(self: M_, *, rel: int = 1) -> M_:
         """Return the same measure with another smallest relevant grade."""
@@ -267,10 +298,12 @@ class Measure(Estimand):
     def totals(self, ranking: Ranking, gains: Floats) -> Floats:
         """Sum what each query's relevant documents gain down to the cutoff, in expectation over ties: (n_queries,).
 
-        `gains` holds the grade of each entry, or 1 for a relevant one where the measure is binary; 0 for all others. To
-        be divided by `ideal`.
+        `gains` holds the grade of each entry, or 1 for a relevant one where the measure is binary;
+        0 for all others. To be divided by `ideal`.
         """
-        return per_query(ranking, per_block(ranking, gains) * self.per_document(ranking.before, ranking.sizes))
+        return per_query(
+            ranking, per_block(ranking, gains) * self.per_document(ranking.before, ranking.sizes)
+        )
 
     def ideal(self, judged: Judged) -> Floats:
         """What `totals` is for the best ranking; 0 where a query has no relevant document."""
@@ -286,8 +319,9 @@ class Measure(Estimand):
     def block_weights(self, before: Ints, size: Ints, hits: Ints) -> tuple[tuple[Floats, ...], Any]:
         """Weights of the tie blocks that hold relevant documents, for sums under many labelings; see `permuted_labels`.
 
-        `before` documents stand above each block of `size` documents, of which `hits` are relevant under some labeling.
-        Gives what blocks are multiplied with before they are summed up, and anything else that `block_totals` needs.
+        `before` documents stand above each block of `size` documents, of which `hits` are relevant
+        under some labeling. Gives what blocks are multiplied with before they are summed up, and
+        anything else that `block_totals` needs.
         """
         return (self.per_document(before, size),), None
 
@@ -329,7 +363,8 @@ class GroupEstimand(Estimand):
         Returns
         -------
         ndarray of float64, shape (n_entries,), or None
-            Without weights each list is shuffled by itself to see what random labels give; see `label_effects`.
+            Without weights each list is shuffled by itself to see what random labels give; see
+            `label_effects`.
         """
         return None
 
@@ -339,7 +374,9 @@ class GroupEstimand(Estimand):
         known = ~np.isnan(found)
         return np.where(known, found, 0.0), known.astype(np.float64)
 
-    def label_effects(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats] | None:
+    def label_effects(
+        self, ranking: Ranking, first: Bools, second: Bools
+    ) -> tuple[Floats, Floats] | None:
         """What each entry's label adds to its query's total beyond a mean one, and its weight; None where not known."""
         return None
 
@@ -371,8 +408,8 @@ def estimand(text: object) -> Estimand:
     Parameters
     ----------
     text : str or Estimand
-        ``name[(option=value)][@cutoff]``, such as ``"nDCG@3"`` or ``"NDSR@20"``, or ir_measures' object. An estimand
-        comes back as it is.
+        ``name[(option=value)][@cutoff]``, such as ``"nDCG@3"`` or ``"NDSR@20"``, or ir_measures'
+        object. An estimand comes back as it is.
 
     Returns
     -------
@@ -391,7 +428,9 @@ def estimand(text: object) -> Estimand:
         return replace(_named(contrast["name"]), of=measure(contrast["of"]))  # type: ignore[call-arg]
     match = _TEXT.fullmatch(text)
     if match is None:
-        raise UserError(f"cannot read measure {text!r}: expected name[(rel=grade)][@cutoff], such as nDCG@3")
+        raise UserError(
+            f"cannot read measure {text!r}: expected name[(rel=grade)][@cutoff], such as nDCG@3"
+        )
     name, cutoff = canonical(match["name"], match["cutoff"], estimands())
     found = _named(name)
     options = _options(match["options"] or "", text, found)
@@ -417,11 +456,14 @@ def measure(text: object) -> Measure:
     Raises
     ------
     UserError
-        If it cannot be read, there is no such measure or option, or it is an estimand of another kind.
+        If it cannot be read, there is no such measure or option, or it is an estimand of another
+        kind.
     """
     found = estimand(text)
     if not isinstance(found, Measure):
-        raise UserError(f"{found!r} is no measure of relevance, which is needed here, such as nDCG@3")
+        raise UserError(
+            f"{found!r} is no measure of relevance, which is needed here, such as nDCG@3"
+        )
     return found
 
 
@@ -439,12 +481,18 @@ def every_estimand() -> tuple[Estimand, ...]:
 
 def _named(name: str) -> Estimand:
     if name not in estimands():
-        typed = (_typed(one) for one in every_estimand() if one.name not in ("RelativeDelta", "Preference", "GradeGap"))
+        typed = (
+            _typed(one)
+            for one in every_estimand()
+            if one.name not in ("RelativeDelta", "Preference", "GradeGap")
+        )
         raise unknown("measure", name, typed)
     module, _, attribute = estimands()[name].partition(":")
     found = getattr(import_module(module), attribute)
     if not isinstance(found, Estimand):
-        raise UserError(f"measure {name!r} ({estimands()[name]}): expected an estimand, got {type(found).__name__}")
+        raise UserError(
+            f"measure {name!r} ({estimands()[name]}): expected an estimand, got {type(found).__name__}"
+        )
     return found
 
 
@@ -466,11 +514,20 @@ def _options(written: str, text: str, of: Estimand) -> dict[str, Any]:
         if name in options:
             raise UserError(f"option {name!r} of measure {text!r} is given twice")
         words = name in of.choices or name in of.free
-        options[name] = value if words else whole_number(value, f"option {name} of measure {text!r}")
+        options[name] = (
+            value if words else whole_number(value, f"option {name} of measure {text!r}")
+        )
     return options
 
 
-ALIASES = {"map": "AP", "mrr": "RR", "recip_rank": "RR", "recall": "R", "prec": "P", "precision": "P"}
+ALIASES = {
+    "map": "AP",
+    "mrr": "RR",
+    "recip_rank": "RR",
+    "recall": "R",
+    "prec": "P",
+    "precision": "P",
+}
 """Measures by other names, in small letters. trec_eval's map_cut is AP with a cutoff."""
 _CUT = re.compile(r"(?P<name>\w+?)(?:_cut)?[._](?P<cutoff>[0-9]+)")
 

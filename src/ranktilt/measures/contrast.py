@@ -27,12 +27,14 @@ def relative_delta(a: npt.ArrayLike, b: npt.ArrayLike, *, rounding: str = "none"
     a, b : array_like of float
         Means of one measure over the same queries, at least 0; `a` is by convention the human side.
     rounding : {"none", "paper"}, optional
-        ``"paper"`` first rounds both means to 0.1 % as Dai et al. print them; this reproduces their cells.
+        ``"paper"`` first rounds both means to 0.1 % as Dai et al. print them; this reproduces their
+        cells.
 
     Returns
     -------
     ndarray of float64
-        In [−200, 200]; positive favours `a`; NaN where both are 0. Swapping `a` and `b` negates it exactly.
+        In [−200, 200]; positive favours `a`; NaN where both are 0. Swapping `a` and `b` negates it
+        exactly.
 
     References
     ----------
@@ -49,7 +51,8 @@ def relative_delta(a: npt.ArrayLike, b: npt.ArrayLike, *, rounding: str = "none"
     if rounding == "paper":
         one, two = np.round(one * 1000) / 1000, np.round(two * 1000) / 1000
     with np.errstate(invalid="ignore", divide="ignore"):
-        # The quotient first: it is exactly ±1 where one side is 0, so that nothing leaves [−200, 200].
+        # The quotient first: it is exactly ±1 where one side is 0, so that nothing leaves [−200,
+        # 200].
         delta: Floats = 200 * ((one - two) / (one + two))
     return delta
 

@@ -18,12 +18,14 @@ from ranktilt.measures.ranking import Bools, Floats, Ranking, discount_spans, fi
 class ExposureRatioOfGroups(GroupEstimand):
     """Mean over queries of the ratio of two groups' exposure, the first (protected) over the second.
 
-    ``Exposure(G)`` is the mean of ``1/log(1 + rank)`` over the documents of G in the query's list; one below k has
-    none, and stays in the denominator. Singh & Joachims, KDD 2018; Wang et al., NAACL 2024.
+    ``Exposure(G)`` is the mean of ``1/log(1 + rank)`` over the documents of G in the query's list;
+    one below k has none, and stays in the denominator. Singh & Joachims, KDD 2018; Wang et al.,
+    NAACL 2024.
 
-    Where labels mean nothing, the mean is 1 for equal halves of whole long lists, and above 1 for a part: a ratio
-    rises further above 1 than it falls below. Of lists of 200 cut at 20 it is 1.14, of lists of 20 cut at 5 1.50. So
-    values are read against the median of random labels, never against 1.
+    Where labels mean nothing, the mean is 1 for equal halves of whole long lists, and above 1 for a
+    part: a ratio rises further above 1 than it falls below. Of lists of 200 cut at 20 it is 1.14,
+    of lists of 20 cut at 5 1.50. So values are read against the median of random labels, never
+    against 1.
     """
 
     exposure: str = "rank"
@@ -70,7 +72,9 @@ class ExposureRatioOfGroups(GroupEstimand):
         either, seen = first | second, self._seen(ranking)
         n, query = len(ranking.offsets) - 1, ranking.query
         sizes = [np.bincount(query, weights=group, minlength=n)[query] for group in (first, second)]
-        mean = np.bincount(query, weights=np.where(either, seen, 0.0), minlength=n)[query] / np.maximum(sum(sizes), 1)
+        mean = np.bincount(query, weights=np.where(either, seen, 0.0), minlength=n)[
+            query
+        ] / np.maximum(sum(sizes), 1)
         known = either & (sizes[0] > 0) & (sizes[1] > 0) & (mean > 0)
         scale = np.ones(n)[query] if self.aggregate == "queries" else mean
         safe, size = np.where(known, mean, 1.0), np.where(known, np.where(first, *sizes), 1.0)

@@ -30,7 +30,9 @@ class GradeGapOfTwins(Estimand):
     digits = 3
     suffix = " grades"
     term = "grade gap"
-    definition = "How much higher a judge grades one of two twins than the other, in grades. 0 is level."
+    definition = (
+        "How much higher a judge grades one of two twins than the other, in grades. 0 is level."
+    )
     pattern = r"[Gg]rade gaps?"
 
     @property

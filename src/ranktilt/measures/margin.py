@@ -21,7 +21,9 @@ def read_margin(text: Margin, option: str = "") -> Margin:
     number = math.nan if match is None else float(match["number"])
     if match is None or not math.isfinite(number):
         front = f"{option}: " if option else ""
-        raise UserError(f"{front}expected a margin of at least 0, such as 5 (points) or '0.5 ranks'; got {text}")
+        raise UserError(
+            f"{front}expected a margin of at least 0, such as 5 (points) or '0.5 ranks'; got {text}"
+        )
     return number if match["unit"] in _POINTS else f"{number:g} {match['unit']}"
 
 
@@ -41,7 +43,11 @@ def half_width(of: Estimand, margin: Margin) -> float:
 
 def margin_words(margin: Margin) -> str:
     """Print a margin with its unit: ``±5 points``."""
-    return f"±{margin}" if isinstance(margin, str) else f"±{margin:g} point{'' if margin == 1 else 's'}"
+    return (
+        f"±{margin}"
+        if isinstance(margin, str)
+        else f"±{margin:g} point{'' if margin == 1 else 's'}"
+    )
 
 
 def require_unit(of: Estimand, margin: Margin, option: str) -> None:
@@ -50,4 +56,6 @@ def require_unit(of: Estimand, margin: Margin, option: str) -> None:
         shown = margin if isinstance(margin, str) else f"{margin:g}"
         unit = unit_of(of)
         typed = "5" if unit == "points" else f"'0.5 {unit}'"
-        raise UserError(f"{option} {shown}: {of!r} is counted in {unit}; say how many: {option} {typed}")
+        raise UserError(
+            f"{option} {shown}: {of!r} is counted in {unit}; say how many: {option} {typed}"
+        )

@@ -18,8 +18,8 @@ _VISIBLE = 0.0005
 class PageShare(GroupEstimand):
     """Difference of two groups' normalised discounted shares of the first k ranks: ``NDSR_a − NDSR_b`` in [−1, 1].
 
-    ``NDSR_g = Σ_{rank ≤ k, group = g} 1/log2(1 + rank) ÷ Σ_{rank ≤ k} 1/log2(1 + rank)``, relevant or not. Ranks beyond
-    the end of a list do not count.
+    ``NDSR_g = Σ_{rank ≤ k, group = g} 1/log2(1 + rank) ÷ Σ_{rank ≤ k} 1/log2(1 + rank)``, relevant
+    or not. Ranks beyond the end of a list do not count.
     """
 
     name = "NDSR"
@@ -62,8 +62,9 @@ class PageShare(GroupEstimand):
 def page_shares(ranking: Ranking, depth: int) -> Floats:
     """Share of the first `depth` ranks that each document holds, in expectation over ties; 1 over a query's documents.
 
-    ``1/log2(1 + rank)`` over its sum down to rank ``min(k, length of the list)``; tied documents share their block's
-    mean, ranks below k hold nothing. Summed over the documents of a group it is NDSR@k.
+    ``1/log2(1 + rank)`` over its sum down to rank ``min(k, length of the list)``; tied documents
+    share their block's mean, ranks below k hold nothing. Summed over the documents of a group it is
+    NDSR@k.
     """
     held = discount_spans(ranking.before, ranking.sizes, depth) / ranking.sizes
     length = np.minimum(np.diff(ranking.offsets), depth)

@@ -1,7 +1,8 @@
 """Measures of one ranking under many labelings at once.
 
-A document that is relevant under no label adds nothing but its rank, so only relevant documents and their tie blocks
-are looked at. The values are those of `ranktilt.measures.relevance`, but for the order in which they are summed.
+A document that is relevant under no label adds nothing but its rank, so only relevant documents and
+their tie blocks are looked at. The values are those of `ranktilt.measures.relevance`, but for the
+order in which they are summed.
 """
 
 from __future__ import annotations
@@ -35,7 +36,11 @@ class RelevantDocuments:
 
         `mine` is 1 for documents that are the group's under a labeling, else 0: (n, labelings).
         """
-        rank = running_rows(mine, self.query).astype(np.int64) if any(not m.binary for m in measures) else None
+        rank = (
+            running_rows(mine, self.query).astype(np.int64)
+            if any(not m.binary for m in measures)
+            else None
+        )
         count = {rel: self._sums(rel) @ mine for rel in {m.rel for m in measures if m.binary}}
         found = []
         for m in measures:
@@ -49,7 +54,9 @@ class RelevantDocuments:
         """What adds up documents by query: their grades (key 0), or those with at least this grade."""
         if key not in self._matrices:
             shape = self.queries, len(self.query)
-            self._matrices[key] = _matrix(_gains(self.grade, key), self.query, np.arange(len(self.query)), shape)
+            self._matrices[key] = _matrix(
+                _gains(self.grade, key), self.query, np.arange(len(self.query)), shape
+            )
         return self._matrices[key]
 
 
@@ -57,8 +64,9 @@ class RelevantDocuments:
 class Held:
     """What a ranking holds of relevant documents, tie block by tie block, the first rank first.
 
-    `gains` holds, for each grade that counts, what each document adds to its block: its grade (key 0), or 1 where it is
-    at least the key; `weights` and `tables` are per measure what `Measure.block_weights` gives.
+    `gains` holds, for each grade that counts, what each document adds to its block: its grade (key
+    0), or 1 where it is at least the key; `weights` and `tables` are per measure what
+    `Measure.block_weights` gives.
     """
 
     measures: Sequence[Measure]
@@ -68,17 +76,32 @@ class Held:
     tables: list[Any]
 
     @classmethod
-    def of(cls, pool: RelevantDocuments, measures: Sequence[Measure], ranking: Ranking, at: Ints) -> Held:
+    def of(
+        cls, pool: RelevantDocuments, measures: Sequence[Measure], ranking: Ranking, at: Ints
+    ) -> Held:
         """Find it; `at` holds the place of each entry in the pool, or −1."""
         entry = np.flatnonzero(at >= 0)
         place, block = at[entry], np.searchsorted(ranking.starts, entry, side="right") - 1
-        hit, first, number, count = np.unique(block, return_index=True, return_inverse=True, return_counts=True)
-        query, grade, shape = pool.query[place[first]], pool.grade[place], (len(hit), len(pool.query))
-        gains = {key: _matrix(_gains(grade, key), number, place, shape) for key in sorted({m.grade for m in measures})}
+        hit, first, number, count = np.unique(
+            block, return_index=True, return_inverse=True, return_counts=True
+        )
+        query, grade, shape = (
+            pool.query[place[first]],
+            pool.grade[place],
+            (len(hit), len(pool.query)),
+        )
+        gains = {
+            key: _matrix(_gains(grade, key), number, place, shape)
+            for key in sorted({m.grade for m in measures})
+        }
         weights, tables = list[tuple[Any, ...]](), list[Any]()
         for m in measures:
             made, table = m.block_weights(ranking.before[hit], ranking.sizes[hit], count)
-            weights.append(tuple(_matrix(w, query, np.arange(len(hit)), (pool.queries, len(hit))) for w in made))
+            weights.append(
+                tuple(
+                    _matrix(w, query, np.arange(len(hit)), (pool.queries, len(hit))) for w in made
+                )
+            )
             tables.append(table)
         return cls(measures, query, gains, weights, tables)
 

@@ -13,8 +13,8 @@ from ranktilt.measures.base import Estimand
 class PreferenceOfPairs(Estimand):
     """Share of the choices between two groups that the first one got, less a half: −.5 to .5, 0 is level.
 
-    Its columns are ``(chosen of the first − chosen of the second)/2`` and the sum of both. Wang et al., NAACL 2024,
-    whose ratio of both groups' shares is ``(.5 + value)/(.5 − value)``.
+    Its columns are ``(chosen of the first − chosen of the second)/2`` and the sum of both. Wang et
+    al., NAACL 2024, whose ratio of both groups' shares is ``(.5 + value)/(.5 − value)``.
     """
 
     pairs: str = field(default="relevant", kw_only=True)

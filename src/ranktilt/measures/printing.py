@@ -15,7 +15,10 @@ def rounded(value: float, digits: int = 1, form: str = "") -> str:
 def digits_apart(values: Sequence[float], limits: Sequence[float], digits: int = 1) -> int:
     """Return so many decimals, at least `digits`, that no value beside a limit is printed as if it were at it."""
     beside = [
-        (v, limit) for v in values for limit in limits if rounded(v, _MOST_DIGITS) != rounded(limit, _MOST_DIGITS)
+        (v, limit)
+        for v in values
+        for limit in limits
+        if rounded(v, _MOST_DIGITS) != rounded(limit, _MOST_DIGITS)
     ]
     while any(rounded(value, digits) == rounded(limit, digits) for value, limit in beside):
         digits += 1

@@ -1,6 +1,7 @@
 """Rankings as tie blocks, and the judgments of one group: what every measure reads.
 
-Everything is array code over all queries at once: entries lie query by query, sorted by falling score.
+Everything is array code over all queries at once: entries lie query by query, sorted by falling
+score.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ class Ranking:
 
     offsets: Ints
     scores: Floats
-    _heads: dict[int | None, tuple[Ranking, Bools]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _heads: dict[int | None, tuple[Ranking, Bools]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @cached_property
     def query(self) -> Ints:
@@ -131,12 +134,16 @@ def per_block(ranking: Ranking, per_entry: Floats) -> Floats:
 
 def per_query(ranking: Ranking, per_block: Floats) -> Floats:
     """Sums of the tie blocks of each query."""
-    return np.bincount(ranking.block_query, weights=per_block, minlength=len(ranking.offsets) - 1).astype(np.float64)
+    return np.bincount(
+        ranking.block_query, weights=per_block, minlength=len(ranking.offsets) - 1
+    ).astype(np.float64)
 
 
 def share_of_query(ranking: Ranking, weights: Floats) -> Floats:
     """Each entry's part of its query's sum; NaN where that is 0."""
-    whole = np.bincount(ranking.query, weights=weights, minlength=len(ranking.offsets) - 1)[ranking.query]
+    whole = np.bincount(ranking.query, weights=weights, minlength=len(ranking.offsets) - 1)[
+        ranking.query
+    ]
     share: Floats = np.divide(weights, whole, out=np.full(len(weights), np.nan), where=whole > 0)
     return share
 
@@ -150,8 +157,11 @@ def discount_spans(before: Ints, size: Ints, cutoff: int | None) -> Floats:
     """Sum of the discounts of each tie block's ranks: of `size` ranks, with `before` ranks above them."""
     low, high = _ends(before, size, cutoff)
     running = discounts(int(high.max(initial=0)))
-    # A block of one takes its own discount: the difference of running sums would lose its last digits.
-    return np.where((size == 1) & (high > low), 1 / np.log2(2.0 + low), running[high] - running[low])
+    # A block of one takes its own discount: the difference of running sums would lose its last
+    # digits.
+    return np.where(
+        (size == 1) & (high > low), 1 / np.log2(2.0 + low), running[high] - running[low]
+    )
 
 
 def rank_weights(before: Ints, size: Ints, cutoff: int | None) -> Floats:

@@ -10,7 +10,16 @@ import numpy.typing as npt
 from scipy.special import gammaln
 
 from ranktilt.measures.base import Measure
-from ranktilt.measures.ranking import Bools, Floats, Hits, Ints, Ranking, per_block, per_query, rank_spans
+from ranktilt.measures.ranking import (
+    Bools,
+    Floats,
+    Hits,
+    Ints,
+    Ranking,
+    per_block,
+    per_query,
+    rank_spans,
+)
 
 _EXPANDED = 1 << 20
 """Ranks of tie blocks that are looked at together."""
@@ -20,9 +29,9 @@ _EXPANDED = 1 << 20
 class ReciprocalRank(Measure):
     """Reciprocal rank: 1 divided by the rank of the first relevant document, 0 where it lies below k; in [0, 1].
 
-    Of the first tie block with r relevant documents among n, the i-th place is the first hit with the chance
-    ``C(n − i, r − 1) / C(n, r)`` (McSherry & Najork, ECIR 2008). Its difference between twins is not linear in their
-    labels: it goes to the first relevant documents of the group.
+    Of the first tie block with r relevant documents among n, the i-th place is the first hit with
+    the chance ``C(n − i, r − 1) / C(n, r)`` (McSherry & Najork, ECIR 2008). Its difference between
+    twins is not linear in their labels: it goes to the first relevant documents of the group.
     """
 
     name = "RR"
@@ -36,7 +45,9 @@ class ReciprocalRank(Measure):
         r = per_block(ranking, gains)
         hit = np.flatnonzero(_first_blocks(ranking, r))
         found = np.zeros(len(r))
-        found[hit] = expected_reciprocal(ranking.before[hit], ranking.sizes[hit], r[hit].astype(np.int64), self.cutoff)
+        found[hit] = expected_reciprocal(
+            ranking.before[hit], ranking.sizes[hit], r[hit].astype(np.int64), self.cutoff
+        )
         return per_query(ranking, found)
 
     def best(self, count: Floats) -> Floats:
@@ -50,11 +61,15 @@ class ReciprocalRank(Measure):
     def block_weights(self, before: Ints, size: Ints, hits: Ints) -> tuple[tuple[Floats, ...], Any]:
         if not (hits > 1).any():
             return (expected_reciprocal(before, size, hits, self.cutoff),), None
-        return (np.where(rank_spans(before, size, self.cutoff) > 0, 1.0, 0.0),), self._by_hits(before, size, hits)
+        return (np.where(rank_spans(before, size, self.cutoff) > 0, 1.0, 0.0),), self._by_hits(
+            before, size, hits
+        )
 
     def block_totals(self, weights: tuple[Any, ...], table: Any, hits: Hits) -> Floats:
         first = np.where(hits.running == hits.gains, hits.gains, 0.0)
-        total: Floats = weights[0] @ (first if table is None else table[0][table[1] + first.astype(np.int64)])
+        total: Floats = weights[0] @ (
+            first if table is None else table[0][table[1] + first.astype(np.int64)]
+        )
         return total
 
     def _by_hits(self, before: Ints, size: Ints, count: Ints) -> tuple[Floats, Ints]:
@@ -62,7 +77,8 @@ class ReciprocalRank(Measure):
         start = np.cumsum(count + 1) - (count + 1)
         block = np.repeat(np.arange(len(count)), count + 1)
         rows = np.stack([before[block], size[block], np.arange(len(block)) - start[block]])
-        # Many blocks are alike, such as those of one document at the same rank of different queries.
+        # Many blocks are alike, such as those of one document at the same rank of different
+        # queries.
         kinds, kind = np.unique(rows, axis=1, return_inverse=True)
         table, some = np.zeros(kinds.shape[1]), np.flatnonzero(kinds[2])
         for part in np.array_split(some, 1 + int(kinds[1, some].sum()) // _EXPANDED):

@@ -14,9 +14,9 @@ from ranktilt.measures.ranking import Floats, Judged, Ranking
 def values(measure: Measure, ranking: Ranking, gains: Floats, judged: Judged) -> Floats:
     """Compute one measure for one group, per query in [0, 1], in expectation over ties.
 
-    `gains` holds the grade of each entry in this group; 0 for documents that are not relevant or of another group,
-    which keep their ranks (Dai et al., KDD 2024, sec. 3.1). NaN for a query without a relevant document in the group; 0
-    for one that has some and retrieved none.
+    `gains` holds the grade of each entry in this group; 0 for documents that are not relevant or of
+    another group, which keep their ranks (Dai et al., KDD 2024, sec. 3.1). NaN for a query without
+    a relevant document in the group; 0 for one that has some and retrieved none.
     """
     inside, keep = ranking.head(measure.cutoff)
     total, ideal = measure.totals(inside, _gains(measure, gains[keep])), measure.ideal(judged)
@@ -31,11 +31,13 @@ def _gains(measure: Measure, grades: Floats) -> Floats:
 def label_weights(measure: Measure, ranking: Ranking, gains: Floats, judged: Judged) -> Floats:
     """What each relevant document adds to ``M_a − M_b`` of twins: as much where it is of `a`, the negative of `b`.
 
-    `gains` holds the grade of each entry of either group (for RR: of one of them), `judged` the relevant documents of
-    one group; its twins have the same grades. With x = 1 for documents of `a` and −1 for those of `b`, ``Σ x · weight``
-    over a query is ``M_a − M_b`` in expectation over ties. For linear measures it is so whatever the labels are: nDCG,
-    P and R are linear in x, and so is the difference of AP, since ``[(1 + x)(1 + y) − (1 − x)(1 − y)] / 4 = (x + y) /
-    2``. RR is not: its value goes to the first relevant documents of the group, and holds for these labels alone.
+    `gains` holds the grade of each entry of either group (for RR: of one of them), `judged` the
+    relevant documents of one group; its twins have the same grades. With x = 1 for documents of `a`
+    and −1 for those of `b`, ``Σ x · weight`` over a query is ``M_a − M_b`` in expectation over
+    ties. For linear measures it is so whatever the labels are: nDCG, P and R are linear in x, and
+    so is the difference of AP, since ``[(1 + x)(1 + y) − (1 − x)(1 − y)] / 4 = (x + y) / 2``. RR is
+    not: its value goes to the first relevant documents of the group, and holds for these labels
+    alone.
     """
     inside, keep = ranking.head(measure.cutoff)
     own, ideal = _gains(measure, gains[keep]), measure.ideal(judged)

@@ -17,8 +17,9 @@ from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking, first_ranks,
 class ShareOfFirstRanks(GroupEstimand):
     """Share of a group among the first k documents less its share among the query's candidates, in points.
 
-    Of the documents of both groups: ``a_k/(a_k + b_k) − a/(a + b)``, where a and b are those in the query's whole list
-    (the candidates). A query whose candidates are of one group alone says nothing.
+    Of the documents of both groups: ``a_k/(a_k + b_k) − a/(a + b)``, where a and b are those in the
+    query's whole list (the candidates). A query whose candidates are of one group alone says
+    nothing.
     """
 
     name = "Share"
@@ -53,7 +54,8 @@ class ShareOfFirstRanks(GroupEstimand):
         return moved
 
     def depends_on_order(self, lengths: Ints) -> Bools:
-        # The first ranks are compared with the whole list: where that ends within them, they are the same documents.
+        # The first ranks are compared with the whole list: where that ends within them, they are
+        # the same documents.
         return np.ones(len(lengths), dtype=bool) if self.cutoff is None else lengths > self.cutoff
 
     def label_effects(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
@@ -75,7 +77,10 @@ class ShareOfFirstRanks(GroupEstimand):
 
     def composition(self, ranking: Ranking, first: Bools, second: Bools) -> dict[str, float]:
         known = ~np.isnan(self.contrast(ranking, first, second))
-        sizes = [np.bincount(ranking.query, weights=group, minlength=len(known))[known] for group in (first, second)]
+        sizes = [
+            np.bincount(ranking.query, weights=group, minlength=len(known))[known]
+            for group in (first, second)
+        ]
         if not known.any():
             return {"even_a": np.nan, "even_b": np.nan}
         even_a, even_b = (float(np.mean(size / (sizes[0] + sizes[1]))) for size in sizes)
@@ -83,7 +88,8 @@ class ShareOfFirstRanks(GroupEstimand):
 
     def finding(self, effect: Answered, noun: str) -> str:
         held = 100 * (effect.parts.get("even_a", np.nan) + effect.value)
-        # The printed shares differ by the printed answer: what is rounded alone may miss it by its last digit.
+        # The printed shares differ by the printed answer: what is rounded alone may miss it by its
+        # last digit.
         listed = float(rounded(held)) - float(rounded(100 * effect.value))
         fills, makes = ("fills", "makes up") if noun == "text" else ("fill", "make up")
         return (

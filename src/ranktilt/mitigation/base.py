@@ -81,7 +81,9 @@ class Lists:
 
     def parts(self) -> Iterator[tuple[str, slice]]:
         """Yield each query and where its entries are."""
-        for query, (start, stop) in zip(self.run.queries, pairwise(self.run.offsets.tolist()), strict=True):
+        for query, (start, stop) in zip(
+            self.run.queries, pairwise(self.run.offsets.tolist()), strict=True
+        ):
             yield query, slice(start, stop)
 
 
@@ -89,7 +91,8 @@ class Lists:
 class Correction(Ranker):
     """Re-ranks a run's candidates by what is known of them: scores, and groups of the column `by`.
 
-    Candidates whose order does not change keep their scores to the last bit. `k` candidates are kept, all by default.
+    Candidates whose order does not change keep their scores to the last bit. `k` candidates are
+    kept, all by default.
     """
 
     scores_given: ClassVar[bool] = False
@@ -111,7 +114,9 @@ class Correction(Ranker):
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         if run is None:
-            raise UserError(f"{self!r} re-ranks candidates; put a ranker before it, such as bm25@100>>{self!r}")
+            raise UserError(
+                f"{self!r} re-ranks candidates; put a ranker before it, such as bm25@100>>{self!r}"
+            )
         if self.reads_scores and not run.scored:
             raise UserError(f"{self!r} reads scores, and {run.name} gives only an order")
         lists = Lists.of(collection, run, self.by)
@@ -132,8 +137,9 @@ class Correction(Ranker):
 def in_order(order: Ints, scores: Scores, side: Ints | None = None) -> Scores:
     """Hand a list's falling scores out again, so that `order` gives the entries from the best to the worst.
 
-    Returns one score an entry. Entries tied before stay tied where they stand side by side, and are of one `side` where
-    that is given; of others the later one gets the next smaller number where it would tie.
+    Returns one score an entry. Entries tied before stay tied where they stand side by side, and are
+    of one `side` where that is given; of others the later one gets the next smaller number where it
+    would tie.
     """
     if side is None and (order == np.arange(len(order))).all():
         return scores
@@ -154,7 +160,9 @@ def expected_counts(first: Bools, scores: Scores) -> Scores:
     n = len(first)
     ends = np.append(np.flatnonzero(np.diff(scores)) + 1, n)
     counts = np.cumsum(first)
-    found: Scores = np.interp(np.arange(1, n + 1), np.append(0, ends), np.append(0, counts[ends - 1]))
+    found: Scores = np.interp(
+        np.arange(1, n + 1), np.append(0, ends), np.append(0, counts[ends - 1])
+    )
     return found
 
 
@@ -168,7 +176,9 @@ def uniform(seed: int, *names: object) -> float:
 def read_fit(kind: type[F_], file: str, ranker: str) -> F_:
     """Read what a correction was fitted to; refuses an empty name."""
     if not file:
-        raise UserError(f"{ranker} needs a fit: {ranker}(fit=FILE), a file that ranktilt level writes")
+        raise UserError(
+            f"{ranker} needs a fit: {ranker}(fit=FILE), a file that ranktilt level writes"
+        )
     return kind.load(Path(file))
 
 
@@ -177,7 +187,9 @@ def require_scale(run: Run, file: str, fit: Fit) -> None:
     fitted = fit.spec["ranker"]
     came = [run.name, str(run.spec.get("made_by") or "")]
     if fitted not in map(scale_of, came):
-        raise UserError(f"{file} was fitted on scores of {fitted}, and the candidates are those of {run.name}")
+        raise UserError(
+            f"{file} was fitted on scores of {fitted}, and the candidates are those of {run.name}"
+        )
 
 
 def scale_of(text: str) -> str:
@@ -190,4 +202,9 @@ def scale_of(text: str) -> str:
 
 def fitted_on(file: str, fit: Fit, collection: Collection) -> dict[str, Any]:
     """Return what the spec of a run of this collection says of a fit behind it."""
-    return {FITTED: {"file": file, "queries": learned_queries(fit.queries, fit.spec.get(KEYS, ()), collection)}}
+    return {
+        FITTED: {
+            "file": file,
+            "queries": learned_queries(fit.queries, fit.spec.get(KEYS, ()), collection),
+        }
+    }

@@ -98,7 +98,11 @@ class SourceRatio:
 
 @dataclass(frozen=True, eq=False)
 class CausalFit(
-    Fit, format="ranktilt-causal-fit", version=1, noun="a fit of the causal correction", command="ranktilt level"
+    Fit,
+    format="ranktilt-causal-fit",
+    version=1,
+    noun="a fit of the causal correction",
+    command="ranktilt level",
 ):
     """How much a score rises with perplexity, by two-stage regression with the source, or a factor, as instrument."""
 
@@ -122,7 +126,9 @@ class CausalFit(
     def sentence(self) -> str:
         spec = self.spec
         factor = spec.get("instrument")
-        groups = f"high less low {factor}" if factor else f"{spec['source']} less {spec['reference']}"
+        groups = (
+            f"high less low {factor}" if factor else f"{spec['source']} less {spec['reference']}"
+        )
         tested = f"; {self.by_source.sentence if self.by_source else _NO_PAIRS}" if factor else ""
         missing = f", {spec['missing']:,} more not scored" if spec.get("missing") else ""
         asked = counted(len({pair.query for pair in self.pairs}), "query", "queries")
@@ -146,9 +152,10 @@ def _ends(low: float, high: float) -> str:
 class Causal(Correction):
     """Subtracts λ · β̂₂ · log perplexity from each candidate's score; reads texts, and no group.
 
-    `fit` names what `fit_causal` found on other queries, `strength` is λ: 0 changes nothing, and 1 takes away all that
-    twins' scores differ by on average. A document without a word has the mean perplexity of the other candidates. The
-    candidates' scores must be those of the ranker that was fitted.
+    `fit` names what `fit_causal` found on other queries, `strength` is λ: 0 changes nothing, and 1
+    takes away all that twins' scores differ by on average. A document without a word has the mean
+    perplexity of the other candidates. The candidates' scores must be those of the ranker that was
+    fitted.
     """
 
     name: ClassVar[str] = "causal"
@@ -161,7 +168,9 @@ class Causal(Correction):
         if not 0 <= self.strength <= 1:
             raise UserError(f"causal: expected a strength between 0 and 1, got {self.strength:g}")
         if self.by != "source":
-            raise UserError(f"causal is fitted on sources and knows no other group, got by={self.by}")
+            raise UserError(
+                f"causal is fitted on sources and knows no other group, got by={self.by}"
+            )
 
     @property
     def reads_scores(self) -> bool:
@@ -196,7 +205,9 @@ def perplexities(collection: Collection, rows: Ints, spec: Mapping[str, Any]) ->
     probe, reference = PerplexityProbe(**spec["perplexity"]), spec["reference"]
     if probe.lm != NGRAM:
         distinct, place = np.unique(rows, return_inverse=True)
-        some = Collection(collection.docs[distinct], collection.queries.clear(), collection.qrels.clear())
+        some = Collection(
+            collection.docs[distinct], collection.queries.clear(), collection.qrels.clear()
+        )
         return probe.measure(some, reference, None)[place]
     key = ("perplexity", reference, json.dumps(probe.options))
     return collection.memo(key, lambda: probe.measure(collection, reference, None))[rows]
@@ -216,19 +227,25 @@ def fit_causal(
 ) -> CausalFit:
     """Estimate how a ranker's scores depend on perplexity, on judged queries that nothing is tested on.
 
-    Pairs are drawn query by query: one of each before the second of any. With one instrument of two values the
-    coefficient is the Wald ratio, the mean gap of the twins' scores over that of their perplexities, with Fieller's
-    interval clustered by query and origin. Of a pipeline the last stage is fitted; pairs of which a ranker that only
-    searches does not retrieve both are left out. `force` goes on where the first-stage F is below 10.
+    Pairs are drawn query by query: one of each before the second of any. With one instrument of two
+    values the coefficient is the Wald ratio, the mean gap of the twins' scores over that of their
+    perplexities, with Fieller's interval clustered by query and origin. Of a pipeline the last
+    stage is fitted; pairs of which a ranker that only searches does not retrieve both are left out.
+    `force` goes on where the first-stage F is below 10.
 
-    With an `instrument` (`factor_instrument`) the pairs are versions that differ in a factor alone; the ratio by the
-    source, over pairs drawn likewise, is held against it (`CausalFit.by_source`).
+    With an `instrument` (`factor_instrument`) the pairs are versions that differ in a factor alone;
+    the ratio by the source, over pairs drawn likewise, is held against it (`CausalFit.by_source`).
     """
     probe = probe or PerplexityProbe()
     if probe.given:
         raise UserError("causal needs the perplexity of texts alone; leave out given")
     last = ranker.stages[-1] if isinstance(ranker, Pipeline) else ranker
-    made = {"reference": reference, "source": source, "perplexity": probe.options, "unit": probe.what}
+    made = {
+        "reference": reference,
+        "source": source,
+        "perplexity": probe.options,
+        "unit": probe.what,
+    }
     if instrument is None:
         some = [_drawn(collection, _twins(collection, reference, source), pairs, seed)]
         what, groups = f"document of {reference!r} with a twin", f"{source} and {reference}"
@@ -255,12 +272,25 @@ def fit_causal(
     names = [own.used["query_id"], *(collection.ids.gather(own.used[side]) for side in "ab")]
     asked = tuple(dict.fromkeys(query for one in gaps for query in one.used["query_id"]))
     return CausalFit(
-        {"ranker": scale_of(repr(last)), **made, "seed": seed, "missing": some[0].height - own.used.height,
-         "ranktilt": __version__, "collection": collection.spec.get("path"), KEYS: query_keys(collection, asked)},
-        asked, found.value, found.low, found.high, found.f,
-        float(own.score.mean()), float(moved), tuple(map(EstimationPair, *names)),
+        {
+            "ranker": scale_of(repr(last)),
+            **made,
+            "seed": seed,
+            "missing": some[0].height - own.used.height,
+            "ranktilt": __version__,
+            "collection": collection.spec.get("path"),
+            KEYS: query_keys(collection, asked),
+        },
+        asked,
+        found.value,
+        found.low,
+        found.high,
+        found.f,
+        float(own.score.mean()),
+        float(moved),
+        tuple(map(EstimationPair, *names)),
         next((_by_source(own, other) for other in gaps[1:] if other.used.height >= _FEWEST), None),
-    )  # fmt: skip
+    )
 
 
 class _Gaps(NamedTuple):
@@ -276,13 +306,19 @@ class _Gaps(NamedTuple):
 
 
 def _clusters(used: pl.DataFrame) -> tuple[Ints, Ints]:
-    query, origin = (used[name].rank("dense").to_numpy().astype(np.int64) for name in ("query_id", "origin"))
+    query, origin = (
+        used[name].rank("dense").to_numpy().astype(np.int64) for name in ("query_id", "origin")
+    )
     return query, origin
 
 
-def _gaps(collection: Collection, stage: Ranker, some: list[pl.DataFrame], made: Mapping[str, Any]) -> list[_Gaps]:
+def _gaps(
+    collection: Collection, stage: Ranker, some: list[pl.DataFrame], made: Mapping[str, Any]
+) -> list[_Gaps]:
     """Measure the pairs of every frame, of which all are ranked at once."""
-    drawn = pl.concat([frame.with_columns(part=pl.lit(number)) for number, frame in enumerate(some)])
+    drawn = pl.concat(
+        [frame.with_columns(part=pl.lit(number)) for number, frame in enumerate(some)]
+    )
     sides = drawn.select("a", "b").to_numpy()
     scores = np.diff(_scores(collection, stage, drawn["query_id"], sides))[:, 0]
     perplexity = np.diff(perplexities(collection, sides.ravel(), made).reshape(-1, 2))[:, 0]
@@ -297,14 +333,18 @@ def _by_source(own: _Gaps, other: _Gaps) -> SourceRatio:
     apart = (np.nan, np.nan, np.nan)
     if found.f >= LEAST_F:
         clusters = _clusters(pl.concat([other.used, own.used]))
-        apart = ratio_difference((other.score, other.perplexity), (own.score, own.perplexity), *clusters)
+        apart = ratio_difference(
+            (other.score, other.perplexity), (own.score, own.perplexity), *clusters
+        )
     return SourceRatio(*found, other.used.height, *apart)
 
 
 def _twins(collection: Collection, reference: str, source: str) -> pl.DataFrame:
     twins = collection.pairs(reference, source)
     if not twins.height:
-        raise UserError(f"causal needs twins: no document of {source!r} shares its origin with one of {reference!r}")
+        raise UserError(
+            f"causal needs twins: no document of {source!r} shares its origin with one of {reference!r}"
+        )
     return twins
 
 
@@ -313,24 +353,37 @@ def _drawn(collection: Collection, pairs: pl.DataFrame, most: int, seed: int) ->
     relevant = collection.qrels.filter(pl.col("grade") > 0).join(
         collection.judged.select("id"), left_on="query_id", right_on="id", how="semi"
     )
-    found = relevant.join(pairs, left_on="doc_id", right_on="a", how="inner").sort("query_id", "doc_id", "b")
+    found = relevant.join(pairs, left_on="doc_id", right_on="a", how="inner").sort(
+        "query_id", "doc_id", "b"
+    )
     shuffled = found[np.random.default_rng(seed).permutation(found.height)]
     turns = shuffled.with_columns(turn=pl.int_range(pl.len()).over("query_id"))
     some = turns.sort("turn", maintain_order=True).head(most)
     rows = {side: codes(some[name], collection.ids) for side, name in (("a", "doc_id"), ("b", "b"))}
-    return some.select("query_id", "origin").with_columns(**{side: pl.Series(found) for side, found in rows.items()})
+    return some.select("query_id", "origin").with_columns(
+        **{side: pl.Series(found) for side, found in rows.items()}
+    )
 
 
 def _scores(collection: Collection, stage: Ranker, queries: pl.Series, sides: Ints) -> Floats:
     """Score both sides of each pair; NaN for a document that a ranker which only searches did not retrieve."""
     if isinstance(stage, Correction):
-        raise UserError(f"causal is fitted on a ranker's own scores, and {stage!r} has changed them; omit it")
+        raise UserError(
+            f"causal is fitted on a ranker's own scores, and {stage!r} has changed them; omit it"
+        )
     names = queries.unique(maintain_order=True)
     pairs = pl.DataFrame({"query": codes(queries, names), "a": sides[:, 0], "b": sides[:, 1]})
     if stage.reranks:
-        entries = pairs.unpivot(index="query", value_name="row").select("query", "row").unique().sort("query", "row")
+        entries = (
+            pairs.unpivot(index="query", value_name="row")
+            .select("query", "row")
+            .unique()
+            .sort("query", "row")
+        )
         ends = np.cumsum([0, *np.bincount(entries["query"].to_numpy(), minlength=len(names))])
-        candidates = Run(tuple(names), ends, entries["row"].to_numpy(), np.zeros(entries.height), collection.ids)
+        candidates = Run(
+            tuple(names), ends, entries["row"].to_numpy(), np.zeros(entries.height), collection.ids
+        )
         whole = replace(stage, k=None) if hasattr(stage, "k") else stage  # type: ignore[type-var]
         run = whole.rank(collection, candidates)
     else:
@@ -340,11 +393,19 @@ def _scores(collection: Collection, stage: Ranker, queries: pl.Series, sides: In
     if not run.scored:
         raise UserError(f"causal reads scores, and {stage!r} gives only an order")
     number = np.append(codes(pl.Series(run.queries, dtype=pl.String), names), -1)
-    found = pl.DataFrame({
-        "query": number[run.entry_queries], "row": collection_rows(run, collection)[run.docs], "score": run.scores,
-    })  # fmt: skip
+    found = pl.DataFrame(
+        {
+            "query": number[run.entry_queries],
+            "row": collection_rows(run, collection)[run.docs],
+            "score": run.scores,
+        }
+    )
     columns = [
-        pairs.select("query", row=side).join(found, on=["query", "row"], how="left", maintain_order="left")["score"]
+        pairs.select("query", row=side).join(
+            found, on=["query", "row"], how="left", maintain_order="left"
+        )["score"]
         for side in "ab"
     ]
-    return np.column_stack([column.cast(pl.Float64).fill_null(np.nan).to_numpy() for column in columns])
+    return np.column_stack(
+        [column.cast(pl.Float64).fill_null(np.nan).to_numpy() for column in columns]
+    )

@@ -1,6 +1,7 @@
 """Fair re-ranking: a group gets at least a share of every prefix, or a share of the exposure.
 
-FA*IR (Zehlike et al., CIKM 2017) and the constraint of exposure (Singh & Joachims, KDD 2018) stand below.
+FA*IR (Zehlike et al., CIKM 2017) and the constraint of exposure (Singh & Joachims, KDD 2018) stand
+below.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ _MARGIN = 1e-9
 class FairReRank(Correction):
     """Re-ranks each list so that `group` does not get too little: of the first ranks, or of the exposure.
 
-    A list that keeps to the `target` as it is comes back to the last bit. Documents of no group keep their places.
+    A list that keeps to the `target` as it is comes back to the last bit. Documents of no group
+    keep their places.
     """
 
     method: str = field(default=METHODS[0], kw_only=True)
@@ -60,7 +62,9 @@ class FairReRank(Correction):
         require_choices(self, method=METHODS)
         target = self._target
         if self.method == "exposure" and not 0 <= target < math.inf:
-            raise UserError(f"{self.name}: expected a ratio of exposures of 0 or more as target, got {target}")
+            raise UserError(
+                f"{self.name}: expected a ratio of exposures of 0 or more as target, got {target}"
+            )
         if self.method != "exposure" and not -100 <= target <= 100:
             raise UserError(f"{self.name}: expected a target from -100 to 100 points, got {target}")
         if not 0 < self.alpha < 1:
@@ -103,8 +107,9 @@ class FairReRank(Correction):
             needed = np.minimum(m_table(n, share, self.alpha), available)
             others = np.zeros_like(needed)
         else:
-            # The published insertion gives the order of `with_minimums` where there are two sides; its pseudo-code
-            # counts `maxIndices` from 1 and places from 0, so that a prefix may miss its minimum by one.
+            # The published insertion gives the order of `with_minimums` where there are two sides;
+            # its pseudo-code counts `maxIndices` from 1 and places from 0, so that a prefix may
+            # miss its minimum by one.
             needed = minimum_counts(share, n, available)
             others = minimum_counts(max(1 - base - abs(moved), 0.0), n, n - available)
         if reached(counts, needed) and reached(ranks - counts, others):
@@ -119,12 +124,20 @@ class FairReRank(Correction):
         None where neither side gets too little.
         """
         weights = discount_spans(candidates.places, np.ones_like(candidates.places), None)
-        # Lifting one side alone would tilt a ranker that is level, whose lists scatter to both sides of it.
+        # Lifting one side alone would tilt a ranker that is level, whose lists scatter to both
+        # sides of it.
         least_of_others = min(self._target, 1 / self._target) if self._target else 0.0
-        for raised, least in ((candidates.first, self._target), (~candidates.first, least_of_others)):
+        for raised, least in (
+            (candidates.first, self._target),
+            (~candidates.first, least_of_others),
+        ):
             mixture = exposure_mixture(raised, candidates.scores, weights, least)
             if mixture is not None:
-                drawn = mixture.more if uniform(self.seed, candidates.query) < mixture.odds else mixture.fewer
+                drawn = (
+                    mixture.more
+                    if uniform(self.seed, candidates.query) < mixture.odds
+                    else mixture.fewer
+                )
                 return placed(raised, drawn)
         return None
 
@@ -142,7 +155,9 @@ class _Candidates(NamedTuple):
 
 def minimum_counts(share: float, n: int, available: int) -> Ints:
     """Fewest documents of a side on each of n prefixes: the whole part of its share, and no more than there are."""
-    found: Ints = np.minimum(np.floor(share * np.arange(1, n + 1) + _MARGIN), available).astype(np.int64)
+    found: Ints = np.minimum(np.floor(share * np.arange(1, n + 1) + _MARGIN), available).astype(
+        np.int64
+    )
     return found
 
 
@@ -164,12 +179,14 @@ def placed(first: Bools, places: Ints) -> Ints:
 def with_minimums(first: Bools, needed: Ints, others_needed: Ints) -> Ints:
     """Places of the first side (rising, from 0): the best document next, save where a side would fall short.
 
-    The fewest documents of either side on each prefix rise by at most 1, are together at most the length of the prefix,
-    and no more than there are.
+    The fewest documents of either side on each prefix rise by at most 1, are together at most the
+    length of the prefix, and no more than there are.
     """
     mine, others = np.flatnonzero(first).tolist(), np.flatnonzero(~first).tolist()
     places = list[int]()
-    for place, (least, least_others) in enumerate(zip(needed.tolist(), others_needed.tolist(), strict=True)):
+    for place, (least, least_others) in enumerate(
+        zip(needed.tolist(), others_needed.tolist(), strict=True)
+    ):
         count = len(places)
         behind, others_behind = count < least, place - count < least_others
         left, others_left = mine[count : count + 1], others[place - count : place - count + 1]
@@ -178,12 +195,14 @@ def with_minimums(first: Bools, needed: Ints, others_needed: Ints) -> Ints:
     return np.array(places, dtype=np.int64)
 
 
-def untied(first: Bools, scores: Floats, keys: npt.NDArray[np.uint64], *, share: float, coin: bool) -> Ints:
+def untied(
+    first: Bools, scores: Floats, keys: npt.NDArray[np.uint64], *, share: float, coin: bool
+) -> Ints:
     """Order of a list of falling scores in which a tie of both sides favours neither, whatever they are called.
 
-    Of the tied documents that one comes next whose side is further behind its share of the prefix (`share` is the first
-    side's); where both are equally far, the one with the smaller tie key; where that is one too, as of twins, a `coin`
-    says whether it is the first side's.
+    Of the tied documents that one comes next whose side is further behind its share of the prefix
+    (`share` is the first side's); where both are equally far, the one with the smaller tie key;
+    where that is one too, as of twins, a `coin` says whether it is the first side's.
     """
     order = np.lexsort((keys, -scores))
     counts = np.append(0, np.cumsum(first))
@@ -210,8 +229,9 @@ def untied(first: Bools, scores: Floats, keys: npt.NDArray[np.uint64], *, share:
 def fail_probability(table: npt.ArrayLike, p: float) -> float:
     """Probability that a list drawn by chance falls below a never falling table of minimum counts on some prefix.
 
-    Each rank holds a document of the group with probability `p`, independently of the others. Exact, by recursion over
-    the ranks at which the table rises (Zehlike et al., CIKM 2017, section 4.2).
+    Each rank holds a document of the group with probability `p`, independently of the others.
+    Exact, by recursion over the ranks at which the table rises (Zehlike et al., CIKM 2017, section
+    4.2).
     """
     needed = np.asarray(table, dtype=np.int64)
     # Probability of each count, from the last minimum up, of lists that have not failed yet.
@@ -230,8 +250,8 @@ def fail_probability(table: npt.ArrayLike, p: float) -> float:
 def m_table(k: int, p: float, alpha: float) -> tuple[int, ...]:
     """Fewest documents of a group on the first 1, 2, … k ranks of a fair list: FA*IR's table, adjusted for k tests.
 
-    `p` is the least share of the group. Of the tables that some significance gives, this is the one whose
-    `fail_probability` is nearest to `alpha`, the smaller one if two are equally near.
+    `p` is the least share of the group. Of the tables that some significance gives, this is the one
+    whose `fail_probability` is nearest to `alpha`, the smaller one if two are equally near.
     """
     if p in (0, 1):
         return tuple(range(1, k + 1)) if p else (0,) * k
@@ -286,12 +306,15 @@ def expected_exposure(first: Bools, scores: Floats, weights: Floats) -> tuple[fl
     return float(shared[first].mean()), float(shared[~first].mean())
 
 
-def exposure_mixture(first: Bools, scores: Floats, weights: Floats, target: float) -> Mixture | None:
+def exposure_mixture(
+    first: Bools, scores: Floats, weights: Floats, target: float
+) -> Mixture | None:
     """Orders that maximise a list's expected DCG while the first side's exposure is `target` times the others'.
 
-    `scores` and `weights`, the exposure of each place, fall. With one constraint beside those of an assignment, the
-    optimum is a mixture of two orders by score, the first side's raised by one amount, that differ in who wins ties.
-    Where no order reaches the target, both have the first side before the others. None for a list at its target.
+    `scores` and `weights`, the exposure of each place, fall. With one constraint beside those of an
+    assignment, the optimum is a mixture of two orders by score, the first side's raised by one
+    amount, that differ in who wins ties. Where no order reaches the target, both have the first
+    side before the others. None for a list at its target.
     """
     n, n_first = len(first), int(first.sum())
     one, other = expected_exposure(first, scores, weights)

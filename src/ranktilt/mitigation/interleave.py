@@ -19,9 +19,10 @@ Floats = npt.NDArray[np.float64]
 class Interleave(Correction):
     """Round robin by score: every prefix holds each group's share of the candidates, rounded up or down by chance.
 
-    A prefix of k ranks aims at ``(1 − strength)·today + strength·share·k`` documents of a group, and over seeds holds
-    exactly so many on average; so no group begins more often than its share. Several groups are placed one after the
-    other, each against all that follow it. Documents of no group keep their places.
+    A prefix of k ranks aims at ``(1 − strength)·today + strength·share·k`` documents of a group,
+    and over seeds holds exactly so many on average; so no group begins more often than its share.
+    Several groups are placed one after the other, each against all that follow it. Documents of no
+    group keep their places.
     """
 
     strength: float = field(default=1.0, kw_only=True)
@@ -57,7 +58,9 @@ class Interleave(Correction):
             aim = (1 - self.strength) * today + self.strength * count * np.arange(1, n + 1) / n
             aim[-1] = count
             # Systematic sampling: one number moves all roundings, so that each is right on average.
-            places = np.searchsorted(aim + uniform(self.seed, query, group), np.arange(1, count + 1))
+            places = np.searchsorted(
+                aim + uniform(self.seed, query, group), np.arange(1, count + 1)
+            )
             order[free[places]] = rest[first]
             free, rest = np.delete(free, places), rest[~first]
         order[free] = rest

@@ -12,7 +12,16 @@ import numpy.typing as npt
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted, join_words
-from ranktilt.mitigation.base import KEYS, Correction, Fit, Lists, fitted_on, read_fit, require_scale, scale_of
+from ranktilt.mitigation.base import (
+    KEYS,
+    Correction,
+    Fit,
+    Lists,
+    fitted_on,
+    read_fit,
+    require_scale,
+    scale_of,
+)
 from ranktilt.rankers.learned_from import query_keys
 from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import interval, resampled_means
@@ -43,7 +52,9 @@ def _extent(offset: GroupOffset) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class OffsetFit(Fit, format="ranktilt-offset", version=1, noun="an offset fit", command="ranktilt level"):
+class OffsetFit(
+    Fit, format="ranktilt-offset", version=1, noun="an offset fit", command="ranktilt level"
+):
     """The constants that `fit_offset` found; immutable."""
 
     by: str
@@ -53,20 +64,29 @@ class OffsetFit(Fit, format="ranktilt-offset", version=1, noun="an offset fit", 
 
     @property
     def sentence(self) -> str:
-        found = [f"{_signed(offset.value)} for {offset.group} ({_extent(offset)})" for offset in self.offsets]
+        found = [
+            f"{_signed(offset.value)} for {offset.group} ({_extent(offset)})"
+            for offset in self.offsets
+        ]
         return f"Scores match those of {self.reference} with {join_words(found)}."
 
 
 def fit_offset(
-    collection: Collection, run: Run, *, by: str = "source", reference: str | None = None, seed: int = 0
+    collection: Collection,
+    run: Run,
+    *,
+    by: str = "source",
+    reference: str | None = None,
+    seed: int = 0,
 ) -> OffsetFit:
     """Find the constants that make the scores of all groups match those of one, by quantiles.
 
-    In each query's list the i-th best document of a group is compared with the reference's document at the same
-    quantile, counted from the top; the median of the differences is the query's, and the mean over queries the
-    constant. A list cut at depth k holds the best of each group only, and more of the group that is favoured, so that
-    quantiles of what the list holds would hide the tilt: quantiles are those of all documents of the group that the
-    collection holds, of which the cut shows the uppermost, and compared is as far down as both groups are seen.
+    In each query's list the i-th best document of a group is compared with the reference's document
+    at the same quantile, counted from the top; the median of the differences is the query's, and
+    the mean over queries the constant. A list cut at depth k holds the best of each group only, and
+    more of the group that is favoured, so that quantiles of what the list holds would hide the
+    tilt: quantiles are those of all documents of the group that the collection holds, of which the
+    cut shows the uppermost, and compared is as far down as both groups are seen.
     """
     if not run.scored:
         raise UserError(f"an offset is fitted to scores, and {run.name} gives only an order")
@@ -76,11 +96,18 @@ def fit_offset(
     names = lists.groups.names
     number = lists.groups.number(names[0] if reference is None else reference)
     sizes = np.bincount(lists.groups.code[lists.groups.code >= 0], minlength=len(names))
-    offsets = tuple(_offset(lists, (number, other), sizes, seed) for other in range(len(names)) if other != number)
+    offsets = tuple(
+        _offset(lists, (number, other), sizes, seed)
+        for other in range(len(names))
+        if other != number
+    )
     spec = {
-        "ranker": scale_of(str(run.spec.get("made_by") or run.name)), "seed": seed, "ranktilt": __version__,
-        "collection": collection.spec.get("path"), KEYS: query_keys(collection, run.queries),
-    }  # fmt: skip
+        "ranker": scale_of(str(run.spec.get("made_by") or run.name)),
+        "seed": seed,
+        "ranktilt": __version__,
+        "collection": collection.spec.get("path"),
+        KEYS: query_keys(collection, run.queries),
+    }
     return OffsetFit(spec, run.queries, by, names[number], offsets)
 
 
@@ -88,7 +115,9 @@ def _signed(value: float) -> str:
     return f"{value:+.4g}".replace("-", "−")
 
 
-def _offset(lists: Lists, pair: tuple[int, int], sizes: npt.NDArray[np.int64], seed: int) -> GroupOffset:
+def _offset(
+    lists: Lists, pair: tuple[int, int], sizes: npt.NDArray[np.int64], seed: int
+) -> GroupOffset:
     """Constant of the second group of a pair of numbers, the first being the reference."""
     gaps = list[float]()
     for _, part in lists.parts():
@@ -98,7 +127,9 @@ def _offset(lists: Lists, pair: tuple[int, int], sizes: npt.NDArray[np.int64], s
     reference, name = (lists.groups.names[number] for number in pair)
     if not len(found):
         many = counted(len(lists.run.queries), "query", "queries")
-        raise UserError(f"no offset for {name}: no list of the {many} to fit on lets it be compared with {reference}")
+        raise UserError(
+            f"no offset for {name}: no list of the {many} to fit on lets it be compared with {reference}"
+        )
     low, high, *_ = interval(resampled_means([found], seed=seed)[0])
     return GroupOffset(name, float(found.mean()), low, high, len(found))
 
@@ -141,11 +172,16 @@ class Offset(Correction):
     def rescored(self, lists: Lists) -> Floats:
         fit = read_fit(OffsetFit, self.fit, self.name)
         if fit.by != self.by:
-            raise DataError(self.fit, f"was fitted to groups of {fit.by!r}, not of {self.by!r}: say by={fit.by}")
+            raise DataError(
+                self.fit, f"was fitted to groups of {fit.by!r}, not of {self.by!r}: say by={fit.by}"
+            )
         known = {fit.reference: 0.0} | {one.group: one.value for one in fit.offsets}
         strange = [name for name in lists.groups.names if name not in known]
         if strange:
-            raise DataError(self.fit, f"was fitted to {join_words(list(known))}; here is {join_words(strange)} too")
+            raise DataError(
+                self.fit,
+                f"was fitted to {join_words(list(known))}; here is {join_words(strange)} too",
+            )
         require_scale(lists.run, self.fit, fit)
         lists.notes.update(fitted_on(self.fit, fit, lists.collection))
         if self.strength == 0:

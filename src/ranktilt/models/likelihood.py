@@ -61,10 +61,10 @@ class TokenRow:
 class Likelihood(Portable):
     """A language model in a local folder, as transformers saves it.
 
-    Texts longer than the model reads are windowed: a causal model reads the second half of each window again as the
-    first half of the next, so that every token has half a window before it; a masked one reads parts of equal length.
-    A causal model reads its start token first, and where it has none, the first token of a text is not scored; special
-    tokens are never scored.
+    Texts longer than the model reads are windowed: a causal model reads the second half of each
+    window again as the first half of the next, so that every token has half a window before it; a
+    masked one reads parts of equal length. A causal model reads its start token first, and where it
+    has none, the first token of a text is not scored; special tokens are never scored.
     """
 
     folder: Path
@@ -89,19 +89,31 @@ class Likelihood(Portable):
         if self.precision not in PRECISIONS:
             raise unknown("precision of perplexity", self.precision, PRECISIONS)
         if not isinstance(self.every, int) or self.every < 0 or self.every == 1:
-            raise UserError(f"perplexity: every must be 0 (one token at a time) or 2 or more, got {self.every}")
+            raise UserError(
+                f"perplexity: every must be 0 (one token at a time) or 2 or more, got {self.every}"
+            )
         found = _kind_of(config)
         if found is None and self.kind == "auto":
-            raise UserError(f"{self.folder}: no language model: expected one with a head that predicts tokens")
+            raise UserError(
+                f"{self.folder}: no language model: expected one with a head that predicts tokens"
+            )
         if self.kind not in ("auto", found) and found is not None:
-            raise UserError(f"{self.folder}: a {found} language model cannot be used as a {self.kind} one")
+            raise UserError(
+                f"{self.folder}: a {found} language model cannot be used as a {self.kind} one"
+            )
         if self.resolved_kind == "masked" and self._tokenizer.mask_token_id is None:
-            raise UserError(f"{self.folder}: its tokenizer has no mask token, so it is no masked language model")
+            raise UserError(
+                f"{self.folder}: its tokenizer has no mask token, so it is no masked language model"
+            )
 
     @cached_property
     def resolved_kind(self) -> str:
         """``causal`` or ``masked``."""
-        return self.kind if self.kind != "auto" else _kind_of(checkpoint.require(self.folder)) or "causal"
+        return (
+            self.kind
+            if self.kind != "auto"
+            else _kind_of(checkpoint.require(self.folder)) or "causal"
+        )
 
     @cached_property
     def fingerprint(self) -> str:
@@ -112,7 +124,9 @@ class Likelihood(Portable):
 
     # Values
 
-    def score(self, texts: Sequence[str], given: Sequence[str] | None = None, *, label: str) -> Likelihoods:
+    def score(
+        self, texts: Sequence[str], given: Sequence[str] | None = None, *, label: str
+    ) -> Likelihoods:
         """Return the log perplexity of each text; each distinct one is computed once, then cached.
 
         With `given`, a causal model reads another text first, which is not scored, then the text:
@@ -120,16 +134,24 @@ class Likelihood(Portable):
         the window, or half of it where the text needs more; its end is left out (see `reads_whole`).
         """
         if given is not None and self.resolved_kind != "causal":
-            raise UserError(f"{self.folder}: only a causal model can read another text first (given=)")
+            raise UserError(
+                f"{self.folder}: only a causal model can read another text first (given=)"
+            )
         both = list(zip(texts, given if given is not None else [""] * len(texts), strict=True))
         distinct = list(dict.fromkeys(both))
-        keys = content_keys([f"{'all ' if before else ''}{len(before)} {before}{text}" for text, before in distinct])
+        keys = content_keys(
+            [f"{'all ' if before else ''}{len(before)} {before}{text}" for text, before in distinct]
+        )
         cache = VectorCache(cache_folder() / "likelihoods" / self.fingerprint, about=self._about)
         found, stored = cache.get(keys)
         if not found.all():
             stored = compute_missing(self._job(keys, distinct), cache, label)
         place = {one: number for number, one in enumerate(distinct)}
-        values = stored.read(0, len(distinct)).astype(np.float64)[[place[one] for one in both]].reshape(-1, 2)
+        values = (
+            stored.read(0, len(distinct))
+            .astype(np.float64)[[place[one] for one in both]]
+            .reshape(-1, 2)
+        )
         values[values[:, 1] == 0, 0] = np.nan
         return Likelihoods(values[:, 0], values[:, 1].astype(np.int64))
 
@@ -137,7 +159,8 @@ class Likelihood(Portable):
         """Return ln P over the whole vocabulary at each scored token of a text, shape (n_tokens, n_vocabulary)."""
         with inference(self._model.device, self.precision):
             parts = [
-                self._logits([row]).float().log_softmax(-1).cpu().numpy() for row in self._rows([(text, given)])[0]
+                self._logits([row]).float().log_softmax(-1).cpu().numpy()
+                for row in self._rows([(text, given)])[0]
             ]
         return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.float32)
 
@@ -180,7 +203,9 @@ class Likelihood(Portable):
     def _rows(self, texts: Sequence[tuple[str, str]]) -> list[list[TokenRow]]:
         """Return what the model reads to score each text after what is given."""
         found = list[list[TokenRow]]()
-        for item, (tokens, given) in enumerate(zip(*map(self._tokenize, zip(*texts, strict=True)), strict=True)):
+        for item, (tokens, given) in enumerate(
+            zip(*map(self._tokenize, zip(*texts, strict=True)), strict=True)
+        ):
             ids = np.array(tokens, dtype=np.int64)
             causal = self.resolved_kind == "causal"
             rows = self._causal_rows(item, ids, given) if causal else self._masked_rows(item, ids)
@@ -188,7 +213,9 @@ class Likelihood(Portable):
         return found
 
     def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        found = self._tokenizer.backend_tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        found = self._tokenizer.backend_tokenizer.encode_batch_fast(
+            list(texts), add_special_tokens=False
+        )
         return [one.ids for one in found]
 
     def _causal_rows(self, item: int, ids: Ints, given: list[int]) -> Iterator[TokenRow]:
@@ -198,8 +225,12 @@ class Likelihood(Portable):
         while done < len(ids):
             stop = min(begin + span, len(ids))
             scored = np.arange(done, stop)
-            yield TokenRow(item, np.concatenate([prefix, ids[begin:stop]]).astype(np.int64),
-                      len(prefix) + scored - begin - 1, ids[scored])  # fmt: skip
+            yield TokenRow(
+                item,
+                np.concatenate([prefix, ids[begin:stop]]).astype(np.int64),
+                len(prefix) + scored - begin - 1,
+                ids[scored],
+            )
             begin, done = stop - span // 2, stop
 
     def _masked_rows(self, item: int, ids: Ints) -> Iterator[TokenRow]:
@@ -232,14 +263,20 @@ class Likelihood(Portable):
         places = getattr(config, "max_position_embeddings", None) or NO_LIMIT
         limit = min(int(places), int(min(tokenizer, NO_LIMIT)), LONGEST)
         if limit < 8:
-            raise UserError(f"{self.folder}: the model reads {limit} tokens at once, too few to score texts")
+            raise UserError(
+                f"{self.folder}: the model reads {limit} tokens at once, too few to score texts"
+            )
         return limit
 
     # Computing
 
     def _job(self, keys: Any, texts: Sequence[tuple[str, str]]) -> BatchJob:
         passes = self.every if self.resolved_kind == "masked" else 1
-        lengths = np.array([len(text) + len(given) for text, given in texts], dtype=np.int64) // _CHARACTERS_A_TOKEN + 1
+        lengths = (
+            np.array([len(text) + len(given) for text, given in texts], dtype=np.int64)
+            // _CHARACTERS_A_TOKEN
+            + 1
+        )
         cost = lengths * (np.minimum(passes, lengths) if passes else lengths)
         tokens = _TOKENS_A_BATCH * self._device_factor
 
@@ -256,12 +293,16 @@ class Likelihood(Portable):
     def _summaries(self, texts: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
         """Return mean and number of the negative log-likelihoods of some texts, shape (n_texts, 2)."""
         found: list[list[Floats]] = [[] for _ in texts]
-        rows = sorted((row for one in self._rows(texts) for row in one), key=lambda row: -len(row.ids))
+        rows = sorted(
+            (row for one in self._rows(texts) for row in one), key=lambda row: -len(row.ids)
+        )
         for batch in self._batches(rows):
             for row, losses in zip(batch, self._losses(batch), strict=True):
                 found[row.item].append(losses)
         together = [np.concatenate(losses) if losses else np.empty(0) for losses in found]
-        return np.array([[np.nan_to_num(mean_loss(one)), len(one)] for one in together], dtype=np.float32)
+        return np.array(
+            [[np.nan_to_num(mean_loss(one)), len(one)] for one in together], dtype=np.float32
+        )
 
     def _batches(self, rows: list[TokenRow]) -> Iterator[list[TokenRow]]:
         """Cut rows, the longest first, into batches of so many tokens with their padding."""
@@ -270,7 +311,9 @@ class Likelihood(Portable):
         while start < len(rows):
             size = most // len(rows[start].ids)
             scored = np.cumsum([len(row.at) for row in rows[start : start + size]])
-            size = max(min(size, int(np.searchsorted(scored, logits // self._outputs, side="right"))), 1)
+            size = max(
+                min(size, int(np.searchsorted(scored, logits // self._outputs, side="right"))), 1
+            )
             yield rows[start : start + size]
             start += size
 
@@ -281,7 +324,10 @@ class Likelihood(Portable):
 
     @cached_property
     def _outputs(self) -> int:
-        return max(int(getattr(self._model.config.get_text_config(), "vocab_size", 0)), len(self._tokenizer))
+        return max(
+            int(getattr(self._model.config.get_text_config(), "vocab_size", 0)),
+            len(self._tokenizer),
+        )
 
     def _losses(self, rows: list[TokenRow]) -> list[Floats]:
         """Return −ln P of each scored token of each row."""
@@ -307,20 +353,33 @@ class Likelihood(Portable):
         mask = np.zeros_like(ids)
         for number, row in enumerate(rows):
             ids[number, : len(row.ids)], mask[number, : len(row.ids)] = row.ids, 1
-        # Nothing reads the padding behind a text in a causal model, which without a mask takes a quicker attention.
-        features = {"input_ids": ids} if self.resolved_kind == "causal" else {"input_ids": ids, "attention_mask": mask}
-        at = torch.from_numpy(np.concatenate([number * width + row.at for number, row in enumerate(rows)]))
-        tensors = {name: torch.from_numpy(values).to(self._model.device) for name, values in features.items()}
+        # Nothing reads the padding behind a text in a causal model, which without a mask takes a
+        # quicker attention.
+        features = (
+            {"input_ids": ids}
+            if self.resolved_kind == "causal"
+            else {"input_ids": ids, "attention_mask": mask}
+        )
+        at = torch.from_numpy(
+            np.concatenate([number * width + row.at for number, row in enumerate(rows)])
+        )
+        tensors = {
+            name: torch.from_numpy(values).to(self._model.device)
+            for name, values in features.items()
+        }
         try:
             return self._head(tensors, at.to(self._model.device))
         except (RuntimeError, IndexError) as error:
             reason = first_line(error)
-            raise UserError(f"{self.folder}: cannot read texts of {width} tokens: {reason}") from error
+            raise UserError(
+                f"{self.folder}: cannot read texts of {width} tokens: {reason}"
+            ) from error
 
     def _head(self, features: dict[str, Any], at: Any) -> Any:
         """The model up to the logits at some places; its last layer, mostly the largest, computes no others.
 
-        What a model does with the logits afterwards, such as capping them, works on any number of rows.
+        What a model does with the logits afterwards, such as capping them, works on any number of
+        rows.
         """
         last = self._model.get_output_embeddings()
         if last is None:
@@ -335,10 +394,14 @@ class Likelihood(Portable):
 
     @cached_property
     def _model(self) -> Any:
-        with checkpoint.loading(f"{self.folder}: cannot be loaded as a language model", for_="perplexity"):
+        with checkpoint.loading(
+            f"{self.folder}: cannot be loaded as a language model", for_="perplexity"
+        ):
             model = checkpoint.load(self.folder, CLASSES[self.resolved_kind], for_="perplexity")
             model = model.to(torch_device(self.device))
-        model.config.get_text_config().use_cache = False  # keys and values are of use to generation only
+        model.config.get_text_config().use_cache = (
+            False  # keys and values are of use to generation only
+        )
         return model
 
     @cached_property
@@ -355,8 +418,10 @@ class Likelihood(Portable):
     def _about(self) -> dict[str, Any]:
         options = {"kind": self.resolved_kind, "every": self.every, "precision": self.precision}
         return {
-            "model": self.model_name or str(self.folder), "folder": str(self.folder.absolute()), "options": options
-        }  # fmt: skip
+            "model": self.model_name or str(self.folder),
+            "folder": str(self.folder.absolute()),
+            "options": options,
+        }
 
 
 def mean_loss(losses: Floats) -> float:
@@ -369,4 +434,6 @@ def _kind_of(config: dict[str, Any]) -> str | None:
     names = [str(name) for name in config.get("architectures") or ()]
     if any(name.endswith("ForMaskedLM") or name == "BertForPreTraining" for name in names):
         return "masked"
-    return "causal" if any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in names) else None
+    return (
+        "causal" if any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in names) else None
+    )

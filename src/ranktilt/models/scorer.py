@@ -45,27 +45,40 @@ class TextPairs:
         return len(self.keys)
 
     @classmethod
-    def of(cls, queries: Sequence[str], documents: Sequence[str], query: Ints, document: Ints) -> TextPairs:
+    def of(
+        cls, queries: Sequence[str], documents: Sequence[str], query: Ints, document: Ints
+    ) -> TextPairs:
         """Find the distinct pairs of a run's entries, given by the place of each one's texts."""
         distinct_queries, of_query = _distinct(queries)
         distinct_documents, of_document = _distinct(documents)
         count = len(distinct_documents)
-        codes, entry = np.unique(of_query[query] * count + of_document[document], return_inverse=True)
+        codes, entry = np.unique(
+            of_query[query] * count + of_document[document], return_inverse=True
+        )
         sides = codes // max(count, 1), codes % max(count, 1)
-        hashes = content_keys(distinct_queries, prefix="query"), content_keys(distinct_documents, prefix="document")
+        hashes = (
+            content_keys(distinct_queries, prefix="query"),
+            content_keys(distinct_documents, prefix="document"),
+        )
         keys = _combined(*hashes, *sides)
-        return cls(tuple(distinct_queries), tuple(distinct_documents), *sides, keys, entry.astype(np.int64))
+        return cls(
+            tuple(distinct_queries), tuple(distinct_documents), *sides, keys, entry.astype(np.int64)
+        )
 
 
 def _distinct(texts: Sequence[str]) -> tuple[list[str], Ints]:
     number: dict[str, int] = {}
-    row = np.fromiter((number.setdefault(text, len(number)) for text in texts), dtype=np.int64, count=len(texts))
+    row = np.fromiter(
+        (number.setdefault(text, len(number)) for text in texts), dtype=np.int64, count=len(texts)
+    )
     return list(number), row
 
 
 def _combined(queries: Keys, documents: Keys, query: Ints, document: Ints) -> Keys:
     one, two = ([key.tobytes().hex() for key in side] for side in (queries, documents))
-    return content_keys((one[q] + two[d] for q, d in zip(query.tolist(), document.tolist(), strict=True)))
+    return content_keys(
+        (one[q] + two[d] for q, d in zip(query.tolist(), document.tolist(), strict=True))
+    )
 
 
 @dataclass(frozen=True)
@@ -85,11 +98,15 @@ class TokenLimits:
         return query, np.minimum(document, room - query)
 
 
-def fit_texts(tokenizer: Any, sides: Sequence[Sequence[str]], limits: TokenLimits, special_token_count: int) -> Any:
+def fit_texts(
+    tokenizer: Any, sides: Sequence[Sequence[str]], limits: TokenLimits, special_token_count: int
+) -> Any:
     """Cut queries and documents of some pairs behind the tokens that stay; `tokenizer` is transformers' own."""
     options = {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False}
     found = [tokenizer(list(texts), **options)["offset_mapping"] for texts in sides]
-    query, document = (np.array([len(offsets) for offsets in side], dtype=np.int64) for side in found)
+    query, document = (
+        np.array([len(offsets) for offsets in side], dtype=np.int64) for side in found
+    )
     fitted = limits.fit(query, document, special_token_count)
     return [
         [
@@ -163,14 +180,18 @@ class PairScorer(Portable, ABC):
     def truncated(self, pairs: TextPairs, label: str) -> npt.NDArray[np.bool_]:
         """Say which pairs' documents are not read to their end."""
         query, document = self._token_counts(pairs, label)
-        return np.asarray(self.limits.fit(query, document, self.special_token_count())[1] < document)
+        return np.asarray(
+            self.limits.fit(query, document, self.special_token_count())[1] < document
+        )
 
     def _token_counts(self, pairs: TextPairs, label: str) -> tuple[Ints, Ints]:
         """How many tokens each pair's query and document have, special ones not counted."""
         texts = ["", *(self.prompt + text for text in pairs.queries), *pairs.documents]
         counts = Tokens(self.folder, NO_LIMIT).lengths(texts, label)
         counts = counts[1:] - counts[0]
-        return counts[: len(pairs.queries)][pairs.query], counts[len(pairs.queries) :][pairs.document]
+        return counts[: len(pairs.queries)][pairs.query], counts[len(pairs.queries) :][
+            pairs.document
+        ]
 
     def logits(self, pairs: TextPairs, label: str) -> Logits:
         """Return what the model gives for each pair, shape (n_pairs, outputs), finite; computed once, then cached."""
@@ -194,7 +215,14 @@ class PairScorer(Portable, ABC):
             queries, documents = pairs.query[positions].tolist(), pairs.document[positions].tolist()
             return [pairs.queries[i] for i in queries], [pairs.documents[i] for i in documents]
 
-        return BatchJob(pairs.keys, query + document, self._scored, take, self._inference, batch_tokens(self.device))
+        return BatchJob(
+            pairs.keys,
+            query + document,
+            self._scored,
+            take,
+            self._inference,
+            batch_tokens(self.device),
+        )
 
     @contextmanager
     def _inference(self) -> Iterator[None]:
@@ -208,7 +236,9 @@ class PairScorer(Portable, ABC):
             raise UserError(f"{self.folder}: cannot score pairs: {first_line(error)}") from error
         if found.shape[1] != self.outputs:
             expected = f"{self.outputs} a pair"
-            raise UserError(f"{self.folder}: expected {expected}, got scores of the shape {found.shape}")
+            raise UserError(
+                f"{self.folder}: expected {expected}, got scores of the shape {found.shape}"
+            )
         if not np.isfinite(found).all():
             raise UserError(f"{self.folder}: the model gives NaN or infinite scores")
         return found

@@ -40,8 +40,8 @@ class Tokens:
     def limit(self) -> int | None:
         """Tokens, special ones included, after which a text is cut: the user's or the model's; None if unknown.
 
-        The model's is the one that its sentence-transformers configuration names, else the lower one of its
-        tokenizer's and of its positions, as sentence-transformers has it.
+        The model's is the one that its sentence-transformers configuration names, else the lower
+        one of its tokenizer's and of its positions, as sentence-transformers has it.
         """
         if self.max_tokens is not None:
             return self.max_tokens
@@ -49,7 +49,10 @@ class Tokens:
         options = saved.get("processor_kwargs") or saved.get("tokenizer_args") or {}
         named = options.get("model_max_length") or saved.get("max_seq_length")
         sizes = [named] if named else [self._setting(file).get(key) for file, key in _LIMITS]
-        return min((int(size) for size in sizes if isinstance(size, int | float) and 0 < size < NO_LIMIT), default=None)
+        return min(
+            (int(size) for size in sizes if isinstance(size, int | float) and 0 < size < NO_LIMIT),
+            default=None,
+        )
 
     def _setting(self, name: str) -> dict[str, Any]:
         """The model's configuration file of this name that lies least deep."""
@@ -74,7 +77,9 @@ class Tokens:
             counts[found] = stored.take(np.flatnonzero(found))[:, 0].astype(np.int64)
         for start in range(0, len(missing), _TEXTS_AT_ONCE):
             part = missing[start : start + _TEXTS_AT_ONCE]
-            encoded = self._tokenizer.encode_batch([self.prompt + texts[int(i)] for i in first[part]])
+            encoded = self._tokenizer.encode_batch(
+                [self.prompt + texts[int(i)] for i in first[part]]
+            )
             counts[part] = [len(e.ids) for e in encoded]
             report(label, start + len(part), len(missing))
         if len(missing):
@@ -87,7 +92,10 @@ class Tokens:
         if self.readable:
             counts = self.counts(texts, f"{label} (counting tokens)")
         else:
-            counts = pl.Series(texts, dtype=pl.String).str.len_chars().cast(pl.Int64).to_numpy() // _CHARACTERS_A_TOKEN
+            counts = (
+                pl.Series(texts, dtype=pl.String).str.len_chars().cast(pl.Int64).to_numpy()
+                // _CHARACTERS_A_TOKEN
+            )
         return counts if self.limit is None else np.minimum(counts, self.limit)
 
     def ends(self, texts: Sequence[str], budgets: Ints) -> list[int]:
@@ -96,13 +104,19 @@ class Tokens:
         for start in range(0, len(texts), _TEXTS_AT_ONCE):
             part = texts[start : start + _TEXTS_AT_ONCE]
             encoded = self._tokenizer.encode_batch([self.prompt + text for text in part])
-            for text, one, budget in zip(part, encoded, budgets[start : start + _TEXTS_AT_ONCE], strict=True):
+            for text, one, budget in zip(
+                part, encoded, budgets[start : start + _TEXTS_AT_ONCE], strict=True
+            ):
                 found.append(len(text) if len(one.ids) <= budget else self._end(one, int(budget)))
         return found
 
     def _end(self, encoded: Any, budget: int) -> int:
         special = sum(encoded.special_tokens_mask)
-        inner = [end for (_, end), mark in zip(encoded.offsets, encoded.special_tokens_mask, strict=True) if not mark]
+        inner = [
+            end
+            for (_, end), mark in zip(encoded.offsets, encoded.special_tokens_mask, strict=True)
+            if not mark
+        ]
         keep = budget - special
         return max(inner[keep - 1] - len(self.prompt), 0) if keep > 0 else 0
 

@@ -1,8 +1,8 @@
 """What a probe is: a question about texts, answered for every source of a collection.
 
-A probe is one class in one file and one line in `ranktilt.probes.explain.PROBES` (or, in another package, one entry
-point of the group ``ranktilt.probes``). Where it measures a number of every document, it is a `TextProbe`, which
-makes rows, effect size, figure and summary of them.
+A probe is one class in one file and one line in `ranktilt.probes.explain.PROBES` (or, in another
+package, one entry point of the group ``ranktilt.probes``). Where it measures a number of every
+document, it is a `TextProbe`, which makes rows, effect size, figure and summary of them.
 """
 
 from __future__ import annotations
@@ -118,9 +118,9 @@ def effect_size(source: str, what: str, reference: Floats, values: Floats) -> Ef
 def hedges_g(a: Floats, b: Floats) -> tuple[float, float, float]:
     """Compute Hedges' g of paired values, with its 95 % interval.
 
-    The mean of b − a over the root of the two variances' mean, times 1 − 3 / (4(n − 1) − 1) against the bias of small
-    samples (Hedges, Journal of Educational Statistics 6, 1981; interval: Bonett, Psychological Methods 13, 2008). NaN
-    below three pairs, and where neither side varies.
+    The mean of b − a over the root of the two variances' mean, times 1 − 3 / (4(n − 1) − 1) against
+    the bias of small samples (Hedges, Journal of Educational Statistics 6, 1981; interval: Bonett,
+    Psychological Methods 13, 2008). NaN below three pairs, and where neither side varies.
     """
     n = len(a)
     if n < 3:
@@ -132,7 +132,10 @@ def hedges_g(a: Floats, b: Floats) -> tuple[float, float, float]:
     d = float(np.mean(b - a)) / np.sqrt(variance)
     spread = d**2 * (aa**2 + bb**2 + 2 * ab**2) / (8 * variance**2) + (aa + bb - 2 * ab) / variance
     correction = 1 - 3 / (4 * (n - 1) - 1)
-    g, half = correction * d, _Z95 * correction * np.sqrt(max(spread, 0.0) / (n - 1))  # rounding may go below 0
+    g, half = (
+        correction * d,
+        _Z95 * correction * np.sqrt(max(spread, 0.0) / (n - 1)),
+    )  # rounding may go below 0
     return float(g), float(g - half), float(g + half)
 
 
@@ -212,7 +215,8 @@ class Probe(ABC, Generic[M]):
         ranker : Ranker, optional
             Whose view is asked for, such as the vectors of ``dense:minilm``.
         reference : str, optional
-            The source that the others are held against: ``"human"`` where there is one, or else the first.
+            The source that the others are held against: ``"human"`` where there is one, or else the
+            first.
 
         Returns
         -------
@@ -239,12 +243,21 @@ class Probe(ABC, Generic[M]):
         """Answer the question by what was measured."""
 
     def result(
-        self, rows: Sequence[Mapping[str, Any]], effects: Sequence[EffectSize], figures: Sequence[ProbeFigure],
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        effects: Sequence[EffectSize],
+        figures: Sequence[ProbeFigure],
         summary: str,
-    ) -> ProbeResult:  # fmt: skip
+    ) -> ProbeResult:
         """Return what was found under the probe's own name, question and citation."""
         return ProbeResult(
-            self.name, self.question, self.citation, tuple(rows), tuple(effects), tuple(figures), summary
+            self.name,
+            self.question,
+            self.citation,
+            tuple(rows),
+            tuple(effects),
+            tuple(figures),
+            summary,
         )
 
 
@@ -260,10 +273,13 @@ class TextProbe(Probe[Floats]):
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         """Measure every document, in the order of ``collection.docs``; NaN where it is undefined."""
 
-    def of_pairs(self, collection: Collection, measured: Floats, queries: Rows, documents: Rows) -> Floats:
+    def of_pairs(
+        self, collection: Collection, measured: Floats, queries: Rows, documents: Rows
+    ) -> Floats:
         """Return the value of each document beside a query, both by their rows in the collection.
 
-        That is what `measure` found for the document, unless a probe of texts that depend on the query says otherwise.
+        That is what `measure` found for the document, unless a probe of texts that depend on the
+        query says otherwise.
         """
         return measured[documents]
 
@@ -275,14 +291,22 @@ class TextProbe(Probe[Floats]):
             for name in (reference, *others(collection, reference))
         }
         effects = [
-            effect_size(other, self.what, *(measured[rows] for rows in twin_rows(collection, reference, other)))
+            effect_size(
+                other,
+                self.what,
+                *(measured[rows] for rows in twin_rows(collection, reference, other)),
+            )
             for other in others(collection, reference)
         ]
         title = f"{self.what[:1].upper()}{self.what[1:]} of the documents of each source"
         figures = [histogram(title, self.what, found)]
-        return self.result(self.rows(collection, found), effects, figures, _summary(reference, effects, found))
+        return self.result(
+            self.rows(collection, found), effects, figures, _summary(reference, effects, found)
+        )
 
-    def rows(self, collection: Collection, found: Mapping[str, Distribution]) -> list[dict[str, Any]]:
+    def rows(
+        self, collection: Collection, found: Mapping[str, Distribution]
+    ) -> list[dict[str, Any]]:
         """Make a row a source: documents with a value, their mean and quartiles."""
         return [described(name, one) for name, one in found.items()]
 
@@ -290,7 +314,13 @@ class TextProbe(Probe[Floats]):
 def described(source: str, found: Distribution, **more: Any) -> dict[str, Any]:
     """Return a row of numbers about the values of one source."""
     low, median, high = found.quartiles
-    numbers = {"values": found.count, "mean": found.mean, "25 %": low, "median": median, "75 %": high}
+    numbers = {
+        "values": found.count,
+        "mean": found.mean,
+        "25 %": low,
+        "median": median,
+        "75 %": high,
+    }
     return {"source": source, **more, **numbers}
 
 
@@ -312,10 +342,17 @@ def histogram(title: str, axis: str, found: Mapping[str, Distribution]) -> Probe
     return ProbeFigure("histogram", title, axis, tuple(edges.tolist()), shares, f"{says}.")
 
 
-def _summary(reference: str, effects: Sequence[EffectSize], found: Mapping[str, Distribution]) -> str:
+def _summary(
+    reference: str, effects: Sequence[EffectSize], found: Mapping[str, Distribution]
+) -> str:
     """Say for each source whether its texts differ from their twins."""
     if not effects:
-        return "; ".join(f"{name}: {one.mean:.2f} {one.name} a document" for name, one in found.items()) + "."
+        return (
+            "; ".join(
+                f"{name}: {one.mean:.2f} {one.name} a document" for name, one in found.items()
+            )
+            + "."
+        )
     return "; ".join(effect_sentence(reference, one) for one in effects) + "."
 
 
@@ -323,7 +360,9 @@ def effect_sentence(reference: str, effect: EffectSize) -> str:
     """Say how far a source differs from its twins, without a full stop."""
     if not effect.pairs:
         return f"{effect.source} cannot be compared with {reference}: no twins with a value"
-    means = f"{effect.source_mean:.2f} {effect.what} against {effect.reference_mean:.2f} of {reference}"
+    means = (
+        f"{effect.source_mean:.2f} {effect.what} against {effect.reference_mean:.2f} of {reference}"
+    )
     if np.isnan(effect.g):
         return f"{effect.source}: {means}"
     interval = f"g = {effect.g:+.2f} [{effect.low:+.2f}, {effect.high:+.2f}]".replace("-", "−")
@@ -336,7 +375,9 @@ def reference_of(collection: Collection, reference: str | None, *, to: str = "lo
     sources = collection.sources
     collection.require_few_sources()
     if not sources and collection.docs.height:
-        raise UserError(no_source(collection, advice="name the source of each document, in the field source"))
+        raise UserError(
+            no_source(collection, advice="name the source of each document, in the field source")
+        )
     if not sources:
         raise UserError(f"nothing to {to}: the collection has no document")
     if reference is not None and reference not in sources:
@@ -351,7 +392,9 @@ def others(collection: Collection, reference: str) -> list[str]:
 
 def twin_sources(collection: Collection, reference: str) -> list[str]:
     """Return the other sources that have twins in the reference."""
-    return [name for name in others(collection, reference) if collection.pairs(reference, name).height]
+    return [
+        name for name in others(collection, reference) if collection.pairs(reference, name).height
+    ]
 
 
 def twin_rows(collection: Collection, reference: str, source: str) -> tuple[Rows, Rows]:

@@ -17,7 +17,11 @@ from ranktilt.probes.text_probes import CollectionStatistics, statistics
 
 @dataclass(frozen=True, eq=False)
 class Description(
-    Result, format="ranktilt-description", version=1, noun="a description", command="ranktilt data describe"
+    Result,
+    format="ranktilt-description",
+    version=1,
+    noun="a description",
+    command="ranktilt data describe",
 ):
     """What `describe` found; immutable.
 
@@ -26,7 +30,8 @@ class Description(
     spec : mapping
         Where the collection is, and versions.
     statistics : CollectionStatistics
-        Documents, words, judgments, twins, empty and duplicate texts of every source, and the queries.
+        Documents, words, judgments, twins, empty and duplicate texts of every source, and the
+        queries.
     notes : tuple of str
         Where no document has a source, what could name it.
     """

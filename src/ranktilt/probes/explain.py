@@ -19,7 +19,15 @@ from ranktilt.errors import UserError, counted, refuse_twice, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.probes.attribution import attribute as attributed
-from ranktilt.probes.base import Probe, ProbeResult, TextProbe, others, reference_of, twin_rows, twin_sources
+from ranktilt.probes.base import (
+    Probe,
+    ProbeResult,
+    TextProbe,
+    others,
+    reference_of,
+    twin_rows,
+    twin_sources,
+)
 from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.probes.theorem import check_theorem
 from ranktilt.probes.vectors import require_encoder
@@ -46,8 +54,12 @@ ENTRY_POINTS = "ranktilt.probes"
 
 @dataclass(frozen=True, eq=False)
 class Explanation(
-    Result, format="ranktilt-explanation", version=1, noun="an explanation", command="ranktilt explain"
-):  # fmt: skip
+    Result,
+    format="ranktilt-explanation",
+    version=1,
+    noun="an explanation",
+    command="ranktilt explain",
+):
     """What `explain` found; immutable.
 
     Parameters
@@ -89,35 +101,42 @@ def explain(
     collection : Collection
         With two sources or more, whose documents are twins by ``origin``.
     probes : sequence of str or Probe, optional
-        Names such as ``"overlap"``, ``"perplexity:FOLDER(every=0)"`` or ``"spectrum(values=64)"``, those of installed
-        packages, or probes themselves. By default all of RankTilt's own that can run; none where `attribute` or
-        `theorem` asks for something else.
+        Names such as ``"overlap"``, ``"perplexity:FOLDER(every=0)"`` or ``"spectrum(values=64)"``,
+        those of installed packages, or probes themselves. By default all of RankTilt's own that can
+        run; none where `attribute` or `theorem` asks for something else.
     ranker : Ranker, optional
-        Whose view is asked for; ``similarity``, ``spectrum`` and ``truncation`` need one with an encoder, such as
-        ``ranker("dense:minilm")``.
+        Whose view is asked for; ``similarity``, ``spectrum`` and ``truncation`` need one with an
+        encoder, such as ``ranker("dense:minilm")``.
     reference : str, optional
-        The source that each of the others is held against: ``"human"`` where there is one, or else the first.
+        The source that each of the others is held against: ``"human"`` where there is one, or else
+        the first.
     by : str, optional
-        Column whose groups are held against each other, such as ``"gender"``, where documents of one origin are twins.
+        Column whose groups are held against each other, such as ``"gender"``, where documents of
+        one origin are twins.
     lm : sequence of str, optional
-        Language models, folders or names on the hub, by which ``perplexity`` is measured in place of trigrams.
+        Language models, folders or names on the hub, by which ``perplexity`` is measured in place
+        of trigrams.
     attribute : sequence of Ranker or Run, optional
-        Whose gaps between twins are attributed to the properties that `probes` measure, or to those that need no model.
+        Whose gaps between twins are attributed to the properties that `probes` measure, or to those
+        that need no model.
     theorem : sequence of str, optional
-        Two or three causal language models, folders or names on the hub, that stand for the generator, the retriever's
-        language model and the human reader: checks the conditions of theorem 4.1 of Dai et al.
+        Two or three causal language models, folders or names on the hub, that stand for the
+        generator, the retriever's language model and the human reader: checks the conditions of
+        theorem 4.1 of Dai et al.
 
     Returns
     -------
     Explanation
-        A `ProbeResult` for each probe: rows with a ``source``, Hedges' g on twins with its 95 % interval, figures as
-        data, and a sentence. That twins differ in a property does not show that a ranker goes by it.
+        A `ProbeResult` for each probe: rows with a ``source``, Hedges' g on twins with its 95 %
+        interval, figures as data, and a sentence. That twins differ in a property does not show
+        that a ranker goes by it.
 
     Raises
     ------
     UserError
-        If a probe is unknown or named twice, cannot use the ranker, or the reference is no source; if no other source
-        has twins; if the theorem is given other than two or three models, or models of different tokens.
+        If a probe is unknown or named twice, cannot use the ranker, or the reference is no source;
+        if no other source has twins; if the theorem is given other than two or three models, or
+        models of different tokens.
     """
     sourceless = collection.sourceless if by == "source" else 0
     if by != "source":
@@ -126,7 +145,9 @@ def explain(
         collection = with_stated_sources(collection)
     first = reference_of(collection, reference, to="explain")
     if not twin_sources(collection, first):
-        raise UserError(f"nothing to explain: no other source has twins of {first} (documents with the same origin)")
+        raise UserError(
+            f"nothing to explain: no other source has twins of {first} (documents with the same origin)"
+        )
     by_default = probes is None and not attribute and not theorem
     asked = list[str | Probe[Any]]()
     for one in PROBES if by_default else probes or ():
@@ -134,8 +155,11 @@ def explain(
     chosen = [probe(one) for one in asked]
     notes = []
     if by_default and ranker is None:
-        notes = [f"{one.name} is left out: it needs an encoder, such as --encoder dense:minilm" for one in chosen
-                 if one.needs_encoder]  # fmt: skip
+        notes = [
+            f"{one.name} is left out: it needs an encoder, such as --encoder dense:minilm"
+            for one in chosen
+            if one.needs_encoder
+        ]
         chosen = [one for one in chosen if not one.needs_encoder]
     for named in attribute:
         if isinstance(named, Ranker):
@@ -152,7 +176,11 @@ def explain(
         **({} if by == "source" else {"by": by}),
         "probes": names,
         "ranker": None if ranker is None else repr(ranker),
-        **({"attribute": [one.name if isinstance(one, Run) else repr(one) for one in attribute]} if attribute else {}),
+        **(
+            {"attribute": [one.name if isinstance(one, Run) else repr(one) for one in attribute]}
+            if attribute
+            else {}
+        ),
         **({"theorem": list(theorem)} if theorem else {}),
         "ranktilt": __version__,
     }
@@ -168,7 +196,9 @@ def explain(
     report("probing texts", len(chosen), len(chosen))
     if attribute:
         properties = [one for one in chosen if isinstance(one, TextProbe)] or None
-        results.append(attributed(collection, attribute, properties, ranker=ranker, reference=first))
+        results.append(
+            attributed(collection, attribute, properties, ranker=ranker, reference=first)
+        )
     if theorem:
         results.append(check_theorem(collection, *models, names=theorem, reference=first))
     notes += _notes(collection, first)
@@ -181,8 +211,12 @@ def _grouped(collection: Collection, by: str) -> Collection:
     groups = grouping(collection, by)
     for remark in groups.remarks:
         remark.warn()
-    docs = collection.docs.with_columns(source=pl.Series([groups.names[code] for code in groups.code]))
-    return Collection(docs.filter(groups.code >= 0), collection.queries, collection.qrels, collection.spec)
+    docs = collection.docs.with_columns(
+        source=pl.Series([groups.names[code] for code in groups.code])
+    )
+    return Collection(
+        docs.filter(groups.code >= 0), collection.queries, collection.qrels, collection.spec
+    )
 
 
 def _notes(collection: Collection, reference: str) -> list[str]:
@@ -194,7 +228,9 @@ def _notes(collection: Collection, reference: str) -> list[str]:
             notes.append(f"{name} has no twins of {reference}: nothing of it can be compared")
         same = int((texts.gather(rows[0]) == texts.gather(rows[1])).sum())
         if same:
-            notes.append(f"{name}: {counted(same, 'twin is', 'twins are')} identical to those of {reference}")
+            notes.append(
+                f"{name}: {counted(same, 'twin is', 'twins are')} identical to those of {reference}"
+            )
     return notes
 
 
@@ -209,7 +245,9 @@ def _theorem_models(names: Sequence[str]) -> list[Likelihood]:
     found = [PerplexityProbe(name, kind="causal").model() for name in names]
     for name, model in zip(names, found, strict=True):
         if model.vocabulary() != found[0].vocabulary():
-            raise UserError(f"theorem 4.1 compares next tokens, and {name} has a different vocabulary from {names[0]}")
+            raise UserError(
+                f"theorem 4.1 compares next tokens, and {name} has a different vocabulary from {names[0]}"
+            )
     return found
 
 
@@ -235,11 +273,16 @@ def probe(name: str | Probe[Any]) -> Probe[Any]:
     try:
         kind = getattr(import_module(module), attribute)
     except Exception as error:  # a package of someone else's may fail to import in any way
-        raise UserError(f"probe {name!r} ({known[stage.name]}) cannot be imported: {error}") from error
+        raise UserError(
+            f"probe {name!r} ({known[stage.name]}) cannot be imported: {error}"
+        ) from error
     if not (isinstance(kind, type) and issubclass(kind, Probe)):
         raise UserError(f"probe {name!r}: expected a subclass of ranktilt's Probe, got {kind!r}")
     argument = [] if stage.argument is None else [stage.argument]
-    options = {key: int(value) if re.fullmatch(r"-?\d+", value) else value for key, value in stage.options.items()}
+    options = {
+        key: int(value) if re.fullmatch(r"-?\d+", value) else value
+        for key, value in stage.options.items()
+    }
     try:
         return kind(*argument, **options)
     except TypeError as error:

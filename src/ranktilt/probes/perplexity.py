@@ -24,33 +24,50 @@ _SAMPLE = 50
 class PerplexityProbe(TextProbe):
     """Whether one source is easier to predict than the other.
 
-    The mean of −ln P(token | the rest) over a text's tokens, without its title: what the paper calls log perplexity.
-    `lm` is ``ngram``, trigrams learned from the collection's own reference texts (no text is scored by a model that saw
-    it or its twin), or a model of transformers, a folder or a name on the hub. Of a masked model's tokens one in
-    `every` is masked at once, 0 being exact; on a sample that is compared with one at a time. With `given` ``origin`` a
-    causal model reads the origin first: documents of other sources are scored after their twin, those of the reference
-    not at all.
+    The mean of −ln P(token | the rest) over a text's tokens, without its title: what the paper
+    calls log perplexity. `lm` is ``ngram``, trigrams learned from the collection's own reference
+    texts (no text is scored by a model that saw it or its twin), or a model of transformers, a
+    folder or a name on the hub. Of a masked model's tokens one in `every` is masked at once, 0
+    being exact; on a sample that is compared with one at a time. With `given` ``origin`` a causal
+    model reads the origin first: documents of other sources are scored after their twin, those of
+    the reference not at all.
     """
 
-    question = "Are the texts of one source more predictable to a language model than those of the other?"
+    question = (
+        "Are the texts of one source more predictable to a language model than those of the other?"
+    )
     citation = "Dai et al., KDD 2024, sec. 4.2 and Fig. 9"
 
     def __init__(
-        self, lm: str = NGRAM, *, kind: str = "auto", every: int = EVERY, given: str | None = None,
-        precision: str = "float32", device: str | None = None, seed: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        lm: str = NGRAM,
+        *,
+        kind: str = "auto",
+        every: int = EVERY,
+        given: str | None = None,
+        precision: str = "float32",
+        device: str | None = None,
+        seed: int = 0,
+    ) -> None:
         if given not in (None, "origin"):
             raise UserError(f"perplexity: given must be origin, got {given!r}")
         if kind not in ("auto", *CLASSES):
             raise unknown("kind of language model", kind, ("auto", *CLASSES))
         if lm == NGRAM and (given is not None or kind != "auto"):
-            raise UserError("perplexity: given and kind are options of a model of transformers: perplexity:MODEL(…)")
+            raise UserError(
+                "perplexity: given and kind are options of a model of transformers: perplexity:MODEL(…)"
+            )
         self.lm, self.given, self.seed = lm, given, seed
         self.name = "perplexity" if lm == NGRAM else f"perplexity:{lm}"  # type: ignore[misc]
         given_origin = ", given the origin" if given else ""
         unit = "nats per word (trigrams)" if lm == NGRAM else f"nats per token ({lm}{given_origin})"
         self.what = unit  # type: ignore[misc]
-        self._options: dict[str, Any] = {"kind": kind, "every": every, "precision": precision, "device": device}
+        self._options: dict[str, Any] = {
+            "kind": kind,
+            "every": every,
+            "precision": precision,
+            "device": device,
+        }
         self._more: dict[str, float] = {}
 
     @property
@@ -93,18 +110,26 @@ class PerplexityProbe(TextProbe):
         found = super().describe(collection, reference, measured)
         if not self.given:
             return found
-        said = "; ".join(f"{row['source']}: {row['mean']:.2f} {self.what}" for row in found.rows if row["values"])
+        said = "; ".join(
+            f"{row['source']}: {row['mean']:.2f} {self.what}" for row in found.rows if row["values"]
+        )
         return replace(found, effects=(), summary=f"{said}.")
 
-    def rows(self, collection: Collection, found: Mapping[str, Distribution]) -> list[dict[str, Any]]:
+    def rows(
+        self, collection: Collection, found: Mapping[str, Distribution]
+    ) -> list[dict[str, Any]]:
         return [{**described(name, one), **self._more} for name, one in found.items()]
 
 
-def _given_origin(collection: Collection, reference: str, model: Likelihood, label: str) -> tuple[Floats, int]:
+def _given_origin(
+    collection: Collection, reference: str, model: Likelihood, label: str
+) -> tuple[Floats, int]:
     """Score documents after their origins; says of how many origins only the beginning is read."""
     docs = collection.docs.with_row_index("row")
     known = docs.filter(pl.col("source") == reference).select("origin", before="text")
-    others = docs.filter(pl.col("source") != reference).join(known, on="origin", maintain_order="left")
+    others = docs.filter(pl.col("source") != reference).join(
+        known, on="origin", maintain_order="left"
+    )
     values = np.full(docs.height, np.nan)
     found = model.score(others["text"].to_list(), others["before"].to_list(), label=label)
     values[others["row"].to_numpy()] = found.perplexity
@@ -112,10 +137,20 @@ def _given_origin(collection: Collection, reference: str, model: Likelihood, lab
     return values, cut
 
 
-def _masking_error(model: Likelihood, texts: list[str], seed: int, label: str) -> tuple[float, float]:
+def _masking_error(
+    model: Likelihood, texts: list[str], seed: int, label: str
+) -> tuple[float, float]:
     """Compare masking several tokens at once with one at a time, on a sample: mean difference and its spread."""
-    some = [texts[place] for place in np.random.default_rng(seed).permutation(len(texts))[:_SAMPLE].tolist()]
-    exact = Likelihood(**{**{name: getattr(model, name) for name in model.__dataclass_fields__}, "every": 0})
-    apart = model.score(some, label=label).perplexity - exact.score(some, label=f"{label}, exactly").perplexity
+    some = [
+        texts[place]
+        for place in np.random.default_rng(seed).permutation(len(texts))[:_SAMPLE].tolist()
+    ]
+    exact = Likelihood(
+        **{**{name: getattr(model, name) for name in model.__dataclass_fields__}, "every": 0}
+    )
+    apart = (
+        model.score(some, label=label).perplexity
+        - exact.score(some, label=f"{label}, exactly").perplexity
+    )
     apart = apart[~np.isnan(apart)]
     return (float(apart.mean()), float(apart.std())) if len(apart) else (np.nan, np.nan)

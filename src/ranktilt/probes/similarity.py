@@ -119,34 +119,50 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
     def __init__(self, *, map_pairs: int = 0, seed: int = 0) -> None:
         self.map_pairs, self.seed = map_pairs, seed
 
-    def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> tuple[Similarity, ...]:
+    def measure(
+        self, collection: Collection, reference: str, ranker: Ranker | None
+    ) -> tuple[Similarity, ...]:
         """Compare the vectors of every pair of twins with those of other pairs, at most 10,000 of them.
 
         Vectors are those that the ranker ranks with, and are cached as for ranking.
         """
-        vectors, origin = DocumentVectors.of(collection, ranker, self.name), collection.origin_codes()
+        vectors, origin = (
+            DocumentVectors.of(collection, ranker, self.name),
+            collection.origin_codes(),
+        )
         found = []
         for source in twin_sources(collection, reference):
             pairs = np.stack(twin_rows(collection, reference, source), axis=1)
             first, second = other_pairs(pairs, origin, self.seed)
-            drawn = scatter(collection, vectors, pairs, most=self.map_pairs, seed=self.seed) if self.map_pairs else None
+            drawn = (
+                scatter(collection, vectors, pairs, most=self.map_pairs, seed=self.seed)
+                if self.map_pairs
+                else None
+            )
             found.append(
                 Similarity(
-                    source, repr(ranker), str(getattr(ranker, "text", "")),
+                    source,
+                    repr(ranker),
+                    str(getattr(ranker, "text", "")),
                     Cosines("twins", vectors.cosines(pairs[:, 0], pairs[:, 1])),
                     Cosines("other pairs", vectors.cosines(pairs[first, 0], pairs[second, 1])),
-                    separation(vectors, pairs, origin, seed=self.seed), drawn,
+                    separation(vectors, pairs, origin, seed=self.seed),
+                    drawn,
                 )
-            )  # fmt: skip
+            )
         return tuple(found)
 
-    def describe(self, collection: Collection, reference: str, measured: tuple[Similarity, ...]) -> ProbeResult:
+    def describe(
+        self, collection: Collection, reference: str, measured: tuple[Similarity, ...]
+    ) -> ProbeResult:
         """Make a row a source and kind of pair; a cosine belongs to both sides, so that there is no effect size."""
         rows, figures = [], []
         for one in measured:
             kinds = {"twins": one.cosine, "other pairs": one.baseline}
             rows += [described(one.source, kind, of=name) for name, kind in kinds.items()]
-            figures.append(histogram(f"Cosine similarity of {reference} and {one.source}", "cosine", kinds))
+            figures.append(
+                histogram(f"Cosine similarity of {reference} and {one.source}", "cosine", kinds)
+            )
         said = [f"{one.source}: {_sentence(one)}" for one in measured]
         return self.result(rows, [], figures, f"{'; '.join(said) or NO_TWINS}.")
 
@@ -154,11 +170,13 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
 def separation(vectors: DocumentVectors, pairs: Rows, origin: Rows, *, seed: int = 0) -> Separation:
     """Measure how far the vectors of two sources tell them apart.
 
-    `pairs` holds the rows of the twins, `origin` a number for each document's origin. Pairs with a vector of zeros are
-    left out.
+    `pairs` holds the rows of the twins, `origin` a number for each document's origin. Pairs with a
+    vector of zeros are left out.
     """
     fitted = sample(pairs[~np.isnan(vectors.cosines(pairs[:, 0], pairs[:, 1]))], MOST_FITTED, seed)
-    folds = told_apart(vectors.unit(fitted[:, 0]), vectors.unit(fitted[:, 1]), origin[fitted[:, 0]], seed=seed)
+    folds = told_apart(
+        vectors.unit(fitted[:, 0]), vectors.unit(fitted[:, 1]), origin[fitted[:, 0]], seed=seed
+    )
     if not len(folds):
         return Separation(np.nan, np.nan, np.nan, 0)
     return Separation(float(folds.mean()), float(folds.min()), float(folds.max()), len(fitted))
@@ -174,8 +192,9 @@ def sample(pairs: Rows, most: int, seed: int) -> Rows:
 def told_apart(a: Floats, b: Floats, origin: Rows | None = None, *, seed: int = 0) -> Floats:
     """Area under the ROC curve in each of five folds: a logistic regression on the standardised vectors of the others.
 
-    Twins stand in one row of `a` and `b`; pairs that share an origin are in one fold, because a document that stands in
-    several pairs would otherwise be known by heart. Empty below ten origins.
+    Twins stand in one row of `a` and `b`; pairs that share an origin are in one fold, because a
+    document that stands in several pairs would otherwise be known by heart. Empty below ten
+    origins.
     """
     groups = np.arange(len(a)) if origin is None else origin
     if len(np.unique(groups)) < 2 * FOLDS:
@@ -189,16 +208,24 @@ def told_apart(a: Floats, b: Floats, origin: Rows | None = None, *, seed: int = 
     sides = np.repeat([0, 1], len(a))
     with one_thread():
         found: Floats = model_selection.cross_val_score(
-            model, np.concatenate([a, b]), sides, groups=np.tile(groups, 2), scoring="roc_auc", cv=folds
+            model,
+            np.concatenate([a, b]),
+            sides,
+            groups=np.tile(groups, 2),
+            scoring="roc_auc",
+            cv=folds,
         )
     return found
 
 
-def scatter(collection: Collection, vectors: DocumentVectors, pairs: Rows, *, most: int, seed: int = 0) -> Map | None:
+def scatter(
+    collection: Collection, vectors: DocumentVectors, pairs: Rows, *, most: int, seed: int = 0
+) -> Map | None:
     """Lay both sides of some pairs out in the plane by t-SNE; at most `most` of them, drawn at random; None below four.
 
-    scikit-learn's, with perplexity 30 or what few points allow, started from the first two principal components, on
-    vectors of length 1 (van der Maaten and Hinton, Journal of Machine Learning Research 9, 2008).
+    scikit-learn's, with perplexity 30 or what few points allow, started from the first two
+    principal components, on vectors of length 1 (van der Maaten and Hinton, Journal of Machine
+    Learning Research 9, 2008).
     """
     shown = sample(pairs[~np.isnan(vectors.cosines(pairs[:, 0], pairs[:, 1]))], most, seed)
     if len(shown) < FEWEST:
@@ -209,7 +236,9 @@ def scatter(collection: Collection, vectors: DocumentVectors, pairs: Rows, *, mo
     perplexity = min(_PERPLEXITY, (len(rows) - 1) / 3)
     made = manifold.TSNE(perplexity=perplexity, init="pca", random_state=seed)
     with one_thread():
-        points = np.asarray(made.fit_transform(vectors.unit(rows).astype(np.float32)), dtype=np.float64)
+        points = np.asarray(
+            made.fit_transform(vectors.unit(rows).astype(np.float32)), dtype=np.float64
+        )
     report(_LABEL, 1, 1)
     names = collection.docs[rows]
     return Map(points[:, 0], points[:, 1], tuple(names["id"]), tuple(names["source"]), len(pairs))

@@ -53,7 +53,8 @@ class Spectrum:
     def relative(self) -> Floats:
         """Each of the source's values divided by the reference's of the same index, as far as both are above rounding.
 
-        The smaller a value, the larger its error: they end before the first whose error may be over a tenth.
+        The smaller a value, the larger its error: they end before the first whose error may be over
+        a tenth.
         """
         small = np.minimum(self.values, self.reference) * _MOST_ERROR <= self.rounding
         known = int(np.argmax(np.append(small, True)))
@@ -63,8 +64,8 @@ class Spectrum:
 def singular_values(blocks: Iterator[Floats], dimensions: int) -> tuple[Floats, Floats]:
     """All singular values of a matrix that comes in blocks of rows, largest first, and its right vectors.
 
-    They are the roots of the eigenvalues of the d × d Gram matrix, summed in float64, so that no more than a block is
-    in memory.
+    They are the roots of the eigenvalues of the d × d Gram matrix, summed in float64, so that no
+    more than a block is in memory.
     """
     gram = np.zeros((dimensions, dimensions))
     for block in blocks:
@@ -74,11 +75,17 @@ def singular_values(blocks: Iterator[Floats], dimensions: int) -> tuple[Floats, 
 
 
 def spectrum(
-    vectors: DocumentVectors, source: str, rows: tuple[Rows, Rows], *, values: int | None = None, seed: int = 0
+    vectors: DocumentVectors,
+    source: str,
+    rows: tuple[Rows, Rows],
+    *,
+    values: int | None = None,
+    seed: int = 0,
 ) -> Spectrum:
     """Compare the singular values of twins: of the reference's rows, and of the source's; as many on both sides.
 
-    Vectors known to a relative ε change no singular value by more than ε ‖A‖ (Weyl; ‖A‖² is the sum of all σ²).
+    Vectors known to a relative ε change no singular value by more than ε ‖A‖ (Weyl; ‖A‖² is the sum
+    of all σ²).
     """
     dimensions, count = vectors.stored.shape[1], len(rows[0])
     most = dimensions if values is None else min(values, dimensions)
@@ -106,7 +113,9 @@ def spectrum(
     norm = max(float(np.linalg.norm(ours)), float(np.linalg.norm(theirs)))
     leading = effect_size(source, "share along the leading directions", *shares)
     interval, rounding = _interval(inside, lengths, seed), float(np.finfo(vectors.store).eps) * norm
-    return Spectrum(source, count, ours[:most], theirs[:most], (heads[0], heads[1]), interval, leading, rounding)
+    return Spectrum(
+        source, count, ours[:most], theirs[:most], (heads[0], heads[1]), interval, leading, rounding
+    )
 
 
 def _blocks(vectors: DocumentVectors, rows: Rows) -> Iterator[Floats]:
@@ -116,7 +125,10 @@ def _blocks(vectors: DocumentVectors, rows: Rows) -> Iterator[Floats]:
 
 def _energies(vectors: DocumentVectors, rows: Rows, directions: Floats) -> tuple[Floats, Floats]:
     """Return each document's squared length, and that of its shadow on some directions."""
-    found = [(np.vecdot(block, block), np.square(block @ directions).sum(1)) for block in _blocks(vectors, rows)]
+    found = [
+        (np.vecdot(block, block), np.square(block @ directions).sum(1))
+        for block in _blocks(vectors, rows)
+    ]
     whole, inside = zip(*found, strict=True)
     return np.concatenate(whole), np.concatenate(inside)
 
@@ -136,8 +148,8 @@ def _interval(inside: list[Floats], lengths: list[Floats], seed: int) -> tuple[f
 class SpectrumProbe(Probe[tuple[Spectrum, ...]]):
     """Whether the embeddings of rewrites have fewer strong directions than those of what they were made of.
 
-    `values` says how many singular values are compared, the largest first; all, the default, need more twins than a
-    vector has numbers.
+    `values` says how many singular values are compared, the largest first; all, the default, need
+    more twins than a vector has numbers.
     """
 
     name = "spectrum"
@@ -150,23 +162,38 @@ class SpectrumProbe(Probe[tuple[Spectrum, ...]]):
             raise UserError(f"spectrum: values must be a whole number of at least 1, got {values}")
         self.values, self.seed = values, seed
 
-    def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> tuple[Spectrum, ...]:
+    def measure(
+        self, collection: Collection, reference: str, ranker: Ranker | None
+    ) -> tuple[Spectrum, ...]:
         vectors = DocumentVectors.of(collection, ranker, self.name)
         return tuple(
-            spectrum(vectors, name, twin_rows(collection, reference, name), values=self.values, seed=self.seed)
+            spectrum(
+                vectors,
+                name,
+                twin_rows(collection, reference, name),
+                values=self.values,
+                seed=self.seed,
+            )
             for name in twin_sources(collection, reference)
         )
 
-    def describe(self, collection: Collection, reference: str, measured: tuple[Spectrum, ...]) -> ProbeResult:
+    def describe(
+        self, collection: Collection, reference: str, measured: tuple[Spectrum, ...]
+    ) -> ProbeResult:
         """Make a row a source; the figure is the relative singular values."""
         rows = [
             {
-                "source": one.source, "pairs": one.pairs, "values": len(one.values),
-                "above rounding": len(one.relative), "head": one.heads[1], f"head of {reference}": one.heads[0],
-                "difference low": one.interval[0], "difference high": one.interval[1],
+                "source": one.source,
+                "pairs": one.pairs,
+                "values": len(one.values),
+                "above rounding": len(one.relative),
+                "head": one.heads[1],
+                f"head of {reference}": one.heads[0],
+                "difference low": one.interval[0],
+                "difference high": one.interval[1],
             }
             for one in measured
-        ]  # fmt: skip
+        ]
         series = {one.source: tuple(one.relative.tolist()) for one in measured}
         ends = "; ".join(
             f"{name}: {heights[0]:.3f} at the first value, {heights[-1]:.3f} at the last that is above rounding"
@@ -177,7 +204,9 @@ class SpectrumProbe(Probe[tuple[Spectrum, ...]]):
         title = f"Relative singular values ({reference} = 1)"
         figures = [ProbeFigure("curve", title, "index", (), series, f"{ends}.")] if measured else []
         said = [_sentence(one, reference) for one in measured]
-        return self.result(rows, [one.leading for one in measured], figures, f"{'; '.join(said) or NO_TWINS}.")
+        return self.result(
+            rows, [one.leading for one in measured], figures, f"{'; '.join(said) or NO_TWINS}."
+        )
 
 
 def _sentence(one: Spectrum, reference: str) -> str:

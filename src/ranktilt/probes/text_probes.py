@@ -83,8 +83,9 @@ class CollectionStatistics:
 def statistics(collection: Collection) -> CollectionStatistics:
     """Count documents, words, queries and relevant documents of every source (Dai et al., KDD 2024, Table 1).
 
-    Lengths are whitespace words, of documents without the title (this gives the published 201.81 for SciFact). Relevant
-    is a grade of 1 or more of a document and a query that the collection holds.
+    Lengths are whitespace words, of documents without the title (this gives the published 201.81
+    for SciFact). Relevant is a grade of 1 or more of a document and a query that the collection
+    holds.
     """
     docs = collection.docs.select(
         "id",
@@ -92,16 +93,21 @@ def statistics(collection: Collection) -> CollectionStatistics:
         "text",
         words=words(collection.docs["text"]),
         judged=pl.col("id").is_in(collection.qrels["doc_id"].implode()),
-        twin=(pl.col("source").drop_nulls().n_unique().over("origin") > 1) & pl.col("source").is_not_null(),
+        twin=(pl.col("source").drop_nulls().n_unique().over("origin") > 1)
+        & pl.col("source").is_not_null(),
     )
     relevant = collection.qrels.filter(pl.col("grade") > 0).join(
         collection.queries, left_on="query_id", right_on="id", how="semi"
     )
-    relevant = relevant.join(docs.select("id", "source"), left_on="doc_id", right_on="id", how="inner")
+    relevant = relevant.join(
+        docs.select("id", "source"), left_on="doc_id", right_on="id", how="inner"
+    )
     names = [*collection.sources, *([None] if collection.sourceless else [])]
     docs_of = docs.partition_by("source", as_dict=True)
     relevant_of = relevant.partition_by("source", as_dict=True)
-    rows = tuple(_source(name, docs_of[name,], relevant_of.get((name,), relevant.clear())) for name in names)
+    rows = tuple(
+        _source(name, docs_of[name,], relevant_of.get((name,), relevant.clear())) for name in names
+    )
     queries = [_queries("all", collection.queries)]
     if collection.qrels.height:
         queries.append(_queries("judged", collection.judged))
@@ -139,7 +145,9 @@ class StatisticsProbe(TextProbe):
     """How long the documents of each source are, and how many of them are relevant."""
 
     name = "statistics"
-    question = "Do the sources hold as many documents of the same length, with as many relevant ones?"
+    question = (
+        "Do the sources hold as many documents of the same length, with as many relevant ones?"
+    )
     citation = "Dai et al., KDD 2024, Table 1"
     what = "words"
     label = "length"
@@ -147,7 +155,9 @@ class StatisticsProbe(TextProbe):
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         return words(collection.docs["text"]).to_numpy().astype(np.float64)
 
-    def rows(self, collection: Collection, found: Mapping[str, Distribution]) -> list[dict[str, Any]]:
+    def rows(
+        self, collection: Collection, found: Mapping[str, Distribution]
+    ) -> list[dict[str, Any]]:
         return [
             {
                 **{name: value for name, value in asdict(row).items() if name in _EXPLAINED},
@@ -174,19 +184,23 @@ class Overlap:
 def shared_terms(collection: Collection, reference: str, source: str) -> Overlap:
     """Compare the terms of every pair of twins, in the order of `Collection.pairs`; NaN where a side has no term.
 
-    Terms are lower-cased runs of letters, digits and underscores of the texts without their titles (Dai et al., KDD
-    2024, sec. 2.3.1 and Fig. 3).
+    Terms are lower-cased runs of letters, digits and underscores of the texts without their titles
+    (Dai et al., KDD 2024, sec. 2.3.1 and Fig. 3).
     """
     left, right, both = _twin_terms(collection, reference, source)
     return Overlap(
-        source, Distribution("Jaccard", share(both, left + right - both)), Distribution("overlap", share(both, left))
+        source,
+        Distribution("Jaccard", share(both, left + right - both)),
+        Distribution("overlap", share(both, left)),
     )
 
 
 def _twin_terms(collection: Collection, reference: str, source: str) -> tuple[Rows, ...]:
     """Distinct terms of each text of the reference, of its twin, and of both."""
     texts = collection.docs.select("id", "text")
-    table = collection.pairs(reference, source).join(texts, left_on="a", right_on="id", maintain_order="left")
+    table = collection.pairs(reference, source).join(
+        texts, left_on="a", right_on="id", maintain_order="left"
+    )
     table = table.join(texts, left_on="b", right_on="id", suffix="_b", maintain_order="left")
     return term_counts(table["text"], table["text_b"])
 
@@ -198,20 +212,37 @@ class OverlapProbe(Probe[tuple[Overlap, ...]]):
     question = "How many of a text's words does its rewrite keep?"
     citation = "Dai et al., KDD 2024, sec. 2.3.1 and Fig. 3"
 
-    def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> tuple[Overlap, ...]:
-        return tuple(shared_terms(collection, reference, name) for name in twin_sources(collection, reference))
+    def measure(
+        self, collection: Collection, reference: str, ranker: Ranker | None
+    ) -> tuple[Overlap, ...]:
+        return tuple(
+            shared_terms(collection, reference, name)
+            for name in twin_sources(collection, reference)
+        )
 
-    def describe(self, collection: Collection, reference: str, measured: tuple[Overlap, ...]) -> ProbeResult:
+    def describe(
+        self, collection: Collection, reference: str, measured: tuple[Overlap, ...]
+    ) -> ProbeResult:
         """Make a row a source and quantity; the effect size is that of distinct terms a text."""
         found = [(one.source, kind) for one in measured for kind in (one.jaccard, one.overlap)]
         rows = [described(source, kind, of=kind.name) for source, kind in found]
         effects = []
         for one in measured:
             left, right, _ = _twin_terms(collection, reference, one.source)
-            effects.append(effect_size(one.source, "distinct terms", left.astype(float), right.astype(float)))
+            effects.append(
+                effect_size(one.source, "distinct terms", left.astype(float), right.astype(float))
+            )
         figures = [
-            histogram("Jaccard similarity of twins' terms", "Jaccard", {one.source: one.jaccard for one in measured}),
-            histogram("Share of terms that rewrites keep", "overlap", {one.source: one.overlap for one in measured}),
+            histogram(
+                "Jaccard similarity of twins' terms",
+                "Jaccard",
+                {one.source: one.jaccard for one in measured},
+            ),
+            histogram(
+                "Share of terms that rewrites keep",
+                "overlap",
+                {one.source: one.overlap for one in measured},
+            ),
         ]
         said = [
             f"{one.source}: rewrites keep {percent(100 * one.overlap.mean)} of the terms of {reference} text; Jaccard "
@@ -226,9 +257,9 @@ class OverlapProbe(Probe[tuple[Overlap, ...]]):
 class SpecificityProbe(TextProbe):
     """Whether rewrites say the same in commoner words.
 
-    The median, over a text's distinct terms, of ln(N / (1 + df)): N documents of the reference, df of them with the
-    term. Terms are lower-cased runs of letters, digits and underscores of the text without its title. NaN for a text
-    without a term.
+    The median, over a text's distinct terms, of ln(N / (1 + df)): N documents of the reference, df
+    of them with the term. Terms are lower-cased runs of letters, digits and underscores of the text
+    without its title. NaN for a text without a term.
     """
 
     name = "specificity"
@@ -261,7 +292,12 @@ def _terms(texts: pl.Series) -> pl.DataFrame:
 
 def _medians(texts: pl.Series, idf: pl.DataFrame, documents: int) -> Floats:
     unseen = float(np.log(documents))
-    found = _terms(texts).join(idf, on="term", how="left").group_by("row").agg(pl.col("idf").fill_null(unseen).median())
+    found = (
+        _terms(texts)
+        .join(idf, on="term", how="left")
+        .group_by("row")
+        .agg(pl.col("idf").fill_null(unseen).median())
+    )
     values = np.full(len(texts), np.nan)
     values[found["row"].to_numpy()] = found["idf"].to_numpy()
     return values
@@ -284,8 +320,8 @@ class TypeTokenProbe(TextProbe):
 class QueryWordsProbe(TextProbe):
     """The share of a query's distinct terms that stand in a document relevant to it, 0 to 1.
 
-    The mean over the queries to which a document is relevant (a grade of 1 or more); NaN for a document that is
-    relevant to none.
+    The mean over the queries to which a document is relevant (a grade of 1 or more); NaN for a
+    document that is relevant to none.
     """
 
     name = "query-words"
@@ -297,7 +333,11 @@ class QueryWordsProbe(TextProbe):
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         queries = collection.queries.select(query_id="id", query="text")
         docs = collection.docs.select("text", doc_id="id")
-        judged = collection.qrels.filter(pl.col("grade") > 0).join(queries, on="query_id").join(docs, on="doc_id")
+        judged = (
+            collection.qrels.filter(pl.col("grade") > 0)
+            .join(queries, on="query_id")
+            .join(docs, on="doc_id")
+        )
         left, _, both = term_counts(judged["query"], judged["text"])
         found = judged.select("doc_id").with_columns(value=share(both, left)).drop_nans("value")
         means = found.group_by("doc_id").agg(pl.col("value").mean())
@@ -305,17 +345,23 @@ class QueryWordsProbe(TextProbe):
         values[codes(means["doc_id"], collection.ids)] = means["value"].to_numpy()
         return values
 
-    def of_pairs(self, collection: Collection, measured: Floats, queries: Rows, documents: Rows) -> Floats:
+    def of_pairs(
+        self, collection: Collection, measured: Floats, queries: Rows, documents: Rows
+    ) -> Floats:
         """Compare the terms of each document with those of the query beside it; NaN where the query has no term."""
         asked = _terms(collection.queries["text"]).rename({"row": "query"})
         held = pl.concat(
-            _terms(part).join(asked, on="term", how="semi").select("term", document=pl.col("row") + n * _TEXTS_AT_ONCE)
+            _terms(part)
+            .join(asked, on="term", how="semi")
+            .select("term", document=pl.col("row") + n * _TEXTS_AT_ONCE)
             for n, part in enumerate(_parts(collection.docs["text"]))
         )
         pairs = pl.DataFrame({"query": queries, "document": documents}).with_row_index("pair")
         wanted = pairs.cast(pl.UInt32).join(asked, on="query")
         found = wanted.join(held, on=["document", "term"], how="semi")
-        counts = [np.bincount(one["pair"].to_numpy(), minlength=len(queries)) for one in (found, wanted)]
+        counts = [
+            np.bincount(one["pair"].to_numpy(), minlength=len(queries)) for one in (found, wanted)
+        ]
         return share(counts[0], counts[1])
 
 
@@ -347,8 +393,9 @@ class SentenceLengthProbe(TextProbe):
 class ReadabilityProbe(TextProbe):
     """The school grade that a text asks for: 5.88 · letters a word − 29.6 · sentences a word − 15.8.
 
-    Letters and digits are counted, and no syllables, so that it can be computed without a dictionary. It was fitted on
-    English; in other languages differences mean something and grades do not. NaN for a text without words.
+    Letters and digits are counted, and no syllables, so that it can be computed without a
+    dictionary. It was fitted on English; in other languages differences mean something and grades
+    do not. NaN for a text without words.
     """
 
     name = "readability"
@@ -373,7 +420,9 @@ class TruncationProbe(TextProbe):
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         tokens = getattr(getattr(ranker, "encoder", None), "tokens", None)
         if tokens is None or not tokens.readable:
-            raise UserError("truncation needs an encoder on this machine, such as -r dense:minilm (ranker=)")
+            raise UserError(
+                "truncation needs an encoder on this machine, such as -r dense:minilm (ranker=)"
+            )
         texts = collection.texts(getattr(ranker, "text", "text")).to_list()
         counts = tokens.counts(texts, f"{ranker!r}: counting tokens").astype(np.float64)
         limit = np.inf if tokens.limit is None else float(tokens.limit)

@@ -40,11 +40,14 @@ class Condition:
     note: str = ""
 
 
-def read_twin(human: str, rewrite: str, llm: Likelihood, plm: Likelihood, reader: Likelihood | None) -> Twin:
+def read_twin(
+    human: str, rewrite: str, llm: Likelihood, plm: Likelihood, reader: Likelihood | None
+) -> Twin:
     """Read one pair of twins with models that share their tokens; all in nats per token.
 
-    Gives PPL(d_H, B), PPL(d_G, B), PPL(d_G | d_H, B), PPL(d_H, H) and PPL(d_G | d_H, H), the last two NaN without a
-    model that stands for the reader; and D_KL(P_LLM ‖ P_H) − D_KL(P_LLM ‖ P_B) at each position of d_G.
+    Gives PPL(d_H, B), PPL(d_G, B), PPL(d_G | d_H, B), PPL(d_H, H) and PPL(d_G | d_H, H), the last
+    two NaN without a model that stands for the reader; and D_KL(P_LLM ‖ P_H) − D_KL(P_LLM ‖ P_B) at
+    each position of d_G.
     """
     ids = [plm.scored_tokens(text) for text in (human, rewrite)]
     after = plm.distributions(rewrite, human)
@@ -69,16 +72,23 @@ def divergence(p: npt.NDArray[np.floating[Any]], q: npt.NDArray[np.floating[Any]
 
 
 def _perplexity(logs: npt.NDArray[np.floating[Any]], ids: Ints) -> float:
-    return float(-np.asarray(logs, dtype=np.float64)[np.arange(len(ids)), ids].mean()) if len(ids) else np.nan
+    return (
+        float(-np.asarray(logs, dtype=np.float64)[np.arange(len(ids)), ids].mean())
+        if len(ids)
+        else np.nan
+    )
 
 
 def conditions(twins: Sequence[Twin], *, seed: int = 0) -> list[Condition]:
     """Estimate each condition as a mean over twins, with a 95 % interval by a bootstrap over three twins or more.
 
-    A text's ε is the mean of what the origin tells the PLM, at least 0; its largest value stands beside it.
+    A text's ε is the mean of what the origin tells the PLM, at least 0; its largest value stands
+    beside it.
     """
     read = np.array([perplexities for perplexities, _ in twins])
-    draws = np.random.default_rng(seed).multinomial(len(twins), [1 / len(twins)] * len(twins), _RESAMPLES)
+    draws = np.random.default_rng(seed).multinomial(
+        len(twins), [1 / len(twins)] * len(twins), _RESAMPLES
+    )
     draws = draws if len(twins) >= FEWEST_ROWS else np.full(draws.shape, np.nan)
     given = read[:, 1] - read[:, 2]
     epsilon = max(float(given.mean()), 0.0)
@@ -86,11 +96,25 @@ def conditions(twins: Sequence[Twin], *, seed: int = 0) -> list[Condition]:
     rows = []
     if not np.isnan(read[:, 3]).any():
         rows += [
-            _signed("semantic superiority", "PPL(d_H, B) − PPL(d_H, H) ≥ 0", read[:, 0] - read[:, 3], draws),
-            _signed("conditional redundancy", "PPL(d_H, H) − PPL(d_G | d_H, H) ≥ 0", read[:, 3] - read[:, 4], draws),
+            _signed(
+                "semantic superiority",
+                "PPL(d_H, B) − PPL(d_H, H) ≥ 0",
+                read[:, 0] - read[:, 3],
+                draws,
+            ),
+            _signed(
+                "conditional redundancy",
+                "PPL(d_H, H) − PPL(d_G | d_H, H) ≥ 0",
+                read[:, 3] - read[:, 4],
+                draws,
+            ),
         ]
     note = f"largest of a twin: {given.max():.3f}"
-    rows.append(Condition("bounded perplexity", "PPL(d_G, B) − PPL(d_G | d_H, B) ≤ ε", *bounded, "yes", note))
+    rows.append(
+        Condition(
+            "bounded perplexity", "PPL(d_G, B) − PPL(d_G | d_H, B) ≤ ε", *bounded, "yes", note
+        )
+    )
     if not np.isnan(read[:, 3]).any():
         rows += _divergences(twins, epsilon, draws)
     change = read[:, 1] - read[:, 0]
@@ -110,7 +134,14 @@ def _divergences(twins: Sequence[Twin], epsilon: float, draws: Ints) -> list[Con
     holds = "yes" if share == 1 else "no"
     mean = (float(total.sum() / count.sum()), *_interval(draws @ total / weight))
     return [
-        Condition("divergence, share of positions", formula, share, *bounds, holds, "must hold at every position"),
+        Condition(
+            "divergence, share of positions",
+            formula,
+            share,
+            *bounds,
+            holds,
+            "must hold at every position",
+        ),
         Condition("divergence, mean margin", formula, *mean, _verdict(*mean[1:])),
     ]
 
@@ -143,16 +174,18 @@ def check_theorem(
 ) -> ProbeResult:
     """Check the conditions of theorem 4.1 on twins, and print its conclusion beside them.
 
-    The causal models `llm` and `plm` stand for the generator and for the retriever's language model and share a
-    tokenizer; without a `reader`, for the human one, only what needs none is checked. `twins` are drawn at random, and
-    each asks every model for full distributions.
+    The causal models `llm` and `plm` stand for the generator and for the retriever's language model
+    and share a tokenizer; without a `reader`, for the human one, only what needs none is checked.
+    `twins` are drawn at random, and each asks every model for full distributions.
     """
     first = reference_of(collection, reference, to="check the theorem on")
     sources = twin_sources(collection, first)
     if not sources:
         raise UserError(f"the theorem needs twins, and no source has twins of {first}")
     texts, rows, said = collection.docs["text"], [], []
-    stand = " · ".join(f"{role}: {name}" for role, name in zip(("LLM", "B", "H"), names, strict=False))
+    stand = " · ".join(
+        f"{role}: {name}" for role, name in zip(("LLM", "B", "H"), names, strict=False)
+    )
     for source in sources:
         pairs = np.stack(twin_rows(collection, first, source), axis=1)
         drawn = pairs[np.random.default_rng(seed).permutation(len(pairs))[:twins]]
@@ -162,15 +195,21 @@ def check_theorem(
             one = read_twin(texts[a], texts[b], llm, plm, reader)
             if not np.isnan(one[0][:2]).any():
                 found.append(one)
-                cut += not all(model.reads_whole(texts[a], texts[b]) for model in (llm, plm, reader) if model)
+                cut += not all(
+                    model.reads_whole(texts[a], texts[b]) for model in (llm, plm, reader) if model
+                )
         report("theorem 4.1: reading twins", len(drawn), len(drawn))
         if len(found) < _FEWEST:
-            raise UserError(f"the theorem needs {_FEWEST} twins with tokens on both sides, {source} has {len(found)}")
+            raise UserError(
+                f"the theorem needs {_FEWEST} twins with tokens on both sides, {source} has {len(found)}"
+            )
         checked = conditions(found, seed=seed)
         rows += [{"source": source, **asdict(one), "origins cut": cut} for one in checked]
         said.append(_sentence(source, checked, len(found)))
     question = "Do the conditions under which theorem 4.1 predicts source bias hold here?"
-    return ProbeResult("theorem", f"{question} ({stand})", CITATION, tuple(rows), (), (), " ".join(said))
+    return ProbeResult(
+        "theorem", f"{question} ({stand})", CITATION, tuple(rows), (), (), " ".join(said)
+    )
 
 
 def _sentence(source: str, checked: Sequence[Condition], twins: int) -> str:
@@ -182,7 +221,9 @@ def _sentence(source: str, checked: Sequence[Condition], twins: int) -> str:
         parts = [f"not met: {', '.join(failed)}"] if failed else []
         parts += [f"undecided: {', '.join(open_)}"] if open_ else []
         state = "; ".join(parts)
-    numbers = f"{conclusion.value:+.3f} [{conclusion.low:+.3f}, {conclusion.high:+.3f}]".replace("-", "−")
+    numbers = f"{conclusion.value:+.3f} [{conclusion.low:+.3f}, {conclusion.high:+.3f}]".replace(
+        "-", "−"
+    )
     word = {"yes": "holds", "no": "does not hold", "undecided": "is undecided"}[conclusion.holds]
     over = counted(twins, "pair of twins", "pairs of twins")
     return f"{source}: {state}; the conclusion {word}: {numbers} nats per token over {over}."

@@ -35,7 +35,13 @@ MARGIN, ALPHA = 0.02, 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Validation(Result, format="ranktilt-validation", version=1, noun="a validation", command="ranktilt check --full"):
+class Validation(
+    Result,
+    format="ranktilt-validation",
+    version=1,
+    noun="a validation",
+    command="ranktilt check --full",
+):
     """What `validate` found; immutable.
 
     Parameters
@@ -98,19 +104,23 @@ def validate(
     Parameters
     ----------
     collection : Collection
-        With two sources or more, whose documents are twins by ``origin``. Of one source there is little to say.
+        With two sources or more, whose documents are twins by ``origin``. Of one source there is
+        little to say.
     rankers : sequence of Ranker, optional
         Ranked on each side alone; none leaves effectiveness out.
     measures : sequence of str or Measure, optional
         ``nDCG@10`` by default.
     reference : str, optional
-        The source that each of the others is held against: ``"human"`` where there is one, or else the first.
+        The source that each of the others is held against: ``"human"`` where there is one, or else
+        the first.
     similarity : Ranker, optional
-        An encoder, such as ``dense:minilm``, whose vectors of twins are compared; None leaves similarity out.
+        An encoder, such as ``dense:minilm``, whose vectors of twins are compared; None leaves
+        similarity out.
     map_pairs : int, optional
         Most pairs in the picture of both sides; 0 for no picture.
     margin : float, optional
-        The largest difference in effectiveness that would not matter, in the measure's own unit (0 to 1).
+        The largest difference in effectiveness that would not matter, in the measure's own unit (0
+        to 1).
     alpha : float, optional
         Level of the tests of equivalence and of difference.
     limits : CheckLimits, optional
@@ -121,14 +131,14 @@ def validate(
     Returns
     -------
     Validation
-        The papers' Table 1 (statistics), Table 2 (effectiveness) and Figures 3 to 5 (terms, map, similarity), and
-        the check.
+        The papers' Table 1 (statistics), Table 2 (effectiveness) and Figures 3 to 5 (terms, map,
+        similarity), and the check.
 
     Raises
     ------
     UserError
-        If the reference is no source, a ranker or measure is given twice, a number is out of range, or a model is not
-        there.
+        If the reference is no source, a ranker or measure is given twice, a number is out of range,
+        or a model is not there.
 
     References
     ----------
@@ -146,20 +156,30 @@ def validate(
     sources, paired = others(collection, first), twin_sources(collection, first)
     judged = bool(collection.qrels.filter(pl.col("grade") > 0).height)
     asked = rankers if judged else ()
-    rows = equivalences(collection, asked, wanted, reference=first, sources=paired, margin=margin, alpha=alpha)
+    rows = equivalences(
+        collection, asked, wanted, reference=first, sources=paired, margin=margin, alpha=alpha
+    )
     near: tuple[Similarity, ...] = ()
     if similarity is not None:
-        near = SimilarityProbe(map_pairs=map_pairs, seed=seed).measure(collection, first, similarity)
+        near = SimilarityProbe(map_pairs=map_pairs, seed=seed).measure(
+            collection, first, similarity
+        )
     found = check(everything, reference=first, limits=limits) if sources else None
     sourceless = [without_source(everything.sourceless)] if everything.sourceless else []
     made = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
     provenance = audit_provenance(collection, [])
     made |= {name: provenance[name] for name in ("ranktilt", "python", "packages", "inputs")}
     spec = {
-        **made, "reference": first, "rankers": [repr(r) for r in rankers], "measures": [repr(m) for m in wanted],
-        "similarity": None if similarity is None else repr(similarity), "map_pairs": map_pairs, "margin": margin,
-        "alpha": alpha, "seed": seed,
-    }  # fmt: skip
+        **made,
+        "reference": first,
+        "rankers": [repr(r) for r in rankers],
+        "measures": [repr(m) for m in wanted],
+        "similarity": None if similarity is None else repr(similarity),
+        "map_pairs": map_pairs,
+        "margin": margin,
+        "alpha": alpha,
+        "seed": seed,
+    }
     return Validation(
         spec=spec,
         reference=first,
@@ -201,21 +221,27 @@ def _notes(collection: Collection, reference: str, rows: Sequence[Equivalence]) 
         )
 
 
-def split_by_source(collection: Collection, reference: str, source: str) -> tuple[Collection, Collection]:
+def split_by_source(
+    collection: Collection, reference: str, source: str
+) -> tuple[Collection, Collection]:
     """Take a collection apart into two that can be searched alone: the same content, written by two sources.
 
-    Both hold all queries, the documents of their source that have a twin on the other side, and the judgments of these.
-    Without that restriction the side with more documents would be the harder one to search, and a collection of which
-    only a part was rewritten would say nothing.
+    Both hold all queries, the documents of their source that have a twin on the other side, and the
+    judgments of these. Without that restriction the side with more documents would be the harder
+    one to search, and a collection of which only a part was rewritten would say nothing.
     """
     sides = [collection.docs.filter(pl.col("source") == name) for name in (reference, source)]
-    left, right = (a.join(b, on="origin", how="semi", maintain_order="left") for a, b in (sides, sides[::-1]))
+    left, right = (
+        a.join(b, on="origin", how="semi", maintain_order="left") for a, b in (sides, sides[::-1])
+    )
     return alone(collection, left, reference), alone(collection, right, source)
 
 
 def alone(collection: Collection, docs: pl.DataFrame, source: str) -> Collection:
     """The collection of some documents only, which `source` names: all queries, and the judgments of these."""
-    judged = collection.qrels.join(docs, left_on="doc_id", right_on="id", how="semi", maintain_order="left")
+    judged = collection.qrels.join(
+        docs, left_on="doc_id", right_on="id", how="semi", maintain_order="left"
+    )
     return Collection(docs, collection.queries, judged, {**collection.spec, "only": source})
 
 
@@ -234,9 +260,13 @@ def equivalences(
     Equivalence is shown where `tost_p` is below `alpha`, a difference where the corrected p is.
     """
     if not 0 < margin < 1:
-        raise UserError(f"expected a margin above 0 and below 1, such as {MARGIN:g}, got {margin:g}")
+        raise UserError(
+            f"expected a margin above 0 and below 1, such as {MARGIN:g}, got {margin:g}"
+        )
     if not 0 < alpha < 0.5:
-        raise UserError(f"expected an alpha above 0 and below 0.5, such as {ALPHA:g}, got {alpha:g}")
+        raise UserError(
+            f"expected an alpha above 0 and below 0.5, such as {ALPHA:g}, got {alpha:g}"
+        )
     for one in rankers:
         one.check()
     known, tasks = dict[tuple[str, tuple[str, ...]], Floats](), []
@@ -253,11 +283,15 @@ def equivalences(
                     known[key] = _values(one, side, measures, collection.judged["id"])
                 both.append(known[key])
             for m, a, b in zip(measures, *both, strict=True):
-                tasks.append(EquivalenceTask(repr(one), m, reference, source, a, b, pairs, left_out))
+                tasks.append(
+                    EquivalenceTask(repr(one), m, reference, source, a, b, pairs, left_out)
+                )
     return equivalence_rows(tasks, margin=margin, alpha=alpha)
 
 
-def _values(ranker: Ranker, side: Collection, measures: Sequence[Measure], queries: pl.Series) -> Floats:
+def _values(
+    ranker: Ranker, side: Collection, measures: Sequence[Measure], queries: pl.Series
+) -> Floats:
     """Values of these queries on one side, a row a measure; NaN where nothing is relevant."""
     groups = grouping(side, None)
     judgments = Judgments.of(side, groups)

@@ -23,9 +23,13 @@ _AT_ONCE = 2_048
 def require_encoder(ranker: Ranker | None, for_: str = "similarity") -> Any:
     """Return a ranker that has an encoder, such as `Dense`; `UserError` if it has none or its model is not there."""
     if ranker is None:
-        raise UserError(f"{for_} needs the vectors of an encoder; choose one: --encoder dense:minilm (ranker=)")
+        raise UserError(
+            f"{for_} needs the vectors of an encoder; choose one: --encoder dense:minilm (ranker=)"
+        )
     if not (hasattr(type(ranker), "encoder") and hasattr(ranker, "text")):
-        raise UserError(f"{for_} needs the vectors of an encoder, such as dense:minilm; {ranker!r} makes none")
+        raise UserError(
+            f"{for_} needs the vectors of an encoder, such as dense:minilm; {ranker!r} makes none"
+        )
     ranker.check()
     return ranker
 
@@ -40,7 +44,9 @@ class DocumentVectors:
     """How the numbers are kept, which bounds what can be known of them."""
 
     @classmethod
-    def of(cls, collection: Collection, ranker: Ranker | None, for_: str = "similarity") -> DocumentVectors:
+    def of(
+        cls, collection: Collection, ranker: Ranker | None, for_: str = "similarity"
+    ) -> DocumentVectors:
         """Encode a collection's documents as a dense ranker does; what is cached is not computed again."""
         dense = require_encoder(ranker, for_)
         texts = collection.texts(dense.text)
@@ -71,8 +77,8 @@ def parts(count: int) -> Iterator[slice]:
 def one_thread() -> AbstractContextManager[Any]:
     """Compute on one thread within the ``with`` block: the same result to the last bit on any machine.
 
-    Sums over several threads depend on how many there are, and threads that wait for each other take ten times as
-    long while other work shares the processor.
+    Sums over several threads depend on how many there are, and threads that wait for each other
+    take ten times as long while other work shares the processor.
     """
     limits: AbstractContextManager[Any] = need(
         "threadpoolctl", extra="neural", for_="comparing vectors"

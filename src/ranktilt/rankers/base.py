@@ -39,8 +39,8 @@ _STRIDE, _MARGIN = 16, 16
 class Ranker(ABC):
     """Anything that ranks: ``rank(collection, run=None) -> Run``.
 
-    Subclasses are frozen dataclasses: their fields are the options one can type, ``repr`` is the text
-    one would type, and `ranktilt.ranker` reads that text back to an equal object.
+    Subclasses are frozen dataclasses: their fields are the options one can type, ``repr`` is the
+    text one would type, and `ranktilt.ranker` reads that text back to an equal object.
     """
 
     name: ClassVar[str]
@@ -62,8 +62,8 @@ class Ranker(ABC):
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Rank the collection's documents for each judged query; a re-ranker those of `run`, its candidates.
 
-        Every judged query is in the run, with as many documents as were found (of a saved run: those that its file
-        holds).
+        Every judged query is in the run, with as many documents as were found (of a saved run:
+        those that its file holds).
         """
 
     def check(self) -> None:  # noqa: B027 - most rankers have nothing to find out
@@ -83,7 +83,9 @@ class Ranker(ABC):
             written = {**cls.presets[preset], **written}
         for name, value in written.items():
             if name not in options:
-                raise unknown(f"option of {cls.name}", name, [*options, *(["preset"] if cls.presets else [])])
+                raise unknown(
+                    f"option of {cls.name}", name, [*options, *(["preset"] if cls.presets else [])]
+                )
             given[name] = _convert(value, hints[name], f"option {name!r} of {cls.name}")
         if stage.argument is not None and cls.argument is None:
             raise UserError(f"{cls.name} takes no argument, got {stage.argument!r}")
@@ -106,7 +108,9 @@ class Ranker(ABC):
                 if item.name == "k":
                     k = int(value)
                 else:
-                    options[item.name] = str(value).lower() if isinstance(value, bool) else str(value)
+                    options[item.name] = (
+                        str(value).lower() if isinstance(value, bool) else str(value)
+                    )
         return Stage(self.name, argument, options, k)
 
     def __repr__(self) -> str:
@@ -120,7 +124,8 @@ class Ranker(ABC):
 class TemplatedQueries(Ranker):
     """A ranker whose queries can be asked about a group, as ``query_template="{attribute} {query}",attribute=female``.
 
-    Wang et al., NAACL 2024, ask rankers that have no prompt in this way. Judgments stay those of the query.
+    Wang et al., NAACL 2024, ask rankers that have no prompt in this way. Judgments stay those of
+    the query.
     """
 
     query_template: str = QUERY
@@ -130,10 +135,14 @@ class TemplatedQueries(Ranker):
         """Refuse a template without a place for the query, and an attribute that the template has no place for."""
         slots = set(_SLOT.findall(self.query_template))
         if "query" not in slots or slots - {"query", "attribute"}:
-            expected = f"expected {QUERY}, and {{attribute}} beside it or not, got {self.query_template!r}"
+            expected = (
+                f"expected {QUERY}, and {{attribute}} beside it or not, got {self.query_template!r}"
+            )
             raise UserError(f"{self.name}: query_template: {expected}")
         if ("attribute" in slots) != bool((self.attribute or "").strip()):
-            raise UserError(f"{self.name}: attribute goes with the slot {{attribute}}, such as {_EXAMPLE}")
+            raise UserError(
+                f"{self.name}: attribute goes with the slot {{attribute}}, such as {_EXAMPLE}"
+            )
 
     def read_queries(self, texts: pl.Series) -> pl.Series:
         """Return what is read in place of these queries."""
@@ -150,8 +159,18 @@ class TemplatedQueries(Ranker):
         """Return what the run's spec says of the queries that were read, given those of the collection."""
         if self.query_template == QUERY:
             return {}
-        example = {"query": texts[0], "read_as": self.read_queries(texts.head(1))[0]} if len(texts) else {}
-        return {"queries_read": {"template": self.query_template, "attribute": self.attribute, **example}}
+        example = (
+            {"query": texts[0], "read_as": self.read_queries(texts.head(1))[0]}
+            if len(texts)
+            else {}
+        )
+        return {
+            "queries_read": {
+                "template": self.query_template,
+                "attribute": self.attribute,
+                **example,
+            }
+        }
 
 
 @dataclass(frozen=True)
@@ -209,9 +228,10 @@ def entries(run: Run, numbers: Iterable[int]) -> Iterator[tuple[Rows, Scores]]:
 class FirstStage(Ranker):
     """A ranker that searches the whole collection, `k` documents deep.
 
-    Documents tied at the cut are chosen by a hash that knows neither source nor id, and versions of one text stay
-    together, so a query may get a few more. `exclude_self` drops a query's own document, and all its versions, where
-    queries are documents; by default where ids and words of queries and documents coincide (see `self_documents`).
+    Documents tied at the cut are chosen by a hash that knows neither source nor id, and versions of
+    one text stay together, so a query may get a few more. `exclude_self` drops a query's own
+    document, and all its versions, where queries are documents; by default where ids and words of
+    queries and documents coincide (see `self_documents`).
     """
 
     reranks: ClassVar[bool] = False
@@ -243,11 +263,24 @@ class FirstStage(Ranker):
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         if run is not None:
-            raise UserError(f"{self!r} searches the whole collection and cannot re-rank; put it first")
-        excluded, queries = self_documents(collection, self.exclude_self), collection.judged["id"].to_list()
-        found = exclude(self.candidates(collection, max(map(len, excluded.values()), default=0)), excluded)
-        parts = cut(_reported(found, f"{self!r}: ranking", len(queries)), collection.tie_keys(), self.depth)
-        spec = {"ranker": repr(self), "ranktilt": __version__, "collection": collection.spec.get("path")}
+            raise UserError(
+                f"{self!r} searches the whole collection and cannot re-rank; put it first"
+            )
+        excluded, queries = (
+            self_documents(collection, self.exclude_self),
+            collection.judged["id"].to_list(),
+        )
+        found = exclude(
+            self.candidates(collection, max(map(len, excluded.values()), default=0)), excluded
+        )
+        parts = cut(
+            _reported(found, f"{self!r}: ranking", len(queries)), collection.tie_keys(), self.depth
+        )
+        spec = {
+            "ranker": repr(self),
+            "ranktilt": __version__,
+            "collection": collection.spec.get("path"),
+        }
         spec |= {**self.provenance(), **exclusion_spec(excluded)}
         return Run(tuple(queries), *parts, collection.ids, {**spec, **self.about(collection)})
 
@@ -269,7 +302,9 @@ def require_backend(ranker: Any) -> None:
     """Refuse a backend that sentence-transformers does not have, and a precision that is torch's matter beside it."""
     require_choices(ranker, backend=BACKENDS)
     if ranker.backend != BACKENDS[0] and ranker.precision != "float32":
-        raise UserError(f"{ranker.name}: precision={ranker.precision} is for backend=torch; got {ranker.backend}")
+        raise UserError(
+            f"{ranker.name}: precision={ranker.precision} is for backend=torch; got {ranker.backend}"
+        )
 
 
 def readable_texts(ranker: Ranker, collection: Collection) -> pl.Series:
@@ -277,7 +312,9 @@ def readable_texts(ranker: Ranker, collection: Collection) -> pl.Series:
     choice = getattr(ranker, "text", "title+text")
     texts = collection.texts(choice)
     if collection.docs.height and not (texts != "").any():
-        raise UserError(f"{ranker!r} reads texts; no document here has a {'title' if choice == 'title' else 'text'}")
+        raise UserError(
+            f"{ranker!r} reads texts; no document here has a {'title' if choice == 'title' else 'text'}"
+        )
     if collection.queries.height and not (collection.queries["text"] != "").any():
         raise UserError(f"{ranker!r} reads texts; no query here has one")
     return texts
@@ -318,14 +355,22 @@ def exclude(
 
 
 def reranked_run(
-    ranker: Ranker, collection: Collection, found: Candidates, scores: Scores, spec: Mapping[str, Any]
+    ranker: Ranker,
+    collection: Collection,
+    found: Candidates,
+    scores: Scores,
+    spec: Mapping[str, Any],
 ) -> Run:
     """Make the run of candidates' new scores, one an entry, cut at the ranker's depth; `spec` says more of how."""
     parts = cut(found.by_query(scores), collection.tie_keys(), getattr(ranker, "k", None))
-    return Run(tuple(found.names), *parts, collection.ids, {**reranked_spec(found.run, ranker), **spec})
+    return Run(
+        tuple(found.names), *parts, collection.ids, {**reranked_spec(found.run, ranker), **spec}
+    )
 
 
-def _reported(found: Iterable[tuple[Rows, Scores]], label: str, total: int) -> Iterator[tuple[Rows, Scores]]:
+def _reported(
+    found: Iterable[tuple[Rows, Scores]], label: str, total: int
+) -> Iterator[tuple[Rows, Scores]]:
     step = max(total // 100, 1)
     for number, one in enumerate(found, start=1):
         yield one
@@ -387,4 +432,6 @@ def _convert(value: str, hint: Any, what: str) -> Any:
     try:
         return {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
     except (KeyError, ValueError) as error:
-        raise UserError(f"{what}: expected {nouns.get(kind, kind.__name__)}, got {value!r}") from error
+        raise UserError(
+            f"{what}: expected {nouns.get(kind, kind.__name__)}, got {value!r}"
+        ) from error

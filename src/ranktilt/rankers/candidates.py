@@ -73,7 +73,9 @@ class Candidates:
             start, end = end, end + length
             yield self.rows[start:end], scores[start:end]
 
-    def truncated(self, over: npt.NDArray[np.bool_], limit: int, collection: Collection) -> dict[str, Any]:
+    def truncated(
+        self, over: npt.NDArray[np.bool_], limit: int, collection: Collection
+    ) -> dict[str, Any]:
         """Return the share of each source's candidates that are read to `limit` tokens only; `over` says which."""
         return truncated_spec(collection.docs["source"].gather(self.rows), over, limit)
 
@@ -89,13 +91,19 @@ def other_queries(run: Run, collection: Collection) -> DataError:
 def reranked_spec(candidates: Run, ranker: object) -> dict[str, Any]:
     """Return what a re-ranked run's spec says of where it comes from, the candidates' own spec included."""
     carried = {key: value for key, value in candidates.spec.items() if key in _CARRIED}
-    return {"ranker": repr(ranker), "ranktilt": __version__, **carried, "candidates": dict(candidates.spec)}
+    return {
+        "ranker": repr(ranker),
+        "ranktilt": __version__,
+        **carried,
+        "candidates": dict(candidates.spec),
+    }
 
 
 def truncated_spec(sources: pl.Series, over: npt.NDArray[np.bool_], limit: int) -> dict[str, Any]:
     """Return what a run's spec says of documents that a model does not read to their end, by source.
 
-    Documents without a source are under `WITHOUT_SOURCE`, so that all is said of a collection that names none.
+    Documents without a source are under `WITHOUT_SOURCE`, so that all is said of a collection that
+    names none.
     """
     table = pl.DataFrame({"source": sources.fill_null(WITHOUT_SOURCE), "over": over})
     shares = table.group_by("source", maintain_order=True).agg(pl.col("over").mean())
@@ -109,18 +117,27 @@ def check_reranked(found: Run, candidates: Run | None, ranker: object) -> Run:
     """
     if not isinstance(found, Run):
         raise UserError(f"ranker {ranker!r} gave {type(found).__name__}, expected a Run")
-    if candidates is not None and not np.isin(_entries(found, candidates), _entries(candidates, candidates)).all():
-        raise UserError(f"{ranker!r} ranks documents that are not among its candidates; put it first")
+    if (
+        candidates is not None
+        and not np.isin(_entries(found, candidates), _entries(candidates, candidates)).all()
+    ):
+        raise UserError(
+            f"{ranker!r} ranks documents that are not among its candidates; put it first"
+        )
     return found
 
 
 def same_entries(found: Run, candidates: Run) -> bool:
     """Tell whether a run holds exactly a run's candidates, in whatever order."""
-    return np.array_equal(np.sort(_entries(found, candidates)), np.sort(_entries(candidates, candidates)))
+    return np.array_equal(
+        np.sort(_entries(found, candidates)), np.sort(_entries(candidates, candidates))
+    )
 
 
 def _entries(run: Run, table: Run) -> Ints:
     """A number for each pair of query and document; −1 where `table` does not know one of them."""
-    query = codes(pl.Series(run.queries, dtype=pl.String), pl.Series(table.queries, dtype=pl.String))[run.entry_queries]
+    query = codes(
+        pl.Series(run.queries, dtype=pl.String), pl.Series(table.queries, dtype=pl.String)
+    )[run.entry_queries]
     row = run.docs.astype(np.int64) if run.ids is table.ids else codes(run.ids, table.ids)[run.docs]
     return np.where((query < 0) | (row < 0), -1, query * len(table.ids) + row)

@@ -21,21 +21,25 @@ def text_key(text: str) -> str:
 
 def named_keys(names: Iterable[str], keys: Iterable[str]) -> pl.DataFrame:
     """Columns ``name`` and ``key``, a row a text; a name may come several times, as that of an origin does."""
-    return pl.DataFrame({"name": list(names), "key": list(keys)}, schema={"name": pl.String, "key": pl.String})
+    return pl.DataFrame(
+        {"name": list(names), "key": list(keys)}, schema={"name": pl.String, "key": pl.String}
+    )
 
 
 def same_names(learned: pl.DataFrame, held: pl.DataFrame) -> set[str]:
     """Names of `held` that mean what a name of `learned` does: names where these mean the same, else those of one key.
 
-    Names of both mean the same unless next to none of them has a key in common. Where that cannot be told, for lack of
-    keys or of such names, either makes two the same.
+    Names of both mean the same unless next to none of them has a key in common. Where that cannot
+    be told, for lack of keys or of such names, either makes two the same.
     """
     known, ours = (frame.filter(pl.col("key") != "") for frame in (learned, held))
     common = ours.join(known, on="name", how="semi")["name"].n_unique()
     agreeing = ours.join(known, on=["name", "key"], how="semi")["name"].n_unique()
     alike = common > 0 and agreeing >= _SHARED * common
     by_key = set() if alike else set(ours.join(known, on="key", how="semi")["name"])
-    by_name = set(held.join(learned, on="name", how="semi")["name"]) if alike or not common else set()
+    by_name = (
+        set(held.join(learned, on="name", how="semi")["name"]) if alike or not common else set()
+    )
     return by_key | by_name
 
 
@@ -49,7 +53,8 @@ def query_keys(collection: Collection, names: Sequence[str]) -> list[str]:
 def learned_queries(names: Sequence[str], keys: Sequence[str], collection: Collection) -> list[str]:
     """Ids, in this collection, of the queries that a fit learned from.
 
-    Those that the collection does not hold count by their ids, unless its ids evidently mean other queries.
+    Those that the collection does not hold count by their ids, unless its ids evidently mean other
+    queries.
     """
     held = _keys_of_queries(collection)
     same, ours = same_names(named_keys(names, keys or [""] * len(names)), held), set(held["name"])
@@ -60,4 +65,6 @@ def learned_queries(names: Sequence[str], keys: Sequence[str], collection: Colle
 
 def _keys_of_queries(collection: Collection) -> pl.DataFrame:
     queries = collection.queries
-    return collection.memo("query keys", lambda: named_keys(queries["id"], map(text_key, queries["text"])))
+    return collection.memo(
+        "query keys", lambda: named_keys(queries["id"], map(text_key, queries["text"]))
+    )

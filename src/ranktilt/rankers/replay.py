@@ -18,7 +18,15 @@ from ranktilt.io.files import sidecar
 from ranktilt.io.runfile import read_spec
 from ranktilt.io.score_order import SCORE_ORDERS
 from ranktilt.io.search_responses import MAX_FAILURES
-from ranktilt.rankers.base import Ranker, cut, entries, exclude, require_choices, require_depth, require_range
+from ranktilt.rankers.base import (
+    Ranker,
+    cut,
+    entries,
+    exclude,
+    require_choices,
+    require_depth,
+    require_range,
+)
 from ranktilt.rankers.candidates import other_queries
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 from ranktilt.run import Run, collection_rows, replayed_name
@@ -28,8 +36,9 @@ from ranktilt.run import Run, collection_rows, replayed_name
 class Replay(Ranker):
     """Ranks as a saved run did; the file is one that `Run.load` reads, plain or gzip.
 
-    `score_order` says which scores are better, or that the file's ranks give the order; `queries` names the file of the
-    queries of responses, which do not name them, and `max_failures` the share of these that may be errors or partial.
+    `score_order` says which scores are better, or that the file's ranks give the order; `queries`
+    names the file of the queries of responses, which do not name them, and `max_failures` the share
+    of these that may be errors or partial.
     """
 
     name: ClassVar[str] = "replay"
@@ -55,12 +64,18 @@ class Replay(Ranker):
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Read the file and keep the queries that count and that it holds.
 
-        Documents that the collection does not hold keep their places: the run's own id table names them.
+        Documents that the collection does not hold keep their places: the run's own id table names
+        them.
         """
         if run is not None:
             raise UserError(f"{self!r} replays a whole run and cannot re-rank; put it first")
         names = None if self.queries is None else read_queries(self.queries).queries["id"].to_list()
-        loaded = Run.load(Path(self.file), score_order=self.score_order, queries=names, max_failures=self.max_failures)
+        loaded = Run.load(
+            Path(self.file),
+            score_order=self.score_order,
+            queries=names,
+            max_failures=self.max_failures,
+        )
         rows = collection_rows(loaded, collection)
         if not (rows >= 0).any():
             raise DataError(self.file, no_overlap(loaded.ids, collection))
@@ -70,7 +85,9 @@ class Replay(Ranker):
             raise other_queries(loaded, collection)
         return self._cut(loaded, rows, names, collection)
 
-    def _cut(self, loaded: Run, rows: npt.NDArray[np.int64], names: list[str], collection: Collection) -> Run:
+    def _cut(
+        self, loaded: Run, rows: npt.NDArray[np.int64], names: list[str], collection: Collection
+    ) -> Run:
         excluded = self._excluded(names, collection)
         number = {query: i for i, query in enumerate(loaded.queries)}
         found = entries(loaded, (number[name] for name in names))
@@ -78,18 +95,28 @@ class Replay(Ranker):
         if self.k is not None:
             keys = np.append(collection.tie_keys(), np.uint64(0))[rows]
         parts = cut(exclude(found, excluded, rows), keys, self.k)
-        own = {"ranker": repr(self), "name": replayed_name(loaded), "made_by": loaded.spec.get("ranker")}
+        own = {
+            "ranker": repr(self),
+            "name": replayed_name(loaded),
+            "made_by": loaded.spec.get("ranker"),
+        }
         spec = {**loaded.spec, **own, "file": self.file}
         return Run(tuple(names), *parts, loaded.ids, {**spec, **exclusion_spec(excluded)})
 
-    def _excluded(self, names: list[str], collection: Collection) -> dict[int, npt.NDArray[np.int64]]:
+    def _excluded(
+        self, names: list[str], collection: Collection
+    ) -> dict[int, npt.NDArray[np.int64]]:
         """Rows to leave out by the query's place in `names`."""
         if self.exclude_self and not collection.queries.height:
             queries = pl.DataFrame({"id": names, "text": ""})
             collection = Collection(collection.docs, queries, collection.qrels)
         place, ranked = {name: i for i, name in enumerate(names)}, collection.judged["id"]
         excluded = self_documents(collection, self.exclude_self)
-        return {place[ranked[number]]: rows for number, rows in excluded.items() if ranked[number] in place}
+        return {
+            place[ranked[number]]: rows
+            for number, rows in excluded.items()
+            if ranked[number] in place
+        }
 
 
 def _queries(collection: Collection, loaded: Run) -> list[str]:

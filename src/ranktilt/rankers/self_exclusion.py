@@ -13,17 +13,21 @@ from ranktilt.collection import Collection
 from ranktilt.errors import counted
 
 
-def self_documents(collection: Collection, exclude_self: bool | None) -> dict[int, npt.NDArray[np.int64]]:
+def self_documents(
+    collection: Collection, exclude_self: bool | None
+) -> dict[int, npt.NDArray[np.int64]]:
     """Rows to leave out by number of the judged query: its own document and all documents of the same origin.
 
-    Ids are compared, with or without the source behind them. With `exclude_self` True, every coinciding id counts; with
-    False none. With None all count where at least half of the judged queries have a document of their id, and at least
-    half of these a document that holds three in four of their words; otherwise none, because numbers used as ids
-    coincide by chance.
+    Ids are compared, with or without the source behind them. With `exclude_self` True, every
+    coinciding id counts; with False none. With None all count where at least half of the judged
+    queries have a document of their id, and at least half of these a document that holds three in
+    four of their words; otherwise none, because numbers used as ids coincide by chance.
     """
     if exclude_self is False:
         return {}
-    return collection.memo(("self documents", exclude_self), lambda: _find(collection, exclude_self))
+    return collection.memo(
+        ("self documents", exclude_self), lambda: _find(collection, exclude_self)
+    )
 
 
 def _find(collection: Collection, exclude_self: bool | None) -> dict[int, npt.NDArray[np.int64]]:
@@ -40,8 +44,12 @@ def _find(collection: Collection, exclude_self: bool | None) -> dict[int, npt.ND
 def _of_equal_id(collection: Collection) -> pl.DataFrame:
     """Judged queries beside the documents of their id, with or without the source behind it."""
     queries = collection.judged.select("id", query="text").with_row_index("number")
-    docs = collection.docs.select("id", "title", "text", "origin").with_columns(collection.bare_ids().alias("bare"))
-    named = pl.concat([docs, docs.filter(pl.col("bare") != pl.col("id")).with_columns(id=pl.col("bare"))])
+    docs = collection.docs.select("id", "title", "text", "origin").with_columns(
+        collection.bare_ids().alias("bare")
+    )
+    named = pl.concat(
+        [docs, docs.filter(pl.col("bare") != pl.col("id")).with_columns(id=pl.col("bare"))]
+    )
     return queries.join(named, on="id", how="inner")
 
 
@@ -49,11 +57,19 @@ def _words_coincide(pairs: pl.DataFrame) -> bool:
     """Whether most queries have nearly all of their words in a document of their id."""
     words = {
         name: expression.str.to_lowercase().str.extract_all(r"\w+").list.unique()
-        for name, expression in (("query", pl.col("query")), ("held", pl.concat_str("title", "text", separator=" ")))
+        for name, expression in (
+            ("query", pl.col("query")),
+            ("held", pl.concat_str("title", "text", separator=" ")),
+        )
     }
     table = pairs.select("number", **words)
-    number, both = pl.col("query").list.len(), pl.col("query").list.set_intersection("held").list.len()
-    alike = table.group_by("number").agg(((number > 0) & (4 * both >= 3 * number)).any().alias("alike"))["alike"]
+    number, both = (
+        pl.col("query").list.len(),
+        pl.col("query").list.set_intersection("held").list.len(),
+    )
+    alike = table.group_by("number").agg(
+        ((number > 0) & (4 * both >= 3 * number)).any().alias("alike")
+    )["alike"]
     return 2 * int(alike.sum()) >= len(alike)
 
 

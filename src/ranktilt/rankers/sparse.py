@@ -62,7 +62,9 @@ class SparseEncoder(Encoder):
         """``dot`` or ``cosine``, as the model's own configuration says (dot where it does not)."""
         found = self._config.get("similarity_fn_name") or "dot"
         if found not in ("dot", "cosine"):
-            raise UserError(f"{self.folder}: the model asks for {found!r}, which is not supported (valid: dot, cosine)")
+            raise UserError(
+                f"{self.folder}: the model asks for {found!r}, which is not supported (valid: dot, cosine)"
+            )
         return str(found)
 
     def check(self) -> None:
@@ -77,21 +79,30 @@ class SparseEncoder(Encoder):
             )
 
     def _encoded(self, texts: list[str], kind: Kind) -> Vectors:
-        options = {"batch_size": len(texts), "task": kind, "show_progress_bar": False, "save_to_cpu": True}
-        found = self.module.encode(texts, prompt=self.prefix(kind), convert_to_sparse_tensor=False, **options)
+        options = {
+            "batch_size": len(texts),
+            "task": kind,
+            "show_progress_bar": False,
+            "save_to_cpu": True,
+        }
+        found = self.module.encode(
+            texts, prompt=self.prefix(kind), convert_to_sparse_tensor=False, **options
+        )
         weights = found.float().numpy()
         count = min(self.max_active_dims, weights.shape[1])
         terms = np.argpartition(-np.abs(weights), count - 1, axis=1)[:, :count]
-        return np.concatenate([terms.astype(np.float32), np.take_along_axis(weights, terms, axis=1)], axis=1)
+        return np.concatenate(
+            [terms.astype(np.float32), np.take_along_axis(weights, terms, axis=1)], axis=1
+        )
 
 
 @dataclass(frozen=True)
 class Sparse(TemplatedQueries, FirstStage):
     """Ranks by a learned sparse encoder, such as SPLADE: a text is a weight for each term of a vocabulary.
 
-    `model` is a ``SparseEncoder`` of sentence-transformers, or the masked language model of a SPLADE. A document's
-    score is the sum, over the terms that it shares with the query, of both weights' product, or their cosine where the
-    model says so; one that shares none is not found.
+    `model` is a ``SparseEncoder`` of sentence-transformers, or the masked language model of a
+    SPLADE. A document's score is the sum, over the terms that it shares with the query, of both
+    weights' product, or their cosine where the model says so; one that shares none is not found.
     """
 
     name: ClassVar[str] = "sparse"
@@ -116,9 +127,14 @@ class Sparse(TemplatedQueries, FirstStage):
         """The model; nothing is loaded yet."""
         folder = checkpoint.find(self.model, for_=f"{self.name}:{self.model}")
         return SparseEncoder(
-            name=self.model, folder=folder, max_tokens=self.max_tokens, precision=self.precision, device=self.device,
-            backend=self.backend, max_active_dims=self.max_active_dims,
-        )  # fmt: skip
+            name=self.model,
+            folder=folder,
+            max_tokens=self.max_tokens,
+            precision=self.precision,
+            device=self.device,
+            backend=self.backend,
+            max_active_dims=self.max_active_dims,
+        )
 
     def check(self) -> None:
         self.encoder.check()
@@ -136,30 +152,40 @@ class Sparse(TemplatedQueries, FirstStage):
         spec, tokens = self.template_spec(collection.judged["text"]), self.tokens()
         if tokens is None or tokens.limit is None:
             return spec
-        over = tokens.counts(collection.texts(self.text), f"{self!r}: counting tokens") > tokens.limit
+        over = (
+            tokens.counts(collection.texts(self.text), f"{self!r}: counting tokens") > tokens.limit
+        )
         return {**spec, **truncated_spec(collection.docs["source"], over, tokens.limit)}
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
         self.check()
-        documents, row = self.encoder.encode(collection.texts(self.text), "document", f"{self!r}: encoding documents")
+        documents, row = self.encoder.encode(
+            collection.texts(self.text), "document", f"{self!r}: encoding documents"
+        )
         asked = self.read_queries(collection.judged["text"])
         stored, query = self.encoder.encode(asked, "query", f"{self!r}: encoding queries")
         copies, cosine = TextCopies.of(row, len(documents)), self.encoder.similarity == "cosine"
-        for found, scores in _search(stored.take(query), documents, self.depth + slack, cosine, f"{self!r}: searching"):
+        for found, scores in _search(
+            stored.take(query), documents, self.depth + slack, cosine, f"{self!r}: searching"
+        ):
             yield copies.rows(found, scores)
 
 
-def _search(queries: Vectors, documents: Blocks, k: int, cosine: bool, label: str) -> Iterator[Found]:
+def _search(
+    queries: Vectors, documents: Blocks, k: int, cosine: bool, label: str
+) -> Iterator[Found]:
     """Find each query's best `k` texts and all tied, of those that share a term with it.
 
-    A score is summed up in float64 over the query's terms in their order and rounded once, so that neither the place
-    of a text nor any other text changes a bit.
+    A score is summed up in float64 over the query's terms in their order and rounded once, so that
+    neither the place of a text nor any other text changes a bit.
     """
     n = documents.shape[0]
     if not (n and len(queries)):
         yield from ((np.empty(0, np.int64), np.empty(0, np.float32)) for _ in queries)
         return
-    size = 1 + int(queries[:, : queries.shape[1] // 2].max())  # a document's other terms play no part
+    size = 1 + int(
+        queries[:, : queries.shape[1] // 2].max()
+    )  # a document's other terms play no part
     asked = _matrix(queries, size, cosine)
 
     def parts() -> Iterator[list[Found]]:
@@ -167,7 +193,9 @@ def _search(queries: Vectors, documents: Blocks, k: int, cosine: bool, label: st
             stop = min(start + _TEXTS_AT_ONCE, n)
             postings = _matrix(documents.read(start, stop), size, cosine).T.tocsr()
             found = (asked[number] @ postings for number in range(len(queries)))
-            yield [(one.indices.astype(np.int64) + start, one.data.astype(np.float32)) for one in found]
+            yield [
+                (one.indices.astype(np.int64) + start, one.data.astype(np.float32)) for one in found
+            ]
             report(label, stop, n)
 
     yield from merged(parts(), len(queries), k)
@@ -181,6 +209,8 @@ def _matrix(rows: Vectors, size: int, cosine: bool) -> Any:
         weights = weights / np.where(length > 0, length, 1)
     used = (weights != 0) & (terms < size)
     starts = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
-    found = csr_matrix((weights[used], terms[used].astype(np.int64), starts), shape=(len(rows), size))
+    found = csr_matrix(
+        (weights[used], terms[used].astype(np.int64), starts), shape=(len(rows), size)
+    )
     found.sort_indices()
     return found

@@ -41,7 +41,8 @@ class Stage:
 def parse_stages(text: str) -> list[Stage]:
     """Split a pipeline's text into its stages, at least one: ``"bm25(k1=0.9,b=0.4)@100>>cross-encoder:FOLDER"``.
 
-    Arguments and values that hold ``(``, ``)``, ``@``, ``,`` or ``>>`` stand in double quotes; `UserError` otherwise.
+    Arguments and values that hold ``(``, ``)``, ``@``, ``,`` or ``>>`` stand in double quotes;
+    `UserError` otherwise.
     """
     return [_parse(part, _SECRET.sub("://…@", text)) for part in _split(text, ">>")]
 
@@ -57,7 +58,9 @@ def _parse(part: str, whole: str) -> Stage:
     for piece in _split(written, ",") if written.strip() else []:
         option = _OPTION.fullmatch(piece)
         if option is None:
-            raise UserError(f"cannot read option {piece.strip()!r} of ranker {whole!r}: expected option=value")
+            raise UserError(
+                f"cannot read option {piece.strip()!r} of ranker {whole!r}: expected option=value"
+            )
         if option["name"] in options:
             raise UserError(f"option {option['name']!r} of ranker {whole!r} is given twice")
         options[option["name"]] = _unquote(option["value"])
@@ -75,7 +78,9 @@ def _split(text: str, separator: str) -> list[str]:
 
 
 def _quote(text: str) -> str:
-    plain = text and text.isprintable() and text == text.strip() and not re.search(r'[()@,"=\\>]', text)
+    plain = (
+        text and text.isprintable() and text == text.strip() and not re.search(r'[()@,"=\\>]', text)
+    )
     return text if plain else json.dumps(text, ensure_ascii=False)
 
 

@@ -125,7 +125,9 @@ def tabulated(
     rows = []
     for item in items:
         cells = (make(item) for _, make in columns)
-        rows.append(Row(tuple(Cell(c) if isinstance(c, str) else c for c in cells), group(item), rule(item)))
+        rows.append(
+            Row(tuple(Cell(c) if isinstance(c, str) else c for c in cells), group(item), rule(item))
+        )
     return Table(caption, heads, tuple(rows), **more)
 
 
@@ -269,13 +271,19 @@ class Document:
         """What the signs of sides and of its sentences mean on a page, each once."""
         sides = dict(zip(("first", "second"), self.sides, strict=False))
         tones = {line.tone for line in self.sentences} | {*sides}
-        return [(look.sign, look.meaning.format(sides.get(t, ""))) for t, look in LOOKS.items() if t and t in tones]
+        return [
+            (look.sign, look.meaning.format(sides.get(t, "")))
+            for t, look in LOOKS.items()
+            if t and t in tones
+        ]
 
     @property
     def parts(self) -> tuple[tuple[str, tuple[Section, ...]], ...]:
         """Sections that follow each other and belong to one result, with its name."""
         shown = [one for one in self.sections if one.title]
-        return tuple((part, tuple(some)) for part, some in groupby(shown, key=lambda section: section.part))
+        return tuple(
+            (part, tuple(some)) for part, some in groupby(shown, key=lambda section: section.part)
+        )
 
     def blocks(self, audience: Audience) -> list[Block]:
         """Return what an audience is shown, in order."""
@@ -288,7 +296,11 @@ class Document:
     @property
     def page_lines(self) -> list[Sentence]:
         """The sentences below a page's headline, without what it says already."""
-        return [line for line in self.sentences if line.text.removesuffix(".") != self.headline.removesuffix(".")]
+        return [
+            line
+            for line in self.sentences
+            if line.text.removesuffix(".") != self.headline.removesuffix(".")
+        ]
 
     @property
     def page_notes(self) -> list[str]:
@@ -298,7 +310,9 @@ class Document:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        return tuple(block for one in self.sections for block in one.blocks if isinstance(block, Table))
+        return tuple(
+            block for one in self.sections for block in one.blocks if isinstance(block, Table)
+        )
 
 
 def shown_lines(lines: Iterable[Sentence], *, notes: bool = True) -> list[Sentence]:

@@ -21,7 +21,9 @@ def frames(result: Any) -> dict[str, pl.DataFrame]:
     """
     rows = dict(_parts(orjson.loads(result.to_json())))
     means = {"means": result.by_group().fill_nan(None)} if hasattr(result, "by_group") else {}
-    return means | {name: pl.DataFrame(some, infer_schema_length=None) for name, some in rows.items()}
+    return means | {
+        name: pl.DataFrame(some, infer_schema_length=None) for name, some in rows.items()
+    }
 
 
 def frame(result: Any, part: str = "") -> pl.DataFrame:
@@ -34,22 +36,34 @@ def frame(result: Any, part: str = "") -> pl.DataFrame:
     if not parts:
         return pl.DataFrame()
     return pl.concat(
-        [rows.select(pl.lit(name).alias("part"), pl.all()) for name, rows in parts.items()], how="diagonal_relaxed"
+        [rows.select(pl.lit(name).alias("part"), pl.all()) for name, rows in parts.items()],
+        how="diagonal_relaxed",
     )
 
 
-def _parts(content: Mapping[str, Any], front: str = "") -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _parts(
+    content: Mapping[str, Any], front: str = ""
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     for key, value in content.items():
         name = f"{front}{key}"
         if key in _NO_ROWS:
             continue
         if _is_rows(value):
             yield name, [_flat(row) for row in value]
-            below = dict.fromkeys(key for row in value for key, rows in row.items() if _is_rows(rows))
-            yield from _parts({key: [_beside(row, one, name) for row in value for one in row[key]] for key in below},
-                              f"{name}.")  # fmt: skip
+            below = dict.fromkeys(
+                key for row in value for key, rows in row.items() if _is_rows(rows)
+            )
+            yield from _parts(
+                {
+                    key: [_beside(row, one, name) for row in value for one in row[key]]
+                    for key in below
+                },
+                f"{name}.",
+            )
         elif isinstance(value, Mapping):
-            yield from _parts({key: rows for key, rows in value.items() if _is_rows(rows)}, f"{name}.")
+            yield from _parts(
+                {key: rows for key, rows in value.items() if _is_rows(rows)}, f"{name}."
+            )
             if not any(isinstance(below, list) for below in value.values()):
                 yield name, [_flat(value)]
 
@@ -60,7 +74,11 @@ def _is_rows(value: Any) -> bool:
 
 def _beside(row: Mapping[str, Any], below: Mapping[str, Any], name: str) -> dict[str, Any]:
     """A row of a row, with what the upper one says; where both have a column, the upper one's is named after it."""
-    upper = {f"{name}.{key}" if key in below else key: value for key, value in row.items() if not _is_rows(value)}
+    upper = {
+        f"{name}.{key}" if key in below else key: value
+        for key, value in row.items()
+        if not _is_rows(value)
+    }
     return {**upper, **below}
 
 
@@ -69,7 +87,10 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in row.items():
         if isinstance(value, Mapping):
-            flat |= {key if name == "value" else f"{key}_{name}": below for name, below in _flat(value).items()}
+            flat |= {
+                key if name == "value" else f"{key}_{name}": below
+                for name, below in _flat(value).items()
+            }
         elif not isinstance(value, list):
             flat[key] = value
         elif value and all(isinstance(one, str) for one in value):

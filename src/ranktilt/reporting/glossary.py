@@ -30,7 +30,9 @@ class Term:
         return "term-" + re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
 
 
-_FILE = tomllib.loads(resources.files("ranktilt.reporting").joinpath("terms.toml").read_text(encoding="utf-8"))
+_FILE = tomllib.loads(
+    resources.files("ranktilt.reporting").joinpath("terms.toml").read_text(encoding="utf-8")
+)
 TERMS = (
     *(Term(one.term, one.definition, one.pattern) for one in every_estimand() if one.definition),
     *(Term(title, **said) for title, said in _FILE.items()),
@@ -43,9 +45,10 @@ class Glossary:
 
     def __init__(self, terms: tuple[Term, ...] = TERMS) -> None:
         self._terms = terms
-        parts = [f"(?P<t{number}>{term.pattern or re.escape(term.title)})" for number, term in enumerate(terms)] or [
-            "(?!)"
-        ]
+        parts = [
+            f"(?P<t{number}>{term.pattern or re.escape(term.title)})"
+            for number, term in enumerate(terms)
+        ] or ["(?!)"]
         self._regex = re.compile(r"(?<![\w:@./-])(?:" + "|".join(parts) + r")(?![\w=-]|\.\w)")
         self._section: set[int] = set()
         self._met: set[int] = set()
@@ -56,8 +59,14 @@ class Glossary:
         while new:
             known |= new
             texts = [self._terms[number].definition for number in new]
-            new = {self._number(match) for text in texts for match in self._regex.finditer(text)} - known
-        return tuple(sorted((self._terms[number] for number in known), key=lambda term: term.title.casefold()))
+            new = {
+                self._number(match) for text in texts for match in self._regex.finditer(text)
+            } - known
+        return tuple(
+            sorted(
+                (self._terms[number] for number in known), key=lambda term: term.title.casefold()
+            )
+        )
 
     def fresh(self) -> str:
         """Begin a section: each term is marked again where it first stands; returns the empty string."""
@@ -78,7 +87,9 @@ class Glossary:
             self._section.add(number)
             term = self._terms[number]
             link = Markup('<a class="term" href="#{}"><abbr title="{}">{}</abbr></a>')
-            out += escape(text[end : match.start()]) + link.format(term.anchor, term.definition, match.group())
+            out += escape(text[end : match.start()]) + link.format(
+                term.anchor, term.definition, match.group()
+            )
             end = match.end()
         return out + escape(text[end:])
 
@@ -91,7 +102,9 @@ class Glossary:
         if met is None:
             return abbr
         self._met.add(self._number(met))
-        return Markup('<a class="term" href="#{}">{}</a>').format(self._terms[self._number(met)].anchor, abbr)
+        return Markup('<a class="term" href="#{}">{}</a>').format(
+            self._terms[self._number(met)].anchor, abbr
+        )
 
     @staticmethod
     def _number(match: re.Match[str]) -> int:
@@ -105,7 +118,9 @@ def _together(text: str) -> str:
     return re.sub(r"(\[[−+.\d]+), (?=[−+.\d]+\])", "\\1,\u00a0", text)
 
 
-_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]")
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
+)
 
 
 def visible(text: str) -> str:

@@ -48,7 +48,9 @@ def leading(result: Any) -> Finding:
         first = findings[0]
         return Finding(kind=first.kind, size=first.size, sentence=_ended(first.sentence))
     kind = _OUTCOMES.get(getattr(result, "outcome", getattr(result, "decision", "")), "described")
-    return Finding(kind=kind, sentence=_ended(str(getattr(result, "headline", "Nothing was compared"))))
+    return Finding(
+        kind=kind, sentence=_ended(str(getattr(result, "headline", "Nothing was compared")))
+    )
 
 
 def findings_of(audit: Audit) -> tuple[Finding, ...]:
@@ -61,11 +63,14 @@ def conflict_findings(audit: Audit) -> list[Finding]:
     """Return a finding for each run and pair whose answers have opposite signs."""
     if not audit.estimates:
         return []
-    # By trec_eval's ties Relative Δ follows ids, the other rows do not: that they differ is no conflict.
+    # By trec_eval's ties Relative Δ follows ids, the other rows do not: that they differ is no
+    # conflict.
     left_out = () if audit.spec["ties"] == "expected" else ("relevance",)
     findings = []
     for run, pair in product(audit.runs, audit.pairs):
-        sentence = conflicts(e for e in audit.estimates_of(run, *pair) if e.estimand.kind not in left_out)
+        sentence = conflicts(
+            e for e in audit.estimates_of(run, *pair) if e.estimand.kind not in left_out
+        )
         if sentence:
             findings.append(Finding(kind="conflict", sentence=sentence, run=run))
     return findings
@@ -79,12 +84,18 @@ def _finding(audit: Audit, run: str, pair: Pair) -> Finding:
     verdict = audit.verdict(run, *pair)
     front = f"{pair[0]} | {pair[1]}: " if len(audit.judged_pairs) > 1 else ""
     size = margins(_answer(audit, run, pair), audit.margin)
-    return Finding(kind=verdict.kind, sentence=front + verdict.sentence, size=size, run=run, verdict=verdict)
+    return Finding(
+        kind=verdict.kind, sentence=front + verdict.sentence, size=size, run=run, verdict=verdict
+    )
 
 
 def _answer(audit: Audit, run: str, pair: Pair) -> Effect:
     """One run's answer to the primary question about a pair of groups."""
-    answers = [e for e in (*audit.tilts, *audit.estimates) if e.run == run and e.measure == repr(audit.primary)]
+    answers = [
+        e
+        for e in (*audit.tilts, *audit.estimates)
+        if e.run == run and e.measure == repr(audit.primary)
+    ]
     return next((e for e in answers if {e.a, e.b} == set(pair)), answers[0])
 
 
@@ -99,11 +110,17 @@ def _audit(audit: Audit) -> Finding:
         summary = "; ".join(_parts(audit, pairs[0], findings))
     else:
         kinds = Counter[str](finding.kind for finding in findings)
-        counts = [f"{kinds[kind]} {words[kinds[kind] > 1]}" for kind, words in VERDICT_WORDS.items() if kinds[kind]]
+        counts = [
+            f"{kinds[kind]} {words[kinds[kind] > 1]}"
+            for kind, words in VERDICT_WORDS.items()
+            if kinds[kind]
+        ]
         comparisons = len(audit.runs) * len(pairs)
         summary = f"of {comparisons} comparisons ({rankers}, {len(pairs)} pairs of groups) {join_words(counts)}"
     question = "" if audit.primary is None else audit.primary.title
-    return Finding(kind=findings[0].kind, size=findings[0].size, sentence=f"{summary} (by {question}).")
+    return Finding(
+        kind=findings[0].kind, size=findings[0].size, sentence=f"{summary} (by {question})."
+    )
 
 
 def _parts(audit: Audit, pair: Pair, findings: Sequence[Finding]) -> Iterable[str]:
@@ -124,7 +141,11 @@ def _parts(audit: Audit, pair: Pair, findings: Sequence[Finding]) -> Iterable[st
 def _who(members: Sequence[str], runs: Sequence[str]) -> str:
     if len(members) <= _MOST_NAMED:
         return join_words(list(members))
-    return f"all {len(runs)} rankers" if len(members) == len(runs) else f"{len(members)} of {len(runs)} rankers"
+    return (
+        f"all {len(runs)} rankers"
+        if len(members) == len(runs)
+        else f"{len(members)} of {len(runs)} rankers"
+    )
 
 
 def _pairwise(audit: PairwiseAudit) -> Finding:
@@ -136,9 +157,14 @@ def _pairwise(audit: PairwiseAudit) -> Finding:
     kinds: dict[str, list[str]] = {}
     for finding in findings:
         side = None if finding.verdict is None else finding.verdict.side
-        kinds.setdefault(words.get(finding.kind, f"favours {side} documents"), []).append(finding.run)
+        kinds.setdefault(words.get(finding.kind, f"favours {side} documents"), []).append(
+            finding.run
+        )
     usual: list[str] = [outcome.kind for outcome in audit.outcomes]
-    parts = [f"{verb} on {join_words(sorted(names, key=usual.index))} pairs" for verb, names in kinds.items()]
+    parts = [
+        f"{verb} on {join_words(sorted(names, key=usual.index))} pairs"
+        for verb, names in kinds.items()
+    ]
     sentence = f"{audit.model} {join_words(parts)}."
     return Finding(kind=findings[0].kind, size=findings[0].size, sentence=sentence)
 
@@ -160,7 +186,11 @@ def _study_summary(run: str, study: Study) -> Finding:
     by_kind = defaultdict[str, list[float]](list)
     for tilt in tilts:
         by_kind[tilt.verdict(study.level)].append(margins(tilt, study.level))
-    words = {"a": f"favours {study.reference} text", "b": "favours the rewrites", "level": "is level"}
+    words = {
+        "a": f"favours {study.reference} text",
+        "b": "favours the rewrites",
+        "level": "is level",
+    }
     parts = ranked(
         Finding(
             kind=_STUDY_KINDS.get(kind, "inconclusive"),
@@ -171,14 +201,19 @@ def _study_summary(run: str, study: Study) -> Finding:
         for kind, sizes in by_kind.items()
     )
     phrases = [
-        f"{part.sentence}{_share(len(by_kind[part.run]), study, first=not number)}" for number, part in enumerate(parts)
+        f"{part.sentence}{_share(len(by_kind[part.run]), study, first=not number)}"
+        for number, part in enumerate(parts)
     ]
-    return Finding(kind=parts[0].kind, size=parts[0].size, sentence=f"{run} {join_words(phrases)}", run=run)
+    return Finding(
+        kind=parts[0].kind, size=parts[0].size, sentence=f"{run} {join_words(phrases)}", run=run
+    )
 
 
 def _share(count: int, study: Study, *, first: bool) -> str:
     total = len(study.sources)
-    known = all(arm.temperature == arm.temperature for arm in study.sources) and len(study.series) == 1
+    known = (
+        all(arm.temperature == arm.temperature for arm in study.sources) and len(study.series) == 1
+    )
     where, noun = ("at", "temperature") if known else ("on", "source")
     if total == 1:
         return ""
@@ -199,7 +234,9 @@ def _explanation(explanation: Explanation) -> Finding:
     largest = next((effect for effect in effects if effect.shown), None)
     if largest is not None:
         side = "higher" if largest.g > 0 else "lower"
-        sentence = f"Largest difference from {reference}: {largest.what}, {side} in {largest.source}."
+        sentence = (
+            f"Largest difference from {reference}: {largest.what}, {side} in {largest.source}."
+        )
     elif effects:
         sentence = f"No difference from {reference} is shown in {counted(len(effects), 'property', 'properties')}."
     else:

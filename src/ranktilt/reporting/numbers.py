@@ -26,13 +26,17 @@ def number(value: float, show: Callable[[Any], str], **look: Any) -> Cell:
 
 def estimate(found: Any, show: Callable[[float], str], mark: str = "", **look: Any) -> Cell:
     """Make a cell of what has a value and its interval (low, high), printed alike."""
-    return Cell(show(found.value) + mark, found.value, ends=(show(found.low), show(found.high)), **look)
+    return Cell(
+        show(found.value) + mark, found.value, ends=(show(found.low), show(found.high)), **look
+    )
 
 
 def moved(change: Change, none: Emphasis = "") -> Cell:
     """Make a cell of a difference: starred where it is significant, and strong where it is shown."""
     star = "*" if change.p_corrected < ALPHA else ""
-    return estimate(change, partial(change.amount, sign=True), star, emphasis="strong" if change.shown else none)
+    return estimate(
+        change, partial(change.amount, sign=True), star, emphasis="strong" if change.shown else none
+    )
 
 
 def decimal(value: float, digits: int = 1) -> str:

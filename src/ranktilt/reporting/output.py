@@ -23,8 +23,8 @@ def table(result: Any, format: str = "table", *, notes: bool = True) -> str:
     result : Audit, Check, Comparison, Gate, Study, Validation or Document
         What to print.
     format : {"table", "markdown", "csv", "latex", "html"}, optional
-        ``table``: plain text with verdicts and legend. ``markdown``, ``latex`` (booktabs): the same. ``csv``: every
-        number, unrounded; texts are no formulas. ``html``: a page.
+        ``table``: plain text with verdicts and legend. ``markdown``, ``latex`` (booktabs): the
+        same. ``csv``: every number, unrounded; texts are no formulas. ``html``: a page.
     notes : bool, optional
         Whether to say how the tables are read and what a reader should know; not in CSV.
 
@@ -46,12 +46,16 @@ def table(result: Any, format: str = "table", *, notes: bool = True) -> str:
 
 def _rendered(result: Any, format: str, *, notes: bool) -> str:
     # Imported when it is used: a page needs other libraries than a terminal.
-    renderer = import_module(f"ranktilt.reporting.render.{'terminal' if format == 'table' else format}")
+    renderer = import_module(
+        f"ranktilt.reporting.render.{'terminal' if format == 'table' else format}"
+    )
     text: str = renderer.render(view(result), notes=notes)
     return text
 
 
-def show(result: Any, stream: IO[str], *, notes: bool = True, terminal: IO[str] | None = None) -> None:
+def show(
+    result: Any, stream: IO[str], *, notes: bool = True, terminal: IO[str] | None = None
+) -> None:
     """Print a result for a terminal, by default the stream itself; where there is none as plain text."""
     from ranktilt.reporting.render.terminal import print_document
 
@@ -66,7 +70,10 @@ def _csv(result: Any) -> str:
     if hasattr(result, "frame"):
         frame = result.frame()
     elif hasattr(result, "records"):
-        rows = [{k: " ".join(v) if isinstance(v, tuple) else v for k, v in row.items()} for row in result.records]
+        rows = [
+            {k: " ".join(v) if isinstance(v, tuple) else v for k, v in row.items()}
+            for row in result.records
+        ]
         frame = pl.DataFrame(rows, infer_schema_length=None)
     if frame is None:
         raise UserError("there is no table to write as CSV")

@@ -6,7 +6,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from ranktilt.reporting.document import Block, Code, Lines, Pairs, Section, Sentence, named, tabulated, worded
+from ranktilt.reporting.document import (
+    Block,
+    Code,
+    Lines,
+    Pairs,
+    Section,
+    Sentence,
+    named,
+    tabulated,
+    worded,
+)
 
 _MOST, _SHOWN = 20, 3
 """Items of a list that are shown, and of a longer one; the file of the result holds them all."""
@@ -28,7 +38,9 @@ def titled(kind: str, spec: Mapping[str, Any]) -> str:
     return f"{kind} {name}" if name else kind.rpartition(" ")[0]
 
 
-def provenance(spec: Mapping[str, Any], notes: Iterable[str] = (), *, repeats: str = _REPEATS) -> Section:
+def provenance(
+    spec: Mapping[str, Any], notes: Iterable[str] = (), *, repeats: str = _REPEATS
+) -> Section:
     """Say how a result was made, and what making it again would give."""
     blocks: list[Block] = []
     if said := tuple(notes):
@@ -38,10 +50,15 @@ def provenance(spec: Mapping[str, Any], notes: Iterable[str] = (), *, repeats: s
         lead = (f"Made by the command below; {repeats}.",)
         blocks.append(Code("The command that made it", str(spec["command"])))
     told = {name: value for name, value in spec.items() if name not in ("command", "inputs")}
-    rest = tuple((_NAMES.get(name, name.replace("_", " ")), _said(value)) for name, value in told.items())
+    rest = tuple(
+        (_NAMES.get(name, name.replace("_", " ")), _said(value)) for name, value in told.items()
+    )
     blocks.append(Pairs(tuple((name, value) for name, value in rest if value)))
     if spec.get("inputs"):
-        columns = ((named("file"), lambda one: one["path"]), (worded("SHA-256"), lambda one: one["sha256"]))
+        columns = (
+            (named("file"), lambda one: one["path"]),
+            (worded("SHA-256"), lambda one: one["sha256"]),
+        )
         blocks.append(tabulated("Inputs", spec["inputs"], columns, only="page"))
     return Section("made", "How it was made", lead, tuple(blocks))
 

@@ -53,9 +53,10 @@ def reload(
 ) -> LoadedAudit:
     """Read an audit's collection again, and put the ranked lists that the audit keeps beside it; nothing is ranked.
 
-    Files are looked for where the audit says, and a relative name also beside the audit's file and in the folders above
-    it; each must have the hash that it had, so that a file of somebody else's can name no file of yours. Nothing is
-    fetched. What could not be had has a note; what is given and was not audited is refused (`UserError`).
+    Files are looked for where the audit says, and a relative name also beside the audit's file and
+    in the folders above it; each must have the hash that it had, so that a file of somebody else's
+    can name no file of yours. Nothing is fetched. What could not be had has a note; what is given
+    and was not audited is refused (`UserError`).
     """
     given = collection is not None
     try:
@@ -67,19 +68,27 @@ def reload(
         if given:
             raise
         if runs is not None:
-            raise UserError(f"runs need the audit's collection, and {_reason(error)}; pass it too") from error
+            raise UserError(
+                f"runs need the audit's collection, and {_reason(error)}; pass it too"
+            ) from error
         return LoadedAudit(audit, notes=(f"{NO_COLLECTION}{_reason(error)}.",))
     if runs is not None:
         named = {run.name: run for run in named_apart(runs)}
         _require_audited(audit, named, collection, groups, judgments)
         notes = (
-            f"The lists of {name} are left out: its run was not given." for name in audit.runs if name not in named
+            f"The lists of {name} are left out: its run was not given."
+            for name in audit.runs
+            if name not in named
         )
         kept = tuple(named[name] for name in audit.runs if name in named)
         return LoadedAudit(audit, collection, kept, tuple(notes))
     if audit.top_results is None:
         return LoadedAudit(audit, collection, notes=(NO_LISTS,))
-    cut = () if audit.top_results.whole else (f"The audit keeps its lists down to rank {audit.top_results.depth:,}.",)
+    cut = (
+        ()
+        if audit.top_results.whole
+        else (f"The audit keeps its lists down to rank {audit.top_results.depth:,}.",)
+    )
     return LoadedAudit(audit, collection, audit.top_results.runs, cut)
 
 
@@ -88,24 +97,38 @@ def _joined(audit: Audit, collection: Collection) -> tuple[Groups, Judgments]:
     groups = grouping(collection, audit.spec.get("by"), audit.groups, fewest=1)
     judgments = Judgments.of(collection, groups)
     if (ALL, *groups.names) != audit.groups:
-        raise UserError(f"the collection has other groups than the audit ({', '.join(groups.names)})")
+        raise UserError(
+            f"the collection has other groups than the audit ({', '.join(groups.names)})"
+        )
     if judgments.queries != audit.queries:
         raise UserError("the collection has other queries than the audit")
     return groups, judgments
 
 
 def _require_audited(
-    audit: Audit, named: Mapping[str, Run], collection: Collection, groups: Groups, judgments: Judgments
+    audit: Audit,
+    named: Mapping[str, Run],
+    collection: Collection,
+    groups: Groups,
+    judgments: Judgments,
 ) -> None:
     """Refuse runs that give other values than the audit's."""
     for name, run in named.items():
         if name not in audit.runs:
             raise unknown("run of the audit", name, audit.runs)
         aligned = Aligned.of(run, collection, judgments)
-        values = group_values(aligned, audit.measures, groups, str(audit.spec.get("ties", "expected")))
+        values = group_values(
+            aligned, audit.measures, groups, str(audit.spec.get("ties", "expected"))
+        )
         values[:, :, aligned.left_out(str(audit.spec.get("missing", "zero")))] = np.nan
         expected = audit.values[audit.runs.index(name)]
-        other = int((~np.isclose(values, expected, rtol=0, atol=_TOLERANCE, equal_nan=True).all(axis=(0, 1))).sum())
+        other = int(
+            (
+                ~np.isclose(values, expected, rtol=0, atol=_TOLERANCE, equal_nan=True).all(
+                    axis=(0, 1)
+                )
+            ).sum()
+        )
         if other:
             which = f"{other:,} of {counted(len(audit.queries), 'query', 'queries')}"
             fault = f"it gives other values than the audit's for {which}"
@@ -124,7 +147,11 @@ def _collection(audit: Audit, files: InputFiles) -> Collection:
     from ranktilt.datasets.labels import with_labels, with_names
 
     spec = audit.spec.get("collection", {})
-    labels = LabelFile(**{**spec.get("label_file", {}), "path": spec["labels"]}) if "labels" in spec else None
+    labels = (
+        LabelFile(**{**spec.get("label_file", {}), "path": spec["labels"]})
+        if "labels" in spec
+        else None
+    )
     if labels is not None and "path" not in spec and "mix" not in spec:
         collection = _labels_alone(audit, spec, labels, files)
     else:
@@ -141,22 +168,33 @@ def _collection(audit: Audit, files: InputFiles) -> Collection:
 def _beside(files: InputFiles, name: str) -> Path:
     """A file of the collection's own, whose hash was found to be right."""
     if name not in files.hashes:
-        raise UserError(f"the audit does not say what was in {files.shown(name)} (it has no hash of it)")
+        raise UserError(
+            f"the audit does not say what was in {files.shown(name)} (it has no hash of it)"
+        )
     return files.base / name
 
 
-def _labels_alone(audit: Audit, spec: Mapping[str, Any], labels: LabelFile, files: InputFiles) -> Collection:
+def _labels_alone(
+    audit: Audit, spec: Mapping[str, Any], labels: LabelFile, files: InputFiles
+) -> Collection:
     from ranktilt.datasets.labels import from_labels, read_labels
     from ranktilt.io.qrels import read_qrels
 
-    ranked = (doc for run in (audit.top_results.runs if audit.top_results else ()) for doc in run.ids)
+    ranked = (
+        doc for run in (audit.top_results.runs if audit.top_results else ()) for doc in run.ids
+    )
     by = str(spec.get("by", "source"))
     qrels = None if "qrels" not in spec else read_qrels(_beside(files, spec["qrels"])).drop("line")
     # In the audit's order: that of the runs, some of which may be gone.
     return from_labels(
-        read_labels(replace(labels, path=str(_beside(files, str(labels.path)))), by=by), queries=audit.queries,
-        qrels=qrels, by=by, labels_file=labels, qrels_file=spec.get("qrels"), documents=ranked,
-    )  # fmt: skip
+        read_labels(replace(labels, path=str(_beside(files, str(labels.path)))), by=by),
+        queries=audit.queries,
+        qrels=qrels,
+        by=by,
+        labels_file=labels,
+        qrels_file=spec.get("qrels"),
+        documents=ranked,
+    )
 
 
 def _loaded(spec: Mapping[str, Any], files: InputFiles) -> Collection:
@@ -190,7 +228,9 @@ def _loaded(spec: Mapping[str, Any], files: InputFiles) -> Collection:
         docs=str(spec.get("docs", "all")),
     )
     known = {files.base / name for name in files.hashes}
-    new = next((Path(file) for file in collection.spec.get("files", ()) if Path(file) not in known), None)
+    new = next(
+        (Path(file) for file in collection.spec.get("files", ()) if Path(file) not in known), None
+    )
     if new is not None and not named:
         shown = str(new.relative_to(files.base)) if new.is_relative_to(files.base) else str(new)
         raise UserError(f"{files.shown(shown)} has been added since the audit")
@@ -215,11 +255,16 @@ class InputFiles:
         hashes = {str(one["path"]): str(one["sha256"]) for one in audit.spec.get("inputs", ())}
         names = hashes.keys() - set(files_of_runs(audit.spec.get("runs", ())))
         if str(spec.get("path", "")).startswith(NAMED) and "revision" in spec:
-            names &= {spec.get("split"), spec.get("labels")}  # the commit says what is in the hub's own files
+            names &= {
+                spec.get("split"),
+                spec.get("labels"),
+            }  # the commit says what is in the hub's own files
         faults = []
         for base in (Path(), *(() if file is None else Path(file).absolute().parents)):
             found = cls(hashes, spec.get("path"), base)
-            fault = next(filter(None, map(found._fault, (name for name in hashes if name in names))), "")
+            fault = next(
+                filter(None, map(found._fault, (name for name in hashes if name in names))), ""
+            )
             if not fault:
                 return found
             faults.append((sum(os.path.exists(base / name) for name in names), fault))
@@ -231,7 +276,11 @@ class InputFiles:
         if not os.path.isfile(path):
             return f"{self.shown(name)} is not there any more"
         try:
-            return "" if sha256(path) == self.hashes[name] else f"{self.shown(name)} has changed since the audit"
+            return (
+                ""
+                if sha256(path) == self.hashes[name]
+                else f"{self.shown(name)} has changed since the audit"
+            )
         except OSError as error:
             return f"{self.shown(name)} cannot be read: {error.strerror or error}"
 

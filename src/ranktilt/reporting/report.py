@@ -78,19 +78,24 @@ def report(
     Parameters
     ----------
     results : Audit, Validation, Study or another result, str or Path, or a sequence of these
-        Results, or the JSON files they were saved in. Several become the parts of one page, in the order given.
+        Results, or the JSON files they were saved in. Several become the parts of one page, in the
+        order given.
     path : str or Path
         The page's file, such as ``report.html``.
     collection : Collection, optional
-        What the audit was made from, where it is at hand. By default it is read again from the files that the audit
-        names, if they are unchanged; without it queries, ranked lists and texts are left out, and the page says so.
+        What the audit was made from, where it is at hand. By default it is read again from the
+        files that the audit names, if they are unchanged; without it queries, ranked lists and
+        texts are left out, and the page says so.
     runs : Run or sequence of Run, optional
-        The audit's runs, known by their names. By default as far as the audit keeps its lists (``keep_top``).
+        The audit's runs, known by their names. By default as far as the audit keeps its lists
+        (``keep_top``).
     texts : bool, optional
-        Whether queries, ranked lists and documents can be looked through; False keeps them out of the page.
+        Whether queries, ranked lists and documents can be looked through; False keeps them out of
+        the page.
     layout : str, optional
-        A table or figure as a paper prints it, such as ``dai-3`` or ``dai-fig7``, in place of the page; the ending of
-        `path` says its format: ``.tex``, ``.md``, ``.csv``, ``.svg``, ``.pdf`` or ``.png``.
+        A table or figure as a paper prints it, such as ``dai-3`` or ``dai-fig7``, in place of the
+        page; the ending of `path` says its format: ``.tex``, ``.md``, ``.csv``, ``.svg``, ``.pdf``
+        or ``.png``.
 
     Returns
     -------
@@ -100,19 +105,26 @@ def report(
     Raises
     ------
     UserError
-        If there is nothing to report, or the page would replace one of the results; if a collection or runs are given
-        beside several audits, or are not those that were audited.
+        If there is nothing to report, or the page would replace one of the results; if a collection
+        or runs are given beside several audits, or are not those that were audited.
     DataError
         If a file is no result, or cannot be read.
     """
     given = [results] if isinstance(results, Result | str | Path) else list(results)
     target = Path(path)
-    if any(isinstance(one, str | Path) and os.path.realpath(one) == os.path.realpath(target) for one in given):
+    if any(
+        isinstance(one, str | Path) and os.path.realpath(one) == os.path.realpath(target)
+        for one in given
+    ):
         raise UserError(f"{target}: this file is read too; choose another file for the page")
     chosen = [runs] if isinstance(runs, Run) else runs
     kinds = RESULTS if layout is None else PAPER_RESULTS
     loaded = opened(given, kinds, collection=collection, runs=chosen)
-    content = report_page(loaded, texts=texts).encode() if layout is None else _laid_out(loaded, layout, target)
+    content = (
+        report_page(loaded, texts=texts).encode()
+        if layout is None
+        else _laid_out(loaded, layout, target)
+    )
     write_bytes(target, content)
     return target
 
@@ -133,7 +145,9 @@ def _laid_out(results: Sequence[Any], layout: str, path: Path) -> bytes:
             )
         return next(iter(drawn.values()))
     if ending not in tables:
-        raise unknown("ending of a file with a layout", ending, [*tables, *(f".{name}" for name in FORMATS)])
+        raise unknown(
+            "ending of a file with a layout", ending, [*tables, *(f".{name}" for name in FORMATS)]
+        )
     return paper_tables(results, layout, tables[ending]).encode()
 
 
@@ -174,16 +188,22 @@ def read_result(path: str | Path, kinds: Sequence[type[Result]] = RESULTS) -> An
     kind = next((one for one in RESULTS if one.header.format == found), None)
     if kind is None or kind not in kinds:
         came = "JSON without a format" if found is None else f"format {shorten(found)}"
-        raise DataError(path, f"expected {wanted}, got {came if kind is None else kind.header.noun}; {hint}")
+        raise DataError(
+            path, f"expected {wanted}, got {came if kind is None else kind.header.noun}; {hint}"
+        )
     return kind.load(path)
 
 
 def _wanted(kinds: Sequence[type[Result]]) -> str:
     every = len(kinds) == len(RESULTS)
-    return "a result of RankTilt" if every else join_words([kind.header.noun for kind in kinds], "or")
+    return (
+        "a result of RankTilt" if every else join_words([kind.header.noun for kind in kinds], "or")
+    )
 
 
-def report_page(results: Sequence[LoadedAudit | Result], *, texts: bool = True, budget: int = BUDGET) -> str:
+def report_page(
+    results: Sequence[LoadedAudit | Result], *, texts: bool = True, budget: int = BUDGET
+) -> str:
     """Write results as the parts of one page; their explorers share `budget` characters."""
     if not results:
         raise UserError("a report needs a result, such as an audit")
@@ -196,7 +216,9 @@ def report_page(results: Sequence[LoadedAudit | Result], *, texts: bool = True, 
 
 def _page(result: LoadedAudit | Result, budget: int) -> Document:
     with used_from_files(result):
-        return audit_view(result, budget=budget) if isinstance(result, LoadedAudit) else view(result)
+        return (
+            audit_view(result, budget=budget) if isinstance(result, LoadedAudit) else view(result)
+        )
 
 
 def _joined(pages: Sequence[Document], order: Sequence[int]) -> Document:
@@ -204,7 +226,9 @@ def _joined(pages: Sequence[Document], order: Sequence[int]) -> Document:
     titles = _distinct([page.kind for page in pages])
     sections, verdicts = list[Section](), list[Sentence]()
     for number, (title, page) in enumerate(zip(titles, pages, strict=True), start=1):
-        sections += [replace(part, name=f"part{number}-{part.name}", part=title) for part in page.sections]
+        sections += [
+            replace(part, name=f"part{number}-{part.name}", part=title) for part in page.sections
+        ]
         verdicts += [replace(line, text=f"{title}: {line.text}") for line in page.sentences]
     headline = " ".join(f"{titles[place]}: {pages[place].headline}" for place in order)
     notes = (note for page in pages for note in (*page.legend, *page.notes))

@@ -34,9 +34,14 @@ LOOKS: dict[Tone, ToneLook] = {
 }
 """In the order of a legend."""
 VERDICT_TONES: dict[str, Tone] = {
-    "a": "first", "b": "second", "level": "good", "inconclusive": "unsure", "tilted": "bad", "within": "good",
+    "a": "first",
+    "b": "second",
+    "level": "good",
+    "inconclusive": "unsure",
+    "tilted": "bad",
+    "within": "good",
     "outside": "",
-}  # fmt: skip
+}
 """Of what a comparison is judged to be: its favoured side, or how it stands beside a limit."""
 TEXT_SIGNS: dict[Tone, str] = {"good": "✓", "bad": "✗", "unsure": "?"}
 """What begins the outcome of a test in text."""

@@ -29,7 +29,9 @@ def mark(tilt: Effect) -> str:
 
 def verdict_tone(verdict: Verdict, first: str) -> Tone:
     """Return the tone of the favoured side, the first of a pair or the second, or else of the verdict."""
-    return VERDICT_TONES[verdict.kind if verdict.side is None else "a" if verdict.side == first else "b"]
+    return VERDICT_TONES[
+        verdict.kind if verdict.side is None else "a" if verdict.side == first else "b"
+    ]
 
 
 def sides_legend(pairs: Sequence[Pair]) -> str:
@@ -46,4 +48,9 @@ def starred(spec: Mapping[str, Any]) -> str:
 
 def sides_named(pair: Pair) -> dict[Tone, str]:
     """Say in words what each tone means for two groups."""
-    return {"first": f"favours {pair[0]}", "second": f"favours {pair[1]}", "good": "level", "unsure": "inconclusive"}
+    return {
+        "first": f"favours {pair[0]}",
+        "second": f"favours {pair[1]}",
+        "good": "level",
+        "unsure": "inconclusive",
+    }

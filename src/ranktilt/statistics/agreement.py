@@ -14,14 +14,16 @@ Ints = npt.NDArray[np.int64]
 def cohen_kappa(tables: Floats, weights: Literal["equal", "quadratic"] = "equal") -> Floats:
     """Cohen's κ of tables of counts: 1 is full agreement, 0 what two judges with these margins reach by chance.
 
-    ``1 − Σ w·observed / Σ w·expected`` with w = 1 off the diagonal (Cohen, Educational and Psychological Measurement
-    20(1), 1960) or the squared distance of the grades (Cohen, Psychological Bulletin 70(4), 1968). NaN where either
-    judge gives one grade to all.
+    ``1 − Σ w·observed / Σ w·expected`` with w = 1 off the diagonal (Cohen, Educational and
+    Psychological Measurement 20(1), 1960) or the squared distance of the grades (Cohen,
+    Psychological Bulletin 70(4), 1968). NaN where either judge gives one grade to all.
 
     `tables` has the shape (…, grades, grades), one axis a judge; the result has the leading axes.
     """
     rows, columns, total = tables.sum(-1), tables.sum(-2), tables.sum((-2, -1))
-    apart = np.subtract.outer(np.arange(tables.shape[-1]), np.arange(tables.shape[-1])).astype(np.float64)
+    apart = np.subtract.outer(np.arange(tables.shape[-1]), np.arange(tables.shape[-1])).astype(
+        np.float64
+    )
     cost = (apart != 0).astype(np.float64) if weights == "equal" else apart * apart
     observed = (tables * cost).sum((-2, -1))
     expected = ((rows @ cost) * columns).sum(-1)
@@ -33,9 +35,10 @@ def cohen_kappa(tables: Floats, weights: Literal["equal", "quadratic"] = "equal"
 def krippendorff_alpha(coincidences: Floats) -> Floats:
     """Krippendorff's α of ordered grades from tables of coincidences: 1 is full agreement, 0 what chance gives.
 
-    ``1 − observed / expected disagreement`` with the ordinal difference of two grades, the distance of their mean ranks
-    (Krippendorff, Content Analysis, 4th ed. 2018, ch. 12). Of two judges the table is that of counts plus its
-    transpose; of several it is made by `coincidences_of`. NaN where all grades are the same.
+    ``1 − observed / expected disagreement`` with the ordinal difference of two grades, the distance
+    of their mean ranks (Krippendorff, Content Analysis, 4th ed. 2018, ch. 12). Of two judges the
+    table is that of counts plus its transpose; of several it is made by `coincidences_of`. NaN
+    where all grades are the same.
 
     `coincidences` has the shape (…, grades, grades); the result has the leading axes.
     """
@@ -52,10 +55,12 @@ def krippendorff_alpha(coincidences: Floats) -> Floats:
 def coincidences_of(grades: Floats, top: int) -> Floats:
     """Count how often two judges of a unit gave two grades, each unit weighing as many as it has grades.
 
-    `grades` has the shape (units, judges), whole numbers from 0 to `top`, NaN where a judge gave none; units with fewer
-    than two count nowhere. The result has the shape (top + 1, top + 1).
+    `grades` has the shape (units, judges), whole numbers from 0 to `top`, NaN where a judge gave
+    none; units with fewer than two count nowhere. The result has the shape (top + 1, top + 1).
     """
-    counts = np.stack([(grades == grade).sum(1) for grade in range(top + 1)], axis=1).astype(np.float64)
+    counts = np.stack([(grades == grade).sum(1) for grade in range(top + 1)], axis=1).astype(
+        np.float64
+    )
     counts = counts[counts.sum(1) > 1]
     share = counts / (counts.sum(1, keepdims=True) - 1)
     table: Floats = share.T @ counts - np.diag(share.sum(0))

@@ -28,11 +28,14 @@ class Interval(NamedTuple):
     """Resamples in which the statistic was undefined."""
 
 
-def resampled_means(columns: list[Floats], *, resamples: int = RESAMPLES, seed: int = 0) -> list[Floats]:
+def resampled_means(
+    columns: list[Floats], *, resamples: int = RESAMPLES, seed: int = 0
+) -> list[Floats]:
     """Means of each column (without NaN) over bootstrap resamples of the rows; all columns share the resamples.
 
-    A column's result depends on its values, the seed and the two sizes only, to the last bit: what is computed beside
-    it does not matter. All are NaN below three rows, so that no interval can be made of them.
+    A column's result depends on its values, the seed and the two sizes only, to the last bit: what
+    is computed beside it does not matter. All are NaN below three rows, so that no interval can be
+    made of them.
     """
     n = len(columns[0]) if columns else 0
     if n < FEWEST_ROWS:
@@ -41,9 +44,15 @@ def resampled_means(columns: list[Floats], *, resamples: int = RESAMPLES, seed: 
     stacked = [np.ascontiguousarray(c, dtype=np.float64) for c in columns]
     means = [np.empty(resamples) for _ in columns]
     for start, stop in blocks(resamples, n):
-        draws = rng.integers(0, n, size=(stop - start, n), dtype=np.uint16 if n <= 1 << 16 else np.int64)
+        draws = rng.integers(
+            0, n, size=(stop - start, n), dtype=np.uint16 if n <= 1 << 16 else np.int64
+        )
         draws = draws + (np.arange(stop - start) * n)[:, None]
-        weights = np.bincount(draws.ravel(), minlength=(stop - start) * n).reshape(-1, n).astype(np.float64)
+        weights = (
+            np.bincount(draws.ravel(), minlength=(stop - start) * n)
+            .reshape(-1, n)
+            .astype(np.float64)
+        )
         for column, mean in zip(stacked, means, strict=True):
             mean[start:stop] = dots(weights, column) / n
     return means

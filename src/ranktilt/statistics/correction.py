@@ -43,12 +43,15 @@ def correct(ps: npt.ArrayLike, method: str = "holm") -> Floats:
 def detectable_effect(error: float, tests: int = 1, queries: float = np.inf) -> float:
     """Smallest absolute effect that a table of corrected tests detects with 80 % power, in the unit of `error`.
 
-    ``(t(1 − α/2m; n − 1) + z(.8)) · error`` at α = .05, with m = `tests` and n = `queries`: 2.80 standard errors for
-    one test of many queries, 3.61 for nine; 4.21 for nine of 30 queries. ``α/m`` is the level at which Bonferroni tests
-    each effect, and Holm the first. Infinite below two queries, 0 where the error is.
+    ``(t(1 − α/2m; n − 1) + z(.8)) · error`` at α = .05, with m = `tests` and n = `queries`: 2.80
+    standard errors for one test of many queries, 3.61 for nine; 4.21 for nine of 30 queries.
+    ``α/m`` is the level at which Bonferroni tests each effect, and Holm the first. Infinite below
+    two queries, 0 where the error is.
     """
     if error == 0 or error != error:
         return error
     if queries < 2:
         return np.inf
-    return float(special.stdtrit(queries - 1, 1 - 0.025 / max(tests, 1)) + special.ndtri(0.8)) * error
+    return (
+        float(special.stdtrit(queries - 1, 1 - 0.025 / max(tests, 1)) + special.ndtri(0.8)) * error
+    )

@@ -22,7 +22,12 @@ def tost_p(difference: Floats, margin: float) -> float:
     mean, error, freedom = _mean_and_error(difference)
     if error == 0:
         return float(abs(mean) >= margin)
-    return float(max(special.stdtr(freedom, -(mean + margin) / error), special.stdtr(freedom, (mean - margin) / error)))
+    return float(
+        max(
+            special.stdtr(freedom, -(mean + margin) / error),
+            special.stdtr(freedom, (mean - margin) / error),
+        )
+    )
 
 
 def smallest_margin(difference: Floats, alpha: float = 0.05) -> float:

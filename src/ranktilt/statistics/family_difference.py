@@ -32,14 +32,15 @@ class FamilyDifference(NamedTuple):
 def family_difference(reference: Floats, judged: Floats, member: Bools) -> FamilyDifference:
     """Estimate ``(J_F − J_O) − slope · (R_F − R_O)`` of a family F and all other systems O, from means over queries.
 
-    A judge that errs more everywhere brings all systems closer together, and so two families. The slope, fitted within
-    both families over systems, takes this off: an analysis of covariance whose covariate is the reference. The variance
-    is two-way: of systems around the fit (t with n − 3 degrees of freedom), and of the difference over queries, less
-    the noise of single values, which is in both (Cameron, Gelbach & Miller, Journal of Business & Economic Statistics
-    29(2), 2011); degrees of freedom after Satterthwaite.
+    A judge that errs more everywhere brings all systems closer together, and so two families. The
+    slope, fitted within both families over systems, takes this off: an analysis of covariance whose
+    covariate is the reference. The variance is two-way: of systems around the fit (t with n − 3
+    degrees of freedom), and of the difference over queries, less the noise of single values, which
+    is in both (Cameron, Gelbach & Miller, Journal of Business & Economic Statistics 29(2), 2011);
+    degrees of freedom after Satterthwaite.
 
-    `reference` and `judged` have the shape (systems, queries), without NaN. NaN below two systems of either family,
-    below four in all, or below three queries.
+    `reference` and `judged` have the shape (systems, queries), without NaN. NaN below two systems
+    of either family, below four in all, or below three queries.
     """
     queries, sizes = reference.shape[1], (int(member.sum()), int((~member).sum()))
     if min(sizes) < 2 or sum(sizes) < _FEWEST or queries < FEWEST_ROWS:
@@ -55,11 +56,16 @@ def family_difference(reference: Floats, judged: Floats, member: Bools) -> Famil
     rest = moved - slope * away
     freedom = sum(sizes) - 2 - (spread > 0)
     per_family = sum(1 / size for size in sizes)
-    of_systems = float(rest @ rest) / freedom * (per_family + (apart * apart / spread if spread > 0 else 0.0))
+    of_systems = (
+        float(rest @ rest)
+        / freedom
+        * (per_family + (apart * apart / spread if spread > 0 else 0.0))
+    )
     cells = judged - slope * reference
     of_queries = float(np.var(cells[member].mean(0) - cells[~member].mean(0), ddof=1)) / queries
     noise = [
-        cells[side] - cells[side].mean(0) - cells[side].mean(1, keepdims=True) + cells[side].mean() for side in sides
+        cells[side] - cells[side].mean(0) - cells[side].mean(1, keepdims=True) + cells[side].mean()
+        for side in sides
     ]
     single = sum(float((part * part).sum()) for part in noise) / ((sum(sizes) - 2) * (queries - 1))
     variance = max(of_systems + of_queries - single * per_family / queries, of_systems, of_queries)

@@ -34,7 +34,11 @@ class WithinFit:
     def combined(self, weights: Floats) -> tuple[Floats, Floats, Floats]:
         """Estimate sums of coefficients, one for each row of weights: values, standard errors, half-widths (95 %)."""
         errors = clustered_errors(self.added @ weights.T, self.query, self.origin)
-        return weights @ self.coefficients, errors, float(stats.t.ppf(0.975, max(self.freedom, 1))) * errors
+        return (
+            weights @ self.coefficients,
+            errors,
+            float(stats.t.ppf(0.975, max(self.freedom, 1))) * errors,
+        )
 
     def p(self, column: int) -> float:
         """Return the two-sided p of a coefficient of 0: the level at which its interval excludes it."""
@@ -50,8 +54,8 @@ class WithinFit:
 def regress_within(y: Floats, x: Floats, group: Ints, query: Ints, origin: Ints) -> WithinFit:
     """Regress y on the columns of x within groups, whose means are taken away from both (Frisch & Waugh 1933).
 
-    Errors are clustered by query and by origin (`clustered_errors`). Groups, queries and origins are numbered; columns
-    must not give each other within groups.
+    Errors are clustered by query and by origin (`clustered_errors`). Groups, queries and origins
+    are numbered; columns must not give each other within groups.
     """
     y, x = within(y[:, None], group)[:, 0], within(x, group)
     apart = x @ np.linalg.pinv(x.T @ x, rcond=_TOLERANCE, hermitian=True)

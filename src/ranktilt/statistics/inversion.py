@@ -1,7 +1,7 @@
 """One variance for interval and p: a percentile interval, stretched, and the p that is its inversion.
 
-The bootstrap over queries gives an estimate's shape, the two-way variance its width. Each end of the
-percentile interval at level α lies
+The bootstrap over queries gives an estimate's shape, the two-way variance its width. Each end of
+the percentile interval at level α lies
 
     √(V / V_q) · t(1 − α/2; G − 1) / z(1 − α/2)
 
@@ -82,11 +82,14 @@ def infer(
     spread = float(np.std(defined)) if ordered[0] != ordered[-1] else 0.0
     noise = _noise(value, neutral, bounds)
     if spread <= noise or variance.of_queries <= noise**2:
-        return _without_spread(value, variance=variance, neutral=neutral, bounds=bounds, noise=noise, dropped=dropped)
+        return _without_spread(
+            value, variance=variance, neutral=neutral, bounds=bounds, noise=noise, dropped=dropped
+        )
     lower = _End(ordered, value, variance)
     upper = _End(-ordered[::-1], -value, variance)
     low, high = np.clip([lower.at(lower.usual), -upper.at(upper.usual)], *bounds).tolist()
-    # The bootstrap's own spread, stretched: what `detectable` and the interval speak of is one error.
+    # The bootstrap's own spread, stretched: what `detectable` and the interval speak of is one
+    # error.
     error = spread * float(np.sqrt(variance.of_both / variance.of_queries))
     end, seen = (lower, neutral) if neutral < value else (upper, -neutral)
     p = 1.0 if neutral == value else end.p(seen)
@@ -97,7 +100,9 @@ def infer(
 def _noise(value: float, neutral: float, bounds: tuple[float, float]) -> float:
     """Return what a difference of two estimates can be by rounding alone: equal ones differ by less."""
     whole = bounds[1] - bounds[0]
-    return ROUNDING * float(np.fmax.reduce([abs(value), abs(neutral), whole if np.isfinite(whole) else 0.0]))
+    return ROUNDING * float(
+        np.fmax.reduce([abs(value), abs(neutral), whole if np.isfinite(whole) else 0.0])
+    )
 
 
 class _End:
@@ -120,7 +125,9 @@ class _End:
         if tail >= 0.5:
             return float(self.ordered[order - 1])
         widening = special.stdtrit(self.freedom, 1 - tail) / special.ndtri(1 - tail)
-        return self.value + self.stretch * float(widening) * float(self.ordered[order - 1] - self.value)
+        return self.value + self.stretch * float(widening) * float(
+            self.ordered[order - 1] - self.value
+        )
 
     def p(self, neutral: float) -> float:
         """Return the level at which the interval first excludes a value below the estimate."""
@@ -138,7 +145,9 @@ class _End:
 
     def _beyond(self, neutral: float, first: int) -> float:
         """Continue beyond the outermost resamples as t, at the scale that these have."""
-        scale = (self.value - float(self.ordered[first - 1])) / -float(special.ndtri(self.level(first) / 2))
+        scale = (self.value - float(self.ordered[first - 1])) / -float(
+            special.ndtri(self.level(first) / 2)
+        )
         if scale <= 0:  # more than this share of the resamples lies on the far side of the value
             return self.level(first)
         t = (self.value - neutral) / (self.stretch * scale)

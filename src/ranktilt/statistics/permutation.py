@@ -37,7 +37,10 @@ def sign_flip_ps(differences: list[Floats], *, resamples: int, seed: int) -> lis
     for block in signs:
         for j, d in enumerate(differences):
             hits[j] += int((np.abs(dots(block, d) / n) >= observed[j] - _EPSILON).sum())
-    return [1.0 if not d.any() else (extra + int(h)) / (extra + total) for d, h in zip(differences, hits, strict=True)]
+    return [
+        1.0 if not d.any() else (extra + int(h)) / (extra + total)
+        for d, h in zip(differences, hits, strict=True)
+    ]
 
 
 def sign_flip_length_p(differences: Floats, *, resamples: int = 1_000, seed: int = 0) -> float:
@@ -49,7 +52,10 @@ def sign_flip_length_p(differences: Floats, *, resamples: int = 1_000, seed: int
         return 1.0
     signs, sampled = _sign_blocks(len(differences), resamples, seed)
     observed = float(np.linalg.norm(differences.sum(axis=0)))
-    hits = sum(int((np.linalg.norm(block @ differences, axis=1) >= observed * (1 - _EPSILON)).sum()) for block in signs)
+    hits = sum(
+        int((np.linalg.norm(block @ differences, axis=1) >= observed * (1 - _EPSILON)).sum())
+        for block in signs
+    )
     return (sampled + hits) / (sampled + (resamples if sampled else 2 ** len(differences)))
 
 
@@ -63,17 +69,19 @@ def _sign_blocks(n: int, resamples: int, seed: int) -> tuple[Iterable[Floats], b
 
 
 def _random_signs(rng: np.random.Generator, rows: int, n: int) -> Floats:
-    bits = np.unpackbits(rng.integers(0, 256, size=(rows, -(-n // 8)), dtype=np.uint8), axis=1)[:, :n]
+    bits = np.unpackbits(rng.integers(0, 256, size=(rows, -(-n // 8)), dtype=np.uint8), axis=1)[
+        :, :n
+    ]
     return (1.0 - 2.0 * bits).astype(np.float64)
 
 
 def exchanged(totals: Floats, *, draws: int = RESAMPLES, seed: int | Sequence[int] = 0) -> Floats:
     """Sums of what origins add to a statistic, after the two labels of each were exchanged at random: (2 · draws,).
 
-    Each draw counts twice, as drawn and the other way round, so that the sums lie evenly around 0. The 256 largest are
-    exchanged one by one; the sum of the others, smaller and many, is drawn from the normal distribution of the same
-    variance. Depends on the totals that are not 0, the seed and the number of draws only; negating them changes
-    nothing.
+    Each draw counts twice, as drawn and the other way round, so that the sums lie evenly around 0.
+    The 256 largest are exchanged one by one; the sum of the others, smaller and many, is drawn from
+    the normal distribution of the same variance. Depends on the totals that are not 0, the seed and
+    the number of draws only; negating them changes nothing.
     """
     held = totals[totals != 0]
     order = np.argsort(-np.abs(held), kind="stable")

@@ -28,18 +28,23 @@ class Powered(NamedTuple):
 def powered_mean(labels: Floats, judged: Floats, more: Floats) -> Powered:
     """Estimate a mean from n labels, a judge's values of the same n units, and its values of N further units.
 
-    PPI++ (Angelopoulos, Duchi & Zrnic, 2023, arXiv 2311.01453): ``mean(y − λ f) + λ mean(f_more)``, whose λ makes the
-    variance ``var(y − λ f)/n + λ² var(f_more)/N`` as small as it can be. λ is fitted to the labels that the mean is
-    taken of: so the residuals' variance divides by n − 2, and the interval is of Student's t with n − 2 degrees of
-    freedom. The paper's normal interval covers .75 to .93 at 4 to 23 labels. Below `FEWEST_LABELS`, or where no label
-    differs, there is a value without an interval; below two labels all is NaN.
+    PPI++ (Angelopoulos, Duchi & Zrnic, 2023, arXiv 2311.01453): ``mean(y − λ f) + λ mean(f_more)``,
+    whose λ makes the variance ``var(y − λ f)/n + λ² var(f_more)/N`` as small as it can be. λ is
+    fitted to the labels that the mean is taken of: so the residuals' variance divides by n − 2, and
+    the interval is of Student's t with n − 2 degrees of freedom. The paper's normal interval covers
+    .75 to .93 at 4 to 23 labels. Below `FEWEST_LABELS`, or where no label differs, there is a value
+    without an interval; below two labels all is NaN.
     """
     n, further = len(labels), len(more)
     if n < 2:
         return Powered(*(np.nan,) * 5)
     spread = float(np.var(np.concatenate([judged, more]), ddof=1))
     shared = float(np.mean((labels - labels.mean()) * (judged - judged.mean())))
-    weight = float(np.clip(shared / ((1 + n / further) * spread), 0.0, 1.0)) if further and spread > 0 else 0.0
+    weight = (
+        float(np.clip(shared / ((1 + n / further) * spread), 0.0, 1.0))
+        if further and spread > 0
+        else 0.0
+    )
     residuals = labels - weight * judged
     value = float(residuals.mean()) + (weight * float(more.mean()) if further else 0.0)
     if n < FEWEST_LABELS or labels.min() == labels.max():

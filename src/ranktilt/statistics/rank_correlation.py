@@ -1,7 +1,8 @@
 """How far two scorings order the same systems alike: Kendall's τ, top-weighted τ, rank-biased overlap; ties are shared.
 
-Systems with equal scores stand in any order equally often, and every coefficient is its mean over these orders.
-Scorings have the shape (…, systems): one coefficient comes back for each, so that resamples are computed together.
+Systems with equal scores stand in any order equally often, and every coefficient is its mean over
+these orders. Scorings have the shape (…, systems): one coefficient comes back for each, so that
+resamples are computed together.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ PERSISTENCE = 0.9
 def kendall_tau(first: Floats, second: Floats, variant: str = "b") -> Floats:
     """Return Kendall's τ, −1 to 1: concordant less discordant pairs of systems.
 
-    Over all pairs (``a``; Kendall, Biometrika 30, 1938), or over the geometric mean of the pairs that either scoring
-    tells apart (``b``; Biometrika 33(3), 1945). NaN where nothing is told apart, or below two systems.
+    Over all pairs (``a``; Kendall, Biometrika 30, 1938), or over the geometric mean of the pairs
+    that either scoring tells apart (``b``; Biometrika 33(3), 1945). NaN where nothing is told
+    apart, or below two systems.
     """
     higher, lower = np.triu_indices(first.shape[-1], 1)
     first_signs = np.sign(first[..., higher] - first[..., lower])
@@ -36,8 +38,9 @@ def kendall_tau(first: Floats, second: Floats, variant: str = "b") -> Floats:
 def top_weighted_tau(reference: Floats, estimate: Floats) -> Floats:
     """Return AP correlation τ_AP, −1 to 1, of an estimated order with a reference: errors at the top weigh most.
 
-    ``2/(n − 1) · Σ_i C(i)/(i − 1) − 1`` with C(i) the systems above rank i of the estimate that the reference places
-    above it, too (Yilmaz, Aslam & Robertson, SIGIR 2008); a tie in the reference counts half. NaN below two systems.
+    ``2/(n − 1) · Σ_i C(i)/(i − 1) − 1`` with C(i) the systems above rank i of the estimate that the
+    reference places above it, too (Yilmaz, Aslam & Robertson, SIGIR 2008); a tie in the reference
+    counts half. NaN below two systems.
     """
     systems = estimate.shape[-1]
     # [i, j] says how far the reference has j above i.
@@ -46,9 +49,12 @@ def top_weighted_tau(reference: Floats, estimate: Floats) -> Floats:
     is_tied = (estimate[..., None, :] == estimate[..., :, None]) & ~np.eye(systems, dtype=bool)
     above, tied = is_above.sum(-1), is_tied.sum(-1)
     from_above = (agreement * is_above).sum(-1)
-    from_tied = np.divide((agreement * is_tied).sum(-1), tied, out=np.zeros(tied.shape), where=tied > 0)
-    # A system with t tied ones has `above` to `above + t` others before it, each equally often. With u before it, C is
-    # from_above + (u − above) · from_tied; divided by u, its sum over u ≥ 1 needs the harmonic numbers alone.
+    from_tied = np.divide(
+        (agreement * is_tied).sum(-1), tied, out=np.zeros(tied.shape), where=tied > 0
+    )
+    # A system with t tied ones has `above` to `above + t` others before it, each equally often.
+    # With u before it, C is from_above + (u − above) · from_tied; divided by u, its sum over u ≥ 1
+    # needs the harmonic numbers alone.
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, max(systems, 1)))])
     reciprocals = harmonic[above + tied] - harmonic[np.maximum(above - 1, 0)]
     shares = from_tied * (tied + (above > 0)) + (from_above - above * from_tied) * reciprocals
@@ -59,8 +65,9 @@ def top_weighted_tau(reference: Floats, estimate: Floats) -> Floats:
 def rank_biased_overlap(first: Floats, second: Floats, persistence: float = PERSISTENCE) -> Floats:
     """Return the rank-biased overlap of two orders, 0 to 1 (Webber, Moffat & Zobel, ACM TOIS 28(4), 2010).
 
-    ``(1 − p) Σ_d p^(d−1) A_d + p^n A_n`` with A_d the overlap of the first d, extrapolated beyond the last rank (their
-    eq. 32); a system that ties share a rank with is there by its probability (Corsi & Urbano, SIGIR 2024: RBO^a).
+    ``(1 − p) Σ_d p^(d−1) A_d + p^n A_n`` with A_d the overlap of the first d, extrapolated beyond
+    the last rank (their eq. 32); a system that ties share a rank with is there by its probability
+    (Corsi & Urbano, SIGIR 2024: RBO^a).
     """
     systems = first.shape[-1]
     if not systems:
@@ -90,18 +97,21 @@ def near_resamples(means: Floats, resampled: Floats) -> Floats:
     return near
 
 
-def coefficient_interval(value: float, samples: Floats, near_samples: Floats, *, least: float) -> Ends:
+def coefficient_interval(
+    value: float, samples: Floats, near_samples: Floats, *, least: float
+) -> Ends:
     """Return the 95 % interval of a coefficient, between `least` and 1.
 
-    Resampling adds noise to both orders, which lowers every coefficient: percentiles alone lie too low at the upper
-    end (they cover .83 where 95 % are claimed). Where many systems are nearly equal it also hides how unsure their
-    order is: orders that are twice as noisy react less to noise. So the interval is the widest of three:
+    Resampling adds noise to both orders, which lowers every coefficient: percentiles alone lie too
+    low at the upper end (they cover .83 where 95 % are claimed). Where many systems are nearly
+    equal it also hides how unsure their order is: orders that are twice as noisy react less to
+    noise. So the interval is the widest of three:
 
     - the percentile ends lo and hi;
     - those turned round the value, 2v − hi and 2v − lo;
     - the value less its bias, 2v − m, and 1.96 standard errors on both sides. m is the mean of the samples; the
-      standard error is that of the near samples divided by `NEARNESS` (the numerical delta method: Hong and Li, Journal
-      of Econometrics 206(2), 2018).
+      standard error is that of the near samples divided by `NEARNESS` (the numerical delta method:
+      Hong and Li, Journal of Econometrics 206(2), 2018).
 
     It always holds the value.
 

@@ -40,17 +40,18 @@ class Regression:
 def regress(y: Floats, x: Floats, first: Ints, second: Ints) -> Regression:
     """Regress y on up to 10 columns that need not be independent, with errors clustered by two numberings, from 0.
 
-    Variances are V₁ + V₂ − V₁₂ of what each row adds to an estimate, each with G / (G − 1) for G clusters (Cameron,
-    Gelbach & Miller, Journal of Business & Economic Statistics 29(2), 2011), nowhere smaller than V₁ and V₂; those of
-    parts hold that the means of the regressors are estimates too. The t distribution has one degree of freedom less
-    than the fewer of the clusters, of numberings with more than one. Of regressors that give each other exactly, the
-    shortest coefficients are taken. Shares of R²: Lindeman, Merenda & Gold, 1980; Grömping, Journal of Statistical
-    Software 17(1), 2006.
+    Variances are V₁ + V₂ − V₁₂ of what each row adds to an estimate, each with G / (G − 1) for G
+    clusters (Cameron, Gelbach & Miller, Journal of Business & Economic Statistics 29(2), 2011),
+    nowhere smaller than V₁ and V₂; those of parts hold that the means of the regressors are
+    estimates too. The t distribution has one degree of freedom less than the fewer of the clusters,
+    of numberings with more than one. Of regressors that give each other exactly, the shortest
+    coefficients are taken. Shares of R²: Lindeman, Merenda & Gold, 1980; Grömping, Journal of
+    Statistical Software 17(1), 2006.
 
-    In 1,000 simulated draws each, with 60 queries, 120 origins and normal errors, the intervals hold the truth 92 to 99
-    % of the time; with errors of heavy tails (t, 3 degrees of freedom) and clusters of very unequal size 91 to 99 %.
-    The pigeonhole bootstrap (Owen 2007) gives intervals 1.06 to 1.8 times as wide, which hold it 95 to 100 % of the
-    time.
+    In 1,000 simulated draws each, with 60 queries, 120 origins and normal errors, the intervals
+    hold the truth 92 to 99 % of the time; with errors of heavy tails (t, 3 degrees of freedom) and
+    clusters of very unequal size 91 to 99 %. The pigeonhole bootstrap (Owen 2007) gives intervals
+    1.06 to 1.8 times as wide, which hold it 95 to 100 % of the time.
     """
     n, p = x.shape
     if p > MOST_REGRESSORS:
@@ -67,15 +68,22 @@ def regress(y: Floats, x: Floats, first: Ints, second: Ints) -> Regression:
     explained = _explained(y, x)
     full = (1 << p) - 1
     return Regression(
-        bounds[0], bounds[1 : p + 2], bounds[p + 2 :], float(explained[full]), _shares(explained, p),
-        np.array([explained[full & ~(1 << j)] for j in range(p)]), _inflation(x),
-    )  # fmt: skip
+        bounds[0],
+        bounds[1 : p + 2],
+        bounds[p + 2 :],
+        float(explained[full]),
+        _shares(explained, p),
+        np.array([explained[full & ~(1 << j)] for j in range(p)]),
+        _inflation(x),
+    )
 
 
 def _errors(added: Floats, first: Ints, second: Ints) -> Floats:
     """Half-widths of 95 % intervals, of what each row adds to the estimates."""
     counts = [count for count in (len(np.unique(first)), len(np.unique(second))) if count > 1]
-    half: Floats = stats.t.ppf(0.975, min(counts, default=2) - 1) * clustered_errors(added, first, second)
+    half: Floats = stats.t.ppf(0.975, min(counts, default=2) - 1) * clustered_errors(
+        added, first, second
+    )
     return half
 
 
@@ -95,7 +103,9 @@ def _variances(added: Floats, clusters: Ints) -> Floats:
 
 def cluster_sums(added: Floats, clusters: Ints) -> tuple[Floats, float]:
     """Sum each column over the rows of a cluster; and G / (G − 1) for the G clusters that there are."""
-    sums: Floats = np.stack([np.bincount(clusters, weights=column).astype(np.float64) for column in added.T], axis=1)
+    sums: Floats = np.stack(
+        [np.bincount(clusters, weights=column).astype(np.float64) for column in added.T], axis=1
+    )
     count = len(np.unique(clusters))
     return sums, count / max(count - 1, 1)
 
@@ -116,7 +126,11 @@ def _products(table: Floats) -> Floats:
 def _r2(products: Floats, y: int, x: list[int]) -> float:
     """R² of one column on others, of the products of all."""
     with_y, total = products[x, y], products[y, y]
-    fit = with_y @ np.linalg.pinv(products[np.ix_(x, x)], rcond=_TOLERANCE, hermitian=True) @ with_y if x else 0.0
+    fit = (
+        with_y @ np.linalg.pinv(products[np.ix_(x, x)], rcond=_TOLERANCE, hermitian=True) @ with_y
+        if x
+        else 0.0
+    )
     return float(np.clip(fit / total, 0.0, 1.0)) if total > 0 else 0.0
 
 
@@ -155,9 +169,10 @@ class Ratio(NamedTuple):
 def ratio_of_means(above: Floats, below: Floats, first: Ints, second: Ints) -> Ratio:
     """Divide the mean of one column by that of another, over rows that need not be independent.
 
-    The interval is Fieller's: all ratios r for which the mean of ``above − r · below`` is within t standard errors of
-    0; with one binary instrument it is Anderson and Rubin's. Covariances are V₁ + V₂ − V₁₂ over two numberings of
-    clusters, as of `regress`; V₁ + V₂ where that is no covariance.
+    The interval is Fieller's: all ratios r for which the mean of ``above − r · below`` is within t
+    standard errors of 0; with one binary instrument it is Anderson and Rubin's. Covariances are V₁
+    + V₂ − V₁₂ over two numberings of clusters, as of `regress`; V₁ + V₂ where that is no
+    covariance.
     """
     table = np.column_stack([above, below])
     up, down = table.mean(axis=0).tolist()
@@ -167,7 +182,11 @@ def ratio_of_means(above: Floats, below: Floats, first: Ints, second: Ints) -> R
     with np.errstate(divide="ignore", invalid="ignore"):
         f = float(np.float64(down * down) / covariance[1, 1])
         value = float(np.float64(up) / down)
-    a, b, c = down * down - t2 * covariance[1, 1], up * down - t2 * covariance[0, 1], up * up - t2 * covariance[0, 0]
+    a, b, c = (
+        down * down - t2 * covariance[1, 1],
+        up * down - t2 * covariance[0, 1],
+        up * up - t2 * covariance[0, 0],
+    )
     if a <= 0:
         return Ratio(value, np.nan, np.nan, f)
     half = np.sqrt(max(b * b - a * c, 0.0))
@@ -179,8 +198,9 @@ def ratio_difference(
 ) -> tuple[float, float, float]:
     """Subtract from a ratio of means that of another sample, with its 95 % interval by the delta method.
 
-    Each sample is what stands above and below the line. The rows of both, one after the other, are in the clusters of
-    two numberings, as of `regress`, so that samples which share clusters are held against each other jointly.
+    Each sample is what stands above and below the line. The rows of both, one after the other, are
+    in the clusters of two numberings, as of `regress`, so that samples which share clusters are
+    held against each other jointly.
     """
     values, added = list[float](), list[Floats]()
     for above, below in (one, two):

@@ -6,13 +6,14 @@ of its own; Cameron, Gelbach & Miller, Journal of Business & Economic Statistics
 
     V = max(V_q + V_o − V_qo, V_q, V_o) · G / (G − 1)
 
-V_q, V_o and V_qo are the sums of squares of an estimate's influence, summed by query, by origin, and
-by cell of both. The two-way sum falls below a one-way one in up to three quarters of the draws where
-labels mean nothing, so both floors are needed. G is the smaller effective number of queries and of
-origins, (Σ w)² / Σ w² (Kish 1965), where w is what each carries in the estimate's denominator.
+V_q, V_o and V_qo are the sums of squares of an estimate's influence, summed by query, by origin,
+and by cell of both. The two-way sum falls below a one-way one in up to three quarters of the draws
+where labels mean nothing, so both floors are needed. G is the smaller effective number of queries
+and of origins, (Σ w)² / Σ w² (Kish 1965), where w is what each carries in the estimate's
+denominator.
 
-`Influence` is what a ratio's queries and documents add; `Dyads` are comparisons of two documents that
-are no twins, which belong to two origins each.
+`Influence` is what a ratio's queries and documents add; `Dyads` are comparisons of two documents
+that are no twins, which belong to two origins each.
 """
 
 from __future__ import annotations
@@ -92,7 +93,9 @@ class Clusters(NamedTuple):
     def in_rows(self, numbers: Ints) -> Clusters:
         """Number queries by their place among some numbers in rising order; others are left out."""
         row = np.searchsorted(numbers, self.query)
-        is_known = numbers[np.minimum(row, len(numbers) - 1)] == self.query if len(numbers) else row < 0
+        is_known = (
+            numbers[np.minimum(row, len(numbers) - 1)] == self.query if len(numbers) else row < 0
+        )
         kept = is_known | (self.query < 0)
         row = np.where(self.query < 0, -1, row)[kept]
         return Clusters(row, self.origin[kept], self.total[kept], self.weight[kept])
@@ -111,10 +114,10 @@ class Clusters(NamedTuple):
 class Influence:
     """What queries and documents add to the error of one estimate, in its unit.
 
-    `query_residual` and `query_weight` have the shape (n_queries,). `query`, `origin`, `residual` and
-    `weight` are the cells, one for each document (origin) that a query meets, in rising order of
-    both; the residuals of a query's cells add up to that of the query. A cell of query −1 belongs to
-    no query: it holds what a document adds by not being met.
+    `query_residual` and `query_weight` have the shape (n_queries,). `query`, `origin`, `residual`
+    and `weight` are the cells, one for each document (origin) that a query meets, in rising order
+    of both; the residuals of a query's cells add up to that of the query. A cell of query −1
+    belongs to no query: it holds what a document adds by not being met.
     """
 
     query_residual: Floats
@@ -138,7 +141,9 @@ class Influence:
         )
 
     @classmethod
-    def of_ratio(cls, residual: Floats, weight: Floats, clusters: Clusters, *, ratio: float) -> Influence:
+    def of_ratio(
+        cls, residual: Floats, weight: Floats, clusters: Clusters, *, ratio: float
+    ) -> Influence:
         """Return the influence of ``Σ total / Σ weight``.
 
         Parameters
@@ -208,11 +213,19 @@ def combined(influences: Sequence[Influence], factors: Sequence[float]) -> Influ
     clusters = Clusters(
         np.concatenate([influence.query for influence in influences]),
         np.concatenate([influence.origin for influence in influences]),
-        np.concatenate([factor * influence.residual for factor, influence in zip(factors, influences, strict=True)]),
+        np.concatenate(
+            [
+                factor * influence.residual
+                for factor, influence in zip(factors, influences, strict=True)
+            ]
+        ),
         np.concatenate([influence.weight for influence in influences]),
     )
     query, origin, (residual, weight) = _cells(clusters, (clusters.total, clusters.weight))
-    by_query = [factor * influence.query_residual for factor, influence in zip(factors, influences, strict=True)]
+    by_query = [
+        factor * influence.query_residual
+        for factor, influence in zip(factors, influences, strict=True)
+    ]
     return Influence(
         query_residual=np.sum(by_query, axis=0),
         query_weight=np.sum([influence.query_weight for influence in influences], axis=0),
@@ -246,7 +259,8 @@ def _cells(clusters: Clusters, columns: tuple[Floats, ...]) -> tuple[Ints, Ints,
             totals.append(in_order.copy())
         else:
             totals.append(
-                np.add.reduceat(np.maximum(in_order, 0.0), starts) - np.add.reduceat(np.maximum(-in_order, 0.0), starts)
+                np.add.reduceat(np.maximum(in_order, 0.0), starts)
+                - np.add.reduceat(np.maximum(-in_order, 0.0), starts)
             )
     return query[order][starts], origin[order][starts], totals
 

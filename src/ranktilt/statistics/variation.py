@@ -9,7 +9,9 @@ from typing import Literal
 
 from ranktilt.errors import join_words
 
-Reason = Literal["tied", "single", "whole", "repeated", "unread", "returned", "position", "constant"]
+Reason = Literal[
+    "tied", "single", "whole", "repeated", "unread", "returned", "position", "constant"
+]
 WORDS: Mapping[Reason, str] = {
     "single": "there is only one document",
     "tied": "all documents have the same score",
@@ -30,8 +32,9 @@ LEAST_VARYING = 0.5
 class Variation:
     """How much of what an answer is made of could have come out otherwise.
 
-    A list whose documents all have one score adds an exact "level" to a mean, whatever the ranker is, and so do the
-    other kinds in `fixed`. Byte-identical copies do not: they tie with each other, and not with other documents.
+    A list whose documents all have one score adds an exact "level" to a mean, whatever the ranker
+    is, and so do the other kinds in `fixed`. Byte-identical copies do not: they tie with each
+    other, and not with other documents.
     """
 
     total: int
@@ -56,7 +59,9 @@ class Variation:
 
     def __add__(self, more: Variation) -> Variation:
         """Count further lists."""
-        return Variation(total=self.total + more.total, fixed=dict(Counter(self.fixed) + Counter(more.fixed)))
+        return Variation(
+            total=self.total + more.total, fixed=dict(Counter(self.fixed) + Counter(more.fixed))
+        )
 
     @property
     def words(self) -> str:

@@ -16,14 +16,16 @@ import Stemmer
 from ranktilt.errors import unknown
 from ranktilt.text.nltk_tokens import nltk_tokens
 
-# Word boundaries of Unicode (UAX 29) as Lucene's StandardTokenizer draws them: letters may be joined by an
-# apostrophe, full stop, colon or middle dot, digits by what stands in numbers; ideographs stand alone.
+# Word boundaries of Unicode (UAX 29) as Lucene's StandardTokenizer draws them: letters may be
+# joined by an apostrophe, full stop, colon or middle dot, digits by what stands in numbers;
+# ideographs stand alone.
 _LETTER = r"[[\p{L}\p{Nl}\p{M}]--[\p{Han}\p{Hiragana}]]"
 _STANDARD = (
     r"[\p{Han}\p{Hiragana}]"
     rf"|(?:{_LETTER}(?:[.:'\u2019\u00b7\u2027]{_LETTER})*|\p{{Nd}}(?:[.,;'\u2019]\p{{Nd}})*|[\w--[\p{{L}}\p{{M}}\p{{N}}]])+"
 )
-# Where Porter's program departs from his paper: see `porter`. A vowel and then a consonant stand before the ending.
+# Where Porter's program departs from his paper: see `porter`. A vowel and then a consonant stand
+# before the ending.
 _DEPARTURE = re.compile("(?:log|bl)(?:[iy]s?|ies|ied)$")
 _STEP_2 = re.compile(".*(?:[aeiou]|(?<=[^aeiou])y)[^aeiou].*(logi|bli)")
 Normalize = Callable[[list[str]], list[str | None]]
@@ -42,10 +44,11 @@ class Analyzer:
 def analyzer(name: str) -> Analyzer:
     """Return an analyzer by name, the same object at every call.
 
-    ``english``: Lucene's English chain (standard tokenizer, possessive ``'s`` off, lower case, Lucene's 33 stop words,
-    Porter). ``paper``: the papers' NLTK chain (untrained Punkt sentences, Treebank words, NLTK's 179 stop words; no
-    lower-casing, no stemming). ``whitespace``: split on white space and nothing else. Or a Snowball language by its
-    English name: standard tokenizer, lower case, that stemmer.
+    ``english``: Lucene's English chain (standard tokenizer, possessive ``'s`` off, lower case,
+    Lucene's 33 stop words, Porter). ``paper``: the papers' NLTK chain (untrained Punkt sentences,
+    Treebank words, NLTK's 179 stop words; no lower-casing, no stemming). ``whitespace``: split on
+    white space and nothing else. Or a Snowball language by its English name: standard tokenizer,
+    lower case, that stemmer.
     """
     if name == "english":
         return Analyzer(name, _split_standard, _english)
@@ -68,7 +71,11 @@ def analyzers() -> list[str]:
 @cache
 def stop_words(name: str) -> frozenset[str]:
     """Return English stop words: Lucene's 33, or NLTK's 179 as they were before 2024, when the papers used them."""
-    text = package_files("ranktilt.text").joinpath(f"stopwords-{name}-english.txt").read_text(encoding="utf-8")
+    text = (
+        package_files("ranktilt.text")
+        .joinpath(f"stopwords-{name}-english.txt")
+        .read_text(encoding="utf-8")
+    )
     return frozenset(text.split())
 
 
@@ -85,8 +92,8 @@ def _english(tokens: list[str]) -> list[str | None]:
 def porter(words: list[str]) -> list[str]:
     """Stem lower-case words as Porter's own program and Lucene do.
 
-    The program departs from the paper (Porter 1980), which Snowball follows: words of two letters stay as they are, and
-    in step 2 ``logi`` becomes ``log`` and ``bli`` becomes ``ble``.
+    The program departs from the paper (Porter 1980), which Snowball follows: words of two letters
+    stay as they are, and in step 2 ``logi`` becomes ``log`` and ``bli`` becomes ``ble``.
     """
     stem = Stemmer.Stemmer("porter")
     stems = []
@@ -136,11 +143,16 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.terms)
 
-    def encode(self, tokens: TokenCodes, *, grow: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def encode(
+        self, tokens: TokenCodes, *, grow: bool
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return text number and term number of every token that is a term."""
-        # Sorted, because the codes' order is not ours and term numbers decide the order in which scores add up.
+        # Sorted, because the codes' order is not ours and term numbers decide the order in which
+        # scores add up.
         self._learn(sorted(name for name in tokens.names if name not in self._of_token), grow)
-        term = np.array([self._of_token.get(name, -1) for name in tokens.names], dtype=np.int64)[tokens.code]
+        term = np.array([self._of_token.get(name, -1) for name in tokens.names], dtype=np.int64)[
+            tokens.code
+        ]
         owner = np.repeat(np.arange(len(tokens.counts)), tokens.counts)
         keep = term >= 0
         return owner[keep], term[keep]

@@ -44,7 +44,9 @@ class AlikeLabels:
     @property
     def joined(self) -> str:
         """Return the labels as they are written; those that print alike with their code points."""
-        is_told_apart = len({unicodedata.normalize("NFC", label) for label in self.labels}) == len(self.labels)
+        is_told_apart = len({unicodedata.normalize("NFC", label) for label in self.labels}) == len(
+            self.labels
+        )
         return join_words([repr(label) if is_told_apart else ascii(label) for label in self.labels])
 
 
@@ -105,7 +107,9 @@ _SPELLINGS: dict[str, Callable[[str], str]] = {
 def _plain(label: str, steps: Iterable[Callable[[str], str]]) -> str:
     """Return a label without some differences of spelling."""
     steps = list(steps)
-    for _ in range(2):  # each may leave something to another: a full-width blank becomes one that can go
+    for _ in range(
+        2
+    ):  # each may leave something to another: a full-width blank becomes one that can go
         for step in steps:
             label = step(label)
     return label
@@ -121,7 +125,9 @@ def _plainest_first(spellings: Sequence[str]) -> tuple[str, ...]:
     name = _plain(spellings[0], _SPELLINGS.values())
     if _NUMBER.fullmatch(name):
         name = min(spellings, key=len)
-    return tuple(sorted(spellings, key=lambda label: (label != name, len(label), label.casefold(), label)))
+    return tuple(
+        sorted(spellings, key=lambda label: (label != name, len(label), label.casefold(), label))
+    )
 
 
 def _difference(spellings: Sequence[str]) -> str:

@@ -38,8 +38,12 @@ class Words:
         r"""Split texts into lower-cased runs of letters, digits and underscores (``\w+``), and number the words."""
         split = texts.str.to_lowercase().str.extract_all(r"\w+")
         flat = split.explode(empty_as_null=False)
-        numbers = flat.rank("dense").to_numpy().astype(np.int64)  # in the order of the alphabet: no row decides
-        return cls(numbers, split.list.len().to_numpy().astype(np.int64), int(numbers.max(initial=0)))
+        numbers = (
+            flat.rank("dense").to_numpy().astype(np.int64)
+        )  # in the order of the alphabet: no row decides
+        return cls(
+            numbers, split.list.len().to_numpy().astype(np.int64), int(numbers.max(initial=0))
+        )
 
     @cached_property
     def ends(self) -> Ints:
@@ -51,7 +55,10 @@ class Words:
         lengths = self.lengths[texts]
         within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         place = within + np.repeat(self.ends[texts] - lengths, lengths)
-        columns = [np.where(within >= back, self.numbers[np.maximum(place - back, 0)], _START) for back in (2, 1, 0)]
+        columns = [
+            np.where(within >= back, self.numbers[np.maximum(place - back, 0)], _START)
+            for back in (2, 1, 0)
+        ]
         return np.stack(columns, axis=1), lengths
 
 
@@ -67,22 +74,31 @@ class _Level:
     discount: float
 
     @classmethod
-    def of(cls, context: Ints, word: Ints, size: int, contexts: int, discount: float | None) -> _Level:
+    def of(
+        cls, context: Ints, word: Ints, size: int, contexts: int, discount: float | None
+    ) -> _Level:
         """Count pairs of a context, below `contexts`, and a word, below `size`."""
         keys, counts = np.unique(context * size + word, return_counts=True)
         of_key = keys // size
         totals = np.bincount(of_key, counts, minlength=contexts).astype(np.int64)
         types = np.bincount(of_key, minlength=contexts)
-        return cls(size, keys, counts, totals, types, _discount(counts) if discount is None else discount)
+        return cls(
+            size, keys, counts, totals, types, _discount(counts) if discount is None else discount
+        )
 
     def probability(self, context: Ints, word: Ints, lower: Floats) -> Floats:
         """Return P(word | context), mixed with that of the shorter context; a context of −1 or without words has that.
 
-        (max(c(context word) − D, 0) + D · N₁₊(context •) · P(word | shorter context)) / c(context •)
+        (max(c(context word) − D, 0) + D · N₁₊(context •) · P(word | shorter context)) / c(context
+        •)
         """
         key = context * self.size + word
         place = np.minimum(np.searchsorted(self.keys, key), max(len(self.keys) - 1, 0))
-        count = np.where(self.keys[place] == key, self.counts[place], 0) if len(self.keys) else np.zeros(len(key))
+        count = (
+            np.where(self.keys[place] == key, self.counts[place], 0)
+            if len(self.keys)
+            else np.zeros(len(key))
+        )
         total = np.where(context >= 0, self.totals[context], 0)
         mixed = np.maximum(count - self.discount, 0.0) + self.discount * self.types[context] * lower
         return np.divide(mixed, total, out=lower.copy(), where=total > 0)
@@ -92,10 +108,10 @@ class _Level:
 class NgramModel:
     """Trigrams with interpolated Kneser-Ney smoothing (Kneser & Ney 1995; Chen & Goodman 1999, sec. 2.7 and 3).
 
-    The trigrams are counted; below them counts how many different words come before. The single words are mixed with
-    the uniform distribution over all words of the vocabulary and the unknown word, so that every word has a
-    probability, and they add up to 1. One discount a level, n₁ / (n₁ + 2 n₂) (Ney, Essen & Kneser 1994), from .1 to
-    .95: what few texts give is not trusted further.
+    The trigrams are counted; below them counts how many different words come before. The single
+    words are mixed with the uniform distribution over all words of the vocabulary and the unknown
+    word, so that every word has a probability, and they add up to 1. One discount a level, n₁ / (n₁
+    + 2 n₂) (Ney, Essen & Kneser 1994), from .1 to .95: what few texts give is not trusted further.
     """
 
     vocabulary: int
@@ -105,7 +121,11 @@ class NgramModel:
 
     @classmethod
     def fit(
-        cls, trigrams: Ints, vocabulary: int, *, discounts: Sequence[float | None] = (None, None, None)
+        cls,
+        trigrams: Ints,
+        vocabulary: int,
+        *,
+        discounts: Sequence[float | None] = (None, None, None),
     ) -> NgramModel:
         """Count trigrams, a row each; `discounts` of single words, pairs and trigrams replace the estimated ones."""
         size = vocabulary + 2
@@ -124,12 +144,18 @@ class NgramModel:
         key = first * size + second
         place = np.searchsorted(self.contexts, key)
         place = np.minimum(place, max(len(self.contexts) - 1, 0))
-        known = self.contexts[place] == key if len(self.contexts) else np.zeros(len(key), dtype=bool)
+        known = (
+            self.contexts[place] == key if len(self.contexts) else np.zeros(len(key), dtype=bool)
+        )
         one, two, three = self.levels
         found = np.full(len(word), 1.0 / (self.vocabulary + 1))
         found = one.probability(np.zeros_like(word), word, found)
         found = two.probability(second, word, found)
-        return three.probability(np.where(known, place, -1), word, found) if len(self.contexts) else found
+        return (
+            three.probability(np.where(known, place, -1), word, found)
+            if len(self.contexts)
+            else found
+        )
 
 
 def _discount(counts: Ints) -> float:
@@ -138,13 +164,15 @@ def _discount(counts: Ints) -> float:
     return min(max(found, _LEAST_DISCOUNT), _LARGEST_DISCOUNT)
 
 
-def cross_fitted_perplexity(texts: pl.Series, origins: pl.Series, training: npt.NDArray[np.bool_]) -> Floats:
+def cross_fitted_perplexity(
+    texts: pl.Series, origins: pl.Series, training: npt.NDArray[np.bool_]
+) -> Floats:
     """Log perplexity of each text, nats per word, under trigrams of the training texts of other origins.
 
-    Origins are put into five folds by a hash of their names; the texts of a fold are scored by a model of the training
-    texts in the other four, so that no text is scored by a model that saw it, or a twin of it. Of more than
-    `MOST_WORDS` training words, texts are drawn by the same hash. `UserError` if fewer than two folds hold a training
-    text.
+    Origins are put into five folds by a hash of their names; the texts of a fold are scored by a
+    model of the training texts in the other four, so that no text is scored by a model that saw it,
+    or a twin of it. Of more than `MOST_WORDS` training words, texts are drawn by the same hash.
+    `UserError` if fewer than two folds hold a training text.
     """
     words = Words.of(texts)
     hashes = np.array([_hash(name) for name in origins], dtype=np.uint64)

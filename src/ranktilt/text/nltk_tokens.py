@@ -27,17 +27,24 @@ def require_nltk() -> None:
 def nltk_tokens(texts: Iterable[str]) -> pl.Series:
     """Split texts into sentences (untrained Punkt) and these into words (``NLTKWordTokenizer``).
 
-    The tokenizer's rules look no further than the blank beside a word, but for a sentence's first word and its end.
-    Words between these are therefore read once each, many at a time: the same tokens, twice as fast.
+    The tokenizer's rules look no further than the blank beside a word, but for a sentence's first
+    word and its end. Words between these are therefore read once each, many at a time: the same
+    tokens, twice as fast.
     """
-    punkt = need("nltk.tokenize.punkt", extra="paper", for_="analyzer 'paper'").PunktSentenceTokenizer()
+    punkt = need(
+        "nltk.tokenize.punkt", extra="paper", for_="analyzer 'paper'"
+    ).PunktSentenceTokenizer()
     words: Words = (
-        need("nltk.tokenize.destructive", extra="paper", for_="analyzer 'paper'").NLTKWordTokenizer().tokenize
+        need("nltk.tokenize.destructive", extra="paper", for_="analyzer 'paper'")
+        .NLTKWordTokenizer()
+        .tokenize
     )
     sentences = [[_parts(sentence) for sentence in punkt.tokenize(text)] for text in texts]
     every = list(chain.from_iterable(sentences))
     first = {word: words(f"{word} {_MARK}")[:-1] for word in {word for word, _, _ in every if word}}
-    inner = dict(_inner(list(dict.fromkeys(word for _, middle, _ in every for word in middle)), words))
+    inner = dict(
+        _inner(list(dict.fromkeys(word for _, middle, _ in every for word in middle)), words)
+    )
     last = {end: words(f"{_MARK} {end}")[1:] for end in {end for word, _, end in every if word}}
 
     def tokens(sentence: _Parts) -> Iterator[str]:

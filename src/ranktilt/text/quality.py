@@ -13,10 +13,13 @@ _WORD = r"[^\s\x1c-\x1f]+"
 _PAIRS_AT_ONCE, _ENDS_AT_ONCE = 4_096, 16_384
 _TAIL = 400
 
-# Openings. Each part is made so that a sentence with which a person would begin a text does not fit it.
+# Openings. Each part is made so that a sentence with which a person would begin a text does not fit
+# it.
 _S = r"['\u2019]"
 _QUOTES = r"\"'\u2018\u2019\u201c\u201d"
-_REWRITE = r"(?:re-?writ(?:e|es|ten|ing)|paraphras(?:e|ed|ing)|re-?phras(?:ed|ing)|re-?word(?:ed|ing))"
+_REWRITE = (
+    r"(?:re-?writ(?:e|es|ten|ing)|paraphras(?:e|ed|ing)|re-?phras(?:ed|ing)|re-?word(?:ed|ing))"
+)
 _NOUN = r"(?:text|passage|paragraph|abstract|article|document|content|sentence|excerpt|summary|answer|version)s?"
 _GIVEN = r"(?:the|your|this|that|my) (?:(?:given|original|provided|above|following|input|same) )*"
 _MORE = r"[^.:!?\n]{0,90}?"
@@ -26,11 +29,13 @@ _YES = (
     r"|okay|ok|great|yes)\s*[!,.:\u2013\u2014-]+\s*"
 )
 _BETTER = (
-    r"(?:polished|improved|refined|simplified|condensed|shortened|summari[sz]ed|clearer|smoother|(?:more )?concise)"
+    r"(?:polished|improved|refined|simplified|condensed|shortened|summari[sz]ed|clearer|smoother"
+    r"|(?:more )?concise)"
 )
 _WILLING = rf"(?:i(?:{_S}d| would|{_S}ll| will)(?: be| gladly)?(?: happy| glad)?(?: to)?|i can(?: certainly)?|happy to)"
 _OFFER = (
-    rf"(?:{_WILLING} (?:help|assist|{_REWRITE})\b{_MORE}[.:!\n]|thank you for (?:providing|sharing) {_MORE}[.!\n])\s*"
+    rf"(?:{_WILLING} (?:help|assist|{_REWRITE})\b{_MORE}[.:!\n]"
+    rf"|thank you for (?:providing|sharing) {_MORE}[.!\n])\s*"
 )
 _ANNOUNCED = "|".join(
     (
@@ -122,8 +127,9 @@ def words(text: pl.Series) -> pl.Series:
 def opening(text: pl.Series) -> pl.Series:
     """Find what a chat model says before the rewrite itself, with the marks around it; null where there is nothing.
 
-    Announcements ("Sure, here's a possible rewrite:"), labels ("Rewritten text:"), offers ("I'd be happy to help.") and
-    a bare "Certainly!", up to three in a row. English only. "Here we show that …" or "Sure enough, …" is none.
+    Announcements ("Sure, here's a possible rewrite:"), labels ("Rewritten text:"), offers ("I'd be
+    happy to help.") and a bare "Certainly!", up to three in a row. English only. "Here we show that
+    …" or "Sure enough, …" is none.
     """
     return text.str.extract(_OPENING).str.strip_chars()
 
@@ -131,8 +137,9 @@ def opening(text: pl.Series) -> pl.Series:
 def answer_opening(text: pl.Series) -> pl.Series:
     """Find what a chat model says before its answer to a question; null where there is nothing.
 
-    What `opening` finds, an announcement in a line of its own ("Here is a passage that answers your question:"), or a
-    label ("Answer:"). A person may begin an answer so, too: it is no sign of a model.
+    What `opening` finds, an announcement in a line of its own ("Here is a passage that answers your
+    question:"), or a label ("Answer:"). A person may begin an answer so, too: it is no sign of a
+    model.
     """
     return opening(text).fill_null(text.str.extract(_ANSWER_OPENING).str.strip_chars())
 
@@ -143,14 +150,16 @@ def without_opening(text: pl.Series) -> pl.Series:
     quoted = rest.str.extract(r"\A[\"\u201c]([^\"\u201c\u201d]*)[\"\u201d]\z").str.strip_chars()
     found = pl.col("text").str.contains(_OPENING)
     table = text.alias("text").to_frame()
-    return table.select(pl.when(found).then(quoted.fill_null(rest)).otherwise("text").alias(text.name))[text.name]
+    return table.select(
+        pl.when(found).then(quoted.fill_null(rest)).otherwise("text").alias(text.name)
+    )[text.name]
 
 
 def refusal(text: pl.Series) -> pl.Series:
     """Tell where a text begins as a model declines: "I'm sorry, but I cannot …", "As an AI language model, I …".
 
-    English only. Sympathy ("I'm sorry to hear …") is none, nor is a limit of a study ("Unfortunately, we cannot exclude
-    …").
+    English only. Sympathy ("I'm sorry to hear …") is none, nor is a limit of a study
+    ("Unfortunately, we cannot exclude …").
     """
     return text.str.contains(_REFUSAL)
 
@@ -158,9 +167,10 @@ def refusal(text: pl.Series) -> pl.Series:
 def cut_off(text: pl.Series) -> pl.Series:
     """Tell where a text ends in the middle: its last sentence has no final punctuation, in any script that has some.
 
-    Closing quotes, brackets and Markdown after it are allowed, and so are a note in brackets, the number of a reference
-    and a web address or DOI as the last word. An ellipsis counts as cut off, and so does "(ABSTRACT TRUNCATED …)";
-    texts that end in Thai or Lao never are, nor are empty ones.
+    Closing quotes, brackets and Markdown after it are allowed, and so are a note in brackets, the
+    number of a reference and a web address or DOI as the last word. An ellipsis counts as cut off,
+    and so does "(ABSTRACT TRUNCATED …)"; texts that end in Thai or Lao never are, nor are empty
+    ones.
     """
     parts = text.to_frame().iter_slices(_ENDS_AT_ONCE) if len(text) else [text.to_frame()]
     ends = pl.concat([part.to_series().str.strip_chars().str.tail(_TAIL) for part in parts])
@@ -170,7 +180,8 @@ def cut_off(text: pl.Series) -> pl.Series:
 def jaccard(a: pl.Series, b: pl.Series) -> npt.NDArray[np.float64]:
     """Compute the Jaccard similarity of the term sets of paired texts, 0 to 1; NaN where neither text has a term.
 
-    Terms are lower-cased runs of letters, digits and underscores (Dai et al., KDD 2024, sec. 2.3.1).
+    Terms are lower-cased runs of letters, digits and underscores (Dai et al., KDD 2024, sec.
+    2.3.1).
     """
     left, right, both = term_counts(a, b)
     return share(both, left + right - both)
@@ -200,11 +211,18 @@ def term_counts(a: pl.Series, b: pl.Series) -> tuple[npt.NDArray[np.int64], ...]
     """
     table = pl.DataFrame({"a": a, "b": b}, schema={"a": pl.String, "b": pl.String})
     sets = [pl.col(side).list for side in "ab"]
-    counts = [sets[0].n_unique(), sets[1].n_unique(), sets[0].set_intersection(pl.col("b")).list.len()]
+    counts = [
+        sets[0].n_unique(),
+        sets[1].n_unique(),
+        sets[0].set_intersection(pl.col("b")).list.len(),
+    ]
     parts = [
         part.lazy()
         .select(pl.all().str.to_lowercase().str.extract_all(r"\w+"))
-        .select(expr.cast(pl.Int64).alias(name) for name, expr in zip(("left", "right", "both"), counts, strict=True))
+        .select(
+            expr.cast(pl.Int64).alias(name)
+            for name, expr in zip(("left", "right", "both"), counts, strict=True)
+        )
         .collect()
         for part in (table.iter_slices(_PAIRS_AT_ONCE) if table.height else [table])
     ]
@@ -213,12 +231,17 @@ def term_counts(a: pl.Series, b: pl.Series) -> tuple[npt.NDArray[np.int64], ...]
 
 def script(text: pl.Series) -> pl.Series:
     """Tell in which writing most letters are: ``Latin``, ``unspaced`` or ``other``; null without letters."""
-    plain = (text.str.len_bytes() == text.str.len_chars()) & text.str.contains("[A-Za-z]")  # quick to see
+    plain = (text.str.len_bytes() == text.str.len_chars()) & text.str.contains(
+        "[A-Za-z]"
+    )  # quick to see
     letters, latin, unspaced = (
-        pl.col("text").str.count_matches(pattern) for pattern in (r"[\p{L}\p{M}]", r"\p{Latin}", _UNSPACED)
+        pl.col("text").str.count_matches(pattern)
+        for pattern in (r"[\p{L}\p{M}]", r"\p{Latin}", _UNSPACED)
     )
     known = pl.when(letters == 0).then(None).when(2 * latin >= letters).then(pl.lit("Latin"))
     kind = known.when(2 * unspaced > letters).then(pl.lit(UNSPACED)).otherwise(pl.lit("other"))
     found = np.full(len(text), "Latin", dtype=object)
-    found[~plain.to_numpy()] = text.filter(~plain).alias("text").to_frame().select(kind).to_series().to_list()
+    found[~plain.to_numpy()] = (
+        text.filter(~plain).alias("text").to_frame().select(kind).to_series().to_list()
+    )
     return pl.Series(text.name, found.tolist(), dtype=pl.String)

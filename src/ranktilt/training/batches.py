@@ -38,7 +38,11 @@ class Rows:
 
 
 def draw_rows(
-    rng: np.random.Generator, positives: Sequence[Ints], most: int | None, negatives: Negatives, count: int
+    rng: np.random.Generator,
+    positives: Sequence[Ints],
+    most: int | None,
+    negatives: Negatives,
+    count: int,
 ) -> Rows:
     """Draw an epoch's positives, at most so many of each query, and `count` negatives of each."""
     queries, documents = list[int](), list[list[int]]()
@@ -47,7 +51,9 @@ def draw_rows(
             queries.append(query)
             documents.append([int(rows[place]), *negatives(rng, query, place)])
     shape = (len(queries), 1 + count)
-    return Rows(np.array(queries, dtype=np.int64), np.array(documents, dtype=np.int64).reshape(shape))
+    return Rows(
+        np.array(queries, dtype=np.int64), np.array(documents, dtype=np.int64).reshape(shape)
+    )
 
 
 @dataclass(eq=False)

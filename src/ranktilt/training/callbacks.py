@@ -1,6 +1,7 @@
 """What a trainer of transformers is told besides its arguments: when to save, when to stop, how far it is.
 
-Only `ranktilt.training.trainer` imports this module, so that transformers is loaded when something is trained.
+Only `ranktilt.training.trainer` imports this module, so that transformers is loaded when something
+is trained.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ callback: Any = need("transformers.trainer_callback", extra="train", for_="train
 class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore[misc]  # an optional package: no types
     """Reports progress, saves each minute, and ends a training that has so many minutes when they are over.
 
-    In a training by minutes the learning rate goes by the clock: it rises over the first tenth of the time and falls
-    to 0 at its end, over interruptions.
+    In a training by minutes the learning rate goes by the clock: it rises over the first tenth of
+    the time and falls to 0 at its end, over interruptions.
     """
 
-    def __init__(self, label: str, minutes: float | None = None, rate: float = 0.0, spent: float = 0.0) -> None:
+    def __init__(
+        self, label: str, minutes: float | None = None, rate: float = 0.0, spent: float = 0.0
+    ) -> None:
         self.label, self.minutes, self.rate = label, minutes, rate
         self.spent = spent
         """Seconds, those before an interruption included."""
@@ -38,7 +41,12 @@ class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps."""
         return {
-            "args": {"label": self.label, "minutes": self.minutes, "rate": self.rate, "spent": self.spent},
+            "args": {
+                "label": self.label,
+                "minutes": self.minutes,
+                "rate": self.rate,
+                "spent": self.spent,
+            },
             "attributes": {},
         }
 
@@ -48,7 +56,9 @@ class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore
         self.started = self.saved - self.spent
         self._report(state)
 
-    def on_step_begin(self, args: Any, state: Any, control: Any, *, optimizer: Any, **_: Any) -> None:
+    def on_step_begin(
+        self, args: Any, state: Any, control: Any, *, optimizer: Any, **_: Any
+    ) -> None:
         """Set the learning rate by the clock."""
         if self.minutes is not None:
             share = min(self.spent / (60 * self.minutes), 1.0)
@@ -65,7 +75,9 @@ class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore
             control.should_save, self.saved = True, now
         self._report(state)
 
-    def on_log(self, args: Any, state: Any, control: Any, *, logs: dict[str, Any], **_: Any) -> None:
+    def on_log(
+        self, args: Any, state: Any, control: Any, *, logs: dict[str, Any], **_: Any
+    ) -> None:
         """Refuse a loss that is no number."""
         if not math.isfinite(logs.get("loss", 0.0)):
             self.has_diverged = True
@@ -78,4 +90,8 @@ class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore
         if self.minutes is None:
             report(self.label, state.global_step, state.max_steps)
         else:
-            report(self.label, min(round(self.spent), round(60 * self.minutes)), round(60 * self.minutes))
+            report(
+                self.label,
+                min(round(self.spent), round(60 * self.minutes)),
+                round(60 * self.minutes),
+            )

@@ -14,20 +14,32 @@ from ranktilt.collection import Collection
 from ranktilt.models.checkpoint import fingerprint
 from ranktilt.optional import need
 from ranktilt.training.batches import EpochRows, Rows, draw_rows
-from ranktilt.training.model import FOR, cut_texts, find_base_model, new_cross_encoder, require_encoder, without_dropout
+from ranktilt.training.model import (
+    FOR,
+    cut_texts,
+    find_base_model,
+    new_cross_encoder,
+    require_encoder,
+    without_dropout,
+)
 from ranktilt.training.options import RerankerTraining, Trained
 from ranktilt.training.trainer import TrainingRun, digest, trainer_of
 from ranktilt.training.training_set import TrainingSet, reranker_set
 
 
 def train_cross_encoder(
-    collection: Collection, model: str | Path, folder: str | Path, *, options: RerankerTraining | None = None
+    collection: Collection,
+    model: str | Path,
+    folder: str | Path,
+    *,
+    options: RerankerTraining | None = None,
 ) -> Trained:
     """Fine-tune an encoder into a cross-encoder that re-ranks BM25's documents, on a collection's judgments.
 
-    Each group of one relevant document and its negatives is a choice among them: the loss is the cross-entropy of the
-    softmax over their scores, or with ``loss="binary"`` that of each pair by itself. sentence-transformers'
-    ``CrossEncoderTrainer`` does the rest; an interrupted training goes on from its last checkpoint.
+    Each group of one relevant document and its negatives is a choice among them: the loss is the
+    cross-entropy of the softmax over their scores, or with ``loss="binary"`` that of each pair by
+    itself. sentence-transformers' ``CrossEncoderTrainer`` does the rest; an interrupted training
+    goes on from its last checkpoint.
 
     Parameters
     ----------
@@ -36,7 +48,8 @@ def train_cross_encoder(
     model : str or Path
         The encoder: a folder, ``minilm``, or a hub name.
     folder : str or Path
-        Where the model goes: new, or with an unfinished training of the same options, which is continued.
+        Where the model goes: new, or with an unfinished training of the same options, which is
+        continued.
     options : RerankerTraining, optional
         How.
 
@@ -48,14 +61,23 @@ def train_cross_encoder(
     Raises
     ------
     UserError
-        Before any work: where there is nothing to learn from, the encoder cannot be used, or the folder holds something
-        else. Later: if the loss stops being a number, or the disk is full.
+        Before any work: where there is nothing to learn from, the encoder cannot be used, or the
+        folder holds something else. Later: if the loss stops being a number, or the disk is full.
     """
     began, options = time.monotonic(), options or RerankerTraining()
     library = need("sentence_transformers", extra="train", for_=FOR)
     training_set = reranker_set(collection, options)
-    body, pools = fingerprint(find_base_model(str(model))), [rows for pools in training_set.negatives for rows in pools]
-    data = digest(training_set.queries, training_set.texts, training_set.twins, *training_set.positives, *pools)
+    body, pools = (
+        fingerprint(find_base_model(str(model))),
+        [rows for pools in training_set.negatives for rows in pools],
+    )
+    data = digest(
+        training_set.queries,
+        training_set.texts,
+        training_set.twins,
+        *training_set.positives,
+        *pools,
+    )
     spec = {"kind": "cross-encoder", **asdict(options), "body": body, "data": data}
     run = TrainingRun(FOR, Path(folder), options, spec, began)
     if run.finished is not None:
@@ -66,12 +88,18 @@ def train_cross_encoder(
         without_dropout(trained)
     rows = epoch_rows(training_set, options, trained.tokenizer)
     arguments = run.arguments(library.CrossEncoderTrainingArguments, options.rows)
-    trainer = trainer_of(library.CrossEncoderTrainer, trained, arguments, rows, loss=_loss(trained, options))
-    figures = run.train(trainer, 1 if options.loss == "binary" else 1 + options.negatives_per_positive)
+    trainer = trainer_of(
+        library.CrossEncoderTrainer, trained, arguments, rows, loss=_loss(trained, options)
+    )
+    figures = run.train(
+        trainer, 1 if options.loss == "binary" else 1 + options.negatives_per_positive
+    )
     figures |= {
-        "queries": len(training_set.queries), "positives": sum(map(len, training_set.positives)),
-        "skipped_queries": training_set.skipped, "skipped_positives": training_set.skipped_positives,
-    }  # fmt: skip
+        "queries": len(training_set.queries),
+        "positives": sum(map(len, training_set.positives)),
+        "skipped_queries": training_set.skipped,
+        "skipped_positives": training_set.skipped_positives,
+    }
     return run.finish(trained, str(model), collection, figures)
 
 
@@ -90,11 +118,15 @@ def epoch_rows(training_set: TrainingSet, options: RerankerTraining, tokenizer: 
 
     size = sum(len(rows[: options.positives_per_query]) for rows in training_set.positives)
     return EpochRows(
-        draw, size * (1 + count if options.loss == "binary" else 1), training_set.queries, training_set.texts,
-        training_set.twins if options.alpha else None, options.seed,
+        draw,
+        size * (1 + count if options.loss == "binary" else 1),
+        training_set.queries,
+        training_set.texts,
+        training_set.twins if options.alpha else None,
+        options.seed,
         cut_queries=partial(cut_texts, tokenizer, options.max_query_tokens),
         cut_documents=partial(cut_texts, tokenizer, options.max_document_tokens),
-    )  # fmt: skip
+    )
 
 
 def _loss(model: Any, options: RerankerTraining) -> Any:

@@ -1,6 +1,7 @@
 """What a model favours while it is trained, as sentence-transformers' trainers ask their evaluators.
 
-Only `ranktilt.training.SourceBiasEvaluator` imports this module, so that sentence-transformers is loaded when needed.
+Only `ranktilt.training.SourceBiasEvaluator` imports this module, so that sentence-transformers is
+loaded when needed.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ evaluation: Any = need("sentence_transformers.base.evaluation", extra="train", f
 class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an optional package: no types
     """Measures, at each evaluation of a training, which source a model favours and what that costs.
 
-    A bi-encoder searches the collection exactly; a cross-encoder re-ranks BM25's documents. For each measure M, the
-    reference source H and each other source S there are the numbers
+    A bi-encoder searches the collection exactly; a cross-encoder re-ranks BM25's documents. For
+    each measure M, the reference source H and each other source S there are the numbers
 
     - ``M_H`` and ``M_S``: effectiveness (0 to 1) where only this source's documents count as relevant, on the ranking
       of all sources;
@@ -48,7 +49,8 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
     Parameters
     ----------
     collection : Collection
-        The mixed collection with the queries and judgments to evaluate on, such as ``load(DIR, split="dev")``.
+        The mixed collection with the queries and judgments to evaluate on, such as ``load(DIR,
+        split="dev")``.
     measures : sequence of str, optional
         Measures of relevance.
     source : str, optional
@@ -84,10 +86,14 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
             raise collection.unknown_source(source)
         self.others = tuple(one for one in collection.sources if one != source)
         if not self.others:
-            raise UserError(f"{_FOR}: the collection has one source ({source}); mix it with rewrites first")
+            raise UserError(
+                f"{_FOR}: the collection has one source ({source}); mix it with rewrites first"
+            )
         asked = [estimand(one) for one in measures]
         if strange := [one for one in asked if not isinstance(one, Measure)]:
-            raise UserError(f"{_FOR}: {strange[0]!r} is no measure of relevance; expected one such as nDCG@10")
+            raise UserError(
+                f"{_FOR}: {strange[0]!r} is no measure of relevance; expected one such as nDCG@10"
+            )
         self.measures, self.mixed, self.alone = (
             [repr(one) for one in asked],
             collection,
@@ -106,14 +112,32 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
         """Rank with the model as it is now; see `SourceBiasEvaluator` for the keys of what comes back."""
         mixed, alone = self._runs(model)
         pairs = [(self.source, other) for other in self.others]
-        found = audit(self.mixed, mixed, self.measures, pairs=pairs, confounds=False, resamples=_RESAMPLES, keep_top=0)
-        means = {(one["measure"], one["group"]): one["mean"] for one in found.by_group().iter_rows(named=True)}
-        metrics = {f"{name}_{source}": means[name, source] for name in self.measures for source in self.mixed.sources}
+        found = audit(
+            self.mixed,
+            mixed,
+            self.measures,
+            pairs=pairs,
+            confounds=False,
+            resamples=_RESAMPLES,
+            keep_top=0,
+        )
+        means = {
+            (one["measure"], one["group"]): one["mean"]
+            for one in found.by_group().iter_rows(named=True)
+        }
+        metrics = {
+            f"{name}_{source}": means[name, source]
+            for name in self.measures
+            for source in self.mixed.sources
+        }
         for effect in found.tilts:
             key = f"relative_delta_{effect.measure}_{effect.b}"
             metrics |= {key: effect.value, f"{key}_low": effect.low, f"{key}_high": effect.high}
         only = audit(self.alone, alone, self.measures, by=None, keep_top=0).by_group()
-        metrics |= {f"{one['measure']}_{self.source}_only": one["mean"] for one in only.iter_rows(named=True)}
+        metrics |= {
+            f"{one['measure']}_{self.source}_only": one["mean"]
+            for one in only.iter_rows(named=True)
+        }
         named: dict[str, float] = self.prefix_name_to_metrics(metrics, self.name)
         self.store_metrics_in_model_card_data(model, named, epoch, steps)
         return named
@@ -129,14 +153,20 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
         documents = self._vectors(model.encode_document, self.mixed.texts(self.text))
         queries = self._vectors(model.encode_query, self.mixed.judged["text"])
         retriever = _EncodedTexts(
-            k=self.depth, text=self.text, documents=documents, queries=queries, cosine=similarity == "cosine"
+            k=self.depth,
+            text=self.text,
+            documents=documents,
+            queries=queries,
+            cosine=similarity == "cosine",
         )
         return retriever.rank(self.mixed), retriever.rank(self.alone)
 
     def _vectors(self, encode: Any, texts: pl.Series) -> dict[str, Vectors]:
         """Encode each distinct text once."""
         distinct = texts.unique(maintain_order=True).to_list()
-        found = encode(distinct, batch_size=self.batch_size, show_progress_bar=False, convert_to_tensor=True)
+        found = encode(
+            distinct, batch_size=self.batch_size, show_progress_bar=False, convert_to_tensor=True
+        )
         vectors = found.float().cpu().numpy()
         if not np.isfinite(vectors).all():
             raise UserError(f"{_FOR}: the model gives NaN or infinite vectors")
@@ -146,15 +176,23 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
         """BM25's documents, which no training changes, by a cross-encoder's scores; each distinct pair is read once."""
         first = collection.memo((_FOR, self.first_stage), lambda: self.first_stage.rank(collection))
         texts = collection.docs.select(doc_id="id", text=collection.texts(self.text))
-        entries = first.frame().select("query_id", "doc_id").join(texts, on="doc_id", maintain_order="left")
+        entries = (
+            first.frame()
+            .select("query_id", "doc_id")
+            .join(texts, on="doc_id", maintain_order="left")
+        )
         queries = collection.queries.select(query_id="id", query="text")
         entries = entries.join(queries, on="query_id", maintain_order="left")
         pairs = entries.select("query", "text").unique(maintain_order=True)
-        bare = need("torch", extra="neural", for_=_FOR).nn.Identity()  # in float32 an activation would tie high scores
+        bare = need(
+            "torch", extra="neural", for_=_FOR
+        ).nn.Identity()  # in float32 an activation would tie high scores
         options = {"batch_size": self.batch_size, "activation_fn": bare, "show_progress_bar": False}
         scores = np.asarray(model.predict(pairs.rows(), **options))
         if scores.ndim != 1:
-            raise UserError(f"{_FOR}: expected a model with one score for a pair, got {scores.shape[1]}")
+            raise UserError(
+                f"{_FOR}: expected a model with one score for a pair, got {scores.shape[1]}"
+            )
         if not np.isfinite(scores).all():
             raise UserError(f"{_FOR}: the model gives NaN or infinite scores")
         scored = pairs.with_columns(score=pl.Series(scores, dtype=pl.Float64))
@@ -164,7 +202,12 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
 
     def get_config_dict(self) -> dict[str, Any]:
         """Return what a model card says of the evaluation."""
-        return {"measures": self.measures, "source": self.source, "depth": self.depth, "text": self.text}
+        return {
+            "measures": self.measures,
+            "source": self.source,
+            "depth": self.depth,
+            "text": self.text,
+        }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -185,5 +228,7 @@ class _EncodedTexts(FirstStage):
         documents = np.stack([self.documents[text] for text in collection.texts(self.text)])
         queries = np.stack([self.queries[text] for text in collection.judged["text"]])
         stored = Stored(documents, np.arange(len(documents)))
-        for rows, scores in search(queries, stored, self.depth + slack, cosine=self.cosine, label=""):
+        for rows, scores in search(
+            queries, stored, self.depth + slack, cosine=self.cosine, label=""
+        ):
             yield rows, scores.astype(np.float64)

@@ -36,7 +36,9 @@ class TextProperties:
         reference = named.sources[0]
 
         def measure() -> Floats:
-            return np.column_stack([_standardized(probe.measure(named, reference, None)) for probe in probes])
+            return np.column_stack(
+                [_standardized(probe.measure(named, reference, None)) for probe in probes]
+            )
 
         return cls(tuple(probe.name for probe in probes), part.memo((__name__, reference), measure))
 

@@ -14,7 +14,9 @@ FOR = "train cross-encoder"
 
 def find_base_model(name: str) -> Path:
     """Find an encoder by folder, short name or hub name: a retriever's first, as in ``minilm``, then a re-ranker's."""
-    kind = next((kind for kind in ("dense", "cross-encoder") if catalogue.model(name, kind)), "dense")
+    kind = next(
+        (kind for kind in ("dense", "cross-encoder") if catalogue.model(name, kind)), "dense"
+    )
     return checkpoint.find(name, for_=f"{kind}:{name}")
 
 
@@ -28,9 +30,14 @@ def require_encoder(name: str, query_tokens: int, document_tokens: int) -> tuple
         tokenizer = checkpoint.load_tokenizer(folder, for_=FOR)
         config = checkpoint.load(folder, "AutoModel", for_=FOR, pooler=False).config
     if not tokenizer.is_fast or tokenizer.pad_token is None:
-        raise UserError(f"{found}: expected a tokenizer.json with a padding token, so that texts are cut and batched")
+        raise UserError(
+            f"{found}: expected a tokenizer.json with a padding token, so that texts are cut and batched"
+        )
     special = int(tokenizer.num_special_tokens_to_add(pair=True))
-    most, whole = getattr(config, "max_position_embeddings", None), query_tokens + document_tokens + special
+    most, whole = (
+        getattr(config, "max_position_embeddings", None),
+        query_tokens + document_tokens + special,
+    )
     if isinstance(most, int) and 0 < most < whole:
         raise UserError(
             f"{folder}: has {most} places for tokens, and max_query_tokens={query_tokens}, max_document_tokens="
@@ -44,13 +51,19 @@ def new_cross_encoder(folder: Path, limit: int, seed: int) -> Any:
     torch = need("torch", extra="neural", for_=FOR)
     library = need("sentence_transformers", extra="train", for_=FOR)
     modules = need("sentence_transformers.base.modules", extra="train", for_=FOR)
-    with torch.random.fork_rng(devices=[]), checkpoint.loading(f"{folder}: cannot be made a cross-encoder", for_=FOR):
+    with (
+        torch.random.fork_rng(devices=[]),
+        checkpoint.loading(f"{folder}: cannot be made a cross-encoder", for_=FOR),
+    ):
         torch.manual_seed(seed)
         own = {"trust_remote_code": False, "local_files_only": True}
         body = modules.Transformer(
-            str(folder), transformer_task="sequence-classification", model_kwargs={**own, "dtype": "float32"},
-            processor_kwargs={**own, "model_max_length": limit}, config_kwargs={**own, "num_labels": 1},
-        )  # fmt: skip
+            str(folder),
+            transformer_task="sequence-classification",
+            model_kwargs={**own, "dtype": "float32"},
+            processor_kwargs={**own, "model_max_length": limit},
+            config_kwargs={**own, "num_labels": 1},
+        )
         return library.CrossEncoder(modules=[body], device="cpu", activation_fn=torch.nn.Identity())
 
 
@@ -58,7 +71,12 @@ def cut_texts(tokenizer: Any, most: int, texts: list[str]) -> list[str]:
     """Cut texts at a number of tokens, where the tokenizer says which characters these are."""
     if not getattr(tokenizer, "is_fast", False):
         return texts
-    asked = {"add_special_tokens": False, "truncation": True, "max_length": most, "return_offsets_mapping": True}
+    asked = {
+        "add_special_tokens": False,
+        "truncation": True,
+        "max_length": most,
+        "return_offsets_mapping": True,
+    }
     found = tokenizer(texts, **asked)["offset_mapping"]
     return [text[: at[-1][1]] if at else "" for text, at in zip(texts, found, strict=True)]
 

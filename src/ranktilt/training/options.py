@@ -14,16 +14,32 @@ NEGATIVES = ("bm25", "random")
 Negatives = Literal["in-batch", "bm25", "ann", "controlled"]
 """Of a retriever."""
 _TRIPLES: dict[str, Any] = {
-    "batch": 32, "loss": "binary", "negatives": "random:1000", "negatives_per_positive": 4, "positives": "all",
+    "batch": 32,
+    "loss": "binary",
+    "negatives": "random:1000",
+    "negatives_per_positive": 4,
+    "positives": "all",
     "positives_per_query": None,
-}  # fmt: skip
+}
 PRESETS: dict[str, dict[str, Any]] = {
-    "paper": {**_TRIPLES, "rate": 7e-6, "max_query_tokens": 30, "max_document_tokens": 200, "weight_decay": 0.0},
-    "notebook": {
-        **_TRIPLES, "rate": 2e-5, "max_query_tokens": 70, "max_document_tokens": 350, "weight_decay": 0.01,
-        "warmup_steps": 5000, "dropout": True, "epochs": 1000,
+    "paper": {
+        **_TRIPLES,
+        "rate": 7e-6,
+        "max_query_tokens": 30,
+        "max_document_tokens": 200,
+        "weight_decay": 0.0,
     },
-}  # fmt: skip
+    "notebook": {
+        **_TRIPLES,
+        "rate": 2e-5,
+        "max_query_tokens": 70,
+        "max_document_tokens": 350,
+        "weight_decay": 0.01,
+        "warmup_steps": 5000,
+        "dropout": True,
+        "epochs": 1000,
+    },
+}
 """How Askari et al. (2023) train cross-encoders: as their paper says, and as the notebook that they published does.
 
 Weight decay 0 makes AdamW the paper's Adam. The notebook's 5 epochs of 1,000 triples a positive, of which each fifth
@@ -36,19 +52,25 @@ class Schedule:
 
     steps: Annotated[int | None, Option("Training steps (default: one epoch).", min=1)] = None
     minutes: Annotated[
-        float | None, Option("Train for about M minutes, with the learning rate scheduled by time.", "M")
+        float | None,
+        Option("Train for about M minutes, with the learning rate scheduled by time.", "M"),
     ] = None
     epochs: Annotated[int, Option("Epochs, without --steps or --minutes.", min=1)] = 1
     batch: Annotated[
-        int, Option("Batch size: pairs, or queries of a retriever; smaller if memory is short.", min=1)
+        int,
+        Option("Batch size: pairs, or queries of a retriever; smaller if memory is short.", min=1),
     ] = 32
     rate: Annotated[float, Option("Peak learning rate.", flag="--learning-rate")] = 1e-4
-    warmup_steps: Annotated[int | None, Option("Warm-up steps (default: a tenth of all).", min=0)] = None
-    weight_decay: Annotated[float, Option("Weight decay of AdamW, on matrices; 0 is Adam.", min=0)] = 0.01
+    warmup_steps: Annotated[
+        int | None, Option("Warm-up steps (default: a tenth of all).", min=0)
+    ] = None
+    weight_decay: Annotated[
+        float, Option("Weight decay of AdamW, on matrices; 0 is Adam.", min=0)
+    ] = 0.01
     seed: Annotated[int, Option("Random seed of weights and draws.", min=0)] = 0
-    precision: Annotated[Literal["float32", "bfloat16"], Option("Arithmetic precision; weights stay float32.")] = (
-        "float32"
-    )
+    precision: Annotated[
+        Literal["float32", "bfloat16"], Option("Arithmetic precision; weights stay float32.")
+    ] = "float32"
     device: Literal["cpu", "cuda"] | None = None
     """The GPU where there is one, else the processor; ``CUDA_VISIBLE_DEVICES`` says which GPU."""
 
@@ -70,19 +92,24 @@ class Training(Schedule):
     """Learn from documents of these sources only, such as ``("human",)``; from all by default."""
     negatives_per_positive: Annotated[int, Option("Negatives per positive and epoch.", min=1)] = 4
     positives_per_query: Annotated[
-        int | None, Option("Maximum positives per query and epoch; the rest come in the next.", min=1)
+        int | None,
+        Option("Maximum positives per query and epoch; the rest come in the next.", min=1),
     ] = 8
     text: str = "title+text"
     """What of a document is read: ``title+text``, ``text`` or ``title``."""
     max_query_tokens: Annotated[int, Option("Truncate queries to this many tokens.", min=1)] = 30
-    max_document_tokens: Annotated[int, Option("Truncate documents to this many tokens.", min=1)] = 200
-    alpha: Annotated[float, Option("Weight of the debiased constraint on the logits.", "α", flag="--debias", min=0)] = (
-        0.0
-    )
+    max_document_tokens: Annotated[
+        int, Option("Truncate documents to this many tokens.", min=1)
+    ] = 200
+    alpha: Annotated[
+        float,
+        Option("Weight of the debiased constraint on the logits.", "α", flag="--debias", min=0),
+    ] = 0.0
     """On the scale of the model's own scores: an LLM's version of a relevant document may not score above it
     (`ranktilt.training.DebiasedLoss`). Summed over a batch: it weighs more in larger ones."""
     twins: Annotated[
-        str | None, Option("Source that the constraint compares (default: the first with rewrites).", "SOURCE")
+        str | None,
+        Option("Source that the constraint compares (default: the first with rewrites).", "SOURCE"),
     ] = None
     """Sources that are not named are not learned from."""
     limits: tuple[tuple[str, int], ...] = ()
@@ -103,25 +130,34 @@ class Training(Schedule):
 class RerankerTraining(Training):
     """How a re-ranker is trained: as `Training` says, and what its positives and negatives are.
 
-    Positives among BM25's best alone are the default of ``bm25:K``, because only those reach a re-ranker: against what
-    BM25 finds, the others teach that few shared words are a sign of relevance. In a batch, positives stay with their
-    negatives, one group at least, but for the binary loss, whose pairs are mixed.
+    Positives among BM25's best alone are the default of ``bm25:K``, because only those reach a
+    re-ranker: against what BM25 finds, the others teach that few shared words are a sign of
+    relevance. In a batch, positives stay with their negatives, one group at least, but for the
+    binary loss, whose pairs are mixed.
     """
 
     negatives: Annotated[
         str | None,
-        Option("Negatives from BM25's top K, or from N random documents (default: bm25:100).", "bm25:K|random:N"),
+        Option(
+            "Negatives from BM25's top K, or from N random documents (default: bm25:100).",
+            "bm25:K|random:N",
+        ),
     ] = None
     """Never a version or copy of what is relevant to the query."""
     positives: Annotated[
         Literal["retrieved", "all"] | None,
-        Option("Positives: relevant documents among BM25's top K, or all (default with random negatives)."),
+        Option(
+            "Positives: relevant documents among BM25's top K, or all (default with random negatives)."
+        ),
     ] = None
     triples: Annotated[
-        str | None, Option("Triples to learn from: ids of query, positive, negative (.tsv).", "FILE")
+        str | None,
+        Option("Triples to learn from: ids of query, positive, negative (.tsv).", "FILE"),
     ] = None
     """In place of both; as ``ranktilt data build retrieval-qa`` writes it."""
-    loss: Annotated[Literal["softmax", "binary"], Option("Softmax over a group, or binary for each pair.")] = "softmax"
+    loss: Annotated[
+        Literal["softmax", "binary"], Option("Softmax over a group, or binary for each pair.")
+    ] = "softmax"
     dropout: bool = False
     """Whether the encoder's own dropout is on."""
 
@@ -134,9 +170,13 @@ class RerankerTraining(Training):
                 "positive (negatives_per_positive)"
             )
         if kind == "random" and self.positives == "retrieved":
-            raise UserError("training: positives=retrieved are those of BM25's best K, which negatives=bm25:K names")
+            raise UserError(
+                "training: positives=retrieved are those of BM25's best K, which negatives=bm25:K names"
+            )
         if self.triples is not None and (self.negatives, self.positives) != (None, None):
-            raise UserError("training: triples say what is positive and negative; leave out positives and negatives")
+            raise UserError(
+                "training: triples say what is positive and negative; leave out positives and negatives"
+            )
 
     @classmethod
     def of_preset(cls, name: str | None, **given: Any) -> Self:
@@ -144,7 +184,11 @@ class RerankerTraining(Training):
         if name is not None and name not in PRESETS:
             raise unknown("preset", name, PRESETS)
         replaced = {"negatives", "positives"} if given.get("triples") else set()
-        preset = {name: value for name, value in PRESETS.get(name or "", {}).items() if name not in replaced}
+        preset = {
+            name: value
+            for name, value in PRESETS.get(name or "", {}).items()
+            if name not in replaced
+        }
         return cls(**{**preset, **given})
 
     @property
@@ -165,19 +209,26 @@ class RerankerTraining(Training):
     @property
     def rows(self) -> int:
         """Rows of a batch: pairs, or groups of a positive and its negatives."""
-        return self.batch if self.loss == "binary" else max(self.batch // (1 + self.negatives_per_positive), 1)
+        return (
+            self.batch
+            if self.loss == "binary"
+            else max(self.batch // (1 + self.negatives_per_positive), 1)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetrieverTraining(Training):
     """How a retriever is trained: as `Training` says, but for these.
 
-    Without `sources` it learns from the collection's first one only, which is the human one of a mix: its LLM versions
-    are the twins. The saved model cuts texts at the larger number of tokens, special ones included.
+    Without `sources` it learns from the collection's first one only, which is the human one of a
+    mix: its LLM versions are the twins. The saved model cuts texts at the larger number of tokens,
+    special ones included.
     """
 
     negatives_per_positive: Annotated[int, Option("Mined negatives per positive.", min=1)] = 1
-    depth: Annotated[int, Option("Mine negatives from the top K documents.", "K", flag="--mining-depth", min=1)] = 100
+    depth: Annotated[
+        int, Option("Mine negatives from the top K documents.", "K", flag="--mining-depth", min=1)
+    ] = 100
     rate: Annotated[float, Option("Peak learning rate.", flag="--learning-rate")] = 2e-5
     negatives: Annotated[
         Negatives,
@@ -186,14 +237,16 @@ class RetrieverTraining(Training):
             "positive in perplexity and specificity."
         ),
     ] = "in-batch"
-    loss: Annotated[str, Option("A loss of sentence-transformers, as Name(option=value,…).", "LOSS")] = (
-        "MultipleNegativesRankingLoss"
-    )
+    loss: Annotated[
+        str, Option("A loss of sentence-transformers, as Name(option=value,…).", "LOSS")
+    ] = "MultipleNegativesRankingLoss"
     variant: Annotated[
-        Literal["paper", "code"], Option("The constraint as in the paper, or as in the released code.")
+        Literal["paper", "code"],
+        Option("The constraint as in the paper, or as in the released code."),
     ] = "paper"
     patience: Annotated[
-        int | None, Option("Stop after N epochs without improvement and keep the best; needs --dev.", min=1)
+        int | None,
+        Option("Stop after N epochs without improvement and keep the best; needs --dev.", min=1),
     ] = None
 
     @property
@@ -211,10 +264,10 @@ class RetrieverTraining(Training):
 class LoraTraining(Schedule):
     """How an adapter is trained: as `Schedule` says, and what it learns from.
 
-    Pairs, rank, rate, batch and share are those of Wang et al. (NAACL 2024, sec. 5), who adapt the attention alone.
-    Ours are alpha (twice the rank), which layers of the attention (all), optimizer and schedule, and what is read of a
-    document: they show titles (``text="title"``). Ask the adapted model with the same prompt, attribute, text and
-    passage tokens.
+    Pairs, rank, rate, batch and share are those of Wang et al. (NAACL 2024, sec. 5), who adapt the
+    attention alone. Ours are alpha (twice the rank), which layers of the attention (all), optimizer
+    and schedule, and what is read of a document: they show titles (``text="title"``). Ask the
+    adapted model with the same prompt, attribute, text and passage tokens.
     """
 
     pairs_per_epoch: Annotated[int, Option("Pairs per epoch, about.", min=1)] = 140_000
@@ -222,19 +275,26 @@ class LoraTraining(Schedule):
     rate: Annotated[float, Option("Peak learning rate.", flag="--learning-rate")] = 3e-3
     batch: Annotated[int, Option("Batch size in pairs.", min=1)] = 4
     share: Annotated[
-        float, Option("Share of the queries to learn from; the rest are held out.", flag="--train-share")
+        float,
+        Option("Share of the queries to learn from; the rest are held out.", flag="--train-share"),
     ] = 0.8
-    prompt: Annotated[str, Option("pairwise-neutral, pairwise-sensitive or a file.", "NAME|FILE", panel="Model")] = (
-        "pairwise-neutral"
-    )
-    attribute: Annotated[str | None, Option("Text for {attribute} in the prompt.", "X", panel="Model")] = None
+    prompt: Annotated[
+        str, Option("pairwise-neutral, pairwise-sensitive or a file.", "NAME|FILE", panel="Model")
+    ] = "pairwise-neutral"
+    attribute: Annotated[
+        str | None, Option("Text for {attribute} in the prompt.", "X", panel="Model")
+    ] = None
     text: str = "title+text"
-    passage_tokens: Annotated[int, Option("Truncate documents to this many tokens.", panel="Model")] = 300
+    passage_tokens: Annotated[
+        int, Option("Truncate documents to this many tokens.", panel="Model")
+    ] = 300
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < self.share < 1:
-            raise UserError(f"training: expected a share of the queries above 0 and below 1, got {self.share:g}")
+            raise UserError(
+                f"training: expected a share of the queries above 0 and below 1, got {self.share:g}"
+            )
 
 
 @dataclass(frozen=True)

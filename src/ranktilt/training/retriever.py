@@ -48,9 +48,9 @@ def train_retriever(
 ) -> Trained:
     """Fine-tune an encoder as a retriever on a collection's judgments, with or without the debiased constraint.
 
-    Each relevant document is a row: a query, this document, its twin where there is a constraint, and mined negatives.
-    Loss and trainer are sentence-transformers' own; no dropout. An interrupted training goes on from its last
-    checkpoint.
+    Each relevant document is a row: a query, this document, its twin where there is a constraint,
+    and mined negatives. Loss and trainer are sentence-transformers' own; no dropout. An interrupted
+    training goes on from its last checkpoint.
 
     Parameters
     ----------
@@ -59,7 +59,8 @@ def train_retriever(
     model : str or Path
         The encoder: a folder, ``minilm``, or a hub name.
     folder : str or Path
-        Where the model goes: new, or with an unfinished training of the same options, which is continued.
+        Where the model goes: new, or with an unfinished training of the same options, which is
+        continued.
     options : RetrieverTraining, optional
         How.
     dev : Collection, optional
@@ -68,13 +69,15 @@ def train_retriever(
     Returns
     -------
     Trained
-        `folder` holds the model as sentence-transformers saves it, a model card, and ``training.json``.
+        `folder` holds the model as sentence-transformers saves it, a model card, and
+        ``training.json``.
 
     Raises
     ------
     UserError
-        Before any work: where there is nothing to learn from, no twin, the encoder cannot be used, or the folder holds
-        something else. Later: if the loss stops being a number, memory does not suffice, or the disk is full.
+        Before any work: where there is nothing to learn from, no twin, the encoder cannot be used,
+        or the folder holds something else. Later: if the loss stops being a number, memory does not
+        suffice, or the disk is full.
 
     References
     ----------
@@ -86,11 +89,17 @@ def train_retriever(
     training_set = retriever_set(collection, options)
     _require_negatives(training_set, options)
     encoder = _base_encoder(model, options.device)
-    texts, pairs = digest(training_set.queries, training_set.texts), digest(*training_set.positives, training_set.twins)
+    texts, pairs = (
+        digest(training_set.queries, training_set.texts),
+        digest(*training_set.positives, training_set.twins),
+    )
     spec = {
-        "kind": "retriever", **asdict(options), "body": encoder.fingerprint, "twin_source": training_set.twin_source,
+        "kind": "retriever",
+        **asdict(options),
+        "body": encoder.fingerprint,
+        "twin_source": training_set.twin_source,
         "data": f"{texts} {pairs}",
-    }  # fmt: skip
+    }
     run = TrainingRun(FOR, Path(folder), options, spec, began)
     if run.finished is not None:
         return run.finished
@@ -100,27 +109,46 @@ def train_retriever(
         from ranktilt.training.evaluator import SourceBiasEvaluator
 
         if not training_set.part.sources:
-            raise UserError(f"{FOR}: the dev collection compares sources, and no document that is learned from has one")
-        judge = SourceBiasEvaluator(dev, name="dev", source=training_set.part.sources[0], text=options.text)
+            raise UserError(
+                f"{FOR}: the dev collection compares sources, and no document that is learned from has one"
+            )
+        judge = SourceBiasEvaluator(
+            dev, name="dev", source=training_set.part.sources[0], text=options.text
+        )
     best: dict[str, Any] = {} if judge is None else {"eval_strategy": "epoch"}
     callbacks = list[Any]()
     if judge is not None and options.patience is not None:
         metric = f"eval_dev_{judge.primary_metric}"
-        best |= {"save_strategy": "epoch", "load_best_model_at_end": True, "metric_for_best_model": metric}
+        best |= {
+            "save_strategy": "epoch",
+            "load_best_model_at_end": True,
+            "metric_for_best_model": metric,
+        }
         callbacks.append(checkpoint.transformers(for_=FOR).EarlyStoppingCallback(options.patience))
     arguments = run.arguments(
-        library.SentenceTransformerTrainingArguments, options.batch, prompts=trainable.prompts, **best
+        library.SentenceTransformerTrainingArguments,
+        options.batch,
+        prompts=trainable.prompts,
+        **best,
     )
     trainer = trainer_of(
-        library.SentenceTransformerTrainer, trainable.model, arguments, rows, loss=trainable.loss(), evaluator=judge,
+        library.SentenceTransformerTrainer,
+        trainable.model,
+        arguments,
+        rows,
+        loss=trainable.loss(),
+        evaluator=judge,
         callbacks=callbacks,
-    )  # fmt: skip
+    )
     score = trainable.positive_score()
     figures = run.train(trainer, 1 + options.mined_negatives)
     figures |= {
-        "queries": len(training_set.queries), "positives": sum(map(len, training_set.positives)),
-        "twins": training_set.paired, "mean_score_before": score, "skipped_queries": training_set.skipped,
-    }  # fmt: skip
+        "queries": len(training_set.queries),
+        "positives": sum(map(len, training_set.positives)),
+        "twins": training_set.paired,
+        "mean_score_before": score,
+        "skipped_queries": training_set.skipped,
+    }
     if imbalance := trainable.miner.imbalance():
         figures["imbalance"] = imbalance
     return run.finish(trainable.model, str(model), collection, figures)
@@ -135,7 +163,9 @@ def score_scale(collection: Collection, model: str | Path, options: RetrieverTra
 def _base_encoder(model: str | Path, device: str | None) -> Encoder:
     base = Dense(str(model), device=device).encoder
     if not isinstance(base, Encoder):
-        raise UserError(f"{FOR}: {model} is a server's model; only one on this machine can be trained")
+        raise UserError(
+            f"{FOR}: {model} is a server's model; only one on this machine can be trained"
+        )
     return base
 
 
@@ -143,8 +173,12 @@ def _require_fit(options: RetrieverTraining, dev: Collection | None) -> None:
     if options.patience is not None and dev is None:
         raise UserError(f"{FOR}: patience needs dev queries to judge each epoch by")
     name = parse_loss(options.loss)[0]
-    if name == "TripletLoss" and (options.negatives == "in-batch" or options.negatives_per_positive != 1):
-        raise UserError(f"{FOR}: TripletLoss takes one mined negative a row: negatives_per_positive=1, not in-batch")
+    if name == "TripletLoss" and (
+        options.negatives == "in-batch" or options.negatives_per_positive != 1
+    ):
+        raise UserError(
+            f"{FOR}: TripletLoss takes one mined negative a row: negatives_per_positive=1, not in-batch"
+        )
 
 
 def _require_negatives(training_set: TrainingSet, options: RetrieverTraining) -> None:
@@ -193,16 +227,24 @@ class Miner:
                 return []
             rows = mined[query] if len(mined[query]) else self._others(query)
             if properties is not None:
-                rows = properties.matched(int(self.training_set.positives[query][place]), rows, count)
+                rows = properties.matched(
+                    int(self.training_set.positives[query][place]), rows, count
+                )
             return [int(row) for row in rng.choice(rows, count, replace=len(rows) < count)]
 
         rng = np.random.default_rng([self.options.seed, epoch])
-        return draw_rows(rng, self.training_set.positives, self.options.positives_per_query, negatives, count)
+        return draw_rows(
+            rng, self.training_set.positives, self.options.positives_per_query, negatives, count
+        )
 
     @cached_property
     def properties(self) -> TextProperties | None:
         """What negatives are matched on; None where they are not."""
-        return TextProperties.of(self.training_set.part) if self.options.negatives == "controlled" else None
+        return (
+            TextProperties.of(self.training_set.part)
+            if self.options.negatives == "controlled"
+            else None
+        )
 
     def imbalance(self) -> dict[str, dict[str, float]]:
         """By how much positives and negatives of the first epoch differ, and would if they were not matched."""
@@ -216,7 +258,9 @@ class Miner:
 
     def _others(self, query: int) -> Ints:
         """All documents that are not relevant to a query for which none was mined."""
-        others = np.setdiff1d(np.arange(self.training_set.part.docs.height), self.training_set.barred[query])
+        others = np.setdiff1d(
+            np.arange(self.training_set.part.docs.height), self.training_set.barred[query]
+        )
         if not len(others):
             raise UserError(
                 "training: a query to which every document is relevant has no negatives; negatives=in-batch"
@@ -231,25 +275,36 @@ class Miner:
         if self.options.negatives in ("bm25", "controlled"):
             return part.memo((__name__, self.options.depth, self.options.text), self._retrieved)
         if self.encode is None:
-            raise UserError("training: negatives=ann searches with the model that is trained, and there is none")
+            raise UserError(
+                "training: negatives=ann searches with the model that is trained, and there is none"
+            )
         queries, documents, cosine = self.encode()
         stored = Stored(documents, np.arange(len(documents)))
-        every = search(queries, stored, self.options.depth, cosine=cosine, label="train retriever: mining")
+        every = search(
+            queries, stored, self.options.depth, cosine=cosine, label="train retriever: mining"
+        )
         return self._without_relevant(rows[np.lexsort((rows, -scores))] for rows, scores in every)
 
     def _retrieved(self) -> tuple[Ints, ...]:
         part = self.training_set.part
         run = BM25(k=self.options.depth, text=self.options.text).rank(part)
-        return self._without_relevant(np.split(collection_rows(run, part)[run.docs], run.offsets[1:-1]))
+        return self._without_relevant(
+            np.split(collection_rows(run, part)[run.docs], run.offsets[1:-1])
+        )
 
     def _without_relevant(self, lists: Iterable[Ints]) -> tuple[Ints, ...]:
-        return tuple(rows[~np.isin(rows, barred)] for rows, barred in zip(lists, self.training_set.barred, strict=True))
+        return tuple(
+            rows[~np.isin(rows, barred)]
+            for rows, barred in zip(lists, self.training_set.barred, strict=True)
+        )
 
 
 class _Trainable:
     """The encoder, its texts, and the loss."""
 
-    def __init__(self, encoder: Encoder, training_set: TrainingSet, options: RetrieverTraining) -> None:
+    def __init__(
+        self, encoder: Encoder, training_set: TrainingSet, options: RetrieverTraining
+    ) -> None:
         self.encoder, self.training_set, self.options = encoder, training_set, options
         self.miner = Miner(training_set, options, self._vectors)
         model = self.model = encoder.module
@@ -259,7 +314,11 @@ class _Trainable:
         longest = max(options.max_query_tokens, options.max_document_tokens)
         model.max_seq_length = min(model.max_seq_length or longest, longest)
         tokenizer: Any = getattr(model, "tokenizer", None)
-        special = tokenizer.num_special_tokens_to_add() if hasattr(tokenizer, "num_special_tokens_to_add") else 0
+        special = (
+            tokenizer.num_special_tokens_to_add()
+            if hasattr(tokenizer, "num_special_tokens_to_add")
+            else 0
+        )
         self.cut_queries, self.cut_documents = (
             partial(cut_texts, tokenizer, max(most - special, 1))
             for most in (options.max_query_tokens, options.max_document_tokens)
@@ -277,34 +336,54 @@ class _Trainable:
             return loss
         from ranktilt.training.losses import DebiasedLoss
 
-        return DebiasedLoss(self.model, loss, alpha=self.options.alpha, variant=self.options.variant)
+        return DebiasedLoss(
+            self.model, loss, alpha=self.options.alpha, variant=self.options.variant
+        )
 
     def rows(self) -> EpochRows:
         """What each epoch shows."""
         learned, options = self.training_set, self.options
         return EpochRows(
-            self.miner.rows, sum(len(rows[: options.positives_per_query]) for rows in learned.positives),
-            learned.queries, learned.texts, learned.twins if options.constrained else None, options.seed,
-            self.cut_queries, self.cut_documents, [frozenset(rows.tolist()) for rows in learned.barred],
-        )  # fmt: skip
+            self.miner.rows,
+            sum(len(rows[: options.positives_per_query]) for rows in learned.positives),
+            learned.queries,
+            learned.texts,
+            learned.twins if options.constrained else None,
+            options.seed,
+            self.cut_queries,
+            self.cut_documents,
+            [frozenset(rows.tolist()) for rows in learned.barred],
+        )
 
     @property
     def prompts(self) -> dict[str, str]:
         """What is put before the texts of each column."""
-        documents = ["document", "twin", *(f"negative{n}" for n in range(1, 1 + self.options.mined_negatives))]
-        prompts = {"query": self.encoder.prefix("query")} | dict.fromkeys(documents, self.encoder.prefix("document"))
+        documents = [
+            "document",
+            "twin",
+            *(f"negative{n}" for n in range(1, 1 + self.options.mined_negatives)),
+        ]
+        prompts = {"query": self.encoder.prefix("query")} | dict.fromkeys(
+            documents, self.encoder.prefix("document")
+        )
         return {name: prompt for name, prompt in prompts.items() if prompt}
 
     def _encoded(self, texts: list[str], kind: Kind) -> Vectors:
         """Vectors of texts by the model as it is now."""
         cut = self.cut_queries if kind == "query" else self.cut_documents
-        vectors: Vectors = self.model.encode(cut(texts), prompt=self.encoder.prefix(kind), show_progress_bar=False)
+        vectors: Vectors = self.model.encode(
+            cut(texts), prompt=self.encoder.prefix(kind), show_progress_bar=False
+        )
         return vectors
 
     def _vectors(self) -> tuple[Vectors, Vectors, bool]:
         documents = self.training_set.texts[: self.training_set.part.docs.height]
         cosine = self.model.similarity_fn_name == "cosine"
-        return self._encoded(self.training_set.queries, "query"), self._encoded(documents, "document"), cosine
+        return (
+            self._encoded(self.training_set.queries, "query"),
+            self._encoded(documents, "document"),
+            cosine,
+        )
 
     def positive_score(self) -> float:
         """Mean absolute score of relevant documents before training."""

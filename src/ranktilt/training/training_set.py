@@ -67,18 +67,25 @@ class TrainingSet:
 def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingSet:
     """Find what a re-ranker can learn from a collection's judgments; a grade above 0 is relevant.
 
-    No negative is a version (same origin) or copy (same text) of what is relevant to its query, in any source, unless a
-    file of triples says so. Where sources are chosen, documents of the others do not exist otherwise. Where there is a
-    constraint, each positive comes with its twin, and without sources the first one is learned from.
+    No negative is a version (same origin) or copy (same text) of what is relevant to its query, in
+    any source, unless a file of triples says so. Where sources are chosen, documents of the others
+    do not exist otherwise. Where there is a constraint, each positive comes with its twin, and
+    without sources the first one is learned from.
     """
     sources = options.sources or (_first_source(collection) if options.alpha else None)
     if options.alpha and sources is None:
-        raise UserError(f"{collection_name(collection)}: a constraint compares sources, and no document has one")
+        raise UserError(
+            f"{collection_name(collection)}: a constraint compares sources, and no document has one"
+        )
     relevant, wanted, part = _relevant_documents(collection, sources)
     barred = barred_rows(collection, part, relevant, options.text)
     every = _with_negatives(collection, part, wanted, barred, options)
     if not every.frame.height:
-        where = f" among BM25's best {options.pool[1]}" if options.retrieved_only and options.triples is None else ""
+        where = (
+            f" among BM25's best {options.pool[1]}"
+            if options.retrieved_only and options.triples is None
+            else ""
+        )
         raise UserError(
             f"{collection_name(collection)}: no relevant document{_of(sources)} beside others{where}; there is nothing "
             "to learn"
@@ -104,12 +111,25 @@ def retriever_set(collection: Collection, options: RetrieverTraining) -> Trainin
     def find() -> TrainingSet:
         relevant, wanted, part = _relevant_documents(collection, sources)
         rows = part.docs.select(doc_id="id").with_columns(row=pl.int_range(pl.len()))
-        good = _drawn(collection, wanted, options).join(rows, on="doc_id", maintain_order="left").sort("row")
+        good = (
+            _drawn(collection, wanted, options)
+            .join(rows, on="doc_id", maintain_order="left")
+            .sort("row")
+        )
         barred = barred_rows(collection, part, relevant, options.text)
-        learned = _put_together(collection, part, Positives(good, []), barred, options, twinned=sources or ())
+        learned = _put_together(
+            collection, part, Positives(good, []), barred, options, twinned=sources or ()
+        )
         return replace(learned, skipped=relevant["query_id"].n_unique() - len(learned.positives))
 
-    key = (__name__, sources, options.twins, options.text, options.limits, options.seed if options.limits else 0)
+    key = (
+        __name__,
+        sources,
+        options.twins,
+        options.text,
+        options.limits,
+        options.seed if options.limits else 0,
+    )
     found = collection.memo(key, find)
     if options.constrained:
         _require_twins(collection, found)
@@ -127,9 +147,14 @@ def _require_twins(collection: Collection, learned: TrainingSet) -> None:
 
 
 def _put_together(
-    collection: Collection, part: Collection, positives: Positives, barred: pl.DataFrame, options: Training,
-    *, twinned: Sequence[str],
-) -> TrainingSet:  # fmt: skip
+    collection: Collection,
+    part: Collection,
+    positives: Positives,
+    barred: pl.DataFrame,
+    options: Training,
+    *,
+    twinned: Sequence[str],
+) -> TrainingSet:
     """Sort what was found by query; documents of the sources `twinned` get their twins."""
     rows, never = _by_query(positives.frame, "row"), _by_query(barred, "row")
     pools = _by_query(positives.frame, "pool") if positives.pools else {}
@@ -139,10 +164,19 @@ def _put_together(
     twins, texts = _twin_texts(collection, part, source, options.text)
     used = positives.frame["row"].unique().to_numpy()
     return TrainingSet(
-        Collection(part.docs, queries, part.qrels, part.spec), texts, tuple(rows[q] for q in ids),
-        tuple(tuple(positives.pools[number] for number in pools[q]) for q in ids if positives.pools),
-        tuple(never[q] for q in ids), twins, source, int((twins[used] != used).sum()), 0, 0,
-    )  # fmt: skip
+        Collection(part.docs, queries, part.qrels, part.spec),
+        texts,
+        tuple(rows[q] for q in ids),
+        tuple(
+            tuple(positives.pools[number] for number in pools[q]) for q in ids if positives.pools
+        ),
+        tuple(never[q] for q in ids),
+        twins,
+        source,
+        int((twins[used] != used).sum()),
+        0,
+        0,
+    )
 
 
 def _by_query(frame: pl.DataFrame, column: str) -> dict[str, Ints]:
@@ -151,7 +185,11 @@ def _by_query(frame: pl.DataFrame, column: str) -> dict[str, Ints]:
 
 
 def _with_negatives(
-    collection: Collection, part: Collection, wanted: pl.DataFrame, barred: pl.DataFrame, options: RerankerTraining
+    collection: Collection,
+    part: Collection,
+    wanted: pl.DataFrame,
+    barred: pl.DataFrame,
+    options: RerankerTraining,
 ) -> Positives:
     """Find what is learned from, and what each positive is learned against."""
     if options.triples is not None:
@@ -160,8 +198,12 @@ def _with_negatives(
     positive = wanted.select("query_id", "doc_id").join(rows, on="doc_id", maintain_order="left")
     kind, size = options.pool
     if kind == "random":
-        itself = part.queries.select(query_id="id").join(rows, left_on="query_id", right_on="doc_id")
-        return _random(positive, pl.concat([barred, itself]).unique(), (size, part.docs.height), options.seed)
+        itself = part.queries.select(query_id="id").join(
+            rows, left_on="query_id", right_on="doc_id"
+        )
+        return _random(
+            positive, pl.concat([barred, itself]).unique(), (size, part.docs.height), options.seed
+        )
     found = _candidates(part, size, options.text)
     if options.retrieved_only:
         positive = found.join(positive, on=["query_id", "row"], how="semi", maintain_order="left")
@@ -175,27 +217,42 @@ def _with_negatives(
 def _read_triples(path: Path, part: Collection, wanted: pl.DataFrame, name: str) -> Positives:
     """Read what is learned from out of MS MARCO's form: ids of query, positive and negative, tab-separated.
 
-    `DataError` names the line of what is no triple, of a query or document that the collection does not have, and of a
-    positive that is not judged relevant there.
+    `DataError` names the line of what is no triple, of a query or document that the collection does
+    not have, and of a positive that is not judged relevant there.
     """
     docs = part.docs.select("id").with_columns(row=pl.int_range(pl.len()))
     relevant = wanted.select("query_id", "doc_id", known=True)
     positives, pieces = docs.rename({"id": "doc_id"}), list[pl.DataFrame]()
     for lines in _triple_lines(path):
         for kind, known in zip(_FIELDS, (part.queries, docs, docs), strict=True):
-            strange = lines.join(known.select("id"), left_on=kind, right_on="id", how="anti", maintain_order="left")
+            strange = lines.join(
+                known.select("id"), left_on=kind, right_on="id", how="anti", maintain_order="left"
+            )
             for line, value in strange.select("line", kind).head(1).iter_rows():
                 noun = "query" if kind == "query_id" else "document to learn from"
                 message = f"{name} has no {noun} {shorten(value)}; are these the triples of another collection?"
                 raise DataError(path, message, line=line)
         found = lines.join(relevant, on=["query_id", "doc_id"], how="left", maintain_order="left")
-        for line, *pair in found.filter(pl.col("known").is_null()).select("line", *_FIELDS[:2]).head(1).iter_rows():
+        for line, *pair in (
+            found.filter(pl.col("known").is_null()).select("line", *_FIELDS[:2]).head(1).iter_rows()
+        ):
             query, document = map(shorten, pair)
-            raise DataError(path, f"document {document} is not judged relevant to query {query} in {name}", line=line)
+            raise DataError(
+                path,
+                f"document {document} is not judged relevant to query {query} in {name}",
+                line=line,
+            )
         found = found.join(positives, on="doc_id", how="left", maintain_order="left")
-        found = found.join(docs.select(negative="id", other="row"), on="negative", how="left", maintain_order="left")
+        found = found.join(
+            docs.select(negative="id", other="row"),
+            on="negative",
+            how="left",
+            maintain_order="left",
+        )
         pieces.append(found.select("query_id", "doc_id", "row", "other"))
-    lists = pl.concat(pieces).group_by("query_id", "doc_id", "row", maintain_order=True).agg("other")
+    lists = (
+        pl.concat(pieces).group_by("query_id", "doc_id", "row", maintain_order=True).agg("other")
+    )
     frame = lists.drop("other").with_columns(pool=pl.int_range(pl.len()))
     return Positives(frame, [rows.to_numpy() for rows in lists["other"]])
 
@@ -204,16 +261,22 @@ def _triple_lines(path: Path) -> Iterator[pl.DataFrame]:
     """Lines with their number, ``line``, and three fields."""
     for first_line, lines in line_chunks(path):
         text = pl.Series("text", decode_lines(path, first_line, lines).split("\n"))
-        frame = text.to_frame().with_row_index("line", offset=first_line).filter(pl.col("text") != "")
+        frame = (
+            text.to_frame().with_row_index("line", offset=first_line).filter(pl.col("text") != "")
+        )
         fields = pl.col("text").str.split("\t")
         for line, raw in frame.filter(fields.list.len() != len(_FIELDS)).head(1).iter_rows():
             message = f"expected query, positive and negative (3 tab-separated fields), got {shorten(raw)}"
             raise DataError(path, message, line=line)
         if frame.height:
-            yield frame.select("line", **{name: fields.list.get(place) for place, name in enumerate(_FIELDS)})
+            yield frame.select(
+                "line", **{name: fields.list.get(place) for place, name in enumerate(_FIELDS)}
+            )
 
 
-def _random(positive: pl.DataFrame, barred: pl.DataFrame, sizes: tuple[int, int], seed: int) -> Positives:
+def _random(
+    positive: pl.DataFrame, barred: pl.DataFrame, sizes: tuple[int, int], seed: int
+) -> Positives:
     """Draw so many of all documents for each positive, none of which is relevant to its query."""
     rng, (n, total) = np.random.default_rng([seed, 1 << 31]), sizes
     excluded = dict(barred.group_by("query_id").agg(pl.col("row").sort()).iter_rows())
@@ -248,7 +311,10 @@ def _drawn(collection: Collection, positives: pl.DataFrame, options: Training) -
     """Keep so many rows of a source as are asked for, drawn by the seed; rows have a ``doc_id``."""
     sources = collection.docs.select("source", doc_id="id")
     source = positives.select("doc_id").join(sources, on="doc_id", maintain_order="left")["source"]
-    rng, kept = np.random.default_rng([options.seed, 1 << 30]), np.ones(positives.height, dtype=np.bool_)
+    rng, kept = (
+        np.random.default_rng([options.seed, 1 << 30]),
+        np.ones(positives.height, dtype=np.bool_),
+    )
     for name, most in options.limits:
         rows = np.flatnonzero((source == name).to_numpy())
         if len(rows) < most:
@@ -268,7 +334,9 @@ def of_sources(collection: Collection, sources: Sequence[str] | None) -> Collect
         if name not in collection.sources:
             raise collection.unknown_source(name)
     docs = collection.docs.filter(pl.col("source").is_in(list(sources)))
-    qrels = collection.qrels.join(docs.select(doc_id="id"), on="doc_id", how="semi", maintain_order="left")
+    qrels = collection.qrels.join(
+        docs.select(doc_id="id"), on="doc_id", how="semi", maintain_order="left"
+    )
     return Collection(docs, collection.queries, qrels, collection.spec)
 
 
@@ -279,12 +347,20 @@ def _candidates(part: Collection, depth: int, text: str) -> pl.DataFrame:
     return run.frame().select("query_id", "doc_id").with_columns(rows)
 
 
-def barred_rows(collection: Collection, part: Collection, relevant: pl.DataFrame, text: str) -> pl.DataFrame:
+def barred_rows(
+    collection: Collection, part: Collection, relevant: pl.DataFrame, text: str
+) -> pl.DataFrame:
     """What is never a query's negative, ``query_id`` and ``row``: what is relevant to it, in any version or copy."""
     rows = pl.int_range(part.docs.height, eager=True).alias("row")
-    docs = part.docs.select("origin", doc_id="id").with_columns(rows, copy=copies_of_text(part, text))
-    origins = relevant.join(collection.docs.select("origin", doc_id="id"), on="doc_id").select("query_id", "origin")
-    versions = origins.unique().join(docs.select("origin", "row"), on="origin").select("query_id", "row")
+    docs = part.docs.select("origin", doc_id="id").with_columns(
+        rows, copy=copies_of_text(part, text)
+    )
+    origins = relevant.join(collection.docs.select("origin", doc_id="id"), on="doc_id").select(
+        "query_id", "origin"
+    )
+    versions = (
+        origins.unique().join(docs.select("origin", "row"), on="origin").select("query_id", "row")
+    )
     found = relevant.join(docs.select("doc_id", "copy"), on="doc_id").select("query_id", "copy")
     copies = found.unique().join(docs.select("copy", "row"), on="copy").select("query_id", "row")
     return pl.concat([versions, copies]).unique().sort("row")
@@ -314,19 +390,29 @@ def _twin_source(collection: Collection, named: str | None, chosen: Sequence[str
             raise UserError(f"training: {named!r} is trained on, so it cannot hold the twins too")
         return named
     origins = collection.docs.filter(pl.col("source").is_in(list(chosen)))["origin"].unique()
-    others = collection.docs.filter(~pl.col("source").is_in(list(chosen)) & pl.col("origin").is_in(origins.implode()))
+    others = collection.docs.filter(
+        ~pl.col("source").is_in(list(chosen)) & pl.col("origin").is_in(origins.implode())
+    )
     return next((name for name in collection.sources if name in set(others["source"])), None)
 
 
-def _twin_texts(collection: Collection, part: Collection, source: str | None, text: str) -> tuple[Ints, list[str]]:
+def _twin_texts(
+    collection: Collection, part: Collection, source: str | None, text: str
+) -> tuple[Ints, list[str]]:
     """Return where each document's twin stands in texts, its own place where it has none, and the texts."""
     own = np.arange(part.docs.height, dtype=np.int64)
     texts = part.texts(text).to_list()
     if source is None:
         return own, texts
     of_source = pl.Series(collection.docs["source"] == source)
-    versions = pl.DataFrame({"origin": collection.docs["origin"], "text": collection.texts(text)}).filter(of_source)
+    versions = pl.DataFrame(
+        {"origin": collection.docs["origin"], "text": collection.texts(text)}
+    ).filter(of_source)
     versions = versions.unique("origin", keep="first", maintain_order=True)
     places = versions.select("origin", place=pl.int_range(pl.len()) + len(texts))
-    found = part.docs.select("origin").join(places, on="origin", how="left", maintain_order="left")["place"]
-    return found.fill_null(pl.Series(own)).to_numpy().astype(np.int64), texts + versions["text"].to_list()
+    found = part.docs.select("origin").join(places, on="origin", how="left", maintain_order="left")[
+        "place"
+    ]
+    return found.fill_null(pl.Series(own)).to_numpy().astype(np.int64), texts + versions[
+        "text"
+    ].to_list()

@@ -41,7 +41,11 @@ MEANINGS: dict[Check, str] = {
     "antisymmetry": "the two sources swap their names; everything must turn its sign, to the last bit",
     "known tilt": "δ is added to the first side's scores before the cut",
 }
-EXPECTED: dict[Check, str] = {"null": "exactly 0", "antisymmetry": "negated", "known tilt": "rises with δ"}
+EXPECTED: dict[Check, str] = {
+    "null": "exactly 0",
+    "antisymmetry": "negated",
+    "known tilt": "rises with δ",
+}
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,9 @@ class Calibration:
         parts: dict[str, list[Check]] = {}
         for row in self.failures:
             parts.setdefault(row.ranker, []).append(row.check)
-        said = "; ".join(f"{ranker}: {', '.join(dict.fromkeys(checks))}" for ranker, checks in parts.items())
+        said = "; ".join(
+            f"{ranker}: {', '.join(dict.fromkeys(checks))}" for ranker, checks in parts.items()
+        )
         return f"Not calibrated: {len(self.failures)} of {counted(len(self.rows), 'check', 'checks')} failed ({said})."
 
 
@@ -135,27 +141,29 @@ def calibrate(
 ) -> Calibration:
     """Test every estimand where the right answer is known.
 
-    Null: beside every document of the first source stands a copy, byte for byte, with the same judgments; whatever
-    documents are called (six schemes) and wherever the ranking ends, every estimand, and both ends of its interval,
-    must be exactly 0, and the verdict must favour nobody. Antisymmetry: the two sources swap their names, and
-    everything must be negated exactly. Known tilt: δ is added to the first source's scores, and every estimand must
-    rise with it; over the whole ranking, and with a cut at 10 of scores made distinct (a cut through a tie at a
-    measure's own cutoff keeps whichever its hash chooses). The scores are those of the documents that a ranker
-    retrieves at full depth. The score gap is descriptive and exempt.
+    Null: beside every document of the first source stands a copy, byte for byte, with the same
+    judgments; whatever documents are called (six schemes) and wherever the ranking ends, every
+    estimand, and both ends of its interval, must be exactly 0, and the verdict must favour nobody.
+    Antisymmetry: the two sources swap their names, and everything must be negated exactly. Known
+    tilt: δ is added to the first source's scores, and every estimand must rise with it; over the
+    whole ranking, and with a cut at 10 of scores made distinct (a cut through a tie at a measure's
+    own cutoff keeps whichever its hash chooses). The scores are those of the documents that a
+    ranker retrieves at full depth. The score gap is descriptive and exempt.
 
-    How often intervals hold a true value, and how often a side is named by chance, is counted over simulated
-    collections, whatever the ranker: ``benchmarks/intervals.py``.
+    How often intervals hold a true value, and how often a side is named by chance, is counted over
+    simulated collections, whatever the ranker: ``benchmarks/intervals.py``.
 
     Parameters
     ----------
     collection : Collection
-        Human text, or else its first source, and its next source; of a large one a sample. A single source is tested
-        beside its own text without every third word.
+        Human text, or else its first source, and its next source; of a large one a sample. A single
+        source is tested beside its own text without every third word.
     rankers : Ranker or sequence of Ranker
         What ranks; rankers with a field ``k`` are asked for every depth, others for their own.
     measures : str, Estimand or iterable of them, optional
-        Measures of Relative Δ, by default those of an audit; and estimands of groups, such as ``"ExposureRatio@20"``.
-        What is asked of all groups at once favours nobody, so that no null and no known tilt test it.
+        Measures of Relative Δ, by default those of an audit; and estimands of groups, such as
+        ``"ExposureRatio@20"``. What is asked of all groups at once favours nobody, so that no null
+        and no known tilt test it.
     depths : iterable of int, optional
         Depths of the rankings and of the page of ΔNDSR.
     sample : int, optional
@@ -177,15 +185,24 @@ def calibrate(
     rows = [row for ranker in rankers for row in how.rows(ranker)]
     spec = {
         "collection": {k: v for k, v in collection.spec.items() if k != "files"},
-        "sources": kept.sources, "documents": kept.docs.height, "queries": kept.judged.height,
-        "rankers": [repr(r) for r in rankers], "measures": [repr(m) for m in (*read, *others)],
-        "schemes": [s.name for s in SCHEMES], "depths": depths, "tilts": STEPS, "sample": sample,
-        "seed": seed, "ranktilt": __version__,
-    }  # fmt: skip
+        "sources": kept.sources,
+        "documents": kept.docs.height,
+        "queries": kept.judged.height,
+        "rankers": [repr(r) for r in rankers],
+        "measures": [repr(m) for m in (*read, *others)],
+        "schemes": [s.name for s in SCHEMES],
+        "depths": depths,
+        "tilts": STEPS,
+        "sample": sample,
+        "seed": seed,
+        "ranktilt": __version__,
+    }
     return Calibration(tuple(rows), spec, tuple(_notes(collection, kept)))
 
 
-def _check(collection: Collection, rankers: Sequence[Ranker], depths: Sequence[int], sample: int) -> None:
+def _check(
+    collection: Collection, rankers: Sequence[Ranker], depths: Sequence[int], sample: int
+) -> None:
     if not rankers:
         raise UserError("a calibration needs at least one ranker, such as bm25 (-r bm25)")
     if not all(isinstance(one, Ranker) for one in rankers):
@@ -194,11 +211,15 @@ def _check(collection: Collection, rankers: Sequence[Ranker], depths: Sequence[i
     for ranker in rankers:
         first = stages_of(ranker)[0]
         if isinstance(first, LiveEngine | Replay):
-            raise UserError(f"{ranker!r} cannot be calibrated: a saved run or an engine ranks no copies of documents")
+            raise UserError(
+                f"{ranker!r} cannot be calibrated: a saved run or an engine ranks no copies of documents"
+            )
     if not collection.judged.height or not collection.docs.height:
         raise UserError("nothing to calibrate on: the collection has no documents or no queries")
     if not depths or depths[0] < 1:
-        raise UserError(f"expected depths of at least 1, got {', '.join(map(str, depths)) or 'none'}")
+        raise UserError(
+            f"expected depths of at least 1, got {', '.join(map(str, depths)) or 'none'}"
+        )
     if sample < 2:
         raise UserError(f"expected a sample of at least 2 pairs, got {sample}")
 
@@ -222,7 +243,9 @@ def _notes(collection: Collection, kept: Collection) -> Iterator[str]:
 class _Checks:
     """One calibration in the making: what all rankers share."""
 
-    def __init__(self, collection: Collection, asked: Sequence[Estimand], depths: Sequence[int], seed: int) -> None:
+    def __init__(
+        self, collection: Collection, asked: Sequence[Estimand], depths: Sequence[int], seed: int
+    ) -> None:
         self.collection, self.asked, self.depths, self.seed = collection, asked, depths, seed
         self.copies = [with_synthetic_twins(collection, scheme, seed=seed) for scheme in SCHEMES]
 
@@ -241,11 +264,15 @@ class _Checks:
                     self._level(counter, copies, run, k, f"ids: {scheme.name}, depth {k}")
         yield from counter.rows()
 
-    def _level(self, counter: ComparisonCounter, copies: Collection, run: Run, depth: int, where: str) -> None:
+    def _level(
+        self, counter: ComparisonCounter, copies: Collection, run: Run, depth: int, where: str
+    ) -> None:
         """Whether every estimand of a run over copies is exactly level."""
         found = self._audit(copies, run, depth=depth)
         for name, one in _readings(found).items():
-            if one.estimand.sided:  # what is asked of all groups at once has no value that chance gives
+            if (
+                one.estimand.sided
+            ):  # what is asked of all groups at once has no value that chance gives
                 level = one.estimand.level
                 exact = one.low == one.high == level and one.error == 0 and one.p == 1
                 few = one.queries < FEWEST_ROWS  # of which there is no interval
@@ -260,7 +287,9 @@ class _Checks:
         for depth, variant in _variants(ranker, self.depths):
             ways = [_readings(self._audit(c, variant.rank(c), resamples=1_000)) for c in both]
             for name, one in ways[0].items():
-                if one.estimand.directed and one.estimand.sided:  # a mean of ratios turned round is another question
+                if (
+                    one.estimand.directed and one.estimand.sided
+                ):  # a mean of ratios turned round is another question
                     continue
                 where = f"depth {depth or 'its own'}: {_said(one)}, swapped {_said(ways[1][name])}"
                 counter.add(name, _negated(one, ways[1][name]), one.value, where)
@@ -271,9 +300,14 @@ class _Checks:
         [(_, deepest)] = _variants(ranker, [self.collection.docs.height])
         vectors = Vectors(self.collection, deepest.rank(self.collection), self.seed)
         for depth in (None, _CUT):
-            readings = [_readings(self._audit(self.collection, vectors.tilted(step, depth))) for step in STEPS]
+            readings = [
+                _readings(self._audit(self.collection, vectors.tilted(step, depth)))
+                for step in STEPS
+            ]
             for name, one in readings[0].items():
-                ratio = one.estimand.directed  # of what a list holds: only over the same lists does it rise
+                ratio = (
+                    one.estimand.directed
+                )  # of what a list holds: only over the same lists does it rise
                 if one.estimand.sided and not one.estimand.descriptive and not (ratio and depth):
                     along = [reading[name] for reading in readings]
                     most = max(e.queries for e in along) if ratio else 0
@@ -281,9 +315,13 @@ class _Checks:
                     counter.add_rise(name, values, f"cut at {depth}" if depth else "whole ranking")
         yield from counter.rows()
 
-    def _audit(self, collection: Collection, run: Run, *, depth: int = DEPTH, resamples: int = 100) -> Audit:
+    def _audit(
+        self, collection: Collection, run: Run, *, depth: int = DEPTH, resamples: int = 100
+    ) -> Audit:
         asked = self.asked or None
-        return audit(collection, run, asked, card=True, depth=depth, resamples=resamples, seed=self.seed)
+        return audit(
+            collection, run, asked, card=True, depth=depth, resamples=resamples, seed=self.seed
+        )
 
 
 def _readings(found: Audit) -> dict[str, Effect]:
@@ -330,7 +368,9 @@ class Vectors:
         self.unit = float(np.median(spreads)) if spreads else 1.0
         self.first = (collection.docs["source"] == first_source(collection)).to_numpy()
         rng = np.random.default_rng([seed, 4])
-        self.noise = [_TOUCH * self.unit * rng.permutation(len(s)) / max(len(s), 1) for _, s in self.scores]
+        self.noise = [
+            _TOUCH * self.unit * rng.permutation(len(s)) / max(len(s), 1) for _, s in self.scores
+        ]
 
     def tilted(self, step: float, depth: int | None) -> Run:
         """Add `step` standard deviations to the first side; scores to be cut are made distinct, by less than any δ."""
@@ -368,13 +408,18 @@ class ComparisonCounter:
         for low, high, at in zip(found[:-1], found[1:], tilts[1:], strict=True):
             good = bool(high >= low - 1e-9 * max(1.0, abs(low)))
             self.add(
-                estimand, good, low, f"{where}: falls from {_signed(low)} to {_signed(high)} at δ = {_signed(at)} sd"
+                estimand,
+                good,
+                low,
+                f"{where}: falls from {_signed(low)} to {_signed(high)} at δ = {_signed(at)} sd",
             )
 
     def rows(self) -> Iterator[CheckOutcome]:
         for name, tests in self.tests.items():
             details = self.first.get(name, "")
-            yield CheckOutcome(self.check, self.ranker, name, len(tests), tests.count(False), details)
+            yield CheckOutcome(
+                self.check, self.ranker, name, len(tests), tests.count(False), details
+            )
 
 
 def _signed(value: float) -> str:

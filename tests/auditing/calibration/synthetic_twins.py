@@ -35,19 +35,25 @@ def _hashed(text: str) -> str:
 
 SCHEMES = (
     Scheme("suffixes", lambda name, n, of: (f"{name}-{of[0]}", f"{name}-{of[1]}"), "originals"),
-    Scheme("misleading suffixes", lambda name, n, of: (f"{name}-{of[1]}", f"{name}-{of[0]}"), "originals"),
+    Scheme(
+        "misleading suffixes",
+        lambda name, n, of: (f"{name}-{of[1]}", f"{name}-{of[0]}"),
+        "originals",
+    ),
     Scheme("originals first", lambda name, n, of: (f"a-{name}", f"z-{name}"), "turns"),
     Scheme("copies first", lambda name, n, of: (f"z-{name}", f"a-{name}"), "copies"),
     Scheme("numbers", lambda name, n, of: (str(2 * n), str(2 * n + 1)), "turns"),
-    Scheme("hashed", lambda name, n, of: (_hashed(f"one {name}"), _hashed(f"two {name}")), "shuffled"),
+    Scheme(
+        "hashed", lambda name, n, of: (_hashed(f"one {name}"), _hashed(f"two {name}")), "shuffled"
+    ),
 )
 
 
 def sampled(collection: Collection, *, pairs: int, queries: int, seed: int) -> Collection:
     """Keep two sources under neutral ids, and of a large collection some of the queries and documents.
 
-    Of so many `pairs` three quarters at most are relevant to a query that is kept. Where there is one source only, a
-    second one holds the same texts without every third word.
+    Of so many `pairs` three quarters at most are relevant to a query that is kept. Where there is
+    one source only, a second one holds the same texts without every third word.
     """
     sources = _sources(collection)
     docs = collection.docs.filter(pl.col("source").is_in(sources))
@@ -56,7 +62,8 @@ def sampled(collection: Collection, *, pairs: int, queries: int, seed: int) -> C
     if asked.height > queries:
         asked = asked[np.sort(rng.choice(asked.height, queries, replace=False))]
     qrels = collection.qrels.filter(
-        pl.col("query_id").is_in(asked["id"].implode()) & pl.col("doc_id").is_in(docs["id"].implode())
+        pl.col("query_id").is_in(asked["id"].implode())
+        & pl.col("doc_id").is_in(docs["id"].implode())
     )
     relevant = qrels.filter(pl.col("grade") > 0)["doc_id"]
     kept = _origins(docs, relevant, pairs, rng)
@@ -70,12 +77,16 @@ def with_synthetic_twins(collection: Collection, scheme: Scheme, *, seed: int) -
     docs = collection.docs.filter(pl.col("source") == source)
     copy = f"{COPY} of {source}" if source == COPY else COPY
     names = [scheme.ids(name, n, (source, copy)) for n, name in enumerate(docs["id"])]
-    first, second = (pl.Series("id", [pair[side] for pair in names], dtype=pl.String) for side in (0, 1))
+    first, second = (
+        pl.Series("id", [pair[side] for pair in names], dtype=pl.String) for side in (0, 1)
+    )
     originals = docs.with_columns(first, origin=first)
     copies = docs.with_columns(second, origin=first, source=pl.lit(copy))
     old = pl.DataFrame({"doc_id": docs["id"], "one": first, "two": second})
     judged = collection.qrels.join(old, on="doc_id", how="inner", maintain_order="left")
-    qrels = pl.concat([judged.select("query_id", doc_id=side, grade="grade") for side in ("one", "two")])
+    qrels = pl.concat(
+        [judged.select("query_id", doc_id=side, grade="grade") for side in ("one", "two")]
+    )
     return Collection(_ordered(originals, copies, scheme.order, seed), collection.queries, qrels)
 
 
@@ -98,7 +109,9 @@ def _ordered(originals: pl.DataFrame, copies: pl.DataFrame, order: str, seed: in
         return pl.concat([copies, originals])
     if order == "turns":
         return both[np.arange(2 * n).reshape(2, n).T.ravel()]
-    return both[np.random.default_rng([seed, 3]).permutation(2 * n)] if order == "shuffled" else both
+    return (
+        both[np.random.default_rng([seed, 3]).permutation(2 * n)] if order == "shuffled" else both
+    )
 
 
 def _sources(collection: Collection) -> list[str]:
@@ -116,12 +129,18 @@ def _with_thinned(collection: Collection, name: str) -> Collection:
     """Add the same documents without every third word, under a second source, with the same judgments."""
     docs = collection.docs
     text = [" ".join(word for n, word in enumerate(t.split()) if n % 3 != 2) for t in docs["text"]]
-    more = docs.with_columns(pl.format("t{}", "id").alias("id"), source=pl.lit(name), text=pl.Series(text))
+    more = docs.with_columns(
+        pl.format("t{}", "id").alias("id"), source=pl.lit(name), text=pl.Series(text)
+    )
     judged = collection.qrels.with_columns(pl.format("t{}", "doc_id").alias("doc_id"))
-    return Collection(pl.concat([docs, more]), collection.queries, pl.concat([collection.qrels, judged]))
+    return Collection(
+        pl.concat([docs, more]), collection.queries, pl.concat([collection.qrels, judged])
+    )
 
 
-def _origins(docs: pl.DataFrame, relevant: pl.Series, most: int, rng: np.random.Generator) -> pl.Series:
+def _origins(
+    docs: pl.DataFrame, relevant: pl.Series, most: int, rng: np.random.Generator
+) -> pl.Series:
     every = docs["origin"].unique(maintain_order=True)
     if len(every) <= most:
         return every

@@ -10,7 +10,13 @@ import pytest
 from ranktilt import Collection, Ranker, Run, UserError, bundled, ranker
 from ranktilt.rankers.lexical.bm25 import BM25
 from tests.auditing.calibration import calibrate as module
-from tests.auditing.calibration.calibrate import Calibration, CheckOutcome, ComparisonCounter, Vectors, calibrate
+from tests.auditing.calibration.calibrate import (
+    Calibration,
+    CheckOutcome,
+    ComparisonCounter,
+    Vectors,
+    calibrate,
+)
 from tests.auditing.calibration.synthetic_twins import (
     COPY,
     SCHEMES,
@@ -28,13 +34,20 @@ long = pytest.mark.long
 MEASURES = ["nDCG@1", "AP@5"]
 DEPTHS = (1, 3, 10)
 CARD = [
-    "Relative Δ nDCG@1", "Relative Δ AP@5", "ΔNDSR", "head-to-head, relevant twins", "head-to-head, other twins",
-    "pair rank gap", "score gap",
-]  # fmt: skip
+    "Relative Δ nDCG@1",
+    "Relative Δ AP@5",
+    "ΔNDSR",
+    "head-to-head, relevant twins",
+    "head-to-head, other twins",
+    "pair rank gap",
+    "score gap",
+]
 WORDS = np.array([f"w{i}" for i in range(30)])
 
 
-def pairs(count: int = 30, queries: int = 20, sources: tuple[str, str] = ("human", "llm")) -> Collection:
+def pairs(
+    count: int = 30, queries: int = 20, sources: tuple[str, str] = ("human", "llm")
+) -> Collection:
     """Pairs of random words, the second side with some of them exchanged; two relevant pairs a query."""
     rng = np.random.default_rng(5)
     docs = []
@@ -42,18 +55,29 @@ def pairs(count: int = 30, queries: int = 20, sources: tuple[str, str] = ("human
         words = rng.choice(WORDS, rng.integers(4, 25))
         other = np.where(rng.random(len(words)) < 0.3, rng.choice(WORDS, len(words)), words)
         for source, text in zip(sources, (words, other), strict=True):
-            docs.append({"id": f"{n}-{source}", "text": " ".join(text), "source": source, "origin": f"{n}"})
-    grades = {f"q{n}": {f"{d}-{s}": 1 for d in (n, (n + 7) % count) for s in sources} for n in range(queries)}
+            docs.append(
+                {"id": f"{n}-{source}", "text": " ".join(text), "source": source, "origin": f"{n}"}
+            )
+    grades = {
+        f"q{n}": {f"{d}-{s}": 1 for d in (n, (n + 7) % count) for s in sources}
+        for n in range(queries)
+    }
     asked = {f"q{n}": " ".join(docs[2 * n]["text"].split()[:3]) for n in range(queries)}
     return collection_of(docs, asked, grades)
 
 
 def found(collection: Collection, *rankers: Any, **options: Any) -> Calibration:
-    return calibrate(collection, [ranker(r) for r in rankers], **{"measures": MEASURES, "depths": DEPTHS, **options})
+    return calibrate(
+        collection,
+        [ranker(r) for r in rankers],
+        **{"measures": MEASURES, "depths": DEPTHS, **options},
+    )
 
 
 def rows(calibration: Calibration, check: str, name: str = "") -> list[CheckOutcome]:
-    return [row for row in calibration.rows if row.check == check and row.ranker in (name or row.ranker)]
+    return [
+        row for row in calibration.rows if row.check == check and row.ranker in (name or row.ranker)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +86,16 @@ def right() -> Calibration:
 
 
 @long
-def test_estimands_of_groups_are_tested_where_a_right_answer_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estimands_of_groups_are_tested_where_a_right_answer_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(module, "SCHEMES", SCHEMES[:2])
     asked = ["nDCG@1", "ExposureRatio@10", "Share@5", "AWRF@5", "NDSR@20"]
     made = found(pairs(12, 12), "bm25", measures=asked, depths=(30,))
-    tested = {name: {row.check for row in made.rows if row.estimand == name and row.verdict == "ok"} for name in asked}
+    tested = {
+        name: {row.check for row in made.rows if row.estimand == name and row.verdict == "ok"}
+        for name in asked
+    }
     everywhere = {"null", "antisymmetry", "known tilt"}
     assert tested["Share@5"] == everywhere
     assert tested["ExposureRatio@10"] == everywhere - {"antisymmetry"}
@@ -80,7 +109,9 @@ class TestRightInstrument:
     def test_every_check_of_every_estimand_comes_out_as_expected(self, right: Calibration) -> None:
         assert {row.verdict for row in right.rows} == {"ok"}
         assert right.passed
-        assert {(r.tests, r.measured) for r in rows(right, "null")} == {(len(SCHEMES) * len(DEPTHS), "18 of 18")}
+        assert {(r.tests, r.measured) for r in rows(right, "null")} == {
+            (len(SCHEMES) * len(DEPTHS), "18 of 18")
+        }
         for name in ("bm25", "tfidf"):
             assert [r.estimand for r in rows(right, "null", name)] == [*CARD, "the verdict"]
             assert [r.estimand for r in rows(right, "antisymmetry", name)] == CARD
@@ -94,7 +125,9 @@ class TestRightInstrument:
 
     def test_nothing_judged_asks_what_needs_no_judgments(self) -> None:
         whole = pairs()
-        made = found(Collection(whole.docs, whole.queries, whole.qrels.clear()), "bm25", measures=None)
+        made = found(
+            Collection(whole.docs, whole.queries, whole.qrels.clear()), "bm25", measures=None
+        )
         assert made.passed
         names = ["ΔNDSR", "head-to-head", "pair rank gap, summed per query", "score gap"]
         assert [r.estimand for r in rows(made, "antisymmetry")] == names
@@ -118,7 +151,9 @@ class TestRightInstrument:
         judged = whole.qrels.filter(pl.col("doc_id").is_in(human["id"].implode()))
         made = found(Collection(human, whole.queries, judged), "bm25", depths=(3,))
         assert made.passed
-        assert made.notes[0].startswith("One source only: beside human stands the same text with every third word left")
+        assert made.notes[0].startswith(
+            "One source only: beside human stands the same text with every third word left"
+        )
 
     def test_a_ranker_without_a_depth_is_taken_as_it_is(self) -> None:
         made = found(pairs(12, 6), Twice())
@@ -131,8 +166,8 @@ class TestRightInstrument:
 class Unfair(Ranker):
     """BM25 with a fault.
 
-    A cut through a tie keeps the lower ``id`` or the earlier ``row``; ``noise`` sets scores apart in their last digits;
-    human text gets a bonus for its ``source``.
+    A cut through a tie keeps the lower ``id`` or the earlier ``row``; ``noise`` sets scores apart
+    in their last digits; human text gets a bonus for its ``source``.
     """
 
     name: ClassVar[str] = "unfair"
@@ -141,13 +176,23 @@ class Unfair(Ranker):
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         whole = BM25(k=collection.docs.height).rank(collection)
-        docs = collection.docs.select(doc_id="id", human=pl.col("source") == "human").with_row_index("row")
-        bonus = {"noise": np.random.default_rng(0).random(len(whole.docs)) * 1e-9}.get(self.fault, 0.0)
-        frame = whole.frame().join(docs, on="doc_id", maintain_order="left").with_columns(pl.col("score") + bonus)
+        docs = collection.docs.select(
+            doc_id="id", human=pl.col("source") == "human"
+        ).with_row_index("row")
+        bonus = {"noise": np.random.default_rng(0).random(len(whole.docs)) * 1e-9}.get(
+            self.fault, 0.0
+        )
+        frame = (
+            whole.frame()
+            .join(docs, on="doc_id", maintain_order="left")
+            .with_columns(pl.col("score") + bonus)
+        )
         if self.fault == "source":
             frame = frame.with_columns(pl.col("score") + pl.col("human") * 0.1)
         last = {"id": ["doc_id"], "row": ["row"]}.get(self.fault, [])
-        frame = frame.sort("query_id", "score", *last, descending=[False, True, *([False] * len(last))])
+        frame = frame.sort(
+            "query_id", "score", *last, descending=[False, True, *([False] * len(last))]
+        )
         if self.fault != "none":
             frame = frame.group_by("query_id", maintain_order=True).head(self.k)
         return Run.from_frame(frame, queries=whole.queries, spec={"ranker": repr(self)})
@@ -163,20 +208,26 @@ class Twice(Ranker):
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         made = BM25().rank(collection)
-        return Run(made.queries, made.offsets, made.docs, made.scores * 2, made.ids, {"ranker": repr(self)})
+        return Run(
+            made.queries, made.offsets, made.docs, made.scores * 2, made.ids, {"ranker": repr(self)}
+        )
 
 
 @long
 def test_a_measure_without_a_relevant_document_is_untested() -> None:
     made = found(pairs(12, 6), "bm25", depths=(3,), measures=["AP(rel=3)", "AP"])
-    assert [row.verdict for row in made.rows if row.estimand == "Relative Δ AP(rel=3)"] == ["untested"] * 3
+    assert [row.verdict for row in made.rows if row.estimand == "Relative Δ AP(rel=3)"] == [
+        "untested"
+    ] * 3
     assert made.passed
 
 
 @long
 class TestWrongRanker:
     @pytest.mark.parametrize("fault", ["id", "row", "noise", "source"])
-    def test_one_that_tells_copies_apart_fails_the_null_and_reading_sources_antisymmetry(self, fault: str) -> None:
+    def test_one_that_tells_copies_apart_fails_the_null_and_reading_sources_antisymmetry(
+        self, fault: str
+    ) -> None:
         made = found(pairs(), Unfair(fault=fault), "bm25")
         assert not made.passed
         assert {row.ranker for row in made.failures} == {f"unfair(fault={fault})"}
@@ -188,7 +239,10 @@ class TestWrongRanker:
 
 def test_a_tilt_is_added_to_the_first_side_before_the_cut() -> None:
     collection = toy()
-    scores = {"q1": {"d1-llm": 4.0, "d2-llm": 3.0, "d1-human": 2.0, "d3-human": 1.0}, "q2": {"d2-human": 7.0}}
+    scores = {
+        "q1": {"d1-llm": 4.0, "d2-llm": 3.0, "d1-human": 2.0, "d3-human": 1.0},
+        "q2": {"d2-human": 7.0},
+    }
     vectors = Vectors(collection, run_of(collection, scores), seed=0)
     unit = np.std([4, 3, 2, 1])
     whole = vectors.tilted(1.0, None).frame()
@@ -208,17 +262,25 @@ def counted(check: Any, *comparisons: tuple[bool, float, str]) -> CheckOutcome:
 
 
 def test_the_first_failure_is_shown_and_what_is_undefined_counts_not_at_all() -> None:
-    row = counted("null", *((value == 0, value, f"at {value}") for value in (0.0, 12.5, -31.25, np.nan)))
+    row = counted(
+        "null", *((value == 0, value, f"at {value}") for value in (0.0, 12.5, -31.25, np.nan))
+    )
     assert (row.measured, row.details) == ("1 of 3", "at 12.5")
     assert counted("null", (False, np.nan, "")).verdict == "untested"
     assert counted("null", (True, 0.0, "")).verdict == "ok"
 
 
-@pytest.mark.parametrize(("moved", "outcome"), [
-    ({6: -0.5}, ("failed", "9 of 10", "whole ranking: falls from +0 to −0.5 at δ = +0.1 sd")),
-    ({}, ("ok", "10 of 10", "")), (dict.fromkeys(range(len(module.STEPS)), 0.25), ("untested", "never moved", "")),
-])  # fmt: skip
-def test_a_fall_is_found_and_what_never_moves_shows_nothing(moved: dict[int, float], outcome: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("moved", "outcome"),
+    [
+        ({6: -0.5}, ("failed", "9 of 10", "whole ranking: falls from +0 to −0.5 at δ = +0.1 sd")),
+        ({}, ("ok", "10 of 10", "")),
+        (dict.fromkeys(range(len(module.STEPS)), 0.25), ("untested", "never moved", "")),
+    ],
+)
+def test_a_fall_is_found_and_what_never_moves_shows_nothing(
+    moved: dict[int, float], outcome: tuple[str, ...]
+) -> None:
     values = np.linspace(-1, 1, len(module.STEPS))
     values[[*moved]] = [*moved.values()]
     counter = ComparisonCounter("known tilt", "r")
@@ -233,7 +295,10 @@ def test_verdict_on_the_whole() -> None:
         ("untested", False, "Nothing could be tested: no estimand was ever defined."),
         ("ok failed", False, "Not calibrated: 1 of 2 checks failed (r: null)."),
     ):
-        rows = [CheckOutcome("null", "r", "x", int(v != "untested"), int(v == "failed")) for v in verdicts.split()]
+        rows = [
+            CheckOutcome("null", "r", "x", int(v != "untested"), int(v == "failed"))
+            for v in verdicts.split()
+        ]
         made = Calibration(tuple(rows))
         assert (made.passed, made.sentence) == (passed, sentence)
 
@@ -242,7 +307,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"rankers": "bm25"}, "expected rankers; make one first: ranker('bm25')"),
     ({"rankers": []}, "a calibration needs at least one ranker, such as bm25 (-r bm25)"),
     ({"rankers": [ranker("bm25"), ranker("bm25(k1=1.2)")]}, "ranker 'bm25' is given twice"),
-    ({"rankers": ranker("replay:r.trec")}, "replay:r.trec cannot be calibrated: a saved run or an engine"),
+    (
+        {"rankers": ranker("replay:r.trec")},
+        "replay:r.trec cannot be calibrated: a saved run or an engine",
+    ),
     ({"depths": [3, 0]}, "expected depths of at least 1, got 0, 3"),
     ({"sample": 1}, "expected a sample of at least 2 pairs, got 1"),
 ]
@@ -269,16 +337,24 @@ def large(pairs: int, queries: int, relevant: int = 2) -> Collection:
         for source in ("llm", "human")
     ]
     numbers = {f"q{q}": range(q * relevant, (q + 1) * relevant) for q in range(queries)}
-    grades = {query: {f"{n}-{s}": 1 for n in found for s in ("llm", "human")} for query, found in numbers.items()}
+    grades = {
+        query: {f"{n}-{s}": 1 for n in found for s in ("llm", "human")}
+        for query, found in numbers.items()
+    }
     return collection_of(docs, dict.fromkeys(grades, "text"), grades)
 
 
 class TestWithCopies:
     @pytest.mark.parametrize("scheme", SCHEMES, ids=lambda s: s.name)
-    def test_every_original_has_one_copy_byte_for_byte_with_its_judgments(self, scheme: Scheme) -> None:
+    def test_every_original_has_one_copy_byte_for_byte_with_its_judgments(
+        self, scheme: Scheme
+    ) -> None:
         copies = with_synthetic_twins(toy(), scheme, seed=0)
         assert set(copies.sources) == {"human", COPY}
-        found = {name: (title, text) for name, title, text in copies.docs.select("id", "title", "text").iter_rows()}
+        found = {
+            name: (title, text)
+            for name, title, text in copies.docs.select("id", "title", "text").iter_rows()
+        }
         assert len(found) == 6
         assert len(sides(copies)) == 3
         assert all(found[a] == found[b] for a, b in sides(copies))
@@ -294,15 +370,22 @@ class TestWithCopies:
     def test_ids_and_rows_are_as_the_scheme_says(self) -> None:
         made = {s.name: with_synthetic_twins(toy(), s, seed=0) for s in SCHEMES}
         assert {name: sides(copies)[0] for name, copies in made.items() if name != "hashed"} == {
-            "suffixes": ("d1-human-human", "d1-human-copy"), "misleading suffixes": ("d1-human-copy", "d1-human-human"),
-            "originals first": ("a-d1-human", "z-d1-human"), "copies first": ("z-d1-human", "a-d1-human"),
+            "suffixes": ("d1-human-human", "d1-human-copy"),
+            "misleading suffixes": ("d1-human-copy", "d1-human-human"),
+            "originals first": ("a-d1-human", "z-d1-human"),
+            "copies first": ("z-d1-human", "a-d1-human"),
             "numbers": ("0", "1"),
-        }  # fmt: skip
+        }
         hashed = sides(made["hashed"])[0]
         assert not {"d1", "human", "copy"} & set("-".join(hashed).split("-"))
         assert [len(name) for name in hashed] == [16, 16]
-        assert {a < b for a, b in sides(with_synthetic_twins(large(30, 1), SCHEMES[-1], seed=0))} == {True, False}
-        order = {name: made[name].docs["source"].to_list() for name in ("suffixes", "copies first", "originals first")}
+        assert {
+            a < b for a, b in sides(with_synthetic_twins(large(30, 1), SCHEMES[-1], seed=0))
+        } == {True, False}
+        order = {
+            name: made[name].docs["source"].to_list()
+            for name in ("suffixes", "copies first", "originals first")
+        }
         assert order == {
             "suffixes": ["human"] * 3 + [COPY] * 3,
             "copies first": [COPY] * 3 + ["human"] * 3,
@@ -312,9 +395,15 @@ class TestWithCopies:
 
 class TestSampled:
     @pytest.mark.parametrize(("queries", "relevant"), [(20, 9), (5, 9), (2, 4)])
-    def test_no_more_than_asked_for_three_quarters_of_it_relevant_at_most(self, queries: int, relevant: int) -> None:
+    def test_no_more_than_asked_for_three_quarters_of_it_relevant_at_most(
+        self, queries: int, relevant: int
+    ) -> None:
         found = sampled(large(100, 20), pairs=12, queries=queries, seed=0)
-        assert (found.docs.height, found.docs["origin"].n_unique(), found.queries.height) == (24, 12, queries)
+        assert (found.docs.height, found.docs["origin"].n_unique(), found.queries.height) == (
+            24,
+            12,
+            queries,
+        )
         assert set(found.qrels["query_id"]) <= set(found.queries["id"])
         judged = found.docs.filter(pl.col("id").is_in(found.qrels["doc_id"].implode()))
         assert judged["origin"].n_unique() == relevant
@@ -332,9 +421,18 @@ class TestSampled:
         assert list(found.qrels.iter_rows()) == expected
         llm = toy().docs.filter(pl.col("source") == "llm")
         more = llm.with_columns(pl.format("x{}", "id").alias("id"), source=pl.lit("a third"))
-        qrels = pl.concat([toy().qrels, toy().qrels.with_columns(pl.format("x{}", "doc_id").alias("doc_id"))])
-        qrels = qrels.filter(pl.col("doc_id").is_in(pl.concat([toy().docs["id"], more["id"]]).implode()))
-        found = sampled(Collection(pl.concat([more, toy().docs]), toy().queries, qrels), pairs=9, queries=9, seed=0)
+        qrels = pl.concat(
+            [toy().qrels, toy().qrels.with_columns(pl.format("x{}", "doc_id").alias("doc_id"))]
+        )
+        qrels = qrels.filter(
+            pl.col("doc_id").is_in(pl.concat([toy().docs["id"], more["id"]]).implode())
+        )
+        found = sampled(
+            Collection(pl.concat([more, toy().docs]), toy().queries, qrels),
+            pairs=9,
+            queries=9,
+            seed=0,
+        )
         assert set(found.sources) == {"human", "a third"}
         assert first_source(found) == "human"
 

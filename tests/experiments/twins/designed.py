@@ -25,24 +25,36 @@ def full(factors: int) -> list[list[int]]:
 def half(factors: int) -> list[list[int]]:
     """The half in which the last factor is the product of the others, or, so that the original is in it, its negative.
 
-    With five factors main effects and two-factor interactions are free of each other (Box, Hunter & Hunter 2005).
+    With five factors main effects and two-factor interactions are free of each other (Box, Hunter &
+    Hunter 2005).
     """
     sign = 1 if factors % 2 else -1
     return [[*cell, sign * int(np.prod(cell))] for cell in full(factors - 1)]
 
 
 @cache
-def docs_of(names: tuple[str, ...], cells: tuple[tuple[int, ...], ...], origins: int) -> pl.DataFrame:
+def docs_of(
+    names: tuple[str, ...], cells: tuple[tuple[int, ...], ...], origins: int
+) -> pl.DataFrame:
     """Every origin in every cell, origin by origin; the version of each cell has its number in its id."""
-    rows = [(f"d{n}" if cell == min(cells) else f"d{n}-{number}", f"d{n}", cell) for n in range(origins)
-            for number, cell in enumerate(cells)]  # fmt: skip
+    rows = [
+        (f"d{n}" if cell == min(cells) else f"d{n}-{number}", f"d{n}", cell)
+        for n in range(origins)
+        for number, cell in enumerate(cells)
+    ]
     levels = {
-        f"factor:{name}": ["high" if cell[at] > 0 else "low" for *_, cell in rows] for at, name in enumerate(names)
+        f"factor:{name}": ["high" if cell[at] > 0 else "low" for *_, cell in rows]
+        for at, name in enumerate(names)
     }
-    return pl.DataFrame({
-        "id": [name for name, *_ in rows], "text": "", "source": "human",
-        "origin": [origin for _, origin, _ in rows], **levels,
-    })  # fmt: skip
+    return pl.DataFrame(
+        {
+            "id": [name for name, *_ in rows],
+            "text": "",
+            "source": "human",
+            "origin": [origin for _, origin, _ in rows],
+            **levels,
+        }
+    )
 
 
 def designed(
@@ -52,18 +64,26 @@ def designed(
     docs = docs_of(tuple(names), tuple(map(tuple, cells)), origins)
     queried = np.repeat(np.arange(queries), relevant)
     judged = (queried * relevant // 2 + np.tile(np.arange(relevant), queries)) % origins
-    pairs = pl.DataFrame({"query_id": [f"q{n}" for n in queried], "origin": [f"d{n}" for n in judged]})
+    pairs = pl.DataFrame(
+        {"query_id": [f"q{n}" for n in queried], "origin": [f"d{n}" for n in judged]}
+    )
     qrels = pairs.join(docs.select("origin", doc_id="id"), on="origin", maintain_order="left")
     return Collection(
-        docs, pl.DataFrame({"id": [f"q{n}" for n in range(queries)], "text": ""}),
-        qrels.select("query_id", "doc_id", grade=1), {"design": {"factors": list(names), "kind": "factorial"}},
-    )  # fmt: skip
+        docs,
+        pl.DataFrame({"id": [f"q{n}" for n in range(queries)], "text": ""}),
+        qrels.select("query_id", "doc_id", grade=1),
+        {"design": {"factors": list(names), "kind": "factorial"}},
+    )
 
 
 def scored(
-    collection: Collection, planted: Mapping[tuple[str, ...], float], *, seed: int = 0, noise: float = 0.5,
+    collection: Collection,
+    planted: Mapping[tuple[str, ...], float],
+    *,
+    seed: int = 0,
+    noise: float = 0.5,
     depth: int | None = None,
-) -> Run:  # fmt: skip
+) -> Run:
     """Rank by what a document is worth to a query, raised by half of each planted effect times the levels.
 
     Each document has effects of its own about these, and so has each query.
@@ -75,7 +95,9 @@ def scored(
     scores = (rng.normal(size=(queries, count)) + rng.normal(size=count))[:, origin]
     scores += noise * rng.normal(size=(queries, rows))
     names = [column for column in docs.columns if column.startswith("factor:")]
-    levels = {name.removeprefix("factor:"): np.where(docs[name] == "high", 1.0, -1.0) for name in names}
+    levels = {
+        name.removeprefix("factor:"): np.where(docs[name] == "high", 1.0, -1.0) for name in names
+    }
     for name, level in levels.items():
         own = rng.normal(0, 0.2, count)[origin] + rng.normal(0, 0.1, (queries, 1))
         scores += (planted.get((name,), 0.0) + own) / 2 * level
@@ -85,7 +107,9 @@ def scored(
     offsets = np.arange(queries + 1) * order.shape[1]
     found = np.take_along_axis(scores, order, 1)
     names_of = tuple(collection.queries["id"])
-    return Run(names_of, offsets, order.ravel(), found.ravel(), collection.ids, {"ranker": "planted"})
+    return Run(
+        names_of, offsets, order.ravel(), found.ravel(), collection.ids, {"ranker": "planted"}
+    )
 
 
 def caused(names: Sequence[str] = ("source", "length", "facts")) -> FactorEffects:
@@ -95,5 +119,8 @@ def caused(names: Sequence[str] = ("source", "length", "facts")) -> FactorEffect
     if "source" not in names:
         planted = {("length",): 0.8}
     runs = [scored(collection, planted), scored(collection, {}, seed=3, noise=0.3)]
-    runs = [replace(run, spec={"ranker": name}) for run, name in zip(runs, ("bm25", "dense:x"), strict=True)]
+    runs = [
+        replace(run, spec={"ranker": name})
+        for run, name in zip(runs, ("bm25", "dense:x"), strict=True)
+    ]
     return factor_effects(collection, runs, adopters=[0, 0.5, 1] if "source" not in names else ())

@@ -33,7 +33,11 @@ def column(found: Design, effect: Sequence[str]) -> npt.NDArray[np.int64]:
 def aliases(found: Design, effect: Sequence[str]) -> list[tuple[str, ...]]:
     """Main effects and interactions of two that the runs cannot tell from an effect, at least in part."""
     others = [*((name,) for name in found.factors), *combinations(found.factors, 2)]
-    return [one for one in others if set(one) != set(effect) and column(found, effect) @ column(found, one)]
+    return [
+        one
+        for one in others
+        if set(one) != set(effect) and column(found, effect) @ column(found, one)
+    ]
 
 
 def rows(text: str) -> list[list[int]]:
@@ -45,7 +49,8 @@ def rows(text: str) -> list[list[int]]:
 HALF_4 = "---- +--+ -+-+ ++-- --++ +-+- -++- ++++"
 HALF_5 = "----+ +---- -+--- ++--+ --+-- +-+-+ -++-+ +++-- ---+- +--++ -+-++ ++-+- --+++ +-++- -+++- +++++"
 QUARTER_6 = (
-    "------ +---+- -+--++ ++---+ --+-++ +-+--+ -++--- +++-+- ---+-+ +--+++ -+-++- ++-+-- --+++- +-++-- -+++-+ ++++++"
+    "------ +---+- -+--++ ++---+ --+-++ +-+--+ -++--- +++-+- "
+    "---+-+ +--+++ -+-++- ++-+-- --+++- +-++-- -+++-+ ++++++"
 )
 # Plackett & Burman (1946), 12 runs; the last run, all low, comes first here.
 PB_12 = """
@@ -59,7 +64,9 @@ PB_12 = """
     ("factors", "generators", "expected"),
     [(4, ("D=ABC",), HALF_4), (5, ("E=ABCD",), HALF_5), (6, ("E=ABC", "F=BCD"), QUARTER_6)],
 )
-def test_fractions_are_the_textbooks_run_by_run(factors: int, generators: tuple[str, ...], expected: str) -> None:
+def test_fractions_are_the_textbooks_run_by_run(
+    factors: int, generators: tuple[str, ...], expected: str
+) -> None:
     assert fraction(factors, generators).tolist() == rows(expected)
 
 
@@ -99,7 +106,10 @@ def test_screening_in_12_runs_is_plackett_and_burmans() -> None:
 
 DESIGNS = [
     *(design(NAMES[:factors]) for factors in range(1, 7)),
-    *(design(NAMES[:factors], size) for factors, size in ((4, "8"), (5, "16"), (6, "16"), (6, "32"))),
+    *(
+        design(NAMES[:factors], size)
+        for factors, size in ((4, "8"), (5, "16"), (6, "16"), (6, "32"))
+    ),
     design(NAMES, "pb12"),
 ]
 
@@ -124,7 +134,9 @@ def test_aliases_are_those_of_the_textbook() -> None:
     assert aliases(half, "AB") == [("C", "D")]
     quarter = design("ABCDEF", "16")
     assert words(quarter.generators) == ["ABCE", "ADEF", "BCDF"]
-    found = {pair: ["".join(other) for other in aliases(quarter, pair)] for pair in ("AB", "AE", "BF")}
+    found = {
+        pair: ["".join(other) for other in aliases(quarter, pair)] for pair in ("AB", "AE", "BF")
+    }
     assert found == {"AB": ["CE"], "AE": ["BC", "DF"], "BF": ["CD"]}
     screening = design("ABCDEF", "pb12")
     assert [len(pair) for pair in aliases(screening, "A")] == [2] * 10
@@ -149,7 +161,9 @@ def test_drawn_cells_keep_the_balance(found: Design, cells: int, origins: int, s
 def test_drawn_cells_give_most_origins_both_levels_of_a_factor() -> None:
     found = design(NAMES[:4], "8")
     drawn = drawn_cells(found, [str(number) for number in range(200)], 3)
-    both = [(found.levels[runs].max(axis=0) > found.levels[runs].min(axis=0)).mean() for runs in drawn]
+    both = [
+        (found.levels[runs].max(axis=0) > found.levels[runs].min(axis=0)).mean() for runs in drawn
+    ]
     assert np.mean(both) > 0.8
     assert drawn != drawn_cells(found, [str(number) for number in range(200)], 3, seed=1)
     assert drawn_cells(found, ["a"], None) == [list(range(8))]
@@ -171,13 +185,16 @@ def test_given_versions_are_a_design_if_all_cells_are_there() -> None:
         (("a",), "9", "unknown design '9' (valid: 8, 16, 32, full, pb12)"),
         (("a", "b"), "8", "2 factors have 4 combinations: a design of 8 is too large; use full"),
         (
-            tuple("abcde"), "8",
+            tuple("abcde"),
+            "8",
             "5 factors in 8 runs is of resolution III: effects would be mixed with interactions of two factors; use 16 "
             "runs or more, or pb12 for screening",
         ),
     ],
-)  # fmt: skip
-def test_designs_that_are_none_are_refused(factors: tuple[str, ...], size: str, message: str) -> None:
+)
+def test_designs_that_are_none_are_refused(
+    factors: tuple[str, ...], size: str, message: str
+) -> None:
     with refused(message):
         design(factors, size)
 

@@ -13,7 +13,12 @@ from ranktilt import audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.experiments.twins.effects import FactorDesign, factor_effects
-from ranktilt.experiments.twins.outcomes import Standings, adopted_weights, even_weights, version_table
+from ranktilt.experiments.twins.outcomes import (
+    Standings,
+    adopted_weights,
+    even_weights,
+    version_table,
+)
 from ranktilt.experiments.twins.result import FactorEffects
 from ranktilt.run import Run
 from ranktilt.statistics.fixed_effects import regress_within
@@ -33,25 +38,46 @@ BY_HAND = (20.0, 30.0, 40.0, 54.0)
 """One document's values where neither factor is high, the first, the second, and both."""
 
 
-def of(found: FactorEffects, effect: str, estimand: str = "rank gap", ranker: str | None = None) -> Any:
+def of(
+    found: FactorEffects, effect: str, estimand: str = "rank gap", ranker: str | None = None
+) -> Any:
     return next(row for row in found.of(estimand, ranker) if row.effect == effect)
 
 
 def two_documents() -> tuple[Collection, dict[str, dict[str, float]]]:
     """Two documents in a 2², and one without factors; a version of b is not retrieved, and one ties with a's."""
     rows = [
-        {"id": f"{origin}{a}{b}", "text": "x", "origin": f"{origin}00",
-         **{"factor:A": ("low", "high")[a], "factor:B": ("low", "high")[b]}}
-        for origin in "ab" for a in (0, 1) for b in (0, 1)
-    ]  # fmt: skip
+        {
+            "id": f"{origin}{a}{b}",
+            "text": "x",
+            "origin": f"{origin}00",
+            **{"factor:A": ("low", "high")[a], "factor:B": ("low", "high")[b]},
+        }
+        for origin in "ab"
+        for a in (0, 1)
+        for b in (0, 1)
+    ]
     docs = [*rows, {"id": "c", "text": "y", "origin": "c", "factor:A": None, "factor:B": None}]
     grades = {"q": {row["id"]: 2 if row["id"] < "b" else 1 for row in rows}}
-    scores = {"q": {"a00": 4.0, "a10": 8.0, "a01": 6.0, "a11": 9.0, "b00": 5.0, "b10": 6.0, "b11": 7.0, "c": 5.5}}
+    scores = {
+        "q": {
+            "a00": 4.0,
+            "a10": 8.0,
+            "a01": 6.0,
+            "a11": 9.0,
+            "b00": 5.0,
+            "b10": 6.0,
+            "b11": 7.0,
+            "c": 5.5,
+        }
+    }
     return collection_of(docs, {"q": "x"}, grades), scores
 
 
 def standing(collection: Collection, run: Run) -> Standings:
-    return Standings(collection, run, version_table(collection, FactorDesign.of(collection).designed))
+    return Standings(
+        collection, run, version_table(collection, FactorDesign.of(collection).designed)
+    )
 
 
 class TestByHand:
@@ -75,19 +101,33 @@ class TestByHand:
         assert values[0] == pytest.approx(3)
         assert errors[0] == pytest.approx(np.sqrt((4 + 1 + 9) / 9 * 3 / 2))
         assert halves[0] == pytest.approx(4.302653 * errors[0])
-        # t² = 9 / (14/9 · 3/2) = 27/7 with 2 degrees of freedom, of which p is 1 − √(t² / (t² + 2)).
+        # t² = 9 / (14/9 · 3/2) = 27/7 with 2 degrees of freedom, of which p is 1 − √(t² / (t² +
+        # 2)).
         assert fit.p(0) == pytest.approx(1 - np.sqrt(27 / 41))
 
     def test_ranks_among_other_documents_in_any_of_their_versions(self) -> None:
         """Above a00 stand three of b's four versions, and c; above a01 b11, and b10 is tied; b01 is not retrieved."""
         collection, scores = two_documents()
         place = standing(collection, run_of(collection, scores))
-        ranks = dict(zip(collection.ids.gather(place.rows.ravel()), place.ranks(even_weights(collection)).ravel(),
-                         strict=True))  # fmt: skip
-        assert ranks == pytest.approx({
-            "a00": 1 + 3 / 4 + 1, "a10": 1, "a11": 1, "a01": 1 + 1 / 4 + 1 / 8,
-            "b00": 1 + 3 / 4 + 1, "b10": 1 + 2 / 4 + 1 / 8, "b11": 1 + 2 / 4, "b01": 1 + 1 + 1,
-        })  # fmt: skip
+        ranks = dict(
+            zip(
+                collection.ids.gather(place.rows.ravel()),
+                place.ranks(even_weights(collection)).ravel(),
+                strict=True,
+            )
+        )
+        assert ranks == pytest.approx(
+            {
+                "a00": 1 + 3 / 4 + 1,
+                "a10": 1,
+                "a11": 1,
+                "a01": 1 + 1 / 4 + 1 / 8,
+                "b00": 1 + 3 / 4 + 1,
+                "b10": 1 + 2 / 4 + 1 / 8,
+                "b11": 1 + 2 / 4,
+                "b01": 1 + 1 + 1,
+            }
+        )
         assert place.absent == 1 / 8
 
     def test_gains_by_the_grade_of_the_document(self) -> None:
@@ -104,34 +144,62 @@ class TestByHand:
     def test_gains_by_the_grade_of_the_version_where_it_has_one(self) -> None:
         """With facts changed a is worth 0 (a01) or 3 (a11), the one of b with a grade 2; c is false where it is judged.
 
-        At best a has 3 and b 2: the ideal is 3 + 2/log2(3). Without a grade a version has that of its document.
+        At best a has 3 and b 2: the ideal is 3 + 2/log2(3). Without a grade a version has that of
+        its document.
         """
         whole, scores = two_documents()
         docs = whole.docs.rename({"factor:B": "factor:facts"})
-        more = pl.DataFrame({"id": ["c01"], "text": ["y"], "origin": ["c"], "factor:facts": ["high"]})
-        docs = pl.concat([docs, more], how="diagonal").with_columns(pl.col("title", "source").fill_null(""))
-        grades = {"a00": 2, "a10": 2, "a01": 0, "a11": 3, "b00": 1, "b10": 1, "b11": 2, "c": 0, "c01": 3}
-        collection = replace(whole, docs=docs, qrels=pl.DataFrame(
-            {"query_id": "q", "doc_id": list(grades), "grade": list(grades.values())}))  # fmt: skip
+        more = pl.DataFrame(
+            {"id": ["c01"], "text": ["y"], "origin": ["c"], "factor:facts": ["high"]}
+        )
+        docs = pl.concat([docs, more], how="diagonal").with_columns(
+            pl.col("title", "source").fill_null("")
+        )
+        grades = {
+            "a00": 2,
+            "a10": 2,
+            "a01": 0,
+            "a11": 3,
+            "b00": 1,
+            "b10": 1,
+            "b11": 2,
+            "c": 0,
+            "c01": 3,
+        }
+        collection = replace(
+            whole,
+            docs=docs,
+            qrels=pl.DataFrame(
+                {"query_id": "q", "doc_id": list(grades), "grade": list(grades.values())}
+            ),
+        )
         place = standing(collection, run_of(collection, scores))
         assert len(place.targets.origin) == 2, "who judges false versions does not choose documents"
         found = place.ndcg(even_weights(collection))
         assert found is not None
-        ranks = dict(zip(found.row.tolist(), place.ranks(even_weights(collection)).ravel(), strict=True))
-        worth = {collection.ids[row]: value * np.log2(1 + ranks[row]) for row, value in
-                 zip(found.row.tolist(), found.values, strict=True)}  # fmt: skip
+        ranks = dict(
+            zip(found.row.tolist(), place.ranks(even_weights(collection)).ravel(), strict=True)
+        )
+        worth = {
+            collection.ids[row]: value * np.log2(1 + ranks[row])
+            for row, value in zip(found.row.tolist(), found.values, strict=True)
+        }
         ideal = 3 + 2 / np.log2(3)
         assert {name: value * ideal / 100 for name, value in worth.items()} == pytest.approx(
             {"a00": 2, "a10": 2, "a01": 0, "a11": 3, "b00": 1, "b10": 1, "b11": 2, "b01": 0}
         )
-        assert found.values[collection.ids.gather(found.row).to_list().index("a11")] == pytest.approx(100 * 3 / ideal)
+        assert found.values[
+            collection.ids.gather(found.row).to_list().index("a11")
+        ] == pytest.approx(100 * 3 / ideal)
 
     def test_scores_are_those_of_documents_with_all_versions(self) -> None:
         collection, scores = two_documents()
         found = standing(collection, run_of(collection, scores)).score_gap()
         assert found is not None
         assert collection.ids.gather(found.row).to_list() == ["a00", "a01", "a10", "a11"]
-        assert found.values[1] - found.values[0] == pytest.approx(2 / np.std(list(scores["q"].values())))
+        assert found.values[1] - found.values[0] == pytest.approx(
+            2 / np.std(list(scores["q"].values()))
+        )
 
     def test_a_version_meets_all_of_its_document(self) -> None:
         collection, scores = two_documents()
@@ -145,7 +213,9 @@ class TestByHand:
         collection, scores = two_documents()
         place = standing(collection, run_of(collection, scores))
         levels = FactorDesign.of(collection).levels[:, 0]
-        everybody, nobody = (place.ranks(adopted_weights(collection, levels, share))[0] for share in (1.0, 0.0))
+        everybody, nobody = (
+            place.ranks(adopted_weights(collection, levels, share))[0] for share in (1.0, 0.0)
+        )
         assert everybody.tolist() == [1 + 1 + 1, 1 + 1 / 2 + 1 / 4, 1, 1]  # of a00, a01, a10, a11
         assert nobody.tolist() == [1 + 1 / 2 + 1, 1, 1, 1]
 
@@ -156,7 +226,9 @@ def test_with_one_factor_effects_are_those_of_an_audit_of_twins() -> None:
     run = scored(collection, {("length",): 0.8})
     found = factor_effects(collection, [run])
     pairs = [("high", "low")]
-    told = audit(collection, run, ["RankGap", "HeadToHead(pairs=relevant)"], by="factor:length", pairs=pairs)
+    told = audit(
+        collection, run, ["RankGap", "HeadToHead(pairs=relevant)"], by="factor:length", pairs=pairs
+    )
     rank, won = (effect.value for effect in told.estimates)
     effects = {row.estimand: row.value for row in found.rows}
     assert effects["head-to-head"] == pytest.approx(100 * won)
@@ -165,7 +237,10 @@ def test_with_one_factor_effects_are_those_of_an_audit_of_twins() -> None:
 
 def simulated(planted: Mapping[tuple[str, ...], float], seeds: int) -> list[FactorEffects]:
     collection = designed(NAMES, full(3))
-    return [factor_effects(collection, [scored(collection, planted, seed=seed)]) for seed in range(seeds)]
+    return [
+        factor_effects(collection, [scored(collection, planted, seed=seed)])
+        for seed in range(seeds)
+    ]
 
 
 def is_null(effect: str, planted: Mapping[tuple[str, ...], float]) -> bool:
@@ -183,7 +258,13 @@ def test_planted_effects_are_recovered(name: str) -> None:
         shown = np.mean([of(one, effect).shown for one in found])
         assert shown <= 0.1 if is_null(effect, planted) else shown >= 0.7
     assert (
-        np.mean([bool(row.shown) is not is_null(row.effect, planted) for one in found for row in one.of("rank gap")])
+        np.mean(
+            [
+                bool(row.shown) is not is_null(row.effect, planted)
+                for one in found
+                for row in one.of("rank gap")
+            ]
+        )
         > 0.9
     )
 
@@ -192,8 +273,9 @@ def test_planted_effects_are_recovered(name: str) -> None:
 def test_intervals_hold_the_truth_and_tests_their_level() -> None:
     """200 draws of each: 93 to 97 % of intervals (nDCG up to 98 %), and at most 6 % of tests of what is not there.
 
-    The truth is the mean of all draws, since ranks and gains are no straight function of scores. Gains have
-    interactions of their own, so that of nDCG only what is nothing in all estimands is tested.
+    The truth is the mean of all draws, since ranks and gains are no straight function of scores.
+    Gains have interactions of their own, so that of nDCG only what is nothing in all estimands is
+    tested.
     """
     held: dict[str, list[float]] = {}
     wrong: dict[str, list[float]] = {}
@@ -203,10 +285,19 @@ def test_intervals_hold_the_truth_and_tests_their_level() -> None:
         for row in found[0].rows:
             same = [of(one, row.effect, row.estimand) for one in found]
             truth = float(np.mean([one.value for one in same]))
-            held.setdefault(row.estimand, []).append(float(np.mean([one.low <= truth <= one.high for one in same])))
+            held.setdefault(row.estimand, []).append(
+                float(np.mean([one.low <= truth <= one.high for one in same]))
+            )
             if is_null(row.effect, planted) and (row.estimand != "nDCG" or not planted):
-                wrong.setdefault(row.estimand, []).append(float(np.mean([one.p < 0.05 for one in same])))
-        families.append([any(r.shown and is_null(r.effect, planted) for r in one.of("rank gap")) for one in found])
+                wrong.setdefault(row.estimand, []).append(
+                    float(np.mean([one.p < 0.05 for one in same]))
+                )
+        families.append(
+            [
+                any(r.shown and is_null(r.effect, planted) for r in one.of("rank gap"))
+                for one in found
+            ]
+        )
     for estimand, shares in held.items():
         assert 0.93 <= np.mean(shares) <= (0.98 if estimand == "nDCG" else 0.97), estimand
         assert np.mean(wrong[estimand]) <= 0.06, estimand
@@ -217,7 +308,9 @@ def test_cells_that_are_drawn_give_the_same_effects() -> None:
     collection = designed(NAMES, full(3), origins=60, queries=30)
     run = scored(collection, {("length",): 0.8})
     rng = np.random.default_rng(0)
-    drawn = np.concatenate([8 * n + np.array([0, *(1 + rng.choice(7, 3, replace=False))]) for n in range(60)])
+    drawn = np.concatenate(
+        [8 * n + np.array([0, *(1 + rng.choice(7, 3, replace=False))]) for n in range(60)]
+    )
     docs = collection.docs[np.sort(drawn)]
     qrels = collection.qrels.join(docs, left_on="doc_id", right_on="id", how="semi")
     some = Collection(docs, collection.queries, qrels)
@@ -233,9 +326,14 @@ class TestDesigns:
     def test_interactions_that_change_together_are_one_number(self) -> None:
         found = FactorDesign.of(designed("ABCD", half(4)))
         assert [term.label for term in found.terms[4:]] == [
-            "A × B = −C × D", "A × C = −B × D", "A × D = −B × C",
-        ]  # fmt: skip
-        assert found.notes[0] == "This design cannot tell apart A × B and −C × D: one number is their sum."
+            "A × B = −C × D",
+            "A × C = −B × D",
+            "A × D = −B × C",
+        ]
+        assert (
+            found.notes[0]
+            == "This design cannot tell apart A × B and −C × D: one number is their sum."
+        )
 
     def test_with_factors_that_interactions_follow_they_are_left_out(self) -> None:
         row = [1 if sign == "+" else -1 for sign in "++-+++---+-"]
@@ -243,19 +341,27 @@ class TestDesigns:
         for names, cells in (("ABCDEF", screening), ("ABC", half(3))):
             found = FactorDesign.of(designed(names, cells))
             assert [term.label for term in found.terms] == list(names)
-            assert found.notes[0].startswith("Interactions are left out: main effects are read free of")
+            assert found.notes[0].startswith(
+                "Interactions are left out: main effects are read free of"
+            )
 
     def test_a_factor_that_failed_is_held_and_not_told(self) -> None:
         collection = designed(NAMES, full(3))
-        collection.spec["design"].update(failed=["words"], low_high={"length": ["as is", "shorter"]})
+        collection.spec["design"].update(
+            failed=["words"], low_high={"length": ["as is", "shorter"]}
+        )
         run = scored(collection, {("words",): 0.8})
         found = factor_effects(collection, [run], adopters=[0.5])
         assert {row.effect for row in found.rows} == {"source", "length", "source × length"}
         assert {one.factor for one in found.adoptions} == {"source", "length"}
-        assert "Not told, because their checks failed: words; they are held in the regression." in found.notes
+        assert (
+            "Not told, because their checks failed: words; they are held in the regression."
+            in found.notes
+        )
         assert [(one.low, one.high, one.analysed) for one in found.factors][1:] == [
-            ("as is", "shorter", True), ("low", "high", False),
-        ]  # fmt: skip
+            ("as is", "shorter", True),
+            ("low", "high", False),
+        ]
         assert of(factor_effects(collection, [run], failed_too=True), "words").shown
 
 
@@ -269,16 +375,29 @@ def changed(name: str, values: Sequence[str | None]) -> Collection:
 @pytest.mark.parametrize(
     ("collection", "options", "fault"),
     [
-        (collection_of([{"id": "d", "text": "x"}], {"q": "x"}, {}), {},
-         "no factors: expected columns factor:NAME of low and high"),
-        (changed("B", ["low", "high", "low", "much"]), {}, "factor 'B': expected low or high, got 'much'"),
+        (
+            collection_of([{"id": "d", "text": "x"}], {"q": "x"}, {}),
+            {},
+            "no factors: expected columns factor:NAME of low and high",
+        ),
+        (
+            changed("B", ["low", "high", "low", "much"]),
+            {},
+            "factor 'B': expected low or high, got 'much'",
+        ),
         (changed("B", ["low"] * 4), {}, "factor 'B' has one level only"),
         (changed("B", ["low", "high", "low", "high"]), {}, "factors 'A' and 'B' are aliased"),
         (changed("B", ["high", "low", "high", "low"]), {}, "factors 'A' and 'B' are aliased"),
-        (changed("B", ["low", "low", "high", "high"]), {"adopters": [0, 1.5]}, "expected shares from 0 to 1, got 1.5"),
+        (
+            changed("B", ["low", "low", "high", "high"]),
+            {"adopters": [0, 1.5]},
+            "expected shares from 0 to 1, got 1.5",
+        ),
     ],
-)  # fmt: skip
-def test_what_cannot_be_analysed_is_refused(collection: Collection, options: dict[str, Any], fault: str) -> None:
+)
+def test_what_cannot_be_analysed_is_refused(
+    collection: Collection, options: dict[str, Any], fault: str
+) -> None:
     run = Run.from_dict({"q0": {"d0": 1.0}})
     with pytest.raises(UserError, match=fault):
         factor_effects(collection, [run], **options)
@@ -294,7 +413,10 @@ def test_more_that_is_refused() -> None:
     with pytest.raises(UserError, match="no factor is left: A and B failed their checks"):
         FactorDesign.of(whole, ["A", "B"])
     with refused("run: no document with two versions is judged relevant and retrieved"):
-        factor_effects(replace(whole, qrels=whole.qrels.with_columns(grade=0)), [Run.from_dict({"q0": {"d0": 1.0}})])
+        factor_effects(
+            replace(whole, qrels=whole.qrels.with_columns(grade=0)),
+            [Run.from_dict({"q0": {"d0": 1.0}})],
+        )
 
 
 class TestSource:
@@ -307,7 +429,9 @@ class TestSource:
         told = {one.question: one for one in found.sources if one.estimand == "score gap"}
         assert told["alone"].low > 0
         assert told["others held"].low < 0 < told["others held"].high
-        assert told["together"].value == pytest.approx(sum(row.value for row in found.of("score gap")))
+        assert told["together"].value == pytest.approx(
+            sum(row.value for row in found.of("score gap"))
+        )
         assert told["together"].factors == ("source", "length")
 
     def test_where_the_others_are_as_is(self) -> None:
@@ -315,21 +439,29 @@ class TestSource:
         found = factor_effects(collection, [scored(collection, PLANTED["interaction"])])
         value = next(one.value for one in found.sources if one.question == "others as is")
         parts = {row.effect: row.value for row in found.of("rank gap")}
-        assert value == pytest.approx(parts["source"] - parts["source × length"] - parts["source × words"])
-        docs = collection.docs.filter((pl.col("factor:length") == "low") & (pl.col("factor:words") == "low"))
+        assert value == pytest.approx(
+            parts["source"] - parts["source × length"] - parts["source × words"]
+        )
+        docs = collection.docs.filter(
+            (pl.col("factor:length") == "low") & (pl.col("factor:words") == "low")
+        )
         assert docs.height == 80
 
     def test_facts_are_no_part_of_a_models_text(self) -> None:
         collection = designed(("source", "facts"), full(2))
         found = factor_effects(collection, [scored(collection, {("facts",): -0.8})])
         assert found.sources[0].factors == ("source",)
-        assert found.headline.startswith("planted shows no effect of model text (−0.9 [−2.2, +0.4] ranks): −0.9 [")
+        assert found.headline.startswith(
+            "planted shows no effect of model text (−0.9 [−2.2, +0.4] ranks): −0.9 ["
+        )
         assert "with source itself; beside it, facts moves a text by −" in found.headline
 
 
 def test_an_edit_that_everybody_makes_gains_little() -> None:
     collection = designed(["query-words"], full(1))
-    found = factor_effects(collection, [scored(collection, {("query-words",): 1.0})], adopters=[0, 0.5, 1])
+    found = factor_effects(
+        collection, [scored(collection, {("query-words",): 1.0})], adopters=[0, 0.5, 1]
+    )
     gains = {(one.share, one.edited): one for one in found.adoptions}
     assert gains[0, True].low > 5
     assert gains[0, True].value > gains[0.5, True].value > gains[1, True].value
@@ -341,8 +473,13 @@ def test_an_edit_that_everybody_makes_gains_little() -> None:
 
 def test_of_several_rankers_all_effects_are_one_family() -> None:
     collection = designed(NAMES, full(3))
-    runs = [scored(collection, planted, seed=n) for n, planted in enumerate((PLANTED["length"], PLANTED["source"]))]
-    runs = [replace(run, spec={"ranker": name}) for run, name in zip(runs, ("one", "two"), strict=True)]
+    runs = [
+        scored(collection, planted, seed=n)
+        for n, planted in enumerate((PLANTED["length"], PLANTED["source"]))
+    ]
+    runs = [
+        replace(run, spec={"ranker": name}) for run, name in zip(runs, ("one", "two"), strict=True)
+    ]
     found = factor_effects(collection, runs)
     for estimand in found.estimands:
         family = sorted(found.of(estimand), key=lambda row: row.p)
@@ -362,7 +499,9 @@ def test_without_judgments_what_is_retrieved_is_compared() -> None:
     unjudged = replace(collection, qrels=collection.qrels.clear())
     found = factor_effects(unjudged, [scored(collection, {("length",): 0.8}, depth=30)])
     assert found.estimands == ("rank gap", "score gap", "head-to-head")
-    assert found.notes[0].startswith("Nothing is judged: all documents of which a version is retrieved are compared")
+    assert found.notes[0].startswith(
+        "Nothing is judged: all documents of which a version is retrieved are compared"
+    )
     absent = "planted: 27 % of these versions are not retrieved and stand below all that are: rank deeper (@k)."
     assert found.notes[1] == absent
 
@@ -378,7 +517,11 @@ def test_too_few_documents_are_not_tested() -> None:
 def test_what_decides_between_versions_is_told_where_no_ranks_are() -> None:
     collection = designed(["length", "words"], full(2))
     found = factor_effects(collection, [scored(collection, {("length",): 1.0})])
-    rows = [replace(row, p_corrected=1.0) if row.estimand == "rank gap" else row for row in found.rows]
+    rows = [
+        replace(row, p_corrected=1.0) if row.estimand == "rank gap" else row for row in found.rows
+    ]
     (sentence,) = replace(found, rows=tuple(rows)).sentences
-    assert re.search(r"; head-to-head shows more: length \+\d+\.\d \[\+\d+\.\d, \+\d+\.\d\] %$", sentence)
+    assert re.search(
+        r"; head-to-head shows more: length \+\d+\.\d \[\+\d+\.\d, \+\d+\.\d\] %$", sentence
+    )
     assert "head-to-head" not in found.headline

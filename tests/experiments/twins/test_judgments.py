@@ -28,7 +28,9 @@ SCORES = {("q1", "a"): 0, ("q1", "b"): 2, ("q2", "a"): 1}
 
 def given(grades: dict[str, dict[str, int]] | None = None) -> Collection:
     docs = [{"id": name, "text": text} for name, text in TEXTS.items()]
-    return collection_of(docs, {"q1": "first", "q2": "second"}, GRADES if grades is None else grades)
+    return collection_of(
+        docs, {"q1": "first", "q2": "second"}, GRADES if grades is None else grades
+    )
 
 
 def graded(prompt: str, times: int) -> str:
@@ -42,16 +44,37 @@ def test_false_versions_have_the_judges_grade_and_unchanged_texts_that_of_their_
     """On a scale of 0 to 2 a judge's 0, 1, 2 and 3 are 0, 1, 1 and 2; what nobody judges is not asked for."""
     model = Scripted(graded)
     found = twins(given(), ["length", "facts"], by_rule=True, judge=model)
-    assert sorted(found.collection.qrels.rows()) == sorted([
-        ("q1", "a", 2), ("q1", "a+length", 2), ("q1", "a+facts", 0), ("q1", "a+facts+length", 2),
-        ("q1", "b", 0), ("q1", "b+length", 0), ("q1", "b+facts", 1), ("q1", "b+facts+length", 2),
-        ("q1", "c", 1), ("q1", "c+length", 1), ("q1", "c+facts", 1), ("q1", "c+facts+length", 1),
-        ("q2", "a", 1), ("q2", "a+length", 1), ("q2", "a+facts", 1), ("q2", "a+facts+length", 2),
-    ])  # fmt: skip
+    assert sorted(found.collection.qrels.rows()) == sorted(
+        [
+            ("q1", "a", 2),
+            ("q1", "a+length", 2),
+            ("q1", "a+facts", 0),
+            ("q1", "a+facts+length", 2),
+            ("q1", "b", 0),
+            ("q1", "b+length", 0),
+            ("q1", "b+facts", 1),
+            ("q1", "b+facts+length", 2),
+            ("q1", "c", 1),
+            ("q1", "c+length", 1),
+            ("q1", "c+facts", 1),
+            ("q1", "c+facts+length", 1),
+            ("q2", "a", 1),
+            ("q2", "a+length", 1),
+            ("q2", "a+facts", 1),
+            ("q2", "a+facts+length", 2),
+        ]
+    )
     assert found.collection.spec["design"]["judged"] == {
-        "judge": "umbrela-tiny", "model": "lab/tiny", "prompt": "umbrela", "scale": [0, 1, 1, 2], "pairs": 6,
-        "graded": 6, "unchanged": 2, "lower": 1, "higher": 3,
-    }  # fmt: skip
+        "judge": "umbrela-tiny",
+        "model": "lab/tiny",
+        "prompt": "umbrela",
+        "scale": [0, 1, 1, 2],
+        "pairs": 6,
+        "graded": 6,
+        "unchanged": 2,
+        "lower": 1,
+        "higher": 3,
+    }
     assert (len(model.prompts), model.checked > 0) == (6, True)
     assert not any("Rivers" in prompt or TEXTS["a"] in prompt for prompt in model.prompts)
 
@@ -64,20 +87,27 @@ def test_a_prompt_of_a_factor_is_answered_before_its_texts_are_judged(tmp_path: 
     factors = (*read_factors([str(tmp_path / "so.txt")]), *read_factors(["facts"], by_rule=True))
     alone = given({"q1": {"a": 1}})
     alone = Collection(alone.docs.head(1), alone.queries, alone.qrels)
-    rows = price_twins(alone, factors, Crossing(), model, judge=judge, judge_prompt="basic", price=(1.0, 1.0))
+    rows = price_twins(
+        alone, factors, Crossing(), model, judge=judge, judge_prompt="basic", price=(1.0, 1.0)
+    )
     assert [(row.name, row.prompt, row.texts) for row in rows] == [
-        ("so", str(tmp_path / "so.txt"), 1), ("judge", "basic", 2)
-    ]  # fmt: skip
+        ("so", str(tmp_path / "so.txt"), 1),
+        ("judge", "basic", 2),
+    ]
     assert rows[1].tokens == (2 * rows[1].estimate.tokens_in, 2 * rows[1].estimate.tokens_out)
     assert (model.prompts, judge.prompts) == ([], [])
     found = twins(alone, factors, llm=model, judge=judge, judge_prompt="basic")
     assert sorted("a dozen" in prompt for prompt in judge.prompts) == [False, True]
     assert not any("40" in prompt for prompt in judge.prompts)
-    assert (found.spec["judge"]["prompt"]["name"], found.spec["judge"]["counts"]["graded"]) == ("basic", 2)
+    assert (found.spec["judge"]["prompt"]["name"], found.spec["judge"]["counts"]["graded"]) == (
+        "basic",
+        2,
+    )
 
 
 @pytest.mark.parametrize(
-    ("highest", "scale"), [(1, (0, 0, 1, 1)), (2, (0, 1, 1, 2)), (3, (0, 1, 2, 3)), (4, (0, 1, 3, 4))]
+    ("highest", "scale"),
+    [(1, (0, 0, 1, 1)), (2, (0, 1, 1, 2)), (3, (0, 1, 2, 3)), (4, (0, 1, 3, 4))],
 )
 def test_grades_are_of_the_collections_scale(highest: int, scale: tuple[int, ...]) -> None:
     assert scale_of(given({"q1": {"a": highest, "b": 0}}).qrels) == scale
@@ -86,10 +116,30 @@ def test_grades_are_of_the_collections_scale(highest: int, scale: tuple[int, ...
 @pytest.mark.parametrize(
     ("names", "grades", "prompt", "message"),
     [
-        ("length", GRADES, "umbrela", "a judge (--judge) grades versions whose facts are changed: name the factor"),
-        ("facts", {"q1": {"a": 0.5}}, "umbrela", "judgments of the collection: expected whole grades from 0 or more"),
-        ("facts", {"q1": {"a": -1}}, "umbrela", "judgments of the collection: expected whole grades from 0 or more"),
-        ("facts", {"q1": {"c": 1}}, "umbrela", "nothing to judge: no version whose facts were changed"),
+        (
+            "length",
+            GRADES,
+            "umbrela",
+            "a judge (--judge) grades versions whose facts are changed: name the factor",
+        ),
+        (
+            "facts",
+            {"q1": {"a": 0.5}},
+            "umbrela",
+            "judgments of the collection: expected whole grades from 0 or more",
+        ),
+        (
+            "facts",
+            {"q1": {"a": -1}},
+            "umbrela",
+            "judgments of the collection: expected whole grades from 0 or more",
+        ),
+        (
+            "facts",
+            {"q1": {"c": 1}},
+            "umbrela",
+            "nothing to judge: no version whose facts were changed",
+        ),
         ("facts", {}, "umbrela", "nothing to judge: no version whose facts were changed"),
         ("facts", GRADES, "umbrella", "unknown prompt 'umbrella'"),
     ],

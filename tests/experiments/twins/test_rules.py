@@ -45,7 +45,11 @@ def test_half_of_the_sentences_are_left(text: str, expected: str) -> None:
         ("A big town", ("municipalities",), "A sizeable town"),
         ("they evaluated an unusual area", (), "they assessed an atypical region"),
         ("an important town", (), "a significant municipality"),
-        ("a difference of opinions in large-scale trials", (), "a discrepancy of views in large-scale trials"),
+        (
+            "a difference of opinions in large-scale trials",
+            (),
+            "a discrepancy of views in large-scale trials",
+        ),
         ("although numerous", (), "though a great many"),
     ],
 )
@@ -59,7 +63,12 @@ def test_the_list_of_synonyms_is_inflected_and_has_no_word_for_itself() -> None:
     known = synonyms()
     assert len(known) > 700
     assert not [word for word, other in known.items() if word == other]
-    pairs = {"countries": None, "difficulties": "problems", "tried": "attempted", "assesses": "evaluates"}
+    pairs = {
+        "countries": None,
+        "difficulties": "problems",
+        "tried": "attempted",
+        "assesses": "evaluates",
+    }
     assert {word: known.get(word) for word in pairs} == pairs
 
 
@@ -71,7 +80,11 @@ def test_neighbouring_words_are_swapped_within_sentences() -> None:
     for old, new in zip(text.split(".  "), found.split(".  "), strict=True):
         assert sorted(old.split()) == sorted(new.split())
         assert old.split()[-1] == new.split()[-1]
-        moved = [abs(old.split().index(word) - place) for place, word in enumerate(new.split()) if word != "the"]
+        moved = [
+            abs(old.split().index(word) - place)
+            for place, word in enumerate(new.split())
+            if word != "the"
+        ]
         assert max(moved) <= 1
     assert swapped_words("Two words.", PLAIN) == "Two words."
 
@@ -97,12 +110,15 @@ def test_numbers_and_names_are_changed_and_nothing_else() -> None:
 
 def test_what_queries_hold_stays_a_fact() -> None:
     names = {1: ("Peru",), 2: ("Carl Dahl",)}
-    found = other_facts(NAMED, Origin("d1", held=frozenset({"finland", "120", "berg"}), names=names))
+    found = other_facts(
+        NAMED, Origin("d1", held=frozenset({"finland", "120", "berg"}), names=names)
+    )
     assert "in Finland enrolled 120 people" in found
     assert "Anna Berg" in found
     assert name_pool([NAMED, "We met Eva Frost in Peru."], frozenset({"peru"})) == {
-        1: ("Finland",), 2: ("Anna Berg", "Eva Frost"),
-    }  # fmt: skip
+        1: ("Finland",),
+        2: ("Anna Berg", "Eva Frost"),
+    }
 
 
 def test_facts_are_numbers_and_names_within_sentences() -> None:

@@ -30,9 +30,14 @@ from tests.toy import no_permission, tsv, write, write_beir
 
 SOURCE = "tiny-tmp0.2"
 NAMES = [
-    "README.md", "answers.jsonl.gz", "corpus.jsonl", "left-out.jsonl", "manifest.json", "qrels/test.tsv",
+    "README.md",
+    "answers.jsonl.gz",
+    "corpus.jsonl",
+    "left-out.jsonl",
+    "manifest.json",
+    "qrels/test.tsv",
     "queries.jsonl",
-]  # fmt: skip
+]
 Made = Callable[..., Rewritten]
 
 
@@ -40,15 +45,23 @@ Made = Callable[..., Rewritten]
 def made(tmp_path: Path) -> Made:
     """Rewrite with a journal of this test."""
 
-    def run(given: Collection | None = None, llm: Scripted | None = None, only: Any = None, **how: Any) -> Rewritten:
+    def run(
+        given: Collection | None = None, llm: Scripted | None = None, only: Any = None, **how: Any
+    ) -> Rewritten:
         journal = Journal(tmp_path / "journal")
-        return rewrite(given or humans(), llm or Scripted(), Rewriting(**how), only=only, journal=journal)
+        return rewrite(
+            given or humans(), llm or Scripted(), Rewriting(**how), only=only, journal=journal
+        )
 
     return run
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+    return {
+        p.relative_to(folder).as_posix(): p.read_bytes()
+        for p in sorted(folder.rglob("*"))
+        if p.is_file()
+    }
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -56,7 +69,9 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in data.splitlines()]
 
 
-def test_the_folder_is_read_back_equal_with_all_splits_and_a_manifest_of_hashes(made: Made, tmp_path: Path) -> None:
+def test_the_folder_is_read_back_equal_with_all_splits_and_a_manifest_of_hashes(
+    made: Made, tmp_path: Path
+) -> None:
     given = write_beir(tmp_path / "in", docs=[{"_id": d, "text": t} for d, t in TEXTS.items()])
     rewritten = made(load(given))
     assert save_rewritten(rewritten, tmp_path / "out") == (tmp_path / "out", ("test",))
@@ -64,8 +79,14 @@ def test_the_folder_is_read_back_equal_with_all_splits_and_a_manifest_of_hashes(
     written = files(tmp_path / "out")
     assert list(written) == NAMES
     content = json.loads(written.pop("manifest.json"))
-    assert content["files"] == {name: hashlib.sha256(data).hexdigest() for name, data in written.items()}
-    read = {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in given.rglob("*") if path.is_file()}
+    assert content["files"] == {
+        name: hashlib.sha256(data).hexdigest() for name, data in written.items()
+    }
+    read = {
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in given.rglob("*")
+        if path.is_file()
+    }
     assert content["inputs"] == read
     assert content["what"] == "ranktilt generate rewrite"
     assert content["spec"]["llm"] == {"llm": "scripted lab/tiny", "model": "lab/tiny"}
@@ -75,7 +96,11 @@ def test_the_folder_is_read_back_equal_with_all_splits_and_a_manifest_of_hashes(
     saved = save_rewritten(made(load(given)), tmp_path / "out")
     assert saved.splits == ("dev", "test", "train")
     train = load(tmp_path / "out", split="train", ignore_unknown=True).qrels
-    assert sorted(train.rows()) == [("q1", "d3-human", 3), ("q1", f"d3-{SOURCE}", 3), ("q2", "gone", 1)]
+    assert sorted(train.rows()) == [
+        ("q1", "d3-human", 3),
+        ("q1", f"d3-{SOURCE}", 3),
+        ("q2", "gone", 1),
+    ]
     dev = load(tmp_path / "out", split="dev").qrels
     assert sorted(dev.rows()) == [("q3", "d1-human", 1), ("q3", f"d1-{SOURCE}", 1)]
     assert set(splits(tmp_path / "out")) == {"dev", "test", "train"}
@@ -83,7 +108,11 @@ def test_the_folder_is_read_back_equal_with_all_splits_and_a_manifest_of_hashes(
 
 def test_every_answer_is_kept_as_it_came(made: Made, tmp_path: Path) -> None:
     def says(prompt: str, times: int) -> str:
-        return TEXTS["d2"] if "river" in prompt else f"Sure, here is the rewritten text:\n\n{good(prompt, times)}"
+        return (
+            TEXTS["d2"]
+            if "river" in prompt
+            else f"Sure, here is the rewritten text:\n\n{good(prompt, times)}"
+        )
 
     save_rewritten(made(llm=Scripted(says), attempts=2), tmp_path / "out")
     answers = rows(tmp_path / "out" / "answers.jsonl.gz")
@@ -104,13 +133,27 @@ def test_every_answer_is_kept_as_it_came(made: Made, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("audit.json", "{}", "{out}/audit.json: is no part of rewrites and would be lost; move it, or"),
-        ("manifest.json", "{}", "{out}/README.md: is no part of rewrites and would be lost; move it, or"),
+        (
+            "audit.json",
+            "{}",
+            "{out}/audit.json: is no part of rewrites and would be lost; move it, or",
+        ),
+        (
+            "manifest.json",
+            "{}",
+            "{out}/README.md: is no part of rewrites and would be lost; move it, or",
+        ),
         ("manifest.json", "{", "{out}/manifest.json: expected a manifest as JSON: "),
-        ("manifest.json", '{"what": "ranktilt generate rewrite", "files": 3}', "{out}/manifest.json: expected a manif"),
+        (
+            "manifest.json",
+            '{"what": "ranktilt generate rewrite", "files": 3}',
+            "{out}/manifest.json: expected a manif",
+        ),
     ],
-)  # fmt: skip
-def test_what_would_be_lost_is_refused(made: Made, tmp_path: Path, name: str, content: str, message: str) -> None:
+)
+def test_what_would_be_lost_is_refused(
+    made: Made, tmp_path: Path, name: str, content: str, message: str
+) -> None:
     out = tmp_path / "out"
     rewritten = made()
     save_rewritten(rewritten, out)
@@ -130,10 +173,16 @@ def test_the_rewrites_of_another_collection_are_not_replaced(made: Made, tmp_pat
     assert first.collection.docs["metadata"].null_count() == 1  # the rewrite has none
     save_rewritten(first, tmp_path / "out")
     before = files(tmp_path / "out")
-    with pytest.raises(UserError, match=r"out: holds rewrites of another collection, .*/d1; choose another folder or"):
+    with pytest.raises(
+        UserError,
+        match=r"out: holds rewrites of another collection, .*/d1; choose another folder or",
+    ):
         save_rewritten(made(load(tmp_path / "d2")), tmp_path / "out")
     assert files(tmp_path / "out") == before
-    with no_permission(tmp_path), pytest.raises(UserError, match="cannot be written: Permission denied"):
+    with (
+        no_permission(tmp_path),
+        pytest.raises(UserError, match="cannot be written: Permission denied"),
+    ):
         require_ours(tmp_path / "new")
 
 
@@ -148,14 +197,23 @@ def cells(card: str, name: str) -> list[str]:
 
 
 def test_the_card_says_model_sampling_dates_titles_pool_licence_files_and_splits(card: Any) -> None:
-    text = card(llm=Scripted(lambda p, n: answer(good(p, n), model="other" if "river" in p else "tiny-v1")))
+    text = card(
+        llm=Scripted(lambda p, n: answer(good(p, n), model="other" if "river" in p else "tiny-v1"))
+    )
     assert cells(text, "asked for") == ["`lab/tiny`"]
     assert cells(text, "answered") == ["`tiny-v1` (2), `other` (1)"]
     assert cells(text, "revision") == ["`fp_1`"]
     assert "Another name answered than was asked for" in text
     text = card(temperatures=(0.2, 1.0), max_tokens=400, seed=7, top_p=0.9)
-    expected = {"temperature": "0.2 and 1.0", "top_p": "0.9", "most tokens of an answer": "400", "seed": "7"}
-    assert {name: cells(text, name) for name in expected} == {name: [value] for name, value in expected.items()}
+    expected = {
+        "temperature": "0.2 and 1.0",
+        "top_p": "0.9",
+        "most tokens of an answer": "400",
+        "seed": "7",
+    }
+    assert {name: cells(text, name) for name in expected} == {
+        name: [value] for name, value in expected.items()
+    }
     for name in ("first answer", "last answer"):
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", cells(text, name)[0])
     llm = Scripted(lambda prompt, times: "A title" if "title" in prompt else good(prompt, times))
@@ -196,10 +254,18 @@ def test_the_card_counts_by_source_and_gives_the_prompt_in_full(card: Any, tmp_p
 
     text = card(humans({**TEXTS, "d4": ""}), Scripted(says), attempts=2, temperatures=(0.2, 1.0))
     expected = {
-        "documents": 4, "rewritten": 2, "left out: empty": 1, "left out: flagged": 1, "answers": 4,
-        "answers flagged: copied": 2, "tokens read": 80, "tokens written": 40,
-    }  # fmt: skip
-    assert {name: cells(text, name) for name in expected} == {name: [str(n)] * 2 for name, n in expected.items()}
+        "documents": 4,
+        "rewritten": 2,
+        "left out: empty": 1,
+        "left out: flagged": 1,
+        "answers": 4,
+        "answers flagged: copied": 2,
+        "tokens read": 80,
+        "tokens written": 40,
+    }
+    assert {name: cells(text, name) for name in expected} == {
+        name: [str(n)] * 2 for name, n in expected.items()
+    }
     long = "abcd " * 100 + "end."
 
     def says(prompt: str, times: int) -> Any:
@@ -212,7 +278,10 @@ def test_the_card_counts_by_source_and_gives_the_prompt_in_full(card: Any, tmp_p
     file.write_text("```\nAnew: {title}\n{text}\n```\nOnly the text.\n", encoding="utf-8")
     text = card(prompt=file)
     assert "````text\n```\nAnew: {title}\n{text}\n```\nOnly the text.\n````" in text
-    assert f"From `{file}`; `{{text}}` stands for the document. It is given the document's text and title," in text
+    assert (
+        f"From `{file}`; `{{text}}` stands for the document. It is given the document's text and title,"
+        in text
+    )
     assert "nothing of the queries or judgments" in text
     assert "```text\nPlease rewrite the following text: {text}\n```" in card()
 

@@ -30,42 +30,73 @@ def do(tmp_path: Path) -> Do:
     """Rewrite with a journal of this test."""
 
     def run(collection: Collection, llm: Scripted, only: Any = None, **how: Any) -> Rewritten:
-        return rewrite(collection, llm, Rewriting(**how), only=only, journal=Journal(tmp_path / "journal"))
+        return rewrite(
+            collection, llm, Rewriting(**how), only=only, journal=Journal(tmp_path / "journal")
+        )
 
     return run
 
 
-def test_each_document_gets_its_rewrite_and_prompts_hold_nothing_of_queries(do: Do, tmp_path: Path) -> None:
+def test_each_document_gets_its_rewrite_and_prompts_hold_nothing_of_queries(
+    do: Do, tmp_path: Path
+) -> None:
     llm = Scripted()
     made = do(humans(), llm)
-    assert texts_of(made.collection, SOURCE) == {f"{name}-{SOURCE}": text for name, text in GOOD.items()}
-    assert texts_of(made.collection, "human") == {f"{name}-human": text for name, text in TEXTS.items()}
-    assert sorted(llm.prompts) == sorted(f"Please rewrite the following text: {text}" for text in TEXTS.values())
+    assert texts_of(made.collection, SOURCE) == {
+        f"{name}-{SOURCE}": text for name, text in GOOD.items()
+    }
+    assert texts_of(made.collection, "human") == {
+        f"{name}-human": text for name, text in TEXTS.items()
+    }
+    assert sorted(llm.prompts) == sorted(
+        f"Please rewrite the following text: {text}" for text in TEXTS.values()
+    )
     assert {(s.temperature, s.top_p, s.max_tokens) for s in llm.samplings} == {(0.2, 1.0, None)}
     assert made.left_out.height == made.unanswered == 0
-    told = made.collection.docs.select("source", "model", "temperature", "prompt").unique().sort("source")
+    told = (
+        made.collection.docs.select("source", "model", "temperature", "prompt")
+        .unique()
+        .sort("source")
+    )
     assert told.rows() == [("human", None, None, None), (SOURCE, "lab/tiny", 0.2, "paper")]
     assert not {"cut_to", "pool"} & set(made.collection.docs.columns)
     assert made.spec["llm"] == {"llm": "scripted lab/tiny", "model": "lab/tiny"}
-    assert made.spec["prompt"] == {"name": "paper", "text": "Please rewrite the following text: {text}"}
-    assert (made.spec["sources"], made.spec["top_p"], made.spec["attempts"]) == ({SOURCE: 0.2}, 1.0, 3)
+    assert made.spec["prompt"] == {
+        "name": "paper",
+        "text": "Please rewrite the following text: {text}",
+    }
+    assert (made.spec["sources"], made.spec["top_p"], made.spec["attempts"]) == (
+        {SOURCE: 0.2},
+        1.0,
+        3,
+    )
     assert json.loads(json.dumps(made.spec)) == made.spec
     llm = Scripted()
     do(humans(), llm, prompt=write(tmp_path / "both.txt", "{title} | {text}"))
     assert sorted(llm.prompts) == [f"On {name} | {text}" for name, text in TEXTS.items()]
 
 
-def test_twins_share_origin_title_and_judgments_and_ids_of_a_collection_with_twins_stay(do: Do) -> None:
+def test_twins_share_origin_title_and_judgments_and_ids_of_a_collection_with_twins_stay(
+    do: Do,
+) -> None:
     made = do(humans(), Scripted()).collection
-    assert made.pairs("human", SOURCE).rows() == [(f"{d}-human", f"{d}-human", f"{d}-{SOURCE}") for d in TEXTS]
+    assert made.pairs("human", SOURCE).rows() == [
+        (f"{d}-human", f"{d}-human", f"{d}-{SOURCE}") for d in TEXTS
+    ]
     titles = made.docs.group_by("origin", maintain_order=True).agg(pl.col("title").unique())
     assert titles["title"].to_list() == [["On d1"], ["On d2"], ["On d3"]]
     grades = {(q, d): g for q, d, g in made.qrels.iter_rows()}
     expected = {("q1", "d1"): 2, ("q2", "d2"): 1}
-    assert grades == {(q, f"{d}-{s}"): g for (q, d), g in expected.items() for s in ("human", SOURCE)}
+    assert grades == {
+        (q, f"{d}-{s}"): g for (q, d), g in expected.items() for s in ("human", SOURCE)
+    }
     texts = {name: f"{text} It was so." for name, text in TEXTS.items()}
-    docs = humans(texts).docs.with_columns(pl.format("{}-human", "id").alias("id"), origin=pl.format("{}-human", "id"))
-    twins = pl.concat([docs, docs.with_columns(id=pl.Series(["d1-x", "d2-x", "d3-x"]), source=pl.lit("x"))])
+    docs = humans(texts).docs.with_columns(
+        pl.format("{}-human", "id").alias("id"), origin=pl.format("{}-human", "id")
+    )
+    twins = pl.concat(
+        [docs, docs.with_columns(id=pl.Series(["d1-x", "d2-x", "d3-x"]), source=pl.lit("x"))]
+    )
     given = Collection(twins, humans().queries, humans().qrels.clear())
     made = do(given, Scripted()).collection
     names = [f"{d}-{s}" for s in ("human", "x", SOURCE) for d in TEXTS]
@@ -92,7 +123,10 @@ def test_documents_without_a_source_stay_without_one_where_others_have_one(do: D
         f"d1-{SOURCE}": SOURCE,
         f"d3-{SOURCE}": SOURCE,
     }
-    with pytest.raises(UserError, match=r"^unknown source 'human' \(valid: x\); 1 document has no source; name it: "):
+    with pytest.raises(
+        UserError,
+        match=r"^unknown source 'human' \(valid: x\); 1 document has no source; name it: ",
+    ):
         do(humans(source=["x", None, "x"]), Scripted())
     assert pool(humans(source=[None] * 3), [BM25()], depth=1, of="people").spec["of"] == "people"
 
@@ -123,18 +157,26 @@ def test_a_collection_with_rewrites_gets_more(do: Do) -> None:
     assert both.pairs(SOURCE, "tiny-tmp1.0").height == 3
     temperatures = both.docs.select("source", "temperature").unique(maintain_order=True).rows()
     assert temperatures == [("human", None), (SOURCE, 0.2), ("tiny-tmp1.0", 1.0)]
-    again = do(first, Scripted(lambda prompt, times: TEXTS["d1"]), of=SOURCE, source="again").collection
+    again = do(
+        first, Scripted(lambda prompt, times: TEXTS["d1"]), of=SOURCE, source="again"
+    ).collection
     assert again.pairs(SOURCE, "again").height == again.pairs("human", "again").height == 3
 
 
 def test_a_flagged_answer_is_asked_for_again_by_the_limits_of_the_prompt_or_others(do: Do) -> None:
     def says(prompt: str, times: int) -> str:
-        return "I cannot help with rewriting that." if times < 3 and "clocks" in prompt else good(prompt, 1)
+        return (
+            "I cannot help with rewriting that."
+            if times < 3 and "clocks" in prompt
+            else good(prompt, 1)
+        )
 
     llm = Scripted(says)
     made = do(humans(), llm, seed=5)
     assert texts_of(made.collection, SOURCE)[f"d3-{SOURCE}"] == GOOD["d3"]
-    assert [seed for prompt, seed in zip(llm.prompts, llm.seeds, strict=True) if "clocks" in prompt] == [5, 6, 7]
+    assert [
+        seed for prompt, seed in zip(llm.prompts, llm.seeds, strict=True) if "clocks" in prompt
+    ] == [5, 6, 7]
     assert len(llm.prompts) == 5
     assert made.answers.filter(id="d3-human")["flags"].list.len().sign().to_list() == [1, 1, 0]
     assert made.made[0].lost == {}
@@ -145,11 +187,17 @@ def test_a_flagged_answer_is_asked_for_again_by_the_limits_of_the_prompt_or_othe
 
 
 @pytest.mark.parametrize(
-    ("reason", "text", "unanswered"), [("unanswered", "503 after 8 tries", 1), ("refused", "filtered by policy", 0)]
+    ("reason", "text", "unanswered"),
+    [("unanswered", "503 after 8 tries", 1), ("refused", "filtered by policy", 0)],
 )
-def test_what_is_not_answered_is_listed_and_asked_next_time(do: Do, reason: str, text: str, unanswered: int) -> None:
+def test_what_is_not_answered_is_listed_and_asked_next_time(
+    do: Do, reason: str, text: str, unanswered: int
+) -> None:
     failure = Failure("unavailable" if unanswered else "refused", text)
-    made = do(humans(), Scripted(lambda prompt, times: failure if "river" in prompt else good(prompt, times)))
+    made = do(
+        humans(),
+        Scripted(lambda prompt, times: failure if "river" in prompt else good(prompt, times)),
+    )
     assert made.left_out.rows() == [("d2-human", SOURCE, "text", reason, [], 0, text)]
     assert made.unanswered == unanswered
     llm = Scripted()
@@ -178,7 +226,9 @@ def asked_words(llm: Scripted) -> list[int]:
     return [len(prompt.split()) - 5 for prompt in llm.prompts if "word0 " in prompt]
 
 
-def test_what_is_empty_or_too_long_is_left_out_or_shortened_until_the_server_takes_it(do: Do) -> None:
+def test_what_is_empty_or_too_long_is_left_out_or_shortened_until_the_server_takes_it(
+    do: Do,
+) -> None:
     made = do(humans({**LONG, "empty": "", "blank": " \n "}), Scripted(fits(40)))
     assert made.left_out.select("id", "reason", "attempts", "message").rows() == [
         ("long-human", "too long", 0, "the context is full"),
@@ -193,7 +243,9 @@ def test_what_is_empty_or_too_long_is_left_out_or_shortened_until_the_server_tak
     llm = Scripted(fits(40))
     made = do(humans(LONG), llm, truncate=True)
     assert made.left_out.height == 0
-    assert made.answers.filter(id="long-human")["flags"].to_list() == [[]], "checked against what the model was given"
+    assert made.answers.filter(id="long-human")["flags"].to_list() == [[]], (
+        "checked against what the model was given"
+    )
     assert asked_words(llm) == [100, 75, 56, 42, 31]
     docs = made.collection.docs.filter(source=SOURCE)
     assert docs["cut_to"].to_list() == [None, None, None, 31]
@@ -203,7 +255,11 @@ def test_what_is_empty_or_too_long_is_left_out_or_shortened_until_the_server_tak
 def titled(prompt: str, times: int) -> str:
     """Good texts, and titles in capitals; the title of d2 is refused."""
     if prompt.startswith("Please rewrite the following title"):
-        return "I cannot help with rewriting that." if "d2" in prompt else prompt.split(": ")[1].upper()
+        return (
+            "I cannot help with rewriting that."
+            if "d2" in prompt
+            else prompt.split(": ")[1].upper()
+        )
     return good(prompt, times)
 
 
@@ -222,11 +278,18 @@ def test_only_named_documents_are_rewritten_and_marked(do: Do) -> None:
     assert list(texts_of(made.collection, SOURCE)) == [f"d1-{SOURCE}", f"d3-{SOURCE}"]
     marked = dict(made.collection.docs.select("id", "pool").iter_rows())
     assert marked == {
-        "d1-human": True, "d2-human": False, "d3-human": True, f"d1-{SOURCE}": True, f"d3-{SOURCE}": True,
-    }  # fmt: skip
+        "d1-human": True,
+        "d2-human": False,
+        "d3-human": True,
+        f"d1-{SOURCE}": True,
+        f"d3-{SOURCE}": True,
+    }
     assert made.spec["pool"] is None
     trial = do(humans(), Scripted(), first=2).collection
-    assert (list(texts_of(trial, SOURCE)), trial.docs.height) == ([f"d1-{SOURCE}", f"d2-{SOURCE}"], 5)
+    assert (list(texts_of(trial, SOURCE)), trial.docs.height) == (
+        [f"d1-{SOURCE}", f"d2-{SOURCE}"],
+        5,
+    )
     chosen = pool(humans(), [BM25()], depth=1)
     pooled = do(humans(), Scripted(), only=chosen)
     assert len(texts_of(pooled.collection, SOURCE)) == len(chosen.ids) < 4
@@ -240,10 +303,14 @@ def test_sources_of_a_collection_share_the_choice_of_an_earlier_pool(do: Do) -> 
         assert list(texts_of(both, "tiny-tmp1.0")) == [f"{name}-tiny-tmp1.0" for name in names]
         assert both.docs.filter(source="human")["pool"].to_list() == [True, False, True]
     llm = Scripted()
-    with pytest.raises(UserError, match=r"^this collection's rewrites are those of a pool of 2 documents; "):
+    with pytest.raises(
+        UserError, match=r"^this collection's rewrites are those of a pool of 2 documents; "
+    ):
         do(first, llm, ["d1-human"], temperatures=(1.0,))
     assert llm.prompts == []
-    assert do(humans(pool=[True, False, True]), Scripted()).made[0].rewritten == 3  # a column without rewrites
+    assert (
+        do(humans(pool=[True, False, True]), Scripted()).made[0].rewritten == 3
+    )  # a column without rewrites
 
 
 ONE_ORIGIN = humans(origin=["d1", "d1", "d3"])
@@ -252,15 +319,47 @@ ONE_ORIGIN = humans(origin=["d1", "d1", "d3"])
 @pytest.mark.parametrize(
     ("collection", "how", "only", "message"),
     [
-        (humans(), {"of": "humans"}, None, "unknown source 'humans'; did you mean 'human'? (valid: human)"),
-        (humans(), {"source": "human"}, None, "source 'human' is in this collection already, and a document has one"),
-        (humans(), {}, ["d9"], "document 'd9' is to be rewritten, but source 'human' does not have it"),
-        (ONE_ORIGIN, {}, None, "documents 'd1' and 'd2' of source 'human' have one origin, 'd1': nobody could"),
-        (humans({**TEXTS, f"d1-{SOURCE}": "x"}), {}, None, f"two documents would be called 'd1-{SOURCE}' beside the r"),
-        (humans({"x": "a", "x-human": "b", "y": "c"}), {}, ["y"], "two documents would be called 'x-human' beside the"),
+        (
+            humans(),
+            {"of": "humans"},
+            None,
+            "unknown source 'humans'; did you mean 'human'? (valid: human)",
+        ),
+        (
+            humans(),
+            {"source": "human"},
+            None,
+            "source 'human' is in this collection already, and a document has one",
+        ),
+        (
+            humans(),
+            {},
+            ["d9"],
+            "document 'd9' is to be rewritten, but source 'human' does not have it",
+        ),
+        (
+            ONE_ORIGIN,
+            {},
+            None,
+            "documents 'd1' and 'd2' of source 'human' have one origin, 'd1': nobody could",
+        ),
+        (
+            humans({**TEXTS, f"d1-{SOURCE}": "x"}),
+            {},
+            None,
+            f"two documents would be called 'd1-{SOURCE}' beside the r",
+        ),
+        (
+            humans({"x": "a", "x-human": "b", "y": "c"}),
+            {},
+            ["y"],
+            "two documents would be called 'x-human' beside the",
+        ),
     ],
 )
-def test_no_plan_is_an_error(do: Do, collection: Collection, how: dict[str, Any], only: Any, message: str) -> None:
+def test_no_plan_is_an_error(
+    do: Do, collection: Collection, how: dict[str, Any], only: Any, message: str
+) -> None:
     llm = Scripted()
     with pytest.raises(UserError, match="^" + re.escape(message)):
         do(collection, llm, only, **how)

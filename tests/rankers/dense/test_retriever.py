@@ -22,7 +22,21 @@ from tests.refusals import refused
 from tests.toy import collection_of, toy, versions
 
 neural = pytest.mark.neural
-WORDS = ["red", "apples", "grow", "on", "old", "trees", "the", "river", "carries", "water", "clock", "shows", "hour"]
+WORDS = [
+    "red",
+    "apples",
+    "grow",
+    "on",
+    "old",
+    "trees",
+    "the",
+    "river",
+    "carries",
+    "water",
+    "clock",
+    "shows",
+    "hour",
+]
 
 
 @pytest.fixture(scope="session")
@@ -38,8 +52,17 @@ def splade(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with torch.no_grad():
         model.cls.predictions.bias -= 6
     model.save_pretrained(folder)
-    write_json(folder / "tokenizer_config.json", {"tokenizer_class": "TokenizersBackend", "model_max_length": 24,
-               "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"})  # fmt: skip
+    write_json(
+        folder / "tokenizer_config.json",
+        {
+            "tokenizer_class": "TokenizersBackend",
+            "model_max_length": 24,
+            "pad_token": "[PAD]",
+            "cls_token": "[CLS]",
+            "sep_token": "[SEP]",
+            "mask_token": "[MASK]",
+        },
+    )
     return folder
 
 
@@ -48,7 +71,9 @@ def texts(n: int, seed: int = 0) -> list[str]:
     return [" ".join(draw.choice(WORDS, size=draw.integers(1, 15))) for _ in range(n)]
 
 
-def copied(*, docs: int = 30, queries: int = 9, sources: tuple[str, ...] = ("human",)) -> Collection:
+def copied(
+    *, docs: int = 30, queries: int = 9, sources: tuple[str, ...] = ("human",)
+) -> Collection:
     """Documents of random words, word for word the same in every source."""
     rows = versions(dict.fromkeys(sources, texts(docs)))
     names = {f"q{n}": text for n, text in enumerate(texts(queries, seed=1))}
@@ -56,13 +81,17 @@ def copied(*, docs: int = 30, queries: int = 9, sources: tuple[str, ...] = ("hum
     return collection_of(rows, names, dict.fromkeys(names, relevant))
 
 
-def reference(folder: Path, found: Collection, similarity: str, *, sparse: bool = False) -> np.ndarray[Any, Any]:
+def reference(
+    folder: Path, found: Collection, similarity: str, *, sparse: bool = False
+) -> np.ndarray[Any, Any]:
     """Scores of every query and document by sentence-transformers and plain products in float64."""
     from sentence_transformers import SentenceTransformer, SparseEncoder
 
     model = (SparseEncoder if sparse else SentenceTransformer)(str(folder), device="cpu")
     options = {"convert_to_sparse_tensor": False} if sparse else {"convert_to_numpy": True}
-    encoded = [model.encode(list(side), **options) for side in (found.judged["text"], found.texts())]
+    encoded = [
+        model.encode(list(side), **options) for side in (found.judged["text"], found.texts())
+    ]
     sides = [np.asarray(side, dtype=np.float64) for side in encoded]
     if similarity == "cosine":
         sides = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in sides]
@@ -98,7 +127,9 @@ def test_search_is_exact(kind: str, tiny: Path, splade: Path, tmp_path: Path) ->
         for query, chosen in enumerate(rows(run)):
             every = expected[query] if name == "dense" else expected[query][expected[query] > 0]
             best = np.sort(every)[::-1][:k]
-            assert run.scores[run.offsets[query] : run.offsets[query + 1]] == pytest.approx(best, rel=1e-5)
+            assert run.scores[run.offsets[query] : run.offsets[query + 1]] == pytest.approx(
+                best, rel=1e-5
+            )
             assert expected[query, chosen] == pytest.approx(best, rel=1e-5)
 
 
@@ -115,7 +146,9 @@ def test_the_models_own_similarity_is_the_default_and_models_of_another_kind_are
         assert run == Dense(str(folder), similarity=similarity).rank(collection)
         assert run != Dense(str(folder), similarity=other).rank(collection)
     folder = tiny_model(tmp_path / "other", similarity="euclidean")
-    with refused(f"dense:{folder}: the model asks for 'euclidean', which is not supported; choose cosine or dot"):
+    with refused(
+        f"dense:{folder}: the model asks for 'euclidean', which is not supported; choose cosine or dot"
+    ):
         Dense(str(folder)).rank(toy())
     assert len(Dense(str(folder), similarity="dot").rank(toy()).docs) == 18
     with refused(
@@ -132,11 +165,15 @@ def test_a_candidate_scores_as_in_a_search_of_everything(tiny: Path, similarity:
     first = TFIDF(k=9).rank(collection)
     searched = scores_of(Dense(str(tiny), similarity=similarity).rank(collection))
     run = Dense(str(tiny), similarity=similarity).rank(collection, first)
-    assert scores_of(run) == {q: {doc: searched[q][doc] for doc in docs} for q, docs in scores_of(first).items()}
+    assert scores_of(run) == {
+        q: {doc: searched[q][doc] for doc in docs} for q, docs in scores_of(first).items()
+    }
 
 
 @neural
-def test_a_reranked_run_says_where_it_comes_from_and_is_cut_where_a_depth_is_typed(tiny: Path, tmp_path: Path) -> None:
+def test_a_reranked_run_says_where_it_comes_from_and_is_cut_where_a_depth_is_typed(
+    tiny: Path, tmp_path: Path
+) -> None:
     collection = copied(sources=("human", "llm"))
     candidates = TFIDF(k=9).rank(collection)
     run = Dense(str(tiny), max_tokens=5).rank(collection, candidates)
@@ -156,25 +193,56 @@ def test_a_reranked_run_says_where_it_comes_from_and_is_cut_where_a_depth_is_typ
 @pytest.mark.parametrize(
     ("bare", "typed", "expected"),
     [
-        pytest.param(True, {}, ("cls", False, "query: ", ""), id="a bare folder is used as the table says"),
-        pytest.param(True, {"similarity": "cosine"}, ("cls", True, "query: ", ""), id="what is typed comes first"),
+        pytest.param(
+            True, {}, ("cls", False, "query: ", ""), id="a bare folder is used as the table says"
+        ),
+        pytest.param(
+            True,
+            {"similarity": "cosine"},
+            ("cls", True, "query: ", ""),
+            id="what is typed comes first",
+        ),
         pytest.param(True, {"pooling": "mean"}, ("mean", False, "query: ", ""), id="pooling too"),
-        pytest.param(True, {"query_prefix": "", "document_prefix": "d "}, ("cls", False, "", "d "), id="and a prefix"),
-        pytest.param(False, {}, ("auto", False, "query: ", ""), id="the folder's own pooling stays"),
+        pytest.param(
+            True,
+            {"query_prefix": "", "document_prefix": "d "},
+            ("cls", False, "", "d "),
+            id="and a prefix",
+        ),
+        pytest.param(
+            False, {}, ("auto", False, "query: ", ""), id="the folder's own pooling stays"
+        ),
     ],
 )
 def test_the_model_table_fills_in_what_files_do_not_say(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bare: bool, typed: dict[str, Any], expected: Any
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    bare: bool,
+    typed: dict[str, Any],
+    expected: Any,
 ) -> None:
     folder = tiny_model(tmp_path)
     if bare:
         (folder / "modules.json").unlink()
     table = {"pooling": "cls", "similarity": "dot", "query_prefix": "query: "}
-    listed = Model(name=str(folder), kind="dense", hub="some/model", about="", licence="MIT", source="", **table)
+    listed = Model(
+        name=str(folder),
+        kind="dense",
+        hub="some/model",
+        about="",
+        licence="MIT",
+        source="",
+        **table,
+    )
     monkeypatch.setitem(MODELS, listed.spec, listed)
     dense = Dense(str(folder), **typed)
     encoder = dense.encoder
-    assert (encoder.pooling, dense.cosine, encoder.prefix("query"), encoder.prefix("document")) == expected
+    assert (
+        encoder.pooling,
+        dense.cosine,
+        encoder.prefix("query"),
+        encoder.prefix("document"),
+    ) == expected
     assert len(dense.rank(toy()).docs) == 18
 
 
@@ -188,14 +256,22 @@ def packed(*texts: dict[int, float]) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize(
     ("k", "cosine", "expected"),
-    [(9, False, {0: 7.0, 1: 4.0, 3: 4.0}), (1, False, {0: 7.0}), (2, False, {0: 7.0, 1: 4.0, 3: 4.0}),
-     (9, True, {0: 7 / 175**0.5, 1: 2 / 5**0.5, 3: 2 / 5**0.5})],
-)  # fmt: skip
-def test_a_text_that_shares_no_term_is_not_found(k: int, cosine: bool, expected: dict[int, float]) -> None:
+    [
+        (9, False, {0: 7.0, 1: 4.0, 3: 4.0}),
+        (1, False, {0: 7.0}),
+        (2, False, {0: 7.0, 1: 4.0, 3: 4.0}),
+        (9, True, {0: 7 / 175**0.5, 1: 2 / 5**0.5, 3: 2 / 5**0.5}),
+    ],
+)
+def test_a_text_that_shares_no_term_is_not_found(
+    k: int, cosine: bool, expected: dict[int, float]
+) -> None:
     queries = packed({5: 1.0, 2: 2.0}, {9: 1.0})
     documents = InMemory(packed({2: 1.0, 5: 5.0, 7: 3.0}, {2: 2.0}, {7: 1.0, 3: 2.0}, {2: 2.0}, {}))
     first, second = sparse_module._search(queries, documents, k, cosine, "x")
-    assert dict(zip(first[0].tolist(), first[1].tolist(), strict=True)) == pytest.approx(expected, rel=1e-6)
+    assert dict(zip(first[0].tolist(), first[1].tolist(), strict=True)) == pytest.approx(
+        expected, rel=1e-6
+    )
     assert len(second[0]) == 0
 
 
@@ -204,13 +280,19 @@ def test_the_largest_weights_are_kept_whatever_the_parts_and_the_run_says_how_it
     splade: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     documents, few = texts(30), 3
-    stored, row = Sparse(str(splade), max_active_dims=few).encoder.encode(documents, "document", "x")
+    stored, row = Sparse(str(splade), max_active_dims=few).encoder.encode(
+        documents, "document", "x"
+    )
     whole, other = Sparse(str(splade)).encoder.encode(documents, "document", "x")
     largest = np.sort(whole.take(other)[:, whole.shape[1] // 2 :])[:, -few:]
     assert np.sort(stored.take(row)[:, few:]) == pytest.approx(largest, abs=1e-5)
     assert (np.count_nonzero(largest, axis=1) == few).any()
     spec = Sparse(str(splade), max_tokens=5).rank(toy()).spec
-    assert (spec["model"]["folder"], spec["precision"], spec["truncated"]["limit"]) == (str(splade), "float32", 5)
+    assert (spec["model"]["folder"], spec["precision"], spec["truncated"]["limit"]) == (
+        str(splade),
+        "float32",
+        5,
+    )
     collection = copied(sources=("human", "llm"))
     whole = Sparse(str(splade), k=5).rank(collection)
     monkeypatch.setattr(sparse_module, "_TEXTS_AT_ONCE", 4)
@@ -237,23 +319,34 @@ def texts_sent(server: Server) -> list[str]:
 
 
 def numbered(n: int) -> Collection:
-    docs = versions({source: [f"text {i} {source}" for i in range(n)] for source in ("human", "llm")})
+    docs = versions(
+        {source: [f"text {i} {source}" for i in range(n)] for source in ("human", "llm")}
+    )
     queries = {f"q{i}": f"question {i}" for i in range(5)}
     return collection_of(docs, queries, {q: {"0-human": 1, "0-llm": 1} for q in queries})
 
 
-def test_documents_are_ranked_by_the_servers_vectors_each_distinct_text_being_asked_for_once() -> None:
+def test_documents_are_ranked_by_the_servers_vectors_each_distinct_text_being_asked_for_once() -> (
+    None
+):
     collection = numbered(3)
     with Server() as server:
         run = dense_of(server).rank(collection)
         count = len(server.requests)
-        assert sorted(texts_sent(server)) == sorted([*collection.texts(), *collection.judged["text"]])
+        assert sorted(texts_sent(server)) == sorted(
+            [*collection.texts(), *collection.judged["text"]]
+        )
         assert dense_of(server).rank(collection) == run
-        copies = collection_of([{"id": str(i), "text": "same"} for i in range(3)], {"q": "same"}, {"q": {"0": 1}})
+        copies = collection_of(
+            [{"id": str(i), "text": "same"} for i in range(3)], {"q": "same"}, {"q": {"0": 1}}
+        )
         assert len(set(dense_of(server).rank(copies).scores)) == 1
-        assert (len(server.requests), texts_sent(server)[-2:]) == (count + 2, ["same", "same"]), "document and query"
+        assert (len(server.requests), texts_sent(server)[-2:]) == (count + 2, ["same", "same"]), (
+            "document and query"
+        )
     queries, documents = (
-        np.array([vector(text) for text in texts]) for texts in (collection.judged["text"], collection.texts())
+        np.array([vector(text) for text in texts])
+        for texts in (collection.judged["text"], collection.texts())
     )
     for number, (products, ranked) in enumerate(zip(queries @ documents.T, rows(run), strict=True)):
         assert ranked == np.argsort(-products).tolist()
@@ -275,12 +368,16 @@ def test_what_came_before_a_failure_is_kept_and_vectors_of_another_length_are_no
         assert server.requests == []
 
     def ones(count: int, dimension: int) -> Raw:
-        return Raw(200, {"data": [{"index": i, "embedding": [1.0] * dimension} for i in range(count)]})
+        return Raw(
+            200, {"data": [{"index": i, "embedding": [1.0] * dimension} for i in range(count)]}
+        )
 
     collection = numbered(3)
     with Server(script=[ones(6, 4), ones(5, 4), ones(2, 8)]) as server:
         first = dense_of(server).rank(collection)
-        with pytest.raises(UserError, match=r"now gives vectors of 8 numbers, and .* holds those of 4"):
+        with pytest.raises(
+            UserError, match=r"now gives vectors of 8 numbers, and .* holds those of 4"
+        ):
             dense_of(server).rank(numbered(4))
         assert dense_of(server).rank(collection) == first
         assert len(server.requests) == 3
@@ -313,7 +410,9 @@ def test_a_text_that_is_too_long_is_named_and_long_ones_are_cut_at_four_bytes_a_
         assert max(len(text.encode()) for text in texts_sent(server)[-2:]) <= 200
     assert run.spec["truncated"] == {"limit": 50, "share": {"documents without a source": 0.5}}
     assert cut_tokens("twenty bytes exactly", 5) == "twenty bytes exactly"
-    assert cut_tokens("twenty bytes exactly, and more", 5) == "twenty bytes exactly", "no blank in the last tenth"
+    assert cut_tokens("twenty bytes exactly, and more", 5) == "twenty bytes exactly", (
+        "no blank in the last tenth"
+    )
     assert cut_tokens("nineteen bytes here and more", 5) == "nineteen bytes here"
     assert cut_tokens("x" * 30, 5) == "x" * 20
     assert cut_tokens("xü" * 30, 5) == "xüxüxüxüxüxüx", "never half a letter"

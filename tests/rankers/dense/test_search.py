@@ -52,7 +52,9 @@ def every_pair(queries: Vectors, documents: Vectors, k: int, *, cosine: bool = F
     if cosine:
         queries, documents = _divided(queries), _divided(documents)
     for query in queries.astype(np.float64):
-        scores = np.array([np.float32((query * document).sum()) for document in documents.astype(np.float64)])
+        scores = np.array(
+            [np.float32((query * document).sum()) for document in documents.astype(np.float64)]
+        )
         line = np.sort(scores)[-k] if k < len(scores) else -np.inf
         best.append({int(row): float(scores[row]) for row in np.flatnonzero(scores >= line)})
     return best
@@ -60,7 +62,9 @@ def every_pair(queries: Vectors, documents: Vectors, k: int, *, cosine: bool = F
 
 def _divided(vectors: Vectors) -> Vectors:
     lengths = [np.sqrt(np.float32((row * row).sum())) for row in vectors]
-    return np.array([row / length if length else row for row, length in zip(vectors, lengths, strict=True)])
+    return np.array(
+        [row / length if length else row for row, length in zip(vectors, lengths, strict=True)]
+    )
 
 
 def test_with_a_pencil_where_float32_sums_cannot_tell_and_where_there_is_nothing() -> None:
@@ -69,30 +73,53 @@ def test_with_a_pencil_where_float32_sums_cannot_tell_and_where_there_is_nothing
     assert searched(queries, documents, 2) == [{2: 3.0, 0: 1.0}, {2: 40.0, 1: 20.0}]
     cosine = searched(queries, documents, 2, cosine=True)
     assert cosine == [{0: 1.0, 2: np.float32(0.6)}, {1: 1.0, 2: np.float32(0.8)}]
-    documents = np.array([[2**24, 1, 1, -(2**24)], [2**24, 1, 0, -(2**24)], [0, 0, 0, 0]], dtype=np.float32)
+    documents = np.array(
+        [[2**24, 1, 1, -(2**24)], [2**24, 1, 0, -(2**24)], [0, 0, 0, 0]], dtype=np.float32
+    )
     assert searched(np.ones((1, 4), dtype=np.float32), documents, 1) == [{0: 2.0}]
     assert searched(drawn(2, 3), drawn(0, 3), 5) == [{}, {}]
     assert searched(drawn(0, 3), drawn(5, 3), 5) == []
 
 
 @pytest.mark.parametrize("cosine", [True, False])
-def test_as_comparing_every_pair_in_many_small_blocks(cosine: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_as_comparing_every_pair_in_many_small_blocks(
+    cosine: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     small_blocks(monkeypatch)
     queries, documents = drawn(7, 24), drawn(900, 24, 1)
     for k in (1, 10, 100, 899, 900, 5000):
-        scores, expected = (find(queries, documents, k, cosine=cosine) for find in (searched, every_pair))
-        assert all(a == pytest.approx(b, rel=1e-6, abs=1e-6) for a, b in zip(scores, expected, strict=True))
+        scores, expected = (
+            find(queries, documents, k, cosine=cosine) for find in (searched, every_pair)
+        )
+        assert all(
+            a == pytest.approx(b, rel=1e-6, abs=1e-6) for a, b in zip(scores, expected, strict=True)
+        )
 
 
 def small_blocks(patch: pytest.MonkeyPatch, *, docs: int = 32, room: int = 16) -> None:
     """Make blocks so small that a few hundred documents are many of them, and candidates soon need their room."""
-    for name, value in {"_MOST": docs, "_FEWEST": 1, "QUERIES": 3, "PAIRS": 5, "_ROOM": room}.items():
+    for name, value in {
+        "_MOST": docs,
+        "_FEWEST": 1,
+        "QUERIES": 3,
+        "PAIRS": 5,
+        "_ROOM": room,
+    }.items():
         patch.setattr(module, name, value)
 
 
 @pytest.mark.parametrize(
     ("d", "cosine"),
-    [(1, False), (7, True), (16, False), (17, True), (65, False), (384, True), (767, False), (1024, True)],
+    [
+        (1, False),
+        (7, True),
+        (16, False),
+        (17, True),
+        (65, False),
+        (384, True),
+        (767, False),
+        (1024, True),
+    ],
 )
 def test_the_place_of_a_document_changes_no_bit(d: int, cosine: bool) -> None:
     documents, queries = drawn(257, d), drawn(5, d, 1)
@@ -113,7 +140,9 @@ def test_no_memory_changes_a_bit(cosine: bool, k: int) -> None:
 
 
 @pytest.mark.parametrize("memory", [None, 1])
-def test_all_tied_with_the_last_come_however_many(memory: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_tied_with_the_last_come_however_many(
+    memory: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     small_blocks(monkeypatch)
     documents = np.zeros((500, 2), dtype=np.float32)
     documents[::100] = [1, 0]
@@ -129,7 +158,9 @@ def test_documents_pass_once_for_all_queries_divided_as_numpy_does() -> None:
     list(search(drawn(700, 4, 1), held, 3, cosine=False, label=""))
     blocks = held.reads[:4]
     assert blocks == [(0, 8192), (8192, 16384), (16384, 24576), (24576, 30000)]
-    assert sum(stop - start for start, stop in held.reads) <= 2 * 30_000  # and once more, at most, for the scores
+    assert (
+        sum(stop - start for start, stop in held.reads) <= 2 * 30_000
+    )  # and once more, at most, for the scores
     vectors = drawn(100, 33)
     vectors[7] = 0
     divided = unit(vectors)

@@ -61,7 +61,9 @@ def data_warnings() -> Iterator[list[str]]:
         warnings.simplefilter("always", DataWarning)
         yield lines
     lines += [str(warning.message) for warning in caught]
-    assert {warning.filename for warning in caught} <= {__file__}, "a warning points at who called rank"
+    assert {warning.filename for warning in caught} <= {__file__}, (
+        "a warning points at who called rank"
+    )
 
 
 GOOD = [("d2-llm", 3.0), ("d1-human", 2.0), ("d3-llm", 1.0)]
@@ -78,7 +80,12 @@ def test_each_query_is_asked_by_its_text_and_the_engines_order_and_scores_are_ke
     assert run.queries == ("q1", "q2", "q3")
     assert entries(run) == dict.fromkeys(QUERIES, GOOD)
     assert sorted(calls) == sorted((text, 3) for text in QUERIES.values())
-    assert run.spec == {"ranker": "fake", "ranktilt": run.spec["ranktilt"], "collection": None, "engine": "fake"}
+    assert run.spec == {
+        "ranker": "fake",
+        "ranktilt": run.spec["ranktilt"],
+        "collection": None,
+        "engine": "fake",
+    }
     any_pairs = ([np.str_("d1-human"), np.float32(1)], ["d2-llm", np.int64(0)])
     run = Fake(answer=lambda query, k: any_pairs, k=2).rank(toy())
     assert entries(run)["q1"] == [("d1-human", 1.0), ("d2-llm", 0.0)]
@@ -86,9 +93,24 @@ def test_each_query_is_asked_by_its_text_and_the_engines_order_and_scores_are_ke
 
 def test_what_is_odd_is_counted_and_told_in_one_line() -> None:
     for hits, order, line, counts in (
-        ("d1-human 2 d2-human 1 d1-human 0.5", "d1-human d2-human", "came before in the same answer", "duplicates"),
-        ("d1-human 2 d9 1.5 d2-human 1", "d1-human d9", "places are kept (first: 'd9' for query 'q1')", "unknown"),
-        ("d1-human 2 d2-human nan", "d1-human d2-human", "a score that is no finite number", "not_finite"),
+        (
+            "d1-human 2 d2-human 1 d1-human 0.5",
+            "d1-human d2-human",
+            "came before in the same answer",
+            "duplicates",
+        ),
+        (
+            "d1-human 2 d9 1.5 d2-human 1",
+            "d1-human d9",
+            "places are kept (first: 'd9' for query 'q1')",
+            "unknown",
+        ),
+        (
+            "d1-human 2 d2-human nan",
+            "d1-human d2-human",
+            "a score that is no finite number",
+            "not_finite",
+        ),
         ("d1-human 2 d2-human 7", "d1-human d2-human", "a score above the one before", "rising"),
         ("d2-llm 1 d2-human 1", "d2-llm d2-human", "", "tied"),
     ):
@@ -132,11 +154,17 @@ def test_a_failed_query_is_left_out_and_told_of_and_an_engine_that_never_answers
     assert lines == [f"fake: 2 of 40 queries failed, not in the run (first: 'q7': {reasons['q7']})"]
     message = "fake: 3 of 3 queries failed, max_failures=1 allows 40 of 40: 'q2': Connection"
     with pytest.raises(UserError, match=message):
-        Fake(answer=failing(*(f"words {i}" for i in range(40))), max_failures=1.0, concurrency=1).rank(many(40))
+        Fake(
+            answer=failing(*(f"words {i}" for i in range(40))), max_failures=1.0, concurrency=1
+        ).rank(many(40))
 
 
-@pytest.mark.parametrize(("share", "allowed"), [(0.0, 0), (0.024, 0), (5 / 40 - 1e-12, 5)])  # an eighth, in floats
-def test_as_many_failures_as_allowed_make_a_run_and_one_more_none(share: float, allowed: int) -> None:
+@pytest.mark.parametrize(
+    ("share", "allowed"), [(0.0, 0), (0.024, 0), (5 / 40 - 1e-12, 5)]
+)  # an eighth, in floats
+def test_as_many_failures_as_allowed_make_a_run_and_one_more_none(
+    share: float, allowed: int
+) -> None:
     texts = [f"words {i}" for i in range(10, 11 + allowed)]
     made = Fake(answer=failing(*texts), max_failures=share, concurrency=1, k=3)
     failed = f"{allowed + 1} of {11 + allowed} queries failed, max_failures={share:g} allows {allowed} of 40: 'q1"
@@ -150,7 +178,9 @@ def replies(ask: Callable[[int], Hits], total: int, concurrency: int = 4) -> lis
     return sorted(ask_engine(ask, total, concurrency), key=lambda reply: reply.number)
 
 
-def test_each_question_is_answered_once_as_many_at_once_as_allowed_and_failures_are_repeated() -> None:
+def test_each_question_is_answered_once_as_many_at_once_as_allowed_and_failures_are_repeated() -> (
+    None
+):
     """The first call is alone, so that a client that it makes is there for the others."""
     full, made = threading.Barrier(4), []  # passed only by four at once
 
@@ -185,7 +215,10 @@ def test_each_question_is_answered_once_as_many_at_once_as_allowed_and_failures_
 @pytest.mark.parametrize(
     ("hits", "message"),
     [
-        ([("7", 1.0), ("8", 0.5)], "fake: no overlap: none of its 2 documents is in the collection .first: '7'"),
+        (
+            [("7", 1.0), ("8", 0.5)],
+            "fake: no overlap: none of its 2 documents is in the collection .first: '7'",
+        ),
         ([("d1-human", 1.0), ("d2", 0.5)], "document id 'd2' is shared by several sources"),
         ([], "fake: no query returned any document; is the index empty"),
         (None, r"fake: query 'q.': expected a list of \(document id, score\), got None"),
@@ -206,13 +239,20 @@ UP, DOWN = 1 + 2.0**-23, 1 - 2.0**-24
 LARGEST = float(np.finfo(np.float64).max)
 
 
-@given(st.lists(st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from([0.0, -0.0, 1.0]), max_size=30))
+@given(
+    st.lists(
+        st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from([0.0, -0.0, 1.0]),
+        max_size=30,
+    )
+)
 def test_scores_are_made_finite_and_to_fall_and_stay_where_they_do(scores: list[float]) -> None:
     made = falling(scores)
     assert len(made) == len(scores)
     assert np.isfinite(made).all()
     assert (np.diff(made.astype(np.float32)) < 0).all()
-    finite = sorted({float(np.float32(score)) for score in scores if abs(score) < 1e30}, reverse=True)
+    finite = sorted(
+        {float(np.float32(score)) for score in scores if abs(score) < 1e30}, reverse=True
+    )
     assert falling(finite).tolist() == finite
 
 
@@ -225,16 +265,26 @@ def test_distances_are_refused_until_the_order_is_named() -> None:
     message = "fake: the scores rise along the given order in 3 of 3 lists; score_order=ascending (smaller is better, …"
     with refused(message):
         made.rank(toy())
-    ascending, by_rank = (replace(made, score_order=order).rank(toy()) for order in ("ascending", "rank"))
+    ascending, by_rank = (
+        replace(made, score_order=order).rank(toy()) for order in ("ascending", "rank")
+    )
     assert entries(ascending)["q1"] == [("d2-llm", -0.1), ("d1-human", -0.4), ("d3-llm", -0.7)]
     assert ids(by_rank) == ids(ascending)
     assert (ascending.spec["score_order"], by_rank.spec["score_order"]) == ("ascending", "rank")
-    with refused("fake: the scores fall along the given order in 3 of 3 lists, so that smaller is hardly better; …"):
+    with refused(
+        "fake: the scores fall along the given order in 3 of 3 lists, so that smaller is hardly better; …"
+    ):
         replace(made, answer=lambda query, k: GOOD, score_order="ascending").rank(toy())
-    with refused("fake: no result has a finite number as score; score_order=ascending (smaller is better, …"):
+    with refused(
+        "fake: no result has a finite number as score; score_order=ascending (smaller is better, …"
+    ):
         replace(made, answer=lambda query, k: [(name, NAN) for name, _ in GOOD]).rank(toy())
     with data_warnings() as lines:
-        assert ids(replace(made, score_order="score").rank(toy()))["q1"] == ["d2-llm", "d1-human", "d3-llm"]
+        assert ids(replace(made, score_order="score").rank(toy()))["q1"] == [
+            "d2-llm",
+            "d1-human",
+            "d3-llm",
+        ]
     assert "6 results with a score above the one before" in lines[0]
     with refused("unknown score_order of fake 'up' (valid: score, ascending, rank)"):
         replace(made, score_order="up")
@@ -257,7 +307,9 @@ def test_engine_may_answer_with_its_response_and_a_partial_one_fails() -> None:
         assert entries(run) == dict.fromkeys(QUERIES, GOOD)
 
     def answer(query: str, k: int) -> Any:
-        return response(timed_out=query == "words 7", _shards={"total": 2, "successful": 2, "failed": 0})
+        return response(
+            timed_out=query == "words 7", _shards={"total": 2, "successful": 2, "failed": 0}
+        )
 
     with data_warnings() as lines:
         run = Fake(answer=answer, k=3).rank(many(40))
@@ -276,12 +328,16 @@ def test_a_query_does_not_find_itself_and_still_gets_its_depth() -> None:
         return [(f"a{n}", 9.0 - n) for n in range(k)]
 
     docs = [{"id": f"a{n}", "text": f"words {n}"} for n in range(4)]
-    collection = collection_of(docs, {"a0": "words 0", "a1": "words 1"}, {"a0": {"a1": 1}, "a1": {"a0": 1}})
+    collection = collection_of(
+        docs, {"a0": "words 0", "a1": "words 1"}, {"a0": {"a1": 1}, "a1": {"a0": 1}}
+    )
     run = Fake(answer=answer, k=2).rank(collection)
     assert depths == [3, 3]
     assert entries(run) == {"a0": [("a1", 8.0), ("a2", 7.0)], "a1": [("a0", 9.0), ("a2", 7.0)]}
     assert run.spec["own_documents_dropped"] == 2
-    assert entries(Fake(answer=answer, k=1, exclude_self=False).rank(collection))["a0"] == [("a0", 9.0)]
+    assert entries(Fake(answer=answer, k=1, exclude_self=False).rank(collection))["a0"] == [
+        ("a0", 9.0)
+    ]
     with pytest.raises(UserError, match="fake queries an engine and cannot re-rank; put it first"):
         Fake(answer=answer).rank(collection, run)
 
@@ -289,7 +345,10 @@ def test_a_query_does_not_find_itself_and_still_gets_its_depth() -> None:
 def test_ties_stay_in_an_engines_order_and_scores_fall_with_the_rank() -> None:
     tied = [("d1-human", 1.0), ("d2-llm", 1.0), ("d3-llm", 1.0)]
     run = Fake(answer=lambda query, k: tied, k=3).rank(toy())
-    values = [audit(toy(), run, ["nDCG@1", "RR@10"], ties=ties, resamples=100).values for ties in CHOICES["ties"]]
+    values = [
+        audit(toy(), run, ["nDCG@1", "RR@10"], ties=ties, resamples=100).values
+        for ties in CHOICES["ties"]
+    ]
     assert values[0] == pytest.approx(values[1], nan_ok=True)
     for given_scores, expected in (
         ([1.0, 1.0, 0.5], [1.0, DOWN, 0.5]),
@@ -340,7 +399,11 @@ def test_a_module_of_the_current_folder_is_asked(module: Module) -> None:
     run = made.rank(collection)
     assert ids(run) == {"b": ["d1-human", "d3-llm"], "empty": [], "a": ["d3-llm"]}
     assert made.rank(collection) == run
-    assert (run.name, run.spec["ranker"], run.spec["function"]["file"]) == (repr(made), repr(made), f"{name}.py")
+    assert (run.name, run.spec["ranker"], run.spec["function"]["file"]) == (
+        repr(made),
+        repr(made),
+        f"{name}.py",
+    )
     assert len(run.spec["function"]["sha256"]) == 64
 
 
@@ -365,8 +428,20 @@ def test_the_command_line_ends_though_the_engine_hangs(tmp_path: Path) -> None:
     hang = "import threading\n\ndef search(query, k):\n    threading.Event().wait() if 'clock' in query else 1 / 0\n"
     write(tmp_path / "mine.py", hang)
     code = "from ranktilt.cli.main import main; main()"
-    command = [sys.executable, "-c", code, "audit", "toy", "-r", "engine:mine:search@2", "--save", "out"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "audit",
+        "toy",
+        "-r",
+        "engine:mine:search@2",
+        "--save",
+        "out",
+    ]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+    )
     assert (done.returncode, "ZeroDivisionError" in done.stderr) == (2, True)
 
 
@@ -383,8 +458,12 @@ def test_an_engine_that_drips_is_waited_for_no_longer_than_the_time_limit() -> N
             run = Fake(answer=answer, k=3, timeout=1.5, concurrency=2).rank(many(40))
         assert run.spec["failed"] == dict.fromkeys(["q7", "q8"], "no answer within 1.5 s")
         assert len(run.queries) == 38
-        assert lines == ["fake: 2 of 40 queries failed, not in the run (first: 'q7': no answer within 1.5 s)"]
+        assert lines == [
+            "fake: 2 of 40 queries failed, not in the run (first: 'q7': no answer within 1.5 s)"
+        ]
         with pytest.raises(UserError, match=r"'q[01]': no answer within 0\.5 s"):
-            Fake(answer=lambda query, k: answer("words 7", k), timeout=0.5, concurrency=2).rank(many(9))
+            Fake(answer=lambda query, k: answer("words 7", k), timeout=0.5, concurrency=2).rank(
+                many(9)
+            )
     with refused("fake: expected timeout of at least 0.001, got 0"):
         Fake(answer=answer, timeout=0)

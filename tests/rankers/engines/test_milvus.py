@@ -83,14 +83,22 @@ def test_the_order_of_insertion_has_nothing_to_do_with_sources() -> None:
 
 
 def test_texts_are_cut_between_characters_and_counted(database: str) -> None:
-    for text, length in (("a" * (LONGEST + 1), LONGEST), ("€" * 21_845, 21_845), ("a" + "𝄞" * 20_000, 16_384)):
+    for text, length in (
+        ("a" * (LONGEST + 1), LONGEST),
+        ("€" * 21_845, 21_845),
+        ("a" + "𝄞" * 20_000, 16_384),
+    ):
         assert cut_bytes(text) == text[:length]
     rows = toy().docs.to_dicts()
     rows[0]["text"] = "early " + "ü " * 30_000 + "late"
     rows[1]["text"] = "early " * 20_000
     rows[4]["text"] = "early " + "x" * LONGEST + " late"
-    collection = collection_of(rows, {"q1": "early", "q2": "late river"}, {"q1": {"d1-llm": 1}, "q2": {"d1-llm": 1}})
-    with pytest.warns(DataWarning, match="3 documents cut after 65,535 bytes, the most that Milvus holds$"):
+    collection = collection_of(
+        rows, {"q1": "early", "q2": "late river"}, {"q1": {"d1-llm": 1}, "q2": {"d1-llm": 1}}
+    )
+    with pytest.warns(
+        DataWarning, match="3 documents cut after 65,535 bytes, the most that Milvus holds$"
+    ):
         run = Milvus(database, mode="bm25").rank(collection)
     assert set(ids(run)["q1"]) == {"d1-human", "d2-human", "d2-llm"}
     assert ids(run)["q2"] == []
@@ -103,7 +111,9 @@ def test_dense_search_is_exact(database: str, tmp_path: Path, similarity: str) -
     run = Milvus(database, model=str(folder)).rank(collection)
     for query, known in zip(QUERIES, reference(folder, collection, similarity), strict=True):
         assert ids(run)[query] == collection.ids.gather(np.argsort(-known)).to_list()
-        assert list(scores(run)[query].values()) == pytest.approx(sorted(known, reverse=True), abs=1e-4)
+        assert list(scores(run)[query].values()) == pytest.approx(
+            sorted(known, reverse=True), abs=1e-4
+        )
     assert run.spec["engine"]["metric"] == {"cosine": "COSINE", "dot": "IP"}[similarity]
     assert len(run.spec["model"]["fingerprint"]) == 32
 
@@ -111,7 +121,10 @@ def test_dense_search_is_exact(database: str, tmp_path: Path, similarity: str) -
 @pytest.mark.neural
 def test_hybrid_fuses_the_ranks_of_both(database: str, tiny: Path) -> None:
     collection = toy()
-    parts = [ids(Milvus(database, mode=mode, model=str(tiny)).rank(collection)) for mode in ("bm25", "dense")]
+    parts = [
+        ids(Milvus(database, mode=mode, model=str(tiny)).rank(collection))
+        for mode in ("bm25", "dense")
+    ]
     got = scores(Milvus(database, mode="hybrid", model=str(tiny)).rank(collection))
     for query in QUERIES:
         expected = dict.fromkeys(parts[1][query], 0.0)
@@ -159,7 +172,10 @@ def test_a_server_ranks_as_the_file_does(
 
 
 DOCUMENTS, ROWS = 60, 4
-TEXTS = [" ".join(f"w{n}" for n in row) for row in np.random.default_rng(0).integers(0, 40, (DOCUMENTS, 12))]
+TEXTS = [
+    " ".join(f"w{n}" for n in row)
+    for row in np.random.default_rng(0).integers(0, 40, (DOCUMENTS, 12))
+]
 
 
 def many() -> Collection:
@@ -198,7 +214,9 @@ def interrupt(ranker: Milvus, after: int) -> None:
 
 @pytest.mark.neural
 @pytest.mark.parametrize("mode", ["bm25", "dense", "hybrid"])
-def test_interrupted_builds_go_on(tmp_path: Path, database: str, tiny: Path, mode: str, inserted: list[int]) -> None:
+def test_interrupted_builds_go_on(
+    tmp_path: Path, database: str, tiny: Path, mode: str, inserted: list[int]
+) -> None:
     expected = Milvus(str(tmp_path / "whole.db"), mode=mode, model=str(tiny)).rank(many())
     inserted.clear()
     ranker = Milvus(database, mode=mode, model=str(tiny))
@@ -210,8 +228,12 @@ def test_interrupted_builds_go_on(tmp_path: Path, database: str, tiny: Path, mod
     assert inserted[5 * ROWS :] == list(range(5 * ROWS if mode == "dense" else 0, DOCUMENTS))
 
 
-def test_only_what_is_missing_is_inserted(tmp_path: Path, inserted: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pymilvus.MilvusClient, "get_server_version", lambda _: "v2.6.0")  # which the stand-in is not
+def test_only_what_is_missing_is_inserted(
+    tmp_path: Path, inserted: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        pymilvus.MilvusClient, "get_server_version", lambda _: "v2.6.0"
+    )  # which the stand-in is not
     with serving(tmp_path / "served") as address:
         ranker = Milvus(address, mode="bm25")
         interrupt(ranker, 3)

@@ -90,7 +90,9 @@ class TestCounts:
         chunk=st.integers(1, 5),
         memory=st.sampled_from([None, 1, 64 * 3]),
     )
-    def test_no_size_of_a_block_shows(self, texts: list[list[str]], chunk: int, memory: int | None) -> None:
+    def test_no_size_of_a_block_shows(
+        self, texts: list[list[str]], chunk: int, memory: int | None
+    ) -> None:
         with pytest.MonkeyPatch.context() as patch, limited(MemoryLimits(memory)):
             patch.setattr(index, "CHUNK", chunk)
             made = terms(collection(*(" ".join(words) for words in texts)), "whitespace", "text")
@@ -116,18 +118,26 @@ class TestOnDisk:
         ("texts", "analyzer"),
         [
             pytest.param((*TEXTS[:-1], "the  of"), "english", id="one blank more"),
-            pytest.param(("red apples apples", "", *TEXTS[2:]), "english", id="the same letters, divided otherwise"),
+            pytest.param(
+                ("red apples apples", "", *TEXTS[2:]),
+                "english",
+                id="the same letters, divided otherwise",
+            ),
             pytest.param((TEXTS[1], TEXTS[0], *TEXTS[2:]), "english", id="another order"),
             pytest.param(TEXTS, "whitespace", id="another analyzer"),
         ],
     )
-    def test_contents_are_told(self, folder: Path, tokenized: list[int], texts: tuple[str, ...], analyzer: str) -> None:
+    def test_contents_are_told(
+        self, folder: Path, tokenized: list[int], texts: tuple[str, ...], analyzer: str
+    ) -> None:
         terms(collection(*TEXTS), "english", "text")
         counts = counted(terms(collection(*texts), analyzer, "text"))
         assert len(tokenized) == 2
         assert counts == [counted(terms(collection(text), analyzer, "text"))[0] for text in texts]
 
-    def test_only_texts_count_and_the_second_writer_takes_the_firsts(self, folder: Path, tokenized: list[int]) -> None:
+    def test_only_texts_count_and_the_second_writer_takes_the_firsts(
+        self, folder: Path, tokenized: list[int]
+    ) -> None:
         terms(collection(*TEXTS), "english", "title+text")
         other = [{"id": f"x{n}", "text": text, "source": "llm"} for n, text in enumerate(TEXTS)]
         terms(collection_of(other, {"q": "red"}, {"q": {"x0": 1}}), "english", "text")
@@ -138,13 +148,17 @@ class TestOnDisk:
         assert counted(first) == counted(second)
         assert len(list(folder.iterdir())) == 1
 
-    def test_its_name_is_that_of_all_texts_however_they_lie_in_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_its_name_is_that_of_all_texts_however_they_lie_in_memory(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(indexfile, "_HASHED", 7)
         whole = pl.Series([f"text {n} é" for n in range(20)])
         parts = pl.concat([whole.slice(0, 9), whole.slice(9)], rechunk=False)
         longer = pl.concat([pl.Series(["before"]), whole]).slice(1)
         assert len({IndexFolder.of(texts, "english").path for texts in (whole, parts, longer)}) == 1
-        others = [pl.concat([whole.slice(0, n), pl.Series(["x"]), whole.slice(n + 1)]) for n in range(20)]
+        others = [
+            pl.concat([whole.slice(0, n), pl.Series(["x"]), whole.slice(n + 1)]) for n in range(20)
+        ]
         assert len({IndexFolder.of(texts, "english").path for texts in (whole, *others)}) == 21
 
 
@@ -159,7 +173,9 @@ class TestWhatGoesWrong:
             ("terms.json", None),
         ],
     )
-    def test_a_damaged_index_is_made_anew(self, folder: Path, file: str, change: Any, tokenized: list[int]) -> None:
+    def test_a_damaged_index_is_made_anew(
+        self, folder: Path, file: str, change: Any, tokenized: list[int]
+    ) -> None:
         expected = counted(terms(collection(*TEXTS), "english", "text"))
         [path] = folder.iterdir()
         data = (path / file).read_bytes()
@@ -175,7 +191,9 @@ class TestWhatGoesWrong:
         assert list(folder.iterdir()) == [path]
         assert {name.name for name in path.iterdir()} == {"about.json", *indexfile.FILES}
 
-    def test_nothing_half_written_is_left(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_nothing_half_written_is_left(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def stop(*_: Any) -> None:
             assert [path.suffix for path in folder.iterdir()] == [".tmp"], "what a kill would leave"
             raise KeyboardInterrupt
@@ -185,7 +203,10 @@ class TestWhatGoesWrong:
             with pytest.raises(KeyboardInterrupt):
                 terms(collection(*TEXTS), "english", "text")
         assert list(folder.iterdir()) == []
-        with no_room(100), pytest.raises(UserError, match=f"^{folder}: cannot be written: File too large"):
+        with (
+            no_room(100),
+            pytest.raises(UserError, match=f"^{folder}: cannot be written: File too large"),
+        ):
             terms(collection(*TEXTS), "whitespace", "text")
         assert list(folder.iterdir()) == []
         folder.rmdir()
@@ -208,7 +229,9 @@ def scores(ranker: Ranker, corpus: list[list[str]], *queries: list[str]) -> list
     docs = [{"id": str(n), "text": " ".join(words)} for n, words in enumerate(corpus)]
     names = {f"q{n}": " ".join(words) for n, words in enumerate(queries)}
     run = ranker.rank(collection_of(docs, names, {query: {"0": 1} for query in names}))
-    return [{int(row): score for row, score in ranked.items()} for ranked in scores_of(run).values()]
+    return [
+        {int(row): score for row, score in ranked.items()} for ranked in scores_of(run).values()
+    ]
 
 
 def by_hand(corpus: list[list[str]], query: list[str], weight: Weight) -> dict[int, float]:
@@ -232,14 +255,18 @@ def close(values: dict[int, float], expected: dict[int, float]) -> bool:
 @pytest.mark.parametrize("method", ["lucene", "robertson", "atire"])
 @few
 @given(corpus=corpora, query=queries, **parameters)
-def test_scores_are_those_of_bm25s(method: str, corpus: list[list[str]], query: list[str], k1: float, b: float) -> None:
+def test_scores_are_those_of_bm25s(
+    method: str, corpus: list[list[str]], query: list[str], k1: float, b: float
+) -> None:
     theirs = bm25s.BM25(k1=k1, b=b, method=method, dtype="float64")
     theirs.index(corpus, show_progress=False)
     known = [word for word in query if any(word in words for words in corpus)]
     expected = theirs.get_scores(known) if known else np.zeros(len(corpus))
     ours = scores(BM25(k1=k1, b=b, method=method, analyzer="whitespace"), corpus, query)[0]
     assert set(ours) == {row for row, words in enumerate(corpus) if set(words) & set(query)}
-    assert [ours.get(row, 0) for row in range(len(corpus))] == pytest.approx(expected.tolist(), rel=1e-5, abs=1e-5)
+    assert [ours.get(row, 0) for row in range(len(corpus))] == pytest.approx(
+        expected.tolist(), rel=1e-5, abs=1e-5
+    )
 
 
 @few
@@ -261,7 +288,9 @@ def test_the_others_follow_their_papers(
     for method, weight in (("bm25l", bm25l), ("bm25+", bm25_plus)):
         ranker = BM25(k1=k1, b=b, method=method, delta=delta, analyzer="whitespace")
         assert close(scores(ranker, corpus, query)[0], by_hand(corpus, query, weight))
-    assert close(scores(TFIDF(analyzer="whitespace"), corpus, query)[0], by_hand(corpus, query, tfidf))
+    assert close(
+        scores(TFIDF(analyzer="whitespace"), corpus, query)[0], by_hand(corpus, query, tfidf)
+    )
 
 
 CORPUS = [["a", "a", "b"], ["a", "c", "c", "c", "c"], ["b"], []]
@@ -272,18 +301,25 @@ def test_with_a_pencil() -> None:
     idf = math.log(1 + 2.5 / 2.5)
     first = 2 / (1.2 * (0.25 + 0.75 * 3 / 2.25) + 2)
     second = 1 / (1.2 * (0.25 + 0.75 * 5 / 2.25) + 1)
-    assert close(scores(BM25(analyzer="whitespace"), CORPUS, ["a"])[0], {0: idf * first, 1: idf * second})
+    assert close(
+        scores(BM25(analyzer="whitespace"), CORPUS, ["a"])[0], {0: idf * first, 1: idf * second}
+    )
     single, double = scores(TFIDF(analyzer="whitespace"), CORPUS, ["a"], ["c", "b"])
     assert close(single, {0: (1 + math.log(2)) * math.log(2), 1: math.log(2)})
     assert close(double, {1: (1 + math.log(4)) * math.log(4), 0: math.log(2), 2: math.log(2)})
 
 
-RANKERS = [TFIDF(analyzer="whitespace"), *(BM25(method=m, analyzer="whitespace") for m in lexical._VARIANTS)]
+RANKERS = [
+    TFIDF(analyzer="whitespace"),
+    *(BM25(method=m, analyzer="whitespace") for m in lexical._VARIANTS),
+]
 every_ranker = pytest.mark.parametrize("ranker", RANKERS, ids=repr)
 
 
 @every_ranker
-def test_a_word_of_no_weight_finds_its_documents_and_one_asked_twice_counts_twice(ranker: Ranker) -> None:
+def test_a_word_of_no_weight_finds_its_documents_and_one_asked_twice_counts_twice(
+    ranker: Ranker,
+) -> None:
     weightless = scores(ranker, [["a", "b"], ["a", "c"], ["a"], ["d"]], ["a"], ["a", "b"])
     assert [set(rows) for rows in weightless] == [{0, 1, 2}, {0, 1, 2}]
     assert scores(ranker, [[], []], ["a"], []) == [{}, {}]
@@ -305,8 +341,12 @@ def test_no_memory_changes_a_bit(ranker: Ranker) -> None:
 @pytest.mark.parametrize("method", ["bm25", "tfidf"])
 def test_the_cut_of_many_documents_is_that_of_all(method: str) -> None:
     draw = np.random.default_rng(0)
-    docs = [{"id": f"d{n}", "text": " ".join(draw.choice(list("bcdefghijk"), 6))} for n in range(3000)]
-    collection = collection_of(docs, {"q1": "b", "q2": "b c d", "q3": "z"}, {q: {"d0": 1} for q in ("q1", "q2", "q3")})
+    docs = [
+        {"id": f"d{n}", "text": " ".join(draw.choice(list("bcdefghijk"), 6))} for n in range(3000)
+    ]
+    collection = collection_of(
+        docs, {"q1": "b", "q2": "b c d", "q3": "z"}, {q: {"d0": 1} for q in ("q1", "q2", "q3")}
+    )
     whole = entries(ranker(f"{method}@1000000").rank(collection))
     assert sum(map(len, whole.values())) > 3000
     for k in (1, 5, 50):
@@ -319,17 +359,23 @@ def drawn_collection(documents: int = 200, seed: int = 3) -> Collection:
     draw = np.random.default_rng(seed)
     words = np.array([f"w{n}" for n in range(30)])
     share = 1 / np.arange(1, 31) / (1 / np.arange(1, 31)).sum()
-    texts = [" ".join(draw.choice(words, int(draw.integers(0, 25)), p=share)) for _ in range(documents)]
+    texts = [
+        " ".join(draw.choice(words, int(draw.integers(0, 25)), p=share)) for _ in range(documents)
+    ]
     queries = {f"q{n}": " ".join(draw.choice([*words, "unknown"], 4)) for n in range(9)}
     docs = [{"id": f"d{n}", "text": text} for n, text in enumerate(texts)]
     return collection_of(docs, queries, {query: {"d0": 1} for query in queries})
 
 
 @pytest.mark.parametrize("spec", ["bm25", "bm25(method=atire)", "tfidf"])
-def test_candidates_get_the_scores_of_a_search_and_others_stay_tied_at_the_bottom(spec: str) -> None:
+def test_candidates_get_the_scores_of_a_search_and_others_stay_tied_at_the_bottom(
+    spec: str,
+) -> None:
     collection = toy()
     searched = scores_of(ranker(spec).rank(collection))
-    candidates = run_of(collection, {"q3": dict.fromkeys(collection.ids[::-1], 1.0), "q1": {"d2-human": 1.0}})
+    candidates = run_of(
+        collection, {"q3": dict.fromkeys(collection.ids[::-1], 1.0), "q1": {"d2-human": 1.0}}
+    )
     run = ranker(spec).rank(collection, candidates)
     expected = {name: searched["q3"].get(name, 0.0) for name in collection.ids}
     assert scores_of(run) == {"q3": expected, "q1": {"d2-human": 0.0}}

@@ -1,6 +1,7 @@
 """A language model whose mind is known: it ranks passages by a number in them, as wrongly as a test wants.
 
-And passages that say what they are worth; logs as an LLM ranker leaves them, and the run that it published.
+And passages that say what they are worth; logs as an LLM ranker leaves them, and the run that it
+published.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class Judge:
         chance = random.Random(prompt)
         if chance.random() < self.prose:
             return f"{len(items)} passages have been provided."
-        values = [self.value(text) + (self.first if rank == 0 else 0.0) for rank, text in enumerate(items)]
+        values = [
+            self.value(text) + (self.first if rank == 0 else 0.0) for rank, text in enumerate(items)
+        ]
         order = sorted(range(len(items)), key=lambda rank: -values[rank])
         if "chosen passage" in prompt:
             return f"[{order[0] + 1}]"
@@ -56,7 +59,10 @@ def ranked(texts: Mapping[str, str], orders: Mapping[str, Sequence[str]]) -> tup
     docs = [{"id": name, "text": text} for name, text in texts.items()]
     queries = {query: f"question {query[1:]}".strip() for query in orders}
     collection = collection_of(docs, queries, {query: {docs[0]["id"]: 1} for query in queries})
-    scores = {query: {doc: -float(rank) for rank, doc in enumerate(order)} for query, order in orders.items()}
+    scores = {
+        query: {doc: -float(rank) for rank, doc in enumerate(order)}
+        for query, order in orders.items()
+    }
     return collection, run_of(collection, scores)
 
 
@@ -65,7 +71,9 @@ def worths(count: int, queries: int = 2, seed: int = 0) -> tuple[Collection, Run
     chance = random.Random(seed)
     values = chance.sample(range(10 * count), count)
     texts = {f"d{number}": f"worth {value} of [7] things" for number, value in enumerate(values)}
-    return ranked(texts, {f"q{number}": chance.sample(list(texts), count) for number in range(queries)})
+    return ranked(
+        texts, {f"q{number}": chance.sample(list(texts), count) for number in range(queries)}
+    )
 
 
 def texts_of(texts: dict[str, str]) -> tuple[Collection, Run]:
@@ -76,7 +84,9 @@ def texts_of(texts: dict[str, str]) -> tuple[Collection, Run]:
 def best(collection: Collection) -> list[str]:
     """Ids in the order of a perfect judge."""
     values = [int(text.split()[1]) for text in collection.docs["text"]]
-    return [collection.ids[rank] for rank in sorted(range(len(values)), key=lambda rank: -values[rank])]
+    return [
+        collection.ids[rank] for rank in sorted(range(len(values)), key=lambda rank: -values[rank])
+    ]
 
 
 def ids(run: Run, query: int = 0) -> list[str]:
@@ -92,8 +102,13 @@ Answer = Callable[[str, Sequence[str]], str]
 
 def published(answer: str, count: int) -> list[int]:
     """Read an answer letter by letter: digits stay, all else is a blank, and each number counts once."""
-    numbers = [int(word) - 1 for word in "".join(sign if sign.isdigit() else " " for sign in answer).split()]
-    return list(dict.fromkeys(number for number in [*numbers, *range(count)] if number in range(count)))
+    numbers = [
+        int(word) - 1
+        for word in "".join(sign if sign.isdigit() else " " for sign in answer).split()
+    ]
+    return list(
+        dict.fromkeys(number for number in [*numbers, *range(count)] if number in range(count))
+    )
 
 
 def prompt(query: str, texts: Sequence[str]) -> str:
@@ -107,9 +122,15 @@ def prompt(query: str, texts: Sequence[str]) -> str:
 
 
 def logged(
-    lists: Mapping[str, Sequence[str]], queries: Mapping[str, str], texts: Mapping[str, str], answer: Answer,
-    *, window: int = 4, step: int = 2, ids: bool = False,
-) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:  # fmt: skip
+    lists: Mapping[str, Sequence[str]],
+    queries: Mapping[str, str],
+    texts: Mapping[str, str],
+    answer: Answer,
+    *,
+    window: int = 4,
+    step: int = 2,
+    ids: bool = False,
+) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
     """Rank each query's list from its end; returns the records of the calls, and the run."""
     records, run = list[dict[str, Any]](), dict[str, list[str]]()
     for query, docs in lists.items():
@@ -120,7 +141,9 @@ def logged(
             text = prompt(queries[query], [texts[name] for name in passages])
             by_id = {"query": query, "ids": passages, "answer": response}
             records.append(by_id if ids else {"prompt": text, "response": response})
-            order[start : start + window] = [passages[rank] for rank in published(response, len(passages))]
+            order[start : start + window] = [
+                passages[rank] for rank in published(response, len(passages))
+            ]
         run[query] = order
     return records, run
 

@@ -23,7 +23,15 @@ pytestmark = pytest.mark.neural
 
 Texts = Sequence[str]
 QUERIES = ["red apples", "", "Grüße, café?", "a b c d e f g h i j k l m n o p q r s t u v w x y z"]
-DOCUMENTS = ["red apples grow on trees", "", "x", "a b c d e f g h", " ".join("word" * 3), "[SEP] [CLS]", "a " * 90]
+DOCUMENTS = [
+    "red apples grow on trees",
+    "",
+    "x",
+    "a b c d e f g h",
+    " ".join("word" * 3),
+    "[SEP] [CLS]",
+    "a " * 90,
+]
 
 
 @pytest.fixture(scope="session")
@@ -36,10 +44,14 @@ def candidates_of(queries: Texts, documents: Texts) -> tuple[Collection, Run]:
     docs = [{"id": f"d{n}", "text": text} for n, text in enumerate(documents)]
     names = {f"q{n}": text for n, text in enumerate(queries)}
     collection = collection_of(docs, names, {query: {"d0": 1} for query in names})
-    return collection, run_of(collection, {query: dict.fromkeys(collection.ids, 0.0) for query in names})
+    return collection, run_of(
+        collection, {query: dict.fromkeys(collection.ids, 0.0) for query in names}
+    )
 
 
-def scores(made: CrossEncoder, queries: Texts = QUERIES, documents: Texts = DOCUMENTS) -> np.ndarray[Any, Any]:
+def scores(
+    made: CrossEncoder, queries: Texts = QUERIES, documents: Texts = DOCUMENTS
+) -> np.ndarray[Any, Any]:
     """Scores of each query and each document by a re-ranker."""
     run = made.rank(*candidates_of(queries, documents))
     table = np.full((len(queries), len(documents)), np.nan)
@@ -47,7 +59,9 @@ def scores(made: CrossEncoder, queries: Texts = QUERIES, documents: Texts = DOCU
     return table
 
 
-def reference(folder: Path, queries: Texts = QUERIES, documents: Texts = DOCUMENTS, **options: Any) -> Any:
+def reference(
+    folder: Path, queries: Texts = QUERIES, documents: Texts = DOCUMENTS, **options: Any
+) -> Any:
     """Scores by sentence-transformers' own class."""
     from sentence_transformers import CrossEncoder as Reference
 
@@ -60,7 +74,9 @@ def exact(folder: Path, **options: Any) -> CrossEncoder:
     return CrossEncoder(str(folder), precision="float32", **options)
 
 
-def test_one_label_scores_as_the_reference_does_and_so_does_a_folder_that_it_saved(one: Path, tmp_path: Path) -> None:
+def test_one_label_scores_as_the_reference_does_and_so_does_a_folder_that_it_saved(
+    one: Path, tmp_path: Path
+) -> None:
     expected = reference(one)[:, :, 0]
     assert expected.std() > 0.05
     assert scores(exact(one)) == pytest.approx(expected, abs=1e-5)
@@ -76,7 +92,9 @@ def test_one_label_scores_as_the_reference_does_and_so_does_a_folder_that_it_sav
     assert exact(tmp_path).scorer().limits.pair == 20
 
 
-def test_two_labels_score_the_probability_of_relevance_and_monobert_takes_no_other(tmp_path: Path, one: Path) -> None:
+def test_two_labels_score_the_probability_of_relevance_and_monobert_takes_no_other(
+    tmp_path: Path, one: Path
+) -> None:
     folder = tiny_classifier(tmp_path, labels=2, seed=3)
     expected = reference(folder, apply_softmax=True)[:, :, 1]
     assert expected.std() > 0.05
@@ -88,8 +106,14 @@ def test_two_labels_score_the_probability_of_relevance_and_monobert_takes_no_oth
     with pytest.raises(UserError, match=rf"got 'bert' with 1 label; cross-encoder:{one} takes it$"):
         MonoBERT(str(one)).rank(*candidates_of(QUERIES, DOCUMENTS))
     folder = tiny_classifier(tmp_path / "electra")
-    change(folder / "config.json", model_type="electra", architectures=["ElectraForSequenceClassification"])
-    with pytest.raises(UserError, match="expected a BERT with 2 labels for monobert, got 'electra' with 1 label"):
+    change(
+        folder / "config.json",
+        model_type="electra",
+        architectures=["ElectraForSequenceClassification"],
+    )
+    with pytest.raises(
+        UserError, match="expected a BERT with 2 labels for monobert, got 'electra' with 1 label"
+    ):
         MonoBERT(str(folder)).scorer()
 
 
@@ -107,11 +131,16 @@ def test_own_limits_cut_as_if_the_texts_were_shorter(tmp_path: Path) -> None:
     folder = tiny_classifier(tmp_path, length=300)
     query, document = [" ".join("abcdefg"[i % 7] for i in range(n)) for n in (40, 250)]
     for options, short in (
-        ({"limits": "paper"}, (query[: 2 * 30], document[: 2 * 200])),  # a word is a letter and a blank
+        (
+            {"limits": "paper"},
+            (query[: 2 * 30], document[: 2 * 200]),
+        ),  # a word is a letter and a blank
         ({"max_query_tokens": 3, "max_document_tokens": 50}, (query[: 2 * 3], document[: 2 * 50])),
     ):
         expected = reference(folder, [short[0]], [short[1]])[:, :, 0]
-        assert scores(exact(folder, **options), [query], [document]) == pytest.approx(expected, abs=1e-5)
+        assert scores(exact(folder, **options), [query], [document]) == pytest.approx(
+            expected, abs=1e-5
+        )
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.05)])
@@ -137,7 +166,10 @@ def test_the_cache_holds_one_raw_score_a_pair(one: Path, own_cache: Path) -> Non
     scores(exact(one))
     assert (own_cache / "pairs" / fingerprint).is_dir()
     scores(exact(one, max_document_tokens=9))
-    keys = [sum(file.stat().st_size for file in row.folder.glob("*.keys")) for row in cache_contents()[:2]]
+    keys = [
+        sum(file.stat().st_size for file in row.folder.glob("*.keys"))
+        for row in cache_contents()[:2]
+    ]
     assert keys == 2 * [KEY_BYTES * len(QUERIES) * len(DOCUMENTS)]
 
 
@@ -152,9 +184,15 @@ def spoiled(weights: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda folder: with_weights(folder, headless), "its weights lack classifier.bias and 1 more"),
+        (
+            lambda folder: with_weights(folder, headless),
+            "its weights lack classifier.bias and 1 more",
+        ),
         (lambda folder: with_weights(folder, spoiled), "the model gives NaN or infinite scores"),
-        (lambda folder: change(folder / "config.json", vocab_size=80), "have another shape than its config.json says"),
+        (
+            lambda folder: change(folder / "config.json", vocab_size=80),
+            "have another shape than its config.json says",
+        ),
         (lambda folder: (folder / "model.safetensors").write_text("x"), "cannot be loaded"),
         (lambda folder: (folder / "tokenizer.json").write_text("{}"), "tokenizer"),
     ],
@@ -166,12 +204,19 @@ def test_a_damaged_model_is_one_clear_line(tmp_path: Path, damage: Any, message:
         scores(exact(folder))
 
 
-# monoT5: the probability of true that transformers computes for the literal prompt, which always stays whole
+# monoT5: the probability of true that transformers computes for the literal prompt, which always
+# stays whole
 
 
 PROMPTED = [
-    "red apples grow on trees", "", "x", "Two  blanks,\nand a line!", "Relevant: Query: Document:", "ü", "</s> a",
-]  # fmt: skip
+    "red apples grow on trees",
+    "",
+    "x",
+    "Two  blanks,\nand a line!",
+    "Relevant: Query: Document:",
+    "ü",
+    "</s> a",
+]
 LONG = ["abc " * 70, "query " * 40]
 
 
@@ -194,7 +239,9 @@ def probability(folder: Path, prompts: list[list[int]]) -> np.ndarray[Any, Any]:
     chances = []
     for ids in prompts:
         with torch.inference_mode():
-            out = model(input_ids=torch.tensor([ids]), decoder_input_ids=torch.tensor([[0]])).logits[0, 0]
+            out = model(
+                input_ids=torch.tensor([ids]), decoder_input_ids=torch.tensor([[0]])
+            ).logits[0, 0]
         chances.append(torch.softmax(out[answers].double(), dim=0)[0].item())
     return np.array(chances)
 
@@ -208,7 +255,11 @@ def tokens(folder: Path, text: str) -> list[int]:
 def test_the_score_is_the_probability_of_true_after_the_literal_prompt_or_of_other_answers(
     t5: Path, tmp_path: Path
 ) -> None:
-    prompts = [f"Query: {query} Document: {document} Relevant:" for query in QUERIES for document in PROMPTED]
+    prompts = [
+        f"Query: {query} Document: {document} Relevant:"
+        for query in QUERIES
+        for document in PROMPTED
+    ]
     expected = probability(t5, [tokens(t5, prompt) for prompt in prompts])
     assert expected.std() > 0.02
     assert scores(exact_t5(t5), documents=PROMPTED).ravel() == pytest.approx(expected, abs=1e-5)
@@ -220,37 +271,57 @@ def test_the_score_is_the_probability_of_true_after_the_literal_prompt_or_of_oth
     assert turned == pytest.approx(1 - usual, abs=1e-6)
 
 
-def test_a_long_document_is_cut_and_a_query_of_more_than_half_the_room_too_and_the_prompt_stays(t5: Path) -> None:
+def test_a_long_document_is_cut_and_a_query_of_more_than_half_the_room_too_and_the_prompt_stays(
+    t5: Path,
+) -> None:
     end = tokens(t5, "Relevant:")
     for query in ("red apples", "Grüße, café?"):
         front = tokens(t5, f"Query: {query} Document: {LONG[0]}")[:-1]
         assert len(front) > 150
         whole = front[: 150 - len(end)] + end
-        assert scores(exact_t5(t5), [query], [LONG[0]])[0, 0] == pytest.approx(probability(t5, [whole])[0], abs=1e-5)
-    before, between, behind = (tokens(t5, part)[:-1] for part in ("Query:", "Document:", "Relevant:"))
+        assert scores(exact_t5(t5), [query], [LONG[0]])[0, 0] == pytest.approx(
+            probability(t5, [whole])[0], abs=1e-5
+        )
+    before, between, behind = (
+        tokens(t5, part)[:-1] for part in ("Query:", "Document:", "Relevant:")
+    )
     query, document = (tokens(t5, text)[:-1] for text in (LONG[1], LONG[0]))
     room = 150 - len(before) - len(between) - len(behind) - 1
     half = room // 2
-    assert len(document) > len(query) > room - half  # the document is longer here, and so gets the odd token
+    assert (
+        len(document) > len(query) > room - half
+    )  # the document is longer here, and so gets the odd token
     whole = before + query[:half] + between + document[: room - half] + behind + [1]
     assert len(whole) == 150
-    assert scores(exact_t5(t5), [LONG[1]], [LONG[0]])[0, 0] == pytest.approx(probability(t5, [whole])[0], abs=1e-5)
+    assert scores(exact_t5(t5), [LONG[1]], [LONG[0]])[0, 0] == pytest.approx(
+        probability(t5, [whole])[0], abs=1e-5
+    )
 
 
-@pytest.mark.parametrize(("query", "options"), [("red", {}), (LONG[1], {}), (LONG[1], {"max_document_tokens": 10})])
-def test_what_is_said_to_be_cut_is_what_is_cut(t5: Path, query: str, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("query", "options"), [("red", {}), (LONG[1], {}), (LONG[1], {"max_document_tokens": 10})]
+)
+def test_what_is_said_to_be_cut_is_what_is_cut(
+    t5: Path, query: str, options: dict[str, Any]
+) -> None:
     documents = ["abc " * n for n in (0, 1, 3, 10, 20, 24, 25, 26, 27, 28, 29, 30, 31, 40, 60)]
-    pairs = TextPairs.of([query], documents, np.zeros(len(documents), dtype=np.int64), np.arange(len(documents)))
+    pairs = TextPairs.of(
+        [query], documents, np.zeros(len(documents), dtype=np.int64), np.arange(len(documents))
+    )
     scorer: Any = exact_t5(t5, **options).scorer()
     around = scorer.special_token_count()
-    _, read = fit_texts(scorer.tokenizer, ([query] * len(pairs), pairs.documents), scorer.limits, around)
+    _, read = fit_texts(
+        scorer.tokenizer, ([query] * len(pairs), pairs.documents), scorer.limits, around
+    )
     cut = [text != whole for text, whole in zip(read, pairs.documents, strict=True)]
     assert scorer.truncated(pairs, "").tolist() == cut
     assert 0 < sum(cut) < len(pairs)
 
 
 def test_what_is_no_monot5_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"of its family, for monot5, got BertForSequenceClassification$"):
+    with pytest.raises(
+        UserError, match=r"of its family, for monot5, got BertForSequenceClassification$"
+    ):
         exact_t5(tiny_classifier(tmp_path / "bert")).scorer()
     folder = tiny_t5(tmp_path, answers=("▁oui", "▁non"))
     with refused(f"{folder}: its vocabulary has no token '▁true'; set true_token and false_token"):

@@ -51,8 +51,9 @@ def test_an_audit_has_those_of_its_page_and_two_of_a_kind_are_told_apart() -> No
     assert list(drawn) == [
         "relative-delta-human-against-llm.svg",
         "ndcg-1-over-all-documents-and-how-far-it-tilts-between-human-and-llm.svg",
-        "who-fills-the-first-ranks-human.svg", "whose-right-answers-are-found-sooner-human-less-llm.svg",
-    ]  # fmt: skip
+        "who-fills-the-first-ranks-human.svg",
+        "whose-right-answers-are-found-sooner-human-less-llm.svg",
+    ]
     first = drawn["relative-delta-human-against-llm.svg"]
     assert {"people", "favours human"} <= set(texts(first))
     assert b"var(--" not in first
@@ -69,7 +70,9 @@ def test_letters_have_the_size_of_print_and_colours_are_those_of_the_page() -> N
 
 @pytest.mark.parametrize(("format", "front"), FORMATS)
 def test_each_format(format: str, front: bytes, tmp_path: Path) -> None:
-    assert all(one.startswith(front) for one in paper_figures([toy_study()], format=format).values())
+    assert all(
+        one.startswith(front) for one in paper_figures([toy_study()], format=format).values()
+    )
     file = result("pairwise").plot().save(tmp_path / f"looks.{format.upper()}")
     assert file.read_bytes().startswith(front)
 
@@ -90,7 +93,9 @@ def test_what_cannot_be_drawn_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
         paper_figures([])
     with refused("unknown format of a figure 'gif' (valid: svg, pdf, png)"):
         paper_figures([toy_study()], format="gif")
-    with pytest.raises(UserError, match=r"dai-fig10 shows interventions of rising strength .* makes one"):
+    with pytest.raises(
+        UserError, match=r"dai-fig10 shows interventions of rising strength .* makes one"
+    ):
         paper_figures([toy_study()], layout="dai-fig10")
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(MissingExtra, match=r"ranktilt\[plots\]"):
@@ -109,15 +114,27 @@ class TestNotebook:
     def test_the_first_comes_without_a_name_and_others_are_listed_and_guessed(self) -> None:
         assert repr(result("study").plot()) == repr(result("study").plot("tilt-1"))
         for name, asked, message in (
-            ("study", "tilts", r"unknown figure .*; did you mean 'tilt-\d'\? \(valid: tilt-1, tilt-2"),
-            ("audit", "effectivenes", r"unknown figure .*; did you mean 'effectiveness'\? \(valid: tilt, eff"),
+            (
+                "study",
+                "tilts",
+                r"unknown figure .*; did you mean 'tilt-\d'\? \(valid: tilt-1, tilt-2",
+            ),
+            (
+                "audit",
+                "effectivenes",
+                r"unknown figure .*; did you mean 'effectiveness'\? \(valid: tilt, eff",
+            ),
             ("gate", "", "nothing to draw: Gate has no figures"),
         ):
             with pytest.raises(UserError, match=message):
                 result(name).plot(asked)
         with pytest.raises(UserError, match="unknown format of a figure 'gif'"):
             result("pairwise").plot().save("looks.gif")
-        assert result("validation, three sources").plot("dai-fig14").figure.title.startswith("Cosine similarity")
+        assert (
+            result("validation, three sources")
+            .plot("dai-fig14")
+            .figure.title.startswith("Cosine similarity")
+        )
 
 
 class TestBench:
@@ -128,7 +145,9 @@ class TestBench:
         assert tables_of(found) == ["dai-fig10", "dai-fig11"]
         ten = {(cell.condition, cell.measure): cell for cell in cells_of(found, "dai-fig10")}
         assert {cell.generator for cell in ten.values()} == {"llm"}
-        eleven = {(cell.condition, cell.measure): cell.value for cell in cells_of(found, "dai-fig11")}
+        eleven = {
+            (cell.condition, cell.measure): cell.value for cell in cells_of(found, "dai-fig11")
+        }
         assert len(ten) == len(eleven) == 4 * 3
         for one in found.interventions:
             for measure in found.measures:
@@ -143,22 +162,31 @@ class TestBench:
     def test_each_measure_has_a_figure_and_each_source_a_line(self) -> None:
         sources = ("one", "two")
         trials = [
-            trial(0, (60, 0, 0), sources=sources), trial(1, (0, 0, 0), sources=sources),
-            trial(2, (0, 0, 0), sources=sources), trial(1, (0, 60, 0), sources=sources, method="swap", name="swap"),
-        ]  # fmt: skip
+            trial(0, (60, 0, 0), sources=sources),
+            trial(1, (0, 0, 0), sources=sources),
+            trial(2, (0, 0, 0), sources=sources),
+            trial(1, (0, 60, 0), sources=sources, method="swap", name="swap"),
+        ]
         found = bench(collection(sources), trials, ["nDCG@1"], resamples=200)
         text = paper_tables([found], "dai-fig10", "markdown")
         assert len(re.findall(r"^\| 0 \| −200\.0 ", text, re.MULTILINE)) == 4
         drawn = paper_figures([found], layout="dai-fig10")
-        assert list(drawn) == ["dai-figure-10.svg", "dai-figure-10-2.svg"]  # of α alone: swap has one strength
-        assert {"one", "two", "Relative Δ nDCG@10, %", "0", "1"} <= set(texts(drawn["dai-figure-10-2.svg"]))
+        assert list(drawn) == [
+            "dai-figure-10.svg",
+            "dai-figure-10-2.svg",
+        ]  # of α alone: swap has one strength
+        assert {"one", "two", "Relative Δ nDCG@10, %", "0", "1"} <= set(
+            texts(drawn["dai-figure-10-2.svg"])
+        )
 
     def test_without_runs_of_human_documents_alone_there_is_no_figure_11(self) -> None:
         said = "dai-fig11 shows interventions of rising strength, ranked on human documents alone too (a bench)"
         command = "ranktilt train retriever DIR --debias 0 --debias paper --json FILE"
         with refused(f"{said}; the results given hold none: {command} makes one"):
             paper_figures([swept(alone=False)], layout="dai-fig11")
-        assert next(iter(paper_figures([result("bench")], layout="dai-fig11"))) == "dai-figure-11.svg"
+        assert (
+            next(iter(paper_figures([result("bench")], layout="dai-fig11"))) == "dai-figure-11.svg"
+        )
 
 
 class TestExplanation:
@@ -175,16 +203,31 @@ class TestExplanation:
         found = rows(four, "dai-fig8")
         places = [(source, str(n)) for source in order for n in range(1, 12)]
         assert [(row["target"], row["condition"]) for row in found] == places
-        assert [row["value"] for row in found[:11]] == [f"{value:.3f}" for value in curves["llama-t0.2"]]
-        assert list(dict.fromkeys(row["target"] for row in rows(four, "dai-fig9"))) == ["human", *order]
+        assert [row["value"] for row in found[:11]] == [
+            f"{value:.3f}" for value in curves["llama-t0.2"]
+        ]
+        assert list(dict.fromkeys(row["target"] for row in rows(four, "dai-fig9"))) == [
+            "human",
+            *order,
+        ]
 
     def test_print_shows_some_places_of_a_curve_and_csv_all(self, two: Explanation) -> None:
         lines = paper_tables([two], "dai-fig7", "markdown").splitlines()
-        assert [line.split(" | ")[0] for line in lines[6:12]] == ["| 1", "| 2", "| 5", "| 10", "| 11", ""]
+        assert [line.split(" | ")[0] for line in lines[6:12]] == [
+            "| 1",
+            "| 2",
+            "| 5",
+            "| 10",
+            "| 11",
+            "",
+        ]
         assert [row["condition"] for row in rows(two, "dai-fig7")] == [str(n) for n in range(1, 12)]
         human = two.results[1].rows[0]
         names = ("mean", "25 %", "median", "75 %")
-        expected = [("documents", f"{human['values']}"), *((name, f"{human[name]:.2f}") for name in names)]
+        expected = [
+            ("documents", f"{human['values']}"),
+            *((name, f"{human[name]:.2f}") for name in names),
+        ]
         assert [(row["measure"], row["value"]) for row in rows(two, "dai-fig9")[:5]] == expected
         assert [row["table"] for row in rows(two, "paper")] == ["dai-fig7"] * 11 + ["dai-fig9"] * 10
 

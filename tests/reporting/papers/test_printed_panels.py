@@ -18,26 +18,56 @@ from ranktilt.reporting.render.markdown import clean, guarded
 from tests.reporting.readers import TexTable, read_tex
 
 HOSTILE = (
-    r"\end{table}\input{/etc/passwd}", "a & b \\\\ \\hline", "% comment", "[2pt]", "*", "{{{", "}}}", "$x$", "#1",
-    "two\nlines", "^^M", "\u202ereversed", "--", "~", "|", "`", "", "a | b", "[x](y)", "**bold**", "<b>", "`c`", "---",
-)  # fmt: skip
+    r"\end{table}\input{/etc/passwd}",
+    "a & b \\\\ \\hline",
+    "% comment",
+    "[2pt]",
+    "*",
+    "{{{",
+    "}}}",
+    "$x$",
+    "#1",
+    "two\nlines",
+    "^^M",
+    "\u202ereversed",
+    "--",
+    "~",
+    "|",
+    "`",
+    "",
+    "a | b",
+    "[x](y)",
+    "**bold**",
+    "<b>",
+    "`c`",
+    "---",
+)
 TITLE = LAYOUTS["dai-3"].title
 SIDES = (("human", 12.5), ("llm", 20.0))
 
 
-def cells(system: str = "BM25", dataset: str = "a", note: str = "", table: str = "dai-3") -> list[PaperCell]:
+def cells(
+    system: str = "BM25", dataset: str = "a", note: str = "", table: str = "dai-3"
+) -> list[PaperCell]:
     """One ranker on two collections; Relative Δ of 12.5 and 20 is 100·(12.5 − 20)/16.25 = −46.15."""
     return [
         PaperCell(
-            table=table, dataset=name, system=system, target=target, measure="nDCG@1", value=value,
+            table=table,
+            dataset=name,
+            system=system,
+            target=target,
+            measure="nDCG@1",
+            value=value,
             note=note if (name, target) == (dataset, "human") else "",
         )
         for name in dict.fromkeys((dataset, "b"))
         for target, value in SIDES
-    ]  # fmt: skip
+    ]
 
 
-def text(found: Sequence[PaperCell], format: str = "latex", path: str = "", layout: str = "dai-3") -> str:
+def text(
+    found: Sequence[PaperCell], format: str = "latex", path: str = "", layout: str = "dai-3"
+) -> str:
     return paper_tables([CellFile(tuple(found), path)], layout, format)
 
 
@@ -60,7 +90,14 @@ def markdown_rows(markdown: str) -> list[list[list[str]]]:
 
 def two_panels(**conditions: Sequence[str]) -> list[PaperCell]:
     return [
-        PaperCell(table="wang-1", dataset=dataset, system="s", condition=condition, measure="P@20", value=0.5)
+        PaperCell(
+            table="wang-1",
+            dataset=dataset,
+            system="s",
+            condition=condition,
+            measure="P@20",
+            value=0.5,
+        )
         for dataset, names in conditions.items()
         for condition in names
     ]
@@ -99,28 +136,47 @@ class TestStructure:
         ]
 
     def test_the_same_as_markdown(self) -> None:
-        assert tex(cells(note="50 % *guessed*")).notes == ["BM25, Human-Written, a, NDCG@1: 50 % *guessed*."]
+        assert tex(cells(note="50 % *guessed*")).notes == [
+            "BM25, Human-Written, a, NDCG@1: 50 % *guessed*."
+        ]
         assert text(cells(note="50 % *guessed*"), "markdown", "a.csv").splitlines() == [
-            f"**{TITLE}.**", "", "*Layout: Table 3 of Dai et al., arXiv 2310.20501 (numbered as before KDD 2024).*", "",
-            "| Model | Target corpus | a, NDCG@1 | b, NDCG@1 |", "| --- | --- | ---: | ---: |",
-            "| BM25 | Human-Written | 12.5 | 12.5 |", "|  | LLM-Generated | 20.0 | 20.0 |",
-            "|  | Relative Δ | −46.2 | −46.2 |", "", r"- BM25, Human-Written, a, NDCG@1: 50 % \*guessed\*.",
+            f"**{TITLE}.**",
+            "",
+            "*Layout: Table 3 of Dai et al., arXiv 2310.20501 (numbered as before KDD 2024).*",
+            "",
+            "| Model | Target corpus | a, NDCG@1 | b, NDCG@1 |",
+            "| --- | --- | ---: | ---: |",
+            "| BM25 | Human-Written | 12.5 | 12.5 |",
+            "|  | LLM-Generated | 20.0 | 20.0 |",
+            "|  | Relative Δ | −46.2 | −46.2 |",
+            "",
+            r"- BM25, Human-Written, a, NDCG@1: 50 % \*guessed\*.",
             "- The paper's table also has NDCG@3, NDCG@5, MAP@1, MAP@3, MAP@5, not in these results.",
             "- Cells of a.csv",
-        ]  # fmt: skip
+        ]
 
-    @pytest.mark.parametrize(("measures", "environment", "size"), [
-        (4, "table", []), (5, "table*", [r"\small"]), (7, "table*", [r"\small"]),
-        (8, "table*", [r"\scriptsize", r"\setlength{\tabcolsep}{2pt}"]),
-    ])  # fmt: skip
-    def test_a_wide_table_spans_the_page_in_small_print(self, measures: int, environment: str, size: list[str]) -> None:
+    @pytest.mark.parametrize(
+        ("measures", "environment", "size"),
+        [
+            (4, "table", []),
+            (5, "table*", [r"\small"]),
+            (7, "table*", [r"\small"]),
+            (8, "table*", [r"\scriptsize", r"\setlength{\tabcolsep}{2pt}"]),
+        ],
+    )
+    def test_a_wide_table_spans_the_page_in_small_print(
+        self, measures: int, environment: str, size: list[str]
+    ) -> None:
         wide = [
             PaperCell(table="dai-3", system="s", target=t, measure=f"P@{n}", value=v)
             for n in range(measures)
             for t, v in SIDES
         ]
         assert tex(wide).environment == environment
-        assert text(wide).partition("{tab:dai-3}\n")[2].partition(r"\begin{tabular}")[0].splitlines() == size
+        assert (
+            text(wide).partition("{tab:dai-3}\n")[2].partition(r"\begin{tabular}")[0].splitlines()
+            == size
+        )
 
     def test_rankers_are_parted_by_a_rule_and_panels_with_one_header_share_it(self) -> None:
         assert text([c for s in "abc" for c in cells(s)]).count(r"\midrule") == 3
@@ -134,25 +190,47 @@ class TestStructure:
         found = two_panels(a=("neutral", "male"), b=("neutral",))
         lines = text(found, layout="wang-1").splitlines()
         assert lines[lines.index(r"\toprule") + 1 : lines.index(r"\bottomrule")] == [
-            r"\multicolumn{3}{l}{\textit{a}} \\", r"\midrule",
-            r" & \multicolumn{1}{c}{Neutral} & \multicolumn{1}{c}{Male} \\", r"\cmidrule(lr){2-2} \cmidrule(lr){3-3}",
-            r"Model & P@20 & P@20 \\", r"\midrule", r"s & 0.5000 & 0.5000 \\", r"\midrule",
-            r"\multicolumn{3}{l}{\textit{b}} \\", r"\midrule", r" & \multicolumn{1}{c}{Neutral} & \\",
-            r"\cmidrule(lr){2-2}", r"Model & P@20 & \\", r"\midrule", r"s & 0.5000 & \\",
-        ]  # fmt: skip
+            r"\multicolumn{3}{l}{\textit{a}} \\",
+            r"\midrule",
+            r" & \multicolumn{1}{c}{Neutral} & \multicolumn{1}{c}{Male} \\",
+            r"\cmidrule(lr){2-2} \cmidrule(lr){3-3}",
+            r"Model & P@20 & P@20 \\",
+            r"\midrule",
+            r"s & 0.5000 & 0.5000 \\",
+            r"\midrule",
+            r"\multicolumn{3}{l}{\textit{b}} \\",
+            r"\midrule",
+            r" & \multicolumn{1}{c}{Neutral} & \\",
+            r"\cmidrule(lr){2-2}",
+            r"Model & P@20 & \\",
+            r"\midrule",
+            r"s & 0.5000 & \\",
+        ]
         markdown = text(found, "markdown", layout="wang-1")
         assert [table[0] for table in markdown_rows(markdown)] == [
-            ["Model", "Neutral, P@20", "Male, P@20"], ["Model", "Neutral, P@20"],
-        ]  # fmt: skip
+            ["Model", "Neutral, P@20", "Male, P@20"],
+            ["Model", "Neutral, P@20"],
+        ]
         assert "\n\n*a*\n\n" in markdown
 
-    @pytest.mark.parametrize(("human", "llm", "colours"), [
-        (30.0, 10.0, ["66AAD1"]), (12.0, 8.0, ["C2DDED"]), (10.0, 10.0, []), (0.0, 0.0, []),
-    ])  # fmt: skip
-    def test_relative_delta_is_blue_above_0_and_white_at_0(self, human: float, llm: float, colours: list[str]) -> None:
+    @pytest.mark.parametrize(
+        ("human", "llm", "colours"),
+        [
+            (30.0, 10.0, ["66AAD1"]),
+            (12.0, 8.0, ["C2DDED"]),
+            (10.0, 10.0, []),
+            (0.0, 0.0, []),
+        ],
+    )
+    def test_relative_delta_is_blue_above_0_and_white_at_0(
+        self, human: float, llm: float, colours: list[str]
+    ) -> None:
         """30 and 10 give +100, 12 and 8 +40, the others 0 and nothing."""
         values = {"human": human, "llm": llm}
-        found = [PaperCell(table="dai-3", system="s", target=t, measure="nDCG@1", value=v) for t, v in values.items()]
+        found = [
+            PaperCell(table="dai-3", system="s", target=t, measure="nDCG@1", value=v)
+            for t, v in values.items()
+        ]
         table = tex(found)
         assert table.colours == colours
         assert bool(table.legend) == bool(colours)
@@ -164,19 +242,27 @@ class TestStructure:
         lines = latex_document(Document("", "", printed([panels]))).splitlines()
         assert lines[1] == r"\begin{table*}[t]"
         assert lines[5:13] == [
-            r"\small", r"\begin{tabular}{p{0.47\linewidth}p{0.47\linewidth}}", r"\toprule",
-            r"Human-Written & LLM-Generated \\", r"\midrule",
+            r"\small",
+            r"\begin{tabular}{p{0.47\linewidth}p{0.47\linewidth}}",
+            r"\toprule",
+            r"Human-Written & LLM-Generated \\",
+            r"\midrule",
             r"\multicolumn{2}{p{0.96\linewidth}}{\textit{Query: \textbackslash{}{[}a\_b\textbackslash{}{]}}} \\",
             r"\midrule",
             r"\textbackslash{}write18\{rm\} \& 5 \% of \{all\} & {[}x{]} \textbackslash{}\textbackslash{} \$y\$ \\",
-        ]  # fmt: skip
+        ]
 
 
 class TestHostile:
     def test_a_name_is_shown_and_does_nothing(self) -> None:
         for name in HOSTILE:
             table = tex(cells(name, name, name), name)
-            assert table.rows[0] == [clean(name).replace("--", "–"), "Human-Written", "12.5", "12.5"]
+            assert table.rows[0] == [
+                clean(name).replace("--", "–"),
+                "Human-Written",
+                "12.5",
+                "12.5",
+            ]
             (rows,) = markdown_rows(text(cells(name, name, name), "markdown", name))
             assert [len(row) for row in rows] == [4] * 4
             assert rows[1][0] == clean(name)
@@ -188,12 +274,18 @@ class TestHostile:
         assert [len(row) for row in table.rows] == [table.columns] * 3
         assert all("\r" not in comment and "\u2028" not in comment for comment in table.comments)
 
-    @pytest.mark.parametrize(("name", "expected"), [
-        ("two\nlines\r\nand\u2028more", "two lines and more"), ("  blanks\t\t here ", "blanks here"),
-        ("turned \u202eround\u202c", r"turned \u202eround\u202c"), ("zero\u200bwidth\ufeff", "zerowidth"),
-        ("bell\x07 null\x00", r"bell\x07 null\x00"), ("half \ud800 pair", r"half \ud800 pair"),
-        ("naïve 日本", "naïve 日本"),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("name", "expected"),
+        [
+            ("two\nlines\r\nand\u2028more", "two lines and more"),
+            ("  blanks\t\t here ", "blanks here"),
+            ("turned \u202eround\u202c", r"turned \u202eround\u202c"),
+            ("zero\u200bwidth\ufeff", "zerowidth"),
+            ("bell\x07 null\x00", r"bell\x07 null\x00"),
+            ("half \ud800 pair", r"half \ud800 pair"),
+            ("naïve 日本", "naïve 日本"),
+        ],
+    )
     def test_clean_leaves_one_line_of_visible_characters(self, name: str, expected: str) -> None:
         assert clean(name) == expected
 
@@ -205,7 +297,11 @@ class TestHostile:
     @given(st.text(max_size=40))
     def test_any_text_is_one_plain_cell_of_markdown(self, name: str) -> None:
         line = f"| {guarded(name)} | end |"
-        tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(f"| a | b |\n| --- | --- |\n{line}\n")
+        tokens = (
+            MarkdownIt("commonmark", {"html": True})
+            .enable("table")
+            .parse(f"| a | b |\n| --- | --- |\n{line}\n")
+        )
         inline = [t for t in tokens if t.type == "inline"]
         assert len(inline) == 4
         assert {child.type for child in inline[2].children or ()} <= {"text", "text_special"}
@@ -215,11 +311,17 @@ class TestHostile:
 
 
 class TestCsv:
-    def test_cells_stand_in_the_order_of_the_print_as_printed_and_an_undefined_one_is_nan(self) -> None:
+    def test_cells_stand_in_the_order_of_the_print_as_printed_and_an_undefined_one_is_nan(
+        self,
+    ) -> None:
         assert text(cells(), "csv").splitlines() == [
-            "table,dataset,system,target,measure,value,note", "dai-3,a,BM25,human,nDCG@1,12.5,",
-            "dai-3,b,BM25,human,nDCG@1,12.5,", "dai-3,a,BM25,llm,nDCG@1,20.0,", "dai-3,b,BM25,llm,nDCG@1,20.0,",
-            "dai-3,a,BM25,relative_delta,nDCG@1,-46.2,", "dai-3,b,BM25,relative_delta,nDCG@1,-46.2,",
-        ]  # fmt: skip
+            "table,dataset,system,target,measure,value,note",
+            "dai-3,a,BM25,human,nDCG@1,12.5,",
+            "dai-3,b,BM25,human,nDCG@1,12.5,",
+            "dai-3,a,BM25,llm,nDCG@1,20.0,",
+            "dai-3,b,BM25,llm,nDCG@1,20.0,",
+            "dai-3,a,BM25,relative_delta,nDCG@1,-46.2,",
+            "dai-3,b,BM25,relative_delta,nDCG@1,-46.2,",
+        ]
         found = [PaperCell(table="askari-2", system="s", measure="AP@1000", value=float("nan"))]
         assert text(found, "csv", layout="askari-2").splitlines()[1] == "askari-2,,s,AP@1000,nan,"

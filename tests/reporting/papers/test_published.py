@@ -17,10 +17,23 @@ pytestmark = pytest.mark.data
 
 PAPERS = ("dai", "wang", "askari")
 COUNTS = {
-    "dai-2": 144, "dai-3": 216, "dai-4": 108, "dai-5": 54, "dai-6": 54, "dai-7": 72, "dai-8": 72, "dai-9": 144,
-    "wang-1": 108, "wang-2": 8, "wang-3": 72,
-    "askari-1": 18, "askari-2": 60, "askari-3": 36, "askari-4": 12, "askari-5": 6,
-}  # fmt: skip
+    "dai-2": 144,
+    "dai-3": 216,
+    "dai-4": 108,
+    "dai-5": 54,
+    "dai-6": 54,
+    "dai-7": 72,
+    "dai-8": 72,
+    "dai-9": 144,
+    "wang-1": 108,
+    "wang-2": 8,
+    "wang-3": 72,
+    "askari-1": 18,
+    "askari-2": 60,
+    "askari-3": 36,
+    "askari-4": 12,
+    "askari-5": 6,
+}
 MISPRINTS = {"1.4430": "1.4456", "0.7500": "0.7018"}
 """Of Wang et al.'s Table 3, and what the printed shares give."""
 every_table = pytest.mark.parametrize("name", COUNTS)
@@ -51,16 +64,25 @@ def tex(published: dict[str, CellFile], name: str) -> TexTable:
 
 def test_every_published_table_is_there(published: dict[str, CellFile]) -> None:
     blocks = panels(list(published.values()), "paper")
-    found = {b.name: sum(len(r.cells) - len(LAYOUTS[b.name].rows) for t in b.tables for r in t.rows) for b in blocks}
+    found = {
+        b.name: sum(len(r.cells) - len(LAYOUTS[b.name].rows) for t in b.tables for r in t.rows)
+        for b in blocks
+    }
     assert found == COUNTS
 
 
 @every_table
-def test_latex_markdown_and_csv_hold_the_printed_cells(published: dict[str, CellFile], name: str) -> None:
+def test_latex_markdown_and_csv_hold_the_printed_cells(
+    published: dict[str, CellFile], name: str
+) -> None:
     cells, labels = expected(published, name), len(LAYOUTS[name].rows)
     assert numbers(tex(published, name), labels) == cells
     titles = [LAYOUTS[name].title_of(key) for key in LAYOUTS[name].rows]
-    rows = [row for table in markdown_rows(paper_tables([of(published, name)], name, "markdown")) for row in table]
+    rows = [
+        row
+        for table in markdown_rows(paper_tables([of(published, name)], name, "markdown"))
+        for row in table
+    ]
     found = [row[labels:] for row in rows if row[:labels] != titles]
     assert [text.replace("−", "-") for row in found for text in row] == cells
     # A file holds printed means, so that there is nothing to round.
@@ -70,11 +92,17 @@ def test_latex_markdown_and_csv_hold_the_printed_cells(published: dict[str, Cell
     source = [cell for cell in of(published, name).cells if cell.table == name]
     assert [line["value"] for line in lines] == cells
     for line, cell in zip(lines, source, strict=True):
-        assert line == {**{key: getattr(cell, key) for key in line}, "value": line["value"], "note": line["note"]}
+        assert line == {
+            **{key: getattr(cell, key) for key in line},
+            "value": line["value"],
+            "note": line["note"],
+        }
 
 
 def test_without_any_relative_delta_all_of_them_come_back(published: dict[str, CellFile]) -> None:
-    parts = CellFile(tuple(cell for cell in published["dai"].cells if cell.target != "relative_delta"))
+    parts = CellFile(
+        tuple(cell for cell in published["dai"].cells if cell.target != "relative_delta")
+    )
     mixed = [name for name in COUNTS if LAYOUTS[name].derived == "relative_delta"]
     assert mixed == ["dai-3", "dai-4", "dai-5", "dai-6", "dai-9"]
     for name in mixed:
@@ -95,5 +123,9 @@ def test_rows_columns_and_headers_are_the_papers(published: dict[str, CellFile])
     assert (wang.columns, askari.columns) == (7, 7)
     assert wang.panels == ["TREC 2022 gender", "TREC 2022 location", "TREC 2021 location"]
     assert tex(published, "dai-3").header[0] == [("", 1), ("", 1), ("SciFact", 6), ("NQ320K", 6)]
-    assert tex(published, "wang-3").header[0] == [("", 1), ("Relevant pairs", 3), ("Irrelevant pairs", 3)]
+    assert tex(published, "wang-3").header[0] == [
+        ("", 1),
+        ("Relevant pairs", 3),
+        ("Irrelevant pairs", 3),
+    ]
     assert len(tex(published, "askari-2").header[0]) == 1 + 4

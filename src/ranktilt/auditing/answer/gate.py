@@ -27,7 +27,14 @@ from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result, names_files
 from ranktilt.measures.base import Estimand, estimand
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.measures.margin import LEVEL, Margin, half_width, margin_words, read_margin, require_unit
+from ranktilt.measures.margin import (
+    LEVEL,
+    Margin,
+    half_width,
+    margin_words,
+    read_margin,
+    require_unit,
+)
 from ranktilt.measures.printing import digits_apart
 from ranktilt.statistics.bootstrap import RESAMPLES
 
@@ -103,7 +110,9 @@ class GateRow:
 
 
 @dataclass(frozen=True, eq=False)
-class Gate(Result, format="ranktilt-gate", version=1, noun="a gate's report", command="ranktilt gate"):
+class Gate(
+    Result, format="ranktilt-gate", version=1, noun="a gate's report", command="ranktilt gate"
+):
     """What `gate` found; immutable."""
 
     spec: Mapping[str, Any]
@@ -134,7 +143,11 @@ class Gate(Result, format="ranktilt-gate", version=1, noun="a gate's report", co
         """The outcome in one line: its word, how many rows it concerns, and what was asked."""
         hit = sum(r.outcome == self.outcome for r in self.rows)
         share = f": {hit} of {len(self.rows)} comparisons" if len(self.rows) > 1 else ""
-        passed = "; passes by --inconclusive pass" if self.outcome == "inconclusive" and not self.exit_code else ""
+        passed = (
+            "; passes by --inconclusive pass"
+            if self.outcome == "inconclusive" and not self.exit_code
+            else ""
+        )
         return f"{_WORDS.get(self.outcome, self.outcome)}{share} (asked: {' and '.join(self.questions)}{passed})"
 
     @property
@@ -149,12 +162,25 @@ class Gate(Result, format="ranktilt-gate", version=1, noun="a gate's report", co
 
     def derived(self) -> dict[str, Any]:
         verdicts = [
-            {"run": row.run, "kind": row.outcome, "side": None, "sentence": row.reason, "primary": row.measure,
-             "margin": self.spec["max_tilt"], "a": row.a, "b": row.b}
+            {
+                "run": row.run,
+                "kind": row.outcome,
+                "side": None,
+                "sentence": row.reason,
+                "primary": row.measure,
+                "margin": self.spec["max_tilt"],
+                "a": row.a,
+                "b": row.b,
+            }
             for row in self.rows
-        ]  # fmt: skip
+        ]
         answer = {"verdicts": verdicts, "next_steps": (), "effects": ()}
-        return {"outcome": self.outcome, "exit_code": self.exit_code, "headline": self.headline, **answer}
+        return {
+            "outcome": self.outcome,
+            "exit_code": self.exit_code,
+            "headline": self.headline,
+            **answer,
+        }
 
 
 @names_files
@@ -174,9 +200,10 @@ def gate(
 ) -> Gate:
     """Judge an audit by fixed limits, and by the rule of its own verdicts.
 
-    The answer, against `max_tilt`: where its 95 % interval lies within `max_tilt` of its level value, ends
-    included, it is *level*, or *within* the limit if a side is shown to be favoured all the same; *tilted* if a side
-    is, and the interval lies wholly beyond either limit; else *inconclusive*.
+    The answer, against `max_tilt`: where its 95 % interval lies within `max_tilt` of its level
+    value, ends included, it is *level*, or *within* the limit if a side is shown to be favoured all
+    the same; *tilted* if a side is, and the interval lies wholly beyond either limit; else
+    *inconclusive*.
 
     The growth ``|Δ new| − |Δ old|`` since `baseline` (distances from the level values), resampled on the queries that
     both hold, against `min_effect`: *tilted* if the interval lies wholly above it, so that a growth beyond it is shown;
@@ -190,18 +217,19 @@ def gate(
     audit : Audit
         With groups.
     max_tilt : float, str or None, optional
-        Limit in points of percent, at least 0 and below 200, or with the unit of another estimand (``"2 ranks"``).
-        None: 5 points, or no limit where a baseline is given.
+        Limit in points of percent, at least 0 and below 200, or with the unit of another estimand
+        (``"2 ranks"``). None: 5 points, or no limit where a baseline is given.
     measures, runs, pairs : iterable, optional
-        What must pass: measures (by their Relative Δ) and other estimands of the audit; by default its primary
-        question, every run and every pair of groups.
+        What must pass: measures (by their Relative Δ) and other estimands of the audit; by default
+        its primary question, every run and every pair of groups.
     baseline : Audit or None, optional
-        An earlier audit that holds the same runs (or one run, as this one does), measures and pairs.
+        An earlier audit that holds the same runs (or one run, as this one does), measures and
+        pairs.
     min_effect : float, optional
         Growth in points that is allowed, at least 0.
     max_left_out : float or None, optional
-        Percent of all queries that only one of audit and baseline may hold: they are left out of the growth and noted;
-        more are refused. None: 10.
+        Percent of all queries that only one of audit and baseline may hold: they are left out of
+        the growth and noted; more are refused. None: 10.
     inconclusive : {"fail", "pass"}, optional
         Exit code of an inconclusive outcome: 3 or 0.
     resamples, seed : int, optional
@@ -221,24 +249,37 @@ def gate(
     notes: tuple[str, ...] = ()
     left_out = 0
     if baseline is not None:
-        found = match(audit, baseline, max_left_out=MAX_LEFT_OUT if max_left_out is None else max_left_out)
+        found = match(
+            audit, baseline, max_left_out=MAX_LEFT_OUT if max_left_out is None else max_left_out
+        )
         left_out = found.queries_left_out
         notes = found.notes
         tasks = [*change_tasks(found, found.pairs), *estimand_tasks(found)]
         grown = contrast_changes(tasks, resamples=resamples, seed=seed)
-        changes = {(one.run, one.measure, one.a, one.b): one for own in grown for one in (own.swapped(), own)}
+        changes = {
+            (one.run, one.measure, one.a, one.b): one
+            for own in grown
+            for one in (own.swapped(), own)
+        }
         _refuse_lacking(chosen, changes)
     rows = []
     for e in chosen:
         checks = [] if limit is None else [check_tilt(e, limit)]
         if baseline is not None:
             change = with_less_variation(changes[e.run, e.measure, e.a, e.b], audit, baseline)
-            checks.append(check_growth(change, min_effect, on=f" {common_words(change)}" if left_out else ""))
+            checks.append(
+                check_growth(change, min_effect, on=f" {common_words(change)}" if left_out else "")
+            )
         rows.append(GateRow(e.run, e.measure, e.a, e.b, e.queries, tuple(checks)))
     spec = {
-        "max_tilt": limit, "baseline": baseline is not None, "min_effect": min_effect, "inconclusive": inconclusive,
-        "resamples": resamples, "seed": seed, "audit": audit.spec.get("command"),
-    }  # fmt: skip
+        "max_tilt": limit,
+        "baseline": baseline is not None,
+        "min_effect": min_effect,
+        "inconclusive": inconclusive,
+        "resamples": resamples,
+        "seed": seed,
+        "audit": audit.spec.get("command"),
+    }
     warned = warnings_of(audit.notes)
     before = [] if baseline is None else [note for note in baseline.notes if note not in warned]
     warned = (*warned, *warnings_from("baseline", before))
@@ -281,7 +322,9 @@ def tilt_numbers(tilt: Effect, *limits: float) -> str:
     of, ends = tilt.estimand, (tilt.low, tilt.high)
     if not tilt.has_interval:
         return of.answer(tilt.value)
-    digits = digits_apart([of.scale * end for end in ends], [of.scale * limit for limit in limits], of.digits)
+    digits = digits_apart(
+        [of.scale * end for end in ends], [of.scale * limit for limit in limits], of.digits
+    )
     low, high = (of.amount(end, digits=digits) for end in ends)
     return f"{of.answer(tilt.value)} [{low}, {high}]"
 
@@ -303,7 +346,9 @@ def check_tilt(tilt: Effect, limit: Margin) -> LimitCheck:
         reason = f"{still}; {numbers}"
     elif extent == "within":
         outcome = "within" if tilt.shown else "level"
-        all_the_same = f", and favours {tilt.side(tilt.favours)} all the same" if tilt.favours else ""
+        all_the_same = (
+            f", and favours {tilt.side(tilt.favours)} all the same" if tilt.favours else ""
+        )
         reason = f"{numbers} lies within {margin_words(limit)}{around}{all_the_same}"
     elif extent == "beyond":
         side, edge = (tilt.a, ceiling) if tilt.low > ceiling else (tilt.b, floor)
@@ -314,10 +359,19 @@ def check_tilt(tilt: Effect, limit: Margin) -> LimitCheck:
         else:
             reason += f", but corrected p {probability(tilt.p_corrected)}"
     else:
-        edges = dict.fromkeys(of.amount(edge) for edge in (floor, ceiling) if tilt.low <= edge <= tilt.high)
+        edges = dict.fromkeys(
+            of.amount(edge) for edge in (floor, ceiling) if tilt.low <= edge <= tilt.high
+        )
         reason = f"{numbers} reaches across {' and '.join(edges)}{around}: neither within the limit nor wholly beyond"
     return LimitCheck(
-        "tilt", outcome, scale * tilt.value, scale * tilt.low, scale * tilt.high, scale * floor, scale * ceiling, reason
+        "tilt",
+        outcome,
+        scale * tilt.value,
+        scale * tilt.low,
+        scale * tilt.high,
+        scale * floor,
+        scale * ceiling,
+        reason,
     )
 
 
@@ -365,11 +419,17 @@ def check_growth(change: Change, least: float, *, on: str = "") -> LimitCheck:
     )
 
 
-def _check_options(max_tilt: Margin | None, min_effect: float, based: bool, inconclusive: str) -> None:
+def _check_options(
+    max_tilt: Margin | None, min_effect: float, based: bool, inconclusive: str
+) -> None:
     if not 0 <= min_effect < math.inf:
-        raise UserError(f"--min-effect: expected a number of points of at least 0, got {min_effect:g}")
+        raise UserError(
+            f"--min-effect: expected a number of points of at least 0, got {min_effect:g}"
+        )
     if not isinstance(max_tilt, str) and max_tilt is not None and max_tilt >= MOST:
-        raise UserError(f"--max-tilt: expected less than {MOST:g}, the most Relative Δ can be; got {max_tilt:g}")
+        raise UserError(
+            f"--max-tilt: expected less than {MOST:g}, the most Relative Δ can be; got {max_tilt:g}"
+        )
     if min_effect and not based:
         raise UserError("--min-effect needs a baseline: --baseline OLD.json")
     if inconclusive not in POLICIES:
@@ -377,22 +437,39 @@ def _check_options(max_tilt: Margin | None, min_effect: float, based: bool, inco
 
 
 def _chosen(
-    audit: Audit, measures: Iterable[str | Estimand] | None, runs: Iterable[str] | None, pairs: Iterable[Pair] | None
+    audit: Audit,
+    measures: Iterable[str | Estimand] | None,
+    runs: Iterable[str] | None,
+    pairs: Iterable[Pair] | None,
 ) -> list[Effect]:
     """The answers of an audit that must pass: by run, pair and question."""
-    every = {(e.run, e.measure, e.a, e.b): e for e in (*audit.estimates, *audit.tilts) if not e.estimand.descriptive}
+    every = {
+        (e.run, e.measure, e.a, e.b): e
+        for e in (*audit.estimates, *audit.tilts)
+        if not e.estimand.descriptive
+    }
     if not every:
         raise UserError("nothing to gate: this audit compares no groups; audit with --by COLUMN")
-    every |= {(run, measure, b, a): e.swapped() for (run, measure, a, b), e in every.items() if not e.estimand.directed}
+    every |= {
+        (run, measure, b, a): e.swapped()
+        for (run, measure, a, b), e in every.items()
+        if not e.estimand.directed
+    }
     wanted = [repr(audit.primary)] if measures is None else [repr(estimand(m)) for m in measures]
     names = list(audit.runs if runs is None else runs)
     sides = list(audit.pairs)
     if pairs is not None:  # Asia|Europe is Europe|Asia
-        sides = [(name_among(a, audit.groups) or a, name_among(b, audit.groups) or b) for a, b in pairs]
+        sides = [
+            (name_among(a, audit.groups) or a, name_among(b, audit.groups) or b) for a, b in pairs
+        ]
     for noun, given, there in (
         ("run", names, audit.runs),
         ("measure", wanted, dict.fromkeys(measure for _, measure, *_ in every)),
-        ("pair of groups", [",".join(p) for p in sides], [",".join(q) for p in audit.pairs for q in (p, p[::-1])]),
+        (
+            "pair of groups",
+            [",".join(p) for p in sides],
+            [",".join(q) for p in audit.pairs for q in (p, p[::-1])],
+        ),
     ):
         for name in given:
             if name not in there:
@@ -400,7 +477,9 @@ def _chosen(
     order = [(run, m, *pair) for run in names for pair in [*sides, (ALL, ALL)] for m in wanted]
     found = [every[place] for place in dict.fromkeys(order) if place in every]
     if not found:
-        raise UserError("nothing to gate: the audit has no answer for these runs and pairs, in this order")
+        raise UserError(
+            "nothing to gate: the audit has no answer for these runs and pairs, in this order"
+        )
     return found
 
 
@@ -408,7 +487,9 @@ def _refuse_lacking(chosen: Sequence[Effect], changes: Mapping[tuple[str, ...], 
     """Refuse what must pass and has no growth: the baseline lacks it, or it is not held query by query."""
     for e in chosen:
         if (e.run, e.measure, e.a, e.b) not in changes:
-            there = ", ".join(dict.fromkeys(f"{run} {measure} {a},{b}" for run, measure, a, b in changes))
+            there = ", ".join(
+                dict.fromkeys(f"{run} {measure} {a},{b}" for run, measure, a, b in changes)
+            )
             raise UserError(
                 f"the growth of {e.run} {e.measure} {e.a},{e.b} is not known: the baseline lacks it, or audits hold no "
                 f"answer of it for each query; known: {there}"
@@ -420,9 +501,13 @@ def _notes(
 ) -> Iterator[str]:
     compared = [changes[e.run, e.measure, e.a, e.b].queries for e in effects] if changes else []
     fewest = min([*(e.queries for e in effects), *compared])
-    told = too_narrow("", fewest).partition(";")[2]  # an audit by relevance has said it of each pair of groups
+    told = too_narrow("", fewest).partition(";")[
+        2
+    ]  # an audit by relevance has said it of each pair of groups
     if fewest < FEW_QUERIES and not any(note.endswith(told) for note in warned):
-        yield too_narrow(f"{counted(fewest, 'query compares', 'queries compare')} the groups", fewest)
+        yield too_narrow(
+            f"{counted(fewest, 'query compares', 'queries compare')} the groups", fewest
+        )
     if changes and len(effects) > 1:
         yield (
             f"each growth of the {len(effects)} comparisons is judged by its own 95 % interval; the more there are, "

@@ -41,7 +41,9 @@ def next_steps(audit: Audit) -> tuple[NextStep, ...]:
         return ()
     steps = list[NextStep]()
     if (folder := _folder(audit)) and _unfair(audit):
-        steps.append(_step("Is it a fair comparison at all", ["ranktilt", "check", folder, *_split(audit)]))
+        steps.append(
+            _step("Is it a fair comparison at all", ["ranktilt", "check", folder, *_split(audit)])
+        )
     tilted = [one for one in verdicts if one.kind == "favours"]
     open_ones = [one for one in verdicts if one.kind == "inconclusive"]
     if tilted:
@@ -70,7 +72,11 @@ def _level(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
         return []  # it is judged in percent, between two single groups
     if any("," in name for name in pair):
         return []  # which --pair could not tell apart
-    several = len(audit.groups) > 3 or audit.spec["collection"].get("without_sources") or "pairs" in audit.spec
+    several = (
+        len(audit.groups) > 3
+        or audit.spec["collection"].get("without_sources")
+        or "pairs" in audit.spec
+    )
     sides = ["--pair", ",".join(pair)] if several else []
     return ["ranktilt", "level", *_inputs(audit, [run]), *sides, *_question(audit)]
 
@@ -96,7 +102,9 @@ def _explain(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
 
 def _pairs_retrieved(audit: Audit, run: str, sides: tuple[str, str]) -> int:
     """Return how many twins one run holds in the same rankings."""
-    counts = audit.pair_counts.filter((pl.col("run") == run) & pl.col("a").is_in(sides) & pl.col("b").is_in(sides))
+    counts = audit.pair_counts.filter(
+        (pl.col("run") == run) & pl.col("a").is_in(sides) & pl.col("b").is_in(sides)
+    )
     return int(counts["both"].sum())
 
 
@@ -114,7 +122,9 @@ def _inputs(audit: Audit, runs: list[str]) -> list[str]:
     elif folder:
         words += _split(audit)
     words += ["--ignore-unknown"] if collection.get("ignore_unknown") else []
-    return words + (["--by", str(audit.spec["by"])] if audit.spec["by"] not in ("source", None) else [])
+    return words + (
+        ["--by", str(audit.spec["by"])] if audit.spec["by"] not in ("source", None) else []
+    )
 
 
 def _run_specs(audit: Audit, runs: list[str]) -> list[Any]:
@@ -132,12 +142,18 @@ def _ranked(audit: Audit, runs: list[str]) -> list[str]:
         first = stages[0]
         if len(stages) == 1 and first.name == "replay" and first.argument is not None:
             words += ["--run", first.argument]
-            read |= {name: first.options[name] for name in ("score_order", "queries") if name in first.options}
+            read |= {
+                name: first.options[name]
+                for name in ("score_order", "queries")
+                if name in first.options
+            }
         elif _folder(audit) is None:
             return []  # labels alone have no texts to rank
         else:
             words += ["-r", str(spec["ranker"])]
-    return words + [word for name, value in read.items() for word in (f"--{name.replace('_', '-')}", value)]
+    return words + [
+        word for name, value in read.items() for word in (f"--{name.replace('_', '-')}", value)
+    ]
 
 
 def _stages(ranker: str) -> list[Stage]:
@@ -164,7 +180,13 @@ def _pairs(audit: Audit) -> list[str]:
 
 def _question(audit: Audit) -> list[str]:
     """Return the words that name the primary question and its margin, where they are not the usual ones."""
-    usual = "nDCG@10" if audit.measures else "HeadToHead" if any(e.twins for e in audit.estimates) else "Share@10"
+    usual = (
+        "nDCG@10"
+        if audit.measures
+        else "HeadToHead"
+        if any(e.twins for e in audit.estimates)
+        else "Share@10"
+    )
     words = [] if repr(audit.primary) == usual else ["--primary", repr(audit.primary)]
     return words if audit.margin == LEVEL else [*words, "--level-margin", _margin(audit)]
 
@@ -195,8 +217,14 @@ def _are_twins(audit: Audit, pair: tuple[str, str]) -> bool:
 
 def _unfair(audit: Audit) -> bool:
     """Whether the sides of a collection cannot be compared as they are: missing twins, cut or repeated texts."""
-    if audit.spec["by"] != "source" or not audit.confounds or audit.spec["collection"].get("labels"):
-        return False  # labels of a file are not the sources that a check of the folder would compare
+    if (
+        audit.spec["by"] != "source"
+        or not audit.confounds
+        or audit.spec["collection"].get("labels")
+    ):
+        return (
+            False  # labels of a file are not the sources that a check of the folder would compare
+        )
     if any(not e.twins for e in (*audit.tilts, *audit.estimates) if e.estimand.sided):
         return True
     alike = (one.value_a for one in audit.confounds if one.name in _PAIRED)
@@ -207,8 +235,14 @@ def _unfair(audit: Audit) -> bool:
 def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
     run, pair = verdict.run, (verdict.a, verdict.b)
     if explain := _explain(audit, run, pair):
-        moved = [one for one in audit.controls if one.run == run and one.moves and one.moves[audit.place].shown]
-        text = f"What goes with it, after control {moved[0].control}" if moved else "What goes with it"
+        moved = [
+            one
+            for one in audit.controls
+            if one.run == run and one.moves and one.moves[audit.place].shown
+        ]
+        text = (
+            f"What goes with it, after control {moved[0].control}" if moved else "What goes with it"
+        )
         yield _step(text, explain, "--attribution")
     elif audit.measures and not audit.estimates and _are_twins(audit, pair):
         yield _step("Which twin stands higher", _audit_again(audit), "--card")
@@ -222,17 +256,30 @@ def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
 
 def _gate(audit: Audit, text: str = "Keep it so in CI") -> NextStep:
     make = shlex.join([*_audit_again(audit), "--json", "audit.json"])
-    return NextStep(text, f"{make} && ranktilt gate audit.json --max-tilt {shlex.quote(_margin(audit))}")
+    return NextStep(
+        text, f"{make} && ranktilt gate audit.json --max-tilt {shlex.quote(_margin(audit))}"
+    )
 
 
 def _more_queries(audit: Audit, run: str) -> Iterator[NextStep]:
     """How many queries would show a tilt."""
-    own = (e for e in (*audit.tilts, *audit.estimates) if e.run == run and e.measure == repr(audit.primary))
+    own = (
+        e
+        for e in (*audit.tilts, *audit.estimates)
+        if e.run == run and e.measure == repr(audit.primary)
+    )
     primary = next(own, None)
     points = math.nan if primary is None else primary.detectable / primary.estimand.point
     if primary is not None and SHOWN < points < math.inf:
         needed = math.ceil(primary.queries * (points / SHOWN) ** 2)
-        text = f"Some {needed:,} queries like these {primary.queries:,} would show ±{SHOWN:g} points"
+        text = (
+            f"Some {needed:,} queries like these {primary.queries:,} would show ±{SHOWN:g} points"
+        )
         yield _step(f"{text}; with more of them, audit again", _audit_again(audit))
-    if not audit.estimates and audit.spec["by"] == "source" and primary is not None and primary.twins:
+    if (
+        not audit.estimates
+        and audit.spec["by"] == "source"
+        and primary is not None
+        and primary.twins
+    ):
         yield _step("Other questions, some with more power", _audit_again(audit), "--card")

@@ -38,7 +38,9 @@ class Verdict(NamedTuple):
     """The groups that are compared."""
 
 
-def judge(primary: str, effects: Sequence[Effect], margin: Margin, *, noun: str = "text") -> Verdict:
+def judge(
+    primary: str, effects: Sequence[Effect], margin: Margin, *, noun: str = "text"
+) -> Verdict:
     """Give the verdict on one run and pair by its answer to the question of notation `primary`; others are beside."""
     tested = [e for e in effects if not e.estimand.descriptive]
     first = next(e for e in tested if e.measure == primary)
@@ -47,7 +49,10 @@ def judge(primary: str, effects: Sequence[Effect], margin: Margin, *, noun: str 
     kinds = {e.measure: e.verdict(margin) for e in tested if e.estimand.sided}
     kind = kinds[primary]
     agree = sum(other == kind for other in kinds.values())
-    side, slight = first.side(kind) or None, first.favours != "" and first.extent(margin) == "within"
+    side, slight = (
+        first.side(kind) or None,
+        first.favours != "" and first.extent(margin) == "within",
+    )
     asked = "measures" if isinstance(first.estimand, RelativeDelta) else "questions"
     beside = f"agrees on {agree} of {len(kinds)} {asked}" if len(kinds) > 1 else ""
     if side is not None:
@@ -55,13 +60,28 @@ def judge(primary: str, effects: Sequence[Effect], margin: Margin, *, noun: str 
         text = f"{first.run} favours {side} {noun}{least}: {finding(first, noun)}"
         word: Literal["favours", "level", "inconclusive"] = "favours"
     elif kind == "level":
-        word, text = "level", f"{first.run} is level between {first.a} and {first.b}, within {margin_words(margin)}: "
+        word, text = (
+            "level",
+            f"{first.run} is level between {first.a} and {first.b}, within {margin_words(margin)}: ",
+        )
         text += finding(first, noun)
     else:
         word, beside = "inconclusive", _elsewhere(first, tested, kinds)
         text = _inconclusive(first, noun)
     sentence = "; ".join(filter(None, (text, beside)))
-    return Verdict(first.run, word, side, sentence, primary, margin, slight, agree, len(kinds), first.a, first.b)
+    return Verdict(
+        first.run,
+        word,
+        side,
+        sentence,
+        primary,
+        margin,
+        slight,
+        agree,
+        len(kinds),
+        first.a,
+        first.b,
+    )
 
 
 def finding(e: Effect, noun: str) -> str:
@@ -83,7 +103,9 @@ def _interval(e: Effect) -> str:
     of = e.estimand
     if not e.has_interval:
         return ""
-    digits = digits_apart([of.scale * end for end in (e.low, e.high)], [of.scale * e.level], of.digits)
+    digits = digits_apart(
+        [of.scale * end for end in (e.low, e.high)], [of.scale * e.level], of.digits
+    )
     return f"[{of.amount(e.low, digits=digits)}, {of.amount(e.high, digits=digits)}]"
 
 
@@ -101,7 +123,11 @@ def _beside_band(e: Effect, margin: Margin) -> Verdict:
     few = too_few(e)
     word = "indistinguishable from a random ranking"
     if e.place != "inside":
-        word = of.outside[e.place == "above"] if e.shown else "not significantly different from random rankings"
+        word = (
+            of.outside[e.place == "above"]
+            if e.shown
+            else "not significantly different from random rankings"
+        )
     text = f"{e.run}: {f'inconclusive: {few}' if few else word}: {e.name} {numbers}"
     kind: Literal["outside", "inconclusive"] = "outside" if e.shown else "inconclusive"
     return Verdict(e.run, kind, None, text, repr(of), margin, False, 1, 1, e.a, e.b)
@@ -136,7 +162,9 @@ def cannot_vary(e: Effect) -> str:
 def _elsewhere(first: Effect, others: Sequence[Effect], kinds: Mapping[str, str]) -> str:
     """What secondary questions find where the primary one finds nothing."""
     sides = {"a": f"{first.a} favoured", "b": f"{first.b} favoured", "level": "level"}
-    names = {e.measure: e.measure if isinstance(e.estimand, RelativeDelta) else e.name for e in others}
+    names = {
+        e.measure: e.measure if isinstance(e.estimand, RelativeDelta) else e.name for e in others
+    }
     told = {kind: [names[of] for of, other in kinds.items() if other == kind] for kind in sides}
     parts = [f"{sides[kind]} on {', '.join(on)}" for kind, on in told.items() if on]
     return f"but {'; '.join(parts)}" if parts else ""
@@ -147,7 +175,9 @@ def could_detect(e: Effect) -> str:
     of, most = e.estimand, e.estimand.bounds[1] - e.estimand.level
     if not e.detectable <= most:
         return "this query set could not detect any tilt"
-    size = of.amount(e.detectable, sign=False, digits=0 if of.scale == 100 or of.suffix == " %" else None)
+    size = of.amount(
+        e.detectable, sign=False, digits=0 if of.scale == 100 or of.suffix == " %" else None
+    )
     return f"this query set could only detect a tilt of {size}{of.suffix} or more"
 
 
@@ -156,7 +186,9 @@ def undefined(e: Effect) -> str:
     if e.queries == 0:
         return f"no query {'has a relevant document' if measured else 'says anything'} of both {e.a} and {e.b}"
     return (
-        f"{e.measure} is 0 for both {e.a} and {e.b}" if measured else f"{e.name} is undefined for both {e.a} and {e.b}"
+        f"{e.measure} is 0 for both {e.a} and {e.b}"
+        if measured
+        else f"{e.name} is undefined for both {e.a} and {e.b}"
     )
 
 
@@ -167,7 +199,12 @@ def _inconclusive(e: Effect, noun: str) -> str:
     why = could_detect(e)
     if e.error == 0:
         why = "every resample says the same"
-    why = too_few(e) or cannot_vary(e) or across(e.p_corrected, f"level ({e.estimand.answer(e.level)})") or why
+    why = (
+        too_few(e)
+        or cannot_vary(e)
+        or across(e.p_corrected, f"level ({e.estimand.answer(e.level)})")
+        or why
+    )
     return f"{front}: {why}; {finding(e, noun)}"
 
 
@@ -191,4 +228,10 @@ def effect_row(e: Effect, margin: Margin) -> dict[str, Any]:
     unit = of.suffix.strip() or "ratio" if of.level == 1 else of.suffix.strip()
     front = {"run": e.run, "question": e.measure, "a": e.a, "b": e.b, **numbers, "unit": unit}
     word = "favours" if e.side(kind) else kind
-    return {**front, "p": e.p_corrected, "queries": e.queries, "kind": word, "side": e.side(kind) or None}
+    return {
+        **front,
+        "p": e.p_corrected,
+        "queries": e.queries,
+        "kind": word,
+        "side": e.side(kind) or None,
+    }

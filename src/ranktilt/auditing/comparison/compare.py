@@ -47,7 +47,11 @@ from ranktilt.statistics.correction import CORRECTIONS
 from ranktilt.statistics.two_way import Dyads, TwoWayVariance
 
 _SIDES = ("protected", "unprotected")
-_FINDING_KINDS: dict[str, FindingKind] = {"differs": "favours", "inconclusive": "inconclusive", "identical": "level"}
+_FINDING_KINDS: dict[str, FindingKind] = {
+    "differs": "favours",
+    "inconclusive": "inconclusive",
+    "identical": "level",
+}
 
 
 class ChangeVerdict(NamedTuple):
@@ -71,7 +75,9 @@ class ChangeVerdict(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Result, format="ranktilt-comparison", version=1, noun="a comparison", command="ranktilt compare"):
+class Comparison(
+    Result, format="ranktilt-comparison", version=1, noun="a comparison", command="ranktilt compare"
+):
     """What `compare` found; immutable."""
 
     spec: Mapping[str, Any]
@@ -116,7 +122,11 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
             # A change by a rounding error, or in a single resample, is one.
             is_identical = all(c.value == 0 and (c.error == 0 or not c.has_interval) for c in said)
             if is_identical and all(t.growth == 0 for t in primary):
-                what = "the two audits" if self.spec["baseline_run"] is None else f"this run and {runs.old}"
+                what = (
+                    "the two audits"
+                    if self.spec["baseline_run"] is None
+                    else f"this run and {runs.old}"
+                )
                 names = ", ".join(dict.fromkeys(c.measure for c in said))
                 text = f"{runs.new}: {what} are identical on {names}{self.on_common(said[0])}"
                 yield ChangeVerdict(*runs, "identical", None, text, names), None
@@ -124,8 +134,14 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
             for one in said:
                 several = one.a != ALL and len({(c.a, c.b) for c in said if c.a != ALL}) > 1
                 front = f"{one.a} | {one.b}: " if several else ""
-                side = one.side(one.leans) if one.shown and one.a != one.b and one.estimand.sided else ""
-                kind: Literal["differs", "inconclusive"] = "differs" if one.shown else "inconclusive"
+                side = (
+                    one.side(one.leans)
+                    if one.shown and one.a != one.b and one.estimand.sided
+                    else ""
+                )
+                kind: Literal["differs", "inconclusive"] = (
+                    "differs" if one.shown else "inconclusive"
+                )
                 text = front + change_sentence(one, on=self.on_common(one))
                 yield ChangeVerdict(*runs, kind, side or None, text, one.measure), one
 
@@ -138,10 +154,14 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
         return f", {common_words(change)}" if self.spec.get("queries_left_out") else ""
 
     def _of(self, runs: RunPair, changes: Sequence[Change]) -> list[Change]:
-        return [c for c in changes if (c.run, c.old_run, c.measure) == (*runs, self.spec["primary"])]
+        return [
+            c for c in changes if (c.run, c.old_run, c.measure) == (*runs, self.spec["primary"])
+        ]
 
     def derived(self) -> dict[str, Any]:
-        effects = [effect_row(change, 0.0) for change in (*self.tilts, *self.means, *self.estimates)]
+        effects = [
+            effect_row(change, 0.0) for change in (*self.tilts, *self.means, *self.estimates)
+        ]
         return {"verdicts": self.verdicts(), "next_steps": (), "effects": effects}
 
 
@@ -158,26 +178,28 @@ def compare(
 ) -> Comparison:
     """Compare two audits or pairwise audits on the queries that both hold, or one run of an audit with its others.
 
-    Every difference is new − old: in points, or in the unit of an estimand such as ExposureRatio. One run on each side
-    are compared whatever they are called, otherwise runs of one name; measures, estimands and pairs of groups that only
-    one audit holds are left out and noted.
+    Every difference is new − old: in points, or in the unit of an estimand such as ExposureRatio.
+    One run on each side are compared whatever they are called, otherwise runs of one name;
+    measures, estimands and pairs of groups that only one audit holds are left out and noted.
 
     Parameters
     ----------
     new : Audit or PairwiseAudit
         The new audit, or the only one.
     old : Audit or PairwiseAudit, optional
-        With the same column of groups and the same rule for ties; of pairwise audits with the same groups and the same
-        rule for counting.
+        With the same column of groups and the same rule for ties; of pairwise audits with the same
+        groups and the same rule for counting.
     baseline_run : str, optional
-        In place of an old audit: the run of `new` that all its other runs are compared with, such as the one with a
-        neutral prompt.
+        In place of an old audit: the run of `new` that all its other runs are compared with, such
+        as the one with a neutral prompt.
     resamples, seed : int, optional
         Bootstrap resamples; their random seed.
     correction : {"holm", "bonferroni"}, optional
-        Over every p of the comparison: Relative Δ, effectiveness and estimands, all runs, measures and pairs.
+        Over every p of the comparison: Relative Δ, effectiveness and estimands, all runs, measures
+        and pairs.
     max_left_out : float, optional
-        Percent of all queries that only one of both may hold: they are left out and noted; more are refused.
+        Percent of all queries that only one of both may hold: they are left out and noted; more are
+        refused.
 
     Returns
     -------
@@ -185,13 +207,20 @@ def compare(
         ``compare(old, new)`` negates every difference exactly.
     """
     if (old is None) == (baseline_run is None):
-        raise UserError("give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN)")
+        raise UserError(
+            "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN)"
+        )
     if correction not in CORRECTIONS:
         raise unknown("correction", correction, CORRECTIONS)
     check_resamples(resamples)
     if isinstance(new, PairwiseAudit) or isinstance(old, PairwiseAudit):
         return _compare_choices(
-            new, old, resamples=resamples, seed=seed, correction=correction, max_left_out=max_left_out
+            new,
+            old,
+            resamples=resamples,
+            seed=seed,
+            correction=correction,
+            max_left_out=max_left_out,
         )
     old = new if old is None else old
     found = match(new, old, baseline_run=baseline_run, max_left_out=max_left_out)
@@ -203,10 +232,19 @@ def compare(
     one, two = len(tilted), len(tilted) + len(meant)
     tilts, means, estimates = rows[:one], rows[one:two], rows[two:]
     spec = _spec(new, old, rows, correction=correction, resamples=resamples, seed=seed)
-    spec |= {"by": new.spec["by"], "baseline_run": baseline_run, "primary": _primary(new, found.measures)}
+    spec |= {
+        "by": new.spec["by"],
+        "baseline_run": baseline_run,
+        "primary": _primary(new, found.measures),
+    }
     spec |= {"queries_left_out": found.queries_left_out}
     warned = _warnings(new.notes, old.notes)
-    notes = (*warned, *found.left_out, *found.notes, *change_notes((*tilts, *estimates), means, resamples))
+    notes = (
+        *warned,
+        *found.left_out,
+        *found.notes,
+        *change_notes((*tilts, *estimates), means, resamples),
+    )
     return Comparison(spec, found.runs, found.measures, found.pairs, tilts, means, notes, estimates)
 
 
@@ -223,7 +261,9 @@ def _compare_choices(
     if not isinstance(new, PairwiseAudit) or not isinstance(old, PairwiseAudit):
         raise UserError("expected two audits, or two pairwise audits: NEW.json OLD.json")
     matched = match_choices(new, old, max_left_out=max_left_out)
-    rows = corrected(choice_changes(list(matched.tasks), resamples=resamples, seed=seed), correction)
+    rows = corrected(
+        choice_changes(list(matched.tasks), resamples=resamples, seed=seed), correction
+    )
     spec = _spec(new, old, rows, correction=correction, resamples=resamples, seed=seed)
     spec |= {name: new.spec[name] for name in ("path", "by", "count_rule") if name in new.spec}
     spec |= {"protected": new.protected, "unprotected": new.unprotected, "baseline_run": None}
@@ -251,14 +291,20 @@ def match_choices(new: PairwiseAudit, old: PairwiseAudit, *, max_left_out: float
     """Put the choices of two models side by side, on the queries that both hold of each kind of pairs."""
     sides = [f"{one.protected} and {one.unprotected} by {one.spec['by']}" for one in (new, old)]
     if sides[0] != sides[1]:
-        raise UserError(f"the pairwise audits compare other groups: {sides[0]} (new), {sides[1]} (old)")
+        raise UserError(
+            f"the pairwise audits compare other groups: {sides[0]} (new), {sides[1]} (old)"
+        )
     rules = [one.spec["count_rule"] for one in (new, old)]
     if rules[0] != rules[1]:
         rule = f"{rules[0]!r} (new), {rules[1]!r} (old)"
-        raise UserError(f"the pairwise audits count choices differently: {rule}; make both with the same --count-rule")
+        raise UserError(
+            f"the pairwise audits count choices differently: {rule}; make both with the same --count-rule"
+        )
     tasks, notes, left_out = list[ChangeTask](), list[str](), 0
     for kind in KINDS:
-        new_rows, old_rows = ([row for row in audit.by_query if row.kind == kind] for audit in (new, old))
+        new_rows, old_rows = (
+            [row for row in audit.by_query if row.kind == kind] for audit in (new, old)
+        )
         if not new_rows or not old_rows:
             if new_rows or old_rows:
                 side = "new" if new_rows else "old"
@@ -287,7 +333,9 @@ def match_choices(new: PairwiseAudit, old: PairwiseAudit, *, max_left_out: float
     if not tasks and notes:
         raise UserError("the pairwise audits have no kind of pairs in common: " + "; ".join(notes))
     if not tasks:
-        raise UserError("the pairwise audits hold no choices per query; make both again (ranktilt pairwise)")
+        raise UserError(
+            "the pairwise audits hold no choices per query; make both again (ranktilt pairwise)"
+        )
     return ChoiceMatch(tasks=tuple(tasks), notes=tuple(notes), queries_left_out=left_out)
 
 
@@ -321,16 +369,24 @@ def _choice_variance(
     return dyads.variance(pairs["residual"].to_numpy(), pairs["weight"].to_numpy())
 
 
-def _sample(audit: PairwiseAudit, rows: Sequence[QueryChoices], at: Ints, of: PreferenceOfPairs) -> Sample:
+def _sample(
+    audit: PairwiseAudit, rows: Sequence[QueryChoices], at: Ints, of: PreferenceOfPairs
+) -> Sample:
     """What one model chose of one kind of pairs, in this order of the queries."""
-    chosen, other = (np.array([getattr(row, side) for row in rows], dtype=np.float64)[at] for side in _SIDES)
-    return Sample(audit.model, of, audit.protected, audit.unprotected, (chosen - other) / 2, chosen + other)
+    chosen, other = (
+        np.array([getattr(row, side) for row in rows], dtype=np.float64)[at] for side in _SIDES
+    )
+    return Sample(
+        audit.model, of, audit.protected, audit.unprotected, (chosen - other) / 2, chosen + other
+    )
 
 
 def choice_changes(tasks: list[ChangeTask], *, resamples: int, seed: int) -> list[Change]:
     """Compare the preferences, both models resampled together; beside each stand both models' own intervals."""
     found = []
-    for task, change in zip(tasks, contrast_changes(tasks, resamples=resamples, seed=seed), strict=True):
+    for task, change in zip(
+        tasks, contrast_changes(tasks, resamples=resamples, seed=seed), strict=True
+    ):
         (means,) = resampled([task.columns], resamples=resamples, seed=seed)
         ends = [interval(values) for values in task.estimand.combine(means[:2], means[2:])]
         names = ("new_low", "new_high", "old_low", "old_high")
@@ -346,8 +402,13 @@ def _primary(new: Audit, measures: Sequence[str]) -> str | None:
     return own if own in measures else None if usual is None else repr(usual)
 
 
-def _spec(new: Audit | PairwiseAudit, old: Audit | PairwiseAudit, rows: Sequence[Change], **how: Any) -> dict[str, Any]:
-    made = [{k: one.spec[k] for k in ("command", "ranktilt", "collection") if k in one.spec} for one in (new, old)]
+def _spec(
+    new: Audit | PairwiseAudit, old: Audit | PairwiseAudit, rows: Sequence[Change], **how: Any
+) -> dict[str, Any]:
+    made = [
+        {k: one.spec[k] for k in ("command", "ranktilt", "collection") if k in one.spec}
+        for one in (new, old)
+    ]
     return {**how, "tests": sum(row.p == row.p for row in rows), "new": made[0], "old": made[1]}
 
 
@@ -355,11 +416,17 @@ def _warnings(new: Sequence[str], old: Sequence[str]) -> tuple[str, ...]:
     """What both results warn of, once, and then what one of them does."""
     both = [note for note in new if note in old]
     sides = (("new", new), ("old", old))
-    alone = [warning for side, notes in sides for warning in warnings_from(side, [n for n in notes if n not in both])]
+    alone = [
+        warning
+        for side, notes in sides
+        for warning in warnings_from(side, [n for n in notes if n not in both])
+    ]
     return (*warnings_of(both), *alone)
 
 
-def change_notes(contrasts: Sequence[Change], means: Sequence[Change], resamples: int) -> Iterator[str]:
+def change_notes(
+    contrasts: Sequence[Change], means: Sequence[Change], resamples: int
+) -> Iterator[str]:
     """Say what a comparison leaves out, where it stands on little, and what its tilts are measured from."""
     lacking = {
         f"not both {c.a} and {c.b} are" if c.of_tilt else f"{c.name} is not": c
@@ -375,7 +442,9 @@ def change_notes(contrasts: Sequence[Change], means: Sequence[Change], resamples
     dropped = max((c.dropped for c in contrasts if c.queries >= FEWEST_ROWS), default=0)
     if dropped:
         yield f"up to {dropped:,} of {resamples:,} resamples dropped: both groups were 0 under one of the runs"
-    uneven = dict.fromkeys(f"{c.a} and {c.b}" for c in contrasts if not c.twins and c.estimand.sided)
+    uneven = dict.fromkeys(
+        f"{c.a} and {c.b}" for c in contrasts if not c.twins and c.estimand.sided
+    )
     if uneven:
         yield (
             f"{', '.join(uneven)} are not twins: a tilt is the distance from the median of each run's random labels, "
@@ -420,9 +489,14 @@ def _growth(change: Change) -> str:
 def _difference(change: Change) -> str:
     interval = f" [{', '.join(change.ends)}]" if change.has_interval else ""
     level = change.amount(change.level, sign=True)
-    # Groups that are no twins are neutral where random labels stand, which differs between the runs.
-    neutral = "" if level == change.amount(0.0, sign=True) else f", where {level}{change.unit} is level"
-    difference = f"difference {change.amount(change.value, sign=True)}{change.unit}{interval}{neutral}"
+    # Groups that are no twins are neutral where random labels stand, which differs between the
+    # runs.
+    neutral = (
+        "" if level == change.amount(0.0, sign=True) else f", where {level}{change.unit} is level"
+    )
+    difference = (
+        f"difference {change.amount(change.value, sign=True)}{change.unit}{interval}{neutral}"
+    )
     return ", ".join(filter(None, (difference, corrected_p(change))))
 
 

@@ -11,7 +11,10 @@ from ranktilt.statistics.variation import Variation
 
 def with_less_variation(change: Change, new: Audit, old: Audit) -> Change:
     """Tell a change how much could vary in that of its two runs in which less could."""
-    sides = [_variation(new, change.run, change.measure), _variation(old, change.old_run, change.measure)]
+    sides = [
+        _variation(new, change.run, change.measure),
+        _variation(old, change.old_run, change.measure),
+    ]
     known = [side for side in sides if side is not None]
     return replace(change, variation=min(known, key=lambda side: side.share, default=None))
 

@@ -70,9 +70,15 @@ class Match:
         numbers = [(audit.distinct(run), rows) for audit, run, rows in self.audit_rows(runs)]
         return in_all([None if one is None else one[rows] for one, rows in numbers])
 
-    def clusters(self, runs: RunPair, estimand: str, pair: Pair) -> tuple[Clusters | None, Clusters | None]:
+    def clusters(
+        self, runs: RunPair, estimand: str, pair: Pair
+    ) -> tuple[Clusters | None, Clusters | None]:
         """What documents add to both runs' answers, with queries and origins numbered alike."""
-        if self.common_places is None or self.new.contributions is None or self.old.contributions is None:
+        if (
+            self.common_places is None
+            or self.new.contributions is None
+            or self.old.contributions is None
+        ):
             return None, None
         return (
             self.new.contributions.of((runs.new, estimand, *pair), self.common_places[0]),
@@ -125,10 +131,14 @@ class CommonQueries:
         return f"left out: {share}: {self.differences(noun)}"
 
 
-def match(new: Audit, old: Audit, *, baseline_run: str | None = None, max_left_out: float = MAX_LEFT_OUT) -> Match:
+def match(
+    new: Audit, old: Audit, *, baseline_run: str | None = None, max_left_out: float = MAX_LEFT_OUT
+) -> Match:
     """Put two audits side by side on the queries that both hold; runs are partners as `ranktilt.compare` says."""
     if not all(audit.measures or audit.query_answers for audit in (new, old)):
-        raise UserError("an audit has no measure: without judgments there is no Relative Δ to compare")
+        raise UserError(
+            "an audit has no measure: without judgments there is no Relative Δ to compare"
+        )
     _refuse_other_settings(new, old)
     common = common_queries(new.queries, old.queries, max_left_out=max_left_out)
     runs = [RunPair(run, run) for run in new.runs if run in old.runs]
@@ -140,7 +150,10 @@ def match(new: Audit, old: Audit, *, baseline_run: str | None = None, max_left_o
     measures = [m for m in ours if m in theirs]
     sides, others = new.tilted_pairs, old.tilted_pairs
     pairs = [p for p in sides if p in others or p[::-1] in others]
-    asked = [dict.fromkeys((repr(q.estimand), (q.a, q.b)) for q in audit.query_answers) for audit in (new, old)]
+    asked = [
+        dict.fromkeys((repr(q.estimand), (q.a, q.b)) for q in audit.query_answers)
+        for audit in (new, old)
+    ]
     answers = _answers(new), _answers(old)
     answered = set.intersection(*({question for _, question in one} for one in answers))
     questions = [one for one in asked[0] if one in answered]
@@ -152,10 +165,18 @@ def match(new: Audit, old: Audit, *, baseline_run: str | None = None, max_left_o
     left_out = (
         *_left_out("run", "runs", new.runs, old.runs, kept=[name for p in runs for name in p]),
         *_left_out("measure", "measures", ours, theirs, kept=measures),
-        *_left_out("pair of groups", "pairs of groups", map(_pair, sides), map(_pair, others), kept=every),
-        *_left_out("question", "questions", *(map(_said, one) for one in asked), kept=map(_said, answered)),
+        *_left_out(
+            "pair of groups", "pairs of groups", map(_pair, sides), map(_pair, others), kept=every
+        ),
+        *_left_out(
+            "question", "questions", *(map(_said, one) for one in asked), kept=map(_said, answered)
+        ),
     )
-    renamed = [f"{one.new} is compared with {one.old}" for one in runs if one.new != one.old and baseline_run is None]
+    renamed = [
+        f"{one.new} is compared with {one.old}"
+        for one in runs
+        if one.new != one.old and baseline_run is None
+    ]
     notes = (*_query_notes(common, new, old), *renamed, *_rounded(new, old))
     return Match(
         new=new,
@@ -213,7 +234,9 @@ def _refuse_other_settings(new: Audit, old: Audit) -> None:
     for name in ("by", "ties", "missing"):
         one, two = (audit.spec[name] or "none" for audit in (new, old))
         if one != two:
-            raise UserError(f"the audits differ in --{name}: {one!r} (new) and {two!r} (old); make both with the same")
+            raise UserError(
+                f"the audits differ in --{name}: {one!r} (new) and {two!r} (old); make both with the same"
+            )
 
 
 def common_queries(
@@ -226,7 +249,9 @@ def common_queries(
 ) -> CommonQueries:
     """Return the queries that both results hold; refuse where more than `max_left_out` % are in one of them only."""
     if not 0 <= max_left_out <= 100:
-        raise UserError(f"--max-left-out: expected a percentage from 0 to 100, got {max_left_out:g}")
+        raise UserError(
+            f"--max-left-out: expected a percentage from 0 to 100, got {max_left_out:g}"
+        )
     in_new, in_old = set(new), set(old)
     rows_new = np.array([row for row, query in enumerate(new) if query in in_old], dtype=np.int64)
     rows_old = np.array([row for row, query in enumerate(old) if query in in_new], dtype=np.int64)
@@ -259,18 +284,27 @@ def _query_notes(common: CommonQueries, new: Audit, old: Audit) -> Iterator[str]
     if not common.left_out:
         return
     effects = [effect for audit in (new, old) for effect in (*audit.tilts, *audit.estimates)]
-    # The draws behind a median are not kept with an audit, so that it cannot be taken over fewer queries.
+    # The draws behind a median are not kept with an audit, so that it cannot be taken over fewer
+    # queries.
     shuffled = any(not effect.twins and effect.estimand.sided for effect in effects)
-    yield common.note("audit") + ("; medians of random labels are those of all queries" if shuffled else "")
+    yield common.note("audit") + (
+        "; medians of random labels are those of all queries" if shuffled else ""
+    )
 
 
-def _refuse_nothing(found: Sequence[Any], noun: str, new: Iterable[str], old: Iterable[str]) -> None:
+def _refuse_nothing(
+    found: Sequence[Any], noun: str, new: Iterable[str], old: Iterable[str]
+) -> None:
     if not found:
         ours, theirs = (", ".join(side) or "none" for side in (new, old))
-        raise UserError(f"the audits have no {noun} in common: the new one has {ours}; the old one has {theirs}")
+        raise UserError(
+            f"the audits have no {noun} in common: the new one has {ours}; the old one has {theirs}"
+        )
 
 
-def _left_out(one: str, many: str, new: Iterable[str], old: Iterable[str], *, kept: Iterable[str]) -> Iterator[str]:
+def _left_out(
+    one: str, many: str, new: Iterable[str], old: Iterable[str], *, kept: Iterable[str]
+) -> Iterator[str]:
     known = set(kept)
     for side, given in (("new", new), ("old", old)):
         if lone := [name for name in given if name not in known]:
@@ -278,20 +312,32 @@ def _left_out(one: str, many: str, new: Iterable[str], old: Iterable[str], *, ke
 
 
 def _rounded(new: Audit, old: Audit) -> list[str]:
-    sides = [side for side, audit in (("new", new), ("old", old)) if audit.spec["rounding"] != "none"]
+    sides = [
+        side for side, audit in (("new", new), ("old", old)) if audit.spec["rounding"] != "none"
+    ]
     which = "both audits round" if len(sides) == 2 else f"the {''.join(sides)} audit rounds"
-    return [f"{which} means before Relative Δ; here it is computed from unrounded means"] if sides else []
+    return (
+        [f"{which} means before Relative Δ; here it is computed from unrounded means"]
+        if sides
+        else []
+    )
 
 
 def change_tasks(match: Match, pairs: Iterable[Pair]) -> list[ChangeTask]:
     """Every run pair, pair of groups and measure to compare; of the pair (`ALL`, `ALL`) the effectiveness."""
     pairs = list(pairs)
-    return [_task(match, runs, m, pair) for runs in match.runs for pair in pairs for m in match.measures]
+    return [
+        _task(match, runs, m, pair) for runs in match.runs for pair in pairs for m in match.measures
+    ]
 
 
 def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> ChangeTask:
     values = [
-        audit.values[audit.runs.index(run), [*map(repr, audit.measures)].index(measure), audit.groups.index(name)][rows]
+        audit.values[
+            audit.runs.index(run),
+            [*map(repr, audit.measures)].index(measure),
+            audit.groups.index(name),
+        ][rows]
         for name in dict.fromkeys(pair)
         for audit, run, rows in match.audit_rows(runs)
     ]
@@ -306,7 +352,11 @@ def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> ChangeTask:
             columns=columns,
         )
     new, old = (
-        next(t for t in audit.tilts if (t.run, t.measure) == (run, measure) and {t.a, t.b} == set(pair))
+        next(
+            t
+            for t in audit.tilts
+            if (t.run, t.measure) == (run, measure) and {t.a, t.b} == set(pair)
+        )
         for audit, run, _ in match.audit_rows(runs)
     )
     new, old = (one if (one.a, one.b) == pair else one.swapped() for one in (new, old))
@@ -335,7 +385,9 @@ def levels_of(new: Effect, old: Effect) -> tuple[float, float]:
 
 def estimand_tasks(match: Match) -> list[ChangeTask]:
     """Every run pair and question about groups to compare."""
-    return [_question_task(match, runs, question) for runs in match.runs for question in match.questions]
+    return [
+        _question_task(match, runs, question) for runs in match.runs for question in match.questions
+    ]
 
 
 def _question_task(match: Match, runs: RunPair, question: Question) -> ChangeTask:

@@ -1,14 +1,14 @@
 """Null distributions: what an answer would be if labels, or lists, were random.
 
-Groups that are not twins are neutral at the median of random labels and not at 0, and the card shows
-the range that 95 % of random labels give. What is drawn depends on the unit:
+Groups that are not twins are neutral at the median of random labels and not at 0, and the card
+shows the range that 95 % of random labels give. What is drawn depends on the unit:
 
 - `judged_documents`: labels among each query's relevant documents (Relative Δ)
 - `pages`: these, and one label in all lists for every other document (ΔNDSR)
 - `lists`: the labels of each list by itself, or whole lists (Share, ExposureRatio, AWRF …)
 - `twins`: both labels of a pair, exchanged in all lists alike
 
-Beside what is drawn stands what each document's label adds to the answer (`Clusters`), from which the
-error of the answer is made. Start reading in `base`. Imports: measures, statistics, and of this room
-groups, judged rankings and samples. Tests: tests/auditing/test_random_labels.py.
+Beside what is drawn stands what each document's label adds to the answer (`Clusters`), from which
+the error of the answer is made. Start reading in `base`. Imports: measures, statistics, and of this
+room groups, judged rankings and samples. Tests: tests/auditing/test_random_labels.py.
 """

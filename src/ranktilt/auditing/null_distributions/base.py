@@ -59,9 +59,9 @@ class LabelEffects(NamedTuple):
     def spread(self) -> float:
         """How many times further random labels scatter where a document has one label everywhere.
 
-        ``√(Σ_origin (Σ c)² / Σ_draw (Σ c)²)`` over what entries add (c), at least 1: labels that are
-        drawn apart for each list scatter as the square root of the lower sum, those of documents as
-        that of the upper one.
+        ``√(Σ_origin (Σ c)² / Σ_draw (Σ c)²)`` over what entries add (c), at least 1: labels that
+        are drawn apart for each list scatter as the square root of the lower sum, those of
+        documents as that of the upper one.
         """
         total = self.clusters.total
         apart = float((sums(self.draw, total) ** 2).sum())
@@ -74,7 +74,9 @@ def enough(tests: int) -> int:
     return max(SHUFFLES, 50 * tests)
 
 
-def shuffled_labels(judgments: Judgments, seed: int | np.random.Generator, shuffles: int = SHUFFLES) -> DrawnLabels:
+def shuffled_labels(
+    judgments: Judgments, seed: int | np.random.Generator, shuffles: int = SHUFFLES
+) -> DrawnLabels:
     """Shuffle the labels of each query's relevant documents, alike where judgments are alike.
 
     Returns an array of the shape (shuffles, n_judgments).
@@ -100,7 +102,9 @@ class Shuffles:
     seed: int
     count: int = SHUFFLES
 
-    def blocks(self, label: str, done: float = 0.0, share: float = 1.0) -> Iterator[tuple[slice, DrawnLabels]]:
+    def blocks(
+        self, label: str, done: float = 0.0, share: float = 1.0
+    ) -> Iterator[tuple[slice, DrawnLabels]]:
         """Draw block by block, and report under `label` that a `share` of the work is being done."""
         rng = np.random.default_rng(self.seed)
         width = max(len(self.judgments.group), 1)

@@ -24,7 +24,9 @@ _LABELS = 1 << 20
 _SEED = 7
 
 
-def null_deltas(tasks: Sequence[Task], measures: Sequence[Measure], shuffles: Shuffles) -> Iterator[Floats]:
+def null_deltas(
+    tasks: Sequence[Task], measures: Sequence[Measure], shuffles: Shuffles
+) -> Iterator[Floats]:
     """Compute Relative Δ of every measure under each shuffle, in percent.
 
     Yields an array of the shape (n_measures, shuffles) for each task.
@@ -52,10 +54,16 @@ def _deltas(
         pairs.append((pair, deltas))
     for rows, labels in shuffles.blocks("random band", *progress):
         drawn = np.ascontiguousarray(labels.T)
-        mine = {number: (drawn[group.place] == number).astype(np.float64) for number, group in groups.items()}
+        mine = {
+            number: (drawn[group.place] == number).astype(np.float64)
+            for number, group in groups.items()
+        }
         best = {number: group.pool.best(measures, mine[number]) for number, group in groups.items()}
         for held, pairs in runs.values():
-            values = {number: _values(ranked.totals(mine[number]), best[number]) for number, ranked in held.items()}
+            values = {
+                number: _values(ranked.totals(mine[number]), best[number])
+                for number, ranked in held.items()
+            }
             for (a, b), deltas in pairs:
                 at_a, at_b = shared[a, b]
                 deltas[:, rows] = _delta(values[a][:, at_a], values[b][:, at_b])
@@ -82,7 +90,9 @@ class _Group:
 
     def shared(self, other: _Group) -> tuple[Ints, Ints]:
         """Places, in the queries of either group, of those that both have."""
-        _, here, there = np.intersect1d(self.queries, other.queries, assume_unique=True, return_indices=True)
+        _, here, there = np.intersect1d(
+            self.queries, other.queries, assume_unique=True, return_indices=True
+        )
         return here, there
 
     def held(self, aligned: Aligned, measures: Sequence[Measure]) -> Held:
@@ -141,9 +151,9 @@ def judged_labels(
 ) -> LabelEffects:
     """List what each relevant document adds to ``M_a − M_b`` beyond a mean one of its query.
 
-    ``±(y − mean y of the others)/ideal`` with y what it adds to `totals`, 0 for one that is not retrieved. Measures
-    that are not sums over documents are taken as linear in the labels; a factor for all brings them
-    to the scale of the means.
+    ``±(y − mean y of the others)/ideal`` with y what it adds to `totals`, 0 for one that is not
+    retrieved. Measures that are not sums over documents are taken as linear in the labels; a factor
+    for all brings them to the scale of the means.
     """
     judgments = aligned.judgments
     counts = np.isin(judgments.group, groups) & sample.mask[judgments.query]

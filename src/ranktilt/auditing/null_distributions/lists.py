@@ -28,7 +28,10 @@ def shuffled_in_lists(aligned: Aligned, code: Ints, seed: int) -> Iterator[Ints]
     starts = np.cumsum(sizes) - sizes
     # Lists of one length are the rows of a matrix, shuffled at once: several times as fast as
     # sorting random keys.
-    lists = [labelled[starts[sizes == size][:, None] + np.arange(size)] for size in np.unique(sizes[sizes > 1])]
+    lists = [
+        labelled[starts[sizes == size][:, None] + np.arange(size)]
+        for size in np.unique(sizes[sizes > 1])
+    ]
     shuffled = [code[places] for places in lists]
     while True:
         for places, drawn in zip(lists, shuffled, strict=True):
@@ -49,11 +52,13 @@ def listed_labels(
     return LabelEffects(Clusters(query, origin, total, weight), entries)
 
 
-def null_attention(estimand: AttentionEstimand, aligned: Aligned, groups: Groups, *, seed: int, count: int) -> Floats:
+def null_attention(
+    estimand: AttentionEstimand, aligned: Aligned, groups: Groups, *, seed: int, count: int
+) -> Floats:
     """Answer a question about all groups at once with every list in random order, so many times.
 
-    Where a document stands in several lists it has one label, so that these lists err alike: each on its own would
-    make a ranker with favourites, who knows nothing of groups, look as if it did.
+    Where a document stands in several lists it has one label, so that these lists err alike: each
+    on its own would make a ranker with favourites, who knows nothing of groups, look as if it did.
     """
     rng = np.random.default_rng([seed, _LIST_SEED])
     lists = aligned.group_lists(groups)

@@ -85,9 +85,9 @@ class TopRanks:
 def share_bands(pages: Sequence[TopRanks], groups: Groups, shuffles: Shuffles) -> Iterator[Floats]:
     """Draw each group's mean NDSR on the first ranks of each run under random labels.
 
-    A relevant document has a label of the query's relevant ones; any other the one that a shuffle of
-    the collection's labels gives it, the same in all queries and runs, because one document in many
-    lists is one label. Labels of documents that are relevant to some query are shuffled apart;
+    A relevant document has a label of the query's relevant ones; any other the one that a shuffle
+    of the collection's labels gives it, the same in all queries and runs, because one document in
+    many lists is one label. Labels of documents that are relevant to some query are shuffled apart;
     documents without a label keep none. Yields an array of the shape (n_groups, shuffles) for each
     run.
     """
@@ -143,12 +143,15 @@ def _count(total: Floats, labels: npt.NDArray[np.int8], weights: Floats) -> None
     total += held.reshape(draws, bins)[:, 1:].T
 
 
-def page_labels(aligned: Aligned, page: TopRanks, signs: Signs, groups: Groups, origins: Ints) -> LabelEffects:
+def page_labels(
+    aligned: Aligned, page: TopRanks, signs: Signs, groups: Groups, origins: Ints
+) -> LabelEffects:
     """List what labels add to a difference of shares of the page, as `share_bands` draws them.
 
-    Labels and shares are both taken beside their means: of a relevant document, those of its query's
-    relevant ones; of any other, those of its stratum of the collection over all queries. What the
-    documents of a stratum have less than their mean share by not being on a page is no query's.
+    Labels and shares are both taken beside their means: of a relevant document, those of its
+    query's relevant ones; of any other, those of its stratum of the collection over all queries.
+    What the documents of a stratum have less than their mean share by not being on a page is no
+    query's.
     """
     judged = _judged_labels(aligned, page, signs)
     other = _other_labels(aligned, page, signs, groups)

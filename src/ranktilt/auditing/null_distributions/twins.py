@@ -36,7 +36,9 @@ class TwinPairs:
     """Number of each document's origin, −1 without a pair; None where labels are not exchanged."""
 
     @classmethod
-    def from_rows(cls, pair: Pair, rows: Ints, judgments: Judgments, origins: Ints | None = None) -> TwinPairs:
+    def from_rows(
+        cls, pair: Pair, rows: Ints, judgments: Judgments, origins: Ints | None = None
+    ) -> TwinPairs:
         """Find the relevant pairs: those of which either side is judged so."""
         number = None
         if origins is not None and len(rows):
@@ -47,9 +49,14 @@ class TwinPairs:
         judged = pl.DataFrame({"query": judgments.query, "row": judgments.row})
         judged = judged.filter(pl.Series(judgments.known_query[judgments.query]))
         table = pl.DataFrame({"a": rows[:, 0], "b": rows[:, 1], "pair": np.arange(len(rows))})
-        sides = [judged.join(table, left_on="row", right_on=side).select("query", "pair") for side in ("a", "b")]
+        sides = [
+            judged.join(table, left_on="row", right_on=side).select("query", "pair")
+            for side in ("a", "b")
+        ]
         relevant = pl.concat(sides).unique().sort("query", "pair")
-        query, wanted = (relevant[column].to_numpy().astype(np.int64) for column in ("query", "pair"))
+        query, wanted = (
+            relevant[column].to_numpy().astype(np.int64) for column in ("query", "pair")
+        )
         return cls(pair, rows, (query, wanted), documents, number)
 
     def lists(self, aligned: Aligned, missing: str) -> TwinLists:
@@ -88,11 +95,14 @@ def share_difference(signs: Signs) -> float:
 def all_paired(signs: Signs, rows: Ints) -> bool:
     """Return whether each document of either group has exactly one twin in the other."""
     return all(
-        np.unique(rows[:, side]).size == len(rows) == int((signs == sign).sum()) for side, sign in ((0, 1), (1, -1))
+        np.unique(rows[:, side]).size == len(rows) == int((signs == sign).sum())
+        for side, sign in ((0, 1), (1, -1))
     )
 
 
-def turned_labels(aligned: Aligned, groups: Groups, code: Ints, twins: TwinPairs, seed: int) -> Iterator[Ints]:
+def turned_labels(
+    aligned: Aligned, groups: Groups, code: Ints, twins: TwinPairs, seed: int
+) -> Iterator[Ints]:
     """Exchange twins' labels of a run's entries, alike in all lists, again and again."""
     both = sum(groups.names.index(name) for name in twins.pair)
     rng = np.random.default_rng([seed, _LABEL_SEED])

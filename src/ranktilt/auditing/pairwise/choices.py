@@ -27,7 +27,15 @@ from ranktilt.auditing.pairwise.pairs import (
     relevant_pairs,
     two_groups,
 )
-from ranktilt.auditing.pairwise.result import COUNTS, EVEN, PairOutcome, PairTable, PairwiseAudit, QueryChoices, Share
+from ranktilt.auditing.pairwise.result import (
+    COUNTS,
+    EVEN,
+    PairOutcome,
+    PairTable,
+    PairwiseAudit,
+    QueryChoices,
+    Share,
+)
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted, shorten, unknown
 from ranktilt.io.jsonl import json_objects
@@ -46,9 +54,13 @@ from ranktilt.statistics.permutation import sign_flip_p
 from ranktilt.statistics.two_way import Dyads, sums
 
 SCHEMA = {
-    "query": pl.String, "kind": pl.String, "first": pl.String, "second": pl.String, "choice": pl.String,
+    "query": pl.String,
+    "kind": pl.String,
+    "first": pl.String,
+    "second": pl.String,
+    "choice": pl.String,
     "reading": pl.String,
-}  # fmt: skip
+}
 _Id = Annotated[str, msgspec.Meta(min_length=1)]
 
 
@@ -69,17 +81,27 @@ class Decisions:
 
     def contents(self) -> bytes:
         """Return them as JSON lines, which `read_decisions` reads."""
-        return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in self.frame.iter_rows(named=True))
+        return b"".join(
+            orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+            for row in self.frame.iter_rows(named=True)
+        )
 
 
-def ask_pairs(collection: Collection, drawn: DrawnPairs, ranker: Pairwise, *, asker: Asker = journalled) -> Decisions:
+def ask_pairs(
+    collection: Collection, drawn: DrawnPairs, ranker: Pairwise, *, asker: Asker = journalled
+) -> Decisions:
     """Ask a language model about each pair in both orders, all prompts at once; `ranker` says how, not its method."""
     texts = readable_texts(ranker, collection)
     shown = [
-        [ranker.prompt_text(text) for text in texts.gather(codes(drawn.frame[side], collection.ids))]
+        [
+            ranker.prompt_text(text)
+            for text in texts.gather(codes(drawn.frame[side], collection.ids))
+        ]
         for side in ("protected", "unprotected")
     ]
-    queries = collection.queries["text"].gather(codes(drawn.frame["query"], collection.queries["id"]))
+    queries = collection.queries["text"].gather(
+        codes(drawn.frame["query"], collection.queries["id"])
+    )
     tasks = [Task(query, list(pair)) for query, *pair in zip(queries, *shown, strict=True)]
     answers, said = ranker.ask(tasks, [_both_orders() for _ in tasks], asker=asker)
     rows = [
@@ -103,7 +125,9 @@ def only_queries(decisions: Decisions, queries: Sequence[str]) -> Decisions:
     frame = decisions.frame.filter(pl.col("query").is_in(list(queries)))
     lacking = [name for name in queries if name not in set(frame["query"])]
     if not frame.height:
-        raise UserError(f"no pair to count: {counted(len(queries), 'query has', 'queries have')} none")
+        raise UserError(
+            f"no pair to count: {counted(len(queries), 'query has', 'queries have')} none"
+        )
     note = f"{len(lacking):,} of the {counted(len(queries), 'query', 'queries')} asked for without a pair"
     return replace(decisions, frame=frame, notes=(*decisions.notes, *([note] if lacking else [])))
 
@@ -145,14 +169,19 @@ class _Choice(msgspec.Struct):
         if text is None:
             return None, UNANSWERED
         reading = read_choice(text, 2)
-        return ((self.first, self.second)[reading.order[0]] if reading.order else None), reading.kind
+        return (
+            (self.first, self.second)[reading.order[0]] if reading.order else None
+        ), reading.kind
 
 
 def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -> Decisions:
     """Read stored choices, JSON lines, each as `_Choice`; no pairs of one side or of unlike relevance."""
     path = Path(path)
     relevant = set(relevant_pairs(collection).iter_rows())
-    queries, row_of = set(collection.queries["id"]), {name: row for row, name in enumerate(collection.ids)}
+    queries, row_of = (
+        set(collection.queries["id"]),
+        {name: row for row, name in enumerate(collection.ids)},
+    )
     seen: dict[tuple[str, str, str], int] = {}
     rows, unlike, mixed = [], 0, 0
     for line, row in json_objects(path):
@@ -175,9 +204,23 @@ def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -
         elif len(grades) > 1:
             mixed += 1
         else:
-            rows.append((found.query, "relevant" if grades == {True} else "irrelevant", *key[1:], *found.read()))
-    left = {f"not of {sides.protected} and {sides.unprotected}": unlike, "of a relevant and an irrelevant one": mixed}
-    notes = [f"{path.name}: {counted(n, 'choice', 'choices')} {what}, left out" for what, n in left.items() if n]
+            rows.append(
+                (
+                    found.query,
+                    "relevant" if grades == {True} else "irrelevant",
+                    *key[1:],
+                    *found.read(),
+                )
+            )
+    left = {
+        f"not of {sides.protected} and {sides.unprotected}": unlike,
+        "of a relevant and an irrelevant one": mixed,
+    }
+    notes = [
+        f"{path.name}: {counted(n, 'choice', 'choices')} {what}, left out"
+        for what, n in left.items()
+        if n
+    ]
     if not rows:
         raise DataError(path, "; ".join(["no choice between documents of both sides", *notes]))
     frame = pl.DataFrame(rows, SCHEMA, orient="row")
@@ -217,23 +260,27 @@ def pairwise(
 ) -> PairwiseAudit:
     """Ask which of a protected and an unprotected document is more relevant, in both orders, and say who is favoured.
 
-    See Wang et al., NAACL 2024, sec. 3.2 and table 3. That both orders must agree, and 20 pairs a query, are ours.
+    See Wang et al., NAACL 2024, sec. 3.2 and table 3. That both orders must agree, and 20 pairs a
+    query, are ours.
 
     Parameters
     ----------
     collection : Collection
         With a column of groups.
     choices : Pairwise or Decisions
-        Who is asked, such as ``ranker("pairwise:openai:MODEL(prompt=pairwise-neutral)")`` (its method and top do not
-        matter), or what was chosen already: of `ask_pairs` or `read_decisions`.
+        Who is asked, such as ``ranker("pairwise:openai:MODEL(prompt=pairwise-neutral)")`` (its
+        method and top do not matter), or what was chosen already: of `ask_pairs` or
+        `read_decisions`.
     by, protected : str
-        Column of the groups, and the protected one: by default the smaller of two. All others are the other side.
+        Column of the groups, and the protected one: by default the smaller of two. All others are
+        the other side.
     pairs : int, optional
         For each query, drawn of two relevant documents, and as many of two that are not.
     candidates : Run, optional
         Documents of which a query's pairs are drawn; all by default.
     queries : iterable of str, optional
-        Ids of the queries that count, such as those that an adapter did not learn from; all by default.
+        Ids of the queries that count, such as those that an adapter did not learn from; all by
+        default.
     count_rule : {"both-agree", "each"}, optional
         Whether a pair counts where both orders agree, or each answer by itself.
     level : float, optional
@@ -251,7 +298,9 @@ def pairwise(
         decisions = choices
     else:
         sides = two_groups(collection, by, protected)
-        drawn = draw_pairs(collection, sides, pairs=pairs, seed=seed, candidates=candidates, queries=asked)
+        drawn = draw_pairs(
+            collection, sides, pairs=pairs, seed=seed, candidates=candidates, queries=asked
+        )
         decisions = ask_pairs(collection, drawn, choices)
     if asked is not None:
         decisions = only_queries(decisions, asked)
@@ -259,23 +308,35 @@ def pairwise(
     tables = {kind: count_choices(decisions, collection, kind, count_rule) for kind in KINDS}
     by_query = tuple(row for kind, table in tables.items() for row in query_choices(kind, table))
     found = [
-        outcome(kind, *_arrays(table), resamples=resamples, seed=seed) for kind, table in tables.items() if len(table)
+        outcome(kind, *_arrays(table), resamples=resamples, seed=seed)
+        for kind, table in tables.items()
+        if len(table)
     ]
     ps = correct([one.p for one in found], correction)
     tests = max(int((~np.isnan(ps)).sum()), 1)
     tested = [p if one.effective_n >= FEWEST else np.nan for one, p in zip(found, ps, strict=True)]
-    outcomes = tuple(replace(one, p_corrected=float(p), tests=tests) for one, p in zip(found, tested, strict=True))
+    outcomes = tuple(
+        replace(one, p_corrected=float(p), tests=tests)
+        for one, p in zip(found, tested, strict=True)
+    )
     every = set(decisions.frame["query"])
     trained = len(every & decisions.training_queries)
     spec = {
         **{name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
-        "by": sides.by, "protected": sides.protected, "count_rule": count_rule, "level": level,
-        "correction": correction, "resamples": resamples, "seed": seed, **decisions.spec,
+        "by": sides.by,
+        "protected": sides.protected,
+        "count_rule": count_rule,
+        "level": level,
+        "correction": correction,
+        "resamples": resamples,
+        "seed": seed,
+        **decisions.spec,
         **({} if candidates is None else {"candidates": candidates.name}),
         **({} if asked is None else {"queries": len(asked)}),
         **({"trained_queries": f"{trained:,} of {len(every):,}"} if trained else {}),
-        "asked": _digest(decisions), "ranktilt": __version__,
-    }  # fmt: skip
+        "asked": _digest(decisions),
+        "ranktilt": __version__,
+    }
     notes = (*decisions.notes, *_answer_notes(decisions), *_few_notes(outcomes))
     made = PairwiseAudit(
         spec,
@@ -306,7 +367,9 @@ def _by_pair(kind: Kind, table: pl.DataFrame) -> PairTable:
 
 def _arrays(table: pl.DataFrame) -> tuple[Counts, Dyads]:
     """Counts of each pair, and the numbers of its query and of the origins of its documents."""
-    origins = pl.concat([table[side] for side in _PAIR]).rank("dense").to_numpy().astype(np.int64) - 1
+    origins = (
+        pl.concat([table[side] for side in _PAIR]).rank("dense").to_numpy().astype(np.int64) - 1
+    )
     query = codes(table["query_text"], table["query_text"].unique(maintain_order=True))
     counts = Counts(*(table[name].cast(pl.Float64).to_numpy() for name in Counts._fields))
     return counts, Dyads(query, *origins.reshape(2, -1))
@@ -314,15 +377,23 @@ def _arrays(table: pl.DataFrame) -> tuple[Counts, Dyads]:
 
 def _digest(decisions: Decisions) -> str:
     """A hash of the pairs that were asked about, in whatever order."""
-    pairs = decisions.frame.select("query", "kind", "first", "second").sort(pl.all()).write_csv(include_header=False)
+    pairs = (
+        decisions.frame.select("query", "kind", "first", "second")
+        .sort(pl.all())
+        .write_csv(include_header=False)
+    )
     return hashlib.blake2b(pairs.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
-def count_choices(decisions: Decisions, collection: Collection, kind: Kind, count_rule: str) -> pl.DataFrame:
+def count_choices(
+    decisions: Decisions, collection: Collection, kind: Kind, count_rule: str
+) -> pl.DataFrame:
     """Count what was chosen of each pair of one kind, beside the query, its text and both documents' origins."""
     code = pl.DataFrame({"first": collection.ids, "code": decisions.sides.code})
     origins = collection.docs.select("id", "origin")
-    texts = collection.queries.select("id", query_text=pl.when(pl.col("text") != "").then("text").otherwise("id"))
+    texts = collection.queries.select(
+        "id", query_text=pl.when(pl.col("text") != "").then("text").otherwise("id")
+    )
     answers = (
         decisions.frame.filter(pl.col("kind") == kind)
         .join(code, on="first", how="left", maintain_order="left")
@@ -330,39 +401,53 @@ def count_choices(decisions: Decisions, collection: Collection, kind: Kind, coun
         .with_columns(named_first=pl.col("choice") == pl.col("first"))  # null where none is chosen
     )
     chosen = pl.col("named_first") == (pl.col("code") == 1)
-    one, two = (pl.when(pl.col("code") == code).then("first").otherwise("second") for code in (1, 0))
+    one, two = (
+        pl.when(pl.col("code") == code).then("first").otherwise("second") for code in (1, 0)
+    )
     by_pair = (
         answers.with_columns(chosen=chosen, one=one, two=two)
         .group_by("query_text", "query", "one", "two", maintain_order=True)
         .agg(
-            answers=pl.len(), readable=pl.col("chosen").count(), protected=pl.col("chosen").sum(),
+            answers=pl.len(),
+            readable=pl.col("chosen").count(),
+            protected=pl.col("chosen").sum(),
             first=pl.col("named_first").sum(),
         )
-    )  # fmt: skip
+    )
     for side, origin in zip(("one", "two"), _PAIR, strict=True):
-        by_pair = by_pair.join(origins.rename({"origin": origin}), left_on=side, right_on="id", maintain_order="left")
+        by_pair = by_pair.join(
+            origins.rename({"origin": origin}), left_on=side, right_on="id", maintain_order="left"
+        )
     both, readable, protected = pl.col("answers") == 2, pl.col("readable"), pl.col("protected")
     whole = both & (readable == 2)
     each = count_rule == "each"
     return by_pair.select(
-        "query_text", "query", *_PAIR, "readable", "first",
+        "query_text",
+        "query",
+        *_PAIR,
+        "readable",
+        "first",
         pairs=both,
         units=pl.col("answers") if each else both,
         protected=protected if each else whole & (protected == 2),
         unprotected=(readable - protected) if each else whole & (protected == 0),
         inconsistent=whole & (protected == 1),
         unparsed=(pl.col("answers") - readable) if each else both & (readable < 2),
-    )  # fmt: skip
+    )
 
 
 def query_choices(kind: Kind, table: pl.DataFrame) -> Iterator[QueryChoices]:
     """Sum what was chosen over the pairs of each query; queries of one text are one."""
-    sums = table.group_by("query_text", maintain_order=True).agg(pl.col("query").first(), pl.col(Counts._fields).sum())
+    sums = table.group_by("query_text", maintain_order=True).agg(
+        pl.col("query").first(), pl.col(Counts._fields).sum()
+    )
     for row in sums.drop("query_text").iter_rows(named=True):
         yield QueryChoices(kind, **row)
 
 
-def outcome(kind: Kind, counts: Counts, pairs: Dyads, *, resamples: int = RESAMPLES, seed: int = 0) -> PairOutcome:
+def outcome(
+    kind: Kind, counts: Counts, pairs: Dyads, *, resamples: int = RESAMPLES, seed: int = 0
+) -> PairOutcome:
     """Make counts shares with intervals over queries and documents, and test the preference."""
     decided = counts.protected + counts.unprotected
     half_lead = (counts.protected - counts.unprotected) / 2
@@ -389,7 +474,11 @@ def outcome(kind: Kind, counts: Counts, pairs: Dyads, *, resamples: int = RESAMP
     # Half the lead turns its sign to the last bit where the sides are exchanged; shares do not.
     lead_share, inference, effective_n = share("half_lead", "decided", neutral=0.0)
     preference = Share(EVEN + lead_share.value, EVEN + lead_share.low, EVEN + lead_share.high)
-    flips = sign_flip_p(by_query["half_lead"], resamples=resamples, seed=seed) if decided.any() else np.nan
+    flips = (
+        sign_flip_p(by_query["half_lead"], resamples=resamples, seed=seed)
+        if decided.any()
+        else np.nan
+    )
     return PairOutcome(
         kind,
         queries=len(by_query["pairs"]),
@@ -414,14 +503,23 @@ def _answer_notes(decisions: Decisions) -> Iterator[str]:
     total, lost = decisions.frame.height, decisions.frame["choice"].null_count()
     shown = ", ".join(f"{n:,} {kind}" for kind, n in kinds.iter_rows())
     said = decisions.spec.get("llm_answers", {})
-    tokens = f"; {said['tokens_read']:,} tokens read, {said['tokens_written']:,} written" if said else ""
+    tokens = (
+        f"; {said['tokens_read']:,} tokens read, {said['tokens_written']:,} written" if said else ""
+    )
     yield f"{decisions.model}: {counted(total, 'answer', 'answers')}: {shown}{tokens}"
     if lost:
         example = f" (first: {shorten(said['unreadable'], 100)})" if said.get("unreadable") else ""
         reasons = unread_reasons(dict(kinds.iter_rows()))
         yield f"warning: {lost / total:.0%} of the answers name no document{reasons}{example}"
-    pair = pl.concat_list(pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second"))
-    single = decisions.frame.group_by("query", pair.alias("pair")).len().filter(pl.col("len") == 1).height
+    pair = pl.concat_list(
+        pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second")
+    )
+    single = (
+        decisions.frame.group_by("query", pair.alias("pair"))
+        .len()
+        .filter(pl.col("len") == 1)
+        .height
+    )
     if single:
         yield f"{counted(single, 'pair', 'pairs')} in one order only, of which nobody knows whether both agree"
 
@@ -429,6 +527,8 @@ def _answer_notes(decisions: Decisions) -> Iterator[str]:
 def _few_notes(outcomes: Sequence[PairOutcome]) -> Iterator[str]:
     for one in outcomes:
         if one.queries < FEW_QUERIES:
-            yield too_narrow(f"{counted(one.queries, 'query', 'queries')} with {one.kind} pairs", one.queries)
+            yield too_narrow(
+                f"{counted(one.queries, 'query', 'queries')} with {one.kind} pairs", one.queries
+            )
         if not one.decided:
             yield f"warning: nothing was decided on {one.kind} pairs"

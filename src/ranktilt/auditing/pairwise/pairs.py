@@ -73,7 +73,9 @@ def relevant_pairs(collection: Collection) -> pl.DataFrame:
     """Return the relevant judgments of documents that are there: ``query`` (id) and ``row``."""
     judged = collection.qrels.filter(pl.col("grade") > 0)
     rows = codes(judged["doc_id"], collection.ids)
-    return judged.select(query="query_id", row=pl.Series(rows, dtype=pl.Int64)).filter(pl.col("row") >= 0)
+    return judged.select(query="query_id", row=pl.Series(rows, dtype=pl.Int64)).filter(
+        pl.col("row") >= 0
+    )
 
 
 def known_queries(collection: Collection, queries: Iterable[str]) -> list[str]:
@@ -83,7 +85,9 @@ def known_queries(collection: Collection, queries: Iterable[str]) -> list[str]:
         raise UserError("expected query ids, got none")
     strange = [name for name in asked if name not in known]
     if strange:
-        raise UserError(f"{counted(len(strange), 'query is', 'queries are')} not in the collection: {strange[0]!r}")
+        raise UserError(
+            f"{counted(len(strange), 'query is', 'queries are')} not in the collection: {strange[0]!r}"
+        )
     return asked
 
 
@@ -108,7 +112,9 @@ def draw_pairs(
     queries = [query for query, text in every if text and (pools is None or query in pools)]
     for query in queries:
         pool = None if pools is None else pools[query]
-        for kind, chosen in zip(KINDS, _of_kinds(sides.code, relevant.get(query), pool), strict=True):
+        for kind, chosen in zip(
+            KINDS, _of_kinds(sides.code, relevant.get(query), pool), strict=True
+        ):
             one, two = (chosen[sides.code[chosen] == side] for side in (1, 0))
             most = len(one) * len(two)
             drawn = random.Random(f"{seed} {kind} {query}").sample(range(most), min(pairs, most))
@@ -116,8 +122,14 @@ def draw_pairs(
             lacking[kind] += most == 0
             found += [(query, kind, int(one[n // len(two)]), int(two[n % len(two)])) for n in drawn]
     frame = pl.DataFrame(
-        found, orient="row", schema={"query": str, "kind": str, "protected": pl.Int64, "unprotected": pl.Int64}
-    ).with_columns(pl.col("protected", "unprotected").map_batches(collection.ids.gather, return_dtype=pl.String))
+        found,
+        orient="row",
+        schema={"query": str, "kind": str, "protected": pl.Int64, "unprotected": pl.Int64},
+    ).with_columns(
+        pl.col("protected", "unprotected").map_batches(
+            collection.ids.gather, return_dtype=pl.String
+        )
+    )
     if not found:
         raise UserError(
             f"no pairs to ask about: no query has both {sides.protected} and {sides.unprotected} documents that are "
@@ -132,8 +144,12 @@ def draw_pairs(
 def _pools(run: Run, collection: Collection) -> dict[str, Ints]:
     rows = collection_rows(run, collection)[run.docs]
     if not len(rows) or (rows < 0).any():
-        came = f"first: {run.ids[int(run.docs[int(rows.argmin())])]!r}" if len(rows) else "it is empty"
-        raise DataError(run.spec.get("file", run.name), f"expected candidates of the collection ({came})")
+        came = (
+            f"first: {run.ids[int(run.docs[int(rows.argmin())])]!r}" if len(rows) else "it is empty"
+        )
+        raise DataError(
+            run.spec.get("file", run.name), f"expected candidates of the collection ({came})"
+        )
     return {query: rows[run.offsets[n] : run.offsets[n + 1]] for n, query in enumerate(run.queries)}
 
 

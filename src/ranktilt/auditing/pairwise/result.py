@@ -38,7 +38,8 @@ class Share:
         """The share over what it leaves, with its interval: the ratio of two sides; infinite where it is all."""
         with np.errstate(divide="ignore"):
             low, value, high = (
-                float(np.float64(one) / np.float64(1 - one)) for one in (self.low, self.value, self.high)
+                float(np.float64(one) / np.float64(1 - one))
+                for one in (self.low, self.value, self.high)
             )
         return Share(value, low, high)
 
@@ -124,7 +125,11 @@ class PairTable:
 
 @dataclass(frozen=True, eq=False)
 class PairwiseAudit(
-    Result, format="ranktilt-pairwise", version=1, noun="a pairwise audit", command="ranktilt pairwise"
+    Result,
+    format="ranktilt-pairwise",
+    version=1,
+    noun="a pairwise audit",
+    command="ranktilt pairwise",
 ):
     """What a language model chose of pairs of a protected and an unprotected document; immutable."""
 
@@ -150,7 +155,10 @@ class PairwiseAudit(
 
     def effect(self, one: PairOutcome) -> Effect:
         """Return the preference on a kind of pairs as an effect, whose level is 0."""
-        low, value, high = (share - EVEN for share in (one.preference.low, one.preference.value, one.preference.high))
+        low, value, high = (
+            share - EVEN
+            for share in (one.preference.low, one.preference.value, one.preference.high)
+        )
         return Effect(
             self.model,
             PreferenceOfPairs(pairs=one.kind),
@@ -172,7 +180,8 @@ class PairwiseAudit(
     def variation(self, kind: Kind) -> Variation | None:
         """Return of how many pairs the choice could depend on the documents.
 
-        None where both orders must agree: pairs on which they do not are no part of the preference then.
+        None where both orders must agree: pairs on which they do not are no part of the preference
+        then.
         """
         if self.spec["count_rule"] != "each":
             return None
@@ -186,7 +195,9 @@ class PairwiseAudit(
         verdict = judge(effect.measure, [effect], self.level, noun="documents")
         if one.decided:
             return verdict
-        return verdict._replace(sentence=f"{self.model}: inconclusive on {one.kind} pairs: {_undecided(one)}")
+        return verdict._replace(
+            sentence=f"{self.model}: inconclusive on {one.kind} pairs: {_undecided(one)}"
+        )
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -207,7 +218,7 @@ class PairwiseAudit(
             "verdicts": [self.verdict(one) for one in self.outcomes],
             "next_steps": (),
             "effects": [effect_row(self.effect(one), self.level) for one in self.outcomes],
-        }  # fmt: skip
+        }
 
 
 def _undecided(outcome: PairOutcome) -> str:
@@ -218,5 +229,7 @@ def _undecided(outcome: PairOutcome) -> str:
         return f"no answer could be read: {outcome.pairs:,} of {counted(outcome.pairs, 'pair', 'pairs')} unparsed"
     if outcome.inconsistent.value == 1:
         return f"both orders disagree on {outcome.pairs:,} of {counted(outcome.pairs, 'pair', 'pairs')}"
-    unparsed, inconsistent = (100 * share.value for share in (outcome.unparsed, outcome.inconsistent))
+    unparsed, inconsistent = (
+        100 * share.value for share in (outcome.unparsed, outcome.inconsistent)
+    )
     return f"of the pairs {rounded(unparsed)} % are unparsed, and both orders disagree on {rounded(inconsistent)} %"

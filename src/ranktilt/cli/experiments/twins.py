@@ -47,10 +47,15 @@ class JudgeOptions(options.OptionGroup):
     panel = "Model"
 
     judge: Annotated[
-        str | None, Option("Model that grades versions whose facts are changed: openai:NAME.", "MODEL")
+        str | None,
+        Option("Model that grades versions whose facts are changed: openai:NAME.", "MODEL"),
     ] = None
     judge_prompt: Annotated[
-        str, Option("Prompt of --judge: umbrela, basic, rubric, or a file with {query} and {passage}.", "NAME|FILE")
+        str,
+        Option(
+            "Prompt of --judge: umbrela, basic, rubric, or a file with {query} and {passage}.",
+            "NAME|FILE",
+        ),
     ] = "umbrela"
 
     def client(self, model: ModelOptions, device: str | None) -> LLM | None:
@@ -66,7 +71,8 @@ class JudgeOptions(options.OptionGroup):
 )
 def twins(
     folder: Annotated[
-        Path | None, typer.Argument(metavar="DIR", help="A collection: BEIR, Cocktail or the papers' layout.")
+        Path | None,
+        typer.Argument(metavar="DIR", help="A collection: BEIR, Cocktail or the papers' layout."),
     ] = None,
     *,
     factors: Annotated[
@@ -80,11 +86,18 @@ def twins(
     crossing: Annotated[dict[str, Any], options.FieldsOf(Crossing, panel="Question")],
     by_rule: Annotated[bool, Option("Use rules only, and no language model.")] = False,
     table: Annotated[
-        Path | None, Option("Read versions that there are already: origin, text, a column a factor.", panel="Input")
+        Path | None,
+        Option(
+            "Read versions that there are already: origin, text, a column a factor.", panel="Input"
+        ),
     ] = None,
     level: Annotated[
         list[str] | None,
-        Option("Low and high value of a column of --table, such as gender=M,F.", "NAME=LOW,HIGH", panel="Input"),
+        Option(
+            "Low and high value of a column of --table, such as gender=M,F.",
+            "NAME=LOW,HIGH",
+            panel="Input",
+        ),
     ] = None,
     split: options.Split = None,
     model: OptionalModel,
@@ -93,7 +106,14 @@ def twins(
     price: options.Price = None,
     compute: options.Compute,
     folder_out: Annotated[
-        Path | None, Option("Folder for the designed collection.", "DIR", short="-o", flag="--output", panel="Output")
+        Path | None,
+        Option(
+            "Folder for the designed collection.",
+            "DIR",
+            short="-o",
+            flag="--output",
+            panel="Output",
+        ),
     ] = None,
     rows_per_file: options.RowsPerFile = None,
     output: Output,
@@ -108,7 +128,9 @@ def twins(
     target = _Target(folder_out, rows_per_file, output)
     if table is not None:
         if crossing or by_rule or model.changed() or judging.changed():
-            raise UserError("--table has its versions already: only --factors, --level and a collection go with it")
+            raise UserError(
+                "--table has its versions already: only --factors, --level and a collection go with it"
+            )
         return target.write(_from_table(table, folder, names, level or (), split))
     if level:
         raise UserError("--level needs versions: --table FILE")
@@ -125,7 +147,10 @@ def twins(
         if client is None and judge is None:
             raise UserError("nothing to price: every factor is made by rule")
         pace = model.requests_per_minute
-        _show_prices(price_twins(collection, read, how, **asked, price=prices, requests_per_minute=pace), output.json)
+        _show_prices(
+            price_twins(collection, read, how, **asked, price=prices, requests_per_minute=pace),
+            output.json,
+        )
         return 0
     if client is not None:
         client.check()
@@ -146,7 +171,11 @@ def _client(model: ModelOptions, factors: Sequence[Factor], device: str | None) 
 
 
 def _from_table(
-    table: Path, folder: Path | None, factors: Sequence[str], levels: Sequence[str], split: str | None
+    table: Path,
+    folder: Path | None,
+    factors: Sequence[str],
+    levels: Sequence[str],
+    split: str | None,
 ) -> DesignedTwins:
     from ranktilt.experiments.twins.table import twins_of_table
 
@@ -189,7 +218,9 @@ class _Target:
             note(f"{texts} got no answer; the same command again asks only for these")
         if made.unanswered or (made.grades is not None and made.grades.unanswered):
             return INCOMPLETE
-        note(f"Next: {shlex.join(['ranktilt', 'explain', str(saved.folder), '-r', 'bm25', '--by-factor'])}")
+        note(
+            f"Next: {shlex.join(['ranktilt', 'explain', str(saved.folder), '-r', 'bm25', '--by-factor'])}"
+        )
         return 0
 
 
@@ -199,9 +230,13 @@ def _show_prices(rows: Sequence[PromptPrice], json: str | None) -> None:
     for row in rows:
         read, written = row.tokens
         about = {
-            "prompt": row.prompt, "texts": row.texts, "tokens_in": read, "tokens_out": written, "price": row.price,
+            "prompt": row.prompt,
+            "texts": row.texts,
+            "tokens_in": read,
+            "tokens_out": written,
+            "price": row.price,
             "documents": row.estimate.to_dict(),
-        }  # fmt: skip
+        }
         grades = row.estimate.noun == "pair"
         if grades:
             content["judge"] = about
@@ -211,7 +246,12 @@ def _show_prices(rows: Sequence[PromptPrice], json: str | None) -> None:
         texts = f"{row.texts:,} {'pairs' if grades else 'texts'}"
         shown.append((row.name, f"{texts}, {read:,} tokens in, {written:,} out{cost}"))
     prices = [row.price for row in rows if row.price is not None]
-    shown.append(("price", f"{sum(prices):,.2f}" if prices else "give one with --price IN,OUT per million tokens"))
+    shown.append(
+        (
+            "price",
+            f"{sum(prices):,.2f}" if prices else "give one with --price IN,OUT per million tokens",
+        )
+    )
     write_summary({**content, "price": sum(prices) if prices else None}, json)
     if json != "-":
         print_lines(shown)

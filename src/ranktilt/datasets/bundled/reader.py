@@ -40,18 +40,23 @@ def bundled() -> Collection:
     """Return the bundled collection: human paragraphs, and a language model's rewrite of each.
 
     The human text is read from the docstrings of the installed NumPy and SciPy, so it needs no
-    network. A pair whose paragraph the installed versions no longer hold is left out, with its judgments.
+    network. A pair whose paragraph the installed versions no longer hold is left out, with its
+    judgments.
 
     Returns
     -------
     Collection
         Sources ``"human"`` and ``"claude"``, all human documents first. Grades are 1 (related) and
         2 (answers the query) and the same for both versions. The spec counts the ``pairs`` there
-        are and those ``matched``, and names the versions read. Fewer than 120 matches are warned of, fewer than 40
-        refused.
+        are and those ``matched``, and names the versions read. Fewer than 120 matches are warned
+        of, fewer than 40 refused.
     """
     every = pairs()
-    found = [(pair, text) for pair in every if (text := paragraph(pair.function, pair.sha256)) is not None]
+    found = [
+        (pair, text)
+        for pair in every
+        if (text := paragraph(pair.function, pair.sha256)) is not None
+    ]
     versions = {package: importlib.metadata.version(package) for package in ("numpy", "scipy")}
     if len(found) < ENOUGH:
         _complain(len(found), len(every), versions)
@@ -66,7 +71,9 @@ def bundled() -> Collection:
 def pairs() -> list[Pair]:
     """Return every pair, in the order of the file, whether or not its paragraph can be found."""
     rows = map(orjson.loads, _lines("rewrites.jsonl"))
-    return [Pair(row["_id"], row["function"], row["sha256"], row["title"], row["text"]) for row in rows]
+    return [
+        Pair(row["_id"], row["function"], row["sha256"], row["title"], row["text"]) for row in rows
+    ]
 
 
 def paragraph(function: str, sha256: str) -> str | None:
@@ -89,7 +96,11 @@ def _complain(found: int, every: int, versions: dict[str, str]) -> None:
     remedy = "install numpy 2.0-2.4 and scipy 1.14-1.17, and run Python without -OO, which drops docstrings"
     if found < FEWEST:
         raise UserError(f"{have}, expected at least {FEWEST}; {remedy}")
-    warnings.warn(f"{have}, the other pairs are left out; for all of them, {remedy}", DataWarning, stacklevel=3)
+    warnings.warn(
+        f"{have}, the other pairs are left out; for all of them, {remedy}",
+        DataWarning,
+        stacklevel=3,
+    )
 
 
 def _docs(found: list[tuple[Pair, str]]) -> pl.DataFrame:
@@ -118,5 +129,9 @@ def _qrels(matched: list[str]) -> pl.DataFrame:
 
 
 def _lines(name: str) -> list[str]:
-    text = importlib.resources.files("ranktilt.datasets.bundled").joinpath(name).read_text(encoding="utf-8")
+    text = (
+        importlib.resources.files("ranktilt.datasets.bundled")
+        .joinpath(name)
+        .read_text(encoding="utf-8")
+    )
     return text.removesuffix("\n").split("\n")

@@ -68,7 +68,11 @@ class FactorCheck:
 
 @dataclass(frozen=True, eq=False)
 class ManipulationChecks(
-    Result, format="ranktilt-manipulation-checks", version=1, noun="manipulation checks", command="ranktilt twins"
+    Result,
+    format="ranktilt-manipulation-checks",
+    version=1,
+    noun="manipulation checks",
+    command="ranktilt twins",
 ):
     """What the factors of a design did to the texts.
 
@@ -79,7 +83,8 @@ class ManipulationChecks(
     rows : tuple of FactorCheck
         A row for each factor and property.
     changed : mapping
-        By factor, the share of the texts that it was applied to and changed, 0 to 1; none for given versions.
+        By factor, the share of the texts that it was applied to and changed, 0 to 1; none for given
+        versions.
     """
 
     spec: Mapping[str, Any]
@@ -100,8 +105,9 @@ def check_factors(
 ) -> tuple[FactorCheck, ...]:
     """Measure every version of a designed collection, and compare the levels of each factor.
 
-    `base` are the documents as they were (``id``, ``title``, ``text``), `qrels` their judgments. The values of an
-    origin's versions are averaged on each level, so that every origin counts once and intervals are clustered by it.
+    `base` are the documents as they were (``id``, ``title``, ``text``), `qrels` their judgments.
+    The values of an origin's versions are averaged on each level, so that every origin counts once
+    and intervals are clustered by it.
     """
     measured = measure(collection, base, qrels)
     origins = collection.origin_codes()
@@ -109,7 +115,10 @@ def check_factors(
     for factor in factors:
         high = (collection.docs[f"factor:{factor.name}"] == HIGH).to_numpy()
         for probe, values in measured.items():
-            pairs = [_means(values[side], origins[side], int(origins.max()) + 1) for side in (~high, high)]
+            pairs = [
+                _means(values[side], origins[side], int(origins.max()) + 1)
+                for side in (~high, high)
+            ]
             rows.append(_check(factor, probe, *pairs))
     return tuple(row for row in rows if row.expected or row.origins >= FEWEST_ORIGINS)
 
@@ -162,19 +171,27 @@ def measure(collection: Collection, base: pl.DataFrame, qrels: pl.DataFrame) -> 
     docs = collection.docs.select("id", "title", "text", "origin")
     own = base.select("id", "title", "text", source=pl.lit(_ORIGINAL), origin="id")
     more = docs.filter(~pl.col("id").is_in(own["id"].implode()))
-    every = pl.concat([own, more.select("id", "title", "text", pl.lit(_VERSION).alias("source"), "origin")])
+    every = pl.concat(
+        [own, more.select("id", "title", "text", pl.lit(_VERSION).alias("source"), "origin")]
+    )
     judged = qrels.join(every.select("origin", version="id"), left_on="doc_id", right_on="origin")
     judged = judged.select("query_id", "grade", doc_id="version")
     both = Collection(every, collection.queries, judged)
     values = {name: _values(probe, both) for name, probe in _PROBES.items()}
     number = pl.DataFrame({"id": both.ids}).with_row_index("row")
-    rows = docs.select("id").join(number, on="id", how="left", maintain_order="left")["row"].to_numpy()
-    first = docs.select(id="origin").join(own.select("id", "text"), on="id", how="left", maintain_order="left")["text"]
+    rows = (
+        docs.select("id").join(number, on="id", how="left", maintain_order="left")["row"].to_numpy()
+    )
+    first = docs.select(id="origin").join(
+        own.select("id", "text"), on="id", how="left", maintain_order="left"
+    )["text"]
     left, _, shared = term_counts(first, docs["text"])
     found = {name: one[rows] for name, one in values.items()}
     found["overlap"] = share(shared, left)
     found["facts"] = _facts_left(first, docs["text"])
-    found["gender"] = _each(docs.select(pl.concat_str("title", "text", separator=" ")).to_series(), _feminine_share)
+    found["gender"] = _each(
+        docs.select(pl.concat_str("title", "text", separator=" ")).to_series(), _feminine_share
+    )
     return found
 
 
@@ -205,5 +222,7 @@ def _feminine_share(text: str) -> float:
     """Share of feminine words among the gendered ones; NaN without any."""
     known = feminine_words()
     feminine = {*known.values(), "hers"}
-    counted = [word for word in re.findall(r"[a-z]+", text.lower()) if word in known or word in feminine]
+    counted = [
+        word for word in re.findall(r"[a-z]+", text.lower()) if word in known or word in feminine
+    ]
     return sum(word in feminine for word in counted) / len(counted) if counted else float("nan")

@@ -55,7 +55,10 @@ class Design:
     def cells(self) -> list[dict[str, str]]:
         """Return the level of each factor, run by run."""
         return [
-            {name: HIGH if level > 0 else LOW for name, level in zip(self.factors, row, strict=True)}
+            {
+                name: HIGH if level > 0 else LOW
+                for name, level in zip(self.factors, row, strict=True)
+            }
             for row in self.levels.tolist()
         ]
 
@@ -73,10 +76,11 @@ class Design:
 def design(factors: Sequence[str], size: str | int = FULL) -> Design:
     """Lay out an experiment with two levels a factor.
 
-    `size` is a number of runs, ``full`` for every combination, or ``pb12`` for screening, in which each factor's effect
-    is mixed with part of every interaction of two others. A fraction is of resolution IV at least, so that the effect
-    of a factor is mixed with no interaction of two; a smaller one is refused. Where the textbook's fraction lacks the
-    document as it is, the other half is taken: of the same resolution, with a minus in its generator.
+    `size` is a number of runs, ``full`` for every combination, or ``pb12`` for screening, in which
+    each factor's effect is mixed with part of every interaction of two others. A fraction is of
+    resolution IV at least, so that the effect of a factor is mixed with no interaction of two; a
+    smaller one is refused. Where the textbook's fraction lacks the document as it is, the other
+    half is taken: of the same resolution, with a minus in its generator.
     """
     names, wanted = tuple(factors), str(size)
     _check_names(names)
@@ -90,7 +94,9 @@ def design(factors: Sequence[str], size: str | int = FULL) -> Design:
         return Design(names, full_factorial(k), "factorial")
     many = counted(k, "factor", "factors")
     if runs > 2**k:
-        raise UserError(f"{many} have {2**k} combinations: a design of {runs} is too large; use full")
+        raise UserError(
+            f"{many} have {2**k} combinations: a design of {runs} is too large; use full"
+        )
     if (k, runs) not in _GENERATORS:
         least = min((r for f, r in _GENERATORS if f == k), default=2**k)
         raise UserError(
@@ -98,7 +104,9 @@ def design(factors: Sequence[str], size: str | int = FULL) -> Design:
             f"use {least} runs or more, or pb12 for screening"
         )
     generators = tuple(_with_original(text) for text in _GENERATORS[k, runs])
-    return Design(names, fraction(k, generators), "factorial", generators, _ROMAN[_resolution(k, generators)])
+    return Design(
+        names, fraction(k, generators), "factorial", generators, _ROMAN[_resolution(k, generators)]
+    )
 
 
 def _check_names(names: tuple[str, ...]) -> None:
@@ -115,13 +123,17 @@ def _check_names(names: tuple[str, ...]) -> None:
 def full_factorial(factors: int) -> Levels:
     """Return every combination in standard order: the first factor changes fastest."""
     runs = np.arange(2**factors)
-    return np.stack([np.where(runs >> factor & 1, 1, -1) for factor in range(factors)], axis=1).astype(np.int8)
+    return np.stack(
+        [np.where(runs >> factor & 1, 1, -1) for factor in range(factors)], axis=1
+    ).astype(np.int8)
 
 
 def fraction(factors: int, generators: Sequence[str]) -> Levels:
     """Return a fraction in standard order of its free factors; a generator such as ``E=ABCD`` makes a column."""
     levels = full_factorial(factors - len(generators))
-    columns = {letter: levels[:, number] for number, letter in enumerate(_LETTERS[: levels.shape[1]])}
+    columns = {
+        letter: levels[:, number] for number, letter in enumerate(_LETTERS[: levels.shape[1]])
+    }
     for text in generators:
         letter, sign, word = _read(text)
         columns[letter] = sign * np.prod([columns[one] for one in word], axis=0)
@@ -162,12 +174,14 @@ def _plackett_burman() -> Levels:
     return np.stack([np.full_like(row, -1), *runs])
 
 
-def drawn_cells(found: Design, origins: Sequence[str], cells: int | None, seed: int = 0) -> list[list[int]]:
+def drawn_cells(
+    found: Design, origins: Sequence[str], cells: int | None, seed: int = 0
+) -> list[list[int]]:
     """Choose runs of a design for each origin, rising; all of them where `cells` is None.
 
-    Origins take, in a seeded order, the runs that were taken least, so that over all origins no run is taken more than
-    once more often than another; among these, those with which the levels of each factor are nearest to even within the
-    origin, and else by chance.
+    Origins take, in a seeded order, the runs that were taken least, so that over all origins no run
+    is taken more than once more often than another; among these, those with which the levels of
+    each factor are nearest to even within the origin, and else by chance.
     """
     if cells is None:
         return [list(range(found.runs)) for _ in origins]
@@ -177,7 +191,11 @@ def drawn_cells(found: Design, origins: Sequence[str], cells: int | None, seed: 
     rng = np.random.default_rng(seed)
     used, chosen = np.zeros(found.runs, dtype=np.int64), dict[int, list[int]]()
     for origin in rng.permutation(len(origins)).tolist():
-        chance, totals, taken = rng.random(found.runs), np.zeros(len(found.factors), dtype=np.int64), list[int]()
+        chance, totals, taken = (
+            rng.random(found.runs),
+            np.zeros(len(found.factors), dtype=np.int64),
+            list[int](),
+        )
         for _ in range(cells):
             uneven = np.abs(totals + found.levels).sum(axis=1)
             order = [run for run in np.lexsort((chance, uneven, used)).tolist() if run not in taken]
@@ -191,6 +209,8 @@ def drawn_cells(found: Design, origins: Sequence[str], cells: int | None, seed: 
 def given_design(factors: Sequence[str], cells: Sequence[tuple[int, ...]]) -> Design:
     """Describe the combinations of versions that were there already, each once, in standard order."""
     _check_names(tuple(factors))
-    levels = np.array(sorted(set(cells), key=lambda cell: cell[::-1]), dtype=np.int8).reshape(-1, len(factors))
+    levels = np.array(sorted(set(cells), key=lambda cell: cell[::-1]), dtype=np.int8).reshape(
+        -1, len(factors)
+    )
     whole = len(levels) == 2 ** len(factors)
     return Design(tuple(factors), levels, "given", (), FULL if whole else "none")

@@ -1,9 +1,10 @@
 """What each factor of a designed collection does to ranks: main effects, interactions, and what is left of the source.
 
-The levels of factors are coded −1 (low: as is) and 1 (high), and an effect is twice its coefficient, so that a main
-effect is the mean of the high versions less that of the low ones (Box, Hunter & Hunter, Statistics for Experimenters,
-2nd ed. 2005, ch. 5). Versions are compared within one document under one query; errors are clustered by query and
-document (Cameron, Gelbach & Miller 2011).
+The levels of factors are coded −1 (low: as is) and 1 (high), and an effect is twice its
+coefficient, so that a main effect is the mean of the high versions less that of the low ones (Box,
+Hunter & Hunter, Statistics for Experimenters, 2nd ed. 2005, ch. 5). Versions are compared within
+one document under one query; errors are clustered by query and document (Cameron, Gelbach & Miller
+2011).
 """
 
 from __future__ import annotations
@@ -92,18 +93,25 @@ class FactorDesign:
     def of(cls, collection: Collection, failed: Sequence[str] = ()) -> FactorDesign:
         """Read the columns ``factor:*``; `failed` names the factors of which no effect is told.
 
-        `UserError` where there is no such column, a factor has one level, or factors cannot be told apart.
+        `UserError` where there is no such column, a factor has one level, or factors cannot be told
+        apart.
         """
-        names = [name.removeprefix(PREFIX) for name in collection.docs.columns if name.startswith(PREFIX)]
+        names = [
+            name.removeprefix(PREFIX) for name in collection.docs.columns if name.startswith(PREFIX)
+        ]
         if not names:
-            raise UserError("no factors: expected columns factor:NAME of low and high, as ranktilt twins makes them")
+            raise UserError(
+                "no factors: expected columns factor:NAME of low and high, as ranktilt twins makes them"
+            )
         levels = np.stack([_levels(collection, name) for name in names], axis=1)
         if failed and set(failed) >= set(names):
             failures = f"{join_words(names)} failed their checks (--failed-too analyses them)"
             raise UserError(f"no factor is left: {failures}")
         told = collection.spec.get("design", {}).get("low_high", {})
         ends = {name: tuple(map(str, told.get(name, ("low", "high")))) for name in names}
-        factors = tuple(DesignedFactor(name, ends[name][0], ends[name][1], name not in failed) for name in names)
+        factors = tuple(
+            DesignedFactor(name, ends[name][0], ends[name][1], name not in failed) for name in names
+        )
         designed = np.flatnonzero(~np.isnan(levels).any(axis=1))
         origin = collection.origin_codes()[designed]
         terms, notes = _terms(names, within(levels[designed], origin), levels[designed], origin)
@@ -121,7 +129,9 @@ class FactorDesign:
 
 def _levels(collection: Collection, name: str) -> Floats:
     column = collection.docs[PREFIX + name]
-    strange = next((value for value in column.unique().to_list() if value not in ("low", "high", None)), None)
+    strange = next(
+        (value for value in column.unique().to_list() if value not in ("low", "high", None)), None
+    )
     if strange is not None:
         raise UserError(f"factor {name!r}: expected low or high, got {strange!r}")
     codes = {"low": -1.0, "high": 1.0}
@@ -134,18 +144,29 @@ def _terms(
     """Find which effects can be told apart within documents; `UserError` where main effects cannot."""
     for name, column, whole in zip(names, centred.T, levels.T, strict=True):
         if not column.any():
-            held = "one level only" if len(np.unique(whole)) < 2 else "one level in all versions of each document"
+            held = (
+                "one level only"
+                if len(np.unique(whole)) < 2
+                else "one level in all versions of each document"
+            )
             raise UserError(f"factor {name!r} has {held}: its effect cannot be estimated")
     for (one, a), (other, b) in combinations(zip(names, centred.T, strict=True), 2):
         if abs(_correlation(a, b)) > _ALIASED:
-            raise UserError(f"factors {one!r} and {other!r} are aliased: they change together in every version")
+            raise UserError(
+                f"factors {one!r} and {other!r} are aliased: they change together in every version"
+            )
     if np.linalg.matrix_rank(centred) < len(names):
         raise UserError(f"factors {join_words(names)} are aliased: each follows from the others")
     mains = tuple(DesignTerm(name, (number,)) for number, name in enumerate(names))
-    pairs = [DesignTerm(f"{names[a]} × {names[b]}", (a, b)) for a, b in combinations(range(len(names)), 2)]
+    pairs = [
+        DesignTerm(f"{names[a]} × {names[b]}", (a, b))
+        for a, b in combinations(range(len(names)), 2)
+    ]
     if not pairs:
         return mains, []
-    products = within(np.stack([levels[:, list(pair.factors)].prod(axis=1) for pair in pairs], axis=1), origin)
+    products = within(
+        np.stack([levels[:, list(pair.factors)].prod(axis=1) for pair in pairs], axis=1), origin
+    )
     interactions, notes = _interactions(mains, centred, pairs, products)
     return (*mains, *interactions), notes
 
@@ -158,7 +179,9 @@ def _interactions(
     for number, column in enumerate(products.T):
         if not column.any():
             continue
-        alias = next((one for one in sets if abs(_correlation(products[:, one[0]], column)) > _ALIASED), None)
+        alias = next(
+            (one for one in sets if abs(_correlation(products[:, one[0]], column)) > _ALIASED), None
+        )
         if alias is None:
             sets.append([number])
         else:
@@ -176,7 +199,9 @@ def _interactions(
             names.append(f"{sign}{pairs[other].label}")
         found.append(DesignTerm(" = ".join(names), pairs[one[0]].factors))
         if len(names) > 1:
-            notes.append(f"This design cannot tell apart {join_words(names)}: one number is their sum.")
+            notes.append(
+                f"This design cannot tell apart {join_words(names)}: one number is their sum."
+            )
     return found, notes
 
 
@@ -197,26 +222,28 @@ def factor_effects(
     Parameters
     ----------
     collection : Collection
-        Versions of documents by a design: columns ``factor:NAME`` of ``low`` and ``high``, one ``origin`` for all
-        versions of a document.
+        Versions of documents by a design: columns ``factor:NAME`` of ``low`` and ``high``, one
+        ``origin`` for all versions of a document.
     rankers : sequence of Ranker or Run
         Rankers search as many times deeper as a document has versions; runs are taken as they are.
     adopters : sequence of float, optional
-        Shares of all other documents, 0 to 1, that have an edit too: what it then does to the document that has it, and
-        to one that has not.
+        Shares of all other documents, 0 to 1, that have an edit too: what it then does to the
+        document that has it, and to one that has not.
     failed_too : bool, optional
-        Analyse factors that failed their checks too; by default they are held in the regression and not told.
+        Analyse factors that failed their checks too; by default they are held in the regression and
+        not told.
 
     Returns
     -------
     FactorEffects
-        Effects on rank gap, score gap, head-to-head and nDCG, Holm-corrected within each estimand over all rankers and
-        effects.
+        Effects on rank gap, score gap, head-to-head and nDCG, Holm-corrected within each estimand
+        over all rankers and effects.
 
     Raises
     ------
     UserError
-        If there are no factors, or their effects cannot be told apart; if no version is judged or retrieved.
+        If there are no factors, or their effects cannot be told apart; if no version is judged or
+        retrieved.
     """
     if not rankers:
         raise UserError("effects of factors need a ranker")
@@ -227,7 +254,12 @@ def factor_effects(
     design = FactorDesign.of(collection, () if failed_too else tuple(told.get("failed", ())))
     table = version_table(collection, design.designed)
     runs = named_apart(_ranked(collection, rankers, int((table >= 0).sum(axis=1).max(initial=1))))
-    rows, sources, adoptions, notes = list[FactorEffect](), list[SourceEffect](), list[AdoptionEffect](), list[str]()
+    rows, sources, adoptions, notes = (
+        list[FactorEffect](),
+        list[SourceEffect](),
+        list[AdoptionEffect](),
+        list[str](),
+    )
     variations = dict[str, Variation]()
     for number, run in enumerate(runs):
         report("effects of factors", number, len(runs))
@@ -241,13 +273,21 @@ def factor_effects(
         notes += _notes(standing, fits)
     report("effects of factors", len(runs), len(runs))
     spec = {
-        "collection": dict(collection.spec), "design": dict(told), "rankers": [repr(one) for one in rankers],
-        "adopters": list(adopters), "ranktilt": __version__,
-    }  # fmt: skip
+        "collection": dict(collection.spec),
+        "design": dict(told),
+        "rankers": [repr(one) for one in rankers],
+        "adopters": list(adopters),
+        "ranktilt": __version__,
+    }
     return FactorEffects(
-        spec, design.factors, tuple(_corrected(rows)), tuple(sources), tuple(adoptions),
-        (*_about(collection, design), *dict.fromkeys(notes)), variations,
-    )  # fmt: skip
+        spec,
+        design.factors,
+        tuple(_corrected(rows)),
+        tuple(sources),
+        tuple(adoptions),
+        (*_about(collection, design), *dict.fromkeys(notes)),
+        variations,
+    )
 
 
 class EstimandFit(NamedTuple):
@@ -257,14 +297,18 @@ class EstimandFit(NamedTuple):
     outcome: Outcome
 
 
-def _ranked(collection: Collection, rankers: Sequence[Ranker | Run], versions: int) -> Iterator[Run]:
+def _ranked(
+    collection: Collection, rankers: Sequence[Ranker | Run], versions: int
+) -> Iterator[Run]:
     """Rank as many times deeper as a document has versions; what is found keeps the ranker's own name."""
     for one in rankers:
         if isinstance(one, Run):
             yield one
             continue
-        deep = [replace(stage, k=stage.k * versions) if getattr(stage, "k", None) else stage  # type: ignore[type-var, attr-defined]
-                for stage in stages_of(one)]  # fmt: skip
+        deep = [
+            replace(stage, k=stage.k * versions) if getattr(stage, "k", None) else stage  # type: ignore[type-var, attr-defined]
+            for stage in stages_of(one)
+        ]
         whole = deep[0] if len(deep) == 1 else Pipeline(tuple(deep))
         whole.check()
         run = check_reranked(whole.rank(collection), None, whole)
@@ -274,12 +318,16 @@ def _ranked(collection: Collection, rankers: Sequence[Ranker | Run], versions: i
 def _fits(standing: Standings, design: FactorDesign) -> Iterator[tuple[str, EstimandFit]]:
     """Regress each estimand that the run has on all terms of the design."""
     if not len(standing.rows):
-        raise UserError(f"{standing.run.name}: no document with two versions is judged relevant and retrieved")
+        raise UserError(
+            f"{standing.run.name}: no document with two versions is judged relevant and retrieved"
+        )
     weights = even_weights(standing.collection)
     outcomes: dict[str, Outcome | None] = {
-        PRIMARY: standing.rank_gap(weights), "score gap": standing.score_gap(),
-        "head-to-head": standing.head_to_head(), "nDCG": standing.ndcg(weights),
-    }  # fmt: skip
+        PRIMARY: standing.rank_gap(weights),
+        "score gap": standing.score_gap(),
+        "head-to-head": standing.head_to_head(),
+        "nDCG": standing.ndcg(weights),
+    }
     for name, outcome in outcomes.items():
         if outcome is not None and len(outcome.values):
             yield name, EstimandFit(_fit(outcome, design, design.terms), outcome)
@@ -301,7 +349,16 @@ def _rows(fit: EstimandFit, design: FactorDesign, of: tuple[str, str]) -> Iterat
             value, half = float(values[number]), float(halves[number])
             p = np.nan if few else whole.p(number)
             yield FactorEffect(
-                *of, term.label, value, value - half, value + half, float(errors[number]), p, np.nan, np.nan, *counts
+                *of,
+                term.label,
+                value,
+                value - half,
+                value + half,
+                float(errors[number]),
+                p,
+                np.nan,
+                np.nan,
+                *counts,
             )
 
 
@@ -329,9 +386,10 @@ def _sources(fit: EstimandFit, design: FactorDesign, of: tuple[str, str]) -> Ite
     mine = [n for n in interactions if own in terms[n].factors]
     as_is[own], as_is[mine] = 2, -2
     contrasts: list[tuple[Question, WithinFit, Floats]] = [
-        (TOGETHER, fit.whole, together), (ALONE, _fit(fit.outcome, design, terms[own : own + 1]), np.array([2.0])),
+        (TOGETHER, fit.whole, together),
+        (ALONE, _fit(fit.outcome, design, terms[own : own + 1]), np.array([2.0])),
         (HELD, fit.whole, main),
-    ]  # fmt: skip
+    ]
     if len(mine) == len(names) - 1 and not any(" = " in terms[n].label for n in mine):
         contrasts.append((AS_IS, fit.whole, as_is))
     for question, whole, weights in contrasts:
@@ -340,11 +398,13 @@ def _sources(fit: EstimandFit, design: FactorDesign, of: tuple[str, str]) -> Ite
         yield SourceEffect(*of, question, factors, value, value - half, value + half)
 
 
-def _adoptions(standing: Standings, design: FactorDesign, shares: Sequence[float]) -> Iterator[AdoptionEffect]:
+def _adoptions(
+    standing: Standings, design: FactorDesign, shares: Sequence[float]
+) -> Iterator[AdoptionEffect]:
     """What each edit does to the exposure of who makes it, and of who does not, as a share of all others makes it.
 
-    Both are held against the unedited document where nobody edits. Exposure and not ranks, because how deep a document
-    stands that is not retrieved depends on how many others are.
+    Both are held against the unedited document where nobody edits. Exposure and not ranks, because
+    how deep a document stands that is not retrieved depends on how many others are.
     """
     for number, factor in enumerate(design.factors):
         if not factor.analysed or not shares:
@@ -358,12 +418,16 @@ def _adoptions(standing: Standings, design: FactorDesign, shares: Sequence[float
             others = standing.exposure(adopted_weights(standing.collection, levels, share)).values
             of = (standing.run.name, factor.name, float(share))
             gain = nobody._replace(values=np.where(edited, others, nobody.values))
-            value, _, half = (float(one[0]) for one in _fit(gain, design, design.terms).combined(weights))
+            value, _, half = (
+                float(one[0]) for one in _fit(gain, design, design.terms).combined(weights)
+            )
             yield AdoptionEffect(*of, True, value, value - half, value + half)
             yield AdoptionEffect(*of, False, *_mean(nobody, others - nobody.values, ~edited))
 
 
-def _mean(outcome: Outcome, change: Floats, which: npt.NDArray[np.bool_]) -> tuple[float, float, float]:
+def _mean(
+    outcome: Outcome, change: Floats, which: npt.NDArray[np.bool_]
+) -> tuple[float, float, float]:
     """Mean of some versions' change, with its 95 % interval, clustered by query and document."""
     change, query, origin = change[which], outcome.query[which], outcome.origin[which]
     value = float(change.mean())
@@ -390,7 +454,9 @@ def _notes(standing: Standings, fits: Mapping[str, EstimandFit]) -> Iterator[str
         yield f"warning: {name}: {standing.variation.words}; no factor could move a document there"
     if standing.left_out:
         every = standing.left_out + len(standing.rows)
-        pairs = f"{standing.left_out:,} of {counted(every, 'relevant document', 'relevant documents')}"
+        pairs = (
+            f"{standing.left_out:,} of {counted(every, 'relevant document', 'relevant documents')}"
+        )
         yield f"{name}: {pairs}, query by query, have no version that is retrieved: they say nothing of the factors."
     if standing.absent > _ABSENT:
         share = f"{100 * standing.absent:.0f} %"
@@ -399,6 +465,8 @@ def _notes(standing: Standings, fits: Mapping[str, EstimandFit]) -> Iterator[str
     if "score gap" not in fits:
         yield f"{name}: no score gap: its scores say no more than an order, or no document has all versions retrieved."
     if min(len(np.unique(outcome.query)), len(np.unique(outcome.origin))) < _FEWEST:
-        pair = (counted(len(np.unique(outcome.query)), "query", "queries"),
-                counted(len(np.unique(outcome.origin)), "document", "documents"))  # fmt: skip
+        pair = (
+            counted(len(np.unique(outcome.query)), "query", "queries"),
+            counted(len(np.unique(outcome.origin)), "document", "documents"),
+        )
         yield f"{name}: {' and '.join(pair)} are too few to test."

@@ -53,7 +53,12 @@ class Factor:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        found: dict[str, Any] = {"name": self.name, "by": self.by, "moves": dict(self.moves), "holds": list(self.holds)}
+        found: dict[str, Any] = {
+            "name": self.name,
+            "by": self.by,
+            "moves": dict(self.moves),
+            "holds": list(self.holds),
+        }
         more = {"prompt": self.prompt, "source": self.source, "made_by": self.made_by}
         return found | {name: value for name, value in more.items() if value}
 
@@ -63,11 +68,21 @@ RULES: Mapping[str, Factor] = {
     one.name: one
     for one in (
         Factor("source", "rewritten", {"overlap": -1}, source=""),
-        Factor(MEANING, "changed", {"facts": -1}, ("words", "sentences", "query-words"), rules.other_facts),
+        Factor(
+            MEANING,
+            "changed",
+            {"facts": -1},
+            ("words", "sentences", "query-words"),
+            rules.other_facts,
+        ),
         Factor("words", "synonyms", {"overlap": -1}, _TEXT, rules.other_words),
-        Factor("gender", "feminine", {"gender": 1}, ("words", "sentences"), rules.feminine, titles=True),
+        Factor(
+            "gender", "feminine", {"gender": 1}, ("words", "sentences"), rules.feminine, titles=True
+        ),
         Factor("length", "shorter", {"words": -1}, ("sentences", "readability"), rules.shorter),
-        Factor("query-words", "added", {"query-words": 1}, ("overlap", "facts"), rules.with_query_words),
+        Factor(
+            "query-words", "added", {"query-words": 1}, ("overlap", "facts"), rules.with_query_words
+        ),
         Factor("fluency", "swapped", {"perplexity": 1}, (*_TEXT, "overlap"), rules.swapped_words),
     )
 }
@@ -88,9 +103,10 @@ NAMES = (*RULES, *(name for name in PROMPTED if name not in RULES))
 def read_factors(specs: Sequence[str], *, by_rule: bool = False) -> tuple[Factor, ...]:
     """Read factors by name, in the order given.
 
-    One with a rule and a prompt is made by the prompt unless `by_rule`. ``source:NAME`` are the rewrites that the
-    collection has already; ``MODULE:FUNCTION`` is a function ``f(text) -> text`` of yours, with attributes ``moves``
-    and ``holds`` if you like; the name of a file is a prompt with ``{text}``.
+    One with a rule and a prompt is made by the prompt unless `by_rule`. ``source:NAME`` are the
+    rewrites that the collection has already; ``MODULE:FUNCTION`` is a function ``f(text) -> text``
+    of yours, with attributes ``moves`` and ``holds`` if you like; the name of a file is a prompt
+    with ``{text}``.
     """
     found = tuple(_factor(spec.strip(), by_rule) for spec in specs if spec.strip())
     if not found:
@@ -105,15 +121,21 @@ def _factor(spec: str, by_rule: bool) -> Factor:
         return Factor("source", argument, {"overlap": -1}, source=argument)
     if spec in NAMES:
         if by_rule and spec not in RULES:
-            raise UserError(f"factor {spec!r} has no rule: leave out --by-rule and name a model, --llm")
+            raise UserError(
+                f"factor {spec!r} has no rule: leave out --by-rule and name a model, --llm"
+            )
         return PROMPTED[spec] if spec in PROMPTED and not by_rule else RULES[spec]
     if colon and os.path.sep not in spec:
         return _function(spec)
     if Path(spec).suffix == ".txt" or os.path.isfile(spec):
         if by_rule:
-            raise UserError(f"factor {spec!r} is a prompt: leave out --by-rule and name a model, --llm")
+            raise UserError(
+                f"factor {spec!r} is a prompt: leave out --by-rule and name a model, --llm"
+            )
         return Factor(Path(spec).stem, "prompted", {"overlap": -1}, prompt=spec, made_by=spec)
-    raise UserError(f"{unknown('factor', spec, NAMES)}; your own: MODULE:FUNCTION, or a file with a prompt")
+    raise UserError(
+        f"{unknown('factor', spec, NAMES)}; your own: MODULE:FUNCTION, or a file with a prompt"
+    )
 
 
 def _function(spec: str) -> Factor:
@@ -125,18 +147,32 @@ def _function(spec: str) -> Factor:
         function = pkgutil.resolve_name(spec)
     except Exception as error:
         reason = f"{type(error).__name__}: {first_line(error)}"
-        raise UserError(f"factor {spec!r}: nothing to import in {folder} or among packages: {reason}") from error
+        raise UserError(
+            f"factor {spec!r}: nothing to import in {folder} or among packages: {reason}"
+        ) from error
     if not callable(function):
         raise UserError(f"factor {spec!r}: expected a function f(text), got {shorten(function)}")
 
     def edit(text: str, origin: Origin) -> str:
         changed = function(text)
         if not isinstance(changed, str):
-            raise UserError(f"factor {spec!r}: expected a text of document {origin.id!r}, got {shorten(changed)}")
+            raise UserError(
+                f"factor {spec!r}: expected a text of document {origin.id!r}, got {shorten(changed)}"
+            )
         return changed
 
-    moves, holds = getattr(function, "moves", {"overlap": -1}), tuple(getattr(function, "holds", ()))
-    return Factor(spec.rpartition(":")[2].rpartition(".")[2], "changed", dict(moves), holds, edit, made_by=spec)
+    moves, holds = (
+        getattr(function, "moves", {"overlap": -1}),
+        tuple(getattr(function, "holds", ())),
+    )
+    return Factor(
+        spec.rpartition(":")[2].rpartition(".")[2],
+        "changed",
+        dict(moves),
+        holds,
+        edit,
+        made_by=spec,
+    )
 
 
 def is_false(docs: pl.DataFrame) -> pl.Series:
@@ -151,7 +187,9 @@ def require_model(factors: Sequence[Factor], given: bool) -> None:
     """Refuse factors that need a language model where none is given, and a model that no factor asks."""
     prompted = [one.name for one in factors if one.by == "model"]
     if prompted and not given:
-        raise UserError(f"factor {prompted[0]!r} needs a language model: name one (--llm), or use --by-rule")
+        raise UserError(
+            f"factor {prompted[0]!r} needs a language model: name one (--llm), or use --by-rule"
+        )
     if given and not prompted:
         raise UserError("every factor is made by rule: leave out the language model (--llm)")
 
@@ -159,13 +197,16 @@ def require_model(factors: Sequence[Factor], given: bool) -> None:
 def applied_order(factors: Sequence[Factor]) -> list[Factor]:
     """Order factors as they are applied: rewrites of the collection, prompts, then rules; a user's own come last.
 
-    What a model is asked thus depends on prompts alone, and versions that differ by a rule share the model's text.
+    What a model is asked thus depends on prompts alone, and versions that differ by a rule share
+    the model's text.
     """
     names = {"collection": ["source"], "model": [*PROMPTED], "rule": [*RULES]}
     stages = list(names)
 
     def key(one: Factor) -> tuple[int, int]:
         order = names[one.by]
-        return stages.index(one.by), order.index(one.name) if one.name in order and not one.made_by else len(order)
+        return stages.index(one.by), order.index(
+            one.name
+        ) if one.name in order and not one.made_by else len(order)
 
     return sorted(factors, key=key)

@@ -15,23 +15,33 @@ from ranktilt.mitigation.causal import Instrument
 
 
 def factor_instrument(
-    collection: Collection, factor: str, *, source: str, reference: str = "human", force: bool = False
+    collection: Collection,
+    factor: str,
+    *,
+    source: str,
+    reference: str = "human",
+    force: bool = False,
 ) -> Instrument:
     """Pair the versions of each document that differ in one factor alone, and those that differ in the source alone.
 
-    The source is the factor ``source`` where there is one, and else the documents' own: `source` against `reference`
-    with all factors alike. `force` takes a factor that failed its manipulation check.
+    The source is the factor ``source`` where there is one, and else the documents' own: `source`
+    against `reference` with all factors alike. `force` takes a factor that failed its manipulation
+    check.
     """
     names = FactorDesign.of(collection).names
     if factor not in names:
         raise unknown("factor", factor, names)
     if factor in collection.spec.get("design", {}).get("failed", ()) and not force:
-        raise UserError(f"factor {factor!r} failed its manipulation check and is no instrument; force goes on")
+        raise UserError(
+            f"factor {factor!r} failed its manipulation check and is no instrument; force goes on"
+        )
     columns = [PREFIX + name for name in names]
     docs = collection.docs.drop_nulls(columns)
     pairs = _pairs(docs, PREFIX + factor, (LOW, HIGH), columns)
     if not pairs.height:
-        raise UserError(f"no two versions differ in {factor} alone: a fraction of a design has none, a full one does")
+        raise UserError(
+            f"no two versions differ in {factor} alone: a fraction of a design has none, a full one does"
+        )
     by_source = pairs.clear()
     if SOURCE in names and factor != SOURCE:
         by_source = _pairs(docs, PREFIX + SOURCE, (LOW, HIGH), columns)
@@ -40,11 +50,17 @@ def factor_instrument(
     return Instrument(factor, pairs, by_source if by_source.height else None)
 
 
-def _pairs(docs: pl.DataFrame, column: str, levels: tuple[str, str], alike: Sequence[str]) -> pl.DataFrame:
+def _pairs(
+    docs: pl.DataFrame, column: str, levels: tuple[str, str], alike: Sequence[str]
+) -> pl.DataFrame:
     """``origin``, ``a`` and ``b``: versions of one origin on both levels of a column, alike in the other factors."""
     key = ["origin", *(name for name in alike if name != column)]
     sides = [
         docs.filter(pl.col(column) == level).select(*key, pl.col("id").alias(side))
         for side, level in zip("ab", levels, strict=True)
     ]
-    return sides[0].join(sides[1], on=key, how="inner", maintain_order="left_right").select("origin", "a", "b")
+    return (
+        sides[0]
+        .join(sides[1], on=key, how="inner", maintain_order="left_right")
+        .select("origin", "a", "b")
+    )

@@ -14,7 +14,14 @@ from ranktilt.datasets.stated_sources import ORIGINALS, with_named_side
 from ranktilt.errors import UserError, unknown
 from ranktilt.experiments.twins.checks import ManipulationChecks, check_factors
 from ranktilt.experiments.twins.design import HIGH, Design, design, drawn_cells
-from ranktilt.experiments.twins.factors import AS_IS, MEANING, Factor, applied_order, read_factors, require_model
+from ranktilt.experiments.twins.factors import (
+    AS_IS,
+    MEANING,
+    Factor,
+    applied_order,
+    read_factors,
+    require_model,
+)
 from ranktilt.experiments.twins.judgments import carried, how_graded, judged_anew, to_grade
 from ranktilt.experiments.twins.options import Crossing
 from ranktilt.experiments.twins.rules import Origin, name_pool, terms
@@ -33,17 +40,19 @@ Applied = tuple[str, ...]
 """Names of the factors that a text was changed by, in the order in which they are applied."""
 Key = tuple[int, Applied]
 """A version: the row of its origin among the documents to be changed, and what it was changed by."""
-ANSWERS = pl.Schema({"id": pl.String(), "source": pl.String(), **{n: t for n, t in RECORD.items() if n != "row"}})
+ANSWERS = pl.Schema(
+    {"id": pl.String(), "source": pl.String(), **{n: t for n, t in RECORD.items() if n != "row"}}
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DesignedTwins(Generated):
     """A designed collection, what its factors did to the texts, and what a model was asked for it.
 
-    `collection` has a document for each origin and run of the design, with a column ``factor:NAME`` a factor, ``low``
-    (as it is) or ``high``; the original is the document in which all are low. Judgments are carried over, except to
-    versions whose factor ``facts`` is high: these have the grades of a judge, or none. ``collection.spec["design"]``
-    says how it was made.
+    `collection` has a document for each origin and run of the design, with a column ``factor:NAME``
+    a factor, ``low`` (as it is) or ``high``; the original is the document in which all are low.
+    Judgments are carried over, except to versions whose factor ``facts`` is high: these have the
+    grades of a judge, or none. ``collection.spec["design"]`` says how it was made.
     """
 
     given: Collection
@@ -59,26 +68,34 @@ class DesignedTwins(Generated):
 
 
 def twins(
-    collection: Collection, factors: Sequence[str | Factor], crossing: Crossing | None = None, *, by_rule: bool = False,
-    llm: LLM | None = None, judge: LLM | None = None, judge_prompt: str | Path = "umbrela",
-) -> DesignedTwins:  # fmt: skip
+    collection: Collection,
+    factors: Sequence[str | Factor],
+    crossing: Crossing | None = None,
+    *,
+    by_rule: bool = False,
+    llm: LLM | None = None,
+    judge: LLM | None = None,
+    judge_prompt: str | Path = "umbrela",
+) -> DesignedTwins:
     """Write each document of a collection in the combinations of a design's factors, and check what they did.
 
-    Factors are applied in one order, whatever the order they are named in: a collection's own rewrites, prompts, then
-    rules, so that versions which differ by rules share what a model wrote.
+    Factors are applied in one order, whatever the order they are named in: a collection's own
+    rewrites, prompts, then rules, so that versions which differ by rules share what a model wrote.
 
     Parameters
     ----------
     collection : Collection
         Its human documents are written in versions, unless ``crossing.of`` names another source.
     factors : sequence of str
-        What differs, such as ``length`` or ``facts``; ``MODULE:FUNCTION`` and files with prompts are your own.
+        What differs, such as ``length`` or ``facts``; ``MODULE:FUNCTION`` and files with prompts
+        are your own.
     crossing : Crossing, optional
         The design, how many versions a document has, the seed; by default all combinations.
     by_rule : bool, optional
         Change texts by rule, without a language model.
     llm : LLM, optional
-        The model that factors ask which are made by prompt: ``ranktilt.llm.base.llm("openai:NAME")``.
+        The model that factors ask which are made by prompt:
+        ``ranktilt.llm.base.llm("openai:NAME")``.
     judge : LLM, optional
         The model that grades versions whose facts are changed; without one these have no judgments.
     judge_prompt : str or path, optional
@@ -87,15 +104,18 @@ def twins(
     Returns
     -------
     DesignedTwins
-        `collection` has the versions, with columns ``factor:NAME``; `checks` says what each factor moved. What a model
-        did not answer, the same call asks for again.
+        `collection` has the versions, with columns ``factor:NAME``; `checks` says what each factor
+        moved. What a model did not answer, the same call asks for again.
 
     Raises
     ------
     UserError
-        If there is no such factor or design, a factor needs a model and none is given, or nothing is to be judged.
+        If there is no such factor or design, a factor needs a model and none is given, or nothing
+        is to be judged.
     """
-    read = [read_factors([one], by_rule=by_rule)[0] if isinstance(one, str) else one for one in factors]
+    read = [
+        read_factors([one], by_rule=by_rule)[0] if isinstance(one, str) else one for one in factors
+    ]
     work = _Work.of(collection, read, crossing or Crossing())
     require_model(read, llm is not None)
     if judge is not None:
@@ -105,7 +125,11 @@ def twins(
     for step, factor in enumerate(work.order):
         changed[factor.name] = work.apply(step, llm)
     made, grades = _designed(work, model_name(llm) if llm is not None else ""), None
-    about = {"factors": [one.to_dict() for one in read], "seed": work.crossing.seed, **_model_spec(work, llm)}
+    about = {
+        "factors": [one.to_dict() for one in read],
+        "seed": work.crossing.seed,
+        **_model_spec(work, llm),
+    }
     if judge is not None:
         made, grades = judged_anew(made, work.collection, judge, how)
         about["judge"] = {**grades.spec, "counts": grades.counts._asdict()}
@@ -116,11 +140,15 @@ def twins(
     )
     spec = {**made.spec, "design": {**made.spec["design"], "failed": list(checks.failed)}}
     return DesignedTwins(
-        collection=Collection(made.docs, made.queries, made.qrels, spec), given=work.collection, checks=checks,
+        collection=Collection(made.docs, made.queries, made.qrels, spec),
+        given=work.collection,
+        checks=checks,
         left_out=pl.concat([LEFT_OUT.to_frame(), *work.left_out]),
-        answers=pl.concat([ANSWERS.to_frame(), *work.answers]), made=tuple(work.made), spec=about,
+        answers=pl.concat([ANSWERS.to_frame(), *work.answers]),
+        made=tuple(work.made),
+        spec=about,
         grades=grades,
-    )  # fmt: skip
+    )
 
 
 class PromptPrice(NamedTuple):
@@ -139,7 +167,9 @@ class PromptPrice(NamedTuple):
     @property
     def tokens(self) -> tuple[int, int]:
         """Read and written."""
-        return round(self.times * self.estimate.tokens_in), round(self.times * self.estimate.tokens_out)
+        return round(self.times * self.estimate.tokens_in), round(
+            self.times * self.estimate.tokens_out
+        )
 
     @property
     def price(self) -> float | None:
@@ -148,13 +178,20 @@ class PromptPrice(NamedTuple):
 
 
 def price_twins(
-    collection: Collection, factors: Sequence[Factor], crossing: Crossing, llm: LLM | None, *,
-    judge: LLM | None = None, judge_prompt: str | Path = "umbrela", **options: Any,
-) -> list[PromptPrice]:  # fmt: skip
+    collection: Collection,
+    factors: Sequence[Factor],
+    crossing: Crossing,
+    llm: LLM | None,
+    *,
+    judge: LLM | None = None,
+    judge_prompt: str | Path = "umbrela",
+    **options: Any,
+) -> list[PromptPrice]:
     """Estimate what each prompt would cost, and last what a judge would; asks nothing.
 
-    It is estimated for the documents as they are, once each, and multiplied: what an earlier prompt would make of them
-    is not known yet. What rules make of them is, so that by rule alone the pairs of a judge are those to be graded.
+    It is estimated for the documents as they are, once each, and multiplied: what an earlier prompt
+    would make of them is not known yet. What rules make of them is, so that by rule alone the pairs
+    of a judge are those to be graded.
     """
     work = _Work.of(collection, factors, crossing)
     prompts = list[PromptPrice]()
@@ -202,25 +239,52 @@ class _Work:
     @classmethod
     def of(cls, collection: Collection, factors: Sequence[Factor], crossing: Crossing) -> _Work:
         """Choose documents and runs; nothing is changed yet."""
-        layout, order = design([one.name for one in factors], crossing.design), applied_order(factors)
+        layout, order = (
+            design([one.name for one in factors], crossing.design),
+            applied_order(factors),
+        )
         collection = with_named_side(collection, crossing.of or ORIGINALS)
         base = _base(collection, crossing)
-        rewriter = next((_rewriter(collection, one, base["source"][0]) for one in order if one.by == "collection"), "")
-        rewrites = dict(collection.docs.filter(pl.col("source") == rewriter).select("origin", "text").iter_rows())
+        rewriter = next(
+            (
+                _rewriter(collection, one, base["source"][0])
+                for one in order
+                if one.by == "collection"
+            ),
+            "",
+        )
+        rewrites = dict(
+            collection.docs.filter(pl.col("source") == rewriter)
+            .select("origin", "text")
+            .iter_rows()
+        )
         base = base.filter(pl.col("origin").is_in(list(rewrites))) if rewriter else base
         if not base.height:
             raise UserError(f"no document has a rewrite of source {rewriter!r}")
         base = base.head(crossing.first or base.height)
         qrels = collection.qrels.filter(pl.col("doc_id").is_in(base["id"].implode()))
-        alone = Collection(base.with_columns(origin="id"), collection.queries, qrels, collection.spec)
+        alone = Collection(
+            base.with_columns(origin="id"), collection.queries, qrels, collection.spec
+        )
         cells = drawn_cells(layout, base["id"].to_list(), crossing.cells, crossing.seed)
-        named = {i: rewrites[o] for i, o in zip(base["id"], base["origin"], strict=True)} if rewriter else {}
+        named = (
+            {i: rewrites[o] for i, o in zip(base["id"], base["origin"], strict=True)}
+            if rewriter
+            else {}
+        )
         return cls(
-            collection=alone, base=alone.docs, layout=layout, crossing=crossing, order=order, cells=cells,
-            origins=_origins(alone, crossing.seed), rewrites=named, rewriter=rewriter,
+            collection=alone,
+            base=alone.docs,
+            layout=layout,
+            crossing=crossing,
+            order=order,
+            cells=cells,
+            origins=_origins(alone, crossing.seed),
+            rewrites=named,
+            rewriter=rewriter,
             texts={(row, ()): text for row, text in enumerate(base["text"])},
             titles={(row, ()): title for row, title in enumerate(base["title"])},
-        )  # fmt: skip
+        )
 
     def applied(self, cell: Mapping[str, str], steps: int | None = None) -> Applied:
         """Name what a run is changed by, up to a step."""
@@ -234,17 +298,27 @@ class _Work:
     def wanted(self, step: int) -> list[Key]:
         """List the versions that a factor makes at its step, each once."""
         name = self.order[step].name
-        keys = ((row, self.applied(cell, step + 1)) for row, cell in self.versions() if cell[name] == HIGH)
+        keys = (
+            (row, self.applied(cell, step + 1))
+            for row, cell in self.versions()
+            if cell[name] == HIGH
+        )
         return list(dict.fromkeys(keys))
 
     def apply(self, step: int, llm: LLM | None) -> float:
         """Make the texts of a factor's high level; return the share of those that differ from what they were."""
         factor = self.order[step]
-        wanted = [(row, names) for row, names in self.wanted(step) if (row, names[:-1]) in self.texts]
+        wanted = [
+            (row, names) for row, names in self.wanted(step) if (row, names[:-1]) in self.texts
+        ]
         old = [self.texts[row, names[:-1]] for row, names in wanted]
         for row, names in wanted:
             self.titles[row, names] = self._title(factor, row, names)
-        new = self._answered(factor, wanted, old, llm) if factor.by == "model" and llm else self._edited(factor, wanted)
+        new = (
+            self._answered(factor, wanted, old, llm)
+            if factor.by == "model" and llm
+            else self._edited(factor, wanted)
+        )
         self.texts |= {key: text for key, text in zip(wanted, new, strict=True) if text is not None}
         pairs = [(a, b) for a, b in zip(old, new, strict=True) if b is not None]
         return sum(a != b for a, b in pairs) / len(pairs) if pairs else 0.0
@@ -265,7 +339,9 @@ class _Work:
             report(f"{factor.name}: {factor.high}", number + 1, len(wanted))
         return found
 
-    def _answered(self, factor: Factor, wanted: Sequence[Key], old: Sequence[str], llm: LLM) -> list[str | None]:
+    def _answered(
+        self, factor: Factor, wanted: Sequence[Key], old: Sequence[str], llm: LLM
+    ) -> list[str | None]:
         """By a model, as a rewrite; a text without a good answer is left out, and with it what would be made of it."""
         found = rewrite(_bare(old), llm, _rewriting(factor, self.crossing))
         ids = pl.Series([self.name(key[0], key[1][:-1]) for key in wanted], dtype=pl.String)
@@ -290,13 +366,18 @@ def _bare(texts: Iterable[str]) -> Collection:
     found = [(str(number), text) for number, text in enumerate(texts)]
     none = dict.fromkeys(("query_id", "doc_id"), pl.String)
     return Collection(
-        pl.DataFrame(found, schema=["id", "text"], orient="row"), pl.DataFrame(schema=["id", "text"]),
+        pl.DataFrame(found, schema=["id", "text"], orient="row"),
+        pl.DataFrame(schema=["id", "text"]),
         pl.DataFrame(schema={**none, "grade": pl.Int32}),
-    )  # fmt: skip
+    )
 
 
 def _rewriting(factor: Factor, crossing: Crossing) -> Rewriting:
-    settings = {"temperatures": (crossing.temperature,), "attempts": crossing.attempts, "source": factor.name}
+    settings = {
+        "temperatures": (crossing.temperature,),
+        "attempts": crossing.attempts,
+        "source": factor.name,
+    }
     return Rewriting(prompt=factor.prompt, **settings)  # type: ignore[arg-type]
 
 
@@ -309,11 +390,15 @@ def _base(collection: Collection, crossing: Crossing) -> pl.DataFrame:
     base = collection.docs.filter(pl.col("source") == source)
     taken = [name for name in base.columns if name.startswith("factor:")]
     if taken:
-        raise UserError(f"this collection is designed already: its documents have a column {taken[0]!r}")
+        raise UserError(
+            f"this collection is designed already: its documents have a column {taken[0]!r}"
+        )
     twice = base.filter(pl.col("origin").is_duplicated())
     if twice.height:
         one, two = twice["id"][:2]
-        raise UserError(f"documents {one!r} and {two!r} of source {source!r} have one origin, {twice['origin'][0]!r}")
+        raise UserError(
+            f"documents {one!r} and {two!r} of source {source!r} have one origin, {twice['origin'][0]!r}"
+        )
     return base
 
 
@@ -325,8 +410,14 @@ def _rewriter(collection: Collection, factor: Factor, base: str) -> str:
             raise unknown("source", factor.source, others)
         return factor.source
     if len(others) != 1:
-        held = f"{len(others)} other sources; name one, such as source:{others[0]}" if others else "no other source"
-        raise UserError(f"factor 'source' by rule takes the collection's own rewrites, and it has {held}")
+        held = (
+            f"{len(others)} other sources; name one, such as source:{others[0]}"
+            if others
+            else "no other source"
+        )
+        raise UserError(
+            f"factor 'source' by rule takes the collection's own rewrites, and it has {held}"
+        )
     return others[0]
 
 
@@ -334,8 +425,12 @@ def _origins(collection: Collection, seed: int) -> list[Origin]:
     """What rules may know of each document."""
     held = frozenset(term for text in collection.queries["text"] for term in terms(text))
     names = name_pool(collection.docs["text"], held)
-    relevant = collection.qrels.filter(pl.col("grade") > 0).sort("grade", "query_id", descending=[True, False])
-    relevant = relevant.join(collection.queries.select(query_id="id", query="text"), on="query_id", how="inner")
+    relevant = collection.qrels.filter(pl.col("grade") > 0).sort(
+        "grade", "query_id", descending=[True, False]
+    )
+    relevant = relevant.join(
+        collection.queries.select(query_id="id", query="text"), on="query_id", how="inner"
+    )
     asked: dict[str, list[str]] = {}
     for doc, query in relevant.select("doc_id", "query").iter_rows():
         asked.setdefault(doc, []).append(query)
@@ -352,7 +447,9 @@ def _designed(work: _Work, model: str) -> Collection:
             source = model if "model" in ways else work.rewriter if "collection" in ways else None
             levels = {f"factor:{name}": level for name, level in cell.items()}
             texts = {"title": work.titles[row, names], "text": work.texts[row, names]}
-            rows.append({"row": row, "id": work.name(row, names), **texts, "made_by": source, **levels})
+            rows.append(
+                {"row": row, "id": work.name(row, names), **texts, "made_by": source, **levels}
+            )
     made = pl.DataFrame(rows, schema_overrides={"row": pl.UInt32, "made_by": pl.String})
     if not made.height:
         raise UserError("no version was made: the model gave no good answer")
@@ -365,7 +462,10 @@ def _designed(work: _Work, model: str) -> Collection:
 
 
 def _described(work: _Work) -> dict[str, Any]:
-    changed = {one.name: [AS_IS, one.high] for one in sorted(work.order, key=_position(work.layout.factors))}
+    changed = {
+        one.name: [AS_IS, one.high]
+        for one in sorted(work.order, key=_position(work.layout.factors))
+    }
     note = "carried over from the original" + (
         f", but not to versions with {MEANING} high" if MEANING in changed else ""
     )
@@ -386,5 +486,10 @@ def _model_spec(work: _Work, llm: LLM | None) -> dict[str, Any]:
     if llm is None or all(one.by != "model" for one in work.order):
         return {"collection": _paths(work.collection)}
     factor = next(one for one in work.order if one.by == "model")
-    asked = spec_of(llm, plan(_bare(["text"]), llm, _rewriting(factor, work.crossing)), work.collection)
-    return {name: asked[name] for name in ("llm", "top_p", "attempts", "inputs", "collection", "ranktilt")}
+    asked = spec_of(
+        llm, plan(_bare(["text"]), llm, _rewriting(factor, work.crossing)), work.collection
+    )
+    return {
+        name: asked[name]
+        for name in ("llm", "top_p", "attempts", "inputs", "collection", "ranktilt")
+    }

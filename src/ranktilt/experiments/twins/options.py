@@ -14,10 +14,13 @@ class Crossing:
 
     design: Annotated[
         Literal["8", "16", "32", "full", "pb12"],
-        Option("Runs of the design: a fraction of resolution IV or more, all combinations, or pb12 for screening."),
+        Option(
+            "Runs of the design: a fraction of resolution IV or more, all combinations, or pb12 for screening."
+        ),
     ] = "full"
     cells: Annotated[
-        int | None, Option("Draw K runs per document, each as often as the others (default: all).", "K", min=2)
+        int | None,
+        Option("Draw K runs per document, each as often as the others (default: all).", "K", min=2),
     ] = None
     seed: Annotated[int, Option("Random seed of rules and drawn runs.", min=0)] = 0
     of: Annotated[
@@ -30,10 +33,17 @@ class Crossing:
         ),
     ] = None
     first: Annotated[
-        int | None, Option("Take only the first N documents, for a trial.", flag="--limit", min=1, panel="Input")
+        int | None,
+        Option(
+            "Take only the first N documents, for a trial.", flag="--limit", min=1, panel="Input"
+        ),
     ] = None
-    temperature: Annotated[float, Option("Sampling temperature of a model.", "T", min=0, panel="Model")] = 0.2
-    attempts: Annotated[int, Option("Maximum attempts until an answer passes the checks.", min=1, panel="Model")] = 3
+    temperature: Annotated[
+        float, Option("Sampling temperature of a model.", "T", min=0, panel="Model")
+    ] = 0.2
+    attempts: Annotated[
+        int, Option("Maximum attempts until an answer passes the checks.", min=1, panel="Model")
+    ] = 3
 
     def __post_init__(self) -> None:
         check_fields(self, "twins")

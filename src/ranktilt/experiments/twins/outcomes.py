@@ -91,7 +91,8 @@ class Standings:
     def _judged(self) -> Targets:
         """Origins with two versions or more, of which one is judged relevant to a query, by its highest grade.
 
-        What false versions are worth chooses no document: who judged them would change who is compared.
+        What false versions are worth chooses no document: who judged them would change who is
+        compared.
         """
         origins, width = self.collection.origin_codes(), len(self.versions)
         if self.collection.qrels.height:
@@ -109,7 +110,10 @@ class Standings:
     def _judgments(self) -> tuple[Ints, Ints, Floats]:
         """Query, document row and grade of each judgment, by query and row."""
         qrels = self.collection.qrels
-        query, row = codes(qrels["query_id"], self._queries), codes(qrels["doc_id"], self.collection.ids)
+        query, row = (
+            codes(qrels["query_id"], self._queries),
+            codes(qrels["doc_id"], self.collection.ids),
+        )
         held = np.flatnonzero((query >= 0) & (row >= 0))
         held = held[np.lexsort((row[held], query[held]))]
         return query[held], row[held], qrels["grade"].to_numpy().astype(np.float64)[held]
@@ -144,7 +148,11 @@ class Standings:
     def scores(self) -> Floats:
         """Score of each version; −∞ where it was not retrieved."""
         at = self.entries
-        return np.where(at >= 0, self.run.scores[at], -np.inf) if len(self.run.scores) else np.full(at.shape, -np.inf)
+        return (
+            np.where(at >= 0, self.run.scores[at], -np.inf)
+            if len(self.run.scores)
+            else np.full(at.shape, -np.inf)
+        )
 
     @cached_property
     def variation(self) -> Variation:
@@ -152,7 +160,9 @@ class Standings:
         lists = np.zeros(len(self.run.queries), dtype=bool)
         lists[self.targets.query] = True
         known = self.docs >= 0
-        return fixed_lists(lists, self.run.offsets, self.ranking.query[known], self.run.scores[known])
+        return fixed_lists(
+            lists, self.run.offsets, self.ranking.query[known], self.run.scores[known]
+        )
 
     @property
     def absent(self) -> float:
@@ -169,8 +179,9 @@ class Standings:
     def ranks(self, weights: Floats) -> Floats:
         """Rank of each version among all other documents, where each of these stands in one of its versions.
 
-        ``1 + Σ_other origins Σ_versions w · [above, half where tied]``: the expected rank, where `weights` of an
-        origin's rows are the probabilities of its versions. What was not retrieved stands below all that was.
+        ``1 + Σ_other origins Σ_versions w · [above, half where tied]``: the expected rank, where
+        `weights` of an origin's rows are the probabilities of its versions. What was not retrieved
+        stands below all that was.
         """
         ranking, docs, n = self.ranking, self.docs, len(self.run.queries)
         entry = np.where(docs >= 0, weights[docs], 0.0)
@@ -192,9 +203,9 @@ class Standings:
         present = self.rows >= 0
         for part, wins, _ in self._contests():
             counted = present[part][:, None, :] & present[part][:, :, None]
-            found[part] = ((wins & counted).sum(axis=2) - (wins & counted).sum(axis=1)) / present[part].sum(axis=1)[
-                :, None
-            ]
+            found[part] = ((wins & counted).sum(axis=2) - (wins & counted).sum(axis=1)) / present[
+                part
+            ].sum(axis=1)[:, None]
         return found
 
     def _contests(self) -> Iterator[tuple[slice, Bools, Bools]]:
@@ -211,7 +222,9 @@ class Standings:
 
     def exposure(self, weights: Floats) -> Outcome:
         """Weight of each version's place, in percent of the first: ``100 / log2(1 + rank)``; 0 where not retrieved."""
-        return self._outcome(np.where(self.entries >= 0, 100 / np.log2(1 + self.ranks(weights)), 0.0))
+        return self._outcome(
+            np.where(self.entries >= 0, 100 / np.log2(1 + self.ranks(weights)), 0.0)
+        )
 
     def score_gap(self) -> Outcome | None:
         """Scores in standard deviations of the query's, of documents with all versions retrieved; None without any."""
@@ -247,7 +260,11 @@ class Standings:
             present &= which[:, None]
         group = np.nonzero(present)[0]
         return Outcome(
-            values[present], group, self.targets.query[group], self.targets.origin[group], self.rows[present]
+            values[present],
+            group,
+            self.targets.query[group],
+            self.targets.origin[group],
+            self.rows[present],
         )
 
 

@@ -38,8 +38,15 @@ UNITS = {
     unit.name: unit
     for unit in (
         EstimandUnit(PRIMARY, "ranks", 1, "by how many ranks a version moves up"),
-        EstimandUnit("score gap", "sd", 3, "its score, in standard deviations of the query's scores"),
-        EstimandUnit(HEAD_TO_HEAD, "%", 1, "pairs of versions of one document that it wins less those that it loses"),
+        EstimandUnit(
+            "score gap", "sd", 3, "its score, in standard deviations of the query's scores"
+        ),
+        EstimandUnit(
+            HEAD_TO_HEAD,
+            "%",
+            1,
+            "pairs of versions of one document that it wins less those that it loses",
+        ),
         EstimandUnit("nDCG", "points", 2, "what the version adds to its query's nDCG, of 100"),
     )
 }
@@ -127,8 +134,12 @@ class AdoptionEffect:
 
 @dataclass(frozen=True, eq=False)
 class FactorEffects(
-    Result, format="ranktilt-factors", version=1, noun="effects of factors", command="ranktilt explain --by-factor"
-):  # fmt: skip
+    Result,
+    format="ranktilt-factors",
+    version=1,
+    noun="effects of factors",
+    command="ranktilt explain --by-factor",
+):
     """What `factor_effects` found; immutable.
 
     Parameters
@@ -169,7 +180,9 @@ class FactorEffects(
 
     def of(self, estimand: str, ranker: str | None = None) -> tuple[FactorEffect, ...]:
         """Return the effects on one estimand, of one ranker or all."""
-        return tuple(row for row in self.rows if row.estimand == estimand and ranker in (None, row.ranker))
+        return tuple(
+            row for row in self.rows if row.estimand == estimand and ranker in (None, row.ranker)
+        )
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -198,7 +211,9 @@ class FactorEffects(
             sentence = f"{ranker}: nothing is shown: {variation.words}, so that no factor could move a document"
             return Finding(kind="inconclusive", sentence=sentence, run=ranker)
         still = all(abs(row.value) + row.error < _NOTHING for row in rows)
-        return Finding(kind="level" if still else "inconclusive", sentence=self._sentence(ranker), run=ranker)
+        return Finding(
+            kind="level" if still else "inconclusive", sentence=self._sentence(ranker), run=ranker
+        )
 
     def _together(self, ranker: str) -> list[SourceEffect]:
         """What a model's text gains in ranks, all its factors at once; none without a factor ``source``."""
@@ -207,10 +222,14 @@ class FactorEffects(
 
     def _sentence(self, ranker: str) -> str:
         rows = self.of(PRIMARY, ranker)
-        mains = sorted((row for row in rows if not row.interaction), key=lambda row: -abs(row.value))
+        mains = sorted(
+            (row for row in rows if not row.interaction), key=lambda row: -abs(row.value)
+        )
         told = next(iter(self._together(ranker)), None)
         end = "".join(
-            f"; {more}" for more in (", ".join(_interactions(rows)), self._beyond_ranks(ranker, mains)) if more
+            f"; {more}"
+            for more in (", ".join(_interactions(rows)), self._beyond_ranks(ranker, mains))
+            if more
         )
         if told is not None:
             return f"{_source_sentence(told, mains)}{end}"
@@ -236,13 +255,18 @@ def _source_sentence(told: SourceEffect, mains: Sequence[FactorEffect]) -> str:
     """``of x's +8.1 ranks for model text, +6.0 [4.1, 7.9] go with length, +1.2 [−0.4, 2.8] with source itself``."""
     parts = [row for row in mains if row.effect in told.factors and row.effect != SOURCE]
     own = [row for row in mains if row.effect == SOURCE]
-    said = [f"{_number(row)} {'' if number else 'go '}with {row.effect}" for number, row in enumerate(parts)]
+    said = [
+        f"{_number(row)} {'' if number else 'go '}with {row.effect}"
+        for number, row in enumerate(parts)
+    ]
     said += [f"{_number(row)} {'' if said else 'go '}with source itself" for row in own]
     others = [row for row in mains if row.effect not in told.factors]
     beside = f"; beside it, {_movers(others)}" if others else ""
     if told.low <= 0 <= told.high:
         return f"{told.ranker} shows no effect of model text ({_number(told)} ranks): {', '.join(said)}{beside}"
-    return f"of {told.ranker}'s {signed(told.value)} ranks for model text, {', '.join(said)}{beside}"
+    return (
+        f"of {told.ranker}'s {signed(told.value)} ranks for model text, {', '.join(said)}{beside}"
+    )
 
 
 def _movers(mains: Sequence[FactorEffect]) -> str:
@@ -259,7 +283,9 @@ def _movers(mains: Sequence[FactorEffect]) -> str:
     if still:
         most = max(row.detectable for row in still)
         could = f" (detectable: {most:.1f} ranks)" if most >= _SMALL else ""
-        said.append(f"no effect of {join_words([row.effect for row in still], 'or')} is shown{could}")
+        said.append(
+            f"no effect of {join_words([row.effect for row in still], 'or')} is shown{could}"
+        )
     if idle:
         said.append(f"{join_words(idle)} {'changes' if len(idle) == 1 else 'change'} no rank")
     return "; ".join(said)

@@ -20,20 +20,69 @@ _NAME = re.compile(r"\b[A-Z][a-z]+(?:[ \t]+[A-Z][a-z]+)*\b")
 _WORD = re.compile(r"(?:\b([Aa]n?)(\s+))?\b([A-Za-z]+(?:-[A-Za-z]+)*)\b")
 _TERM = re.compile(r"\w+")
 _FEMININE: Mapping[str, str] = {
-    "he": "she", "him": "her", "his": "her", "himself": "herself", "man": "woman", "men": "women", "male": "female",
-    "boy": "girl", "father": "mother", "dad": "mom", "daddy": "mommy", "papa": "mama", "son": "daughter",
-    "brother": "sister", "husband": "wife", "husbands": "wives", "uncle": "aunt", "nephew": "niece", "king": "queen",
-    "grandfather": "grandmother", "grandpa": "grandma", "grandson": "granddaughter", "prince": "princess",
-    "gentleman": "lady", "gentlemen": "ladies", "mr": "ms", "sir": "madam", "groom": "bride", "actor": "actress",
-    "princes": "princesses", "actors": "actresses", "waiter": "waitress", "waiters": "waitresses", "guy": "gal",
-    "businessman": "businesswoman", "businessmen": "businesswomen", "policeman": "policewoman",
-    "policemen": "policewomen", "chairman": "chairwoman", "chairmen": "chairwomen", "salesman": "saleswoman",
-    "salesmen": "saleswomen", "spokesman": "spokeswoman", "spokesmen": "spokeswomen", "boyfriend": "girlfriend",
-    "masculine": "feminine", "paternal": "maternal", "paternity": "maternity", "fatherhood": "motherhood",
-    "manhood": "womanhood", "boyhood": "girlhood", "stepfather": "stepmother", "stepson": "stepdaughter",
-    "widower": "widow", "godfather": "godmother", "monk": "nun", "wizard": "witch", "wizards": "witches",
-    "lad": "lass", "lads": "lasses", "hero": "heroine", "heroes": "heroines",
-}  # fmt: skip
+    "he": "she",
+    "him": "her",
+    "his": "her",
+    "himself": "herself",
+    "man": "woman",
+    "men": "women",
+    "male": "female",
+    "boy": "girl",
+    "father": "mother",
+    "dad": "mom",
+    "daddy": "mommy",
+    "papa": "mama",
+    "son": "daughter",
+    "brother": "sister",
+    "husband": "wife",
+    "husbands": "wives",
+    "uncle": "aunt",
+    "nephew": "niece",
+    "king": "queen",
+    "grandfather": "grandmother",
+    "grandpa": "grandma",
+    "grandson": "granddaughter",
+    "prince": "princess",
+    "gentleman": "lady",
+    "gentlemen": "ladies",
+    "mr": "ms",
+    "sir": "madam",
+    "groom": "bride",
+    "actor": "actress",
+    "princes": "princesses",
+    "actors": "actresses",
+    "waiter": "waitress",
+    "waiters": "waitresses",
+    "guy": "gal",
+    "businessman": "businesswoman",
+    "businessmen": "businesswomen",
+    "policeman": "policewoman",
+    "policemen": "policewomen",
+    "chairman": "chairwoman",
+    "chairmen": "chairwomen",
+    "salesman": "saleswoman",
+    "salesmen": "saleswomen",
+    "spokesman": "spokeswoman",
+    "spokesmen": "spokeswomen",
+    "boyfriend": "girlfriend",
+    "masculine": "feminine",
+    "paternal": "maternal",
+    "paternity": "maternity",
+    "fatherhood": "motherhood",
+    "manhood": "womanhood",
+    "boyhood": "girlhood",
+    "stepfather": "stepmother",
+    "stepson": "stepdaughter",
+    "widower": "widow",
+    "godfather": "godmother",
+    "monk": "nun",
+    "wizard": "witch",
+    "wizards": "witches",
+    "lad": "lass",
+    "lads": "lasses",
+    "hero": "heroine",
+    "heroes": "heroines",
+}
 """Masculine words and what stands for them; a plural in -s is made of both."""
 
 
@@ -53,7 +102,9 @@ class Origin:
     def number(self, *parts: object) -> int:
         """Draw a whole number that depends on seed, document and `parts` alone."""
         key = "\0".join(map(str, (self.seed, self.id, *parts)))
-        return int.from_bytes(hashlib.blake2b(key.encode(errors="surrogatepass"), digest_size=8).digest(), "little")
+        return int.from_bytes(
+            hashlib.blake2b(key.encode(errors="surrogatepass"), digest_size=8).digest(), "little"
+        )
 
 
 def terms(text: str) -> list[str]:
@@ -74,7 +125,12 @@ def other_words(text: str, origin: Origin) -> str:
     def replaced(found: re.Match[str]) -> str:
         article, blank, word = found.groups()
         other = known.get(word.lower())
-        if other is None or origin.held & {word.lower(), *other.split(), *forms_of(word.lower()), *forms_of(other)}:
+        if other is None or origin.held & {
+            word.lower(),
+            *other.split(),
+            *forms_of(word.lower()),
+            *forms_of(other),
+        }:
             return found[0]
         if article is None:
             return _cased(other, word)
@@ -93,7 +149,11 @@ def _cased(word: str, like: str) -> str:
 @cache
 def _pairs() -> list[tuple[str, str, str]]:
     file = resources.files("ranktilt.experiments.twins").joinpath("synonyms.txt")
-    rows = (line.split(None, 2) for line in file.read_text("utf-8").splitlines() if not line.startswith("#"))
+    rows = (
+        line.split(None, 2)
+        for line in file.read_text("utf-8").splitlines()
+        if not line.startswith("#")
+    )
     return [(kind, one, two) for kind, one, two in rows]
 
 
@@ -143,7 +203,9 @@ def swapped_words(text: str, origin: Origin) -> str:
     """Swap neighbouring words within sentences, at a seeded rate; the last word of a sentence stays where it is."""
     parts, end = list[str](), 0
     for number, found in enumerate(_SENTENCE.finditer(text)):
-        tokens = re.split(r"(\s+)", found[0])  # words at even places, what is between them at odd ones
+        tokens = re.split(
+            r"(\s+)", found[0]
+        )  # words at even places, what is between them at odd ones
         place = 0
         while place + 4 < len(tokens):
             if origin.number("swap", number, place) % 1_000 < 1_000 * SWAP_RATE:
@@ -165,7 +227,10 @@ def other_facts(text: str, origin: Origin) -> str:
         parts += [text[end:start], other]
         end = stop
     changed = "".join([*parts, text[end:]])
-    return _NUMBER.sub(lambda found: found[0] if found[0] in origin.held else _other_number(found[0], origin), changed)
+    return _NUMBER.sub(
+        lambda found: found[0] if found[0] in origin.held else _other_number(found[0], origin),
+        changed,
+    )
 
 
 def _names(text: str) -> Iterator[tuple[int, int]]:
@@ -249,5 +314,9 @@ def feminine(text: str, origin: Origin) -> str:
 def feminine_words() -> Mapping[str, str]:
     """Return the feminine word for each masculine one, plurals in -s too."""
     pronouns = {"he", "him", "his", "himself", "mr"}
-    plurals = {f"{one}s": f"{two}s" for one, two in _FEMININE.items() if one not in pronouns and one[-1] != "s"}
+    plurals = {
+        f"{one}s": f"{two}s"
+        for one, two in _FEMININE.items()
+        if one not in pronouns and one[-1] != "s"
+    }
     return {**plurals, **_FEMININE}

@@ -14,14 +14,19 @@ from ranktilt.generation.rewrite.save import judgments_by_split
 KIND = "twins"
 
 
-def save_twins(made: DesignedTwins, folder: str | Path, *, rows_per_file: int | None = None) -> SavedFolder:
+def save_twins(
+    made: DesignedTwins, folder: str | Path, *, rows_per_file: int | None = None
+) -> SavedFolder:
     """Write a designed collection with its design, its data card, and every answer of a model.
 
-    As `save_rewritten` does; besides ``design.json``, from which loading knows the design again. Judgments of a
-    collection are carried over in all its splits, those of a table of versions in one called ``test``.
+    As `save_rewritten` does; besides ``design.json``, from which loading knows the design again.
+    Judgments of a collection are carried over in all its splits, those of a table of versions in
+    one called ``test``.
     """
     place = open_folder(folder, made.spec["collection"].get("path"), KIND)
-    judged, inputs = ({"test": made.collection.qrels}, {}) if "table" in made.spec else judgments_by_split(made)
+    judged, inputs = (
+        ({"test": made.collection.qrels}, {}) if "table" in made.spec else judgments_by_split(made)
+    )
     spec = {**made.spec, "inputs": {**made.spec.get("inputs", {}), **inputs}}
     write_folder(place, made, judged, _card(made), spec, kind=KIND, rows_per_file=rows_per_file)
     return SavedFolder(Path(folder), tuple(judged))
@@ -30,7 +35,9 @@ def save_twins(made: DesignedTwins, folder: str | Path, *, rows_per_file: int | 
 def _card(made: DesignedTwins) -> str:
     """The data card, the same for the same versions."""
     design = made.collection.spec["design"]
-    counts = made.collection.docs.select(pl.len(), pl.col("origin").n_unique().alias("origins")).row(0)
+    counts = made.collection.docs.select(
+        pl.len(), pl.col("origin").n_unique().alias("origins")
+    ).row(0)
     generators = f", {', '.join(design['generators'])}" if design["generators"] else ""
     levels = [f"| `{name}` | {low} | {high} |" for name, (low, high) in design["low_high"].items()]
     failed = design["failed"]
@@ -40,7 +47,9 @@ def _card(made: DesignedTwins) -> str:
         f"resolution {design['resolution']}{generators}.",
         "\n".join(["| factor | low | high |", "|---|---|---|", *levels]),
         f"Judgments: {design['judgments']}.",
-        f"Failed its manipulation check: {', '.join(failed)}." if failed else "Every factor passed its check.",
+        f"Failed its manipulation check: {', '.join(failed)}."
+        if failed
+        else "Every factor passed its check.",
         "The texts keep the licence they came with, and versions are made from them.",
     ]
     return visible("\n\n".join(parts)) + "\n"

@@ -28,30 +28,41 @@ def twins_of_table(
 ) -> DesignedTwins:
     """Make a designed collection of a table of versions: CSV, TSV or Parquet.
 
-    It has the columns ``origin``, ``text`` and one a factor, with two values: ``low`` and ``high``, or those that
-    `levels` names (rows with other values are left out); ``title`` and ``source`` if wanted. Queries and judgments are
-    in its columns ``query_id``, ``query`` and ``grade``, a row for each version and query, or those of a `collection`,
-    by origin. `DataError` or `UserError` says what is missing, or that an origin has two versions of one cell.
+    It has the columns ``origin``, ``text`` and one a factor, with two values: ``low`` and ``high``,
+    or those that `levels` names (rows with other values are left out); ``title`` and ``source`` if
+    wanted. Queries and judgments are in its columns ``query_id``, ``query`` and ``grade``, a row
+    for each version and query, or those of a `collection`, by origin. `DataError` or `UserError`
+    says what is missing, or that an origin has two versions of one cell.
     """
     path, levels = Path(file), dict(levels or {})
     table = _read(path)
     missing = [name for name in ("origin", "text", *factors) if name not in table.columns]
     if missing or not factors:
         expected = join_words(["origin", "text", *(factors or ["one a factor (--factors)"])])
-        raise DataError(path, f"expected the columns {expected}; missing: {', '.join(missing) or 'a factor'}")
+        raise DataError(
+            path, f"expected the columns {expected}; missing: {', '.join(missing) or 'a factor'}"
+        )
     strange = next((name for name in levels if name not in factors), None)
     if strange is not None:
         raise UserError(f"--level {strange}: no such factor (--factors {','.join(factors)})")
-    table = _levelled(path, table, factors, {name: levels.get(name, (LOW, HIGH)) for name in factors})
+    table = _levelled(
+        path, table, factors, {name: levels.get(name, (LOW, HIGH)) for name in factors}
+    )
     docs = _documents(path, table, factors)
     queries, qrels = _judged(path, table, docs, collection)
     cells = docs.select(pl.col(f"factor:{name}") == HIGH for name in factors).iter_rows()
     layout = given_design(factors, [tuple(1 if one else -1 for one in cell) for cell in cells])
-    known = [replace(RULES[n], made_by=path.name) if n in RULES else _unknown(n, path.name) for n in factors]
+    known = [
+        replace(RULES[n], made_by=path.name) if n in RULES else _unknown(n, path.name)
+        for n in factors
+    ]
     about = {
-        **layout.to_dict(), "cells": None, "seed": None, "judgments": _NOTES[collection is not None],
+        **layout.to_dict(),
+        "cells": None,
+        "seed": None,
+        "judgments": _NOTES[collection is not None],
         "low_high": {name: list(levels.get(name, (LOW, HIGH))) for name in factors},
-    }  # fmt: skip
+    }
     made = Collection(docs, queries, qrels)
     base = _originals(made, factors)
     first = qrels.join(docs.select("id", "origin"), left_on="doc_id", right_on="id")
@@ -62,9 +73,14 @@ def twins_of_table(
     spec = {"table": str(path), "design": {**about, "failed": list(checks.failed)}}
     made = Collection(docs, queries, qrels, spec)
     return DesignedTwins(
-        collection=made, given=Collection(base, queries, qrels), checks=checks, left_out=LEFT_OUT.to_frame(),
-        answers=ANSWERS.to_frame(), made=(), spec={"table": str(path), "collection": {}},
-    )  # fmt: skip
+        collection=made,
+        given=Collection(base, queries, qrels),
+        checks=checks,
+        left_out=LEFT_OUT.to_frame(),
+        answers=ANSWERS.to_frame(),
+        made=(),
+        spec={"table": str(path), "collection": {}},
+    )
 
 
 _NOTES = {
@@ -84,9 +100,13 @@ def _read(path: Path) -> pl.DataFrame:
     try:
         if path.suffix == ".parquet":
             return pl.read_parquet(path).with_columns(pl.all().cast(pl.String))
-        return pl.read_csv(path, separator="\t" if path.suffix == ".tsv" else ",", infer_schema=False)
+        return pl.read_csv(
+            path, separator="\t" if path.suffix == ".tsv" else ",", infer_schema=False
+        )
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
-        raise DataError(path, f"expected CSV, TSV or Parquet: {str(error).splitlines()[0]}") from error
+        raise DataError(
+            path, f"expected CSV, TSV or Parquet: {str(error).splitlines()[0]}"
+        ) from error
 
 
 def _levelled(
@@ -99,14 +119,21 @@ def _levelled(
         lost = [value for value in (low, high) if value not in values]
         if lost:
             raise DataError(
-                path, f"column {name!r} has the values {join_words(values or ['none'])}, not {join_words(lost, 'or')}; "
-                f"name the low and the high one: --level {name}=LOW,HIGH"
-            )  # fmt: skip
-        column = pl.col(name).replace_strict({low: LOW, high: HIGH}, default=None, return_dtype=pl.String)
+                path,
+                f"column {name!r} has the values {join_words(values or ['none'])}, not {join_words(lost, 'or')}; "
+                f"name the low and the high one: --level {name}=LOW,HIGH",
+            )
+        column = pl.col(name).replace_strict(
+            {low: LOW, high: HIGH}, default=None, return_dtype=pl.String
+        )
         held = table.with_columns(column.alias(f"factor:{name}")).drop_nulls(f"factor:{name}")
         if held.height < table.height:
             rows = counted(table.height - held.height, "row is", "rows are")
-            warnings.warn(f"{rows} left out: {name!r} is neither {low!r} nor {high!r}", DataWarning, stacklevel=3)
+            warnings.warn(
+                f"{rows} left out: {name!r} is neither {low!r} nor {high!r}",
+                DataWarning,
+                stacklevel=3,
+            )
         table = held
     return table
 
@@ -115,17 +142,23 @@ def _documents(path: Path, table: pl.DataFrame, factors: Sequence[str]) -> pl.Da
     """A row a version, called by its origin and the factors that are high."""
     for name in ("origin", "text"):
         if table[name].null_count():
-            raise DataError(path, f"column {name!r} is empty in a row of {table.filter(pl.col(name).is_null()).row(0)}")
+            raise DataError(
+                path,
+                f"column {name!r} is empty in a row of {table.filter(pl.col(name).is_null()).row(0)}",
+            )
     columns = [f"factor:{name}" for name in factors]
     suffix = pl.concat_str(
-        pl.when(pl.col(f"factor:{name}") == HIGH).then(pl.lit(f"+{name}")).otherwise(pl.lit("")) for name in factors
+        pl.when(pl.col(f"factor:{name}") == HIGH).then(pl.lit(f"+{name}")).otherwise(pl.lit(""))
+        for name in factors
     )
     named = table.with_columns(id=pl.col("origin") + suffix)
     held = [name for name in ("title", "source") if name in table.columns]
     docs = named.select("id", *held, "text", "origin", *columns).unique(maintain_order=True)
     twice = docs.filter(pl.col("id").is_duplicated())
     if twice.height:
-        raise DataError(path, f"origin {twice['origin'][0]!r} has two versions of one cell, {twice['id'][0]!r}")
+        raise DataError(
+            path, f"origin {twice['origin'][0]!r} has two versions of one cell, {twice['id'][0]!r}"
+        )
     return docs
 
 
@@ -136,29 +169,44 @@ def _judged(
     if collection is not None:
         qrels = carried(collection.qrels, docs)
         if collection.qrels.height and not qrels.height:
-            raise DataError(path, "no origin is judged in the collection: origins are ids of its documents")
+            raise DataError(
+                path, "no origin is judged in the collection: origins are ids of its documents"
+            )
         return collection.queries, qrels
     missing = [name for name in ("query_id", "query") if name not in table.columns]
     if missing:
         raise DataError(
-            path, f"expected queries, in columns query_id and query, or a collection; missing: {missing[0]}"
+            path,
+            f"expected queries, in columns query_id and query, or a collection; missing: {missing[0]}",
         )
     queries = table.select(id="query_id", text="query").unique(maintain_order=True)
     grade = pl.col("grade").cast(pl.Float64) if "grade" in table.columns else pl.lit(1)
     high = {name: pl.col(name) for name in docs.columns if name.startswith("factor:")}
     suffix = pl.concat_str(
-        pl.when(level == HIGH).then(pl.lit(f"+{name.removeprefix('factor:')}")).otherwise(pl.lit(""))
+        pl.when(level == HIGH)
+        .then(pl.lit(f"+{name.removeprefix('factor:')}"))
+        .otherwise(pl.lit(""))
         for name, level in high.items()
     )
     try:
-        qrels = table.select("query_id", (pl.col("origin") + suffix).alias("doc_id"), grade.alias("grade"))
+        qrels = table.select(
+            "query_id", (pl.col("origin") + suffix).alias("doc_id"), grade.alias("grade")
+        )
     except pl.exceptions.InvalidOperationError as error:
-        raise DataError(path, f"expected numbers in column 'grade': {str(error).splitlines()[0]}") from error
+        raise DataError(
+            path, f"expected numbers in column 'grade': {str(error).splitlines()[0]}"
+        ) from error
     return queries, qrels.unique(maintain_order=True)
 
 
 def _originals(made: Collection, factors: Sequence[str]) -> pl.DataFrame:
     """The version of each origin with the fewest high factors, under the origin's name."""
-    number = pl.sum_horizontal((pl.col(f"factor:{name}") == HIGH).cast(pl.Int64) for name in factors)
+    number = pl.sum_horizontal(
+        (pl.col(f"factor:{name}") == HIGH).cast(pl.Int64) for name in factors
+    )
     first = made.docs.with_columns(high=number).sort("high", maintain_order=True)
-    return first.unique("origin", keep="first", maintain_order=True).with_columns(id="origin").drop("high")
+    return (
+        first.unique("origin", keep="first", maintain_order=True)
+        .with_columns(id="origin")
+        .drop("high")
+    )

@@ -9,7 +9,13 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.generation.batched_requests import GenerationPlan, GenerationTask, RoundConfig, model_name, rounds
+from ranktilt.generation.batched_requests import (
+    GenerationPlan,
+    GenerationTask,
+    RoundConfig,
+    model_name,
+    rounds,
+)
 from ranktilt.generation.checks import check_answer
 from ranktilt.generation.generated import Generated, answers_of, left_out_of, spec_of, summaries
 from ranktilt.generation.settings import Answering
@@ -34,16 +40,17 @@ class AnswerPlan(GenerationPlan):
 class AnsweredQueries(Generated):
     """Documents that a language model wrote from queries, as a collection.
 
-    A document's `origin` is its own id, because it was made of no other document; ``query_id`` is its query, and what
-    else is known of that, such as a domain, is known of the document. The judgments are made, not judged: each document
-    is relevant, grade 1, to its query.
+    A document's `origin` is its own id, because it was made of no other document; ``query_id`` is
+    its query, and what else is known of that, such as a domain, is known of the document. The
+    judgments are made, not judged: each document is relevant, grade 1, to its query.
     """
 
 
 def plan_answers(collection: Collection, llm: LLM, answering: Answering) -> AnswerPlan:
     """Settle what is asked of the judged queries, or of all where nothing is judged; nothing is asked yet.
 
-    Refused: no query, one without text, the source ``"human"``, ids that no file of judgments could hold.
+    Refused: no query, one without text, the source ``"human"``, ids that no file of judgments could
+    hold.
     """
     queries = collection.judged.head(answering.first or collection.queries.height)
     if not queries.height:
@@ -53,39 +60,62 @@ def plan_answers(collection: Collection, llm: LLM, answering: Answering) -> Answ
         raise UserError(f"query {blank['id'][0]!r} has no text to write a document for")
     named = len(answering.temperatures) > 1
     sources = {
-        answering.source or model_name(llm) + (f"-tmp{float(t)!r}" if named else ""): answering.sampling(t)
+        answering.source
+        or model_name(llm) + (f"-tmp{float(t)!r}" if named else ""): answering.sampling(t)
         for t in answering.temperatures
     }
     if HUMAN in sources:
-        raise UserError(f"source {HUMAN!r} is reserved for documents by people; choose another name")
+        raise UserError(
+            f"source {HUMAN!r} is reserved for documents by people; choose another name"
+        )
     numbers = [(name, draw) for name in queries["id"] for draw in range(answering.n)]
-    ids = {one: pl.Series("id", [f"{name}-{one}-{draw + 1}" for name, draw in numbers]) for one in sources}
-    strange = next((name for one in ids.values() for name in one if any(end in name for end in "\t\r\n")), None)
+    ids = {
+        one: pl.Series("id", [f"{name}-{one}-{draw + 1}" for name, draw in numbers])
+        for one in sources
+    }
+    strange = next(
+        (name for one in ids.values() for name in one if any(end in name for end in "\t\r\n")), None
+    )
     if strange is not None:
-        raise UserError(f"id {strange!r} has a tab or line end in it, which a qrels file cannot hold")
+        raise UserError(
+            f"id {strange!r} has a tab or line end in it, which a qrels file cannot hold"
+        )
     texts = [text for text in queries["text"] for _ in range(answering.n)]
     tasks = [
-        GenerationTask(row, text, "", draw) for row, (text, (_, draw)) in enumerate(zip(texts, numbers, strict=True))
+        GenerationTask(row, text, "", draw)
+        for row, (text, (_, draw)) in enumerate(zip(texts, numbers, strict=True))
     ]
     return AnswerPlan(
-        settings=answering, template=answer_template(answering.prompt), sources=sources, tasks=tuple(tasks),
-        chosen=len(tasks), answer_tokens=_ANSWER_TOKENS, queries=queries, ids=ids,
-    )  # fmt: skip
+        settings=answering,
+        template=answer_template(answering.prompt),
+        sources=sources,
+        tasks=tuple(tasks),
+        chosen=len(tasks),
+        answer_tokens=_ANSWER_TOKENS,
+        queries=queries,
+        ids=ids,
+    )
 
 
 def answer(
-    collection: Collection, llm: LLM, answering: Answering | None = None, *, journal: Journal | None = None
+    collection: Collection,
+    llm: LLM,
+    answering: Answering | None = None,
+    *,
+    journal: Journal | None = None,
 ) -> AnsweredQueries:
     """Write documents from queries with a language model.
 
-    Each answer is in the journal before it counts, so that an interrupted call costs nothing twice. Wrappers such as
-    "Sure, here is …" are removed; an answer that fails a check is asked for again, up to ``answering.attempts``. A
-    prompt holds the query and nothing else: no document, no judgment.
+    Each answer is in the journal before it counts, so that an interrupted call costs nothing twice.
+    Wrappers such as "Sure, here is …" are removed; an answer that fails a check is asked for again,
+    up to ``answering.attempts``. A prompt holds the query and nothing else: no document, no
+    judgment.
 
     The queries are those with a judgment, or all where nothing is judged; queries alone are read by
-    `ranktilt.datasets.queries.read_queries`. `journal` holds what was answered before (by default the model's own, in
-    the cache), and `unanswered` of the result says for how many documents the same call would ask again. `UserError`
-    as of `plan_answers`, or if the model cannot be asked; what was answered until then is kept.
+    `ranktilt.datasets.queries.read_queries`. `journal` holds what was answered before (by default
+    the model's own, in the cache), and `unanswered` of the result says for how many documents the
+    same call would ask again. `UserError` as of `plan_answers`, or if the model cannot be asked;
+    what was answered until then is kept.
 
     Askari et al., A Test Collection of Synthetic Documents for Training Rankers, CIKM 2023.
     """
@@ -100,23 +130,33 @@ def answer(
         found = {
             name: rounds(
                 RoundConfig(
-                    llm, kept, sampling, planned.template, check_answer, planned.settings.attempts,
+                    llm,
+                    kept,
+                    sampling,
+                    planned.template,
+                    check_answer,
+                    planned.settings.attempts,
                     label=f"writing as {name}",
                 ),
                 planned.tasks,
             )
             for name, sampling in planned.sources.items()
-        }  # fmt: skip
+        }
     docs = pl.concat([_documents(llm, planned, name, one.accepted) for name, one in found.items()])
     qrels = docs.select("query_id", doc_id="id", grade=pl.lit(1, dtype=pl.Int32))
     made = Collection(docs, planned.queries, qrels, {**spec["collection"], "answer": spec})
     return AnsweredQueries(
-        collection=made, left_out=left_out_of(found, planned.ids), answers=answers_of(found, planned.ids),
-        made=summaries(planned, found), spec=spec,
-    )  # fmt: skip
+        collection=made,
+        left_out=left_out_of(found, planned.ids),
+        answers=answers_of(found, planned.ids),
+        made=summaries(planned, found),
+        spec=spec,
+    )
 
 
-def _documents(llm: LLM, planned: AnswerPlan, source: str, answers: Mapping[int, str]) -> pl.DataFrame:
+def _documents(
+    llm: LLM, planned: AnswerPlan, source: str, answers: Mapping[int, str]
+) -> pl.DataFrame:
     """The documents of a source, with what is known of their queries."""
     rows = sorted(answers)
     queries = planned.queries[[row // planned.settings.n for row in rows]]

@@ -7,7 +7,12 @@ from pathlib import Path
 
 from ranktilt.errors import counted, join_words, visible
 from ranktilt.generation.answer.answer import AnsweredQueries
-from ranktilt.generation.datacard_sections import counts_section, files_section, model_section, prompt_section
+from ranktilt.generation.datacard_sections import (
+    counts_section,
+    files_section,
+    model_section,
+    prompt_section,
+)
 from ranktilt.generation.output_folder import SavedFolder, open_folder, write_folder
 
 KIND = "answers"
@@ -26,10 +31,10 @@ _LICENCE = (
 def save_answered(answered: AnsweredQueries, folder: str | Path) -> SavedFolder:
     """Write documents that were made from queries, their data card, every answer, and the hashes of it all.
 
-    `folder` is new or empty, or an earlier output, which is replaced as a whole, or not at all; it holds
-    ``corpus.jsonl``, ``queries.jsonl``, ``qrels/<split>.tsv`` (the split of the queries, or ``test``), ``README.md``
-    (the data card), ``left-out.jsonl``, ``answers.jsonl.gz`` (every answer as it came) and ``manifest.json``.
-    `UserError` if it holds anything else, or cannot be written.
+    `folder` is new or empty, or an earlier output, which is replaced as a whole, or not at all; it
+    holds ``corpus.jsonl``, ``queries.jsonl``, ``qrels/<split>.tsv`` (the split of the queries, or
+    ``test``), ``README.md`` (the data card), ``left-out.jsonl``, ``answers.jsonl.gz`` (every answer
+    as it came) and ``manifest.json``. `UserError` if it holds anything else, or cannot be written.
     """
     about = answered.spec["collection"]
     place = open_folder(folder, about.get("path"), KIND)
@@ -42,7 +47,9 @@ def save_answered(answered: AnsweredQueries, folder: str | Path) -> SavedFolder:
 
 def datacard(answered: AnsweredQueries, judged: Iterable[str]) -> str:
     """Write the data card of documents made from queries as Markdown; `judged` are the names of the qrels files."""
-    given = "`{query}` stands for the query. The model is given nothing else: no document, no judgment."
+    given = (
+        "`{query}` stands for the query. The model is given nothing else: no document, no judgment."
+    )
     parts = [
         "# Documents written from queries",
         _opening(answered),
@@ -72,7 +79,11 @@ def _opening(answered: AnsweredQueries) -> str:
     path = spec["collection"].get("path")
     sources = join_words([f"`{name}`" for name in spec["sources"]])
     each = f"{counted(spec['n'], 'document', 'documents')} for each query"
-    first = f" This is a trial: only the first {spec['first']:,} were asked for." if spec["first"] else ""
+    first = (
+        f" This is a trial: only the first {spec['first']:,} were asked for."
+        if spec["first"]
+        else ""
+    )
     return (
         f"Documents that a language model wrote from {queries}{f' of `{path}`' if path else ''}, {each}, as "
         f"{'source' if len(spec['sources']) == 1 else 'sources'} {sources}. No document was rewritten: each is its own "

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ranktilt.errors import counted, join_words, visible
-from ranktilt.generation.datacard_sections import counts_section, files_section, model_section, prompt_section
+from ranktilt.generation.datacard_sections import (
+    counts_section,
+    files_section,
+    model_section,
+    prompt_section,
+)
 from ranktilt.generation.rewrite.rewrite import Rewritten
 
 _TITLES = {
@@ -56,7 +61,9 @@ def _opening(rewritten: Rewritten, splits: Sequence[str]) -> str:
     path = spec["collection"].get("path")
     origin = f" from `{path}`" if path else ""
     judged = (
-        f"Judgments ({', '.join(splits)}) hold for a document and its rewrites alike." if splits else "No judgments."
+        f"Judgments ({', '.join(splits)}) hold for a document and its rewrites alike."
+        if splits
+        else "No judgments."
     )
     made_here = {spec["of"], *(one.source for one in made)}
     others = [f"`{name}`" for name in rewritten.collection.sources if name not in made_here]
@@ -73,7 +80,11 @@ def _opening(rewritten: Rewritten, splits: Sequence[str]) -> str:
         if named
         else ""
     )
-    first = f" This is a trial: only the first {spec['first']:,} were asked for." if spec["first"] else ""
+    first = (
+        f" This is a trial: only the first {spec['first']:,} were asked for."
+        if spec["first"]
+        else ""
+    )
     return (
         f"Documents of source `{spec['of']}`{origin}, and beside them their rewrites by a language model, as "
         f"{'source' if len(made) == 1 else 'sources'} {sources}. A rewrite and what it was made of have the same "
@@ -82,9 +93,12 @@ def _opening(rewritten: Rewritten, splits: Sequence[str]) -> str:
 
 
 def _prompt(rewritten: Rewritten) -> str:
-    known = "the document's text" + (" and title" if "{title}" in rewritten.spec["prompt"]["text"] else "")
+    known = "the document's text" + (
+        " and title" if "{title}" in rewritten.spec["prompt"]["text"] else ""
+    )
     return prompt_section(
-        rewritten, f"`{{text}}` stands for the document. It is given {known}, and nothing of the queries or judgments."
+        rewritten,
+        f"`{{text}}` stands for the document. It is given {known}, and nothing of the queries or judgments.",
     )
 
 

@@ -15,7 +15,13 @@ from ranktilt.datasets.assemble import version_names
 from ranktilt.datasets.check import POOL
 from ranktilt.datasets.stated_sources import with_named_side
 from ranktilt.errors import UserError, counted
-from ranktilt.generation.batched_requests import EMPTY, GenerationPlan, GenerationTask, Rejected, model_name
+from ranktilt.generation.batched_requests import (
+    EMPTY,
+    GenerationPlan,
+    GenerationTask,
+    Rejected,
+    model_name,
+)
 from ranktilt.generation.checks import RewriteLimits
 from ranktilt.generation.settings import Rewriting
 from ranktilt.generation.templates import TITLE, PromptTemplate, template
@@ -29,8 +35,8 @@ if TYPE_CHECKING:
 class Plan(GenerationPlan):
     """What will be asked to rewrite a collection, in the collection's order.
 
-    `lost` are texts that are empty; `only` says whether not all documents of the source were to be rewritten, and
-    `pool` what chose them.
+    `lost` are texts that are empty; `only` says whether not all documents of the source were to be
+    rewritten, and `pool` what chose them.
     """
 
     settings: Rewriting
@@ -48,22 +54,32 @@ class Plan(GenerationPlan):
                     yield title, task._replace(text=task.title, title="")
 
 
-def plan(collection: Collection, llm: LLM, rewriting: Rewriting, *, only: Pool | Iterable[str] | None = None) -> Plan:
+def plan(
+    collection: Collection,
+    llm: LLM,
+    rewriting: Rewriting,
+    *,
+    only: Pool | Iterable[str] | None = None,
+) -> Plan:
     """Settle what is asked, in the collection's order; nothing is asked yet.
 
-    Where no document has a source, all are of the source to rewrite. `only` holds ids of the documents to rewrite; by
-    default all, or those of the pool that earlier rewrites were made of. Refused: no such source or document, a
-    source's name that is taken, two documents of one origin.
+    Where no document has a source, all are of the source to rewrite. `only` holds ids of the
+    documents to rewrite; by default all, or those of the pool that earlier rewrites were made of.
+    Refused: no such source or document, a source's name that is taken, two documents of one origin.
     """
     collection = with_named_side(collection, rewriting.of)
     prompt = template(rewriting.prompt)
-    sources = {_source(llm, t, prompt, rewriting): rewriting.sampling(t) for t in rewriting.temperatures}
+    sources = {
+        _source(llm, t, prompt, rewriting): rewriting.sampling(t) for t in rewriting.temperatures
+    }
     _check_names(collection, sources, rewriting)
     if (old := earlier_pool(collection, rewriting.of)) is not None:
         if only is not None:
             documents = counted(len(old), "document", "documents")
             message = f"this collection's rewrites are those of a pool of {documents}; further ones are of the same"
-            raise UserError(f"{message}: leave the choice out (--pool), or rewrite the collection it was made of")
+            raise UserError(
+                f"{message}: leave the choice out (--pool), or rewrite the collection it was made of"
+            )
         only = old
     rows = _chosen(collection, rewriting, only)
     rows = rows.head(rewriting.first or len(rows))
@@ -76,9 +92,16 @@ def plan(collection: Collection, llm: LLM, rewriting: Rewriting, *, only: Pool |
     named = {name: value for name, value in named.items() if value is not None}
     limits = replace(RewriteLimits(), **{**prompt.limits, **named})
     return Plan(
-        settings=rewriting, template=prompt, limits=limits, sources=sources, tasks=tuple(tasks), lost=lost,
-        chosen=side.height, only=only is not None, pool=None if isinstance(only, Iterable) else only,
-    )  # fmt: skip
+        settings=rewriting,
+        template=prompt,
+        limits=limits,
+        sources=sources,
+        tasks=tuple(tasks),
+        lost=lost,
+        chosen=side.height,
+        only=only is not None,
+        pool=None if isinstance(only, Iterable) else only,
+    )
 
 
 def _source(llm: LLM, temperature: float, prompt: PromptTemplate, rewriting: Rewriting) -> str:
@@ -100,7 +123,9 @@ def _check_names(collection: Collection, sources: Iterable[str], rewriting: Rewr
     bare, written = collection.bare_ids(), collection.docs["source"]
     old = version_names(collection.docs, bare)["id"].to_list()
     new = [f"{one}-{name}" for one in bare.filter(written == rewriting.of) for name in sources]
-    clash = {name for name, n in Counter([*old, *new]).items() if n > 1} | ({*new} & {*collection.ids})
+    clash = {name for name, n in Counter([*old, *new]).items() if n > 1} | (
+        {*new} & {*collection.ids}
+    )
     if twice := min(clash, default=None):
         message = f"two documents would be called {twice!r} beside the rewrites, where each id ends with its source"
         raise UserError(f"{message}; rename one, or name another --source-name")
@@ -126,7 +151,9 @@ def _chosen(collection: Collection, rewriting: Rewriting, only: Any) -> pl.Serie
         ids = pl.Series(list(getattr(only, "ids", only)), dtype=pl.String)
         strange = ids.filter(~ids.is_in(side["id"].implode()))
         if len(strange):
-            raise UserError(f"document {strange[0]!r} is to be rewritten, but source {rewriting.of!r} does not have it")
+            raise UserError(
+                f"document {strange[0]!r} is to be rewritten, but source {rewriting.of!r} does not have it"
+            )
         side = side.filter(pl.col("id").is_in(ids.implode()))
     twice = side.filter(pl.col("origin").is_duplicated()).sort("origin", maintain_order=True)
     if twice.height:

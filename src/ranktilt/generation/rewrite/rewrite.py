@@ -34,10 +34,11 @@ _PLAIN = ("of", "titles", "truncate")
 class Rewritten(Generated):
     """A collection with its rewrites.
 
-    `collection` has all documents that were there, and the new ones: `source` named after model and temperature,
-    `origin` that of the document they were made of, judgments carried over, and columns ``model``, ``temperature``,
-    ``prompt`` (null for the others), ``cut_to`` (words that the model was given, where a text was cut) and, for a pool,
-    ``pool``. One may be left out for its title.
+    `collection` has all documents that were there, and the new ones: `source` named after model and
+    temperature, `origin` that of the document they were made of, judgments carried over, and
+    columns ``model``, ``temperature``, ``prompt`` (null for the others), ``cut_to`` (words that the
+    model was given, where a text was cut) and, for a pool, ``pool``. One may be left out for its
+    title.
     """
 
     given: Collection
@@ -48,7 +49,9 @@ class Rewritten(Generated):
     def united(self, qrels: pl.DataFrame) -> Collection:
         """Unite the rewrites with the documents under another split's judgments, by the ids that they had before."""
         given = self.given
-        return _united(Collection(given.docs, given.queries, qrels, given.spec), self.added, self.spec)
+        return _united(
+            Collection(given.docs, given.queries, qrels, given.spec), self.added, self.spec
+        )
 
 
 def rewrite(
@@ -61,16 +64,18 @@ def rewrite(
 ) -> Rewritten:
     """Rewrite documents and unite the rewrites with the collection.
 
-    Where no document has a source, all are of the one to rewrite (``rewriting.of``), and are so in what comes back.
+    Where no document has a source, all are of the one to rewrite (``rewriting.of``), and are so in
+    what comes back.
 
-    Each answer is in the journal before it counts, so that an interrupted call costs nothing twice. Wrappers such as
-    "Sure, here is …" are removed; an answer that fails a check is asked for again, up to ``rewriting.attempts``, and
-    a document without a good one is left out and listed. A prompt holds the document and nothing else of the
-    collection: no query, no judgment.
+    Each answer is in the journal before it counts, so that an interrupted call costs nothing twice.
+    Wrappers such as "Sure, here is …" are removed; an answer that fails a check is asked for again,
+    up to ``rewriting.attempts``, and a document without a good one is left out and listed. A prompt
+    holds the document and nothing else of the collection: no query, no judgment.
 
-    `only` names documents by id (all of the source by default), `journal` holds what was answered before (by default
-    the model's own, in the cache), and `unanswered` of the result says for how many documents the same call would ask
-    again. `UserError` as of `plan`, or if the model cannot be asked; what was answered until then is kept.
+    `only` names documents by id (all of the source by default), `journal` holds what was answered
+    before (by default the model's own, in the cache), and `unanswered` of the result says for how
+    many documents the same call would ask again. `UserError` as of `plan`, or if the model cannot
+    be asked; what was answered until then is kept.
 
     Dai et al., Neural Retrievers are Biased Towards LLM-Generated Content, KDD 2024, sec. 2.
     """
@@ -86,21 +91,34 @@ def rewrite(
     united = _united(marked, added, spec)
     ids = dict.fromkeys(found, united.ids.head(collection.docs.height).alias("id"))
     return Rewritten(
-        collection=united, given=marked, added=added, left_out=left_out_of(found, ids),
-        answers=answers_of(found, ids), made=summaries(planned, found), spec=spec,
-    )  # fmt: skip
+        collection=united,
+        given=marked,
+        added=added,
+        left_out=left_out_of(found, ids),
+        answers=answers_of(found, ids),
+        made=summaries(planned, found),
+        spec=spec,
+    )
 
 
 def _rewrite_source(llm: LLM, journal: Journal, planned: Plan, source: str) -> RoundOutcome:
     """All texts of one source, and then their titles where these are rewritten too."""
     rewriting, sampling = planned.settings, planned.sources[source]
     config = RoundConfig(
-        llm, journal, sampling, planned.template, check_text(planned.limits), rewriting.attempts,
-        truncate=rewriting.truncate, label=f"rewriting as {source}",
-    )  # fmt: skip
+        llm,
+        journal,
+        sampling,
+        planned.template,
+        check_text(planned.limits),
+        rewriting.attempts,
+        truncate=rewriting.truncate,
+        label=f"rewriting as {source}",
+    )
     outcome = rounds(config, planned.tasks)
     if rewriting.titles == "rewrite":
-        tasks = [o._replace(text=o.title, title="") for o in planned.tasks if o.row in outcome.accepted]
+        tasks = [
+            o._replace(text=o.title, title="") for o in planned.tasks if o.row in outcome.accepted
+        ]
         config = replace(
             config,
             template=template(TITLE),
@@ -119,7 +137,9 @@ def _rewrite_source(llm: LLM, journal: Journal, planned: Plan, source: str) -> R
     return outcome
 
 
-def _documents(collection: Collection, llm: LLM, planned: Plan, source: str, outcome: RoundOutcome) -> pl.DataFrame:
+def _documents(
+    collection: Collection, llm: LLM, planned: Plan, source: str, outcome: RoundOutcome
+) -> pl.DataFrame:
     """The new documents: what else is known of the one they were made of is true of them too."""
     rows = sorted(outcome.accepted)
     docs = collection.docs.with_columns(id=collection.bare_ids())[rows]
@@ -148,7 +168,9 @@ def _marked(collection: Collection, planned: Plan) -> Collection:
     rows = [*(o.row for o in planned.tasks), *(one.row for one in planned.lost)]
     origins = collection.docs["origin"][rows]
     chosen = collection.docs["origin"].is_in(origins.implode()).alias(POOL)
-    return Collection(collection.docs.with_columns(chosen), collection.queries, collection.qrels, collection.spec)
+    return Collection(
+        collection.docs.with_columns(chosen), collection.queries, collection.qrels, collection.spec
+    )
 
 
 def _united(collection: Collection, added: pl.DataFrame, spec: Mapping[str, Any]) -> Collection:
@@ -156,7 +178,9 @@ def _united(collection: Collection, added: pl.DataFrame, spec: Mapping[str, Any]
         Collection(docs, collection.queries.clear(), collection.qrels.clear())
         for docs in added.partition_by("source", maintain_order=True)
     ]
-    with warnings.catch_warnings():  # documents without a rewrite are listed elsewhere, each with its reason
+    with (
+        warnings.catch_warnings()
+    ):  # documents without a rewrite are listed elsewhere, each with its reason
         warnings.simplefilter("ignore", DataWarning)
         mixed = mix(collection, *parts)
     kept = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}

@@ -27,19 +27,29 @@ class JudgedAnew(Protocol):
     def united(self, qrels: pl.DataFrame) -> Collection: ...
 
 
-def save_rewritten(rewritten: Rewritten, folder: str | Path, *, rows_per_file: int | None = None) -> SavedFolder:
+def save_rewritten(
+    rewritten: Rewritten, folder: str | Path, *, rows_per_file: int | None = None
+) -> SavedFolder:
     """Write a collection with its rewrites, its data card, what was answered, and the hashes of it all.
 
-    The judgments of all splits of the folder that it was loaded from are carried over. `folder` is new or empty, or an
-    earlier output, which is replaced as a whole, or not at all; it holds ``corpus.jsonl`` (with `rows_per_file` Parquet
-    files of so many documents), ``queries.jsonl``, ``qrels/<split>.tsv``, ``README.md`` (the data card),
-    ``left-out.jsonl``, ``answers.jsonl.gz`` (every answer as it came) and ``manifest.json``. `UserError` if it holds
-    anything else, or cannot be written.
+    The judgments of all splits of the folder that it was loaded from are carried over. `folder` is
+    new or empty, or an earlier output, which is replaced as a whole, or not at all; it holds
+    ``corpus.jsonl`` (with `rows_per_file` Parquet files of so many documents), ``queries.jsonl``,
+    ``qrels/<split>.tsv``, ``README.md`` (the data card), ``left-out.jsonl``, ``answers.jsonl.gz``
+    (every answer as it came) and ``manifest.json``. `UserError` if it holds anything else, or
+    cannot be written.
     """
     place = open_folder(folder, rewritten.spec["collection"].get("path"))
     judged, inputs = judgments_by_split(rewritten)
     spec = {**rewritten.spec, "inputs": {**rewritten.spec.get("inputs", {}), **inputs}}
-    write_folder(place, rewritten, judged, datacard(rewritten, tuple(judged)), spec, rows_per_file=rows_per_file)
+    write_folder(
+        place,
+        rewritten,
+        judged,
+        datacard(rewritten, tuple(judged)),
+        spec,
+        rows_per_file=rows_per_file,
+    )
     return SavedFolder(Path(folder), tuple(judged))
 
 

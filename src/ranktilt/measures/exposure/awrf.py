@@ -20,15 +20,19 @@ FLOOR = float(1 - np.log(2))
 class AttentionWeightedRankFairness(TargetedEstimand):
     """Attention-weighted rank fairness as TREC codes it: ``1 − JSD(ε ‖ target)``, natural logarithms; .307 to 1.
 
-    ``ε_g = Σ w_r [document at r is of g] / Σ w_r`` with ``w_r = 1/log2(max(r, 2))``, so that ranks 1 and 2 weigh the
-    same. Sapiezynski et al., WWW 2019 Companion; TREC fair ranking, 2021 and 2022, whose own is ``unlabelled=class``.
+    ``ε_g = Σ w_r [document at r is of g] / Σ w_r`` with ``w_r = 1/log2(max(r, 2))``, so that ranks
+    1 and 2 weigh the same. Sapiezynski et al., WWW 2019 Companion; TREC fair ranking, 2021 and
+    2022, whose own is ``unlabelled=class``.
     """
 
     year: int = 2022
 
     name = "AWRF"
     question = "does every group get its share of attention?"
-    outside = ("farther from the target than random rankings", "nearer to the target than random rankings")
+    outside = (
+        "farther from the target than random rankings",
+        "nearer to the target than random rankings",
+    )
     bounds = (FLOOR, 1.0)
     level = 1.0
     term = "AWRF"
@@ -41,7 +45,9 @@ class AttentionWeightedRankFairness(TargetedEstimand):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.year not in DEPTHS:
-            raise UserError(f"measure {self.name}: expected year=2022 or year=2021, got {self.year}")
+            raise UserError(
+                f"measure {self.name}: expected year=2022 or year=2021, got {self.year}"
+            )
 
     @property
     def depth(self) -> int:
@@ -59,11 +65,16 @@ class AttentionWeightedRankFairness(TargetedEstimand):
         if not some.any():
             return {}
         gained = np.bincount(
-            lists.ranking.query, weights=attention(lists, self.depth) * lists.relevant, minlength=lists.queries
+            lists.ranking.query,
+            weights=attention(lists, self.depth) * lists.relevant,
+            minlength=lists.queries,
         )
         best = rank_weights(np.zeros_like(relevant), relevant, self.depth)
         ndcg = np.divide(gained, best, out=np.zeros(lists.queries), where=best > 0)[some]
-        return {"ndcg": float(ndcg.mean()), "score": float((ndcg * self.per_query(lists)[some]).mean())}
+        return {
+            "ndcg": float(ndcg.mean()),
+            "score": float((ndcg * self.per_query(lists)[some]).mean()),
+        }
 
     def _said_beside(self, parts: Mapping[str, float]) -> str:
         score = f"; nDCG · AWRF {self.amount(parts['score'])}" if "score" in parts else ""

@@ -21,9 +21,10 @@ UNLABELLED = "unlabelled"
 class GroupLists:
     """Each query's list with the groups of its documents, beside the groups of what is relevant and of the collection.
 
-    Documents are of kinds: one for each group, one for each set of groups that some document has together, and the last
-    one for documents without a label. `parts` has the shape (kinds, groups + 1): how much of a document of each kind is
-    of each group, the last column standing for no label; its rows sum to 1.
+    Documents are of kinds: one for each group, one for each set of groups that some document has
+    together, and the last one for documents without a label. `parts` has the shape (kinds, groups +
+    1): how much of a document of each kind is of each group, the last column standing for no label;
+    its rows sum to 1.
     """
 
     ranking: Ranking
@@ -46,18 +47,24 @@ class GroupLists:
 
     def shuffled(self, rng: np.random.Generator) -> GroupLists:
         """Return the same lists in random order."""
-        return self._in_order(np.argsort(self.ranking.query + rng.random(len(self.kind)), kind="stable"))
+        return self._in_order(
+            np.argsort(self.ranking.query + rng.random(len(self.kind)), kind="stable")
+        )
 
     def relabelled(self, rng: np.random.Generator, document: Ints) -> GroupLists:
         """Return the same lists in random order, in which a document is of much the same kind wherever it stands.
 
-        `document` holds a number for each entry, alike for entries of one document. Each list keeps how many of its
-        entries are of each kind: documents have random keys, and in each list those with the lowest keys are of one
-        kind, the next ones of another.
+        `document` holds a number for each entry, alike for entries of one document. Each list keeps
+        how many of its entries are of each kind: documents have random keys, and in each list those
+        with the lowest keys are of one kind, the next ones of another.
         """
-        by_key = np.lexsort((rng.random(int(document.max(initial=-1)) + 1)[document], self.ranking.query))
+        by_key = np.lexsort(
+            (rng.random(int(document.max(initial=-1)) + 1)[document], self.ranking.query)
+        )
         kind_order = rng.permutation(len(self.parts))
-        by_kind = np.lexsort((rng.random(len(self.kind)), kind_order[self.kind], self.ranking.query))
+        by_kind = np.lexsort(
+            (rng.random(len(self.kind)), kind_order[self.kind], self.ranking.query)
+        )
         order = np.empty(len(self.kind), dtype=np.int64)
         order[by_key] = by_kind
         return self._in_order(order)
@@ -108,13 +115,20 @@ class AttentionEstimand(GroupEstimand):
 
     def basis(self, effect: Answered) -> str:
         parts = effect.parts
-        said = [f"{int(parts['groups'])} groups at once", counted(effect.queries, "query", "queries")]
+        said = [
+            f"{int(parts['groups'])} groups at once",
+            counted(effect.queries, "query", "queries"),
+        ]
         said.append(self._said_beside(parts))
         if parts["unlabelled"]:
             how = "a class of their own" if self.unlabelled == "class" else "left out"
-            said.append(f"{int(parts['unlabelled']):,} of {int(parts['listed']):,} results without a label, {how}")
+            said.append(
+                f"{int(parts['unlabelled']):,} of {int(parts['listed']):,} results without a label, {how}"
+            )
         if parts["several"]:
-            said.append(f"{int(parts['several']):,} results of several groups, an equal part in each")
+            said.append(
+                f"{int(parts['several']):,} results of several groups, an equal part in each"
+            )
         return "; ".join([*filter(None, said), self.statement(effect)])
 
     def _said_beside(self, parts: Mapping[str, float]) -> str:
@@ -143,7 +157,11 @@ class TargetedEstimand(AttentionEstimand):
     def __post_init__(self) -> None:
         super().__post_init__()
         if ":" not in self.target and self.target not in self.targets:
-            raise unknown(f"target of measure {self.name}", self.target, [*self.targets, "GROUP:SHARE;GROUP:SHARE"])
+            raise unknown(
+                f"target of measure {self.name}",
+                self.target,
+                [*self.targets, "GROUP:SHARE;GROUP:SHARE"],
+            )
         self.table()
 
     def table(self) -> dict[str, float]:
@@ -161,7 +179,9 @@ class TargetedEstimand(AttentionEstimand):
                 )
             found[name] = share
         if found and not sum(found.values()) > 0:
-            raise UserError(f"target of measure {self.name}: expected a share above 0, got {self.target!r}")
+            raise UserError(
+                f"target of measure {self.name}: expected a share above 0, got {self.target!r}"
+            )
         return found
 
     def needs_judgments(self) -> bool:
@@ -190,7 +210,8 @@ class TargetedEstimand(AttentionEstimand):
         if self.target == "relevant":
             return relevant
         groups = len(lists.names)
-        # As TREC does it: the share without a label stays, and the population takes half of the rest.
+        # As TREC does it: the share without a label stays, and the population takes half of the
+        # rest.
         known = relevant[:, :groups].sum(axis=1, keepdims=True)
         mixed = (relevant[:, :groups] + known * shared(population[:, :groups])) / 2
         return np.concatenate([mixed, relevant[:, groups:]], axis=1)

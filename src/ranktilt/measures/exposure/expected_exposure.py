@@ -28,7 +28,10 @@ class ExpectedExposureLoss(AttentionEstimand):
 
     name = "EEL"
     question = "do the groups get the exposure that their relevant documents deserve?"
-    outside = ("nearer to the ideal than random rankings", "farther from the ideal than random rankings")
+    outside = (
+        "nearer to the ideal than random rankings",
+        "farther from the ideal than random rankings",
+    )
     bounds = (0.0, np.inf)
     term = "EE-L"
     definition = (
@@ -40,7 +43,9 @@ class ExpectedExposureLoss(AttentionEstimand):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.year not in DEPTHS:
-            raise UserError(f"measure {self.name}: expected year=2022 or year=2021, got {self.year}")
+            raise UserError(
+                f"measure {self.name}: expected year=2022 or year=2021, got {self.year}"
+            )
 
     @property
     def title(self) -> str:
@@ -66,7 +71,11 @@ class ExpectedExposureLoss(AttentionEstimand):
             return {}
         listed = np.asarray(np.diff(lists.ranking.offsets) > 0)
         ranked = np.bincount(lists.repeats[listed], minlength=lists.queries)[known]
-        means = {"ee_d": np.square(exposure).sum(axis=1), "ee_r": (exposure * ideal).sum(axis=1), "rankings": ranked}
+        means = {
+            "ee_d": np.square(exposure).sum(axis=1),
+            "ee_r": (exposure * ideal).sum(axis=1),
+            "rankings": ranked,
+        }
         return {name: float(column.mean()) for name, column in means.items()}
 
     def _exposures(self, lists: GroupLists) -> tuple[Floats, Floats]:
@@ -75,7 +84,10 @@ class ExpectedExposureLoss(AttentionEstimand):
         judged, listed = lists.judged, np.asarray(np.diff(lists.ranking.offsets) > 0)
         count = judged.sum(axis=1).astype(np.int64)
         each = np.divide(
-            rank_weights(np.zeros_like(count), count, self.depth), count, out=np.zeros(len(count)), where=count > 0
+            rank_weights(np.zeros_like(count), count, self.depth),
+            count,
+            out=np.zeros(len(count)),
+            where=count > 0,
         )
         exposure = self._mean(lists, self.columns_of(lists.sums(weight)), listed)
         ideal = self.columns_of(judged @ lists.parts) * each[:, None]

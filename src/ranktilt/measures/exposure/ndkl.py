@@ -17,8 +17,9 @@ from ranktilt.measures.ranking import Floats, Ints, in_block, running_rows
 class NormalizedDiscountedDivergence(TargetedEstimand):
     """``Σ_i KL(D_i ‖ target)/log2(i + 1) ÷ Σ_i 1/log2(i + 1)``, D_i the groups' shares of the first i documents.
 
-    Ties give the expected value over all orders of tied documents; of both sums, where documents without a label are
-    tied with the first that has one. Geyik, Ambler & Kenthapadi, KDD 2019, eq. 4.
+    Ties give the expected value over all orders of tied documents; of both sums, where documents
+    without a label are tied with the first that has one. Geyik, Ambler & Kenthapadi, KDD 2019, eq.
+    4.
     """
 
     target: str = "candidates"
@@ -26,7 +27,10 @@ class NormalizedDiscountedDivergence(TargetedEstimand):
     name = "NDKL"
     targets: ClassVar[tuple[str, ...]] = ("candidates", "population", "mixed", "relevant")
     question = "is every beginning of the list mixed as it should be?"
-    outside = ("nearer to the target than random rankings", "farther from the target than random rankings")
+    outside = (
+        "nearer to the target than random rankings",
+        "farther from the target than random rankings",
+    )
     bounds = (0.0, np.inf)
     term = "NDKL"
     definition = (
@@ -38,7 +42,11 @@ class NormalizedDiscountedDivergence(TargetedEstimand):
     @np.errstate(divide="ignore", invalid="ignore")
     def per_query(self, lists: GroupLists) -> Floats:
         ranking, n, parts = lists.ranking, lists.queries, self.columns_of(lists.parts)
-        query, before, shape = ranking.block_query, ranking.before, (len(ranking.starts), len(parts))
+        query, before, shape = (
+            ranking.block_query,
+            ranking.before,
+            (len(ranking.starts), len(parts)),
+        )
         kinds = in_block(ranking)[0] * shape[1] + lists.kind
         counts = np.bincount(kinds, minlength=shape[0] * shape[1]).reshape(shape)
         running = running_rows(counts.astype(np.float64), query)
@@ -52,11 +60,19 @@ class NormalizedDiscountedDivergence(TargetedEstimand):
         tied = np.flatnonzero((ranking.sizes > 1) & (before < depth))
         tied = tied[np.lexsort(counts[tied].T)]
         # All blocks that hold the same documents are answered at once.
-        for same in np.split(tied, np.flatnonzero(np.diff(counts[tied], axis=0).any(axis=1)) + 1) if len(tied) else ():
+        for same in (
+            np.split(tied, np.flatnonzero(np.diff(counts[tied], axis=0).any(axis=1)) + 1)
+            if len(tied)
+            else ()
+        ):
             block = counts[same[0]]
             above = running[same] - block
-            terms[same], weights[same] = _over_orders(block, parts, above, target[same], (before[same], depth[same]))
-        total, whole = (np.bincount(query, weights=column, minlength=n) for column in (terms, weights))
+            terms[same], weights[same] = _over_orders(
+                block, parts, above, target[same], (before[same], depth[same])
+            )
+        total, whole = (
+            np.bincount(query, weights=column, minlength=n) for column in (terms, weights)
+        )
         listed = (self.columns_of(lists.sums(np.ones(len(lists.kind)))) > 0).sum(axis=1)
         defined = (whole > 0) & (listed > 1) & np.isfinite(total)
         found: Floats = np.divide(total, whole, out=np.full(n, np.nan), where=defined)
@@ -71,9 +87,10 @@ def _over_orders(
 ) -> tuple[Floats, Floats]:
     """Sum weighted divergences, and weights, over the ranks of tie blocks that hold the same documents.
 
-    `block` counts them by kind; `above` (blocks, kinds) and the first of `ranks` what stands above each block; the
-    second is where its list ends. ``KL = Σ_g (X_g ln X_g − X_g ln target_g) / M − ln M`` for X_g of M documents: a sum
-    of expectations of one group each, so that several groups need no joint distribution.
+    `block` counts them by kind; `above` (blocks, kinds) and the first of `ranks` what stands above
+    each block; the second is where its list ends. ``KL = Σ_g (X_g ln X_g − X_g ln target_g) / M −
+    ln M`` for X_g of M documents: a sum of expectations of one group each, so that several groups
+    need no joint distribution.
     """
     before, depth = ranks
     labelled, inside, start = parts.any(axis=1), block @ parts, above @ parts
@@ -81,16 +98,25 @@ def _over_orders(
     seen = min(size, int((depth - before).max()))
     most = min(known, seen)
     drawn = np.arange(most + 1.0)[:, None]
-    found = -_times_log(start, target).sum(axis=1) - drawn / max(known, 1) * _times_log(inside, target).sum(axis=1)
+    found = -_times_log(start, target).sum(axis=1) - drawn / max(known, 1) * _times_log(
+        inside, target
+    ).sum(axis=1)
     for group, column in enumerate(parts.T):
-        classes = [(float(part), int(block[column == part].sum())) for part in np.unique(column[column * block > 0])]
+        classes = [
+            (float(part), int(block[column == part].sum()))
+            for part in np.unique(column[column * block > 0])
+        ]
         found += _expected((known, most), classes, start[:, group])
     number = np.maximum(above @ labelled + drawn, 1.0)
-    divergence = np.maximum(found / number - np.log(number), 0.0)  # by the number of labelled documents
+    divergence = np.maximum(
+        found / number - np.log(number), 0.0
+    )  # by the number of labelled documents
     rank, chance = before + np.arange(1, seen + 1)[:, None], _chances(size, known, seen)[1:]
     weight = np.where(rank <= depth, 1 / np.log2(1.0 + rank), 0.0)
     terms = (weight * (chance @ divergence)).sum(axis=0)
-    silent = chance[:, :1] if known else 1.0  # without a labelled document for sure, and not by rounding
+    silent = (
+        chance[:, :1] if known else 1.0
+    )  # without a labelled document for sure, and not by rounding
     weights = (weight * (1 - silent * alone)).sum(axis=0)
     return terms, weights
 
@@ -100,7 +126,9 @@ def _times_log(one: Floats, two: Floats) -> Floats:
     return np.where(one > 0, one * np.log(two), 0.0)
 
 
-def _expected(sizes: tuple[int, int], classes: Sequence[tuple[float, int]], start: Floats) -> Floats:
+def _expected(
+    sizes: tuple[int, int], classes: Sequence[tuple[float, int]], start: Floats
+) -> Floats:
     """E[X ln X] once 0, 1, … so many of some documents are drawn; X is `start` plus their parts of a group.
 
     `classes` holds parts above 0 and how many documents have them; all others have none.
@@ -128,10 +156,21 @@ def _chances(size: int, count: int, draws: int) -> Floats:
 
 
 def _hypergeometric(size: int, count: int, draws: int) -> Floats:
-    drawn, hits, most = np.arange(draws + 1)[:, None], np.arange(min(count, draws) + 1), size - count
+    drawn, hits, most = (
+        np.arange(draws + 1)[:, None],
+        np.arange(min(count, draws) + 1),
+        size - count,
+    )
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, size + 1)))])
     misses = np.clip(drawn - hits, 0, most)
-    ways = logs[count] - logs[hits] - logs[count - hits] + logs[most] - logs[misses] - logs[most - misses]
+    ways = (
+        logs[count]
+        - logs[hits]
+        - logs[count - hits]
+        + logs[most]
+        - logs[misses]
+        - logs[most - misses]
+    )
     ways += logs[drawn] + logs[size - drawn] - logs[size]
     chance: Floats = np.exp(np.where(misses == drawn - hits, ways, -np.inf))
     return chance

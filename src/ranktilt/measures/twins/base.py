@@ -45,7 +45,9 @@ class TwinLists:
     @cached_property
     def below(self) -> Floats:
         """Rank of each entry, counted from the one after the last of its query; negative. Tied ones have the middle."""
-        below: Floats = mid_ranks(self.ranking) - (np.diff(self.ranking.offsets) + 1)[self.ranking.query]
+        below: Floats = (
+            mid_ranks(self.ranking) - (np.diff(self.ranking.offsets) + 1)[self.ranking.query]
+        )
         return below
 
     @cached_property
@@ -56,7 +58,9 @@ class TwinLists:
     @cached_property
     def partners(self) -> Partners:
         """For each row of the first group, the rows of its twins."""
-        return Partners.of(self.pairs, int(max(self.docs.max(initial=-1), self.pairs.max(initial=-1))) + 1)
+        return Partners.of(
+            self.pairs, int(max(self.docs.max(initial=-1), self.pairs.max(initial=-1))) + 1
+        )
 
 
 def mid_ranks(ranking: Ranking) -> Floats:
@@ -108,7 +112,9 @@ def _meetings(lists: TwinLists) -> Meetings:
         found.append(Meetings(first + owner[entry], row[entry], outcome, both, other))
         table[here], marks[right] = -np.inf, False
     nothing = np.empty(0, dtype=np.int64)
-    none = Meetings(nothing, nothing, nothing.astype(np.int8), nothing.astype(bool), nothing.astype(bool))
+    none = Meetings(
+        nothing, nothing, nothing.astype(np.int8), nothing.astype(bool), nothing.astype(bool)
+    )
     return Meetings(*map(np.concatenate, zip(*found, strict=True))) if found else none
 
 

@@ -39,15 +39,17 @@ def pair_counts(lists: TwinLists) -> tuple[PairCounts, PairCounts]:
     cell, won = 2 * met.query + met.other, met.outcome > 0
     chosen = (won, met.outcome < 0, met.outcome == 0, met.both, won & ~met.both)
     totals = [np.bincount(cell[one], minlength=2 * lists.queries).reshape(-1, 2) for one in chosen]
-    return PairCounts(*(total[:, 0] for total in totals)), PairCounts(*(total[:, 1] for total in totals))
+    return PairCounts(*(total[:, 0] for total in totals)), PairCounts(
+        *(total[:, 1] for total in totals)
+    )
 
 
 @dataclass(frozen=True, repr=False)
 class HeadToHeadTwins(TwinEstimand):
     """Share of twins that the first group wins minus the share that it loses, in [−1, 1].
 
-    Counted over (query, pair) with at least one side retrieved; an unretrieved twin stands below every
-    retrieved document. Printed in percent.
+    Counted over (query, pair) with at least one side retrieved; an unretrieved twin stands below
+    every retrieved document. Printed in percent.
     """
 
     over: str = field(default="queries", kw_only=True)
@@ -164,7 +166,9 @@ def _both_retrieved(effect: Answered) -> str:
     if not whole or whole == effect.parts["pairs"]:
         return ""
     a, b = (100 * effect.parts[name] / whole for name in ("whole_wins", "whole_losses"))
-    return f"; of {int(whole):,} with both sides retrieved: {effect.a} {a:.1f} %, {effect.b} {b:.1f} %"
+    return (
+        f"; of {int(whole):,} with both sides retrieved: {effect.a} {a:.1f} %, {effect.b} {b:.1f} %"
+    )
 
 
 HeadToHead = HeadToHeadTwins()

@@ -57,10 +57,17 @@ class PairScoreGap(TwinEstimand):
         gap = ranking.scores[entry] - ranking.scores[at]
         deviation = spread(ranking)[query]
         scaled = np.divide(gap, deviation, out=np.zeros_like(gap), where=deviation > 0)
-        raw, total = (np.bincount(query, weights=w, minlength=n).astype(np.float64) for w in (gap, scaled))
-        parts = {"pairs": float(len(query)), "raw": float(raw.sum()) / len(query) if len(query) else np.nan}
+        raw, total = (
+            np.bincount(query, weights=w, minlength=n).astype(np.float64) for w in (gap, scaled)
+        )
+        parts = {
+            "pairs": float(len(query)),
+            "raw": float(raw.sum()) / len(query) if len(query) else np.nan,
+        }
         weight = np.bincount(query, minlength=n).astype(np.float64)
-        return Answers(total, weight, parts, Clusters(query, lists.docs[entry], scaled, np.ones(len(query))))
+        return Answers(
+            total, weight, parts, Clusters(query, lists.docs[entry], scaled, np.ones(len(query)))
+        )
 
     def basis(self, effect: Answered) -> str:
         if not effect.queries:

@@ -20,7 +20,9 @@ Vectors = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Direction(Result, format="ranktilt-direction", version=1, noun="a direction", command="ranktilt level"):
+class Direction(
+    Result, format="ranktilt-direction", version=1, noun="a direction", command="ranktilt level"
+):
     """A vector of length 1: where the vectors of one source lie, seen from their twins of another."""
 
     vector: Floats
@@ -35,7 +37,9 @@ class Direction(Result, format="ranktilt-direction", version=1, noun="a directio
     def sentence(self) -> str:
         """What was found, in a line."""
         spec = self.spec
-        test = f"p {'<' if spec['p'] < 0.001 else '='} {max(spec['p'], 0.001):.3f}".replace("0.", ".")
+        test = f"p {'<' if spec['p'] < 0.001 else '='} {max(spec['p'], 0.001):.3f}".replace(
+            "0.", "."
+        )
         return (
             f"projection: direction of {spec['source']} from {spec['reference']} by {spec['model']}, over "
             f"{len(self.origins):,} twins; their mean difference has length {spec['length']:.3g}, with random signs "
@@ -45,8 +49,9 @@ class Direction(Result, format="ranktilt-direction", version=1, noun="a directio
     def remove(self, vectors: Vectors, strength: float = 1.0) -> Vectors:
         """Return v − s(v·u)u for each row v, in float32; each row depends on that row only.
 
-        Done to queries, this changes every score as if it were done to the documents: q·(v − s(v·u)u) =
-        (q − s(q·u)u)·v. So documents are read as they lie in the cache, and nothing is computed for each.
+        Done to queries, this changes every score as if it were done to the documents: q·(v −
+        s(v·u)u) = (q − s(q·u)u)·v. So documents are read as they lie in the cache, and nothing is
+        computed for each.
         """
         if vectors.shape[1] != len(self.vector):
             raise UserError(
@@ -60,10 +65,19 @@ class Direction(Result, format="ranktilt-direction", version=1, noun="a directio
 
     def queries(self, collection: Collection) -> list[str]:
         """Return the judged queries to which a version of a document is relevant that it was learned from."""
-        docs, learned = collection.docs, named_keys(self.origins, self.keys or [""] * len(self.origins))
+        docs, learned = (
+            collection.docs,
+            named_keys(self.origins, self.keys or [""] * len(self.origins)),
+        )
         relevant = collection.qrels.filter(pl.col("grade") > 0)
         relevant = relevant.join(docs.select("origin", doc_id="id"), on="doc_id", how="inner")
-        versions = docs.filter(pl.col("origin").is_in([*self.origins, *relevant["origin"].unique()]))
+        versions = docs.filter(
+            pl.col("origin").is_in([*self.origins, *relevant["origin"].unique()])
+        )
         same = same_names(learned, named_keys(versions["origin"], map(text_key, versions["text"])))
-        used = relevant.filter(pl.col("origin").is_in(pl.Series(sorted(same), dtype=pl.String).implode()))
-        return collection.judged.filter(pl.col("id").is_in(used["query_id"].implode()))["id"].to_list()
+        used = relevant.filter(
+            pl.col("origin").is_in(pl.Series(sorted(same), dtype=pl.String).implode())
+        )
+        return collection.judged.filter(pl.col("id").is_in(used["query_id"].implode()))[
+            "id"
+        ].to_list()

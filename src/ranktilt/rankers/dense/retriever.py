@@ -49,10 +49,11 @@ PREFIX = "openai:"
 class Dense(TemplatedQueries, FirstStage):
     """Ranks by the similarity of a sentence encoder's vectors: a whole collection, or a run's candidates.
 
-    `model` is a local folder, ``minilm``, a hub name (code in a model is never run), or ``openai:MODEL`` behind a
-    server. What is ``auto`` or None is the model's own, for a bare transformer the model table's. `project` names a
-    direction, as `fit_direction` learns it, whose component is removed from the documents' vectors (of unit length
-    where they are compared by cosine, to which they are not brought again), by the part that `project_strength` says.
+    `model` is a local folder, ``minilm``, a hub name (code in a model is never run), or
+    ``openai:MODEL`` behind a server. What is ``auto`` or None is the model's own, for a bare
+    transformer the model table's. `project` names a direction, as `fit_direction` learns it, whose
+    component is removed from the documents' vectors (of unit length where they are compared by
+    cosine, to which they are not brought again), by the part that `project_strength` says.
     """
 
     name: ClassVar[str] = "dense"
@@ -78,7 +79,9 @@ class Dense(TemplatedQueries, FirstStage):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require_template()
-        require_choices(self, similarity=SIMILARITIES, precision=PRECISIONS, store=STORES, pooling=POOLINGS)
+        require_choices(
+            self, similarity=SIMILARITIES, precision=PRECISIONS, store=STORES, pooling=POOLINGS
+        )
         require_backend(self)
         require_range(self, "max_tokens", least=1)
         require_range(self, "project_strength", least=0, most=1)
@@ -86,7 +89,9 @@ class Dense(TemplatedQueries, FirstStage):
             raise UserError("dense: project_strength needs a direction: project=FILE")
         for option in () if self.model.startswith(PREFIX) else ("base_url", "requests_per_minute"):
             if getattr(self, option) is not None:
-                raise UserError(f"dense: {option} is for a server's model, such as dense:{PREFIX}MODEL({option}=…)")
+                raise UserError(
+                    f"dense: {option} is for a server's model, such as dense:{PREFIX}MODEL({option}=…)"
+                )
 
     def provenance(self) -> dict[str, Any]:
         model = self.encoder
@@ -95,7 +100,11 @@ class Dense(TemplatedQueries, FirstStage):
     def about(self, collection: Collection) -> dict[str, Any]:
         limit, over = self._truncated(collection.texts(self.text))
         truncated = {} if limit is None else truncated_spec(collection.docs["source"], over, limit)
-        return {**self.template_spec(collection.judged["text"]), **truncated, **self._direction_spec(collection)}
+        return {
+            **self.template_spec(collection.judged["text"]),
+            **truncated,
+            **self._direction_spec(collection),
+        }
 
     def _truncated(self, texts: pl.Series) -> tuple[int | None, npt.NDArray[np.bool_]]:
         """Tokens after which texts are cut, None where that is not known, and which texts are."""
@@ -138,11 +147,19 @@ class Dense(TemplatedQueries, FirstStage):
         )
 
     def _embedding_server(self) -> EmbeddingServer:
-        for name, default in (("precision", PRECISIONS[0]), ("pooling", POOLINGS[0]), ("backend", BACKENDS[0])):
+        for name, default in (
+            ("precision", PRECISIONS[0]),
+            ("pooling", POOLINGS[0]),
+            ("backend", BACKENDS[0]),
+        ):
             if getattr(self, name) != default:
-                raise UserError(f"dense:{self.model}: {name} is for a model on this machine; here the server decides")
+                raise UserError(
+                    f"dense:{self.model}: {name} is for a model on this machine; here the server decides"
+                )
         return EmbeddingServer(
-            model=llm(self.model, base_url=self.base_url, requests_per_minute=self.requests_per_minute),
+            model=llm(
+                self.model, base_url=self.base_url, requests_per_minute=self.requests_per_minute
+            ),
             store=self.store,
             max_tokens=self.max_tokens,
             query_prefix=self.query_prefix or "",
@@ -160,7 +177,9 @@ class Dense(TemplatedQueries, FirstStage):
         documents, row, queries = self._vectors(texts, collection.judged["text"])
         copies = TextCopies.of(row, len(documents))
         label, k = f"{self!r}: searching", self.depth + slack
-        for found, scores in search(queries, documents, k, cosine=cosine, label=label, project=self._projection()):
+        for found, scores in search(
+            queries, documents, k, cosine=cosine, label=label, project=self._projection()
+        ):
             yield copies.rows(found, scores)
 
     def _rerank(self, collection: Collection, found: Candidates) -> Run:
@@ -190,7 +209,10 @@ class Dense(TemplatedQueries, FirstStage):
         if self.project is None:
             return None
         found = Direction.load(self.project)
-        if (self.encoder.fingerprint, self.cosine) != (found.spec["fingerprint"], found.spec["cosine"]):
+        if (self.encoder.fingerprint, self.cosine) != (
+            found.spec["fingerprint"],
+            found.spec["cosine"],
+        ):
             bare = repr(replace(self, project=None, project_strength=1.0))
             raise UserError(
                 f"{self.project} is a direction of {found.spec['model']}; it does not fit vectors of {bare}"
@@ -268,12 +290,21 @@ class EmbeddingServer(TextEncoder):
     @cached_property
     def fingerprint(self) -> str:
         """Hash of the server's address, the model's name and of what else its vectors depend on."""
-        parts = (self.model.identity, self.store, str(self.max_tokens), self.query_prefix, self.document_prefix)
+        parts = (
+            self.model.identity,
+            self.store,
+            str(self.max_tokens),
+            self.query_prefix,
+            self.document_prefix,
+        )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
     @property
     def about(self) -> dict[str, Any]:
-        return {"model": f"{PREFIX}{self.model.name}", "options": {**self.model.spec, "store": self.store}}
+        return {
+            "model": f"{PREFIX}{self.model.name}",
+            "options": {**self.model.spec, "store": self.store},
+        }
 
     @property
     def provenance(self) -> dict[str, Any]:
@@ -281,21 +312,27 @@ class EmbeddingServer(TextEncoder):
         model = {**self.model.spec, "fingerprint": self.fingerprint}
         return {"model": model, "packages": installed_versions("openai")}
 
-    def encode(self, texts: Sequence[str] | pl.Series, kind: Kind, label: str) -> tuple[Stored, Rows]:
+    def encode(
+        self, texts: Sequence[str] | pl.Series, kind: Kind, label: str
+    ) -> tuple[Stored, Rows]:
         return super().encode([cut_tokens(text, self.max_tokens) for text in texts], kind, label)
 
-    def compute(self, texts: pl.Series, keys: Keys, kind: Kind, cache: VectorCache, label: str) -> Stored:
+    def compute(
+        self, texts: pl.Series, keys: Keys, kind: Kind, cache: VectorCache, label: str
+    ) -> Stored:
         """Ask the server for what the cache lacks.
 
-        Each answer is kept at once, so that an interruption pays for nothing twice but what was under way. Vectors of
-        another length than those kept are refused.
+        Each answer is kept at once, so that an interruption pays for nothing twice but what was
+        under way. Vectors of another length than those kept are refused.
         """
         found, stored = cache.get(keys)
         missing = np.flatnonzero(~found)
         prefix = self.query_prefix if kind == "query" else self.document_prefix
         done, dimension = len(keys) - len(missing), stored.shape[1]
         report(label, done, len(keys))
-        for positions, vectors in self.model.embed([f"{prefix}{texts[i]}" or " " for i in missing.tolist()]):
+        for positions, vectors in self.model.embed(
+            [f"{prefix}{texts[i]}" or " " for i in missing.tolist()]
+        ):
             if dimension not in (0, vectors.shape[1]):
                 raise UserError(
                     f"{PREFIX}{self.model.name} now gives vectors of {vectors.shape[1]} numbers, and {cache.folder} "

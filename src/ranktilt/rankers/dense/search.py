@@ -1,9 +1,10 @@
 """Exact search: documents stream once past all queries, and each query keeps its best.
 
-It goes in two steps. Matrix products, fast but uneven in their last bits (these depend on the kernel and on where in
-the matrix a vector stands), find the candidates: everything that could be among the best once the products' rounding
-error is allowed for. The scores that count are then computed one pair at a time in float64 and rounded once, so that
-they depend on the two vectors and on nothing else.
+It goes in two steps. Matrix products, fast but uneven in their last bits (these depend on the
+kernel and on where in the matrix a vector stands), find the candidates: everything that could be
+among the best once the products' rounding error is allowed for. The scores that count are then
+computed one pair at a time in float64 and rounded once, so that they depend on the two vectors and
+on nothing else.
 """
 
 from __future__ import annotations
@@ -60,10 +61,11 @@ def search(
 ) -> Iterator[Found]:
     """Find each query's best `k` documents and all tied with the last, in no order, with their scores.
 
-    Documents are read once for all queries, or once for each group of them where what is kept of all would take more
-    than `memory_limit` allows. `cosine` brings vectors to unit length first (those of length 0 stay), and `project` is
-    then done to the queries one by one. Scores are computed in float64 and rounded once, so that neither the memory nor
-    the place of a query or document changes a bit.
+    Documents are read once for all queries, or once for each group of them where what is kept of
+    all would take more than `memory_limit` allows. `cosine` brings vectors to unit length first
+    (those of length 0 stay), and `project` is then done to the queries one by one. Scores are
+    computed in float64 and rounded once, so that neither the memory nor the place of a query or
+    document changes a bit.
     """
     n = documents.shape[0]
     k = min(k, n)
@@ -74,10 +76,14 @@ def search(
     if executor().workers == 1:
         yield from _ExactSearch(documents, k, cosine, label).each(ready, min(2 * k + _ROOM, n))
     else:
-        yield from merged(_each_part(documents, ready, k, cosine=cosine, label=label), len(queries), k)
+        yield from merged(
+            _each_part(documents, ready, k, cosine=cosine, label=label), len(queries), k
+        )
 
 
-def _each_part(documents: Blocks, queries: Vectors, k: int, *, cosine: bool, label: str) -> Iterator[list[Found]]:
+def _each_part(
+    documents: Blocks, queries: Vectors, k: int, *, cosine: bool, label: str
+) -> Iterator[list[Found]]:
     """Search each part of the documents by itself, on whatever machine: every query's best of a part at a time."""
     n, d = documents.shape
     step = max(_PART // d, _FEWEST)
@@ -145,7 +151,9 @@ def score_pairs(
     if not len(row):
         return np.empty(0, dtype=np.float32)
     exact = _ExactSearch(documents, 1, cosine, "")
-    return exact.scores(_ready(queries, cosine, project), query.astype(np.int32), row.astype(np.int32))
+    return exact.scores(
+        _ready(queries, cosine, project), query.astype(np.int32), row.astype(np.int32)
+    )
 
 
 def _ready(queries: Vectors, cosine: bool, project: Callable[[Vectors], Vectors] | None) -> Vectors:
@@ -171,7 +179,8 @@ class _ExactSearch:
     def each(self, queries: Vectors, width: int) -> Iterator[Found]:
         """Yield each query's best, with room for `width` candidates; those that need more are searched again."""
         d = self.documents.shape[1]
-        # Half of the memory, because what needs more room is searched while this group's results are still held.
+        # Half of the memory, because what needs more room is searched while this group's results
+        # are still held.
         size = max((memory_limit() - _WORK) // (2 * (_ENTRY * width + 16 * d)), 1)
         for start in range(0, len(queries), size):
             group = queries[start : start + size]
@@ -182,12 +191,21 @@ class _ExactSearch:
             again = replace(self, label="").each(group[crowded], self.documents.shape[0])
             others = set(crowded.tolist())
             for query, (low, high) in enumerate(pairwise([0, *ends])):
-                yield next(again) if query in others else (rows[low:high].astype(np.int64), scores[low:high])
+                yield (
+                    next(again)
+                    if query in others
+                    else (rows[low:high].astype(np.int64), scores[low:high])
+                )
 
     def _stream(self, queries: Vectors, width: int, done: int, total: int) -> _BestSoFar:
         """Let all documents pass by a group of queries; `done` of `total` queries came before."""
         n, d = self.documents.shape
-        kept = _BestSoFar(self.k, _rounding(queries, d), np.float32(8 * d * float(np.finfo(np.float32).tiny)), width)
+        kept = _BestSoFar(
+            self.k,
+            _rounding(queries, d),
+            np.float32(8 * d * float(np.finfo(np.float32).tiny)),
+            width,
+        )
         step = min(max(CELLS // d, _FEWEST), _MOST)
         longest = 0.0
         for start in range(0, n, step):
@@ -195,7 +213,9 @@ class _ExactSearch:
             block = self.documents.read(start, stop)
             norm = np.sqrt(np.einsum("ij,ij->i", block, block))
             if not np.isfinite(norm).all():
-                raise UserError("vectors are NaN, infinite or too large: a cache file may be damaged; prune it")
+                raise UserError(
+                    "vectors are NaN, infinite or too large: a cache file may be damaged; prune it"
+                )
             longest = 1.0 if self.cosine else max(longest, float(norm.max()))
             kept.reach(longest)
             shrink = np.divide(1, norm, out=np.zeros_like(norm), where=norm > 0)
@@ -208,7 +228,9 @@ class _ExactSearch:
                 report(self.label, n * done + stop * len(queries), n * total)
         return kept
 
-    def _ranked(self, queries: Vectors, kept: _BestSoFar) -> tuple[npt.NDArray[np.int32], Vectors, list[int]]:
+    def _ranked(
+        self, queries: Vectors, kept: _BestSoFar
+    ) -> tuple[npt.NDArray[np.int32], Vectors, list[int]]:
         """Rows and scores of the best, query after query, and where each query's end."""
         query, rows = kept.candidates()
         scores = self.scores(queries, query, rows)
@@ -220,7 +242,9 @@ class _ExactSearch:
         ends = np.searchsorted(query[best], np.arange(len(queries)), side="right")
         return rows[best], scores[best], ends.tolist()
 
-    def scores(self, queries: Vectors, query: npt.NDArray[np.int32], rows: npt.NDArray[np.int32]) -> Vectors:
+    def scores(
+        self, queries: Vectors, query: npt.NDArray[np.int32], rows: npt.NDArray[np.int32]
+    ) -> Vectors:
         """Score pairs one by one: no sum depends on which other pairs there are."""
         exact = np.empty(len(rows), dtype=np.float32)
         wide = queries.astype(np.float64)
@@ -233,11 +257,16 @@ class _ExactSearch:
         def fill(number: int) -> None:
             some, start = order[cuts[number] : cuts[number + 1]], number * step
             needed, place = _distinct(rows[some] - start, step)
-            block = self.documents.read(start + int(needed[0]), start + int(needed[-1]) + 1)[needed - needed[0]]
+            block = self.documents.read(start + int(needed[0]), start + int(needed[-1]) + 1)[
+                needed - needed[0]
+            ]
             block = (unit(block) if self.cosine else block).astype(np.float64)
             for begin in range(0, len(some), PAIRS):
                 pairs = some[begin : begin + PAIRS]
-                left, right = wide.take(query[pairs], axis=0), block.take(place[begin : begin + PAIRS], axis=0)
+                left, right = (
+                    wide.take(query[pairs], axis=0),
+                    block.take(place[begin : begin + PAIRS], axis=0),
+                )
                 exact[pairs] = np.einsum("ij,ij->i", left, right)
 
         with ThreadPoolExecutor(_THREADS) as pool:
@@ -249,7 +278,9 @@ class _ExactSearch:
 class _BestSoFar:
     """Candidates of a group of queries: what may be among the best `k` by scores that are off by `error` at most."""
 
-    def __init__(self, k: int, rounding: npt.NDArray[np.float32], underflow: np.float32, width: int) -> None:
+    def __init__(
+        self, k: int, rounding: npt.NDArray[np.float32], underflow: np.float32, width: int
+    ) -> None:
         self.k, self.width = k, width
         self.rounding, self.error = rounding, rounding
         self.underflow = underflow
@@ -289,7 +320,10 @@ class _BestSoFar:
     def _merge(self, query: int, rows: npt.NDArray[np.int32], scores: Vectors) -> None:
         """Keep what may be among the best of the old and the new together."""
         old = slice(self.count[query])
-        rows, scores = np.concatenate([self.rows[query, old], rows]), np.concatenate([self.scores[query, old], scores])
+        rows, scores = (
+            np.concatenate([self.rows[query, old], rows]),
+            np.concatenate([self.scores[query, old], scores]),
+        )
         self.kth[query] = _kth(scores, self.k)
         keep = scores >= self.kth[query] - 2 * self.error[query]
         count = int(np.count_nonzero(keep))
@@ -313,8 +347,9 @@ class _BestSoFar:
 def _rounding(queries: Vectors, d: int) -> npt.NDArray[np.float32]:
     """Bound how far a product with a vector of length 1 may be from the score that counts.
 
-    Each float32 sum of d products is off by d·2⁻²⁴ of the lengths at most, in whatever order it adds up (Higham 2002,
-    sec. 3.1); so are, together, the lengths that a cosine divides by. Four times that covers both ways to the score.
+    Each float32 sum of d products is off by d·2⁻²⁴ of the lengths at most, in whatever order it
+    adds up (Higham 2002, sec. 3.1); so are, together, the lengths that a cosine divides by. Four
+    times that covers both ways to the score.
     """
     length: npt.NDArray[np.float64] = np.linalg.norm(queries.astype(np.float64), axis=1)
     return (4 * (d + 8) * 2.0**-24 * length).astype(np.float32)

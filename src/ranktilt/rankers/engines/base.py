@@ -71,14 +71,15 @@ _WIDTH = 200
 class LiveEngine(TemplatedQueries):
     """A ranker that asks an engine, whose order is authoritative: scores are made to fall with the rank.
 
-    `concurrency` calls run at once. A query without an answer within `timeout` seconds, all attempts together, has
-    failed, whatever its engine's client waits for. `max_failures` is the share of the queries that may fail after three
-    attempts: they are left out of the run, listed in its spec under ``failed`` and warned of, never counted as empty.
-    One more, and there is no run. A response that says it is partial fails too. Results that the collection does not
-    hold keep their places, as in a saved run.
+    `concurrency` calls run at once. A query without an answer within `timeout` seconds, all
+    attempts together, has failed, whatever its engine's client waits for. `max_failures` is the
+    share of the queries that may fail after three attempts: they are left out of the run, listed in
+    its spec under ``failed`` and warned of, never counted as empty. One more, and there is no run.
+    A response that says it is partial fails too. Results that the collection does not hold keep
+    their places, as in a saved run.
 
-    `score_order` ``"ascending"`` is for distances, of which the smaller is better; ``"rank"`` reads the order alone.
-    Without it, scores that rise in most answers are refused.
+    `score_order` ``"ascending"`` is for distances, of which the smaller is better; ``"rank"`` reads
+    the order alone. Without it, scores that rise in most answers are refused.
     """
 
     reranks: ClassVar[bool] = False
@@ -105,13 +106,16 @@ class LiveEngine(TemplatedQueries):
         return self.concurrency
 
     @abstractmethod
-    def connected(self, collection: Collection, depth: int) -> AbstractContextManager[tuple[Ask, Mapping[str, Any]]]:
+    def connected(
+        self, collection: Collection, depth: int
+    ) -> AbstractContextManager[tuple[Ask, Mapping[str, Any]]]:
         """Make the engine ready to be asked for up to `depth` documents a query; also what a spec should say of it."""
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Ask the engine for each judged query; what failed or was odd is warned of.
 
-        ``spec["failed"]`` gives the reason of each query that failed, ``spec["answers"]`` counts what was odd.
+        ``spec["failed"]`` gives the reason of each query that failed, ``spec["answers"]`` counts
+        what was odd.
         """
         if run is not None:
             raise UserError(f"{self!r} queries an engine and cannot re-rank; put it first")
@@ -119,13 +123,20 @@ class LiveEngine(TemplatedQueries):
         depth = self.k + max(map(len, own.values()), default=0)
         with self.connected(collection, depth) as (ask, said):
             replies = self._replies(collection, ask, depth)
-        made = {"ranker": repr(self), "ranktilt": __version__, "collection": collection.spec.get("path")}
+        made = {
+            "ranker": repr(self),
+            "ranktilt": __version__,
+            "collection": collection.spec.get("path"),
+        }
         told = {**self.template_spec(collection.judged["text"]), **exclusion_spec(own)}
         return self._run(collection, replies, own, {**made, **said, **told})
 
     def _replies(self, collection: Collection, ask: Ask, depth: int) -> list[EngineReply]:
         """Ask for every judged query; too many failures end it."""
-        texts, names = self.read_queries(collection.judged["text"]).to_list(), collection.judged["id"].to_list()
+        texts, names = (
+            self.read_queries(collection.judged["text"]).to_list(),
+            collection.judged["id"].to_list(),
+        )
         total = len(texts)
         allowed = allowed_failures(total, self.max_failures)
         found, failed = list[EngineReply](), 0
@@ -140,19 +151,31 @@ class LiveEngine(TemplatedQueries):
                 nobody = failed == done >= min(max(self.concurrency, _FEWEST), total)
                 if reply.failure and (failed > allowed or nobody):
                     message = too_many_failures(failed, total, self.max_failures, asked=done)
-                    raise UserError(f"{self!r}: {message}: {names[reply.number]!r}: {reply.failure}")
+                    raise UserError(
+                        f"{self!r}: {message}: {names[reply.number]!r}: {reply.failure}"
+                    )
                 if done % max(total // 100, 1) == 0 or done == total:
                     report(f"{self!r}: asking", done, total)
         return sorted(found, key=lambda reply: reply.number)
 
     def _run(
-        self, collection: Collection, replies: Sequence[EngineReply], own: Mapping[int, Rows],
+        self,
+        collection: Collection,
+        replies: Sequence[EngineReply],
+        own: Mapping[int, Rows],
         spec: Mapping[str, Any],
-    ) -> Run:  # fmt: skip
+    ) -> Run:
         """Make the run of the answers, and warn of what is odd about them."""
         names = collection.judged["id"].to_list()
-        rows = [(reply.number, names[reply.number], *hit) for reply in replies for hit in reply.hits]
-        columns = {"number": pl.Int64, "query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
+        rows = [
+            (reply.number, names[reply.number], *hit) for reply in replies for hit in reply.hits
+        ]
+        columns = {
+            "number": pl.Int64,
+            "query_id": pl.String,
+            "doc_id": pl.String,
+            "score": pl.Float64,
+        }
         given = self._oriented(pl.DataFrame(rows, columns, orient="row"))
         score, before = pl.col("score"), pl.col("score").shift().over("number")
         hits = given.unique(["number", "doc_id"], keep="first", maintain_order=True)
@@ -173,9 +196,15 @@ class LiveEngine(TemplatedQueries):
         counts |= {"fewer": sum(length < wanted for length in lengths), "empty": lengths.count(0)}
         failed = {names[reply.number]: reply.failure for reply in replies if reply.failure}
         said = {"answers": {kind: n for kind, n in counts.items() if n}, "failed": failed}
-        said |= {"score_order": self.score_order} if self.score_order in ("ascending", "rank") else {}
-        made = hits.with_columns(score=np.concatenate([np.empty(0), *map(falling, found["score"].to_list())]))
-        run = Run.from_frame(made, spec={**spec, **{name: value for name, value in said.items() if value}})
+        said |= (
+            {"score_order": self.score_order} if self.score_order in ("ascending", "rank") else {}
+        )
+        made = hits.with_columns(
+            score=np.concatenate([np.empty(0), *map(falling, found["score"].to_list())])
+        )
+        run = Run.from_frame(
+            made, spec={**spec, **{name: value for name, value in said.items() if value}}
+        )
         collection_rows(run, collection)  # which refuses an id that several documents share
         if hits.height and not hits["known"].any():
             raise UserError(f"{self!r}: {no_overlap(run.ids, collection)}")
@@ -183,11 +212,15 @@ class LiveEngine(TemplatedQueries):
             raise UserError(f"{self!r}: no query returned any document; is the index empty?")
         for line in self._lines(odd, failed, lengths, wanted):
             warnings.warn(f"{self!r}: {line}", DataWarning, stacklevel=3)
-        own_rows = [(number, collection.ids[row]) for number, rows in own.items() for row in rows.tolist()]
+        own_rows = [
+            (number, collection.ids[row]) for number, rows in own.items() for row in rows.tolist()
+        ]
         left_out = pl.DataFrame(own_rows, {"number": pl.Int64, "doc_id": pl.String}, orient="row")
         kept = made.join(left_out, on=["number", "doc_id"], how="anti", maintain_order="left")
         kept = kept.group_by("number", maintain_order=True).head(self.k)
-        return Run.from_frame(kept, queries=[names[reply.number] for reply in answered], spec=run.spec)
+        return Run.from_frame(
+            kept, queries=[names[reply.number] for reply in answered], spec=run.spec
+        )
 
     def _oriented(self, given: pl.DataFrame) -> pl.DataFrame:
         """Give the answers scores of which the larger is better; refuse those that cannot be such scores."""
@@ -201,11 +234,19 @@ class LiveEngine(TemplatedQueries):
             if message := order_fault(runs_one_way, self.score_order, ways_on=ENGINE_WAYS_ON):
                 raise UserError(f"{self!r}: {message}")
             if given.height and not finite.any():
-                raise UserError(f"{self!r}: no result has a finite number as score; {ENGINE_WAYS_ON}")
-        return given.with_columns(score=-pl.col("score")) if self.score_order == "ascending" else given
+                raise UserError(
+                    f"{self!r}: no result has a finite number as score; {ENGINE_WAYS_ON}"
+                )
+        return (
+            given.with_columns(score=-pl.col("score")) if self.score_order == "ascending" else given
+        )
 
     def _lines(
-        self, odd: Mapping[str, pl.DataFrame], failed: Mapping[str, str], lengths: Sequence[int], wanted: int
+        self,
+        odd: Mapping[str, pl.DataFrame],
+        failed: Mapping[str, str],
+        lengths: Sequence[int],
+        wanted: int,
     ) -> Iterator[str]:
         """What is warned of."""
         if failed:
@@ -235,9 +276,9 @@ def ask_engine(
 ) -> Generator[EngineReply, None, None]:
     """Ask queries by number, from 0 on, in threads, and yield what comes of each, in any order.
 
-    Only a `UserError` ends everything; any other error is a failed call, and so is one of more than `timeout` seconds.
-    Closing the iterator asks nothing more. The first call is answered before others begin: a function makes its client
-    there, and two at once would make two.
+    Only a `UserError` ends everything; any other error is a failed call, and so is one of more than
+    `timeout` seconds. Closing the iterator asks nothing more. The first call is answered before
+    others begin: a function makes its client there, and two at once would make two.
     """
     calls = _EngineCalls(ask, total)
     for thread in range(min(concurrency, total)):
@@ -318,8 +359,9 @@ def _reply(ask: Callable[[int], Hits], number: int) -> EngineReply | UserError:
 def error_summary(error: BaseException, hide: Callable[[str], str] = str) -> str:
     """Say in one line what kind of error it is and its message, white space folded, at most 200 characters.
 
-    `hide` takes out what must not be shown, before the message is cut, or the beginning of a token could stay.
-    gRPC's and Milvus's errors call themselves ``<…>`` and hold their message in an attribute.
+    `hide` takes out what must not be shown, before the message is cut, or the beginning of a token
+    could stay. gRPC's and Milvus's errors call themselves ``<…>`` and hold their message in an
+    attribute.
     """
     name, text = type(error).__name__, str(error)
     if text.startswith("<"):
@@ -347,7 +389,9 @@ def checked(answer: Any, query: str, who: str) -> Hits:
     for hit in hits:
         pair = isinstance(hit, list | tuple) and len(hit) == 2 and isinstance(hit[0], str)
         if not pair or not isinstance(hit[1], Real | np.number) or isinstance(hit[1], bool):
-            raise UserError(f"{who}: query {query!r}: expected a list of (document id, score), got {shorten(hit)}")
+            raise UserError(
+                f"{who}: query {query!r}: expected a list of (document id, score), got {shorten(hit)}"
+            )
     return [(str(document), float(score)) for document, score in hits]
 
 
@@ -362,8 +406,9 @@ def _pair(hit: Any) -> Any:
 def falling(scores: Sequence[float]) -> Scores:
     """Make scores, in the engine's order, fall strictly, also as float32: trec_eval would break a tie there by id.
 
-    A score that is not finite, or not below the one before, becomes the next number below that one; those ahead of the
-    first finite score lie just above it. 0, −1, −2, … where none is finite, or no float32 is left.
+    A score that is not finite, or not below the one before, becomes the next number below that one;
+    those ahead of the first finite score lie just above it. 0, −1, −2, … where none is finite, or
+    no float32 is left.
     """
     ranks = -np.arange(len(scores), dtype=np.float64)
     start = next((place for place, score in enumerate(scores) if math.isfinite(score)), None)

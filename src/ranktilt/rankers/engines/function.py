@@ -24,8 +24,8 @@ FORM = "engine:MODULE:FUNCTION"
 class Engine(LiveEngine):
     """Ranks by asking a Python function, ``search(query: str, k: int) -> list[(doc_id, score)]``, best first.
 
-    `function` is ``module:function``; the module is a file of the current folder, or installed. It is called in several
-    threads at once and must bear that.
+    `function` is ``module:function``; the module is a file of the current folder, or installed. It
+    is called in several threads at once and must bear that.
     """
 
     name: ClassVar[str] = "engine"
@@ -37,7 +37,9 @@ class Engine(LiveEngine):
         super().__post_init__()
         module, _, function = self.function.partition(":")
         if not (module and function.isidentifier()):
-            raise UserError(f"engine: expected {FORM}, such as engine:my_engine:search, got {self.function!r}")
+            raise UserError(
+                f"engine: expected {FORM}, such as engine:my_engine:search, got {self.function!r}"
+            )
 
     def check(self) -> None:
         self._found()
@@ -47,12 +49,17 @@ class Engine(LiveEngine):
         search = self._found()
         file = getattr(sys.modules[self.function.partition(":")[0]], "__file__", None)
         path = Path(file or "")
-        yield search, {"function": {"file": path.name, "sha256": sha256(path)}} if path.is_file() else {}
+        yield (
+            search,
+            {"function": {"file": path.name, "sha256": sha256(path)}} if path.is_file() else {},
+        )
 
     def _found(self) -> Ask:
         folder = os.getcwd()
         if folder not in sys.path and "" not in sys.path:
-            sys.path.insert(0, folder)  # stays there, because a function may import its neighbours when it is called
+            sys.path.insert(
+                0, folder
+            )  # stays there, because a function may import its neighbours when it is called
         importlib.invalidate_caches()
         try:
             search: Ask = pkgutil.resolve_name(self.function)
@@ -61,5 +68,7 @@ class Engine(LiveEngine):
                 f"{self!r}: nothing to import in {folder} or among installed packages: {error_summary(error)}"
             ) from error
         if not callable(search):
-            raise UserError(f"{self!r}: expected a function search(query, k), got {shorten(search)}")
+            raise UserError(
+                f"{self!r}: expected a function search(query, k), got {shorten(search)}"
+            )
         return search

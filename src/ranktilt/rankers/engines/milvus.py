@@ -41,9 +41,9 @@ _CONNECTING, _ANSWERING, _BUILDING = 10.0, 30.0, 120.0
 class Milvus(LiveEngine):
     """Ranks by asking Milvus, in which the collection is indexed when it is not yet.
 
-    `place` is a file that ends in ``.db`` (Milvus Lite, embedded) or an address, whose token is read from
-    ``MILVUS_TOKEN``. The index is named after what it holds, so that other documents, texts, models or settings get
-    another one.
+    `place` is a file that ends in ``.db`` (Milvus Lite, embedded) or an address, whose token is
+    read from ``MILVUS_TOKEN``. The index is named after what it holds, so that other documents,
+    texts, models or settings get another one.
     """
 
     name: ClassVar[str] = "milvus"
@@ -93,11 +93,17 @@ def require_place(place: str) -> None:
     parts = urlsplit(place)
     if not is_address(place):
         if not place.endswith(".db"):
-            raise UserError(f"milvus: expected a file that ends in .db, or an address http://…, got {place!r}")
+            raise UserError(
+                f"milvus: expected a file that ends in .db, or an address http://…, got {place!r}"
+            )
     elif "@" in parts.netloc or parts.query or parts.fragment:
-        raise UserError("milvus: an address must hold no user, password or token; put the token into MILVUS_TOKEN")
+        raise UserError(
+            "milvus: an address must hold no user, password or token; put the token into MILVUS_TOKEN"
+        )
     elif parts.scheme.lower() not in ("http", "https", "tcp") or not parts.hostname:
-        raise UserError(f"milvus: expected an address such as http://localhost:19530, got {place!r}")
+        raise UserError(
+            f"milvus: expected an address such as http://localhost:19530, got {place!r}"
+        )
 
 
 def token_of(place: str) -> str:
@@ -113,14 +119,19 @@ def client(place: str) -> Iterator[Any]:
     for name in ("pymilvus", "milvus_lite", "grpc"):  # which log failed calls with stack traces
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
-        # A connection that clients share outlives them all, and writes to stderr when the server tires of its pings.
-        connection = library.MilvusClient(uri=place, token=token, timeout=_CONNECTING, dedicated=True)
+        # A connection that clients share outlives them all, and writes to stderr when the server
+        # tires of its pings.
+        connection = library.MilvusClient(
+            uri=place, token=token, timeout=_CONNECTING, dedicated=True
+        )
         with closing(connection) as milvus:
             yield milvus
     except Exception as error:
         if not type(error).__module__.startswith(("pymilvus", "grpc")):
             raise
-        raise UserError(f"milvus:{place}: {error_summary(error, redactor(token))}") from None  # nor a cause
+        raise UserError(
+            f"milvus:{place}: {error_summary(error, redactor(token))}"
+        ) from None  # nor a cause
 
 
 def cut_bytes(text: str, most: int = LONGEST) -> str:
@@ -132,7 +143,11 @@ class _CollectionIndex:
     """The index of one collection, built where it is not there, and ready to be asked."""
 
     def __init__(self, ranker: Milvus, milvus: Any, collection: Collection) -> None:
-        self.ranker, self.milvus, self.library = ranker, milvus, need("pymilvus", extra="milvus", for_="milvus")
+        self.ranker, self.milvus, self.library = (
+            ranker,
+            milvus,
+            need("pymilvus", extra="milvus", for_="milvus"),
+        )
         self.dense = Dense(ranker.model, text=ranker.text) if ranker.mode != "bm25" else None
         self.metric = "COSINE" if self.dense is not None and self.dense.cosine else "IP"
         order = insertion_order(collection)
@@ -143,8 +158,12 @@ class _CollectionIndex:
             said = f"{counted(cut, 'document', 'documents')} cut after {LONGEST:,} bytes, the most that Milvus holds"
             warnings.warn(f"{ranker!r}: {said}", DataWarning, stacklevel=5)
         self.name = self._named()
-        self.spec: dict[str, Any] = {"engine": {"version": milvus.get_server_version(), "index": self.name}}
-        if not (milvus.has_collection(self.name, timeout=_BUILDING) and self._held() == len(self.ids)):
+        self.spec: dict[str, Any] = {
+            "engine": {"version": milvus.get_server_version(), "index": self.name}
+        }
+        if not (
+            milvus.has_collection(self.name, timeout=_BUILDING) and self._held() == len(self.ids)
+        ):
             self._build()
         milvus.load_collection(self.name)
         self.vectors: dict[str, Any] = {}
@@ -152,7 +171,9 @@ class _CollectionIndex:
             self.spec["engine"]["metric"] = self.metric
             self.spec |= {**self.dense.provenance(), **self.dense.about(collection)}
             queries = ranker.read_queries(collection.judged["text"]).unique(maintain_order=True)
-            stored, row = self.dense.encoder.encode(queries, "query", f"{ranker!r}: encoding queries")
+            stored, row = self.dense.encoder.encode(
+                queries, "query", f"{ranker!r}: encoding queries"
+            )
             self.vectors = dict(zip(queries, stored.take(row), strict=True)) if len(queries) else {}
 
     def ask(self, text: str, depth: int) -> Hits:
@@ -161,14 +182,23 @@ class _CollectionIndex:
         options = {"limit": limit, "output_fields": [PK], "timeout": _ANSWERING}
         if mode == "hybrid":
             parts = [self._part(one, text) for one in ("bm25", "dense")]
-            both = [self.library.AnnSearchRequest(limit=limit, param=param, **part) for part, param in parts]
-            [answer] = self.milvus.hybrid_search(self.name, both, self.library.RRFRanker(FUSION), **options)
+            both = [
+                self.library.AnnSearchRequest(limit=limit, param=param, **part)
+                for part, param in parts
+            ]
+            [answer] = self.milvus.hybrid_search(
+                self.name, both, self.library.RRFRanker(FUSION), **options
+            )
         else:
             part, param = self._part(mode, text)
             [answer] = self.milvus.search(self.name, search_params=param, **part, **options)
-        # BM25 comes as a score from a server and negated from Milvus Lite, but is never below 0 itself.
+        # BM25 comes as a score from a server and negated from Milvus Lite, but is never below 0
+        # itself.
         sign = abs if mode == "bm25" else float
-        return [(self.ids[key], sign(score)) for key, score in zip(answer.ids, answer.distances, strict=True)]
+        return [
+            (self.ids[key], sign(score))
+            for key, score in zip(answer.ids, answer.distances, strict=True)
+        ]
 
     def _part(self, mode: str, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
         if mode == "bm25":
@@ -191,16 +221,21 @@ class _CollectionIndex:
         """How many documents the index holds."""
         self.milvus.load_collection(self.name, timeout=_BUILDING)
         return int(
-            self.milvus.query(self.name, filter="", output_fields=["count(*)"], timeout=_BUILDING)[0]["count(*)"]
+            self.milvus.query(self.name, filter="", output_fields=["count(*)"], timeout=_BUILDING)[
+                0
+            ]["count(*)"]
         )
 
     def _build(self) -> None:
         """Insert the documents that the index does not hold yet; what an interrupted build has left is gone on with."""
         milvus, total, vectors = self.milvus, len(self.ids), None
         if self.dense is not None:
-            vectors, row = self.dense.encoder.encode(self.texts, "document", f"{self.ranker!r}: encoding documents")
+            vectors, row = self.dense.encoder.encode(
+                self.texts, "document", f"{self.ranker!r}: encoding documents"
+            )
         begun = milvus.has_collection(self.name, timeout=_BUILDING)
-        # Milvus Lite begins a new segment whenever it is closed, and weighs terms in each by itself: other scores.
+        # Milvus Lite begins a new segment whenever it is closed, and weighs terms in each by
+        # itself: other scores.
         if begun and self.words and milvus.get_server_version().startswith("milvus_lite"):
             milvus.drop_collection(self.name, timeout=_BUILDING)
             begun = False
@@ -217,8 +252,12 @@ class _CollectionIndex:
                     columns[TEXT] = [cut_bytes(text) for text in self.texts.gather(missing)]
                 if vectors is not None:
                     columns[VECTOR] = vectors.take(row[missing])
-                rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-                # The client would repeat a call that had arrived, and the index hold documents twice.
+                rows = [
+                    dict(zip(columns, values, strict=True))
+                    for values in zip(*columns.values(), strict=True)
+                ]
+                # The client would repeat a call that had arrived, and the index hold documents
+                # twice.
                 milvus.insert(self.name, rows, retry_times=0)
                 report(f"{self.ranker!r}: indexing", numbers.stop, total)
         milvus.flush(self.name, timeout=_BUILDING)
@@ -236,9 +275,17 @@ class _CollectionIndex:
         indexes = client.prepare_index_params()
         if self.words:
             analyzer = {"type": self.ranker.analyzer}
-            schema.add_field(TEXT, kinds.VARCHAR, max_length=LONGEST, enable_analyzer=True, analyzer_params=analyzer)
+            schema.add_field(
+                TEXT,
+                kinds.VARCHAR,
+                max_length=LONGEST,
+                enable_analyzer=True,
+                analyzer_params=analyzer,
+            )
             schema.add_field(SPARSE, kinds.SPARSE_FLOAT_VECTOR)
-            schema.add_function(self.library.Function("bm25", self.library.FunctionType.BM25, [TEXT], [SPARSE]))
+            schema.add_function(
+                self.library.Function("bm25", self.library.FunctionType.BM25, [TEXT], [SPARSE])
+            )
             indexes.add_index(SPARSE, index_type="SPARSE_INVERTED_INDEX", metric_type="BM25")
         if dimension is not None:
             schema.add_field(VECTOR, kinds.FLOAT_VECTOR, dim=dimension)
@@ -250,7 +297,10 @@ class _CollectionIndex:
 def insertion_order(collection: Collection) -> Rows:
     """Rows in the order in which they are inserted: that of a hash of their ids.
 
-    Milvus decides between equal scores by number or place, and Milvus Lite weighs terms in each segment by itself.
+    Milvus decides between equal scores by number or place, and Milvus Lite weighs terms in each
+    segment by itself.
     """
-    digests = b"".join(hashlib.blake2b(name.encode(), digest_size=8).digest() for name in collection.ids)
+    digests = b"".join(
+        hashlib.blake2b(name.encode(), digest_size=8).digest() for name in collection.ids
+    )
     return np.argsort(np.frombuffer(digests, dtype="<u8"), kind="stable")

@@ -44,8 +44,8 @@ _QUERIES_A_PART = 64
 class Lexical(TemplatedQueries, FirstStage):
     """A ranker whose score is a sum of term weights over the query's words, made by `analyzer`.
 
-    Behind another stage it re-ranks that one's documents, weighing terms as in the whole collection; those that share
-    no term with the query are tied at 0.
+    Behind another stage it re-ranks that one's documents, weighing terms as in the whole
+    collection; those that share no term with the query are tied at 0.
     """
 
     reranks: ClassVar[bool] = True
@@ -82,7 +82,9 @@ class Lexical(TemplatedQueries, FirstStage):
         parts = (queries[start : start + step] for start in range(0, queries.shape[0], step))
         return executor().map(partial(self.best, table, self.depth + slack), parts)
 
-    def best(self, table: PostingTable, most: int, parts: Iterator[sp.csr_array]) -> Iterator[tuple[Rows, Scores]]:
+    def best(
+        self, table: PostingTable, most: int, parts: Iterator[sp.csr_array]
+    ) -> Iterator[tuple[Rows, Scores]]:
         """Yield the best documents of each query of each part, and all that may be tied with the last."""
         for queries in parts:
             for scores, weightless in self._scored(table, queries):
@@ -100,27 +102,42 @@ class Lexical(TemplatedQueries, FirstStage):
         scored = self._scored(*self.read(collection, found.texts))
         for low, high, (every, _) in zip(ends - found.lengths, ends, scored, strict=True):
             scores[low:high] = every[found.rows[low:high]]
-        return reranked_run(self, collection, found, scores, {**self.provenance(), **self.template_spec(found.texts)})
+        return reranked_run(
+            self,
+            collection,
+            found,
+            scores,
+            {**self.provenance(), **self.template_spec(found.texts)},
+        )
 
     def read(self, collection: Collection, texts: pl.Series) -> tuple[PostingTable, sp.csr_array]:
         """Where the collection's terms occur, and how often each query holds each of them."""
         shared: Terms = terms(collection, self.analyzer, self.text)
         return shared.table, shared.of_queries(self.read_queries(texts))
 
-    def _scored(self, table: PostingTable, queries: sp.csr_array) -> Iterator[tuple[Scores, list[Rows]]]:
+    def _scored(
+        self, table: PostingTable, queries: sp.csr_array
+    ) -> Iterator[tuple[Scores, list[Rows]]]:
         """Yield each query's score of every document, in one array that is used again, and rows of weightless terms."""
         lengths = table.lengths.astype(np.float64)
         scores = np.zeros(len(lengths))
         for first, last in _groups(queries.indptr, queries.indices, np.diff(table.offsets)):
-            needed = np.unique(queries.indices[queries.indptr[first] : queries.indptr[last]]).astype(np.int64)
+            needed = np.unique(
+                queries.indices[queries.indptr[first] : queries.indptr[last]]
+            ).astype(np.int64)
             found = table.postings(needed)
             weights = self.weights(found, lengths)
             ends = np.concatenate([[0], np.cumsum(found.sizes)])
-            for low, high in zip(queries.indptr[first:last], queries.indptr[first + 1 : last + 1], strict=True):
+            for low, high in zip(
+                queries.indptr[first:last], queries.indptr[first + 1 : last + 1], strict=True
+            ):
                 weightless = []
                 numbers = np.searchsorted(needed, queries.indices[low:high])
                 for term, times in zip(numbers, queries.data[low:high], strict=True):
-                    rows, values = found.rows[ends[term] : ends[term + 1]], weights[ends[term] : ends[term + 1]]
+                    rows, values = (
+                        found.rows[ends[term] : ends[term + 1]],
+                        weights[ends[term] : ends[term + 1]],
+                    )
                     scores[rows] += values if times == 1 else float(times) * values
                     if not values[0]:
                         weightless.append(rows)
@@ -151,11 +168,12 @@ def _groups(starts: Ints, needed: Ints, sizes: Ints) -> Iterator[tuple[int, int]
 class BM25(Lexical):
     """BM25 (Robertson & Zaragoza 2009) with Elasticsearch's defaults.
 
-    `k1` is the saturation of term frequencies, at least 0, `b` the normalization of lengths, 0 to 1. The `method` is
-    a variant as in Kamphuis et al., ECIR 2020: ``lucene`` idf ``ln(1 + (N - df + .5)/(df + .5))``; ``robertson`` idf
-    ``ln((N - df + .5)/(df + .5))``, at least 0; ``atire`` idf ``ln(N/df)`` and the numerator ``(k1 + 1)·tf``; ``bm25l``
-    and ``bm25+`` (Lv & Zhai, CIKM and SIGIR 2011) lift long documents by `delta`, .5 and 1 by default, summed over the
-    words that query and document share.
+    `k1` is the saturation of term frequencies, at least 0, `b` the normalization of lengths, 0 to
+    1. The `method` is a variant as in Kamphuis et al., ECIR 2020: ``lucene`` idf ``ln(1 + (N - df +
+    .5)/(df + .5))``; ``robertson`` idf ``ln((N - df + .5)/(df + .5))``, at least 0; ``atire`` idf
+    ``ln(N/df)`` and the numerator ``(k1 + 1)·tf``; ``bm25l`` and ``bm25+`` (Lv & Zhai, CIKM and
+    SIGIR 2011) lift long documents by `delta`, .5 and 1 by default, summed over the words that
+    query and document share.
     """
 
     name: ClassVar[str] = "bm25"
@@ -178,7 +196,9 @@ class BM25(Lexical):
         idf, frequency = _VARIANTS[self.method]
         delta = _DELTA.get(self.method, 0.0) if self.delta is None else self.delta
         saturated = frequency(found.times, norm[found.rows], self.k1, delta)
-        return saturated * np.repeat(idf(float(len(lengths)), found.sizes.astype(np.float64)), found.sizes)
+        return saturated * np.repeat(
+            idf(float(len(lengths)), found.sizes.astype(np.float64)), found.sizes
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,11 +249,16 @@ def _tf_l(tf: Array, norm: Array, k1: float, delta: float) -> Array:
     return (k1 + 1) * c / (k1 + c)
 
 
-_VARIANTS: dict[str, tuple[Callable[[float, Array], Array], Callable[[Array, Array, float, float], Array]]] = {
+_VARIANTS: dict[
+    str, tuple[Callable[[float, Array], Array], Callable[[Array, Array, float, float], Array]]
+] = {
     "lucene": (lambda n, df: np.log(1 + (n - df + 0.5) / (df + 0.5)), _tf_lucene),
     "robertson": (lambda n, df: np.maximum(np.log((n - df + 0.5) / (df + 0.5)), 0), _tf_lucene),
     "atire": (_idf_plain, _tf_atire),
     "bm25l": (lambda n, df: np.log((n + 1) / (df + 0.5)), _tf_l),
-    "bm25+": (lambda n, df: np.log((n + 1) / np.maximum(df, 1)), lambda *given: given[3] + _tf_atire(*given)),
+    "bm25+": (
+        lambda n, df: np.log((n + 1) / np.maximum(df, 1)),
+        lambda *given: given[3] + _tf_atire(*given),
+    ),
 }
 _DELTA = {"bm25l": 0.5, "bm25+": 1.0}

@@ -19,7 +19,13 @@ from ranktilt.collection import Collection
 from ranktilt.executing.executor import executor
 from ranktilt.executing.memory_limits import index_files_from, memory_limit
 from ranktilt.progress import report
-from ranktilt.rankers.lexical.index_files import IndexFolder, IndexWriter, PostingPart, PostingTable, PostingTableDraft
+from ranktilt.rankers.lexical.index_files import (
+    IndexFolder,
+    IndexWriter,
+    PostingPart,
+    PostingTable,
+    PostingTableDraft,
+)
 from ranktilt.text.analyzers import TokenCodes, Vocabulary, analyzer
 
 Ints = npt.NDArray[np.int64]
@@ -83,7 +89,9 @@ def _make(texts: pl.Series, how: str, writer: IndexWriter | None = None) -> Term
         blocks.append(block if writer is None else block.aside(writer))
         report(f"analyzer {how}: documents", min((number + 1) * step, len(texts)), len(texts))
     draft = _draft(blocks, len(vocabulary), np.concatenate(lengths))
-    return Terms(draft.whole() if writer is None else writer.write(draft, list(vocabulary.terms)), vocabulary)
+    return Terms(
+        draft.whole() if writer is None else writer.write(draft, list(vocabulary.terms)), vocabulary
+    )
 
 
 @dataclass(frozen=True)
@@ -104,13 +112,17 @@ class _PostingBlock:
         terms = np.flatnonzero(sizes)
         kind = np.min_scalar_type(int(counts.data.max(initial=0)))
         rows = counts.indices.astype(np.int32) + np.int32(first)
-        return cls(terms.astype(np.int32), sizes[terms].astype(np.int32), rows, counts.data.astype(kind))
+        return cls(
+            terms.astype(np.int32), sizes[terms].astype(np.int32), rows, counts.data.astype(kind)
+        )
 
     def aside(self, writer: IndexWriter) -> _PostingBlock:
         return _PostingBlock(*map(writer.aside, (self.terms, self.sizes, self.rows, self.times)))
 
 
-def _draft(blocks: Sequence[_PostingBlock], n_terms: int, lengths: npt.NDArray[np.int32]) -> PostingTableDraft:
+def _draft(
+    blocks: Sequence[_PostingBlock], n_terms: int, lengths: npt.NDArray[np.int32]
+) -> PostingTableDraft:
     sizes = np.zeros(n_terms, dtype=np.int64)
     for block in blocks:
         sizes[block.terms] += block.sizes
@@ -119,7 +131,9 @@ def _draft(blocks: Sequence[_PostingBlock], n_terms: int, lengths: npt.NDArray[n
     return PostingTableDraft(partial(_merged, blocks, offsets, kind), kind, offsets, lengths)
 
 
-def _merged(blocks: Sequence[_PostingBlock], offsets: Ints, kind: np.dtype[Any]) -> Iterator[PostingPart]:
+def _merged(
+    blocks: Sequence[_PostingBlock], offsets: Ints, kind: np.dtype[Any]
+) -> Iterator[PostingPart]:
     """Postings of all blocks together, a few terms at a time: as many as a part of the memory holds."""
     starts = [np.concatenate([[0], np.cumsum(block.sizes, dtype=np.int64)]) for block in blocks]
     most = max(memory_limit() // _BYTES_A_POSTING, 1)
@@ -132,7 +146,9 @@ def _merged(blocks: Sequence[_PostingBlock], offsets: Ints, kind: np.dtype[Any])
         for block, start in zip(blocks, starts, strict=True):
             a, b = np.searchsorted(block.terms, [low, high])
             terms, sizes, span = block.terms[a:b] - low, block.sizes[a:b], slice(start[a], start[b])
-            place = np.repeat(free[terms] - (start[a:b] - start[a]), sizes) + np.arange(start[b] - start[a])
+            place = np.repeat(free[terms] - (start[a:b] - start[a]), sizes) + np.arange(
+                start[b] - start[a]
+            )
             rows[place], times[place] = block.rows[span], block.times[span]
             free[terms] += sizes
         yield rows, times
@@ -152,6 +168,8 @@ def _analyzed(how: str, parts: Iterator[pl.Series]) -> Iterator[TokenCodes]:
 
 def _count(row: Ints, column: Ints, shape: tuple[int, int]) -> sp.csr_array:
     ones = np.ones(len(row), dtype=np.int32)
-    counts = sp.coo_array((ones, (row.astype(np.int32), column.astype(np.int32))), shape=shape).tocsr()
+    counts = sp.coo_array(
+        (ones, (row.astype(np.int32), column.astype(np.int32))), shape=shape
+    ).tocsr()
     counts.sum_duplicates()
     return sp.csr_array(counts)

@@ -33,9 +33,12 @@ PostingPart = tuple[npt.NDArray[np.int32], Array]
 FILES = ("rows.npy", "times.npy", "offsets.npy", "lengths.npy", "terms.json")
 _HASHED = 16_384
 _MADE_BY = (
-    "text/analyzers.py", "rankers/lexical/index.py", "rankers/lexical/index_files.py",
-    "text/stopwords-lucene-english.txt", "text/stopwords-nltk-english.txt",
-)  # fmt: skip
+    "text/analyzers.py",
+    "rankers/lexical/index.py",
+    "rankers/lexical/index_files.py",
+    "text/stopwords-lucene-english.txt",
+    "text/stopwords-nltk-english.txt",
+)
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,15 @@ class PostingTable:
     def postings(self, terms: Ints) -> Postings:
         """Read where these terms occur."""
         ends = self.offsets
-        spans = [slice(low, high) for low, high in zip(ends[terms].tolist(), ends[terms + 1].tolist(), strict=True)]
+        spans = [
+            slice(low, high)
+            for low, high in zip(ends[terms].tolist(), ends[terms + 1].tolist(), strict=True)
+        ]
         rows = np.concatenate([_NO_ROWS, *(self.rows[span] for span in spans)])
         times = np.concatenate([_NO_ROWS, *(self.times[span] for span in spans)])
-        return Postings(rows.astype(np.int64), times.astype(np.float64), ends[terms + 1] - ends[terms])
+        return Postings(
+            rows.astype(np.int64), times.astype(np.float64), ends[terms + 1] - ends[terms]
+        )
 
 
 @dataclass(frozen=True)
@@ -83,7 +91,10 @@ class PostingTableDraft:
 
     def whole(self) -> PostingTable:
         """Hold all of it in memory."""
-        rows, times = np.empty(self.offsets[-1], dtype=np.int32), np.empty(self.offsets[-1], dtype=self.kind)
+        rows, times = (
+            np.empty(self.offsets[-1], dtype=np.int32),
+            np.empty(self.offsets[-1], dtype=self.kind),
+        )
         end = 0
         for some, counts in self.pieces():
             start, end = end, end + len(some)
@@ -100,7 +111,9 @@ class IndexFolder:
     @classmethod
     def of(cls, texts: pl.Series, how: str) -> IndexFolder:
         """Name the folder by everything that the index depends on: texts, analyzer, packages, and this code."""
-        whole = hashlib.blake2b(f"{how} {pl.__version__} {version('PyStemmer')}".encode(), digest_size=16)
+        whole = hashlib.blake2b(
+            f"{how} {pl.__version__} {version('PyStemmer')}".encode(), digest_size=16
+        )
         with suppress(PackageNotFoundError):  # who splits the texts will say what is missing
             whole.update(version("nltk").encode() if how == "paper" else b"")
         for name in _MADE_BY:
@@ -140,7 +153,10 @@ class IndexWriter:
     """Puts arrays aside while an index is made, and then the index in its place."""
 
     def __init__(self, target: IndexFolder) -> None:
-        self.target, self.temporary = target, target.path.with_name(f"{target.path.name}.{uuid.uuid4().hex}.tmp")
+        self.target, self.temporary = (
+            target,
+            target.path.with_name(f"{target.path.name}.{uuid.uuid4().hex}.tmp"),
+        )
         self._aside = 0
 
     def aside(self, array: Array) -> Array:

@@ -33,7 +33,9 @@ _ID = r"(?:\[\s*\d{1,6}\s*\]|(?<![\w.])\d{1,6}(?:\s*\]|(?![\w.]*\w)))"
 _NUMBER = r"\d{1,3}[.)]\s*(?=\[)"
 """Of a line, or of a place in a list; it names no passage."""
 _CHAIN = re.compile(rf"{_ID}(?:\s*>\s*(?:{_NUMBER})?{_ID})+")
-_LIST = re.compile(rf"\[\d{{1,6}}\](?:(?:\s*,\s*|\s*\n\s*(?:{_NUMBER}|[-*]\s+)?|[ \t]+{_NUMBER})\[\d{{1,6}}\])+")
+_LIST = re.compile(
+    rf"\[\d{{1,6}}\](?:(?:\s*,\s*|\s*\n\s*(?:{_NUMBER}|[-*]\s+)?|[ \t]+{_NUMBER})\[\d{{1,6}}\])+"
+)
 _CHOICE = re.compile(r"(?:passage\s*)?(?:\[\s*\d{1,6}\s*\]|\d{1,6})", re.I)
 _BARE = re.compile(r"\[?\s*\d{1,6}\s*\](?:[\s,]*\[\s*\d{1,6}\s*\])*")
 """An answer of nothing but identifiers, one or several."""
@@ -93,14 +95,16 @@ class AnswerCounts:
         counts = {kind: self.kinds[kind] for kind in KINDS if self.kinds[kind]}
         asked = {"requests": self.requests, "fresh": self.fresh, "tokens_read": self.read}
         example = {"unreadable": self.example} if self.example else {}
-        return {"llm_answers": {"kinds": counts, **asked, "tokens_written": self.written, **example}}
+        return {
+            "llm_answers": {"kinds": counts, **asked, "tokens_written": self.written, **example}
+        }
 
 
 def read_ranking(text: str, count: int) -> Reading:
     """Read a ranking of `count` passages: identifiers joined by ``>``, as a JSON list, or a list of ``[1]``, ``[2]``.
 
-    Identifiers with nothing but blanks between are a list where nothing else is said. A ranking may stand among other
-    words, but there must be one alone: of two, nobody knows which was meant.
+    Identifiers with nothing but blanks between are a list where nothing else is said. A ranking may
+    stand among other words, but there must be one alone: of two, nobody knows which was meant.
     """
     cleaned = clean_answer(text)
     answer, is_bare = cleaned.text, not cleaned.is_wrapped
@@ -111,7 +115,9 @@ def read_ranking(text: str, count: int) -> Reading:
         return _judged(numbers, count, wanted=count, strict=is_bare, answer=answer)
     if _BARE.fullmatch(answer.removesuffix(".")):
         return _judged(_numbers(answer), count, wanted=count, strict=False, answer=answer)
-    objects = [numbers for part in _OBJECT.findall(answer) if (numbers := _json_numbers(part)) is not None]
+    objects = [
+        numbers for part in _OBJECT.findall(answer) if (numbers := _json_numbers(part)) is not None
+    ]
     chains = _CHAIN.findall(answer)
     if not objects and not chains:
         chains = _LIST.findall(answer)
@@ -123,8 +129,14 @@ def read_ranking(text: str, count: int) -> Reading:
         return _judged(objects[0], count, wanted=count, strict=False, answer=answer)
     if chains:
         whole = ">" in chains[0] and answer.removesuffix(".").strip() == chains[0]
-        strict = whole and chains[0].count("[") == chains[0].count("]") and not re.search(_NUMBER, chains[0])
-        return _judged(_numbers(chains[0]), count, wanted=count, strict=strict and is_bare, answer=answer)
+        strict = (
+            whole
+            and chains[0].count("[") == chains[0].count("]")
+            and not re.search(_NUMBER, chains[0])
+        )
+        return _judged(
+            _numbers(chains[0]), count, wanted=count, strict=strict and is_bare, answer=answer
+        )
     return _none(answer)
 
 
@@ -153,9 +165,10 @@ def read_choice(text: str, count: int) -> Reading:
 def read_yes_no(answer: Answer) -> Reading:
     """Read whether a passage answers a query, from the answer's first word, which must be yes or no.
 
-    The score is 1 + P(yes), or 1 − P(no), of the word's token, as in HELM (Liang et al., TMLR 2023): from 0 to 2, above
-    1 where the answer is yes; NaN for an answer without log-probabilities. Where reasoning or wrappers stand before the
-    word, its token must be known, for that of what came first says nothing.
+    The score is 1 + P(yes), or 1 − P(no), of the word's token, as in HELM (Liang et al., TMLR
+    2023): from 0 to 2, above 1 where the answer is yes; NaN for an answer without
+    log-probabilities. Where reasoning or wrappers stand before the word, its token must be known,
+    for that of what came first says nothing.
     """
     cleaned = clean_answer(answer.text)
     if cleaned.is_cut_off:
@@ -178,12 +191,17 @@ def _first_logprob(answer: Answer, cleaned: CleanAnswer) -> float | None:
     if not logprobs:
         return math.nan
     if answer.tokens is None:
-        return logprobs[0] if whole.removeprefix(" ").startswith(text) and not cleaned.is_wrapped else None
+        return (
+            logprobs[0]
+            if whole.removeprefix(" ").startswith(text) and not cleaned.is_wrapped
+            else None
+        )
     matches = list(re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", whole))
     if not matches or (cleaned.is_wrapped and len(matches) > 1):
         return None  # what stood in a wrapper may be any of several equal words
     signs, tokens = _signs(whole), [_signs(token) for token in answer.tokens]
-    # tokens may begin with reasoning that the server gives apart from the text, and end with marks that it drops
+    # tokens may begin with reasoning that the server gives apart from the text, and end with marks
+    # that it drops
     start = "".join(tokens).rfind(signs)
     if start < 0:
         return None
@@ -203,9 +221,10 @@ def _signs(text: str) -> str:
 def published_ranking(text: str, count: int, *, after_thought: bool = True) -> tuple[int, ...]:
     """Read an answer as the code of RankGPT (Sun et al., 2023) and rank_llm does: every number anywhere counts.
 
-    Digits are taken in the order in which they come, the first of equal ones counts, and what is not named follows in
-    the order in which it was shown; so any answer gives a ranking, and one without a number the input order. With
-    `after_thought` only what follows the last ``</think>`` counts, as in rank_llm since it knows models that reason.
+    Digits are taken in the order in which they come, the first of equal ones counts, and what is
+    not named follows in the order in which it was shown; so any answer gives a ranking, and one
+    without a number the input order. With `after_thought` only what follows the last ``</think>``
+    counts, as in rank_llm since it knows models that reason.
     """
     digits = re.findall(r"[0-9]+", text.rpartition(END_OF_THOUGHT)[2] if after_thought else text)
     found = (number.lstrip("0") for number in digits)
@@ -222,7 +241,9 @@ def require_answers(stage: str, said: Mapping[str, Any], most: float, limit: str
     kinds = Counter({str(kind): int(number) for kind, number in said["kinds"].items()})
     failed = 1 - sum(kinds[kind] for kind in READABLE) / kinds.total() if kinds else 0.0
     if failed > most + 1e-9:
-        shown = f" (first: {shorten(said['unreadable'], _EXAMPLE)})" if said.get("unreadable") else ""
+        shown = (
+            f" (first: {shorten(said['unreadable'], _EXAMPLE)})" if said.get("unreadable") else ""
+        )
         raise UserError(
             f"{stage}: {failed:.0%} of {counted(kinds.total(), 'answer', 'answers')} could not be read"
             f"{unread_reasons(kinds)}, {limit} allows {100 * most:g}%{shown}"
@@ -231,7 +252,10 @@ def require_answers(stage: str, said: Mapping[str, Any], most: float, limit: str
 
 def unread_reasons(kinds: Mapping[str, int]) -> str:
     """Say in brackets, after a count of unreadable answers, how many have a reason that one can act on."""
-    reasons = {AMBIGUOUS: "with more than one ranking or choice", CUT_OFF: "cut off within their reasoning"}
+    reasons = {
+        AMBIGUOUS: "with more than one ranking or choice",
+        CUT_OFF: "cut off within their reasoning",
+    }
     counts = [f"{kinds[kind]:,} {reason}" for kind, reason in reasons.items() if kinds.get(kind)]
     return f" ({', '.join(counts)})" if counts else ""
 
@@ -276,4 +300,6 @@ def _none(answer: str, kind: str = OFF_FORMAT) -> Reading:
 @lru_cache(maxsize=4096)
 def _refuses(answer: str) -> bool:
     """Whether a model refuses; prose is often the same, and a look at it takes milliseconds."""
-    return _REFUSAL.search(answer) is not None or bool(refusal(pl.Series([answer], dtype=pl.String))[0])
+    return _REFUSAL.search(answer) is not None or bool(
+        refusal(pl.Series([answer], dtype=pl.String))[0]
+    )

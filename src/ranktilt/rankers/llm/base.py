@@ -22,7 +22,14 @@ from ranktilt.llm.base import LARGEST_SEED, LLM, Answer, Prompt, Reply, Sampling
 from ranktilt.llm.estimate import Rehearsal, counting
 from ranktilt.llm.journal import Request, journal_of, journalled
 from ranktilt.llm.prompts import Slots, cut_tokens, fill, find_prompt, parse_slots
-from ranktilt.rankers.base import Ranker, readable_texts, require_choices, require_depth, require_range, reranked_run
+from ranktilt.rankers.base import (
+    Ranker,
+    readable_texts,
+    require_choices,
+    require_depth,
+    require_range,
+    reranked_run,
+)
 from ranktilt.rankers.candidates import Candidates
 from ranktilt.rankers.llm.answers import (
     CUT_OFF,
@@ -52,8 +59,16 @@ RANKING_FORMAT = (
 CHOICE_FORMAT = "Only respond with the identifier of the chosen passage, e.g., [2]. Do not say any word or explain."
 _SLOTS = ("query", "items", "count", "attribute")
 _MODEL_OPTIONS = (
-    "base_url", "concurrency", "timeout", "retries", "requests_per_minute", "device", "batch", "precision", "adapter",
-)  # fmt: skip
+    "base_url",
+    "concurrency",
+    "timeout",
+    "retries",
+    "requests_per_minute",
+    "device",
+    "batch",
+    "precision",
+    "adapter",
+)
 _FIRST_ANSWERS = 3
 """Answers after which a model is refused that lacks in all of them what scores need; one may be a fault."""
 _LONG = 5
@@ -77,8 +92,8 @@ _MARKER = re.compile(
 class LLMRanker(Ranker):
     """Asks a language model which passages come first; the base of listwise, pairwise, setwise and pointwise.
 
-    The options from `base_url` on are those of the `llm`. What an answer does not put in order is shuffled, with the
-    `seed`, so that neither side gains by it.
+    The options from `base_url` on are those of the `llm`. What an answer does not put in order is
+    shuffled, with the `seed`, so that neither side gains by it.
     """
 
     argument: ClassVar[str | None] = "llm"
@@ -160,7 +175,9 @@ class LLMRanker(Ranker):
     ) -> tuple[Run, Rehearsal]:
         """Rank as if the model agreed with the first stage wherever the journal does not know better; asks nothing."""
         rehearsal = Rehearsal(self.model(), certain=certain)
-        rehearsal.most = sum(map(self.requests, Candidates.of(collection, run, self).lengths.tolist()))
+        rehearsal.most = sum(
+            map(self.requests, Candidates.of(collection, run, self).lengths.tolist())
+        )
         return self._ranked(collection, run, rehearsal), rehearsal
 
     def pretended(self, listing: Listing) -> str:
@@ -180,8 +197,13 @@ class LLMRanker(Ranker):
         ]
         chances = [random.Random(f"{self.seed} {key}") for key in found.names]
         scores, asked = self.score(tasks, chances, asker=asker)
-        over = np.array([short != text for short, text in zip(cut, whole.gather(found.rows), strict=True)], dtype=bool)
-        truncated = found.truncated(over, self.passage_tokens, collection) if self.passage_tokens else {}
+        over = np.array(
+            [short != text for short, text in zip(cut, whole.gather(found.rows), strict=True)],
+            dtype=bool,
+        )
+        truncated = (
+            found.truncated(over, self.passage_tokens, collection) if self.passage_tokens else {}
+        )
         spec = {**asked, **truncated, **({"order_only": True} if self.order_only else {})}
         spec["returned_input"] = returned_input(scores)
         return reranked_run(self, collection, found, np.concatenate([np.empty(0), *scores]), spec)
@@ -190,7 +212,10 @@ class LLMRanker(Ranker):
         self, tasks: Sequence[Task], chances: Sequence[random.Random], *, asker: Asker = journalled
     ) -> tuple[list[Scores], dict[str, Any]]:
         """Return scores for the passages of each task, and what a spec says of how; `chances` settle what is open."""
-        sortings = [self.sort(len(task.passages), chance) for task, chance in zip(tasks, chances, strict=True)]
+        sortings = [
+            self.sort(len(task.passages), chance)
+            for task, chance in zip(tasks, chances, strict=True)
+        ]
         planned = sum(self.requests(len(task.passages)) for task in tasks)
         return self.ask(tasks, sortings, planned=planned, asker=asker)
 
@@ -208,8 +233,8 @@ class LLMRanker(Ranker):
     ) -> tuple[list[Found], dict[str, Any]]:
         """Ask round after round, in each what every task's sorting wants to know next, until all have ended.
 
-        Returns what each sorting ends with, and what a spec says of the model, the prompt and the answers; `planned`
-        prompts are announced.
+        Returns what each sorting ends with, and what a spec says of the model, the prompt and the
+        answers; `planned` prompts are announced.
         """
         slots, (name, digest) = self._template()
         model, rehearsed, counts = self.model(), isinstance(asker, Rehearsal), AnswerCounts()
@@ -217,19 +242,32 @@ class LLMRanker(Ranker):
             model.check()
         self.require_room(model, tasks)
         sampling = Sampling(
-            temperature=self.temperature, max_tokens=self.answer_tokens(tasks), seed=self.seed, logprobs=self.logprobs
+            temperature=self.temperature,
+            max_tokens=self.answer_tokens(tasks),
+            seed=self.seed,
+            logprobs=self.logprobs,
         )
         found = dict[int, Found]()
         answered: dict[int, list[Reading] | None] = dict.fromkeys(range(len(tasks)))
         with journal_of(model) as journal:
             while asked := list(_next_questions(sortings, answered, found)):
-                prompts = [Prompt(fill(slots, self.values(tasks[number], listing))) for number, listing in asked]
+                prompts = [
+                    Prompt(fill(slots, self.values(tasks[number], listing)))
+                    for number, listing in asked
+                ]
                 requests = [Request(prompt) for prompt in prompts]
                 if isinstance(asker, Rehearsal):
                     asker.answers = [self.pretended(listing) for _, listing in asked]
-                told = {"label": f"{self!r}: asking", "total": max(planned, counts.requests + len(asked))}
-                replies = asker(model, requests, journal, sampling=sampling, before=counts.requests, **told)
-                with closing(replies) as arriving:  # read as they come: what cannot go on ends before all is asked
+                told = {
+                    "label": f"{self!r}: asking",
+                    "total": max(planned, counts.requests + len(asked)),
+                }
+                replies = asker(
+                    model, requests, journal, sampling=sampling, before=counts.requests, **told
+                )
+                with closing(
+                    replies
+                ) as arriving:  # read as they come: what cannot go on ends before all is asked
                     came = dict[int, tuple[Reply, Reading]]()
                     for reply in arriving:
                         came[reply.number] = reply, self._read(reply, len(asked[reply.number][1]))
@@ -242,7 +280,12 @@ class LLMRanker(Ranker):
                     readings.setdefault(number, []).append(reading)
                 answered = {**readings}
         most_failed = 1.0 if rehearsed else self.max_failures
-        require_answers(repr(self), counts.spec["llm_answers"], most_failed, f"max_failures={self.max_failures:g}")
+        require_answers(
+            repr(self),
+            counts.spec["llm_answers"],
+            most_failed,
+            f"max_failures={self.max_failures:g}",
+        )
         said = {"llm": {**model.spec, "prompt": name, "prompt_sha256": digest}, **counts.spec}
         return [found[number] for number in range(len(tasks))], said
 
@@ -253,7 +296,9 @@ class LLMRanker(Ranker):
         if answer.finish == "content_filter":
             return Reading(REFUSED, ())
         if answer.finish == "length" and not answer.text.strip():
-            return Reading(CUT_OFF, ())  # all tokens went into reasoning, which the server keeps apart
+            return Reading(
+                CUT_OFF, ()
+            )  # all tokens went into reasoning, which the server keeps apart
         return self.read(answer, count)
 
     def require_scores(self, readings: Sequence[Reading]) -> None:
@@ -275,15 +320,23 @@ class LLMRanker(Ranker):
         """The prompt's slots; its name and hash."""
         name = self.prompt or self.default_prompt
         found = find_prompt(name, self.prompts, "ranktilt.rankers.llm", slot=self.needed[-1])
-        slots = parse_slots(found.text, found.place, _SLOTS if "items" in self.needed else (*self.needed, "attribute"))
+        slots = parse_slots(
+            found.text,
+            found.place,
+            _SLOTS if "items" in self.needed else (*self.needed, "attribute"),
+        )
         used = {slot for _, slot in slots}
         for needed in self.needed:
             if needed not in used:
                 raise UserError(f"{found.place}: expected {{{needed}}}, and found none")
         if "attribute" in used and self.attribute is None:
-            raise UserError(f"{found.place}: {{attribute}} needs one: {self.name}:{self.llm}(attribute=…)")
+            raise UserError(
+                f"{found.place}: {{attribute}} needs one: {self.name}:{self.llm}(attribute=…)"
+            )
         if self.attribute is not None and "attribute" not in used:
-            raise UserError(f"{found.place}: attribute={self.attribute}, and the prompt has no {{attribute}}")
+            raise UserError(
+                f"{found.place}: attribute={self.attribute}, and the prompt has no {{attribute}}"
+            )
         form = self.answer_format
         digest = hashlib.sha256(f"{found.text}\n{form}".encode()).hexdigest()
         return (*slots, (f"\n{form}", None)), (found.name, digest)
@@ -305,7 +358,9 @@ class LLMRanker(Ranker):
 
     def values(self, task: Task, listing: Listing) -> dict[str, str]:
         """Return what fills the slots of a prompt."""
-        items = "\n".join(f"[{number}] {task.passages[place]}" for number, place in enumerate(listing, 1))
+        items = "\n".join(
+            f"[{number}] {task.passages[place]}" for number, place in enumerate(listing, 1)
+        )
         return {
             "query": one_line(task.query),
             "items": items,
@@ -372,8 +427,8 @@ def in_order(order: Sequence[int]) -> Scores:
 def one_line(text: str) -> str:
     """Return a text as a prompt shows it: on one line, a number in brackets of any script in round ones.
 
-    So no passage can pass for another. Marks by which chat models tell who speaks (``<|im_end|>``, ``[INST]``) are
-    broken by a blank, for a server may read them as such.
+    So no passage can pass for another. Marks by which chat models tell who speaks (``<|im_end|>``,
+    ``[INST]``) are broken by a blank, for a server may read them as such.
     """
     plain = _BRACKETED.sub(_round, " ".join(_CONTROL.sub(" ", text).split()))
     return _MARKER.sub(lambda found: f"{found[0]} ", plain)

@@ -19,9 +19,10 @@ from ranktilt.rankers.llm.base import Listing, LLMRanker, Sorting, in_order
 class Listwise(LLMRanker):
     """Ranks `window` passages a prompt, from the end of the candidates to the beginning, `step` further each time.
 
-    The last window always reaches the first candidate (Sun et al., EMNLP 2023). With `shuffles`, each window is asked
-    so many times in different orders, and the mean place over the answers counts: Borda's order (permutation
-    self-consistency; Tang et al., NAACL 2024, take Kemeny's). ``preset=wang``: the setting of Wang et al., NAACL 2024.
+    The last window always reaches the first candidate (Sun et al., EMNLP 2023). With `shuffles`,
+    each window is asked so many times in different orders, and the mean place over the answers
+    counts: Borda's order (permutation self-consistency; Tang et al., NAACL 2024, take Kemeny's).
+    ``preset=wang``: the setting of Wang et al., NAACL 2024.
     """
 
     name: ClassVar[str] = "listwise"
@@ -60,7 +61,11 @@ class Listwise(LLMRanker):
         return in_order(order)
 
     def _agreed(
-        self, listing: Listing, asked: Sequence[Listing], answers: Sequence[Reading], chance: random.Random
+        self,
+        listing: Listing,
+        asked: Sequence[Listing],
+        answers: Sequence[Reading],
+        chance: random.Random,
     ) -> list[int]:
         """What several answers about the same passages say together."""
         said = [

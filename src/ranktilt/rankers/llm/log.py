@@ -48,10 +48,11 @@ class LoggedCall(NamedTuple):
 def read_log(path: Path) -> tuple[LoggedCall, ...]:
     """Read a log: JSON records one after the other, by lines, commas or in a list, plain or gzip.
 
-    A record has ``prompt`` (a text, or a list of messages) and ``response``, as rank_llm writes it, alone or in the
-    ``invocations_history`` of a ``query``; or it has ``query`` (an id), ``ids`` (documents in the order shown) and
-    ``answer``. Requests and responses of a server's API are read too. Answers stay as they came: reasoning and
-    wrappers go where an answer is read. `DataError` names the line of anything else.
+    A record has ``prompt`` (a text, or a list of messages) and ``response``, as rank_llm writes it,
+    alone or in the ``invocations_history`` of a ``query``; or it has ``query`` (an id), ``ids``
+    (documents in the order shown) and ``answer``. Requests and responses of a server's API are read
+    too. Answers stay as they came: reasoning and wrappers go where an answer is read. `DataError`
+    names the line of anything else.
     """
     text, records = decode_text(path, read_bytes(path)), list[LoggedCall]()
     decoder, end, line = json.JSONDecoder(), 0, 1
@@ -60,8 +61,14 @@ def read_log(path: Path) -> tuple[LoggedCall, ...]:
         try:
             record, end = decoder.raw_decode(text, start)
             require_single_keys(path, text[start:end], record, first_line=line)
-            found, came = _calls(record, len(records)), ", ".join(record) if isinstance(record, dict) else record
-        except (ValueError, RecursionError):  # no JSON, nested too deeply, or a number of thousands of digits
+            found, came = (
+                _calls(record, len(records)),
+                ", ".join(record) if isinstance(record, dict) else record,
+            )
+        except (
+            ValueError,
+            RecursionError,
+        ):  # no JSON, nested too deeply, or a number of thousands of digits
             found, came = [], text[start : start + 200]
         if not found:
             raise DataError(path, f"{EXPECTED}, got {shorten(came)}", line=line)
@@ -79,7 +86,9 @@ def _calls(record: Any, before: int) -> list[LoggedCall]:
     query, history = record.get("query"), record.get("invocations_history")
     query = query.get("qid") if isinstance(query, dict) else query
     answers = history if isinstance(history, list) else [record]
-    calls = [_call(answer, number, _id(query)) for number, answer in enumerate(answers, start=before + 1)]
+    calls = [
+        _call(answer, number, _id(query)) for number, answer in enumerate(answers, start=before + 1)
+    ]
     return [] if None in calls else [call for call in calls if call is not None]
 
 
@@ -96,7 +105,11 @@ def _call(record: Any, number: int, query: str | None) -> LoggedCall | None:
     ids = record.get("ids")
     if isinstance(ids, list):
         names = tuple(name for value in ids if (name := _id(value)) is not None)
-        return LoggedCall(number, query, names, "", answer) if query and len(names) == len(ids) else None
+        return (
+            LoggedCall(number, query, names, "", answer)
+            if query and len(names) == len(ids)
+            else None
+        )
     prompt = next((text for name in _PROMPTS if (text := _prompt(record.get(name)))), "")
     return LoggedCall(number, query, (), prompt, answer) if prompt else None
 
@@ -120,4 +133,8 @@ def _content(content: Any) -> str:
 
 
 def _id(found: Any) -> str | None:
-    return str(found) if isinstance(found, str | int) and not isinstance(found, bool) and str(found) else None
+    return (
+        str(found)
+        if isinstance(found, str | int) and not isinstance(found, bool) and str(found)
+        else None
+    )

@@ -22,14 +22,17 @@ Asking = Generator[list[Listing], list[Reading], int]
 class Pairwise(LLMRanker):
     """Compares passages two by two (PRP; Qin et al., Findings of NAACL 2024).
 
-    A pair counts where both orders name the same passage, else as a tie, which leaves both where they are. With
-    ``allpairs`` a passage's score is the pairs it wins, and half of its ties; ``heapsort`` and ``sliding`` find the
-    best `top`. ``preset=wang``: the setting of Wang et al., NAACL 2024; ``pairwise-sensitive`` is not theirs.
+    A pair counts where both orders name the same passage, else as a tie, which leaves both where
+    they are. With ``allpairs`` a passage's score is the pairs it wins, and half of its ties;
+    ``heapsort`` and ``sliding`` find the best `top`. ``preset=wang``: the setting of Wang et al.,
+    NAACL 2024; ``pairwise-sensitive`` is not theirs.
     """
 
     name: ClassVar[str] = "pairwise"
     prompts: ClassVar[tuple[str, ...]] = ("choice", "pairwise-neutral", "pairwise-sensitive")
-    presets: ClassVar[Mapping[str, Mapping[str, str]]] = {"wang": {"text": "title", "prompt": "pairwise-neutral"}}
+    presets: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "wang": {"text": "title", "prompt": "pairwise-neutral"}
+    }
     chooses: ClassVar[bool] = True
 
     method: str = field(default="heapsort", kw_only=True)
@@ -68,7 +71,9 @@ class Pairwise(LLMRanker):
                     if (yield from self._compare(order[place - 1], order[place], chance)) < 0:
                         order[place - 1], order[place] = order[place], order[place - 1]
             return in_order(order)
-        return in_order((yield from heapsort(order, self.top, 2, lambda places: self._best(places, chance))))
+        return in_order(
+            (yield from heapsort(order, self.top, 2, lambda places: self._best(places, chance)))
+        )
 
     def _best(self, places: Listing, chance: random.Random) -> Asking:
         """The best of a parent and its children, two at a time; a tie goes to the one that came first."""
@@ -89,7 +94,7 @@ class Pairwise(LLMRanker):
             sign if reading.order[0] == 0 else -sign
             for reading, sign in ((one, 1), (other, -1))
             if reading.order
-        ]  # fmt: skip
+        ]
         if not votes and self.method != "allpairs":
             return chance.choice((1, -1))
         return votes[0] if len(votes) == 2 and votes[0] == votes[1] else 0
@@ -172,5 +177,7 @@ def heap_sifts(count: int, top: int, children: int) -> int:
             levels += 1
         return levels
 
-    built = sum(below(place, count) for place in range((count - 2) // children + 1)) if count > 1 else 0
+    built = (
+        sum(below(place, count) for place in range((count - 2) // children + 1)) if count > 1 else 0
+    )
     return built + sum(below(0, count - done) for done in range(1, min(top, count)))

@@ -20,7 +20,14 @@ from ranktilt.llm.transformers import Transformers
 from ranktilt.models.device import PRECISIONS
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.rankers.base import require_choices
-from ranktilt.rankers.llm.answers import OFF_FORMAT, OK, UNANSWERED, AnswerCounts, Reading, read_yes_no
+from ranktilt.rankers.llm.answers import (
+    OFF_FORMAT,
+    OK,
+    UNANSWERED,
+    AnswerCounts,
+    Reading,
+    read_yes_no,
+)
 from ranktilt.rankers.llm.base import Asker, Listing, LLMRanker, Scores, Sorting, Task
 
 YES_NO, QUERY_LIKELIHOOD = "yes-no", "query-likelihood"
@@ -32,12 +39,13 @@ _YES_NO_TOKENS = 8
 class Pointwise(LLMRanker):
     """Scores each passage by itself, by a probability that the model gives.
 
-    ``yes-no`` asks whether the passage answers the query: the score is 1 + P(yes) or 1 − P(no), by the log-probability
-    of the answer's first token (HELM; Liang et al., TMLR 2023). Two logits side by side, as llm-rankers takes them, are
-    what no server gives where it answers in words. ``query-likelihood`` is the mean ln P of the query's tokens after
-    the prompt with the passage, as plain text without a chat template (UPR; Sachan et al., EMNLP 2022): of a local
-    folder. A prompt has the slot ``{passage}``; of yes-no ``{query}`` too, which in the other follows it. Passages
-    without a readable answer stand below the others.
+    ``yes-no`` asks whether the passage answers the query: the score is 1 + P(yes) or 1 − P(no), by
+    the log-probability of the answer's first token (HELM; Liang et al., TMLR 2023). Two logits side
+    by side, as llm-rankers takes them, are what no server gives where it answers in words.
+    ``query-likelihood`` is the mean ln P of the query's tokens after the prompt with the passage,
+    as plain text without a chat template (UPR; Sachan et al., EMNLP 2022): of a local folder. A
+    prompt has the slot ``{passage}``; of yes-no ``{query}`` too, which in the other follows it.
+    Passages without a readable answer stand below the others.
     """
 
     name: ClassVar[str] = "pointwise"
@@ -52,7 +60,9 @@ class Pointwise(LLMRanker):
         super().__post_init__()
         require_choices(self, method=(YES_NO, QUERY_LIKELIHOOD))
         if self.method == QUERY_LIKELIHOOD and self.adapter is not None:
-            raise UserError("pointwise: query likelihood is that of the folder's own weights; omit adapter")
+            raise UserError(
+                "pointwise: query likelihood is that of the folder's own weights; omit adapter"
+            )
 
     @property
     def needed(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -131,7 +141,9 @@ class Pointwise(LLMRanker):
         given = [fill(slots, self.values(task, (place,))) for task, place in pairs]
         queries = [self.values(task, (place,))["query"] for task, place in pairs]
         if isinstance(asker, Rehearsal):
-            asker.add_unanswered([before + query for before, query in zip(given, queries, strict=True)])
+            asker.add_unanswered(
+                [before + query for before, query in zip(given, queries, strict=True)]
+            )
             return [np.zeros(len(task.passages)) for task in tasks], {}
         scorer = self._scorer()
         if given:
@@ -144,19 +156,28 @@ class Pointwise(LLMRanker):
         ]
         kinds = Counter(np.where(np.isnan(found.perplexity), UNANSWERED, OK).tolist())
         counts = AnswerCounts(kinds, len(pairs), read=int(found.tokens.sum())).spec
-        return scores, {"llm": {**self.model().spec, "prompt": name, "prompt_sha256": digest}, **counts}
+        return scores, {
+            "llm": {**self.model().spec, "prompt": name, "prompt_sha256": digest},
+            **counts,
+        }
 
     def _scorer(self) -> Likelihood:
         """What gives likelihoods, checked as far as it can be without loading it."""
         model = self.model()
         if not isinstance(model, Transformers):
-            raise UserError(f"{self!r}: query likelihood needs a model in a folder: transformers:FOLDER")
+            raise UserError(
+                f"{self!r}: query likelihood needs a model in a folder: transformers:FOLDER"
+            )
         folder = model.folder
         precision = self.precision or PRECISIONS[0]
-        found = Likelihood(folder=folder, model_name=model.name, device=self.device, precision=precision)
+        found = Likelihood(
+            folder=folder, model_name=model.name, device=self.device, precision=precision
+        )
         found.check()
         if found.resolved_kind != "causal":
-            raise UserError(f"{self!r}: {folder} is no causal language model, which query likelihood needs")
+            raise UserError(
+                f"{self!r}: {folder} is no causal language model, which query likelihood needs"
+            )
         return found
 
     def _require_prefix(self, scorer: Likelihood, given: Sequence[str]) -> None:

@@ -28,7 +28,9 @@ _NO_LETTER = re.compile(r"[^0-9A-Za-z]+")
 _MISREAD = re.compile("[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 """Signs of UTF-8, each of whose bytes was read as a letter of its own."""
 _WINDOWS = {
-    ord(bytes([byte]).decode("cp1252")): byte for byte in range(128, 160) if byte not in b"\x81\x8d\x8f\x90\x9d"
+    ord(bytes([byte]).decode("cp1252")): byte
+    for byte in range(128, 160)
+    if byte not in b"\x81\x8d\x8f\x90\x9d"
 }
 
 
@@ -46,9 +48,14 @@ class MatchedCall(NamedTuple):
 class TextTable:
     """Queries and passages in one form, and what was matched before: windows overlap."""
 
-    def __init__(self, form: Callable[[str], str], queries: Sequence[str], passages: Passages) -> None:
+    def __init__(
+        self, form: Callable[[str], str], queries: Sequence[str], passages: Passages
+    ) -> None:
         self.form, self.queries = form, [form(text) for text in queries]
-        self.passages = [[(place, form(text)) for place, texts in enumerate(one) for text in texts] for one in passages]
+        self.passages = [
+            [(place, form(text)) for place, texts in enumerate(one) for text in texts]
+            for one in passages
+        ]
         self.known: dict[tuple[int, str, bool], tuple[int, ...]] = {}
         self.starts = defaultdict[str, set[int]](set)
         """The queries that have a passage with this beginning."""
@@ -71,7 +78,8 @@ class TextTable:
 class CandidateTexts:
     """The first stage's lists: for each query its id, its text, and the ids and texts of its documents, best first.
 
-    A document may have several texts, such as with and without its title; none where only ids are known.
+    A document may have several texts, such as with and without its title; none where only ids are
+    known.
     """
 
     queries: tuple[str, ...]
@@ -107,9 +115,13 @@ class CandidateTexts:
         if call.query is not None:
             return {self._number[call.query]} if call.query in self._number else set()
         head, *_, last = parts_of(call.prompt) * 2
-        for table, part in ((table, part) for part in (head, last) for table in (self._exact, self._letters)):
+        for table, part in (
+            (table, part) for part in (head, last) for table in (self._exact, self._letters)
+        ):
             around = table.form(part)
-            sizes = {n: len(text) for n, text in enumerate(table.queries) if text and text in around}
+            sizes = {
+                n: len(text) for n, text in enumerate(table.queries) if text and text in around
+            }
             if sizes:
                 return {query for query, size in sizes.items() if size == max(sizes.values())}
         return set()
@@ -122,7 +134,9 @@ class CandidateTexts:
         if strange is not None:
             return f"document {shorten(strange)} is no candidate of its query"
         if len(set(call.ids)) < max(len(call.ids), 2):
-            return "shows one document twice" if len(call.ids) > 1 else "shows fewer than two passages"
+            return (
+                "shows one document twice" if len(call.ids) > 1 else "shows fewer than two passages"
+            )
         return MatchedCall(query, tuple((self._positions[query][name],) for name in call.ids))
 
     def _by_text(self, call: LoggedCall, table: TextTable) -> MatchedCall | str:
@@ -136,16 +150,23 @@ class CandidateTexts:
         queries = {query for text in shown for query in table.starts.get(text[:_START], ())}
         told = [query for query in queries if call.query in (None, self.queries[query])]
         around = (table.form(head), shown[-1])
-        asked = [query for query in told if texts[query] and any(texts[query] in one for one in around)]
+        asked = [
+            query for query in told if texts[query] and any(texts[query] in one for one in around)
+        ]
         if not asked:
-            return "shows passages that are no candidates" if not queries else "asks another query than its passages'"
+            return (
+                "shows passages that are no candidates"
+                if not queries
+                else "asks another query than its passages'"
+            )
         found = [(query, table.matches(query, shown)) for query in asked]
         whole = [MatchedCall(query, tuple(passages)) for query, passages in found if all(passages)]
         if not whole:
             query, passages = max(found, key=lambda one: sum(map(bool, one[1])))
             missing = next(place for place, one in enumerate(passages, start=1) if not one)
             return f"passage [{missing}] is no candidate of query {self.queries[query]!r}"
-        # The text of a query may hold that of another one; the longest was asked, if it holds all the others.
+        # The text of a query may hold that of another one; the longest was asked, if it holds all
+        # the others.
         whole.sort(key=lambda one: -len(texts[one.query]))
         first, *others = (texts[one.query] for one in whole)
         if any(text == first or text not in first for text in others):
@@ -163,7 +184,10 @@ def undo_mojibake(text: str) -> str:
     before = None
     while before != text:
         before = text
-        text = _MISREAD.sub(lambda found: found[0].encode("latin-1").decode(errors="ignore"), text.translate(_WINDOWS))
+        text = _MISREAD.sub(
+            lambda found: found[0].encode("latin-1").decode(errors="ignore"),
+            text.translate(_WINDOWS),
+        )
     return text
 
 
@@ -184,7 +208,9 @@ def parts_of(prompt: str) -> list[str]:
     return [prompt[start:end] for start, end in zip(begins, bounds[1:], strict=True)]
 
 
-def longest_prefixes(shown: str, passages: Sequence[tuple[int, str]], *, last: bool) -> tuple[int, ...]:
+def longest_prefixes(
+    shown: str, passages: Sequence[tuple[int, str]], *, last: bool
+) -> tuple[int, ...]:
     """Return the candidates whose whole text stands at the beginning of a passage; of several texts the longest.
 
     A template may follow, after the `last` passage any text.

@@ -11,7 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ranktilt.errors import UserError
-from ranktilt.rankers.llm.answers import END_OF_THOUGHT, UNANSWERED, Reading, published_ranking, read_ranking
+from ranktilt.rankers.llm.answers import (
+    END_OF_THOUGHT,
+    UNANSWERED,
+    Reading,
+    published_ranking,
+    read_ranking,
+)
 from ranktilt.rankers.llm.log import LoggedCall
 from ranktilt.rankers.llm.prompt_matching import CandidateTexts, MatchedCall
 
@@ -69,12 +75,15 @@ class ReplayedRankings:
         return sum(query not in self.left_out for query in self.reordered)
 
 
-def replay_calls(calls: Sequence[LoggedCall], candidates: CandidateTexts, *, seed: int = 0) -> ReplayedRankings:
+def replay_calls(
+    calls: Sequence[LoggedCall], candidates: CandidateTexts, *, seed: int = 0
+) -> ReplayedRankings:
     """Read the answers of a log in turn; calls whose query or passages cannot be told are named, their query left out.
 
-    Published code reads an answer with ``</think>`` from there on (rank_llm), or whole (RankGPT). The reading counts
-    whose orders the later calls show, that of rank_llm where both fit. `UserError` if a query is ranked again from its
-    first order: the log then holds more than one run.
+    Published code reads an answer with ``</think>`` from there on (rank_llm), or whole (RankGPT).
+    The reading counts whose orders the later calls show, that of rank_llm where both fit.
+    `UserError` if a query is ranked again from its first order: the log then holds more than one
+    run.
     """
     replay = partial(_replay_as, calls, candidates, seed)
     if not any(END_OF_THOUGHT in (call.answer or "") for call in calls):
@@ -112,10 +121,14 @@ def _replay_as(
             found.left_out |= {query: candidates.queries[query] for query in sorted(unknown)}
             continue
         query, count = shown.query, len(shown.passages)
-        reading = Reading(UNANSWERED, ()) if call.answer is None else read_ranking(call.answer, count)
+        reading = (
+            Reading(UNANSWERED, ()) if call.answer is None else read_ranking(call.answer, count)
+        )
         published = published_ranking(call.answer or "", count, after_thought=after_thought)
         echo, moved = reading.order == tuple(range(count)), published != tuple(range(count))
-        found.answers.append(ReadAnswer(call.number, candidates.queries[query], count, reading.kind, echo, moved))
+        found.answers.append(
+            ReadAnswer(call.number, candidates.queries[query], count, reading.kind, echo, moved)
+        )
         if not places:
             continue
         named = [places[n] for n in reading.order]

@@ -35,8 +35,8 @@ Askari et al., CIKM 2023."""
 class ReRanker(TemplatedQueries):
     """Scores each candidate of a run together with its query.
 
-    Query and document are cut after their tokens, special ones not counted, by default so that they fit; numbers given
-    beside the `limits` come first.
+    Query and document are cut after their tokens, special ones not counted, by default so that they
+    fit; numbers given beside the `limits` come first.
     """
 
     argument: ClassVar[str | None] = "model"
@@ -57,7 +57,9 @@ class ReRanker(TemplatedQueries):
         require_range(self, "max_query_tokens", "max_document_tokens", least=1)
 
     @abstractmethod
-    def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> PairScorer:
+    def scorer_of(
+        self, folder: Path, query: int | None, document: int | None, precision: str
+    ) -> PairScorer:
         """Make what scores pairs, from a model's folder, tokens of query and document, and a precision.
 
         Refuses, without loading it, a folder that holds no model of this kind.
@@ -68,7 +70,9 @@ class ReRanker(TemplatedQueries):
         query, document = LIMITS[self.limits]
         folder = find(self.model, for_=f"{self.name}:{self.model}")
         query, document = self.max_query_tokens or query, self.max_document_tokens or document
-        return replace(self.scorer_of(folder, query, document, self.precision), model_name=self.model)
+        return replace(
+            self.scorer_of(folder, query, document, self.precision), model_name=self.model
+        )
 
     def check(self) -> None:
         self.scorer()

@@ -12,7 +12,15 @@ import numpy as np
 from ranktilt.errors import UserError, counted
 from ranktilt.models.checkpoint import load_sentence_transformers, read_json, require
 from ranktilt.models.device import BACKENDS
-from ranktilt.models.scorer import Logits, PairScorer, Scores, TokenLimits, fit_texts, in_float32, sigmoid
+from ranktilt.models.scorer import (
+    Logits,
+    PairScorer,
+    Scores,
+    TokenLimits,
+    fit_texts,
+    in_float32,
+    sigmoid,
+)
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.optional import need
 from ranktilt.rankers.base import require_backend
@@ -80,7 +88,11 @@ class Classifier(PairScorer):
         sides = [queries, documents]
         if self.limits.query is not None or self.limits.document is not None:
             sides = fit_texts(self.module.tokenizer, sides, replace(self.limits, pair=NO_LIMIT), 0)
-        options = {"batch_size": len(queries), "activation_fn": torch.nn.Identity(), "show_progress_bar": False}
+        options = {
+            "batch_size": len(queries),
+            "activation_fn": torch.nn.Identity(),
+            "show_progress_bar": False,
+        }
         return self.module.predict(list(zip(*sides, strict=True)), prompt=self.prompt, **options)
 
 
@@ -88,8 +100,8 @@ class Classifier(PairScorer):
 class CrossEncoder(ReRanker):
     """Ranks by a cross-encoder of sentence-transformers, or any classifier of transformers with one or two labels.
 
-    One label: the activation that the model's configuration names, the logistic function by default. Two labels: the
-    probability of the relevant one.
+    One label: the activation that the model's configuration names, the logistic function by
+    default. Two labels: the probability of the relevant one.
     """
 
     name: ClassVar[str] = "cross-encoder"
@@ -100,11 +112,15 @@ class CrossEncoder(ReRanker):
         super().__post_init__()
         require_backend(self)
 
-    def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> PairScorer:
+    def scorer_of(
+        self, folder: Path, query: int | None, document: int | None, precision: str
+    ) -> PairScorer:
         config = require(folder, ranker=self.name)
         head = read_head(folder, config, self.name)
         limits = TokenLimits(query, document, Tokens(folder, None).limit or NO_LIMIT)
-        scorer = Classifier(folder, self.name, limits, precision, self.device, head=head, backend=self.backend)
+        scorer = Classifier(
+            folder, self.name, limits, precision, self.device, head=head, backend=self.backend
+        )
         return replace(scorer, outputs=head.labels, prompt=_prompt(folder))
 
 
@@ -114,7 +130,9 @@ class MonoBERT(CrossEncoder):
 
     name: ClassVar[str] = "monobert"
 
-    def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> PairScorer:
+    def scorer_of(
+        self, folder: Path, query: int | None, document: int | None, precision: str
+    ) -> PairScorer:
         config = require(folder, ranker=self.name)
         labels = read_head(folder, config, self.name).labels
         if config.get("model_type") != "bert" or labels != 2:
@@ -128,7 +146,8 @@ class MonoBERT(CrossEncoder):
 def read_head(folder: Path, config: dict[str, Any], ranker: str) -> Head:
     """Read what a classifier's one or two labels mean from its configuration.
 
-    Refuses what is no classifier, has more labels, or labels and an activation that say nothing of relevance.
+    Refuses what is no classifier, has more labels, or labels and an activation that say nothing of
+    relevance.
     """
     kinds = config.get("architectures") or []
     if kinds and not any(str(kind).endswith("ForSequenceClassification") for kind in kinds):

@@ -12,7 +12,15 @@ import numpy as np
 from ranktilt.errors import UserError
 from ranktilt.models.checkpoint import load, load_tokenizer, loading, require
 from ranktilt.models.device import torch_device
-from ranktilt.models.scorer import Logits, PairScorer, Scores, TokenLimits, fit_texts, in_float32, sigmoid
+from ranktilt.models.scorer import (
+    Logits,
+    PairScorer,
+    Scores,
+    TokenLimits,
+    fit_texts,
+    in_float32,
+    sigmoid,
+)
 from ranktilt.models.token_counts import Tokens
 from ranktilt.optional import need
 from ranktilt.rankers.rerank.base import ReRanker
@@ -50,7 +58,9 @@ class TrueFalseScorer(PairScorer):
     def module(self) -> Any:
         torch = need("torch", extra="neural", for_=self.ranker)
         where = f" on device {self.device!r}" if self.device else ""
-        with loading(f"{self.folder}: cannot be loaded as a model for {self.ranker}{where}", for_=self.ranker):
+        with loading(
+            f"{self.folder}: cannot be loaded as a model for {self.ranker}{where}", for_=self.ranker
+        ):
             model = load(self.folder, "AutoModelForSeq2SeqLM", for_=self.ranker)
             answers = [self._answer(name) for name in (self.true_token, self.false_token)]
             whole = model.get_output_embeddings()
@@ -74,17 +84,32 @@ class TrueFalseScorer(PairScorer):
         for token in (_BLANK + name, name):
             if token in vocabulary:
                 return int(vocabulary[token])
-        raise UserError(f"{self.folder}: its vocabulary has no token {_BLANK + name!r}; set true_token and false_token")
+        raise UserError(
+            f"{self.folder}: its vocabulary has no token {_BLANK + name!r}; set true_token and false_token"
+        )
 
     def read(self, queries: list[str], documents: list[str]) -> Any:
         """Return the logits of both answers after each prompt, of which only query and document are cut."""
-        around = sum(map(len, self.tokenizer(list(PARTS), add_special_tokens=False)["input_ids"])) + 1
-        pairs = zip(*fit_texts(self.tokenizer, (queries, documents), self.limits, around), strict=True)
-        prompts = [f"{PARTS[0]} {query} {PARTS[1]} {document} {PARTS[2]}" for query, document in pairs]
-        found = self.tokenizer(prompts, padding=True, return_tensors="pt", verbose=False).to(self.module.device)
+        around = (
+            sum(map(len, self.tokenizer(list(PARTS), add_special_tokens=False)["input_ids"])) + 1
+        )
+        pairs = zip(
+            *fit_texts(self.tokenizer, (queries, documents), self.limits, around), strict=True
+        )
+        prompts = [
+            f"{PARTS[0]} {query} {PARTS[1]} {document} {PARTS[2]}" for query, document in pairs
+        ]
+        found = self.tokenizer(prompts, padding=True, return_tensors="pt", verbose=False).to(
+            self.module.device
+        )
         inputs = {name: found[name] for name in ("input_ids", "attention_mask")}
         first = found["input_ids"].new_full((len(prompts), 1), self.start)
-        return self.module(**inputs, decoder_input_ids=first, use_cache=False).logits[:, 0, :].float().cpu()
+        return (
+            self.module(**inputs, decoder_input_ids=first, use_cache=False)
+            .logits[:, 0, :]
+            .float()
+            .cpu()
+        )
 
 
 @dataclass(frozen=True)
@@ -103,21 +128,33 @@ class MonoT5(ReRanker):
         super().__post_init__()
         for option in ("true_token", "false_token"):
             if not getattr(self, option).strip(_BLANK):
-                raise UserError(f"monot5: expected a word as {option}, got {getattr(self, option)!r}")
+                raise UserError(
+                    f"monot5: expected a word as {option}, got {getattr(self, option)!r}"
+                )
         if self.true_token == self.false_token:
-            raise UserError(f"monot5: expected two different answers, got {self.true_token!r} twice")
+            raise UserError(
+                f"monot5: expected two different answers, got {self.true_token!r} twice"
+            )
 
-    def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> PairScorer:
+    def scorer_of(
+        self, folder: Path, query: int | None, document: int | None, precision: str
+    ) -> PairScorer:
         config = require(folder, ranker=self.name)
         kinds = config.get("architectures") or []
-        if config.get("model_type") not in _FAMILY or not all(str(k).endswith("ConditionalGeneration") for k in kinds):
+        if config.get("model_type") not in _FAMILY or not all(
+            str(k).endswith("ConditionalGeneration") for k in kinds
+        ):
             got = kinds[0] if kinds else repr(config.get("model_type"))
             raise UserError(
                 f"{folder}: expected a T5ForConditionalGeneration, or one of its family, for monot5, got {got}"
             )
         start = config.get("decoder_start_token_id")
         if not isinstance(start, int):
-            raise UserError(f"{folder / 'config.json'}: no decoder_start_token_id, with which the answer starts")
+            raise UserError(
+                f"{folder / 'config.json'}: no decoder_start_token_id, with which the answer starts"
+            )
         limits = TokenLimits(query, document, Tokens(folder, None).limit or LIMIT)
-        scorer = TrueFalseScorer(folder, self.name, limits, precision, self.device, outputs=2, start=start)
+        scorer = TrueFalseScorer(
+            folder, self.name, limits, precision, self.device, outputs=2, start=start
+        )
         return replace(scorer, true_token=self.true_token, false_token=self.false_token)

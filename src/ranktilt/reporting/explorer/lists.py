@@ -51,11 +51,15 @@ def ranked_lists(
 ) -> ExplorerLists:
     """Collect what is worth seeing of each run's ranked lists, queries in this order."""
     place = np.argsort(order)
-    relevant = pl.DataFrame({"query": place[judgments.query], "doc": judgments.row, "grade": judgments.grade})
+    relevant = pl.DataFrame(
+        {"query": place[judgments.query], "doc": judgments.row, "grade": judgments.grade}
+    )
     aligned = [Aligned.of(run, collection, judgments) for run in runs]
     if ties == "trec_eval":
         aligned = [one.untied() for one in aligned]
-    unknown = pl.concat([judgments.ids.clear(), *(_unknown(one).alias(judgments.ids.name) for one in aligned)])
+    unknown = pl.concat(
+        [judgments.ids.clear(), *(_unknown(one).alias(judgments.ids.name) for one in aligned)]
+    )
     unknown = unknown.unique(maintain_order=True)
     parts = [_retrieved(one, unknown, place) for one in aligned]
     listed = [part.filter(pl.col("place") < depth)["doc"].to_numpy() for part in parts]
@@ -71,13 +75,19 @@ def ranked_lists(
 
 def twins_of(collection: Collection, groups: Groups, docs: Ints) -> pl.DataFrame:
     """Find the twins of some documents: those of the same origin in other groups."""
-    table = pl.DataFrame({"origin": collection.docs["origin"], "group": groups.code}).with_row_index("twin")
+    table = pl.DataFrame(
+        {"origin": collection.docs["origin"], "group": groups.code}
+    ).with_row_index("twin")
     table = table.with_columns(
         pl.col("twin").cast(pl.Int64), asked=pl.Series(np.isin(np.arange(len(groups.code)), docs))
     )
     table = table.filter(pl.col("group") >= 0)
-    family = table.join(table.filter("asked").select("origin"), on="origin", how="semi", maintain_order="left")
-    family = family.with_columns(few=pl.int_range(pl.len()).over("origin", "group") < TWINS_OF_A_GROUP)
+    family = table.join(
+        table.filter("asked").select("origin"), on="origin", how="semi", maintain_order="left"
+    )
+    family = family.with_columns(
+        few=pl.int_range(pl.len()).over("origin", "group") < TWINS_OF_A_GROUP
+    )
     every = family.filter(pl.col("few") | pl.col("asked")).select("origin", doc="twin", own="group")
     joined = every.join(family.filter("few"), on="origin", how="inner", maintain_order="left_right")
     return joined.filter(pl.col("group") != pl.col("own")).select("doc", "twin")
@@ -105,7 +115,9 @@ def _retrieved(aligned: Aligned, unknown: pl.Series, place: Ints) -> pl.DataFram
     )
 
 
-def _shown_entries(part: pl.DataFrame, relevant: pl.DataFrame, twins: pl.DataFrame, depth: int) -> pl.DataFrame:
+def _shown_entries(
+    part: pl.DataFrame, relevant: pl.DataFrame, twins: pl.DataFrame, depth: int
+) -> pl.DataFrame:
     """What is shown of one run: the first results, relevant documents, and the twins of both as far as retrieved."""
     top = pl.col("place").lt(depth).fill_null(False)
     judged = relevant.join(part, on=_KEY, how="left").sort("query", "place", "doc", nulls_last=True)
@@ -117,4 +129,6 @@ def _shown_entries(part: pl.DataFrame, relevant: pl.DataFrame, twins: pl.DataFra
     retrieved = part.join(wanted, on=_KEY, how="semi").join(relevant, on=_KEY, how="left")
     lost = chosen.filter(pl.col("place").is_null()).select(retrieved.columns)
     rows = pl.concat([retrieved, lost]).sort("query", "place", "doc", nulls_last=True)
-    return rows.select(*_KEY, "first", "last", "score", pl.col("grade").fill_null(0.0), top.alias("top"))
+    return rows.select(
+        *_KEY, "first", "last", "score", pl.col("grade").fill_null(0.0), top.alias("top")
+    )

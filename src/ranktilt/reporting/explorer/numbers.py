@@ -46,7 +46,11 @@ class Numbers:
     def order(self, place: int = 0) -> Ints:
         """Queries by their share of some run's tilt of the first pair on the measure at a place, the most first."""
         heads = self.heads[:, :1]
-        pulls = np.abs(np.nan_to_num(self.tilt[:, :1, place]) if self.tilt.shape[2] else heads[..., 0] - heads[..., 1])
+        pulls = np.abs(
+            np.nan_to_num(self.tilt[:, :1, place])
+            if self.tilt.shape[2]
+            else heads[..., 0] - heads[..., 1]
+        )
         total = pulls.sum(axis=-1, keepdims=True)
         shares = np.divide(pulls, total, out=np.zeros(pulls.shape), where=total > 0)
         return np.argsort(-shares.max(axis=(0, 1), initial=0.0), kind="stable")

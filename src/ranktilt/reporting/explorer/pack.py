@@ -26,7 +26,9 @@ VERSION = 1
 LONGEST = {"text": 20_000, "query": 2_000, "title": 500, "id": 300}
 """Characters of each that are carried."""
 DIGITS = 5
-_LEVEL = 5  # 6 makes NFCorpus 1 % smaller and takes 1.6 times as long, 9 hardly smaller and 2.7 times
+_LEVEL = (
+    5  # 6 makes NFCorpus 1 % smaller and takes 1.6 times as long, 9 hardly smaller and 2.7 times
+)
 _SHRUNK = 0.35  # characters in the page for a byte of text, about
 _FIRST = 200  # of what is to be fitted, packed to see how much room it takes
 _FILLED = 0.9
@@ -70,15 +72,23 @@ class Material:
         twins = self.lists.twins
         listed = pl.concat([entries.select("doc", "query") for entries in self.lists.entries])
         beside = listed.join(twins, on="doc").select("query", doc="twin")
-        needed = pl.concat([listed, beside.select("doc", "query")]).group_by("doc").agg(needed=pl.col("query").min())
+        needed = (
+            pl.concat([listed, beside.select("doc", "query")])
+            .group_by("doc")
+            .agg(needed=pl.col("query").min())
+        )
         eldest = twins.group_by("doc").agg(eldest=pl.col("twin").min())
         docs = needed.join(eldest, on="doc", how="left").with_columns(
             pl.min_horizontal("doc", "eldest").alias("eldest")
         )
-        known = self.collection.docs.select("title", "text", "source").with_columns(group=self.groups.code)
+        known = self.collection.docs.select("title", "text", "source").with_columns(
+            group=self.groups.code
+        )
         known = known.with_row_index("doc").cast({"doc": pl.Int64})
         docs = docs.join(known, on="doc", how="left").sort("needed", "eldest", "doc")
-        return docs.with_columns(pl.col("group").fill_null(-1), id=self.lists.ids.gather(docs["doc"]))
+        return docs.with_columns(
+            pl.col("group").fill_null(-1), id=self.lists.ids.gather(docs["doc"])
+        )
 
     @cached_property
     def number(self) -> Ints:
@@ -92,7 +102,9 @@ class Material:
         """``id`` and ``text`` of the queries in their order; no text for those that the collection lacks."""
         names = pl.DataFrame({"id": self.audit.queries}, schema={"id": pl.String})[self.order]
         texts = self.collection.queries.select("id", "text")
-        return names.join(texts, on="id", how="left", maintain_order="left").with_columns(pl.col("text").fill_null(""))
+        return names.join(texts, on="id", how="left", maintain_order="left").with_columns(
+            pl.col("text").fill_null("")
+        )
 
     def fitted(self, budget: int) -> Packed:
         """Carry as many queries as fit, one at least, and as many texts; where they are many, half the room."""
@@ -110,7 +122,10 @@ class Material:
         return int((self.docs["needed"] < queries).sum())
 
     def _packed_lists(self, queries: int) -> str:
-        docs, lists = self.docs.head(self.needed(queries)), [lists[:queries] for lists in self._lists]
+        docs, lists = (
+            self.docs.head(self.needed(queries)),
+            [lists[:queries] for lists in self._lists],
+        )
         return pack({**self._queries(queries), "docs": self._docs(docs), "lists": lists})
 
     def _packed_texts(self, documents: int) -> str:
@@ -124,7 +139,10 @@ class Material:
     def _queries(self, count: int) -> dict[str, Any]:
         chosen, told = self.order[:count], self.queries.head(count)
         named = zip(
-            shortened(told["id"], "id"), shortened(told["text"], "query"), self.lists.relevant.tolist(), strict=False
+            shortened(told["id"], "id"),
+            shortened(told["text"], "query"),
+            self.lists.relevant.tolist(),
+            strict=False,
         )
         heads = self.numbers.heads[:, :, chosen].tolist()
         return {
@@ -138,10 +156,14 @@ class Material:
             "shown": count,
             "of": len(self.audit.queries),
             "depth": self.depth,
-            "queries": [{"id": name, "text": text, "relevant": number} for name, text, number in named],
+            "queries": [
+                {"id": name, "text": text, "relevant": number} for name, text, number in named
+            ],
             "values": rounded(self.numbers.values[..., chosen]),
             "tilt": rounded(self.numbers.tilt[..., chosen]),
-            "heads": [[[met if any(met) else None for met in pair] for pair in run] for run in heads],
+            "heads": [
+                [[met if any(met) else None for met in pair] for pair in run] for run in heads
+            ],
         }
 
     def _docs(self, docs: pl.DataFrame) -> dict[str, Any]:
@@ -160,7 +182,8 @@ class Material:
         """Twins of each of `docs`: a query that needs a document needs its twins too."""
         out = list[list[int]]([] for _ in range(self.docs.height))
         for one, two in zip(
-            *(self.number[self.lists.twins[name].to_numpy()].tolist() for name in ("doc", "twin")), strict=True
+            *(self.number[self.lists.twins[name].to_numpy()].tolist() for name in ("doc", "twin")),
+            strict=True,
         ):
             if one >= 0:
                 out[one].append(two)
@@ -188,14 +211,19 @@ class Material:
         ends = np.searchsorted(entries["query"].to_numpy(), np.arange(len(found) + 1)).tolist()
         seen = np.bincount(entries["query"].filter(grade > 0).to_numpy(), minlength=len(found))
         more = (self.lists.relevant - seen).tolist()
-        return [{"found": found[i], "more": more[i], "entries": rows[ends[i] : ends[i + 1]]} for i in range(len(found))]
+        return [
+            {"found": found[i], "more": more[i], "entries": rows[ends[i] : ends[i + 1]]}
+            for i in range(len(found))
+        ]
 
 
 def _texts(column: pl.Series) -> list[Any]:
     """Texts as the page has them, None of unknown documents."""
     longest = LONGEST["text"]
     return [
-        {"text": text[:longest], "of": len(text)} if text is not None and len(text) > longest else text
+        {"text": text[:longest], "of": len(text)}
+        if text is not None and len(text) > longest
+        else text
         for text in column
     ]
 
@@ -224,7 +252,9 @@ def shortened(series: pl.Series, kind: str) -> list[str]:
 
 def rounded(values: Floats) -> Floats:
     """Round to `DIGITS` significant digits; nothing is minus 0."""
-    out: Floats = pl.Series(values.ravel()).round_sig_figs(DIGITS).to_numpy().reshape(values.shape) + 0.0
+    out: Floats = (
+        pl.Series(values.ravel()).round_sig_figs(DIGITS).to_numpy().reshape(values.shape) + 0.0
+    )
     return out
 
 

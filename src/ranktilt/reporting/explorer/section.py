@@ -49,13 +49,24 @@ def _says(material: Material, packed: Packed) -> Iterator[str]:
     """Say what is carried and what is not."""
     audit, every = material.audit, len(material.audit.queries)
     if packed.queries == every:
-        yield f"All {counted(every, 'query', 'queries')} of the audit." if every > 1 else "The audit's only query."
+        yield (
+            f"All {counted(every, 'query', 'queries')} of the audit."
+            if every > 1
+            else "The audit's only query."
+        )
     else:
         yield f"{packed.queries:,} of {every:,} queries: {_why(material)}. With all, the page would be too large."
     runs, of = len(material.runs), len(audit.runs)
-    whose = counted(of, "ranker", "rankers") if runs == of else f"{runs} of {counted(of, 'ranker', 'rankers')}"
+    whose = (
+        counted(of, "ranker", "rankers")
+        if runs == of
+        else f"{runs} of {counted(of, 'ranker', 'rankers')}"
+    )
     lists = material.lists
-    named = [("relevant documents", lists.relevant.any()), ("the twins of what is listed", lists.twins.height)]
+    named = [
+        ("relevant documents", lists.relevant.any()),
+        ("the twins of what is listed", lists.twins.height),
+    ]
     what = " and ".join(name for name, number in named if number)
     where = f", and where {what} stand further down" if what else ""
     yield f"Each list shows the first {counted(material.depth, 'result', 'results')} of {whose}{where}."
@@ -64,7 +75,11 @@ def _says(material: Material, packed: Packed) -> Iterator[str]:
     if (lists.relevant > FURTHER).any():
         yield f"Of a query's relevant documents further down, only the {FURTHER} best ranked are shown."
     if not packed.texts:
-        why = "only the documents' labels are known" if only_labels(material.collection) else "the documents have none"
+        why = (
+            "only the documents' labels are known"
+            if only_labels(material.collection)
+            else "the documents have none"
+        )
         yield f"There are no texts to show: {why}."
     elif packed.documents < (needed := material.needed(packed.queries)):
         yield f"Texts are those of {packed.documents:,} of {needed:,} documents: those that the first queries need."
@@ -89,13 +104,20 @@ def query_rows(material: Material, queries: int) -> Table:
     which = "All" if shown == every else f"{shown:,} of"
     title, hint, note = _column(material)
     rows = []
-    for (name, text), query in zip(material.queries.head(shown).iter_rows(), material.order, strict=False):
+    for (name, text), query in zip(
+        material.queries.head(shown).iter_rows(), material.order, strict=False
+    ):
         brief = text if len(text) <= _WORDS else text[: _WORDS - 1] + "…"
         first = Cell(brief, note=name) if text.strip() else Cell(name)
-        rows.append(Row((first, *(_cell(material, run, query) for run in range(len(material.runs))))))
+        rows.append(
+            Row((first, *(_cell(material, run, query) for run in range(len(material.runs)))))
+        )
     return Table(
         f"{which} {counted(every, 'query', 'queries')}{f', first {_why(material)}' if material.numbers.pairs else ''}",
-        (Column("query", number=False, header=True), *(Column(title, hint=hint) for _ in material.runs)),
+        (
+            Column("query", number=False, header=True),
+            *(Column(title, hint=hint) for _ in material.runs),
+        ),
         tuple(rows),
         note,
         spans=(("", 1), *((name, 1) for name in material.runs)),
@@ -111,9 +133,17 @@ def _column(material: Material) -> tuple[str, str, str]:
     a, b = pairs[0]
     if not audit.measures:
         hint = f"twins in which {a} stands higher, and in which {b} does"
-        return f"{a} : {b}", hint, "Of twins with at least one side retrieved: how often each stands higher."
+        return (
+            f"{a} : {b}",
+            hint,
+            "Of twins with at least one side retrieved: how often each stands higher.",
+        )
     hint = f"points of Relative Δ that the query brings; positive for {a}"
-    return "part of Relative Δ", hint, f"In points, positive for {a}: over all queries they add up to Relative Δ."
+    return (
+        "part of Relative Δ",
+        hint,
+        f"In points, positive for {a}: over all queries they add up to Relative Δ.",
+    )
 
 
 def _cell(material: Material, run: int, query: np.int64) -> Cell:
@@ -123,7 +153,11 @@ def _cell(material: Material, run: int, query: np.int64) -> Cell:
         return Cell(percent(value), value)
     if not audit.measures:
         wins, losses, ties = numbers.heads[run, 0, query].tolist()
-        return Cell(f"{wins} : {losses}", wins - losses) if wins + losses + ties else Cell("–", float("nan"))
+        return (
+            Cell(f"{wins} : {losses}", wins - losses)
+            if wins + losses + ties
+            else Cell("–", float("nan"))
+        )
     value = float(numbers.tilt[run, 0, audit.place, query])
     tone: Tone = "first" if value > 0 else "second" if value < 0 else ""
     return Cell("–" if value != value else signed(value, 2), value, tone)

@@ -72,7 +72,9 @@ class Mark:
     @property
     def tip(self) -> str:
         interval = f"{self.value:+.4g} [{self.low:+.4g}, {self.high:+.4g}]".replace("-", "−")
-        return "\n".join(map(plain, self.hover)) if self.hover else f"{plain(self.label)}: {interval}"
+        return (
+            "\n".join(map(plain, self.hover)) if self.hover else f"{plain(self.label)}: {interval}"
+        )
 
 
 @dataclass(frozen=True)
@@ -97,25 +99,51 @@ class Point:
     """Shown when pointed at."""
 
 
-def histogram(shares: Mapping[str, ArrayLike], edges: ArrayLike, *, x: str, y: str = "share of pairs, %") -> Drawing:
+def histogram(
+    shares: Mapping[str, ArrayLike], edges: ArrayLike, *, x: str, y: str = "share of pairs, %"
+) -> Drawing:
     """Draw distributions over the same bins, one above the other."""
     borders = np.asarray(edges, dtype=np.float64)
     rows = [
-        {"name": plain(name), X: number(low), "end": number(high), Y: number(height), "zero": 0,
-         "tip": f"{plain(name)}, {low:.4g}–{high:.4g}: {height:.1f} %"}
+        {
+            "name": plain(name),
+            X: number(low),
+            "end": number(high),
+            Y: number(height),
+            "zero": 0,
+            "tip": f"{plain(name)}, {low:.4g}–{high:.4g}: {height:.1f} %",
+        }
         for name, heights in shares.items()
-        for (low, high), height in zip(pairwise(borders), np.asarray(heights, dtype=np.float64), strict=True)
+        for (low, high), height in zip(
+            pairwise(borders), np.asarray(heights, dtype=np.float64), strict=True
+        )
         if height
-    ]  # fmt: skip
+    ]
     across = axis(x, [float(borders[0]), float(borders[-1])], field=X)
     up = axis(y, field=Y, scale={"zero": True}, stack=None)
     mark = {"type": "bar", "opacity": 0.55 if len(shares) > 1 else 0.9, "strokeWidth": 1}
     colour = series(list(shares), COLOURS, legend=len(shares) > 1)
-    return chart(260, [layer(rows, mark, x=across, x2={"field": "end"}, y=up, y2={"field": "zero"}, color=colour,
-                             stroke=colour, tooltip=_TIP)])  # fmt: skip
+    return chart(
+        260,
+        [
+            layer(
+                rows,
+                mark,
+                x=across,
+                x2={"field": "end"},
+                y=up,
+                y2={"field": "zero"},
+                color=colour,
+                stroke=colour,
+                tooltip=_TIP,
+            )
+        ],
+    )
 
 
-def clouds(groups: Mapping[str, tuple[ArrayLike, Sequence[str]]], *, joined: bool = False) -> Drawing:
+def clouds(
+    groups: Mapping[str, tuple[ArrayLike, Sequence[str]]], *, joined: bool = False
+) -> Drawing:
     """Draw groups of points in the plane, each with a colour and a shape; a point's label shows when pointed at."""
     rows = [
         {"name": plain(name), X: number(x, 4), Y: number(y, 4), "tip": plain(label), "pair": place}
@@ -123,16 +151,34 @@ def clouds(groups: Mapping[str, tuple[ArrayLike, Sequence[str]]], *, joined: boo
         for place, ((x, y), label) in enumerate(
             zip(np.asarray(places, dtype=np.float64).reshape(-1, 2), labels, strict=True)
         )
-    ]  # fmt: skip
-    across, up = (axis("", _roomy([row[name] for row in rows]), field=name, axis=None) for name in (X, Y))
+    ]
+    across, up = (
+        axis("", _roomy([row[name] for row in rows]), field=name, axis=None) for name in (X, Y)
+    )
     names = list(groups)
-    links = layer(rows if joined else [], {"type": "line", "color": DIM, "size": 0.75, "opacity": 0.6}, x=across, y=up,
-                  detail={"field": "pair", "type": "nominal"})  # fmt: skip
+    links = layer(
+        rows if joined else [],
+        {"type": "line", "color": DIM, "size": 0.75, "opacity": 0.6},
+        x=across,
+        y=up,
+        detail={"field": "pair", "type": "nominal"},
+    )
     size = 60 if len(rows) < _FEW else 25
-    marks = layer(rows, {"type": "point", "size": size, "strokeWidth": 1.5}, x=across, y=up, tooltip=_TIP,
-                  color=series(names, COLOURS), shape=series(names, SHAPES))  # fmt: skip
+    marks = layer(
+        rows,
+        {"type": "point", "size": size, "strokeWidth": 1.5},
+        x=across,
+        y=up,
+        tooltip=_TIP,
+        color=series(names, COLOURS),
+        shape=series(names, SHAPES),
+    )
     marks["params"] = [
-        {"name": "zoom", "bind": "scales", "select": {"type": "interval", "zoom": "wheel![event.shiftKey]"}}
+        {
+            "name": "zoom",
+            "bind": "scales",
+            "select": {"type": "interval", "zoom": "wheel![event.shiftKey]"},
+        }
     ]
     return chart(560, [links, marks])
 
@@ -150,29 +196,52 @@ def lines(
     """Draw a line a series through points with intervals; `names` stand at places of x; a `domain` leaves zero out."""
     middle = (len(points) - 1) / 2
     rows = [
-        {"name": plain(name), X: number(point.x + dodge * (place - middle)), Y: number(point.value),
-         "low": number(point.low), "high": number(point.high), "tip": f"{plain(name)}, {plain(point.label)}"}
+        {
+            "name": plain(name),
+            X: number(point.x + dodge * (place - middle)),
+            Y: number(point.value),
+            "low": number(point.low),
+            "high": number(point.high),
+            "tip": f"{plain(name)}, {plain(point.label)}",
+        }
         for place, (name, some) in enumerate(points.items())
         for point in some
         if np.isfinite(point.value)
-    ]  # fmt: skip
+    ]
     ticks = sorted({point.x for some in points.values() for point in some})
     room = _ROOM * (ticks[-1] - ticks[0] or 1.0)
     ticked: Drawing = {"values": ticks, "grid": False, "format": "~g"}
     if names:
-        ticked["labelExpr"] = "".join(f"datum.value === {at:g} ? {name!r} : " for at, name in names.items()) + "''"
+        ticked["labelExpr"] = (
+            "".join(f"datum.value === {at:g} ? {name!r} : " for at, name in names.items()) + "''"
+        )
     across = axis(x, [ticks[0] - room, ticks[-1] + room], field=X, axis=ticked)
-    values = [v for some in points.values() for point in some for v in (point.value, point.low, point.high)]
+    values = [
+        v
+        for some in points.values()
+        for point in some
+        for v in (point.value, point.low, point.high)
+    ]
     up = axis(y, domain or reach(values, band), field=Y)
     titles = list(points)
     colour = series(titles, COLOURS)
-    return chart(360, [
-        *strip(band, up, Y),
-        *([] if domain else [zero(up, Y)]),
-        layer(rows, {"type": "line", "size": 2}, x=across, y=up, color=colour, strokeDash=series(titles, DASHES)),
-        bars(rows, up, Y, size=1.5, encoding={"x": across, "color": colour}),
-        dots(rows, 70, x=across, y=up, color=colour, shape=series(titles, SHAPES)),
-    ])  # fmt: skip
+    return chart(
+        360,
+        [
+            *strip(band, up, Y),
+            *([] if domain else [zero(up, Y)]),
+            layer(
+                rows,
+                {"type": "line", "size": 2},
+                x=across,
+                y=up,
+                color=colour,
+                strokeDash=series(titles, DASHES),
+            ),
+            bars(rows, up, Y, size=1.5, encoding={"x": across, "color": colour}),
+            dots(rows, 70, x=across, y=up, color=colour, shape=series(titles, SHAPES)),
+        ],
+    )
 
 
 def curves(
@@ -186,7 +255,12 @@ def curves(
 ) -> Drawing:
     """Draw one line a name over the ranks 1, 2, 3 …, on a logarithmic axis."""
     rows = [
-        {"name": plain(name), X: rank, Y: number(height, 4), "tip": f"{plain(name)}, rank {rank}: {height:.1f}"}
+        {
+            "name": plain(name),
+            X: rank,
+            Y: number(height, 4),
+            "tip": f"{plain(name)}, rank {rank}: {height:.1f}",
+        }
         for name, some in heights.items()
         for rank, height in enumerate(np.asarray(some, dtype=np.float64), start=1)
         if np.isfinite(height)
@@ -195,12 +269,22 @@ def curves(
     shown = {"values": [tick for tick in _TICKS if tick <= ranks], "grid": False}
     across = axis(x, [1, max(ranks, 2)], field=X, scale={"type": "log"}, axis=shown)
     up, titles = axis(y, field=Y), list(heights)
-    return chart(240, [
-        *([zero(up, Y)] if zeroed else []),
-        *(zero(up, Y, level, dashed=True) for level in levels),
-        layer(rows, {"type": "line", "size": 2.5}, x=across, y=up, color=series(titles, colours),
-              strokeDash=series(titles, DASHES), tooltip=_TIP),
-    ])  # fmt: skip
+    return chart(
+        240,
+        [
+            *([zero(up, Y)] if zeroed else []),
+            *(zero(up, Y, level, dashed=True) for level in levels),
+            layer(
+                rows,
+                {"type": "line", "size": 2.5},
+                x=across,
+                y=up,
+                color=series(titles, colours),
+                strokeDash=series(titles, DASHES),
+                tooltip=_TIP,
+            ),
+        ],
+    )
 
 
 def forest(
@@ -217,17 +301,29 @@ def forest(
     for name, some in groups.items():
         headed = bool(name) and len(some) > 1
         placed += [(_cut(name, _LONG), None)] * headed
-        placed += [(f"  {_cut(mark.label)}" if headed else _cut(name or mark.label, _LONG), mark) for mark in some]
+        placed += [
+            (f"  {_cut(mark.label)}" if headed else _cut(name or mark.label, _LONG), mark)
+            for mark in some
+        ]
     labels = _told_apart([label for label, _ in placed])
-    drawn = [(label, mark) for label, (_, mark) in zip(labels, placed, strict=True) if mark is not None]
+    drawn = [
+        (label, mark) for label, (_, mark) in zip(labels, placed, strict=True) if mark is not None
+    ]
     marks = [mark for _, mark in drawn]
     rows = [
-        {"row": label, X: number(mark.value), "low": number(mark.low), "high": number(mark.high),
-         "from": number(mark.value - mark.inner), "to": number(mark.value + mark.inner), "tip": mark.tip,
-         "tone": plain(names[mark.tone]) if names else mark.tone}
+        {
+            "row": label,
+            X: number(mark.value),
+            "low": number(mark.low),
+            "high": number(mark.high),
+            "from": number(mark.value - mark.inner),
+            "to": number(mark.value + mark.inner),
+            "tip": mark.tip,
+            "tone": plain(names[mark.tone]) if names else mark.tone,
+        }
         for label, mark in drawn
         if np.isfinite(mark.value)
-    ]  # fmt: skip
+    ]
     across = axis(x, _span(marks, margin, reached), field=X)
     if sides:
         across["title"] = [plain(x), plain(f"◀ {_cut(sides[1])}{_APART}{_cut(sides[0])} ▶")]
@@ -236,20 +332,31 @@ def forest(
     look = tones((mark.tone for mark in marks), names)
     of, coloured = {"y": up}, {"y": up, "color": look["color"]}
     hidden = [
-        {"row": label, "low": number(mark.level - mark.detectable), "high": number(mark.level + mark.detectable)}
+        {
+            "row": label,
+            "low": number(mark.level - mark.detectable),
+            "high": number(mark.level + mark.detectable),
+        }
         for label, mark in drawn
         if known_size(mark.detectable)
     ]
-    random = [{"row": label, "low": m.band[0], "high": m.band[1]} for label, m in drawn if m.band != (0, 0)]
-    return chart(_LINE_HEIGHT * len(labels) + 20, [
-        *([] if random else strip(margin, across)),
-        bars(hidden, across, X, size=15, color=LINE, opacity=0.7, clip=True, encoding=of),
-        bars(random, across, X, size=8, color=DIM, opacity=0.45, clip=True, encoding=of),
-        zero(across),
-        bars(rows, across, X, encoding=coloured),
-        bars(rows, across, X, ("from", "to"), size=6, encoding=coloured),
-        dots(rows, 90, x=across, y=up, **look),
-    ])  # fmt: skip
+    random = [
+        {"row": label, "low": m.band[0], "high": m.band[1]}
+        for label, m in drawn
+        if m.band != (0, 0)
+    ]
+    return chart(
+        _LINE_HEIGHT * len(labels) + 20,
+        [
+            *([] if random else strip(margin, across)),
+            bars(hidden, across, X, size=15, color=LINE, opacity=0.7, clip=True, encoding=of),
+            bars(random, across, X, size=8, color=DIM, opacity=0.45, clip=True, encoding=of),
+            zero(across),
+            bars(rows, across, X, encoding=coloured),
+            bars(rows, across, X, ("from", "to"), size=6, encoding=coloured),
+            dots(rows, 90, x=across, y=up, **look),
+        ],
+    )
 
 
 def scatter(
@@ -263,43 +370,87 @@ def scatter(
 ) -> Drawing:
     """Draw marks in the plane with intervals along both axes; a dotted line joins the places of the `front`."""
     drawn = [point for point in points if np.isfinite([point.x, point.mark.value]).all()]
-    span = _roomy([v for point in drawn for v in (point.x, point.low, point.high) if np.isfinite(v)])
+    span = _roomy(
+        [v for point in drawn for v in (point.x, point.low, point.high) if np.isfinite(v)]
+    )
     across = axis(x, span, field=X)
     up = axis(y, _span([replace(point.mark, detectable=0) for point in drawn], margin), field=Y)
     rows = [
-        {X: number(point.x), "left": number(point.low), "right": number(point.high), Y: number(point.mark.value),
-         "low": number(point.mark.low), "high": number(point.mark.high), "tone": plain(names[point.mark.tone]),
-         "tip": point.mark.tip, "text": _cut(plain(point.mark.label))}
+        {
+            X: number(point.x),
+            "left": number(point.low),
+            "right": number(point.high),
+            Y: number(point.mark.value),
+            "low": number(point.mark.low),
+            "high": number(point.mark.high),
+            "tone": plain(names[point.mark.tone]),
+            "tip": point.mark.tip,
+            "text": _cut(plain(point.mark.label)),
+        }
         for point in drawn
-    ]  # fmt: skip
+    ]
     look = tones((point.mark.tone for point in drawn), names)
     side = f"datum.x < {sum(span) / 2:g}"
     beside = {
-        "type": "text", "color": INK, "baseline": "bottom", "dy": -4,
-        "align": {"expr": f"{side} ? 'left' : 'right'"}, "dx": {"expr": f"{side} ? 7 : -7"},
-    }  # fmt: skip
+        "type": "text",
+        "color": INK,
+        "baseline": "bottom",
+        "dy": -4,
+        "align": {"expr": f"{side} ? 'left' : 'right'"},
+        "dx": {"expr": f"{side} ? 7 : -7"},
+    }
     joined = [{X: number(points[n].x), Y: number(points[n].mark.value), "order": n} for n in front]
-    return chart(380, [
-        *strip(margin, up, Y),
-        zero(up, Y),
-        layer(joined, {"type": "line", "color": DIM, "strokeDash": [2, 3], "size": 1.5}, x=across, y=up,
-              order={"field": "order", "type": "quantitative"}),
-        bars(rows, across, X, ("left", "right"), size=1, encoding={"y": up, "color": look["color"]}),
-        bars(rows, up, Y, size=1.5, encoding={"x": across, "color": look["color"]}),
-        dots(rows, 110, x=across, y=up, **look),
-        layer(rows if len(rows) <= _LABELLED else [], beside, x=across, y=up, text={"field": "text"}),
-    ])  # fmt: skip
+    return chart(
+        380,
+        [
+            *strip(margin, up, Y),
+            zero(up, Y),
+            layer(
+                joined,
+                {"type": "line", "color": DIM, "strokeDash": [2, 3], "size": 1.5},
+                x=across,
+                y=up,
+                order={"field": "order", "type": "quantitative"},
+            ),
+            bars(
+                rows,
+                across,
+                X,
+                ("left", "right"),
+                size=1,
+                encoding={"y": up, "color": look["color"]},
+            ),
+            bars(rows, up, Y, size=1.5, encoding={"x": across, "color": look["color"]}),
+            dots(rows, 110, x=across, y=up, **look),
+            layer(
+                rows if len(rows) <= _LABELLED else [],
+                beside,
+                x=across,
+                y=up,
+                text={"field": "text"},
+            ),
+        ],
+    )
 
 
 def _row_axis(labels: Sequence[str], headings: Sequence[str]) -> Drawing:
     """Labels to the left of their rows, headings in bold."""
     bold = f"indexof({json.dumps(headings)}, datum.value) >= 0"
     left = {
-        "labelLimit": 300, "ticks": False, "domain": False, "labelAlign": "left",
+        "labelLimit": 300,
+        "ticks": False,
+        "domain": False,
+        "labelAlign": "left",
         "labelPadding": 12 + round(_LETTER * max((len(label) for label in labels), default=0)),
         "labelFontWeight": {"condition": {"test": bold, "value": "bold"}, "value": "normal"},
-    }  # fmt: skip
-    return {"field": "row", "type": "nominal", "title": None, "scale": {"domain": list(labels)}, "axis": left}
+    }
+    return {
+        "field": "row",
+        "type": "nominal",
+        "title": None,
+        "scale": {"domain": list(labels)},
+        "axis": left,
+    }
 
 
 def _span(marks: Sequence[Mark], margin: float, reached: Sequence[float] = ()) -> list[float]:
@@ -307,7 +458,10 @@ def _span(marks: Sequence[Mark], margin: float, reached: Sequence[float] = ()) -
     values = [v for mark in marks for v in (mark.value, mark.low, mark.high, *mark.band)]
     values += [abs(mark.level) + mark.detectable for mark in marks]
     found = [abs(value) for value in (*values, *reached) if np.isfinite(value)]
-    most = min(1.06 * max([*found, 1.5 * margin, 1e-6]), max([_FARTHEST, *(1.06 * abs(mark.value) for mark in marks)]))
+    most = min(
+        1.06 * max([*found, 1.5 * margin, 1e-6]),
+        max([_FARTHEST, *(1.06 * abs(mark.value) for mark in marks)]),
+    )
     return [-most, most]
 
 

@@ -16,7 +16,16 @@ from ranktilt.io.spreadsheet import from_cell
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.reporting.papers.layouts import LAYOUTS, Layout
 
-KEYS = ("dataset", "generator", "temperature", "collection", "system", "condition", "target", "measure")
+KEYS = (
+    "dataset",
+    "generator",
+    "temperature",
+    "collection",
+    "system",
+    "condition",
+    "target",
+    "measure",
+)
 """What says where in its table a cell stands."""
 DELTA = "relative_delta"
 SHARES = ("unprotected share", "protected share")
@@ -79,21 +88,35 @@ def read_cells(path: str | Path) -> CellFile:
         names = [_ALIASES.get(name.strip(), name.strip()) for name in reader.fieldnames or ()]
         if not set(_NEEDED) <= set(names) <= set(_COLUMNS) or len(set(names)) < len(names):
             rest = ", ".join(name for name in _COLUMNS if name not in _NEEDED)
-            message = f"expected columns {', '.join(_NEEDED)}, each once, and of {rest} what there is"
-            raise DataError(path, f"{message}; got {shorten(', '.join(names) or 'an empty file')}", line=1)
+            message = (
+                f"expected columns {', '.join(_NEEDED)}, each once, and of {rest} what there is"
+            )
+            raise DataError(
+                path, f"{message}; got {shorten(', '.join(names) or 'an empty file')}", line=1
+            )
         reader.fieldnames, before = names, reader.line_num
         for row in reader:
             number, before = before + 1, reader.line_num
             if None in row or None in row.values():
-                raise DataError(path, f"expected {len(names)} fields ({', '.join(names)})", line=number)
-            cell = _cell(path, number, {name: from_cell(text).strip() for name, text in row.items()})
+                raise DataError(
+                    path, f"expected {len(names)} fields ({', '.join(names)})", line=number
+                )
+            cell = _cell(
+                path, number, {name: from_cell(text).strip() for name, text in row.items()}
+            )
             if cell.place in found:
-                raise DataError(path, f"the cell {', '.join(filter(None, cell.place))} occurs twice", line=number)
+                raise DataError(
+                    path,
+                    f"the cell {', '.join(filter(None, cell.place))} occurs twice",
+                    line=number,
+                )
             found[cell.place] = cell
     except csv.Error as error:
         raise DataError(path, f"cannot be read as CSV: {error}", line=reader.line_num) from error
     if not found:
-        raise DataError(path, f"expected cells of tables, one per line below the header ({', '.join(_NEEDED)})")
+        raise DataError(
+            path, f"expected cells of tables, one per line below the header ({', '.join(_NEEDED)})"
+        )
     return CellFile(tuple(found.values()), str(path))
 
 
@@ -112,7 +135,9 @@ def _cell(path: Path, line: int, row: dict[str, str]) -> PaperCell:
     return PaperCell(**row, value=value, text=text)
 
 
-def printed(cells: Sequence[PaperCell], layout: Layout, *, rounding: str = "paper") -> list[PaperCell]:
+def printed(
+    cells: Sequence[PaperCell], layout: Layout, *, rounding: str = "paper"
+) -> list[PaperCell]:
     """Give each cell the text that is printed, and compute again what follows from other cells."""
     found = [replace(cell, text=layout.printed(cell.value, cell.measure)) for cell in cells]
     if not layout.derived:
@@ -121,7 +146,11 @@ def printed(cells: Sequence[PaperCell], layout: Layout, *, rounding: str = "pape
     key = "target" if layout.derived == DELTA else "measure"
     derived = {}
     for parts in _apart(found, key):
-        cell = _delta(parts, layout, given, rounding) if layout.derived == DELTA else _ratio(parts, layout)
+        cell = (
+            _delta(parts, layout, given, rounding)
+            if layout.derived == DELTA
+            else _ratio(parts, layout)
+        )
         if cell is not None:
             derived[cell.place] = cell
     return [derived.pop(cell.place, cell) for cell in found] + list(derived.values())
@@ -162,7 +191,9 @@ def _ratio(measures: dict[str, PaperCell], layout: Layout) -> PaperCell | None:
     unprotected, protected = (measures[share].value for share in SHARES)
     value = protected / unprotected if unprotected else math.nan
     before = measures.get(RATIO)
-    cell = replace(before or measures[SHARES[1]], measure=RATIO, value=value, text=layout.printed(value, RATIO))
+    cell = replace(
+        before or measures[SHARES[1]], measure=RATIO, value=value, text=layout.printed(value, RATIO)
+    )
     if before is None:
         return replace(cell, note="")
     half, last = layout.unit(SHARES[0]), layout.unit(RATIO)

@@ -34,13 +34,20 @@ _NOTEBOOK = 520
 """Pixels: as wide as a figure of a notebook."""
 _WORDS = {"labelFontSize": 7, "titleFontSize": 8, "titleFontWeight": "normal"}
 _CONFIG = {
-    "font": "sans-serif", "background": "white", "view": {"stroke": None}, "text": {"fontSize": 7}, "title": {
-        "fontSize": 8, "fontWeight": "normal"}, "axis": {**_WORDS, "gridColor": "#e9ecf1"}, "legend": _WORDS,
-}  # fmt: skip
+    "font": "sans-serif",
+    "background": "white",
+    "view": {"stroke": None},
+    "text": {"fontSize": 7},
+    "title": {"fontSize": 8, "fontWeight": "normal"},
+    "axis": {**_WORDS, "gridColor": "#e9ecf1"},
+    "legend": _WORDS,
+}
 
 
 @names_files
-def paper_figures(results: Sequence[Result], *, format: str = "svg", layout: str = "") -> dict[str, bytes]:
+def paper_figures(
+    results: Sequence[Result], *, format: str = "svg", layout: str = ""
+) -> dict[str, bytes]:
     """Draw the figures of results, each by the name of its file; a `layout`, such as ``dai-fig7``, is drawn alone."""
     if format not in FORMATS:
         raise unknown("format of a figure", format, FORMATS)
@@ -82,7 +89,10 @@ class ResultFigure:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         said = {"description": f"{self.figure.title}. {self.figure.says}"}
         drawing = {**self.figure.drawing, **said, "width": _NOTEBOOK}
-        return {"application/vnd.vegalite.v5+json": json.loads(_coloured(drawing)), "text/plain": repr(self)}
+        return {
+            "application/vnd.vegalite.v5+json": json.loads(_coloured(drawing)),
+            "text/plain": repr(self),
+        }
 
     def __repr__(self) -> str:
         return f"{self.figure.title}\n{self.figure.says}"
@@ -101,7 +111,9 @@ def result_figure(result: Any, name: str = "") -> ResultFigure:
 
 def _figures(result: Any) -> Iterator[tuple[str, Figure]]:
     """Yield the figures of a result, each by its section's name, with a number where there are several."""
-    for section in (audit_view(result, budget=0) if isinstance(result, Audit | LoadedAudit) else view(result)).sections:
+    for section in (
+        audit_view(result, budget=0) if isinstance(result, Audit | LoadedAudit) else view(result)
+    ).sections:
         figures = [block for block in section.blocks if isinstance(block, Figure)]
         for number, figure in enumerate(figures, start=1):
             yield section.name if len(figures) == 1 else f"{section.name}-{number}", figure
@@ -109,7 +121,10 @@ def _figures(result: Any) -> Iterator[tuple[str, Figure]]:
         near = {one.source: one.cosine for one in result.similarities if one.cosine.count}
         if len(near) > 1:
             title = f"Cosine similarity of {result.reference} texts and rewrites"
-            yield "dai-fig14", replace(distribution_figure(title, near, "cosine similarity"), layout="dai-fig14")
+            yield (
+                "dai-fig14",
+                replace(distribution_figure(title, near, "cosine similarity"), layout="dai-fig14"),
+            )
 
 
 def for_paper(drawing: Drawing) -> str:
@@ -120,8 +135,14 @@ def for_paper(drawing: Drawing) -> str:
 
 def _coloured(drawing: Drawing) -> str:
     """A specification as JSON, with the colours of the page's light theme in the place of their names."""
-    style = resources.files("ranktilt.reporting").joinpath("templates", "page.css").read_text(encoding="utf-8")
-    palette = dict(re.findall(r"(--[a-z-]+): (#[0-9a-f]+)", style.partition(":root {")[2].partition("}")[0]))
+    style = (
+        resources.files("ranktilt.reporting")
+        .joinpath("templates", "page.css")
+        .read_text(encoding="utf-8")
+    )
+    palette = dict(
+        re.findall(r"(--[a-z-]+): (#[0-9a-f]+)", style.partition(":root {")[2].partition("}")[0])
+    )
     return re.sub(r"var\((--[a-z]+)\)", lambda match: palette[match[1]], json.dumps(drawing))
 
 
@@ -152,6 +173,10 @@ def _nothing(results: Sequence[Any], layout: str) -> str:
         return f"{layout} shows {one.shows}; the results given hold none: {one.command} makes one"
     if not results:
         return "nothing to draw: no result was given"
-    kinds = dict.fromkeys(type(one.audit if isinstance(one, LoadedAudit) else one).__name__ for one in results)
-    hint = "; an audit needs two groups with a defined Relative Δ" if Audit.__name__ in kinds else ""
+    kinds = dict.fromkeys(
+        type(one.audit if isinstance(one, LoadedAudit) else one).__name__ for one in results
+    )
+    hint = (
+        "; an audit needs two groups with a defined Relative Δ" if Audit.__name__ in kinds else ""
+    )
     return f"nothing to draw: {', '.join(kinds)} has no figures{hint}"

@@ -18,12 +18,18 @@ from ranktilt.errors import UserError
 from ranktilt.models.catalogue import model
 from ranktilt.rankers.spec import Stage, parse_stages
 
-_FILE = tomllib.loads(resources.files("ranktilt.reporting.papers").joinpath("layouts.toml").read_text(encoding="utf-8"))
+_FILE = tomllib.loads(
+    resources.files("ranktilt.reporting.papers")
+    .joinpath("layouts.toml")
+    .read_text(encoding="utf-8")
+)
 _NAMES: dict[str, dict[str, str]] = _FILE.pop("names")
 _DEFAULT = {"monot5": "base", "monobert": "large"}
 _MEASURE = re.compile(r"(nDCG|AP|RR|R)(?=[@(]|$)")
 _CONTEXT = {"generator": "LLM text by {}", "temperature": "temperature {}"}
-_SAVED = re.compile(r'(?:replay:)?"?(?:[^>"]*[/\\\\])?([^/\\\\>"]+?)(?:\.(?:trec|run|txt|tsv))(?:\.gz)?"?')
+_SAVED = re.compile(
+    r'(?:replay:)?"?(?:[^>"]*[/\\\\])?([^/\\\\>"]+?)(?:\.(?:trec|run|txt|tsv))(?:\.gz)?"?'
+)
 """A file of a saved run, which is called what the file is."""
 
 
@@ -172,7 +178,13 @@ class Layout:
             return "–"
         digits = self.digits_of.get(measure, self.digits)
         text = f"{np.round(value, digits) + 0.0:.{digits}f}"  # halves to even; −0 becomes 0
-        return text if self.leading_zero else text.replace("0.", ".", 1) if text.lstrip("-")[0] == "0" else text
+        return (
+            text
+            if self.leading_zero
+            else text.replace("0.", ".", 1)
+            if text.lstrip("-")[0] == "0"
+            else text
+        )
 
     def unit(self, measure: str) -> float:
         """Return half of the last printed digit's worth: how far a print may lie from its number."""

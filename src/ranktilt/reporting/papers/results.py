@@ -52,13 +52,17 @@ _TRAINED: dict[str, tuple[Kind, ...]] = {
 """What a training study tests, by the table in which it stands."""
 _SPLITS = {"dev": "validation"}
 """What Askari et al. call a split."""
-Result = Audit | Validation | Study | Explanation | PairwiseAudit | Comparison | Bench | TrainingStudy
+Result = (
+    Audit | Validation | Study | Explanation | PairwiseAudit | Comparison | Bench | TrainingStudy
+)
 
 
 def cells_of(result: Result, table: str) -> list[PaperCell]:
     """Find the cells of one table in a result."""
     scale = LAYOUTS[table].scale
-    return [replace(cell, value=scale * cell.value) for cell in READERS[type(result)](result, table)]
+    return [
+        replace(cell, value=scale * cell.value) for cell in READERS[type(result)](result, table)
+    ]
 
 
 def tables_of(result: Result) -> list[str]:
@@ -82,7 +86,9 @@ def tables_of(result: Result) -> list[str]:
         return ["dai-1", *dict.fromkeys(homes if result.effectiveness else ()), *overlaid]
     if result.spec.get("by") != "source":
         return ["wang-1" if result.spec.get("by") else "askari-2"] if result.measures else []
-    names = [_home(*generator(b if a == _HUMAN else ""), _BY_MODEL[0]) for a, b in result.tilted_pairs]
+    names = [
+        _home(*generator(b if a == _HUMAN else ""), _BY_MODEL[0]) for a, b in result.tilted_pairs
+    ]
     again = {"dai-3": "dai-5", "dai-4": "dai-6"} if any(map(is_reranked, result.runs)) else {}
     return list(dict.fromkeys([*names, *(again[name] for name in names if name in again)]))
 
@@ -91,7 +97,11 @@ def belongs(cell: PaperCell, table: str) -> bool:
     """Whether a cell stands in a table that was not named, so that a result of several models fills several tables."""
     if LAYOUTS[table].reranked:
         return of_gpt(cell.generator) == (table == "dai-6") and cell.temperature in _USUAL
-    return all(_home(cell.generator, cell.temperature, kind) == table for kind in _BY_MODEL if table in kind)
+    return all(
+        _home(cell.generator, cell.temperature, kind) == table
+        for kind in _BY_MODEL
+        if table in kind
+    )
 
 
 def made_by(spec: Mapping[str, Any]) -> tuple[str, ...]:
@@ -123,7 +133,9 @@ def _of_audit(audit: Audit, table: str) -> list[PaperCell]:
     if table == "askari-1":
         return list(_query_counts(audit, name))
     if table in KINDS["domains"] and by:
-        return list(_means(audit, table, None, lambda group: {"dataset": group, "collection": name}))
+        return list(
+            _means(audit, table, None, lambda group: {"dataset": group, "collection": name})
+        )
     if table in KINDS["whole"]:
         return list(_means(audit, table, ALL, lambda _: {"dataset": name}))
     return []
@@ -134,15 +146,23 @@ def _by_group(audit: Audit, table: str, name: str) -> Iterator[PaperCell]:
     found = {run: _condition(run, table) for run in audit.runs}
     systems = system_names(dict.fromkeys(bare for bare, condition in found.values() if condition))
     rows = [
-        (row["run"], row["measure"], row["mean"]) for row in audit.by_group().filter(group=ALL).iter_rows(named=True)
+        (row["run"], row["measure"], row["mean"])
+        for row in audit.by_group().filter(group=ALL).iter_rows(named=True)
     ]
-    ratios = [e for e in audit.estimates if e.estimand.name == _EXPOSURE and (e.a, e.b) == audit.pairs[0]]
+    ratios = [
+        e for e in audit.estimates if e.estimand.name == _EXPOSURE and (e.a, e.b) == audit.pairs[0]
+    ]
     values = {(e.run, repr(replace(e.estimand, cutoff=None))): e.value for e in reversed(ratios)}
     rows += [(run, measure, value) for (run, measure), value in reversed(values.items())]
     for run, measure, value in rows:
         bare, condition = found[run]
         if condition:
-            front = {"table": table, "dataset": name, "system": systems[bare], "condition": condition}
+            front = {
+                "table": table,
+                "dataset": name,
+                "system": systems[bare],
+                "condition": condition,
+            }
             yield PaperCell(**front, measure=measure, value=value)
 
 
@@ -155,13 +175,18 @@ def _condition(run: str, table: str) -> tuple[str, str]:
         stages = parse_stages(run)
     except UserError:  # a run of someone else's is called what its file says
         stages = []
-    asked = next((stage.options["attribute"] for stage in stages if "attribute" in stage.options), "neutral")
+    asked = next(
+        (stage.options["attribute"] for stage in stages if "attribute" in stage.options), "neutral"
+    )
     dropped = set(_ASKED)
     if table == "wang-2":
         listwise = [stage for stage in stages if stage.name == _LISTWISE]
         asked = " ".join([asked, *_window(listwise[-1])]) if listwise else ""
         dropped |= set(_WINDOWS)
-    kept = [replace(one, options={k: v for k, v in one.options.items() if k not in dropped}) for one in stages]
+    kept = [
+        replace(one, options={k: v for k, v in one.options.items() if k not in dropped})
+        for one in stages
+    ]
     if len(kept) > 1 and kept[0].name == "replay":
         kept = kept[1:]
     return ">>".join(map(str, kept)) or run, asked
@@ -176,8 +201,15 @@ def _window(stage: Stage) -> Iterator[str]:
 
 
 def _of_study(study: Study, table: str) -> list[PaperCell]:
-    keys = {s.source: {"generator": s.series, "temperature": temperature(s.temperature)} for s in study.sources}
-    return _mixed(study.tilts, table, folder(study.spec), lambda tilt: keys[tilt.b]) if table in KINDS["mixed"] else []
+    keys = {
+        s.source: {"generator": s.series, "temperature": temperature(s.temperature)}
+        for s in study.sources
+    }
+    return (
+        _mixed(study.tilts, table, folder(study.spec), lambda tilt: keys[tilt.b])
+        if table in KINDS["mixed"]
+        else []
+    )
 
 
 def _mixed(
@@ -190,10 +222,17 @@ def _mixed(
     for tilt in tilts:
         if tilt.run not in systems:
             continue
-        front = {"dataset": dataset, "collection": "mixed", "system": systems[tilt.run], **keys(tilt)}
+        front = {
+            "dataset": dataset,
+            "collection": "mixed",
+            "system": systems[tilt.run],
+            **keys(tilt),
+        }
         other = _LLM if "generator" in front else tilt.b
         for target, mean in ((tilt.a, tilt.mean_a), (other, tilt.mean_b)):
-            cells.append(PaperCell(table=table, target=target, measure=tilt.measure, value=mean, **front))
+            cells.append(
+                PaperCell(table=table, target=target, measure=tilt.measure, value=mean, **front)
+            )
     return cells
 
 
@@ -203,7 +242,11 @@ def _systems(runs: Iterable[str], table: str) -> dict[str, str]:
     again = [run for run in names if is_reranked(run)]
     if LAYOUTS[table].reranked:
         firsts = {first_stage(run) for run in again}
-        return {run: name for run, name in names.items() if run in again or (again and first_stage(run) in firsts)}
+        return {
+            run: name
+            for run, name in names.items()
+            if run in again or (again and first_stage(run) in firsts)
+        }
     if table in ("dai-3", "dai-4") and len(again) < len(names):
         return {run: name for run, name in names.items() if run not in again}
     return names
@@ -217,11 +260,18 @@ def left_out(result: Result, table: str) -> list[str]:
     return [name for run, name in names.items() if run not in _systems(names, table)]
 
 
-def _means(audit: Audit, table: str, group: str | None, keys: Callable[[str], dict[str, str]]) -> Iterator[PaperCell]:
+def _means(
+    audit: Audit, table: str, group: str | None, keys: Callable[[str], dict[str, str]]
+) -> Iterator[PaperCell]:
     names = system_names(audit.runs)
     for row in audit.by_group().iter_rows(named=True):
         if group in (None, row["group"]):
-            front = {"table": table, "system": names[row["run"]], "measure": row["measure"], **keys(row["group"])}
+            front = {
+                "table": table,
+                "system": names[row["run"]],
+                "measure": row["measure"],
+                **keys(row["group"]),
+            }
             yield PaperCell(**front, value=row["mean"])
 
 
@@ -233,7 +283,14 @@ def _query_counts(audit: Audit, name: str) -> Iterator[PaperCell]:
     for group, count in zip(audit.groups, counts.tolist(), strict=True):
         if group == ALL or by:
             dataset, other = (group, name) if by else (name, "")
-            yield PaperCell(table="askari-1", dataset=dataset, collection=other, system="-", measure=split, value=count)
+            yield PaperCell(
+                table="askari-1",
+                dataset=dataset,
+                collection=other,
+                system="-",
+                measure=split,
+                value=count,
+            )
 
 
 def _split(spec: Any) -> str:
@@ -247,7 +304,15 @@ def _of_validation(found: Validation, table: str) -> list[PaperCell]:
         return list(_statistics(found, name))
     if table == "askari-1":
         judged = found.statistics.queries[-1].queries
-        return [PaperCell(table=table, dataset=name, system="-", measure=_split(found.spec), value=float(judged))]
+        return [
+            PaperCell(
+                table=table,
+                dataset=name,
+                system="-",
+                measure=_split(found.spec),
+                value=float(judged),
+            )
+        ]
     if table == "dai-fig14":
         return list(_similarities(found, name))
     if table in KINDS["alone"] or table == "askari-4":
@@ -259,7 +324,9 @@ def _statistics(found: Validation, name: str) -> Iterator[PaperCell]:
     judged, everything = found.statistics.queries[-1], found.statistics.queries[0]
 
     def cell(measure: str, value: float, target: str = "") -> PaperCell:
-        return PaperCell(table="dai-1", dataset=name, target=target, measure=measure, value=float(value))
+        return PaperCell(
+            table="dai-1", dataset=name, target=target, measure=measure, value=float(value)
+        )
 
     yield cell("queries", judged.queries)
     yield cell("query words", everything.words)
@@ -276,7 +343,12 @@ def _similarities(found: Validation, name: str) -> Iterator[PaperCell]:
     for one in found.similarities:
         values = (one.cosine.count, one.cosine.mean, *one.cosine.quartiles)
         for measure, value in zip(LAYOUTS["dai-fig14"].measures, values, strict=True):
-            front = {"table": "dai-fig14", "dataset": name, "system": one.model, "target": one.source}
+            front = {
+                "table": "dai-fig14",
+                "dataset": name,
+                "system": one.model,
+                "target": one.source,
+            }
             yield PaperCell(**front, measure=measure, value=float(value))
 
 
@@ -286,15 +358,21 @@ def _each_alone(found: Validation, table: str, name: str) -> Iterator[PaperCell]
     for row in found.effectiveness:
         model, degree = generator(row.source)
         for source, target, value in (
-            (found.reference, found.reference, row.mean_a), (row.source, _LLM, row.mean_b),
-        ):  # fmt: skip
+            (found.reference, found.reference, row.mean_a),
+            (row.source, _LLM, row.mean_b),
+        ):
             keys = {
-                "dataset": name, "generator": model, "temperature": degree, "collection": "single-source",
+                "dataset": name,
+                "generator": model,
+                "temperature": degree,
+                "collection": "single-source",
                 "target": target,
-            }  # fmt: skip
+            }
             if table == "askari-4":
                 keys = {"dataset": f"{name} ({source})"}
-            yield PaperCell(table=table, system=systems[row.run], measure=row.measure, value=value, **keys)
+            yield PaperCell(
+                table=table, system=systems[row.run], measure=row.measure, value=value, **keys
+            )
 
 
 def _of_explanation(found: Explanation, table: str) -> Iterator[PaperCell]:
@@ -306,12 +384,22 @@ def _of_explanation(found: Explanation, table: str) -> Iterator[PaperCell]:
             for row in one.rows:
                 for measure in LAYOUTS[table].measures:
                     value = float(row["values" if measure == "documents" else measure])
-                    cell = {"system": model or "trigrams", "target": row["source"], "measure": measure}
+                    cell = {
+                        "system": model or "trigrams",
+                        "target": row["source"],
+                        "measure": measure,
+                    }
                     yield PaperCell(**front, **cell, value=value)
         curves = [drawn for drawn in one.figures if kind == "spectrum" and LAYOUTS[table].curve]
         for drawn in curves:
-            for source, heights in drawn.series.items() if table == "dai-fig7" or len(drawn.series) > 1 else ():
-                cell = {"system": str(found.spec["ranker"]), "target": source, "measure": "relative singular value"}
+            for source, heights in (
+                drawn.series.items() if table == "dai-fig7" or len(drawn.series) > 1 else ()
+            ):
+                cell = {
+                    "system": str(found.spec["ranker"]),
+                    "target": source,
+                    "measure": "relative singular value",
+                }
                 for index, height in enumerate(heights, start=1):
                     yield PaperCell(**front, **cell, condition=str(index), value=height)
 
@@ -321,20 +409,36 @@ def _of_bench(found: Bench, table: str) -> Iterator[PaperCell]:
     reference = str(found.spec.get("reference"))
     for method in found.methods:
         for one in found.strengths(method):
-            front = {"table": table, "dataset": folder(found.spec), "system": method, "condition": f"{one.strength:g}"}
+            front = {
+                "table": table,
+                "dataset": folder(found.spec),
+                "system": method,
+                "condition": f"{one.strength:g}",
+            }
             for measure in found.measures:
                 for pair in found.pairs if table == "dai-fig10" else ():
                     model, degree = generator(pair[1])
                     keys = {"generator": model, "temperature": degree, "measure": measure}
-                    yield PaperCell(**front, **keys, value=found.tilt(one.name, pair, measure).value)
+                    yield PaperCell(
+                        **front, **keys, value=found.tilt(one.name, pair, measure).value
+                    )
                 if table == "dai-fig11" and reference in found.over:
-                    yield PaperCell(**front, measure=measure, value=found.mean(one.name, reference, measure).value)
+                    yield PaperCell(
+                        **front,
+                        measure=measure,
+                        value=found.mean(one.name, reference, measure).value,
+                    )
 
 
 def _of_comparison(found: Comparison, table: str) -> Iterator[PaperCell]:
     """Ratios of two models' choices of each kind of pairs."""
     for kind, change in choices_of(found).items() if table == "wang-fig4" else ():
-        front = {"table": table, "dataset": folder(found.spec), "system": found.runs[0].old, "condition": kind}
+        front = {
+            "table": table,
+            "dataset": folder(found.spec),
+            "system": found.runs[0].old,
+            "condition": kind,
+        }
         for target, ratio in zip(BEFORE_AND_AFTER, ratios(change), strict=True):
             if np.isfinite(ratio.value):
                 yield PaperCell(**front, target=target, measure="PairwiseRatio", value=ratio.value)
@@ -343,7 +447,12 @@ def _of_comparison(found: Comparison, table: str) -> Iterator[PaperCell]:
 def _of_pairs(found: PairwiseAudit, table: str) -> Iterator[PaperCell]:
     """Shares and ratio of each kind of pairs; a ratio of nothing is left out."""
     for one in found.outcomes if table == "wang-3" else ():
-        front = {"table": table, "dataset": folder(found.spec), "system": found.model, "condition": one.kind}
+        front = {
+            "table": table,
+            "dataset": folder(found.spec),
+            "system": found.model,
+            "condition": one.kind,
+        }
         values = (one.unprotected.value, one.protected.value, one.ratio.value)
         for measure, value in zip(LAYOUTS[table].measures, values, strict=True):
             if np.isfinite(value):
@@ -360,11 +469,18 @@ def _of_training(study: TrainingStudy, table: str) -> Iterator[PaperCell]:
         for mean in one.means:
             dataset = mean.a if table == "askari-3" else one.name
             shown = mean.run != BASELINE or table not in ("askari-3", "askari-5")
-            shown &= not mean.measure.startswith("RR" if table == "askari-4" else ("R@", "R("))  # as in the print
+            shown &= not mean.measure.startswith(
+                "RR" if table == "askari-4" else ("R@", "R(")
+            )  # as in the print
             if shown and (table == "askari-3" or mean.a == ALL):
                 mark = LAYOUTS[table].mark if one.best(mean.run, mean.measure) else ""
                 yield PaperCell(
-                    table=table, dataset=dataset, system=mean.run, measure=mean.measure, value=mean.value, mark=mark
+                    table=table,
+                    dataset=dataset,
+                    system=mean.run,
+                    measure=mean.measure,
+                    value=mean.value,
+                    mark=mark,
                 )
 
 
@@ -374,7 +490,9 @@ def _trained_on(study: TrainingStudy) -> Iterator[PaperCell]:
         for group in one.groups:
             value = float(one.mean(one.rankers[0], one.measures[0], group).queries)
             measure = f"queries {_SPLITS.get(one.split, one.split)}"
-            yield PaperCell(table="askari-1", dataset=group, system="-", measure=measure, value=value)
+            yield PaperCell(
+                table="askari-1", dataset=group, system="-", measure=measure, value=value
+            )
 
 
 READERS: Mapping[type[Any], Callable[[Any, str], Iterable[PaperCell]]] = {

@@ -19,7 +19,14 @@ from ranktilt.reporting.output import table
 from ranktilt.reporting.papers import cells as numbers
 from ranktilt.reporting.papers.cells import DELTA, KEYS, CellFile, PaperCell
 from ranktilt.reporting.papers.layouts import KINDS, LAYOUTS, PAPER, Layout
-from ranktilt.reporting.papers.results import Result, belongs, cells_of, left_out, made_by, tables_of
+from ranktilt.reporting.papers.results import (
+    Result,
+    belongs,
+    cells_of,
+    left_out,
+    made_by,
+    tables_of,
+)
 from ranktilt.reporting.papers.texts import chosen_texts, has_pairs, of_collections
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.tones import Tone
@@ -48,7 +55,12 @@ _ALWAYS = ("dataset", "system", "measure")
 
 
 def paper_tables(
-    results: Sequence[Source], layout: str, format: str, *, rounding: str = "paper", queries: Sequence[str] = ()
+    results: Sequence[Source],
+    layout: str,
+    format: str,
+    *,
+    rounding: str = "paper",
+    queries: Sequence[str] = (),
 ) -> str:
     """Print results as the papers' tables."""
     if format not in FORMATS:
@@ -88,7 +100,14 @@ def _cell_data(cells: Sequence[PaperCell]) -> pl.DataFrame:
     keys = [key for key in KEYS if key in _ALWAYS or any(getattr(cell, key) for cell in cells)]
     marks = ["mark"] if any(cell.mark for cell in cells) else []
     rows = [
-        (c.table, *c.at(keys), "nan" if c.value != c.value else c.text, *(c.mark for _ in marks), c.note) for c in cells
+        (
+            c.table,
+            *c.at(keys),
+            "nan" if c.value != c.value else c.text,
+            *(c.mark for _ in marks),
+            c.note,
+        )
+        for c in cells
     ]
     return _frame(["table", *keys, "value", *marks, "note"], rows)
 
@@ -100,13 +119,17 @@ def _text_data(blocks: Sequence[Panels]) -> pl.DataFrame:
         for panel in block.tables
         for row in panel.rows
     ]
-    return _frame(["table", "pair", *(column.title for column in blocks[0].tables[0].columns)], rows)
+    return _frame(
+        ["table", "pair", *(column.title for column in blocks[0].tables[0].columns)], rows
+    )
 
 
 def _frame(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> pl.DataFrame:
     """What is empty is missing: CSV has no quotes for it."""
     return pl.DataFrame(
-        [[text or None for text in row] for row in rows], schema=dict.fromkeys(names, pl.String), orient="row"
+        [[text or None for text in row] for row in rows],
+        schema=dict.fromkeys(names, pl.String),
+        orient="row",
     )
 
 
@@ -114,11 +137,15 @@ def _held(results: Sequence[Source], bare: Sequence[Bare]) -> list[str]:
     """Names of the tables that the results hold, in the papers' order."""
     found = set(PROSE[: sum(map(has_pairs, of_collections(results)))])
     for one in bare:
-        found.update([cell.table for cell in one.cells] if isinstance(one, CellFile) else tables_of(one))
+        found.update(
+            [cell.table for cell in one.cells] if isinstance(one, CellFile) else tables_of(one)
+        )
     return [name for name in LAYOUTS if name in found]
 
 
-def _numbers(results: Sequence[Bare], layout: Layout, rounding: str, *, own: bool) -> tuple[Panels, list[PaperCell]]:
+def _numbers(
+    results: Sequence[Bare], layout: Layout, rounding: str, *, own: bool
+) -> tuple[Panels, list[PaperCell]]:
     """One table, and its cells in the order of the print."""
     cells, made = list[PaperCell](), list[str]()
     for result in results:
@@ -142,7 +169,9 @@ def _numbers(results: Sequence[Bare], layout: Layout, rounding: str, *, own: boo
         f"Layout: {layout.paper}.",
         tuple(tables),
         (*_notes(shown, layout, keys, gaps=None in order), *caveats),
-        (f"The paper's table also has {', '.join(lacking)}, not in these results.",) if lacking else (),
+        (f"The paper's table also has {', '.join(lacking)}, not in these results.",)
+        if lacking
+        else (),
         tuple(dict.fromkeys(made)),
     )
     return block, cells if layout.curve else [cell for cell in order if cell is not None]
@@ -151,14 +180,20 @@ def _numbers(results: Sequence[Bare], layout: Layout, rounding: str, *, own: boo
 def _some(cells: Sequence[PaperCell]) -> list[PaperCell]:
     """Keep the cells at the places 1, 2, 5, 10, 20 … of a curve, and the last."""
     last = cells[-1].condition
-    return [cell for cell in cells if cell.condition == last or re.fullmatch("[125]0*", cell.condition)]
+    return [
+        cell for cell in cells if cell.condition == last or re.fullmatch("[125]0*", cell.condition)
+    ]
 
 
 def _caveats(results: Sequence[Bare], layout: Layout, rounding: str) -> list[str]:
     """What the numbers of a result must not be read without."""
     studies = [one for one in results if isinstance(one, TrainingStudy)]
     if studies and "system" in (*layout.rows, *layout.columns):
-        tuned = (f"Body already tuned for {what}: {body}." for one in studies for body, what in one.tuned.items())
+        tuned = (
+            f"Body already tuned for {what}: {body}."
+            for one in studies
+            for body, what in one.tuned.items()
+        )
         return [*([layout.mark_note] if layout.mark else []), *tuned]
     found = [one for one in results if isinstance(one, Audit | Study) and one.tilts]
     if layout.derived != DELTA or not found:
@@ -181,7 +216,11 @@ def _cells(result: Bare, name: str, *, own: bool) -> list[PaperCell]:
     if own and name not in tables_of(result):
         return []
     found = cells_of(result, name)
-    return found if not own or isinstance(result, Study) else [cell for cell in found if belongs(cell, name)]
+    return (
+        found
+        if not own or isinstance(result, Study)
+        else [cell for cell in found if belongs(cell, name)]
+    )
 
 
 def _texts(results: Sequence[Source], layout: Layout, queries: Sequence[str]) -> Panels:
@@ -192,11 +231,13 @@ def _texts(results: Sequence[Source], layout: Layout, queries: Sequence[str]) ->
     return chosen_texts(opened[number], layout.name, queries=queries)
 
 
-def _pivot(cells: Sequence[PaperCell], layout: Layout) -> tuple[list[Table], list[PaperCell | None], tuple[str, ...]]:
+def _pivot(
+    cells: Sequence[PaperCell], layout: Layout
+) -> tuple[list[Table], list[PaperCell | None], tuple[str, ...]]:
     """Lay cells out by a layout's panels, rows and columns.
 
-    Returns the tables, their cells in the order of the print (None where there is none), and the keys that say where a
-    cell stands, those of panels first.
+    Returns the tables, their cells in the order of the print (None where there is none), and the
+    keys that say where a cell stands, those of panels first.
     """
     if len({cell.place for cell in cells}) < len(cells):
         raise UserError(_twice(cells, layout))
@@ -205,23 +246,35 @@ def _pivot(cells: Sequence[PaperCell], layout: Layout) -> tuple[list[Table], lis
     def together(keys: Sequence[str], among: Iterable[PaperCell]) -> list[tuple[str, ...]]:
         """Values of some keys that occur together, in order."""
         found = {cell.at(keys) for cell in among}
-        return sorted(found, key=lambda one: [values[key].index(value) for key, value in zip(keys, one, strict=True)])
+        return sorted(
+            found,
+            key=lambda one: [
+                values[key].index(value) for key, value in zip(keys, one, strict=True)
+            ],
+        )
 
     several = [key for key in KEYS if len(values[key]) > 1]
     columns = tuple(key for key in layout.columns if key in several or key == layout.columns[-1])
     used = {*layout.rows, *layout.columns, *layout.panels}
-    panels = tuple(key for key in (*layout.panels, *(k for k in KEYS if k not in used)) if key in several)
+    panels = tuple(
+        key for key in (*layout.panels, *(k for k in KEYS if k not in used)) if key in several
+    )
     tables, order = list[Table](), list[PaperCell | None]()
     for panel in together(panels, cells):
-        inside = {cell.at((*layout.rows, *columns)): cell for cell in cells if cell.at(panels) == panel}
+        inside = {
+            cell.at((*layout.rows, *columns)): cell for cell in cells if cell.at(panels) == panel
+        }
         across = together(columns, inside.values())
         rows, before = list[Row](), tuple("" for _ in layout.rows)
         for row in together(layout.rows, inside.values()):
             found = [inside.get((*row, *column)) for column in across]
             order += found
-            same = next((i for i, (a, b) in enumerate(zip(row, before, strict=True)) if a != b), len(row))
+            same = next(
+                (i for i, (a, b) in enumerate(zip(row, before, strict=True)) if a != b), len(row)
+            )
             labels = [
-                "" if i < same else layout.label(k, v) for i, (k, v) in enumerate(zip(layout.rows, row, strict=True))
+                "" if i < same else layout.label(k, v)
+                for i, (k, v) in enumerate(zip(layout.rows, row, strict=True))
             ]
             rule = bool(rows) and len(labels) > 1 and bool(labels[0])
             rows.append(Row((*map(Cell, labels), *map(_printed, found)), rule=rule))
@@ -230,7 +283,9 @@ def _pivot(cells: Sequence[PaperCell], layout: Layout) -> tuple[list[Table], lis
         stub = [Column(layout.title_of(key), number=False, header=True) for key in layout.rows]
         titles = [Column(layout.label(columns[-1], column[-1])) for column in across]
         first = [column[0] for column in across] if len(columns) > 1 else []
-        spans = [(layout.label(columns[0], value), first.count(value)) for value in dict.fromkeys(first)]
+        spans = [
+            (layout.label(columns[0], value), first.count(value)) for value in dict.fromkeys(first)
+        ]
         above = (("", len(layout.rows)), *spans) if spans else ()
         tables.append(Table(title, (*stub, *titles), tuple(rows), spans=above))
     return tables, order, tuple(dict.fromkeys((*panels, *layout.rows, *columns)))
@@ -245,8 +300,14 @@ def _caption(cells: Sequence[PaperCell], layout: Layout, keys: Sequence[str]) ->
     return ". ".join([title, *([", ".join(context)] if context else [])]) + "."
 
 
-def _notes(cells: Sequence[PaperCell], layout: Layout, keys: Sequence[str], *, gaps: bool) -> list[str]:
-    notes = [f"{', '.join(map(layout.label, keys, cell.at(keys)))}: {cell.note}" for cell in cells if cell.note]
+def _notes(
+    cells: Sequence[PaperCell], layout: Layout, keys: Sequence[str], *, gaps: bool
+) -> list[str]:
+    notes = [
+        f"{', '.join(map(layout.label, keys, cell.at(keys)))}: {cell.note}"
+        for cell in cells
+        if cell.note
+    ]
     why = ["not in these results"] if gaps else []
     why += ["undefined"] if any(cell.text == DASH for cell in cells) else []
     notes += [f"{DASH}: {' or '.join(why)}"] if why else []
@@ -266,7 +327,9 @@ def _values(key: str, cells: Sequence[PaperCell], layout: Layout) -> list[str]:
     """Values of one key in the order of the print."""
     found = list(dict.fromkeys(str(getattr(cell, key)) for cell in cells))
     if key == "measure":
-        found.sort(key=lambda m: layout.measures.index(m) if m in layout.measures else len(layout.measures))
+        found.sort(
+            key=lambda m: layout.measures.index(m) if m in layout.measures else len(layout.measures)
+        )
     if key == "target":
         found.sort(key=lambda target: (target == DELTA, target not in ("human", "")))
     return found
@@ -275,7 +338,11 @@ def _values(key: str, cells: Sequence[PaperCell], layout: Layout) -> list[str]:
 def _twice(cells: Sequence[PaperCell], layout: Layout) -> str:
     places = [cell.place for cell in cells]
     place = next(place for number, place in enumerate(places) if place in places[:number])
-    keys = [f"{layout.title_of(key).lower()} {value}" for key, value in zip(KEYS, place[1:], strict=True) if value]
+    keys = [
+        f"{layout.title_of(key).lower()} {value}"
+        for key, value in zip(KEYS, place[1:], strict=True)
+        if value
+    ]
     return (
         f"{layout.name}: two results hold the same cell ({', '.join(keys)}); leave one of them out, or give their "
         "folders different names"

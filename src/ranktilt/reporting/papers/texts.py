@@ -41,7 +41,9 @@ class _Rewrites:
         """Its version of each document that is relevant as that is, the highest grades of a query first."""
         judged = self.collection.qrels.filter(pl.col("grade") > 0).with_row_index("row")
         pairs = self.collection.pairs(self.a, self.b)
-        found = judged.join(pairs, left_on="doc_id", right_on="a", how="inner", maintain_order="left")
+        found = judged.join(
+            pairs, left_on="doc_id", right_on="a", how="inner", maintain_order="left"
+        )
         other = judged.select("query_id", b="doc_id", other="grade")
         both = found.join(other, on=["query_id", "b"], how="inner", maintain_order="left").sort(
             pl.col("grade") + pl.col("other"), "row", descending=[True, False], maintain_order=True
@@ -56,9 +58,17 @@ class _Rewrites:
     def points(self) -> dict[str, float]:
         """Each query's part of Relative Δ, added up over the rankers; one ranker's parts sum to its Relative Δ."""
         measure = self.audit.primary_measure
-        found = np.stack([contributions(self.audit, run, measure, self.a, self.b) for run in self.audit.runs])
-        total = found[~np.isnan(found).all(axis=1)].sum(axis=0)  # a ranker that finds nothing relevant has none
-        return {query: value for query, value in zip(self.audit.queries, total.tolist(), strict=True) if value == value}
+        found = np.stack(
+            [contributions(self.audit, run, measure, self.a, self.b) for run in self.audit.runs]
+        )
+        total = found[~np.isnan(found).all(axis=1)].sum(
+            axis=0
+        )  # a ranker that finds nothing relevant has none
+        return {
+            query: value
+            for query, value in zip(self.audit.queries, total.tolist(), strict=True)
+            if value == value
+        }
 
     def text(self, doc: str) -> str:
         return str(self.collection.docs.filter(pl.col("id") == doc)["text"][0])
@@ -87,9 +97,16 @@ class _AllRewrites:
         found = defaultdict[str, list[_Key]](list)
         for key in dict.fromkeys(key for side in self.sides for key in side.twins):
             found[key[0]].append(key)
-        versions = {key: sum(key in side.twins for side in self.sides) for keys in found.values() for key in keys}
+        versions = {
+            key: sum(key in side.twins for side in self.sides)
+            for keys in found.values()
+            for key in keys
+        }
         most = {query: max(map(versions.__getitem__, keys)) for query, keys in found.items()}
-        return {query: [key for key in keys if versions[key] == most[query]] for query, keys in found.items()}
+        return {
+            query: [key for key in keys if versions[key] == most[query]]
+            for query, keys in found.items()
+        }
 
     @cached_property
     def points(self) -> dict[str, float]:
@@ -103,7 +120,11 @@ class _AllRewrites:
     @property
     def strongest(self) -> list[str]:
         """The queries that contribute most, of those whose document has a version in every source."""
-        held = [q for q in self.points if all(self.keys.get(q, [("", "")])[0] in side.twins for side in self.sides)]
+        held = [
+            q
+            for q in self.points
+            if all(self.keys.get(q, [("", "")])[0] in side.twins for side in self.sides)
+        ]
         return sorted(held, key=lambda query: -abs(self.points[query]))[:PAIRS]
 
     def chosen(self, query: str) -> Iterator[str]:
@@ -123,20 +144,29 @@ def of_collections(results: Sequence[object]) -> list[list[LoadedAudit]]:
     """Put together the audits of one collection that texts can be chosen from: by source, judged, with collection."""
     found = defaultdict[str, list[LoadedAudit]](list)
     for number, one in enumerate(results):
-        if isinstance(one, LoadedAudit) and one.collection and one.audit.spec.get("by") == "source" and one.audit.tilts:
+        if (
+            isinstance(one, LoadedAudit)
+            and one.collection
+            and one.audit.spec.get("by") == "source"
+            and one.audit.tilts
+        ):
             spec = one.audit.spec.get("collection", {})
             place = spec.get("path") if spec.get("without_sources") else None
             found[str(number) if place is None else f"at {place}"].append(one)
     return list(found.values())
 
 
-def chosen_texts(opened: Sequence[LoadedAudit], name: str, *, queries: Sequence[str] = ()) -> Panels:
+def chosen_texts(
+    opened: Sequence[LoadedAudit], name: str, *, queries: Sequence[str] = ()
+) -> Panels:
     """Choose a document and its versions in every source, and lay them out side by side, a panel a query."""
     sides = _AllRewrites.of(opened)
     first, sources = sides.sides[0], [side.b for side in sides.sides]
     wanted = _named(queries, sides.keys, first.collection) if queries else sides.strongest
     if not wanted:
-        raise UserError(f"{name}: no query has a relevant pair of {first.a} and {' and '.join(sources)}")
+        raise UserError(
+            f"{name}: no query has a relevant pair of {first.a} and {' and '.join(sources)}"
+        )
     titles = [first.a, *sources]
     if first.a == "human":
         several = [f"LLM-Generated, {source}" for source in sources]
@@ -148,15 +178,21 @@ def chosen_texts(opened: Sequence[LoadedAudit], name: str, *, queries: Sequence[
         name,
         _caption(first.audit, name, sources),
         f"Layout: {LAYOUTS[name].paper}.",
-        tuple(Table(f"Query: {asked[q]}", columns, (row,)) for q, row in zip(wanted, rows, strict=True)),
+        tuple(
+            Table(f"Query: {asked[q]}", columns, (row,))
+            for q, row in zip(wanted, rows, strict=True)
+        ),
         tuple(_notes(sides, wanted, named=bool(queries))),
-        made=tuple(dict.fromkeys(line for side in sides.sides for line in made_by(side.audit.spec))),
+        made=tuple(
+            dict.fromkeys(line for side in sides.sides for line in made_by(side.audit.spec))
+        ),
     )
 
 
 def _caption(audit: Audit, name: str, sources: Sequence[str]) -> str:
     written = " and ".join(
-        model + (f" at temperature {degree}" if degree else "") for model, degree in map(generator, sources)
+        model + (f" at temperature {degree}" if degree else "")
+        for model, degree in map(generator, sources)
     )
     where = ", ".join(filter(None, (dataset_name(folder(audit.spec)), f"LLM text by {written}")))
     return f"{LAYOUTS[name].title}. {where}."
@@ -183,4 +219,6 @@ def _notes(sides: _AllRewrites, wanted: Sequence[str], *, named: bool) -> Iterat
         )
     parts = [f"{query} {signed(sides.points[query])}" for query in wanted if query in sides.points]
     if parts:
-        yield (f"Parts of Relative Δ in points, {over} added up (+ favours {sides.sides[0].a}): {', '.join(parts)}.")
+        yield (
+            f"Parts of Relative Δ in points, {over} added up (+ favours {sides.sides[0].a}): {', '.join(parts)}."
+        )

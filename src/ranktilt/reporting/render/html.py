@@ -21,15 +21,16 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _EXPLORER = tuple(
-    f"explorer/{name}.js" for name in ("elements", "differences", "queries", "lists", "pairs", "explorer")
+    f"explorer/{name}.js"
+    for name in ("elements", "differences", "queries", "lists", "pairs", "explorer")
 )
 
 
 def render(document: Document, *, notes: bool = True) -> str:
     """Write one HTML file that loads nothing, runs nothing of a document's, and reads without scripts.
 
-    Some 400 kB with figures (the drawing library, compressed), some kB without. Every text is taken as plain text; a
-    page has its notes whatever `notes` says.
+    Some 400 kB with figures (the drawing library, compressed), some kB without. Every text is taken
+    as plain text; a page has its notes whatever `notes` says.
     """
     from markupsafe import Markup
 
@@ -94,7 +95,11 @@ def _rows(table: Table) -> list[tuple[bool, list[Cell]]]:
 
 
 def _cell(cell: Cell) -> Cell:
-    return replace(cell, text=cell.text or cell.interval, note=cell.note or (cell.interval if cell.text else ""))
+    return replace(
+        cell,
+        text=cell.text or cell.interval,
+        note=cell.note or (cell.interval if cell.text else ""),
+    )
 
 
 def policy(script: str, *digests: str) -> str:
@@ -120,12 +125,18 @@ def safe_json(value: Any) -> str:
 
 
 def _template(name: str) -> str:
-    return resources.files("ranktilt.reporting").joinpath("templates", name).read_text(encoding="utf-8")
+    return (
+        resources.files("ranktilt.reporting")
+        .joinpath("templates", name)
+        .read_text(encoding="utf-8")
+    )
 
 
 @lru_cache(maxsize=1)
 def _engine() -> tuple[str, str]:
     """The drawing library, compressed, and its hash."""
-    script = "\n".join(_template(f"vega/{name}.min.js") for name in ("vega", "vega-lite", "vega-interpreter"))
+    script = "\n".join(
+        _template(f"vega/{name}.min.js") for name in ("vega", "vega-lite", "vega-interpreter")
+    )
     packed = base64.b64encode(gzip.compress(script.encode(), 9, mtime=0)).decode()
     return packed, digest(script)

@@ -14,21 +14,34 @@ _UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 def junit(gate: Gate) -> bytes:
     """Write a test case a row: tilted is a ``failure``, inconclusive an ``error``, or ``skipped`` where that passes."""
-    kinds = {"tilted": "failure", "inconclusive": "skipped" if gate.passes_inconclusive else "error"}
+    kinds = {
+        "tilted": "failure",
+        "inconclusive": "skipped" if gate.passes_inconclusive else "error",
+    }
     counts = {
         "tests": len(gate.rows),
         "failures": sum(r.outcome == "tilted" for r in gate.rows),
         "errors": sum(kinds.get(r.outcome) == "error" for r in gate.rows),
         "skipped": sum(kinds.get(r.outcome) == "skipped" for r in gate.rows),
     }
-    attributes = {"name": "ranktilt gate", **{key: str(count) for key, count in counts.items()}, "time": "0"}
+    attributes = {
+        "name": "ranktilt gate",
+        **{key: str(count) for key, count in counts.items()},
+        "time": "0",
+    }
     root = ElementTree.Element("testsuites", attributes)
     suite = ElementTree.SubElement(root, "testsuite", attributes)
     properties = ElementTree.SubElement(suite, "properties")
-    asked = {"ranktilt": __version__, "asked": " and ".join(gate.questions), "command": gate.spec.get("command")}
+    asked = {
+        "ranktilt": __version__,
+        "asked": " and ".join(gate.questions),
+        "command": gate.spec.get("command"),
+    }
     for name, value in asked.items():
         if value:
-            ElementTree.SubElement(properties, "property", {"name": name, "value": _writable(str(value))})
+            ElementTree.SubElement(
+                properties, "property", {"name": name, "value": _writable(str(value))}
+            )
     for row in gate.rows:
         name = f"{row.measure}: {row.groups}"
         case = {"classname": _writable(row.run), "name": _writable(name), "time": "0"}

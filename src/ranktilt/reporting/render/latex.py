@@ -8,11 +8,30 @@ from ranktilt.reporting.document import Cell, Document, Panels, Table
 from ranktilt.reporting.render.markdown import clean, flat, one_line
 
 _SIGNS = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "Δ": r"$\Delta$", "α": r"$\alpha$", "–": "--",
-    "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}", "±": r"$\pm$",
-    "…": r"\ldots{}", "†": r"$^\dagger$", "‡": r"$^\ddagger$", "≤": r"$\leq$", "≥": r"$\geq$",
-}  # fmt: skip
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "−": "$-$",
+    "Δ": r"$\Delta$",
+    "α": r"$\alpha$",
+    "–": "--",
+    "|": r"\textbar{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "±": r"$\pm$",
+    "…": r"\ldots{}",
+    "†": r"$^\dagger$",
+    "‡": r"$^\ddagger$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+}
 _GUARDED = {**_SIGNS, "[": "{[}", "]": "{]}", "*": "{*}", "`": "{`}"}
 """Brackets and stars too: behind a line's end LaTeX would read them as its options."""
 _NARROW, _WIDE = 6, 9
@@ -61,9 +80,15 @@ def _panels(block: Panels) -> Iterator[str]:
     widest = max(block.tables, key=lambda table: len(table.columns)).columns
     width, texts = len(widest), any(not column.number and not column.header for column in widest)
     environment = "table*" if texts or width > _NARROW else "table"
-    shaded = any(cell.tone in _SIDES for table in block.tables for row in table.rows for cell in row)
+    shaded = any(
+        cell.tone in _SIDES for table in block.tables for row in table.rows for cell in row
+    )
     colours = r" and \usepackage[table]{xcolor}" if shaded else ""
-    about = (rf"{block.layout} Needs \usepackage{{booktabs}}{colours}.", *block.made, *block.remarks)
+    about = (
+        rf"{block.layout} Needs \usepackage{{booktabs}}{colours}.",
+        *block.made,
+        *block.remarks,
+    )
     plain = sum(not column.number and not column.header for column in widest)
     half = rf"p{{{_TEXTS / max(plain, 1):.3g}\linewidth}}"
     yield from (f"% {clean(text)}" for text in about)
@@ -77,7 +102,9 @@ def _panels(block: Panels) -> Iterator[str]:
         yield r"\small"
     yield rf"\begin{{tabular}}{{{''.join('r' if c.number else 'l' if c.header else half for c in widest)}}}"
     yield r"\toprule"
-    yield from _panel_rows(block.tables, rf"\multicolumn{{{width}}}{{{_WHOLE if texts else 'l'}}}", width)
+    yield from _panel_rows(
+        block.tables, rf"\multicolumn{{{width}}}{{{_WHOLE if texts else 'l'}}}", width
+    )
     yield r"\bottomrule"
     yield r"\end{tabular}"
     notes = [*([_SHADED] if shaded else []), *block.notes]
@@ -93,7 +120,11 @@ def _panel_rows(tables: Sequence[Table], spanning: str, width: int) -> Iterator[
     shared = len({(table.spans, table.columns) for table in tables}) == 1
     for number, table in enumerate(tables):
         header = [*_header(table, width), r"\midrule"]
-        title = [_line([rf"{spanning}{{\textit{{{_guarded(table.caption)}}}}}"]), r"\midrule"] if table.caption else []
+        title = (
+            [_line([rf"{spanning}{{\textit{{{_guarded(table.caption)}}}}}"]), r"\midrule"]
+            if table.caption
+            else []
+        )
         if number:
             yield r"\midrule"
         if shared:

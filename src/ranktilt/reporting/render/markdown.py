@@ -7,7 +7,18 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
 from ranktilt.errors import visible
-from ranktilt.reporting.document import Block, Cell, Column, Document, Lines, Pairs, Panels, Table, shown_lines, worded
+from ranktilt.reporting.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Lines,
+    Pairs,
+    Panels,
+    Table,
+    shown_lines,
+    worded,
+)
 from ranktilt.reporting.tones import TEXT_SIGNS, Tone
 
 _OUTCOMES: dict[Tone, str] = {"good": "✅", "bad": "❌", "unsure": "⚠️"}
@@ -16,9 +27,15 @@ _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn")
 
 def render(document: Document, *, notes: bool = True) -> str:
     """Write the outcome of a test, tables, sentences, legend and notes (or not), and how to make it again."""
-    parts = [[f"## {_OUTCOMES[document.outcome]} RankTilt: {escaped(document.headline)}"]] if document.outcome else []
+    parts = (
+        [[f"## {_OUTCOMES[document.outcome]} RankTilt: {escaped(document.headline)}"]]
+        if document.outcome
+        else []
+    )
     signs = TEXT_SIGNS if document.outcome else {}
-    said = [f"{signs.get(line.tone, '')} {line.text}".lstrip() for line in document.lines(notes=notes)]
+    said = [
+        f"{signs.get(line.tone, '')} {line.text}".lstrip() for line in document.lines(notes=notes)
+    ]
     lines = [f"- {escaped(text)}" for text in said]
     parts += [lines] if document.answer_first else []
     for section in document.sections:
@@ -28,7 +45,13 @@ def render(document: Document, *, notes: bool = True) -> str:
             parts += _block(block, notes=notes)
     steps = [f"- Next: {escaped(step.text)}: {code(step.command)}" for step in document.next_steps]
     beside = [*document.legend, *document.notes] if notes else []
-    parts.append([*([] if document.answer_first else lines), *steps, *(f"- {escaped(text)}" for text in beside)])
+    parts.append(
+        [
+            *([] if document.answer_first else lines),
+            *steps,
+            *(f"- {escaped(text)}" for text in beside),
+        ]
+    )
     if document.commands:
         parts.append([f"Make it again: {', then '.join(map(code, document.commands))}"])
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
@@ -41,7 +64,9 @@ def _block(block: Block, *, notes: bool) -> Iterator[list[str]]:
     elif isinstance(block, Panels):
         yield from _panels(block)
     elif isinstance(block, Lines):
-        yield [f"- {escaped(line.text)}" for line in shown_lines(block.lines, notes=notes) if line.text]
+        yield [
+            f"- {escaped(line.text)}" for line in shown_lines(block.lines, notes=notes) if line.text
+        ]
     elif isinstance(block, Pairs):
         yield [f"- {escaped(f'{name}: {text}')}" for name, text in block.pairs if text]
 
@@ -104,7 +129,9 @@ def guarded(text: str) -> str:
 def clean(text: str) -> str:
     """Make one line of a text that others wrote: runs of blanks are one, what cannot be seen is shown or dropped."""
     seen = visible(" ".join(text.split()))
-    return " ".join("".join(c for c in seen if c.isspace() or unicodedata.category(c) not in _HIDDEN).split())
+    return " ".join(
+        "".join(c for c in seen if c.isspace() or unicodedata.category(c) not in _HIDDEN).split()
+    )
 
 
 def table_line(cells: Sequence[str], escape: Callable[[str], str] = escaped) -> str:

@@ -19,9 +19,13 @@ from ranktilt.reporting.tones import TEXT_SIGNS, Tone
 
 # Blue and orange stay apart for every common kind of colour blindness.
 _TONES: dict[Tone, str] = {
-    "first": "bold dodger_blue2", "second": "bold dark_orange", "good": "green", "bad": "bold red",
-    "warning": "yellow", "unsure": "yellow",
-}  # fmt: skip
+    "first": "bold dodger_blue2",
+    "second": "bold dark_orange",
+    "good": "green",
+    "bad": "bold red",
+    "warning": "yellow",
+    "unsure": "yellow",
+}
 _EMPHASIS = {"": "", "strong": "bold", "quiet": "dim", "alarm": "bold red"}
 _WIDE = 400
 _PLAIN = 140
@@ -33,16 +37,21 @@ _LEAST = 20
 class _VisibleConsole(Console):
     """A console that acts on no sign of what it prints: names and texts may hold escape sequences."""
 
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=visible(segment.text))
 
 
-def print_document(document: Document, stream: IO[str], *, notes: bool = True, terminal: IO[str] | None = None) -> None:
+def print_document(
+    document: Document, stream: IO[str], *, notes: bool = True, terminal: IO[str] | None = None
+) -> None:
     """Print tables, then sentences, then legend and notes (or not), and last the outcome of a test.
 
-    `terminal` is the terminal whose width and colours count, by default the stream itself; without one the text is
-    plain, a sentence is a line, and a table is as wide as its numbers need, its texts wrapped.
+    `terminal` is the terminal whose width and colours count, by default the stream itself; without
+    one the text is plain, a sentence is a line, and a table is as wide as its numbers need, its
+    texts wrapped.
     """
     with _printing(stream, terminal) as (console, plain):
         if document.answer_first:
@@ -51,7 +60,10 @@ def print_document(document: Document, stream: IO[str], *, notes: bool = True, t
             if section.titled:
                 if number or document.answer_first:
                     console.print()
-                console.print(Text(f"{section.title}: {' '.join(section.lead)}", style="bold"), soft_wrap=plain)
+                console.print(
+                    Text(f"{section.title}: {' '.join(section.lead)}", style="bold"),
+                    soft_wrap=plain,
+                )
             for block in section.shown("text"):
                 for part in _block(block, console, notes=notes):
                     wrapped = plain and not isinstance(part, Ruled)
@@ -66,7 +78,10 @@ def print_document(document: Document, stream: IO[str], *, notes: bool = True, t
             console.print(Text(note, style="dim"), soft_wrap=plain)
         if document.outcome:
             style = f"bold {_TONES[document.outcome].removeprefix('bold ')}"
-            console.print(Text(f"{TEXT_SIGNS[document.outcome]} {document.headline}", style=style), soft_wrap=plain)
+            console.print(
+                Text(f"{TEXT_SIGNS[document.outcome]} {document.headline}", style=style),
+                soft_wrap=plain,
+            )
 
 
 def render(document: Document, *, notes: bool = True) -> str:
@@ -95,14 +110,24 @@ def _console(buffer: IO[str], terminal: IO[str] | None) -> Console:
     if terminal is None:
         # A notebook would display it at once, and its kernel asks for colours.
         return _VisibleConsole(
-            file=buffer, highlight=False, width=_WIDE, no_color=True, force_terminal=False, force_jupyter=False
+            file=buffer,
+            highlight=False,
+            width=_WIDE,
+            no_color=True,
+            force_terminal=False,
+            force_jupyter=False,
         )
     seen = Console(file=terminal)
     system: Any = seen.color_system or "auto"
     return _VisibleConsole(
-        file=buffer, highlight=False, width=seen.width, force_terminal=True, color_system=system,
-        no_color=seen.no_color, force_jupyter=False,
-    )  # fmt: skip
+        file=buffer,
+        highlight=False,
+        width=seen.width,
+        force_terminal=True,
+        color_system=system,
+        no_color=seen.no_color,
+        force_jupyter=False,
+    )
 
 
 def _block(block: Block, console: Console, *, notes: bool) -> Iterator[RenderableType]:
@@ -148,22 +173,38 @@ def _least(console: Console, part: RenderableType) -> int:
     return console.measure(part, options=console.options.update(width=_WIDE)).minimum
 
 
-def _ruled(table: Table, places: Sequence[int], *, stacked: bool, whole_headers: bool = False) -> Ruled:
+def _ruled(
+    table: Table, places: Sequence[int], *, stacked: bool, whole_headers: bool = False
+) -> Ruled:
     """Lay out some columns: numbers keep to their lines, texts may wrap down to a few words."""
-    texts = [[_text(row.cells[n], "  " * (n == places[0] and any(row.group)), stacked=stacked) for n in places]
-             for row in table.rows]  # fmt: skip
+    texts = [
+        [
+            _text(row.cells[n], "  " * (n == places[0] and any(row.group)), stacked=stacked)
+            for n in places
+        ]
+        for row in table.rows
+    ]
     ruled = Ruled(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, *cells in zip(places, *texts, strict=True):
         column = table.columns[place]
-        widest = max(len(line) for text in (column.title, *map(str, cells)) for line in text.split("\n"))
+        widest = max(
+            len(line) for text in (column.title, *map(str, cells)) for line in text.split("\n")
+        )
         left = column.header or not column.number
         ruled.add_column(
-            Text(column.title), justify="left" if left else "right", overflow="fold",
-            min_width=min(widest, _LEAST) if left and not (whole_headers and column.header) else widest,
-        )  # fmt: skip
+            Text(column.title),
+            justify="left" if left else "right",
+            overflow="fold",
+            min_width=min(widest, _LEAST)
+            if left and not (whole_headers and column.header)
+            else widest,
+        )
     before: tuple[str, ...] = ()
     for row, cells in zip(table.rows, texts, strict=True):
-        new = next((n for n, (a, b) in enumerate(zip(row.group, before, strict=False)) if a != b), len(before))
+        new = next(
+            (n for n, (a, b) in enumerate(zip(row.group, before, strict=False)) if a != b),
+            len(before),
+        )
         if row.rule or (before and row.group[:1] != before[:1]):
             ruled.add_section()
         for level, text in list(enumerate(row.group))[new:]:
@@ -176,7 +217,9 @@ def _ruled(table: Table, places: Sequence[int], *, stacked: bool, whole_headers:
 
 def _text(cell: Cell, front: str, *, stacked: bool) -> Text:
     """The text of a cell, and below it its interval and note."""
-    text = Text(front if cell.text else "").append(cell.text, _TONES.get(cell.tone) or _EMPHASIS[cell.emphasis])
+    text = Text(front if cell.text else "").append(
+        cell.text, _TONES.get(cell.tone) or _EMPHASIS[cell.emphasis]
+    )
     interval = cell.interval.replace(", ", ",\n") if stacked else cell.interval
     for below in filter(None, (interval, cell.note)):
         text.append(f"{chr(10) if text else ''}{front and front * 2}{below}", "dim")

@@ -39,4 +39,6 @@ def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
 
 
 def _tone(finding: Finding) -> Tone:
-    return "warning" if finding.verdict is None else verdict_tone(finding.verdict, finding.verdict.a)
+    return (
+        "warning" if finding.verdict is None else verdict_tone(finding.verdict, finding.verdict.a)
+    )

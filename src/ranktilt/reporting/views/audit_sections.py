@@ -87,7 +87,8 @@ def _effectiveness(audit: Audit) -> Section | None:
         return None
     figures = tuple(effectiveness_figure(audit, pair) for pair in drawn_pairs(audit))
     lead = (
-        "A ranker that tilts is not a poor one, and a level one is not a good one: both are to be looked at together."
+        "A ranker that tilts is not a poor one, and a level one is not a good one: both are to be "
+        "looked at together."
     )
     return Section("effectiveness", "Effectiveness beside tilt", (lead,), figures)
 
@@ -99,7 +100,9 @@ def _card(audit: Audit) -> Section | None:
         "“Does it favour one side?” can be asked in several ways, and the answers need not agree: a ranker can put one "
         "side's right answers higher and yet fill the page with the other's."
     )
-    return Section("card", "Five questions, one run", (lead, *conflict_sentences(audit)), (card_table(audit),))
+    return Section(
+        "card", "Five questions, one run", (lead, *conflict_sentences(audit)), (card_table(audit),)
+    )
 
 
 def _queries(opened: LoadedAudit, budget: int) -> Section:
@@ -112,7 +115,11 @@ def _queries(opened: LoadedAudit, budget: int) -> Section:
             lead = "How well each query is answered, and what was found for it."
         return Section("queries", "Queries", (lead, *opened.notes), (found,))
     if not budget:
-        return Section("queries", "Queries", ("Queries, ranked lists and texts are left out, as was asked for.",))
+        return Section(
+            "queries",
+            "Queries",
+            ("Queries, ranked lists and texts are left out, as was asked for.",),
+        )
     why = opened.notes or ("The audit was not opened together with its collection and runs.",)
     return Section("queries", "Queries", ("Queries, ranked lists and texts are left out.", *why))
 
@@ -128,9 +135,13 @@ def _controls(audit: Audit) -> Section | None:
     if not audit.controls:
         return None
     lead = "The same audit once more with what else differs between twins taken away: does the tilt stay?"
-    found = [f"{one}." for one in control_sentences(audit)] or ["No control changes a verdict on the primary measure."]
+    found = [f"{one}." for one in control_sentences(audit)] or [
+        "No control changes a verdict on the primary measure."
+    ]
     figures: list[Block] = [control_figure(audit, pair) for pair in drawn_pairs(audit)]
-    return Section("controls", "Raw and controlled", (lead, *found), (*figures, control_table(audit)))
+    return Section(
+        "controls", "Raw and controlled", (lead, *found), (*figures, control_table(audit))
+    )
 
 
 def _checks(audit: Audit) -> Section | None:
@@ -143,7 +154,9 @@ def ranks_section(opened: LoadedAudit) -> Section:
     title = "Who stands at which rank"
     if opened.collection is None or not opened.runs:
         why = opened.notes or ("The audit was not opened together with its collection and runs.",)
-        return Section("ranks", title, ("Left out here: it needs the collection and the runs.", *why))
+        return Section(
+            "ranks", title, ("Left out here: it needs the collection and the runs.", *why)
+        )
     found = [rank_shares(opened.collection, run, opened.audit, depth=_DEPTH) for run in opened.runs]
     judged = any(np.isfinite(one.found).any() for one in found)
     sooner = " And of the relevant documents of each group, how many?" if judged else ""
@@ -157,10 +170,18 @@ def ranks_section(opened: LoadedAudit) -> Section:
     figures = _rank_figures(found[:_MOST_LINES], order[:_MOST_DRAWN], judged=judged)
     drawn = f"Drawn for the first {_MOST_LINES} of {len(found)} rankers; the tables hold all."
     more = (drawn,) if len(found) > _MOST_LINES else ()
-    tables = [_rank_table([_filled(one) for one in found], found, "Documents of each group down to a rank, in %")]
+    tables = [
+        _rank_table(
+            [_filled(one) for one in found], found, "Documents of each group down to a rank, in %"
+        )
+    ]
     if judged:
         values = [one.found for one in found]
-        tables.append(_rank_table(values, found, "Relevant documents of each group found down to a rank, in %"))
+        tables.append(
+            _rank_table(
+                values, found, "Relevant documents of each group found down to a rank, in %"
+            )
+        )
     return Section("ranks", title, (*lead, *more), (*figures, *tables))
 
 
@@ -175,7 +196,9 @@ def _reach(found: Sequence[RankShares]) -> int:
     return max(1, *(int((one.queries > 0).sum()) for one in found))
 
 
-def _rank_figures(found: Sequence[RankShares], order: Sequence[int], *, judged: bool) -> Iterator[Figure]:
+def _rank_figures(
+    found: Sequence[RankShares], order: Sequence[int], *, judged: bool
+) -> Iterator[Figure]:
     """What each group holds, and how much sooner the first one's relevant documents are found; a line a ranker."""
     reach, names = _reach(found), found[0].groups
     first, *others = order
@@ -230,7 +253,9 @@ def tilt_figure(audit: Audit, pair: Pair) -> Figure:
     """Draw Relative Δ of every ranker and measure between two groups."""
     every = len(audit.runs) * (len(audit.measures) + 1) <= MOST_ROWS
     measures = [repr(one) for one in (audit.measures if every else [audit.primary_measure])]
-    found = {run: [t for t in _tilts(audit, run, pair) if t.measure in measures] for run in audit.runs}
+    found = {
+        run: [t for t in _tilts(audit, run, pair) if t.measure in measures] for run in audit.runs
+    }
     name = f"Relative Δ of {measures[0]}" if len(measures) == 1 else "Relative Δ"
     marks = {run: [tilt_mark(t, audit.level) for t in some] for run, some in found.items()}
     return _intervals(audit, pair, name, marks, x="Relative Δ, %")
@@ -252,12 +277,20 @@ def card_figure(audit: Audit, pair: Pair) -> Figure | None:
     if not rows or not audit.primary or not audit.primary.sided:
         return None
     name, unit = rows[0].name, audit.primary.suffix.strip() or "points"
-    return _intervals(audit, pair, name, {e.run: [_answer_mark(e)] for e in rows}, x=f"{name}, {unit}", level=0.0)
+    return _intervals(
+        audit, pair, name, {e.run: [_answer_mark(e)] for e in rows}, x=f"{name}, {unit}", level=0.0
+    )
 
 
 def _intervals(
-    audit: Audit, pair: Pair, title: str, marks: Mapping[str, Sequence[Mark]], *, x: str, level: float | None = None
-) -> Figure:  # fmt: skip
+    audit: Audit,
+    pair: Pair,
+    title: str,
+    marks: Mapping[str, Sequence[Mark]],
+    *,
+    x: str,
+    level: float | None = None,
+) -> Figure:
     """Draw values with their intervals, and say how to read them."""
     banded = any(mark.band != (0.0, 0.0) for some in marks.values() for mark in some)
     margin = 0.0 if banded else audit.level if level is None else level
@@ -275,7 +308,9 @@ def tilt_mark(tilt: Effect, level: float, label: str = "") -> Mark:
     said = f"{signed(tilt.value)} %{ends}" if known else "undefined"
     lines = [f"{tilt.run}, {label + ', ' if label else ''}{tilt.measure}", f"Relative Δ {said}"]
     if known:
-        lines.append(", ".join(filter(None, (corrected_p(tilt), counted(tilt.queries, "query", "queries")))))
+        lines.append(
+            ", ".join(filter(None, (corrected_p(tilt), counted(tilt.queries, "query", "queries"))))
+        )
         if known_size(tilt.detectable):  # nothing where the queries do not spread at all
             some = f"could detect {tilt.detectable:.0f} % or more"
             lines.append("could not detect any tilt" if tilt.detectable > 200 else some)
@@ -283,20 +318,36 @@ def tilt_mark(tilt: Effect, level: float, label: str = "") -> Mark:
     if not tilt.twins:
         lines.append(f"random labels {interval(*band)}")
     return Mark(
-        label or tilt.measure, tilt.value, tilt.low, tilt.high, VERDICT_TONES[tilt.verdict(level)],
-        detectable=tilt.detectable, level=tilt.level, band=band, hover=tuple(lines),
-    )  # fmt: skip
+        label or tilt.measure,
+        tilt.value,
+        tilt.low,
+        tilt.high,
+        VERDICT_TONES[tilt.verdict(level)],
+        detectable=tilt.detectable,
+        level=tilt.level,
+        band=band,
+        hover=tuple(lines),
+    )
 
 
 def _answer_mark(e: Effect) -> Mark:
-    value, low, high, detectable, level = (100 * v for v in (e.value, e.low, e.high, e.detectable, e.level))
+    value, low, high, detectable, level = (
+        100 * v for v in (e.value, e.low, e.high, e.detectable, e.level)
+    )
     ends = f" [{e.estimand.amount(e.low)}, {e.estimand.amount(e.high)}]" if e.has_interval else ""
     hover = (e.run, f"{e.name} {e.estimand.answer(e.value)}{ends}", *filter(None, [corrected_p(e)]))
     band = (100 * e.band_low, 100 * e.band_high) if e.banded else (0.0, 0.0)
     return Mark(
-        e.name, value, low, high, VERDICT_TONES[e.favours or "inconclusive"], detectable=detectable, level=level,
-        band=band, hover=hover,
-    )  # fmt: skip
+        e.name,
+        value,
+        low,
+        high,
+        VERDICT_TONES[e.favours or "inconclusive"],
+        detectable=detectable,
+        level=level,
+        band=band,
+        hover=hover,
+    )
 
 
 def effectiveness_figure(audit: Audit, pair: Pair) -> Figure:
@@ -308,22 +359,32 @@ def effectiveness_figure(audit: Audit, pair: Pair) -> Figure:
     for run, mean in means.select("run", 100 * pl.col("mean")).iter_rows():
         mark = tilt_mark(tilts[run], audit.level, run)
         hover = (run, f"{name} {decimal(mean)} %", *mark.hover[1:])
-        points.append(ScatterPoint(Mark(run, mark.value, mark.low, mark.high, mark.tone, hover=hover), mean))
+        points.append(
+            ScatterPoint(Mark(run, mark.value, mark.low, mark.high, mark.tone, hover=hover), mean)
+        )
     twins = all(tilt.twins for tilt in tilts.values())
     heights = (
-        f"above 0 relevant {a} stands higher, below 0 {b}." if twins
+        f"above 0 relevant {a} stands higher, below 0 {b}."
+        if twins
         else f"the higher, the more for {a}. Level is what random labels give (see the table), not 0."
-    )  # fmt: skip
-    left = [point.mark.label for point in points if point.x != point.x or point.mark.value != point.mark.value]
+    )
+    left = [
+        point.mark.label
+        for point in points
+        if point.x != point.x or point.mark.value != point.mark.value
+    ]
     undrawn = f" Not drawn, because a value is undefined: {', '.join(left)}." if left else ""
     return Figure(
         f"{name} over all documents, and how far it tilts between {a} and {b}",
         f"The farther right, the higher the mean; {heights} Lines: 95 % intervals.{undrawn}",
         scatter(
-            points, x=f"{name} over all documents, %", y=f"Relative Δ of {name}, %",
-            margin=audit.level if twins else 0.0, names=sides_named(pair),
+            points,
+            x=f"{name} over all documents, %",
+            y=f"Relative Δ of {name}, %",
+            margin=audit.level if twins else 0.0,
+            names=sides_named(pair),
         ),
-    )  # fmt: skip
+    )
 
 
 def _tilts(audit: Audit, run: str, pair: Pair) -> list[Effect]:

@@ -15,9 +15,30 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.numerical_noise import ROUNDOFF, precision
 from ranktilt.auditing.result import RAW, Audit, Controlled
 from ranktilt.errors import counted, join_words
-from ranktilt.reporting.document import Cell, Column, ColumnOf, Emphasis, Row, Table, named, tabulated, worded
+from ranktilt.reporting.document import (
+    Cell,
+    Column,
+    ColumnOf,
+    Emphasis,
+    Row,
+    Table,
+    named,
+    tabulated,
+    worded,
+)
 from ranktilt.reporting.headline import conflict_findings
-from ranktilt.reporting.numbers import DASH, count, decimal, ends, estimate, interval, number, p_value, percent, signed
+from ranktilt.reporting.numbers import (
+    DASH,
+    count,
+    decimal,
+    ends,
+    estimate,
+    interval,
+    number,
+    p_value,
+    percent,
+    signed,
+)
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.verdicts import ONE_AT_A_TIME, mark, sides_legend, starred
 
@@ -41,7 +62,10 @@ def group_table(audit: Audit) -> Table:
     columns = (
         named("group"),
         *(Column(repr(measure)) for measure in audit.measures),
-        Column("queries", hint="Queries with a relevant document in the group; for Relative Δ in both groups."),
+        Column(
+            "queries",
+            hint="Queries with a relevant document in the group; for Relative Δ in both groups.",
+        ),
         *([Column("tied twins", hint=_TIED)] if tied else []),
     )
     rows: list[Row] = []
@@ -49,7 +73,9 @@ def group_table(audit: Audit) -> Table:
     for run in audit.runs:
         for group in audit.groups:
             side = means.filter((pl.col("run") == run) & (pl.col("group") == group))
-            rows.append(_mean_row(run, group, side["mean"].to_list(), side["queries"][0], tied=tied))
+            rows.append(
+                _mean_row(run, group, side["mean"].to_list(), side["queries"][0], tied=tied)
+            )
         for pair in audit.tilted_pairs:
             rows += _tilt_rows(audit, run, pair, tied=tied)
     caption = "Means and Relative Δ, in %" if audit.tilts else "Means, in %"
@@ -70,15 +96,27 @@ def _tilt_rows(audit: Audit, run: str, pair: Pair, *, tied: bool) -> Iterator[Ro
     share = audit.tied_share(run, *pair)
     last = [Cell("" if share != share else f"{percent(share)} %", share)] * tied
     deltas = (_delta(t, audit.level) for t in found)
-    yield Row((Cell(f"Relative Δ{which}", emphasis="strong"), *deltas, number(found[0].queries, str), *last), (run,))
+    yield Row(
+        (
+            Cell(f"Relative Δ{which}", emphasis="strong"),
+            *deltas,
+            number(found[0].queries, str),
+            *last,
+        ),
+        (run,),
+    )
     if not found[0].twins:
         bands = (Cell("", ends=ends(t.band_low, t.band_high), emphasis="quiet") for t in found)
-        yield Row((Cell("random band", emphasis="quiet"), *bands, Cell(""), *[Cell("")] * tied), (run,))
+        yield Row(
+            (Cell("random band", emphasis="quiet"), *bands, Cell(""), *[Cell("")] * tied), (run,)
+        )
 
 
 def _delta(tilt: Effect, level: float) -> Cell:
     kind = tilt.verdict(level)
-    return estimate(tilt, signed, mark(tilt), tone=VERDICT_TONES[kind] if kind in ("a", "b") else "")
+    return estimate(
+        tilt, signed, mark(tilt), tone=VERDICT_TONES[kind] if kind in ("a", "b") else ""
+    )
 
 
 def _answer(e: Effect) -> Cell:
@@ -99,11 +137,21 @@ def _random_labels(e: Effect) -> str:
 
 def card_table(audit: Audit) -> Table:
     """Lay the whole card out: per ranker and pair a row a question."""
-    found = [(e, pair) for run in audit.runs for pair in audit.pairs for e in audit.estimates_of(run, *pair)]
+    found = [
+        (e, pair)
+        for run in audit.runs
+        for pair in audit.pairs
+        for e in audit.estimates_of(run, *pair)
+    ]
     # A column of its own, so that a narrow terminal can go without it and keeps who is favoured.
     random: list[ColumnOf] = []
     if any(_random_labels(e) for e, _ in found):
-        random = [(Column("random labels", spare=2), lambda of: Cell(_random_labels(of[0]), emphasis="quiet"))]
+        random = [
+            (
+                Column("random labels", spare=2),
+                lambda of: Cell(_random_labels(of[0]), emphasis="quiet"),
+            )
+        ]
     columns: list[ColumnOf] = [
         (named("question"), lambda of: Cell(of[0].name, note=of[0].estimand.question)),
         ("answer", lambda of: _answer(of[0])),
@@ -114,9 +162,14 @@ def card_table(audit: Audit) -> Table:
         (worded("from", spare=1), lambda of: of[0].estimand.basis(of[0])),
     ]
     return tabulated(
-        "The question card, every number", found, columns, group=lambda of: _group(audit, of[0].run, of[1]),
-        note=" ".join(card_legend(audit)), groups=("ranker",), folded=len(found) > _MOST_OPEN,
-    )  # fmt: skip
+        "The question card, every number",
+        found,
+        columns,
+        group=lambda of: _group(audit, of[0].run, of[1]),
+        note=" ".join(card_legend(audit)),
+        groups=("ranker",),
+        folded=len(found) > _MOST_OPEN,
+    )
 
 
 def _group(audit: Audit, run: str, pair: Pair) -> tuple[str]:
@@ -128,7 +181,10 @@ def control_table(audit: Audit) -> Table:
     """Lay raw and controlled values out below each other: per ranker and pair a row raw and one a control."""
     measures = [repr(measure) for measure in audit.measures]
     columns: list[ColumnOf] = [(named("control"), lambda of: of[0].control)]
-    columns += [(name, partial(_controlled, place=place, level=audit.level)) for place, name in enumerate(measures)]
+    columns += [
+        (name, partial(_controlled, place=place, level=audit.level))
+        for place, name in enumerate(measures)
+    ]
     columns += [
         (f"moved on {measures[audit.place]}", lambda of: _moved(of[0], audit.place)),
         (worded("changed"), lambda of: of[0].changed),
@@ -142,9 +198,14 @@ def control_table(audit: Audit) -> Table:
         if one.run == run and ((one.a, one.b) == pair or not one.tilts)
     ]
     return tabulated(
-        "Relative Δ in %, raw and controlled", found, columns, group=lambda of: _group(audit, of[0].run, of[1]),
-        note=" ".join(control_legend(audit)), groups=("ranker",), folded=len(found) > _MOST_OPEN,
-    )  # fmt: skip
+        "Relative Δ in %, raw and controlled",
+        found,
+        columns,
+        group=lambda of: _group(audit, of[0].run, of[1]),
+        note=" ".join(control_legend(audit)),
+        groups=("ranker",),
+        folded=len(found) > _MOST_OPEN,
+    )
 
 
 def _controlled(of: tuple[Controlled, Pair], place: int, level: float) -> Cell:
@@ -155,7 +216,9 @@ def _moved(one: Controlled, place: int) -> Cell:
     if not one.moves or one.moves[place].value != one.moves[place].value:
         return Cell("")
     move = one.moves[place]
-    return Cell(f"{signed(move.value)} {interval(move.low, move.high)}", move.value, emphasis="quiet")
+    return Cell(
+        f"{signed(move.value)} {interval(move.low, move.high)}", move.value, emphasis="quiet"
+    )
 
 
 def conflict_sentences(audit: Audit) -> list[str]:
@@ -172,12 +235,18 @@ def confound_table(confounds: Sequence[Confound]) -> Table:
         (first, lambda one: _confound_cell(one, one.value_a, sided=True)),
         (second, lambda one: _confound_cell(one, one.value_b, sided=True)),
         (Column("share of pairs"), lambda one: _confound_cell(one, one.value_a, sided=False)),
-        (Column("counted", hint="documents of both sides, or pairs with it"), lambda one: number(one.number, count)),
+        (
+            Column("counted", hint="documents of both sides, or pairs with it"),
+            lambda one: number(one.number, count),
+        ),
     )
     return tabulated(
-        "Beside who wrote it", confounds, columns, groups=("pair",) * (len(pairs) > 1),
+        "Beside who wrote it",
+        confounds,
+        columns,
+        groups=("pair",) * (len(pairs) > 1),
         group=lambda one: (f"{one.a} | {one.b}",) * (len(pairs) > 1),
-    )  # fmt: skip
+    )
 
 
 def _confound_name(one: Confound) -> str:
@@ -189,14 +258,22 @@ def _confound_name(one: Confound) -> str:
 def _confound_cell(one: Confound, value: float, *, sided: bool) -> Cell:
     if (one.name in SIDED) != sided:
         return Cell("")
-    return number(value, decimal) if one.name == "words" or value != value else Cell(f"{percent(value)} %", value)
+    return (
+        number(value, decimal)
+        if one.name == "words" or value != value
+        else Cell(f"{percent(value)} %", value)
+    )
 
 
 def control_sentences(audit: Audit) -> list[str]:
     """Say for each run which control changes the verdict on the primary measure."""
     said = []
     place = audit.place if audit.measures else 0
-    raws = {(one.run, one.a, one.b): one.tilts[place] for one in audit.controls if one.control == RAW and one.tilts}
+    raws = {
+        (one.run, one.a, one.b): one.tilts[place]
+        for one in audit.controls
+        if one.control == RAW and one.tilts
+    }
     for one in audit.controls:
         raw = raws.get((one.run, one.a, one.b))
         if raw is None or not one.moves or not one.moves[place].shown:
@@ -238,10 +315,14 @@ def table_legend(audit: Audit) -> list[str]:
             )
         if False in twins:
             which = "Groups that are not twins" if True in twins else "Groups are not twins"
-            lines.append(f"{which}: level is the median of random labels (shuffled within each query), not 0.")
+            lines.append(
+                f"{which}: level is the median of random labels (shuffled within each query), not 0."
+            )
     elif audit.estimates:
         bootstrap = f"95 % intervals: bootstrap over queries, {spec['resamples']:,} resamples. "
-        lines.append(f"{bootstrap if any(e.has_interval for e in audit.estimates) else ''}Ties: averaged.")
+        lines.append(
+            f"{bootstrap if any(e.has_interval for e in audit.estimates) else ''}Ties: averaged."
+        )
     return [*lines, *noise_legend(audit)]
 
 
@@ -267,10 +348,21 @@ def noise_legend(audit: Audit) -> list[str]:
         f"{tilt.run}{f' ({tilt.a} | {tilt.b})' if many else ''} ±{tilt.points:.1f} points ({tilt.resolution})"
         for tilt in audit.noise
     )
-    lines = [f"Numerical noise of Relative Δ {audit.primary_measure!r}: {', '.join(noise)}."] if audit.noise else []
-    computed = {str(spec.get("name", spec.get("ranker"))): precision(spec) for spec in audit.spec.get("runs", ())}
+    lines = (
+        [f"Numerical noise of Relative Δ {audit.primary_measure!r}: {', '.join(noise)}."]
+        if audit.noise
+        else []
+    )
+    computed = {
+        str(spec.get("name", spec.get("ranker"))): precision(spec)
+        for spec in audit.spec.get("runs", ())
+    }
     noisy = {tilt.run for tilt in audit.noise}
-    silent = [f"{run} in {name}" for run, name in computed.items() if name in ROUNDOFF and run not in noisy]
+    silent = [
+        f"{run} in {name}"
+        for run, name in computed.items()
+        if name in ROUNDOFF and run not in noisy
+    ]
     return [*lines, *([f"Computed: {', '.join(silent)}."] if silent else [])]
 
 
@@ -296,14 +388,18 @@ def card_legend(audit: Audit) -> list[str]:
         said.append(f"p: corrected ({correction}), the primary question's tests apart{gap}.")
         if not audit.tilts:  # the main table's legend says it otherwise
             said.append(ONE_AT_A_TIME)
-    if audit.spec["ties"] != "expected" and any(e.estimand.kind == "relevance" for e in audit.estimates):
+    if audit.spec["ties"] != "expected" and any(
+        e.estimand.kind == "relevance" for e in audit.estimates
+    ):
         said.append("Ties are averaged in all rows but Relative Δ.")
     return [" ".join(said)]
 
 
 def control_legend(audit: Audit) -> list[str]:
     """Say what each control takes away."""
-    meanings = dict.fromkeys((c.control, c.meaning) for c in audit.controls if c.control != RAW and c.tilts)
+    meanings = dict.fromkeys(
+        (c.control, c.meaning) for c in audit.controls if c.control != RAW and c.tilts
+    )
     if not meanings:  # the rows say why none was applied
         return []
     said = "; ".join(f"{name}: {meaning}" for name, meaning in meanings)

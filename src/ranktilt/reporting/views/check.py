@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import math
 
-from ranktilt.datasets.check import LENGTH, LENGTH_NOTICE, CheckResult, CheckRow, Verdict, percent, shown
+from ranktilt.datasets.check import (
+    LENGTH,
+    LENGTH_NOTICE,
+    CheckResult,
+    CheckRow,
+    Verdict,
+    percent,
+    shown,
+)
 from ranktilt.datasets.stated_sources import without_source
 from ranktilt.reporting.document import (
     Cell,
@@ -28,7 +36,9 @@ TONES: dict[Verdict, Tone] = {"ok": "good", "warning": "warning", "void": "bad"}
 def view(check: CheckResult) -> Document:
     """Return what is said of a check."""
     return Document(
-        kind=f"Check against {check.reference}" if check.reference else f"Check of {check.sources[0]}",
+        kind=f"Check against {check.reference}"
+        if check.reference
+        else f"Check of {check.sources[0]}",
         headline=check.sentence,
         sections=printed([check_table(check)]),
         sentences=sentences(check),
@@ -41,10 +51,14 @@ def sentences(check: CheckResult) -> tuple[Sentence, ...]:
     """Return the verdict on the whole; where there is no line below a row, then what faults mean."""
     many = len({row.source for row in check.rows if row.source}) > 1
     is_void = bool(check.of("void"))
-    said = [Sentence(check.sentence, "bad" if is_void else "good", "alarm" if is_void else "strong")]
+    said = [
+        Sentence(check.sentence, "bad" if is_void else "good", "alarm" if is_void else "strong")
+    ]
     for outcome in check.instrument:
         is_right = outcome.is_calibrated
-        said.append(Sentence(outcome.sentence, "good" if is_right else "bad", "" if is_right else "alarm"))
+        said.append(
+            Sentence(outcome.sentence, "good" if is_right else "bad", "" if is_right else "alarm")
+        )
     for row in check.rows:
         name = f"{row.source}, {row.name}" if many and row.source else row.name
         meanings = (row.meaning if row.verdict != "ok" else "", row.note)
@@ -66,7 +80,10 @@ def check_table(check: CheckResult) -> Table:
         (Column("limit", spare=2), lambda row: row.limit),
     )
     columns: tuple[ColumnOf, ...] = (
-        (named("check"), lambda row: Cell(row.name, emphasis="" if row.verdict == "ok" else "strong")),
+        (
+            named("check"),
+            lambda row: Cell(row.name, emphasis="" if row.verdict == "ok" else "strong"),
+        ),
         ("found", lambda row: Cell(f"{row.found:,} of {row.total:,}", row.found)),
         ("share", lambda row: Cell(shown(row), row.value)),
         *(beside if check.reference else ()),
@@ -79,7 +96,11 @@ def check_table(check: CheckResult) -> Table:
     if not many:
         return tabulated(caption, check.rows, columns)
     return tabulated(
-        caption, check.rows, columns, group=lambda row: (row.source or "judgments and queries",), groups=("source",)
+        caption,
+        check.rows,
+        columns,
+        group=lambda row: (row.source or "judgments and queries",),
+        groups=("source",),
     )
 
 
@@ -93,7 +114,9 @@ def legend(check: CheckResult) -> list[str]:
     """Say how the table is read, in a few lines."""
     low, high = LENGTH_NOTICE
     if not check.reference:
-        return [f"Warning: a share over {check.limits.notice:g} %, or any dangling judgment or repeated query."]
+        return [
+            f"Warning: a share over {check.limits.notice:g} %, or any dangling judgment or repeated query."
+        ]
     return [
         "Found: documents, pairs, judgments or queries with the fault, and their share; beside it the share in "
         f"{check.reference} itself. Length ratio: pairs outside of the limits, and the median.",

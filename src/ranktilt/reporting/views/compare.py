@@ -47,7 +47,9 @@ def view(comparison: Comparison) -> Document:
                 *([figure] if figure is not None else []),
             ]
         ),
-        sentences=tuple(Sentence(finding.sentence, emphasis="strong") for finding in comparison.findings),
+        sentences=tuple(
+            Sentence(finding.sentence, emphasis="strong") for finding in comparison.findings
+        ),
         legend=tuple(legend(comparison)),
         notes=comparison.notes,
     )
@@ -57,7 +59,9 @@ def _kind(comparison: Comparison) -> str:
     if "count_rule" in comparison.spec:
         return "Comparison of two pairwise audits"
     return (
-        "Comparison of two audits" if comparison.spec.get("baseline_run") is None else "Comparison of one audit's runs"
+        "Comparison of two audits"
+        if comparison.spec.get("baseline_run") is None
+        else "Comparison of one audit's runs"
     )
 
 
@@ -89,10 +93,14 @@ def _estimands(comparison: Comparison) -> Table:
         (Column("queries", spare=2), lambda of: str(of[0].queries)),
     )
     found = [(change, runs) for runs in comparison.runs for change in comparison.of_estimands(runs)]
-    title = "Choices between two documents" if "count_rule" in comparison.spec else "Other estimands of groups"
+    title = (
+        "Choices between two documents"
+        if "count_rule" in comparison.spec
+        else "Other estimands of groups"
+    )
     return tabulated(
         title, found, columns, group=lambda of: (_title(comparison, of[1]),), groups=("runs",)
-    )  # fmt: skip
+    )
 
 
 def _named(change: Change) -> str:
@@ -113,12 +121,18 @@ def _run_rows(comparison: Comparison, runs: RunPair) -> Iterator[Row]:
         blocks.append((f"Relative Δ {a} | {b}" if many else "Relative Δ", tilts, signed, ""))
     for name, changes, show, quiet in blocks:
         rows = [
-            (Cell(f"{name}: {old}", emphasis=quiet), [number(c.old, show, emphasis=quiet) for c in changes]),
+            (
+                Cell(f"{name}: {old}", emphasis=quiet),
+                [number(c.old, show, emphasis=quiet) for c in changes],
+            ),
             (Cell(new), [number(c.new, show) for c in changes]),
             (Cell("difference", emphasis="strong"), [*map(moved, changes)]),
         ]
         if name != "effectiveness":
-            grown = [Cell(signed(t.growth), t.growth, ends=ends(t.growth_low, t.growth_high)) for t in changes]
+            grown = [
+                Cell(signed(t.growth), t.growth, ends=ends(t.growth_low, t.growth_high))
+                for t in changes
+            ]
             rows.append((Cell("growth of the tilt"), grown))
         for place, (head, cells) in enumerate(rows):
             queries = Cell("" if place else str(changes[0].queries), emphasis="quiet")
@@ -139,7 +153,9 @@ def legend(comparison: Comparison) -> list[str]:
             f"{intervals} Tests and intervals speak of these documents alone.",
         ]
     lines = [f"Reference: {spec['baseline_run']}."] if spec.get("baseline_run") is not None else []
-    lines += ["Effectiveness: means over all relevant documents in %."] if comparison.measures else []
+    lines += (
+        ["Effectiveness: means over all relevant documents in %."] if comparison.measures else []
+    )
     others = "; of other estimands in their own unit" if comparison.estimates else ""
     lines.append(f"Differences are {new} − {old}, in points{others}.")
     if comparison.pairs:
@@ -152,13 +168,20 @@ def legend(comparison: Comparison) -> list[str]:
 
 def choices_of(comparison: Comparison) -> dict[str, Change]:
     """Changes of preference by their kind of pairs; none in a comparison of audits."""
-    return {c.estimand.pairs: c for c in comparison.estimates if isinstance(c.estimand, PreferenceOfPairs)}
+    return {
+        c.estimand.pairs: c
+        for c in comparison.estimates
+        if isinstance(c.estimand, PreferenceOfPairs)
+    }
 
 
 def ratios(change: Change) -> tuple[Share, Share]:
     """Protected over unprotected share of the old and of the new model, with their intervals; 1 is level."""
     ends = ((change.old, "old"), (change.new, "new"))
-    shares = (Share(EVEN + x, EVEN + change.parts[f"{n}_low"], EVEN + change.parts[f"{n}_high"]) for x, n in ends)
+    shares = (
+        Share(EVEN + x, EVEN + change.parts[f"{n}_low"], EVEN + change.parts[f"{n}_high"])
+        for x, n in ends
+    )
     before, after = (one.odds for one in shares)
     return before, after
 
@@ -171,15 +194,27 @@ def _choice_figure(comparison: Comparison) -> Figure | None:
     (runs,) = comparison.runs
     both = list(zip(*map(ratios, found.values()), strict=True))
     points = {
-        f"{when}: {model}": [Point(place, one.value, one.low, one.high) for place, one in enumerate(values)]
+        f"{when}: {model}": [
+            Point(place, one.value, one.low, one.high) for place, one in enumerate(values)
+        ]
         for when, model, values in zip(BEFORE_AND_AFTER, (runs.old, runs.new), both, strict=True)
     }
-    ends = [v for values in both for one in values for v in (one.value, one.low, one.high) if np.isfinite(v)]
+    ends = [
+        v
+        for values in both
+        for one in values
+        for v in (one.value, one.low, one.high)
+        if np.isfinite(v)
+    ]
     protected, unprotected = comparison.spec["protected"], comparison.spec["unprotected"]
     drawing = lines(
-        points, x="", y=f"{protected} / {unprotected}", dodge=_DODGE, domain=(0.0, max([*ends, 1.0]) * 1.1),
+        points,
+        x="",
+        y=f"{protected} / {unprotected}",
+        dodge=_DODGE,
+        domain=(0.0, max([*ends, 1.0]) * 1.1),
         names={float(place): f"{kind} pairs" for place, kind in enumerate(found)},
-    )  # fmt: skip
+    )
     title = f"Choices of {protected} over {unprotected} documents before and after"
     says = "Ratio of both groups' shares; 1 is level. Bars: 95 % intervals over queries."
     return Figure(title, says, drawing, layout="wang-fig4")

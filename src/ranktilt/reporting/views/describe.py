@@ -5,7 +5,16 @@ from __future__ import annotations
 from ranktilt.errors import counted
 from ranktilt.probes.description import Description
 from ranktilt.probes.text_probes import CollectionStatistics
-from ranktilt.reporting.document import Cell, Column, Document, Sentence, Table, named, printed, tabulated
+from ranktilt.reporting.document import (
+    Cell,
+    Column,
+    Document,
+    Sentence,
+    Table,
+    named,
+    printed,
+    tabulated,
+)
 from ranktilt.reporting.numbers import count, fixed, number
 from ranktilt.reporting.provenance import titled
 
@@ -13,9 +22,18 @@ _SOURCES = (
     (named("source"), lambda row: NO_SOURCE if row.source is None else row.source),
     ("documents", lambda row: number(row.documents, count)),
     ("words", lambda row: number(row.words, fixed)),
-    (Column("quartiles", spare=1), lambda row: Cell("  ".join(f"{value:.0f}" for value in row.quartiles))),
-    (Column("queries", hint="with a relevant document of the source"), lambda row: number(row.queries, count)),
-    (Column("relevant each", hint="relevant documents a query"), lambda row: number(row.relevant, fixed)),
+    (
+        Column("quartiles", spare=1),
+        lambda row: Cell("  ".join(f"{value:.0f}" for value in row.quartiles)),
+    ),
+    (
+        Column("queries", hint="with a relevant document of the source"),
+        lambda row: number(row.queries, count),
+    ),
+    (
+        Column("relevant each", hint="relevant documents a query"),
+        lambda row: number(row.relevant, fixed),
+    ),
     ("judged", lambda row: number(row.judged, count)),
     ("twins", lambda row: number(row.twins, count)),
     ("empty", lambda row: number(row.empty, count)),

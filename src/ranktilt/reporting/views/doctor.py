@@ -68,7 +68,10 @@ class Installation:
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        return [{"spec": one.spec, **asdict(one), "here": self.here.get(one.spec)} for one in self.models]
+        return [
+            {"spec": one.spec, **asdict(one), "here": self.here.get(one.spec)}
+            for one in self.models
+        ]
 
     def to_json(self) -> bytes:
         rankers = [{"name": name, "package": package} for name, package in self.others]
@@ -83,12 +86,19 @@ class Installation:
 
 def view(installed: Installation) -> Document:
     """Return what is said of an installation."""
-    names = ", ".join(f"{name} ({package})" for name, package in installed.others) or "none installed"
+    names = (
+        ", ".join(f"{name} ({package})" for name, package in installed.others) or "none installed"
+    )
     missing = sum(bool(extra.install) for extra in installed.extras)
     blocks: list[Block] = [_table(installed)]
     if installed.machine:
         space = Lines((Sentence(""),))
-        blocks = [Pairs(tuple(installed.machine.items()), only=""), space, _extras(installed), *blocks]
+        blocks = [
+            Pairs(tuple(installed.machine.items()), only=""),
+            space,
+            _extras(installed),
+            *blocks,
+        ]
     if installed.full:
         blocks = _cards(installed)
     if installed.cache is not None and (installed.cache.entries or not installed.full):
@@ -105,7 +115,12 @@ def _extras(installed: Installation) -> Table:
     columns = (
         (named("extra"), lambda extra: extra.name),
         (worded("what it is for"), lambda extra: extra.purpose),
-        (worded("packages"), lambda extra: ", ".join(f"{name} {v or 'missing'}" for name, v in extra.versions.items())),
+        (
+            worded("packages"),
+            lambda extra: ", ".join(
+                f"{name} {v or 'missing'}" for name, v in extra.versions.items()
+            ),
+        ),
         (worded("to install"), lambda extra: Cell(extra.install, tone="warning")),
     )
     return tabulated("Extras", installed.extras, columns)
@@ -123,9 +138,15 @@ def _table(installed: Installation) -> Table:
     for one in installed.models:
         limit = DASH if one.limit is None else str(one.limit)
         texts = (
-            one.about, "yes" if one.tuned else "body", installed.here.get(one.spec, DASH), one.pooling or DASH,
-            one.similarity or DASH, limit, one.licence, one.hub or DASH,
-        )  # fmt: skip
+            one.about,
+            "yes" if one.tuned else "body",
+            installed.here.get(one.spec, DASH),
+            one.pooling or DASH,
+            one.similarity or DASH,
+            limit,
+            one.licence,
+            one.hub or DASH,
+        )
         name = Cell(one.spec, emphasis="strong" if one.tuned else "quiet")
         cells = tuple(Cell(text, emphasis="" if one.tuned else "quiet") for text in texts)
         rows.append(Row((name, *cells), rule=bool(kind) and one.kind != kind))
@@ -152,7 +173,8 @@ def _entries(one: Model, here: str | None) -> dict[str, str]:
         "reads": _reads(one),
         "pooling": one.pooling or DASH,
         "similarity": one.similarity or DASH,
-        "prefixes": " and ".join(f"{noun} {text!r}" for noun, text in prefixes.items() if text) or "none",
+        "prefixes": " and ".join(f"{noun} {text!r}" for noun, text in prefixes.items() if text)
+        or "none",
         "tuned": "yes, it ranks as it is" if one.tuned else "no, a body: train it before it ranks",
         "here": here or ("no, fetched from the hub when first used" if one.hub else "no"),
         "typed": _typed(one),

@@ -44,10 +44,15 @@ def view(found: Explanation) -> Document:
         kind="Why",
         headline=first,
         sentences=tuple(
-            Sentence(text, emphasis="" if place else "strong") for place, text in enumerate(dict.fromkeys(said)) if text
+            Sentence(text, emphasis="" if place else "strong")
+            for place, text in enumerate(dict.fromkeys(said))
+            if text
         ),
         answer_first=True,
-        sections=(*([_differences(found, effects)] if effects else []), *map(_section, found.results)),
+        sections=(
+            *([_differences(found, effects)] if effects else []),
+            *map(_section, found.results),
+        ),
         legend=tuple(_legend(found)),
     )
 
@@ -67,19 +72,30 @@ def _differences(found: Explanation, effects: Sequence[EffectSize]) -> Section:
     columns = (
         (named("source"), lambda e: e.source),
         (worded("property"), lambda e: e.what),
-        ("g", lambda e: Cell(always_signed(e.g), e.g, ends=(always_signed(e.low), always_signed(e.high)))),
+        (
+            "g",
+            lambda e: Cell(
+                always_signed(e.g), e.g, ends=(always_signed(e.low), always_signed(e.high))
+            ),
+        ),
         ("pairs", lambda e: number(e.pairs, count)),
         (Column("mean", spare=2), lambda e: Cell(_number(e.source_mean, 2), e.source_mean)),
-        (Column(f"mean of {found.reference}", spare=1), lambda e: Cell(_number(e.reference_mean, 2), e.reference_mean)),
+        (
+            Column(f"mean of {found.reference}", spare=1),
+            lambda e: Cell(_number(e.reference_mean, 2), e.reference_mean),
+        ),
     )
     drawn = [
         Mark(e.what if len(found.sources) == 1 else f"{e.what}, {e.source}", e.g, e.low, e.high)
-        for e in ordered if e.g == e.g
-    ]  # fmt: skip
+        for e in ordered
+        if e.g == e.g
+    ]
     blocks: list[Block] = [tabulated("Effect sizes", ordered, columns)]
     if drawn:
         says = f"Hedges' g with its 95 % interval; right of 0: more than in {found.reference}."
-        blocks.append(Figure("How far texts differ from their twins", says, forest({"": drawn}, x="g")))
+        blocks.append(
+            Figure("How far texts differ from their twins", says, forest({"": drawn}, x="g"))
+        )
     question = "How far do texts differ from their twins, in standard deviations?"
     return Section("differences", "What differs", (question,), tuple(blocks), titled=True)
 
@@ -100,23 +116,29 @@ def _section(one: ProbeResult) -> Section:
 def _figure(one: ProbeFigure, probe: str) -> Figure:
     """Draw what a probe found."""
     kind = probe.partition(":")[0]
-    layouts = {"perplexity": "dai-fig9", "spectrum": "dai-fig8" if len(one.series) > 1 else "dai-fig7"}
+    layouts = {
+        "perplexity": "dai-fig9",
+        "spectrum": "dai-fig8" if len(one.series) > 1 else "dai-fig7",
+    }
     if one.kind == "histogram":
         drawing = histogram(one.series, one.edges, x=one.axis, y="share, %")
     elif one.kind == "curve":
         drawing = curves(one.series, x=one.axis, y="ratio", levels=(1.0,))
     else:
         drawing = forest(
-            {"": [Mark(name, row[0], row[1], row[2]) for name, row in one.series.items()]}, x=one.axis,
+            {"": [Mark(name, row[0], row[1], row[2]) for name, row in one.series.items()]},
+            x=one.axis,
             reached=one.edges,
-        )  # fmt: skip
+        )
     return Figure(one.title, one.says, drawing, layout=layouts.get(kind, ""))
 
 
 def _table(table: ProbeTable) -> Table:
     """Lay rows out; a number with its interval is one cell."""
     titles = list(table.rows[0])
-    texts = [[_number(row[name], table.decimals.get(name, 2)) for name in titles] for row in table.rows]
+    texts = [
+        [_number(row[name], table.decimals.get(name, 2)) for name in titles] for row in table.rows
+    ]
     columns = tuple(
         Column(
             title,
@@ -126,7 +148,10 @@ def _table(table: ProbeTable) -> Table:
         )
         for place, title in enumerate(titles)
     )
-    values = [[value if isinstance(value, int | float) else None for value in row.values()] for row in table.rows]
+    values = [
+        [value if isinstance(value, int | float) else None for value in row.values()]
+        for row in table.rows
+    ]
     rows = (Row(tuple(map(Cell, *both))) for both in zip(texts, values, strict=True))
     return Table(table.title, columns, tuple(rows))
 

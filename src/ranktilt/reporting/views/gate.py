@@ -6,7 +6,16 @@ import math
 from functools import partial
 
 from ranktilt.auditing.answer.gate import Gate, GateRow, LimitCheck, worst_first
-from ranktilt.reporting.document import Cell, Column, Document, Sentence, named, printed, tabulated, worded
+from ranktilt.reporting.document import (
+    Cell,
+    Column,
+    Document,
+    Sentence,
+    named,
+    printed,
+    tabulated,
+    worded,
+)
 from ranktilt.reporting.numbers import DASH, ends, number, signed
 from ranktilt.reporting.tones import VERDICT_TONES
 
@@ -38,7 +47,10 @@ def view(gate: Gate) -> Document:
 
 
 def _sentence(row: GateRow) -> Sentence:
-    return Sentence(f"{row.run}, {row.measure}, {row.groups}: {row.word}: {row.reason}", VERDICT_TONES[row.outcome])
+    return Sentence(
+        f"{row.run}, {row.measure}, {row.groups}: {row.word}: {row.reason}",
+        VERDICT_TONES[row.outcome],
+    )
 
 
 def _queries(row: GateRow, check: LimitCheck) -> int:

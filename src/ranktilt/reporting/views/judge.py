@@ -41,7 +41,17 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Mark, ScatterPoint, forest, scatter
 from ranktilt.reporting.headline import headline
-from ranktilt.reporting.numbers import DASH, count, decimal, estimate, fixed, moved, number, p_value, signed
+from ranktilt.reporting.numbers import (
+    DASH,
+    count,
+    decimal,
+    estimate,
+    fixed,
+    moved,
+    number,
+    p_value,
+    signed,
+)
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 from ranktilt.reporting.verdicts import ONE_AT_A_TIME, sides_named
@@ -49,13 +59,20 @@ from ranktilt.reporting.views.audit_tables import confound_table
 from ranktilt.statistics.prediction_powered import FEWEST_LABELS
 
 TONES: dict[Favour, Tone] = {
-    "favours": "first", "disfavours": "second", "level": "good", "depends on scale": "warning",
-    "inconclusive": "unsure", "not tested": "unsure",
-}  # fmt: skip
+    "favours": "first",
+    "disfavours": "second",
+    "level": "good",
+    "depends on scale": "warning",
+    "inconclusive": "unsure",
+    "not tested": "unsure",
+}
 _COEFFICIENTS: tuple[tuple[str, str], ...] = (
-    ("exact", "same grade"), ("kappa", "κ"), ("binary_kappa", "binary κ"), ("weighted_kappa", "weighted κ"),
+    ("exact", "same grade"),
+    ("kappa", "κ"),
+    ("binary_kappa", "binary κ"),
+    ("weighted_kappa", "weighted κ"),
     ("alpha", "α"),
-)  # fmt: skip
+)
 _PLOTTED = 4
 """Judges whose systems are drawn."""
 
@@ -63,7 +80,13 @@ _PLOTTED = 4
 def view(audit: JudgeAudit) -> Document:
     """Return what is said of an audit of judges."""
     found = audit.sentences()
-    sections = (*_sources(audit), *_families(audit), *_systems(audit), *_repaired(audit), *_agreement(audit))
+    sections = (
+        *_sources(audit),
+        *_families(audit),
+        *_systems(audit),
+        *_repaired(audit),
+        *_agreement(audit),
+    )
     pair = next(((e.a, e.b) for e in audit.grade_gaps), ())
     return Document(
         kind=f"Audit of {counted(len(audit.judges), 'judge', 'judges')}",
@@ -92,18 +115,39 @@ def _sources(audit: JudgeAudit) -> Iterator[Section]:
     blocks = list[Block]()
     if audit.grade_gaps:
         columns: list[ColumnOf] = [
-            (named("twins"), lambda e: "all" if not e.estimand.options else f"human grade {e.estimand.grade}"),
-            ("grade gap", lambda e: estimate(e, partial(signed, digits=3), "*" if e.p_corrected < ALPHA else "")),
+            (
+                named("twins"),
+                lambda e: "all" if not e.estimand.options else f"human grade {e.estimand.grade}",
+            ),
+            (
+                "grade gap",
+                lambda e: estimate(
+                    e, partial(signed, digits=3), "*" if e.p_corrected < ALPHA else ""
+                ),
+            ),
             ("p", lambda e: number(e.p_corrected, p_value)),
             (Column("pairs", spare=1), lambda e: number(e.parts["pairs"], lambda n: count(int(n)))),
-            (Column("graded higher", spare=2), lambda e: number(e.parts["higher"], lambda n: count(int(n)))),
+            (
+                Column("graded higher", spare=2),
+                lambda e: number(e.parts["higher"], lambda n: count(int(n))),
+            ),
             (Column("lower", spare=2), lambda e: number(e.parts["lower"], lambda n: count(int(n)))),
-            (worded("verdict", spare=3), lambda e: e.side(e.verdict(GAP_LEVEL)) or e.verdict(GAP_LEVEL)),
+            (
+                worded("verdict", spare=3),
+                lambda e: e.side(e.verdict(GAP_LEVEL)) or e.verdict(GAP_LEVEL),
+            ),
         ]
         rows = sorted(audit.grade_gaps, key=lambda e: audit.judges.index(e.run))
-        blocks += [_gap_figure(audit), tabulated(
-            "Grade gap of twins, in grades", rows, columns, group=lambda e: (e.run,), groups=("judge",)
-        )]  # fmt: skip
+        blocks += [
+            _gap_figure(audit),
+            tabulated(
+                "Grade gap of twins, in grades",
+                rows,
+                columns,
+                group=lambda e: (e.run,),
+                groups=("judge",),
+            ),
+        ]
     if audit.tilts:
         blocks.append(_tilts(audit))
     if audit.confounds:
@@ -117,12 +161,17 @@ def _gap_figure(audit: JudgeAudit) -> Figure:
     for e in audit.grade_gaps:
         label = f"human grade {e.estimand.grade}" if e.estimand.options else "all twins"  # type: ignore[attr-defined]
         tone = VERDICT_TONES[e.verdict(GAP_LEVEL)]
-        marks.setdefault(e.run, []).append(Mark(label, e.value, e.low, e.high, tone, detectable=e.detectable))
+        marks.setdefault(e.run, []).append(
+            Mark(label, e.value, e.low, e.high, tone, detectable=e.detectable)
+        )
     first = audit.grade_gaps[0]
     drawing = forest(
-        marks, x="grade gap", margin=half_width(first.estimand, GAP_LEVEL), sides=(first.a, first.b),
+        marks,
+        x="grade gap",
+        margin=half_width(first.estimand, GAP_LEVEL),
+        sides=(first.a, first.b),
         names=sides_named((first.a, first.b)),
-    )  # fmt: skip
+    )
     return Figure("Grade gap of twins", f"Right of 0: {first.a} twins are graded higher.", drawing)
 
 
@@ -136,39 +185,58 @@ def _tilts(audit: JudgeAudit) -> Table:
         (Column("p", spare=1), lambda one: number(one.change.p_corrected, p_value)),
     ]
     return tabulated(
-        "Relative Δ of each ranker by who judged, in %", audit.tilts, columns, group=lambda one: (one.judge,),
+        "Relative Δ of each ranker by who judged, in %",
+        audit.tilts,
+        columns,
+        group=lambda one: (one.judge,),
         groups=("judge",),
-    )  # fmt: skip
+    )
 
 
 def _families(audit: JudgeAudit) -> Iterator[Section]:
     if not audit.preferences:
         return
     columns: list[ColumnOf] = [
-        (named("family"), lambda one: f"{one.family} ({one.systems} of {one.systems + one.others})"),
+        (
+            named("family"),
+            lambda one: f"{one.family} ({one.systems} of {one.systems + one.others})",
+        ),
         (worded("measure", spare=1), lambda one: one.measure),
         ("points", partial(_scale, place=0, factor=100, digits=1)),
         ("ranks", partial(_scale, place=1, factor=100, digits=1)),
         ("z", partial(_scale, place=2, factor=1, digits=2)),
-        (Column("plain difference", spare=2), lambda one: number(100 * one.scales[0].plain, signed)),
+        (
+            Column("plain difference", spare=2),
+            lambda one: number(100 * one.scales[0].plain, signed),
+        ),
         (Column("slope", spare=3), lambda one: number(one.scales[0].slope, fixed)),
         (worded("verdict"), lambda one: Cell(one.verdict, tone=TONES[one.verdict])),
     ]
     table = tabulated(
-        "Preference for a family, beyond the judge's general errors", audit.preferences, columns,
-        group=lambda one: (one.judge,), groups=("judge",),
-    )  # fmt: skip
+        "Preference for a family, beyond the judge's general errors",
+        audit.preferences,
+        columns,
+        group=lambda one: (one.judge,),
+        groups=("judge",),
+    )
     marks: dict[str, list[Mark]] = {}
     for one in audit.preferences:
         value, low, high = (100 * end for end in one.scales[0].preference)
         marks.setdefault(one.judge, []).append(
             Mark(f"{one.family}, {one.measure}", value, low, high, TONES[one.verdict])
         )
-    names: dict[Tone, str] = {"first": "favours it", "second": "disfavours it", "good": "level",
-                              "warning": "depends on scale", "unsure": "inconclusive"}  # fmt: skip
+    names: dict[Tone, str] = {
+        "first": "favours it",
+        "second": "disfavours it",
+        "good": "level",
+        "warning": "depends on scale",
+        "unsure": "inconclusive",
+    }
     drawing = forest(marks, x="preference, points", names=names)
     figure = Figure(
-        "Preference for a family", "Right of 0: the judge raises the family beyond its general errors.", drawing
+        "Preference for a family",
+        "Right of 0: the judge raises the family beyond its general errors.",
+        drawing,
     )
     yield Section("families", "Does a judge favour a family of systems?", (), (figure, table))
 
@@ -185,26 +253,50 @@ def _systems(audit: JudgeAudit) -> Iterator[Section]:
     blocks: list[Block] = [_orders(audit), *_plots(audit)]
     columns: list[ColumnOf] = [
         (named("system"), lambda one: one.run),
-        *([(worded("family"), lambda one: one.family)] if any(one.family for one in audit.systems) else []),
+        *(
+            [(worded("family"), lambda one: one.family)]
+            if any(one.family for one in audit.systems)
+            else []
+        ),
         ("human", lambda one: number(100 * one.human, decimal)),
         ("judge", lambda one: number(100 * one.judged, decimal)),
         ("rank", lambda one: f"{one.human_rank:g} → {one.judged_rank:g}"),
         ("raised", lambda one: estimate(Estimate(*(100 * end for end in one.relative)), signed)),
     ]
-    blocks.append(tabulated(
-        "Systems under both judges, in %", audit.systems, columns, group=_of_judge, groups=("judge", "measure"),
-        folded=True, note="Raised: beyond the mean system.",
-    ))  # fmt: skip
+    blocks.append(
+        tabulated(
+            "Systems under both judges, in %",
+            audit.systems,
+            columns,
+            group=_of_judge,
+            groups=("judge", "measure"),
+            folded=True,
+            note="Raised: beyond the mean system.",
+        )
+    )
     changed = [one for one in audit.system_pairs if one.fate != "agrees"]
     if changed:
-        blocks.append(tabulated("Significant differences that do not hold under both judges", changed, [
-            (named("better"), lambda one: one.better), (worded("than"), lambda one: one.worse),
-            ("human", lambda one: number(100 * one.human, signed)),
-            (Column("p", spare=1), lambda one: number(one.human_p, p_value)),
-            ("judge", lambda one: number(100 * one.judged, signed)),
-            (Column("p", spare=1), lambda one: number(one.judged_p, p_value)),
-            (worded("under the judge"), lambda one: Cell(one.fate, tone="bad" if one.fate == "reversed" else "")),
-        ], group=_of_judge, groups=("judge", "measure"), folded=True))  # fmt: skip
+        blocks.append(
+            tabulated(
+                "Significant differences that do not hold under both judges",
+                changed,
+                [
+                    (named("better"), lambda one: one.better),
+                    (worded("than"), lambda one: one.worse),
+                    ("human", lambda one: number(100 * one.human, signed)),
+                    (Column("p", spare=1), lambda one: number(one.human_p, p_value)),
+                    ("judge", lambda one: number(100 * one.judged, signed)),
+                    (Column("p", spare=1), lambda one: number(one.judged_p, p_value)),
+                    (
+                        worded("under the judge"),
+                        lambda one: Cell(one.fate, tone="bad" if one.fate == "reversed" else ""),
+                    ),
+                ],
+                group=_of_judge,
+                groups=("judge", "measure"),
+                folded=True,
+            )
+        )
     yield Section("systems", "Do systems change places?", (), tuple(blocks))
 
 
@@ -213,8 +305,10 @@ def _of_judge(row: Any) -> tuple[str, ...]:
 
 
 def _orders(audit: JudgeAudit) -> Table:
-    fates = {key: Counter(one.fate for one in audit.system_pairs if (one.judge, one.measure) == key)
-             for key in {(one.judge, one.measure) for one in audit.rank_agreements}}  # fmt: skip
+    fates = {
+        key: Counter(one.fate for one in audit.system_pairs if (one.judge, one.measure) == key)
+        for key in {(one.judge, one.measure) for one in audit.rank_agreements}
+    }
 
     def fate(name: Fate) -> Callable[[RankAgreement], Cell]:
         return lambda one: number(fates[one.judge, one.measure][name], count)
@@ -226,11 +320,21 @@ def _orders(audit: JudgeAudit) -> Table:
         (Column("τ-a", spare=2), lambda one: number(one.tau_a.value, fixed)),
         (Column("τ_AP", spare=1), lambda one: estimate(one.tau_ap, fixed)),
         (Column("RBO", spare=1), lambda one: estimate(one.rbo, fixed)),
-        (Column("bias", spare=3, hint="judge − human, mean of systems"), lambda one: number(100 * one.bias, signed)),
+        (
+            Column("bias", spare=3, hint="judge − human, mean of systems"),
+            lambda one: number(100 * one.bias, signed),
+        ),
         (Column("slope", spare=3), lambda one: number(one.slope, fixed)),
-        ("agree", fate("agrees")), ("lost", fate("lost")), ("reversed", fate("reversed")), ("new", fate("new")),
-    ]  # fmt: skip
-    return tabulated("Order of systems, and differences of two that are significant", audit.rank_agreements, columns)
+        ("agree", fate("agrees")),
+        ("lost", fate("lost")),
+        ("reversed", fate("reversed")),
+        ("new", fate("new")),
+    ]
+    return tabulated(
+        "Order of systems, and differences of two that are significant",
+        audit.rank_agreements,
+        columns,
+    )
 
 
 def _plots(audit: JudgeAudit) -> Iterator[Figure]:
@@ -238,15 +342,27 @@ def _plots(audit: JudgeAudit) -> Iterator[Figure]:
     for one in audit.rank_agreements[:_PLOTTED]:
         key = _of_judge(one)
         rows = [row for row in audit.systems if _of_judge(row) == key]
-        pairs = [pair for pair in audit.system_pairs if pair.fate == "reversed" and _of_judge(pair) == key]
+        pairs = [
+            pair
+            for pair in audit.system_pairs
+            if pair.fate == "reversed" and _of_judge(pair) == key
+        ]
         turned = {name for pair in pairs for name in (pair.better, pair.worse)}
         points = [_point(row, reversed=row.run in turned) for row in rows]
         names: dict[Tone, str] = {"": "keeps its place", "bad": "in a reversed pair"}
-        drawing = scatter(points, x=f"human {one.measure}, %", y="raised beyond the mean system, points", margin=0.0,
-                          names=names)  # fmt: skip
-        yield Figure(f"{one.judge}: systems raised and lowered, {one.measure}",
-                     "Above 0 the judge raises a system more than the mean one. Bars: 95 % intervals over queries.",
-                     drawing, half=True)  # fmt: skip
+        drawing = scatter(
+            points,
+            x=f"human {one.measure}, %",
+            y="raised beyond the mean system, points",
+            margin=0.0,
+            names=names,
+        )
+        yield Figure(
+            f"{one.judge}: systems raised and lowered, {one.measure}",
+            "Above 0 the judge raises a system more than the mean one. Bars: 95 % intervals over queries.",
+            drawing,
+            half=True,
+        )
 
 
 def _point(row: SystemScore, *, reversed: bool) -> ScatterPoint:
@@ -262,18 +378,25 @@ def _repaired(audit: JudgeAudit) -> Iterator[Section]:
         ("humans alone", lambda one: _percent(one.human_only)),
         ("judge alone", lambda one: number(100 * one.judge_only, decimal)),
         ("both", lambda one: _percent(one.powered)),
-        *([("all humans", lambda one: number(100 * one.truth, decimal))]
-          if any(np.isfinite(one.truth) for one in audit.corrected) else []),
+        *(
+            [("all humans", lambda one: number(100 * one.truth, decimal))]
+            if any(np.isfinite(one.truth) for one in audit.corrected)
+            else []
+        ),
         (Column("λ", spare=2), lambda one: number(one.weight, fixed)),
         (Column("correlation", spare=1), lambda one: number(one.correlation, fixed)),
         ("worth, queries", lambda one: f"{one.queries} → {fixed(one.effective, 0)}"),
         (worded("decided", spare=3), _decided),
-    ]  # fmt: skip
+    ]
     table = tabulated(
-        "Means and differences of neighbours from few human labels, in %", audit.corrected, columns, group=_of_judge,
-        groups=("judge", "measure"), rule=lambda one: bool(one.minus),
+        "Means and differences of neighbours from few human labels, in %",
+        audit.corrected,
+        columns,
+        group=_of_judge,
+        groups=("judge", "measure"),
+        rule=lambda one: bool(one.minus),
         note="A difference whose interval holds 0 corrects nothing: it is not decided.",
-    )  # fmt: skip
+    )
     yield Section("few-labels", "What do few human labels repair?", (), (table,))
 
 
@@ -296,18 +419,33 @@ def _agreement(audit: JudgeAudit) -> Iterator[Section]:
     blocks: list[Block] = [tabulated("Agreement with human grades", audit.overall, columns)]
     strata = [one for one in audit.agreements if one.stratum != "all"]
     if strata:
-        blocks.append(tabulated(
-            "Agreement by what documents have in common", strata,
-            [(named("pairs"), lambda one: one.stratum), *_coefficients()], group=lambda one: (one.judge,),
-            groups=("judge",),
-        ))  # fmt: skip
+        blocks.append(
+            tabulated(
+                "Agreement by what documents have in common",
+                strata,
+                [(named("pairs"), lambda one: one.stratum), *_coefficients()],
+                group=lambda one: (one.judge,),
+                groups=("judge",),
+            )
+        )
     blocks.append(_confusion(audit))
-    blocks.append(tabulated("Agreement by query", audit.by_query, [
-        (named("query"), lambda one: one.query), ("pairs", lambda one: number(one.pairs, count)),
-        ("same grade, %", lambda one: number(100 * one.exact, decimal)),
-        ("weighted κ", lambda one: number(one.weighted_kappa, fixed)),
-        ("judge − human", lambda one: number(one.gap, partial(signed, digits=2))),
-    ], group=lambda one: (one.judge,), groups=("judge",), folded=True, only="page"))  # fmt: skip
+    blocks.append(
+        tabulated(
+            "Agreement by query",
+            audit.by_query,
+            [
+                (named("query"), lambda one: one.query),
+                ("pairs", lambda one: number(one.pairs, count)),
+                ("same grade, %", lambda one: number(100 * one.exact, decimal)),
+                ("weighted κ", lambda one: number(one.weighted_kappa, fixed)),
+                ("judge − human", lambda one: number(one.gap, partial(signed, digits=2))),
+            ],
+            group=lambda one: (one.judge,),
+            groups=("judge",),
+            folded=True,
+            only="page",
+        )
+    )
     if audit.weaknesses:
         blocks.append(_weaknesses(audit))
     yield Section("agreement", "How far does a judge agree with humans?", (), tuple(blocks))
@@ -323,16 +461,23 @@ def _weaknesses(audit: JudgeAudit) -> Table:
         (Column("left out", spare=2), lambda one: number(one.edit.left_out, count)),
     ]
     caption = "What may fool a judge: edits of passages with human grade 0"
-    return tabulated(caption, audit.weaknesses, columns, group=lambda one: (one.judge,), groups=("judge",))
+    return tabulated(
+        caption, audit.weaknesses, columns, group=lambda one: (one.judge,), groups=("judge",)
+    )
 
 
 def _coefficients() -> list[ColumnOf]:
     def shown(name: str) -> Callable[[Agreement], Cell]:
         return lambda one: estimate(getattr(one, name), fixed)
 
-    columns: list[ColumnOf] = [(Column(title, spare=2 if name in ("exact", "binary_kappa") else 0), shown(name))
-                               for name, title in _COEFFICIENTS]  # fmt: skip
-    gap: ColumnOf = (Column("judge − human", spare=1), lambda one: estimate(one.gap, partial(signed, digits=2)))
+    columns: list[ColumnOf] = [
+        (Column(title, spare=2 if name in ("exact", "binary_kappa") else 0), shown(name))
+        for name, title in _COEFFICIENTS
+    ]
+    gap: ColumnOf = (
+        Column("judge − human", spare=1),
+        lambda one: estimate(one.gap, partial(signed, digits=2)),
+    )
     return [*columns, gap, (Column("pairs", spare=3), lambda one: number(one.pairs, count))]
 
 
@@ -340,7 +485,9 @@ def _confusion(audit: JudgeAudit) -> Table:
     grades = range(audit.spec["top_grade"] + 1)
     rows = []
     for judge in audit.judges:
-        cells = {(one.human, one.grade): one.pairs for one in audit.confusions if one.judge == judge}
+        cells = {
+            (one.human, one.grade): one.pairs for one in audit.confusions if one.judge == judge
+        }
         for human in grades:
             line = (Cell(count(cells[human, grade]), cells[human, grade]) for grade in grades)
             rows.append(Row((Cell(str(human)), *line), (judge,)))

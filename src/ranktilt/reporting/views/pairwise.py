@@ -35,7 +35,9 @@ def view(found: PairwiseAudit) -> Document:
         kind=f"Choices between {found.protected} and {found.unprotected} documents",
         headline=headline(found),
         sections=(
-            Section("choices", "What is chosen", (), (*_trained(found), _table(found), *_figure(found))),
+            Section(
+                "choices", "What is chosen", (), (*_trained(found), _table(found), *_figure(found))
+            ),
             provenance(found.spec, found.notes),
         ),
         sentences=tuple(_sentences(found)),
@@ -57,11 +59,17 @@ def _trained(found: PairwiseAudit) -> Iterator[Lines]:
 
 def _table(found: PairwiseAudit) -> Table:
     shares: tuple[tuple[Column | str, str], ...] = (
-        (found.unprotected, "unprotected"), (found.protected, "protected"),
+        (found.unprotected, "unprotected"),
+        (found.protected, "protected"),
         (Column("ratio", hint=f"{found.protected} over {found.unprotected}"), "ratio"),
-        ("inconsistent", "inconsistent"), ("unparsed", "unparsed"), ("first named", "first"),
-    )  # fmt: skip
-    columns: list[ColumnOf] = [(named("pairs"), lambda one: one.kind), ("number", lambda one: number(one.pairs, count))]
+        ("inconsistent", "inconsistent"),
+        ("unparsed", "unparsed"),
+        ("first named", "first"),
+    )
+    columns: list[ColumnOf] = [
+        (named("pairs"), lambda one: one.kind),
+        ("number", lambda one: number(one.pairs, count)),
+    ]
     columns += [(title, partial(_share, name=name)) for title, name in shares]
     return tabulated("Choices, in %", found.outcomes, columns)
 
@@ -82,10 +90,25 @@ def _figure(found: PairwiseAudit) -> Iterator[Figure]:
     rows = []
     for one in decided:
         value, low, high = (100 * (share - EVEN) for share in astuple(one.preference))
-        rows.append(Mark(f"{one.kind} pairs", value, low, high, tone=verdict_tone(found.verdict(one), found.protected)))
-    drawing = forest({"": rows}, x=f"share of {found.protected} among what is decided, less 50 %, in points",
-                     margin=found.level)  # fmt: skip
-    yield Figure(f"How often {found.protected} documents are chosen", "Right of 0: more often than not.", drawing)
+        rows.append(
+            Mark(
+                f"{one.kind} pairs",
+                value,
+                low,
+                high,
+                tone=verdict_tone(found.verdict(one), found.protected),
+            )
+        )
+    drawing = forest(
+        {"": rows},
+        x=f"share of {found.protected} among what is decided, less 50 %, in points",
+        margin=found.level,
+    )
+    yield Figure(
+        f"How often {found.protected} documents are chosen",
+        "Right of 0: more often than not.",
+        drawing,
+    )
 
 
 def _sentences(found: PairwiseAudit) -> Iterator[Sentence]:

@@ -52,7 +52,9 @@ def view(replayed: ReplayedLog) -> Document:
         kind="Stored answers of an LLM ranker, read again",
         headline=said[0] if gate is None else gate.text,
         sections=printed([_answers(replayed), *parts]),
-        sentences=tuple(Sentence(one, emphasis="" if n else "strong") for n, one in enumerate(said)),
+        sentences=tuple(
+            Sentence(one, emphasis="" if n else "strong") for n, one in enumerate(said)
+        ),
         legend=tuple(_legend(replayed)),
         notes=replayed.notes,
         outcome="" if gate is None else gate.tone,
@@ -103,12 +105,17 @@ def _gate(replayed: ReplayedLog) -> Sentence | None:
     of = counted(total, *(("call", "calls") if lost else ("answer", "answers")))
     fault = f"hold no ranking{', or more than one,' * bool(replayed.ambiguous)}{' or cannot be matched' * bool(lost)}"
     share = f"{failed:,} of {of} ({100 * failed / total:.1f} %) {fault.removesuffix(',')}"
-    return Sentence(f"{word}: {share}; at most {100 * most:.1f} % may", "good" if replayed.passed else "bad")
+    return Sentence(
+        f"{word}: {share}; at most {100 * most:.1f} % may", "good" if replayed.passed else "bad"
+    )
 
 
 def _answers(replayed: ReplayedLog) -> Table:
     often = {one.kind: one for one in reversed(replayed.examples) if one.times > 1}
-    said = {kind: f"{shorten(' '.join(one.answer.split()), 50)} ({one.times:,} ×)" for kind, one in often.items()}
+    said = {
+        kind: f"{shorten(' '.join(one.answer.split()), 50)} ({one.times:,} ×)"
+        for kind, one in often.items()
+    }
     total, left = len(replayed.answers), len(replayed.unmatched)
     found = [*replayed.kinds.items(), (_ECHO, replayed.echoes), *[(_LOST, left)] * bool(left)]
     columns = (
@@ -133,10 +140,27 @@ def _split(replayed: ReplayedLog) -> Table:
 
 
 def _rows(replayed: ReplayedLog, measure: str, pair: Pair) -> Iterator[Row]:
-    model, parser, both, strict = (c for part in PARTS if (c := replayed.change(part, measure, pair)) is not None)
+    model, parser, both, strict = (
+        c for part in PARTS if (c := replayed.change(part, measure, pair)) is not None
+    )
     group, blank = (_heading(model),), Cell("")
-    yield Row((Cell(INPUT), number(model.old, model.amount), blank, blank, blank, number(model.queries, str)), group)
-    for name, change in (("+ model", model), ("+ parser", parser), (f"{PUBLISHED} run", both), (STRICT, strict)):
+    yield Row(
+        (
+            Cell(INPUT),
+            number(model.old, model.amount),
+            blank,
+            blank,
+            blank,
+            number(model.queries, str),
+        ),
+        group,
+    )
+    for name, change in (
+        ("+ model", model),
+        ("+ parser", parser),
+        (f"{PUBLISHED} run", both),
+        (STRICT, strict),
+    ):
         p, difference = number(change.p_corrected, p_value), moved(change)
         apart = (replace(difference, ends=None), Cell(difference.interval))
         cells = (Cell(name), number(change.new, change.amount), *apart, p, blank)

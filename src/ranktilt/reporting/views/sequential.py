@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ranktilt.auditing.sequential import Look, SequentialAudit
-from ranktilt.reporting.document import Block, Column, Document, Figure, Section, Sentence, Table, tabulated
+from ranktilt.reporting.document import (
+    Block,
+    Column,
+    Document,
+    Figure,
+    Section,
+    Sentence,
+    Table,
+    tabulated,
+)
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import count, number
@@ -17,7 +26,9 @@ _SHOWN = 8
 
 def view(found: SequentialAudit) -> Document:
     """Return what is said of a sequential audit."""
-    lead = (f"Which of {found.a} and {found.b} stands higher, decided for a tilt of {found.stop_at_tilt:g}?",)
+    lead = (
+        f"Which of {found.a} and {found.b} stands higher, decided for a tilt of {found.stop_at_tilt:g}?",
+    )
     some = _some(found.looks)
     side = "a" if found.looks[-1].value > 0 else "b"
     tone = VERDICT_TONES[side if found.decision == "tilted" else found.decision]
@@ -27,11 +38,12 @@ def view(found: SequentialAudit) -> Document:
         headline=headline(found),
         sections=(Section("looks", "Look by look", lead, blocks), provenance(found.spec)),
         sentences=(
-            Sentence(found.headline, tone, "strong"), *map(Sentence, found.sentences),
+            Sentence(found.headline, tone, "strong"),
+            *map(Sentence, found.sentences),
         ),
         legend=tuple(_legend(found)),
         sides=(found.a, found.b),
-    )  # fmt: skip
+    )
 
 
 def _some(looks: tuple[Look, ...]) -> list[Look]:
@@ -59,16 +71,25 @@ def _figure(found: SequentialAudit) -> Figure:
     of, last = found.estimand, found.looks[-1]
     points = [
         Point(
-            float(look.queries), of.scale * look.value, of.scale * look.low, of.scale * look.high,
+            float(look.queries),
+            of.scale * look.value,
+            of.scale * look.low,
+            of.scale * look.high,
             f"{look.queries:,} queries: {found.words(look)}",
         )
-        for look in found.looks if look.queries
-    ]  # fmt: skip
+        for look in found.looks
+        if look.queries
+    ]
     return Figure(
         "How the interval closed in",
         f"After {last.queries:,} queries {found.words(last)}. Bars: the 95 % confidence sequences. Shaded: "
         f"±{found.stop_at_tilt:g}, the tilt to be decided.",
-        lines({found.run: points}, x="queries", y=f"{found.measure},{of.suffix or ' value'}", band=found.stop_at_tilt),
+        lines(
+            {found.run: points},
+            x="queries",
+            y=f"{found.measure},{of.suffix or ' value'}",
+            band=found.stop_at_tilt,
+        ),
     )
 
 

@@ -5,10 +5,30 @@ from __future__ import annotations
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.study import Study, Trend
 from ranktilt.auditing.study_sources import StudySource
-from ranktilt.reporting.document import Cell, Column, Document, Figure, Section, Sentence, named, tabulated, worded
+from ranktilt.reporting.document import (
+    Cell,
+    Column,
+    Document,
+    Figure,
+    Section,
+    Sentence,
+    named,
+    tabulated,
+    worded,
+)
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline, study_summaries
-from ranktilt.reporting.numbers import DASH, count, ends, estimate, interval, number, p_value, percent, signed
+from ranktilt.reporting.numbers import (
+    DASH,
+    count,
+    ends,
+    estimate,
+    interval,
+    number,
+    p_value,
+    percent,
+    signed,
+)
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.verdicts import mark, starred
@@ -53,7 +73,9 @@ def legend(study: Study) -> list[str]:
 
 
 def _trend(trend: Trend) -> str:
-    return {"rises": f"toward {trend.a}", "falls": f"away from {trend.a}"}.get(trend.kind, trend.kind)
+    return {"rises": f"toward {trend.a}", "falls": f"away from {trend.a}"}.get(
+        trend.kind, trend.kind
+    )
 
 
 def _figures(study: Study) -> Section | None:
@@ -102,7 +124,10 @@ def _table(study: Study) -> Section:
     """Per ranker and series a row a source, by rising temperature; with several measures a group each."""
     columns = (
         (named("source"), lambda of: of[1].source),
-        ("temperature", lambda of: number(of[1].temperature, lambda t: f"{t:g}" if t == t else DASH)),
+        (
+            "temperature",
+            lambda of: number(of[1].temperature, lambda t: f"{t:g}" if t == t else DASH),
+        ),
         (study.reference, lambda of: number(of[0].mean_a, percent)),
         ("rewrite", lambda of: number(of[0].mean_b, percent)),
         ("Relative Δ", lambda of: estimate(of[0], signed, mark(of[0]))),
@@ -121,10 +146,17 @@ def _table(study: Study) -> Section:
     note = f"Means and Relative Δ in %; + favours {study.reference}, − the rewrites. {starred(study.spec)}"
     several = {"model": len(study.series) > 1, "measure": len(study.measures) > 1}
     table = tabulated(
-        f"{study.reference} against each source", found, columns, note=note,
-        group=lambda of: (of[0].run, *[of[1].series] * several["model"], *[of[0].measure] * several["measure"]),
+        f"{study.reference} against each source",
+        found,
+        columns,
+        note=note,
+        group=lambda of: (
+            of[0].run,
+            *[of[1].series] * several["model"],
+            *[of[0].measure] * several["measure"],
+        ),
         groups=("ranker", *(name for name, there in several.items() if there)),
-    )  # fmt: skip
+    )
     return Section("table", "Every number", (), (table,))
 
 
@@ -142,8 +174,14 @@ def _trends(study: Study) -> Section | None:
         (worded("series"), lambda t: t.series),
         (worded("measure"), lambda t: t.measure),
         (worded("trend"), _trend),
-        ("rank correlation", lambda t: Cell(signed(t.correlation, 2), t.correlation, ends=ends(t.low, t.high, 2))),
-        ("change, points", lambda t: Cell(signed(t.change), t.change, ends=ends(t.change_low, t.change_high))),
+        (
+            "rank correlation",
+            lambda t: Cell(signed(t.correlation, 2), t.correlation, ends=ends(t.low, t.high, 2)),
+        ),
+        (
+            "change, points",
+            lambda t: Cell(signed(t.change), t.change, ends=ends(t.change_low, t.change_high)),
+        ),
         ("queries", lambda t: number(t.queries, count)),
     )
     note = "Change: Relative Δ at the highest temperature less that at the lowest."

@@ -34,7 +34,16 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Mark, clouds, forest, histogram
 from ranktilt.reporting.figures.drawing import Drawing
-from ranktilt.reporting.numbers import DASH, always_signed, count, decimal, estimate, fixed, number, p_value
+from ranktilt.reporting.numbers import (
+    DASH,
+    always_signed,
+    count,
+    decimal,
+    estimate,
+    fixed,
+    number,
+    p_value,
+)
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.check import check_table, sentences
@@ -78,14 +87,22 @@ def view(validation: Validation) -> Document:
 def headline(validation: Validation) -> str:
     """Say in one sentence what a validation found: words kept, closeness in meaning, the outcome of each ranker."""
     if not validation.sources:
-        documents = sum(row.documents for row in validation.statistics.sources if row.source is not None)
+        documents = sum(
+            row.documents for row in validation.statistics.sources if row.source is not None
+        )
         return f"One source, {validation.reference}, with {counted(documents, 'document', 'documents')}: no twins."
     if validation.check is not None and not validation.check.fair:
         return validation.check.sentence
     parts = [_texts(validation)]
     for outcome, words in _WORDS.items():
-        found = [row for row in validation.effectiveness if row.outcome == outcome and _primary(row, validation)]
-        names = [f"{row.run} ({row.source})" if len(validation.sources) > 1 else row.run for row in found]
+        found = [
+            row
+            for row in validation.effectiveness
+            if row.outcome == outcome and _primary(row, validation)
+        ]
+        names = [
+            f"{row.run} ({row.source})" if len(validation.sources) > 1 else row.run for row in found
+        ]
         if names:
             parts.append(f"{_first(names)} {words[len(names) > 1]}")
     said = "; ".join(filter(None, parts))
@@ -100,7 +117,9 @@ def _texts(validation: Validation) -> str:
         low, high = (f"{100 * value:.0f}" for value in (min(kept), max(kept)))
         parts.append(f"keep {low if low == high else f'{low} to {high}'} % of the words")
     if near:
-        parts.append("stay close in meaning" if min(near) >= _NEAR else "do not all stay close in meaning")
+        parts.append(
+            "stay close in meaning" if min(near) >= _NEAR else "do not all stay close in meaning"
+        )
     return f"The rewrites {' and '.join(parts)}" if parts else ""
 
 
@@ -193,12 +212,18 @@ def _terms(validation: Validation) -> Section:
         for name, found in (("Jaccard", one.jaccard), ("overlap", one.overlap))
     )
     columns = (named("quantity"), *_SPREAD, Column("undefined"))
-    table = Table(f"Terms shared with {validation.reference}, 0 to 1", columns, rows, groups=("source",))
+    table = Table(
+        f"Terms shared with {validation.reference}, 0 to 1", columns, rows, groups=("source",)
+    )
     jaccard = {one.source: one.jaccard for one in validation.overlaps}
     overlap = {one.source: one.overlap for one in validation.overlaps}
     figures = (
-        distribution_figure("Figure 3, left. Jaccard similarity of twins", jaccard, "Jaccard similarity"),
-        distribution_figure("Figure 3, right. Overlap: the share of terms kept", overlap, "overlap"),
+        distribution_figure(
+            "Figure 3, left. Jaccard similarity of twins", jaccard, "Jaccard similarity"
+        ),
+        distribution_figure(
+            "Figure 3, right. Overlap: the share of terms kept", overlap, "overlap"
+        ),
     )
     lead = "A rewrite should say the same in other words: many terms kept, but not all."
     return Section("words", "Words in common", (lead,), (table, *figures))
@@ -216,9 +241,13 @@ def _meanings(validation: Validation) -> Iterator[Section]:
         )
         drawn = f"Figure 5. Cosine similarity of {validation.reference} texts with their twins in {one.source}"
         sides = {"twins": one.cosine, "unrelated pairs": one.baseline}
-        figure = distribution_figure(f"{drawn}, and with other rewrites", sides, "cosine similarity")
+        figure = distribution_figure(
+            f"{drawn}, and with other rewrites", sides, "cosine similarity"
+        )
         blocks: list[Block] = [_cosines(one), _separation(one), figure]
-        blocks += [map_figure(one.map, one.source, validation.reference)] if one.map is not None else []
+        blocks += (
+            [map_figure(one.map, one.source, validation.reference)] if one.map is not None else []
+        )
         yield Section(f"meaning-{place}" if many else "meaning", title, (lead,), tuple(blocks))
 
 
@@ -229,13 +258,21 @@ def _cosines(one: Similarity) -> Table:
         share = Cell(DASH if np.isnan(above) else percent(100 * above), above)
         rows.append(Row((Cell(name), *_spread(found), share)))
     columns = (named("pairs of texts"), *_SPREAD, Column(f"above {ABOVE:g}"))
-    return Table(f"Cosine similarity of {one.source}, {one.model}, {one.text}", columns, tuple(rows))
+    return Table(
+        f"Cosine similarity of {one.source}, {one.model}, {one.text}", columns, tuple(rows)
+    )
 
 
 def _separation(one: Similarity) -> Table:
     apart = one.separation
     folds = f"folds {fixed(apart.auc_low)} to {fixed(apart.auc_high)}; .5 is chance, 1 is always"
-    row = Row((Cell("AUC of telling sides apart", note=folds), number(apart.auc, fixed), number(apart.pairs, count)))
+    row = Row(
+        (
+            Cell("AUC of telling sides apart", note=folds),
+            number(apart.auc, fixed),
+            number(apart.pairs, count),
+        )
+    )
     columns = (named("by their vectors"), Column("value"), Column("pairs"))
     return Table(f"How far apart the sides are, {one.source}", columns, (row,))
 
@@ -259,13 +296,22 @@ def _effectiveness(validation: Validation) -> Section:
     )
     sources = dict.fromkeys(row.source for row in rows)
     left_out = {row.source: f"{row.excluded:,}" for row in rows if row.excluded}
-    counts = ", ".join(f"{n} of {source}" if len(validation.sources) > 1 else n for source, n in left_out.items())
-    outside = f" Judged queries without a relevant document on both sides, left out: {counts}." if counts else ""
+    counts = ", ".join(
+        f"{n} of {source}" if len(validation.sources) > 1 else n for source, n in left_out.items()
+    )
+    outside = (
+        f" Judged queries without a relevant document on both sides, left out: {counts}."
+        if counts
+        else ""
+    )
     table = tabulated(
         f"Effectiveness on each side alone{'' if many else f', {rows[0].measure}'}",
-        [row for source in sources for row in rows if row.source == source], columns, note=outside.strip(),
-        group=lambda row: (row.source,) if len(sources) > 1 else (), groups=("source",) if len(sources) > 1 else (),
-    )  # fmt: skip
+        [row for source in sources for row in rows if row.source == source],
+        columns,
+        note=outside.strip(),
+        group=lambda row: (row.source,) if len(sources) > 1 else (),
+        groups=("source",) if len(sources) > 1 else (),
+    )
     lead = (
         "Each ranker searches each side alone. If one side were easier to search, a tilt in the mixed ranking could "
         f"come from that alone. The margin is ±{rows[0].margin:g}: a smaller difference would not matter."
@@ -287,17 +333,29 @@ def _check(check: CheckResult) -> Section:
 
 def distribution_figure(title: str, found: Mapping[str, Distribution], axis: str) -> Figure:
     """Draw distributions over the same bins."""
-    return Figure(title, "Shares of pairs; the table holds means and quartiles.", _histogram(found, axis), half=True)
+    return Figure(
+        title,
+        "Shares of pairs; the table holds means and quartiles.",
+        _histogram(found, axis),
+        half=True,
+    )
 
 
 def _histogram(found: Mapping[str, Distribution], axis: str) -> Drawing:
     """Bars over the range that holds anything."""
-    low, high = min(one.range[0] for one in found.values()), max(one.range[1] for one in found.values())
+    low, high = (
+        min(one.range[0] for one in found.values()),
+        max(one.range[1] for one in found.values()),
+    )
     edges = np.linspace(low, high, round(_BINS * (high - low)) + 1)
     counts = {name: np.histogram(one.defined, edges)[0] for name, one in found.items()}
     held = np.flatnonzero(sum(counts.values()))
-    first, last = (int(held[0]), int(held[-1]) + 1) if len(held) and low != 0 else (0, len(edges) - 1)
-    shares = {name: 100 * count[first:last] / max(found[name].count, 1) for name, count in counts.items()}
+    first, last = (
+        (int(held[0]), int(held[-1]) + 1) if len(held) and low != 0 else (0, len(edges) - 1)
+    )
+    shares = {
+        name: 100 * count[first:last] / max(found[name].count, 1) for name, count in counts.items()
+    }
     return histogram(shares, edges[first : last + 1], x=axis)
 
 
@@ -308,7 +366,11 @@ def map_figure(drawn: Map, source: str, reference: str) -> Figure:
     for name in (reference, source):
         mine = [place for place, of in enumerate(drawn.sources) if of == name]
         groups[name] = (points[mine], [drawn.ids[place] for place in mine])
-    sample = "all pairs" if drawn.pairs == drawn.of else f"{drawn.pairs:,} of {drawn.of:,} pairs, drawn by chance"
+    sample = (
+        "all pairs"
+        if drawn.pairs == drawn.of
+        else f"{drawn.pairs:,} of {drawn.of:,} pairs, drawn by chance"
+    )
     return Figure(
         f"Figure 4. A map of the texts: {reference} and {source}",
         f"By t-SNE; {sample}. Near points are texts of like meaning; far distances and the axes mean nothing. Sides "
@@ -322,11 +384,15 @@ def forest_figure(rows: Sequence[Equivalence], validation: Validation) -> Figure
     """Draw the differences of one source and measure, with the margin around 0."""
     intervals = [
         Mark(
-            f"{row.run}: {row.outcome}", row.value, row.low, row.high,
-            inner=row.smallest - abs(row.value), tone=OUTCOMES[row.outcome],
+            f"{row.run}: {row.outcome}",
+            row.value,
+            row.low,
+            row.high,
+            inner=row.smallest - abs(row.value),
+            tone=OUTCOMES[row.outcome],
         )
         for row in rows
-    ]  # fmt: skip
+    ]
     reference, first = validation.reference, rows[0]
     level = f"{100 * (1 - 2 * alpha_of(validation)):g} %"
     return Figure(

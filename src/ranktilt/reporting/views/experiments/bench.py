@@ -11,7 +11,17 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import join_words
 from ranktilt.experiments.tradeoff_result import Bench, Choice, Intervention
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.reporting.document import Cell, Column, Document, Figure, Row, Section, Sentence, Table, named
+from ranktilt.reporting.document import (
+    Cell,
+    Column,
+    Document,
+    Figure,
+    Row,
+    Section,
+    Sentence,
+    Table,
+    named,
+)
 from ranktilt.reporting.figures.charts import Mark, Point, ScatterPoint, lines, scatter
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.headline import headline
@@ -28,9 +38,16 @@ _DODGE, _MOST_PLANES = 0.06, 4
 def view(bench: Bench) -> Document:
     """Return what is said of a bench."""
     choice = bench.choose()
-    planes = (_plane(bench, choice, pair) for pair in bench.pairs[: _MOST_PLANES * bool(bench.over)])
+    planes = (
+        _plane(bench, choice, pair) for pair in bench.pairs[: _MOST_PLANES * bool(bench.over)]
+    )
     sections = (
-        Section("choice", "Which intervention reaches level, and what it costs", (), (_table(bench, choice),)),
+        Section(
+            "choice",
+            "Which intervention reaches level, and what it costs",
+            (),
+            (_table(bench, choice),),
+        ),
         Section("plane", "Effectiveness against tilt", (), tuple(planes)),
         *_by_strength(bench),
         provenance(bench.spec, bench.notes),
@@ -40,17 +57,21 @@ def view(bench: Bench) -> Document:
         headline=headline(choice),
         sections=tuple(section for section in sections if section.blocks),
         sentences=(
-            Sentence(choice.headline, VERDICT_TONES[choice.outcome], "strong"), *map(Sentence, choice.sentences),
+            Sentence(choice.headline, VERDICT_TONES[choice.outcome], "strong"),
+            *map(Sentence, choice.sentences),
         ),
         legend=tuple(legend(bench)),
         notes=bench.notes,
-    )  # fmt: skip
+    )
 
 
 def _table(bench: Bench, choice: Choice) -> Table:
     """One row an intervention that is judged, and below it how it differs from the baseline."""
     valued = bench.valued
-    front = [primary(bench) + (f", {side_name(bench, p)}" if len(bench.pairs) > 1 else "") for p in bench.pairs]
+    front = [
+        primary(bench) + (f", {side_name(bench, p)}" if len(bench.pairs) > 1 else "")
+        for p in bench.pairs
+    ]
     columns = (
         named("intervention"),
         *(Column(title) for title in front),
@@ -60,7 +81,9 @@ def _table(bench: Bench, choice: Choice) -> Table:
     )
     groups = ("method",) if len(bench.methods) + len(bench.refused) > 1 else ()
     rows = [row for one in bench.judged for row in _choice_rows(bench, choice, one)]
-    numbers, costs = ([Cell("") for _ in some] for some in ((*bench.pairs, *bench.over), bench.over[:1]))
+    numbers, costs = (
+        [Cell("") for _ in some] for some in ((*bench.pairs, *bench.over), bench.over[:1])
+    )
     for method, reason in bench.refused:
         cells = (Cell(method, note=reason), *numbers, Cell("refused", None, "warning"), *costs)
         rows.append(Row(cells, groups and (method,)))
@@ -76,14 +99,19 @@ def _choice_rows(bench: Bench, choice: Choice, one: Intervention) -> Iterator[Ro
         chosen = "tilt: over all queries"
     rows = choice.rows[one.name]
     costs = rows[len(tilts) :]
-    tilt, cost = (worst(["level", *(row.outcome for row in some)]) for some in (rows[: len(tilts)], costs))
+    tilt, cost = (
+        worst(["level", *(row.outcome for row in some)]) for some in (rows[: len(tilts)], costs)
+    )
     said = "over-corrected" if choice.overcorrected(one.name) else tilt
     ends = [Cell(said, tone=VERDICT_TONES[tilt])]
     if bench.over:
         word = next((row.word for row in costs if row.outcome == cost), "")
         ends.append(Cell(word, tone=VERDICT_TONES[cost] if costs else ""))
     name = Cell(one.name, note=chosen, emphasis="strong" if chosen == "chosen" else "")
-    values = [estimate(t, t.estimand.amount, mark(t), emphasis="strong" if t.favours else "") for t in tilts]
+    values = [
+        estimate(t, t.estimand.amount, mark(t), emphasis="strong" if t.favours else "")
+        for t in tilts
+    ]
     values += [estimate(bench.mean(one.name, over), percent) for over in bench.over]
     yield Row((name, *values, *ends), group)
     if not baseline:
@@ -106,9 +134,13 @@ def legend(bench: Bench) -> Iterator[str]:
     asked = bench.tilt(bench.baseline.name, bench.pairs[0]).estimand
     above = "+" if asked.level == 0 else "above 1"
     cost = (
-        f" Cost: within where a loss of more than {points(bench.budget)} of {bench.valued} is excluded by the paired "
-        "interval, beyond where it is shown."
-    ) if bench.over else ""  # fmt: skip
+        (
+            f" Cost: within where a loss of more than {points(bench.budget)} of {bench.valued} is "
+            "excluded by the paired interval, beyond where it is shown."
+        )
+        if bench.over
+        else ""
+    )
     yield (
         f"{primary(bench)}: {above} favours {bench.spec.get('reference')}. Tilt: level where its whole interval lies "
         f"within ±{bench.level:g} points, tilted where a side is favoured and it lies wholly beyond.{cost}"
@@ -120,12 +152,20 @@ def legend(bench: Bench) -> Iterator[str]:
 
 def _by_strength(bench: Bench) -> Iterator[Section]:
     """A section a method of several strengths: its tilt and its cost, side by side."""
-    dialled = [method for method in bench.methods if len(bench.strengths(method)) > 2]  # the baseline is one
+    dialled = [
+        method for method in bench.methods if len(bench.strengths(method)) > 2
+    ]  # the baseline is one
     for number, method in enumerate(dialled, start=1):
         figures = list[Figure]()
         for question in dict.fromkeys((*bench.questions, *bench.measures)):
-            figures += [_tilt_figure(bench, method, question)] if question in bench.questions else []
-            figures += [_cost_figure(bench, method, question)] if question in bench.measures and bench.over else []
+            figures += (
+                [_tilt_figure(bench, method, question)] if question in bench.questions else []
+            )
+            figures += (
+                [_cost_figure(bench, method, question)]
+                if question in bench.measures and bench.over
+                else []
+            )
         title = f"Tilt{' and cost' if bench.over else ''} by strength of {method}"
         yield Section(f"strength-{number}", title, (), tuple(figures))
 
@@ -133,9 +173,15 @@ def _by_strength(bench: Bench) -> Iterator[Section]:
 def _tilt_figure(bench: Bench, method: str, measure: str) -> Figure:
     """Draw a question over the strength of a method, a line a pair of groups."""
     steps = bench.strengths(method)
-    found = {side_name(bench, pair): [bench.tilt(one.name, pair, measure) for one in steps] for pair in bench.pairs}
+    found = {
+        side_name(bench, pair): [bench.tilt(one.name, pair, measure) for one in steps]
+        for pair in bench.pairs
+    }
     drawn = {
-        name: [Point(float(x), *_drawn(t), f"{steps[x].name}: {tilt_numbers(t)}") for x, t in enumerate(tilts)]
+        name: [
+            Point(float(x), *_drawn(t), f"{steps[x].name}: {tilt_numbers(t)}")
+            for x, t in enumerate(tilts)
+        ]
         for name, tilts in found.items()
     }
     band = _level_band([tilt for tilts in found.values() for tilt in tilts], bench.level)
@@ -143,7 +189,13 @@ def _tilt_figure(bench: Bench, method: str, measure: str) -> Figure:
     drawing = _over_strengths(drawn, steps, y=_axis(bench, measure), band=band)
     says = f"From {steps[0].name} to {steps[-1].name}. Bars: 95 % intervals. {shaded}"
     layout = "dai-fig10" if measure in bench.measures else ""
-    return Figure(f"{primary(bench, measure)} by strength of {method}", says, drawing, half=True, layout=layout)
+    return Figure(
+        f"{primary(bench, measure)} by strength of {method}",
+        says,
+        drawing,
+        half=True,
+        layout=layout,
+    )
 
 
 def _cost_figure(bench: Bench, method: str, measure: str) -> Figure:
@@ -154,16 +206,24 @@ def _cost_figure(bench: Bench, method: str, measure: str) -> Figure:
         drawn[over_name(over)] = [Point(0, 0.0, 0.0, 0.0, steps[0].name)]
         for x, one in enumerate(steps):
             if (change := bench.change(one.name, (over, over), measure)) is not None:
-                said = f"{one.name}: {signed(change.value)} points {interval(change.low, change.high)}"
-                drawn[over_name(over)].append(Point(float(x), change.value, change.low, change.high, said))
+                said = (
+                    f"{one.name}: {signed(change.value)} points {interval(change.low, change.high)}"
+                )
+                drawn[over_name(over)].append(
+                    Point(float(x), change.value, change.low, change.high, said)
+                )
     budget = 100 * bench.budget
-    drawing = _over_strengths(drawn, steps, y=f"{measure} less {steps[0].name}, points", band=budget)
+    drawing = _over_strengths(
+        drawn, steps, y=f"{measure} less {steps[0].name}, points", band=budget
+    )
     says = (
         f"From {steps[1].name} to {steps[-1].name}, in points. Bars: paired 95 % intervals. Shaded: ±{budget:g}, whose "
         "lower end is the budget."
     )
     layout = "dai-fig11" if bench.spec.get("reference") in bench.over else ""
-    return Figure(f"What {method} costs: change of {measure}", says, drawing, half=True, layout=layout)
+    return Figure(
+        f"What {method} costs: change of {measure}", says, drawing, half=True, layout=layout
+    )
 
 
 def _over_strengths(
@@ -178,7 +238,11 @@ def _over_strengths(
 def primary(bench: Bench, measure: str | None = None) -> str:
     """Name what level is judged on, or another question."""
     tilt = bench.tilt(bench.baseline.name, bench.pairs[0], measure)
-    return f"{tilt_name(tilt)} {tilt.measure}" if isinstance(tilt.estimand, RelativeDelta) else tilt_name(tilt)
+    return (
+        f"{tilt_name(tilt)} {tilt.measure}"
+        if isinstance(tilt.estimand, RelativeDelta)
+        else tilt_name(tilt)
+    )
 
 
 def side_name(bench: Bench, pair: Pair) -> str:
@@ -203,7 +267,11 @@ def _drawn(tilt: Effect) -> tuple[float, float, float]:
 
 
 def _axis(bench: Bench, measure: str | None = None) -> str:
-    above = "% from 1" if bench.tilt(bench.baseline.name, bench.pairs[0], measure).estimand.level == 1 else "%"
+    above = (
+        "% from 1"
+        if bench.tilt(bench.baseline.name, bench.pairs[0], measure).estimand.level == 1
+        else "%"
+    )
     return f"{primary(bench, measure)}, {above}"
 
 
@@ -221,12 +289,17 @@ def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
         marked = Mark(one.name, *_drawn(tilt), VERDICT_TONES[tone], hover=hover)
         points.append(ScatterPoint(marked, 100 * mean.value, 100 * mean.low, 100 * mean.high))
     tilts = [bench.tilt(one.name, pair) for one in shown]
-    front = pareto([(point.x, abs(tilt.value - tilt.level)) for point, tilt in zip(points, tilts, strict=True)])
+    front = pareto(
+        [(point.x, abs(tilt.value - tilt.level)) for point, tilt in zip(points, tilts, strict=True)]
+    )
     drawing = scatter(
-        points, x=f"{bench.valued} over all documents, %", y=_axis(bench),
+        points,
+        x=f"{bench.valued} over all documents, %",
+        y=_axis(bench),
         margin=_level_band(tilts, choice.level),
-        names={**sides_named(pair), "first": f"toward {pair[0]}", "second": f"toward {pair[1]}"}, front=front,
-    )  # fmt: skip
+        names={**sides_named(pair), "first": f"toward {pair[0]}", "second": f"toward {pair[1]}"},
+        front=front,
+    )
     names = join_words([shown[n].name for n in front] or ["none"])
     return Figure(
         f"{bench.valued} against the tilt between {pair[0]} and {pair[1]}",

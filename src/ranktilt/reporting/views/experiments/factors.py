@@ -43,13 +43,26 @@ _QUESTIONS = {
 
 def view(found: FactorEffects) -> Document:
     """Return what is said of effects of factors."""
-    blocks: list[Block] = [_effects(found), _forest(found), *_sources(found), *_adoptions(found), _factors(found)]
-    lead = ("What does each factor do to a document's rank, and how does one change what another does?",)
+    blocks: list[Block] = [
+        _effects(found),
+        _forest(found),
+        *_sources(found),
+        *_adoptions(found),
+        _factors(found),
+    ]
+    lead = (
+        "What does each factor do to a document's rank, and how does one change what another does?",
+    )
     return Document(
         kind=titled("Causes on", found.spec),
         headline=headline(found),
-        sections=(Section("effects", "Effects of factors", lead, tuple(blocks)), provenance(found.spec, found.notes)),
-        sentences=tuple(Sentence(f"{sentence}.", emphasis="strong") for sentence in found.sentences),
+        sections=(
+            Section("effects", "Effects of factors", lead, tuple(blocks)),
+            provenance(found.spec, found.notes),
+        ),
+        sentences=tuple(
+            Sentence(f"{sentence}.", emphasis="strong") for sentence in found.sentences
+        ),
         legend=tuple(_legend(found)),
         notes=found.notes,
     )
@@ -61,13 +74,23 @@ def _effects(found: FactorEffects) -> Table:
     columns: list[ColumnOf] = [(named("effect"), lambda row: row.effect)]
     for place, estimand in enumerate(found.estimands):
         unit = UNITS[estimand]
-        head = Column(f"{unit.name}, {unit.unit}", hint=unit.about, spare=max(4 - place, 0) if place else 0)
+        head = Column(
+            f"{unit.name}, {unit.unit}", hint=unit.about, spare=max(4 - place, 0) if place else 0
+        )
         columns.append((head, partial(_cell, rows, estimand)))
         if estimand == PRIMARY:
-            columns.append((Column("corrected p", spare=6), lambda row: number(row.p_corrected, p_value)))
-            columns.append((Column("detectable", spare=5), lambda row: number(row.detectable, decimal)))
+            columns.append(
+                (Column("corrected p", spare=6), lambda row: number(row.p_corrected, p_value))
+            )
+            columns.append(
+                (Column("detectable", spare=5), lambda row: number(row.detectable, decimal))
+            )
     return tabulated(
-        "Effects, high less low", found.of(PRIMARY), columns, group=lambda row: (row.ranker,), groups=("ranker",)
+        "Effects, high less low",
+        found.of(PRIMARY),
+        columns,
+        group=lambda row: (row.ranker,),
+        groups=("ranker",),
     )
 
 
@@ -108,9 +131,13 @@ def _sources(found: FactorEffects) -> Iterator[Table]:
     first = [one for one in found.sources if one.estimand == PRIMARY]
     note = "Together: all at once high, less the original; two-factor interactions cancel out."
     yield tabulated(
-        "Text by a model, before and after the other factors are held", first, columns, note=note,
-        group=lambda one: (one.ranker,), groups=("ranker",),
-    )  # fmt: skip
+        "Text by a model, before and after the other factors are held",
+        first,
+        columns,
+        note=note,
+        group=lambda one: (one.ranker,),
+        groups=("ranker",),
+    )
 
 
 def _question(one: SourceEffect) -> str:
@@ -135,9 +162,13 @@ def _adoptions(found: FactorEffects) -> Iterator[Table]:
     note = "Points of 100 / log2(1 + rank), 0 where not retrieved, against the unedited document where nobody edits."
     edited = [one for one in found.adoptions if one.edited]
     yield tabulated(
-        "Does an edit pay, as ever more documents have it?", edited, columns, note=note,
-        group=lambda one: (one.ranker,), groups=("ranker",),
-    )  # fmt: skip
+        "Does an edit pay, as ever more documents have it?",
+        edited,
+        columns,
+        note=note,
+        group=lambda one: (one.ranker,),
+        groups=("ranker",),
+    )
 
 
 def _factors(found: FactorEffects) -> Table:

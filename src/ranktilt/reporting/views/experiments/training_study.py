@@ -80,8 +80,14 @@ def _legend(study: TrainingStudy) -> Iterator[str]:
 def _means(one: Evaluation, ranker: str, group: str = ALL) -> Iterator[Cell]:
     """A ranker's cells, marked where it is better than all others."""
     for measure in one.measures:
-        tests = (("†", one.best(ranker, measure, group)), ("‡", one.best(ranker, measure, group, test="interval")))
-        mean, marks = one.mean(ranker, measure, group), "".join(sign for sign, best in tests if best)
+        tests = (
+            ("†", one.best(ranker, measure, group)),
+            ("‡", one.best(ranker, measure, group, test="interval")),
+        )
+        mean, marks = (
+            one.mean(ranker, measure, group),
+            "".join(sign for sign, best in tests if best),
+        )
         yield estimate(mean, percent, marks)
 
 
@@ -106,7 +112,9 @@ def _tilts(study: TrainingStudy) -> Section:
     names = {one.run: one.run if several else one.name for one in study.rankers}
     rows = []
     for run, a, b in dict.fromkeys((tilt.run, tilt.a, tilt.b) for tilt in study.tilts):
-        of = {tilt.measure: tilt for tilt in study.tilts if (tilt.run, tilt.a, tilt.b) == (run, a, b)}
+        of = {
+            tilt.measure: tilt for tilt in study.tilts if (tilt.run, tilt.a, tilt.b) == (run, a, b)
+        }
         cells = (estimate(of[m], signed, mark(of[m])) if m in of else Cell("") for m in measures)
         rows.append(Row((Cell(names.get(run, run)), *cells), rule=True))
         changes = [c for c in study.tilt_changes if (c.run, c.a, c.b) == (run, a, b)]
@@ -115,7 +123,9 @@ def _tilts(study: TrainingStudy) -> Section:
             rows.append(Row((less, *(moved(change, "quiet") for change in changes))))
     note = f"In %; + favours {study.reference}. Less: the paired difference in points. * corrected p < .05 (Holm)."
     table = Table("Relative Δ on the answers of both sides", _columns(measures), tuple(rows), note)
-    return Section("tilt", "What training on either side does to the source bias", (), (table,) if rows else ())
+    return Section(
+        "tilt", "What training on either side does to the source bias", (), (table,) if rows else ()
+    )
 
 
 def _domains(study: TrainingStudy) -> Section:
@@ -126,12 +136,18 @@ def _domains(study: TrainingStudy) -> Section:
             continue
         rows = []
         for group in one.groups:
-            rows += [Row((Cell(ranker), *_means(one, ranker, group)), (group,)) for ranker in one.rankers]
+            rows += [
+                Row((Cell(ranker), *_means(one, ranker, group)), (group,)) for ranker in one.rankers
+            ]
             for body, new, old in study.contrasts:
                 found = [one.difference(new, old, measure, group) for measure in one.measures]
                 if any(found):
                     less = Cell(_less(body, new, old), emphasis="quiet")
-                    rows.append(Row((less, *(moved(c, "quiet") if c else Cell("") for c in found)), (group,)))
+                    rows.append(
+                        Row(
+                            (less, *(moved(c, "quiet") if c else Cell("") for c in found)), (group,)
+                        )
+                    )
         note = "In %, differences in points. * corrected p < .05. All tests are corrected in each domain."
         blocks.append(
             Table(
@@ -160,7 +176,9 @@ def _overlaps(study: TrainingStudy) -> Section:
         *((title, partial(_share, place=place)) for place, title in enumerate(shares, start=2)),
     )
     note = "Askari et al. find 25.5 % in human and 34.6 % in ChatGPT's answers."
-    table = tabulated("Words of a query that stand in an answer to it, in %", study.overlaps, columns, note=note)
+    table = tabulated(
+        "Words of a query that stand in an answer to it, in %", study.overlaps, columns, note=note
+    )
     return Section("overlap", "Shared words", (), (table,) if study.overlaps else ())
 
 
@@ -182,11 +200,19 @@ def _curve(study: TrainingStudy) -> Section:
             x, line = _augmented(found, study.reference)
             series.setdefault(line, []).append(_curve_point(one, ranker, study.primary, x))
         if series:
-            series = {name: sorted(points, key=lambda point: point.x) for name, points in series.items()}
-            of = "seeds (Student's t)" if any(len(s.values) > 1 for s in one.seeds) else "queries (bootstrap)"
+            series = {
+                name: sorted(points, key=lambda point: point.x) for name, points in series.items()
+            }
+            of = (
+                "seeds (Student's t)"
+                if any(len(s.values) > 1 for s in one.seeds)
+                else "queries (bootstrap)"
+            )
             drawing = lines(series, x="further documents learned from", y=f"{study.primary}, %")
             text = f"Bars: 95 % intervals over {of}."
-            blocks.append(Figure(f"Augmentation: {study.primary} by documents learned from", text, drawing))
+            blocks.append(
+                Figure(f"Augmentation: {study.primary} by documents learned from", text, drawing)
+            )
     return Section("curve", "Augmentation", (), tuple(blocks))
 
 
@@ -200,7 +226,9 @@ def _augmented(one: TrainedRanker, reference: str) -> tuple[float, str]:
 def _curve_point(one: Evaluation, ranker: str, measure: str, x: float) -> Point:
     mean = one.mean(ranker, measure)
     values = next((s.values for s in one.seeds if (s.ranker, s.measure) == (ranker, measure)), ())
-    low, high = t_interval(np.array(values)) if len(values) >= FEWEST_ROWS else (mean.low, mean.high)
+    low, high = (
+        t_interval(np.array(values)) if len(values) >= FEWEST_ROWS else (mean.low, mean.high)
+    )
     said = f"{percent(mean.value)} % [{percent(low)}, {percent(high)}] at {x:g}"
     return Point(x, 100 * mean.value, 100 * low, 100 * high, said)
 

@@ -8,7 +8,17 @@ from typing import Any
 
 from ranktilt.errors import counted, join_words
 from ranktilt.experiments.twins.checks import FAILED, SMALL, FactorCheck, ManipulationChecks
-from ranktilt.reporting.document import Cell, Column, Document, Sentence, Table, named, printed, tabulated, worded
+from ranktilt.reporting.document import (
+    Cell,
+    Column,
+    Document,
+    Sentence,
+    Table,
+    named,
+    printed,
+    tabulated,
+    worded,
+)
 from ranktilt.reporting.numbers import DASH, always_signed, fixed, number, percent
 from ranktilt.reporting.tones import Tone
 
@@ -26,7 +36,9 @@ def view(checks: ManipulationChecks) -> Document:
     """Return what is said of manipulation checks."""
     design = checks.spec["design"]
     names, failed = design["factors"], checks.failed
-    tried = f"{counted(len(names), 'factor', 'factors')} in {counted(design['runs'], 'run', 'runs')}"
+    tried = (
+        f"{counted(len(names), 'factor', 'factors')} in {counted(design['runs'], 'run', 'runs')}"
+    )
     if failed:
         verdict = f"{join_words(list(failed))} failed the manipulation check and {_are(failed)} left out of analyses."
     else:
@@ -42,7 +54,10 @@ def view(checks: ManipulationChecks) -> Document:
         kind="Twins by design",
         headline=headline,
         sections=printed([checks_table(checks)]),
-        sentences=(Sentence(headline, "bad" if failed else "good", "alarm" if failed else "strong"), *unchanged),
+        sentences=(
+            Sentence(headline, "bad" if failed else "good", "alarm" if failed else "strong"),
+            *unchanged,
+        ),
         legend=_LEGEND,
     )
 
@@ -74,7 +89,11 @@ def checks_table(checks: ManipulationChecks) -> Table:
         (worded("verdict"), lambda row: Cell(row.verdict, tone=_TONES.get(row.verdict, ""))),
     )
     return tabulated(
-        "What each factor did to the texts", checks.rows, columns, group=lambda row: (row.factor,), groups=("factor",)
+        "What each factor did to the texts",
+        checks.rows,
+        columns,
+        group=lambda row: (row.factor,),
+        groups=("factor",),
     )
 
 
@@ -82,4 +101,6 @@ def _effect(row: FactorCheck) -> Cell:
     if row.g != row.g:
         return Cell(DASH)
     ends = (always_signed(row.low), always_signed(row.high))
-    return number(row.g, partial(always_signed), ends=ends, emphasis="strong" if row.verdict == FAILED else "")
+    return number(
+        row.g, partial(always_signed), ends=ends, emphasis="strong" if row.verdict == FAILED else ""
+    )
