@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -37,7 +38,6 @@ ALPHA = 0.05
 SHUFFLES = 200
 """Random labels drawn for an audit, which draws 1,000 itself: the median of fewer, which is the neutral
 value of groups that are no twins, adds .8 % to the variance that is tested, and errs towards failing."""
-null_distributions.SHUFFLES = SHUFFLES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,16 +107,17 @@ def audited(
     **options: Any,
 ) -> Any:
     """Audit a world without what only pages need."""
-    return rt.audit(
-        world.collection,
-        world.runs,
-        measures,
-        confounds=False,
-        keep_top=0,
-        resamples=resamples,
-        seed=seed,
-        **options,
-    )
+    with patch.object(null_distributions, "SHUFFLES", SHUFFLES):
+        return rt.audit(
+            world.collection,
+            world.runs,
+            measures,
+            confounds=False,
+            keep_top=0,
+            resamples=resamples,
+            seed=seed,
+            **options,
+        )
 
 
 def audit_answers(audit: Any) -> Iterator[Answer]:

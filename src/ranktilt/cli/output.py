@@ -197,7 +197,9 @@ def check_paths(
             f"{' and '.join(streams)} cannot both go to stdout; name a file for one of them"
         )
     read = [*inputs]
-    read += [beside for path in read if (beside := sidecar(path)).is_file()]
+    read += [
+        beside for path in read if os.path.isfile(beside := sidecar(path))
+    ]  # False too where nobody may look
     taken = {path.resolve(): "is read" for path in read}
     for option, path in given.items():
         if option not in streams:

@@ -44,9 +44,7 @@ _OF_EXTRA = re.compile(r"""([\w.-]+).*;.*\bextra == ["']([\w-]+)["']""")
 @options.verb(
     "tools doctor",
     "tools doctor monot5:base",
-    "tools doctor --prune",
     "tools doctor minilm --prune",
-    "tools doctor --prune --all",
 )
 def doctor(
     model: Annotated[

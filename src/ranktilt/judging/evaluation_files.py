@@ -231,7 +231,6 @@ def _table_values(path: Path, header: list[str], rows: Sequence[_Row]) -> Iterat
     run, query, name, value = (_column(header, known) for known in (_RUN, _QUERY, _MEASURE, _VALUE))
     if query is None:
         raise DataError(path, _EXPECTED, line=rows[0].line)
-    is_long = name is not None and value is not None
     ignored = {run, query, *(index for index, title in enumerate(header) if title in _INDEX)}
     measures = [index for index in range(len(names)) if index not in ignored]
     if not measures:
@@ -249,11 +248,9 @@ def _table_values(path: Path, header: list[str], rows: Sequence[_Row]) -> Iterat
         system = evaluation_name(path) if run is None else row.fields[run]
         if not system or not row.fields[query]:
             raise DataError(path, "expected a system and a query, one is empty", line=row.line)
-        cells = (
-            [(row.fields[name], row.fields[value])]
-            if is_long
-            else [(names[i], row.fields[i]) for i in measures]
-        )  # type: ignore[index]
+        cells = [(names[i], row.fields[i]) for i in measures]
+        if name is not None and value is not None:
+            cells = [(row.fields[name], row.fields[value])]
         for title, text in cells:
             number = _number(path, row.line, title, text)
             yield Value(row.line, system, row.fields[query], measure_name(title), number)
