@@ -56,12 +56,12 @@ def doctor(
     *,
     prune: Annotated[
         bool,
-        Option("Remove half-written files of the cache, and everything of MODEL.", panel="Cache"),
+        Option("Remove half-written files of the cache, and everything of MODEL.", panel="Output"),
     ] = False,
     everything: Annotated[
         bool,
         Option(
-            "With --prune: remove everything that was not paid for.", flag="--all", panel="Cache"
+            "With --prune: remove everything that was not paid for.", flag="--all", panel="Output"
         ),
     ] = False,
     output: Output,
