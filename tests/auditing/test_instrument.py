@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from ranktilt import Collection, UserError, bundled, ranker
-from ranktilt.auditing.instrument import check_instrument, exact_interval, with_drawn_sources
+from ranktilt.auditing.instrument import check_instrument, with_drawn_sources
 from ranktilt.datasets.check import InstrumentRow
 from tests.refusals import refused
 from tests.toy import collection_of
@@ -59,13 +59,10 @@ def test_bm25_names_a_side_as_seldom_as_chance_does() -> None:
     assert (row.question, row.tosses) == ("nDCG@10", 30)
     assert row.named <= 5  # of 30 draws with a chance of .05, more come once in 300 times
     assert row.is_calibrated
-    assert (row.low, row.high) == exact_interval(row.named, 30)
-
-
-def test_exact_interval_is_scipys() -> None:
-    for count in (0, 3, 30):
-        ends = stats.binomtest(count, 30).proportion_ci(method="exact")
-        assert exact_interval(count, 30) == pytest.approx((ends.low, ends.high))
+    # Clopper and Pearson: the ends are the shares that would give as few, or as many, in 2.5 % of cases.
+    assert stats.binom.cdf(row.named, 30, row.high) == pytest.approx(0.025)
+    if row.named:
+        assert stats.binom.sf(row.named - 1, 30, row.low) == pytest.approx(0.025)
 
 
 def test_a_side_that_is_named_too_often_is_said_to_be() -> None:

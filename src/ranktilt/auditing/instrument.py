@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import polars as pl
-from scipy import special
+from scipy import stats
 
 from ranktilt.auditing.audit import audit
 from ranktilt.collection import Collection
@@ -21,7 +21,6 @@ from ranktilt.rankers.replay import Replay
 TOSSES = 200
 RESAMPLES = 1_000
 """Fewer than an audit makes: they are made for each toss, and only a verdict is read off them."""
-_ALPHA = 0.05
 
 
 def check_instrument(
@@ -76,15 +75,15 @@ def check_instrument(
             named += any(verdict.side is not None for verdict in verdicts)
             question = verdicts[0].primary
             report(f"tossing coins for {ranker!r}", toss + 1, tosses)
-        low, high = exact_interval(named, tosses)
+        interval = stats.binomtest(named, tosses).proportion_ci(method="exact")
         rows.append(
             InstrumentRow(
                 ranker=repr(ranker),
                 question=question,
                 named=named,
                 tosses=tosses,
-                low=low,
-                high=high,
+                low=float(interval.low),
+                high=float(interval.high),
             )
         )
     return tuple(rows)
@@ -103,14 +102,3 @@ def with_drawn_sources(collection: Collection, rng: np.random.Generator) -> Coll
     exchanged[is_alone] = rng.permutation(sources[is_alone])
     column = pl.Series("source", exchanged.tolist(), dtype=pl.String)
     return Collection(docs.with_columns(column), collection.queries, collection.qrels)
-
-
-def exact_interval(count: int, total: int) -> tuple[float, float]:
-    """Return the exact 95 % interval of a share."""
-    low = float(special.betaincinv(count, total - count + 1, _ALPHA / 2)) if count else 0.0
-    high = (
-        float(special.betaincinv(count + 1, total - count, 1 - _ALPHA / 2))
-        if count < total
-        else 1.0
-    )
-    return low, high

@@ -150,7 +150,9 @@ def check(
     read = INSTRUMENT_OPTIONS if full.instrument else ()
     unread = [option for option in full.changed() if option not in read]
     if not full.full and (unread or (search.changed() and not full.instrument)):
-        raise UserError(f"{[*unread, *search.changed()][0]} needs --full")
+        option = [*unread, *search.changed()][0]
+        is_shared = option in INSTRUMENT_OPTIONS or option in search.changed()
+        raise UserError(f"{option} needs --full{' or --instrument' if is_shared else ''}")
     output.check(*collection_files(folder))
     how: dict[str, Any] = {"reference": reference, "limits": CheckLimits(**limits)}
     collection = options.load_texts(folder, split)
