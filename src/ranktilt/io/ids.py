@@ -20,7 +20,9 @@ from ranktilt.errors import UserError, shorten
 
 _EXACT = 2**53
 """Floats from here on may stand for another whole number than the one that was written."""
-_NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*")
+NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*"
+"""A number as files write it."""
+_NUMBER = re.compile(rf"\s*{NUMBER}")
 
 
 def require_frame(frame: Any, columns: Iterable[str], noun: str) -> pl.DataFrame:

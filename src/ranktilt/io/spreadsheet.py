@@ -6,7 +6,8 @@ import re
 
 import polars as pl
 
-_NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*"
+from ranktilt.io.ids import NUMBER
+
 _FORMULA = r"(?s)'*[=+\-@\t\r\n].+"
 """Spreadsheets run cells that begin with one of these; apostrophes before it count, so that `from_cell` is exact."""
 _ESCAPED = re.compile(rf"'{_FORMULA.removeprefix('(?s)')}", re.DOTALL)
@@ -23,7 +24,7 @@ def csv_text(frame: pl.DataFrame) -> str:
 
 
 def _escaped(texts: pl.Expr) -> pl.Expr:
-    is_formula = texts.str.contains(f"^{_FORMULA}$") & ~texts.str.contains(f"^{_NUMBER}$")
+    is_formula = texts.str.contains(f"^{_FORMULA}$") & ~texts.str.contains(f"^{NUMBER}$")
     return pl.when(is_formula).then(pl.lit("'") + texts).otherwise(texts).name.keep()
 
 
