@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -82,11 +82,6 @@ def interval(low: float, high: float, digits: int = 1) -> str:
 def p_value(p: float) -> str:
     """Print a p-value without its relation sign, but for what is below."""
     return DASH if p != p else probability(p).removeprefix("= ")
-
-
-def listed_numbers(numbers: Sequence[float]) -> str:
-    """List settings: ``−1, 0, 0.5``."""
-    return ", ".join(f"{n:g}".replace("-", "−") for n in numbers)
 
 
 def size(size: float) -> str:
