@@ -138,3 +138,12 @@ def test_every_kind_is_tried() -> None:
     tried = {type(getattr(result(name), "audit", result(name))) for name in KINDS}
     gone = {"CostPlan", "Calibration", "Spiral"}
     assert {kind.__name__ for kind in kinds - tried if issubclass(kind, Result)} <= gone
+
+
+def test_a_result_nested_too_deeply_was_changed(tmp_path: Path) -> None:
+    kind, content = saved("audit")
+    text = json.dumps({**content, "spec": {}, "sha256": "0"})
+    path = tmp_path / "audit.json"
+    path.write_text(text.replace('"spec": {}', '"spec": ' + '{"a":' * 900 + "1" + "}" * 900))
+    with pytest.raises(DataError, match="was changed after ranktilt wrote it"):
+        kind.load(path)

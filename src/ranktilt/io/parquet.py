@@ -90,7 +90,7 @@ def _with_mapped_texts(path: Path) -> pl.DataFrame:
 
 def schema_of(path: Path) -> dict[str, pl.DataType]:
     """Columns of a Parquet file and their types; `DataError` for what is none."""
-    with _as_parquet(path):
+    with as_parquet(path):
         return dict(pl.read_parquet_schema(path))
 
 
@@ -121,7 +121,7 @@ def read_table(
     """Read columns and rows (first, number) of a Parquet file; UTF-8 in bytes is text, other kinds are passed over."""
     if rows is None:
         report(f"reading {path.name}", 0, 1)
-    with _as_parquet(path):
+    with as_parquet(path):
         if rows is None:
             table = pl.read_parquet(path, glob=False, columns=columns)
         else:
@@ -136,7 +136,7 @@ def read_table(
 
 
 @contextmanager
-def _as_parquet(path: Path) -> Iterator[None]:
+def as_parquet(path: Path) -> Iterator[None]:
     """Turn what is wrong with a file into one line."""
     try:
         yield

@@ -17,9 +17,10 @@ import numpy as np
 import orjson
 import polars as pl
 
-from ranktilt.errors import DataError, UserError, counted, first_line, shorten
+from ranktilt.errors import DataError, UserError, counted, shorten
 from ranktilt.io.ids import ids_of, plain_float, scores_of
 from ranktilt.io.json_text import require_single_keys
+from ranktilt.io.parquet import as_parquet
 from ranktilt.io.score_order import IN_GIVEN_ORDER
 from ranktilt.io.search_responses import (
     allowed_failures,
@@ -215,10 +216,8 @@ def prediction_lines(path: Path, text: str) -> dict[str, Any] | None:
 
 def parquet_lists(path: Path, order: str | None) -> RunFile:
     """Read a table of Parquet, as ranx writes runs."""
-    try:
-        frame = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(path, f"cannot be read as Parquet: {first_line(error)}") from error
+    with as_parquet(path):
+        frame = pl.read_parquet(path, glob=False)
     return _read_columns(path, frame, order)
 
 

@@ -17,6 +17,7 @@ from ranktilt.experiments.twins.factors import RULES, Factor
 from ranktilt.experiments.twins.judgments import carried
 from ranktilt.experiments.twins.make import ANSWERS, DesignedTwins
 from ranktilt.generation.generated import LEFT_OUT
+from ranktilt.io.parquet import PARQUET, as_parquet
 
 
 def twins_of_table(
@@ -97,9 +98,10 @@ def _read(path: Path) -> pl.DataFrame:
     """Every column as text."""
     if not path.is_file():
         raise DataError(path, "no such file")
+    if path.suffix == PARQUET:
+        with as_parquet(path):
+            return pl.read_parquet(path, glob=False).with_columns(pl.all().cast(pl.String))
     try:
-        if path.suffix == ".parquet":
-            return pl.read_parquet(path).with_columns(pl.all().cast(pl.String))
         return pl.read_csv(
             path, separator="\t" if path.suffix == ".tsv" else ",", infer_schema=False
         )
