@@ -27,7 +27,7 @@ from simulated import half_length_half_source
 import ranktilt as rt
 from ranktilt.probes.attribution import attribute
 from ranktilt.probes.spectrum import singular_values
-from ranktilt.probes.text_probes import StatisticsProbe
+from ranktilt.probes.text_probes import WordsProbe
 from ranktilt.statistics.regression import regress
 from ranktilt.text.ngram import cross_fitted_perplexity
 
@@ -55,7 +55,7 @@ def planted(quick: bool) -> str:
         for seed in range(seeds):
             collection, ranker = half_length_half_source(seed, pairs, queries, depth)
             for shares, one in zip(found, (ranker.rank(collection), ranker), strict=True):
-                rows = attribute(collection, [one], [StatisticsProbe()]).rows
+                rows = attribute(collection, [one], [WordsProbe()]).rows
                 row = next(row for row in rows if row["property"] == "length")
                 shares.append(
                     tuple(row[name] / row["mean gap"] for name in ("part", "part low", "part high"))

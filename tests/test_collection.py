@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from ranktilt.auditing.study_sources import source_pairs
 from ranktilt.collection import Collection
-from ranktilt.datasets.check import check
 from ranktilt.errors import UserError, unknown
-from ranktilt.probes.description import describe
+from ranktilt.probes.check import check
 from ranktilt.probes.explain import explain
 from tests.refusals import refused
 from tests.toy import collection_of, toy
@@ -366,7 +365,7 @@ def many_sources(count: int) -> Collection:
 def test_more_sources_than_can_be_compared_are_refused_before_any_is_taken_apart() -> None:
     collection = many_sources(51)
     came = "the documents name 51 sources ('writer 0', 'writer 1', 'writer 2', …); expected at most 50: "
-    for verb in (check, describe, explain):
+    for verb in (check, explain):
         with refused(
             f"{came}let the field source name the sides to compare, such as human and llm, and …"
         ):

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from ranktilt.auditing.study import study as study
     from ranktilt.collection import Collection as Collection
     from ranktilt.datasets.bundled.reader import bundled as bundled
-    from ranktilt.datasets.check import CheckResult as CheckResult
-    from ranktilt.datasets.check import check as check
     from ranktilt.datasets.labels import labelled as labelled
     from ranktilt.datasets.load import load as load
     from ranktilt.datasets.mix import mix as mix
@@ -92,12 +90,10 @@ if TYPE_CHECKING:
     from ranktilt.measures.twins.base import TwinEstimand as TwinEstimand
     from ranktilt.probes.base import Probe as Probe
     from ranktilt.probes.base import TextProbe as TextProbe
-    from ranktilt.probes.description import Description as Description
-    from ranktilt.probes.description import describe as describe
+    from ranktilt.probes.check import CheckResult as CheckResult
+    from ranktilt.probes.check import check as check
     from ranktilt.probes.explain import Explanation as Explanation
     from ranktilt.probes.explain import explain as explain
-    from ranktilt.probes.validation import Validation as Validation
-    from ranktilt.probes.validation import validate as validate
     from ranktilt.rankers.base import Ranker as Ranker
     from ranktilt.registry import ranker as ranker
     from ranktilt.reporting.output import table as table
@@ -111,13 +107,12 @@ _NAMES = {
     "Answering": "generation.settings",
     "Audit": "auditing.result",
     "Bench": "experiments.tradeoff_result",
-    "CheckResult": "datasets.check",
+    "CheckResult": "probes.check",
     "Collection": "collection",
     "Comparison": "auditing.comparison.compare",
     "Crossing": "experiments.twins.options",
     "DataError": "errors",
     "Estimand": "measures.base",
-    "Description": "probes.description",
     "Explanation": "probes.explain",
     "FactorEffects": "experiments.twins.result",
     "Gate": "auditing.answer.gate",
@@ -143,7 +138,6 @@ _NAMES = {
     "TrainingStudy": "experiments.training_result",
     "TwinEstimand": "measures.twins.base",
     "UserError": "errors",
-    "Validation": "probes.validation",
     "answer": "generation.answer.answer",
     "as_ir_measures": "adapters.ir_measures",
     "as_mteb": "adapters.mteb",
@@ -152,11 +146,10 @@ _NAMES = {
     "audit_until": "auditing.sequential",
     "bench": "experiments.tradeoff",
     "bundled": "datasets.bundled.reader",
-    "check": "datasets.check",
+    "check": "probes.check",
     "compare": "auditing.comparison.compare",
     "controls": "auditing.controls",
     "estimand": "measures.base",
-    "describe": "probes.description",
     "explain": "probes.explain",
     "factor_effects": "experiments.twins.effects",
     "gate": "auditing.answer.gate",
@@ -186,7 +179,6 @@ _NAMES = {
     "train_retriever": "training.retriever",
     "training_study": "experiments.training_plan",
     "twins": "experiments.twins.make",
-    "validate": "probes.validation",
 }
 
 __all__ = ["__version__", *_NAMES]

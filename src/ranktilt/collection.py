@@ -22,6 +22,8 @@ from ranktilt.io.texts import AT_ONCE, LARGE, aside
 T = TypeVar("T")
 
 DOC_COLUMNS = ("id", "title", "text", "source", "origin")
+POOL = "pool"
+"""Boolean column of the documents of a pooled collection: whether one was chosen to be rewritten."""
 MOST_SOURCES = 50
 """Sources that are compared one by one; more are names of persons, hosts or documents."""
 _GROUP_SOURCES = "let the field source name the sides to compare, such as human and llm, and keep authors in another"

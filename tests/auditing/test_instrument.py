@@ -5,8 +5,7 @@ import pytest
 from scipy import stats
 
 from ranktilt import Collection, UserError, bundled, ranker
-from ranktilt.auditing.instrument import check_instrument, with_drawn_sources
-from ranktilt.datasets.check import InstrumentRow
+from ranktilt.auditing.instrument import InstrumentRow, check_instrument, with_drawn_sources
 from tests.refusals import refused
 from tests.toy import collection_of
 

@@ -12,12 +12,13 @@ import orjson
 import pytest
 
 import ranktilt as rt
-from ranktilt.datasets.check import CheckResult, InstrumentRow
+from ranktilt.auditing.instrument import InstrumentRow
 from ranktilt.errors import UserError
 from ranktilt.experiments.twins.result import FactorEffects
+from ranktilt.probes.check import CheckResult
 from ranktilt.probes.explain import PROBES, Explanation, probe, probe_classes
 from tests.cli.conftest import Cli
-from tests.probes.validations import exclaiming, install
+from tests.probes.checks import exclaiming, install
 from tests.reporting.readers import Markup
 from tests.toy import Judgment, collection_of, write_cocktail
 
@@ -56,7 +57,7 @@ def test_dangling_judgments_are_counted_not_refused(cli: Cli, tmp_path: Path) ->
     row = {row["name"]: row for row in csv.DictReader(io.StringIO(out))}["dangling judgments"]
     assert code == 0
     # d1 of the unknown query counts for either side.
-    assert (row["found"], row["verdict"], row["examples"]) == (
+    assert (row["count"], row["verdict"], row["examples"]) == (
         "3",
         "warning",
         "q0 gone; q77 d1-human; q77 d1-llm",
@@ -103,24 +104,33 @@ def test_another_reference_and_split_can_be_chosen(cli: Cli, tmp_path: Path) -> 
     assert cli("check", folder, "--split", "train").code == 1
 
 
-PLAIN = ("--similarity", "none")
-
-
 @pytest.fixture
 def bed(tmp_path: Path) -> Path:
     return folder_of(tmp_path / "bed")
 
 
-def test_a_fair_comparison_and_a_fair_test_bed_end_with_0(cli: Cli, bed: Path) -> None:
+def test_a_fair_comparison_ends_with_0_and_rankers_are_run_where_they_are_named(
+    cli: Cli, bed: Path
+) -> None:
     code, out, err = cli("check", bed)
     assert (code, err) == (0, "")
     assert "A fair comparison of llm with human: nothing found that voids it.\n" in out
     assert sum(line.endswith("  ok") for line in out.splitlines()) == 16
-    code, out, err = cli("check", "--full", bed, *PLAIN)
+    for part in ("Documents by source", "How texts differ from their twins", "Terms shared with"):
+        assert part in out
+    assert "Effectiveness" not in out
+    code, out, err = cli("check", bed, "-r", "bm25")
     assert (code, err, "Cosine" in out) == (0, "", False)
-    assert re.search(
-        r"^ bm25 +1\.000 +1\.000 +\+0\.000 .*equivalent within ±0\.02$", out, re.MULTILINE
-    )
+    equivalent = r"^ bm25 +1\.000 +1\.000 +\+0\.000 .*equivalent within ±0\.02$"
+    assert re.search(equivalent, out, re.MULTILINE)
+
+
+def test_one_source_alone_ends_with_3(cli: Cli, bed: Path) -> None:
+    (bed / "corpus" / "llm.jsonl").unlink()
+    code, out, err = cli("check", bed, "-r", "bm25")
+    assert code == 3
+    assert "Nothing is compared: only source 'human' is left" in out
+    assert "effectiveness is left out: there are no two sides to compare" in out + err
 
 
 def test_instrument_is_a_sentence_a_ranker_and_decides_too(
@@ -133,7 +143,7 @@ def test_instrument_is_a_sentence_a_ranker_and_decides_too(
     def counted(*arguments: Any, **options: Any) -> tuple[InstrumentRow, ...]:
         return tuple(rows)
 
-    monkeypatch.setattr("ranktilt.auditing.instrument.check_instrument", counted)
+    monkeypatch.setattr("ranktilt.probes.check.check_instrument", counted)
     file = tmp_path / "check.json"
     code, out, _ = cli("check", bed, "-r", "bm25", "--instrument", "--json", file)
     assert code == 1
@@ -147,12 +157,16 @@ def test_instrument_is_a_sentence_a_ranker_and_decides_too(
     assert cli("check", bed, "-r", "bm25", "--instrument").code == 0
 
 
-def test_rankers_of_a_check_need_a_reason(cli: Cli, bed: Path) -> None:
-    assert (
-        cli("check", bed, "-r", "bm25").err == "ranktilt: --ranker needs --full or --instrument\n"
+def test_options_that_nothing_reads_are_refused(cli: Cli, bed: Path) -> None:
+    measure = cli("check", bed, "-m", "nDCG@3")
+    assert measure.code == 2
+    assert measure.err == (
+        "ranktilt: --measure is about effectiveness: name a ranker with -r, such as -r bm25\n"
     )
-    both = cli("check", bed, "--full", "--instrument")
-    assert both.err == "ranktilt: --instrument is a check of its own: omit --full\n"
+    assert "--equivalence is about effectiveness" in cli("check", bed, "--equivalence", "0.1").err
+    assert cli("check", bed, "--text", "text").err == (
+        "ranktilt: --text is about rankers and encoders: name one with -r or --similarity\n"
+    )
 
 
 def test_a_fault_that_voids_ends_with_1_and_everything_is_printed_and_written(
@@ -162,77 +176,43 @@ def test_a_fault_that_voids_ends_with_1_and_everything_is_printed_and_written(
     for row in docs[: COUNT // 2]:
         row["text"] = f"I'm sorry, but I cannot do that. {row['text']}"
     file, spoilt = tmp_path / "found.json", folder_of(tmp_path / "bed", llm=docs)
-    code, out, err = cli("check", "--full", spoilt, *PLAIN, "--json", file)
+    code, out, err = cli("check", spoilt, "-r", "bm25", "--json", file)
     assert (code, err) == (1, "")
     assert "Void because of refusals (20 of 40, 50.0 %; limit ≤ 10 %)" in out
     assert "Effectiveness on each side alone" in out
     assert json.loads(file.read_bytes())["fair"] is False
 
 
-def test_rankers_measures_margin_and_level(cli: Cli, bed: Path) -> None:
-    options = (
-        "-r",
-        "tfidf",
-        "-r",
-        "bm25(k1=0.9,b=0.4)",
-        "-m",
-        "nDCG@1",
-        "-m",
-        "AP@5",
-        "--margin",
-        "0.1",
-    )
-    code, out, _ = cli(
-        "check", "--full", bed, *PLAIN, *options, "--alpha", "0.01", "--format", "csv"
-    )
+def test_rankers_measures_and_the_difference_that_does_not_matter(cli: Cli, bed: Path) -> None:
+    rankers, measures = ("tfidf", "bm25(k1=0.9,b=0.4)"), ("nDCG@1", "AP@5")
+    options = ["--equivalence", "0.1", "--format", "csv"]
+    for ranker in rankers:
+        options += ["-r", ranker]
+    for measure in measures:
+        options += ["-m", measure]
+    code, out, _ = cli("check", bed, *options)
     assert code == 0
     rows = [r for r in csv.DictReader(io.StringIO(out)) if r["part"] == "effectiveness"]
-    rankers, measures = ("tfidf", "bm25(k1=0.9,b=0.4)"), ("nDCG@1", "AP@5")
     assert {(r["run"], r["measure"]) for r in rows} == {(r, m) for r in rankers for m in measures}
     assert {r["margin"] for r in rows} == {"0.1"}
 
 
 @pytest.mark.neural
-class TestWithAnEncoder:
-    def test_its_vectors_are_compared_and_drawn(
-        self, cli: Cli, bed: Path, tiny: Path, tmp_path: Path
-    ) -> None:
-        file, page = tmp_path / "found.json", tmp_path / "page.html"
-        options = ("--similarity", f"dense:{tiny}", "--map-pairs", "20")
-        code, out, _ = cli("check", "--full", bed, *options, "--json", file, "-o", page)
-        assert code == 0
-        assert f"Cosine similarity of llm, dense:{tiny}, title+text\n" in out
-        content = json.loads(file.read_bytes())
-        (near,) = content["similarity"]
-        assert near["twins"]["count"] == near["other_pairs"]["count"] == COUNT
-        assert near["twins"]["mean"] > near["other_pairs"]["mean"]
-        assert (len(near["map"]["ids"]), near["map"]["of"]) == (40, COUNT)
-        assert [row["run"] for row in content["effectiveness"]] == ["bm25", f"dense:{tiny}"]
-        assert str(tiny) in page.read_text(encoding="utf-8")
-
-    def test_no_map(self, cli: Cli, bed: Path, tiny: Path) -> None:
-        options = ("--similarity", f"dense:{tiny}", "--no-map", "-r", "none", "--text", "text")
-        content = json.loads(cli("check", "--full", bed, *options, "--json", "-").out)
-        assert content["similarity"][0]["map"] is None
-        assert content["similarity"][0]["text"] == "text"
-        assert content["effectiveness"] == []
-
-
-def test_without_an_encoder_it_says_so(
-    cli: Cli, bed: Path, monkeypatch: pytest.MonkeyPatch
+def test_vectors_of_an_encoder_are_compared_and_drawn(
+    cli: Cli, bed: Path, tiny: Path, tmp_path: Path
 ) -> None:
-    import ranktilt.cli.check as module
-
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
-    code, out, err = cli("check", "--full", bed)
+    file, page = tmp_path / "found.json", tmp_path / "page.html"
+    options = ("--similarity", f"dense:{tiny}", "--text", "text")
+    code, out, _ = cli("check", bed, *options, "--json", file, "-o", page)
     assert code == 0
-    assert "Cosine" not in out
-    assert err == (
-        "similarity is skipped: no encoder is installed; name one (--similarity dense:FOLDER), or install the demo's: "
-        'pip install "ranktilt[neural,demo]"\n'
-    )
-    assert cli("check", "--full", bed, "--quiet").err == ""
-    assert cli("check", "--full", bed, *PLAIN).err == ""
+    assert f"Cosine similarity of llm, dense:{tiny}(text=text), text\n" in out
+    content = json.loads(file.read_bytes())
+    (near,) = content["similarity"]
+    assert near["twins"]["count"] == near["other_pairs"]["count"] == COUNT
+    assert near["twins"]["mean"] > near["other_pairs"]["mean"]
+    assert (len(near["map"]["ids"]), near["map"]["of"]) == (2 * COUNT, COUNT)
+    assert content["effectiveness"] == []
+    assert str(tiny) in page.read_text(encoding="utf-8")
 
 
 @pytest.fixture

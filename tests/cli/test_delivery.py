@@ -16,7 +16,6 @@ from ranktilt import (
     Audit,
     CheckResult,
     Comparison,
-    Description,
     Explanation,
     Gate,
     Study,
@@ -53,7 +52,6 @@ VERBS = {
     "gate": Verb(("{new}",), Gate, 1),
     "study": Verb(("{hot}", *QUICK, "-m", "nDCG@3"), Study),
     "check --full": Verb(("{toy}", "-r", "bm25", "--similarity", "none"), Validation, 1),
-    "data describe": Verb(("{toy}",), Description),
 }
 PAGES = ("audit", "study", "check --full")
 each_verb = pytest.mark.parametrize("verb", VERBS)

@@ -63,14 +63,11 @@ def test_one_group_left_is_measured_and_compared_with_nothing(
     )
 
 
-def test_check_and_describe_of_one_group_left(cli: Cli, one_left: Path) -> None:
+def test_check_of_one_group_left(cli: Cli, one_left: Path) -> None:
     code, out, err = cli("check", one_left)
-    assert code == 0
-    assert "Only source 'ai' is left: nothing is compared" in out
+    assert code == 3
+    assert "Nothing is compared: only source 'ai' is left" in out
     assert "3 documents without source, in no group" in out + err
-    code, out, err = cli("data", "describe", one_left)
-    assert code == 0
-    assert "6 documents of 1 source, 3 without a source. Judgments: test." in out
     assert "(no source)" in out
 
 
@@ -79,10 +76,9 @@ def test_where_nothing_has_a_source_the_column_that_could_name_it_is_named(
 ) -> None:
     way = f"{NO_SOURCE}; column 'is_ai' (false, true) could name it: ranktilt audit {flagged} --by is_ai"
     assert way in line(cli, "audit", flagged, "-r", "bm25")
-    assert way in line(cli, "check", flagged)
-    code, out, err = cli("data", "describe", flagged)
-    assert code == 0
-    assert "6 documents without a source." in out
+    code, out, err = cli("check", flagged)
+    assert code == 3
+    assert "Nothing is compared: no document names its source." in out
     assert f"ranktilt audit {flagged} --by is_ai" in out + err
     assert cli("audit", flagged, "--by", "is_ai", "-r", "bm25", "-m", "nDCG@10").code == 0
 

@@ -12,7 +12,6 @@ import ranktilt as rt
 from ranktilt.auditing.groups import grouping
 from ranktilt.datasets.labels import from_labels, with_labels
 from ranktilt.datasets.stated_sources import columns_of_few_values, with_named_side, with_source
-from ranktilt.probes.description import describe
 from ranktilt.probes.explain import explain
 from tests.refusals import refused
 from tests.toy import collection_of, toy, write, write_beir, write_run
@@ -156,18 +155,18 @@ def test_columns_that_could_be_the_source() -> None:
         "source, or --groups FILE), or measure all as one (--by none)"
     ):
         grouping(made, "source")
-    with refused(
-        "nothing to compare: the 1 document has no source, and no column of few values could name it: name the source "
-        "of each document, in the field source"
-    ):
-        rt.check(collection([None]))
+    checked = rt.check(collection([None]))
+    assert checked.notes == (
+        "the 1 document has no source, and no column of few values could name it",
+    )
+    assert not checked.fair
 
 
 def test_check_of_one_source_compares_nothing() -> None:
     checked = rt.check(collection(["ai", None, "ai"]))
-    assert checked.fair
-    assert (checked.reference, checked.sources, checked.sourceless) == ("", ("ai",), 1)
-    rows = {row.name: (row.found, row.total, row.verdict) for row in checked.rows}
+    assert not checked.fair
+    assert (checked.reference, checked.sources) == ("", ("ai",))
+    rows = {row.name: (row.count, row.total, row.verdict) for row in checked.faults}
     assert rows["cut-off endings"] == (
         2,
         2,
@@ -176,7 +175,7 @@ def test_check_of_one_source_compares_nothing() -> None:
     assert "pairs missing a side" not in rows
     assert (
         checked.sentence
-        == "Only source 'ai' is left: nothing is compared; 1 warning: cut-off endings."
+        == "Nothing is compared: only source 'ai' is left; 1 warning: cut-off endings."
     )
 
 
@@ -185,21 +184,21 @@ def test_check_of_two_sources_counts_the_others() -> None:
         toy().docs.head(1).with_columns(id=pl.lit("more"), source=pl.lit(None, pl.String))
     )
     checked = rt.check(rt.Collection(docs, toy().queries, toy().qrels))
-    assert checked.sourceless == 1
-    assert [row.value for row in checked.rows] == pytest.approx(
-        [row.value for row in rt.check(toy()).rows], nan_ok=True
+    assert "1 document without source, in no group" in checked.notes
+    assert [row.value for row in checked.faults] == pytest.approx(
+        [row.value for row in rt.check(toy()).faults], nan_ok=True
     )
 
 
-def test_description_has_a_row_without_source() -> None:
-    described = describe(collection(["ai", None, None], origin=["a", "a", "b"]))
-    rows = [(row.source, row.documents, row.twins) for row in described.statistics.sources]
+def test_contents_have_a_row_without_source() -> None:
+    checked = rt.check(collection(["ai", None, None], origin=["a", "a", "b"]))
+    rows = [(row.source, row.documents, row.twins) for row in checked.contents.sources]
     assert rows == [
         ("ai", 1, 0),
         (None, 2, 0),
     ]  # one of them has the origin of ai's, and is no source's twin
-    assert described.notes == ()
-    plain = describe(collection([None, None, None], is_ai=[True, False, True]))
+    assert checked.notes == ("2 documents without source, in no group",)
+    plain = rt.check(collection([None, None, None], is_ai=[True, False, True]))
     assert plain.notes == (
         "the 3 documents have no source; column 'is_ai' (false, true) could name it: ranktilt audit DIR --by is_ai",
     )
@@ -210,9 +209,9 @@ def test_explain_leaves_the_others_out_and_says_so() -> None:
         toy().docs.head(1).with_columns(id=pl.lit("more"), source=pl.lit(None, pl.String))
     )
     given = rt.Collection(docs, toy().queries, toy().qrels)
-    explained = explain(given, probes=["statistics", "perplexity"])
+    explained = explain(given, probes=["words", "perplexity"])
     assert [result.rows for result in explained.results] == [
-        result.rows for result in explain(toy(), probes=["statistics", "perplexity"]).results
+        result.rows for result in explain(toy(), probes=["words", "perplexity"]).results
     ]
     assert explained.notes[-1] == "1 document without source, in no group"
 

@@ -10,7 +10,6 @@ import pytest
 
 from ranktilt.auditing.audit import audit
 from ranktilt.collection import Collection
-from ranktilt.datasets.check import check
 from ranktilt.datasets.load import load
 from ranktilt.datasets.save import save
 from ranktilt.errors import UserError
@@ -19,6 +18,7 @@ from ranktilt.generation.pooling import Pool, Reason, pool, pooled
 from ranktilt.generation.rewrite.plan import plan
 from ranktilt.generation.settings import Rewriting
 from ranktilt.llm.journal import Journal
+from ranktilt.probes.check import check
 from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
 from ranktilt.run import Run

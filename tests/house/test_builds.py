@@ -130,7 +130,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_command_and_page_is_in_it(site: Path) -> None:
     listed = (site / "llms.txt").read_text(encoding="utf-8")
     assert "[ranktilt audit](reference/cli/audit.html)" in listed
-    assert "[ranktilt data describe](reference/cli/data-describe.html)" in listed
+    assert "[ranktilt data mix](reference/cli/data-mix.html)" in listed
     lines = [line for line in listed.splitlines() if line.startswith("- ")]
     assert [line for line in lines if not (site / line[:-1].partition("](")[2]).exists()] == []
 

@@ -14,6 +14,7 @@ import pytest
 
 import ranktilt as rt
 from ranktilt.collection import Collection
+from ranktilt.datasets.contents import QueryContents, contents_of
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.probes.base import Distribution, effect_size, hedges_g
@@ -21,15 +22,13 @@ from ranktilt.probes.explain import Explanation, explain, probe
 from ranktilt.probes.similarity import SimilarityProbe
 from ranktilt.probes.text_probes import (
     OverlapProbe,
-    QueryStatistics,
     QueryWordsProbe,
     TypeTokenProbe,
     shared_terms,
-    statistics,
 )
 from ranktilt.reporting.output import table
 from tests.house.tree import ROOT
-from tests.probes.validations import LetterVectors, exclaiming
+from tests.probes.checks import LetterVectors, exclaiming
 from tests.refusals import refused
 from tests.toy import collection_of, toy, versions
 
@@ -39,11 +38,11 @@ LETTERS = LetterVectors("abcdefghijklmnopqrstuvwxyz")
 def test_each_probe_says_what_its_function_finds() -> None:
     pytest.importorskip("sklearn")
     whole = exclaiming()
-    found = rt.explain(whole, ["statistics", "overlap", "similarity"], LETTERS)
+    found = rt.explain(whole, ["words", "overlap", "similarity"], LETTERS)
     counted, terms, near = found.results
     assert [row["source"] for row in counted.rows] == ["human", "llm"]
-    assert [row["words"] for row in counted.rows] == [
-        row.words for row in statistics(whole).sources
+    assert [row["mean"] for row in counted.rows] == [
+        row.words for row in contents_of(whole).sources
     ]
     shared = shared_terms(whole, "human", "llm")
     means = [("Jaccard", shared.jaccard.mean), ("overlap", shared.overlap.mean)]
@@ -65,7 +64,7 @@ def test_each_probe_says_what_its_function_finds() -> None:
 def test_the_effect_of_a_property_of_texts_by_hand_and_by_default_all_that_can_run(
     tmp_path: Path,
 ) -> None:
-    (words,) = rt.explain(exclaiming(), ["statistics"]).results
+    (words,) = rt.explain(exclaiming(), ["words"]).results
     (effect,) = words.effects
     assert (effect.what, effect.reference_mean, effect.source_mean) == ("words", 13.0, 17.0)
     assert effect.g == pytest.approx(4 / np.std(2.0 * np.arange(12), ddof=1) * (1 - 3 / 43))
@@ -73,7 +72,7 @@ def test_the_effect_of_a_property_of_texts_by_hand_and_by_default_all_that_can_r
         "llm: 17.00 words against 13.00 of human, g = +0.52 [+0.30, +0.73] over 12 pairs."
     )
     found = rt.explain(exclaiming())
-    names = "statistics overlap type-token specificity query-words sentences readability perplexity"
+    names = "words overlap type-token specificity query-words sentences readability perplexity"
     assert [result.probe for result in found.results] == names.split()
     left_out = [
         note.partition(" is left out: it needs an encoder, such as ")[0] for note in found.notes
@@ -92,7 +91,7 @@ def test_sources_without_twins_are_noted_and_an_absent_model_is_said_first(
     )
     found = rt.explain(
         Collection(pl.concat([docs, third]), exclaiming().queries, exclaiming().qrels),
-        ["statistics"],
+        ["words"],
     )
     assert [effect.pairs for effect in found.results[0].effects] == [0, 12]
     assert found.notes == ("gpt has no twins of human: nothing of it can be compared",)
@@ -208,7 +207,7 @@ def gendered(folder: Path) -> Collection:
 
 
 CHEAP = [
-    "statistics",
+    "words",
     "overlap",
     "type-token",
     "specificity",
@@ -323,7 +322,7 @@ QUERIES = {"q1": "who is it", "q2": "what", "q3": "where and when is that"}
 
 
 def test_documents_words_twins_duplicates_relevant_documents_and_queries_are_counted() -> None:
-    human, llm = statistics(collection_of(DOCS, QUERIES, {})).sources
+    human, llm = contents_of(collection_of(DOCS, QUERIES, {})).sources
     assert (human.source, llm.source) == ("human", "llm")
     assert (human.documents, human.empty, human.words) == (3, 1, pytest.approx(4 / 3))
     assert human.quartiles == (0.5, 1.0, 2.0)
@@ -334,7 +333,7 @@ def test_documents_words_twins_duplicates_relevant_documents_and_queries_are_cou
         {**DOCS[3], "id": "a2-l", "text": "one"},
     ]
     grades = {"q1": {"a-h": 1, "b-h": 0, "gone": 1}, "q2": {"a-h": 1}}
-    human, llm = statistics(collection_of(docs, QUERIES, grades)).sources
+    human, llm = contents_of(collection_of(docs, QUERIES, grades)).sources
     assert (human.judged, human.twins, human.duplicates) == (2, 1, 1)  # d-h repeats b-h
     assert (llm.judged, llm.twins, llm.duplicates) == (0, 2, 0), (
         "of one source alone are texts compared"
@@ -344,20 +343,20 @@ def test_documents_words_twins_duplicates_relevant_documents_and_queries_are_cou
         "q2": {"a-h": 1, "c-h": 0},
         "q3": {"b-h": -1},
     }
-    human, llm = statistics(collection_of(DOCS, QUERIES, {**qrels, "q9": {"a-h": 1}})).sources
+    human, llm = contents_of(collection_of(DOCS, QUERIES, {**qrels, "q9": {"a-h": 1}})).sources
     assert (human.queries, human.relevant) == (2, 1.5)
     assert (llm.queries, llm.relevant) == (1, 1.0)
-    _, nothing = statistics(collection_of(DOCS, QUERIES, {"q1": {"a-h": 1}})).sources
+    _, nothing = contents_of(collection_of(DOCS, QUERIES, {"q1": {"a-h": 1}})).sources
     assert nothing.queries == 0
     assert math.isnan(nothing.relevant)
     whole = collection_of(DOCS, QUERIES, {"q3": {"a-h": 1}, "q1": {"b-h": 0}})
-    found = statistics(whole)
+    found = contents_of(whole)
     assert found.queries == (
-        QueryStatistics("all", 3, pytest.approx(3.0)),
-        QueryStatistics("judged", 2, 4.0),
+        QueryContents(which="all", queries=3, words=pytest.approx(3.0)),
+        QueryContents(which="judged", queries=2, words=4.0),
     )
-    assert (found.split, statistics(replace(whole, spec={"split": "dev"})).split) == (None, "dev")
-    (row,) = statistics(collection_of(DOCS, {}, {})).queries
+    assert (found.split, contents_of(replace(whole, spec={"split": "dev"})).split) == (None, "dev")
+    (row,) = contents_of(collection_of(DOCS, {}, {})).queries
     assert (row.which, row.queries) == ("all", 0)
     assert math.isnan(row.words)
 
@@ -365,7 +364,7 @@ def test_documents_words_twins_duplicates_relevant_documents_and_queries_are_cou
 @pytest.mark.data
 def test_scifact_has_the_row_of_the_paper_s_table(shared_data: Path) -> None:
     whole = load(shared_data / "scifact")
-    found = statistics(whole)
+    found = contents_of(whole)
     (human,) = found.sources
     assert (human.documents, human.queries) == (5183, 300)
     assert human.words == pytest.approx(201.81, abs=0.01)
@@ -376,18 +375,18 @@ def test_scifact_has_the_row_of_the_paper_s_table(shared_data: Path) -> None:
     assert (judged.queries, judged.words) == (300, pytest.approx(np.mean(lengths)))
 
 
-def test_a_description_comes_back_from_its_file_and_no_documents_are_refused(
+def test_a_check_comes_back_from_its_file_and_no_documents_are_refused(
     tmp_path: Path,
 ) -> None:
     rt.save(toy(), tmp_path / "toy")
     collection = rt.load(tmp_path / "toy")
-    described = rt.describe(collection)
-    assert described.statistics == statistics(collection)
-    assert described.spec["path"] == str(tmp_path / "toy")
-    assert rt.Description.load(described.save(tmp_path / "d.json")) == described
-    assert described.frame("statistics.sources")["twins"].to_list() == [3, 3]
-    with pytest.raises(rt.UserError, match="holds no document"):
-        rt.describe(replace(toy(), docs=toy().docs.clear()))
+    checked = rt.check(collection)
+    assert checked.contents == contents_of(collection)
+    assert checked.spec["path"] == str(tmp_path / "toy")
+    assert rt.CheckResult.load(checked.save(tmp_path / "d.json")) == checked
+    assert checked.frame("contents.sources")["twins"].to_list() == [3, 3]
+    with pytest.raises(rt.UserError, match="has no document"):
+        rt.check(replace(toy(), docs=toy().docs.clear()))
 
 
 @pytest.mark.data
@@ -434,6 +433,9 @@ def test_three_and_four_pairs_by_hand_and_undefined_is_not_zero() -> None:
     assert g - low == pytest.approx(high - g)
     for a, b in (([], []), ([1.0, 2.0], [2.0, 4.0]), ([1] * 5, [1] * 5), ([1] * 5, [2] * 5)):
         assert all(map(math.isnan, hedges_g(np.array(a), np.array(b))))
+    # Equal but for their last digit: that is no spread to measure a difference by.
+    a, b = np.array([0.1 + 0.2, 0.3, 0.3]), np.array([0.4, 0.4, 0.4])
+    assert all(map(math.isnan, hedges_g(a, b)))
 
 
 def test_pairs_without_a_value_on_both_sides_and_undefined_values_are_left_out() -> None:

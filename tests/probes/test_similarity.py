@@ -25,7 +25,7 @@ from ranktilt.probes.similarity import (
 )
 from ranktilt.probes.vectors import DocumentVectors, parts, require_encoder
 from ranktilt.registry import ranker
-from tests.probes.validations import LetterVectors
+from tests.probes.checks import LetterVectors
 from tests.toy import collection_of, versions
 
 pytest.importorskip("sklearn")

@@ -15,7 +15,7 @@ from ranktilt.auditing.study import Study, StudySource, Trend
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.probes.explain import Explanation
-from tests.probes.validations import LetterVectors
+from tests.probes.checks import LetterVectors
 from tests.toy import collection_of, run_of, toy
 
 RERANKED = ("bm25", "tfidf", "bm25@100>>cross-encoder:minilm")
@@ -152,7 +152,7 @@ ENDS = {
     "llama-t0.2": "is there.",
     "llama-t0.7": "is standing over there.",
 }
-PROBES = ["statistics", "perplexity", "spectrum(values=11)"]
+PROBES = ["words", "perplexity", "spectrum(values=11)"]
 
 
 def toy_tilt(run: str, source: str, value: float, half: float, measure: str = "nDCG@3") -> Effect:

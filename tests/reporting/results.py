@@ -35,14 +35,12 @@ from ranktilt.auditing.significance import (
     mean_changes,
 )
 from ranktilt.auditing.study import Study, study
-from ranktilt.datasets.check import CheckResult, check
 from ranktilt.experiments.twins.checks import ManipulationChecks
 from ranktilt.experiments.twins.factors import read_factors
 from ranktilt.experiments.twins.make import twins as twins_by_design
 from ranktilt.measures.base import estimand, measure
 from ranktilt.models.catalogue import Model
-from ranktilt.probes.description import Description
-from ranktilt.probes.text_probes import statistics
+from ranktilt.probes.check import CheckResult, check
 from ranktilt.rankers.base import FirstStage, Rows, Scores
 from ranktilt.rankers.llm.published_run import ReadAnswer, UnmatchedCall
 from ranktilt.reporting.views.doctor import Extra, Installation
@@ -53,7 +51,7 @@ from tests.auditing.test_pairwise import chosen
 from tests.experiments.planted import swept, whole
 from tests.experiments.twins.designed import caused
 from tests.judging.judged import whole as judged
-from tests.probes.validations import toy_validation
+from tests.probes.checks import toy_check
 from tests.reporting.audits import clear, small, three, twins, uneven
 from tests.toy import collection_of, run_of, toy
 
@@ -341,7 +339,6 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "manipulation checks": designed,
     "judges": judged,
     "models": lambda: Installation(MODELS, {"dense:one": "cache"}, [("alpha", "a-package 1.0")]),
-    "description": lambda: Description({"path": "toy"}, statistics(toy())),
     "installation": lambda: Installation(
         MODELS,
         {},
@@ -361,9 +358,9 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "training study": whole,
     "study": temperatures,
     "study, two models": two_models,
-    "validation": toy_validation,
-    "validation, three sources": lambda: toy_validation(("human", "llm", "a|b")),
-    "validation, one source": lambda: toy_validation(("human",)),
+    "check, every part": toy_check,
+    "check, every part, three sources": lambda: toy_check(("human", "llm", "a|b")),
+    "check, one source": lambda: toy_check(("human",)),
 }
 
 

@@ -10,14 +10,14 @@ import pytest
 
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.report import report_page
-from tests.probes.validations import toy_validation
+from tests.probes.checks import toy_check
 from tests.reporting.audits import toy_study
 from tests.reporting.browser import Browser
 from tests.reporting.openings import toy_opened
 
 pytestmark = pytest.mark.long
 
-KINDS = ("audit", "alone", "validation", "study", "combined")
+KINDS = ("audit", "alone", "check", "study", "combined")
 VIEWS = ("audit", "query", "pair")
 """What the audit's page shows: its explorer untouched, a query opened, a pair opened."""
 UNFOLD = "document.querySelectorAll('details').forEach(one => { one.open = true; })"
@@ -46,13 +46,13 @@ _FOCUSED = """(element => {
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found = toy_opened(card=True)
     alone = LoadedAudit(found.audit, notes=("corpus.jsonl is not there any more.",))
-    validation, study = toy_validation(), toy_study()
+    check, study = toy_check(), toy_study()
     results: dict[str, list[Any]] = {
         "audit": [found],
         "alone": [alone],
-        "validation": [validation],
+        "check": [check],
         "study": [study],
-        "combined": [found, validation, study, alone],
+        "combined": [found, check, study, alone],
     }
     folder = tmp_path_factory.mktemp("pages")
     for name, listed in results.items():
@@ -92,7 +92,7 @@ def test_axe_sees_what_is_wrong(browser: Browser, tmp_path: Path) -> None:
         ("combined", 360, False),
         ("combined", 1280, True),
         ("alone", 1280, False),
-        ("validation", 360, True),
+        ("check", 360, True),
         ("query", 1280, False),
         ("query", 360, True),
         ("pair", 1280, True),

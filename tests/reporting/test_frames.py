@@ -52,16 +52,16 @@ def test_effects_have_their_fields_rows_of_rows_what_the_upper_one_says_and_nest
         gate.rows[0].checks[0].outcome,
         gate.rows[0].outcome,
     )
-    assert result("check").frame("rows")["examples"].drop_nulls().to_list() == ["d0-llm; d1-llm"]
+    assert result("check").frame("faults")["examples"].drop_nulls().to_list() == ["d0-llm; d1-llm"]
 
 
 def test_each_part_is_named_and_one_that_is_not_there_refused() -> None:
     with pytest.raises(UserError, match="unknown part of the result 'tilt'; did you mean 'tilts'"):
         small().frame("tilt")
-    validation = result("validation")
-    assert validation.frame("statistics.sources")["words"][0] == 20.5
-    assert validation.frame("similarity")["separation_auc"][0] == 0.871
-    assert validation.frame("effectiveness")["low"][-1] is None  # undefined
+    check = result("check, every part")
+    assert check.frame("contents.sources")["words"][0] == 20.5
+    assert check.frame("similarity")["separation_auc"][0] == 0.871
+    assert check.frame("effectiveness")["low"][-1] is None  # undefined
 
 
 @pytest.mark.parametrize("name", [name for name in RESULTS if name not in NO_RESULTS])

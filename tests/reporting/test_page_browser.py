@@ -11,7 +11,7 @@ from ranktilt.reporting.document import Cell, Code, Column, Document, Row, Secti
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.report import report_page
-from tests.probes.validations import toy_validation
+from tests.probes.checks import toy_check
 from tests.reporting.audits import small, toy_study, uneven
 from tests.reporting.browser import Browser
 from tests.reporting.openings import alone, colours, many, opened, sources, ungrouped, unjudged
@@ -32,7 +32,7 @@ WHOLE = {
     "controlled": lambda: LoadedAudit(made()),
     "alone": lambda: alone(opened()),
 }
-RESULTS = {"validation": toy_validation, "study": toy_study}
+RESULTS = {"check": toy_check, "study": toy_study}
 EVERY = (*WHOLE, *RESULTS)
 
 
@@ -173,7 +173,7 @@ def test_a_cut_table_has_a_shadow_and_its_first_column_stays(
 
 @pytest.mark.journey
 def test_page_reads_without_scripts(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["validation"], scripts=False)
+    browser.open(pages["check"], scripts=False)
     browser.call("Emulation.setScriptExecutionDisabled", value=False)
     assert browser.run("document.querySelectorAll('tbody tr').length") > 20
     assert "Scripts are off" in browser.run("document.body.innerText")

@@ -21,7 +21,7 @@ from ranktilt.reporting.report import PAPER_RESULTS, opened, read_result, report
 from ranktilt.reporting.views.audit import view as audit_view
 from scripts import pictures
 from tests.house import tree
-from tests.probes.validations import toy_validation
+from tests.probes.checks import toy_check
 from tests.refusals import refused
 from tests.reporting.audits import clear, ordered, toy_study, twins
 from tests.reporting.browser import Browser, program
@@ -31,7 +31,7 @@ from tests.reporting.results import result
 from tests.toy import run_of, toy, write
 
 QUICK: dict[str, Any] = {"resamples": 100}
-VALIDATION, STUDY = toy_validation(), toy_study()
+CHECK, STUDY = toy_check(), toy_study()
 
 
 def loaded(name: str = "ground", *, secret: str = "", queries: int = 40) -> LoadedAudit:
@@ -80,7 +80,7 @@ class TestGiven:
         for file, (layout, start) in starts.items():
             assert start in read(rt.report("audit.json", file, layout=layout))[:300]
         assert read(
-            rt.report(result("validation, three sources"), "f.svg", layout="dai-fig14")
+            rt.report(result("check, every part, three sources"), "f.svg", layout="dai-fig14")
         ).startswith("<svg")
         with refused(
             "dai-fig10 is 3 figures of these results; write all of them: ranktilt report RESULT.json …"
@@ -116,7 +116,7 @@ class TestGiven:
             assert explorers(page)[0]["runs"] == ["mine"]
 
     @pytest.mark.parametrize(
-        "name", ["audit", "check", "comparison", "gate", "replayed log", "validation"]
+        "name", ["audit", "check", "comparison", "gate", "replayed log", "check, every part"]
     )
     def test_each_kind_of_result_is_reported_from_its_file(self, tmp_path: Path, name: str) -> None:
         made = result(name)
@@ -183,7 +183,7 @@ class TestRefused:
     def test_papers_take_some_kinds_of_results_only(self, tmp_path: Path) -> None:
         path = result("gate").save(tmp_path / "found.json")
         kinds = (
-            "an audit, a validation, a study, an explanation, a pairwise audit, a comparison, a bench or a training "
+            "an audit, a check, a study, an explanation, a pairwise audit, a comparison, a bench or a training "
             "study"
         )
         verbs = "ranktilt audit, check --full, study, explain, pairwise, compare, level and study --vary training"
@@ -196,7 +196,7 @@ class TestRefused:
 
 RESULTS: Sequence[Any] = (
     loaded(),
-    VALIDATION,
+    CHECK,
     STUDY,
     LoadedAudit(clear(), notes=("It has changed.",)),
 )
@@ -210,7 +210,7 @@ def joined() -> str:
 
 class TestJoined:
     def test_one_result_is_its_own_page(self) -> None:
-        assert report_page([VALIDATION]) == html(VALIDATION)
+        assert report_page([CHECK]) == html(CHECK)
         assert report_page(RESULTS[:1]) == html_document(audit_view(RESULTS[0]))
 
     def test_every_result_is_a_part_with_its_sections_and_numbers(self, joined: str) -> None:
@@ -294,7 +294,7 @@ class TestTexts:
         self, browser: Browser, tmp_path: Path
     ) -> None:
         page = tmp_path / "report.html"
-        page.write_text(report_page([loaded("a"), VALIDATION, loaded("b", queries=41)]), "utf-8")
+        page.write_text(report_page([loaded("a"), CHECK, loaded("b", queries=41)]), "utf-8")
         browser.open(page, width=360)
         assert browser.overflow == 0
         for part, count in (("part1", 40), ("part3", 41)):

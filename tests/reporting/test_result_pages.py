@@ -1,4 +1,4 @@
-"""What studies, benches, explanations and validations show: every number, and how it was made.
+"""What studies, benches, explanations and checks show: every number, and how it was made.
 
 Their sentences and sections are kept in ``printed/``.
 """
@@ -14,7 +14,6 @@ from ranktilt.auditing.study import Study
 from ranktilt.experiments.tradeoff import bench
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.experiments.training_result import BASELINE
-from ranktilt.measures.average_precision import AP
 from ranktilt.measures.base import estimand
 from ranktilt.probes.base import Distribution
 from ranktilt.probes.explain import Explanation
@@ -22,10 +21,10 @@ from ranktilt.reporting.document import Code, Figure, Lines, Pairs, Section, Sen
 from ranktilt.reporting.output import table
 from ranktilt.reporting.provenance import folder, provenance
 from ranktilt.reporting.views import view
+from ranktilt.reporting.views.check_sections import check_sections
 from ranktilt.reporting.views.experiments.bench import pareto
-from ranktilt.reporting.views.validate import headline, validation_sections
 from tests.experiments.planted import HUMAN, collection, mixture, ranked, studied, trial
-from tests.probes.validations import toy_effectiveness, toy_similarity, toy_validation
+from tests.probes.checks import toy_check, toy_effectiveness, toy_similarity
 from tests.reporting.audits import (
     ENDS,
     HALF,
@@ -190,7 +189,7 @@ class TestExplanation:
         same = rt.Collection(
             whole.docs.with_columns(text=np.array(human * 2)), whole.queries, whole.qrels
         )
-        said = table(rt.explain(same, ["statistics", "type-token"])).splitlines()
+        said = table(rt.explain(same, ["words", "type-token"])).splitlines()
         assert said[0] == "No difference from human is shown in 2 properties."
         assert "llama-t0.2: 12 twins are identical to those of human" in said
 
@@ -236,22 +235,22 @@ class TestTrainingStudy:
         }
 
 
-VALIDATION = toy_validation()
+CHECK = toy_check()
 NEAR = toy_similarity()
 
 
 @pytest.fixture(scope="module")
-def validation_page() -> Markup:
-    return Markup(html(VALIDATION))
+def check_page() -> Markup:
+    return Markup(html(CHECK))
 
 
 def drawn(caption: str) -> dict[str, Any]:
-    every = (figure for one in validation_sections(VALIDATION) for figure in drawn_in(one))
+    every = (figure for one in check_sections(CHECK) for figure in drawn_in(one))
     return next(figure.drawing for figure in every if figure.title.startswith(caption))
 
 
 def section(name: str, **changes: object) -> Section:
-    found = validation_sections(replace(VALIDATION, **changes))  # type: ignore[arg-type]
+    found = check_sections(replace(CHECK, **changes))  # type: ignore[arg-type]
     return next(one for one in found if one.name == name)
 
 
@@ -271,87 +270,48 @@ def renamed(names: list[str], **changes: Any) -> dict[str, Any]:
     }
 
 
-OTHER_MEASURE = tuple(
-    replace(row, estimand=AP @ 5, outcome="different") for row in toy_effectiveness()
-)
-STRAYING = (NEAR, replace(NEAR, source="b", cosine=NEAR.baseline))
-
-
-def test_headline() -> None:
-    for changes, ending in (
-        ({"effectiveness": toy_effectiveness() + OTHER_MEASURE}, headline(VALIDATION)),
-        (renamed(["a", "b", "c"]), "; a, b and c are equivalent on both sides."),
-        (
-            renamed([f"r{n}" for n in range(6)]),
-            "; r0, r1, r2, r3 and 2 more are equivalent on both sides.",
-        ),
-        ({"similarities": STRAYING, "effectiveness": ()}, "do not all stay close in meaning."),
-        (
-            {"overlaps": (), "similarities": (), "effectiveness": ()},
-            "No pair of llm and human could be compared.",
-        ),
-    ):
-        assert headline(replace(VALIDATION, **changes)).endswith(ending)
-    assert VALIDATION.check is not None
-    void = replace(
-        VALIDATION.check,
-        rows=tuple(replace(row, verdict="void") for row in VALIDATION.check.rows[:1]),
-    )
-    assert headline(replace(VALIDATION, check=void)) == void.sentence
-    assert void.sentence.startswith("Void")
-
-
-def test_what_was_asked_for_has_a_section_figure_3_counts_every_pair_and_figure_4_shows_every_text() -> (
-    None
-):
-    parts = {
-        "words": "overlaps",
-        "meaning": "similarities",
-        "effectiveness": "effectiveness",
-        "check": "check",
-    }
+def test_what_was_asked_for_has_a_section_and_figures_show_every_pair_and_text() -> None:
+    parts = {"words": "terms", "meaning": "similarity", "effectiveness": "effectiveness"}
     for name, part in parts.items():
-        found = validation_sections(replace(VALIDATION, **{part: None if part == "check" else ()}))  # type: ignore[arg-type]
-        assert [one.name for one in found] == [
-            "collection",
-            *(other for other in parts if other != name),
-        ]
-    found = VALIDATION.overlaps[0].jaccard.defined
+        names = [section.name for section in check_sections(replace(CHECK, **{part: ()}))]  # type: ignore[arg-type]
+        others = [other for other in parts if other != name]
+        assert names == ["contents", "features", *others, "faults"]
+    found = CHECK.terms[0].jaccard.defined
     bars = rows(drawn("Figure 3, left"), "bar")
     assert sum(bar["y"] for bar in bars) == pytest.approx(100, abs=1e-3)
     inside = [100 * np.mean((bar["x"] <= found) & (found < bar["end"])) for bar in bars]
     assert [bar["y"] for bar in bars] == pytest.approx(inside, abs=1e-3)
-    places = VALIDATION.similarities[0].map
+    places = CHECK.similarity[0].map
     assert places is not None
     marked = points(drawn("Figure 4"))
     assert [row["tip"] for row in marked] == list(places.ids)
     assert [row["x"] for row in marked] == pytest.approx(places.x.tolist(), abs=1e-3)
     assert [row["name"] for row in marked] == list(places.sources)
-    assert "Figure 4." not in html(toy_validation(map=False))
+    assert "Figure 4." not in html(toy_check(map=False))
 
 
-def test_figure_5_sets_twins_against_unrelated_pairs(validation_page: Markup) -> None:
+def test_figure_5_sets_twins_against_unrelated_pairs(check_page: Markup) -> None:
     sides = by_name(drawn("Figure 5"), "bar")
     assert {name: round(sum(shares), 3) for name, shares in sides.items()} == {
         "twins": 100,
         "unrelated pairs": 100,
     }
-    one = VALIDATION.similarities[0]
-    assert validation_page.grid("Cosine similarity").numbers("mean") == [
+    one = CHECK.similarity[0]
+    assert check_page.grid("Cosine similarity").numbers("mean") == [
         one.cosine.mean,
         one.baseline.mean,
     ]
     one = replace(NEAR, cosine=spread(0.91, low=-1.0), baseline=spread(0.01, low=-1.0))
-    low, high = domain(drawn_in(section("meaning", similarities=(one,)))[0].drawing, "x")
+    low, high = domain(drawn_in(section("meaning", similarity=(one,)))[0].drawing, "x")
     assert (low, high) == pytest.approx((0.0, 0.925))  # what there is
 
 
-def test_outcomes_have_their_signs(validation_page: Markup) -> None:
+def test_outcomes_have_their_signs(check_page: Markup) -> None:
     signs = ["✓", "✓", "!", "○", "○"]
     outcomes = [
         f"{sign} {row.statement}" for sign, row in zip(signs, toy_effectiveness(), strict=True)
     ]
-    assert validation_page.grid("Effectiveness on each").column("outcome") == outcomes
+    assert check_page.grid("Effectiveness on each").column("outcome") == outcomes
 
 
 def test_forest_plot_draws_both_intervals_and_the_margin() -> None:
@@ -360,7 +320,7 @@ def test_forest_plot_draws_both_intervals_and_the_margin() -> None:
     assert (first["x"], first["high"]) == (row.value, pytest.approx(row.high))
     assert first["to"] == pytest.approx(row.value + row.smallest - abs(row.value))
     assert rows(drawing, "rect") == [{"x": -0.02, "end": 0.02}]
-    found = section("effectiveness", spec={**VALIDATION.spec, "alpha": 0.01})
+    found = section("effectiveness", spec={**CHECK.spec, "alpha": 0.01})
     assert "thick: 98 % interval, which must lie in the shade" in drawn_in(found)[0].says
 
 

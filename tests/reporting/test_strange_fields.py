@@ -30,7 +30,7 @@ KINDS = (
     "sequential",
     "study",
     "training study",
-    "validation",
+    "check, every part",
 )
 
 

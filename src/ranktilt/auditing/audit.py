@@ -581,8 +581,7 @@ class _AuditPlan:
 
     def confounds(self, collection: Collection, runs: Sequence[Run]) -> tuple[Confound, ...]:
         found = (
-            text_confounds(collection, self.groups, twins, self.judgments, runs)
-            for twins in self.twins.values()
+            text_confounds(collection, self.groups, twins, runs) for twins in self.twins.values()
         )
         return tuple(one for pair in found for one in pair)
 

@@ -10,14 +10,20 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.groups import Groups
-from ranktilt.auditing.judged_rankings import Judgments
 from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.collection import Collection
 from ranktilt.run import Run
-from ranktilt.text.quality import NEAR_IDENTICAL, cut_off, identical, likeness, opening, words
+from ranktilt.text.quality import (
+    NEAR_IDENTICAL,
+    cut_off,
+    identical,
+    likeness,
+    opening,
+    query_word_shares,
+    words,
+)
 
 SIDED = ("words", "query words", "cut-off endings", "boilerplate openings", "truncated")
-_AT_ONCE = 8192
 SAMPLE = 20_000
 """Pairs whose terms are compared: evenly spaced ones of a larger collection, so that no audit waits for them."""
 
@@ -44,15 +50,12 @@ def confounds(
     collection: Collection,
     groups: Groups,
     twins: TwinPairs,
-    judgments: Judgments,
     runs: Sequence[Run],
 ) -> list[Confound]:
     """Compare the texts of two sources, their pairs, and what each run's ranker cuts; nothing without texts."""
     if not (collection.docs["text"] != "").any():
         return []
-    texts = collection.memo(
-        ("confounds", twins.pair), lambda: _of_texts(collection, groups, twins, judgments)
-    )
+    texts = collection.memo(("confounds", twins.pair), lambda: _of_texts(collection, groups, twins))
     a, b = twins.pair
     found = [*texts]
     for run in runs:
@@ -66,15 +69,13 @@ def confounds(
     return found
 
 
-def _of_texts(
-    collection: Collection, groups: Groups, twins: TwinPairs, judgments: Judgments
-) -> list[Confound]:
+def _of_texts(collection: Collection, groups: Groups, twins: TwinPairs) -> list[Confound]:
     """What does not depend on a run."""
     text = collection.docs["text"]
     members = [groups.code == groups.names.index(name) for name in twins.pair]
     found = [_sided("words", twins, words(text).to_numpy().astype(np.float64), members)]
-    if len(judgments.grade):
-        found.append(_query_words(collection, twins, members, judgments))
+    if collection.qrels.height:
+        found.append(_sided("query words", twins, query_words(collection), members))
     found += [
         _sided(name, twins, flags.to_numpy().astype(np.float64), members)
         for name, flags in (
@@ -93,9 +94,10 @@ def _sided(
     values: npt.NDArray[np.float64],
     members: list[npt.NDArray[np.bool_]],
 ) -> Confound:
-    means = [float(values[mine].mean()) if mine.any() else np.nan for mine in members]
+    sides = [values[is_member & ~np.isnan(values)] for is_member in members]
+    means = [float(side.mean()) if len(side) else np.nan for side in sides]
     a, b = twins.pair
-    return Confound(name, a, b, means[0], means[1], int(sum(mine.sum() for mine in members)))
+    return Confound(name, a, b, means[0], means[1], sum(map(len, sides)))
 
 
 def _paired(collection: Collection, twins: TwinPairs) -> Iterator[Confound]:
@@ -122,36 +124,24 @@ def twin_likeness(
     return likeness(text.gather(rows[:, 0]), text.gather(rows[:, 1]), near)
 
 
-def _query_words(
-    collection: Collection,
-    twins: TwinPairs,
-    members: list[npt.NDArray[np.bool_]],
-    judgments: Judgments,
-) -> Confound:
-    """Share of a query's words that a relevant document holds, averaged over relevant documents."""
-    held = judgments.known_query[judgments.query] & (judgments.row < len(members[0]))
-    query, row = judgments.query[held], judgments.row[held]
-    queries = _terms(collection.judged["text"])
-    mine = np.unique(row)
-    table = pl.DataFrame(
-        {"place": np.arange(len(mine)), "words": _terms(collection.texts().gather(mine))}
+def query_words(collection: Collection) -> npt.NDArray[np.float64]:
+    """Compute the share of a query's words that each relevant document holds, 0 to 1: shape (n_docs,).
+
+    The mean over the queries to which a document is relevant (a grade of 1 or more); NaN for a
+    document that is relevant to none. Title and text are read, as rankers do.
+    """
+    relevant = collection.qrels.filter(pl.col("grade") > 0)
+    queries = collection.queries.select(query_id="id").with_row_index("query")
+    docs = pl.DataFrame({"doc_id": collection.ids}).with_row_index("row")
+    pairs = relevant.join(queries, on="query_id").join(docs, on="doc_id")
+    shares = query_word_shares(
+        collection.queries["text"],
+        collection.texts(),
+        pairs["query"].to_numpy().astype(np.int64),
+        pairs["row"].to_numpy().astype(np.int64),
     )
-    place = np.searchsorted(mine, row)
-    shares = np.full(len(row), np.nan)
-    for start in range(0, len(row), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
-        joined = pl.DataFrame(
-            {"q": queries.gather(query[part]), "d": table["words"].gather(place[part])}
-        )
-        both = joined.select(
-            pl.col("q").list.set_intersection("d").list.len() / pl.col("q").list.len()
-        )
-        shares[part] = both.to_series().fill_nan(None).to_numpy()
-    sides = [shares[member[row]] for member in members]
-    means = [float(np.nanmean(side)) if np.isfinite(side).any() else np.nan for side in sides]
-    a, b = twins.pair
-    return Confound("query words", a, b, means[0], means[1], sum(map(len, sides)))
-
-
-def _terms(text: pl.Series) -> pl.Series:
-    return text.str.to_lowercase().str.extract_all(r"\w+").list.unique()
+    means = pairs.select("row", share=pl.Series(shares)).drop_nans("share")
+    means = means.group_by("row").agg(pl.col("share").mean())
+    values = np.full(collection.docs.height, np.nan)
+    values[means["row"].to_numpy()] = means["share"].to_numpy()
+    return values

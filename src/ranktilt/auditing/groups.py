@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.collection import Collection
-from ranktilt.datasets.check import POOL
+from ranktilt.collection import POOL, Collection
 from ranktilt.datasets.group_names import REST, name_among, read_sides
 from ranktilt.datasets.label_remarks import (
     MOST_PAIRED,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -10,7 +11,6 @@ from scipy import stats
 
 from ranktilt.auditing.audit import audit
 from ranktilt.collection import Collection
-from ranktilt.datasets.check import InstrumentRow
 from ranktilt.errors import UserError
 from ranktilt.measures.base import Estimand
 from ranktilt.progress import report
@@ -21,6 +21,44 @@ from ranktilt.rankers.replay import Replay
 TOSSES = 200
 RESAMPLES = 1_000
 """Fewer than an audit makes: they are made for each toss, and only a verdict is read off them."""
+
+CHANCE = 0.05
+"""Share of audits in which a side may be named where nobody is favoured."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstrumentRow:
+    """How often an audit of one ranker names a side where a coin decided who wrote what."""
+
+    ranker: str
+    """Its text."""
+    question: str
+    """Notation of the primary question."""
+    named: int
+    """Audits that named a side."""
+    tosses: int
+    """Audits in all."""
+    low: float
+    high: float
+    """95 % interval of the share, 0 to 1."""
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the share may be that of chance, or is below it."""
+        return self.low <= CHANCE
+
+    @property
+    def sentence(self) -> str:
+        """What was counted, in one sentence."""
+        share, low, high = (
+            f"{100 * part:.1f}" for part in (self.named / self.tosses, self.low, self.high)
+        )
+        expected = f"at most {100 * CHANCE:g} % are expected"
+        outcome = expected if self.is_calibrated else f"too often: {expected}"
+        return (
+            f"{self.ranker} on {self.question}: with sources by a coin, {self.named} of {self.tosses} audits "
+            f"name a side ({share} % [{low}, {high}]); {outcome}"
+        )
 
 
 def check_instrument(

@@ -494,8 +494,8 @@ class EquivalenceTask(NamedTuple):
     measure: Measure
     a: str
     b: str
-    one: Floats
-    two: Floats
+    values_a: Floats
+    values_b: Floats
     pairs: int
     left_out: int
 
@@ -524,8 +524,8 @@ def outcome(p_equivalent: float, p_different: float, alpha: float) -> Outcome:
 
 
 def _equivalence(task: EquivalenceTask, margin: float, alpha: float) -> Equivalence:
-    defined = ~(np.isnan(task.one) | np.isnan(task.two))
-    one, two = task.one[defined], task.two[defined]
+    defined = ~(np.isnan(task.values_a) | np.isnan(task.values_b))
+    one, two = task.values_a[defined], task.values_b[defined]
     difference = one - two
     value, mean_a, mean_b = (
         float(np.mean(x)) if len(x) else np.nan for x in (difference, one, two)

@@ -13,7 +13,7 @@ import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.notes import is_quiet, note
-from ranktilt.cli.output import PageOutput, check_paths, collection_files
+from ranktilt.cli.output import check_paths
 from ranktilt.errors import UserError
 from ranktilt.option import Option
 
@@ -130,14 +130,3 @@ def mix(
     mixed = mix_collections(*loaded) if len(loaded) > 1 else loaded[0]
     save(mixed, output, rows_per_file=rows_per_file)
     note(f"{output}: {mixed!r}")
-
-
-@options.verb("data describe DIR", "data describe hub:OWNER/NAME --format csv")
-def describe(
-    folder: options.AnyCollection, *, split: options.Split = None, output: PageOutput
-) -> None:
-    """Count what each source holds: documents, words, judgments, twins, empty and duplicate texts."""
-    from ranktilt.probes.description import describe as describe_collection
-
-    output.check(*collection_files(folder))
-    output.deliver(describe_collection(options.load_texts(folder, split)))

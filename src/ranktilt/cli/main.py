@@ -16,7 +16,7 @@ from ranktilt.cli.audit import audit, demo
 from ranktilt.cli.build import build
 from ranktilt.cli.check import check
 from ranktilt.cli.compare import compare, gate
-from ranktilt.cli.data import describe, load, mix
+from ranktilt.cli.data import load, mix
 from ranktilt.cli.experiments.twins import twins
 from ranktilt.cli.explain import explain
 from ranktilt.cli.generate import answer, rewrite
@@ -49,8 +49,8 @@ _VERBS: dict[str, Any] = {
 }
 _GROUPS: dict[str, tuple[str, dict[str, Any]]] = {
     "data": (
-        "Load, mix, build and describe collections.",
-        {"load": load, "mix": mix, "build": build, "describe": describe},
+        "Load, mix and build collections.",
+        {"load": load, "mix": mix, "build": build},
     ),
     "generate": (
         "Let a language model rewrite documents or answer queries.",

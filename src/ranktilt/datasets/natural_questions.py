@@ -17,7 +17,7 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
-from ranktilt.datasets.check import PAGE_TITLE
+from ranktilt.datasets.trimmed_texts import PAGE_TITLE
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.io.jsonl import json_objects
 from ranktilt.progress import report

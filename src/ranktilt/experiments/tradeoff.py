@@ -29,7 +29,7 @@ from ranktilt.errors import UserError, counted, refuse_twice, unknown
 from ranktilt.experiments.tradeoff_result import BUDGET, Bench, Intervention, check_limits
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import LEVEL
-from ranktilt.probes.validation import alone
+from ranktilt.probes.equivalence import alone
 from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.bootstrap import RESAMPLES
 

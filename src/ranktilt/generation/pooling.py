@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.collection import Collection
-from ranktilt.datasets.check import POOL
+from ranktilt.collection import POOL, Collection
 from ranktilt.datasets.stated_sources import with_named_side
 from ranktilt.errors import UserError, counted, refuse_twice
 from ranktilt.progress import report

@@ -13,11 +13,10 @@ from ranktilt.judging.result import FEWEST_QUERIES, Agreement, Estimate, GradeCo
 from ranktilt.measures.ranking import Bools, Floats
 from ranktilt.statistics.agreement import cohen_kappa, krippendorff_alpha
 from ranktilt.statistics.bootstrap import FEWEST_ROWS, interval
-from ranktilt.text.quality import words
+from ranktilt.text.quality import query_word_shares, words
 
 _LENGTHS = ("short documents", "documents of middle length", "long documents")
 _SHARES = ("few query words", "some query words", "many query words")
-_WORD = r"\w+"
 
 
 def agreements(
@@ -95,12 +94,15 @@ def strata_of(graded: Graded, collection: Collection) -> dict[str, Bools]:
 
 def _query_share(both: pl.DataFrame) -> pl.Series:
     """Share of the query's words that the document has; null where either has none."""
-    terms = {
-        name: pl.col(name).str.to_lowercase().str.extract_all(_WORD).list.unique()
-        for name in ("text", "query")
-    }
-    share = pl.col("query").list.set_intersection("text").list.len() / pl.col("query").list.len()
-    return both.select(**terms).select(share=share.fill_nan(None))["share"]
+    rows = np.arange(both.height)
+    shares = query_word_shares(both["query"].fill_null(""), both["text"].fill_null(""), rows, rows)
+    has_text = both["text"].is_not_null()
+    return (
+        pl.Series("share", shares)
+        .fill_nan(None)
+        .to_frame()
+        .select(pl.when(has_text).then("share"))["share"]
+    )
 
 
 def _thirds(labels: tuple[str, str, str], cue: pl.Series) -> dict[str, Bools]:

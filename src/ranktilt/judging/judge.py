@@ -324,7 +324,7 @@ def _confounds(collection: Collection, pair: Pair) -> tuple[Confound, ...]:
     groups = grouping(collection, "source")
     judgments = Judgments.of(collection, groups)
     twins = TwinPairs.from_rows(pair, twin_rows(collection, groups, pair), judgments)
-    return tuple(confounds(collection, groups, twins, judgments, ()))
+    return tuple(confounds(collection, groups, twins, ()))
 
 
 def _tilts(

@@ -26,8 +26,8 @@ from ranktilt.probes.text_probes import (
     ReadabilityProbe,
     SentenceLengthProbe,
     SpecificityProbe,
-    StatisticsProbe,
     TypeTokenProbe,
+    WordsProbe,
 )
 from ranktilt.rankers.base import DEPTH, Ranker, score_documents, stages_of
 from ranktilt.rankers.candidates import check_reranked
@@ -62,7 +62,7 @@ def default_properties() -> list[TextProbe]:
     """Return the properties that need no model."""
     return [
         PerplexityProbe(),
-        StatisticsProbe(),
+        WordsProbe(),
         SpecificityProbe(),
         ReadabilityProbe(),
         SentenceLengthProbe(),

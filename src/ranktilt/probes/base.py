@@ -79,6 +79,8 @@ Rows = npt.NDArray[np.int64]
 M = TypeVar("M")
 _BINS = 20
 _Z95 = 1.959963984540054
+_ROUNDING = 1e-12
+"""Of values around 1, far above what arithmetic leaves and far below what a text can differ by."""
 NO_TWINS = "no other source has twins: there is nothing to compare"
 
 
@@ -127,7 +129,9 @@ def hedges_g(a: Floats, b: Floats) -> tuple[float, float, float]:
         return np.nan, np.nan, np.nan
     (aa, ab), (_, bb) = np.cov(a, b).tolist()
     variance = (aa + bb) / 2
-    if not variance > 0:
+    # Equal values differ in their last digits where they were computed; that is no variance.
+    rounding = _ROUNDING * max(np.abs(a).max(), np.abs(b).max())
+    if not variance > rounding**2:
         return np.nan, np.nan, np.nan
     d = float(np.mean(b - a)) / np.sqrt(variance)
     spread = d**2 * (aa**2 + bb**2 + 2 * ab**2) / (8 * variance**2) + (aa + bb - 2 * ab) / variance

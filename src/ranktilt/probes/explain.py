@@ -37,7 +37,7 @@ from ranktilt.rankers.spec import parse_stages
 from ranktilt.run import Run
 
 PROBES = {
-    "statistics": "ranktilt.probes.text_probes:StatisticsProbe",
+    "words": "ranktilt.probes.text_probes:WordsProbe",
     "overlap": "ranktilt.probes.text_probes:OverlapProbe",
     "similarity": "ranktilt.probes.similarity:SimilarityProbe",
     "type-token": "ranktilt.probes.text_probes:TypeTokenProbe",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ranktilt.collection import Collection
-from ranktilt.datasets.check import percent
+from ranktilt.datasets.faults import percent
 from ranktilt.optional import need
 from ranktilt.probes.base import (
     ABOVE,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
+from ranktilt.auditing.confounds import query_words
 from ranktilt.collection import Collection
-from ranktilt.datasets.check import percent
+from ranktilt.datasets.faults import percent
 from ranktilt.errors import UserError, counted
 from ranktilt.probes.base import (
     NO_TWINS,
@@ -26,148 +25,22 @@ from ranktilt.probes.base import (
     twin_sources,
 )
 from ranktilt.rankers.base import Ranker
-from ranktilt.run import codes
-from ranktilt.text.quality import share, term_counts, words
+from ranktilt.text.quality import query_word_shares, share, term_counts, words
 
 _TEXTS_AT_ONCE = 50_000
 _SENTENCE_END = r"\p{Sentence_Terminal}+[\p{Pe}\p{Pf}\"']*(?:\s|\z)"
 
 
-@dataclass(frozen=True)
-class SourceStatistics:
-    """What one source holds."""
+class WordsProbe(TextProbe):
+    """How long the documents of each source are: whitespace words without the title."""
 
-    source: str | None
-    """None for the documents that name no source."""
-    documents: int
-    empty: int
-    """Documents without a word; they count in the mean with 0."""
-    words: float
-    """Mean number of whitespace words of a text without its title; NaN without documents."""
-    quartiles: tuple[float, float, float]
-    """Words below which a quarter, half and three quarters of the texts lie."""
-    queries: int
-    """Queries with at least one relevant document of the source."""
-    relevant: float
-    """Mean number of relevant documents of the source over these queries; NaN without any."""
-    judged: int = 0
-    """Documents that a judgment names, of whatever grade."""
-    twins: int = 0
-    """Documents whose origin has a document of another source, too."""
-    duplicates: int = 0
-    """Documents with the text of an earlier one of the source."""
-
-
-@dataclass(frozen=True)
-class QueryStatistics:
-    """How many queries there are, and how long they are."""
-
-    which: str
-    """``all`` queries of the collection, or the ``judged`` ones, which are ranked."""
-    queries: int
-    words: float
-    """Mean number of whitespace words; NaN without queries."""
-
-
-@dataclass(frozen=True)
-class CollectionStatistics:
-    """The table of a collection: a row a source, and the queries, which all sources share."""
-
-    sources: tuple[SourceStatistics, ...]
-    queries: tuple[QueryStatistics, ...]
-    """All queries; then the judged ones, where there are judgments."""
-    split: str | None
-    """Name of the judgments, such as ``test``; None where they have none."""
-
-
-def statistics(collection: Collection) -> CollectionStatistics:
-    """Count documents, words, queries and relevant documents of every source (Dai et al., KDD 2024, Table 1).
-
-    Lengths are whitespace words, of documents without the title (this gives the published 201.81
-    for SciFact). Relevant is a grade of 1 or more of a document and a query that the collection
-    holds.
-    """
-    docs = collection.docs.select(
-        "id",
-        "source",
-        "text",
-        words=words(collection.docs["text"]),
-        judged=pl.col("id").is_in(collection.qrels["doc_id"].implode()),
-        twin=(pl.col("source").drop_nulls().n_unique().over("origin") > 1)
-        & pl.col("source").is_not_null(),
-    )
-    relevant = collection.qrels.filter(pl.col("grade") > 0).join(
-        collection.queries, left_on="query_id", right_on="id", how="semi"
-    )
-    relevant = relevant.join(
-        docs.select("id", "source"), left_on="doc_id", right_on="id", how="inner"
-    )
-    names = [*collection.sources, *([None] if collection.sourceless else [])]
-    docs_of = docs.partition_by("source", as_dict=True)
-    relevant_of = relevant.partition_by("source", as_dict=True)
-    rows = tuple(
-        _source(name, docs_of[name,], relevant_of.get((name,), relevant.clear())) for name in names
-    )
-    queries = [_queries("all", collection.queries)]
-    if collection.qrels.height:
-        queries.append(_queries("judged", collection.judged))
-    split = collection.spec.get("split")
-    return CollectionStatistics(rows, tuple(queries), None if split is None else str(split))
-
-
-def _source(name: str | None, docs: pl.DataFrame, relevant: pl.DataFrame) -> SourceStatistics:
-    counts = docs["words"].to_numpy()
-    queries = relevant["query_id"].n_unique()
-    low, median, high = np.quantile(counts, (0.25, 0.5, 0.75)).tolist()
-    return SourceStatistics(
-        name,
-        len(counts),
-        empty=int((counts == 0).sum()),
-        words=float(np.mean(counts)),
-        quartiles=(low, median, high),
-        queries=queries,
-        relevant=relevant.height / queries if queries else np.nan,
-        judged=int(docs["judged"].sum()),
-        twins=int(docs["twin"].sum()),
-        duplicates=docs.height - docs["text"].n_unique(),
-    )
-
-
-def _queries(which: str, queries: pl.DataFrame) -> QueryStatistics:
-    counts = words(queries["text"]).to_numpy()
-    return QueryStatistics(which, len(counts), float(np.mean(counts)) if len(counts) else np.nan)
-
-
-_EXPLAINED = ("source", "documents", "empty", "words", "queries", "relevant")
-
-
-class StatisticsProbe(TextProbe):
-    """How long the documents of each source are, and how many of them are relevant."""
-
-    name = "statistics"
-    question = (
-        "Do the sources hold as many documents of the same length, with as many relevant ones?"
-    )
-    citation = "Dai et al., KDD 2024, Table 1"
+    name = "words"
+    question = "Are the texts of one source longer than those of the other?"
     what = "words"
     label = "length"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         return words(collection.docs["text"]).to_numpy().astype(np.float64)
-
-    def rows(
-        self, collection: Collection, found: Mapping[str, Distribution]
-    ) -> list[dict[str, Any]]:
-        return [
-            {
-                **{name: value for name, value in asdict(row).items() if name in _EXPLAINED},
-                **dict(zip(("25 %", "median", "75 %"), row.quartiles, strict=True)),
-            }
-            for row in sorted(
-                (row for row in statistics(collection).sources if row.source is not None),
-                key=lambda row: list(found).index(str(row.source)),
-            )
-        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,11 +191,7 @@ class TypeTokenProbe(TextProbe):
 
 
 class QueryWordsProbe(TextProbe):
-    """The share of a query's distinct terms that stand in a document relevant to it, 0 to 1.
-
-    The mean over the queries to which a document is relevant (a grade of 1 or more); NaN for a
-    document that is relevant to none.
-    """
+    """The share of a query's distinct terms that stand in a document relevant to it, 0 to 1; see `query_words`."""
 
     name = "query-words"
     question = "Do the relevant texts of one source hold more of the query's words?"
@@ -331,38 +200,13 @@ class QueryWordsProbe(TextProbe):
     label = "query words"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
-        queries = collection.queries.select(query_id="id", query="text")
-        docs = collection.docs.select("text", doc_id="id")
-        judged = (
-            collection.qrels.filter(pl.col("grade") > 0)
-            .join(queries, on="query_id")
-            .join(docs, on="doc_id")
-        )
-        left, _, both = term_counts(judged["query"], judged["text"])
-        found = judged.select("doc_id").with_columns(value=share(both, left)).drop_nans("value")
-        means = found.group_by("doc_id").agg(pl.col("value").mean())
-        values = np.full(collection.docs.height, np.nan)
-        values[codes(means["doc_id"], collection.ids)] = means["value"].to_numpy()
-        return values
+        return query_words(collection)
 
     def of_pairs(
         self, collection: Collection, measured: Floats, queries: Rows, documents: Rows
     ) -> Floats:
         """Compare the terms of each document with those of the query beside it; NaN where the query has no term."""
-        asked = _terms(collection.queries["text"]).rename({"row": "query"})
-        held = pl.concat(
-            _terms(part)
-            .join(asked, on="term", how="semi")
-            .select("term", document=pl.col("row") + n * _TEXTS_AT_ONCE)
-            for n, part in enumerate(_parts(collection.docs["text"]))
-        )
-        pairs = pl.DataFrame({"query": queries, "document": documents}).with_row_index("pair")
-        wanted = pairs.cast(pl.UInt32).join(asked, on="query")
-        found = wanted.join(held, on=["document", "term"], how="semi")
-        counts = [
-            np.bincount(one["pair"].to_numpy(), minlength=len(queries)) for one in (found, wanted)
-        ]
-        return share(counts[0], counts[1])
+        return query_word_shares(collection.queries["text"], collection.texts(), queries, documents)
 
 
 def sentences(texts: pl.Series) -> pl.Series:

@@ -44,6 +44,13 @@ def decimal(value: float, digits: int = 1) -> str:
     return DASH if value != value else rounded(value, digits, ",").replace("-", "−")
 
 
+def short_decimal(value: float, digits: int = 2) -> str:
+    """Print a number with so many decimals; one that would read 0 with its first digit: ``0.004``."""
+    text = decimal(value, digits)
+    is_zero = not text.strip("−0.")
+    return f"{value:.1g}".replace("-", "−") if value and is_zero else text
+
+
 def signed(value: float, digits: int = 1) -> str:
     """Print a number with its sign; what rounds to nothing has none."""
     return DASH if value != value else with_sign(value, digits)

@@ -17,7 +17,6 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.sequential import SequentialAudit
 from ranktilt.auditing.study import Study
 from ranktilt.collection import Collection
-from ranktilt.datasets.check import CheckResult
 from ranktilt.errors import DataError, UserError, counted, join_words, shorten, unknown
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.experiments.training_result import TrainingStudy
@@ -25,9 +24,8 @@ from ranktilt.experiments.twins.result import FactorEffects
 from ranktilt.io.artifact import Result, read_json, used_from_files
 from ranktilt.io.files import read_bytes, write_bytes
 from ranktilt.judging.result import JudgeAudit
-from ranktilt.probes.description import Description
+from ranktilt.probes.check import CheckResult
 from ranktilt.probes.explain import Explanation
-from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import SIDES, Document, Section, Sentence
 from ranktilt.reporting.explorer.section import BUDGET
 from ranktilt.reporting.headline import leading
@@ -42,8 +40,6 @@ Given = Result | str | Path
 
 RESULTS: tuple[type[Result], ...] = (
     Audit,
-    Validation,
-    Description,
     Study,
     Explanation,
     FactorEffects,

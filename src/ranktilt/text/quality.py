@@ -229,6 +229,49 @@ def term_counts(a: pl.Series, b: pl.Series) -> tuple[npt.NDArray[np.int64], ...]
     return tuple(series.to_numpy() for series in pl.concat(parts).iter_columns())
 
 
+def distinct_terms(text: pl.Series) -> pl.Series:
+    """List the distinct terms of each text; terms as in `jaccard`."""
+    return text.str.to_lowercase().str.extract_all(r"\w+").list.unique()
+
+
+def query_word_shares(
+    queries: pl.Series,
+    texts: pl.Series,
+    query_rows: npt.NDArray[np.int64],
+    text_rows: npt.NDArray[np.int64],
+) -> npt.NDArray[np.float64]:
+    """Compute the share of a query's distinct terms that a text holds, 0 to 1; NaN where the query has no term.
+
+    Parameters
+    ----------
+    queries, texts : polars.Series
+        All texts; only those that the rows name are read.
+    query_rows, text_rows : array of int, shape (n_pairs,)
+        Which query is held beside which text.
+
+    Returns
+    -------
+    array of float, shape (n_pairs,)
+        A share for each pair (Askari et al., 2023, sec. 4).
+    """
+    # A text is read once, whatever the number of its queries.
+    read_rows, place = np.unique(text_rows, return_inverse=True)
+    query_terms, text_terms = distinct_terms(queries), distinct_terms(texts.gather(read_rows))
+    shares = np.full(len(query_rows), np.nan)
+    for start in range(0, len(query_rows), _PAIRS_AT_ONCE):
+        part = slice(start, start + _PAIRS_AT_ONCE)
+        pairs = pl.DataFrame(
+            {
+                "query": query_terms.gather(query_rows[part]),
+                "text": text_terms.gather(place[part]),
+            }
+        )
+        common = pl.col("query").list.set_intersection("text").list.len()
+        share_of_query = pairs.select(common / pl.col("query").list.len()).to_series()
+        shares[part] = share_of_query.fill_nan(None).to_numpy()
+    return shares
+
+
 def script(text: pl.Series) -> pl.Series:
     """Tell in which writing most letters are: ``Latin``, ``unspaced`` or ``other``; null without letters."""
     plain = (text.str.len_bytes() == text.str.len_chars()) & text.str.contains(

@@ -17,7 +17,7 @@ from ranktilt.reporting.papers.results import cells_of, tables_of
 from ranktilt.reporting.papers.tables import paper_tables
 from ranktilt.reporting.reload import LoadedAudit
 from tests.experiments.planted import collection, swept, trial
-from tests.probes.validations import toy_validation
+from tests.probes.checks import toy_check
 from tests.refusals import refused
 from tests.reporting.audits import ENDS, explained, toy_study
 from tests.reporting.openings import opened
@@ -77,12 +77,12 @@ def test_each_format(format: str, front: bytes, tmp_path: Path) -> None:
     assert file.read_bytes().startswith(front)
 
 
-def test_a_validation_of_several_sources_has_figure_14() -> None:
-    many = toy_validation(("human", "llm-0.2", "llm-0.6"))
+def test_a_check_of_several_sources_has_figure_14() -> None:
+    many = toy_check(("human", "llm-0.2", "llm-0.6"))
     names = list(paper_figures([many]))
     assert names[-1] == "dai-figure-14.svg"
     assert sum(name.startswith("figure-4-") for name in names) == 2
-    assert "dai-figure-14.svg" not in paper_figures([toy_validation()])
+    assert "dai-figure-14.svg" not in paper_figures([toy_check()])
     drawn = paper_figures([many], layout="dai-fig14")
     assert list(drawn) == ["dai-figure-14.svg"]
     assert {"llm-0.2", "llm-0.6"} <= set(texts(drawn["dai-figure-14.svg"]))
@@ -131,7 +131,7 @@ class TestNotebook:
         with pytest.raises(UserError, match="unknown format of a figure 'gif'"):
             result("pairwise").plot().save("looks.gif")
         assert (
-            result("validation, three sources")
+            result("check, every part, three sources")
             .plot("dai-fig14")
             .figure.title.startswith("Cosine similarity")
         )

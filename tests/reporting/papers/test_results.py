@@ -17,7 +17,7 @@ from ranktilt.reporting.output import table
 from ranktilt.reporting.papers.cells import PaperCell, read_cells
 from ranktilt.reporting.papers.results import Result, cells_of, tables_of
 from ranktilt.reporting.papers.tables import paper_tables
-from tests.probes.validations import toy_effectiveness, toy_validation
+from tests.probes.checks import toy_check, toy_effectiveness
 from tests.reporting.audits import (
     RERANKED,
     named,
@@ -168,7 +168,7 @@ class TestAudit:
             (small(), "dai-1"),
             (small(), "wang-2"),
             (small(), "dai-10"),
-            (toy_validation(), "dai-3"),
+            (toy_check(), "dai-3"),
         ):
             assert cells_of(one, layout) == []
         collection = twins(40)
@@ -180,17 +180,17 @@ class TestAudit:
 
 class TestValidation:
     def test_each_side_alone_in_percent_or_as_a_collection_of_its_own(self) -> None:
-        cells = by_key(cells_of(toy_validation(), "dai-2"), "system", "target")
+        cells = by_key(cells_of(toy_check(), "dai-2"), "system", "target")
         assert cells["dense:minilm", "human"] == pytest.approx(31.6)
         assert cells["dense:minilm", "llm"] == pytest.approx(38.0)
         assert len(cells) == 2 * len(toy_effectiveness())
 
-        found = by_key(cells_of(toy_validation(), "askari-4"), "dataset", "system")
+        found = by_key(cells_of(toy_check(), "askari-4"), "dataset", "system")
         assert found["toy (human)", "bm25"] == pytest.approx(0.322)
         assert found["toy (llm)", "bm25"] == pytest.approx(0.318)
 
     def test_statistics_of_every_source_and_judged_queries(self) -> None:
-        found = by_key(cells_of(toy_validation(), "dai-1"), "measure", "target")
+        found = by_key(cells_of(toy_check(), "dai-1"), "measure", "target")
         assert found == {
             ("queries", ""): 300.0,
             ("query words", ""): 12.38,
@@ -201,7 +201,7 @@ class TestValidation:
             ("document words", "llm"): 21.5,
             ("relevant per query", "llm"): 1.25,
         }
-        assert [(c.measure, c.value) for c in cells_of(toy_validation(), "askari-1")] == [
+        assert [(c.measure, c.value) for c in cells_of(toy_check(), "askari-1")] == [
             ("queries test", 300.0)
         ]
 
@@ -227,9 +227,9 @@ class TestHome:
             (sourced("gpt-4", "llama"), ["dai-4", "dai-3"]),
             (uneven(), ["wang-1"]),
             (replace(uneven(), spec={"by": None}), ["askari-2"]),
-            (toy_validation(("human", "gpt-4")), ["dai-1", "dai-7"]),
-            (toy_validation(("human", "llama-tmp1.0")), ["dai-1", "dai-8"]),
-            (replace(toy_validation(), effectiveness=()), ["dai-1"]),
+            (toy_check(("human", "gpt-4")), ["dai-1", "dai-7"]),
+            (toy_check(("human", "llama-tmp1.0")), ["dai-1", "dai-8"]),
+            (replace(toy_check(), effectiveness=()), ["dai-1"]),
         ],
     )
     def test_a_result_has_the_tables_of_its_kind(self, result: Result, tables: list[str]) -> None:

@@ -18,7 +18,7 @@ from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.tables import Source, paper_document, paper_tables
 from ranktilt.reporting.papers.texts import PAIRS, chosen_texts, of_collections
 from ranktilt.reporting.reload import LoadedAudit
-from tests.probes.validations import toy_validation
+from tests.probes.checks import toy_check
 from tests.refusals import refused
 from tests.reporting.audits import (
     RERANKED,
@@ -151,7 +151,7 @@ class TestArrangement:
 class TestWhich:
     def test_every_table_that_the_results_hold_in_the_papers_order(self) -> None:
         found = sourced("llama", runs=RERANKED)
-        assert names(toy_study(), uneven(), found, toy_validation()) == [
+        assert names(toy_study(), uneven(), found, toy_check()) == [
             "dai-1",
             "dai-2",
             "dai-3",
@@ -250,7 +250,7 @@ class TestNumbers:
         assert not [note for block in others for note in block.notes if note.startswith(said)]
 
     def test_csv_is_read_back_into_the_same_table(self, tmp_path: Path) -> None:
-        text = paper_tables([toy_validation(), toy_study(), small()], "paper", "csv")
+        text = paper_tables([toy_check(), toy_study(), small()], "paper", "csv")
         (tmp_path / "cells.csv").write_text(text, encoding="utf-8")
         assert paper_tables([read_cells(tmp_path / "cells.csv")], "paper", "csv") == text
 
@@ -280,8 +280,8 @@ class TestFormats:
             [small()],
             "dai-2",
             {},
-            "dai-2 shows each source ranked alone (a validation with rankers); the results given "
-            "hold none: ranktilt check --full DIR -r bm25 --json FILE makes one",
+            "dai-2 shows each source ranked alone (a check with rankers); the results given "
+            "hold none: ranktilt check DIR -r bm25 --json FILE makes one",
         ),
         (
             [small()],

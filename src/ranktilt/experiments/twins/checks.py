@@ -23,8 +23,8 @@ from ranktilt.probes.text_probes import (
     QueryWordsProbe,
     ReadabilityProbe,
     SentenceLengthProbe,
-    StatisticsProbe,
     TypeTokenProbe,
+    WordsProbe,
 )
 from ranktilt.text.quality import share, term_counts
 
@@ -35,7 +35,7 @@ MOVED, HELD, UNCLEAR, FAILED = "moved", "held", "unclear", "failed"
 
 _ORIGINAL, _VERSION = "original", "version"
 _PROBES: Mapping[str, TextProbe] = {
-    "words": StatisticsProbe(),
+    "words": WordsProbe(),
     "sentences": SentenceLengthProbe(),
     "type-token": TypeTokenProbe(),
     "readability": ReadabilityProbe(),

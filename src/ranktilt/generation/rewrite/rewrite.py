@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ranktilt.collection import Collection
-from ranktilt.datasets.check import POOL
+from ranktilt.collection import POOL, Collection
 from ranktilt.datasets.mix import mix
 from ranktilt.datasets.stated_sources import with_named_side
 from ranktilt.errors import DataWarning

@@ -15,7 +15,7 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.io.artifact import names_files
 from ranktilt.io.files import write_bytes
 from ranktilt.optional import need
-from ranktilt.probes.validation import Validation
+from ranktilt.probes.check import CheckResult
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.papers.layouts import FIGURES, LAYOUTS
@@ -24,7 +24,7 @@ from ranktilt.reporting.provenance import folder
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.audit import view as audit_view
-from ranktilt.reporting.views.validate import distribution_figure
+from ranktilt.reporting.views.check_sections import distribution_figure
 
 Result = LoadedAudit | Bare
 FORMATS = ("svg", "pdf", "png")
@@ -117,8 +117,8 @@ def _figures(result: Any) -> Iterator[tuple[str, Figure]]:
         figures = [block for block in section.blocks if isinstance(block, Figure)]
         for number, figure in enumerate(figures, start=1):
             yield section.name if len(figures) == 1 else f"{section.name}-{number}", figure
-    if isinstance(result, Validation):
-        near = {one.source: one.cosine for one in result.similarities if one.cosine.count}
+    if isinstance(result, CheckResult):
+        near = {one.source: one.cosine for one in result.similarity if one.cosine.count}
         if len(near) > 1:
             title = f"Cosine similarity of {result.reference} texts and rewrites"
             yield (

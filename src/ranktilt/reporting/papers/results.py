@@ -1,4 +1,4 @@
-"""Cells of the papers' tables out of audits, validations, studies and explanations."""
+"""Cells of the papers' tables out of audits, checks, studies and explanations."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.experiments.training_result import BASELINE, Kind, TrainingStudy
+from ranktilt.probes.check import CheckResult
 from ranktilt.probes.explain import Explanation
-from ranktilt.probes.validation import Validation
 from ranktilt.rankers.spec import Stage, parse_stages
 from ranktilt.reporting.papers.cells import PaperCell
 from ranktilt.reporting.papers.layouts import (
@@ -53,7 +53,7 @@ _TRAINED: dict[str, tuple[Kind, ...]] = {
 _SPLITS = {"dev": "validation"}
 """What Askari et al. call a split."""
 Result = (
-    Audit | Validation | Study | Explanation | PairwiseAudit | Comparison | Bench | TrainingStudy
+    Audit | CheckResult | Study | Explanation | PairwiseAudit | Comparison | Bench | TrainingStudy
 )
 
 
@@ -80,9 +80,9 @@ def tables_of(result: Result) -> list[str]:
     if isinstance(result, Explanation):
         spectrum = "dai-fig8" if len(result.sources) > 1 else "dai-fig7"
         return [table for table in (spectrum, "dai-fig9") if any(_of_explanation(result, table))]
-    if isinstance(result, Validation):
+    if isinstance(result, CheckResult):
         homes = (_home(*generator(source), KINDS["alone"]) for source in result.sources)
-        overlaid = ["dai-fig14"] if len(result.similarities) > 1 else []
+        overlaid = ["dai-fig14"] if len(result.similarity) > 1 else []
         return ["dai-1", *dict.fromkeys(homes if result.effectiveness else ()), *overlaid]
     if result.spec.get("by") != "source":
         return ["wang-1" if result.spec.get("by") else "askari-2"] if result.measures else []
@@ -298,12 +298,12 @@ def _split(spec: Any) -> str:
     return f"queries {split}" if split else "queries"
 
 
-def _of_validation(found: Validation, table: str) -> list[PaperCell]:
+def _of_check(found: CheckResult, table: str) -> list[PaperCell]:
     name = folder(found.spec)
     if table == "dai-1":
         return list(_statistics(found, name))
     if table == "askari-1":
-        judged = found.statistics.queries[-1].queries
+        judged = found.contents.queries[-1].queries
         return [
             PaperCell(
                 table=table,
@@ -320,8 +320,8 @@ def _of_validation(found: Validation, table: str) -> list[PaperCell]:
     return []
 
 
-def _statistics(found: Validation, name: str) -> Iterator[PaperCell]:
-    judged, everything = found.statistics.queries[-1], found.statistics.queries[0]
+def _statistics(found: CheckResult, name: str) -> Iterator[PaperCell]:
+    judged, everything = found.contents.queries[-1], found.contents.queries[0]
 
     def cell(measure: str, value: float, target: str = "") -> PaperCell:
         return PaperCell(
@@ -330,7 +330,7 @@ def _statistics(found: Validation, name: str) -> Iterator[PaperCell]:
 
     yield cell("queries", judged.queries)
     yield cell("query words", everything.words)
-    for one in found.statistics.sources:
+    for one in found.contents.sources:
         if one.source is None:
             continue
         yield cell("documents", one.documents, one.source)
@@ -339,8 +339,8 @@ def _statistics(found: Validation, name: str) -> Iterator[PaperCell]:
             yield cell("relevant per query", one.relevant, one.source)
 
 
-def _similarities(found: Validation, name: str) -> Iterator[PaperCell]:
-    for one in found.similarities:
+def _similarities(found: CheckResult, name: str) -> Iterator[PaperCell]:
+    for one in found.similarity:
         values = (one.cosine.count, one.cosine.mean, *one.cosine.quartiles)
         for measure, value in zip(LAYOUTS["dai-fig14"].measures, values, strict=True):
             front = {
@@ -352,7 +352,7 @@ def _similarities(found: Validation, name: str) -> Iterator[PaperCell]:
             yield PaperCell(**front, measure=measure, value=float(value))
 
 
-def _each_alone(found: Validation, table: str, name: str) -> Iterator[PaperCell]:
+def _each_alone(found: CheckResult, table: str, name: str) -> Iterator[PaperCell]:
     """Both sources of a comparison, each ranked alone; of Askari et al., as collections of their own."""
     systems = system_names(dict.fromkeys(row.run for row in found.effectiveness))
     for row in found.effectiveness:
@@ -497,7 +497,7 @@ def _trained_on(study: TrainingStudy) -> Iterator[PaperCell]:
 
 READERS: Mapping[type[Any], Callable[[Any, str], Iterable[PaperCell]]] = {
     Audit: _of_audit,
-    Validation: _of_validation,
+    CheckResult: _of_check,
     Study: _of_study,
     Explanation: _of_explanation,
     PairwiseAudit: _of_pairs,

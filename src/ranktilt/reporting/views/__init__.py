@@ -13,7 +13,6 @@ _VIEWS = {
     "Bench": "experiments.bench",
     "CheckResult": "check",
     "Comparison": "compare",
-    "Description": "describe",
     "Explanation": "explain",
     "FactorEffects": "experiments.factors",
     "Gate": "gate",
@@ -26,7 +25,6 @@ _VIEWS = {
     "SequentialAudit": "sequential",
     "Study": "study",
     "TrainingStudy": "experiments.training_study",
-    "Validation": "validate",
 }
 """The module of each result's view, by the result's class."""
 

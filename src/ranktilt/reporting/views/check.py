@@ -1,125 +1,119 @@
-"""A check: per source a row a check, examples below, and one sentence."""
+"""A check: what the collection holds, how alike its sides are, what is at fault, and the verdict in one sentence."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 
-from ranktilt.datasets.check import (
-    LENGTH,
-    LENGTH_NOTICE,
-    CheckResult,
-    CheckRow,
-    Verdict,
-    percent,
-    shown,
-)
-from ranktilt.datasets.stated_sources import without_source
-from ranktilt.reporting.document import (
-    Cell,
-    Column,
-    ColumnOf,
-    Document,
-    Sentence,
-    Table,
-    named,
-    printed,
-    tabulated,
-    worded,
-)
-from ranktilt.reporting.numbers import number
+import numpy as np
+
+from ranktilt.datasets.faults import LENGTH_NOTICE
+from ranktilt.errors import counted
+from ranktilt.probes.check import CheckResult
+from ranktilt.reporting.document import Document, Emphasis, Sentence
+from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.tones import Tone
-
-_LONGEST_NAME = 12
-TONES: dict[Verdict, Tone] = {"ok": "good", "warning": "warning", "void": "bad"}
+from ranktilt.reporting.views.check_sections import EQUIVALENCE_TONES, alpha_of, check_sections
 
 
 def view(check: CheckResult) -> Document:
     """Return what is said of a check."""
     return Document(
-        kind=f"Check against {check.reference}"
-        if check.reference
-        else f"Check of {check.sources[0]}",
+        kind=titled("Check of", check.spec),
         headline=check.sentence,
-        sections=printed([check_table(check)]),
-        sentences=sentences(check),
+        sections=(*check_sections(check), provenance(check.spec, check.notes)),
+        sentences=tuple(sentences(check)),
         legend=tuple(legend(check)),
-        notes=tuple(notes(check)),
+        notes=check.notes,
     )
 
 
-def sentences(check: CheckResult) -> tuple[Sentence, ...]:
-    """Return the verdict on the whole; where there is no line below a row, then what faults mean."""
-    many = len({row.source for row in check.rows if row.source}) > 1
-    is_void = bool(check.of("void"))
-    said = [
-        Sentence(check.sentence, "bad" if is_void else "good", "alarm" if is_void else "strong")
-    ]
-    for outcome in check.instrument:
-        is_right = outcome.is_calibrated
-        said.append(
-            Sentence(outcome.sentence, "good" if is_right else "bad", "" if is_right else "alarm")
+def sentences(check: CheckResult) -> Iterator[Sentence]:
+    """Return the verdict on the whole, what was asked besides, and what faults mean."""
+    yield Sentence(check.sentence, *_verdict_look(check))
+    for row in check.instrument:
+        is_right = row.is_calibrated
+        yield Sentence(row.sentence, "good" if is_right else "bad", "" if is_right else "alarm")
+    many = len(check.sources) > 1
+    for comparison in check.effectiveness:
+        # Further measures stand in the table.
+        if comparison.measure != check.effectiveness[0].measure:
+            continue
+        name = f"{comparison.run} ({comparison.source})" if many else comparison.run
+        tone = EQUIVALENCE_TONES[comparison.outcome]
+        yield Sentence(f"{name}: {comparison.statement}.", tone, "strong")
+    for fault in check.faults:
+        name = f"{fault.source}, {fault.name}" if many and fault.source else fault.name
+        for text in (fault.meaning if fault.verdict != "ok" else "", fault.note):
+            if text:
+                yield Sentence(f"{name}: {text}", emphasis="quiet")
+
+
+def _verdict_look(check: CheckResult) -> tuple[Tone, Emphasis]:
+    if check.of("void"):
+        return "bad", "alarm"
+    if not check.is_compared or check.of("warning"):
+        return "warning", "strong"
+    return "good", "strong"
+
+
+def legend(check: CheckResult) -> Iterator[str]:
+    """Say how the tables are read, in a few lines."""
+    reference = check.reference
+    yield (
+        "Words: mean and quartiles of whitespace words of a text without its title; an empty one counts with 0. "
+        "Queries: with a relevant document of the source; relevant each: their mean number. Judged: named by a "
+        "judgment, of whatever grade. Twins: of the same origin as a document of another source. Duplicates: with the "
+        "text of an earlier document of the source."
+    )
+    if check.features:
+        yield (
+            f"g: Hedges' g over twins, with its 95 % interval: by how many standard deviations the source has more "
+            f"than {reference}."
         )
-    for row in check.rows:
-        name = f"{row.source}, {row.name}" if many and row.source else row.name
-        meanings = (row.meaning if row.verdict != "ok" else "", row.note)
-        said += [Sentence(f"{name}: {text}", emphasis="quiet") for text in meanings if text]
-    return tuple(said)
+    if check.terms:
+        yield (
+            f"Terms: distinct lower-cased words. Jaccard: those of both texts over those of either; overlap: the share "
+            f"of {reference}'s that the rewrite kept."
+        )
+    if check.similarity:
+        yield (
+            f"Twins: a text of {reference} and its rewrite; other pairs: a text of {reference} and the rewrite of "
+            "another one, at random."
+        )
+    if check.effectiveness:
+        yield from _effectiveness_legend(check)
+    yield from fault_legend(check)
 
 
-def notes(check: CheckResult) -> list[str]:
-    """Count the documents that are on no side."""
-    return [without_source(check.sourceless)] if check.sourceless else []
-
-
-def check_table(check: CheckResult) -> Table:
-    """Lay a check out: a row a check of a source."""
-    many = len({row.source for row in check.rows if row.source}) > 1
-    name = check.reference if len(check.reference) <= _LONGEST_NAME else "reference"
-    beside: tuple[ColumnOf, ...] = (
-        (Column(name, spare=3), lambda row: number(row.reference, percent)),
-        (Column("limit", spare=2), lambda row: row.limit),
+def _effectiveness_legend(check: CheckResult) -> Iterator[str]:
+    rows = check.effectiveness
+    tests = counted(sum(not np.isnan(row.p) for row in rows), "test", "tests")
+    yield (
+        f"Difference: {check.reference} − rewrite, over queries with a relevant document on both sides; 95 % interval "
+        f"of Student's t, uncorrected. p different: paired t test (Holm over {tests})."
     )
-    columns: tuple[ColumnOf, ...] = (
-        (
-            named("check"),
-            lambda row: Cell(row.name, emphasis="" if row.verdict == "ok" else "strong"),
-        ),
-        ("found", lambda row: Cell(f"{row.found:,} of {row.total:,}", row.found)),
-        ("share", lambda row: Cell(shown(row), row.value)),
-        *(beside if check.reference else ()),
-        (worded("verdict"), _verdict),
-        (worded("examples", spare=1), lambda row: ", ".join(row.examples)),
+    yield (
+        f"p equivalent: two one-sided paired t tests against ±{rows[0].margin:g}, uncorrected: below "
+        f"{alpha_of(check):g} the difference is smaller than that. Smallest margin: the smallest that would have been "
+        "shown."
     )
-    caption = f"Faults that would void a comparison with {check.reference}"
-    if not check.reference:
-        caption = f"What stands out in the texts of {check.sources[0]}"
-    if not many:
-        return tabulated(caption, check.rows, columns)
-    return tabulated(
-        caption,
-        check.rows,
-        columns,
-        group=lambda row: (row.source or "judgments and queries",),
-        groups=("source",),
+    yield (
+        "Inconclusive is not equivalent: there, these queries show neither a difference nor that there is none."
     )
 
 
-def _verdict(row: CheckRow) -> Cell:
-    outside = row.name == LENGTH and row.verdict == "warning" and not math.isnan(row.value)
-    note = f"outside {LENGTH_NOTICE[0]:g}–{LENGTH_NOTICE[1]:g}" if outside else ""
-    return Cell(row.verdict, tone=TONES[row.verdict], note=note)
-
-
-def legend(check: CheckResult) -> list[str]:
-    """Say how the table is read, in a few lines."""
+def fault_legend(check: CheckResult) -> Iterator[str]:
+    """Say how the table of faults is read."""
     low, high = LENGTH_NOTICE
-    if not check.reference:
-        return [
-            f"Warning: a share over {check.limits.notice:g} %, or any dangling judgment or repeated query."
-        ]
-    return [
+    notice = check.limits.notice
+    if not check.is_compared:
+        yield f"Warning: a share over {notice:g} %, or any dangling judgment or repeated query."
+        return
+    yield (
         "Found: documents, pairs, judgments or queries with the fault, and their share; beside it the share in "
-        f"{check.reference} itself. Length ratio: pairs outside of the limits, and the median.",
-        f"Void: beyond the limit. Warning: a share over {check.limits.notice:g} %, a median length ratio outside "
-        f"{low:g}–{high:g}, any dangling judgment or repeated query, or nothing to count.",
-    ]
+        f"{check.reference} itself. Length ratio: pairs outside of the limits, and the median."
+    )
+    yield (
+        f"Void: beyond the limit. Warning: a share over {notice:g} %, a median length ratio outside {low:g}–{high:g}, "
+        "any dangling judgment or repeated query, or nothing to count."
+    )

@@ -20,13 +20,11 @@ from ranktilt.reporting.document import (
     Section,
     Sentence,
     Table,
-    named,
-    tabulated,
-    worded,
 )
 from ranktilt.reporting.figures.charts import Mark, curves, forest, histogram
 from ranktilt.reporting.headline import by_size, headline
-from ranktilt.reporting.numbers import DASH, always_signed, count, decimal, number
+from ranktilt.reporting.numbers import DASH, always_signed, short_decimal
+from ranktilt.reporting.views.text_features import effect_figure, effect_table
 
 _SMALL = 0.1
 _KEPT = 4
@@ -69,33 +67,9 @@ def _differences(found: Explanation, effects: Sequence[EffectSize]) -> Section:
     """Every effect size: the properties by the largest one, their sources below each other."""
     places = {what: place for place, what in reversed(list(enumerate(e.what for e in effects)))}
     ordered = sorted(effects, key=lambda e: (places[e.what], found.sources.index(e.source)))
-    columns = (
-        (named("source"), lambda e: e.source),
-        (worded("property"), lambda e: e.what),
-        (
-            "g",
-            lambda e: Cell(
-                always_signed(e.g), e.g, ends=(always_signed(e.low), always_signed(e.high))
-            ),
-        ),
-        ("pairs", lambda e: number(e.pairs, count)),
-        (Column("mean", spare=2), lambda e: Cell(_number(e.source_mean, 2), e.source_mean)),
-        (
-            Column(f"mean of {found.reference}", spare=1),
-            lambda e: Cell(_number(e.reference_mean, 2), e.reference_mean),
-        ),
-    )
-    drawn = [
-        Mark(e.what if len(found.sources) == 1 else f"{e.what}, {e.source}", e.g, e.low, e.high)
-        for e in ordered
-        if e.g == e.g
-    ]
-    blocks: list[Block] = [tabulated("Effect sizes", ordered, columns)]
-    if drawn:
-        says = f"Hedges' g with its 95 % interval; right of 0: more than in {found.reference}."
-        blocks.append(
-            Figure("How far texts differ from their twins", says, forest({"": drawn}, x="g"))
-        )
+    blocks: list[Block] = [effect_table("Effect sizes", ordered, found.reference)]
+    figure = effect_figure(ordered, found.reference)
+    blocks += [figure] if figure is not None else []
     question = "How far do texts differ from their twins, in standard deviations?"
     return Section("differences", "What differs", (question,), tuple(blocks), titled=True)
 
@@ -179,5 +153,4 @@ def _number(value: Any, digits: int) -> str:
     if isinstance(value, Sequence):
         middle, *both = (always_signed(end, digits) for end in value)
         return f"{middle} [{', '.join(both)}]"
-    shown = DASH if value is None else decimal(value, digits)
-    return f"{value:.1g}".replace("-", "−") if value and not shown.strip("−0.") else shown
+    return DASH if value is None else short_decimal(value, digits)

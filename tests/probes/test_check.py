@@ -1,4 +1,4 @@
-"""Validation: what is measured and printed of a collection, and the paired equivalence test by hand and by scipy."""
+"""Check: what is measured and printed of a collection, and the paired equivalence test by hand and by scipy."""
 
 import math
 from collections.abc import Mapping
@@ -17,18 +17,20 @@ from scipy import stats
 from ranktilt.auditing.effects import Equivalence
 from ranktilt.auditing.significance import outcome
 from ranktilt.collection import Collection
-from ranktilt.datasets.check import check
+from ranktilt.datasets.contents import contents_of
+from ranktilt.datasets.faults import find_faults
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.measures.average_precision import AP
 from ranktilt.measures.ndcg import nDCG
-from ranktilt.probes.text_probes import shared_terms, statistics
-from ranktilt.probes.validation import Validation, _notes, equivalences, split_by_source, validate
+from ranktilt.probes.check import CheckResult, _effectiveness_notes, check
+from ranktilt.probes.equivalence import equivalences, split_by_source
+from ranktilt.probes.text_probes import shared_terms
 from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
 from ranktilt.run import Run
 from ranktilt.statistics.equivalence import smallest_margin, t_interval, tost_p
-from tests.probes.validations import LetterVectors, toy_effectiveness, toy_validation
+from tests.probes.checks import LetterVectors, toy_check, toy_effectiveness
 from tests.toy import QUERIES, collection_of, run_of, toy, versions, write_cocktail
 
 
@@ -68,26 +70,26 @@ def test_each_part_is_what_its_own_function_gives_and_a_seed_makes_it_reproducib
     letters: LetterVectors,
 ) -> None:
     whole, rankers = three(), [ranker("bm25")]
-    found = validate(whole, rankers, similarity=letters)
-    assert (found.reference, found.sources) == ("human", ("gpt", "llm"))
-    assert found.statistics == statistics(whole)
-    assert found.check == check(whole)
+    found = check(whole, rankers, similarity=letters)
+    assert (found.reference, found.sources) == ("human", ("llm", "gpt"))
+    assert found.contents == contents_of(whole)
+    assert found.faults == find_faults(whole, "human", ("llm", "gpt"))
     assert found.effectiveness == equivalences(
         whole, rankers, [nDCG @ 10], reference="human", sources=["gpt", "llm"]
     )
-    for overlap, source in zip(found.overlaps, ("gpt", "llm"), strict=True):
+    for overlap, source in zip(found.terms, ("gpt", "llm"), strict=True):
         assert overlap.source == source
         assert (
             overlap.jaccard.values.tolist()
             == shared_terms(whole, "human", source).jaccard.values.tolist()
         )
-    assert [near.source for near in found.similarities] == ["gpt", "llm"]
-    assert all(near.map is not None and near.map.pairs == 12 for near in found.similarities)
-    first, again, other = (validate(three(), similarity=letters, seed=s) for s in (1, 1, 2))
+    assert [near.source for near in found.similarity] == ["gpt", "llm"]
+    assert all(near.map is not None and near.map.pairs == 12 for near in found.similarity)
+    first, again, other = (check(three(), similarity=letters, seed=s) for s in (1, 1, 2))
     assert first.to_json() == again.to_json() != other.to_json()
-    plain = validate(three(), similarity=letters, seed=1, map_pairs=0).similarities[0]
+    plain = check(three(), similarity=letters, seed=1, map_pairs=0).similarity[0]
     assert plain.map is None
-    assert plain.separation == first.similarities[0].separation
+    assert plain.separation == first.similarity[0].separation
 
 
 def test_identical_sides_are_equivalent_and_the_human_one_is_the_reference(
@@ -95,63 +97,61 @@ def test_identical_sides_are_equivalent_and_the_human_one_is_the_reference(
 ) -> None:
     human = three().docs.filter(source="human")
     llm = three().docs.filter(source="llm").with_columns(text=human["text"])
-    found = validate(
+    found = check(
         replace(three(), docs=pl.concat([human, llm])), [ranker("bm25")], similarity=letters
     )
     (row,) = found.effectiveness
     assert (row.value, row.outcome, row.p) == (0.0, "equivalent", 1.0)
-    assert found.overlaps[0].jaccard.mean == found.overlaps[0].overlap.mean == 1.0
-    near = found.similarities[0]
+    assert found.terms[0].jaccard.mean == found.terms[0].overlap.mean == 1.0
+    near = found.similarity[0]
     assert near.cosine.values == pytest.approx(1.0)
     assert near.separation.auc == 0.5
     whole = three()
-    named = validate(whole, reference="gpt")
+    named = check(whole, reference="gpt")
     assert (named.reference, named.sources) == ("gpt", ("human", "llm"))
-    assert named.check == check(whole, reference="gpt")
-    assert (named.similarities, named.effectiveness) == ((), ())
+    assert named.faults == find_faults(whole, "gpt", ("human", "llm"))
+    assert (named.similarity, named.effectiveness) == ((), ())
     assert (named.spec["similarity"], named.spec["rankers"]) == (None, [])
     turned = replace(whole, docs=whole.docs.reverse())
-    assert (turned.sources[0], validate(turned).reference) == ("gpt", "human")
+    assert (turned.sources[0], check(turned).reference) == ("gpt", "human")
     llm = replace(
         whole, docs=whole.docs.filter(pl.col("source") != "human"), qrels=whole.qrels.clear()
     )
-    assert validate(llm).reference == "llm"
+    assert check(llm).reference == "llm"
 
 
-def test_one_source_has_statistics_and_without_judgments_effectiveness_is_left_out(
+def test_one_source_has_contents_and_without_judgments_effectiveness_is_left_out(
     letters: LetterVectors,
 ) -> None:
     alone = replace(toy(), docs=toy().docs.filter(source="human"))
-    found = validate(alone, [ranker("bm25")], similarity=letters)
-    assert (found.sources, found.overlaps, found.similarities, found.effectiveness) == (
-        (),
+    found = check(alone, [ranker("bm25")], similarity=letters)
+    assert (found.sources, found.terms, found.similarity, found.effectiveness) == (
+        ("human",),
         (),
         (),
         (),
     )
-    assert (found.check, found.fair, found.statistics.sources[0].documents) == (None, True, 3)
-    assert found.notes == (
-        "only source 'human': there is nothing to compare, so that only its statistics are given",
-    )
+    assert (found.is_compared, found.fair, found.contents.sources[0].documents) == (False, False, 3)
+    assert found.notes == ("effectiveness is left out: there are no two sides to compare",)
     for qrels in (toy().qrels.clear(), toy().qrels.with_columns(grade=pl.lit(0))):
-        found = validate(replace(toy(), qrels=qrels), [ranker("bm25")])
-        assert (found.effectiveness, found.overlaps[0].jaccard.count) == ((), 3)
+        found = check(replace(toy(), qrels=qrels), [ranker("bm25")])
+        assert (found.effectiveness, found.terms[0].jaccard.count) == ((), 3)
         assert found.notes == ("no document is judged relevant: effectiveness is left out",)
 
 
 def test_a_source_without_twins_is_left_out_and_the_check_voids_it() -> None:
     whole = three()
     origin = pl.when(pl.col("source") == "gpt").then("id").otherwise("origin")
-    found = validate(replace(whole, docs=whole.docs.with_columns(origin=origin)), [ranker("bm25")])
+    found = check(replace(whole, docs=whole.docs.with_columns(origin=origin)), [ranker("bm25")])
     assert (
-        [row.source for row in found.overlaps]
+        [row.source for row in found.terms]
         == [row.source for row in found.effectiveness]
         == ["llm"]
     )
-    assert (found.sources, found.fair) == (("gpt", "llm"), False)
+    assert (found.sources, found.fair) == (("llm", "gpt"), False)
     assert found.notes[0].startswith("gpt has no document of the same origin")
     part = replace(whole, docs=whole.docs.filter(~pl.col("id").is_in(["3-llm", "4-gpt"])))
-    found = validate(part, [ranker("bm25")])
+    found = check(part, [ranker("bm25")])
     assert [
         (row.pairs, row.left_out, row.queries, row.excluded) for row in found.effectiveness
     ] == [(11, 1, 11, 1)] * 2
@@ -172,7 +172,7 @@ def test_a_source_without_twins_is_left_out_and_the_check_voids_it() -> None:
         ({"measures": ["nDCG@3", "nDCG@3"]}, r"^measure 'nDCG@3' is given twice$"),
         ({"measures": ["nDGC@3"]}, r"^unknown measure 'nDGC'"),
         ({"map_pairs": -1}, r"^expected 0 or more pairs in the map, got -1$"),
-        ({"margin": 0.0}, r"^expected a margin above 0 and below 1"),
+        ({"equivalence": 0.0}, r"^expected a margin above 0 and below 1"),
         (
             {"similarity": "bm25"},
             r"^similarity needs the vectors of an encoder, such as dense:minilm; bm25 makes ",
@@ -183,14 +183,14 @@ def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> Non
     rankers = [ranker(text) for text in options.pop("rankers", ["bm25"])]
     encoder = ranker(options.pop("similarity")) if "similarity" in options else None
     with pytest.raises(UserError, match=message):
-        validate(three(), rankers, options.pop("measures", None), similarity=encoder, **options)
-    with pytest.raises(UserError, match=r"^nothing to validate: the collection has no document$"):
-        validate(replace(three(), docs=three().docs.clear()))
+        check(three(), rankers, options.pop("measures", None), similarity=encoder, **options)
+    with pytest.raises(UserError, match=r"^nothing to check: the collection has no document$"):
+        check(replace(three(), docs=three().docs.clear()))
 
 
 def test_the_spec_says_how_it_was_made(tmp_path: Path) -> None:
     folder = write_cocktail(tmp_path / "toy")
-    found = validate(load(folder), [ranker("bm25")], ["nDCG@3"], margin=0.1, alpha=0.1, seed=5)
+    found = check(load(folder), [ranker("bm25")], ["nDCG@3"], equivalence=0.1, alpha=0.1, seed=5)
     expected = {
         "path": str(folder),
         "split": "test",
@@ -198,7 +198,7 @@ def test_the_spec_says_how_it_was_made(tmp_path: Path) -> None:
         "rankers": ["bm25"],
         "measures": ["nDCG@3"],
         "similarity": None,
-        "margin": 0.1,
+        "equivalence": 0.1,
         "alpha": 0.1,
         "seed": 5,
     }
@@ -206,25 +206,23 @@ def test_the_spec_says_how_it_was_made(tmp_path: Path) -> None:
     hashes = {Path(file["path"]).name: file["sha256"] for file in found.spec["inputs"]}
     assert len(hashes["queries.jsonl"]) == len(hashes["test.tsv"]) == 64
     assert "numpy" in found.spec["packages"]
-    assert Validation.load(found.save(tmp_path / "validation.json")) == found
+    assert CheckResult.load(found.save(tmp_path / "check.json")) == found
 
 
 def test_excluded_and_few_queries_are_noted_and_a_file_comes_back_equal(tmp_path: Path) -> None:
     few = replace(toy_effectiveness()[0], left_out=0, excluded=5, queries=12)
-    assert list(_notes(toy(), "human", (few,))) == [
+    assert list(_effectiveness_notes((few,), "human")) == [
         "up to 5 of 17 queries excluded: no relevant document on both sides",
         "warning: only 12 queries are compared; t tests of fewer than 30 are not to rely on",
     ]
     assert not list(
-        _notes(
-            toy(),
-            "human",
-            [replace(row, left_out=0, excluded=0) for row in toy_effectiveness()[:4]],
+        _effectiveness_notes(
+            [replace(row, left_out=0, excluded=0) for row in toy_effectiveness()[:4]], "human"
         )
     )
     for names in (("human", "llm"), ("human", "llm", "gpt"), ("human",)):
-        found = toy_validation(names, map=len(names) == 2)
-        back = Validation.load(found.save(tmp_path / "validation.json"))
+        found = toy_check(names, map=len(names) == 2)
+        back = CheckResult.load(found.save(tmp_path / "check.json"))
         assert (back, hash(back), back.to_json()) == (found, hash(found), found.to_json())
 
 
@@ -232,7 +230,7 @@ def test_excluded_and_few_queries_are_noted_and_a_file_comes_back_equal(tmp_path
 def test_nfcorpus_is_as_easy_to_search_on_either_side(shared_data: Path) -> None:
     whole = load(shared_data / "cocktail-nfcorpus", ignore_unknown=True)
     rankers = [ranker("bm25(k1=0.9,b=0.4)"), ranker("tfidf")]
-    found = validate(whole, rankers, ["nDCG@1", "nDCG@10"])
+    found = check(whole, rankers, ["nDCG@1", "nDCG@10"])
     assert found.fair
     # At rank 10 323 queries show that the sides are alike; at rank 1 they cannot.
     assert [row.outcome for row in found.effectiveness] == ["inconclusive", "equivalent"] * 2

@@ -1,32 +1,30 @@
-"""A validation: what the two sides share, whether either is easier to search, and whether the comparison is fair."""
+"""The sections of a check: contents, text features, terms, meaning, effectiveness on each side, and faults."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
 import numpy as np
 
 from ranktilt.auditing.effects import Equivalence, Outcome
-from ranktilt.datasets.check import CheckResult, percent
-from ranktilt.errors import counted, join_words
+from ranktilt.datasets.contents import Contents
+from ranktilt.datasets.faults import LENGTH, LENGTH_NOTICE, FaultRow, Verdict, percent
 from ranktilt.probes.base import ABOVE, Distribution
+from ranktilt.probes.check import CheckResult
+from ranktilt.probes.equivalence import ALPHA
 from ranktilt.probes.similarity import Map, Similarity
-from ranktilt.probes.text_probes import CollectionStatistics
-from ranktilt.probes.validation import ALPHA, Validation
 from ranktilt.reporting.document import (
     Block,
     Cell,
     Column,
-    Document,
+    ColumnOf,
     Emphasis,
     Figure,
-    Lines,
     Row,
     Section,
-    Sentence,
     Table,
     named,
     tabulated,
@@ -44,17 +42,11 @@ from ranktilt.reporting.numbers import (
     number,
     p_value,
 )
-from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.tones import Tone
-from ranktilt.reporting.views.check import check_table, sentences
-from ranktilt.reporting.views.check import legend as check_legend
-from ranktilt.reporting.views.describe import LEGEND, statistics_tables
+from ranktilt.reporting.views.text_features import effect_figure, effect_table
 
-_UNRELATED = 0.95
-_NEAR = 0.95
-_MOST_NAMED = 4
 _BINS = 40
-OUTCOMES: dict[Outcome, Tone] = {
+EQUIVALENCE_TONES: dict[Outcome, Tone] = {
     "equivalent": "good",
     "different within the margin": "good",
     "different": "bad",
@@ -62,138 +54,73 @@ OUTCOMES: dict[Outcome, Tone] = {
     "not tested": "unsure",
 }
 """How each outcome of the test of equivalence is to be taken, in the order in which they are named."""
-_WORDS: dict[Outcome, tuple[str, str]] = {
-    "different": ("differs", "differ"),
-    "different within the margin": ("differs within the margin", "differ within the margin"),
-    "inconclusive": ("is inconclusive", "are inconclusive"),
-    "not tested": ("is not tested", "are not tested"),
-    "equivalent": ("is equivalent on both sides", "are equivalent on both sides"),
-}
-"""Of one ranker, and of several; what differs is told first."""
 
 
-def view(validation: Validation) -> Document:
-    """Return what is said of a validation."""
-    return Document(
-        kind=titled("Validation of", validation.spec),
-        headline=headline(validation),
-        sections=(*validation_sections(validation), provenance(validation.spec, validation.notes)),
-        sentences=tuple(_sentences(validation)),
-        legend=tuple(legend(validation)),
-        notes=validation.notes,
+def check_sections(check: CheckResult) -> Iterator[Section]:
+    """Lay a check out: what was not asked for is left out, and faults come last, beside the verdict."""
+    yield _contents(check.contents)
+    if check.features:
+        yield _features(check)
+    if check.terms:
+        yield _terms(check)
+    yield from _meanings(check)
+    if check.effectiveness:
+        yield _effectiveness(check)
+    table = fault_table(check)
+    yield Section("faults", "Is the comparison fair?", (), (table,))
+
+
+def _contents(contents: Contents) -> Section:
+    split = f" Judgments: {contents.split}." if contents.split else ""
+    lead = (f"All sides answer the same queries.{split}",) if len(contents.sources) > 1 else ()
+    tables = (
+        tabulated("Documents by source", contents.sources, _SOURCES),
+        tabulated("Queries", contents.queries, _QUERIES),
     )
+    return Section("contents", "What the collection holds", lead, tables)
 
 
-def headline(validation: Validation) -> str:
-    """Say in one sentence what a validation found: words kept, closeness in meaning, the outcome of each ranker."""
-    if not validation.sources:
-        documents = sum(
-            row.documents for row in validation.statistics.sources if row.source is not None
-        )
-        return f"One source, {validation.reference}, with {counted(documents, 'document', 'documents')}: no twins."
-    if validation.check is not None and not validation.check.fair:
-        return validation.check.sentence
-    parts = [_texts(validation)]
-    for outcome, words in _WORDS.items():
-        found = [
-            row
-            for row in validation.effectiveness
-            if row.outcome == outcome and _primary(row, validation)
-        ]
-        names = [
-            f"{row.run} ({row.source})" if len(validation.sources) > 1 else row.run for row in found
-        ]
-        if names:
-            parts.append(f"{_first(names)} {words[len(names) > 1]}")
-    said = "; ".join(filter(None, parts))
-    return f"{said or f'No pair of {_first(validation.sources)} and {validation.reference} could be compared'}."
+NO_SOURCE = "(no source)"
+_SOURCES = (
+    (named("source"), lambda row: NO_SOURCE if row.source is None else row.source),
+    ("documents", lambda row: number(row.documents, count)),
+    ("words", lambda row: number(row.words, fixed)),
+    (
+        Column("quartiles", spare=1),
+        lambda row: Cell("  ".join(f"{value:.0f}" for value in row.quartiles)),
+    ),
+    (
+        Column("queries", hint="with a relevant document of the source"),
+        lambda row: number(row.queries, count),
+    ),
+    (
+        Column("relevant each", hint="relevant documents a query"),
+        lambda row: number(row.relevant, fixed),
+    ),
+    ("judged", lambda row: number(row.judged, count)),
+    ("twins", lambda row: number(row.twins, count)),
+    ("empty", lambda row: number(row.empty, count)),
+    ("duplicates", lambda row: number(row.duplicates, count)),
+)
+_QUERIES = (
+    (named("queries"), lambda row: row.which),
+    ("number", lambda row: number(row.queries, count)),
+    ("words a query", lambda row: number(row.words, fixed)),
+)
 
 
-def _texts(validation: Validation) -> str:
-    kept = [one.overlap.mean for one in validation.overlaps if one.overlap.count]
-    near = [share for share in map(_near, validation.similarities) if share == share]
-    parts = []
-    if kept:
-        low, high = (f"{100 * value:.0f}" for value in (min(kept), max(kept)))
-        parts.append(f"keep {low if low == high else f'{low} to {high}'} % of the words")
-    if near:
-        parts.append(
-            "stay close in meaning" if min(near) >= _NEAR else "do not all stay close in meaning"
-        )
-    return f"The rewrites {' and '.join(parts)}" if parts else ""
-
-
-def _near(similarity: Similarity) -> float:
-    """Share of the twins that are more alike than nearly all unrelated pairs."""
-    if not similarity.baseline.count or not similarity.cosine.count:
-        return float("nan")
-    return similarity.cosine.above(float(np.quantile(similarity.baseline.defined, _UNRELATED)))
-
-
-def _primary(row: Equivalence, validation: Validation) -> bool:
-    return row.measure == validation.effectiveness[0].measure
-
-
-def _first(names: Sequence[str]) -> str:
-    if len(names) > _MOST_NAMED:
-        return f"{', '.join(names[:_MOST_NAMED])} and {len(names) - _MOST_NAMED} more"
-    return join_words(names)
-
-
-def _sentences(validation: Validation) -> Iterator[Sentence]:
-    """The check first; then what the primary measure shows of each ranker."""
-    check = validation.check
-    if check is not None:
-        tone: Tone = "bad" if not check.fair else "warning" if check.of("warning") else "good"
-        yield Sentence(check.sentence, tone, "strong")
-    for row in validation.effectiveness:
-        if _primary(row, validation):
-            name = f"{row.run} ({row.source})" if len(validation.sources) > 1 else row.run
-            yield Sentence(f"{name}: {row.statement}.", OUTCOMES[row.outcome], "strong")
-
-
-def legend(validation: Validation) -> list[str]:
-    """Say how the tables are read, in a few lines."""
-    first = validation.reference
-    lines = [LEGEND]
-    if validation.overlaps:
-        lines.append(
-            f"Terms: distinct lower-cased words. Jaccard: those of both texts over those of either; overlap: the share "
-            f"of {first}'s that the rewrite kept."
-        )
-    if validation.similarities:
-        lines.append(
-            f"Twins: a text of {first} and its rewrite; other pairs: a text of {first} and the rewrite of another one, "
-            "at random."
-        )
-    if rows := validation.effectiveness:
-        tests = counted(sum(not np.isnan(row.p) for row in rows), "test", "tests")
-        lines += [
-            f"Difference: {first} − rewrite, over queries with a relevant document on both sides; 95 % interval of "
-            f"Student's t, uncorrected. p different: paired t test (Holm over {tests}).",
-            f"p equivalent: two one-sided paired t tests against ±{rows[0].margin:g}, uncorrected: below "
-            f"{alpha_of(validation):g} the difference is smaller than that. Shown from: the smallest margin that would "
-            "have been shown.",
-            "Inconclusive is not equivalent: there, these queries show neither a difference nor that there is none.",
-        ]
-    return lines
-
-
-def validation_sections(validation: Validation) -> list[Section]:
-    """Lay a validation out in the order of the paper's tables and figures; what was not asked for is left out."""
-    return [
-        _collection(validation.statistics),
-        *([_terms(validation)] if validation.overlaps else []),
-        *_meanings(validation),
-        *([_effectiveness(validation)] if validation.effectiveness else []),
-        *([_check(validation.check)] if validation.check else []),
-    ]
-
-
-def _collection(found: CollectionStatistics) -> Section:
-    split = f" Judgments: {found.split}." if found.split else ""
-    lead = (f"Both sides answer the same queries.{split}",) if len(found.sources) > 1 else ()
-    return Section("collection", "What the collection holds", lead, statistics_tables(found))
+def _features(check: CheckResult) -> Section:
+    lead = (
+        "What can be measured in a text should be alike on both sides: a ranker that goes by one of these favours the "
+        "side that has more of it."
+    )
+    figure = effect_figure(check.features, check.reference)
+    table = effect_table(
+        f"How texts differ from their twins in {check.reference}", check.features, check.reference
+    )
+    return Section(
+        "features", "What differs", (lead,), (table, *([figure] if figure is not None else []))
+    )
 
 
 _SPREAD = (Column("pairs"), Column("mean"), Column("quartiles", spare=1))
@@ -205,18 +132,16 @@ def _spread(found: Distribution) -> tuple[Cell, ...]:
     return number(found.count, count), number(found.mean, fixed), Cell(quartiles)
 
 
-def _terms(validation: Validation) -> Section:
+def _terms(check: CheckResult) -> Section:
     rows = tuple(
         Row((Cell(name), *_spread(found), number(found.undefined, count)), (one.source,))
-        for one in validation.overlaps
+        for one in check.terms
         for name, found in (("Jaccard", one.jaccard), ("overlap", one.overlap))
     )
     columns = (named("quantity"), *_SPREAD, Column("undefined"))
-    table = Table(
-        f"Terms shared with {validation.reference}, 0 to 1", columns, rows, groups=("source",)
-    )
-    jaccard = {one.source: one.jaccard for one in validation.overlaps}
-    overlap = {one.source: one.overlap for one in validation.overlaps}
+    table = Table(f"Terms shared with {check.reference}, 0 to 1", columns, rows, groups=("source",))
+    jaccard = {one.source: one.jaccard for one in check.terms}
+    overlap = {one.source: one.overlap for one in check.terms}
     figures = (
         distribution_figure(
             "Figure 3, left. Jaccard similarity of twins", jaccard, "Jaccard similarity"
@@ -229,9 +154,9 @@ def _terms(validation: Validation) -> Section:
     return Section("words", "Words in common", (lead,), (table, *figures))
 
 
-def _meanings(validation: Validation) -> Iterator[Section]:
+def _meanings(check: CheckResult) -> Iterator[Section]:
     """One section a source."""
-    found = validation.similarities
+    found = check.similarity
     many = len(found) > 1
     for place, one in enumerate(found, start=1):
         title = f"Meaning of {one.source}" if many else "Meaning"
@@ -239,15 +164,13 @@ def _meanings(validation: Validation) -> Iterator[Section]:
             f"{one.model} read what each document says ({one.text}) and made a vector of it. Twins should lie close "
             "together, unrelated texts should not."
         )
-        drawn = f"Figure 5. Cosine similarity of {validation.reference} texts with their twins in {one.source}"
+        drawn = f"Figure 5. Cosine similarity of {check.reference} texts with their twins in {one.source}"
         sides = {"twins": one.cosine, "unrelated pairs": one.baseline}
         figure = distribution_figure(
             f"{drawn}, and with other rewrites", sides, "cosine similarity"
         )
         blocks: list[Block] = [_cosines(one), _separation(one), figure]
-        blocks += (
-            [map_figure(one.map, one.source, validation.reference)] if one.map is not None else []
-        )
+        blocks += [map_figure(one.map, one.source, check.reference)] if one.map is not None else []
         yield Section(f"meaning-{place}" if many else "meaning", title, (lead,), tuple(blocks))
 
 
@@ -277,8 +200,8 @@ def _separation(one: Similarity) -> Table:
     return Table(f"How far apart the sides are, {one.source}", columns, (row,))
 
 
-def _effectiveness(validation: Validation) -> Section:
-    rows, reference = validation.effectiveness, validation.reference
+def _effectiveness(check: CheckResult) -> Section:
+    rows, reference = check.effectiveness, check.reference
     many = len({row.measure for row in rows}) > 1
     columns = (
         (named("ranker"), lambda row: row.run + (f" {row.measure}" if many else "")),
@@ -292,12 +215,12 @@ def _effectiveness(validation: Validation) -> Section:
             lambda row: Cell(f"±{row.smallest:.3f}".replace("±nan", DASH), row.smallest),
         ),
         (Column("queries", spare=1), lambda row: number(row.queries, count)),
-        (worded("outcome"), lambda row: Cell(row.statement, tone=OUTCOMES[row.outcome])),
+        (worded("outcome"), lambda row: Cell(row.statement, tone=EQUIVALENCE_TONES[row.outcome])),
     )
     sources = dict.fromkeys(row.source for row in rows)
     left_out = {row.source: f"{row.excluded:,}" for row in rows if row.excluded}
     counts = ", ".join(
-        f"{n} of {source}" if len(validation.sources) > 1 else n for source, n in left_out.items()
+        f"{n} of {source}" if len(check.sources) > 1 else n for source, n in left_out.items()
     )
     outside = (
         f" Judged queries without a relevant document on both sides, left out: {counts}."
@@ -317,18 +240,13 @@ def _effectiveness(validation: Validation) -> Section:
         f"come from that alone. The margin is ±{rows[0].margin:g}: a smaller difference would not matter."
     )
     grouped = groupby(rows, key=lambda row: (row.source, row.measure))
-    figures = (forest_figure(list(group), validation) for _, group in grouped)
+    figures = (forest_figure(list(group), check) for _, group in grouped)
     return Section("effectiveness", "Is either side easier to search?", (lead,), (table, *figures))
 
 
 def _difference(row: Equivalence) -> Cell:
     strong: Emphasis = "strong" if row.statement.startswith("different") else ""
     return estimate(row, partial(always_signed, digits=3), emphasis=strong)
-
-
-def _check(check: CheckResult) -> Section:
-    table = replace(check_table(check), note=" ".join(check_legend(check)))
-    return Section("check", "Is the comparison fair?", (), (table, Lines(sentences(check)[1:])))
 
 
 def distribution_figure(title: str, found: Mapping[str, Distribution], axis: str) -> Figure:
@@ -380,7 +298,7 @@ def map_figure(drawn: Map, source: str, reference: str) -> Figure:
     )
 
 
-def forest_figure(rows: Sequence[Equivalence], validation: Validation) -> Figure:
+def forest_figure(rows: Sequence[Equivalence], check: CheckResult) -> Figure:
     """Draw the differences of one source and measure, with the margin around 0."""
     intervals = [
         Mark(
@@ -389,12 +307,12 @@ def forest_figure(rows: Sequence[Equivalence], validation: Validation) -> Figure
             row.low,
             row.high,
             inner=row.smallest - abs(row.value),
-            tone=OUTCOMES[row.outcome],
+            tone=EQUIVALENCE_TONES[row.outcome],
         )
         for row in rows
     ]
-    reference, first = validation.reference, rows[0]
-    level = f"{100 * (1 - 2 * alpha_of(validation)):g} %"
+    reference, first = check.reference, rows[0]
+    level = f"{100 * (1 - 2 * alpha_of(check)):g} %"
     return Figure(
         f"Difference in {first.measure}, {reference} − {first.source}",
         f"Shaded: the margin of ±{first.margin:g}. Thin: 95 % interval; thick: {level} interval, "
@@ -404,6 +322,51 @@ def forest_figure(rows: Sequence[Equivalence], validation: Validation) -> Figure
     )
 
 
-def alpha_of(validation: Validation) -> float:
+def alpha_of(check: CheckResult) -> float:
     """Return the level of the tests of equivalence."""
-    return float(validation.spec.get("alpha", ALPHA))
+    return float(check.spec.get("alpha", ALPHA))
+
+
+_LONGEST_NAME = 12
+_VERDICT_TONES: dict[Verdict, Tone] = {"ok": "good", "warning": "warning", "void": "bad"}
+
+
+def fault_table(check: CheckResult) -> Table:
+    """Lay a check out: a row a check of a source."""
+    many = len({row.source for row in check.faults if row.source}) > 1
+    name = check.reference if len(check.reference) <= _LONGEST_NAME else "reference"
+    beside: tuple[ColumnOf, ...] = (
+        (Column(name, spare=3), lambda row: number(row.reference, percent)),
+        (Column("limit", spare=2), lambda row: row.limit),
+    )
+    columns: tuple[ColumnOf, ...] = (
+        (
+            named("check"),
+            lambda row: Cell(row.name, emphasis="" if row.verdict == "ok" else "strong"),
+        ),
+        ("found", lambda row: Cell(f"{row.count:,} of {row.total:,}", row.count)),
+        ("share", lambda row: Cell(row.shown_value, row.value)),
+        *(beside if check.is_compared else ()),
+        (worded("verdict"), _verdict),
+        (worded("examples", spare=1), lambda row: ", ".join(row.examples)),
+    )
+    caption = f"Faults that would void a comparison with {check.reference}"
+    if not check.is_compared:
+        caption = (
+            f"What stands out in the texts of {' and '.join(check.sources) or 'the collection'}"
+        )
+    if not many:
+        return tabulated(caption, check.faults, columns)
+    return tabulated(
+        caption,
+        check.faults,
+        columns,
+        group=lambda row: (row.source or "judgments and queries",),
+        groups=("source",),
+    )
+
+
+def _verdict(row: FaultRow) -> Cell:
+    outside = row.name == LENGTH and row.verdict == "warning" and not math.isnan(row.value)
+    note = f"outside {LENGTH_NOTICE[0]:g}–{LENGTH_NOTICE[1]:g}" if outside else ""
+    return Cell(row.verdict, tone=_VERDICT_TONES[row.verdict], note=note)

@@ -14,17 +14,11 @@ from hypothesis import strategies as st
 
 import ranktilt as rt
 from ranktilt.collection import Collection
-from ranktilt.datasets.check import (
-    MEANINGS,
-    CheckResult,
-    CheckRow,
-    check,
-    cut_at,
-    percent,
-    title_prefixed,
-)
 from ranktilt.datasets.check_limits import LIMITS, CheckLimits
+from ranktilt.datasets.faults import MEANINGS, FaultRow, percent
 from ranktilt.datasets.load import load
+from ranktilt.datasets.trimmed_texts import cut_at, title_prefixed
+from ranktilt.probes.check import CheckResult, check
 from tests.refusals import refused
 from tests.toy import collection_of, versions
 
@@ -76,8 +70,8 @@ def text(of: Callable[[str], str]) -> Callable[[dict[str, Any]], dict[str, Any]]
     return lambda row: {**row, "text": of(row["text"])}
 
 
-def row(result: CheckResult, name: str, source: str | None = None) -> CheckRow:
-    found = [r for r in result.rows if r.name == name and source in (None, r.source)]
+def row(result: CheckResult, name: str, source: str | None = None) -> FaultRow:
+    found = [r for r in result.faults if r.name == name and source in (None, r.source)]
     assert len(found) == 1
     return found[0]
 
@@ -89,13 +83,13 @@ def announce(old: str) -> str:
 def test_a_sound_collection_and_the_bundled_one_are_a_fair_comparison() -> None:
     result = check(made(sound()))
     assert result.fair
-    assert {r.verdict for r in result.rows} == {"ok"}
-    assert {r.found for r in result.rows} == {0}
-    assert all(r.examples == () for r in result.rows)
+    assert {r.verdict for r in result.faults} == {"ok"}
+    assert {r.count for r in result.faults} == {0}
+    assert all(r.examples == () for r in result.faults)
     assert result.sentence == "A fair comparison of llm with human: nothing found that voids it."
-    assert {r.name: r.meaning for r in result.rows} == MEANINGS
-    assert [r.source for r in result.rows] == ["llm"] * 14 + ["", ""]
-    totals = {r.name: r.total for r in result.rows}
+    assert {r.name: r.meaning for r in result.faults} == MEANINGS
+    assert [r.source for r in result.faults] == ["llm"] * 14 + ["", ""]
+    totals = {r.name: r.total for r in result.faults}
     assert (totals.pop("one-sided judgments"), totals.pop("dangling judgments")) == (20, 60)
     assert set(totals.values()) == {20}
     result = check(rt.bundled())
@@ -139,7 +133,7 @@ def test_a_fault_voids_above_its_limit(
     result = check(made(docs, qrels))
     found = row(result, name)
     assert ([r.name for r in result.of("void")], result.fair) == ([name], False)
-    assert (found.value, found.found, found.total) == (
+    assert (found.value, found.count, found.total) == (
         pytest.approx(value),
         round(value * PAIRS / 100),
         PAIRS,
@@ -151,7 +145,7 @@ def test_a_fault_voids_above_its_limit(
         else ("p0-human", "p1-human")
     )
     assert result.sentence.startswith(
-        f"Void because of {name} ({found.found} of 20, {value:.1f} %; limit ≤ "
+        f"Void because of {name} ({found.count} of 20, {value:.1f} %; limit ≤ "
     )
     at = row(check(made(docs), limits=replace(LIMITS, **{option: value})), name)
     assert (at.verdict, at.limit) == ("warning", f"≤ {value:g} %")
@@ -186,13 +180,13 @@ def test_judgments_of_one_side_void_and_name_query_and_document() -> None:
         lambda grades: {d: (0 if d.endswith("llm") else g) for d, g in grades.items()},
     ):
         result = check(made(sound(), {q: edit(grades) for q, grades in judged().items()}))
-        assert [(r.name, r.found, r.total) for r in result.of("void")] == [
+        assert [(r.name, r.count, r.total) for r in result.of("void")] == [
             ("one-sided judgments", PAIRS, PAIRS)
         ]
     qrels = {**judged(), "q3": {"p3-llm": 1, "p3-human": 0}, "q5": {"p5-human": 1}}
     found = row(check(made(sound(), qrels)), "one-sided judgments")
     assert found.examples == ("q3 p3-llm", "q5 p5-human")
-    assert (found.found, found.total, found.value, found.verdict) == (2, 20, 10.0, "void")
+    assert (found.count, found.total, found.value, found.verdict) == (2, 20, 10.0, "void")
     allowed = check(made(sound(), qrels), limits=CheckLimits(one_sided=10))
     assert row(allowed, "one-sided judgments").verdict == "warning"
 
@@ -211,7 +205,7 @@ def test_nothing_left_to_compare_voids(reordered: int, same: int, empty: int, li
         )
     result = check(made(docs))
     found = row(result, "near-identical pairs")
-    assert (found.found, found.verdict, found.limit) == (reordered, "void", limit)
+    assert (found.count, found.verdict, found.limit) == (reordered, "void", limit)
     assert [r.name for r in result.of("void")] == ["near-identical pairs"]
     assert (
         f"near-identical pairs ({reordered} of 20, {reordered * 5}.0 %; limit {limit})"
@@ -259,7 +253,7 @@ def test_faults_that_only_warn(
 ) -> None:
     docs = [{**r, "text": texts.get(r["id"], r["text"])} for r in sound()]
     result = row(check(made(docs)), name)
-    assert (result.found, result.examples) == (len(pairs), tuple(f"p{n}-llm" for n in pairs))
+    assert (result.count, result.examples) == (len(pairs), tuple(f"p{n}-llm" for n in pairs))
     assert (result.value, result.verdict) == (
         100 * len(pairs) / PAIRS,
         "warning" if pairs else "ok",
@@ -277,7 +271,7 @@ def test_shared_titles_are_a_warning_and_the_threshold_of_near_identical_pairs_i
     docs = [{**r, "title": "Trees"} if r["id"] == "p1-llm" else r for r in docs]
     result = check(made(docs))
     found = row(result, "shared titles")
-    assert (found.found, found.value, found.examples, found.verdict) == (
+    assert (found.count, found.value, found.examples, found.verdict) == (
         1,
         5.0,
         ("p0-llm",),
@@ -286,21 +280,21 @@ def test_shared_titles_are_a_warning_and_the_threshold_of_near_identical_pairs_i
     assert result.fair
     assert result.sentence.endswith("; 1 warning: shared titles.")
     all_alike = check(made(sound()), limits=CheckLimits(near_identical=13 / 15))
-    assert (row(all_alike, "near-identical pairs").found, all_alike.fair) == (
+    assert (row(all_alike, "near-identical pairs").count, all_alike.fair) == (
         PAIRS,
         False,
     )  # none is left to compare
     found = row(
         check(made(sound()), limits=CheckLimits(near_identical=0.87)), "near-identical pairs"
     )
-    assert (found.found, found.note) == (0, "Jaccard similarity of terms ≥ 0.87")
+    assert (found.count, found.note) == (0, "Jaccard similarity of terms ≥ 0.87")
 
 
 def test_any_dangling_judgment_or_repeated_query_is_a_warning() -> None:
     qrels: dict[str, dict[str, int]] = {**judged(), "q99": {"p0-human": 1}}
     qrels["q0"] = {**qrels["q0"], "lost": 1}
     found = row(check(made(sound(), qrels)), "dangling judgments")
-    assert (found.found, found.total, found.source, found.verdict) == (2, 62, "", "warning")
+    assert (found.count, found.total, found.source, found.verdict) == (2, 62, "", "warning")
     assert found.examples == ("q0 lost", "q99 p0-human")
     assert (
         row(
@@ -315,10 +309,10 @@ def test_any_dangling_judgment_or_repeated_query_is_a_warning() -> None:
     found = row(
         check(replace(whole, queries=whole.queries.with_columns(text=same))), "repeated queries"
     )
-    assert (found.found, found.total, found.source, found.verdict) == (2, PAIRS, "", "warning")
+    assert (found.count, found.total, found.source, found.verdict) == (2, PAIRS, "", "warning")
     assert found.examples == ("q5", "q7")
     blank = replace(whole, queries=whole.queries.with_columns(text=pl.lit(" ")))
-    assert row(check(blank), "repeated queries").found == 0
+    assert row(check(blank), "repeated queries").count == 0
 
 
 def test_every_other_source_is_held_against_the_reference_and_pairs_need_an_origin() -> None:
@@ -336,15 +330,15 @@ def test_every_other_source_is_held_against_the_reference_and_pairs_need_an_orig
     assert row(result, "boilerplate openings", "llm").verdict == "ok"
     assert row(result, "boilerplate openings", "other").verdict == "void"
     assert "boilerplate openings of other (20 of 20, 100.0 %; limit ≤ 10 %)" in result.sentence
-    assert sum(r.name == "dangling judgments" for r in result.rows) == 1
+    assert sum(r.name == "dangling judgments" for r in result.faults) == 1
     turned = check(three, reference="other")
     assert (turned.reference, turned.sources) == ("other", ("human", "llm"))
     assert row(turned, "boilerplate openings", "llm").reference == 100.0
     docs = [{**r, "origin": r["id"]} for r in sound()]
     found = row(check(made(docs)), "pairs missing a side")
-    assert (found.found, found.total, found.value, found.verdict) == (40, 40, 100.0, "void")
+    assert (found.count, found.total, found.value, found.verdict) == (40, 40, 100.0, "void")
     assert "twins need one origin" in found.note
-    undefined = [r for r in check(made(docs)).rows if math.isnan(r.value)]
+    undefined = [r for r in check(made(docs)).faults if math.isnan(r.value)]
     assert {r.name for r in undefined} >= {
         "identical pairs",
         "length ratio",
@@ -378,8 +372,24 @@ def test_what_cannot_be_a_limit_is_refused(
 ) -> None:
     with refused(message):
         check(made(sound()), limits=CheckLimits(**limits), **options)
-    with pytest.raises(rt.UserError, match=r"^nothing to compare: only source 'llm'; "):
-        check(made([r for r in sound() if r["source"] == "llm"]))
+
+
+def test_one_source_is_examined_and_compared_with_none() -> None:
+    result = check(made([r for r in sound() if r["source"] == "llm"]))
+    assert (result.reference, result.sources, result.is_compared, result.fair) == (
+        "",
+        ("llm",),
+        False,
+        False,
+    )
+    assert [r.name for r in result.faults if r.source == "llm"] == [
+        "refusals",
+        "boilerplate openings",
+        "cut-off endings",
+        "empty texts",
+        "duplicate texts",
+    ]
+    assert result.sentence.startswith("Nothing is compared: only source 'llm' is left")
 
 
 def test_some_never_reads_as_none_nor_as_all() -> None:
@@ -405,7 +415,7 @@ def test_nfcorpus_is_a_fair_comparison_with_known_blemishes(shared_data: Path) -
         "one-sided judgments": (0, 12334),
     }
     assert result.fair
-    assert {r.name: (r.found, r.total) for r in result.rows if r.name in expected} == expected
+    assert {r.name: (r.count, r.total) for r in result.faults if r.name in expected} == expected
     assert row(result, "length ratio").value == pytest.approx(0.87, abs=0.01)
     assert {r.name for r in result.of("warning")} == {"shared titles", "length ratio"}
 
@@ -430,15 +440,15 @@ def test_documents_outside_the_pool_miss_no_twin_those_in_it_do_and_no_pool_excu
     for labelled in (True, False):
         result = check(made(pooled_docs(labelled=labelled), POOLED))
         found = row(result, "pairs missing a side")
-        assert (found.found, found.total, found.value, found.verdict) == (0, 8, 0.0, "ok")
+        assert (found.count, found.total, found.value, found.verdict) == (0, 8, 0.0, "ok")
         assert found.note == "12 documents outside the pool have no twin by design"
         assert result.fair
     for gone, left in (("p3-llm", "p3-human"), ("p3-human", "p3-llm")):
         docs = [row for row in pooled_docs() if row["id"] != gone]
         found = row(check(made(docs, POOLED)), "pairs missing a side")
-        assert (found.found, found.total, found.examples, found.verdict) == (1, 8, (left,), "void")
+        assert (found.count, found.total, found.examples, found.verdict) == (1, 8, (left,), "void")
     found = row(check(made(pooled_docs())), "pairs missing a side")
-    assert (found.found, found.total, found.verdict) == (12, 20, "void")
+    assert (found.count, found.total, found.verdict) == (12, 20, "void")
     assert (
         found.note
         == "12 outside the pool are relevant to a query and count as missing: pool with these queries too"
@@ -450,8 +460,8 @@ def test_documents_outside_the_pool_miss_no_twin_those_in_it_do_and_no_pool_excu
     ]
     result = check(made([*pooled_docs(), *other], POOLED))
     llm, gpt = (row(result, "pairs missing a side", source) for source in ("llm", "gpt"))
-    assert (llm.found, llm.total) == (0, 8)
-    assert (gpt.found, gpt.total, gpt.note) == (3, 20, "")
+    assert (llm.count, llm.total) == (0, 8)
+    assert (gpt.count, gpt.total, gpt.note) == (3, 20, "")
 
 
 LONG = [f"word{n}" for n in range(60)]

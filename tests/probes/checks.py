@@ -1,7 +1,7 @@
-"""Validations made by hand; vectors that can be written down; a package with a probe for rewrites that exclaim."""
+"""Checks made by hand; vectors that can be written down; a package with a probe for rewrites that exclaim."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -10,18 +10,13 @@ import numpy.typing as npt
 
 from ranktilt.auditing.effects import Equivalence
 from ranktilt.collection import Collection
-from ranktilt.datasets.check import CheckResult, check
+from ranktilt.datasets.contents import Contents, QueryContents, SourceContents
 from ranktilt.io.cache import Stored
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.probes.base import Cosines, Distribution
+from ranktilt.probes.check import CheckResult, check
 from ranktilt.probes.similarity import Map, Separation, Similarity
-from ranktilt.probes.text_probes import (
-    CollectionStatistics,
-    Overlap,
-    QueryStatistics,
-    SourceStatistics,
-)
-from ranktilt.probes.validation import Validation
+from ranktilt.probes.text_probes import Overlap
 from ranktilt.rankers.base import Ranker
 from ranktilt.run import Run
 from tests.toy import collection_of, versions, write
@@ -30,7 +25,7 @@ PAIRS = 40
 BODY = "The river carries cold water to the sea and the old clock of the town shows the hour"
 
 
-def toy_check(names: tuple[str, ...] = ("human", "llm")) -> CheckResult:
+def sound_pairs(names: tuple[str, ...] = ("human", "llm")) -> CheckResult:
     """The check of forty sound pairs a source, with one cut-off ending in the last source."""
     texts = {name: [f"Text {n}. {BODY} of {name}." for n in range(PAIRS)] for name in names}
     texts[names[-1]][7] = texts[names[-1]][7][:-1]
@@ -152,46 +147,41 @@ def toy_effectiveness(source: str = "llm", measure: str = "nDCG@10") -> tuple[Eq
     )
 
 
-def toy_statistics(names: tuple[str, ...] = ("human", "llm")) -> CollectionStatistics:
+def toy_contents(names: tuple[str, ...] = ("human", "llm")) -> Contents:
     """Forty documents a source; 1,109 queries, of which 300 are judged."""
     rows = [
-        SourceStatistics(
-            name,
-            PAIRS,
-            0,
-            20.5 + n,
-            (19.0, 20.0, 22.0),
-            300,
-            1.25,
+        SourceContents(
+            source=name,
+            documents=PAIRS,
+            empty=0,
+            words=20.5 + n,
+            quartiles=(19.0, 20.0, 22.0),
+            queries=300,
+            relevant=1.25,
             judged=38,
             twins=PAIRS,
             duplicates=n,
         )
         for n, name in enumerate(names)
     ]
-    queries = QueryStatistics("all", 1109, 12.38), QueryStatistics("judged", 300, 12.5)
-    return CollectionStatistics(tuple(rows), queries, "test")
+    queries = (
+        QueryContents(which="all", queries=1109, words=12.38),
+        QueryContents(which="judged", queries=300, words=12.5),
+    )
+    return Contents(sources=tuple(rows), queries=queries, split="test")
 
 
-def toy_validation(names: tuple[str, ...] = ("human", "llm"), *, map: bool = True) -> Validation:
-    """A validation with every part and every outcome: the first name is the reference, the others are sources."""
+def toy_check(names: tuple[str, ...] = ("human", "llm"), *, map: bool = True) -> CheckResult:
+    """A check with every part and every outcome: the first name is the reference, the others are sources."""
     others = names[1:]
-    return Validation(
-        spec={
-            "path": "toy",
-            "split": "test",
-            "seed": 0,
-            "alpha": 0.05,
-            "margin": 0.02,
-            "ranktilt": "0",
-        },
-        reference=names[0],
-        sources=others,
-        statistics=toy_statistics(names),
-        overlaps=tuple(toy_overlap(name, seed) for seed, name in enumerate(others)),
-        similarities=tuple(toy_similarity(name, seed, map=map) for seed, name in enumerate(others)),
+    spec = {"path": "toy", "split": "test", "seed": 0, "alpha": 0.05, "ranktilt": "0"}
+    return replace(
+        sound_pairs(names),
+        spec=spec,
+        contents=toy_contents(names),
+        terms=tuple(toy_overlap(name, seed) for seed, name in enumerate(others)),
+        similarity=tuple(toy_similarity(name, seed, map=map) for seed, name in enumerate(others)),
         effectiveness=tuple(row for name in others for row in toy_effectiveness(name)),
-        check=toy_check(names) if others else None,
         notes=(
             "both sides are restricted to their 40 pairs: 3 documents without a twin are left out",
         ),

@@ -1,0 +1,57 @@
+"""How texts differ from their twins, property by property: the table and figure of a check and of an explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ranktilt.probes.base import EffectSize
+from ranktilt.reporting.document import Cell, Column, Figure, Table, named, tabulated, worded
+from ranktilt.reporting.figures.charts import Mark, forest
+from ranktilt.reporting.numbers import DASH, always_signed, count, number, short_decimal
+
+
+def effect_table(caption: str, effects: Sequence[EffectSize], reference: str) -> Table:
+    """Lay effect sizes out, in the order given, beside both means."""
+    columns = (
+        (named("source"), lambda effect: effect.source),
+        (worded("property"), lambda effect: effect.what),
+        ("g", _effect_cell),
+        ("pairs", lambda effect: number(effect.pairs, count)),
+        (
+            Column("mean", spare=2),
+            lambda effect: Cell(short_decimal(effect.source_mean), effect.source_mean),
+        ),
+        (
+            Column(f"mean of {reference}", spare=1),
+            lambda effect: Cell(short_decimal(effect.reference_mean), effect.reference_mean),
+        ),
+    )
+    return tabulated(caption, effects, columns)
+
+
+def _effect_cell(effect: EffectSize) -> Cell:
+    if np.isnan(effect.g):
+        return Cell(DASH, effect.g)
+    ends = (always_signed(effect.low), always_signed(effect.high))
+    return Cell(always_signed(effect.g), effect.g, ends=ends)
+
+
+def effect_figure(effects: Sequence[EffectSize], reference: str) -> Figure | None:
+    """Draw effect sizes with their intervals; None where there is nothing to draw."""
+    many = len({effect.source for effect in effects}) > 1
+    marks = [
+        Mark(
+            f"{effect.what}, {effect.source}" if many else effect.what,
+            effect.g,
+            effect.low,
+            effect.high,
+        )
+        for effect in effects
+        if not np.isnan(effect.g)
+    ]
+    if not marks:
+        return None
+    description = f"Hedges' g with its 95 % interval; right of 0: more than in {reference}."
+    return Figure("How far texts differ from their twins", description, forest({"": marks}, x="g"))
