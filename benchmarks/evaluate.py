@@ -69,7 +69,7 @@ def ours(folder: Path, given: argparse.Namespace) -> Measured:
     collection, runs = material(folder)
     watch = Watch()
     with watch("evaluate"):
-        made: rt.Audit = audit(collection, runs, MEASURES, resamples=10_000, test="permutation")
+        made: rt.Audit = audit(collection, runs, MEASURES, resamples=10_000)
     return {**watch.parts, "queries": len(made.queries)}
 
 

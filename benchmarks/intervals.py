@@ -459,10 +459,14 @@ def sequential_section(plan: Plan, args: argparse.Namespace) -> str:
             ]
             for looks, end in zip((found.looks, alone), ends, strict=True):
                 last = next(
-                    (look for look in looks if decided(look, until / 100) != "inconclusive"),
+                    (
+                        look
+                        for look in looks
+                        if decided(look, until / 100, found.variation) != "inconclusive"
+                    ),
                     looks[-1],
                 )
-                end.append((decided(last, until / 100), last.queries))
+                end.append((decided(last, until / 100, found.variation), last.queries))
         cells = []
         for end in ends:
             decisions, lengths = zip(*end, strict=True)

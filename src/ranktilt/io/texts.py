@@ -1,8 +1,7 @@
-"""Texts in mapped files, which Polars reads where they are (Arrow's C data interface): memory holds only their ends."""
+"""Texts in mapped files, which Polars reads where they are: the system brings in what is read, and takes it away."""
 
 from __future__ import annotations
 
-import ctypes
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
@@ -63,84 +62,17 @@ def _write(folder: Path, parts: Parts) -> None:
 
 
 def _column(path: Path) -> pl.Series:
+    # Only large collections need it.
+    from nanoarrow import c_array_from_buffers, large_string
+
     ends = np.memmap(path.with_suffix(_ENDS), dtype=np.int64, mode="r")
     data = (
         np.memmap(path.with_suffix(_BYTES), dtype=np.uint8, mode="r")
         if ends[-1]
         else np.empty(0, dtype=np.uint8)
     )
-    return pl.Series(path.name, pl.Series(_Strings(ends, data), dtype=pl.String))
-
-
-class _Schema(ctypes.Structure):
-    _fields_ = (
-        ("format", ctypes.c_char_p),
-        ("name", ctypes.c_char_p),
-        ("metadata", ctypes.c_char_p),
-        ("flags", ctypes.c_int64),
-        ("n_children", ctypes.c_int64),
-        ("children", ctypes.c_void_p),
-        ("dictionary", ctypes.c_void_p),
-        ("release", ctypes.c_void_p),
-        ("private_data", ctypes.c_void_p),
-    )
-
-
-class _Array(ctypes.Structure):
-    _fields_ = (
-        ("length", ctypes.c_int64),
-        ("null_count", ctypes.c_int64),
-        ("offset", ctypes.c_int64),
-        ("n_buffers", ctypes.c_int64),
-        ("n_children", ctypes.c_int64),
-        ("buffers", ctypes.c_void_p),
-        ("children", ctypes.c_void_p),
-        ("dictionary", ctypes.c_void_p),
-        ("release", ctypes.c_void_p),
-        ("private_data", ctypes.c_void_p),
-    )
-
-
-_held: list[object] = []
-"""What Polars has addresses of: never given back, for nobody tells when the last table that shares it is gone."""
-
-
-class _Strings:
-    """Strings by Arrow's C data interface (format ``U``): the ends of texts, and their bytes."""
-
-    def __init__(self, ends: np.ndarray[Any, Any], data: np.ndarray[Any, Any]) -> None:
-        self.ends, self.data = ends, data
-
-    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        # Whoever takes an array calls its `release`, from whatever thread. One written in Python
-        # would wait there for a lock that the caller may hold; this one does nothing, needs no
-        # lock, and is there for as long as Python is.
-        release = ctypes.cast(ctypes.pythonapi.Py_IsInitialized, ctypes.c_void_p).value
-        buffers = (ctypes.c_void_p * 3)(None, self.ends.ctypes.data, self.data.ctypes.data)
-        schema = _Schema(b"U", b"", None, 0, 0, None, None, release, None)
-        array = _Array(
-            len(self.ends) - 1,
-            0,
-            0,
-            3,
-            0,
-            ctypes.cast(buffers, ctypes.c_void_p),
-            None,
-            None,
-            release,
-            None,
-        )
-        _held.append((schema, array, buffers, self))
-        capsule = ctypes.pythonapi.PyCapsule_New
-        capsule.restype, capsule.argtypes = (
-            ctypes.py_object,
-            [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
-        )
-        return tuple(
-            capsule(ctypes.addressof(one), name, None)
-            for one, name in ((schema, _SCHEMA), (array, _ARRAY))
-        )
-
-
-_SCHEMA, _ARRAY = b"arrow_schema", b"arrow_array"
-"""Names of capsules, of which Python keeps the address only."""
+    # Arrow's strings are the places where texts end, and their bytes. The files are given back with
+    # the last table that holds a part of the column.
+    buffers = [None, ends, data]
+    array = c_array_from_buffers(large_string(), len(ends) - 1, buffers, null_count=0)
+    return pl.Series(array).alias(path.name)
