@@ -16,7 +16,7 @@ SHORT = "dense:minilm(max_tokens=32)"
 
 def ndcg_of_human_documents(collection: Collection, ranker: Ranker) -> tuple[float, int]:
     """Mean nDCG@10 over the judged queries, and their number."""
-    human = of_sources(collection, ["human"])
+    human = of_sources(collection, ["human"]) if collection.sources else collection
     row = (
         audit(human, ranker.rank(human), ["nDCG@10"], by=None, resamples=100)
         .by_group()

@@ -47,8 +47,8 @@ FIELDS: Names = {
 _BLANKS = " \t\r\n"
 """What stands round a cell; other blanks, such as that which does not break, are part of an id, as in TREC's lines."""
 _BEIR_QRELS = ["query-id", "corpus-id", "score"]
-Rows = list[tuple[str | None, Mapping[str, Any]]]
-"""The query's id where the list says it, and a document's fields."""
+Documents = list[Mapping[str, Any]]
+"""The fields of each document."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,25 +94,32 @@ def json_lists(
             path, list(zip(queries or (), responses, strict=True)), order, max_failures=max_failures
         )
     if isinstance(content, list):
-        records: Rows = [(None, _record(document)) for document in content]
-        return _read(path, "JSON records", records, order)
+        return _read(path, "JSON records", _records(content), order)
     if not isinstance(content, dict) or not content:
         return None
     if any(map(is_response, content.values())):
         return _read_responses(path, list(content.items()), order, max_failures=max_failures)
     if not isinstance(next(iter(content.values())), list):
         return None
-    rows = Rows()
     for query, documents in content.items():
         if not isinstance(documents, list):
             raise DataError(
                 path, f"query {query!r}: expected a list of documents, got {shorten(documents)}"
             )
-        rows += [
-            (query, document if type(document) is dict else {"id": document})
-            for document in documents
-        ]
-    return _read(path, "JSON lists", rows, order, queries=list(content))
+    return _read_lists(path, "JSON lists", list(content.items()), order)
+
+
+def _read_lists(
+    path: Path, form: str, lists: Sequence[tuple[str, list[Any]]], order: str | None
+) -> RunFile:
+    """Read the documents of each query."""
+    documents = Documents()
+    query_ids = list[str]()
+    for query, content in lists:
+        documents += _records(content)
+        query_ids += [query] * len(content)
+    queries = [query for query, _ in lists]
+    return _read(path, form, documents, order, queries=queries, query_ids=query_ids)
 
 
 def _unnamed_responses(content: Any) -> list[Any] | None:
@@ -127,9 +134,11 @@ def _unnamed_responses(content: Any) -> list[Any] | None:
     )
 
 
-def _record(document: Any) -> Mapping[str, Any]:
-    """A document's fields; of a bare id that alone."""
-    return document if isinstance(document, dict) else {"id": document}
+def _records(content: list[Any]) -> Documents:
+    """Return the fields of each document; of a bare id that alone."""
+    if set(map(type, content)) <= {dict}:
+        return content
+    return [document if isinstance(document, dict) else {"id": document} for document in content]
 
 
 def _read_responses(
@@ -145,14 +154,8 @@ def _read_responses(
         query, fault = next(iter(failed.items()))
         message = too_many_failures(len(failed), len(responses), max_failures)
         raise DataError(path, f"{message} (--max-failures): {query!r}: {fault}")
-    rows = Rows()
-    for query, response in responses:
-        if query not in failed:
-            rows += [(query, _record(hit)) for hit in hits_of(response)]
-    queries = [query for query, _ in responses if query not in failed]
-    return replace(
-        _read(path, "responses to searches", rows, order, queries=queries), failed=failed
-    )
+    lists = [(query, hits_of(response)) for query, response in responses if query not in failed]
+    return replace(_read_lists(path, "responses to searches", lists, order), failed=failed)
 
 
 MTEB = "mteb_model_meta"
@@ -314,12 +317,8 @@ def table_lists(
     path: Path, first_line: int, lines: Iterable[str], delimiter: str, order: str | None
 ) -> RunFile:
     """Read a table whose first line names its columns."""
-    table, names, rows, numbers = (
-        csv.reader(lines, delimiter=delimiter, strict=True),
-        list[str](),
-        Rows(),
-        list[int](),
-    )
+    table = csv.reader(lines, delimiter=delimiter, strict=True)
+    names, documents, numbers = list[str](), Documents(), list[int]()
     try:
         for row in table:
             cells, line = [cell.strip(_BLANKS) for cell in row], first_line - 1 + table.line_num
@@ -331,20 +330,20 @@ def table_lists(
                     path, f"expected {expected}, got {len(cells)}: {shorten(cells)}", line=line
                 )
             if names:
-                rows.append((None, dict(zip(names, cells, strict=True))))
+                documents.append(dict(zip(names, cells, strict=True)))
                 numbers.append(line)
             names = names or cells
     except csv.Error as error:
         raise DataError(
             path, f"expected a table: {error}", line=first_line - 1 + table.line_num
         ) from error
-    if not rows:
+    if not documents:
         raise DataError(path, "expected documents below the header, got none")
-    if names == _BEIR_QRELS and all(fields["score"].isdecimal() for _, fields in rows):
+    if names == _BEIR_QRELS and all(document["score"].isdecimal() for document in documents):
         raise DataError(
             path, "expected a run, got judgments (whole numbers); they are named with --qrels"
         )
-    return _read(path, "CSV" if delimiter == "," else "TSV", rows, order, lines=numbers)
+    return _read(path, "CSV" if delimiter == "," else "TSV", documents, order, lines=numbers)
 
 
 def _columns(names: Iterable[str], valid: Names) -> dict[str, str]:
@@ -391,32 +390,32 @@ def _number(cell: str | None, kind: type) -> Any:
 def _read(
     path: Path,
     form: str,
-    rows: Rows,
+    documents: Documents,
     order: str | None,
     *,
     lines: Sequence[int] = (),
     queries: Sequence[str] | None = None,
+    query_ids: Sequence[str] = (),
 ) -> RunFile:
-    """Read documents, of a table with their `lines`; those of lists are ranked by their place there."""
+    """Read documents, of a table with their `lines`; those of `queries`' lists are ranked by their place there."""
     if twice := next((query for query, n in Counter(queries).items() if n > 1), None):
         raise DataError(path, f"query {twice!r} comes twice")
     valid = COLUMNS if lines else FIELDS
-    names = dict.fromkeys(chain.from_iterable(fields for _, fields in rows))
+    names = dict.fromkeys(chain.from_iterable(documents))
     columns = _columns(names, valid if queries is None else {**valid, "query": ()})
-    needed = ("query", "document") if queries is None else ("document",) if rows else ()
+    needed = ("query", "document") if queries is None else ("document",) if documents else ()
     try:
         _require_distinct(list(names), columns)
         _require_columns(columns, valid, needed, form=form, names=names)
     except UserError as error:
         raise DataError(path, str(error)) from error
-    none = [None] * len(rows)
-    documents = [fields for _, fields in rows]
+    none = [None] * len(documents)
     cells: dict[str, list[Any]] = {
         name: list(map(methodcaller("get", columns[name]), documents)) if name in columns else none
         for name in valid
     }
     if queries is not None:
-        cells["query"] = [query for query, _ in rows]
+        cells["query"] = list(query_ids)
     if lines:
         cells |= {
             name: [_number(cell, of) for cell in cells[name]]

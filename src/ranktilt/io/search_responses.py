@@ -17,12 +17,17 @@ Json = Mapping[str, Any]
 
 MAX_FAILURES = 0.05
 """Share of a run's queries that may fail."""
+_RESPONSE_KEYS = frozenset({"response", "hits", "root", "error"})
+"""Keys of which a response has one at least."""
 _FIRST_ERROR = 400
 """Lowest HTTP status of an error."""
 
 
 def is_response(content: Any) -> bool:
     """Return whether JSON is a response to a search, or an engine's error in place of one."""
+    # Most of what this is asked of are documents, millions of them.
+    if type(content) is dict and _RESPONSE_KEYS.isdisjoint(content):
+        return False
     return _hits(content) is not None or _is_error(content)
 
 
