@@ -14,8 +14,8 @@ import pytest
 import ranktilt as rt
 from ranktilt.datasets.check import CheckResult, InstrumentRow
 from ranktilt.errors import UserError
-from ranktilt.experiments.twins.result import FactorEffects
 from ranktilt.probes.explain import PROBES, Explanation, probe, probe_classes
+from ranktilt.probes.factors.result import FactorEffects
 from tests.cli.conftest import Cli
 from tests.probes.validations import exclaiming, install
 from tests.reporting.readers import Markup

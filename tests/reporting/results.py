@@ -36,9 +36,9 @@ from ranktilt.auditing.significance import (
 )
 from ranktilt.auditing.study import Study, study
 from ranktilt.datasets.check import CheckResult, check
-from ranktilt.experiments.twins.checks import ManipulationChecks
-from ranktilt.experiments.twins.factors import read_factors
-from ranktilt.experiments.twins.make import twins as twins_by_design
+from ranktilt.generation.versions.checks import ManipulationChecks
+from ranktilt.generation.versions.factors import read_factors
+from ranktilt.generation.versions.make import versions as versions_by_design
 from ranktilt.measures.base import estimand, measure
 from ranktilt.models.catalogue import Model
 from ranktilt.probes.description import Description
@@ -51,8 +51,8 @@ from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE, Noisy
 from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
 from tests.experiments.planted import swept, whole
-from tests.experiments.twins.designed import caused
 from tests.judging.judged import whole as judged
+from tests.probes.factors.designed import caused
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three, twins, uneven
 from tests.toy import collection_of, run_of, toy
@@ -311,7 +311,7 @@ def beside() -> PairwiseAudit:
 
 def designed() -> ManipulationChecks:
     """Texts of one sentence, without a word that the list has: neither factor moves anything."""
-    return twins_by_design(toy(), read_factors(["words", "length"], by_rule=True)).checks
+    return versions_by_design(toy(), read_factors(["words", "length"], by_rule=True)).checks
 
 
 RESULTS: dict[str, Callable[[], Any]] = {
