@@ -20,7 +20,9 @@ from ranktilt.auditing.replay_log import (
     PUBLISHED,
     STRICT,
     AnswerExample,
+    ReadAnswer,
     ReplayedLog,
+    UnmatchedCall,
 )
 from ranktilt.auditing.result import QueryAnswers
 from ranktilt.auditing.sequential import audit_until
@@ -44,7 +46,6 @@ from ranktilt.models.catalogue import Model
 from ranktilt.probes.description import Description
 from ranktilt.probes.text_probes import statistics
 from ranktilt.rankers.base import FirstStage, Rows, Scores
-from ranktilt.rankers.llm.published_run import ReadAnswer, UnmatchedCall
 from ranktilt.reporting.views.doctor import Extra, Installation
 from tests.auditing.arrays import audit_of, decided, one, studied
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE, Noisy
@@ -223,18 +224,18 @@ def replayed(most: float | None = None) -> ReplayedLog:
         "command": command,
     }
     return ReplayedLog(
-        spec,
-        answers,
-        (UnmatchedCall(7, "shows one document twice"),),
-        (
+        spec=spec,
+        answers=answers,
+        unmatched=(UnmatchedCall(7, "shows one document twice"),),
+        examples=(
             AnswerExample("off-format", "4 passages are\nprovided.", 2),
             AnswerExample("refused", "No.", 1),
         ),
-        4,
-        ("nDCG@10", "ExposureRatio"),
-        (("human", "llm"),),
-        changes,
-        ("warning: 1 call of 7 left out",),
+        queries=4,
+        measures=("nDCG@10", "ExposureRatio"),
+        pairs=(("human", "llm"),),
+        changes=changes,
+        notes=("warning: 1 call of 7 left out",),
     )
 
 

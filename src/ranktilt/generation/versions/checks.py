@@ -135,7 +135,7 @@ def _check(factor: Factor, probe: str, low: Floats, high: Floats) -> FactorCheck
     expected = _expectation(factor, probe)
     verdict = ""
     if expected == "holds":
-        verdict = _held(effect, high_mean - low_mean)
+        verdict = _verdict_of_held(effect, high_mean - low_mean)
     elif expected:
         sign = factor.moves[probe]
         has_moved = _moved(effect, high_mean - low_mean, sign, origin_count)
@@ -160,7 +160,7 @@ def _expectation(factor: Factor, probe: str) -> str:
     return "holds" if probe in factor.holds else ""
 
 
-def _held(effect: StandardizedDifference, difference: float) -> str:
+def _verdict_of_held(effect: StandardizedDifference, difference: float) -> str:
     """Tell whether all of the interval is small; without an interval, whether nothing moved at all."""
     if np.isnan(effect.g):
         if np.isnan(difference):

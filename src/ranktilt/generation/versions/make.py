@@ -114,7 +114,7 @@ def versions(
         checks=checks,
         left_out=pl.concat([LEFT_OUT.to_frame(), *writer.left_out]),
         answers=pl.concat([ANSWERS.to_frame(), *writer.answers]),
-        made=tuple(writer.made),
+        made=tuple(writer.summaries),
         spec={
             "factors": [factor.to_dict() for factor in read],
             "seed": writer.crossing.seed,

@@ -56,7 +56,7 @@ class VersionWriter:
     titles: dict[Version, str]
     left_out: list[pl.DataFrame] = field(default_factory=list)
     answers: list[pl.DataFrame] = field(default_factory=list)
-    made: list[SourceSummary] = field(default_factory=list)
+    summaries: list[SourceSummary] = field(default_factory=list)
 
     @classmethod
     def from_collection(
@@ -169,7 +169,7 @@ class VersionWriter:
         ids = pl.Series(names, dtype=pl.String)
         self.left_out.append(_with_ids(rewritten.left_out, ids, factor.name))
         self.answers.append(_with_ids(rewritten.answers, ids, factor.name))
-        self.made += [summary._replace(source=factor.name) for summary in rewritten.made]
+        self.summaries += [summary._replace(source=factor.name) for summary in rewritten.made]
         texts = dict(rewritten.added.select(pl.col("id").cast(pl.Int64), "text").iter_rows())
         return [texts.get(number) for number in range(len(versions))]
 

@@ -276,23 +276,24 @@ def _movers(mains: Sequence[FactorEffect]) -> str:
     unmoved = [row.effect for row in mains if abs(row.value) + row.error < _NOTHING]
     not_shown = [row for row in mains if not row.shown and row.effect not in unmoved]
     clauses = []
-    moves = [
-        f"{row.effect} moves a text by {_number(row)} ranks"
-        if number == 0
-        else f"{row.effect} by {_number(row)}"
-        for number, row in enumerate(row for row in mains if row.shown)
-    ]
-    if moves:
-        clauses.append(join_words(moves))
+    if moving := [row for row in mains if row.shown]:
+        first, *others = moving
+        moves = [f"{row.effect} by {_number(row)}" for row in others]
+        clauses.append(
+            join_words([f"{first.effect} moves a text by {_number(first)} ranks", *moves])
+        )
     if not_shown:
-        detectable = max(row.detectable for row in not_shown)
-        limit = f" (detectable: {detectable:.1f} ranks)" if detectable >= _SMALL else ""
-        names = join_words([row.effect for row in not_shown], "or")
-        clauses.append(f"no effect of {names} is shown{limit}")
+        clauses.append(_not_shown(not_shown))
     if unmoved:
         verb = "changes" if len(unmoved) == 1 else "change"
         clauses.append(f"{join_words(unmoved)} {verb} no rank")
     return "; ".join(clauses)
+
+
+def _not_shown(rows: Sequence[FactorEffect]) -> str:
+    detectable = max(row.detectable for row in rows)
+    limit = f" (detectable: {detectable:.1f} ranks)" if detectable >= _SMALL else ""
+    return f"no effect of {join_words([row.effect for row in rows], 'or')} is shown{limit}"
 
 
 def _interactions(rows: Sequence[FactorEffect]) -> Iterator[str]:
