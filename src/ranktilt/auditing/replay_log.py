@@ -57,7 +57,9 @@ PARTS = (
     RunPair(PUBLISHED, INPUT),
     RunPair(STRICT, INPUT),
 )
-"""The model's part, the parser's, both together; and what the answers are worth without the input order."""
+"""The model's part, the parser's, both together; and what the answers are worth without the input
+order.
+"""
 
 
 class ReadAnswer(NamedTuple):
@@ -73,7 +75,9 @@ class ReadAnswer(NamedTuple):
     echo: bool
     """Whether it ranks all passages in the order in which they were shown."""
     moved: bool
-    """Whether the published reading puts them in another order than the one in which they were shown."""
+    """Whether the published reading puts them in another order than the one in which they were
+    shown.
+    """
 
 
 class UnmatchedCall(NamedTuple):
@@ -115,8 +119,9 @@ class ReplayedLog(
     """What was split; the first is the primary one."""
     pairs: tuple[Pair, ...]
     changes: tuple[Change, ...]
-    """Each measure's part of the model (`model` − `input order`), of the parser (`published` − `model`), both
-    together, and `strict` − `input order`."""
+    """Each measure's part of the model (`model` − `input order`), of the parser (`published` −
+    `model`), both together, and `strict` − `input order`.
+    """
     notes: tuple[str, ...]
     """What a reader should know."""
 
@@ -155,7 +160,7 @@ class ReplayedLog(
         return bool(self.failures <= max_failures * (len(self.answers) + len(self.unmatched)))
 
     def change(self, part: RunPair, measure: str, pair: Pair) -> Change | None:
-        """Find the part of a run in a measure, of all documents where the pair is (`ALL`, `ALL`)."""
+        """Return a part of the run in a measure; the pair (`ALL`, `ALL`) is all documents."""
         key = (part, pair, measure)
         for change in self.changes:
             run_pair = RunPair(change.run, change.old_run)
@@ -181,7 +186,9 @@ class ReplayedRankings:
     model: list[list[int]]
     """As answers say that have a ranking of their own; everything else stays as it came."""
     strict: list[list[int]]
-    """The same, but what no answer decides is shuffled: nothing of the input order is left in a window."""
+    """The same, but what no answer decides is shuffled: nothing of the input order is left in a
+    window.
+    """
     answers: list[ReadAnswer] = field(default_factory=list)
     unmatched: list[UnmatchedCall] = field(default_factory=list)
     left_out: dict[int, str] = field(default_factory=dict)
@@ -189,7 +196,9 @@ class ReplayedRankings:
     called: set[int] = field(default_factory=set)
     """Queries that have a call, without those."""
     reordered: list[int] = field(default_factory=list)
-    """The query of each call that showed passages in another order than the calls before it leave, as published."""
+    """The query of each call that showed passages in another order than the calls before it leave,
+    as published.
+    """
     restarted: int | None = None
     """The call that ranks a query again from its first order: the log has several runs."""
 
@@ -209,7 +218,9 @@ class ReplayedRankings:
 def replay_calls(
     calls: Sequence[LoggedCall], candidates: CandidateTexts, *, seed: int = 0
 ) -> ReplayedRankings:
-    """Read the answers of a log in turn; calls whose query or passages cannot be told are named, their query left out.
+    """Read the answers of a log in turn.
+
+    Calls whose query or passages cannot be told are named, and their query is left out.
 
     Published code reads an answer with ``</think>`` from there on (rank_llm), or whole (RankGPT).
     The reading counts whose orders the later calls show, that of rank_llm where both fit.
@@ -266,7 +277,7 @@ class _Replay:
             self.rankings.left_out[query] = self.candidates.queries[query]
 
     def _begins_another_run(self, matched: MatchedCall) -> bool:
-        """Tell whether passages are shown as the first stage had them, which earlier calls have changed."""
+        """Tell whether passages are in their first order, which earlier calls have changed."""
         order = self.rankings.published[matched.query]
         if len(_windows(order, matched.passages)) == 1:
             return False
@@ -315,7 +326,7 @@ class _Replay:
         )
 
     def _window(self, matched: MatchedCall) -> list[int] | str:
-        """Return the passages of a call; where several are of equal text, their order so far says which is which."""
+        """Return the passages of a call; of equal texts their order so far says which is which."""
         order, size = self.rankings.published[matched.query], len(matched.passages)
         starts = _windows(order, matched.passages)
         if len(starts) == 1:
@@ -365,7 +376,9 @@ class LogRuns:
 
 
 def log_runs(log: str | Path, candidates: Run, collection: Collection, *, seed: int = 0) -> LogRuns:
-    """Read the stored calls of an LLM ranker, and rank with them again: every query that has a call, if all match.
+    """Read the stored calls of an LLM ranker, and rank with them again.
+
+    A query is ranked if it has a call and all of its calls match.
 
     Parameters
     ----------
@@ -433,7 +446,7 @@ def _candidate_texts(run: Run, collection: Collection) -> CandidateTexts:
 
 
 def _prompt_texts(title: str, text: str) -> tuple[str, ...]:
-    """Return how a prompt may show a document: without its title, or with it as rank_llm writes it."""
+    """Return how a prompt may show a document: without its title, or with it."""
     if title:
         return (text, f"{title} {text}", f"Title: {title} Content: {text}")
     return (text,) if text else ()
@@ -558,7 +571,8 @@ def _estimands(
     for measure in estimands:
         if not isinstance(measure, Measure | GroupEstimand) or measure.reads_scores:
             raise UserError(
-                f"{measure!r} cannot be split; name a measure such as nDCG@10, or ExposureRatio with groups"
+                f"{measure!r} cannot be split; name a measure such as nDCG@10, or ExposureRatio "
+                "with groups"
             )
         if isinstance(measure, GroupEstimand) and by is None:
             raise UserError(f"{measure!r} needs a column to group by (--by)")
@@ -601,14 +615,18 @@ def _notes(replayed: LogRuns) -> Iterator[str]:
         first = rankings.unmatched[0]
         calls = counted(len(rankings.unmatched), "call", "calls")
         yield (
-            f"warning: {calls} of {len(replayed.calls):,} cannot be matched, which counts as failed "
-            f"(first: call {first.call} {first.reason}){_left_out(list(rankings.left_out.values()))}"
+            f"warning: {calls} of {len(replayed.calls):,} cannot be matched, which counts as "
+            "failed "
+            f"(first: call {first.call} "
+            f"{first.reason}){_left_out(list(rankings.left_out.values()))}"
         )
     if rankings.other_order:
         calls = counted(rankings.other_order, "call shows", "calls show")
         yield (
-            f"warning: {calls} passages in another order than the published reading of the calls before leaves them: "
-            "a log that is not whole, or of another parser; the published run may differ from what was published"
+            f"warning: {calls} passages in another order than the published reading of the calls "
+            "before leaves them: "
+            "a log that is not whole, or of another parser; the published run may differ from what "
+            "was published"
         )
 
 

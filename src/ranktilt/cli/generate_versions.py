@@ -1,4 +1,4 @@
-"""``ranktilt generate versions``: every document in versions that differ by design, and what their factors did."""
+"""``ranktilt generate versions``: every document in versions that differ by design."""
 
 from __future__ import annotations
 
@@ -36,11 +36,14 @@ if TYPE_CHECKING:
     from ranktilt.llm.base import LLM
 
 
+_LLM = Option("Model: openai:NAME or transformers:FOLDER.", "MODEL")
+
+
 @dataclass(frozen=True)
 class OptionalModel(ModelOptions):
     """The same, where rules may do without a model."""
 
-    llm: Annotated[str | None, Option("Model: openai:NAME or transformers:FOLDER.", "MODEL")] = None  # type: ignore[assignment]
+    llm: Annotated[str | None, _LLM] = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,8 @@ class JudgeOptions(options.OptionGroup):
 
 @options.verb(
     "generate versions DIR --factors length,words,facts --by-rule -o DIR-rule",
-    "generate versions DIR --factors source,length,words,facts --design 8 --llm openai:MODEL -o DIR-designed --dry-run",
+    "generate versions DIR --factors source,length,words,facts --design 8 --llm openai:MODEL -o "
+    "DIR-designed --dry-run",
 )
 def versions(
     folder: Annotated[
@@ -81,7 +85,8 @@ def versions(
     factors: Annotated[
         str,
         Option(
-            "source, facts, words, gender, length, query-words, fluency, style; your own: MODULE:FUNCTION or a prompt "
+            "source, facts, words, gender, length, query-words, fluency, style; your own: "
+            "MODULE:FUNCTION or a prompt "
             "file. With --table, its columns.",
             "NAME,...",
         ),
@@ -119,7 +124,10 @@ def versions(
     rows_per_file: options.RowsPerFile = None,
     output: Output,
 ) -> int:
-    """Write documents in combinations of factors, and check what each factor did. Exit 1 if answers are missing."""
+    """Write documents in combinations of factors, and check what each factor did.
+
+    Exit 1 if answers are missing.
+    """
     prices = options.read_price(price, dry_run=dry_run)
     source = table or folder
     if source is None:
@@ -130,7 +138,8 @@ def versions(
     if table is not None:
         if crossing or by_rule or model.changed() or judging.changed():
             raise UserError(
-                "--table has its versions already: only --factors, --factor and a collection go with it"
+                "--table has its versions already: only --factors, --factor and a collection go "
+                "with it"
             )
         collection = None if folder is None else options.load_texts(folder, split)
         return target.write(_from_table(table, names, factor or (), collection))
@@ -173,7 +182,8 @@ def _from_table(
         low, _, high = values.partition(",")
         if not (name.strip() and low.strip() and high.strip()):
             raise UserError(
-                f"--factor expects a column with its low and its high value, such as gender=M,F; got {text!r}"
+                "--factor expects a column with its low and its high value, such as gender=M,F; "
+                f"got {text!r}"
             )
         low_high[name.strip()] = (low.strip(), high.strip())
     return versions_from_table(table, factors, low_high, collection=collection)

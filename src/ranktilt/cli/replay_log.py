@@ -73,7 +73,7 @@ def replay_log(
     labels: options.LabelOptions,
     output: PageOutput,
 ) -> int:
-    """Read an LLM ranker's stored answers again, and tell what the model ranked from what the parser did.
+    """Tell what an LLM ranker ranked from what its parser did, by its stored answers.
 
     Every answer is typed; the published run is made again as RankGPT and rank_llm read answers, and
     split into the input order, the model's part and the parser's. No model is needed.
@@ -121,7 +121,7 @@ def replay_log(
 
 
 def _column(by: str | None, collection: Collection) -> str | None:
-    """Return the column to group by: the sources where there are several, unless another or none is named."""
+    """Return the column to group by: unless one or none is named, several sources."""
     if by is None:
         return "source" if len(collection.sources) > 1 else None
     return None if by == "none" else by
@@ -137,7 +137,7 @@ def _collection(folder: Path, split: str | None, qrels: str | None) -> Collectio
 
 
 def _candidates(file: Path, qrels: str | None, score_order: str | None) -> tuple[Collection, Run]:
-    """Read the candidates, and a collection of them: with texts where the file has texts, else of ids alone."""
+    """Read the candidates, and a collection of them; without texts in the file, of ids alone."""
     import polars as pl
 
     from ranktilt.collection import Collection

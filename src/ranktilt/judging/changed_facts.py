@@ -29,7 +29,7 @@ from ranktilt.llm.base import LLM
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GradedVersions:
-    """A designed collection in which versions with changed facts are judged, and what the judge said."""
+    """A designed collection whose versions with changed facts are judged, and the grades."""
 
     versions: DesignedVersions
     grades: Grades
@@ -179,10 +179,11 @@ def versions_to_grade(designed: Collection, originals: Collection) -> Collection
 
 
 def scale_of(qrels: pl.DataFrame) -> tuple[int, ...]:
-    """Return what each grade of a judge is on a collection's scale, whose highest grade is as good as the judge's.
+    """Return what each grade of a judge is on the scale of a collection.
 
-    A grade between is rounded: with two grades a judge's 2 is relevant and its 1 is not, as TREC
-    reads that scale. `DataError` where grades are no whole numbers from 0.
+    The highest grades of both are equally good. A grade between is rounded: with two grades a
+    judge's 2 is relevant and its 1 is not, as TREC reads that scale. `DataError` where grades are
+    no whole numbers from 0.
     """
     top = read_grades(qrels, None, "judgments of the collection")[0]["grade"].max()
     highest = max(int(top or 0), 1)  # type: ignore[arg-type]

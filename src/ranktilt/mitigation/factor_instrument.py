@@ -1,4 +1,4 @@
-"""A factor of a designed collection as the instrument of the causal correction, in place of the source."""
+"""A designed factor as the instrument of the causal correction, in place of the source."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def factor_instrument(
     reference: str = "human",
     force: bool = False,
 ) -> Instrument:
-    """Pair the versions of each document that differ in one factor alone, and those that differ in the source alone.
+    """Pair the versions of each document that differ in one factor, or in the source, alone.
 
     The source is the factor ``source`` where there is one, and else the documents' own: `source`
     against `reference` with all factors alike. `force` takes a factor that failed its manipulation
@@ -40,7 +40,8 @@ def factor_instrument(
     pairs = _pairs(docs, PREFIX + factor, (LOW, HIGH), columns)
     if not pairs.height:
         raise UserError(
-            f"no two versions differ in {factor} alone: a fraction of a design has none, a full one does"
+            f"no two versions differ in {factor} alone: a fraction of a design has none, a full "
+            "one does"
         )
     by_source = pairs.clear()
     if SOURCE in names and factor != SOURCE:
@@ -53,7 +54,7 @@ def factor_instrument(
 def _pairs(
     docs: pl.DataFrame, column: str, levels: tuple[str, str], alike: Sequence[str]
 ) -> pl.DataFrame:
-    """``origin``, ``a`` and ``b``: versions of one origin on both levels of a column, alike in the other factors."""
+    """Pair versions of one origin on both levels of a column: ``origin``, ``a`` and ``b``."""
     key = ["origin", *(name for name in alike if name != column)]
     sides = [
         docs.filter(pl.col(column) == level).select(*key, pl.col("id").alias(side))

@@ -14,7 +14,7 @@ _SENTENCE_END = r"\p{Sentence_Terminal}+[\p{Pe}\p{Pf}\"']*(?:\s|\z)"
 
 
 def sentences(texts: pl.Series) -> pl.Series:
-    """Count sentences: runs of closing punctuation before white space or the end, at least one a text."""
+    """Count sentences: runs of closing punctuation before white space or the end; at least 1."""
     return texts.str.count_matches(_SENTENCE_END).cast(pl.Int64).clip(1)
 
 
@@ -24,7 +24,10 @@ def words_per_sentence(texts: pl.Series) -> Floats:
 
 
 def readability(texts: pl.Series) -> Floats:
-    """Return the Coleman-Liau grade: 5.88 · letters a word − 29.6 · sentences a word − 15.8; NaN without words."""
+    """Return the Coleman-Liau grade; NaN for a text without words.
+
+    5.88 · letters a word − 29.6 · sentences a word − 15.8.
+    """
     word_counts = _word_counts(texts)
     sentence_counts = sentences(texts).to_numpy().astype(np.float64)
     letters = texts.str.count_matches(r"[\p{L}\p{N}]").to_numpy()

@@ -29,7 +29,9 @@ from ranktilt.text.ngram import cross_fitted_perplexity
 from ranktilt.text.quality import share, term_counts, words
 
 SMALL = 0.2
-"""Standardised effect below which a property counts as not moved (Cohen, Statistical Power Analysis, 1988)."""
+"""Standardised effect below which a property counts as not moved (Cohen, Statistical Power
+Analysis, 1988).
+"""
 FEWEST_ORIGINS = 3
 MOVED, HELD, UNCLEAR, FAILED = "moved", "held", "unclear", "failed"
 
@@ -43,13 +45,17 @@ class FactorCheck:
     factor: str
     probe: str
     expected: str
-    """``up``, ``down`` or ``moves`` where the factor must move it, ``holds`` where it must not, empty for neither."""
+    """``up``, ``down`` or ``moves`` where the factor must move it, ``holds`` where it must not,
+    empty for neither.
+    """
     origins: int
     """Number of origins with a version on both levels."""
     low_mean: float
     high_mean: float
     g: float
-    """Hedges' g of the origins' means on the high level against those on the low one; NaN where neither varies."""
+    """Hedges' g of the origins' means on the high level against those on the low one; NaN where
+    neither varies.
+    """
     low: float
     high: float
     """95 % interval, by origin."""
@@ -161,7 +167,7 @@ def _expectation(factor: Factor, probe: str) -> str:
 
 
 def _verdict_of_held(effect: StandardizedDifference, difference: float) -> str:
-    """Tell whether all of the interval is small; without an interval, whether nothing moved at all."""
+    """Tell whether all of the interval is small; without one, whether nothing moved at all."""
     if np.isnan(effect.g):
         if np.isnan(difference):
             return UNCLEAR
@@ -172,7 +178,10 @@ def _verdict_of_held(effect: StandardizedDifference, difference: float) -> str:
 
 
 def _moved(effect: StandardizedDifference, difference: float, sign: int, origin_count: int) -> bool:
-    """Tell whether the effect is no small one, surely not 0, and has its sign; constant levels need only differ."""
+    """Tell whether the effect is not small, surely not 0, and has its sign.
+
+    Constant levels need only differ.
+    """
     if origin_count < FEWEST_ORIGINS or (sign and difference * sign <= 0):
         return False
     if np.isnan(effect.g):
@@ -217,7 +226,7 @@ def _query_words(docs: pl.DataFrame, queries: pl.DataFrame, qrels: pl.DataFrame)
 
 
 def _perplexity(docs: pl.DataFrame, base: pl.DataFrame) -> Floats:
-    """Return nats per word, by trigrams of other origins' texts; NaN where too few origins are there to learn from."""
+    """Return nats per word, by trigrams of other origins' texts; NaN where these are too few."""
     changed = docs.filter(~pl.col("id").is_in(base["id"].implode()))
     every = pl.concat(
         [base.select("id", "text", origin="id"), changed.select("id", "text", "origin")]
@@ -233,7 +242,7 @@ def _perplexity(docs: pl.DataFrame, base: pl.DataFrame) -> Floats:
 
 
 def _facts_left(originals: pl.Series, texts: pl.Series) -> Floats:
-    """Return the share of the numbers and names of the origin that a version has, too; NaN where it has none."""
+    """Return the share of the origin's numbers and names that a version kept; NaN without any."""
     facts_by_text: dict[str, set[str]] = {}
     shares = []
     for original, text in zip(originals, texts, strict=True):

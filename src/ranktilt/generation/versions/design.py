@@ -43,16 +43,15 @@ FRACTIONS: Mapping[tuple[int, int], Fraction] = {
     (6, 16): Fraction(generators=("E=ABC", "F=BCD"), resolution="IV"),
     (6, 32): Fraction(generators=("F=ABCDE",), resolution="VI"),
 }
-"""By number of factors and runs: Box, Hunter & Hunter, Statistics for Experimenters, 2005, Table 6.22.
-
-Of 2⁵⁻¹ the other half is taken, which is of the same resolution: the run with every factor low,
-the document as it is, is in it.
+"""By number of factors and runs: Box, Hunter & Hunter, Statistics for Experimenters, 2005, Table
+6.22. Of 2⁵⁻¹ the other half is taken, which is of the same resolution: the run with every factor
+low, the document as it is, is in it.
 """
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Design:
-    """Combinations of two levels of each factor; the first is the document as it is, with every factor low."""
+    """Combinations of two levels of each factor; in the first, the original, all are low."""
 
     factors: tuple[str, ...]
     levels: Levels
@@ -61,7 +60,9 @@ class Design:
     generators: tuple[str, ...] = ()
     """Generators of a fraction, as in `Fraction`."""
     resolution: str = FULL
-    """``full``, ``IV``, ``V`` or ``VI``; ``none`` of given versions in which combinations are missing."""
+    """``full``, ``IV``, ``V`` or ``VI``; ``none`` of given versions in which combinations are
+    missing.
+    """
 
     @property
     def runs(self) -> int:
@@ -151,7 +152,7 @@ def full_factorial(factor_count: int) -> Levels:
 
 
 def fraction_levels(factor_count: int, generators: Sequence[str]) -> Levels:
-    """Return a fraction in standard order of its free factors; a generator such as ``E=-ABCD`` makes a column."""
+    """Return a fraction in standard order; a generator such as ``E=-ABCD`` makes a column."""
     free = full_factorial(factor_count - len(generators))
     columns = dict(zip(_LETTERS, free.T, strict=False))
     for generator in generators:
@@ -209,7 +210,7 @@ def given_design(factors: Sequence[str], cells: Sequence[tuple[int, ...]]) -> De
 
 
 def has_changed_facts(docs: pl.DataFrame) -> pl.Series:
-    """Tell which versions say something else than their original, because their facts were changed."""
+    """Tell which versions say something else than their original: their facts were changed."""
     column = PREFIX + FACTS
     if column not in docs.columns:
         return pl.repeat(value=False, n=docs.height, eager=True)

@@ -1,4 +1,4 @@
-"""Factors: the properties of a text that are changed, by rule, by a language model, or by a function of your own."""
+"""Factors: properties of a text, changed by rule, by a language model, or by your own function."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ class Factor:
     prompt: str = ""
     """The prompt, by its name or file, with which a model changes a text."""
     source: str | None = None
-    """The source of the collection whose rewrites are the high level, ``""`` for the only other; else None."""
+    """The source of the collection whose rewrites are the high level, ``""`` for the only other;
+    else None.
+    """
     titles: bool = False
     """Whether titles are changed too."""
     made_by: str = ""
@@ -211,7 +213,8 @@ def _function(spec: str) -> Factor:
         changed = function(text)
         if not isinstance(changed, str):
             raise UserError(
-                f"factor {spec!r}: expected a text of document {origin.id!r}, got {shorten(changed)}"
+                f"factor {spec!r}: expected a text of document {origin.id!r}, got "
+                f"{shorten(changed)}"
             )
         return changed
 
@@ -226,7 +229,7 @@ def _function(spec: str) -> Factor:
 
 
 def require_model(factors: Sequence[Factor], *, has_model: bool) -> None:
-    """Refuse factors that need a language model where none is given, and a model that no factor asks."""
+    """Refuse factors that lack a language model, and a model that no factor asks."""
     prompted = [factor.name for factor in factors if factor.by == "model"]
     if prompted and not has_model:
         raise UserError(
@@ -237,10 +240,10 @@ def require_model(factors: Sequence[Factor], *, has_model: bool) -> None:
 
 
 def applied_order(factors: Sequence[Factor]) -> list[Factor]:
-    """Order factors as they are applied: rewrites of the collection, prompts, then rules; a user's own come last.
+    """Order factors as they are applied: rewrites of the collection, prompts, then rules.
 
-    What a model is asked thus depends on prompts alone, and versions that differ by a rule share
-    the model's text.
+    In each stage a user's own come last. What a model is asked thus depends on prompts alone, and
+    versions that differ by a rule share the model's text.
     """
     orders = {"collection": ["source"], "model": [*PROMPTED], "rule": [*RULES]}
     stages = list(orders)

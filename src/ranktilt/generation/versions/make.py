@@ -1,4 +1,4 @@
-"""Make versions by design: every document in the combinations of a design's factors, as one collection."""
+"""Make versions by design: every document in combinations of factors, as one collection."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def versions(
     by_rule: bool = False,
     llm: LLM | None = None,
 ) -> DesignedVersions:
-    """Write each document of a collection in the combinations of a design's factors, and check what they did.
+    """Write each document in the combinations of a design's factors, and check what they did.
 
     Factors are applied in one order, whatever the order they are named in: a collection's own
     rewrites, prompts, then rules, so that versions which differ by rules share what a model wrote.

@@ -161,7 +161,7 @@ def _pairs() -> list[tuple[str, str, str]]:
 
 @cache
 def synonyms() -> Mapping[str, str]:
-    """Return the synonym of each word of the list, inflected alike; the first pair that has a word counts."""
+    """Return the synonym of each word, inflected alike; the first pair that has a word counts."""
     synonym_of: dict[str, str] = {}
     for kind, word, synonym in _pairs():
         forms = zip(_inflected(kind, word), _inflected(kind, synonym), strict=True)
@@ -207,7 +207,7 @@ def _inflected(kind: str, word: str) -> list[str]:
 
 
 def swapped_words(text: str, origin: Origin) -> str:
-    """Swap neighbouring words within sentences, at a seeded rate; the last word of a sentence stays where it is."""
+    """Swap neighbouring words within sentences, at a seeded rate; the last word stays."""
     parts: list[str] = []
     end = 0
     for number, sentence in enumerate(_SENTENCE.finditer(text)):
@@ -225,7 +225,7 @@ def swapped_words(text: str, origin: Origin) -> str:
 
 
 def other_facts(text: str, origin: Origin) -> str:
-    """Change numbers, and put names of other documents in the place of names; those that a query has stay."""
+    """Change numbers, and replace names by those of other documents; what a query has stays."""
     parts: list[str] = []
     end = 0
     for start, stop in _names(text):
@@ -261,7 +261,7 @@ def _near(origin: Origin, name: str) -> Iterable[str]:
 
 
 def _other_number(number: str, origin: Origin) -> str:
-    """Change every digit but the first two of what may be a year; the first of a number is never 0 unless it was."""
+    """Change every digit, but not the century of a year; no number gets a 0 in front."""
     unchanged = 2 if re.fullmatch(r"(?:19|20)\d\d", number) else 0
     signs = []
     for index, sign in enumerate(number):
@@ -276,7 +276,7 @@ def _other_number(number: str, origin: Origin) -> str:
 
 
 def names_of(text: str) -> list[str]:
-    """List the names of a text: capitalised words that follow each other and do not begin a sentence."""
+    """List the names of a text: capitalised words in a row that do not begin a sentence."""
     return [text[start:end] for start, end in _names(text)]
 
 
@@ -299,7 +299,7 @@ def name_pool(texts: Iterable[str], query_terms: frozenset[str]) -> dict[int, tu
 
 
 def with_query_words(text: str, origin: Origin) -> str:
-    """Add a last sentence: the words of up to three queries to which the document is relevant, as far as it has not."""
+    """Add a last sentence: missing words of up to three queries that the text is relevant to."""
     known_terms = {*terms(text)}
     added: list[str] = []
     for query in origin.queries[:MOST_QUERIES]:

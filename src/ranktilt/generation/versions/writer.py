@@ -32,12 +32,12 @@ from ranktilt.progress import report
 Applied = tuple[str, ...]
 """Names of the factors that a text was changed by, in the order in which they are applied."""
 Version = tuple[int, Applied]
-"""A version: the row of its origin among the documents to be changed, and what it was changed by."""
+"""A version: the row of its origin among the documents to be changed, and its factors."""
 
 
 @dataclass(eq=False, kw_only=True)
 class VersionWriter:
-    """The documents to be changed, the runs of a design that each is written in, and the texts written so far."""
+    """The documents to be changed, the runs of each, and the texts written so far."""
 
     originals: Collection
     """The documents that are changed, and no others."""
@@ -117,7 +117,7 @@ class VersionWriter:
         return list(dict.fromkeys(versions))
 
     def apply(self, step: int, llm: LLM | None) -> float:
-        """Write the texts of a factor's high level; return the share of those that differ from what they were.
+        """Write the texts of a factor's high level; return the share that it changed.
 
         Without a model, a prompt leaves texts as they are: this is what an estimate counts with.
         """

@@ -1,4 +1,4 @@
-"""What each factor of a designed collection does to ranks: main effects, interactions, and what is left of the source.
+"""Effects of the factors of a designed collection on ranks, and what is left of the source.
 
 The levels of factors are coded −1 (low: as is) and 1 (high), and an effect is twice its
 coefficient, so that a main effect is the mean of the high versions less that of the low ones (Box,
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -64,7 +64,7 @@ _ABSENT = 0.05
 
 
 class DesignTerm(NamedTuple):
-    """A column of the regression: a factor, or the product of two, with all that it cannot be told apart from."""
+    """A column of the regression: a factor, or the product of two; its label names aliases."""
 
     label: str
     factors: tuple[int, ...]
@@ -72,7 +72,7 @@ class DesignTerm(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FactorDesign:
-    """The factors of a designed collection: levels −1 and 1 by document row, NaN where a document has none."""
+    """The factors of a designed collection: −1 and 1 by document row, NaN for no level."""
 
     factors: tuple[DesignedFactor, ...]
     levels: Floats
@@ -102,7 +102,8 @@ class FactorDesign:
         ]
         if not names:
             raise UserError(
-                "no factors: expected columns factor:NAME of low and high, as ranktilt generate versions writes them"
+                "no factors: expected columns factor:NAME of low and high, as ranktilt generate "
+                "versions writes them"
             )
         levels = np.stack([_levels(collection, name) for name in names], axis=1)
         if failed and set(failed) >= set(names):
@@ -141,7 +142,7 @@ def _levels(collection: Collection, name: str) -> Floats:
 def _terms(
     names: Sequence[str], levels: Floats, origin: Ints
 ) -> tuple[tuple[DesignTerm, ...], list[str]]:
-    """Find which effects can be told apart within documents; `UserError` where main effects cannot."""
+    """Find which effects can be told apart; `UserError` where main effects cannot."""
     centred = within(levels, origin)
     _check_main_effects(names, levels, centred)
     mains = tuple(DesignTerm(name, (number,)) for number, name in enumerate(names))
@@ -166,7 +167,8 @@ def _check_main_effects(names: Sequence[str], levels: Floats, centred: Floats) -
     for a, b in combinations(range(len(names)), 2):
         if abs(_correlation(centred[:, a], centred[:, b])) > _ALIASED:
             raise UserError(
-                f"factors {names[a]!r} and {names[b]!r} are aliased: they change together in every version"
+                f"factors {names[a]!r} and {names[b]!r} are aliased: they change together in every "
+                "version"
             )
     if np.linalg.matrix_rank(centred) < len(names):
         raise UserError(f"factors {join_words(names)} are aliased: each follows from the others")
@@ -175,7 +177,7 @@ def _check_main_effects(names: Sequence[str], levels: Floats, centred: Floats) -
 def _interactions(
     centred: Floats, pairs: Sequence[DesignTerm], products: Floats
 ) -> tuple[list[DesignTerm], list[str]]:
-    """Join interactions that change together; leave out all where they cannot be told from main effects."""
+    """Join interactions that change together; none where they are mixed with main effects."""
     alias_sets = _alias_sets(products)
     first = [numbers[0] for numbers in alias_sets]
     together = np.column_stack([centred, products[:, first]])
@@ -313,14 +315,17 @@ def _ranked(
         if isinstance(ranker, Run):
             yield ranker
             continue
-        stages = [
-            replace(stage, k=stage.k * versions) if getattr(stage, "k", None) else stage  # type: ignore[type-var, attr-defined]
-            for stage in stages_of(ranker)
-        ]
+        stages = [_deeper(stage, versions) for stage in stages_of(ranker)]
         deeper = stages[0] if len(stages) == 1 else Pipeline(tuple(stages))
         deeper.check()
         run = check_reranked(deeper.rank(collection), None, deeper)
         yield replace(run, spec={**run.spec, "ranker": repr(ranker)})
+
+
+def _deeper(stage: Any, versions: int) -> Any:
+    """Let a stage retrieve as many times more as a document has versions, if it has a depth."""
+    depth = getattr(stage, "k", None)
+    return stage if depth is None else replace(stage, k=depth * versions)
 
 
 def _fits(standing: Standings, design: FactorDesign) -> Iterator[tuple[str, EstimandFit]]:
@@ -389,7 +394,7 @@ def _corrected(rows: Sequence[FactorEffect]) -> Iterator[FactorEffect]:
 def _sources(
     fit: EstimandFit, design: FactorDesign, ranker: str, estimand: str
 ) -> Iterator[SourceEffect]:
-    """Give the source before and after other factors are held; nothing without a factor ``source`` and another one."""
+    """Give the source before and after the others are held; nothing without both."""
     names = design.names
     if SOURCE not in names or len(names) < 2:
         return
@@ -432,7 +437,7 @@ def _weights(design: FactorDesign, mains: Sequence[int]) -> Floats:
 
 
 def _source_where_others_are_as_is(design: FactorDesign, source: int) -> Floats | None:
-    """Return the contrast of the source where all others are low; None where its interactions are aliased."""
+    """Return the contrast of the source where all others are low; None if that is aliased."""
     interactions = [
         number
         for number, term in enumerate(design.terms)
@@ -464,7 +469,7 @@ def _estimate(regression: WithinFit, weights: Floats) -> ContrastEstimate:
 def _adoptions(
     standing: Standings, design: FactorDesign, shares: Sequence[float]
 ) -> Iterator[AdoptionEffect]:
-    """Give what each edit does to the exposure of who makes it, and of who does not, as a share of all others makes it.
+    """Give what an edit does to the exposure of who makes it, and of who does not.
 
     Both are compared with the unedited document where nobody edits. Exposure and not ranks, because
     how deep a document stands that is not retrieved depends on how many others are.
@@ -495,7 +500,7 @@ def _adoptions(
 
 
 def _mean(outcome: Outcome, change: Floats, which: npt.NDArray[np.bool_]) -> ContrastEstimate:
-    """Return the mean of some versions' change, with its 95 % interval, clustered by query and document."""
+    """Return the mean change of some versions; its interval is clustered by query and document."""
     change, query, origin = change[which], outcome.query[which], outcome.origin[which]
     value = float(change.mean())
     error = float(clustered_errors((change - value)[:, None] / len(change), query, origin)[0])
@@ -509,9 +514,15 @@ def _about(collection: Collection, design: FactorDesign) -> Iterator[str]:
     yield from design.notes
     failed = [factor.name for factor in design.factors if not factor.analysed]
     if failed:
-        yield f"Not reported, because their checks failed: {join_words(failed)}; they stay in the regression."
+        yield (
+            f"Not reported, because their checks failed: {join_words(failed)}; they stay in the "
+            "regression."
+        )
     if not collection.qrels.height:
-        yield "Nothing is judged: all documents of which a version is retrieved are compared, and there is no nDCG."
+        yield (
+            "Nothing is judged: all documents of which a version is retrieved are compared, and "
+            "there is no nDCG."
+        )
 
 
 def _notes(standing: Standings, fits: Mapping[str, EstimandFit]) -> Iterator[str]:
@@ -524,13 +535,22 @@ def _notes(standing: Standings, fits: Mapping[str, EstimandFit]) -> Iterator[str
         pairs = (
             f"{standing.left_out:,} of {counted(every, 'relevant document', 'relevant documents')}"
         )
-        yield f"{name}: {pairs}, query by query, have no version that is retrieved: they say nothing of the factors."
+        yield (
+            f"{name}: {pairs}, query by query, have no version that is retrieved: they say nothing "
+            "of the factors."
+        )
     if standing.absent > _ABSENT:
         share = f"{100 * standing.absent:.0f} %"
         hint = ": rank deeper (@k)" if standing.cut else ""
-        yield f"{name}: {share} of these versions are not retrieved and stand below all that are{hint}."
+        yield (
+            f"{name}: {share} of these versions are not retrieved and stand below all that "
+            f"are{hint}."
+        )
     if "score gap" not in fits:
-        yield f"{name}: no score gap: its scores say no more than an order, or no document has all versions retrieved."
+        yield (
+            f"{name}: no score gap: its scores say no more than an order, or no document has all "
+            "versions retrieved."
+        )
     if min(len(np.unique(outcome.query)), len(np.unique(outcome.origin))) < _FEWEST:
         pair = (
             counted(len(np.unique(outcome.query)), "query", "queries"),

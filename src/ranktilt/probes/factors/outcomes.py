@@ -1,4 +1,4 @@
-"""Where each version of a document stands in a run: the values that the effects of factors are about."""
+"""Where each version of a document stands in a run: what factors have effects on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CELLS = 1 << 22
 
 
 class Outcome(NamedTuple):
-    """Values of versions on one estimand: one entry each, those of one query and origin side by side."""
+    """Values of versions on one estimand; those of one query and origin are neighbours."""
 
     values: Floats
     group: Ints
@@ -38,7 +38,7 @@ class Outcome(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """The documents whose versions are compared: pairs of query, by its number in the run, and origin."""
+    """The documents whose versions are compared: pairs of query and origin, by number."""
 
     query: Ints
     origin: Ints
@@ -53,7 +53,9 @@ class Standings:
     collection: Collection
     run: Run
     versions: Ints
-    """Rows of the versions of each origin, by the origin's number, padded with −1: (n_origins, most)."""
+    """Rows of the versions of each origin, by the origin's number, padded with −1: (n_origins,
+    most).
+    """
 
     @cached_property
     def ranking(self) -> Ranking:
@@ -65,7 +67,7 @@ class Standings:
 
     @cached_property
     def targets(self) -> Targets:
-        """Documents judged relevant of which a version is retrieved; where nothing is judged, all that are.
+        """Return the relevant documents of which a version is retrieved; unjudged, all that are.
 
         Where no version is retrieved all have one rank, whatever the factors do.
         """
@@ -89,7 +91,7 @@ class Standings:
 
     @cached_property
     def _judged(self) -> Targets:
-        """Origins with two versions or more, of which one is judged relevant to a query, by its highest grade.
+        """Return the origins with several versions, one of them relevant, by the highest grade.
 
         What false versions are worth chooses no document: who judged them would change who is
         compared.
@@ -120,7 +122,7 @@ class Standings:
 
     @cached_property
     def grades(self) -> Floats:
-        """Grade of each version, that of its document where it has no judgment: (n_targets, most)."""
+        """Return the grade of each version, or that of its document: (n_targets, most)."""
         query, row, grade = self._judgments
         width = self.collection.docs.height + 1
         judged_keys = query * width + row
@@ -159,7 +161,7 @@ class Standings:
 
     @cached_property
     def variation(self) -> Variation:
-        """In how many of the lists, of the queries that are compared, a document could stand elsewhere."""
+        """Count the compared lists in which a document could have another rank."""
         lists = np.zeros(len(self.run.queries), dtype=bool)
         lists[self.targets.query] = True
         known = self.docs >= 0
@@ -175,12 +177,12 @@ class Standings:
 
     @property
     def cut(self) -> bool:
-        """Whether most lists are as long as the longest, which they are where a ranker cuts them."""
+        """Whether most lists are as long as the longest: the ranker cuts them."""
         lengths = np.diff(self.run.offsets)
         return bool((lengths == lengths.max(initial=0)).mean() > 0.5)
 
     def ranks(self, weights: Floats) -> Floats:
-        """Rank of each version among all other documents, where each of these stands in one of its versions.
+        """Return the rank of each version among all other documents, each in one of its versions.
 
         ``1 + Σ_other origins Σ_versions w · [above, half where tied]``: the expected rank, where
         `weights` of an origin's rows are the probabilities of its versions. What was not retrieved
@@ -202,7 +204,7 @@ class Standings:
         return ranks
 
     def won(self) -> Floats:
-        """Of all versions of its document, itself included, those that a version beats less those that beat it."""
+        """Return the share of its document's versions that each beats, less that which beats it."""
         net_wins = np.zeros(self.rows.shape)
         present = self.rows >= 0
         for part, wins, _ in self._contests():
@@ -212,7 +214,7 @@ class Standings:
         return net_wins
 
     def _contests(self) -> Iterator[tuple[slice, Bools, Bools]]:
-        """Who stands above whom (target, winner, loser), and who is tied, for some targets at a time."""
+        """Give who ranks above whom (target, winner, loser), and ties, some targets at a time."""
         step = max(_CELLS // self.rows.shape[1] ** 2, 1)
         for start in range(0, len(self.rows), step):
             part = slice(start, start + step)
@@ -227,13 +229,13 @@ class Standings:
         return self._outcome(-self.ranks(weights))
 
     def exposure(self, weights: Floats) -> Outcome:
-        """Weight of each version's place, in percent of the first: ``100 / log2(1 + rank)``; 0 where not retrieved."""
+        """Return ``100 / log2(1 + rank)``, the percentage of the first rank; 0 if not retrieved."""
         return self._outcome(
             np.where(self.entries >= 0, 100 / np.log2(1 + self.ranks(weights)), 0.0)
         )
 
     def score_gap(self) -> Outcome | None:
-        """Scores in standard deviations of the query's, of documents with all versions retrieved; None without any."""
+        """Return scores in standard deviations where all versions are retrieved, else None."""
         if not self.run.scored:
             return None
         deviation = spread(self.ranking)[self.targets.query]
@@ -250,7 +252,7 @@ class Standings:
         return self._outcome(100 * self.won())
 
     def ndcg(self, weights: Floats) -> Outcome | None:
-        """``100 · grade / log2(1 + rank) / ideal DCG``, by the version's grade; 0 where it was not retrieved.
+        """Return ``100 · grade / log2(1 + rank) / ideal DCG`` of each version; 0 if not retrieved.
 
         The ideal has each document in the version of its highest grade.
         """
@@ -297,9 +299,10 @@ def even_weights(collection: Collection) -> Floats:
 
 
 def adopted_weights(collection: Collection, levels: Floats, share: float) -> Floats:
-    """Give an edited version to a share of the documents: `levels` are −1 and 1 by row, NaN for no level.
+    """Give an edited version to a share of the documents.
 
-    Documents without both levels stay as they are.
+    `levels` are −1 and 1 by row, NaN for no level. Documents without both levels stay as they
+    are.
     """
     origins, weights = collection.origin_codes(), even_weights(collection)
     n = int(origins.max(initial=-1)) + 1

@@ -1,4 +1,4 @@
-"""What the factors of a designed collection do to ranks: rows of effects, and the sentences that follow from them."""
+"""Effects of the factors of a designed collection: rows, and the sentences about them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from ranktilt.measures.printing import signed
 from ranktilt.statistics.variation import Variation
 
 SOURCE, MODEL_TEXT = "source", ("source", "length", "words", "fluency", "style")
-"""The factor that says who wrote a text, and those in which a model's text may differ from a person's by itself."""
+"""The factor that says who wrote a text, and those in which a model's text may differ from a
+person's by itself.
+"""
 TOGETHER: Final = "together"
 ALONE: Final = "alone"
 HELD: Final = "others held"
@@ -73,13 +75,17 @@ class FactorEffect:
     estimand: str
     effect: str
     value: float
-    """High less low: twice the coefficient of levels coded −1 and 1. Above 0 a version stands higher."""
+    """High less low: twice the coefficient of levels coded −1 and 1. Above 0 a version stands
+    higher.
+    """
     low: float
     """95 % interval."""
     high: float
     error: float
     p: float
-    """The level at which the interval first excludes 0: t by errors clustered by query and document."""
+    """The level at which the interval first excludes 0: t by errors clustered by query and
+    document.
+    """
     p_corrected: float
     detectable: float
     """Smallest effect that the table would show with 80 % power."""
@@ -108,8 +114,9 @@ class SourceEffect:
     ranker: str
     estimand: str
     question: Question
-    """``together``: all factors in which a model's text may differ, high at once. Of the source by itself: ``alone``
-    in the regression, with ``others held``, and where all ``others as is``."""
+    """``together``: all factors in which a model's text may differ, high at once. Of the source by
+    itself: ``alone`` in the regression, with ``others held``, and where all ``others as is``.
+    """
     factors: tuple[str, ...]
     value: float
     low: float
@@ -118,7 +125,7 @@ class SourceEffect:
 
 @dataclass(frozen=True, kw_only=True)
 class AdoptionEffect:
-    """What an edit does to a document's exposure where a share of all others has it, against no edit where none has."""
+    """Effect of an edit on exposure where a share of all others has it, against no edit at all."""
 
     ranker: str
     factor: str
@@ -127,7 +134,9 @@ class AdoptionEffect:
     edited: bool
     """Whether the document itself has the edit."""
     value: float
-    """Points of exposure, ``100 / log2(1 + rank)``: 100 in the first place, 0 where it is not retrieved."""
+    """Points of exposure, ``100 / log2(1 + rank)``: 100 in the first place, 0 where it is not
+    retrieved.
+    """
     low: float
     high: float
 
@@ -208,7 +217,10 @@ class FactorEffects(
             return Finding(kind="favours", sentence=self._sentence(ranker), size=size, run=ranker)
         variation = self.variations.get(ranker)
         if variation is not None and not variation.enough:
-            sentence = f"{ranker}: nothing is shown: {variation.words}, so that no factor could move a document"
+            sentence = (
+                f"{ranker}: nothing is shown: {variation.words}, so that no factor could move a "
+                "document"
+            )
             return Finding(kind="inconclusive", sentence=sentence, run=ranker)
         still = all(abs(row.value) + row.error < _NOTHING for row in rows)
         return Finding(
@@ -216,7 +228,7 @@ class FactorEffects(
         )
 
     def _together(self, ranker: str) -> list[SourceEffect]:
-        """What a model's text gains in ranks, all its factors at once; none without a factor ``source``."""
+        """Return what a model's text gains in ranks; none without a factor ``source``."""
         key = ranker, PRIMARY, TOGETHER
         return [row for row in self.sources if (row.ranker, row.estimand, row.question) == key]
 
@@ -236,7 +248,7 @@ class FactorEffects(
         return f"{ranker}: {_movers(mains)}{end}"
 
     def _beyond_ranks(self, ranker: str, mains: Sequence[FactorEffect]) -> str:
-        """Factors that move no ranks for sure, but decide which version of a document comes first."""
+        """Name factors that surely move no ranks, but decide which version comes first."""
         known = {row.effect for row in mains if row.shown}
         rows = [row for row in self.of(HEAD_TO_HEAD, ranker) if row.shown and not row.interaction]
         parts = [f"{row.effect} {_number(row)} %" for row in rows if row.effect not in known]
@@ -254,7 +266,7 @@ def _number(row: FactorEffect | SourceEffect) -> str:
 def _source_sentence(together: SourceEffect, mains: Sequence[FactorEffect]) -> str:
     """Split the gap of model text.
 
-    ``of x's +8.1 ranks for model text, +6.0 [4.1, 7.9] go with length, +1.2 [−0.4, 2.8] with source itself``
+    ``of x's +8.1 ranks for model text, +6.0 [4.1, 7.9] go with length, …``
     """
     parts = [row for row in mains if row.effect in together.factors and row.effect != SOURCE]
     names = [(row, row.effect) for row in parts]
@@ -267,12 +279,15 @@ def _source_sentence(together: SourceEffect, mains: Sequence[FactorEffect]) -> s
     end = f"; beside it, {_movers(others)}" if others else ""
     split = ", ".join(shares)
     if together.low <= 0 <= together.high:
-        return f"{together.ranker} shows no effect of model text ({_number(together)} ranks): {split}{end}"
+        return (
+            f"{together.ranker} shows no effect of model text ({_number(together)} ranks): "
+            f"{split}{end}"
+        )
     return f"of {together.ranker}'s {signed(together.value)} ranks for model text, {split}{end}"
 
 
 def _movers(mains: Sequence[FactorEffect]) -> str:
-    """Name the factors that move a version, those whose effect is not shown, and those that change no rank at all."""
+    """Name the factors that move a version, those that show no effect, and idle ones."""
     unmoved = [row.effect for row in mains if abs(row.value) + row.error < _NOTHING]
     not_shown = [row for row in mains if not row.shown and row.effect not in unmoved]
     clauses = []

@@ -1,4 +1,4 @@
-"""Stored calls of LLM rankers: read a log, and find which query and which passages each call showed."""
+"""Stored calls of LLM rankers: read a log, and find which query and passages a call showed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ _MARKS = (
     re.compile(r"(?:^[ \t]*|: ?)\[(\d{1,4})\]:?\s+(?!>)", re.M),
     re.compile(r"(?<!\S)(?<!> )\[(\d{1,4})\]:?\s+(?!>)"),
 )
-"""What stands before a passage: at the beginning of a line or turn, or, in prompts without these, anywhere."""
+"""What stands before a passage: at the beginning of a line or turn, or, in prompts without these,
+anywhere.
+"""
 _NO_LETTER = re.compile(r"[^0-9A-Za-z]+")
 _MISREAD = re.compile("[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 """Signs of UTF-8, each of whose bytes was read as a letter of its own."""
@@ -155,7 +157,7 @@ def _first_prompt(record: Mapping[str, Any], names: Sequence[str]) -> str:
 
 
 def _prompt(stored: Any) -> str:
-    """Return the text of a prompt, of all its messages, or of a request with these; empty where it is none of them."""
+    """Return the text of a prompt, of all messages, or of a request; empty for anything else."""
     if isinstance(stored, Mapping):
         return _first_prompt(stored, ("body", *_PROMPTS))
     if isinstance(stored, list):
@@ -180,7 +182,7 @@ def _id(value: Any) -> str | None:
 
 
 class MatchedCall(NamedTuple):
-    """What a call showed: a query, and for each passage the candidates that it can be (several of equal text)."""
+    """What a call showed: a query, and the candidates that each passage can be."""
 
     query: int
     passages: tuple[tuple[int, ...], ...]
@@ -218,7 +220,7 @@ class TextTable:
         return queries
 
     def queries_within(self, text: str) -> set[int]:
-        """Return the queries whose text is part of a text; of texts within each other the longest."""
+        """Return the queries whose text is part of a text; of several the longest."""
         lengths = {
             number: len(query)
             for number, query in enumerate(self.queries)
@@ -242,7 +244,7 @@ class TextTable:
 
 @dataclass(frozen=True, kw_only=True)
 class CandidateTexts:
-    """The first stage's lists: for each query its id, its text, and the ids and texts of its documents, best first.
+    """The first stage's lists: of each query the id, the text, and its documents, best first.
 
     A document may have several texts, such as with and without its title; none where only ids are
     known.
@@ -254,14 +256,14 @@ class CandidateTexts:
     passages: Passages
 
     def match(self, call: LoggedCall) -> MatchedCall | str:
-        """Find what a call showed: by ids, by texts to the sign, or by their letters; else say why it fits nothing."""
+        """Find what a call showed by ids, texts or their letters; else say why it fits nothing."""
         if call.ids:
             return self._by_ids(call)
         match = self._by_text(call, self._exact)
         return self._by_text(call, self._letters) if isinstance(match, str) else match
 
     def possible_queries(self, call: LoggedCall) -> set[int]:
-        """Tell which queries a call can be about that does not match; of texts within each other the longest."""
+        """Tell which queries a call can be about that does not match."""
         if call.query is not None:
             return {self._numbers[call.query]} if call.query in self._numbers else set()
         parts = parts_of(call.prompt)
@@ -354,7 +356,7 @@ def letters_of(text: str) -> str:
 
 
 def undo_mojibake(text: str) -> str:
-    """Read UTF-8 that was read as Latin-1 or Windows-1252, once or several times: ``ï¬`` and U+0081 are a ligature."""
+    """Undo that UTF-8 was read as Latin-1 or Windows-1252: ``ï¬`` and U+0081 are a ligature."""
     before = None
     while before != text:
         before = text
@@ -366,7 +368,10 @@ def undo_mojibake(text: str) -> str:
 
 
 def parts_of(prompt: str) -> list[str]:
-    """Cut a prompt at its ``[1]``, ``[2]``, …: what comes first, and each passage; ``[2] > [1]`` is none of them."""
+    """Cut a prompt at its ``[1]``, ``[2]``, …: what comes first, and each passage.
+
+    The example ``[2] > [1]`` is no passage.
+    """
     marks: list[re.Match[str]] = []
     for pattern in _MARKS:
         marks = _passage_marks(pattern, prompt)
@@ -393,7 +398,7 @@ def _passage_marks(pattern: re.Pattern[str], prompt: str) -> list[re.Match[str]]
 def longest_prefixes(
     passage: str, candidates: Sequence[tuple[int, str]], *, last: bool
 ) -> tuple[int, ...]:
-    """Return the candidates whose whole text stands at the beginning of a passage; of several texts the longest.
+    """Return the candidates whose whole text begins a passage; of several texts the longest.
 
     A template may follow, after the `last` passage any text.
     """

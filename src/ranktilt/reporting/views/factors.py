@@ -1,4 +1,4 @@
-"""Effects of factors: one table, one forest plot, the source before and after, and edits that many make."""
+"""Effects of factors: a table, a forest plot, the source before and after, and edits."""
 
 from __future__ import annotations
 
@@ -111,7 +111,10 @@ def _forest(effects: FactorEffects) -> Figure:
         ]
         for ranker in effects.rankers
     }
-    says = "Ranks that a version moves up, high less low, with the 95 % interval; right of 0 the factor lifts a text."
+    says = (
+        "Ranks that a version moves up, high less low, with the 95 % interval; right of 0 the "
+        "factor lifts a text."
+    )
     return Figure("What each factor does to the rank", says, forest(marks, x="ranks"))
 
 
@@ -165,7 +168,10 @@ def _adoptions(effects: FactorEffects) -> Iterator[Table]:
         ("exposure with the edit", lambda row: estimate(row, signed)),
         ("exposure without it", without_edit),
     ]
-    note = "Points of 100 / log2(1 + rank), 0 where not retrieved, against the unedited document where nobody edits."
+    note = (
+        "Points of 100 / log2(1 + rank), 0 where not retrieved, against the unedited document "
+        "where nobody edits."
+    )
     yield tabulated(
         "Does an edit pay, as ever more documents have it?",
         [row for row in effects.adoptions if row.edited],
@@ -196,11 +202,15 @@ def _legend(effects: FactorEffects) -> Iterator[str]:
     for ranker, text in list(sizes.items())[: 1 if alike else None]:
         yield f"{text}." if alike else f"{ranker}: {text}."
     yield (
-        "An effect is the mean of the versions in which a factor is high less that of the others, above 0 where it "
-        "lifts a text; a × b is half of what a's effect gains where b is high. Ranks are those among all other "
-        "documents, each in one of its versions, drawn at random; what is not retrieved stands below all that is."
+        "An effect is the mean of the versions in which a factor is high less that of the others, "
+        "above 0 where it "
+        "lifts a text; a × b is half of what a's effect gains where b is high. Ranks are those "
+        "among all other "
+        "documents, each in one of its versions, drawn at random; what is not retrieved stands "
+        "below all that is."
     )
     yield (
-        "* corrected p < .05 (Holm, over all rankers and effects of an estimand). Intervals (95 %) and p: t by errors "
+        "* corrected p < .05 (Holm, over all rankers and effects of an estimand). Intervals (95 %) "
+        "and p: t by errors "
         f"clustered by query and document. Detectable: with 80 % power. {ONE_AT_A_TIME}"
     )

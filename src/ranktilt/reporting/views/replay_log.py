@@ -71,7 +71,10 @@ def sentences(replayed: ReplayedLog) -> Iterator[str]:
     if taken:
         which = "all" if taken == failed else f"{taken:,} of the"
         lack = "that hold none or several rankings" if replayed.ambiguous else "without a ranking"
-        yield f"The published reading takes {which} {counted(failed, 'answer', 'answers')} {lack} for one."
+        yield (
+            f"The published reading takes {which} {counted(failed, 'answer', 'answers')} {lack} "
+            "for one."
+        )
     if unfinished := replayed.kinds.get(CUT_OFF, 0):
         verb = "answer is" if unfinished == 1 else "answers are"
         yield f"{unfinished:,} {verb} cut off within their reasoning: the model needs more tokens."
@@ -89,17 +92,20 @@ def _whose_work(replayed: ReplayedLog) -> str:
             clauses.append(f"in {several:,} of {answers} there is more than one ranking")
         sentence = ", ".join(clauses)
         return (
-            f"{sentence[0].upper()}{sentence[1:]}: what the published run shows is the input order and the parser's "
+            f"{sentence[0].upper()}{sentence[1:]}: what the published run shows is the input order "
+            "and the parser's "
             "work."
         )
     if echoed >= _NEARLY * total:
         return (
-            f"{echoed:,} of {answers} repeat the order in which the passages were shown: what the published run shows "
+            f"{echoed:,} of {answers} repeat the order in which the passages were shown: what the "
+            "published run shows "
             "is the input order."
         )
     more = f", {several:,} hold more than one" if several else ""
     return (
-        f"{total - failed - echoed:,} of {answers} hold a ranking of the model's own, {echoed:,} repeat the order "
+        f"{total - failed - echoed:,} of {answers} hold a ranking of the model's own, {echoed:,} "
+        "repeat the order "
         f"in which the passages were shown, {failed - several:,} hold none{more}."
     )
 
@@ -200,13 +206,18 @@ def _legend(replayed: ReplayedLog) -> Iterator[str]:
     if not replayed.changes:
         return
     yield (
-        f"{MODEL.capitalize()}: what answers with a ranking of their own change of the input order. Parser: what the "
-        "published reading (every number of an answer, in turn; RankGPT, rank_llm) changes beyond that. "
-        f"{STRICT.capitalize()}: every ranking that could be read counts, and what none decides is shuffled (seed "
-        f"{replayed.spec['seed']}) within the window that was shown. Differences of model and parser are to the line "
+        f"{MODEL.capitalize()}: what answers with a ranking of their own change of the input "
+        "order. Parser: what the "
+        "published reading (every number of an answer, in turn; RankGPT, rank_llm) changes beyond "
+        "that. "
+        f"{STRICT.capitalize()}: every ranking that could be read counts, and what none decides is "
+        "shuffled (seed "
+        f"{replayed.spec['seed']}) within the window that was shown. Differences of model and "
+        "parser are to the line "
         "above, of the others to the input order."
     )
     yield (
-        f"Means in %, differences in points. {starred(replayed.spec)} Intervals: paired bootstrap over queries, "
+        f"Means in %, differences in points. {starred(replayed.spec)} Intervals: paired bootstrap "
+        "over queries, "
         f"{replayed.spec['resamples']:,} resamples."
     )

@@ -1,4 +1,4 @@
-"""Manipulation checks: a row for each factor and property of the texts, and which factors failed."""
+"""Manipulation checks: a row for each factor and property, and which factors failed."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ from ranktilt.reporting.tones import Tone
 _TONES: dict[str, Tone] = {"moved": "good", "held": "good", "unclear": "warning", FAILED: "bad"}
 _EXPECTED = {"up": "moves up", "down": "moves down"}
 _LEGEND = (
-    "Low and high: means over documents on each level of the factor. Effect: Hedges' g of high against low, in "
+    "Low and high: means over documents on each level of the factor. Effect: Hedges' g of high "
+    "against low, in "
     "standard deviations, with its 95 % interval by document (origin).",
-    f"Failed: a property that must move did not, by {SMALL:g} at least and in its direction, or one that must hold "
+    f"Failed: a property that must move did not, by {SMALL:g} at least and in its direction, or "
+    "one that must hold "
     f"surely did, by more than {SMALL:g}. Unclear: the interval reaches beyond {SMALL:g}.",
 )
 
@@ -40,7 +42,10 @@ def view(checks: ManipulationChecks) -> Document:
         f"{counted(len(names), 'factor', 'factors')} in {counted(design['runs'], 'run', 'runs')}"
     )
     if failed:
-        verdict = f"{join_words(list(failed))} failed the manipulation check and {_are(failed)} left out of analyses."
+        verdict = (
+            f"{join_words(list(failed))} failed the manipulation check and {_are(failed)} left out "
+            "of analyses."
+        )
     else:
         verdict = "every factor moved what it should."
     headline = f"{tried}: {verdict}"
@@ -68,7 +73,8 @@ def _judged(judged: Mapping[str, Any]) -> str:
     lost = judged["pairs"] - judged["graded"]
     without = f"; {lost:,} have no grade" if lost else ""
     return (
-        f"facts: {judged['lower']:,} of {versions} graded lower than their originals, {judged['higher']:,} higher, by "
+        f"facts: {judged['lower']:,} of {versions} graded lower than their originals, "
+        f"{judged['higher']:,} higher, by "
         f"{judged['judge']}{without}"
     )
 
