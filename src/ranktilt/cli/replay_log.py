@@ -82,9 +82,7 @@ def replay_log(
     from ranktilt.auditing.replay_log import replay_log as replay
     from ranktilt.io.files import sidecar
 
-    labels_file = labels.labels.path if labels.labels else None
-    inputs = [log, candidates, *collection_files(folder)]
-    inputs += [Path(file) for file in (labels_file, qrels) if file is not None]
+    inputs = [log, candidates, *collection_files(folder), *_files(labels, qrels)]
     run_paths = {} if save is None else {name: Path(save, f"{name}.trec") for name in SAVED}
     written = [*run_paths.values(), *map(sidecar, run_paths.values())]
     output.check(*inputs, also={f"--save, {path.name}": path for path in written})
@@ -118,6 +116,12 @@ def replay_log(
         files |= {file: partial(bytes, content) for file, content in contents.items()}
     output.deliver(result, files)
     return 0 if result.passed else FAILED
+
+
+def _files(labels: options.LabelOptions, qrels: str | None) -> list[Path]:
+    """Return the files of labels and judgments that are read."""
+    files = [] if labels.labels is None else [Path(labels.labels.path)]
+    return files if qrels is None else [*files, Path(qrels)]
 
 
 def _column(by: str | None, collection: Collection) -> str | None:

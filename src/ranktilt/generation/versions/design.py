@@ -70,13 +70,12 @@ class Design:
 
     def cells(self) -> list[dict[str, str]]:
         """Return the level of each factor, run by run."""
-        return [
-            {
-                name: HIGH if level > 0 else LOW
-                for name, level in zip(self.factors, run_levels, strict=True)
-            }
-            for run_levels in self.levels.tolist()
-        ]
+        names = {-1: LOW, 1: HIGH}
+        cells = []
+        for run_levels in self.levels.tolist():
+            levels = [names[level] for level in run_levels]
+            cells.append(dict(zip(self.factors, levels, strict=True)))
+        return cells
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""

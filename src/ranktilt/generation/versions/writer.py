@@ -303,7 +303,7 @@ def _texts_by_origin(collection: Collection, source: str) -> dict[str, str]:
 
 def _origins(collection: Collection, seed: int) -> list[Origin]:
     """List what rules may know of each document."""
-    query_terms = frozenset(term for text in collection.queries["text"] for term in terms(text))
+    query_terms = frozenset[str]().union(*map(terms, collection.queries["text"]))
     names = name_pool(collection.docs["text"], query_terms)
     relevant = (
         collection.qrels.filter(pl.col("grade") > 0)

@@ -279,7 +279,7 @@ class CandidateTexts:
 
     @cached_property
     def _positions(self) -> list[dict[str, int]]:
-        return [{doc_id: number for number, doc_id in enumerate(docs)} for docs in self.docs]
+        return [dict(zip(docs, range(len(docs)), strict=True)) for docs in self.docs]
 
     @cached_property
     def _exact(self) -> TextTable:
