@@ -62,16 +62,15 @@ if TYPE_CHECKING:
     from ranktilt.experiments.tradeoff_result import Bench as Bench
     from ranktilt.experiments.training_plan import training_study as training_study
     from ranktilt.experiments.training_result import TrainingStudy as TrainingStudy
-    from ranktilt.experiments.twins.effects import factor_effects as factor_effects
-    from ranktilt.experiments.twins.make import twins as twins
-    from ranktilt.experiments.twins.options import Crossing as Crossing
-    from ranktilt.experiments.twins.result import FactorEffects as FactorEffects
     from ranktilt.generation.answer.answer import answer as answer
     from ranktilt.generation.answer.save import save_answered as save_answered
     from ranktilt.generation.rewrite.rewrite import rewrite as rewrite
     from ranktilt.generation.rewrite.save import save_rewritten as save_rewritten
     from ranktilt.generation.settings import Answering as Answering
     from ranktilt.generation.settings import Rewriting as Rewriting
+    from ranktilt.generation.versions.make import versions as versions
+    from ranktilt.generation.versions.options import Crossing as Crossing
+    from ranktilt.judging.changed_facts import grade_versions as grade_versions
     from ranktilt.judging.grading import grade as grade
     from ranktilt.judging.grading_settings import Grading as Grading
     from ranktilt.judging.judge import judge as judge
@@ -94,6 +93,8 @@ if TYPE_CHECKING:
     from ranktilt.probes.check import check as check
     from ranktilt.probes.explain import Explanation as Explanation
     from ranktilt.probes.explain import explain as explain
+    from ranktilt.probes.factors.effects import factor_effects as factor_effects
+    from ranktilt.probes.factors.result import FactorEffects as FactorEffects
     from ranktilt.rankers.base import Ranker as Ranker
     from ranktilt.registry import ranker as ranker
     from ranktilt.reporting.output import table as table
@@ -110,11 +111,11 @@ _NAMES = {
     "CheckResult": "probes.check",
     "Collection": "collection",
     "Comparison": "auditing.comparison.compare",
-    "Crossing": "experiments.twins.options",
+    "Crossing": "generation.versions.options",
     "DataError": "errors",
     "Estimand": "measures.base",
     "Explanation": "probes.explain",
-    "FactorEffects": "experiments.twins.result",
+    "FactorEffects": "probes.factors.result",
     "Gate": "auditing.answer.gate",
     "Grading": "judging.grading_settings",
     "GroupEstimand": "measures.base",
@@ -151,9 +152,10 @@ _NAMES = {
     "controls": "auditing.controls",
     "estimand": "measures.base",
     "explain": "probes.explain",
-    "factor_effects": "experiments.twins.effects",
+    "factor_effects": "probes.factors.effects",
     "gate": "auditing.answer.gate",
     "grade": "judging.grading",
+    "grade_versions": "judging.changed_facts",
     "judge": "judging.judge",
     "labelled": "datasets.labels",
     "level": "experiments.level",
@@ -178,7 +180,7 @@ _NAMES = {
     "train_cross_encoder": "training.cross_encoder",
     "train_retriever": "training.retriever",
     "training_study": "experiments.training_plan",
-    "twins": "experiments.twins.make",
+    "versions": "generation.versions.make",
 }
 
 __all__ = ["__version__", *_NAMES]

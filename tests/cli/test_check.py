@@ -14,9 +14,9 @@ import pytest
 import ranktilt as rt
 from ranktilt.auditing.instrument import InstrumentRow
 from ranktilt.errors import UserError
-from ranktilt.experiments.twins.result import FactorEffects
 from ranktilt.probes.check import CheckResult
 from ranktilt.probes.explain import PROBES, Explanation, probe, probe_classes
+from ranktilt.probes.factors.result import FactorEffects
 from tests.cli.conftest import Cli
 from tests.probes.checks import exclaiming, install
 from tests.reporting.readers import Markup

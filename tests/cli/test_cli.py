@@ -225,7 +225,6 @@ def test_help_names_the_verbs(cli: Cli) -> None:
         "study",
         "pairwise",
         "judge",
-        "twins",
         "report",
         "check",
         "data",

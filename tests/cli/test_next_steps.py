@@ -234,7 +234,7 @@ NAMED = [
     for place, text in messages()
     for found in re.finditer(
         r"\branktilt ((?:audit|check|compare|gate|data|explain|generate|judge|level|pairwise|rank"
-        r"|report|study|tools|train|twins)\b[^\n]*)",
+        r"|report|study|tools|train)\b[^\n]*)",
         text,
     )
 ]

@@ -303,71 +303,72 @@ GENERATE = [
     ("answer blank.tsv --llm openai:m --dry-run", "blank.tsv: query 'q2' has no text"),
     ("answer empty.tsv --llm openai:m --dry-run", "empty.tsv: the file is empty"),
     ("answer head.tsv --llm openai:m --dry-run", "head.tsv: expected queries, got a header only"),
-]
-TWINS = [
     (
-        "toy --factors length --by-rule",
+        "versions toy --factors length --by-rule",
         "no output: name a folder (-o DIR), or ask for the cost (--dry-run)",
     ),
     (
-        "--factors length --by-rule -o x",
+        "versions --factors length --by-rule -o x",
         "nothing to read: name a collection, or versions (--table FILE)",
     ),
-    ("gone --factors length --by-rule -o x", "gone: no such folder"),
+    ("versions gone --factors length --by-rule -o x", "gone: no such folder"),
     (
-        "toy --factors lenght --by-rule -o x",
+        "versions toy --factors lenght --by-rule -o x",
         "unknown factor 'lenght'; did you mean 'length'? (valid: source, facts, ",
     ),
     (
-        "toy --factors ' ' --by-rule -o x",
+        "versions toy --factors ' ' --by-rule -o x",
         "expected a factor (valid: source, facts, words, gender, length, ",
     ),
     (
-        "toy --factors length,words,facts,fluency,gender --by-rule --design 8 -o x",
+        "versions toy --factors length,words,facts,fluency,gender --by-rule --design 8 -o x",
         "is of resolution III: effects",
     ),
     (
-        "toy --factors length --by-rule --cells 3 -o x",
+        "versions toy --factors length --by-rule --cells 3 -o x",
         "expected 2 to 2 cells an origin of length, got 3",
     ),
     (
-        "toy --factors length -o x",
+        "versions toy --factors length -o x",
         "factor 'length' needs a language model: name one (--llm), or use --by-rule",
     ),
     (
-        "toy --factors length --by-rule --llm openai:m -o x",
+        "versions toy --factors length --by-rule --llm openai:m -o x",
         "every factor is made by rule: leave out the language mod",
     ),
     (
-        "toy --factors style --by-rule -o x",
+        "versions toy --factors style --by-rule -o x",
         "factor 'style' has no rule: leave out --by-rule and name a model, --llm",
     ),
-    ("toy --factors length --by-rule --dry-run", "nothing to price: every factor is made by rule"),
-    ("toy --factors source --llm openai:m -o x --price 1,2", "--price needs --dry-run"),
     (
-        "toy --factors length --by-rule -o toy",
+        "versions toy --factors length --by-rule --dry-run",
+        "nothing to price: every factor is made by rule",
+    ),
+    ("versions toy --factors source --llm openai:m -o x --price 1,2", "--price needs --dry-run"),
+    (
+        "versions toy --factors length --by-rule -o toy",
         "-o toy: this is the collection that is read; choose another folder",
     ),
     (
-        "toy --factors length --by-rule -o lone",
-        "lone/corpus.jsonl: is no part of twins and would be lost; move it, or",
+        "versions toy --factors length --by-rule -o lone",
+        "lone/corpus.jsonl: is no part of versions and would be lost; move it, or",
     ),
     (
-        "toy --factors length --level length=a,b --by-rule -o x",
-        "--level needs versions: --table FILE",
+        "versions toy --factors length --factor length=a,b --by-rule -o x",
+        "--factor needs versions: --table FILE",
     ),
-    ("--table gone.csv --factors length -o x", "gone.csv: no such file"),
+    ("versions --table gone.csv --factors length -o x", "gone.csv: no such file"),
     (
-        "--table people.csv --factors length -o x",
+        "versions --table people.csv --factors length -o x",
         "people.csv: expected the columns origin, text and length; missin",
     ),
     (
-        "--table people.csv --factors length --level length -o x",
-        "--level expects a column with its low and its high",
+        "versions --table people.csv --factors length --factor length -o x",
+        "--factor expects a column with its low and its high",
     ),
     (
-        "--table people.csv --factors length --by-rule -o x",
-        "--table has its versions already: only --factors, --level",
+        "versions --table people.csv --factors length --by-rule -o x",
+        "--table has its versions already: only --factors, --factor",
     ),
 ]
 SOURCES = (
@@ -414,7 +415,6 @@ REFUSALS = {
     "generate": GENERATE,
     "tools": TOOLS,
     "train": TRAIN,
-    "twins": TWINS,
 }
 
 

@@ -17,7 +17,7 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.contents import QueryContents, contents_of
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
-from ranktilt.probes.base import Distribution, effect_size, hedges_g
+from ranktilt.probes.base import Distribution, effect_size
 from ranktilt.probes.explain import Explanation, explain, probe
 from ranktilt.probes.similarity import SimilarityProbe
 from ranktilt.probes.text_probes import (
@@ -414,28 +414,6 @@ def test_the_documented_numbers_are_those_of_the_probes(shared_data: Path) -> No
     assert [round(row["mean"], 2) for row in overlap.rows] == [0.58, 0.69]
     assert re.search(r"mean overlap 0\.69, Jaccard 0\.58", page)
     assert found.notes == ("llama-2-7b-chat-tmp0.2: 2 twins are identical to those of human",)
-
-
-def test_three_and_four_pairs_by_hand_and_undefined_is_not_zero() -> None:
-    g, low, high = hedges_g(np.array([1.0, 2.0, 3.0]), np.array([2.0, 3.0, 4.0]))
-    assert g == pytest.approx(4 / 7)
-    assert (low, high) == pytest.approx(
-        (4 / 7 * (1 - 1.959964 / 2), 4 / 7 * (1 + 1.959964 / 2)), abs=1e-6
-    )
-    # The variance of the differences of these comes out below 0, by 1e-17.
-    a, b = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.10000000000000002, 0.2, 0.3, 0.4])
-    assert hedges_g(a, b) == pytest.approx((0, 0, 0), abs=1e-9)
-    a, b = np.array([0.0, 2.0, 0.0, 2.0]), np.array([1.0, 1.0, 3.0, 3.0])
-    g, low, high = hedges_g(a, b)  # variances 4/3, covariance 0: d = 1 / sqrt(4/3), J = 1 - 3/11
-    d, j = math.sqrt(3) / 2, 8 / 11
-    assert g == pytest.approx(j * d)
-    assert high - g == pytest.approx(1.959964 * j * math.sqrt((d**2 / 4 + 2) / 3), abs=1e-6)
-    assert g - low == pytest.approx(high - g)
-    for a, b in (([], []), ([1.0, 2.0], [2.0, 4.0]), ([1] * 5, [1] * 5), ([1] * 5, [2] * 5)):
-        assert all(map(math.isnan, hedges_g(np.array(a), np.array(b))))
-    # Equal but for their last digit: that is no spread to measure a difference by.
-    a, b = np.array([0.1 + 0.2, 0.3, 0.3]), np.array([0.4, 0.4, 0.4])
-    assert all(map(math.isnan, hedges_g(a, b)))
 
 
 def test_pairs_without_a_value_on_both_sides_and_undefined_values_are_left_out() -> None:

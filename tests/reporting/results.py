@@ -20,7 +20,9 @@ from ranktilt.auditing.replay_log import (
     PUBLISHED,
     STRICT,
     AnswerExample,
+    ReadAnswer,
     ReplayedLog,
+    UnmatchedCall,
 )
 from ranktilt.auditing.result import QueryAnswers
 from ranktilt.auditing.sequential import audit_until
@@ -35,23 +37,22 @@ from ranktilt.auditing.significance import (
     mean_changes,
 )
 from ranktilt.auditing.study import Study, study
-from ranktilt.experiments.twins.checks import ManipulationChecks
-from ranktilt.experiments.twins.factors import read_factors
-from ranktilt.experiments.twins.make import twins as twins_by_design
+from ranktilt.generation.versions.checks import ManipulationChecks
+from ranktilt.generation.versions.factors import read_factors
+from ranktilt.generation.versions.make import versions as versions_by_design
 from ranktilt.measures.base import estimand, measure
 from ranktilt.models.catalogue import Model
 from ranktilt.probes.check import CheckResult, check
 from ranktilt.rankers.base import FirstStage, Rows, Scores
-from ranktilt.rankers.llm.published_run import ReadAnswer, UnmatchedCall
 from ranktilt.reporting.views.doctor import Extra, Installation
 from tests.auditing.arrays import audit_of, decided, one, studied
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE, Noisy
 from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
 from tests.experiments.planted import swept, whole
-from tests.experiments.twins.designed import caused
 from tests.judging.judged import whole as judged
 from tests.probes.checks import toy_check
+from tests.probes.factors.designed import caused
 from tests.reporting.audits import clear, small, three, twins, uneven
 from tests.toy import collection_of, run_of, toy
 
@@ -221,18 +222,18 @@ def replayed(most: float | None = None) -> ReplayedLog:
         "command": command,
     }
     return ReplayedLog(
-        spec,
-        answers,
-        (UnmatchedCall(7, "shows one document twice"),),
-        (
+        spec=spec,
+        answers=answers,
+        unmatched=(UnmatchedCall(7, "shows one document twice"),),
+        examples=(
             AnswerExample("off-format", "4 passages are\nprovided.", 2),
             AnswerExample("refused", "No.", 1),
         ),
-        4,
-        ("nDCG@10", "ExposureRatio"),
-        (("human", "llm"),),
-        changes,
-        ("warning: 1 call of 7 left out",),
+        queries=4,
+        measures=("nDCG@10", "ExposureRatio"),
+        pairs=(("human", "llm"),),
+        changes=changes,
+        notes=("warning: 1 call of 7 left out",),
     )
 
 
@@ -309,7 +310,7 @@ def beside() -> PairwiseAudit:
 
 def designed() -> ManipulationChecks:
     """Texts of one sentence, without a word that the list has: neither factor moves anything."""
-    return twins_by_design(toy(), read_factors(["words", "length"], by_rule=True)).checks
+    return versions_by_design(toy(), read_factors(["words", "length"], by_rule=True)).checks
 
 
 RESULTS: dict[str, Callable[[], Any]] = {

@@ -13,13 +13,13 @@ from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.collection import Collection
 from ranktilt.run import Run
+from ranktilt.text.features import query_word_share
 from ranktilt.text.quality import (
     NEAR_IDENTICAL,
     cut_off,
     identical,
     likeness,
     opening,
-    query_word_shares,
     words,
 )
 
@@ -125,23 +125,9 @@ def twin_likeness(
 
 
 def query_words(collection: Collection) -> npt.NDArray[np.float64]:
-    """Compute the share of a query's words that each relevant document holds, 0 to 1: shape (n_docs,).
+    """Compute the share of a query's words that each relevant document holds: shape (n_docs,); see `query_word_share`.
 
-    The mean over the queries to which a document is relevant (a grade of 1 or more); NaN for a
-    document that is relevant to none. Title and text are read, as rankers do.
+    Title and text are read, as rankers do.
     """
-    relevant = collection.qrels.filter(pl.col("grade") > 0)
-    queries = collection.queries.select(query_id="id").with_row_index("query")
-    docs = pl.DataFrame({"doc_id": collection.ids}).with_row_index("row")
-    pairs = relevant.join(queries, on="query_id").join(docs, on="doc_id")
-    shares = query_word_shares(
-        collection.queries["text"],
-        collection.texts(),
-        pairs["query"].to_numpy().astype(np.int64),
-        pairs["row"].to_numpy().astype(np.int64),
-    )
-    means = pairs.select("row", share=pl.Series(shares)).drop_nans("share")
-    means = means.group_by("row").agg(pl.col("share").mean())
-    values = np.full(collection.docs.height, np.nan)
-    values[means["row"].to_numpy()] = means["share"].to_numpy()
-    return values
+    texts = pl.DataFrame({"id": collection.ids, "text": collection.texts()})
+    return query_word_share(texts, collection.queries, collection.qrels)

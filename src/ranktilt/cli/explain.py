@@ -40,7 +40,7 @@ def explain(
     by_factor: Annotated[
         bool,
         Option(
-            "Show what each factor of a designed collection (ranktilt twins) does to ranks, for each -r."
+            "Show what each factor of a designed collection (generate versions) does to ranks, for each -r."
         ),
     ] = False,
     adopters: Annotated[
@@ -74,7 +74,7 @@ def explain(
         _check_by_factor(
             by_factor, ranker, beside=bool(probe or encoder or lm or attribution or theorem)
         )
-        from ranktilt.experiments.twins.effects import factor_effects
+        from ranktilt.probes.factors.effects import factor_effects
 
         shares = _shares(adopters)
         designed = options.load_texts(folder, split)

@@ -17,9 +17,9 @@ from ranktilt.cli.build import build
 from ranktilt.cli.check import check
 from ranktilt.cli.compare import compare, gate
 from ranktilt.cli.data import load, mix
-from ranktilt.cli.experiments.twins import twins
 from ranktilt.cli.explain import explain
 from ranktilt.cli.generate import answer, rewrite
+from ranktilt.cli.generate_versions import versions
 from ranktilt.cli.judge import judge
 from ranktilt.cli.level import level
 from ranktilt.cli.notes import say
@@ -43,7 +43,6 @@ _VERBS: dict[str, Any] = {
     "study": study.study,
     "pairwise": pairwise,
     "judge": judge,
-    "twins": twins,
     "report": report,
     "check": check,
 }
@@ -53,8 +52,8 @@ _GROUPS: dict[str, tuple[str, dict[str, Any]]] = {
         {"load": load, "mix": mix, "build": build},
     ),
     "generate": (
-        "Let a language model rewrite documents or answer queries.",
-        {"rewrite": rewrite, "answer": answer},
+        "Let a language model rewrite documents or answer queries, or write versions by design.",
+        {"rewrite": rewrite, "answer": answer, "versions": versions},
     ),
     "tools": (
         "Read stored answers, and look after the installation and the cache.",

@@ -73,7 +73,7 @@ def replay_log(
     labels: options.LabelOptions,
     output: PageOutput,
 ) -> int:
-    """Read an LLM ranker's stored answers again, and tell what the model ranked from what the parser did.
+    """Tell what an LLM ranker ranked from what its parser did, by its stored answers.
 
     Every answer is typed; the published run is made again as RankGPT and rank_llm read answers, and
     split into the input order, the model's part and the parser's. No model is needed.
@@ -82,26 +82,25 @@ def replay_log(
     from ranktilt.auditing.replay_log import replay_log as replay
     from ranktilt.io.files import sidecar
 
-    groups = labels.labels
-    named = (groups.path if groups else None, qrels)
-    read = [
-        log,
-        candidates,
-        *(Path(file) for file in named if file is not None),
-        *collection_files(folder),
-    ]
-    places = {name: Path(save, f"{name}.trec") for name in SAVED} if save else {}
-    both = [file for path in places.values() for file in (path, sidecar(path))]
-    output.check(*read, also={f"--save, {path.name}": path for path in both})
+    inputs = [log, candidates, *collection_files(folder), *_files(labels, qrels)]
+    run_paths = {} if save is None else {name: Path(save, f"{name}.trec") for name in SAVED}
+    written = [*run_paths.values(), *map(sidecar, run_paths.values())]
+    output.check(*inputs, also={f"--save, {path.name}": path for path in written})
     pairs = options.read_pairs(pair)
-    collection, run = _inputs(candidates, folder, qrels, split, score_order=score_order)
+    if split is not None and folder is None:
+        raise UserError(
+            "--split needs a collection (--collection DIR); or name a judgment file: --qrels FILE"
+        )
+    collection, run = _candidates(candidates, qrels, score_order)
+    if folder is not None:
+        collection = _collection(folder, split, qrels)
     collection = labels.labelled(collection, by or "source")
-    found = log_runs(log, run, collection, seed=seed)
-    column = by or ("source" if len(collection.sources) > 1 else None)
-    column = None if column == "none" else column
-    pairs = labels.reference_first(collection, column, pairs) if labels.reference else pairs
+    column = _column(by, collection)
+    if labels.reference:
+        pairs = labels.reference_first(collection, column, pairs)
+    replayed = log_runs(log, run, collection, seed=seed)
     result = replay(
-        found,
+        replayed,
         collection,
         measure or None,
         by=column,
@@ -111,53 +110,59 @@ def replay_log(
         resamples=resamples,
         seed=seed,
     )
-    files: dict[Path | str | None, Callable[[], bytes]] = {
-        file: partial(bytes, data)
-        for name, path in places.items()
-        for file, data in found.runs[name].contents(path).items()
-    }
+    files: dict[Path | str | None, Callable[[], bytes]] = {}
+    for name, path in run_paths.items():
+        contents = replayed.runs[name].contents(path)
+        files |= {file: partial(bytes, content) for file, content in contents.items()}
     output.deliver(result, files)
     return 0 if result.passed else FAILED
 
 
-def _inputs(
-    candidates: Path,
-    folder: Path | None,
-    qrels: str | None,
-    split: str | None,
-    *,
-    score_order: str | None,
-) -> tuple[Collection, Run]:
-    """The collection and the candidates; the texts may stand in either."""
+def _files(labels: options.LabelOptions, qrels: str | None) -> list[Path]:
+    """Return the files of labels and judgments that are read."""
+    files = [] if labels.labels is None else [Path(labels.labels.path)]
+    return files if qrels is None else [*files, Path(qrels)]
+
+
+def _column(by: str | None, collection: Collection) -> str | None:
+    """Return the column to group by: unless one or none is named, several sources."""
+    if by is None:
+        return "source" if len(collection.sources) > 1 else None
+    return None if by == "none" else by
+
+
+def _collection(folder: Path, split: str | None, qrels: str | None) -> Collection:
+    """Load the collection that has texts, judgments and groups; it may have no judgments."""
+    from ranktilt.datasets.load import NO_QRELS, load
+
+    if qrels is None and options.without_judgments(folder, split):
+        qrels = NO_QRELS
+    return load(folder, split=split, qrels=qrels, ignore_unknown=True)
+
+
+def _candidates(file: Path, qrels: str | None, score_order: str | None) -> tuple[Collection, Run]:
+    """Read the candidates, and a collection of them; without texts in the file, of ids alone."""
     import polars as pl
 
     from ranktilt.collection import Collection
-    from ranktilt.datasets.load import NO_QRELS, load
+    from ranktilt.datasets.load import NO_QRELS
     from ranktilt.datasets.rank_llm import holds_texts, read_candidates
     from ranktilt.io.qrels import read_qrels
     from ranktilt.run import Run
 
-    judged = None if qrels == NO_QRELS else qrels
-    if split is not None and folder is None:
-        raise UserError(
-            "--split needs a collection (--collection DIR); or name a judgment file: --qrels FILE"
-        )
-    if holds_texts(candidates):
-        collection, run = read_candidates(candidates, qrels=judged)
-    else:
-        run = Run.load(candidates, score_order=score_order)
-        queries = pl.DataFrame(
-            {"id": run.queries, "text": ""}, schema={"id": pl.String, "text": pl.String}
-        )
-        rows = read_qrels(judged).drop("line") if judged and folder is None else None
-        none = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32})
-        docs = pl.DataFrame(
-            {"id": run.ids, "text": ""}, schema={"id": pl.String, "text": pl.String}
-        )
-        collection = Collection(
-            docs, queries, none if rows is None else rows, {"files": [str(candidates)]}
-        )
-    if folder is None:
-        return collection, run
-    none_asked = NO_QRELS if qrels is None and options.without_judgments(folder, split) else qrels
-    return load(folder, split=split, qrels=none_asked, ignore_unknown=True), run
+    judgments = None if qrels == NO_QRELS else qrels
+    if holds_texts(file):
+        return read_candidates(file, qrels=judgments)
+    run = Run.load(file, score_order=score_order)
+    columns = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
+    judged = read_qrels(judgments).drop("line") if judgments else pl.DataFrame(schema=columns)
+    schema = {"id": pl.String, "text": pl.String}
+    return (
+        Collection(
+            pl.DataFrame({"id": run.ids, "text": ""}, schema=schema),
+            pl.DataFrame({"id": run.queries, "text": ""}, schema=schema),
+            judged,
+            {"files": [str(file)]},
+        ),
+        run,
+    )

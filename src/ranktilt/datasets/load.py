@@ -20,7 +20,7 @@ from ranktilt.io.qrels import read_qrels
 __all__ = ["NO_QRELS", "load"]
 
 DESIGN = "design.json"
-"""The file of a folder that says how its twins were designed."""
+"""The file of a folder that says how its versions were designed."""
 
 
 def load(
@@ -122,15 +122,15 @@ def _folder(path: Path, wanted: Wanted) -> Collection:
 
 
 def _design(folder: Path) -> dict[str, Any]:
-    """Read how a folder's twins were designed, where they were."""
+    """Read how a folder's versions were designed, where they were."""
     file = folder / DESIGN
     if not file.is_file():
         return {}
-    content = read_json(file, read_bytes(file), "the design of twins")
+    content = read_json(file, read_bytes(file), "the design of versions")
     if not isinstance(content, dict) or not isinstance(content.get("factors"), list):
         raise DataError(
             file,
-            "expected the design of twins, with its factors; remove the file to load without it",
+            "expected the design of versions, with its factors; remove the file to load without it",
         )
     return {"design": content}
 

@@ -40,7 +40,7 @@ def save(
         smaller, and read without ever holding all texts.
     beside : mapping, optional
         Further files of the folder, name → content, which loading does not read; all files are
-        written or none. The design of twins is written as ``design.json``, and loading reads it.
+        written or none. The design of versions is written as ``design.json``, and loading reads it.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def corpus_files(docs: pl.DataFrame, rows_per_file: int | None = None) -> dict[s
 
 
 def design_file(collection: Collection) -> dict[str, bytes]:
-    """Return the file that keeps how a collection's twins were designed, by name; none where they were not."""
+    """Return the file that keeps how a collection's versions were designed, by name; none where they were not."""
     if "design" not in collection.spec:
         return {}
     option = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE

@@ -16,10 +16,10 @@ from ranktilt.auditing.groups import Pair, grouping
 from ranktilt.collection import Collection
 from ranktilt.datasets.group_names import REST
 from ranktilt.errors import UserError, unknown
-from ranktilt.experiments.twins.instrument import factor_instrument
 from ranktilt.measures.base import Estimand
 from ranktilt.mitigation.base import Correction
 from ranktilt.mitigation.causal import Causal, fit_causal
+from ranktilt.mitigation.factor_instrument import factor_instrument
 from ranktilt.mitigation.fair_rerank import METHODS as FAIR_METHODS
 from ranktilt.mitigation.fair_rerank import FairReRank
 from ranktilt.mitigation.interleave import Interleave

@@ -57,7 +57,7 @@ class Levelling:
     instrument: Annotated[
         str | None,
         Option(
-            "Factor of a designed collection (ranktilt twins) for the causal correction, not the source.",
+            "Factor of a designed collection (generate versions) for the causal correction, not the source.",
             "FACTOR",
         ),
     ] = None

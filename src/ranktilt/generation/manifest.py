@@ -19,7 +19,7 @@ MANIFEST = "manifest.json"
 WHAT = {
     "rewrites": "ranktilt generate rewrite",
     "answers": "ranktilt generate answer",
-    "twins": "ranktilt twins",
+    "versions": "ranktilt generate versions",
 }
 """What a folder holds, and the command that writes it."""
 _PACKAGES = ("openai", "polars", "torch", "transformers")

@@ -21,6 +21,7 @@ from ranktilt.datasets.stated_sources import no_source
 from ranktilt.errors import UserError, counted
 from ranktilt.rankers.base import Ranker
 from ranktilt.run import codes
+from ranktilt.statistics.effect_size import hedges_g
 
 Floats = npt.NDArray[np.float64]
 ABOVE = 0.95
@@ -78,9 +79,6 @@ class Cosines(Distribution):
 Rows = npt.NDArray[np.int64]
 M = TypeVar("M")
 _BINS = 20
-_Z95 = 1.959963984540054
-_ROUNDING = 1e-12
-"""Of values around 1, far above what arithmetic leaves and far below what a text can differ by."""
 NO_TWINS = "no other source has twins: there is nothing to compare"
 
 
@@ -115,32 +113,6 @@ def effect_size(source: str, what: str, reference: Floats, values: Floats) -> Ef
     a, b = reference[known], values[known]
     means = (float(a.mean()), float(b.mean())) if len(a) else (np.nan, np.nan)
     return EffectSize(source, what, len(a), *means, *hedges_g(a, b))
-
-
-def hedges_g(a: Floats, b: Floats) -> tuple[float, float, float]:
-    """Compute Hedges' g of paired values, with its 95 % interval.
-
-    The mean of b − a over the root of the two variances' mean, times 1 − 3 / (4(n − 1) − 1) against
-    the bias of small samples (Hedges, Journal of Educational Statistics 6, 1981; interval: Bonett,
-    Psychological Methods 13, 2008). NaN below three pairs, and where neither side varies.
-    """
-    n = len(a)
-    if n < 3:
-        return np.nan, np.nan, np.nan
-    (aa, ab), (_, bb) = np.cov(a, b).tolist()
-    variance = (aa + bb) / 2
-    # Equal values differ in their last digits where they were computed; that is no variance.
-    rounding = _ROUNDING * max(np.abs(a).max(), np.abs(b).max())
-    if not variance > rounding**2:
-        return np.nan, np.nan, np.nan
-    d = float(np.mean(b - a)) / np.sqrt(variance)
-    spread = d**2 * (aa**2 + bb**2 + 2 * ab**2) / (8 * variance**2) + (aa + bb - 2 * ab) / variance
-    correction = 1 - 3 / (4 * (n - 1) - 1)
-    g, half = (
-        correction * d,
-        _Z95 * correction * np.sqrt(max(spread, 0.0) / (n - 1)),
-    )  # rounding may go below 0
-    return float(g), float(g - half), float(g + half)
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,10 @@ from ranktilt.probes.base import (
     twin_sources,
 )
 from ranktilt.rankers.base import Ranker
+from ranktilt.text.features import readability, type_token_ratio, words_per_sentence
 from ranktilt.text.quality import query_word_shares, share, term_counts, words
 
 _TEXTS_AT_ONCE = 50_000
-_SENTENCE_END = r"\p{Sentence_Terminal}+[\p{Pe}\p{Pf}\"']*(?:\s|\z)"
 
 
 class WordsProbe(TextProbe):
@@ -185,9 +185,7 @@ class TypeTokenProbe(TextProbe):
     label = "type/token ratio"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
-        terms = _words(collection.docs["text"])
-        distinct, every = (found.to_numpy() for found in (terms.list.n_unique(), terms.list.len()))
-        return share(distinct, every)
+        return type_token_ratio(collection.docs["text"])
 
 
 class QueryWordsProbe(TextProbe):
@@ -209,18 +207,6 @@ class QueryWordsProbe(TextProbe):
         return query_word_shares(collection.queries["text"], collection.texts(), queries, documents)
 
 
-def sentences(texts: pl.Series) -> pl.Series:
-    """Count sentences: runs of closing punctuation before white space or the end, at least one a text."""
-    return texts.str.count_matches(_SENTENCE_END).cast(pl.Int64).clip(1)
-
-
-def _counts(collection: Collection) -> tuple[Floats, Floats]:
-    """Count the words of every document, NaN for none, and its sentences."""
-    texts = collection.docs["text"]
-    count = words(texts).to_numpy().astype(np.float64)
-    return np.where(count > 0, count, np.nan), sentences(texts).to_numpy().astype(np.float64)
-
-
 class SentenceLengthProbe(TextProbe):
     """How many words a sentence has; NaN for a text without words."""
 
@@ -230,8 +216,7 @@ class SentenceLengthProbe(TextProbe):
     label = "sentence length"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
-        count, ends = _counts(collection)
-        return np.asarray(count / ends)
+        return words_per_sentence(collection.docs["text"])
 
 
 class ReadabilityProbe(TextProbe):
@@ -248,9 +233,7 @@ class ReadabilityProbe(TextProbe):
     what = "Coleman-Liau grade"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
-        count, ends = _counts(collection)
-        letters = collection.docs["text"].str.count_matches(r"[\p{L}\p{N}]").to_numpy()
-        return np.asarray(5.88 * letters / count - 29.6 * ends / count - 15.8)
+        return readability(collection.docs["text"])
 
 
 class TruncationProbe(TextProbe):

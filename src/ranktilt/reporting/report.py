@@ -20,12 +20,12 @@ from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted, join_words, shorten, unknown
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.experiments.training_result import TrainingStudy
-from ranktilt.experiments.twins.result import FactorEffects
 from ranktilt.io.artifact import Result, read_json, used_from_files
 from ranktilt.io.files import read_bytes, write_bytes
 from ranktilt.judging.result import JudgeAudit
 from ranktilt.probes.check import CheckResult
 from ranktilt.probes.explain import Explanation
+from ranktilt.probes.factors.result import FactorEffects
 from ranktilt.reporting.document import SIDES, Document, Section, Sentence
 from ranktilt.reporting.explorer.section import BUDGET
 from ranktilt.reporting.headline import leading

@@ -44,16 +44,17 @@ _NEARLY = 0.9
 
 
 def view(replayed: ReplayedLog) -> Document:
-    """Return what is said of a replayed log."""
-    said = list(sentences(replayed))
+    """Return the document of a replayed log."""
+    findings = list(sentences(replayed))
     gate = _gate(replayed)
     parts: tuple[Block, ...] = (_split(replayed),) if replayed.changes else ()
     return Document(
         kind="Stored answers of an LLM ranker, read again",
-        headline=said[0] if gate is None else gate.text,
+        headline=findings[0] if gate is None else gate.text,
         sections=printed([_answers(replayed), *parts]),
         sentences=tuple(
-            Sentence(one, emphasis="" if n else "strong") for n, one in enumerate(said)
+            Sentence(text, emphasis="" if number else "strong")
+            for number, text in enumerate(findings)
         ),
         legend=tuple(_legend(replayed)),
         notes=replayed.notes,
@@ -64,85 +65,112 @@ def view(replayed: ReplayedLog) -> Document:
 
 def sentences(replayed: ReplayedLog) -> Iterator[str]:
     """Say whose work the published run is."""
-    total, failed, echoed = len(replayed.answers), replayed.unreadable, replayed.echoes
-    answers, several = counted(total, "answer", "answers"), replayed.ambiguous
-    if failed >= _NEARLY * total:
-        counts = [f"in {failed - several:,} of {answers} there is no ranking"] * (failed > several)
-        if several:
-            counts.append(f"in {several:,} of {answers} there is more than one ranking")
-        sentence = ", ".join(counts)
-        yield (
-            f"{sentence[0].upper()}{sentence[1:]}: what the published run shows is the input order and the parser's "
-            "work."
-        )
-    elif echoed >= _NEARLY * total:
-        yield (
-            f"{echoed:,} of {answers} repeat the order in which the passages were shown: what the published run shows "
-            "is the input order."
-        )
-    else:
-        yield (
-            f"{total - failed - echoed:,} of {answers} hold a ranking of the model's own, {echoed:,} repeat the order "
-            f"in which the passages were shown, {failed - several:,} hold none"
-            f"{f', {several:,} hold more than one' if several else ''}."
-        )
+    yield _whose_work(replayed)
+    failed = replayed.unreadable
     taken = sum(answer.moved for answer in replayed.answers if answer.kind not in READABLE)
     if taken:
         which = "all" if taken == failed else f"{taken:,} of the"
-        lack = "that hold none or several rankings" if several else "without a ranking"
-        yield f"The published reading takes {which} {counted(failed, 'answer', 'answers')} {lack} for one."
+        lack = "that hold none or several rankings" if replayed.ambiguous else "without a ranking"
+        yield (
+            f"The published reading takes {which} {counted(failed, 'answer', 'answers')} {lack} "
+            "for one."
+        )
     if unfinished := replayed.kinds.get(CUT_OFF, 0):
         verb = "answer is" if unfinished == 1 else "answers are"
         yield f"{unfinished:,} {verb} cut off within their reasoning: the model needs more tokens."
 
 
+def _whose_work(replayed: ReplayedLog) -> str:
+    total, failed, echoed = len(replayed.answers), replayed.unreadable, replayed.echoes
+    several = replayed.ambiguous
+    answers = counted(total, "answer", "answers")
+    if failed >= _NEARLY * total:
+        clauses = []
+        if failed > several:
+            clauses.append(f"in {failed - several:,} of {answers} there is no ranking")
+        if several:
+            clauses.append(f"in {several:,} of {answers} there is more than one ranking")
+        sentence = ", ".join(clauses)
+        return (
+            f"{sentence[0].upper()}{sentence[1:]}: what the published run shows is the input order "
+            "and the parser's "
+            "work."
+        )
+    if echoed >= _NEARLY * total:
+        return (
+            f"{echoed:,} of {answers} repeat the order in which the passages were shown: what the "
+            "published run shows "
+            "is the input order."
+        )
+    more = f", {several:,} hold more than one" if several else ""
+    return (
+        f"{total - failed - echoed:,} of {answers} hold a ranking of the model's own, {echoed:,} "
+        "repeat the order "
+        f"in which the passages were shown, {failed - several:,} hold none{more}."
+    )
+
+
 def _gate(replayed: ReplayedLog) -> Sentence | None:
-    most = replayed.spec.get("max_failures")
-    if most is None:
+    max_failures = replayed.spec.get("max_failures")
+    if max_failures is None:
         return None
-    failed, lost = replayed.failures, len(replayed.unmatched)
-    total, word = len(replayed.answers) + lost, "passed" if replayed.passed else "failed"
-    of = counted(total, *(("call", "calls") if lost else ("answer", "answers")))
-    fault = f"hold no ranking{', or more than one,' * bool(replayed.ambiguous)}{' or cannot be matched' * bool(lost)}"
-    share = f"{failed:,} of {of} ({100 * failed / total:.1f} %) {fault.removesuffix(',')}"
+    failed, unmatched = replayed.failures, len(replayed.unmatched)
+    total = len(replayed.answers) + unmatched
+    calls = counted(total, "answer", "answers")
+    fault = "hold no ranking"
+    if replayed.ambiguous:
+        fault += ", or more than one"
+    if unmatched:
+        calls = counted(total, "call", "calls")
+        fault += ", or cannot be matched" if replayed.ambiguous else " or cannot be matched"
+    verdict = "passed" if replayed.passed else "failed"
+    share = f"{failed:,} of {calls} ({100 * failed / total:.1f} %)"
     return Sentence(
-        f"{word}: {share}; at most {100 * most:.1f} % may", "good" if replayed.passed else "bad"
+        f"{verdict}: {share} {fault}; at most {100 * max_failures:.1f} % may",
+        "good" if replayed.passed else "bad",
     )
 
 
 def _answers(replayed: ReplayedLog) -> Table:
-    often = {one.kind: one for one in reversed(replayed.examples) if one.times > 1}
-    said = {
-        kind: f"{shorten(' '.join(one.answer.split()), 50)} ({one.times:,} ×)"
-        for kind, one in often.items()
-    }
-    total, left = len(replayed.answers), len(replayed.unmatched)
-    found = [*replayed.kinds.items(), (_ECHO, replayed.echoes), *[(_LOST, left)] * bool(left)]
+    examples = {}
+    for example in reversed(replayed.examples):
+        if example.times > 1:
+            answer = shorten(" ".join(example.answer.split()), 50)
+            examples[example.kind] = f"{answer} ({example.times:,} ×)"
+    total = len(replayed.answers)
+    counts = [*replayed.kinds.items(), (_ECHO, replayed.echoes)]
+    if replayed.unmatched:
+        counts.append((_LOST, len(replayed.unmatched)))
     columns = (
-        (named("answer"), lambda of: of[0]),
-        ("number", lambda of: number(of[1], count)),
-        ("share in %", lambda of: "" if of[0] == _LOST else number(100 * of[1] / total, decimal)),
-        (worded("most often"), lambda of: said.get(of[0], "")),
+        (named("answer"), lambda row: row[0]),
+        ("number", lambda row: number(row[1], count)),
+        (
+            "share in %",
+            lambda row: "" if row[0] == _LOST else number(100 * row[1] / total, decimal),
+        ),
+        (worded("most often"), lambda row: examples.get(row[0], "")),
     )
-    return tabulated("Answers", found, columns, rule=lambda of: of[0] == _ECHO)
+    return tabulated("Answers", counts, columns, rule=lambda row: row[0] == _ECHO)
 
 
 def _questions(replayed: ReplayedLog) -> list[tuple[str, Pair]]:
-    """What was split, the primary measure over all documents first."""
-    return list(dict.fromkeys((c.measure, (c.a, c.b)) for c in replayed.changes))
+    """List what was split, the primary measure over all documents first."""
+    questions = [(change.measure, (change.a, change.b)) for change in replayed.changes]
+    return list(dict.fromkeys(questions))
 
 
 def _split(replayed: ReplayedLog) -> Table:
     spare = (Column("corrected p", spare=1), Column("queries", spare=2))
     columns = (named("part"), *map(Column, ("value", "difference", "95 % interval")), *spare)
-    rows = [row for measure, pair in _questions(replayed) for row in _rows(replayed, measure, pair)]
+    rows: list[Row] = []
+    for measure, pair in _questions(replayed):
+        rows += _rows(replayed, measure, pair)
     return Table("The published run in parts", columns, tuple(rows), groups=("measure",))
 
 
 def _rows(replayed: ReplayedLog, measure: str, pair: Pair) -> Iterator[Row]:
-    model, parser, both, strict = (
-        c for part in PARTS if (c := replayed.change(part, measure, pair)) is not None
-    )
+    changes = [replayed.change(part, measure, pair) for part in PARTS]
+    model, parser, both, strict = (change for change in changes if change is not None)
     group, blank = (_heading(model),), Cell("")
     yield Row(
         (
@@ -178,13 +206,18 @@ def _legend(replayed: ReplayedLog) -> Iterator[str]:
     if not replayed.changes:
         return
     yield (
-        f"{MODEL.capitalize()}: what answers with a ranking of their own change of the input order. Parser: what the "
-        "published reading (every number of an answer, in turn; RankGPT, rank_llm) changes beyond that. "
-        f"{STRICT.capitalize()}: every ranking that could be read counts, and what none decides is shuffled (seed "
-        f"{replayed.spec['seed']}) within the window that was shown. Differences of model and parser are to the line "
+        f"{MODEL.capitalize()}: what answers with a ranking of their own change of the input "
+        "order. Parser: what the "
+        "published reading (every number of an answer, in turn; RankGPT, rank_llm) changes beyond "
+        "that. "
+        f"{STRICT.capitalize()}: every ranking that could be read counts, and what none decides is "
+        "shuffled (seed "
+        f"{replayed.spec['seed']}) within the window that was shown. Differences of model and "
+        "parser are to the line "
         "above, of the others to the input order."
     )
     yield (
-        f"Means in %, differences in points. {starred(replayed.spec)} Intervals: paired bootstrap over queries, "
+        f"Means in %, differences in points. {starred(replayed.spec)} Intervals: paired bootstrap "
+        "over queries, "
         f"{replayed.spec['resamples']:,} resamples."
     )

@@ -1,1 +1,0 @@
-"""Commands that change a collection, to see what rankers make of it."""

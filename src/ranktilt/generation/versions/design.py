@@ -1,0 +1,216 @@
+"""Two-level designs: in which combinations of factors a document is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.errors import UserError, counted, join_words, refuse_twice
+
+Levels = npt.NDArray[np.int8]
+"""One row a run, one column a factor: −1 for low, 1 for high."""
+MOST_FACTORS = 6
+FULL = "full"
+SIZES = ("8", "16", "32", FULL)
+"""What ``--design`` takes."""
+PREFIX = "factor:"
+"""How the columns of factors begin in the documents of a designed collection."""
+LOW, HIGH = "low", "high"
+FACTS = "facts"
+"""The factor that changes what a text says: no judgment is carried over to its high level."""
+
+_LETTERS = "ABCDEF"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fraction:
+    """A part of all combinations, from which main effects can be told apart."""
+
+    generators: tuple[str, ...]
+    """How columns are made of others, by letter in the order of the factors: ``E=-ABCD``."""
+    resolution: str
+
+
+FRACTIONS: Mapping[tuple[int, int], Fraction] = {
+    (4, 8): Fraction(generators=("D=ABC",), resolution="IV"),
+    (5, 16): Fraction(generators=("E=-ABCD",), resolution="V"),
+    (6, 16): Fraction(generators=("E=ABC", "F=BCD"), resolution="IV"),
+    (6, 32): Fraction(generators=("F=ABCDE",), resolution="VI"),
+}
+"""By number of factors and runs: Box, Hunter & Hunter, Statistics for Experimenters, 2005, Table
+6.22. Of 2⁵⁻¹ the other half is taken, which is of the same resolution: the run with every factor
+low, the document as it is, is in it.
+"""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Design:
+    """Combinations of two levels of each factor; in the first, the original, all are low."""
+
+    factors: tuple[str, ...]
+    levels: Levels
+    kind: str
+    """``factorial``, or ``given`` where the versions existed already."""
+    generators: tuple[str, ...] = ()
+    """Generators of a fraction, as in `Fraction`."""
+    resolution: str = FULL
+    """``full``, ``IV``, ``V`` or ``VI``; ``none`` of given versions in which combinations are
+    missing.
+    """
+
+    @property
+    def runs(self) -> int:
+        return len(self.levels)
+
+    def cells(self) -> list[dict[str, str]]:
+        """Return the level of each factor, run by run."""
+        names = {-1: LOW, 1: HIGH}
+        cells = []
+        for run_levels in self.levels.tolist():
+            levels = [names[level] for level in run_levels]
+            cells.append(dict(zip(self.factors, levels, strict=True)))
+        return cells
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {
+            "kind": self.kind,
+            "factors": list(self.factors),
+            "generators": list(self.generators),
+            "resolution": self.resolution,
+            "runs": self.runs,
+        }
+
+
+def design(factors: Sequence[str], size: str | int = FULL) -> Design:
+    """Lay out an experiment with two levels a factor.
+
+    `size` is a number of runs, or ``full`` for every combination. A fraction is of resolution IV at
+    least, so that the effect of a factor is mixed with no interaction of two; a smaller one is
+    refused.
+    """
+    names = tuple(factors)
+    _check_names(names)
+    if str(size) not in SIZES:
+        raise UserError(f"unknown design {str(size)!r} (valid: {', '.join(SIZES)})")
+    factor_count = len(names)
+    combinations = 2**factor_count
+    runs = combinations if size == FULL else int(size)
+    if runs == combinations:
+        return Design(factors=names, levels=full_factorial(factor_count), kind="factorial")
+    fraction = _fraction(factor_count, runs)
+    return Design(
+        factors=names,
+        levels=fraction_levels(factor_count, fraction.generators),
+        kind="factorial",
+        generators=fraction.generators,
+        resolution=fraction.resolution,
+    )
+
+
+def _fraction(factor_count: int, runs: int) -> Fraction:
+    """Look up a fraction; `UserError` says which designs there are for so many factors."""
+    combinations = 2**factor_count
+    factors = counted(factor_count, "factor", "factors")
+    if runs > combinations:
+        raise UserError(
+            f"{factors} have {combinations} combinations: a design of {runs} is too large; use full"
+        )
+    if (factor_count, runs) not in FRACTIONS:
+        sizes = [size for count, size in FRACTIONS if count == factor_count]
+        least = min(sizes, default=combinations)
+        raise UserError(
+            f"{factors} in {runs} runs is of resolution III: effects would be mixed with "
+            f"interactions of two factors; use {least} runs or more"
+        )
+    return FRACTIONS[factor_count, runs]
+
+
+def _check_names(names: tuple[str, ...]) -> None:
+    if not names:
+        raise UserError("expected a factor, such as length, got none")
+    if len(names) > MOST_FACTORS:
+        raise UserError(f"expected at most {MOST_FACTORS} factors, got {len(names)}")
+    refuse_twice(list(names), "factor")
+    for name in names:
+        if not re.fullmatch(r"[\w-]+", name):
+            raise UserError(f"factor {name!r}: expected a name of letters, digits, - and _")
+
+
+def full_factorial(factor_count: int) -> Levels:
+    """Return every combination in standard order: the first factor changes fastest."""
+    runs = np.arange(2**factor_count)
+    columns = [np.where(runs >> factor & 1, 1, -1) for factor in range(factor_count)]
+    return np.stack(columns, axis=1).astype(np.int8)
+
+
+def fraction_levels(factor_count: int, generators: Sequence[str]) -> Levels:
+    """Return a fraction in standard order; a generator such as ``E=-ABCD`` makes a column."""
+    free = full_factorial(factor_count - len(generators))
+    columns = dict(zip(_LETTERS, free.T, strict=False))
+    for generator in generators:
+        letter, _, word = generator.partition("=")
+        sign = -1 if word.startswith("-") else 1
+        columns[letter] = sign * np.prod([columns[name] for name in word.lstrip("-")], axis=0)
+    ordered = [columns[letter] for letter in _LETTERS[:factor_count]]
+    return np.stack(ordered, axis=1).astype(np.int8)
+
+
+def drawn_cells(
+    layout: Design, origins: Sequence[str], cells: int | None, seed: int = 0
+) -> list[list[int]]:
+    """Choose runs of a design for each origin, rising; all of them where `cells` is None.
+
+    Origins take, in a seeded order, the runs that were taken least, so that over all origins no run
+    is taken more than once more often than another; among these, those with which the levels of
+    each factor are nearest to even within the origin, and else by chance.
+    """
+    if cells is None:
+        return [list(range(layout.runs)) for _ in origins]
+    if not 2 <= cells <= layout.runs:
+        names = join_words(list(layout.factors))
+        raise UserError(f"expected 2 to {layout.runs} cells an origin of {names}, got {cells}")
+    rng = np.random.default_rng(seed)
+    times_used = np.zeros(layout.runs, dtype=np.int64)
+    chosen: dict[int, list[int]] = {}
+    for origin in rng.permutation(len(origins)).tolist():
+        chance = rng.random(layout.runs)
+        level_sums = np.zeros(len(layout.factors), dtype=np.int64)
+        runs: list[int] = []
+        for _ in range(cells):
+            imbalance = np.abs(level_sums + layout.levels).sum(axis=1)
+            order = np.lexsort((chance, imbalance, times_used)).tolist()
+            run = next(candidate for candidate in order if candidate not in runs)
+            runs.append(run)
+            times_used[run] += 1
+            level_sums += layout.levels[run]
+        chosen[origin] = sorted(runs)
+    return [chosen[origin] for origin in range(len(origins))]
+
+
+def given_design(factors: Sequence[str], cells: Sequence[tuple[int, ...]]) -> Design:
+    """Describe the combinations of versions that existed already, each once, in standard order."""
+    _check_names(tuple(factors))
+    distinct = sorted(set(cells), key=lambda cell: cell[::-1])
+    levels = np.array(distinct, dtype=np.int8).reshape(-1, len(factors))
+    is_full = len(levels) == 2 ** len(factors)
+    return Design(
+        factors=tuple(factors),
+        levels=levels,
+        kind="given",
+        resolution=FULL if is_full else "none",
+    )
+
+
+def has_changed_facts(docs: pl.DataFrame) -> pl.Series:
+    """Tell which versions say something else than their original: their facts were changed."""
+    column = PREFIX + FACTS
+    if column not in docs.columns:
+        return pl.repeat(value=False, n=docs.height, eager=True)
+    return (docs[column] == HIGH).fill_null(value=False)

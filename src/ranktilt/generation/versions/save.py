@@ -1,0 +1,64 @@
+"""Write a designed collection as a folder; an earlier one is replaced as a whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from ranktilt.errors import visible
+from ranktilt.generation.output_folder import SavedFolder, open_folder, write_folder
+from ranktilt.generation.rewrite.save import judgments_by_split
+from ranktilt.generation.versions.make import DesignedVersions
+
+KIND = "versions"
+
+
+def save_versions(
+    designed: DesignedVersions, folder: str | Path, *, rows_per_file: int | None = None
+) -> SavedFolder:
+    """Write a designed collection with its design, its data card, and every answer of a model.
+
+    As `save_rewritten` does, and ``design.json``, from which loading knows the design again.
+    Judgments of a collection are carried over in all its splits, those of a table of versions in
+    one called ``test``.
+    """
+    path = open_folder(folder, designed.spec["collection"].get("path"), KIND)
+    spec = dict(designed.spec)
+    if "table" in spec:
+        qrels_by_split = {"test": designed.collection.qrels}
+    else:
+        qrels_by_split, inputs = judgments_by_split(designed)
+        spec["inputs"] = {**spec.get("inputs", {}), **inputs}
+    write_folder(
+        path,
+        designed,
+        qrels_by_split,
+        _data_card(designed),
+        spec=spec,
+        kind=KIND,
+        rows_per_file=rows_per_file,
+    )
+    return SavedFolder(Path(folder), tuple(qrels_by_split))
+
+
+def _data_card(designed: DesignedVersions) -> str:
+    """Return the data card, the same for the same versions."""
+    design = designed.collection.spec["design"]
+    counts = designed.collection.docs.select(versions=pl.len(), origins=pl.col("origin").n_unique())
+    versions, origins = counts.row(0)
+    generators = f", {', '.join(design['generators'])}" if design["generators"] else ""
+    levels = [f"| `{name}` | {low} | {high} |" for name, (low, high) in design["low_high"].items()]
+    verdict = "Every factor passed its check."
+    if design["failed"]:
+        verdict = f"Failed its manipulation check: {', '.join(design['failed'])}."
+    paragraphs = [
+        "# Versions by design",
+        f"{versions:,} versions of {origins:,} documents: a {design['kind']} design of "
+        f"{design['runs']} runs, resolution {design['resolution']}{generators}.",
+        "\n".join(["| factor | low | high |", "|---|---|---|", *levels]),
+        f"Judgments: {design['judgments']}.",
+        verdict,
+        "The texts keep the licence they came with, and versions are made from them.",
+    ]
+    return visible("\n\n".join(paragraphs)) + "\n"

@@ -1,0 +1,190 @@
+"""Let a language model grade versions whose facts were changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError
+from ranktilt.generation.estimate import estimate
+from ranktilt.generation.versions.design import FACTS, has_changed_facts
+from ranktilt.generation.versions.factors import Factor
+from ranktilt.generation.versions.judgments import judgments_of_origins
+from ranktilt.generation.versions.make import DesignedVersions
+from ranktilt.generation.versions.options import Crossing
+from ranktilt.generation.versions.prices import PromptPrice
+from ranktilt.generation.versions.writer import VersionWriter
+from ranktilt.judging.grade_parsing import GRADES
+from ranktilt.judging.grades import read_grades
+from ranktilt.judging.grading import Grades, grade
+from ranktilt.judging.grading_plan import grade_template, plan_grades
+from ranktilt.judging.grading_settings import Grading
+from ranktilt.llm.base import LLM
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GradedVersions:
+    """A designed collection whose versions with changed facts are judged, and the grades."""
+
+    versions: DesignedVersions
+    grades: Grades
+    """Its `unanswered` are asked for by the same call again."""
+
+
+def grade_versions(
+    versions: DesignedVersions, judge: LLM, *, prompt: str | Path = "umbrela"
+) -> GradedVersions:
+    """Ask a model for the grade of each version with changed facts whose original is judged.
+
+    A version in which nothing was changed says what it said, and keeps the judgments: a judge's own
+    strictness is no effect. The judge is asked as ``ranktilt judge`` asks, and the two share their
+    answers.
+
+    Parameters
+    ----------
+    versions : DesignedVersions
+        What `versions` made, with a factor ``facts``.
+    judge : LLM
+        The model that grades: ``ranktilt.llm.base.llm("openai:NAME")``.
+    prompt : str or path, optional
+        How it is asked: ``umbrela``, ``basic``, ``rubric``, or a file.
+
+    Returns
+    -------
+    GradedVersions
+        `versions` with the judge's grades among its judgments, on the collection's scale; its
+        design says under ``judged`` what became of them.
+
+    Raises
+    ------
+    UserError
+        If no version has changed facts, or nothing is to be judged.
+    """
+    designed, originals = versions.collection, versions.given
+    design = designed.spec["design"]
+    grading = grading_settings(design["factors"], originals.qrels, prompt, seed=design["seed"])
+    scale = scale_of(originals.qrels)
+    to_grade = versions_to_grade(designed, originals)
+    grades = grade(to_grade, judge, grading)
+    grade_type = designed.qrels["grade"].dtype
+    on_scale = pl.col("grade").replace_strict(dict(enumerate(scale)), return_dtype=grade_type)
+    graded = grades.qrels.with_columns(on_scale)
+    unchanged = designed.docs.filter(has_changed_facts(designed.docs)).join(
+        to_grade.docs, on="id", how="anti", maintain_order="left"
+    )
+    carried = judgments_of_origins(originals.qrels, unchanged)
+    compared = graded.join(to_grade.qrels, on=["query_id", "doc_id"], suffix="_original")
+    design = {
+        **design,
+        "judgments": f"carried over from the original; where {FACTS} are changed "
+        f"those of {grades.judge}",
+        "judged": {
+            "judge": grades.judge,
+            "model": judge.name,
+            "prompt": grades.spec["prompt"]["name"],
+            "scale": list(scale),
+            "pairs": grades.counts.pairs,
+            "graded": grades.counts.graded,
+            "unchanged": carried.height,
+            "lower": compared.filter(pl.col("grade") < pl.col("grade_original")).height,
+            "higher": compared.filter(pl.col("grade") > pl.col("grade_original")).height,
+        },
+    }
+    judged = replace(
+        designed,
+        qrels=pl.concat([designed.qrels, carried, graded]),
+        spec={**designed.spec, "design": design},
+    )
+    checks = replace(versions.checks, spec={**versions.checks.spec, "design": design})
+    spec = {**versions.spec, "judge": {**grades.spec, "counts": grades.counts._asdict()}}
+    return GradedVersions(
+        versions=replace(versions, collection=judged, checks=checks, spec=spec), grades=grades
+    )
+
+
+def price_grades(
+    collection: Collection,
+    factors: Sequence[Factor],
+    crossing: Crossing,
+    judge: LLM,
+    *,
+    prompt: str | Path = "umbrela",
+    **options: Any,
+) -> PromptPrice:
+    """Estimate what grading would cost; nothing is asked.
+
+    Rules are applied, so that by rule alone these are the pairs to be graded. What prompts will
+    make of the texts is not known, and none of it is in the journal: then all pairs are priced.
+    """
+    writer = VersionWriter.from_collection(collection, factors, crossing)
+    names = [factor.name for factor in factors]
+    grading = grading_settings(names, writer.originals.qrels, prompt, seed=crossing.seed)
+    for step in range(len(writer.order)):
+        writer.apply(step, None)
+    to_grade = versions_to_grade(writer.collection(""), writer.originals)
+    cost = estimate(plan_grades(to_grade, judge, grading), judge, **options)
+    pair_count = cost.documents - cost.empty
+    has_prompts = any(factor.by == "model" for factor in factors)
+    return PromptPrice(
+        name="judge",
+        prompt=str(prompt),
+        texts=pair_count,
+        estimate=cost,
+        times=pair_count / max(cost.requests, 1) if has_prompts else 1.0,
+    )
+
+
+def grading_settings(
+    factors: Iterable[str], qrels: pl.DataFrame, prompt: str | Path, *, seed: int
+) -> Grading:
+    """Return how the judge is asked.
+
+    `UserError`, before anything is paid for, where every version keeps the judgments of its
+    original, grades are of no scale, or the prompt is none.
+    """
+    if FACTS not in factors:
+        raise UserError(
+            "a judge (--judge) grades versions whose facts are changed: "
+            f"name the factor {FACTS!r}, too"
+        )
+    scale_of(qrels)
+    grade_template(prompt)
+    return Grading(prompt=prompt, seed=seed)
+
+
+def versions_to_grade(designed: Collection, originals: Collection) -> Collection:
+    """Return the versions with changed facts, under the grades that their originals have.
+
+    A version whose text is also that of one without changed facts says nothing else, and is left
+    out.
+    """
+    is_changed = has_changed_facts(designed.docs)
+    changed = designed.docs.filter(is_changed).join(
+        designed.docs.filter(~is_changed),
+        on=["origin", "title", "text"],
+        how="anti",
+        maintain_order="left",
+    )
+    qrels = judgments_of_origins(originals.qrels, changed)
+    if not qrels.height:
+        raise UserError(
+            "nothing to judge: no version whose facts were changed has an original with judgments"
+        )
+    return Collection(changed, originals.queries, qrels, originals.spec)
+
+
+def scale_of(qrels: pl.DataFrame) -> tuple[int, ...]:
+    """Return what each grade of a judge is on the scale of a collection.
+
+    The highest grades of both are equally good. A grade between is rounded: with two grades a
+    judge's 2 is relevant and its 1 is not, as TREC reads that scale. `DataError` where grades are
+    no whole numbers from 0.
+    """
+    top = read_grades(qrels, None, "judgments of the collection")[0]["grade"].max()
+    highest = max(int(top or 0), 1)  # type: ignore[arg-type]
+    return tuple(round(judge_grade * highest / GRADES[-1]) for judge_grade in GRADES)

@@ -1,0 +1,67 @@
+"""A designed factor as the instrument of the causal correction, in place of the source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError, unknown
+from ranktilt.generation.versions.design import HIGH, LOW, PREFIX
+from ranktilt.mitigation.causal import Instrument
+from ranktilt.probes.factors.effects import FactorDesign
+from ranktilt.probes.factors.result import SOURCE
+
+
+def factor_instrument(
+    collection: Collection,
+    factor: str,
+    *,
+    source: str,
+    reference: str = "human",
+    force: bool = False,
+) -> Instrument:
+    """Pair the versions of each document that differ in one factor, or in the source, alone.
+
+    The source is the factor ``source`` where there is one, and else the documents' own: `source`
+    against `reference` with all factors alike. `force` takes a factor that failed its manipulation
+    check.
+    """
+    names = FactorDesign.from_collection(collection).names
+    if factor not in names:
+        raise unknown("factor", factor, names)
+    if factor in collection.spec.get("design", {}).get("failed", ()) and not force:
+        raise UserError(
+            f"factor {factor!r} failed its manipulation check and is no instrument; force goes on"
+        )
+    columns = [PREFIX + name for name in names]
+    docs = collection.docs.drop_nulls(columns)
+    pairs = _pairs(docs, PREFIX + factor, (LOW, HIGH), columns)
+    if not pairs.height:
+        raise UserError(
+            f"no two versions differ in {factor} alone: a fraction of a design has none, a full "
+            "one does"
+        )
+    by_source = pairs.clear()
+    if SOURCE in names and factor != SOURCE:
+        by_source = _pairs(docs, PREFIX + SOURCE, (LOW, HIGH), columns)
+    elif factor != SOURCE:
+        by_source = _pairs(docs, SOURCE, (reference, source), columns)
+    return Instrument(factor, pairs, by_source if by_source.height else None)
+
+
+def _pairs(
+    docs: pl.DataFrame, column: str, levels: tuple[str, str], alike: Sequence[str]
+) -> pl.DataFrame:
+    """Pair versions of one origin on both levels of a column: ``origin``, ``a`` and ``b``."""
+    key = ["origin", *(name for name in alike if name != column)]
+    sides = [
+        docs.filter(pl.col(column) == level).select(*key, pl.col("id").alias(side))
+        for side, level in zip("ab", levels, strict=True)
+    ]
+    return (
+        sides[0]
+        .join(sides[1], on=key, how="inner", maintain_order="left_right")
+        .select("origin", "a", "b")
+    )

@@ -1,0 +1,411 @@
+"""Stored calls of LLM rankers: read a log, and find which query and passages a call showed."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ranktilt.errors import DataError, counted, shorten
+from ranktilt.io.files import decode_text, read_bytes
+from ranktilt.io.json_text import require_single_keys
+from ranktilt.llm.stored_answers import stored_answer
+
+EXPECTED = "expected records of prompt and response (rank_llm), or of query, ids and answer"
+
+_SEPARATORS = re.compile(r"[\s,\[\]]*")
+"""Records follow each other, as lines or in a list."""
+_ANSWERS = (
+    "answer",
+    "response",
+    "output",
+    "outputs",
+    "completion",
+    "choices",
+    "generated_text",
+    "raw_response",
+    "raw_answer",
+)
+"""Where a record has its answer, in any form that `stored_answer` reads; the first one counts."""
+_PROMPTS = ("prompt", "messages", "request", "input")
+
+_PREFIX_LENGTH = 16
+"""Signs by which passages are looked up."""
+_TEMPLATE_LENGTH = 80
+"""Most signs of a prompt between two passages, such as "Received passage [1]"."""
+_PASSAGE_COUNT = re.compile(r"(?<![\w.])(\d{1,4}) passages", re.I)
+_MARKS = (
+    re.compile(r"(?:^[ \t]*|: ?)\[(\d{1,4})\]:?\s+(?!>)", re.M),
+    re.compile(r"(?<!\S)(?<!> )\[(\d{1,4})\]:?\s+(?!>)"),
+)
+"""What stands before a passage: at the beginning of a line or turn, or, in prompts without these,
+anywhere.
+"""
+_NO_LETTER = re.compile(r"[^0-9A-Za-z]+")
+_MISREAD = re.compile("[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+"""Signs of UTF-8, each of whose bytes was read as a letter of its own."""
+_WINDOWS_1252 = {
+    ord(bytes([byte]).decode("cp1252")): byte
+    for byte in range(128, 160)
+    if byte not in b"\x81\x8d\x8f\x90\x9d"
+}
+
+
+class LoggedCall(NamedTuple):
+    """One call: what was asked, and the answer."""
+
+    number: int
+    """From 1, in the log's order."""
+    query: str | None
+    """Id of the query, where the log has it."""
+    ids: tuple[str, ...]
+    """Documents in the order in which they were shown; empty where only the prompt shows them."""
+    prompt: str
+    answer: str | None
+
+
+def read_log(path: Path) -> tuple[LoggedCall, ...]:
+    """Read a log: JSON records one after the other, by lines, commas or in a list, plain or gzip.
+
+    A record has ``prompt`` (a text, or a list of messages) and ``response``, as rank_llm writes it,
+    alone or in the ``invocations_history`` of a ``query``; or it has ``query`` (an id), ``ids``
+    (documents in the order shown) and ``answer``. Requests and responses of a server's API are read
+    too. Answers stay as they came: reasoning and wrappers go where an answer is read. `DataError`
+    names the line of anything else.
+    """
+    text = decode_text(path, read_bytes(path))
+    decoder = json.JSONDecoder()
+    calls: list[LoggedCall] = []
+    end, line = 0, 1
+    while (start := _next_record(text, end)) < len(text):
+        line += text.count("\n", end, start)
+        # What is no JSON, is nested too deeply or has a number of thousands of digits has no calls.
+        content: Any = text[start : start + 200]
+        of_record: list[LoggedCall] = []
+        with suppress(ValueError, RecursionError):
+            record, end = decoder.raw_decode(text, start)
+            require_single_keys(path, text[start:end], record, first_line=line)
+            of_record = _calls_of_record(record, len(calls))
+            content = ", ".join(record) if isinstance(record, dict) else record
+        if not of_record:
+            raise DataError(path, f"{EXPECTED}, got {shorten(content)}", line=line)
+        calls += of_record
+        line += text.count("\n", start, end)
+    if not calls:
+        raise DataError(path, "holds no calls")
+    return tuple(calls)
+
+
+def _next_record(text: str, end: int) -> int:
+    separator = _SEPARATORS.match(text, end)
+    return end if separator is None else separator.end()
+
+
+def _calls_of_record(record: Any, calls_before: int) -> list[LoggedCall]:
+    """Return the calls of a record; none if it is not what it should be."""
+    if not isinstance(record, dict):
+        return []
+    query = record.get("query")
+    if isinstance(query, dict):
+        query = query.get("qid")
+    history = record.get("invocations_history")
+    parts = history if isinstance(history, list) else [record]
+    calls = []
+    for number, part in enumerate(parts, start=calls_before + 1):
+        call = _call(part, number, _id(query))
+        if call is None:
+            return []
+        calls.append(call)
+    return calls
+
+
+def _call(record: Any, number: int, query: str | None) -> LoggedCall | None:
+    if not isinstance(record, Mapping):
+        return None
+    key = next((name for name in _ANSWERS if name in record), None)
+    if key is None:
+        return None
+    try:
+        answer = stored_answer({key: record[key]} if key == "choices" else record[key])
+    except ValueError:
+        return None
+    if isinstance(record.get("ids"), list):
+        ids = [_id(value) for value in record["ids"]]
+        if query is None or None in ids:
+            return None
+        doc_ids = tuple(str(doc_id) for doc_id in ids)
+        return LoggedCall(number=number, query=query, ids=doc_ids, prompt="", answer=answer)
+    prompt = _first_prompt(record, _PROMPTS)
+    if not prompt:
+        return None
+    return LoggedCall(number=number, query=query, ids=(), prompt=prompt, answer=answer)
+
+
+def _first_prompt(record: Mapping[str, Any], names: Sequence[str]) -> str:
+    for name in names:
+        if text := _prompt(record.get(name)):
+            return text
+    return ""
+
+
+def _prompt(stored: Any) -> str:
+    """Return the text of a prompt, of all messages, or of a request; empty for anything else."""
+    if isinstance(stored, Mapping):
+        return _first_prompt(stored, ("body", *_PROMPTS))
+    if isinstance(stored, list):
+        messages = [message for message in stored if isinstance(message, Mapping)]
+        return "\n".join(_content(message.get("content")) for message in messages)
+    return stored if isinstance(stored, str) else ""
+
+
+def _content(content: Any) -> str:
+    """Return the text of a message, or that of all its parts."""
+    if isinstance(content, list):
+        parts = [part for part in content if isinstance(part, Mapping)]
+        return "".join(str(part.get("text") or "") for part in parts)
+    return content if isinstance(content, str) else ""
+
+
+def _id(value: Any) -> str | None:
+    """Return an id as text; None where it is none."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    return str(value) or None
+
+
+class MatchedCall(NamedTuple):
+    """What a call showed: a query, and the candidates that each passage can be."""
+
+    query: int
+    passages: tuple[tuple[int, ...], ...]
+
+
+Passages = tuple[tuple[tuple[str, ...], ...], ...]
+"""The texts of the documents of each query."""
+
+
+class TextTable:
+    """Queries and passages in one form, and what was matched before: windows overlap."""
+
+    def __init__(
+        self, form: Callable[[str], str], queries: Sequence[str], passages: Passages
+    ) -> None:
+        self.form = form
+        self.queries = [form(text) for text in queries]
+        self.candidates: list[list[tuple[int, str]]] = []
+        """For each query its candidates' texts, each with the candidate's position."""
+        self.queries_by_prefix = defaultdict[str, set[int]](set)
+        self._matches: dict[tuple[int, str, bool], tuple[int, ...]] = {}
+        for query, documents in enumerate(passages):
+            candidates = []
+            for position, texts in enumerate(documents):
+                for text in map(form, texts):
+                    candidates.append((position, text))
+                    self.queries_by_prefix[text[:_PREFIX_LENGTH]].add(query)
+            self.candidates.append(candidates)
+
+    def queries_with(self, passages: Sequence[str]) -> set[int]:
+        """Return the queries that have a candidate which begins like one of these passages."""
+        queries: set[int] = set()
+        for passage in passages:
+            queries.update(self.queries_by_prefix.get(passage[:_PREFIX_LENGTH], ()))
+        return queries
+
+    def queries_within(self, text: str) -> set[int]:
+        """Return the queries whose text is part of a text; of several the longest."""
+        lengths = {
+            number: len(query)
+            for number, query in enumerate(self.queries)
+            if query and query in text
+        }
+        longest = max(lengths.values(), default=0)
+        return {number for number, length in lengths.items() if length == longest}
+
+    def matches(self, query: int, passages: Sequence[str]) -> list[tuple[int, ...]]:
+        """Return the candidates of a query that each passage can be."""
+        matches = []
+        for number, passage in enumerate(passages, start=1):
+            is_last = number == len(passages)
+            key = query, passage, is_last
+            if key not in self._matches:
+                candidates = self.candidates[query]
+                self._matches[key] = longest_prefixes(passage, candidates, last=is_last)
+            matches.append(self._matches[key])
+        return matches
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateTexts:
+    """The first stage's lists: of each query the id, the text, and its documents, best first.
+
+    A document may have several texts, such as with and without its title; none where only ids are
+    known.
+    """
+
+    queries: tuple[str, ...]
+    texts: tuple[str, ...]
+    docs: tuple[tuple[str, ...], ...]
+    passages: Passages
+
+    def match(self, call: LoggedCall) -> MatchedCall | str:
+        """Find what a call showed by ids, texts or their letters; else say why it fits nothing."""
+        if call.ids:
+            return self._by_ids(call)
+        match = self._by_text(call, self._exact)
+        return self._by_text(call, self._letters) if isinstance(match, str) else match
+
+    def possible_queries(self, call: LoggedCall) -> set[int]:
+        """Tell which queries a call can be about that does not match."""
+        if call.query is not None:
+            return {self._numbers[call.query]} if call.query in self._numbers else set()
+        parts = parts_of(call.prompt)
+        for part in (parts[0], parts[-1]):
+            for table in (self._exact, self._letters):
+                if queries := table.queries_within(table.form(part)):
+                    return queries
+        return set()
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {query_id: number for number, query_id in enumerate(self.queries)}
+
+    @cached_property
+    def _positions(self) -> list[dict[str, int]]:
+        return [dict(zip(docs, range(len(docs)), strict=True)) for docs in self.docs]
+
+    @cached_property
+    def _exact(self) -> TextTable:
+        return TextTable(lambda text: "".join(text.split()), self.texts, self.passages)
+
+    @cached_property
+    def _letters(self) -> TextTable:
+        return TextTable(letters_of, self.texts, self.passages)
+
+    def _by_ids(self, call: LoggedCall) -> MatchedCall | str:
+        query = self._numbers.get(call.query or "")
+        if query is None:
+            return f"query {shorten(call.query)} is none of the candidates'"
+        positions = self._positions[query]
+        for doc_id in call.ids:
+            if doc_id not in positions:
+                return f"document {shorten(doc_id)} is no candidate of its query"
+        if len(call.ids) < 2:
+            return "shows fewer than two passages"
+        if len(set(call.ids)) < len(call.ids):
+            return "shows one document twice"
+        return MatchedCall(query, tuple((positions[doc_id],) for doc_id in call.ids))
+
+    def _by_text(self, call: LoggedCall, table: TextTable) -> MatchedCall | str:
+        head, *parts = parts_of(call.prompt)
+        if len(parts) < 2:
+            return "shows fewer than two passages [1], [2], …"
+        stated = _PASSAGE_COUNT.search(call.prompt)
+        if stated is not None and int(stated[1]) != len(parts):
+            return f"announces {stated[1]} passages and shows {len(parts)}"
+        passages = [table.form(part) for part in parts]
+        queries = table.queries_with(passages)
+        if not queries:
+            return "shows passages that are no candidates"
+        # The query stands before the passages, or behind the last one.
+        surroundings = (table.form(head), passages[-1])
+        asked_queries = [
+            query
+            for query in queries
+            if call.query in (None, self.queries[query])
+            and _holds(surroundings, table.queries[query])
+        ]
+        if not asked_queries:
+            return "asks another query than its passages'"
+        return self._match_of(asked_queries, passages, table)
+
+    def _match_of(
+        self, queries: Sequence[int], passages: Sequence[str], table: TextTable
+    ) -> MatchedCall | str:
+        """Choose the query whose candidates all passages are."""
+        matches = {query: table.matches(query, passages) for query in queries}
+        complete = [query for query in queries if all(matches[query])]
+        if not complete:
+            query = max(queries, key=lambda query: sum(map(bool, matches[query])))
+            missing = 1 + matches[query].index(())
+            return f"passage [{missing}] is no candidate of query {self.queries[query]!r}"
+        # The text of a query may hold that of another one; the longest was asked, if it holds all.
+        longest = max(complete, key=lambda query: len(table.queries[query]))
+        text = table.queries[longest]
+        for query in complete:
+            is_within = table.queries[query] != text and table.queries[query] in text
+            if query != longest and not is_within:
+                return f"fits {counted(len(complete), 'query', 'queries')} of equal passages"
+        return MatchedCall(longest, tuple(matches[longest]))
+
+
+def _holds(texts: Sequence[str], part: str) -> bool:
+    return bool(part) and any(part in text for text in texts)
+
+
+def letters_of(text: str) -> str:
+    """Return the letters a to z and digits, once broken encodings and entities are undone."""
+    return _NO_LETTER.sub("", unicodedata.normalize("NFKC", undo_mojibake(html.unescape(text))))
+
+
+def undo_mojibake(text: str) -> str:
+    """Undo that UTF-8 was read as Latin-1 or Windows-1252: ``ï¬`` and U+0081 are a ligature."""
+    before = None
+    while before != text:
+        before = text
+        text = _MISREAD.sub(
+            lambda match: match[0].encode("latin-1").decode(errors="ignore"),
+            text.translate(_WINDOWS_1252),
+        )
+    return text
+
+
+def parts_of(prompt: str) -> list[str]:
+    """Cut a prompt at its ``[1]``, ``[2]``, …: what comes first, and each passage.
+
+    The example ``[2] > [1]`` is no passage.
+    """
+    marks: list[re.Match[str]] = []
+    for pattern in _MARKS:
+        marks = _passage_marks(pattern, prompt)
+        if len(marks) > 1:
+            break
+    else:
+        marks = []
+    begins = [0, *(mark.end() for mark in marks)]
+    ends = [*(mark.start() for mark in marks), len(prompt)]
+    return [prompt[begin:end] for begin, end in zip(begins, ends, strict=True)]
+
+
+def _passage_marks(pattern: re.Pattern[str], prompt: str) -> list[re.Match[str]]:
+    marks: list[re.Match[str]] = []
+    for mark in pattern.finditer(prompt):
+        number = int(mark[1])
+        if number == len(marks) + 1:
+            marks.append(mark)
+        elif number == 1 and len(marks) == 1:  # the first one was in the instructions
+            marks = [mark]
+    return marks
+
+
+def longest_prefixes(
+    passage: str, candidates: Sequence[tuple[int, str]], *, last: bool
+) -> tuple[int, ...]:
+    """Return the candidates whose whole text begins a passage; of several texts the longest.
+
+    A template may follow, after the `last` passage any text.
+    """
+    least = 1 if last else max(len(passage) - _TEMPLATE_LENGTH, 1)
+    lengths: dict[int, int] = {}
+    for position, text in candidates:
+        if len(text) >= least and passage.startswith(text):
+            lengths[position] = max(lengths.get(position, 0), len(text))
+    longest = max(lengths.values(), default=0)
+    return tuple(position for position, length in lengths.items() if length == longest)

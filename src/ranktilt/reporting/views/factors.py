@@ -1,0 +1,216 @@
+"""Effects of factors: a table, a forest plot, the source before and after, and edits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from operator import attrgetter
+
+from ranktilt.probes.factors.result import (
+    PRIMARY,
+    UNITS,
+    AdoptionEffect,
+    FactorEffect,
+    FactorEffects,
+    Question,
+    SourceEffect,
+)
+from ranktilt.reporting.document import (
+    Block,
+    Cell,
+    Column,
+    ColumnOf,
+    Document,
+    Figure,
+    Section,
+    Sentence,
+    Table,
+    named,
+    tabulated,
+    worded,
+)
+from ranktilt.reporting.figures.charts import Mark, forest
+from ranktilt.reporting.headline import headline
+from ranktilt.reporting.numbers import count, decimal, estimate, number, p_value, percent, signed
+from ranktilt.reporting.provenance import provenance, titled
+from ranktilt.reporting.verdicts import ONE_AT_A_TIME
+
+_QUESTIONS = {
+    "together": "{} together",
+    "alone": "source, before the others are held",
+    "others held": "source, the others held",
+    "others as is": "source, where all others are as is",
+}
+
+
+def view(effects: FactorEffects) -> Document:
+    """Return what is said of effects of factors."""
+    blocks: list[Block] = [
+        _effects(effects),
+        _forest(effects),
+        *_sources(effects),
+        *_adoptions(effects),
+        _factors(effects),
+    ]
+    lead = (
+        "What does each factor do to a document's rank, and how does one change what another does?",
+    )
+    return Document(
+        kind=titled("Causes on", effects.spec),
+        headline=headline(effects),
+        sections=(
+            Section("effects", "Effects of factors", lead, tuple(blocks)),
+            provenance(effects.spec, effects.notes),
+        ),
+        sentences=tuple(
+            Sentence(f"{sentence}.", emphasis="strong") for sentence in effects.sentences
+        ),
+        legend=tuple(_legend(effects)),
+        notes=effects.notes,
+    )
+
+
+def _effects(effects: FactorEffects) -> Table:
+    """Every effect, a row each, with the estimands beside each other."""
+    rows = {(row.ranker, row.effect, row.estimand): row for row in effects.rows}
+    columns: list[ColumnOf] = [(named("effect"), lambda row: row.effect)]
+    for number_of_estimand, estimand in enumerate(effects.estimands):
+        unit = UNITS[estimand]
+        spare = max(4 - number_of_estimand, 0) if number_of_estimand else 0
+        head = Column(f"{unit.name}, {unit.unit}", hint=unit.about, spare=spare)
+        columns.append((head, partial(_cell, rows, estimand)))
+        if estimand == PRIMARY:
+            columns.append(
+                (Column("corrected p", spare=6), lambda row: number(row.p_corrected, p_value))
+            )
+            columns.append(
+                (Column("detectable", spare=5), lambda row: number(row.detectable, decimal))
+            )
+    return tabulated(
+        "Effects, high less low",
+        effects.of(PRIMARY),
+        columns,
+        group=lambda row: (row.ranker,),
+        groups=("ranker",),
+    )
+
+
+def _cell(rows: dict[tuple[str, str, str], FactorEffect], estimand: str, of: FactorEffect) -> Cell:
+    row = rows.get((of.ranker, of.effect, estimand))
+    if row is None:
+        return Cell("–")
+    show = partial(signed, digits=UNITS[estimand].digits)
+    return estimate(row, show, "*" * row.shown, emphasis="strong" if row.shown else "")
+
+
+def _forest(effects: FactorEffects) -> Figure:
+    marks = {
+        ranker: [
+            Mark(row.effect, row.value, row.low, row.high, detectable=row.detectable)
+            for row in effects.of(PRIMARY, ranker)
+        ]
+        for ranker in effects.rankers
+    }
+    says = (
+        "Ranks that a version moves up, high less low, with the 95 % interval; right of 0 the "
+        "factor lifts a text."
+    )
+    return Figure("What each factor does to the rank", says, forest(marks, x="ranks"))
+
+
+def _sources(effects: FactorEffects) -> Iterator[Table]:
+    """The source before and after the other factors are held."""
+    if not effects.sources:
+        return
+    sources = {(row.ranker, row.question, row.estimand): row for row in effects.sources}
+    columns: list[ColumnOf] = [(named("effect"), _question)]
+    for estimand in effects.estimands:
+        unit = UNITS[estimand]
+        cell = partial(_source_cell, sources, estimand)
+        columns.append((f"{unit.name}, {unit.unit}", cell))
+    yield tabulated(
+        "Text by a model, before and after the other factors are held",
+        [row for row in effects.sources if row.estimand == PRIMARY],
+        columns,
+        note="Together: all at once high, less the original; two-factor interactions cancel out.",
+        group=lambda row: (row.ranker,),
+        groups=("ranker",),
+    )
+
+
+def _source_cell(
+    sources: dict[tuple[str, Question, str], SourceEffect], estimand: str, row: SourceEffect
+) -> Cell:
+    effect = sources.get((row.ranker, row.question, estimand))
+    if effect is None:
+        return Cell("–")
+    return estimate(effect, partial(signed, digits=UNITS[estimand].digits))
+
+
+def _question(row: SourceEffect) -> str:
+    return _QUESTIONS[row.question].format(", ".join(row.factors))
+
+
+def _adoptions(effects: FactorEffects) -> Iterator[Table]:
+    """What an edit does as ever more documents have it."""
+    if not effects.adoptions:
+        return
+    without = {
+        (row.ranker, row.factor, row.share): row for row in effects.adoptions if not row.edited
+    }
+
+    def without_edit(row: AdoptionEffect) -> Cell:
+        return estimate(without[row.ranker, row.factor, row.share], signed)
+
+    columns: list[ColumnOf] = [
+        (named("edit"), attrgetter("factor")),
+        ("others that edit, %", lambda row: number(row.share, percent)),
+        ("exposure with the edit", lambda row: estimate(row, signed)),
+        ("exposure without it", without_edit),
+    ]
+    note = (
+        "Points of 100 / log2(1 + rank), 0 where not retrieved, against the unedited document "
+        "where nobody edits."
+    )
+    yield tabulated(
+        "Does an edit pay, as ever more documents have it?",
+        [row for row in effects.adoptions if row.edited],
+        columns,
+        note=note,
+        group=lambda row: (row.ranker,),
+        groups=("ranker",),
+    )
+
+
+def _factors(effects: FactorEffects) -> Table:
+    columns: list[ColumnOf] = [
+        (named("factor"), attrgetter("name")),
+        (worded("low"), attrgetter("low")),
+        (worded("high"), attrgetter("high")),
+        (worded("effects told"), lambda row: "yes" if row.analysed else "no: its check failed"),
+    ]
+    return tabulated("Factors", effects.factors, columns, only="page")
+
+
+def _legend(effects: FactorEffects) -> Iterator[str]:
+    """Say what the numbers are."""
+    sizes = {}
+    for row in effects.of(PRIMARY):
+        size = (count(row.versions), count(row.origins), count(row.queries))
+        sizes[row.ranker] = "{} versions of {} documents under {} queries".format(*size)
+    alike = len(set(sizes.values())) == 1
+    for ranker, text in list(sizes.items())[: 1 if alike else None]:
+        yield f"{text}." if alike else f"{ranker}: {text}."
+    yield (
+        "An effect is the mean of the versions in which a factor is high less that of the others, "
+        "above 0 where it "
+        "lifts a text; a × b is half of what a's effect gains where b is high. Ranks are those "
+        "among all other "
+        "documents, each in one of its versions, drawn at random; what is not retrieved stands "
+        "below all that is."
+    )
+    yield (
+        "* corrected p < .05 (Holm, over all rankers and effects of an estimand). Intervals (95 %) "
+        "and p: t by errors "
+        f"clustered by query and document. Detectable: with 80 % power. {ONE_AT_A_TIME}"
+    )

@@ -1,0 +1,112 @@
+"""Manipulation checks: a row for each factor and property, and which factors failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from ranktilt.errors import counted, join_words
+from ranktilt.generation.versions.checks import FAILED, SMALL, FactorCheck, ManipulationChecks
+from ranktilt.reporting.document import (
+    Cell,
+    Column,
+    Document,
+    Sentence,
+    Table,
+    named,
+    printed,
+    tabulated,
+    worded,
+)
+from ranktilt.reporting.numbers import DASH, always_signed, fixed, number, percent
+from ranktilt.reporting.tones import Tone
+
+_TONES: dict[str, Tone] = {"moved": "good", "held": "good", "unclear": "warning", FAILED: "bad"}
+_EXPECTED = {"up": "moves up", "down": "moves down"}
+_LEGEND = (
+    "Low and high: means over documents on each level of the factor. Effect: Hedges' g of high "
+    "against low, in "
+    "standard deviations, with its 95 % interval by document (origin).",
+    f"Failed: a property that must move did not, by {SMALL:g} at least and in its direction, or "
+    "one that must hold "
+    f"surely did, by more than {SMALL:g}. Unclear: the interval reaches beyond {SMALL:g}.",
+)
+
+
+def view(checks: ManipulationChecks) -> Document:
+    """Return what is said of manipulation checks."""
+    design = checks.spec["design"]
+    names, failed = design["factors"], checks.failed
+    tried = (
+        f"{counted(len(names), 'factor', 'factors')} in {counted(design['runs'], 'run', 'runs')}"
+    )
+    if failed:
+        verdict = (
+            f"{join_words(list(failed))} failed the manipulation check and {_are(failed)} left out "
+            "of analyses."
+        )
+    else:
+        verdict = "every factor moved what it should."
+    headline = f"{tried}: {verdict}"
+    unchanged = [
+        Sentence(f"{name}: {percent(share)} % of the texts were changed", emphasis="quiet")
+        for name, share in checks.changed.items()
+    ]
+    if "judged" in design:
+        unchanged.append(Sentence(_judged(design["judged"])))
+    return Document(
+        kind="Versions by design",
+        headline=headline,
+        sections=printed([checks_table(checks)]),
+        sentences=(
+            Sentence(headline, "bad" if failed else "good", "alarm" if failed else "strong"),
+            *unchanged,
+        ),
+        legend=_LEGEND,
+    )
+
+
+def _judged(judged: Mapping[str, Any]) -> str:
+    """What a judge's grades of false versions are, held against those of their originals."""
+    versions = counted(judged["graded"], "false version", "false versions")
+    lost = judged["pairs"] - judged["graded"]
+    without = f"; {lost:,} have no grade" if lost else ""
+    return (
+        f"facts: {judged['lower']:,} of {versions} graded lower than their originals, "
+        f"{judged['higher']:,} higher, by "
+        f"{judged['judge']}{without}"
+    )
+
+
+def _are(names: tuple[str, ...]) -> str:
+    return "are" if len(names) > 1 else "is"
+
+
+def checks_table(checks: ManipulationChecks) -> Table:
+    """Lay the checks out by factor."""
+    columns = (
+        (named("property"), lambda row: row.probe),
+        (worded("must"), lambda row: _EXPECTED.get(row.expected, row.expected)),
+        (Column("low", spare=2), lambda row: number(row.low_mean, fixed)),
+        (Column("high", spare=2), lambda row: number(row.high_mean, fixed)),
+        (Column("effect", hint="Hedges' g"), _effect),
+        (Column("documents", spare=1), lambda row: f"{row.origins:,}"),
+        (worded("verdict"), lambda row: Cell(row.verdict, tone=_TONES.get(row.verdict, ""))),
+    )
+    return tabulated(
+        "What each factor did to the texts",
+        checks.rows,
+        columns,
+        group=lambda row: (row.factor,),
+        groups=("factor",),
+    )
+
+
+def _effect(row: FactorCheck) -> Cell:
+    if row.g != row.g:
+        return Cell(DASH)
+    ends = (always_signed(row.low), always_signed(row.high))
+    return number(
+        row.g, partial(always_signed), ends=ends, emphasis="strong" if row.verdict == FAILED else ""
+    )
