@@ -19,7 +19,6 @@ from ranktilt import (
     Explanation,
     Gate,
     Study,
-    Validation,
 )
 from ranktilt.cli import notes
 from ranktilt.cli.notes import note, reporting
@@ -51,9 +50,9 @@ VERBS = {
     "explain": Verb(("{toy}", "--probe", "overlap"), Explanation),
     "gate": Verb(("{new}",), Gate, 1),
     "study": Verb(("{hot}", *QUICK, "-m", "nDCG@3"), Study),
-    "check --full": Verb(("{toy}", "-r", "bm25", "--similarity", "none"), Validation, 1),
+    "check -r bm25": Verb(("{toy}",), CheckResult, 1),
 }
-PAGES = ("audit", "study", "check --full")
+PAGES = ("audit", "study", "check -r bm25")
 each_verb = pytest.mark.parametrize("verb", VERBS)
 
 

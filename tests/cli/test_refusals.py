@@ -150,12 +150,10 @@ RANK = [
 ]
 CHECK = [
     ("toy --split dev", "toy/qrels: unknown split 'dev' (valid: test); choose one with --split"),
-    ("toy --margin 0.1", "--margin needs --full"),
-    (
-        "toy --full --similarity none -r bm25 -r none",
-        "-r none skips effectiveness; name no other ranker",
-    ),
-    ("toy --full --similarity dense:nowhere/at-all", "'nowhere/at-all'"),
+    ("toy --equivalence 0.1", "--equivalence is about effectiveness: name a ranker with -r"),
+    ("toy --memory 1GB", "--memory is about rankers and encoders: name one with -r or --similarity"),
+    ("toy --similarity bm25", "similarity needs the vectors of an encoder, such as dense:minilm"),
+    ("toy --similarity dense:nowhere/at-all", "'nowhere/at-all'"),
 ]
 EXPLAIN = [
     ("toy --probe overlap --lm gpt2", "--lm needs --probe perplexity or --theorem"),

@@ -346,7 +346,7 @@ def test_how_a_result_was_made_is_written_plainly_and_command_notes_and_files_st
     )
     section = provenance(spec)
     assert (section.lead, section.blocks) == ((), (Pairs(expected),))
-    command = "ranktilt check --full x"
+    command = "ranktilt check x"
     inputs = [{"path": "a", "sha256": "1"}, {"path": "b", "sha256": "2"}]
     section = provenance({"command": command, "seed": 1, "inputs": inputs}, ["two were left out"])
     *front, table = section.blocks

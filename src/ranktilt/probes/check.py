@@ -226,7 +226,7 @@ def check(
     refuse_twice([repr(chosen) for chosen in chosen_measures], "measure")
     if map_pairs < 0:
         raise UserError(f"expected 0 or more pairs in the map, got {map_pairs}")
-    first, others = _sides(collection, reference)
+    first, others = _reference_and_others(collection, reference)
     stated = with_stated_sources(collection) if collection.sources else collection
     twins = twin_sources(stated, first) if first else []
     is_judged = bool(collection.qrels.filter(pl.col("grade") > 0).height)
@@ -277,7 +277,7 @@ def _require_documents(collection: Collection, reference: str | None) -> None:
         raise collection.unknown_source(reference)
 
 
-def _sides(collection: Collection, reference: str | None) -> tuple[str, tuple[str, ...]]:
+def _reference_and_others(collection: Collection, reference: str | None) -> tuple[str, tuple[str, ...]]:
     """Return the reference, empty where nothing is compared, and the sources to examine."""
     sources = collection.sources
     if len(sources) < 2:

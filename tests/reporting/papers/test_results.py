@@ -178,7 +178,7 @@ class TestAudit:
         assert cells_of(found, "dai-3") == cells_of(found, "askari-2") == tables_of(found) == []
 
 
-class TestValidation:
+class TestCheck:
     def test_each_side_alone_in_percent_or_as_a_collection_of_its_own(self) -> None:
         cells = by_key(cells_of(toy_check(), "dai-2"), "system", "target")
         assert cells["dense:minilm", "human"] == pytest.approx(31.6)
