@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from ranktilt.experiments.query_split import split_queries as split_queries
     from ranktilt.experiments.tradeoff import bench as bench
     from ranktilt.experiments.tradeoff_result import Bench as Bench
-    from ranktilt.experiments.training_plan import training_study as training_study
     from ranktilt.experiments.training_result import TrainingStudy as TrainingStudy
+    from ranktilt.experiments.training_study import training_study as training_study
     from ranktilt.experiments.twins.effects import factor_effects as factor_effects
     from ranktilt.experiments.twins.make import twins as twins
     from ranktilt.experiments.twins.options import Crossing as Crossing
@@ -177,7 +177,7 @@ _NAMES = {
     "table": "reporting.output",
     "train_cross_encoder": "training.cross_encoder",
     "train_retriever": "training.retriever",
-    "training_study": "experiments.training_plan",
+    "training_study": "experiments.training_study",
     "twins": "experiments.twins.make",
 }
 

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import ranktilt as rt
-from ranktilt.cli.study import read_zero_shot
 from ranktilt.cli.train import read_amounts
+from ranktilt.cli.train_study import read_zero_shot
 from tests.cli.conftest import Cli
 from tests.experiments.planted import answered_folder
 from tests.experiments.test_level_fit import written
@@ -249,10 +249,9 @@ def test_a_study_of_training_is_written(
     answered_folder(tmp_path / "qa")
     few = ("--steps", "2", "--batch", "8", "--max-query-tokens", "6", "--max-document-tokens", "16")
     code, out, err = cli(
+        "train",
         "study",
         "qa",
-        "--vary",
-        "training",
         "--base-model",
         tiny,
         *few,

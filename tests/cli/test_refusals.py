@@ -186,24 +186,6 @@ LEVEL_ROWS = [
 ]
 STUDY = [
     ("hot", "nothing to study: name a ranker, such as -r bm25"),
-    ("hot -r bm25 --base-model x", "--base-model needs --vary training"),
-    (
-        "hot --vary training",
-        "nothing to train: name an encoder to start from, such as --base-model minilm",
-    ),
-    ("hot --vary training -r bm25", "-r needs --vary temperature"),
-    (
-        "hot --vary training --base-model x --curve human",
-        "--curve: expected SOURCE=N, each source once, such as",
-    ),
-    (
-        "hot --vary training --base-model x --zero-shot a,b",
-        "--zero-shot expects a collection, then qrels=FILE,",
-    ),
-    (
-        "hot --vary training --base-model x --zero-shot ,name=a",
-        "--zero-shot expects a collection, such as a folder",
-    ),
 ]
 PAIRWISE = [
     ("people", "name either a model (--llm openai:MODEL) or stored choices (--decisions FILE)"),
@@ -383,6 +365,22 @@ TRAIN = [
     (
         "retriever toy -o m --base-model x --split test --debias x --debias paper",
         "--debias: expected a number of at",
+    ),
+    (
+        "study hot",
+        "nothing to train: name an encoder to start from, such as --base-model minilm",
+    ),
+    (
+        "study hot --base-model x --curve human",
+        "--curve: expected SOURCE=N, each source once, such as",
+    ),
+    (
+        "study hot --base-model x --zero-shot a,b",
+        "--zero-shot expects a collection, then qrels=FILE,",
+    ),
+    (
+        "study hot --base-model x --zero-shot ,name=a",
+        "--zero-shot expects a collection, such as a folder",
     ),
 ]
 TOOLS = [

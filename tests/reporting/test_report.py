@@ -186,7 +186,9 @@ class TestRefused:
             "an audit, a check, a study, an explanation, a pairwise audit, a comparison, a bench or a training "
             "study"
         )
-        verbs = "ranktilt audit, check --full, study, explain, pairwise, compare, level and study --vary training"
+        verbs = (
+            "ranktilt audit, check --full, study, explain, pairwise, compare, level and train study"
+        )
         with refused(
             f"{path}: expected {kinds}, got a gate's report; {verbs} write one with --json FILE",
             DataError,

@@ -29,6 +29,7 @@ from ranktilt.cli.rank import rank
 from ranktilt.cli.replay_log import replay_log
 from ranktilt.cli.report import report
 from ranktilt.cli.tools import doctor
+from ranktilt.cli.train_study import train_study
 from ranktilt.errors import UserError
 
 _VERBS: dict[str, Any] = {
@@ -108,6 +109,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 _add(app, _VERBS)
+_add(train.train, {"study": train_study})
 for _name, (_help, _verbs) in _GROUPS.items():
     app.add_typer(
         _add(typer.Typer(help=_help, no_args_is_help=True, rich_markup_mode=None), _verbs),
