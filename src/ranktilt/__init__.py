@@ -9,7 +9,7 @@ Twelve functions to begin with::
     gate(audit, max_tilt=15)     pass or fail, for CI
     explain(collection)          how the texts of the sources differ
     level(collection, ranker)    corrections, and what each costs
-    study(collection, rankers)   the tilt over temperatures
+    audit_sources(collection, rankers)   several sources or temperatures, each with the reference
     pairwise(collection, model)  which of two documents a language model chooses
     check(collection)            whether the comparison is fair
     report(result, "page.html")  a page that opens anywhere
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit as Audit
     from ranktilt.auditing.sequential import SequentialAudit as SequentialAudit
     from ranktilt.auditing.sequential import audit_until as audit_until
-    from ranktilt.auditing.study import Study as Study
-    from ranktilt.auditing.study import study as study
+    from ranktilt.auditing.source_audits import SourceAudits as SourceAudits
+    from ranktilt.auditing.source_audits import audit_sources as audit_sources
     from ranktilt.collection import Collection as Collection
     from ranktilt.datasets.bundled.reader import bundled as bundled
     from ranktilt.datasets.labels import labelled as labelled
@@ -133,7 +133,7 @@ _NAMES = {
     "Rewriting": "generation.settings",
     "Run": "run",
     "SequentialAudit": "auditing.sequential",
-    "Study": "auditing.study",
+    "SourceAudits": "auditing.source_audits",
     "TextProbe": "probes.base",
     "TrainingStudy": "experiments.training_result",
     "TwinEstimand": "measures.twins.base",
@@ -143,6 +143,7 @@ _NAMES = {
     "as_mteb": "adapters.mteb",
     "as_pyterrier": "adapters.pyterrier",
     "audit": "auditing.audit",
+    "audit_sources": "auditing.source_audits",
     "audit_until": "auditing.sequential",
     "bench": "experiments.tradeoff",
     "bundled": "datasets.bundled.reader",
@@ -173,7 +174,6 @@ _NAMES = {
     "save_answered": "generation.answer.save",
     "save_rewritten": "generation.rewrite.save",
     "split_queries": "experiments.query_split",
-    "study": "auditing.study",
     "table": "reporting.output",
     "train_cross_encoder": "training.cross_encoder",
     "train_retriever": "training.retriever",

@@ -73,16 +73,9 @@ AUDIT = [
     ),
     (
         "three -r bm25 --source gpt",
-        "only source 'gpt': name what it is held against too, such as 'human'",
+        "only source 'gpt': name what it is compared with too, such as 'human'",
     ),
-    (
-        "three -r bm25 --json -",
-        "standard output takes one audit as JSON, and here are 2, one a source",
-    ),
-    (
-        "three -r bm25 --format json",
-        "standard output takes one audit as JSON, and here are 2, one a source",
-    ),
+    ("three -r bm25 --reference robot", "unknown source 'robot' (valid: human, llm, gpt"),
     ("toy -r bm25 --max-queries 5", "--max-queries needs a sequential audit: --stop-at-tilt"),
     (
         "toy -r bm25 --stop-at-tilt 9 --card",
@@ -183,9 +176,6 @@ LEVEL_ROWS = [
     ),
     ("toy -r bm25 --fit toy", "no query of toy is left to fit on"),
     ("toy -r bm25 --pair human,llm --pair llm,human", "level takes one pair of groups; got 2"),
-]
-STUDY = [
-    ("hot", "nothing to study: name a ranker, such as -r bm25"),
 ]
 PAIRWISE = [
     ("people", "name either a model (--llm openai:MODEL) or stored choices (--decisions FILE)"),
@@ -405,7 +395,6 @@ REFUSALS = {
     "check": CHECK,
     "explain": EXPLAIN,
     "level": LEVEL_ROWS,
-    "study": STUDY,
     "pairwise": PAIRWISE,
     "report": REPORT,
     "data": DATA,

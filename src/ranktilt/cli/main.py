@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from ranktilt._version import __version__
-from ranktilt.cli import study, train
+from ranktilt.cli import train
 from ranktilt.cli.audit import audit, demo
 from ranktilt.cli.build import build
 from ranktilt.cli.check import check
@@ -41,7 +41,6 @@ _VERBS: dict[str, Any] = {
     "explain": explain,
     "level": level,
     "train": train.train,
-    "study": study.study,
     "pairwise": pairwise,
     "judge": judge,
     "twins": twins,

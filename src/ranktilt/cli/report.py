@@ -135,12 +135,12 @@ def _check(
 
 def _page(files: Sequence[Path], output: Path | None, *, texts: bool) -> None:
     from ranktilt.reporting.numbers import size
-    from ranktilt.reporting.reload import LoadedAudit
+    from ranktilt.reporting.reload import Loaded
     from ranktilt.reporting.report import opened, report_page
 
     found = opened(files)
     for one in found:
-        if isinstance(one, LoadedAudit) and one.notes:
+        if isinstance(one, Loaded) and one.notes:
             front = "" if one.collection else "Queries, ranked lists and texts are left out. "
             note(front + " ".join(one.notes))
     page = report_page(found, texts=texts)
@@ -152,10 +152,8 @@ def _page(files: Sequence[Path], output: Path | None, *, texts: bool) -> None:
 def _table(
     files: Sequence[Path], layout: str, form: str, *, texts: bool, queries: Sequence[str]
 ) -> str:
-    from ranktilt.auditing.result import Audit
     from ranktilt.reporting.papers.cells import read_cells
     from ranktilt.reporting.papers.tables import PROSE, paper_tables
-    from ranktilt.reporting.reload import reload
     from ranktilt.reporting.report import PAPER_RESULTS, read_result
 
     found, wanted = (
@@ -168,14 +166,27 @@ def _table(
             if file.name.endswith((".csv", ".csv.gz"))
             else read_result(file, PAPER_RESULTS)
         )
-        if texts and layout in wanted and isinstance(one, Audit) and one.spec.get("by") == "source":
-            one = replace(
-                reload(one, file), runs=()
-            )  # texts are chosen by grade, whatever lists are kept
-            if one.collection is None:
-                note(" ".join(one.notes))
-        found.append(one)
+        found.append(_with_texts(one, file) if texts and layout in wanted else one)
     return paper_tables(found, layout, form, queries=queries)
+
+
+def _with_texts(result: Any, file: Path) -> Any:
+    """Read the collection of an audit by source again; texts are chosen by grade, without lists."""
+    from ranktilt.auditing.result import Audit
+    from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.reporting.reload import Loaded, reload, reload_sources
+
+    loaded: Loaded
+    if isinstance(result, SourceAudits):
+        loaded = reload_sources(result, file)
+        loaded = replace(loaded, parts=tuple(replace(part, runs=()) for part in loaded.parts))
+    elif isinstance(result, Audit) and result.spec.get("by") == "source":
+        loaded = replace(reload(result, file), runs=())
+    else:
+        return result
+    if loaded.collection is None:
+        note(" ".join(loaded.notes))
+    return loaded
 
 
 def _deliver(text: str, output: Path | None) -> None:
@@ -188,13 +199,13 @@ def _deliver(text: str, output: Path | None) -> None:
 def _figures(files: Sequence[Path], folder: Path, form: str, layout: str) -> None:
     from ranktilt.reporting.numbers import size
     from ranktilt.reporting.papers.figures import paper_figures
-    from ranktilt.reporting.reload import LoadedAudit
+    from ranktilt.reporting.reload import Loaded
     from ranktilt.reporting.report import PAPER_RESULTS, opened
 
     found = opened(files, PAPER_RESULTS)
     drawn = paper_figures(found, format=form, layout=layout)
     for sentence in (
-        sentence for one in found if isinstance(one, LoadedAudit) for sentence in one.notes
+        sentence for one in found if isinstance(one, Loaded) for sentence in one.notes
     ):
         note(sentence)
     write_files({folder / name: data for name, data in drawn.items()})

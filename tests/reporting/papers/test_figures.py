@@ -19,7 +19,7 @@ from ranktilt.reporting.reload import LoadedAudit
 from tests.experiments.planted import collection, swept, trial
 from tests.probes.checks import toy_check
 from tests.refusals import refused
-from tests.reporting.audits import ENDS, explained, toy_study
+from tests.reporting.audits import ENDS, explained, toy_source_audits
 from tests.reporting.openings import opened
 from tests.reporting.results import result
 
@@ -62,7 +62,7 @@ def test_an_audit_has_those_of_its_page_and_two_of_a_kind_are_told_apart() -> No
 
 
 def test_letters_have_the_size_of_print_and_colours_are_those_of_the_page() -> None:
-    (svg,) = (drawn.decode() for drawn in paper_figures([toy_study()]).values())
+    (svg,) = (drawn.decode() for drawn in paper_figures([toy_source_audits()]).values())
     assert {float(size) for size in re.findall(r'font-size="([\d.]+)px"', svg)} <= {7.0, 8.0}
     assert "#b8578f" in svg  # --d of the light theme
     assert '"width": 240' in for_paper({"width": "container", "height": 300, "layer": []})
@@ -71,7 +71,8 @@ def test_letters_have_the_size_of_print_and_colours_are_those_of_the_page() -> N
 @pytest.mark.parametrize(("format", "front"), FORMATS)
 def test_each_format(format: str, front: bytes, tmp_path: Path) -> None:
     assert all(
-        one.startswith(front) for one in paper_figures([toy_study()], format=format).values()
+        one.startswith(front)
+        for one in paper_figures([toy_source_audits()], format=format).values()
     )
     file = result("pairwise").plot().save(tmp_path / f"looks.{format.upper()}")
     assert file.read_bytes().startswith(front)
@@ -92,14 +93,14 @@ def test_what_cannot_be_drawn_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     with refused("nothing to draw: no result was given"):
         paper_figures([])
     with refused("unknown format of a figure 'gif' (valid: svg, pdf, png)"):
-        paper_figures([toy_study()], format="gif")
+        paper_figures([toy_source_audits()], format="gif")
     with pytest.raises(
         UserError, match=r"dai-fig10 shows interventions of rising strength .* makes one"
     ):
-        paper_figures([toy_study()], layout="dai-fig10")
+        paper_figures([toy_source_audits()], layout="dai-fig10")
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(MissingExtra, match=r"ranktilt\[plots\]"):
-        paper_figures([toy_study()])
+        paper_figures([toy_source_audits()])
 
 
 class TestNotebook:
@@ -112,10 +113,10 @@ class TestNotebook:
         assert "Right of 0: human; left: llm." in repr(found)
 
     def test_the_first_comes_without_a_name_and_others_are_listed_and_guessed(self) -> None:
-        assert repr(result("study").plot()) == repr(result("study").plot("tilt-1"))
+        assert repr(result("sources").plot()) == repr(result("sources").plot("tilt-1"))
         for name, asked, message in (
             (
-                "study",
+                "sources",
                 "tilts",
                 r"unknown figure .*; did you mean 'tilt-\d'\? \(valid: tilt-1, tilt-2",
             ),
@@ -234,7 +235,9 @@ class TestExplanation:
     def test_a_layout_draws_its_figure_alone(self, two: Explanation, four: Explanation) -> None:
         for found, name in ((two, "dai-figure-7.svg"), (four, "dai-figure-8.svg")):
             assert list(paper_figures([found]))[-2:] == ["dai-figure-9.svg", name]
-        assert list(paper_figures([toy_study(), four], layout="dai-fig7")) == ["dai-figure-7.svg"]
+        assert list(paper_figures([toy_source_audits(), four], layout="dai-fig7")) == [
+            "dai-figure-7.svg"
+        ]
         for name in ("dai-fig8", "dai-fig9"):
             ((file, drawn),) = paper_figures([four], layout=name).items()
             assert file == f"{name.replace('fig', 'figure-')}.svg"

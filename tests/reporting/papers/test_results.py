@@ -25,8 +25,8 @@ from tests.reporting.audits import (
     small,
     sourced,
     three,
-    timeless_study,
-    toy_study,
+    timeless_source_audits,
+    toy_source_audits,
     twins,
     uneven,
 )
@@ -206,15 +206,15 @@ class TestValidation:
         ]
 
 
-class TestStudy:
+class TestSourceAudits:
     def test_every_temperature_has_its_cells(self) -> None:
-        cells = cells_of(toy_study(), "dai-9")
+        cells = cells_of(toy_source_audits(), "dai-9")
         found = by_key(cells, "temperature", "system", "target")
         assert found["0.6", "BM25", "human"] == pytest.approx(30 * (1 + 6.1 / 200))
         assert found["0.6", "BM25", "llm"] == pytest.approx(30 * (1 - 6.1 / 200))
         assert {c.generator for c in cells} == {"llama"}
         assert {t for t, _, _ in found} == {"0.2", "0.6", "1.0"}
-        assert {c.temperature for c in cells_of(timeless_study(), "dai-9")} == {""}
+        assert {c.temperature for c in cells_of(timeless_source_audits(), "dai-9")} == {""}
 
 
 class TestHome:

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from ranktilt import Audit, Collection, Run, UserError, audit
-from ranktilt.auditing.study_sources import source_pairs
+from ranktilt.auditing.sources_apart import take_apart
 from ranktilt.reporting.document import Panels, Table
 from ranktilt.reporting.papers.cells import CellFile, PaperCell, read_cells
 from ranktilt.reporting.papers.layouts import LAYOUTS
@@ -26,7 +26,7 @@ from tests.reporting.audits import (
     ordered,
     small,
     sourced,
-    toy_study,
+    toy_source_audits,
     twins,
     uneven,
 )
@@ -151,7 +151,7 @@ class TestArrangement:
 class TestWhich:
     def test_every_table_that_the_results_hold_in_the_papers_order(self) -> None:
         found = sourced("llama", runs=RERANKED)
-        assert names(toy_study(), uneven(), found, toy_check()) == [
+        assert names(toy_source_audits(), uneven(), found, toy_check()) == [
             "dai-1",
             "dai-2",
             "dai-3",
@@ -226,14 +226,16 @@ class TestWhich:
 
 class TestNumbers:
     def test_relative_delta_comes_from_the_printed_means_or_from_the_means_themselves(self) -> None:
-        found = list(csv.DictReader(io.StringIO(paper_tables([toy_study()], "dai-9", "csv"))))
+        found = list(
+            csv.DictReader(io.StringIO(paper_tables([toy_source_audits()], "dai-9", "csv")))
+        )
         bm25 = [
             row["value"] for row in found if (row["system"], row["temperature"]) == ("BM25", "0.2")
         ]
-        # 31.86 and 28.14 are printed as 31.9 and 28.1: 100·3.8/30 = 12.67; the study says 12.4
+        # 31.86 and 28.14 are printed as 31.9 and 28.1: 100·3.8/30 = 12.67; the audit says 12.4
         assert bm25 == ["31.9", "28.1", "12.7"]
         assert "BM25,relative_delta,nDCG@3,12.4," in paper_tables(
-            [toy_study()], "dai-9", "csv", rounding="none"
+            [toy_source_audits()], "dai-9", "csv", rounding="none"
         )
 
     def test_groups_that_are_not_twins_and_a_relative_delta_of_rounded_means_are_said_to_be(
@@ -250,7 +252,7 @@ class TestNumbers:
         assert not [note for block in others for note in block.notes if note.startswith(said)]
 
     def test_csv_is_read_back_into_the_same_table(self, tmp_path: Path) -> None:
-        text = paper_tables([toy_check(), toy_study(), small()], "paper", "csv")
+        text = paper_tables([toy_check(), toy_source_audits(), small()], "paper", "csv")
         (tmp_path / "cells.csv").write_text(text, encoding="utf-8")
         assert paper_tables([read_cells(tmp_path / "cells.csv")], "paper", "csv") == text
 
@@ -462,7 +464,7 @@ def test_every_source_has_a_column_from_one_audit_or_from_one_each(apart: bool) 
     whole = Collection(
         *(getattr(versions(), name) for name in ("docs", "queries", "qrels")), {"path": "bed"}
     )
-    opened = [with_versions(one) for one in (source_pairs(whole) if apart else [whole])]
+    opened = [with_versions(one) for one in (take_apart(whole).collections if apart else [whole])]
     (together,) = of_collections(opened)
     assert len(of_collections([with_versions(versions()), *opened])) == 2
     block = chosen_texts(together, "dai-10", queries=["q1"])

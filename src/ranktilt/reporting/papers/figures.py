@@ -21,12 +21,13 @@ from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.papers.layouts import FIGURES, LAYOUTS
 from ranktilt.reporting.papers.results import Result as Bare
 from ranktilt.reporting.provenance import folder
-from ranktilt.reporting.reload import LoadedAudit
+from ranktilt.reporting.reload import Loaded, LoadedAudit, LoadedSourceAudits
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.audit import view as audit_view
 from ranktilt.reporting.views.check_sections import distribution_figure
+from ranktilt.reporting.views.source_audits import view as source_audits_view
 
-Result = LoadedAudit | Bare
+Result = Loaded | Bare
 FORMATS = ("svg", "pdf", "png")
 _COLUMN = 240
 """Points: as wide as a column of a paper."""
@@ -111,9 +112,13 @@ def result_figure(result: Any, name: str = "") -> ResultFigure:
 
 def _figures(result: Any) -> Iterator[tuple[str, Figure]]:
     """Yield the figures of a result, each by its section's name, with a number where there are several."""
-    for section in (
-        audit_view(result, budget=0) if isinstance(result, Audit | LoadedAudit) else view(result)
-    ).sections:
+    if isinstance(result, Audit | LoadedAudit):
+        document = audit_view(result, budget=0)
+    elif isinstance(result, LoadedSourceAudits):
+        document = source_audits_view(result, budget=0)
+    else:
+        document = view(result)
+    for section in document.sections:
         figures = [block for block in section.blocks if isinstance(block, Figure)]
         for number, figure in enumerate(figures, start=1):
             yield section.name if len(figures) == 1 else f"{section.name}-{number}", figure
@@ -151,7 +156,7 @@ def _front(result: Result, results: Sequence[Result]) -> str:
     same = [one for one in results if type(one) is type(result)]
     if len(same) == 1:
         return ""
-    spec = result.audit.spec if isinstance(result, LoadedAudit) else result.spec
+    spec = result.audit.spec if isinstance(result, Loaded) else result.spec
     return f"{_slug(folder(spec)) or same.index(result) + 1}-"
 
 
@@ -174,7 +179,7 @@ def _nothing(results: Sequence[Any], layout: str) -> str:
     if not results:
         return "nothing to draw: no result was given"
     kinds = dict.fromkeys(
-        type(one.audit if isinstance(one, LoadedAudit) else one).__name__ for one in results
+        type(one.audit if isinstance(one, Loaded) else one).__name__ for one in results
     )
     hint = (
         "; an audit needs two groups with a defined Relative Δ" if Audit.__name__ in kinds else ""

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ranktilt.auditing.study_sources import split_temperature
+from ranktilt.auditing.sources_apart import split_temperature
 from ranktilt.errors import UserError
 from ranktilt.models.catalogue import model
 from ranktilt.rankers.spec import Stage, parse_stages

@@ -13,7 +13,7 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.study import Study
+from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.errors import UserError
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.experiments.training_result import BASELINE, Kind, TrainingStudy
@@ -53,7 +53,14 @@ _TRAINED: dict[str, tuple[Kind, ...]] = {
 _SPLITS = {"dev": "validation"}
 """What Askari et al. call a split."""
 Result = (
-    Audit | CheckResult | Study | Explanation | PairwiseAudit | Comparison | Bench | TrainingStudy
+    Audit
+    | CheckResult
+    | SourceAudits
+    | Explanation
+    | PairwiseAudit
+    | Comparison
+    | Bench
+    | TrainingStudy
 )
 
 
@@ -67,8 +74,8 @@ def cells_of(result: Result, table: str) -> list[PaperCell]:
 
 def tables_of(result: Result) -> list[str]:
     """Name the tables that a result is laid out as where nobody names one: those of its own kind."""
-    if isinstance(result, Study):
-        return ["dai-9"]
+    if isinstance(result, SourceAudits):
+        return _tables_of_sources(result)
     if isinstance(result, PairwiseAudit):
         return ["wang-3"]
     if isinstance(result, Comparison):
@@ -86,11 +93,32 @@ def tables_of(result: Result) -> list[str]:
         return ["dai-1", *dict.fromkeys(homes if result.effectiveness else ()), *overlaid]
     if result.spec.get("by") != "source":
         return ["wang-1" if result.spec.get("by") else "askari-2"] if result.measures else []
-    names = [
+    of_pairs = [
         _home(*generator(b if a == _HUMAN else ""), _BY_MODEL[0]) for a, b in result.tilted_pairs
     ]
-    again = {"dai-3": "dai-5", "dai-4": "dai-6"} if any(map(is_reranked, result.runs)) else {}
-    return list(dict.fromkeys([*names, *(again[name] for name in names if name in again)]))
+    return _with_rerankers(of_pairs, result.runs)
+
+
+def _tables_of_sources(audits: SourceAudits) -> list[str]:
+    """Name Table 9 for temperatures of one model, which stand beside each other; else each model's."""
+    if spans_temperatures(audits):
+        return ["dai-9"]
+    homes = [
+        _home(source.series, temperature(source.temperature), _BY_MODEL[0])
+        for source in audits.sources
+    ]
+    return _with_rerankers(homes, audits.runs)
+
+
+def spans_temperatures(audits: SourceAudits) -> bool:
+    """Whether a model has sources at several temperatures."""
+    known = [source for source in audits.sources if source.has_temperature]
+    return len({source.series for source in known}) < len(known)
+
+
+def _with_rerankers(homes: Sequence[str], runs: Sequence[str]) -> list[str]:
+    again = {"dai-3": "dai-5", "dai-4": "dai-6"} if any(map(is_reranked, runs)) else {}
+    return list(dict.fromkeys([*homes, *(again[name] for name in homes if name in again)]))
 
 
 def belongs(cell: PaperCell, table: str) -> bool:
@@ -200,16 +228,17 @@ def _window(stage: Stage) -> Iterator[str]:
         yield f"{name}={stage.options.get(name, Listwise.__dataclass_fields__[name].default)}"
 
 
-def _of_study(study: Study, table: str) -> list[PaperCell]:
+def _of_sources(audits: SourceAudits, table: str) -> list[PaperCell]:
+    if table not in KINDS["mixed"]:
+        return []
     keys = {
-        s.source: {"generator": s.series, "temperature": temperature(s.temperature)}
-        for s in study.sources
+        source.source: {
+            "generator": source.series,
+            "temperature": temperature(source.temperature),
+        }
+        for source in audits.sources
     }
-    return (
-        _mixed(study.tilts, table, folder(study.spec), lambda tilt: keys[tilt.b])
-        if table in KINDS["mixed"]
-        else []
-    )
+    return _mixed(audits.tilts, table, folder(audits.spec), lambda tilt: keys[tilt.b])
 
 
 def _mixed(
@@ -253,8 +282,8 @@ def _systems(runs: Iterable[str], table: str) -> dict[str, str]:
 
 
 def left_out(result: Result, table: str) -> list[str]:
-    """Name the rankers of an audit or study that a table is not about: re-rankers, or those that nothing re-ranks."""
-    if not isinstance(result, Audit | Study) or table not in KINDS["mixed"]:
+    """Name the rankers of an audit that a table is not about: re-rankers, or those that nothing re-ranks."""
+    if not isinstance(result, Audit | SourceAudits) or table not in KINDS["mixed"]:
         return []
     names = system_names(dict.fromkeys(t.run for t in result.tilts))
     return [name for run, name in names.items() if run not in _systems(names, table)]
@@ -498,7 +527,7 @@ def _trained_on(study: TrainingStudy) -> Iterator[PaperCell]:
 READERS: Mapping[type[Any], Callable[[Any, str], Iterable[PaperCell]]] = {
     Audit: _of_audit,
     CheckResult: _of_check,
-    Study: _of_study,
+    SourceAudits: _of_sources,
     Explanation: _of_explanation,
     PairwiseAudit: _of_pairs,
     Comparison: _of_comparison,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.study import Study
+from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.errors import UserError, unknown
 from ranktilt.experiments.training_result import TrainingStudy
 from ranktilt.io.artifact import names_files
@@ -25,14 +25,15 @@ from ranktilt.reporting.papers.results import (
     cells_of,
     left_out,
     made_by,
+    spans_temperatures,
     tables_of,
 )
 from ranktilt.reporting.papers.texts import chosen_texts, has_pairs, of_collections
-from ranktilt.reporting.reload import LoadedAudit
+from ranktilt.reporting.reload import Loaded
 from ranktilt.reporting.tones import Tone
 
 Bare = Result | CellFile
-Source = LoadedAudit | Bare
+Source = Loaded | Bare
 FORMATS = ("latex", "markdown", "csv")
 PROSE = KINDS["texts"]
 """Tables of texts: of the first collection that came with its texts, and of the second."""
@@ -77,7 +78,7 @@ def paper_document(
         raise unknown("rounding", rounding, ROUNDINGS)
     if layout != PAPER and layout not in LAYOUTS:
         raise unknown("layout", layout, (PAPER, *LAYOUTS))
-    bare = [one.audit if isinstance(one, LoadedAudit) else one for one in results]
+    bare = [one.audit if isinstance(one, Loaded) else one for one in results]
     names = _held(results, bare) if layout == PAPER else [layout]
     if not names:
         raise UserError(
@@ -195,7 +196,7 @@ def _caveats(results: Sequence[Bare], layout: Layout, rounding: str) -> list[str
             for body, what in one.tuned.items()
         )
         return [*([layout.mark_note] if layout.mark else []), *tuned]
-    found = [one for one in results if isinstance(one, Audit | Study) and one.tilts]
+    found = [one for one in results if isinstance(one, Audit | SourceAudits) and one.tilts]
     if layout.derived != DELTA or not found:
         return []
     others = dict.fromkeys(name for one in found for name in left_out(one, layout.name))
@@ -215,12 +216,10 @@ def _cells(result: Bare, name: str, *, own: bool) -> list[PaperCell]:
         return [cell for cell in result.cells if cell.table == name]
     if own and name not in tables_of(result):
         return []
-    found = cells_of(result, name)
-    return (
-        found
-        if not own or isinstance(result, Study)
-        else [cell for cell in found if belongs(cell, name)]
-    )
+    cells = cells_of(result, name)
+    if not own or (isinstance(result, SourceAudits) and spans_temperatures(result)):
+        return cells
+    return [cell for cell in cells if belongs(cell, name)]
 
 
 def _texts(results: Sequence[Source], layout: Layout, queries: Sequence[str]) -> Panels:
@@ -351,7 +350,7 @@ def _twice(cells: Sequence[PaperCell], layout: Layout) -> str:
 
 def _lacking(results: Sequence[Source], layout: Layout) -> str:
     first = f"{layout.name} shows {layout.shows}"
-    why = [note for result in results if isinstance(result, LoadedAudit) for note in result.notes]
+    why = [note for result in results if isinstance(result, Loaded) for note in result.notes]
     if layout.name in PROSE and why:
         return f"{first}; {why[0]}"
     return f"{first}; the results given hold none: {layout.command} makes one"

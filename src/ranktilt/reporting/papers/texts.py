@@ -20,7 +20,7 @@ from ranktilt.reporting.numbers import DASH
 from ranktilt.reporting.papers.layouts import LAYOUTS, dataset_name, generator
 from ranktilt.reporting.papers.results import made_by
 from ranktilt.reporting.provenance import folder
-from ranktilt.reporting.reload import LoadedAudit
+from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits
 
 PAIRS = 2
 _Key = tuple[str, str]
@@ -143,7 +143,10 @@ def has_pairs(opened: Sequence[LoadedAudit]) -> bool:
 def of_collections(results: Sequence[object]) -> list[list[LoadedAudit]]:
     """Put together the audits of one collection that texts can be chosen from: by source, judged, with collection."""
     found = defaultdict[str, list[LoadedAudit]](list)
-    for number, one in enumerate(results):
+    parts = list[object]()
+    for result in results:
+        parts += result.parts if isinstance(result, LoadedSourceAudits) else [result]
+    for number, one in enumerate(parts):
         if (
             isinstance(one, LoadedAudit)
             and one.collection

@@ -1,4 +1,4 @@
-"""The temperature study: sources side by side, one family of tests, the same documents for all; and trends."""
+"""Several sources: side by side, one family of tests, the same documents for all; and trends over temperature."""
 
 import json
 import math
@@ -14,20 +14,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ranktilt import Collection, UserError
+from ranktilt import Collection, UserError, gate
 from ranktilt.auditing.significance import Columns
-from ranktilt.auditing.study import Study, Trend, study, trend, trend_sentence
-from ranktilt.auditing.study_sources import only, source_pairs, study_sources
+from ranktilt.auditing.source_audits import SourceAudits, audit_sources
+from ranktilt.auditing.sources_apart import again_apart, take_apart
+from ranktilt.auditing.temperature_trend import Trend, trend, trend_sentence
 from ranktilt.statistics.correction import correct
 from ranktilt.statistics.trend import rank_correlation
 from tests.auditing.arrays import QUERIES, TEMPERATURES, Decided, decided, studied
-from tests.reporting.audits import timeless_study, toy_study
+from tests.reporting.audits import timeless_source_audits, toy_source_audits
 
 QUICK: dict[str, Any] = {"resamples": 300}
 
 
-def made(collection: Collection | None = None, measures: Any = "nDCG@1", **options: Any) -> Study:
-    return study(
+def made(
+    collection: Collection | None = None, measures: Any = "nDCG@1", **options: Any
+) -> SourceAudits:
+    return audit_sources(
         studied() if collection is None else collection,
         [decided()],
         measures,
@@ -43,16 +46,18 @@ def test_relative_delta_by_hand_in_the_order_of_temperature() -> None:
         ("human", "llm-tmp0.7"),
         ("human", "llm-tmp1.0"),
     ]
-    assert [(arm.source, arm.temperature) for arm in found.sources] == [
+    assert [(source.source, source.temperature) for source in found.sources] == [
         ("llm-tmp0.2", 0.2),
         ("llm-tmp0.7", 0.7),
         ("llm-tmp1.0", 1.0),
     ]
     assert [t.value for t in found.tilts] == pytest.approx([-100, 0, 100])
     assert [(t.mean_a, t.mean_b) for t in found.tilts] == [(0.25, 0.75), (0.5, 0.5), (0.75, 0.25)]
-    assert [(t.a, t.b) for t in found.tilts] == [("human", arm.source) for arm in found.sources]
+    assert [(t.a, t.b) for t in found.tilts] == [
+        ("human", source.source) for source in found.sources
+    ]
     assert [t.queries for t in found.tilts] == [QUERIES] * 3
-    verdicts = [found.verdict(found.runs[0], arm.source) for arm in found.sources]
+    verdicts = [found.verdict(found.runs[0], source.source) for source in found.sources]
     sides = [("favours", "llm-tmp0.2"), ("inconclusive", None), ("favours", "human")]
     assert [(verdict.kind, verdict.side) for verdict in verdicts] == sides
     (trend,) = found.trends
@@ -68,14 +73,16 @@ def test_relative_delta_by_hand_in_the_order_of_temperature() -> None:
 
 def test_p_is_corrected_over_rankers_sources_and_measures() -> None:
     rankers = [decided(), decided({"llm-tmp0.2": 13, "llm-tmp0.7": 24, "llm-tmp1.0": 27})]
-    found = study(studied(), rankers, ["nDCG@1", "nDCG@3"], **QUICK)
+    found = audit_sources(studied(), rankers, ["nDCG@1", "nDCG@3"], **QUICK)
     ps = [t.p for t in found.tilts]
     assert len(ps) == found.spec["tests"] == 2 * 3 * 2
     assert found.primary == "nDCG@3"
     for name in found.measures:  # the primary one, and the others
         own = [t for t in found.tilts if t.measure == name]
         assert [t.p_corrected for t in own] == pytest.approx(correct([t.p for t in own], "holm"))
-    bonferroni = study(studied(), rankers, ["nDCG@1", "nDCG@3"], correction="bonferroni", **QUICK)
+    bonferroni = audit_sources(
+        studied(), rankers, ["nDCG@1", "nDCG@3"], correction="bonferroni", **QUICK
+    )
     assert [t.p_corrected for t in bonferroni.tilts] == pytest.approx([min(1, 6 * p) for p in ps])
     (sentence,) = made(measures=["nDCG@1", "P@1", "R@5"]).sentences
     assert sentence.endswith(
@@ -88,12 +95,19 @@ def test_two_temperatures_or_equal_rewrites_make_no_trend() -> None:
     assert found.trends == ()
     assert "no trend of llm: 2 temperatures; a trend needs 3" in found.notes
     columns = {"cold": {"temperature": 0.2}, "hot": {"temperature": 1.0}}
-    apart = study(studied(columns), [decided({"cold": 1, "hot": 2})], "nDCG@1", **QUICK)
-    hint = "1 temperature; a trend needs 3 (sources of one model share a column 'model')"
-    assert [note for note in apart.notes if "no trend" in note] == [
-        f"no trend of {name}: {hint}" for name in columns
+    apart = audit_sources(studied(columns), [decided({"cold": 1, "hot": 2})], "nDCG@1", **QUICK)
+    assert not [
+        note for note in apart.notes if "no trend" in note
+    ]  # of two sources nobody expects one
+    several = {name: {"temperature": number / 10} for number, name in enumerate("abc")}
+    others = audit_sources(studied(several), [decided(dict.fromkeys("abc", 1))], "nDCG@1", **QUICK)
+    assert [note for note in others.notes if "no trend" in note] == [
+        "no trend: 3 temperatures, each of a series of its own; sources of one model share a column "
+        "'model'"
     ]
-    equal = study(studied(count=20), [decided(dict.fromkeys(TEMPERATURES, 15))], "nDCG@1", **QUICK)
+    equal = audit_sources(
+        studied(count=20), [decided(dict.fromkeys(TEMPERATURES, 15))], "nDCG@1", **QUICK
+    )
     assert equal.trends[0].kind == "inconclusive"
     assert math.isnan(equal.trends[0].correlation)
     assert "no trend to ask for" in equal.sentences[0]
@@ -120,10 +134,8 @@ def test_two_temperatures_or_equal_rewrites_make_no_trend() -> None:
     ],
 )
 def test_the_end_of_a_name_tells_it_where_no_column_does(name: str, expected: float) -> None:
-    found = study_sources(
-        studied({name: {}, "other": {"temperature": 0.5}, "b": {"temperature": 0}}), "human"
-    )
-    known = {arm.source: arm.temperature for arm in found.sources}
+    found = take_apart(studied({name: {}, "other": {"temperature": 0.5}, "b": {"temperature": 0}}))
+    known = {source.source: source.temperature for source in found.sources}
     assert known == pytest.approx({name: expected, "other": 0.5, "b": 0.0}, nan_ok=True)
     assert not any("other" in note for note in found.notes)
 
@@ -134,8 +146,8 @@ def test_models_make_series_and_so_do_prompts_of_one_model() -> None:
         "y1": {"model": "y", "prompt": "paper", "temperature": 0.2},
         "x2": {"model": "x", "prompt": "polish", "temperature": 0.1},
     }
-    arms = study_sources(studied(named), "human").sources
-    assert [(arm.source, arm.series) for arm in arms] == [
+    sources = take_apart(studied(named)).sources
+    assert [(source.source, source.series) for source in sources] == [
         ("x1", "x, paper"),
         ("x2", "x, polish"),
         ("y1", "y"),
@@ -155,8 +167,8 @@ def test_a_name_without_its_temperature_is_the_model(
     names: tuple[str, str], series: set[str]
 ) -> None:
     columns = {name: {"temperature": t} for name, t in zip(names, (0.2, 0.7), strict=True)}
-    found = study_sources(studied(columns), "human")
-    assert {arm.series for arm in found.sources} == series
+    found = take_apart(studied(columns))
+    assert {source.series for source in found.sources} == series
 
 
 # The same documents for all
@@ -167,9 +179,9 @@ def test_only_documents_that_every_source_rewrote_are_compared() -> None:
     assert [t.queries for t in found.tilts] == [32] * 3
     # Human text wins queries 0 to 9, 0 to 19 and 0 to 29 of the 32 that are left.
     assert [t.mean_a for t in found.tilts] == [10 / 32, 20 / 32, 30 / 32]
-    assert {arm.documents for arm in found.sources} == {32}
+    assert {source.documents for source in found.sources} == {32}
     whole = studied(without={"llm-tmp1.0": 8})
-    pair = only(whole, "human", "llm-tmp0.2", study_sources(whole, "human").origins)
+    pair = take_apart(whole).collections[0]
     assert pair.docs.group_by("source").len().sort("source").rows() == [
         ("human", 40),
         ("llm-tmp0.2", 32),
@@ -201,27 +213,49 @@ def test_documents_outside_of_a_pool_are_no_lack_and_judgments_of_unknown_ones_s
 @pytest.mark.parametrize(
     ("sources", "expected"),
     [
-        ((), [("human", "llm-tmp1.0"), ("human", "llm-tmp0.2"), ("human", "llm-tmp0.7")]),
+        ((), [("human", "llm-tmp0.2"), ("human", "llm-tmp0.7"), ("human", "llm-tmp1.0")]),
         (("llm-tmp0.7", "human"), [("human", "llm-tmp0.7")]),
-        (("llm-tmp0.7", "llm-tmp0.2"), [("llm-tmp0.2", "llm-tmp0.7")]),
+        (("llm-tmp0.7", "llm-tmp0.2"), [("llm-tmp0.7", "llm-tmp0.2")]),
         (
             ("llm-tmp0.7", "llm-tmp0.2", "llm-tmp1.0"),
-            [("llm-tmp0.2", "llm-tmp0.7"), ("llm-tmp1.0", "llm-tmp0.7")],
+            [("llm-tmp0.7", "llm-tmp0.2"), ("llm-tmp0.7", "llm-tmp1.0")],
         ),
     ],
 )
-def test_sources_are_taken_apart_two_by_two(
+def test_each_source_stands_with_the_human_or_the_first_one(
     sources: tuple[str, ...], expected: list[tuple[str, str]]
 ) -> None:
-    """Beside people's, or the first that is named."""
     whole = studied(count=2)
-    found = source_pairs(whole, sources)
-    assert [pair.sources for pair in found] == [
-        tuple(n for n in whole.sources if n in pair) for pair in expected
-    ]
-    assert all(set(pair.qrels["doc_id"]) == set(pair.ids) for pair in found)
-    assert all(
-        {*pair.spec["without_sources"], *pair.sources} == set(whole.sources) for pair in found
+    apart = take_apart(whole, sources)
+    assert apart.pairs == expected
+    for pair, names in zip(apart.collections, apart.pairs, strict=True):
+        assert set(pair.sources) == set(names)
+        assert set(pair.qrels["doc_id"]) == set(pair.ids)
+        assert {*pair.spec["without_sources"], *names} == set(whole.sources)
+
+
+def test_a_part_is_made_again_from_the_whole() -> None:
+    whole = studied(without={"llm-tmp1.0": 8})
+    for pair, (_, source) in zip(
+        take_apart(whole).collections, take_apart(whole).pairs, strict=True
+    ):
+        compared = pair.spec["compared_sources"]
+        assert compared == ["human", *(name for name in whole.sources if name != "human")]
+        assert again_apart(whole, source, compared) == pair
+
+
+def test_without_common_documents_all_of_each_source_are_compared() -> None:
+    audits = made(apart())
+    assert [tilt.queries for tilt in audits.tilts] == [1, 39, 39]
+    assert audits.notes[1].startswith("warning: no document was rewritten by every source: all ")
+
+
+def test_a_source_of_several_temperatures_is_in_no_trend() -> None:
+    (source,) = take_apart(mixed()).sources
+    assert math.isnan(source.temperature)
+    assert take_apart(mixed()).notes == (
+        "source 'a' holds documents of 2 temperatures, 0.2 to 0.7, so it is in no trend; give each "
+        "temperature a source of its own",
     )
 
 
@@ -255,24 +289,18 @@ def late() -> Collection:
         (
             studied,
             {"reference": "man"},
-            r"unknown source 'man'.* \(valid: human, llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\)",
+            r"unknown source 'man'.* \(valid: human, llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\): they stand "
+            "in the column 'source' of the documents; choose with --source and --reference",
         ),
         (
             studied,
             {"sources": ["human"]},
-            r"unknown source 'human' \(valid: llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\)",
+            r"nothing to compare: only source 'human'; name others \(--source\)",
         ),
         (studied, {"correction": "none"}, "unknown correction 'none'"),
         (studied, {"resamples": 10}, "expected at least 100 resamples, got 10"),
-        (
-            lambda: studied({"a": {}, "b": {}}),
-            {},
-            "no temperature is known of a, b: .* sources end in it: a-tmp0.2",
-        ),
-        (lambda: studied({}), {}, "nothing to study: only source 'human'"),
-        (mixed, {}, "source 'a' holds documents of 2 temperatures, 0.2 to 0.7; give each"),
-        (apart, {}, "no document was rewritten by every source; 'llm-tmp0.2' has rewrites of 1 "),
-        (late, {}, "no document that every source rewrote is judged relevant; name fewer"),
+        (lambda: studied({}), {}, "nothing to compare: only source 'human'"),
+        (late, {}, "no document is judged relevant to any query"),
     ],
 )
 def test_mistakes_are_named(
@@ -285,31 +313,32 @@ def test_mistakes_are_named(
 # Keeping
 
 
-def test_json_holds_the_whole_study_and_a_source_without_a_temperature_in_no_trend() -> None:
+def test_json_holds_everything_and_a_source_without_a_temperature_in_no_trend() -> None:
     wins = {"llm-tmp0.2": 10, "llm-tmp0.7": 20, "llm-tmp1.0": 30, "llm": 0}
-    found = study(
+    found = audit_sources(
         studied({name: {} for name in wins}), [decided(wins)], ["nDCG@1", "AP@1"], **QUICK
     )
     assert found.trends[0].temperatures == (0.2, 0.7, 1.0)
-    assert "no temperature is known of llm, in no trend" in found.notes
-    assert [arm.source for arm, _ in found.points(found.runs[0], "nDCG@1", "llm")] == [*wins][:3]
+    assert [source.source for source, _ in found.points(found.runs[0], "nDCG@1", "llm")] == [*wins][
+        :3
+    ]
     content = json.loads(found.to_json())
     assert content["reference"] == "human"
-    assert [arm["temperature"] for arm in content["arms"]] == [0.2, 0.7, 1.0, None]
-    assert [t["value"] for t in content["tilts"] if t["measure"] == "nDCG@1"] == pytest.approx(
+    assert [source["temperature"] for source in content["sources"]] == [0.2, 0.7, 1.0, None]
+    assert [t["value"] for t in content["effects"] if t["question"] == "nDCG@1"] == pytest.approx(
         [-100, 0, 100, -200]
     )
     assert [t["kind"] for t in content["trends"]] == ["rises", "rises"]
-    assert [v["b"] for v in content["verdicts"]] == [arm.source for arm in found.sources]
+    assert [v["b"] for v in content["verdicts"]] == [source.source for source in found.sources]
     assert content["sentences"] == list(found.sentences)
     assert content["notes"] == list(found.notes)
     assert (content["spec"]["resamples"], content["spec"]["tests"]) == (300, 8)
 
 
-@pytest.mark.parametrize("make", [toy_study, timeless_study])
-def test_it_comes_back_equal(make: Callable[[], Study], tmp_path: Path) -> None:
+@pytest.mark.parametrize("make", [toy_source_audits, timeless_source_audits])
+def test_it_comes_back_equal(make: Callable[[], SourceAudits], tmp_path: Path) -> None:
     found = make()
-    back = Study.load(found.save(tmp_path / "study.json.gz"))
+    back = SourceAudits.load(found.save(tmp_path / "sources.json.gz"))
     assert back == found
     assert repr((back.sources, back.tilts, back.trends)) == repr(
         (found.sources, found.tilts, found.trends)
@@ -332,7 +361,12 @@ def trend_of(
     columns = Columns(np.concatenate([values[:, 0], values[:, 1]]), None)
     names = {"run": "bm25", "measure": "nDCG@1", "series": "llama", "a": "human"}
     return trend(
-        columns, [None] * len(temperatures), temperatures, resamples=resamples, seed=0, **names
+        columns,
+        [None] * len(temperatures),
+        temperatures,
+        resamples=resamples,
+        seed=0,
+        **names,
     )
 
 
@@ -435,19 +469,40 @@ def test_both_intervals_must_exclude_0_on_one_side() -> None:
         (-1.0, -0.5, -9.0, 0.0, "inconclusive"),
     ):
         found = Trend(
-            "r",
-            "m",
-            "s",
-            "human",
-            THREE,
-            (0.0,) * 3,
-            0.0,
-            low,
-            high,
-            0.0,
-            change_low,
-            change_high,
-            40,
-            0,
+            run="r",
+            measure="m",
+            series="s",
+            a="human",
+            temperatures=THREE,
+            values=(0.0,) * 3,
+            correlation=0.0,
+            low=low,
+            high=high,
+            change=0.0,
+            change_low=change_low,
+            change_high=change_high,
+            queries=40,
+            dropped=0,
         )
         assert found.kind == found.derived()["kind"] == kind, (low, high, change_low, change_high)
+
+
+def test_a_gate_judges_each_source() -> None:
+    audits = made()
+    decision = gate(audits, max_tilt=20)
+    assert [(row.b, row.outcome) for row in decision.rows] == [
+        ("llm-tmp0.2", "tilted"),
+        ("llm-tmp0.7", "inconclusive"),
+        ("llm-tmp1.0", "tilted"),
+    ]
+    (row,) = gate(audits, max_tilt=20, pairs=[("llm-tmp0.7", "human")]).rows
+    assert row.b == "llm-tmp0.7"
+    grown = gate(audits, baseline=audits)
+    assert {row.outcome for row in grown.rows} == {"level"}
+    assert grown.notes[-1].startswith("each growth of the 3 comparisons is judged")
+    for options, message in (
+        ({"pairs": [("human", "robot")]}, "unknown pair of groups 'human,robot'"),
+        ({"baseline": audits.audits[0]}, "audit and baseline: one is of several sources"),
+    ):
+        with pytest.raises(UserError, match=message):
+            gate(audits, **options)
