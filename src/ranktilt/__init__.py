@@ -22,6 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ranktilt._version import __version__
+from ranktilt.extensions import bundle
 from ranktilt.presenter import name_presenter
 
 if TYPE_CHECKING:
@@ -185,6 +186,7 @@ __all__ = ["__version__", *_NAMES]
 
 
 name_presenter("ranktilt.reporting.presenting")
+bundle("ranktilt.papers.dai", "ranktilt.papers.wang", "ranktilt.papers.askari")
 
 
 def __getattr__(name: str) -> Any:

@@ -151,7 +151,7 @@ CHECK = [
     ("toy --full --similarity dense:nowhere/at-all", "'nowhere/at-all'"),
 ]
 EXPLAIN = [
-    ("toy --probe overlap --lm gpt2", "--lm needs --probe perplexity or --theorem"),
+    ("toy --probe overlap --lm gpt2", "--lm needs --probe perplexity"),
     ("toy --attribution", "--attribution needs rankers: name one or more with -r"),
     ("toy --by-factor", "--by-factor needs rankers: name one or more with -r"),
     ("toy --by-factor -r bm25 --attribution", "--by-factor examines no texts: omit --probe,"),
@@ -161,7 +161,7 @@ EXPLAIN = [
         "--adopters expects shares from 0 to 1, such as 0,0.1,0.5,1",
     ),
     ("toy --adopters 0,1", "--adopters and --failed-too need --by-factor"),
-    ("toy --theorem", "--theorem needs language models: name two or three with --lm"),
+    ("toy --probe theorem", "theorem 4.1 needs two or three language models"),
 ]
 LEVEL_ROWS = [
     ("toy -r bm25 --by none", "levelling needs a column of groups (by)"),

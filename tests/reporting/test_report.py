@@ -205,7 +205,7 @@ RESULTS: Sequence[Any] = (
     SOURCES,
     LoadedAudit(clear(), notes=("It has changed.",)),
 )
-NAMES = ("Audit of ground", "Validation of toy", "Audit of the sources of toy", "Audit of rankers")
+NAMES = ("Audit of ground", "Check of toy", "Audit of the sources of toy", "Audit of rankers")
 
 
 @pytest.fixture(scope="module")

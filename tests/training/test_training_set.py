@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError
-from ranktilt.generation.triples import triples
+from ranktilt.papers.askari.triples import triples
 from ranktilt.training.options import RerankerTraining, RetrieverTraining, Schedule
 from ranktilt.training.trainer import CHECKPOINTS, TrainingRun, last_checkpoint
 from ranktilt.training.training_set import TrainingSet, of_sources, reranker_set, retriever_set

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from ranktilt.cli import options
-from ranktilt.cli.build import CANDIDATES
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files, print_lines
 from ranktilt.errors import UserError, counted
@@ -110,6 +109,7 @@ class Questions(options.OptionGroup):
 
     def run(self, folder: Path) -> Run | None:
         """The candidates, where there are any."""
+        from ranktilt.datasets.builders import CANDIDATES
         from ranktilt.run import Run
 
         beside = folder / CANDIDATES

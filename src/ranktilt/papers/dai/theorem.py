@@ -13,8 +13,10 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted
 from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.models.likelihood import Likelihood
-from ranktilt.probes.base import ProbeResult, reference_of, twin_rows, twin_sources
+from ranktilt.probes.base import Probe, ProbeResult, reference_of, twin_rows, twin_sources
+from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.progress import report
+from ranktilt.rankers.base import Ranker
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
 Twin = tuple[list[float], Floats]
@@ -38,6 +40,50 @@ class Condition:
     holds: str
     """``yes``, ``no``, or ``undecided`` where the interval holds the limit."""
     note: str = ""
+
+
+class TheoremProbe(Probe[ProbeResult]):
+    """Checks the conditions of theorem 4.1: ``theorem:GENERATOR(plm=MODEL,reader=MODEL)``.
+
+    Causal language models, folders or names on the hub, stand for the model that wrote the rewrites, the retriever's
+    language model and human readers; without a `reader` only what needs none is checked.
+    """
+
+    name = "theorem"
+    question = "Do the conditions under which theorem 4.1 predicts source bias hold here?"
+    citation = CITATION
+
+    def __init__(self, generator: str = "", *, plm: str = "", reader: str = "") -> None:
+        self.names = [name for name in (generator, plm, reader) if name]
+        if not (generator and plm):
+            raise UserError(
+                "theorem 4.1 needs two or three language models: the generator, the retriever's, and one that stands "
+                "for human readers, as theorem:GENERATOR(plm=MODEL,reader=MODEL)"
+            )
+
+    def check(self) -> None:
+        """Find and check the language models, without loading them."""
+        self.models()
+
+    def models(self) -> list[Likelihood]:
+        """Find the language models, which must share their tokens."""
+        models = [PerplexityProbe(name, kind="causal").model() for name in self.names]
+        for name, model in zip(self.names, models, strict=True):
+            if model.vocabulary() != models[0].vocabulary():
+                raise UserError(
+                    f"theorem 4.1 compares next tokens, and {name} has a different vocabulary from {self.names[0]}"
+                )
+        return models
+
+    def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> ProbeResult:
+        """Check each condition on twins."""
+        return check_theorem(collection, *self.models(), names=self.names, reference=reference)
+
+    def describe(
+        self, collection: Collection, reference: str, measured: ProbeResult
+    ) -> ProbeResult:
+        """Return what was checked."""
+        return measured
 
 
 def read_twin(
@@ -206,9 +252,14 @@ def check_theorem(
         checked = conditions(found, seed=seed)
         rows += [{"source": source, **asdict(one), "origins cut": cut} for one in checked]
         said.append(_sentence(source, checked, len(found)))
-    question = "Do the conditions under which theorem 4.1 predicts source bias hold here?"
     return ProbeResult(
-        "theorem", f"{question} ({stand})", CITATION, tuple(rows), (), (), " ".join(said)
+        probe="theorem",
+        question=f"{TheoremProbe.question} ({stand})",
+        citation=CITATION,
+        rows=tuple(rows),
+        effects=(),
+        figures=(),
+        summary=" ".join(said),
     )
 
 

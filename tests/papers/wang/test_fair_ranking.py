@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.auditing.groups import grouping
-from ranktilt.datasets.trec_fair import LabelledDocuments, read_labelled
 from ranktilt.errors import UserError
-from ranktilt.generation.fair_ranking import (
+from ranktilt.papers.wang.fair_ranking import (
     BLOCKS,
     FairRanking,
     ListRules,
     build_fair_ranking,
     summary,
 )
+from ranktilt.papers.wang.trec_fair import LabelledDocuments, read_labelled
 
 WOMEN = "female"
 

@@ -16,8 +16,8 @@ from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.datasets.group_names import read_side
 from ranktilt.datasets.labels import SEVERAL
-from ranktilt.datasets.trec_fair import LabelledDocuments
 from ranktilt.errors import UserError, counted, unknown
+from ranktilt.papers.wang.trec_fair import LabelledDocuments
 from ranktilt.run import Run
 
 Rows = npt.NDArray[np.int64]

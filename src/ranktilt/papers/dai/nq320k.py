@@ -6,20 +6,22 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
+from ranktilt.datasets.builders import FOLDER, BuiltCollection
 from ranktilt.datasets.trimmed_texts import PAGE_TITLE
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.io.jsonl import json_objects
+from ranktilt.option import Option
 from ranktilt.progress import report
 from ranktilt.text.quality import words as count_words
 
@@ -44,11 +46,10 @@ _CJK = (
 )
 
 
-@dataclass(frozen=True)
-class Built:
-    """A collection that was built, its counts by the names of `PUBLISHED`, and the training questions read."""
+@dataclass(frozen=True, kw_only=True)
+class NQ320K(BuiltCollection):
+    """The collection, with its counts by the names of `PUBLISHED`, and the training questions read."""
 
-    collection: Collection
     counts: Mapping[str, float]
     train_lines: int
 
@@ -56,6 +57,40 @@ class Built:
     def as_published(self) -> bool:
         """Whether documents and test queries are as many as published."""
         return all(self.counts[name] == PUBLISHED[name] for name in ("documents", "test queries"))
+
+
+def nq320k(
+    files: Annotated[
+        list[Path], Option("Natural Questions: its train and dev files (.jsonl, .gz).", "FILE...")
+    ],
+    *,
+    words: Annotated[int, Option("Cut texts to so many words.", "N", min=1)] = WORDS,
+) -> NQ320K:
+    """Build NQ320K from Natural Questions: each page once, cut short, with the development set's questions."""
+    built = build_nq320k(files, words=words)
+    notes = [
+        "Texts begin with their title and are truncated; rewrites may not be: `ranktilt check` tells."
+    ]
+    if not built.as_published:
+        seen = f"{built.train_lines:,} training and {built.counts['test queries']:,} development questions were read"
+        notes.insert(
+            0,
+            f"Not as published: {seen}, {TRAINING:,} and {PUBLISHED['test queries']:,} there are.",
+        )
+    return replace(
+        built,
+        summary=tuple(_summary(built.counts)),
+        notes=tuple(notes),
+        next_command=("generate", "rewrite", FOLDER, "--llm", "openai:MODEL", "--dry-run"),
+    )
+
+
+def _summary(counts: Mapping[str, float]) -> Iterator[tuple[str, str]]:
+    """Yield each count beside the published one."""
+    for name, published in PUBLISHED.items():
+        digits = ",.2f" if name == "mean words" else ","
+        differs = "" if counts[name] == published else "   differs"
+        yield name, f"{counts[name]:>8{digits}}   {published:{digits}} published{differs}"
 
 
 class _Pages:
@@ -78,7 +113,7 @@ class _Pages:
         return self.ids[key]
 
 
-def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS) -> Built:
+def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS) -> NQ320K:
     """Build NQ320K from files of Natural Questions; ``train`` or ``dev`` in a file's name tells which it is.
 
     One document a page, in order of appearance, cut after so many `words`, and one query a
@@ -117,7 +152,8 @@ def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS) -> Built:
     }
     mean = float(count_words(docs["text"]).to_numpy().mean())
     counts = {"documents": docs.height, "test queries": asked.height, "mean words": mean}
-    return Built(Collection(docs, asked, judged, spec), counts, read)
+    collection = Collection(docs, asked, judged, spec)
+    return NQ320K(collection=collection, counts=counts, train_lines=read)
 
 
 def _parts(files: list[Path]) -> tuple[list[Path], list[Path]]:

@@ -13,11 +13,11 @@ import polars as pl
 
 from ranktilt.datasets.save import save
 from ranktilt.errors import UserError
-from ranktilt.generation.retrieval_qa import SPLITS, RetrievalQA
-from ranktilt.generation.triples import triples
 from ranktilt.io.columns import one_line
 from ranktilt.io.files import new_folder, require_folder, sha256
 from ranktilt.io.qrels import to_tsv
+from ranktilt.papers.askari.retrieval_qa import SPLITS, RetrievalQA
+from ranktilt.papers.askari.triples import triples
 from ranktilt.progress import report
 from ranktilt.rankers.lexical.bm25 import BM25
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.datasets.natural_questions import PUBLISHED, build_nq320k, fold_title, read_page
 from ranktilt.errors import DataError, DataWarning, UserError
+from ranktilt.papers.dai.nq320k import PUBLISHED, build_nq320k, fold_title, read_page
 from tests.refusals import refused
 from tests.toy import jsonl, write
 

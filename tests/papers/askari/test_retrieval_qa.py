@@ -17,16 +17,18 @@ from hypothesis import strategies as st
 from ranktilt import Run
 from ranktilt import run as run_module
 from ranktilt.collection import Collection
-from ranktilt.datasets.answered_questions import (
+from ranktilt.datasets.load import load
+from ranktilt.errors import DataError, DataWarning, UserError
+from ranktilt.io.files import sha256
+from ranktilt.io.qrels import read_qrels
+from ranktilt.papers.askari.answered_questions import (
     AnsweredQuestion,
     AnsweredQuestions,
     QuestionFields,
     fold_question,
     read_answered,
 )
-from ranktilt.datasets.load import load
-from ranktilt.errors import DataError, DataWarning, UserError
-from ranktilt.generation.retrieval_qa import (
+from ranktilt.papers.askari.retrieval_qa import (
     SPLITS,
     QARules,
     RetrievalQA,
@@ -34,10 +36,8 @@ from ranktilt.generation.retrieval_qa import (
     build_retrieval_qa,
     summary,
 )
-from ranktilt.generation.retrieval_qa_files import QAFiles, save_retrieval_qa
-from ranktilt.generation.triples import triples
-from ranktilt.io.files import sha256
-from ranktilt.io.qrels import read_qrels
+from ranktilt.papers.askari.retrieval_qa_files import QAFiles, save_retrieval_qa
+from ranktilt.papers.askari.triples import triples
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.training.training_set import of_sources
 from tests.refusals import refused

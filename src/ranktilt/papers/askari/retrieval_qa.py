@@ -15,8 +15,8 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
-from ranktilt.datasets.answered_questions import AnsweredQuestion, AnsweredQuestions
 from ranktilt.errors import UserError, counted, join_words, shorten
+from ranktilt.papers.askari.answered_questions import AnsweredQuestion, AnsweredQuestions
 
 Sizes = tuple[int, int, int]
 SPLITS = ("train", "dev", "test")

@@ -1,0 +1,5 @@
+"""Askari et al., A Test Collection of Synthetic Documents for Training Rankers (CIKM 2023)."""
+
+EXTENSIONS = {
+    "ranktilt.builders": {"retrieval-qa": "ranktilt.papers.askari.builder:retrieval_qa"},
+}

@@ -1,0 +1,5 @@
+"""Wang et al., Do Large Language Models Rank Fairly? (NAACL 2024)."""
+
+EXTENSIONS = {
+    "ranktilt.builders": {"fair-ranking": "ranktilt.papers.wang.builder:fair_ranking"},
+}
