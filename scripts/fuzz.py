@@ -33,11 +33,11 @@ from functools import partial
 from pathlib import Path
 
 import polars as pl
+from ranktilt.datasets.check import check
 
 import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.datasets.bundled.reader import bundled
-from ranktilt.datasets.check import check
 from ranktilt.datasets.labels import from_labels, read_labels
 from ranktilt.datasets.queries import read_queries
 from ranktilt.datasets.save import save
@@ -52,7 +52,7 @@ from ranktilt.llm.journal import Journal, JournalRecord
 from ranktilt.llm.responses import classify_error, json_body, read_answer, read_vectors
 from ranktilt.llm.server import Server
 from ranktilt.papers.askari.triples import triples
-from ranktilt.reporting.papers.cells import read_cells
+from ranktilt.reporting.layouts.cells import read_cells
 from ranktilt.reporting.report import read_result
 from ranktilt.run import Run
 from ranktilt.training.options import RerankerTraining

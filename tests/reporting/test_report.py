@@ -17,7 +17,7 @@ from ranktilt.errors import DataError
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.reload import LoadedAudit, reload
 from ranktilt.reporting.render.html import render as html_document
-from ranktilt.reporting.report import PAPER_RESULTS, opened, read_result, report, report_page
+from ranktilt.reporting.report import laid_out, opened, read_result, report, report_page
 from ranktilt.reporting.views.audit import view as audit_view
 from scripts import pictures
 from tests.house import tree
@@ -187,16 +187,15 @@ class TestRefused:
     def test_papers_take_some_kinds_of_results_only(self, tmp_path: Path) -> None:
         path = result("gate").save(tmp_path / "found.json")
         kinds = (
-            "an audit, a check, an audit of several sources, an explanation, a pairwise "
-            "audit, a comparison, a bench or a training "
-            "study"
+            "an audit, a check, an audit of several sources, an explanation, a pairwise audit, a bench, "
+            "a training study or a comparison"
         )
-        verbs = "ranktilt audit, check, explain, pairwise, compare, level and train study"
+        verbs = "ranktilt audit, check, explain, pairwise, level, train study and compare"
         with refused(
             f"{path}: expected {kinds}, got a gate's report; {verbs} write one with --json FILE",
             DataError,
         ):
-            read_result(path, PAPER_RESULTS)
+            read_result(path, laid_out())
 
 
 RESULTS: Sequence[Any] = (

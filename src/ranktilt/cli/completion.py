@@ -21,11 +21,11 @@ def measures(incomplete: str) -> list[str]:
     return _beginning(incomplete, estimands())
 
 
-def layouts(incomplete: str) -> list[str]:
+def layout_names(incomplete: str) -> list[str]:
     """Tables and figures of the papers."""
-    from ranktilt.reporting.papers.layouts import LAYOUTS
+    from ranktilt.reporting.layouts.layout import PAPER, layouts
 
-    return _beginning(incomplete, ("paper", *LAYOUTS))
+    return _beginning(incomplete, (PAPER, *layouts()))
 
 
 def probes(incomplete: str) -> list[str]:

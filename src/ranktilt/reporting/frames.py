@@ -24,6 +24,10 @@ _NO_ROWS = (
 """What a file says of the run, its ranked lists, and what it says once more for those who read it with other tools."""
 
 
+_QUARTILES = ("quartile_1", "median", "quartile_3")
+"""Columns of a distribution's quartiles, the only list of numbers that becomes columns."""
+
+
 def frames(result: Any) -> dict[str, pl.DataFrame]:
     """Return every part of a result that has rows, by name; the rows of a part of a part have both names.
 
@@ -110,7 +114,7 @@ def _beside(row: Mapping[str, Any], below: Mapping[str, Any], name: str) -> dict
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """One level of columns: nested values have both names, texts are joined, and lists of numbers left out."""
+    """One level of columns: nested values have both names, texts are joined, other lists of numbers are left out."""
     flat: dict[str, Any] = {}
     for key, value in row.items():
         if isinstance(value, Mapping):
@@ -120,6 +124,8 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
             }
         elif not isinstance(value, list):
             flat[key] = value
+        elif key == "quartiles":
+            flat |= dict(zip(_QUARTILES, value, strict=True))
         elif value and all(isinstance(one, str) for one in value):
             flat[key] = "; ".join(value)
     return flat

@@ -29,7 +29,7 @@ from ranktilt.probes.explain import Explanation
 from ranktilt.reporting.document import SIDES, Document, Section, Sentence
 from ranktilt.reporting.explorer.section import BUDGET
 from ranktilt.reporting.headline import leading
-from ranktilt.reporting.papers.results import READERS
+from ranktilt.reporting.layouts.results import result_types
 from ranktilt.reporting.reload import (
     Loaded,
     LoadedAudit,
@@ -61,8 +61,13 @@ RESULTS: tuple[type[Result], ...] = (
     ReplayedLog,
 )
 """Every kind of result that a page shows."""
-PAPER_RESULTS: tuple[type[Result], ...] = tuple(READERS)
-"""Those whose tables and figures papers print."""
+
+
+def laid_out() -> tuple[type[Result], ...]:
+    """Return the kinds of results that some layout of a paper shows."""
+    return tuple(kind for kind in RESULTS if kind in result_types())
+
+
 _LONGEST = 330
 """Characters of a headline that says what each result says; a longer one says what the first of them does."""
 
@@ -121,7 +126,7 @@ def report(
     ):
         raise UserError(f"{target}: this file is read too; choose another file for the page")
     chosen = [runs] if isinstance(runs, Run) else runs
-    kinds = RESULTS if layout is None else PAPER_RESULTS
+    kinds = RESULTS if layout is None else laid_out()
     loaded = opened(given, kinds, collection=collection, runs=chosen)
     content = (
         report_page(loaded, texts=texts).encode()
@@ -134,9 +139,12 @@ def report(
 
 def _laid_out(results: Sequence[Any], layout: str, path: Path) -> bytes:
     """A table or figure of a paper, in the format that the file's ending says."""
-    from ranktilt.reporting.papers.figures import FORMATS, paper_figures
-    from ranktilt.reporting.papers.tables import paper_tables
+    from ranktilt.reporting.layouts.figures import FORMATS, paper_figures
+    from ranktilt.reporting.layouts.layout import PAPER, layout_named
+    from ranktilt.reporting.layouts.tables import paper_tables
 
+    if layout != PAPER:
+        layout_named(layout)
     tables = {".tex": "latex", ".md": "markdown", ".csv": "csv"}
     ending = path.suffix.lower()
     if ending.removeprefix(".") in FORMATS:

@@ -2,4 +2,5 @@
 
 EXTENSIONS = {
     "ranktilt.builders": {"retrieval-qa": "ranktilt.papers.askari.builder:retrieval_qa"},
+    "ranktilt.layouts": {"askari": "ranktilt.papers.askari.layouts:LAYOUTS"},
 }

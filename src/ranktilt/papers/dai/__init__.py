@@ -8,4 +8,5 @@ EXTENSIONS = {
     "ranktilt.probes": {"theorem": "ranktilt.papers.dai.theorem:TheoremProbe"},
     "ranktilt.readers": {"dai": "ranktilt.papers.dai.folder:READER"},
     "ranktilt.builders": {"nq320k": "ranktilt.papers.dai.nq320k:nq320k"},
+    "ranktilt.layouts": {"dai": "ranktilt.papers.dai.layouts:LAYOUTS"},
 }

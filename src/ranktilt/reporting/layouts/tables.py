@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -14,34 +15,22 @@ from ranktilt.experiments.training_result import TrainingStudy
 from ranktilt.io.artifact import names_files
 from ranktilt.measures.contrast import ROUNDINGS
 from ranktilt.reporting.document import Cell, Column, Document, Panels, Row, Table, printed
+from ranktilt.reporting.layouts import cells as numbers
+from ranktilt.reporting.layouts.cells import DELTA, CellFile
+from ranktilt.reporting.layouts.layout import PAPER, Layout, layout_named, layouts
+from ranktilt.reporting.layouts.results import cells_of, left_out, made_by, tables_of
+from ranktilt.reporting.layouts.selection import KEYS, PaperCell
+from ranktilt.reporting.layouts.texts import chosen_texts, has_pairs, of_collections
 from ranktilt.reporting.numbers import DASH
 from ranktilt.reporting.output import table
-from ranktilt.reporting.papers import cells as numbers
-from ranktilt.reporting.papers.cells import DELTA, KEYS, CellFile, PaperCell
-from ranktilt.reporting.papers.layouts import KINDS, LAYOUTS, PAPER, Layout
-from ranktilt.reporting.papers.results import (
-    Result,
-    belongs,
-    cells_of,
-    left_out,
-    made_by,
-    spans_temperatures,
-    tables_of,
-)
-from ranktilt.reporting.papers.texts import chosen_texts, has_pairs, of_collections
 from ranktilt.reporting.reload import Loaded
 from ranktilt.reporting.tones import Tone
 
-Bare = Result | CellFile
-Source = Loaded | Bare
+Bare = Any
+"""A result, or a `CellFile`."""
+Source = Any
+"""The same, or one that was loaded with its collection."""
 FORMATS = ("latex", "markdown", "csv")
-PROSE = KINDS["texts"]
-"""Tables of texts: of the first collection that came with its texts, and of the second."""
-
-_OTHERS = {
-    **dict.fromkeys(("dai-3", "dai-4"), "re-rankers have a table of their own (dai-5, dai-6)"),
-    **dict.fromkeys(("dai-5", "dai-6"), "the table holds re-rankers and what they start from"),
-}
 _ANY = ("", "-")
 """Systems of cells that are about a collection: several results of it hold the same ones."""
 _ROUNDED = (
@@ -76,8 +65,8 @@ def paper_document(
     """Lay results out as one of the papers' tables, or as all that they hold."""
     if rounding not in ROUNDINGS:
         raise unknown("rounding", rounding, ROUNDINGS)
-    if layout != PAPER and layout not in LAYOUTS:
-        raise unknown("layout", layout, (PAPER, *LAYOUTS))
+    if layout != PAPER:
+        layout_named(layout)
     bare = [one.audit if isinstance(one, Loaded) else one for one in results]
     names = _held(results, bare) if layout == PAPER else [layout]
     if not names:
@@ -86,10 +75,11 @@ def paper_document(
         )
     blocks, cells = list[Panels](), list[PaperCell]()
     for name in names:
-        if name in PROSE:
-            blocks.append(_texts(results, LAYOUTS[name], queries))
+        shown = layouts()[name]
+        if shown.texts:
+            blocks.append(_texts(results, shown, queries))
         else:
-            block, found = _numbers(bare, LAYOUTS[name], rounding, own=layout == PAPER)
+            block, found = _numbers(bare, shown, rounding, own=layout == PAPER)
             blocks.append(block)
             cells += found
     data = _cell_data(cells) if cells else _text_data(blocks)
@@ -136,12 +126,13 @@ def _frame(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> pl.DataFram
 
 def _held(results: Sequence[Source], bare: Sequence[Bare]) -> list[str]:
     """Names of the tables that the results hold, in the papers' order."""
-    found = set(PROSE[: sum(map(has_pairs, of_collections(results)))])
+    with_texts = sum(map(has_pairs, of_collections(results)))
+    found = {layout.name for layout in layouts().values() if 0 < layout.texts <= with_texts}
     for one in bare:
         found.update(
             [cell.table for cell in one.cells] if isinstance(one, CellFile) else tables_of(one)
         )
-    return [name for name in LAYOUTS if name in found]
+    return [name for name in layouts() if name in found]
 
 
 def _numbers(
@@ -199,8 +190,8 @@ def _caveats(results: Sequence[Bare], layout: Layout, rounding: str) -> list[str
     found = [one for one in results if isinstance(one, Audit | SourceAudits) and one.tilts]
     if layout.derived != DELTA or not found:
         return []
-    others = dict.fromkeys(name for one in found for name in left_out(one, layout.name))
-    notes = [f"Without {', '.join(others)}: {_OTHERS[layout.name]}."] if others else []
+    others = dict.fromkeys(name for one in found for name in left_out(one, layout))
+    notes = [f"Without {', '.join(others)}: {layout.left_out}."] if others else []
     if rounding == "paper" and any(one.spec.get("rounding", "none") != "paper" for one in found):
         notes.append(_ROUNDED)
     if not all(tilt.twins for one in found for tilt in one.tilts):
@@ -214,20 +205,14 @@ def _cells(result: Bare, name: str, *, own: bool) -> list[PaperCell]:
     """Cells of one table; where nobody named it, only those that are at home in it."""
     if isinstance(result, CellFile):
         return [cell for cell in result.cells if cell.table == name]
-    if own and name not in tables_of(result):
-        return []
-    cells = cells_of(result, name)
-    if not own or (isinstance(result, SourceAudits) and spans_temperatures(result)):
-        return cells
-    return [cell for cell in cells if belongs(cell, name)]
+    return cells_of(result, name, at_home=own)
 
 
 def _texts(results: Sequence[Source], layout: Layout, queries: Sequence[str]) -> Panels:
     opened = sorted(of_collections(results), key=has_pairs, reverse=True)
-    number = PROSE.index(layout.name)
-    if len(opened) <= number:
+    if len(opened) < layout.texts:
         raise UserError(_lacking(results, layout))
-    return chosen_texts(opened[number], layout.name, queries=queries)
+    return chosen_texts(opened[layout.texts - 1], layout.name, queries=queries)
 
 
 def _pivot(
@@ -351,6 +336,6 @@ def _twice(cells: Sequence[PaperCell], layout: Layout) -> str:
 def _lacking(results: Sequence[Source], layout: Layout) -> str:
     first = f"{layout.name} shows {layout.shows}"
     why = [note for result in results if isinstance(result, Loaded) for note in result.notes]
-    if layout.name in PROSE and why:
+    if layout.texts and why:
         return f"{first}; {why[0]}"
     return f"{first}; the results given hold none: {layout.command} makes one"

@@ -18,8 +18,7 @@ from ranktilt.optional import need
 from ranktilt.probes.check import CheckResult
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.drawing import Drawing
-from ranktilt.reporting.papers.layouts import FIGURES, LAYOUTS
-from ranktilt.reporting.papers.results import Result as Bare
+from ranktilt.reporting.layouts.layout import layouts
 from ranktilt.reporting.provenance import folder
 from ranktilt.reporting.reload import Loaded, LoadedAudit, LoadedSourceAudits
 from ranktilt.reporting.views import view
@@ -27,7 +26,8 @@ from ranktilt.reporting.views.audit import view as audit_view
 from ranktilt.reporting.views.check_sections import distribution_figure
 from ranktilt.reporting.views.source_audits import view as source_audits_view
 
-Result = Loaded | Bare
+Result = Any
+"""A result, or one that was loaded with its collection."""
 FORMATS = ("svg", "pdf", "png")
 _COLUMN = 240
 """Points: as wide as a column of a paper."""
@@ -173,8 +173,8 @@ def _slug(text: str) -> str:
 
 
 def _nothing(results: Sequence[Any], layout: str) -> str:
-    if layout in FIGURES:
-        one = LAYOUTS[layout]
+    if layout in layouts():
+        one = layouts()[layout]
         return f"{layout} shows {one.shows}; the results given hold none: {one.command} makes one"
     if not results:
         return "nothing to draw: no result was given"

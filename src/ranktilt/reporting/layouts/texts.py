@@ -16,9 +16,10 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.printing import signed
 from ranktilt.reporting.document import Cell, Panels, Row, Table, worded
+from ranktilt.reporting.layouts.layout import layouts
+from ranktilt.reporting.layouts.names import dataset_name, generator
+from ranktilt.reporting.layouts.results import made_by
 from ranktilt.reporting.numbers import DASH
-from ranktilt.reporting.papers.layouts import LAYOUTS, dataset_name, generator
-from ranktilt.reporting.papers.results import made_by
 from ranktilt.reporting.provenance import folder
 from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits
 
@@ -180,7 +181,7 @@ def chosen_texts(
     return Panels(
         name,
         _caption(first.audit, name, sources),
-        f"Layout: {LAYOUTS[name].paper}.",
+        f"Layout: {layouts()[name].paper}.",
         tuple(
             Table(f"Query: {asked[q]}", columns, (row,))
             for q, row in zip(wanted, rows, strict=True)
@@ -198,7 +199,7 @@ def _caption(audit: Audit, name: str, sources: Sequence[str]) -> str:
         for model, degree in map(generator, sources)
     )
     where = ", ".join(filter(None, (dataset_name(folder(audit.spec)), f"LLM text by {written}")))
-    return f"{LAYOUTS[name].title}. {where}."
+    return f"{layouts()[name].title}. {where}."
 
 
 def _named(queries: Sequence[str], keys: Mapping[str, object], collection: Collection) -> list[str]:

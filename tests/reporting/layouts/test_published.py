@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.reporting.papers.cells import CellFile, read_cells
-from ranktilt.reporting.papers.layouts import LAYOUTS
-from ranktilt.reporting.papers.tables import paper_tables
-from tests.reporting.papers.test_printed_panels import markdown_rows
-from tests.reporting.papers.test_tables import panels
+from ranktilt.reporting.layouts.cells import CellFile, read_cells
+from ranktilt.reporting.layouts.layout import layouts
+from ranktilt.reporting.layouts.tables import paper_tables
+from tests.reporting.layouts.test_printed_panels import markdown_rows
+from tests.reporting.layouts.test_tables import panels
 from tests.reporting.readers import TexTable, numbers, read_tex
 
 pytestmark = pytest.mark.data
@@ -65,7 +65,7 @@ def tex(published: dict[str, CellFile], name: str) -> TexTable:
 def test_every_published_table_is_there(published: dict[str, CellFile]) -> None:
     blocks = panels(list(published.values()), "paper")
     found = {
-        b.name: sum(len(r.cells) - len(LAYOUTS[b.name].rows) for t in b.tables for r in t.rows)
+        b.name: sum(len(r.cells) - len(layouts()[b.name].rows) for t in b.tables for r in t.rows)
         for b in blocks
     }
     assert found == COUNTS
@@ -75,9 +75,9 @@ def test_every_published_table_is_there(published: dict[str, CellFile]) -> None:
 def test_latex_markdown_and_csv_hold_the_printed_cells(
     published: dict[str, CellFile], name: str
 ) -> None:
-    cells, labels = expected(published, name), len(LAYOUTS[name].rows)
+    cells, labels = expected(published, name), len(layouts()[name].rows)
     assert numbers(tex(published, name), labels) == cells
-    titles = [LAYOUTS[name].title_of(key) for key in LAYOUTS[name].rows]
+    titles = [layouts()[name].title_of(key) for key in layouts()[name].rows]
     rows = [
         row
         for table in markdown_rows(paper_tables([of(published, name)], name, "markdown"))
@@ -103,7 +103,7 @@ def test_without_any_relative_delta_all_of_them_come_back(published: dict[str, C
     parts = CellFile(
         tuple(cell for cell in published["dai"].cells if cell.target != "relative_delta")
     )
-    mixed = [name for name in COUNTS if LAYOUTS[name].derived == "relative_delta"]
+    mixed = [name for name in COUNTS if layouts()[name].derived == "relative_delta"]
     assert mixed == ["dai-3", "dai-4", "dai-5", "dai-6", "dai-9"]
     for name in mixed:
         (table,) = read_tex(paper_tables([parts], name, "latex"))

@@ -14,61 +14,15 @@ from ranktilt.io.files import read_text
 from ranktilt.io.ids import plain_float
 from ranktilt.io.spreadsheet import from_cell
 from ranktilt.measures.contrast import relative_delta
-from ranktilt.reporting.papers.layouts import LAYOUTS, Layout
+from ranktilt.reporting.layouts.layout import Layout, layouts
+from ranktilt.reporting.layouts.selection import KEYS, PaperCell
 
-KEYS = (
-    "dataset",
-    "generator",
-    "temperature",
-    "collection",
-    "system",
-    "condition",
-    "target",
-    "measure",
-)
-"""What says where in its table a cell stands."""
 DELTA = "relative_delta"
 SHARES = ("unprotected share", "protected share")
 RATIO = "PairwiseRatio"
 _NEEDED = ("table", "dataset", "system", "measure", "value")
 _ALIASES = {"model": "system"}
 _COLUMNS = ("table", *KEYS, "value", "mark", "note")
-
-
-@dataclass(frozen=True, kw_only=True)
-class PaperCell:
-    """One number of one table; a key that a table does not have is empty."""
-
-    table: str
-    """Name of a layout, such as ``dai-3``."""
-    dataset: str = ""
-    generator: str = ""
-    """The model that wrote the LLM's side."""
-    temperature: str = ""
-    collection: str = ""
-    """``mixed`` or ``single-source``."""
-    system: str = ""
-    """The ranker, as the papers call it."""
-    condition: str = ""
-    """Of the queries or pairs, such as ``neutral`` or ``relevant``."""
-    target: str = ""
-    """The group whose documents count, or ``relative_delta``."""
-    measure: str = ""
-    value: float
-    """On the scale of the print: percent in Dai et al., 0 to 1 in the others; NaN where undefined."""
-    text: str = ""
-    """The number as it is printed."""
-    mark: str = ""
-    """What is printed behind it, such as ``†``."""
-    note: str = ""
-
-    @property
-    def place(self) -> tuple[str, ...]:
-        """Table and keys, which no two cells share."""
-        return (self.table, *self.at(KEYS))
-
-    def at(self, keys: Sequence[str]) -> tuple[str, ...]:
-        return tuple(str(getattr(self, key)) for key in keys)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +75,8 @@ def read_cells(path: str | Path) -> CellFile:
 
 
 def _cell(path: Path, line: int, row: dict[str, str]) -> PaperCell:
-    if row["table"] not in LAYOUTS:
-        raise DataError(path, str(unknown("table", row["table"], LAYOUTS)), line=line)
+    if row["table"] not in layouts():
+        raise DataError(path, str(unknown("table", row["table"], layouts())), line=line)
     if not row["measure"]:
         raise DataError(path, "expected a measure, got nothing", line=line)
     text = row.pop("value")

@@ -12,9 +12,9 @@ from ranktilt import MissingExtra, UserError
 from ranktilt.experiments.tradeoff import bench
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.probes.explain import Explanation
-from ranktilt.reporting.papers.figures import for_paper, paper_figures
-from ranktilt.reporting.papers.results import cells_of, tables_of
-from ranktilt.reporting.papers.tables import paper_tables
+from ranktilt.reporting.layouts.figures import for_paper, paper_figures
+from ranktilt.reporting.layouts.results import cells_of, tables_of
+from ranktilt.reporting.layouts.tables import paper_tables
 from ranktilt.reporting.reload import LoadedAudit
 from tests.experiments.planted import collection, swept, trial
 from tests.probes.checks import toy_check

@@ -13,10 +13,11 @@ import pytest
 from ranktilt import Audit, Collection, Run, UserError, audit
 from ranktilt.auditing.sources_apart import take_apart
 from ranktilt.reporting.document import Panels, Table
-from ranktilt.reporting.papers.cells import CellFile, PaperCell, read_cells
-from ranktilt.reporting.papers.layouts import LAYOUTS
-from ranktilt.reporting.papers.tables import Source, paper_document, paper_tables
-from ranktilt.reporting.papers.texts import PAIRS, chosen_texts, of_collections
+from ranktilt.reporting.layouts.cells import CellFile, read_cells
+from ranktilt.reporting.layouts.layout import layouts
+from ranktilt.reporting.layouts.selection import PaperCell
+from ranktilt.reporting.layouts.tables import Source, paper_document, paper_tables
+from ranktilt.reporting.layouts.texts import PAIRS, chosen_texts, of_collections
 from ranktilt.reporting.reload import LoadedAudit
 from tests.probes.checks import toy_check
 from tests.refusals import refused
@@ -33,7 +34,7 @@ from tests.reporting.audits import (
 from tests.reporting.readers import read_tex
 from tests.toy import collection_of, run_of
 
-DAI = LAYOUTS["dai-3"]
+DAI = layouts()["dai-3"]
 DATASETS, SYSTEMS, MEASURES = ("nq", "sci"), ("BM25", "ANCE"), ("AP@1", "nDCG@1")
 
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from ranktilt.reporting.document import Cell, Column, Document, Panels, Row, Table, printed
-from ranktilt.reporting.papers.cells import CellFile, PaperCell
-from ranktilt.reporting.papers.layouts import LAYOUTS
-from ranktilt.reporting.papers.tables import paper_tables
+from ranktilt.reporting.layouts.cells import CellFile
+from ranktilt.reporting.layouts.layout import layouts
+from ranktilt.reporting.layouts.selection import PaperCell
+from ranktilt.reporting.layouts.tables import paper_tables
 from ranktilt.reporting.render.latex import render as latex_document
 from ranktilt.reporting.render.markdown import clean, guarded
 from tests.reporting.readers import TexTable, read_tex
@@ -42,7 +43,7 @@ HOSTILE = (
     "`c`",
     "---",
 )
-TITLE = LAYOUTS["dai-3"].title
+TITLE = layouts()["dai-3"].title
 SIDES = (("human", 12.5), ("llm", 20.0))
 
 
