@@ -215,7 +215,7 @@ def test_a_study_of_training_is_written(
         "4",
         "--disjoint",
         "--preset",
-        "paper",
+        "askari",
         "--negatives",
         "random:20",
         "--positives",

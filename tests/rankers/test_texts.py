@@ -217,7 +217,6 @@ REFUSED = {
     "listwise:openai:m(window=5,step=5)": "expected step of 1 to 4, got 5",
     "listwise:openai:m(shuffles=101)": "expected shuffles of 0 to 100, got 101",
     "listwise:openai:m(max_failures=2)": "expected max_failures of 0 to 1, got 2",
-    "listwise:openai:m(preset=wan)": "unknown preset of listwise 'wan'; did you mean 'wang'",
     "listwise:openai:m(prompt=sensitive)": "{attribute} needs one: listwise:openai:m(attribute=…)",
     "listwise:openai:m(prompt=neutral,attribute=a)": "attribute=a, and the prompt has no {attribute}",
     "setwise:openai:m(size=2)": "expected size of at least 3, got 2",

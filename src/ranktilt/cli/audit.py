@@ -10,7 +10,7 @@ from functools import partial
 from importlib.util import find_spec
 from os.path import isfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -448,14 +448,7 @@ def audit(
     inputs: AuditInputs,
     *,
     measure: options.Measures = None,
-    missing: Annotated[
-        Literal["zero", "exclude"],
-        Option("Judged queries missing from a run count as zero, or are excluded."),
-    ] = "zero",
-    rounding: Annotated[
-        Literal["none", "paper"],
-        Option("paper: round means to 0.1 % before comparing, as the papers do."),
-    ] = "none",
+    preset: options.Preset = None,
     card: options.Card = False,
     depth: Annotated[
         int | None,
@@ -495,6 +488,7 @@ def audit(
         save=output.save,
         mixed=inputs.mixed,
         primary=statistics.primary,
+        preset=preset,
     )
     if sequential.stop_at_tilt is not None:
         output.check(*inputs.files)
@@ -506,12 +500,16 @@ def audit(
     from ranktilt.auditing.controls import controls as with_controls
     from ranktilt.auditing.source_audits import join_audits, pairs_to_name
     from ranktilt.measures.base import estimand
+    from ranktilt.presets import preset as preset_named
     from ranktilt.text.quality import NEAR_IDENTICAL
 
     output.check(*inputs.files)
-    pairs, how = inputs.pairs, statistics.keywords
-    measures = [estimand(m) for m in measure] if measure else None
-    rankers = search.rankers(inputs.specs, score_order=inputs.score_order, queries=inputs.queries)
+    pairs, how = inputs.pairs, statistics.keywords_of(preset)
+    named = measure or (preset_named(preset).measures if preset else ())
+    measures = [estimand(name) for name in named] or None
+    rankers = search.rankers(
+        inputs.specs, preset, score_order=inputs.score_order, queries=inputs.queries
+    )
     collection, runs = inputs.load(search.max_failures)
     if depth is not None and not card and collection.qrels.height:
         raise UserError("--card-depth needs --card")
@@ -537,8 +535,6 @@ def audit(
             by=inputs.column,
             pairs=chosen,
             keep_top=keep_top,
-            missing=missing,
-            rounding=rounding,
             **how,
         )
         if controls:

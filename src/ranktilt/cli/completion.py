@@ -28,6 +28,13 @@ def layout_names(incomplete: str) -> list[str]:
     return _beginning(incomplete, (PAPER, *layouts()))
 
 
+def presets(incomplete: str) -> list[str]:
+    """Presets of the papers, and those of other packages."""
+    from ranktilt.presets import presets as table
+
+    return _beginning(incomplete, table().names())
+
+
 def probes(incomplete: str) -> list[str]:
     """Probes, those of other packages too."""
     from ranktilt.probes.explain import probe_classes

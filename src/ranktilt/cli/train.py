@@ -39,10 +39,6 @@ _Folder = Annotated[
 _Split = Annotated[
     str, Option("Judgments to learn from, qrels/<split>.tsv.", "SPLIT", panel="Input")
 ]
-Preset = Annotated[
-    str | None,
-    Option("Askari et al.'s settings; explicit options override them.", "paper|notebook"),
-]
 _Encoder = Annotated[
     str, Option("Encoder to start from: minilm, a folder or a hub name.", "MODEL", panel="Model")
 ]
@@ -78,7 +74,7 @@ def _amounts(sources: list[str] | None) -> dict[str, Any]:
 @train.command("cross-encoder", cls=options.Verb)
 @options.verb(
     "train cross-encoder DIR -o model",
-    "train cross-encoder DIR --sources human=500 --preset paper -o model",
+    "train cross-encoder DIR --sources human=500 --preset askari -o model",
     panel="Training",
 )
 def cross_encoder(
@@ -88,7 +84,7 @@ def cross_encoder(
     base_model: _Encoder = "minilm",
     split: _Split = "train",
     sources: _Sources = None,
-    preset: Preset = None,
+    preset: options.Preset = None,
     learning: Annotated[dict[str, Any], options.FieldsOf(RerankerTraining)],
     neural: Reading,
 ) -> None:
@@ -96,7 +92,7 @@ def cross_encoder(
     from ranktilt.datasets.load import load
     from ranktilt.training.cross_encoder import train_cross_encoder
 
-    chosen = RerankerTraining.of_preset(preset, **learning, **_amounts(sources), **neural.fields)
+    chosen = RerankerTraining.from_preset(preset, **learning, **_amounts(sources), **neural.fields)
     loaded = load(collection, split=split, ignore_unknown=True)
     trained = train_cross_encoder(loaded, base_model, output, options=chosen)
     note(_summary(trained, collection, loaded, "bm25@100>>cross-encoder"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
-from ranktilt.cli.train import Preset, Reading, read_amounts
+from ranktilt.cli.train import Reading, read_amounts
 from ranktilt.errors import UserError
 from ranktilt.option import Option
 from ranktilt.training.options import RerankerTraining
@@ -63,7 +63,7 @@ class _Tests(options.OptionGroup):
 
 @options.verb(
     "train study DIR --base-model minilm --zero-shot OTHER -o study.html",
-    "train study DIR --base-model MODEL --preset paper --json study.json",
+    "train study DIR --base-model MODEL --preset askari --json study.json",
     panel="Training",
 )
 def train_study(
@@ -85,7 +85,7 @@ def train_study(
     curve: Annotated[
         list[str] | None, Option("Also train on N documents of each named source.", "SOURCE=N,…")
     ] = None,
-    preset: Preset = None,
+    preset: options.Preset = None,
     learning: Annotated[dict[str, Any], _LEARNING],
     tests: _Tests,
     neural: Reading,
@@ -99,7 +99,7 @@ def train_study(
     from ranktilt.experiments.training_study import StudyOptions, training_study
 
     study_options = StudyOptions(
-        training=RerankerTraining.of_preset(preset, **{**neural.fields, **learning}),
+        training=RerankerTraining.from_preset(preset, **{**neural.fields, **learning}),
         seeds=seeds,
         depth=tests.depth,
         queries=tests.test_queries,

@@ -9,4 +9,5 @@ EXTENSIONS = {
     "ranktilt.readers": {"dai": "ranktilt.papers.dai.folder:READER"},
     "ranktilt.builders": {"nq320k": "ranktilt.papers.dai.nq320k:nq320k"},
     "ranktilt.layouts": {"dai": "ranktilt.papers.dai.layouts:LAYOUTS"},
+    "ranktilt.presets": {"dai": "ranktilt.papers.dai.preset:DAI"},
 }
