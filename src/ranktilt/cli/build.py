@@ -105,7 +105,7 @@ def _examples(
         flag = declared.names(parameter.name)[0]
         if parameter.default is parameter.empty:
             words += [flag, declared.metavar or "X"]
-        elif not option and parameter.default not in (None, False):
+        elif not option and parameter.default is not None and parameter.default is not False:
             option = [flag, str(parameter.default)]
     return " ".join([*words, "-o", "DIR"]), " ".join([*words, *option, "-o", "DIR"])
 

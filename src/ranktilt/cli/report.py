@@ -198,8 +198,31 @@ def _table(
             if file.name.endswith((".csv", ".csv.gz"))
             else read_result(file, kinds)
         )
-        found.append(_with_texts(one, file) if texts and shows_texts else one)
+        if _reads_collection(layout):
+            found.append(_with_collection(one, file))
+        else:
+            found.append(_with_texts(one, file) if texts and shows_texts else one)
     return paper_tables(found, layout, form, queries=queries)
+
+
+def _reads_collection(layout: str) -> bool:
+    """Whether a layout reads an audit's collection and lists again."""
+    from ranktilt.reporting.layouts.layout import layouts
+
+    return layout != LAYOUT and layouts()[layout].reads_collection
+
+
+def _with_collection(result: Any, file: Path) -> Any:
+    """Read the collection and the lists of an audit again."""
+    from ranktilt.auditing.result import Audit
+    from ranktilt.reporting.reload import reload
+
+    if not isinstance(result, Audit):
+        return result
+    loaded = reload(result, file)
+    if loaded.notes:
+        note(" ".join(loaded.notes))
+    return loaded
 
 
 def _with_texts(result: Any, file: Path) -> Any:

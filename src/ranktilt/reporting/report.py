@@ -29,6 +29,7 @@ from ranktilt.probes.explain import Explanation
 from ranktilt.reporting.document import SIDES, Document, Section, Sentence
 from ranktilt.reporting.explorer.section import BUDGET
 from ranktilt.reporting.headline import leading
+from ranktilt.reporting.layouts.layout import Layout
 from ranktilt.reporting.layouts.results import result_types
 from ranktilt.reporting.reload import (
     Loaded,
@@ -79,7 +80,7 @@ def report(
     collection: Collection | None = None,
     runs: Run | Iterable[Run] | None = None,
     texts: bool = True,
-    layout: str | None = None,
+    layout: str | Layout | None = None,
 ) -> Path:
     """Write results as one HTML page that opens anywhere, offline, or as a table or figure of a paper.
 
@@ -100,10 +101,10 @@ def report(
     texts : bool, optional
         Whether queries, ranked lists and documents can be looked through; False keeps them out of
         the page.
-    layout : str, optional
-        A table or figure as a paper prints it, such as ``dai-3`` or ``dai-fig7``, in place of the
-        page; the ending of `path` says its format: ``.tex``, ``.md``, ``.csv``, ``.svg``, ``.pdf``
-        or ``.png``.
+    layout : str or Layout, optional
+        A table or figure as a paper prints it, such as ``dai-3`` or ``dai-fig7``, or a layout of
+        your own, in place of the page; the ending of `path` says its format: ``.tex``, ``.md``,
+        ``.csv``, ``.svg``, ``.pdf`` or ``.png``.
 
     Returns
     -------
@@ -137,22 +138,23 @@ def report(
     return target
 
 
-def _laid_out(results: Sequence[Any], layout: str, path: Path) -> bytes:
+def _laid_out(results: Sequence[Any], layout: str | Layout, path: Path) -> bytes:
     """A table or figure of a paper, in the format that the file's ending says."""
     from ranktilt.reporting.layouts.figures import FORMATS, paper_figures
     from ranktilt.reporting.layouts.layout import PAPER, layout_named
     from ranktilt.reporting.layouts.tables import paper_tables
 
-    if layout != PAPER:
+    if isinstance(layout, str) and layout != PAPER:
         layout_named(layout)
+    name = layout if isinstance(layout, str) else layout.name
     tables = {".tex": "latex", ".md": "markdown", ".csv": "csv"}
     ending = path.suffix.lower()
     if ending.removeprefix(".") in FORMATS:
-        drawn = paper_figures(results, format=ending.removeprefix("."), layout=layout)
+        drawn = paper_figures(results, format=ending.removeprefix("."), layout=name)
         if len(drawn) > 1:
             raise UserError(
-                f"{layout} is {len(drawn)} figures of these results; write all of them: "
-                f"ranktilt report RESULT.json --layout {layout} --figures DIR"
+                f"{name} is {len(drawn)} figures of these results; write all of them: "
+                f"ranktilt report RESULT.json --layout {name} --figures DIR"
             )
         return next(iter(drawn.values()))
     if ending not in tables:

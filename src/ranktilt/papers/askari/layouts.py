@@ -51,6 +51,7 @@ def _means(study: TrainingStudy, *kinds: Kind) -> Iterator[dict[str, Any]]:
         for mean in evaluation.means:
             yield {
                 "dataset": evaluation.name,
+                "split": evaluation.split,
                 "group": mean.a,
                 "groups": len(evaluation.groups),
                 "system": mean.run,
@@ -219,7 +220,7 @@ ASKARI_4 = replace(
         replace(_WHOLE, home=_NOT_AT_HOME),
         _side_alone("reference", "mean_a"),
         _side_alone("source", "mean_b"),
-        _of_study(("first stage",), _IS_ALL & _NO_RECIPROCAL_RANK),
+        _of_study(("first stage",), _IS_ALL & _NO_RECIPROCAL_RANK & (pl.col("split") != "dev")),
     ),
     rows=("dataset",),
     columns=("measure",),
@@ -238,4 +239,34 @@ ASKARI_5 = replace(
     columns=("measure",),
     mark="",
 )
-LAYOUTS = (ASKARI_1, ASKARI_2, ASKARI_3, ASKARI_4, ASKARI_5)
+_QUARTILES = {"mean": "mean", "25 %": "low", "median": "median", "75 %": "high"}
+
+
+def _shared_words(measure: str, value: pl.Expr) -> Selection:
+    return Selection(
+        result=TrainingStudy,
+        part="overlaps",
+        keys={"dataset": "dataset", "target": "source", "measure": pl.lit(measure)},
+        value=value,
+    )
+
+
+OVERLAP = Layout(
+    name="askari-overlap",
+    source=f"the text of {SOURCE}",
+    title="Words of a query that stand in an answer to it, in percent",
+    cells=(
+        _shared_words("pairs", pl.col("pairs")),
+        *(_shared_words(name, 100 * pl.col(column)) for name, column in _QUARTILES.items()),
+    ),
+    rows=("target",),
+    columns=("measure",),
+    measures=("pairs", *_QUARTILES),
+    digits=1,
+    digits_of={"pairs": 0},
+    titles={"target": "Answers"},
+    labels={"pairs": "Pairs", "mean": "Mean", "median": "Median", "human": "human"},
+    shows="answers of both sides to the same queries (a training study)",
+    command="ranktilt train study DIR --base-model MODEL --json FILE",
+)
+LAYOUTS = (ASKARI_1, ASKARI_2, ASKARI_3, ASKARI_4, ASKARI_5, OVERLAP)

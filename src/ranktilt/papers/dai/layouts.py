@@ -11,6 +11,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.papers.dai.curves import bench_means, bench_tilts, spectra
+from ranktilt.papers.dai.figures import draw_cosines, draw_map, texts_drawn
 from ranktilt.probes.check import CheckResult
 from ranktilt.probes.explain import Explanation
 from ranktilt.reporting.layouts.layout import Layout
@@ -267,6 +268,17 @@ def _by_strength(part: Callable[[Bench], pl.DataFrame], keys: dict[str, str]) ->
     return Selection(result=Bench, part=part, keys={**columns, "measure": "measure"})
 
 
+_MAPPED = Selection(
+    result=CheckResult,
+    part=texts_drawn,
+    keys={
+        "dataset": "dataset",
+        "system": "model",
+        "target": "source",
+        "measure": pl.lit("texts drawn"),
+    },
+    value="texts",
+)
 _SEVERAL = pl.col("sources") > 1
 FIGURE_7 = Layout(
     name="dai-fig7",
@@ -330,6 +342,20 @@ FIGURES = (
         scale=100.0,
         shows="interventions of rising strength, ranked on human documents alone too (a bench)",
     ),
+    Layout(
+        name="dai-fig13",
+        source=SOURCE,
+        title="Texts of all sources in an encoder's space: how many of each are drawn",
+        cells=(_MAPPED,),
+        draw=draw_map,
+        rows=("target",),
+        columns=("measure",),
+        digits=0,
+        titles={"target": "Source"},
+        labels={"human": "human", "texts drawn": "Texts"},
+        shows="a picture of the vectors of several sources (a check with an encoder)",
+        command="ranktilt check DIR --similarity dense:minilm --json FILE",
+    ),
     replace(
         FIGURE_9,
         name="dai-fig14",
@@ -341,6 +367,7 @@ FIGURES = (
         measures=("pairs", *_OF_DISTRIBUTION),
         digits_of={"pairs": 0},
         labels={"mean": "Mean", "median": "Median", "human": "human", "pairs": "Pairs"},
+        draw=draw_cosines,
         shows="vectors of twins (a check with an encoder)",
         command="ranktilt check DIR --similarity dense:minilm --json FILE",
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import polars as pl
@@ -11,101 +11,38 @@ from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
-from ranktilt.errors import UserError
-from ranktilt.rankers.spec import Stage, parse_stages
+from ranktilt.papers.wang.before_and_after import draw_exposures, exposures, preferences
+from ranktilt.papers.wang.conditions import by_condition
+from ranktilt.papers.wang.ranks import draw_ranks, ranks_of_protected
 from ranktilt.reporting.layouts.layout import Layout
-from ranktilt.reporting.layouts.names import system_names
 from ranktilt.reporting.layouts.selection import Column, Selection, part_of
-from ranktilt.reporting.views.compare import BEFORE_AND_AFTER, choices_of, ratios
+from ranktilt.reporting.reload import LoadedAudit
 
 Rows = Callable[[Audit], pl.DataFrame]
 
 SOURCE = "Wang et al., NAACL 2024"
 EXPOSURE = "ExposureRatio"
-_PROMPT = ("attribute", "prompt", "query_template")
-"""Options of a stage that say what it is asked for: conditions of one system."""
-_LISTWISE, _WINDOWS = "listwise", ("window", "step")
 _BY_GROUP = pl.col("by").is_not_null() & (pl.col("by") != "source")
 
 
 def means_by_prompt(audit: Audit) -> pl.DataFrame:
     """Return the means of all documents by ``system`` and ``condition``: what each ranker was asked for."""
-    return _by_condition(part_of(audit, "means"), windows=False)
+    return by_condition(part_of(audit, "means"), windows=False)
 
 
 def ratios_by_prompt(audit: Audit) -> pl.DataFrame:
     """Return the exposure ratios of the first pair by ``system`` and ``condition``."""
-    return _by_condition(part_of(audit, "card"), windows=False)
+    return by_condition(part_of(audit, "card"), windows=False)
 
 
 def means_by_window(audit: Audit) -> pl.DataFrame:
     """Return the means of all documents by ``system`` and ``condition``: window and step of listwise rankers."""
-    return _by_condition(part_of(audit, "means"), windows=True)
+    return by_condition(part_of(audit, "means"), windows=True)
 
 
 def ratios_by_window(audit: Audit) -> pl.DataFrame:
     """Return the exposure ratios of the first pair by ``system`` and ``condition``: window and step."""
-    return _by_condition(part_of(audit, "card"), windows=True)
-
-
-def _by_condition(rows: pl.DataFrame, *, windows: bool) -> pl.DataFrame:
-    """Replace the ``system`` of each row by the bare ranker, and add the ``condition``; null where it has none."""
-    if not rows.height:
-        return rows
-    conditions = {run: _condition(run, windows=windows) for run in rows["run"].unique()}
-    systems = system_names(
-        dict.fromkeys(conditions[run][0] for run in rows["run"] if conditions[run][1])
-    )
-    told = [conditions[run] for run in rows["run"]]
-    return rows.with_columns(
-        system=pl.Series([systems.get(bare) for bare, _ in told], dtype=pl.String),
-        condition=pl.Series([condition or None for _, condition in told], dtype=pl.String),
-    )
-
-
-def _condition(run: str, *, windows: bool) -> tuple[str, str]:
-    """Split a ranker's text into the ranker and what it is asked for; empty where a table is not about it.
-
-    Candidates that all rankers order alike are no part of one's name.
-    """
-    try:
-        stages = parse_stages(run)
-    except UserError:  # a run of someone else's is called what its file says
-        stages = []
-    attributes = [stage.options["attribute"] for stage in stages if "attribute" in stage.options]
-    condition = attributes[0] if attributes else "neutral"
-    dropped = set(_PROMPT)
-    if windows:
-        listwise = [stage for stage in stages if stage.name == _LISTWISE]
-        condition = " ".join([condition, *_window(listwise[-1])]) if listwise else ""
-        dropped |= set(_WINDOWS)
-    kept = [_without(stage, dropped) for stage in stages]
-    if len(kept) > 1 and kept[0].name == "replay":
-        kept = kept[1:]
-    return ">>".join(map(str, kept)) or run, condition
-
-
-def _without(stage: Stage, dropped: set[str]) -> Stage:
-    options = {name: value for name, value in stage.options.items() if name not in dropped}
-    return replace(stage, options=options)
-
-
-def _window(stage: Stage) -> Iterator[str]:
-    """Window and step of a listwise ranker, such as ``window=20``, the defaults where its text names none."""
-    from ranktilt.rankers.llm.listwise import Listwise
-
-    for name in _WINDOWS:
-        yield f"{name}={stage.options.get(name, Listwise.__dataclass_fields__[name].default)}"
-
-
-def preferences(comparison: Comparison) -> pl.DataFrame:
-    """Return the ratio of each kind of pairs before and after: ``system``, ``kind``, ``when``, ``value``."""
-    rows = [
-        {"system": comparison.runs[0].old, "kind": kind, "when": when, "value": ratio.value}
-        for kind, change in choices_of(comparison).items()
-        for when, ratio in zip(BEFORE_AND_AFTER, ratios(change), strict=True)
-    ]
-    return pl.DataFrame(rows)
+    return by_condition(part_of(audit, "card"), windows=True)
 
 
 def _lists(means: Rows, card: Rows, *, home: pl.Expr) -> tuple[Selection, ...]:
@@ -230,6 +167,61 @@ WANG_FIG4 = Layout(
     shows="choices of two models between the same groups (a comparison of two pairwise audits)",
     command="ranktilt compare AFTER.json BEFORE.json --json FILE",
 )
+WANG_FIG3 = Layout(
+    name="wang-fig3",
+    source=SOURCE,
+    title="Ranks of the protected group: share of its items in each part of the lists, in percent (our reading)",
+    cells=(
+        Selection(
+            result=LoadedAudit,
+            part=ranks_of_protected,
+            keys={
+                "dataset": "dataset",
+                "system": "system",
+                "condition": "ranks",
+                "target": "group",
+                "measure": pl.lit("share of items"),
+            },
+            value="share",
+        ),
+    ),
+    draw=draw_ranks,
+    reads_collection=True,
+    rows=("condition",),
+    columns=("system",),
+    panels=("dataset",),
+    digits=1,
+    titles={"condition": "Ranks"},
+    shows="the lists of rankers by group (an audit by group, with its collection)",
+    command="ranktilt audit DIR -r bm25 --by gender --protected female --json FILE",
+)
+
+
+WANG_FIG4A = replace(
+    WANG_FIG4,
+    name="wang-fig4a",
+    title="Listwise evaluation before and after fine-tuning: exposure ratio (our reading)",
+    cells=(
+        Selection(
+            result=Comparison,
+            part=exposures,
+            keys={
+                "dataset": "dataset",
+                "system": "system",
+                "target": "when",
+                "measure": pl.lit(EXPOSURE),
+            },
+            value="ratio",
+            home=pl.lit(False),
+        ),
+    ),
+    draw=draw_exposures,
+    columns=("measure",),
+    measures=(EXPOSURE,),
+    labels={EXPOSURE: "Exposure ratio", "before": "Before", "after": "After"},
+    shows="rankings of the same lists by two models (a comparison of two audits with exposure ratios)",
+    command="ranktilt compare AFTER.json BEFORE.json --json FILE",
+)
 LAYOUTS = (
     WANG_1,
     replace(
@@ -253,5 +245,7 @@ LAYOUTS = (
         "--by gender --protected female --json FILE",
     ),
     WANG_3,
+    WANG_FIG3,
     WANG_FIG4,
+    WANG_FIG4A,
 )

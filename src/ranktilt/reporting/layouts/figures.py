@@ -15,7 +15,6 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.io.artifact import names_files
 from ranktilt.io.files import write_bytes
 from ranktilt.optional import need
-from ranktilt.probes.check import CheckResult
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.layouts.layout import layouts
@@ -23,7 +22,6 @@ from ranktilt.reporting.provenance import folder
 from ranktilt.reporting.reload import Loaded, LoadedAudit, LoadedSourceAudits
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.audit import view as audit_view
-from ranktilt.reporting.views.check_sections import distribution_figure
 from ranktilt.reporting.views.source_audits import view as source_audits_view
 
 Result = Any
@@ -122,14 +120,12 @@ def _figures(result: Any) -> Iterator[tuple[str, Figure]]:
         figures = [block for block in section.blocks if isinstance(block, Figure)]
         for number, figure in enumerate(figures, start=1):
             yield section.name if len(figures) == 1 else f"{section.name}-{number}", figure
-    if isinstance(result, CheckResult):
-        near = {one.source: one.cosine for one in result.similarity if one.cosine.count}
-        if len(near) > 1:
-            title = f"Cosine similarity of {result.reference} texts and rewrites"
-            yield (
-                "dai-fig14",
-                replace(distribution_figure(title, near, "cosine similarity"), layout="dai-fig14"),
-            )
+    for layout in layouts().values():
+        kinds = [selection.result for selection in layout.cells]
+        if layout.draw is None or not any(isinstance(result, kind) for kind in kinds):
+            continue
+        if drawn := layout.draw(result):
+            yield layout.name, replace(drawn, layout=layout.name)
 
 
 def for_paper(drawing: Drawing) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from ranktilt.errors import unknown
 from ranktilt.extensions import ExtensionTable
+from ranktilt.reporting.document import Figure
 from ranktilt.reporting.layouts.names import NAMES, dataset_name, measure_name
 from ranktilt.reporting.layouts.selection import Selection
 
@@ -28,6 +30,10 @@ class Layout:
     """The caption."""
     cells: tuple[Selection, ...] = ()
     """Which rows of which results are its cells."""
+    draw: Callable[[Any], Figure | None] | None = None
+    """Of a figure that no page of a result has: what draws it of a result that `cells` are about."""
+    reads_collection: bool = False
+    """Whether an audit's collection and lists are read again for it."""
     texts: int = 0
     """Of a table of texts instead: which of the collections among the results it shows, 1 for the first."""
     left_out: str = ""
@@ -76,6 +82,8 @@ class Layout:
     def paper(self) -> str:
         """Which table or figure of which paper it is."""
         number = self.name.rpartition("-")[2]
+        if not (self.is_figure or number.isdecimal()):
+            return self.source
         kind = "Figure" if self.is_figure else "Table"
         return f"{kind} {number.removeprefix('fig')} of {self.source}"
 

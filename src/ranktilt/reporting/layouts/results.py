@@ -9,13 +9,13 @@ from ranktilt.reporting.layouts.layout import Layout, layouts
 from ranktilt.reporting.layouts.selection import PaperCell
 
 
-def cells_of(result: Any, table: str, *, at_home: bool = False) -> list[PaperCell]:
+def cells_of(result: Any, table: str | Layout, *, at_home: bool = False) -> list[PaperCell]:
     """Find the cells of one table in a result."""
-    layout = layouts()[table]
+    layout = layouts()[table] if isinstance(table, str) else table
     return [
         cell
         for selection in layout.cells
-        for cell in selection.cells(result, table, scale=layout.scale, at_home=at_home)
+        for cell in selection.cells(result, layout.name, scale=layout.scale, at_home=at_home)
     ]
 
 

@@ -166,7 +166,7 @@ def enriched(frame: pl.DataFrame, result: Any) -> pl.DataFrame:
 
 
 def _constants(result: Any) -> dict[str, pl.Expr]:
-    spec = result.spec
+    spec = getattr(result, "audit", result).spec  # of one that was loaded with its collection
     collection = spec.get("collection")
     split = spec.get("split")
     if isinstance(collection, Mapping):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -23,7 +23,7 @@ from ranktilt.reporting.layouts.selection import KEYS, PaperCell
 from ranktilt.reporting.layouts.texts import chosen_texts, has_pairs, of_collections
 from ranktilt.reporting.numbers import DASH
 from ranktilt.reporting.output import table
-from ranktilt.reporting.reload import Loaded
+from ranktilt.reporting.reload import Loaded, LoadedAudit
 from ranktilt.reporting.tones import Tone
 
 Bare = Any
@@ -46,7 +46,7 @@ _ALWAYS = ("dataset", "system", "measure")
 
 def paper_tables(
     results: Sequence[Source],
-    layout: str,
+    layout: str | Layout,
     format: str,
     *,
     rounding: str = "paper",
@@ -60,22 +60,27 @@ def paper_tables(
 
 @names_files
 def paper_document(
-    results: Sequence[Source], layout: str, *, rounding: str = "paper", queries: Sequence[str] = ()
+    results: Sequence[Source],
+    layout: str | Layout,
+    *,
+    rounding: str = "paper",
+    queries: Sequence[str] = (),
 ) -> Document:
     """Lay results out as one of the papers' tables, or as all that they hold."""
     if rounding not in ROUNDINGS:
         raise unknown("rounding", rounding, ROUNDINGS)
-    if layout != PAPER:
-        layout_named(layout)
     bare = [one.audit if isinstance(one, Loaded) else one for one in results]
-    names = _held(results, bare) if layout == PAPER else [layout]
-    if not names:
+    bare += [one for one in results if isinstance(one, LoadedAudit)]
+    if layout == PAPER:
+        chosen = [layouts()[name] for name in _held(results, bare)]
+    else:
+        chosen = [layout_named(layout) if isinstance(layout, str) else layout]
+    if not chosen:
         raise UserError(
             "these results hold no table of a paper; name a layout (--layout) to see which command makes it"
         )
     blocks, cells = list[Panels](), list[PaperCell]()
-    for name in names:
-        shown = layouts()[name]
+    for shown in chosen:
         if shown.texts:
             blocks.append(_texts(results, shown, queries))
         else:
@@ -141,12 +146,12 @@ def _numbers(
     """One table, and its cells in the order of the print."""
     cells, made = list[PaperCell](), list[str]()
     for result in results:
-        found = _cells(result, layout.name, own=own)
+        found = _cells(result, layout, own=own)
         cells += [cell for cell in found if cell.system not in _ANY or cell not in cells]
         if isinstance(result, CellFile):
             made += [f"Cells of {result.path}"] if found and result.path else []
         else:
-            made += made_by(result.spec) if found else ()
+            made += made_by(_spec(result)) if found else ()
     if not cells:
         raise UserError(_lacking(results, layout))
     cells = numbers.printed(cells, layout, rounding=rounding)
@@ -167,6 +172,12 @@ def _numbers(
         tuple(dict.fromkeys(made)),
     )
     return block, cells if layout.curve else [cell for cell in order if cell is not None]
+
+
+def _spec(result: Any) -> Mapping[str, Any]:
+    """The spec of a result, or of one that was loaded with its collection."""
+    spec: Mapping[str, Any] = getattr(result, "audit", result).spec
+    return spec
 
 
 def _some(cells: Sequence[PaperCell]) -> list[PaperCell]:
@@ -201,11 +212,11 @@ def _caveats(results: Sequence[Bare], layout: Layout, rounding: str) -> list[str
     return notes
 
 
-def _cells(result: Bare, name: str, *, own: bool) -> list[PaperCell]:
+def _cells(result: Bare, layout: Layout, *, own: bool) -> list[PaperCell]:
     """Cells of one table; where nobody named it, only those that are at home in it."""
     if isinstance(result, CellFile):
-        return [cell for cell in result.cells if cell.table == name]
-    return cells_of(result, name, at_home=own)
+        return [cell for cell in result.cells if cell.table == layout.name]
+    return cells_of(result, layout, at_home=own)
 
 
 def _texts(results: Sequence[Source], layout: Layout, queries: Sequence[str]) -> Panels:
