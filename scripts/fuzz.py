@@ -33,18 +33,17 @@ from functools import partial
 from pathlib import Path
 
 import polars as pl
+from ranktilt.datasets.check import check
 
 import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.datasets.bundled.reader import bundled
-from ranktilt.datasets.check import check
 from ranktilt.datasets.labels import from_labels, read_labels
 from ranktilt.datasets.queries import read_queries
 from ranktilt.datasets.save import save
 from ranktilt.errors import UserError
 from ranktilt.generation.manifest import manifest, require_ours
 from ranktilt.generation.templates import template
-from ranktilt.generation.triples import triples
 from ranktilt.io.parquet import read_judgments, read_parquet
 from ranktilt.io.qrels import read_qrels
 from ranktilt.llm.base import Answer
@@ -52,7 +51,8 @@ from ranktilt.llm.batch_files import read_lines, read_page, read_status
 from ranktilt.llm.journal import Journal, JournalRecord
 from ranktilt.llm.responses import classify_error, json_body, read_answer, read_vectors
 from ranktilt.llm.server import Server
-from ranktilt.reporting.papers.cells import read_cells
+from ranktilt.papers.askari.triples import triples
+from ranktilt.reporting.layouts.cells import read_cells
 from ranktilt.reporting.report import read_result
 from ranktilt.run import Run
 from ranktilt.training.options import RerankerTraining

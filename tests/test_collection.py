@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.study_sources import source_pairs
+from ranktilt.auditing.sources_apart import take_apart
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.probes.check import check
@@ -373,8 +373,8 @@ def test_more_sources_than_can_be_compared_are_refused_before_any_is_taken_apart
     with refused(
         f"{came}choose some (--source), rank all as one (--mixed), or group otherwise (--by COLUMN)"
     ):
-        source_pairs(collection)
-    assert len(source_pairs(many_sources(50))) == 49
+        take_apart(collection)
+    assert len(take_apart(many_sources(50)).collections) == 49
 
 
 def test_sources_are_listed_once_however_many_are_chosen() -> None:

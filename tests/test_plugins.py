@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ranktilt as rt
-from ranktilt.registry import RANKERS, foreign_rankers, ranker_class, ranker_names
+from ranktilt.registry import foreign_rankers, ranker_class, ranker_names
 from tests.cli.conftest import Cli, cli
 from tests.refusals import refused
 from tests.toy import toy, write, write_cocktail
@@ -132,7 +132,10 @@ def ranktilt(install: Install, cli: Cli, tmp_path: Path, monkeypatch: pytest.Mon
     return cli
 
 
-@pytest.mark.parametrize("name", RANKERS)
+OURS = ranker_names()
+
+
+@pytest.mark.parametrize("name", OURS)
 def test_the_table_of_names_is_true(name: str) -> None:
     assert ranker_class(name).name == name
 
@@ -142,7 +145,7 @@ def test_a_ranker_of_another_package_is_found_and_ours_cannot_be_taken(install: 
     install("shortest_first", CODE, *points)
     assert foreign_rankers() == [("shortest", "shortest-first 1.0"), ("zeta", "shortest-first 1.0")]
     assert "shortest_first" not in sys.modules, "listed without being imported"
-    assert ranker_names() == [*RANKERS, "shortest", "zeta"]
+    assert ranker_names() == [*OURS, "shortest", "zeta"]
     assert type(rt.ranker("bm25")).__name__ == "BM25"
     made = rt.ranker("shortest(longest=true)@1")
     assert repr(made) == "shortest(longest=true)@1"

@@ -9,7 +9,7 @@ Twelve functions to begin with::
     gate(audit, max_tilt=15)     pass or fail, for CI
     explain(collection)          how the texts of the sources differ
     level(collection, ranker)    corrections, and what each costs
-    study(collection, rankers)   the tilt over temperatures
+    audit_sources(collection, rankers)   several sources or temperatures, each with the reference
     pairwise(collection, model)  which of two documents a language model chooses
     check(collection)            whether the comparison is fair
     report(result, "page.html")  a page that opens anywhere
@@ -22,6 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ranktilt._version import __version__
+from ranktilt.extensions import bundle
 from ranktilt.presenter import name_presenter
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit as Audit
     from ranktilt.auditing.sequential import SequentialAudit as SequentialAudit
     from ranktilt.auditing.sequential import audit_until as audit_until
-    from ranktilt.auditing.study import Study as Study
-    from ranktilt.auditing.study import study as study
+    from ranktilt.auditing.source_audits import SourceAudits as SourceAudits
+    from ranktilt.auditing.source_audits import audit_sources as audit_sources
     from ranktilt.collection import Collection as Collection
     from ranktilt.datasets.bundled.reader import bundled as bundled
     from ranktilt.datasets.labels import labelled as labelled
@@ -60,8 +61,8 @@ if TYPE_CHECKING:
     from ranktilt.experiments.query_split import split_queries as split_queries
     from ranktilt.experiments.tradeoff import bench as bench
     from ranktilt.experiments.tradeoff_result import Bench as Bench
-    from ranktilt.experiments.training_plan import training_study as training_study
     from ranktilt.experiments.training_result import TrainingStudy as TrainingStudy
+    from ranktilt.experiments.training_study import training_study as training_study
     from ranktilt.generation.answer.answer import answer as answer
     from ranktilt.generation.answer.save import save_answered as save_answered
     from ranktilt.generation.rewrite.rewrite import rewrite as rewrite
@@ -134,7 +135,7 @@ _NAMES = {
     "Rewriting": "generation.settings",
     "Run": "run",
     "SequentialAudit": "auditing.sequential",
-    "Study": "auditing.study",
+    "SourceAudits": "auditing.source_audits",
     "TextProbe": "probes.base",
     "TrainingStudy": "experiments.training_result",
     "TwinEstimand": "measures.twins.base",
@@ -144,6 +145,7 @@ _NAMES = {
     "as_mteb": "adapters.mteb",
     "as_pyterrier": "adapters.pyterrier",
     "audit": "auditing.audit",
+    "audit_sources": "auditing.source_audits",
     "audit_until": "auditing.sequential",
     "bench": "experiments.tradeoff",
     "bundled": "datasets.bundled.reader",
@@ -175,11 +177,10 @@ _NAMES = {
     "save_answered": "generation.answer.save",
     "save_rewritten": "generation.rewrite.save",
     "split_queries": "experiments.query_split",
-    "study": "auditing.study",
     "table": "reporting.output",
     "train_cross_encoder": "training.cross_encoder",
     "train_retriever": "training.retriever",
-    "training_study": "experiments.training_plan",
+    "training_study": "experiments.training_study",
     "versions": "generation.versions.make",
 }
 
@@ -187,6 +188,7 @@ __all__ = ["__version__", *_NAMES]
 
 
 name_presenter("ranktilt.reporting.presenting")
+bundle("ranktilt.papers.dai", "ranktilt.papers.wang", "ranktilt.papers.askari")
 
 
 def __getattr__(name: str) -> Any:

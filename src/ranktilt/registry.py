@@ -5,21 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import MISSING, fields, is_dataclass, replace
-from importlib import import_module
 from importlib.machinery import PathFinder
-from importlib.metadata import EntryPoint, entry_points
 from inspect import isabstract
 from typing import Any
 
 from ranktilt.errors import UserError, shorten, unknown
+from ranktilt.extensions import ExtensionTable
 from ranktilt.rankers.base import Pipeline, Ranker
 from ranktilt.rankers.spec import Stage, parse_stages
 
 RANKERS = {
     "bm25": "ranktilt.rankers.lexical.bm25:BM25",
-    "bm25:dai": "ranktilt.rankers.lexical.bm25:DaiBM25",
     "tfidf": "ranktilt.rankers.lexical.bm25:TFIDF",
-    "tfidf:dai": "ranktilt.rankers.lexical.bm25:DaiTFIDF",
     "dense": "ranktilt.rankers.dense.retriever:Dense",
     "sparse": "ranktilt.rankers.sparse:Sparse",
     "replay": "ranktilt.rankers.replay:Replay",
@@ -37,7 +34,7 @@ RANKERS = {
     "engine": "ranktilt.rankers.engines.function:Engine",
     "causal": "ranktilt.mitigation.causal:Causal",
 }
-ENTRY_POINTS = "ranktilt.rankers"
+"""RankTilt's own, as ``module:class``; a paper's and those of other packages join them."""
 
 
 def ranker(text: Any) -> Ranker:
@@ -85,8 +82,8 @@ def _of_library(made: Any) -> Ranker:
 
 
 def ranker_names() -> list[str]:
-    """Return the names of all rankers: ours, and those of installed packages (entry points ``ranktilt.rankers``)."""
-    return [*RANKERS, *sorted({one.name for one in _announced()})]
+    """Return the names of all rankers: ours, the papers', and those of installed packages (``ranktilt.rankers``)."""
+    return rankers().names()
 
 
 def foreign_rankers() -> list[tuple[str, str]]:
@@ -94,46 +91,21 @@ def foreign_rankers() -> list[tuple[str, str]]:
 
     Nothing of them is imported.
     """
-    return sorted({(one.name, _package(one)) for one in _announced()})
+    return rankers().foreign()
 
 
 def ranker_class(name: str) -> type[Ranker]:
     """Find the class of a ranker: one of ours, whose name no package can take, or an installed package's."""
-    if name not in RANKERS:
-        return _foreign(name)
-    module, _, attribute = RANKERS[name].partition(":")
-    found: type[Ranker] = getattr(import_module(module), attribute)
-    return found
+    table = rankers()
+    if name not in table.names():
+        raise UserError(f"{unknown('ranker', name, table.names())}{_engine_hint(name)}")
+    kind: type[Ranker] = table.load(name)
+    return kind
 
 
-def _announced() -> list[EntryPoint]:
-    return [one for one in entry_points(group=ENTRY_POINTS) if one.name not in RANKERS]
-
-
-def _package(one: EntryPoint) -> str:
-    return f"{one.dist.name} {one.dist.version}" if one.dist is not None else "an unknown package"
-
-
-def _foreign(name: str) -> type[Ranker]:
-    found = [one for one in _announced() if one.name == name]
-    if not found:
-        raise UserError(f"{unknown('ranker', name, ranker_names())}{_engine_hint(name)}")
-    if len({one.value for one in found}) > 1:
-        packages = " and ".join(sorted({_package(one) for one in found}))
-        raise UserError(f"ranker {name!r} is provided by {packages}; uninstall all but one")
-    where = f"ranker {name!r} of {_package(found[0])} ({found[0].value})"
-    try:
-        loaded = found[0].load()
-    except Exception as error:  # a package of someone else's may fail to import in any way
-        reason = next(iter(str(error).strip().splitlines()), "")
-        raise UserError(
-            f"{where} cannot be imported: {type(error).__name__}: {reason}".removesuffix(": ")
-        ) from error
-    fault = _fault(loaded, name)
-    if fault:
-        raise UserError(f"{where} {fault}")
-    ready: type[Ranker] = loaded
-    return ready
+def rankers() -> ExtensionTable:
+    """Return the table of rankers."""
+    return ExtensionTable("ranker", "ranktilt.rankers", RANKERS, _fault)
 
 
 def _engine_hint(name: str) -> str:
@@ -176,7 +148,7 @@ def _fault(found: object, name: str) -> str:
 
 def _by_whole_name(stage: Stage) -> Stage:
     """Take name and argument as one name where the table has such, as ``bm25:dai``; refuse others beside it."""
-    alike = [name for name in RANKERS if name.startswith(f"{stage.name}:")]
+    alike = [name for name in ranker_names() if name.startswith(f"{stage.name}:")]
     if stage.argument is None or not alike:
         return stage
     whole = f"{stage.name}:{stage.argument}"

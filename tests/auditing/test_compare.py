@@ -346,16 +346,16 @@ OTHER = "make both with the same"
             "the audits have no query in common: 3 queries "
             f"only in the new one ('q1', 'q2', 'q3'), 3 queries only in the old one ('a', 'b', 'c'); {OTHER} judgments",
         ),
-        ({}, {"by": None}, f"the audits differ in --by: 'source' (new) and 'none' (old); {OTHER}"),
+        ({}, {"by": None}, f"the audits differ in by: 'source' (new) and 'none' (old); {OTHER}"),
         (
             {"ties": "trec_eval"},
             {},
-            f"the audits differ in --ties: 'trec_eval' (new) and 'expected' (old); {OTHER}",
+            f"the audits differ in ties: 'trec_eval' (new) and 'expected' (old); {OTHER}",
         ),
         (
             {},
             {"missing": "exclude"},
-            f"the audits differ in --missing: 'zero' (new) and 'exclude' (old); {OTHER}",
+            f"the audits differ in missing: 'zero' (new) and 'exclude' (old); {OTHER}",
         ),
         (
             {"measures": ["RR"]},

@@ -16,8 +16,8 @@ from scipy import stats
 from ranktilt import Audit, Collection, Comparison, PairwiseAudit, Run, audit, compare
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.pairwise.result import QueryChoices
-from ranktilt.reporting.papers.figures import paper_figures
-from ranktilt.reporting.papers.results import cells_of, tables_of
+from ranktilt.reporting.layouts.figures import paper_figures
+from ranktilt.reporting.layouts.results import cells_of, tables_of
 from ranktilt.reporting.views.compare import choices_of, ratios
 from tests.auditing.arrays import noisy, one
 from tests.refusals import refused

@@ -4,6 +4,7 @@ import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import metadata
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -281,9 +282,9 @@ MINE = FirstRank()
 @pytest.fixture
 def plugged(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The estimand as another package gives it."""
-    point = EntryPoint("FirstRank", f"{__name__}:MINE", base.ENTRY_POINTS)
+    point = EntryPoint("FirstRank", f"{__name__}:MINE", "ranktilt.measures")
     monkeypatch.setattr(
-        base, "entry_points", lambda group: [point] if group == base.ENTRY_POINTS else []
+        metadata, "entry_points", lambda group: [point] if group == point.group else []
     )
     base.estimands.cache_clear()
     yield
@@ -312,7 +313,7 @@ def test_an_estimand_of_another_package_prints_everywhere(
     page = rt.report(found, tmp_path / "page.html", collection=collection).read_text()
     assert "who stands first?" in page
     path = found.save(tmp_path / "audit.json")
-    monkeypatch.setattr(base, "entry_points", lambda group: [])
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [])
     base.estimands.cache_clear()
     with pytest.raises(rt.DataError, match="unknown measure 'FirstRank'"):
         Audit.load(path)

@@ -119,12 +119,9 @@ def test_statistics_card_and_controls_can_be_chosen(
 ) -> None:
     chosen = {
         "ties": "trec_eval",
-        "rounding": "paper",
-        "test": "t",
         "correction": "bonferroni",
         "level": 7.5,
         "seed": 3,
-        "missing": "exclude",
     }
     options = [part for name, value in chosen.items() for part in (f"--{name}", str(value))]
     options[options.index("--level")] = "--level-margin"
@@ -136,6 +133,39 @@ def test_statistics_card_and_controls_can_be_chosen(
     runs = [one.rank(collection) for one in rankers]
     assert same(found, rt.controls(collection, rankers, runs, expected, near=0.5))
     assert found.spec["near"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "spec"),
+    [
+        ("--preset dai -r tfidf", {"ties": "trec_eval", "rounding": "paper", "test": "interval"}),
+        ("--preset dai -r tfidf --ties expected", {"ties": "expected", "rounding": "paper"}),
+        ("--preset askari -r tfidf", {"ties": "expected", "rounding": "none", "test": "t"}),
+    ],
+)
+def test_preset_sets_what_no_option_overrides(
+    cli: Cli, toy_folder: Path, tmp_path: Path, options: str, spec: dict[str, str]
+) -> None:
+    pytest.importorskip("nltk")
+    found = saved(cli, tmp_path, toy_folder, *options.split())
+    assert {name: found.spec[name] for name in spec} == spec
+
+
+def test_preset_dai_takes_its_recipe_measures_and_text(
+    cli: Cli, toy_folder: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("nltk")
+    found = saved(cli, tmp_path, toy_folder, "--preset", "dai", "-r", "bm25@5", "-r", "bm25(k1=1)")
+    assert found.runs == ("bm25:dai@5", "bm25:dai(k1=1.0)")
+    measures = [f"{name}@{cutoff}" for name in ("nDCG", "AP") for cutoff in (1, 3, 5)]
+    assert list(map(repr, found.measures)) == measures
+    one = saved(cli, tmp_path, toy_folder, "--preset", "dai", "-r", "bm25", "-m", "RR")
+    assert list(map(repr, one.measures)) == ["RR"]
+    refused = cli("audit", toy_folder, "-r", "bm25", "--preset", "day")
+    message = (
+        "unknown preset 'day'; did you mean 'dai'? (valid: dai, wang, askari, askari-notebook)"
+    )
+    assert (refused.code, refused.err) == (2, f"ranktilt: {message}\n")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """ranktilt audit, the rarer ways: several models, labels as people have them, a live engine, the bundled collection."""
 
+import io
+import json
 import sys
 from pathlib import Path
 
@@ -8,10 +10,10 @@ import polars as pl
 import pytest
 
 import ranktilt as rt
-from ranktilt import Audit, Collection, load, save
+from ranktilt import Collection, SourceAudits, load, save
 from ranktilt.auditing.controls import CONTROLS
 from ranktilt.datasets.labels import LabelFile, labelled, read_labels, with_labels
-from ranktilt.reporting.reload import reload
+from ranktilt.reporting.reload import reload, reload_sources
 from tests.cli.conftest import Cli, sided
 from tests.cli.conftest import refused as refused_by
 from tests.cli.test_audit import QUICK, RANKERS, saved
@@ -20,57 +22,71 @@ from tests.toy import toy, write, write_run
 
 
 class TestSeveralModels:
-    """A folder with the rewrites of two models, each audited beside the originals alone."""
+    """A folder with the rewrites of two models, each audited with the originals alone."""
 
     def test_each_is_what_a_folder_without_the_other_gives(self, cli: Cli, tmp_path: Path) -> None:
         folder = sided(tmp_path / "sided")
-        files = ("--json", tmp_path / "a.json", "--per-query", tmp_path / "q.csv")
-        result = cli("audit", folder, *RANKERS, *QUICK, *files)
-        names = [
-            f"{tmp_path}/{name}" for s in ("llm", "gpt") for name in (f"a-{s}.json", f"q-{s}.csv")
-        ]
-        assert result.err == f"One audit a source: {', '.join(names)}\n"
-        for source in ("llm", "gpt"):
-            assert result.out.count(f"sources ranked together: human, {source}; without") == 1
-            found = Audit.load(tmp_path / f"a-{source}.json")
+        result = cli("audit", folder, *RANKERS, *QUICK, "--json", tmp_path / "a.json")
+        assert result.err == ""
+        audits = SourceAudits.load(tmp_path / "a.json")
+        assert [source.source for source in audits.sources] == ["gpt", "llm"]
+        for part in reload_sources(audits).parts:
+            (_, source) = part.audit.pairs[0]
             two = saved(cli, tmp_path, folder, *RANKERS, "--source", "human", "--source", source)
             alone = tmp_path / source
             save(Collection(*only(load(folder), source)), alone)
-            assert found.pairs == two.pairs == (("human", source),)
+            assert part.audit.pairs == two.pairs == (("human", source),)
             expected = saved(cli, tmp_path, alone, *RANKERS)
-            for one in (found, two):
-                assert np.array_equal(one.values, expected.values, equal_nan=True)
-                assert one.by_group().equals(expected.by_group())
-            assert reload(found).collection == load(alone)
+            for audit in (part.audit, two):
+                assert np.array_equal(audit.values, expected.values, equal_nan=True)
+                assert audit.by_group().equals(expected.by_group())
+            assert part.collection == load(alone)
 
-    def test_one_page_and_one_csv_hold_all(self, cli: Cli, tmp_path: Path) -> None:
+    def test_one_page_one_csv_and_one_folder_hold_all(self, cli: Cli, tmp_path: Path) -> None:
         folder, page = sided(tmp_path / "sided"), tmp_path / "page.html"
-        result = cli(
-            "audit",
-            folder,
-            "-r",
-            "bm25",
-            *QUICK,
-            "-o",
-            page,
-            "--save",
-            tmp_path / "kept",
-            "--format",
-            "csv",
-        )
-        lines = result.out.splitlines()
-        assert [line.startswith("part,run,measure") for line in lines].count(True) == 1
-        assert [any(f",human,{other}," in line for line in lines) for other in ("llm", "gpt")] == [
-            True,
-            True,
+        files = ("-o", page, "--save", tmp_path / "kept", "--per-query", tmp_path / "q.csv")
+        result = cli("audit", folder, "-r", "bm25", *QUICK, *files, "--format", "csv")
+        rows = pl.read_csv(io.StringIO(result.out))
+        assert rows.filter(part="tilts").select("b", "compared_source").unique().sort(
+            "b"
+        ).rows() == [
+            ("gpt", "gpt"),
+            ("llm", "llm"),
         ]
-        assert all(
-            f"without {other}" in page.read_text(encoding="utf-8") for other in ("gpt", "llm")
-        )
-        assert sorted(path.parent.name for path in (tmp_path / "kept").glob("*/audit.json")) == [
-            "gpt",
-            "llm",
-        ]
+        text = page.read_text(encoding="utf-8")
+        assert [f"human | {source}" in text for source in ("gpt", "llm")] == [True, True]
+        runs = (tmp_path / "kept").glob("runs/*/*.trec.gz")
+        assert sorted(path.parent.name for path in runs) == ["gpt", "llm"]
+        per_query = pl.read_csv(tmp_path / "q.csv")
+        assert per_query["compared_source"].unique(maintain_order=True).to_list() == ["gpt", "llm"]
+        cli("audit", folder, "-r", "bm25", *QUICK, "--json", tmp_path / "a.json")
+        again = cli("report", tmp_path / "a.json", "-o", tmp_path / "again.html")
+        assert again.code == 0
+        assert "human | gpt" in (tmp_path / "again.html").read_text(encoding="utf-8")
+
+    def test_card_and_controls_are_shown_for_each_source(self, cli: Cli, tmp_path: Path) -> None:
+        folder = sided(tmp_path / "sided")
+        result = cli("audit", folder, "-r", "bm25", *QUICK, "--card", "--controls")
+        for source in ("gpt", "llm"):
+            assert result.out.count(f"\nhuman against {source}:\n") == 1
+        assert result.out.count("near-identical") >= 2
+
+    def test_without_judgments_the_primary_question_has_a_table(
+        self, cli: Cli, tmp_path: Path
+    ) -> None:
+        folder = sided(tmp_path / "sided")
+        result = cli("audit", folder, "-r", "bm25", "--qrels", "none", "--resamples", "100")
+        assert result.code == 0
+        assert "HeadToHead: human against each source" in result.out
+
+    def test_sources_and_reference_are_chosen(self, cli: Cli, tmp_path: Path) -> None:
+        folder = sided(tmp_path / "sided")
+        words = ("audit", folder, "-r", "bm25", *QUICK, "--json", "-")
+        content = json.loads(cli(*words, "--reference", "llm").out)
+        assert content["reference"] == "llm"
+        assert [source["source"] for source in content["sources"]] == ["gpt", "human"]
+        found = json.loads(cli(*words, "--source", "gpt", "--reference", "human").out)
+        assert (found["format"], found["groups"]) == ("ranktilt-audit", ["all", "human", "gpt"])
 
     @pytest.mark.parametrize("option", [("--mixed",), ("--pair", "human,llm"), ("--by", "side")])
     def test_one_collection_by_name_or_for_its_groups(

@@ -222,7 +222,6 @@ def test_help_names_the_verbs(cli: Cli) -> None:
         "explain",
         "level",
         "train",
-        "study",
         "pairwise",
         "judge",
         "report",

@@ -13,16 +13,16 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit, PairwiseAudit, Run
-from ranktilt.datasets import natural_questions
 from ranktilt.datasets.assemble import read_rows
 from ranktilt.datasets.labels import read_labels
 from ranktilt.datasets.load import load
-from ranktilt.datasets.natural_questions import build_nq320k
 from ranktilt.io.files import sha256
 from ranktilt.io.parquet import read_judgments
+from ranktilt.papers.dai import nq320k
+from ranktilt.papers.dai.nq320k import build_nq320k
 from tests.cli.conftest import Cli, refused
 from tests.datasets.hub_cache import COMMIT, cached, cocktail_zip, mteb, point_to
-from tests.datasets.test_natural_questions import files as nq_files
+from tests.papers.dai.test_nq320k import files as nq_files
 from tests.toy import no_permission, raw_docs, toy, write, write_beir, write_cocktail, write_paper
 
 
@@ -137,9 +137,9 @@ def test_a_collection_is_built_and_its_texts_are_cut(
     code, out, err = cli("data", "build", "nq320k", *paths, "-o", tmp_path / "nq")
     assert code == 0
     assert out.splitlines() == [
-        "documents           3   109,739 expected   differs",
-        "test queries        4   7,830 expected   differs",
-        "mean words       7.67   199.79 expected   differs",
+        "documents            3   109,739 published   differs",
+        "test queries         4   7,830 published   differs",
+        "mean words        7.67   199.79 published   differs",
     ]
     assert err.splitlines() == [
         f"{tmp_path / 'nq'}: Collection(3 human; 4 queries, 4 judgments)",
@@ -148,13 +148,11 @@ def test_a_collection_is_built_and_its_texts_are_cut(
         f"Next: ranktilt generate rewrite {tmp_path / 'nq'} --llm openai:MODEL --dry-run",
     ]
     assert load(tmp_path / "nq") == build_nq320k(paths).collection
-    monkeypatch.setattr(
-        natural_questions, "PUBLISHED", {"documents": 3, "test queries": 4, "mean words": 2.0}
-    )
+    monkeypatch.setattr(nq320k, "PUBLISHED", {"documents": 3, "test queries": 4, "mean words": 2.0})
     code, out, err = cli(
         "data", "build", "nq320k", *paths, "-o", tmp_path / "cut", "--words", "2", "--quiet"
     )
-    assert (code, err, out.splitlines()[0]) == (0, "", "documents           3   3 expected"), (
+    assert (code, err, out.splitlines()[0]) == (0, "", "documents            3   3 published"), (
         "as published"
     )
     assert load(tmp_path / "cut").docs["text"][0] == "Red Apple"

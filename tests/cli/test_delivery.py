@@ -18,7 +18,7 @@ from ranktilt import (
     Comparison,
     Explanation,
     Gate,
-    Study,
+    SourceAudits,
 )
 from ranktilt.cli import notes
 from ranktilt.cli.notes import note, reporting
@@ -49,10 +49,10 @@ VERBS = {
     "compare": Verb(("{new}", "{old}", "--resamples", "100"), Comparison),
     "explain": Verb(("{toy}", "--probe", "overlap"), Explanation),
     "gate": Verb(("{new}",), Gate, 1),
-    "study": Verb(("{hot}", *QUICK, "-m", "nDCG@3"), Study),
+    "audit of sources": Verb(("{hot}", *QUICK, "-m", "nDCG@3"), SourceAudits),
     "check -r bm25": Verb(("{toy}",), CheckResult, 1),
 }
-PAGES = ("audit", "study", "check -r bm25")
+PAGES = ("audit", "audit of sources", "check -r bm25")
 each_verb = pytest.mark.parametrize("verb", VERBS)
 
 
@@ -73,7 +73,10 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture
 def command(inputs: dict[str, Path], verb: str) -> list[str]:
-    return [*verb.split(), *(word.format(**inputs) for word in VERBS[verb].words)]
+    return [
+        *verb.removesuffix(" of sources").split(),
+        *(word.format(**inputs) for word in VERBS[verb].words),
+    ]
 
 
 @each_verb

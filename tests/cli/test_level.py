@@ -1,4 +1,4 @@
-"""ranktilt level and study: corrections and what they cost; temperatures or trainings against the human side."""
+"""ranktilt level and train study: corrections and what they cost; trainings against the human side."""
 
 import json
 from pathlib import Path
@@ -7,12 +7,11 @@ import polars as pl
 import pytest
 
 import ranktilt as rt
-from ranktilt.cli.study import read_zero_shot
 from ranktilt.cli.train import read_amounts
+from ranktilt.cli.train_study import read_zero_shot
 from tests.cli.conftest import Cli
 from tests.experiments.planted import answered_folder
 from tests.experiments.test_level_fit import written
-from tests.toy import raw_docs, write_cocktail
 
 QUICK = ("-m", "nDCG@3", "--resamples", "200", "--strength", "0.5", "--strength", "1")
 
@@ -192,55 +191,6 @@ def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:
     assert b"/tmp" not in results[0][3]
 
 
-STUDY = ("-r", "bm25", "--resamples", "200")
-SOURCES = ("llm-tmp0.2", "llm-tmp0.7", "llm-tmp1.0")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """The toy with rewrites at three temperatures, of which the last loses its words."""
-    texts = {source: raw_docs("llm") for source in SOURCES}
-    texts["llm-tmp1.0"] = [{**row, "text": "nothing of the kind"} for row in raw_docs("llm")]
-    return write_cocktail(tmp_path / "hot", corpora={"human": raw_docs(), **texts})
-
-
-def test_the_options_reach_the_study_and_another_reference_takes_the_human_sides_place(
-    cli: Cli, folder: Path
-) -> None:
-    options = (
-        "--ties",
-        "trec_eval",
-        "--test",
-        "t",
-        "--correction",
-        "bonferroni",
-        "--level-margin",
-        "7",
-        "--seed",
-        "3",
-    )
-    result = cli(
-        "study", folder, *STUDY, "-m", "nDCG@3", "--source", "llm-tmp0.2", *options, "--json", "-"
-    )
-    content = json.loads(result.out)
-    assert content["arms"] == [
-        {"source": "llm-tmp0.2", "series": "llm", "temperature": 0.2, "documents": 3}
-    ]
-    expected = {
-        "ties": "trec_eval",
-        "test": "t",
-        "correction": "bonferroni",
-        "level": 7.0,
-        "seed": 3,
-        "resamples": 200,
-    }
-    assert {key: content["spec"][key] for key in expected} == expected
-    options = ("--reference", "llm-tmp0.2", "-m", "nDCG@1", "--json", "-")
-    content = json.loads(cli("study", folder, *STUDY, *options).out)
-    assert content["reference"] == "llm-tmp0.2"
-    assert [arm["source"] for arm in content["arms"]] == ["human", "llm-tmp0.7", "llm-tmp1.0"]
-
-
 @pytest.mark.neural
 def test_a_study_of_training_is_written(
     cli: Cli, tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
@@ -249,10 +199,9 @@ def test_a_study_of_training_is_written(
     answered_folder(tmp_path / "qa")
     few = ("--steps", "2", "--batch", "8", "--max-query-tokens", "6", "--max-document-tokens", "16")
     code, out, err = cli(
+        "train",
         "study",
         "qa",
-        "--vary",
-        "training",
         "--base-model",
         tiny,
         *few,
@@ -266,7 +215,7 @@ def test_a_study_of_training_is_written(
         "4",
         "--disjoint",
         "--preset",
-        "paper",
+        "askari",
         "--negatives",
         "random:20",
         "--positives",

@@ -73,16 +73,9 @@ AUDIT = [
     ),
     (
         "three -r bm25 --source gpt",
-        "only source 'gpt': name what it is held against too, such as 'human'",
+        "only source 'gpt': name what it is compared with too, such as 'human'",
     ),
-    (
-        "three -r bm25 --json -",
-        "standard output takes one audit as JSON, and here are 2, one a source",
-    ),
-    (
-        "three -r bm25 --format json",
-        "standard output takes one audit as JSON, and here are 2, one a source",
-    ),
+    ("three -r bm25 --reference robot", "unknown source 'robot' (valid: human, llm, gpt"),
     ("toy -r bm25 --max-queries 5", "--max-queries needs a sequential audit: --stop-at-tilt"),
     (
         "toy -r bm25 --stop-at-tilt 9 --card",
@@ -151,12 +144,15 @@ RANK = [
 CHECK = [
     ("toy --split dev", "toy/qrels: unknown split 'dev' (valid: test); choose one with --split"),
     ("toy --equivalence 0.1", "--equivalence is about effectiveness: name a ranker with -r"),
-    ("toy --memory 1GB", "--memory is about rankers and encoders: name one with -r or --similarity"),
+    (
+        "toy --memory 1GB",
+        "--memory is about rankers and encoders: name one with -r or --similarity",
+    ),
     ("toy --similarity bm25", "similarity needs the vectors of an encoder, such as dense:minilm"),
     ("toy --similarity dense:nowhere/at-all", "'nowhere/at-all'"),
 ]
 EXPLAIN = [
-    ("toy --probe overlap --lm gpt2", "--lm needs --probe perplexity or --theorem"),
+    ("toy --probe overlap --lm gpt2", "--lm needs --probe perplexity"),
     ("toy --attribution", "--attribution needs rankers: name one or more with -r"),
     ("toy --by-factor", "--by-factor needs rankers: name one or more with -r"),
     ("toy --by-factor -r bm25 --attribution", "--by-factor examines no texts: omit --probe,"),
@@ -166,7 +162,7 @@ EXPLAIN = [
         "--adopters expects shares from 0 to 1, such as 0,0.1,0.5,1",
     ),
     ("toy --adopters 0,1", "--adopters and --failed-too need --by-factor"),
-    ("toy --theorem", "--theorem needs language models: name two or three with --lm"),
+    ("toy --probe theorem", "theorem 4.1 needs two or three language models"),
 ]
 LEVEL_ROWS = [
     ("toy -r bm25 --by none", "levelling needs a column of groups (by)"),
@@ -182,27 +178,6 @@ LEVEL_ROWS = [
     ("toy -r bm25 --fit toy", "no query of toy is left to fit on"),
     ("toy -r bm25 --pair human,llm --pair llm,human", "level takes one pair of groups; got 2"),
 ]
-STUDY = [
-    ("hot", "nothing to study: name a ranker, such as -r bm25"),
-    ("hot -r bm25 --base-model x", "--base-model needs --vary training"),
-    (
-        "hot --vary training",
-        "nothing to train: name an encoder to start from, such as --base-model minilm",
-    ),
-    ("hot --vary training -r bm25", "-r needs --vary temperature"),
-    (
-        "hot --vary training --base-model x --curve human",
-        "--curve: expected SOURCE=N, each source once, such as",
-    ),
-    (
-        "hot --vary training --base-model x --zero-shot a,b",
-        "--zero-shot expects a collection, then qrels=FILE,",
-    ),
-    (
-        "hot --vary training --base-model x --zero-shot ,name=a",
-        "--zero-shot expects a collection, such as a folder",
-    ),
-]
 PAIRWISE = [
     ("people", "name either a model (--llm openai:MODEL) or stored choices (--decisions FILE)"),
     ("people --decisions d --pairs 3", "--pairs asks a model; omit it with --decisions"),
@@ -217,11 +192,13 @@ REPORT = [
     ("audit.json --format svg", "svg is a format of figures; name their folder: --figures DIR"),
     ("audit.json --figures f --format csv", "--figures draws svg, pdf or png, not csv"),
     ("audit.json --figures f -o r.html", "--figures writes figures alone; omit -o"),
+    ("audit.json --layout dai-3 -o t.html", "t.html: a page has no layout; name a .tex, .md or"),
+    ("audit.json --layout xx -o t.html", "unknown layout 'xx' (valid: paper, dai-1, dai-2"),
     (
-        "audit.json --layout paper -o t.tex",
-        "-o t.tex: expected a name that ends in .md, for markdown; --format latex",
+        "audit.json --layout dai-3 --format latex -o t.md",
+        "-o t.md: expected a name that ends in .tex, for latex; --format markdown",
     ),
-    ("audit.json --figures f --layout paper", "--layout makes tables, not svg"),
+    ("audit.json --figures f --layout paper", "paper is a table, no figure; choose --format"),
     ("audit.json --figures f --no-texts", "--no-texts is for pages and tables"),
     ("audit.json -o r.html --query q1", "--query needs a table of texts: --layout dai-10"),
     ("audit.json --layout dai-10 --query q99", "unknown query 'q99' (valid: q1"),
@@ -383,6 +360,22 @@ TRAIN = [
         "retriever toy -o m --base-model x --split test --debias x --debias paper",
         "--debias: expected a number of at",
     ),
+    (
+        "study hot",
+        "nothing to train: name an encoder to start from, such as --base-model minilm",
+    ),
+    (
+        "study hot --base-model x --curve human",
+        "--curve: expected SOURCE=N, each source once, such as",
+    ),
+    (
+        "study hot --base-model x --zero-shot a,b",
+        "--zero-shot expects a collection, then qrels=FILE,",
+    ),
+    (
+        "study hot --base-model x --zero-shot ,name=a",
+        "--zero-shot expects a collection, such as a folder",
+    ),
 ]
 TOOLS = [
     (
@@ -406,7 +399,6 @@ REFUSALS = {
     "check": CHECK,
     "explain": EXPLAIN,
     "level": LEVEL_ROWS,
-    "study": STUDY,
     "pairwise": PAIRWISE,
     "report": REPORT,
     "data": DATA,

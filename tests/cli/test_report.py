@@ -12,9 +12,9 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit
+from ranktilt.reporting.layouts.cells import read_cells
+from ranktilt.reporting.layouts.tables import paper_tables
 from ranktilt.reporting.numbers import size
-from ranktilt.reporting.papers.cells import read_cells
-from ranktilt.reporting.papers.tables import paper_tables
 from tests.cli.conftest import Cli
 from tests.reporting.readers import Markup, explorers
 from tests.toy import write, write_cocktail

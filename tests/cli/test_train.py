@@ -142,7 +142,7 @@ def test_a_preset_and_what_is_named_beside_it(
         "float32",
     )
     beside = ("--max-document-tokens", "16", "--negatives", "random:50")
-    assert cli(*command, *beside, "-o", tmp_path / "p", "--preset", "paper").code == 0
+    assert cli(*command, *beside, "-o", tmp_path / "p", "--preset", "askari").code == 0
     spec = spec_of(tmp_path / "p")
     names = (
         "rate",

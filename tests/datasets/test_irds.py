@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from ranktilt.datasets.load import load
-from ranktilt.datasets.trec_fair import read_labelled
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.optional import nothing_fetched
+from ranktilt.papers.wang.trec_fair import read_labelled
 from tests.datasets.hub_cache import refusal, zipped
 from tests.refusals import refused
 from tests.toy import TEXTS, TITLES, jsonl, raw_docs, raw_qrels, raw_queries, tsv, write

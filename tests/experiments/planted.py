@@ -8,8 +8,8 @@ from typing import Any
 from ranktilt import Collection, Run
 from ranktilt.experiments.tradeoff import Trial, bench, reference_alone
 from ranktilt.experiments.tradeoff_result import Bench, Intervention
+from ranktilt.experiments.training_comparison import Ranked, compare_trainings
 from ranktilt.experiments.training_result import BASELINE, TrainedRanker, TrainingStudy
-from ranktilt.experiments.training_study import Ranked, compare_trainings
 from tests.toy import collection_of, jsonl, run_of, tsv, write
 from tests.training.material import WORDS
 

@@ -1,194 +1,254 @@
-"""The training study from planted runs: means, tests, marks, seeds, Relative Δ, and what is refused."""
+"""The training study from end to end: what is trained, ranked, kept, resumed and refused."""
 
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
 
-from ranktilt import Run, audit
-from ranktilt.experiments.training_result import BASELINE, TrainingStudy
+from ranktilt import Collection, Run, TrainingStudy, UserError, audit, load, ranker
+from ranktilt.experiments import training_study as training_study_module
+from ranktilt.experiments.tradeoff import reference_alone
 from ranktilt.experiments.training_study import (
-    Ranked,
-    answer_overlaps,
-    compare_trainings,
-    study_measures,
+    StudyOptions,
+    ZeroShot,
+    apart,
+    drawn_queries,
+    training_study,
+    tuned_for,
 )
-from tests.experiments import planted
-from tests.experiments.planted import (
-    HUMAN,
-    LLM,
-    QUESTIONS,
-    RANKS,
-    SIDES,
-    alone,
-    mixed,
-    mixture,
-    ranked,
-    ranked_at,
-    studied,
-)
+from tests.experiments.planted import answered_folder, mixed
 from tests.refusals import refused
+from tests.toy import jsonl, tsv, write
+from tests.training.material import QUICK, WORDS
 
-NAMES = ("BM25", "mini trained on human", "mini trained on llm")
-
-
-def test_means_are_those_of_the_audit_and_binary_measures_are_at_grade_two_where_there_are_grades() -> (
-    None
-):
-    found = studied().evaluations[0]
-    assert (found.queries, found.documents, found.depth) == (QUESTIONS, QUESTIONS, 1000)
-    assert found.rankers == NAMES
-    assert found.groups == ("all", "art", "law")
-    assert found.measures == ("AP@1000", "nDCG@10", "RR@10", "R@1000")
-    assert [found.mean(name, "AP@1000").value for name in NAMES] == pytest.approx([0.1, 1.0, 0.5])
-    assert found.mean(NAMES[2], "RR@10", "law").queries == QUESTIONS / 2
-    own = audit(alone(), ranked_at(alone(), 3, spoilt=9), "nDCG@10", by=None, resamples=1000)
-    uneven = compare_trainings([HUMAN], [with_spoilt(3, 9)], resamples=1000).evaluations[0]
-    assert uneven.mean(NAMES[1], "nDCG@10").value == pytest.approx(own.values[0, 0, 0].mean())
-    assert list(map(repr, study_measures(alone(), 100))) == ["AP@100", "nDCG@10", "RR@10", "R@100"]
-    graded = studied(sets=[ranked(grade=2)]).evaluations[0]
-    assert graded.measures[4:] == ("AP(rel=2)@1000", "RR(rel=2)@10", "R(rel=2)@1000")
-    assert graded.mean(NAMES[2], "RR(rel=2)@10").value == 0.5
+pytestmark = pytest.mark.neural
 
 
-def with_spoilt(rank: int, spoilt: int) -> Ranked:
-    """The human training at this rank, and one lower for so many questions."""
-    base = ranked({BASELINE: 10, HUMAN.run: rank})
-    return base._replace(
-        runs={**base.runs, HUMAN.run: ranked_at(base.collection, rank, spoilt=spoilt)}
-    )
+Made = tuple[TrainingStudy, Path]
+FEW = StudyOptions(training=replace(QUICK, steps=2, device="cpu"), depth=20)
 
 
-def test_the_paired_t_test_is_the_papers_and_each_domain_has_its_own_and_daggers() -> None:
-    given = with_spoilt(1, 13)
-    found = compare_trainings([HUMAN], [given], resamples=1000).evaluations[0]
-    runs = [given.runs[BASELINE], replace(given.runs[HUMAN.run], spec={"ranker": "h"})]
-    old, new = audit(alone(), runs, "RR@10", by=None).values[:, 0, 0]
-    p = stats.ttest_rel(new, old).pvalue
-    row = next(row for row in found.t_tests if row.measure == "RR@10")
-    assert row.p == pytest.approx(p)
-    assert row.p_corrected == pytest.approx(
-        3 * p
-    )  # AP, nDCG and RR of one pair; recall is not compared
-    assert (row.run, row.old_run) == (NAMES[1], NAMES[0])
-    assert row.value == pytest.approx(100 * (new - old).mean())
-    plain, spoilt = (
-        ranked({BASELINE: 10, HUMAN.run: 2, LLM.run: 2}),
-        ranked_at(alone(), 1, spoilt=13).frame(),
-    )
-    in_law = pl.col("query_id").str.tail(1).str.contains("[13579]")
-    # in law it is as good as the other one, and no better
-    own = pl.concat([spoilt.filter(~in_law), plain.runs[HUMAN.run].frame().filter(in_law)])
-    one = plain._replace(
-        runs={**plain.runs, HUMAN.run: Run.from_frame(own, queries=plain.runs[BASELINE].queries)}
-    )
-    found, groups = studied(sets=[one]).evaluations[0], ("all", "art", "law")
-    values = [
-        audit(alone(), run, "RR@10", by="domain", pairs=[]).values[0, 0]
-        for run in one.runs.values()
+def study(folder: Path, body: Path, work: Path, **options: Any) -> TrainingStudy:
+    return training_study(folder, [body], work, options=replace(FEW, **options), resamples=100)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return answered_folder(tmp_path_factory.mktemp("qa") / "qa")
+
+
+@pytest.fixture(scope="module")
+def candidates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two lists of candidates with texts, the relevant document last, and its judgments."""
+    folder = tmp_path_factory.mktemp("candidates")
+    hits = {
+        q: [{"qid": q, "docid": f"{q}{n}", "content": f"text {n} {q}"} for n in range(3)]
+        for q in "ab"
+    }
+    lists = [{"query": f"text {query}", "hits": found} for query, found in hits.items()]
+    write(folder / "lists.json", json.dumps(lists))
+    write(folder / "qrels.tsv", tsv([("a", "a2", 2), ("b", "b2", 1), ("b", "elsewhere", 1)]))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(
+    folder: Path, tiny: Path, candidates: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Made:
+    work = tmp_path_factory.mktemp("work") / "work"
+    lists, qrels = str(candidates / "lists.json"), str(candidates / "qrels.tsv")
+    zero_shot = (ZeroShot(lists, qrels, name="lists"),)
+    curve = ((("human", 4), ("llm", 0)), (("human", 4), ("llm", 4)))
+    return study(folder, tiny, work, zero_shot=zero_shot, curve=curve), work
+
+
+def test_every_side_is_trained_and_every_collection_ranked(made: Made, tiny: Path) -> None:
+    found, work = made
+    assert [training.learned for training in found.rankers] == [
+        "human",
+        "llm",
+        "4 human",
+        "4 human and 4 llm",
     ]
-    for number, group in enumerate(groups[:2]):
-        p = stats.ttest_rel(values[1][number], values[2][number], nan_policy="omit").pvalue
-        key = (NAMES[2], NAMES[1], "RR@10", group)
-        row = next(r for r in found.t_tests if (r.run, r.old_run, r.measure, r.a) == key)
-        assert (row.p, row.tests) == (
-            pytest.approx(p),
-            3 * 3,
-        )  # pairs of rankers and measures, of one domain
-        assert row.value == pytest.approx(100 * np.nanmean(values[2][number] - values[1][number]))
-    assert len(found.differences) == len(groups) * 3 * 3
-    for test in ("t", "permutation"):
-        assert [found.best(NAMES[1], "RR@10", group, test=test) for group in groups] == [
-            True,
-            True,
-            False,
-        ]
-
-
-def test_a_dagger_needs_to_beat_every_other_ranker_and_trainings_of_other_seeds_are_one() -> None:
-    found = studied().evaluations[0]
-    assert [found.best(name, "RR@10") for name in NAMES] == [False, True, False]
-    assert [found.best(name, "RR@10", test="permutation") for name in NAMES] == [False, True, False]
-    assert not any(found.best(name, "R@1000") for name in NAMES)
-    tied = studied(sets=[ranked({**RANKS, LLM.run: 1})]).evaluations[0]
-    assert not any(tied.best(name, "RR@10") for name in NAMES)  # both beat BM25 alone
-    worst = studied(sets=[ranked({**RANKS, BASELINE: 1, HUMAN.run: 3})]).evaluations[0]
-    assert worst.best(BASELINE, "RR@10")
-    again = replace(HUMAN, seed=1)
-    found = studied((HUMAN, again), sets=[ranked({BASELINE: 10, HUMAN.run: 1, again.run: 2})])
-    one = found.evaluations[0]
-    assert one.rankers == NAMES[:2]
-    assert one.mean(NAMES[1], "RR@10").value == 0.75
-    spread = next(row for row in one.seeds if row.measure == "RR@10")
-    assert spread.values == (1.0, 0.5)
-    assert spread.deviation == pytest.approx(np.std([1, 0.5], ddof=1))
-    assert "each trained ranker is the mean of 2 trainings with other seeds" in found.notes
-    assert any(
-        note.startswith("warning: one training of each ranker is no finding")
-        for note in studied().notes
+    assert {training.tuned for training in found.rankers} == {"retrieval"}
+    assert [(evaluation.name, evaluation.kind) for evaluation in found.evaluations] == [
+        ("qa-test", "supervised"),
+        ("lists", "zero-shot"),
+        ("qa-train queries, human documents", "seen"),
+        ("qa-train (human responses)", "first stage"),
+        ("qa-train (llm responses)", "first stage"),
+        ("qa-test (human responses)", "first stage"),
+        ("qa-test (llm responses)", "first stage"),
+        ("qa-test, augmented", "curve"),
+    ]
+    body = tiny.name
+    assert found.evaluations[2].rankers == (
+        "BM25",
+        f"{body} trained on llm",
+    )  # its labels were not seen
+    trained = [f"{body} trained on 4 human{more}" for more in ("", " and 4 llm")]
+    assert found.evaluations[7].rankers == ("BM25", *trained)
+    record = json.loads(
+        (work / "models" / f"{body}-trained-on-llm-seed-0" / "training.json").read_text()
     )
+    assert record["spec"]["sources"] == ["llm"]
+    assert found.spec["depth"] == 20
+    assert found.spec["training"]["steps"] == 2
 
 
-def test_the_tilt_of_each_training_what_the_side_changes_and_words_of_queries_in_answers() -> None:
-    found = studied(mixed=mixture(SIDES))
-    assert [tilt.value for tilt in found.tilts if tilt.measure == "nDCG@1"] == [-200, 200, -200]
-    (change,) = (row for row in found.tilt_changes if row.measure == "nDCG@1")
-    assert (change.run, change.old_run) == (LLM.run, HUMAN.run)
-    assert (change.new, change.old, change.value) == (-200, 200, -400)
-    assert change.shown
-    whole_audit = audit(
-        mixed(), mixture(SIDES).runs[HUMAN.run], "nDCG@10", confounds=False, resamples=1000
-    )
-    (tilt,) = [one for one in found.tilts if NAMES[1] in one.run and one.measure == "nDCG@10"]
-    assert (tilt.value, tilt.band_low) == (
-        whole_audit.tilts[0].value,
-        whole_audit.tilts[0].band_low,
-    )
-    human, llm = answer_overlaps(mixed())
-    # "Blue red green grey? q7" has five words: human answers hold blue, the others blue and green
-    assert (human.source, human.pairs, human.mean, human.median) == ("human", QUESTIONS, 0.2, 0.2)
-    assert (llm.mean, llm.low, llm.high) == (0.4, 0.4, 0.4)
+def test_its_numbers_are_those_of_the_ranker_it_names_and_candidates_keep_order(
+    made: Made, folder: Path
+) -> None:
+    found, work = made
+    own = reference_alone(load(folder, split="test"))
+    one = found.rankers[1]
+    run = ranker("bm25@20").rank(own)
+    run = ranker(
+        f"{one.ranker[:-1]},device=cpu)" if "device" not in one.ranker else one.ranker
+    ).rank(own, run)
+    values = audit(own, run, "nDCG@10", by=None, resamples=100).values
+    assert found.evaluations[0].mean(one.name, "nDCG@10").value == pytest.approx(values.mean())
+    kept = Run.load(work / "runs" / f"qa-test--{one.run.replace(', ', '-').replace(' ', '-')}.trec")
+    assert kept.frame().equals(run.frame())
+    one = made[0].evaluations[1]
+    assert (one.queries, one.documents, one.depth) == (2, 6, 3)  # no list is longer
+    assert one.mean("BM25", "RR@10").value == pytest.approx(1 / 3)
+    assert one.mean("BM25", "R@3").value == pytest.approx((1 + 1 / 2) / 2)
+    assert one.mean("BM25", "RR(rel=2)@10").queries == 1
 
 
-def test_sentences_say_what_differs_and_a_study_is_saved_and_read(tmp_path: Path) -> None:
-    found = studied(mixed=mixture(SIDES))
-    assert found.contrasts == [("mini", NAMES[2], NAMES[1])]
-    assert ": −36.9 points of nDCG@10 on qa, test and Relative Δ −90.5 points" in found.headline
+def test_what_is_there_is_used(
+    made: Made, folder: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found, work = made
+    stamps = {path: path.stat().st_mtime_ns for path in work.glob("models/*/*")}
+    monkeypatch.setattr(
+        "ranktilt.models.batching.compute_missing", None
+    )  # every pair is in the cache
+    again = study(folder, tiny, work)
+    assert repr(again.evaluations[0]) == repr(found.evaluations[0])  # p of means are NaN
+    assert {path: path.stat().st_mtime_ns for path in work.glob("models/*/*")} == stamps
+    with pytest.raises(UserError, match="holds a model trained with steps 2, not 3"):
+        study(folder, tiny, work, training=replace(FEW.training, steps=3))
+    assert tuned_for(str(tiny)) == "retrieval"
+    assert tuned_for(str(next((made[1] / "models").iterdir()))) == "classification"
+    write(tmp_path / "config.json", '{"architectures": ["BertModel"]}')
+    assert tuned_for(str(tmp_path)) == ""
+
+
+def test_queries_are_drawn_by_domain_and_nested_and_disjoint_leaves_no_copy(folder: Path) -> None:
+    whole = reference_alone(mixed())
+    few, more = (drawn_queries(whole, n, 5) for n in (3, 9))
+    assert few.judged.height == 6  # of two domains
+    assert set(few.judged["id"]) < set(more.judged["id"])
+    assert sum(int(name[1:]) % 2 for name in few.judged["id"]) == 3
+    assert few.docs.equals(whole.docs)
+    assert set(drawn_queries(whole, 3, 6).judged["id"]) != set(few.judged["id"])
+    assert drawn_queries(whole, None, 0) is whole
+    beyond = whole.qrels.head(1).with_columns(doc_id=pl.lit("elsewhere"))
+    judged = Collection(whole.docs, whole.queries, whole.qrels.vstack(beyond))
     assert (
-        "significantly better on 0 and worse on 1 of 1 other collection" in planted.whole().headline
-    )
-    level = studied(sets=[ranked({**RANKS, LLM.run: 1})])
-    assert level.headline.endswith(": 0.0 points of nDCG@10 on qa, test, not significant")
-    lone = studied((HUMAN,), sets=[ranked({BASELINE: 3, HUMAN.run: 1})])
-    assert lone.headline == "1 training, no two sides to compare"
-    again = [replace(training, seed=1) for training in (HUMAN, LLM)]
-    sides = {**SIDES, again[0].run: "human", again[1].run: "human"}
-    ranks = {**RANKS, again[0].run: 1, again[1].run: 1}
-    several = studied((HUMAN, LLM, *again), sets=[ranked(ranks)], mixed=mixture(sides))
-    assert several.headline.endswith("Relative Δ −90.5 to 0.0 points over 2 comparisons")
-    tuned = (replace(HUMAN, tuned="retrieval"), replace(LLM, tuned="retrieval"))
-    notes = studied(tuned, sets=[ranked(depth=100)]).notes
-    assert any(note.startswith("body already tuned for retrieval: mini; ") for note in notes)
-    found = planted.whole()
-    assert TrainingStudy.load(found.save(tmp_path / "study.json")) == found
-    assert planted.MANY[1].name == "mini trained on 10 human and 40 llm"
-    assert LLM.run == "mini trained on llm, seed 0"
+        drawn_queries(judged, 3, 5).judged.height == 6
+    )  # a document that is elsewhere has no domain
+    train, test = (load(folder, split=split) for split in ("train", "test"))
+    learned, needed = (set(one.qrels["doc_id"]) for one in (train, test))
+    assert set(apart(test, train).ids) == set(test.ids) - learned
+    assert set(apart(train, test).ids) == set(train.ids) - needed
+    assert apart(test, train).qrels.equals(test.qrels)
+    assert apart(test, test).docs.equals(
+        test.docs
+    )  # what is relevant to queries of both stays in both
+    free = [name for name in test.ids if name not in learned | needed][:1]
+    given = {
+        **dict.fromkeys(free, "one text"),
+        min(learned): "one text",
+        max(learned): "two",
+        min(needed): "two",
+    }
+    docs = test.docs.with_columns(text=pl.col("id").replace_strict(given, default=pl.col("text")))
+    same = [Collection(docs, one.queries, one.qrels) for one in (test, train)]
+    assert set(apart(*same).ids) == set(test.ids) - learned - set(
+        free
+    )  # a copy goes, unless the test needs it
 
 
-def test_refusals() -> None:
-    base = ranked()
-    bare = base._replace(collection=replace(base.collection, qrels=base.collection.qrels.clear()))
-    for arguments, message in (
-        (((), [base]), "a training study needs a trained ranker and a collection that it ranked"),
-        (((HUMAN, LLM), [base, base]), "collection 'qa, test (supervised)' is given twice"),
+def test_refusals_before_any_training(
+    folder: Path, tiny: Path, tmp_path: Path, candidates: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training_study_module, "train_cross_encoder", None)
+    lists, work = str(candidates / "lists.json"), tmp_path / "work"
+    run = write(tmp_path / "other.trec", f"q-{WORDS[-1]} Q0 nowhere 1 1.0 x\n")
+    refusals: list[tuple[dict[str, Any], str]] = [
+        ({"queries": 0}, "training study: expected queries of at least 1, got 0"),
+        ({"reference": "people"}, "unknown source 'people' (valid: human, llm)"),
         (
-            ((HUMAN, LLM), [bare]),
-            "qa, test: no judgments (qrels), so that no ranker can be measured on it",
+            {"curve": ((("human", 0),),)},
+            "the curve: a ranker needs a document to learn from; got none of any source",
         ),
-        (((HUMAN, LLM), [ranked({BASELINE: 1, HUMAN.run: 1})]), f"qa, test: no run of {LLM.run}"),
+        (
+            {"curve": ((("human", 999),),)},
+            "asked to learn from 999 relevant documents of source 'human', and there ar",
+        ),
+        (
+            {"curve": ((("human", 1),),) * 2},
+            f"training '{tiny.name} trained on 1 human, seed 0' is given twice",
+        ),
+        (
+            {"zero_shot": (ZeroShot(lists),)},
+            f"zero-shot collection {lists}: no judgments (qrels); name them: {lists},",
+        ),
+        ({"zero_shot": (ZeroShot(str(folder)),) * 2}, "collection 'qa' is given twice"),
+        (
+            {"zero_shot": (ZeroShot(str(folder / "queries.jsonl")),)},
+            "expected a collection's folder, or candidates wi",
+        ),
+        (
+            {"zero_shot": (ZeroShot(str(folder), candidates=str(run)),)},
+            "1 candidate of 1 not in the collection",
+        ),
+    ]
+    for options, message in refusals:
+        with pytest.raises(UserError, match=re.escape(message)):
+            study(folder, tiny, work, **options)
+    for bodies, message in (
+        ([folder], "no model for a cross-encoder: expected a config.json as transformers saves it"),
+        ([], "a training study needs an encoder to start from"),
+        ([tiny, tiny], f"model {tiny.name!r} is given twice"),
     ):
-        with refused(message):
-            compare_trainings(*arguments)
+        with pytest.raises(UserError, match=re.escape(message)):
+            training_study(folder, bodies, work)
+    assert not work.exists()
+
+
+def test_sides_that_cannot_be_learned_from_are_refused(tiny: Path, tmp_path: Path) -> None:
+    folder = answered_folder(tmp_path / "qa")
+    human = [(f"q-{word}", f"{word}-human0", 1) for word in WORDS]
+    write(folder / "qrels" / "train.tsv", tsv(human))
+    with refused(
+        f"{folder}, split train: no document of source 'llm' is judged relevant; there is nothing to learn"
+    ):
+        study(folder, tiny, tmp_path / "work")
+    rows = [json.loads(line) for line in (folder / "corpus.jsonl").read_text().splitlines()]
+    never = tsv(
+        [(f"q-{word}", f"{word}-{side}0", 1) for word in WORDS for side in ("human", "llm")]
+    )
+    write(folder / "qrels" / "train.tsv", never)
+    foreign = [
+        {**row, "text": "quite other words"} if row["_id"].endswith("llm0") else row for row in rows
+    ]
+    write(folder / "corpus.jsonl", jsonl(foreign))
+    with pytest.raises(
+        UserError,
+        match="train: no relevant document of source 'llm' beside others among BM25's best",
+    ):
+        study(folder, tiny, tmp_path / "work")
+    write(folder / "corpus.jsonl", jsonl(row for row in rows if row["source"] == "human"))
+    with pytest.raises(
+        UserError,
+        match=r"^a training study needs documents of two sides, got only source 'human'; ",
+    ):
+        study(folder, tiny, tmp_path / "work")

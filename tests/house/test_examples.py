@@ -256,7 +256,7 @@ _SHOWN = [
     "rt.explain(collection, ['statistics'])",
     "docs = collection.docs.with_columns(temperature=pl.lit(0.7))\n"
     "warm = rt.Collection(docs, collection.queries, collection.qrels)\n"
-    "rt.study(warm, [rt.ranker('bm25')], 'nDCG@3', resamples=100)",
+    "rt.audit_sources(warm, [rt.ranker('bm25')], 'nDCG@3', resamples=100)",
     "rt.level(collection, rt.ranker('bm25'), ['nDCG@3'])",
     "audit.frame('tilts').to_pandas()",
     "for n in range(301):\n    report('encoding', n, 300); report('asking', n, 300); time.sleep(0.004)",

@@ -12,7 +12,7 @@ from ranktilt import Run, audit, table
 from ranktilt.cli.audit import per_query_csv
 from ranktilt.io.spreadsheet import csv_text, from_cell
 from ranktilt.judging.evaluation_files import read_evaluations
-from ranktilt.reporting.papers.cells import read_cells
+from ranktilt.reporting.layouts.cells import read_cells
 from tests.toy import collection_of
 
 CELLS = {

@@ -13,10 +13,10 @@ import pytest
 import ranktilt as rt
 from ranktilt.errors import UserError
 from ranktilt.io.cache import Stored
+from ranktilt.papers.dai.theorem import Condition, check_theorem, conditions, divergence, read_twin
 from ranktilt.probes.explain import explain, probe
 from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.probes.spectrum import SpectrumProbe, singular_values, spectrum
-from ranktilt.probes.theorem import Condition, check_theorem, conditions, divergence, read_twin
 from ranktilt.probes.vectors import DocumentVectors
 from tests.llm.server import Server, vector
 from tests.rankers.tiny import language_model
@@ -75,14 +75,15 @@ def test_rewrites_after_their_origin_or_no_mask(
 
 @pytest.mark.neural
 def test_the_theorem_from_folders(causal: Path, masked: Path, own_cache: Path) -> None:
-    (result,) = explain(toy(), theorem=[str(causal)] * 3).results
+    text = f'theorem:"{causal}"(plm="{causal}",reader="{causal}")'
+    (result,) = explain(toy(), [text]).results
     rows = {row["condition"]: row for row in result.rows}
     assert rows["semantic superiority"]["value"] == 0
     assert rows["divergence, mean margin"]["value"] <= 0
-    with pytest.raises(UserError, match=r"needs two or three language models: .*; got 1"):
-        explain(toy(), theorem=[str(causal)])
+    with pytest.raises(UserError, match=r"needs two or three language models: "):
+        explain(toy(), [f'theorem:"{causal}"'])
     with pytest.raises(UserError, match="a masked language model cannot be used as a causal one"):
-        explain(toy(), theorem=[str(causal), str(masked)])
+        explain(toy(), [f'theorem:"{causal}"(plm="{masked}")'])
 
 
 class Known:

@@ -1,4 +1,4 @@
-"""Audits, temperature studies and explanations whose every number is known, for the tests of what is printed."""
+"""Audits, those of several sources, and explanations whose every number is known, for the tests of what is printed."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +11,10 @@ import polars as pl
 import ranktilt as rt
 from ranktilt import Audit, Collection, audit
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.study import Study, StudySource, Trend
+from ranktilt.auditing.result import PAIR_COUNTS
+from ranktilt.auditing.source_audits import SourceAudits
+from ranktilt.auditing.sources_apart import AuditedSource
+from ranktilt.auditing.temperature_trend import Trend
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.probes.explain import Explanation
@@ -122,7 +125,10 @@ def sourced(*sources: str, runs: tuple[str, ...] = ("bm25",)) -> Audit:
 
 TEMPERATURES = (0.2, 0.6, 1.0)
 VALUES = {"bm25": (12.4, 6.1, 1.0), "dense:minilm": (-9.5, -15.0, -22.25)}
-SPEC = {
+SPEC: dict[str, Any] = {
+    "by": "source",
+    "runs": [],
+    "rounding": "none",
     "level": 5.0,
     "primary": "nDCG@3",
     "correction": "holm",
@@ -178,12 +184,12 @@ def toy_tilt(run: str, source: str, value: float, half: float, measure: str = "n
 def toy_trend(run: str, series: str = "llama") -> Trend:
     """A trend of the toy's values: they fall with temperature."""
     return Trend(
-        run,
-        "nDCG@3",
-        series,
-        "human",
-        TEMPERATURES,
-        VALUES[run],
+        run=run,
+        measure="nDCG@3",
+        series=series,
+        a="human",
+        temperatures=TEMPERATURES,
+        values=VALUES[run],
         correlation=-1.0,
         low=-1.0,
         high=-0.5,
@@ -195,37 +201,59 @@ def toy_trend(run: str, series: str = "llama") -> Trend:
     )
 
 
-def toy_study(series: str = "llama") -> Study:
-    arms = tuple(StudySource(f"{series}-tmp{t:g}", series, t, 3633) for t in TEMPERATURES)
-    tilts = tuple(
-        toy_tilt(run, arm.source, value, HALF[run])
-        for run, values in VALUES.items()
-        for arm, value in zip(arms, values, strict=True)
+def toy_audit(tilts: Sequence[Effect], **spec: Any) -> Audit:
+    """An audit of one source that holds these tilts, and no value of a query."""
+    runs = tuple(dict.fromkeys(tilt.run for tilt in tilts))
+    measures = tuple(dict.fromkeys(tilt.measure for tilt in tilts))
+    return Audit(
+        spec={**SPEC, "collection": {}, **spec},
+        runs=runs,
+        measures=tuple(map(to_measure, measures)),
+        groups=("all", tilts[0].a, tilts[0].b),
+        queries=("q1",),
+        values=np.full((len(runs), len(measures), 3, 1), np.nan),
+        tilts=tuple(tilts),
+        pair_counts=pl.DataFrame(schema=PAIR_COUNTS),
+        notes=(),
     )
-    return Study(
+
+
+def toy_source_audits(series: str = "llama") -> SourceAudits:
+    sources = tuple(
+        AuditedSource(
+            source=f"{series}-tmp{temperature:g}",
+            series=series,
+            temperature=temperature,
+            documents=3633,
+        )
+        for temperature in TEMPERATURES
+    )
+    audits = []
+    for number, source in enumerate(sources):
+        tilts = [
+            toy_tilt(run, source.source, values[number], HALF[run])
+            for run, values in VALUES.items()
+        ]
+        audits.append(toy_audit(tilts, path="toy"))
+    return SourceAudits(
         spec={**SPEC, "path": "toy", "seed": 0, "ranktilt": "0"},
         reference="human",
-        runs=tuple(VALUES),
-        measures=("nDCG@3",),
-        sources=arms,
-        tilts=tilts,
+        sources=sources,
+        audits=tuple(audits),
         trends=tuple(toy_trend(run, series) for run in VALUES),
         notes=("temperatures are read from the names of the sources",),
     )
 
 
-def timeless_study() -> Study:
-    """One ranker and one source whose temperature nothing says."""
-    tilt = toy_tilt("bm25", "gpt", np.nan, np.nan)
-    return Study(
-        SPEC,
-        "human",
-        ("bm25",),
-        ("nDCG@3",),
-        (StudySource("gpt", "gpt", np.nan, 40),),
-        (tilt,),
-        (),
-        (),
+def timeless_source_audits() -> SourceAudits:
+    """One ranker and one source whose temperature is not known."""
+    return SourceAudits(
+        spec=SPEC,
+        reference="human",
+        sources=(AuditedSource(source="gpt", series="gpt", temperature=np.nan, documents=40),),
+        audits=(toy_audit([toy_tilt("bm25", "gpt", np.nan, np.nan)]),),
+        trends=(),
+        notes=(),
     )
 
 

@@ -36,7 +36,7 @@ from ranktilt.auditing.significance import (
     effects,
     mean_changes,
 )
-from ranktilt.auditing.study import Study, study
+from ranktilt.auditing.source_audits import SourceAudits, audit_sources
 from ranktilt.generation.versions.checks import ManipulationChecks
 from ranktilt.generation.versions.factors import read_factors
 from ranktilt.generation.versions.make import versions as versions_by_design
@@ -237,13 +237,17 @@ def replayed(most: float | None = None) -> ReplayedLog:
     )
 
 
-def temperatures(measures: Any = ("nDCG@1", "RR"), **options: Any) -> Study:
-    return study(studied(), [decided()], list(measures), **{"resamples": 300, "seed": 1, **options})
+def temperatures(measures: Any = ("nDCG@1", "RR"), **options: Any) -> SourceAudits:
+    return audit_sources(
+        studied(), [decided()], list(measures), **{"resamples": 300, "seed": 1, **options}
+    )
 
 
-def two_models() -> Study:
+def two_models() -> SourceAudits:
     wins = {"x-tmp0.2": 10, "x-tmp0.7": 20, "x-tmp1.0": 30, "y-tmp0.5": 40, "plain|one": 0}
-    return study(studied({name: {} for name in wins}), [decided(wins)], "nDCG@1", resamples=300)
+    return audit_sources(
+        studied({name: {} for name in wins}), [decided(wins)], "nDCG@1", resamples=300
+    )
 
 
 @cache
@@ -357,8 +361,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "sequential": lambda: audit_until(asked_queries(), Noisy(2.0), 10),
     "sequential, open": lambda: audit_until(asked_queries(), Noisy(silent=0.2), 1, max_queries=40),
     "training study": whole,
-    "study": temperatures,
-    "study, two models": two_models,
+    "sources": temperatures,
+    "sources, two models": two_models,
     "check, every part": toy_check,
     "check, every part, three sources": lambda: toy_check(("human", "llm", "a|b")),
     "check, one source": lambda: toy_check(("human",)),

@@ -11,13 +11,13 @@ import pytest
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.report import report_page
 from tests.probes.checks import toy_check
-from tests.reporting.audits import toy_study
+from tests.reporting.audits import toy_source_audits
 from tests.reporting.browser import Browser
 from tests.reporting.openings import toy_opened
 
 pytestmark = pytest.mark.long
 
-KINDS = ("audit", "alone", "check", "study", "combined")
+KINDS = ("audit", "alone", "check", "sources", "combined")
 VIEWS = ("audit", "query", "pair")
 """What the audit's page shows: its explorer untouched, a query opened, a pair opened."""
 UNFOLD = "document.querySelectorAll('details').forEach(one => { one.open = true; })"
@@ -46,13 +46,13 @@ _FOCUSED = """(element => {
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found = toy_opened(card=True)
     alone = LoadedAudit(found.audit, notes=("corpus.jsonl is not there any more.",))
-    check, study = toy_check(), toy_study()
+    check, sources = toy_check(), toy_source_audits()
     results: dict[str, list[Any]] = {
         "audit": [found],
         "alone": [alone],
         "check": [check],
-        "study": [study],
-        "combined": [found, check, study, alone],
+        "sources": [sources],
+        "combined": [found, check, sources, alone],
     }
     folder = tmp_path_factory.mktemp("pages")
     for name, listed in results.items():

@@ -113,10 +113,10 @@ class TestVerdicts:
         found = replace(beside(), protected="male", unprotected="female")
         assert view(found).sentences[0].text.startswith("stored favours female documents")
         assert view(found).sentences[0].tone == "second"
-        study = next(
+        table = next(
             block for block in view(temperatures()).tables if "each source" in block.caption
         )
-        assert [row.cells[-1].tone for row in study.rows[:3]] == ["second", "unsure", "first"]
+        assert [row.cells[-1].tone for row in table.rows[:3]] == ["second", "unsure", "first"]
         many, few = (
             view(judged(*kinds)).page_lines for kinds in ([*[OPEN] * 6, HUMAN], [OPEN, HUMAN])
         )

@@ -8,7 +8,7 @@ import pytest
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures import charts
 from ranktilt.reporting.figures.charts import Mark, Point, ScatterPoint
-from ranktilt.reporting.papers.figures import for_paper
+from ranktilt.reporting.layouts.figures import for_paper
 from ranktilt.reporting.views import view
 from tests.reporting.readers import by_name, domain, points, rows
 from tests.reporting.results import RESULTS, result

@@ -39,7 +39,7 @@ from ranktilt.reporting.render.html import digest, safe_json
 from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.report import report_page
 from tests.auditing.test_pairwise import chosen
-from tests.reporting.audits import small, toy_study, uneven
+from tests.reporting.audits import small, toy_source_audits, uneven
 from tests.reporting.readers import Markup, html
 
 HOSTILE = "</script><script>alert(1)</script>{{7*7}}{% raw %}\u202egpj.exe\x00<img src=x onerror=alert(1)>&amp;\"'"
@@ -392,7 +392,7 @@ PAGES = {
         [LoadedAudit(small(card=True, correction="bonferroni", ties="trec_eval"))]
     ),
     "no twins": lambda: report_page([LoadedAudit(uneven())]),
-    "a study": lambda: html(toy_study()),
+    "several sources": lambda: html(toy_source_audits()),
     "pairs": lambda: html(chosen()),
 }
 

@@ -12,7 +12,7 @@ from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.report import report_page
 from tests.probes.checks import toy_check
-from tests.reporting.audits import small, toy_study, uneven
+from tests.reporting.audits import small, toy_source_audits, uneven
 from tests.reporting.browser import Browser
 from tests.reporting.openings import alone, colours, many, opened, sources, ungrouped, unjudged
 from tests.reporting.readers import html
@@ -32,7 +32,7 @@ WHOLE = {
     "controlled": lambda: LoadedAudit(made()),
     "alone": lambda: alone(opened()),
 }
-RESULTS = {"check": toy_check, "study": toy_study}
+RESULTS = {"check": toy_check, "sources": toy_source_audits}
 EVERY = (*WHOLE, *RESULTS)
 
 
@@ -121,7 +121,7 @@ def test_drawn_marks_are_the_tilts_have_their_colour_and_tell_numbers(
 
 
 def test_figures_follow_the_window(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["study"], width=1280)
+    browser.open(pages["sources"], width=1280)
     browser.call(
         "Emulation.setDeviceMetricsOverride",
         width=500,
@@ -143,7 +143,7 @@ def test_theme_follows_the_system_and_is_switched_by_keyboard(
         (True, "rgb(16, 18, 22)", "#e193bd"),
         (False, "rgb(245, 246, 248)", "#b8578f"),
     ):
-        browser.open(pages["study"], dark=dark)
+        browser.open(pages["sources"], dark=dark)
         assert browser.run("getComputedStyle(document.body).backgroundColor") == ground
         assert browser.run(line) == colour
     browser.run("document.getElementById('theme').focus()")
@@ -159,7 +159,7 @@ def test_theme_follows_the_system_and_is_switched_by_keyboard(
 def test_a_cut_table_has_a_shadow_and_its_first_column_stays(
     browser: Browser, pages: dict[str, Path]
 ) -> None:
-    browser.open(pages["study"], width=360)
+    browser.open(pages["sources"], width=360)
     name = "document.querySelector('#table tbody th').getBoundingClientRect().left"
     before = browser.run(name)
     scroll = "(w => { w.scrollLeft = 200; return w.scrollLeft; })(document.querySelector('#table .wide'))"
@@ -182,7 +182,7 @@ def test_page_reads_without_scripts(browser: Browser, pages: dict[str, Path]) ->
 
 
 def test_page_prints_in_light_colours(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["study"], dark=True)
+    browser.open(pages["sources"], dark=True)
     browser.run("dispatchEvent(new Event('beforeprint'))")
     assert (
         browser.run("document.querySelector('.plot .mark-line path').getAttribute('stroke')")
@@ -226,11 +226,11 @@ def test_nothing_is_cut_off_on_paper(browser: Browser, tmp_path: Path) -> None:
 def test_broken_library_is_said_and_its_places_go(
     browser: Browser, pages: dict[str, Path], tmp_path: Path
 ) -> None:
-    text = pages["study"].read_text(encoding="utf-8")
+    text = pages["sources"].read_text(encoding="utf-8")
     start = text.index('id="engine">') + len('id="engine">')
     path = tmp_path / "broken.html"
     path.write_text(text[:start] + "AAAA" + text[start + 4 :], encoding="utf-8")
-    browser.open(pages["study"])  # with scripts, whatever was before
+    browser.open(pages["sources"])  # with scripts, whatever was before
     browser.call("Page.navigate", url=path.as_uri())
     browser.until(
         "document.getElementById('undrawn') && !document.getElementById('undrawn').hidden"

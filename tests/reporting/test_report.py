@@ -17,13 +17,13 @@ from ranktilt.errors import DataError
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.reload import LoadedAudit, reload
 from ranktilt.reporting.render.html import render as html_document
-from ranktilt.reporting.report import PAPER_RESULTS, opened, read_result, report, report_page
+from ranktilt.reporting.report import laid_out, opened, read_result, report, report_page
 from ranktilt.reporting.views.audit import view as audit_view
 from scripts import pictures
 from tests.house import tree
 from tests.probes.checks import toy_check
 from tests.refusals import refused
-from tests.reporting.audits import clear, ordered, toy_study, twins
+from tests.reporting.audits import clear, ordered, toy_source_audits, twins
 from tests.reporting.browser import Browser, program
 from tests.reporting.openings import TOY_RUN, audited
 from tests.reporting.readers import Markup, explorers, html
@@ -31,7 +31,7 @@ from tests.reporting.results import result
 from tests.toy import run_of, toy, write
 
 QUICK: dict[str, Any] = {"resamples": 100}
-CHECK, STUDY = toy_check(), toy_study()
+CHECK, SOURCES = toy_check(), toy_source_audits()
 
 
 def loaded(name: str = "ground", *, secret: str = "", queries: int = 40) -> LoadedAudit:
@@ -97,9 +97,10 @@ class TestGiven:
     ) -> None:
         found, _, _ = audited()
         found.save("audit.json")
-        made = rt.report([STUDY, "audit.json", clear()], "report.html", texts=False)
+        made = rt.report([SOURCES, "audit.json", clear()], "report.html", texts=False)
         assert headings(read(made), "h2")[:-1] == [
-            "Temperature study of toy",
+            "Audit of the sources of toy",
+            *(f"Audit of the sources of toy: human | llama-tmp{t}" for t in ("0.2", "0.6", "1")),
             "Audit of toy",
             "Audit of rankers",
         ]
@@ -130,9 +131,12 @@ class TestGiven:
 class TestRefused:
     def test_what_cannot_be_reported_or_written(self, here: Path) -> None:
         audits = [audited()[0], audited(rankers=("tfidf",))[0]]
-        for count in (0, 2):
+        for results in ([CHECK], audits, [SOURCES, audits[0]]):
+            count = 2 if len(results) == 2 else 0
             with refused(f"a collection or runs belong to one audit, got {count} audits"):
-                rt.report([STUDY, *audits[:count]], "report.html", collection=rt.load("toy"))
+                rt.report(results, "report.html", collection=rt.load("toy"))
+        with refused("runs belong to an audit of one source, got an audit of several sources"):
+            rt.report(SOURCES, "report.html", runs=run_of(toy(), TOY_RUN))
         with refused("expected a result of RankTilt, or its file, got {'a': 1}"):
             rt.report([{"a": 1}], "report.html")  # type: ignore[list-item]
         with refused("a report needs a result, such as an audit"):
@@ -183,24 +187,24 @@ class TestRefused:
     def test_papers_take_some_kinds_of_results_only(self, tmp_path: Path) -> None:
         path = result("gate").save(tmp_path / "found.json")
         kinds = (
-            "an audit, a check, a study, an explanation, a pairwise audit, a comparison, a bench or a training "
-            "study"
+            "an audit, a check, an audit of several sources, an explanation, a pairwise audit, a bench, "
+            "a training study or a comparison"
         )
-        verbs = "ranktilt audit, check --full, study, explain, pairwise, compare, level and study --vary training"
+        verbs = "ranktilt audit, check, explain, pairwise, level, train study and compare"
         with refused(
             f"{path}: expected {kinds}, got a gate's report; {verbs} write one with --json FILE",
             DataError,
         ):
-            read_result(path, PAPER_RESULTS)
+            read_result(path, laid_out())
 
 
 RESULTS: Sequence[Any] = (
     loaded(),
     CHECK,
-    STUDY,
+    SOURCES,
     LoadedAudit(clear(), notes=("It has changed.",)),
 )
-NAMES = ("Audit of ground", "Validation of toy", "Temperature study of toy", "Audit of rankers")
+NAMES = ("Audit of ground", "Check of toy", "Audit of the sources of toy", "Audit of rankers")
 
 
 @pytest.fixture(scope="module")
@@ -263,7 +267,7 @@ class TestJoined:
             " ".join(f"{name}: {headline(one.audit)}" for name in names)
         ]
         assert (
-            Markup(report_page([STUDY, STUDY])).text.count(
+            Markup(report_page([SOURCES, SOURCES])).text.count(
                 "few temperatures show an order, not a law."
             )
             == 1

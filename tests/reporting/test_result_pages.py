@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ranktilt as rt
-from ranktilt.auditing.study import Study
+from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.experiments.tradeoff import bench
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.experiments.training_result import BASELINE
@@ -32,14 +32,15 @@ from tests.reporting.audits import (
     VALUES,
     explained,
     temperatures,
-    timeless_study,
-    toy_study,
+    timeless_source_audits,
+    toy_audit,
+    toy_source_audits,
 )
 from tests.reporting.readers import Markup, by_name, domain, html, points, rows
 from tests.reporting.results import result
 
 NAN = float("nan")
-STUDY = toy_study()
+SOURCES = toy_source_audits()
 
 
 def figures(found: object) -> dict[str, list[Figure]]:
@@ -49,29 +50,34 @@ def figures(found: object) -> dict[str, list[Figure]]:
     }
 
 
-class TestStudy:
+class TestSourceAudits:
     @staticmethod
-    def measured(*names: str) -> Study:
-        tilts = (
-            replace(tilt, estimand=estimand(f"RelativeDelta({n})"))
-            for tilt in STUDY.tilts
-            for n in names
-        )
-        return replace(STUDY, measures=names, tilts=tuple(tilts), trends=())
+    def measured(*names: str) -> SourceAudits:
+        audits = []
+        for audited in SOURCES.audits:
+            tilts = [
+                replace(tilt, estimand=estimand(f"RelativeDelta({name})"))
+                for tilt in audited.tilts
+                for name in names
+            ]
+            audits.append(toy_audit(tilts, primary=names[0]))
+        return replace(SOURCES, audits=tuple(audits), trends=())
 
     def test_headline_counts_sides_by_ranker_and_sources_where_temperatures_do_not_tell_them_apart(
         self,
     ) -> None:
-        assert view(STUDY).headline == (
+        assert view(SOURCES).headline == (
             "dense:minilm favours the rewrites at all 3 temperatures; "
             "bm25 favours human text at 2 of 3 temperatures and is inconclusive at 1."
         )
-        arms = tuple(replace(arm, series=f"model {n}") for n, arm in enumerate(STUDY.sources))
-        found = view(replace(STUDY, sources=arms, trends=()))
+        sources = tuple(
+            replace(source, series=f"model {n}") for n, source in enumerate(SOURCES.sources)
+        )
+        found = view(replace(SOURCES, sources=sources, trends=()))
         assert "; bm25 favours human text on 2 of 3 sources and" in found.headline
 
     def test_the_figure_has_a_line_a_ranker_with_intervals(self) -> None:
-        (figure,) = figures(STUDY)["tilt"]
+        (figure,) = figures(SOURCES)["tilt"]
         assert by_name(figure.drawing) == {name: list(values) for name, values in VALUES.items()}
         for row in points(figure.drawing):
             assert row["high"] - row["y"] == pytest.approx(HALF[row["name"]])
@@ -80,9 +86,9 @@ class TestStudy:
     def test_each_measure_has_its_figure_but_not_one_of_many_or_a_source_without_a_temperature(
         self,
     ) -> None:
-        assert "tilt" not in figures(timeless_study())
-        grid = Markup(html(timeless_study())).grid("human against")
-        assert grid.column("temperature") == ["–"]
+        assert "tilt" not in figures(timeless_source_audits())
+        grid = Markup(html(timeless_source_audits())).grid("human against")
+        assert "temperature" not in grid.titles
         assert np.isnan(grid.numbers("Relative Δ")[0])
         assert len(figures(self.measured("nDCG@3", "AP@5"))["tilt"]) == 2
         many = self.measured(*(f"nDCG@{k}" for k in range(1, 9)))

@@ -28,7 +28,7 @@ KINDS = (
     "pairwise",
     "replayed log",
     "sequential",
-    "study",
+    "sources",
     "training study",
     "check, every part",
 )

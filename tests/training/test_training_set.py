@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError
-from ranktilt.generation.triples import triples
+from ranktilt.papers.askari.triples import triples
 from ranktilt.training.options import RerankerTraining, RetrieverTraining, Schedule
 from ranktilt.training.trainer import CHECKPOINTS, TrainingRun, last_checkpoint
 from ranktilt.training.training_set import TrainingSet, of_sources, reranker_set, retriever_set
@@ -474,7 +474,7 @@ def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: s
 
 
 def test_presets_what_is_learned_from_and_batches_of_whole_groups() -> None:
-    paper, notebook = (RerankerTraining.of_preset(name) for name in ("paper", "notebook"))
+    paper, notebook = (RerankerTraining.from_preset(name) for name in ("askari", "askari-notebook"))
     names = (
         "rate",
         "max_query_tokens",
@@ -498,14 +498,14 @@ def test_presets_what_is_learned_from_and_batches_of_whole_groups() -> None:
             32,
             None,
         )
-    given = RerankerTraining.of_preset("paper", triples="t.tsv")
+    given = RerankerTraining.from_preset("askari", triples="t.tsv")
     assert (given.triples, given.negatives, given.positives, given.rate) == (
         "t.tsv",
         None,
         None,
         7e-6,
     )
-    assert RerankerTraining.of_preset("paper", negatives="bm25:50").positives == "all"
+    assert RerankerTraining.from_preset("askari", negatives="bm25:50").positives == "all"
     choices = [{}, {"positives": "all"}, {"negatives": "random:9"}, {"negatives": "bm25:9"}]
     assert [RerankerTraining(**options).retrieved_only for options in choices] == [
         True,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from os.path import isfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,7 +18,6 @@ from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import (
     PageOutput,
-    check_paths,
     collection_files,
     deliver,
     file_name,
@@ -31,6 +30,8 @@ from ranktilt.option import Option
 if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.sequential import SequentialAudit
+    from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.auditing.sources_apart import SourcesApart
     from ranktilt.collection import Collection
     from ranktilt.rankers.base import Ranker
     from ranktilt.run import Run
@@ -66,12 +67,12 @@ class AuditInputs(options.LabelOptions):
     source: Annotated[
         list[str] | None,
         Option(
-            "Sources to rank together, two or more (default: all; one audit per model).", "SOURCE"
+            "Source to audit; several may be given (default: all). Of more than two each is ranked "
+            "with the reference alone.",
+            "SOURCE",
         ),
     ] = None
-    mixed: Annotated[bool, Option("Rank the rewrites of all models together, in one audit.")] = (
-        False
-    )
+    mixed: Annotated[bool, Option("Rank all sources together, as one collection.")] = False
     by: Annotated[
         str,
         Option(
@@ -174,22 +175,45 @@ class AuditInputs(options.LabelOptions):
         )
         return self.labelled(collection, self.column or "source"), []
 
-    def collections(self, collection: Collection, rankers: Sequence[Ranker]) -> list[Collection]:
-        """What is ranked together: two sources each where there are several models, unless it is to be one.
+    def apart(self, collection: Collection, rankers: Sequence[Ranker]) -> SourcesApart | None:
+        """Take several sources apart, each with the reference; None where all are ranked together.
 
         What was ranked before, or by an engine, stays as it was ranked, and so do groups that are
         no sources.
         """
-        from ranktilt.auditing.study_sources import source_pairs
+        from ranktilt.auditing.sources_apart import take_apart
         from ranktilt.rankers.engines.base import LiveEngine
         from ranktilt.rankers.replay import Replay
 
-        ranked = not rankers or any(
-            isinstance(options.stages_of(one)[0], LiveEngine | Replay) for one in rankers
+        is_ranked = not rankers or any(
+            isinstance(options.stages_of(ranker)[0], LiveEngine | Replay) for ranker in rankers
         )
-        if self.column != "source" or ranked or self.mixed or self.pairs is not None:
-            return [collection.only_sources(self.source or collection.sources)]
-        return source_pairs(collection, self.source or ())
+        if self.column != "source" or is_ranked or self.mixed or self.pairs is not None:
+            return None
+        chosen = self._chosen_sources(collection)
+        if len(chosen) <= 2:
+            return None
+        return take_apart(collection, chosen, reference=self.reference)
+
+    def _chosen_sources(self, collection: Collection) -> list[str]:
+        """Return the sources of ``--source``, with the reference; all where none is named."""
+        if not self.source:
+            return list(collection.sources)
+        chosen = [*self.source, *([self.reference] if self.reference else [])]
+        return list(dict.fromkeys(chosen))
+
+    def together(self, collection: Collection) -> Collection:
+        """Return the collection of the chosen sources alone."""
+        if self.column != "source":
+            return collection.only_sources(self.source or collection.sources)
+        chosen = self._chosen_sources(collection)
+        alone = collection.only_sources(chosen)
+        if self.source and len(chosen) < 2:
+            others = [name for name in collection.sources if name not in chosen]
+            other = "human" if "human" in others else next(iter(others), "")
+            hint = f": name what it is compared with too, such as {other!r}" if other else ""
+            raise UserError(f"only source {chosen[0]!r}{hint}")
+        return alone
 
     def _labelled(self, max_failures: float | None) -> tuple[Collection, list[Run]]:
         from ranktilt.datasets.labels import labelled
@@ -354,101 +378,60 @@ class AuditOutput(PageOutput):
             }
         return paths
 
-    @property
-    def _json(self) -> Path | None:
-        return None if self.json in (None, "-") else Path(str(self.json))
-
-    def check_several(self, sources: Sequence[str], inputs: Sequence[Path]) -> None:
-        """Refuse what cannot hold one audit a source, before anything is ranked."""
-        if sources and (self.json == "-" or self.format == "json"):
-            raise UserError(
-                f"standard output takes one audit as JSON, and here are {len(sources)}, one a source: name a file "
-                "(--json FILE), two of the sources (--source), or rank all as one (--mixed)"
-            )
-        places = {name: self.of(name).paths for name in sources}
-        check_paths(
-            {f"{key} of {name}": path for name in sources for key, path in places[name].items()},
-            inputs=inputs,
+    def deliver_audit(self, result: Audit | SourceAudits, parts: Sequence[AuditedPart]) -> None:
+        """Print the audit, then write all files; see `deliver`."""
+        shown = with_command(result)
+        page = partial(_page, shown, parts)
+        is_page = self.format == "html" and self.json != "-"
+        deliver(
+            page().decode() if is_page else self.text(shown),
+            {
+                self.page: page,
+                self.json: shown.to_json,
+                self.per_query: partial(per_query_csv, shown),
+            },
+            *([] if self.save is None else [partial(_save, shown, parts, self.save)]),
         )
 
-    def of(self, source: str) -> AuditOutput:
-        """Where one of several audits goes: into files with its source in their names; a page holds all."""
-        end = file_name(re.sub(r"[^\w.=-]+", "_", source))
-        json, per_query = (_beside(path, end) for path in (self._json, self.per_query))
-        save = None if self.save is None else self.save / end
-        return replace(
-            self,
-            json=None if json is None else str(json),
-            page=None,
-            per_query=per_query,
-            save=save,
-        )
 
-    def deliver_audits(
-        self,
-        audits: Sequence[tuple[Audit, Sequence[Run], Collection | None]],
-        sources: Sequence[str] = (),
-    ) -> None:
-        """Print the audits, then write all files, those of several by their sources; see `deliver`."""
-        made = [(with_command(result), runs, collection) for result, runs, collection in audits]
-        page = partial(_page, made)
-        shown = (
-            page().decode()
-            if self.format == "html" and self.json != "-"
-            else self._texts(one for one, _, _ in made)
-        )
-        files: dict[Path | str | None, Callable[[], bytes]] = {self.page: page}
-        more, names = list[Callable[[], object]](), list[str]()
-        for (result, runs, _), own in zip(
-            made, map(self.of, sources) if sources else [self], strict=True
-        ):
-            files |= {own.json: result.to_json, own.per_query: partial(per_query_csv, result)}
-            more += [] if own.save is None else [partial(_save, result, runs, own.save)]
-            names += [str(path) for path in (own.json, own.per_query, own.save) if path is not None]
-        deliver(shown, files, *more)
-        if sources and names:
-            note(f"One audit a source: {', '.join(names)}")
+@dataclass(frozen=True, kw_only=True)
+class AuditedPart:
+    """What one audit was made of, for its page and its folder."""
 
-    def _texts(self, results: Iterable[Audit]) -> str:
-        if self.format == "csv":
-            import polars as pl
-
-            from ranktilt.io.spreadsheet import csv_text
-
-            return csv_text(
-                pl.concat([result.frame() for result in results], how="diagonal_relaxed")
-            )
-        return "\n".join(map(self.text, results))
+    audit: Audit
+    runs: Sequence[Run]
+    collection: Collection | None
 
 
-def _beside(path: Path | None, end: str) -> Path | None:
-    """A file's name with something before its ending: ``audit.json`` is ``audit-llm.json``."""
-    if path is None:
-        return None
-    ending = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
-    return path.with_name(f"{path.name.removesuffix(ending)}-{end}{ending}")
-
-
-def _save(result: Audit, runs: Sequence[Run], folder: Path) -> None:
+def _save(result: Audit | SourceAudits, parts: Sequence[AuditedPart], folder: Path) -> None:
     table = io.BytesIO()
     result.table.write_parquet(table)
     contents = {folder / AUDIT: result.to_json(), folder / TABLE: table.getvalue()}
-    for number, run in enumerate(runs, start=1):
-        slug = file_name(re.sub(r"[^\w.=-]+", "_", run.name).strip("_"))
-        contents |= run.contents(folder / RUNS / f"{number}-{slug}.trec.gz")
+    for part in parts:
+        runs_folder = folder / RUNS
+        if len(parts) > 1:
+            runs_folder /= _slug(part.audit.pairs[0][1])
+        for number, run in enumerate(part.runs, start=1):
+            contents |= run.contents(runs_folder / f"{number}-{_slug(run.name)}.trec.gz")
     write_files(contents)
 
 
-def _page(audits: Sequence[tuple[Audit, Sequence[Run], Collection | None]]) -> bytes:
-    from ranktilt.reporting.reload import LoadedAudit
+def _slug(name: str) -> str:
+    return file_name(re.sub(r"[^\w.=-]+", "_", name).strip("_"))
+
+
+def _page(result: Audit | SourceAudits, parts: Sequence[AuditedPart]) -> bytes:
+    from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits
     from ranktilt.reporting.report import report_page
 
-    return report_page(
-        [LoadedAudit(result, collection, tuple(runs)) for result, runs, collection in audits]
-    ).encode()
+    loaded = [LoadedAudit(part.audit, part.collection, tuple(part.runs)) for part in parts]
+    if isinstance(result, SourceAudits):
+        return report_page([LoadedSourceAudits(result, tuple(loaded))]).encode()
+    return report_page([replace(loaded[0], audit=result)]).encode()
 
 
-def per_query_csv(result: Audit) -> bytes:
+def per_query_csv(result: Audit | SourceAudits) -> bytes:
     """Return the tidy table (run, measure, group, query, value) as CSV; undefined values are empty."""
     import polars as pl
 
@@ -465,14 +448,7 @@ def audit(
     inputs: AuditInputs,
     *,
     measure: options.Measures = None,
-    missing: Annotated[
-        Literal["zero", "exclude"],
-        Option("Judged queries missing from a run count as zero, or are excluded."),
-    ] = "zero",
-    rounding: Annotated[
-        Literal["none", "paper"],
-        Option("paper: round means to 0.1 % before comparing, as the papers do."),
-    ] = "none",
+    preset: options.Preset = None,
     card: options.Card = False,
     depth: Annotated[
         int | None,
@@ -512,6 +488,7 @@ def audit(
         save=output.save,
         mixed=inputs.mixed,
         primary=statistics.primary,
+        preset=preset,
     )
     if sequential.stop_at_tilt is not None:
         output.check(*inputs.files)
@@ -521,57 +498,58 @@ def audit(
     from ranktilt.auditing.audit import audit as run_audit
     from ranktilt.auditing.card import DEPTH
     from ranktilt.auditing.controls import controls as with_controls
+    from ranktilt.auditing.source_audits import join_audits, pairs_to_name
     from ranktilt.measures.base import estimand
+    from ranktilt.presets import preset as preset_named
     from ranktilt.text.quality import NEAR_IDENTICAL
 
     output.check(*inputs.files)
-    pairs, how = inputs.pairs, statistics.keywords
-    measures = [estimand(m) for m in measure] if measure else None
-    rankers = search.rankers(inputs.specs, score_order=inputs.score_order, queries=inputs.queries)
+    pairs, how = inputs.pairs, statistics.keywords_of(preset)
+    named = measure or (preset_named(preset).measures if preset else ())
+    measures = [estimand(name) for name in named] or None
+    rankers = search.rankers(
+        inputs.specs, preset, score_order=inputs.score_order, queries=inputs.queries
+    )
     collection, runs = inputs.load(search.max_failures)
     if depth is not None and not card and collection.qrels.height:
         raise UserError("--card-depth needs --card")
-    parts = inputs.collections(collection, rankers)
-    names = _apart(parts)
-    output.check_several(names, inputs.files)
+    apart = inputs.apart(collection, rankers)
+    collections = [inputs.together(collection)] if apart is None else apart.collections
     # What cannot be compared need not be ranked.
-    turn = inputs.reference or not runs
-    chosen = [
-        inputs.reference_first(part, inputs.column, pairs) if turn else pairs for part in parts
-    ]
-    audits = []
-    for part, pairs in zip(parts, chosen, strict=True):
-        found = runs or options.rank_with(rankers, part)
-        search.require_answers(found)
+    if apart is not None:
+        pairs_to_compare = list(map(pairs_to_name, apart.collections, apart.pairs))
+    elif inputs.reference or not runs:
+        pairs_to_compare = [inputs.reference_first(collections[0], inputs.column, pairs)]
+    else:
+        pairs_to_compare = [pairs]
+    parts = []
+    for ranked, chosen in zip(collections, pairs_to_compare, strict=True):
+        ranked_runs = runs or options.rank_with(rankers, ranked)
+        search.require_answers(ranked_runs)
         result = run_audit(
-            part,
-            found,
+            ranked,
+            ranked_runs,
             measures,
-            card=card or not part.qrels.height,
+            card=card or not ranked.qrels.height,
             depth=depth or DEPTH,
             by=inputs.column,
-            pairs=pairs,
+            pairs=chosen,
             keep_top=keep_top,
-            missing=missing,
-            rounding=rounding,
             **how,
         )
         if controls:
             result = with_controls(
-                part, rankers, found, result, near=near_identical or NEAR_IDENTICAL
+                ranked, rankers, ranked_runs, result, near=near_identical or NEAR_IDENTICAL
             )
-        audits.append((result, found, part))
-    output.deliver_audits(audits, names)
-
-
-def _apart(parts: Sequence[Collection]) -> list[str]:
-    """What tells several collections apart: the source that only it has; nothing for one alone."""
-    shared = set.intersection(*(set(part.sources) for part in parts))
-    return (
-        [next(name for name in part.sources if name not in shared) for part in parts]
-        if len(parts) > 1
-        else []
-    )
+        parts.append(AuditedPart(audit=result, runs=ranked_runs, collection=ranked))
+    if apart is None:
+        output.deliver_audit(parts[0].audit, parts)
+        return
+    joined = join_audits(apart, [part.audit for part in parts])
+    named_parts = [
+        replace(part, audit=audit) for part, audit in zip(parts, joined.audits, strict=True)
+    ]
+    output.deliver_audit(joined, named_parts)
 
 
 @options.verb("demo", "demo -r bm25 --card -o report.html")
@@ -613,4 +591,5 @@ def demo(
     result = run_audit(collection, runs, measure or None, card=card)
     result = with_controls(collection, rankers, runs, result) if controls else result
     shown = AuditOutput(output.format, output.json, output.page)
-    shown.deliver_audits([(result, runs, collection if output.page else None)])
+    part = AuditedPart(audit=result, runs=runs, collection=collection if output.page else None)
+    shown.deliver_audit(result, [part])

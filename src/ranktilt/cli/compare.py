@@ -149,6 +149,7 @@ def gate(
     pairs = options.read_pairs(pair)
     from ranktilt.auditing.answer.gate import gate as gate_audit
     from ranktilt.auditing.result import Audit
+    from ranktilt.auditing.source_audits import SourceAudits
     from ranktilt.judging.gate import gate_judges
     from ranktilt.judging.result import JudgeAudit
     from ranktilt.measures.margin import read_margin
@@ -161,7 +162,7 @@ def gate(
         inputs=[audit] if baseline is None else [audit, baseline],
     )
     limit = None if max_tilt is None else read_margin(max_tilt, "--max-tilt")
-    given = read_result(audit, (Audit, JudgeAudit))
+    given = read_result(audit, (Audit, SourceAudits, JudgeAudit))
     if isinstance(given, JudgeAudit):
         unread = {
             "--max-tilt": max_tilt,
@@ -179,7 +180,7 @@ def gate(
         {"--max-gap": max_gap, "--min-tau": min_tau},
         "it needs an audit of judges (ranktilt judge --json)",
     )
-    before = None if baseline is None else Audit.load(baseline)
+    before: Any = None if baseline is None else type(given).load(baseline)
     for one in filter(None, (given, before)):
         options.require_answers(one.spec.get("runs", ()), max_failures)
     found = gate_audit(

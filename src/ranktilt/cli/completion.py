@@ -21,11 +21,18 @@ def measures(incomplete: str) -> list[str]:
     return _beginning(incomplete, estimands())
 
 
-def layouts(incomplete: str) -> list[str]:
+def layout_names(incomplete: str) -> list[str]:
     """Tables and figures of the papers."""
-    from ranktilt.reporting.papers.layouts import LAYOUTS
+    from ranktilt.reporting.layouts.layout import PAPER, layouts
 
-    return _beginning(incomplete, ("paper", *LAYOUTS))
+    return _beginning(incomplete, (PAPER, *layouts()))
+
+
+def presets(incomplete: str) -> list[str]:
+    """Presets of the papers, and those of other packages."""
+    from ranktilt.presets import presets as table
+
+    return _beginning(incomplete, table().names())
 
 
 def probes(incomplete: str) -> list[str]:

@@ -29,7 +29,7 @@ def explain(
     lm: Annotated[
         list[str] | None,
         Option(
-            "Language model for --probe perplexity; for --theorem the generator, the retriever's model and the reader.",
+            "Language model for --probe perplexity.",
             "MODEL",
             panel="Model",
         ),
@@ -53,9 +53,6 @@ def explain(
     failed_too: Annotated[
         bool, Option("With --by-factor, analyse factors that failed their checks too.")
     ] = False,
-    theorem: Annotated[
-        bool, Option("Check the conditions of Theorem 4.1 with two or three --lm.")
-    ] = False,
     ranker: options.Rankers = None,
     by: Annotated[str, Option("Column whose groups are compared.", "COLUMN")] = "source",
     reference: options.Reference = None,
@@ -71,9 +68,7 @@ def explain(
 
     output.check(*collection_files(folder))
     if by_factor or adopters is not None or failed_too:
-        _check_by_factor(
-            by_factor, ranker, beside=bool(probe or encoder or lm or attribution or theorem)
-        )
+        _check_by_factor(by_factor, ranker, beside=bool(probe or encoder or lm or attribution))
         from ranktilt.probes.factors.effects import factor_effects
 
         shares = _shares(adopters)
@@ -86,23 +81,19 @@ def explain(
         return
     if attribution and not ranker:
         raise UserError("--attribution needs rankers: name one or more with -r")
-    if theorem and not lm:
-        raise UserError("--theorem needs language models: name two or three with --lm")
-    if lm and not theorem and (probe or attribution) and "perplexity" not in (probe or ()):
-        raise UserError("--lm needs --probe perplexity or --theorem")
+    if lm and (probe or attribution) and "perplexity" not in (probe or ()):
+        raise UserError("--lm needs --probe perplexity")
     named = encoder if encoder is not None or attribution or not ranker else ranker[0]
     read = neural.rankers([named])[0] if named else None
     collection = options.load_texts(folder, split)
-    models = lm or ()
     found = run_probes(
         collection,
         probe,
         read,
         reference=reference,
         by=by,
-        lm=() if theorem else models,
+        lm=lm or (),
         attribute=neural.rankers(ranker) if attribution and ranker else (),
-        theorem=models if theorem else (),
     )
     output.deliver(found)
 
@@ -115,7 +106,7 @@ def _check_by_factor(by_factor: bool, ranker: list[str] | None, *, beside: bool)
         raise UserError("--by-factor needs rankers: name one or more with -r")
     if beside:
         raise UserError(
-            "--by-factor examines no texts: omit --probe, --encoder, --lm, --attribution and --theorem"
+            "--by-factor examines no texts: omit --probe, --encoder, --lm and --attribution"
         )
 
 

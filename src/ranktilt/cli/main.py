@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from ranktilt._version import __version__
-from ranktilt.cli import study, train
+from ranktilt.cli import train
 from ranktilt.cli.audit import audit, demo
 from ranktilt.cli.build import build
 from ranktilt.cli.check import check
@@ -29,6 +29,7 @@ from ranktilt.cli.rank import rank
 from ranktilt.cli.replay_log import replay_log
 from ranktilt.cli.report import report
 from ranktilt.cli.tools import doctor
+from ranktilt.cli.train_study import train_study
 from ranktilt.errors import UserError
 
 _VERBS: dict[str, Any] = {
@@ -40,7 +41,6 @@ _VERBS: dict[str, Any] = {
     "explain": explain,
     "level": level,
     "train": train.train,
-    "study": study.study,
     "pairwise": pairwise,
     "judge": judge,
     "report": report,
@@ -107,6 +107,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 _add(app, _VERBS)
+_add(train.train, {"study": train_study})
 for _name, (_help, _verbs) in _GROUPS.items():
     app.add_typer(
         _add(typer.Typer(help=_help, no_args_is_help=True, rich_markup_mode=None), _verbs),

@@ -74,6 +74,14 @@ Measures = Annotated[
         complete=completion.measures,
     ),
 ]
+Preset = Annotated[
+    str | None,
+    Option(
+        "Compute as a paper did: dai, wang or askari; explicit options override it.",
+        "NAME",
+        complete=completion.presets,
+    ),
+]
 Card = Annotated[
     bool, Option("Add the question card: five questions side by side.", panel="Question")
 ]
@@ -200,13 +208,13 @@ class RankerOptions(Compute):
 
     text: Annotated[Fields | None, Option("Part of a document to rank.")] = None
 
-    def rankers(self, specs: Sequence[str], **more: Any) -> list[Ranker]:
+    def rankers(self, specs: Sequence[str], preset: str | None = None, **more: Any) -> list[Ranker]:
         """Read rankers and give each these options and `more`, where it has them and does not set them itself."""
         own = {
             name: getattr(self, name, None)
             for name in ("text", "device", "max_failures", "exclude_self")
         }
-        return read_rankers(specs, **(own | more))
+        return read_rankers(specs, preset, **(own | more))
 
 
 @dataclass(frozen=True)
@@ -257,13 +265,9 @@ class StatisticsOptions(OptionGroup):
     panel = "Statistics"
 
     ties: Annotated[
-        Literal["expected", "trec_eval"],
-        Option("Ties: expected value over all orders, or trec_eval's order by id."),
-    ] = "expected"
-    test: Annotated[
-        Literal["interval", "t"],
-        Option("The p of twins: inversion of the interval, or a paired t test."),
-    ] = "interval"
+        Literal["expected", "trec_eval"] | None,
+        Option("Ties: expected value over all orders (default), or trec_eval's order by id."),
+    ] = None
     correction: Correction = "holm"
     primary: Annotated[
         str | None,
@@ -282,11 +286,18 @@ class StatisticsOptions(OptionGroup):
     @property
     def keywords(self) -> dict[str, Any]:
         """As the functions take them."""
+        return self.keywords_of(None)
+
+    def keywords_of(self, preset: str | None) -> dict[str, Any]:
+        """The same, with what a preset sets and no option overrides."""
         from ranktilt.measures.margin import read_margin
+        from ranktilt.presets import preset as preset_named
 
         given = dict(vars(self))
         level = read_margin(given.pop("level_margin"), "--level-margin")
-        return {**given, "level": level}
+        chosen = {} if preset is None else preset_named(preset).statistics
+        ties = self.ties or chosen.get("ties", "expected")
+        return {**chosen, **given, "ties": ties, "level": level}
 
 
 @dataclass(frozen=True)
@@ -567,10 +578,17 @@ def stages_of(ranker: Ranker) -> Sequence[Ranker]:
     return stages
 
 
-def read_rankers(specs: Sequence[str], **defaults: Any) -> list[Ranker]:
-    """Read rankers and give each the options of the command line that it has and does not set itself."""
+def read_rankers(specs: Sequence[str], preset: str | None = None, **defaults: Any) -> list[Ranker]:
+    """Read rankers and give each the options of the command line that it has and does not set itself.
+
+    Those of the preset come after: its recipe of the ranker's name, and its options.
+    """
+    from ranktilt.presets import Preset as Presets
+    from ranktilt.presets import preset as preset_named
     from ranktilt.rankers.spec import Stage, parse_stages
     from ranktilt.registry import ranker, ranker_class
+
+    chosen = Presets(source="") if preset is None else preset_named(preset)
 
     named = {name: value for name, value in defaults.items() if value is not None}
     given = {
@@ -580,8 +598,14 @@ def read_rankers(specs: Sequence[str], **defaults: Any) -> list[Ranker]:
 
     def equipped(stage: Stage) -> Stage:
         own = {f.name for f in fields(ranker_class(stage.name))}  # type: ignore[arg-type]
-        more = {name: value for name, value in given.items() if name in own}
-        return replace(stage, options={**more, **stage.options})
+        from_preset = {"text": chosen.text} if chosen.text else {}
+        usual = {**from_preset, **chosen.options.get(stage.name, {}), **given}
+        more = {name: value for name, value in usual.items() if name in own}
+        name, argument = stage.name, stage.argument
+        if argument is None and name in chosen.recipes:
+            name, _, recipe = chosen.recipes[name].partition(":")
+            argument = recipe or None
+        return replace(stage, name=name, argument=argument, options={**more, **stage.options})
 
     return [
         ranker(">>".join(str(equipped(stage)) for stage in parse_stages(spec))) for spec in specs

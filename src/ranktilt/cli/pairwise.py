@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from ranktilt.cli import options
-from ranktilt.cli.build import CANDIDATES
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files, print_lines
 from ranktilt.errors import UserError, counted
@@ -90,18 +89,22 @@ class Questions(options.OptionGroup):
                 "--prompt pairwise-sensitive needs an attribute, such as --attribute female"
             )
 
-    def asker(self, neural: options.RankerOptions, max_failures: float | None) -> Pairwise | None:
+    def asker(
+        self, neural: options.RankerOptions, preset: str | None, max_failures: float | None
+    ) -> Pairwise | None:
         """The ranker that asks; None where choices are stored."""
+        from ranktilt.presets import preset as preset_named
         from ranktilt.rankers.llm.pairwise import Pairwise
 
         if self.llm is None:
             return None
+        usual = preset_named(preset).options.get("pairwise", {}) if preset else {}
         how = {
-            "prompt": self.prompt or PROMPT,
+            "prompt": self.prompt or usual.get("prompt", PROMPT),
             "attribute": self.attribute,
             "max_failures": max_failures,
         }
-        found = neural.rankers([f"pairwise:{self.llm}"], **how)[0]
+        found = neural.rankers([f"pairwise:{self.llm}"], preset, **how)[0]
         if not isinstance(found, Pairwise) or found.k is not None:
             raise UserError(f"--llm expects one model, such as openai:MODEL, got {self.llm!r}")
         if not self.dry_run:
@@ -110,6 +113,7 @@ class Questions(options.OptionGroup):
 
     def run(self, folder: Path) -> Run | None:
         """The candidates, where there are any."""
+        from ranktilt.datasets.builders import CANDIDATES
         from ranktilt.run import Run
 
         beside = folder / CANDIDATES
@@ -148,6 +152,7 @@ def pairwise(
     seed: options.Seed = 0,
     split: options.Split = None,
     max_failures: options.MaxFailures = None,
+    preset: options.Preset = None,
     neural: options.RankerOptions,
     output: PageOutput,
 ) -> None:
@@ -165,7 +170,7 @@ def pairwise(
     output.check(
         *collection_files(folder), *read, also={"--save-decisions": questions.save_decisions}
     )
-    asker = questions.asker(neural, max_failures)
+    asker = questions.asker(neural, preset, max_failures)
     collection = options.load_texts(folder, split)
     sides = two_groups(collection, by, protected)
     asked = None if questions.queries is None else read_query_ids(questions.queries, collection)

@@ -56,6 +56,7 @@ def rank(
     ignore_unknown: Annotated[
         bool, Option("Allow judgments of documents and queries that the collection lacks.")
     ] = False,
+    preset: options.Preset = None,
     dry_run: options.DryRun = False,
     price: options.Price = None,
     search: options.EngineOptions,
@@ -66,7 +67,7 @@ def rank(
     prices = options.read_price(price, dry_run=dry_run)
     from ranktilt.datasets.load import load
 
-    rankers = search.rankers(ranker)
+    rankers = search.rankers(ranker, preset)
     if dry_run:
         collection = load(folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
         estimates = "\n".join(_estimates(rankers, collection, prices))

@@ -22,7 +22,6 @@ from ranktilt.option import Option
 TABLES, FIGURES = ("latex", "markdown", "csv"), ("svg", "pdf", "png")
 Formats = Literal["html", "latex", "markdown", "csv", "svg", "pdf", "png"]
 LAYOUT = "paper"
-_WITH_TEXTS = (None, LAYOUT, "dai-10", "dai-11")
 
 
 @options.verb(
@@ -49,7 +48,7 @@ def report(
         Option(
             "A table or figure as a paper prints it: paper, dai-1, dai-fig7, wang-1, askari-1…",
             "NAME",
-            complete=completion.layouts,
+            complete=completion.layout_names,
         ),
     ] = None,
     format: Annotated[
@@ -73,14 +72,16 @@ def report(
     Ranked lists are those that an audit keeps; its collection is read again as it names it. What is
     gone or has changed is left out, and the page says so.
     """
-    form = format or ("svg" if figures is not None else "html" if layout is None else "markdown")
+    if layout is not None:
+        _require_layout(layout)
+    form = format or _form(output, layout, figures)
     if open_page and form != "html":
         raise UserError(f"--open needs the page (html), not {form}")
     if open_page and output is None:
         output = Path(tempfile.mkdtemp(prefix="ranktilt-")) / "report.html"
     _check_figures(form, figures, output)
     _check(form, output, layout, files, no_texts=no_texts)
-    if query and (form not in TABLES or layout not in _WITH_TEXTS or no_texts):
+    if query and (form not in TABLES or no_texts or not _shows_texts(layout)):
         raise UserError(
             "--query needs a table of texts: --layout dai-10, dai-11 or paper, without --no-texts"
         )
@@ -93,6 +94,46 @@ def report(
     else:
         text = _table(files, layout or LAYOUT, form, texts=not no_texts, queries=query or ())
         _deliver(text, output)
+
+
+def _form(output: Path | None, layout: str | None, figures: Path | None) -> str:
+    """The format where none is named: of a layout that which the file's ending says, or Markdown."""
+    if figures is not None:
+        return "svg"
+    if layout is None:
+        return "html"
+    ending = "" if output is None else output.suffix.lower()
+    if ending in (".html", ".htm"):
+        raise UserError(
+            f"{output}: a page has no layout; name a .tex, .md or .csv file for the table, or omit --layout"
+        )
+    return next((name for name in TABLES if ending in ENDINGS[name]), "markdown")
+
+
+def _shows_texts(layout: str | None) -> bool:
+    """Whether a layout is a table of texts, or every table."""
+    from ranktilt.reporting.layouts.layout import PAPER, layouts
+
+    return layout in (None, PAPER) or layouts()[layout].texts > 0
+
+
+def _require_layout(name: str) -> None:
+    """Refuse a layout that there is not."""
+    from ranktilt.reporting.layouts.layout import PAPER, layout_named
+
+    if name != PAPER:
+        layout_named(name)
+
+
+def _check_layout(name: str, form: str) -> None:
+    """Refuse a format that a layout has not."""
+    from ranktilt.reporting.layouts.layout import PAPER, layouts
+
+    if form in TABLES or (form in FIGURES and name != PAPER and layouts()[name].is_figure):
+        return
+    if form in FIGURES:
+        raise UserError(f"{name} is a table, no figure; choose --format latex, markdown or csv")
+    raise UserError(f"a layout is no page ({form}); choose --format latex, markdown or csv")
 
 
 def _check_figures(form: str, folder: Path | None, output: Path | None) -> None:
@@ -110,16 +151,8 @@ def _check_figures(form: str, folder: Path | None, output: Path | None) -> None:
 def _check(
     form: str, output: Path | None, layout: str | None, files: Sequence[Path], *, no_texts: bool
 ) -> None:
-    from ranktilt.reporting.papers import layouts
-
-    if (
-        layout is not None
-        and form not in TABLES
-        and not (form in FIGURES and layout in layouts.FIGURES)
-    ):
-        raise UserError(
-            f"--layout makes tables, not {form}; choose --format latex, markdown or csv"
-        )
+    if layout is not None:
+        _check_layout(layout, form)
     if no_texts and form in FIGURES:
         raise UserError("--no-texts is for pages and tables; figures hold no texts")
     if output is None:
@@ -135,12 +168,12 @@ def _check(
 
 def _page(files: Sequence[Path], output: Path | None, *, texts: bool) -> None:
     from ranktilt.reporting.numbers import size
-    from ranktilt.reporting.reload import LoadedAudit
+    from ranktilt.reporting.reload import Loaded
     from ranktilt.reporting.report import opened, report_page
 
     found = opened(files)
     for one in found:
-        if isinstance(one, LoadedAudit) and one.notes:
+        if isinstance(one, Loaded) and one.notes:
             front = "" if one.collection else "Queries, ranked lists and texts are left out. "
             note(front + " ".join(one.notes))
     page = report_page(found, texts=texts)
@@ -152,30 +185,63 @@ def _page(files: Sequence[Path], output: Path | None, *, texts: bool) -> None:
 def _table(
     files: Sequence[Path], layout: str, form: str, *, texts: bool, queries: Sequence[str]
 ) -> str:
-    from ranktilt.auditing.result import Audit
-    from ranktilt.reporting.papers.cells import read_cells
-    from ranktilt.reporting.papers.tables import PROSE, paper_tables
-    from ranktilt.reporting.reload import reload
-    from ranktilt.reporting.report import PAPER_RESULTS, read_result
+    from ranktilt.reporting.layouts.cells import read_cells
+    from ranktilt.reporting.layouts.tables import paper_tables
+    from ranktilt.reporting.report import laid_out, read_result
 
-    found, wanted = (
-        [],
-        PROSE if form == "csv" else (LAYOUT, *PROSE),
-    )  # a table of texts is no part of a paper as CSV
+    found, kinds = [], laid_out()
+    # A table of texts is no part of a paper as CSV.
+    shows_texts = _shows_texts(layout) and not (form == "csv" and layout == LAYOUT)
     for file in dict.fromkeys(files):
         one: Any = (
             read_cells(file)
             if file.name.endswith((".csv", ".csv.gz"))
-            else read_result(file, PAPER_RESULTS)
+            else read_result(file, kinds)
         )
-        if texts and layout in wanted and isinstance(one, Audit) and one.spec.get("by") == "source":
-            one = replace(
-                reload(one, file), runs=()
-            )  # texts are chosen by grade, whatever lists are kept
-            if one.collection is None:
-                note(" ".join(one.notes))
-        found.append(one)
+        if _reads_collection(layout):
+            found.append(_with_collection(one, file))
+        else:
+            found.append(_with_texts(one, file) if texts and shows_texts else one)
     return paper_tables(found, layout, form, queries=queries)
+
+
+def _reads_collection(layout: str) -> bool:
+    """Whether a layout reads an audit's collection and lists again."""
+    from ranktilt.reporting.layouts.layout import layouts
+
+    return layout != LAYOUT and layouts()[layout].reads_collection
+
+
+def _with_collection(result: Any, file: Path) -> Any:
+    """Read the collection and the lists of an audit again."""
+    from ranktilt.auditing.result import Audit
+    from ranktilt.reporting.reload import reload
+
+    if not isinstance(result, Audit):
+        return result
+    loaded = reload(result, file)
+    if loaded.notes:
+        note(" ".join(loaded.notes))
+    return loaded
+
+
+def _with_texts(result: Any, file: Path) -> Any:
+    """Read the collection of an audit by source again; texts are chosen by grade, without lists."""
+    from ranktilt.auditing.result import Audit
+    from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.reporting.reload import Loaded, reload, reload_sources
+
+    loaded: Loaded
+    if isinstance(result, SourceAudits):
+        loaded = reload_sources(result, file)
+        loaded = replace(loaded, parts=tuple(replace(part, runs=()) for part in loaded.parts))
+    elif isinstance(result, Audit) and result.spec.get("by") == "source":
+        loaded = replace(reload(result, file), runs=())
+    else:
+        return result
+    if loaded.collection is None:
+        note(" ".join(loaded.notes))
+    return loaded
 
 
 def _deliver(text: str, output: Path | None) -> None:
@@ -186,15 +252,15 @@ def _deliver(text: str, output: Path | None) -> None:
 
 
 def _figures(files: Sequence[Path], folder: Path, form: str, layout: str) -> None:
+    from ranktilt.reporting.layouts.figures import paper_figures
     from ranktilt.reporting.numbers import size
-    from ranktilt.reporting.papers.figures import paper_figures
-    from ranktilt.reporting.reload import LoadedAudit
-    from ranktilt.reporting.report import PAPER_RESULTS, opened
+    from ranktilt.reporting.reload import Loaded
+    from ranktilt.reporting.report import laid_out, opened
 
-    found = opened(files, PAPER_RESULTS)
+    found = opened(files, laid_out())
     drawn = paper_figures(found, format=form, layout=layout)
     for sentence in (
-        sentence for one in found if isinstance(one, LoadedAudit) for sentence in one.notes
+        sentence for one in found if isinstance(one, Loaded) for sentence in one.notes
     ):
         note(sentence)
     write_files({folder / name: data for name, data in drawn.items()})

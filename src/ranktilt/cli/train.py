@@ -39,17 +39,13 @@ _Folder = Annotated[
 _Split = Annotated[
     str, Option("Judgments to learn from, qrels/<split>.tsv.", "SPLIT", panel="Input")
 ]
-Preset = Annotated[
-    str | None,
-    Option("Askari et al.'s settings; explicit options override them.", "paper|notebook"),
-]
 _Encoder = Annotated[
     str, Option("Encoder to start from: minilm, a folder or a hub name.", "MODEL", panel="Model")
 ]
 
 
 @dataclass(frozen=True)
-class _Reading(options.Compute):
+class Reading(options.Compute):
     """What a model reads, and what it runs on."""
 
     text: Annotated[options.Fields | None, Option("Part of a document to learn from.")] = None
@@ -78,7 +74,7 @@ def _amounts(sources: list[str] | None) -> dict[str, Any]:
 @train.command("cross-encoder", cls=options.Verb)
 @options.verb(
     "train cross-encoder DIR -o model",
-    "train cross-encoder DIR --sources human=500 --preset paper -o model",
+    "train cross-encoder DIR --sources human=500 --preset askari -o model",
     panel="Training",
 )
 def cross_encoder(
@@ -88,15 +84,15 @@ def cross_encoder(
     base_model: _Encoder = "minilm",
     split: _Split = "train",
     sources: _Sources = None,
-    preset: Preset = None,
+    preset: options.Preset = None,
     learning: Annotated[dict[str, Any], options.FieldsOf(RerankerTraining)],
-    neural: _Reading,
+    neural: Reading,
 ) -> None:
     """Fine-tune an encoder into a re-ranker on the train split; resumes what was interrupted."""
     from ranktilt.datasets.load import load
     from ranktilt.training.cross_encoder import train_cross_encoder
 
-    chosen = RerankerTraining.of_preset(preset, **learning, **_amounts(sources), **neural.fields)
+    chosen = RerankerTraining.from_preset(preset, **learning, **_amounts(sources), **neural.fields)
     loaded = load(collection, split=split, ignore_unknown=True)
     trained = train_cross_encoder(loaded, base_model, output, options=chosen)
     note(_summary(trained, collection, loaded, "bm25@100>>cross-encoder"))
@@ -141,7 +137,7 @@ def retriever(
     learning: Annotated[
         dict[str, Any], options.FieldsOf(RetrieverTraining, without=("alpha", "negatives"))
     ],
-    neural: _Reading,
+    neural: Reading,
     results: Output,
 ) -> None:
     """Fine-tune an encoder into a retriever on the train split, levelled by the debiased constraint where asked.
@@ -249,7 +245,7 @@ def lora(
     protected: options.Protected = None,
     split: options.Split = None,
     learning: Annotated[dict[str, Any], options.FieldsOf(LoraTraining)],
-    neural: _Reading,
+    neural: Reading,
 ) -> None:
     """Fine-tune a chat model's attention on pairs of documents whose right answer is as often of either group."""
     from ranktilt.llm.transformers import HELD_OUT

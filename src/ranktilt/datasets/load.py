@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import warnings
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.assemble import judged, only_judged, read_documents, read_rows, unjudged
+from ranktilt.datasets.folders import folder_layout, is_visible, plain_or_gz
 from ranktilt.datasets.named import DOCS, NO_QRELS, Wanted, choose_split, read_name
-from ranktilt.errors import DataError, DataWarning, UserError, unknown
+from ranktilt.errors import DataError, UserError, unknown
 from ranktilt.io.artifact import read_json
 from ranktilt.io.files import read_bytes, require_path
 from ranktilt.io.parquet import part_files
@@ -38,7 +37,7 @@ def load(
     path : str or Path
         A BEIR folder (``corpus.jsonl``, or Parquet parts in ``corpus/``; fields ``source`` and
         ``origin`` are read where given), a Cocktail folder (``corpus/<source>.jsonl``), or the
-        layout of Dai et al. (``corpus-human.jsonl``, ``<temperature>/corpus-<llm>.jsonl``, source
+        layout that a paper or another package adds (such as Dai et al.'s, source
         ``<llm>_<temperature>``), each with ``queries.jsonl`` and ``qrels/<split>.tsv``; every file
         plain or ``.gz``. Texts that share an ``_id`` are twins: ids become ``<_id>-<source>``,
         origins ``<_id>-human``, and a judgment of a bare ``_id`` holds for every version. Or
@@ -85,14 +84,9 @@ def load(
     return only_judged(collection) if docs == "judged" else collection
 
 
-_ENDINGS = (".jsonl", ".jsonl.gz")
-_Corpora = tuple[tuple[str | None, Path], ...]
-"""(source, file); source None where the file itself says it. A folder is one of parts."""
-
-
 def _folder(path: Path, wanted: Wanted) -> Collection:
-    layout, corpora = _layout(path)
-    documents, asked = read_documents(corpora), _plain_or_gz(path / "queries.jsonl")
+    layout, corpora = folder_layout(path)
+    documents, asked = read_documents(corpora), plain_or_gz(path / "queries.jsonl")
     if asked is None:
         raise DataError(path, "expected queries.jsonl (or .gz) in this folder")
     queries = read_rows(asked)
@@ -142,7 +136,7 @@ def splits(folder: Path) -> list[str]:
         {
             f.name.removesuffix(".gz").removesuffix(".tsv")
             for f in files
-            if _is_named(f, (".tsv", ".tsv.gz"))
+            if is_visible(f, (".tsv", ".tsv.gz"))
         }
     )
 
@@ -152,90 +146,6 @@ def _judgments(folder: Path, split: str | None) -> tuple[str, Path]:
     if not (names := splits(folder)):
         raise DataError(folder / "qrels", "expected judgments in qrels/<split>.tsv (or .gz)")
     split = choose_split(names, split, folder / "qrels")
-    return split, _plain_or_gz(
+    return split, plain_or_gz(
         folder / "qrels" / f"{split}.tsv"
     ) or folder / "qrels" / f"{split}.tsv.gz"
-
-
-def _layout(folder: Path) -> tuple[str, _Corpora]:
-    """Recognise a folder's layout by its files, or say which files were expected."""
-    if not folder.is_dir():
-        public = "; a public collection begins with hub: or irds:" if ":" in str(folder) else ""
-        raise DataError(
-            folder,
-            "expected a folder, got a file" if folder.exists() else f"no such folder{public}",
-        )
-    one = _plain_or_gz(folder / "corpus.jsonl")
-    parts = folder / "corpus"
-    if parts.is_dir() and (files := part_files(parts)):
-        lines = one or next((f for f in sorted(parts.iterdir()) if _is_named(f, _ENDINGS)), None)
-        if lines:
-            beside = (
-                f"{lines.relative_to(folder)} beside Parquet parts in corpus/ ({files[0].name})"
-            )
-            raise DataError(
-                folder, f"expected one format of the documents, got {beside}; remove one of them"
-            )
-        return "beir", ((None, parts),)
-    if one:
-        return "beir", ((None, one),)
-    for name, corpora in (("cocktail", _cocktail(folder)), ("paper", _paper(folder))):
-        if corpora:
-            return name, _human_first(corpora)
-    raise DataError(
-        folder,
-        "expected corpus.jsonl or corpus/*.parquet (BEIR), corpus/<source>.jsonl (Cocktail) or corpus-human.jsonl with "
-        "<temperature>/corpus-<llm>.jsonl, plain or .gz",
-    )
-
-
-def _cocktail(folder: Path) -> list[tuple[str, Path]]:
-    corpora = folder / "corpus"
-    return (
-        [(_stem(f), f) for f in sorted(corpora.iterdir()) if _is_named(f, _ENDINGS)]
-        if corpora.is_dir()
-        else []
-    )
-
-
-def _paper(folder: Path) -> list[tuple[str, Path]]:
-    top = [
-        (_stem(f).removeprefix("corpus-"), f)
-        for f in sorted(folder.glob("corpus-*"))
-        if _is_named(f, _ENDINGS)
-    ]
-    deep = [
-        (f"{_stem(f).removeprefix('corpus-')}_{f.parent.name}", f)
-        for f in sorted(folder.glob("*/corpus-*"))
-        if _is_named(f, _ENDINGS)
-    ]
-    return [*top, *deep]
-
-
-def _human_first(corpora: list[tuple[str, Path]]) -> _Corpora:
-    ordered = sorted(corpora, key=lambda c: (c[0] != "human", c[0]))
-    for (source, one), (again, two) in pairwise(ordered):
-        if source == again:
-            raise DataError(
-                two, f"a second file for source {source!r}, beside {one}; remove one of them"
-            )
-    return tuple(ordered)
-
-
-def _plain_or_gz(path: Path) -> Path | None:
-    """The file, plain or compressed; where both are there the plain one, with a warning."""
-    found = [p for p in (path, path.with_name(path.name + ".gz")) if p.exists()]
-    if len(found) > 1:
-        warnings.warn(
-            f"{found[0]} is read instead of {found[1].name} beside it", DataWarning, stacklevel=2
-        )
-    return found[0] if found else None
-
-
-def _is_named(path: Path, endings: tuple[str, ...]) -> bool:
-    """Whether a file ends so; what begins with a dot is the system's own, such as ``._a.jsonl`` of macOS."""
-    return path.name.endswith(endings) and not path.name.startswith(".")
-
-
-def _stem(path: Path) -> str:
-    return path.name.removesuffix(".gz").removesuffix(".jsonl")

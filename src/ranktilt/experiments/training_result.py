@@ -151,7 +151,7 @@ class TrainingStudy(
     format="ranktilt-training-study",
     version=1,
     noun="a training study",
-    command="ranktilt study --vary training",
+    command="ranktilt train study",
 ):
     """What `compare_trainings` found; immutable.
 

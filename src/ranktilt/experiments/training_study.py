@@ -1,335 +1,389 @@
-"""The training study, made of its runs: it trains and ranks nothing."""
+"""The training study from end to end: train each encoder on either side, re-rank what BM25 finds, and compare."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, combinations
-from typing import NamedTuple
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path, PurePath
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.audit import audit
-from ranktilt.auditing.comparison.match import RunPair, change_tasks, match
-from ranktilt.auditing.effects import Change, Effect
-from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import (
-    ChangeTask,
-    Columns,
-    InferenceOptions,
-    contrast_changes,
-    corrected,
-    effects,
-    mean_changes,
-    mean_sample,
-)
+from ranktilt.auditing.options import check_choices, check_resamples
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, join_words, refuse_twice
-from ranktilt.experiments.training_result import (
-    BASELINE,
-    KINDS,
-    AnswerOverlap,
-    Evaluation,
-    Kind,
-    SeedValues,
-    TrainedRanker,
-    TrainingStudy,
-)
-from ranktilt.measures.base import Measure, measure
-from ranktilt.measures.recall import Recall
-from ranktilt.probes.base import Distribution
+from ranktilt.datasets.load import load
+from ranktilt.datasets.named import NO_QRELS
+from ranktilt.datasets.rank_llm import holds_texts, read_candidates
+from ranktilt.errors import UserError, refuse_twice
+from ranktilt.experiments.tradeoff import reference_alone
+from ranktilt.experiments.training_comparison import DOMAIN, Ranked, compare_trainings
+from ranktilt.experiments.training_result import BASELINE, Kind, TrainedRanker, TrainingStudy
+from ranktilt.models.checkpoint import read_json
+from ranktilt.progress import report
+from ranktilt.rankers.candidates import Candidates
+from ranktilt.rankers.lexical.bm25 import BM25
+from ranktilt.rankers.rerank.cross_encoder import CrossEncoder
 from ranktilt.run import Run
-from ranktilt.statistics.bootstrap import RESAMPLES, in_all
-from ranktilt.statistics.permutation import t_test_p
-from ranktilt.text.quality import share, term_counts
+from ranktilt.statistics.bootstrap import RESAMPLES
+from ranktilt.training.cross_encoder import train_cross_encoder
+from ranktilt.training.model import find_base_model, require_encoder
+from ranktilt.training.options import RerankerTraining
+from ranktilt.training.training_set import copies_of_text, reranker_set
 
-PRIMARY = "nDCG@10"
-TILT_MEASURES = (PRIMARY, "nDCG@3", "nDCG@1")
-DOMAIN = "domain"
-_OWN_TESTS = ("supervised", "zero-shot", "seen")
-_Floats = npt.NDArray[np.float64]
-
-
-class Ranked(NamedTuple):
-    """What the first stage and the trained rankers found in one collection."""
-
-    name: str
-    kind: Kind
-    collection: Collection
-    """Of one side alone, with the judgments that count."""
-    runs: Mapping[str, Run]
-    """``BM25``, and trainings by `TrainedRanker.run`."""
-    depth: int = 1000
-    """How many documents a query were re-ranked."""
-    split: str = ""
-    side: str = ""
+FULL = 1000
+"""Depth of the paper, to which the first stage is measured."""
+_SPLITS = ("train", "dev", "test")
+Amounts = tuple[tuple[str, int], ...]
+"""How many documents of each source are learned from."""
 
 
-def study_measures(collection: Collection, depth: int = 1000) -> list[Measure]:
-    """MAP, nDCG@10, MRR@10 and recall; the binary ones at grade 2 and above too, where there are such grades."""
-    found = [f"AP@{depth}", PRIMARY, "RR@10", f"R@{depth}"]
-    if (collection.qrels["grade"] >= 2).any():
-        found += [f"AP(rel=2)@{depth}", "RR(rel=2)@10", f"R(rel=2)@{depth}"]
-    return [measure(one) for one in found]
+class ZeroShot(NamedTuple):
+    """A collection that nothing is learned from."""
+
+    path: str
+    """A folder, ``hub:OWNER/NAME``, ``irds:ID``, or a file of candidates with their texts, as rank_llm writes them."""
+    qrels: str | None = None
+    candidates: str | None = None
+    """A run of the first stage; BM25's by default, or those of the file of candidates."""
+    name: str = ""
 
 
-def compare_trainings(
-    rankers: Sequence[TrainedRanker],
-    ranked: Iterable[Ranked],
+@dataclass(frozen=True, kw_only=True)
+class StudyOptions:
+    """How a training study is made."""
+
+    training: RerankerTraining = field(default_factory=RerankerTraining)
+    """How each encoder learns; sources, seed and amounts come from the study."""
+    seeds: int = 1
+    """Trainings per ranker, each with its own seed."""
+    depth: int = FULL
+    """How many of BM25's documents are re-ranked; recall and average precision are measured there."""
+    queries: int | None = None
+    """Test at most so many queries of each domain of each collection, drawn by `seed`; all by default."""
+    disjoint: bool = False
+    """Keep training and test apart: what is relevant to a query of the training, and each copy of its text, is no part
+    of the test collection, nor the other way round; what is relevant to queries of both stays in both."""
+    curve: tuple[Amounts, ...] = ()
+    """Rankers that learn from a number of documents of each source: ``((('human', 100), ('llm', 50)), …)``."""
+    zero_shot: tuple[ZeroShot, ...] = ()
+    """Collections that nothing is learned from."""
+    train: str = "train"
+    test: str = "test"
+    reference: str = "human"
+    """The human side, whose answers count in the test."""
+    seed: int = 0
+    """Of the drawn queries, and of the first training."""
+
+    def __post_init__(self) -> None:
+        for name in ("seeds", "depth", "queries"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UserError(f"training study: expected {name} of at least 1, got {value}")
+
+
+def training_study(
+    folder: str | Path,
+    models: Sequence[str | Path],
+    work_dir: str | Path,
     *,
-    mixed: Ranked | None = None,
-    answers: Collection | None = None,
-    reference: str = "human",
-    ties: str = "expected",
-    resamples: int = RESAMPLES,
-    seed: int = 0,
+    options: StudyOptions | None = None,
+    **how: Any,
 ) -> TrainingStudy:
-    """Compare rankers that learned from human with those that learned from LLM documents, and with the first stage.
+    """Train each encoder on the documents of either side, and compare what the rankers do.
 
-    Trainings that differ in the seed alone are one ranker, whose values are their means query by
-    query. `mixed` holds the documents of both sides with a run of every training, for Relative Δ;
-    `answers` those whose query words count.
+    Everything is resumed: a training goes on from its last checkpoint, one that is done is not
+    repeated, and pairs that were scored once are scored no more.
+
+    Parameters
+    ----------
+    folder : str or Path
+        A collection with two sources and judgments to learn from and to test on, as
+        ``ranktilt data build retrieval-qa`` makes one.
+    models : sequence of str or Path
+        The encoders to start from.
+    work_dir : str or Path
+        Where models and runs go.
+    options : StudyOptions, optional
+        What is trained, and on what it is tested.
+    **how
+        Options of `compare_trainings`: ties, resamples, seed.
+
+    Returns
+    -------
+    TrainingStudy
+        Supervised and zero-shot effectiveness, seen queries, the first stage, and Relative Δ of
+        every ranker.
+
+    Raises
+    ------
+    UserError
+        Before any training where a collection has no judgments or only one side, or a model is no
+        encoder.
     """
-    rankers, ranked = list(rankers), list(ranked)
-    _check(rankers, ranked)
-    how = InferenceOptions(resamples, seed, "interval", "holm", "none")
-    evaluated = [_Evaluated.of(one, rankers, ties, how) for one in ranked]
-    evaluated.sort(key=lambda one: KINDS.index(one.ranked.kind))
-    evaluations = tuple(one.evaluation(rankers, how) for one in evaluated)
-    tilts, changes, tilt_notes = (
-        _tilts(mixed, rankers, reference, ties, how) if mixed else ((), (), ())
+    options, work = options or StudyOptions(), Path(work_dir)
+    train, test = (
+        load(folder, split=split, ignore_unknown=True) for split in (options.train, options.test)
     )
-    first = evaluated[0].audit
-    kept = {key: first.spec[key] for key in ("ranktilt", "python", "packages", "collection")}
-    inputs = {str(one["path"]): one for found in evaluated for one in found.audit.spec["inputs"]}
-    spec = {
-        "vary": "training",
-        "primary": PRIMARY,
-        "reference": reference,
-        "ties": ties,
-        "resamples": resamples,
-        "seed": seed,
-        **kept,
-        "inputs": list(inputs.values()),
+    bodies = _bodies(models)
+    learned, tested = (
+        (apart(train, test), apart(test, train)) if options.disjoint else (train, test)
+    )
+    plans = _plans(learned, bodies, options)
+    name = PurePath(folder).name or "collection"
+    supervised, seen = (
+        _drawn(reference_alone(one, options.reference), options) for one in (tested, train)
+    )
+    zero_shot = [_zero_shot(one, options) for one in options.zero_shot]
+    given = {"ties": "expected", "resamples": RESAMPLES, "seed": 0, **how}
+    check_choices(ties=given["ties"])
+    check_resamples(given["resamples"])
+    refuse_twice([plan.run for plan in plans], "training")
+    refuse_twice([one[0] for one in zero_shot], "collection")
+    for model in bodies.values():  # the weights are read, for a folder may hold those of another
+        require_encoder(
+            model, options.training.max_query_tokens, options.training.max_document_tokens
+        )
+    trained = []
+    for number, plan in enumerate(plans):
+        report("training rankers", number, len(plans))
+        trained.append(_trained(plan, bodies[plan.body], learned, work, options.training))
+    report("training rankers", len(plans), len(plans))
+    compared = [one for one in trained if not one.limits]
+    blind = [one for one in compared if options.reference not in one.documents]
+    queries = f"{name}-{options.train} queries, {options.reference} documents"
+    rank = partial(_ranked, work=work, options=options)
+    ranked = [
+        rank(f"{name}-{options.test}", "supervised", supervised, compared),
+        *(rank(other, "zero-shot", found, compared, run) for other, found, run in zero_shot),
+        rank(queries, "seen", seen, blind),
+        *_first_stages(folder, name, train.sources),
+    ]
+    if options.curve:
+        augmented = [one for one in trained if one.limits]
+        ranked.append(rank(f"{name}-{options.test}, augmented", "curve", supervised, augmented))
+    mixed = rank("mixed", "supervised", _drawn(tested, options), compared)
+    found = compare_trainings(
+        trained, ranked, mixed=mixed, answers=test, reference=options.reference, **given
+    )
+    spec = {**found.spec, "collection": {**found.spec["collection"], "path": str(folder)}}
+    spec |= {
+        name: getattr(options, name)
+        for name in ("seeds", "depth", "queries", "disjoint", "train", "test")
     }
-    warnings = chain.from_iterable(_warnings(one.ranked.name, one.audit) for one in evaluated)
-    notes = dict.fromkeys((*_notes(rankers, evaluations), *warnings, *tilt_notes))
-    overlaps = answer_overlaps(answers) if answers is not None else ()
-    return TrainingStudy(
-        spec, reference, tuple(rankers), evaluations, tilts, changes, overlaps, tuple(notes)
+    spec["zero_shot"] = [
+        {name: value for name, value in one._asdict().items() if value} for one in options.zero_shot
+    ]
+    return replace(found, spec={**spec, "training": asdict(options.training), "work": str(work)})
+
+
+def _bodies(models: Sequence[str | Path]) -> dict[str, str]:
+    """The encoders by the name that tables give them."""
+    if not models:
+        raise UserError("a training study needs an encoder to start from (--base-model MODEL)")
+    names = [PurePath(model).name or str(model) for model in models]
+    refuse_twice(names, "model")
+    return dict(zip(names, map(str, models), strict=True))
+
+
+def tuned_for(model: str) -> str:
+    """Say what an encoder was trained for before, as far as its folder tells; empty for nothing."""
+    folder = find_base_model(model)
+    kinds = read_json(folder / "config.json", dict).get("architectures") or []
+    if any(str(kind).endswith("ForSequenceClassification") for kind in kinds):
+        return "classification"
+    modules = [
+        str(one.get("type"))
+        for one in read_json(folder / "modules.json", list)
+        if isinstance(one, dict)
+    ]
+    return "retrieval" if any(kind.endswith("Pooling") for kind in modules) else ""
+
+
+def _plans(
+    train: Collection, bodies: Mapping[str, str], options: StudyOptions
+) -> list[TrainedRanker]:
+    """Every training: each side, then the curve; each body and seed."""
+    if options.reference not in train.sources:
+        raise train.unknown_source(options.reference)
+    if len(train.sources) < 2:
+        raise UserError(
+            f"a training study needs documents of two sides, got only source {options.reference!r}; "
+            "ranktilt data build retrieval-qa makes such a collection"
+        )
+    sides = [options.reference, *(name for name in train.sources if name != options.reference)]
+    curve = [_amounts(amounts) for amounts in options.curve]
+    learned = [
+        *(((name,), ()) for name in sides),
+        *((tuple(dict(found)), found) for found in curve),
+    ]
+    for sources, limits in learned:
+        # Refuses what has nothing to learn from, of which BM25 finds no relevant document, or fewer
+        # than are asked for.
+        reranker_set(train, replace(options.training, sources=sources, limits=limits, alpha=0.0))
+    return [
+        TrainedRanker(body, sources, seed, "", limits, tuned)
+        for body, tuned in [(body, tuned_for(model)) for body, model in bodies.items()]
+        for seed in range(options.seed, options.seed + options.seeds)
+        for sources, limits in learned
+    ]
+
+
+def _amounts(amounts: Amounts) -> Amounts:
+    """Documents by source; none of a source leaves it out."""
+    found = tuple((name, number) for name, number in amounts if number)
+    if not found:
+        raise UserError(
+            "the curve: a ranker needs a document to learn from; got none of any source"
+        )
+    return found
+
+
+def _trained(
+    plan: TrainedRanker, model: str, train: Collection, work: Path, training: RerankerTraining
+) -> TrainedRanker:
+    place = work / "models" / _slug(plan.run)
+    how = replace(training, sources=plan.documents, seed=plan.seed, limits=plan.limits)
+    train_cross_encoder(train, model, place, options=how)
+    return replace(plan, ranker=repr(_cross_encoder(place, training)))
+
+
+def _cross_encoder(folder: Path, training: RerankerTraining) -> CrossEncoder:
+    return CrossEncoder(
+        str(folder),
+        text=training.text,
+        device=training.device,
+        max_query_tokens=training.max_query_tokens,
+        max_document_tokens=training.max_document_tokens,
     )
 
 
-def _check(rankers: Sequence[TrainedRanker], ranked: Sequence[Ranked]) -> None:
-    if not (rankers and ranked):
-        raise UserError("a training study needs a trained ranker and a collection that it ranked")
-    refuse_twice([one.run for one in rankers], "training")
-    refuse_twice([f"{one.name} ({one.kind})" for one in ranked], "collection")
-    known = (BASELINE, *(one.run for one in rankers if not one.limits))
-    for one in ranked:
-        if not one.collection.qrels.height:
-            raise UserError(
-                f"{one.name}: no judgments (qrels), so that no ranker can be measured on it"
-            )
-        missing = (
-            [name for name in known if name not in one.runs]
-            if one.kind in ("supervised", "zero-shot")
-            else []
-        )
-        if missing:
-            raise UserError(f"{one.name}: no run of {join_words(missing)}")
+def _slug(name: str) -> str:
+    return re.sub(r"[^\w.]+", "-", name).strip("-")
 
 
-@dataclass(frozen=True)
-class _Evaluated:
-    """The audit of one collection, and which of its runs are trainings of one ranker."""
+def apart(collection: Collection, other: Collection) -> Collection:
+    """Return the collection without what is relevant in the other one, nor any copy of its text.
 
-    ranked: Ranked
-    audit: Audit
-    trainings: Mapping[str, tuple[int, ...]]
-    """By name of the ranker, places of its runs."""
-
-    @classmethod
-    def of(
-        cls, ranked: Ranked, rankers: Sequence[TrainedRanker], ties: str, how: InferenceOptions
-    ) -> _Evaluated:
-        runs = [
-            replace(run, spec={**run.spec, "ranker": name}) for name, run in ranked.runs.items()
-        ]
-        docs, asked = ranked.collection.docs, study_measures(ranked.collection, ranked.depth)
-        several = DOMAIN in docs.columns and docs[DOMAIN].drop_nulls().n_unique() > 1
-        found = audit(
-            ranked.collection,
-            runs,
-            asked,
-            by=DOMAIN if several else None,
-            pairs=[] if several else None,
-            confounds=False,
-            keep_top=0,
-            ties=ties,
-            resamples=how.resamples,
-            seed=how.seed,
-        )
-        named = {one.run: one.name for one in rankers}
-        trainings = dict[str, tuple[int, ...]]()
-        for place, run in enumerate(found.runs):
-            name = named.get(run, run)
-            trainings[name] = (*trainings.get(name, ()), place)
-        return cls(ranked, found, trainings)
-
-    def values(self, ranker: str) -> _Floats:
-        """Per-query values, means over the trainings: (measures, groups, queries)."""
-        found: _Floats = self.audit.values[list(self.trainings[ranker])].mean(axis=0)
-        return found
-
-    def distinct(self, *rankers: str) -> npt.NDArray[np.int64] | None:
-        """Queries that repeat each other in every run of some rankers."""
-        runs = [self.audit.runs[place] for name in rankers for place in self.trainings[name]]
-        return in_all([self.audit.distinct(run) for run in runs])
-
-    def evaluation(self, rankers: Sequence[TrainedRanker], how: InferenceOptions) -> Evaluation:
-        """Means with intervals, and every comparison; each group's are corrected together."""
-        kind, found = self.ranked.kind, self.audit
-        differences, t_tests = list[Change](), list[Change]()
-        for group in range(len(found.groups)) if kind in _OWN_TESTS else ():
-            tasks = [
-                task
-                for old, new in combinations(self.trainings, 2)
-                for task in self._tasks(new, old, group)
-            ]
-            changes = mean_changes(tasks, resamples=how.resamples, seed=how.seed)
-            differences += corrected(changes, "holm")
-            ps = [t_test_p(np.subtract(*task.columns.sums)) for task in tasks]
-            t_tests += corrected(
-                [replace(c, p=p) for c, p in zip(changes, ps, strict=True)], "bonferroni"
-            )
-        judged = int((~np.isnan(found.values[0, 1, 0])).sum())
-        return Evaluation(
-            self.ranked.name,
-            kind,
-            judged,
-            self.ranked.collection.docs.height,
-            self.ranked.depth,
-            tuple(map(repr, found.measures)),
-            found.groups,
-            tuple(self._means(how)),
-            tuple(differences),
-            tuple(t_tests),
-            tuple(self._seeds(rankers)),
-            self.ranked.split,
-            self.ranked.side,
-        )
-
-    def _tasks(self, new: str, old: str, group: int) -> Iterator[ChangeTask]:
-        values = np.stack([self.values(new)[:, group], self.values(old)[:, group]], axis=1)
-        name, distinct = self.audit.groups[group], self.distinct(new, old)
-        for one, pair in zip(self.audit.measures, values, strict=True):
-            if isinstance(one, Recall):  # at the depth of the re-ranking no re-ranker changes it
-                continue
-            yield ChangeTask(
-                run=new, old_run=old, estimand=one, a=name, b=name, columns=Columns(pair, distinct)
-            )
-
-    def _means(self, how: InferenceOptions) -> tuple[Effect, ...]:
-        """That a mean is above 0 is not tested."""
-        samples = [
-            mean_sample(ranker, one, group, numbers, self.distinct(ranker))
-            for ranker in self.trainings
-            for group, values in zip(
-                self.audit.groups, self.values(ranker).swapaxes(0, 1), strict=True
-            )
-            for one, numbers in zip(self.audit.measures, values, strict=True)
-        ]
-        return effects(samples, replace(how, correction="holm"))
-
-    def _seeds(self, rankers: Sequence[TrainedRanker]) -> Iterator[SeedValues]:
-        names = dict.fromkeys(one.name for one in rankers)
-        for ranker in (name for name in names if name in self.trainings):
-            for number, one in enumerate(self.audit.measures):
-                values = [
-                    float(np.nanmean(self.audit.values[run, number, 0]))
-                    for run in self.trainings[ranker]
-                ]
-                yield SeedValues(ranker, repr(one), tuple(values))
-
-
-def _tilts(
-    mixed: Ranked,
-    rankers: Sequence[TrainedRanker],
-    reference: str,
-    ties: str,
-    how: InferenceOptions,
-) -> tuple[tuple[Effect, ...], tuple[Change, ...], tuple[str, ...]]:
-    """Relative Δ of every run, and how training on another side moves it."""
-    runs = [replace(run, spec={**run.spec, "ranker": name}) for name, run in mixed.runs.items()]
-    others = [name for name in mixed.collection.sources if name != reference]
-    if reference not in mixed.collection.sources:
-        raise mixed.collection.unknown_source(reference)
-    found = audit(
-        mixed.collection,
-        runs,
-        TILT_MEASURES,
-        pairs=[(reference, other) for other in others],
-        confounds=False,
-        keep_top=0,
-        ties=ties,
-        resamples=how.resamples,
-        seed=how.seed,
-    )
-    whole = [one for one in rankers if not one.limits and one.run in found.runs]
-    own = {(one.body, one.seed): one.run for one in whole if one.documents == (reference,)}
-    learned = [(one.run, own.get((one.body, one.seed), one.run)) for one in whole]
-    pairs = tuple(RunPair(new, old) for new, old in learned if new != old)
-    side = replace(match(found, found, baseline_run=pairs[0].old), runs=pairs) if pairs else None
-    tasks = change_tasks(side, side.pairs) if side else []
-    changes = corrected(
-        contrast_changes(tasks, resamples=how.resamples, seed=how.seed), how.correction
-    )
-    return found.tilts, changes, tuple(_warnings("mixed", found))
-
-
-def answer_overlaps(collection: Collection) -> tuple[AnswerOverlap, ...]:
-    """Count which share of a query's distinct words stands in its relevant documents, side by side.
-
-    Words are lower-cased runs of letters, digits and underscores. Askari et al. (CIKM 2023) find
-    25.5 % in human and 34.6 % in ChatGPT's answers.
+    What is relevant in the collection itself stays.
     """
-    docs = collection.docs.select("source", doc_id="id", answer="text")
-    queries = collection.queries.select(query_id="id", query="text")
-    pairs = collection.qrels.filter(pl.col("grade") > 0).join(
-        docs, on="doc_id", maintain_order="left"
+    own, learned = (
+        one.qrels.filter(pl.col("grade") > 0)["doc_id"].implode() for one in (collection, other)
     )
-    pairs = pairs.join(queries, on="query_id", maintain_order="left")
-    found = []
-    for source in collection.sources:
-        of = pairs.filter(pl.col("source") == source)
-        left, _, both = term_counts(of["query"], of["answer"])
-        shares = Distribution("overlap", share(both, left))
-        found.append(AnswerOverlap(source, shares.count, shares.mean, *shares.quartiles))
-    return tuple(found)
-
-
-def _notes(rankers: Sequence[TrainedRanker], evaluations: Sequence[Evaluation]) -> Iterator[str]:
-    for body, tuned in dict.fromkeys((one.body, one.tuned) for one in rankers if one.tuned):
-        yield f"body already tuned for {tuned}: {body}; the paper's were not, and its numbers are no match"
-    seeds = len({one.seed for one in rankers})
-    yield (
-        f"each trained ranker is the mean of {seeds} trainings with other seeds"
-        if seeds > 1
-        else "warning: one training of each ranker is no finding: another seed may give another order; several tell "
-        "the spread (--seeds 3)"
+    texts = copies_of_text(collection, "title+text")
+    copies = texts.is_in(texts.filter(collection.ids.is_in(learned)).implode())
+    gone = copies & ~collection.ids.is_in(own)
+    qrels = collection.qrels.filter(~pl.col("doc_id").is_in(collection.ids.filter(gone).implode()))
+    return Collection(
+        collection.docs.filter(~gone),
+        collection.queries,
+        qrels,
+        {**collection.spec, "disjoint": True},
     )
-    for one in (found for found in evaluations if found.queries < 30 and found.kind in _OWN_TESTS):
-        yield f"warning: {one.name}: {counted(one.queries, 'query', 'queries')} show little"
 
 
-def _warnings(name: str, audited: Audit) -> Iterator[str]:
-    """The warnings of an audit, and of which collection they are."""
-    front = "warning: "
-    return (
-        f"{front}{name}: {note.removeprefix(front)}"
-        for note in audited.notes
-        if note.startswith(front)
+def drawn_queries(collection: Collection, most: int | None, seed: int) -> Collection:
+    """Return the collection with at most so many queries of each domain that have a relevant document.
+
+    A smaller number draws some of a larger one's, and whether one is drawn depends on its id and on
+    those of its domain alone. The domain is that of a query's first relevant document.
+    """
+    if most is None:
+        return collection
+    docs = collection.docs
+    domains = docs.select(doc_id="id", domain=DOMAIN if DOMAIN in docs.columns else pl.lit(""))
+    relevant = collection.qrels.filter(pl.col("grade") > 0).join(
+        domains, on="doc_id", how="left", maintain_order="left"
     )
+    queries = relevant.group_by("query_id").agg(pl.col("domain").drop_nulls().first().fill_null(""))
+    keys = [blake2b(f"{seed} {query}".encode()).digest() for query in queries["query_id"]]
+    queries = queries.with_columns(key=pl.Series(keys, dtype=pl.Binary)).sort("key")
+    kept = queries.group_by("domain", maintain_order=True).head(most).select("query_id")
+    left = collection.queries.join(
+        kept, left_on="id", right_on="query_id", how="semi", maintain_order="left"
+    )
+    qrels = collection.qrels.join(kept, on="query_id", how="semi", maintain_order="left")
+    return Collection(
+        docs, left, qrels, {**collection.spec, "drawn": {"queries": most, "seed": seed}}
+    )
+
+
+def _drawn(collection: Collection, options: StudyOptions) -> Collection:
+    return drawn_queries(collection, options.queries, options.seed)
+
+
+def _zero_shot(named: ZeroShot, options: StudyOptions) -> tuple[str, Collection, Run | None]:
+    """Load a collection that nothing is learned from, its human side where it has several."""
+    path, run = Path(named.path), None
+    name = named.name or (path.stem if path.is_file() else path.name)
+    if path.is_file():
+        if not holds_texts(path):
+            raise UserError(
+                f"{path}: expected a collection's folder, or candidates with their texts (rank_llm's JSON)"
+            )
+        collection, run = read_candidates(path, qrels=named.qrels)
+    else:
+        collection = load(named.path, qrels=named.qrels, ignore_unknown=True)
+    if not (collection.qrels["grade"] > 0).any() or named.qrels == NO_QRELS:
+        raise UserError(
+            f"zero-shot collection {named.path}: no judgments (qrels); name them: {named.path},qrels=FILE"
+        )
+    if len(collection.sources) > 1 and options.reference in collection.sources:
+        collection = reference_alone(collection, options.reference)
+    run = Run.load(named.candidates) if named.candidates else run
+    collection = _drawn(collection, options)
+    if run is not None:
+        Candidates.of(collection, run, "the training study")  # refuses documents without a text
+    return name, collection, run
+
+
+def _ranked(
+    name: str,
+    kind: Kind,
+    collection: Collection,
+    rankers: Sequence[TrainedRanker],
+    candidates: Run | None = None,
+    *,
+    work: Path,
+    options: StudyOptions,
+) -> Ranked:
+    """Rank a collection with the first stage and with each ranker, and save the runs."""
+    depth, training = options.depth, options.training
+    if candidates is None:
+        first = BM25(k=depth, text=training.text).rank(collection)
+    else:
+        first = _cut(candidates, collection, depth)
+        depth = min(depth, int(np.diff(first.offsets).max(initial=1)))
+    runs = {BASELINE: first}
+    for one in rankers:
+        runs[one.run] = _cross_encoder(work / "models" / _slug(one.run), training).rank(
+            collection, first
+        )
+    for run, found in runs.items():
+        found.save(work / "runs" / f"{_slug(name)}--{_slug(run)}.trec")
+    return Ranked(name, kind, collection, runs, depth)
+
+
+def _cut(run: Run, collection: Collection, depth: int) -> Run:
+    """The best of each judged query, in the order of the run."""
+    judged = collection.judged["id"].to_list()
+    rows = run.frame().filter((pl.col("rank") <= depth) & pl.col("query_id").is_in(judged))
+    return Run.from_frame(
+        rows, queries=[query for query in judged if query in set(run.queries)], spec=run.spec
+    )
+
+
+def _first_stages(folder: str | Path, name: str, sources: Sequence[str]) -> Iterator[Ranked]:
+    """BM25 on each side of each split that there is, all of its queries."""
+    there = {path.name.partition(".")[0] for path in (Path(folder) / "qrels").glob("*.tsv*")}
+    for split in (one for one in _SPLITS if one in there):
+        whole = load(folder, split=split, ignore_unknown=True)
+        for source in sources:
+            alone = reference_alone(whole, source)
+            if (alone.qrels["grade"] > 0).any():
+                run = BM25(k=FULL).rank(alone)
+                said = f"{name}-{split} ({source} responses)"
+                yield Ranked(said, "first stage", alone, {BASELINE: run}, FULL, split, source)

@@ -80,9 +80,9 @@ class Header:
     version: int
     """The one that is written and read."""
     noun: str
-    """With its article: ``a study``."""
+    """With its article: ``an audit``."""
     command: str
-    """What makes one: ``ranktilt study``."""
+    """What makes one: ``ranktilt audit``."""
 
 
 class Result:
@@ -91,7 +91,7 @@ class Result:
     header: ClassVar[Header]
 
     def __init_subclass__(cls, **header: Any) -> None:
-        """Keep the fields of `Header` that a class of results gives: ``class Study(Result, format=…, version=…)``."""
+        """Keep the fields of `Header` that a class of results gives: ``class Audit(Result, format=…, version=…)``."""
         super().__init_subclass__()
         cls._repr_pretty_ = Result._repr_pretty_  # type: ignore[method-assign]  # IPython prefers the repr beside it
         if header:
@@ -307,14 +307,7 @@ def _plain(found: Any) -> Any:
         if kind in _CODECS:
             return _CODECS[kind][0](found)
     if is_dataclass(found) and not isinstance(found, type):
-        header = getattr(found, "header", None)
-        front = {"format": header.format, "version": header.version} if header else {}
-        derived = found.derived() if hasattr(found, "derived") else {}
-        named = {
-            field.metadata.get("file", field.name): getattr(found, field.name)
-            for field in fields(found)
-        }
-        return {**front, **derived, **named}
+        return fields_for_file(found)
     if hasattr(found, "_asdict"):
         return found._asdict()
     if isinstance(found, np.ndarray):
@@ -322,6 +315,18 @@ def _plain(found: Any) -> Any:
     if isinstance(found, Mapping):
         return dict(found)
     return str(found)
+
+
+def fields_for_file(record: Any) -> dict[str, Any]:
+    """Return what a file holds of a dataclass: its header, what it derives, and its fields."""
+    header = getattr(record, "header", None)
+    front = {"format": header.format, "version": header.version} if header else {}
+    derived = record.derived() if hasattr(record, "derived") else {}
+    named = {
+        field.metadata.get("file", field.name): getattr(record, field.name)
+        for field in fields(record)
+    }
+    return {**front, **derived, **named}
 
 
 def _decoded(kind: Any, found: Any) -> Any:

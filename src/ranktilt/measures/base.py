@@ -6,13 +6,12 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
 from ranktilt.errors import UserError, counted, unknown
+from ranktilt.extensions import ExtensionTable
 from ranktilt.measures.answered import Answered
 from ranktilt.measures.printing import rounded, signed
 from ranktilt.measures.ranking import (
@@ -46,7 +45,6 @@ ESTIMANDS = {
     "GradeGap": "grade_gap:GradeGap",
 }
 """Every estimand by the name that is typed for it: where it is defined, looked up when it is first asked for."""
-ENTRY_POINTS = "ranktilt.measures"
 """Entry points of other packages: each names an estimand, such as ``mine:MyMeasure()``'s object."""
 _TEXT = re.compile(
     r"\s*(?P<name>[A-Za-z_][\w.]*)\s*(?:\(\s*(?P<options>[^()]*)\)\s*)?(?:@\s*(?P<cutoff>-?\w+)\s*)?"
@@ -470,8 +468,16 @@ def measure(text: object) -> Measure:
 @cache
 def estimands() -> dict[str, str]:
     """List every estimand: its name, and where it is defined; those of other packages too."""
-    ours = {name: f"{__package__}.{place}" for name, place in ESTIMANDS.items()}
-    return {**{point.name: point.value for point in entry_points(group=ENTRY_POINTS)}, **ours}
+    return _table().paths()
+
+
+def _table() -> ExtensionTable:
+    own = {name: f"{__package__}.{path}" for name, path in ESTIMANDS.items()}
+    return ExtensionTable("measure", "ranktilt.measures", own, _fault)
+
+
+def _fault(loaded: object, name: str) -> str:
+    return "" if isinstance(loaded, Estimand) else f"is no estimand, but {type(loaded).__name__}"
 
 
 def every_estimand() -> tuple[Estimand, ...]:
@@ -487,13 +493,8 @@ def _named(name: str) -> Estimand:
             if one.name not in ("RelativeDelta", "Preference", "GradeGap")
         )
         raise unknown("measure", name, typed)
-    module, _, attribute = estimands()[name].partition(":")
-    found = getattr(import_module(module), attribute)
-    if not isinstance(found, Estimand):
-        raise UserError(
-            f"measure {name!r} ({estimands()[name]}): expected an estimand, got {type(found).__name__}"
-        )
-    return found
+    loaded: Estimand = _table().load(name)
+    return loaded
 
 
 def _typed(one: Estimand) -> str:

@@ -277,7 +277,9 @@ def _require_documents(collection: Collection, reference: str | None) -> None:
         raise collection.unknown_source(reference)
 
 
-def _reference_and_others(collection: Collection, reference: str | None) -> tuple[str, tuple[str, ...]]:
+def _reference_and_others(
+    collection: Collection, reference: str | None
+) -> tuple[str, tuple[str, ...]]:
     """Return the reference, empty where nothing is compared, and the sources to examine."""
     sources = collection.sources
     if len(sources) < 2:

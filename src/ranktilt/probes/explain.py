@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any
 
 import polars as pl
@@ -15,9 +13,9 @@ from ranktilt._version import __version__
 from ranktilt.auditing.groups import grouping
 from ranktilt.collection import Collection
 from ranktilt.datasets.stated_sources import with_stated_sources, without_source
-from ranktilt.errors import UserError, counted, refuse_twice, unknown
+from ranktilt.errors import UserError, counted, refuse_twice
+from ranktilt.extensions import ExtensionTable
 from ranktilt.io.artifact import Result
-from ranktilt.models.likelihood import Likelihood
 from ranktilt.probes.attribution import attribute as attributed
 from ranktilt.probes.base import (
     Probe,
@@ -28,8 +26,6 @@ from ranktilt.probes.base import (
     twin_rows,
     twin_sources,
 )
-from ranktilt.probes.perplexity import PerplexityProbe
-from ranktilt.probes.theorem import check_theorem
 from ranktilt.probes.vectors import require_encoder
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
@@ -49,7 +45,6 @@ PROBES = {
     "spectrum": "ranktilt.probes.spectrum:SpectrumProbe",
     "truncation": "ranktilt.probes.text_probes:TruncationProbe",
 }
-ENTRY_POINTS = "ranktilt.probes"
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +87,6 @@ def explain(
     by: str = "source",
     lm: Sequence[str] = (),
     attribute: Sequence[Ranker | Run] = (),
-    theorem: Sequence[str] = (),
 ) -> Explanation:
     """Look at the texts of a collection with probes: what differs between twins, and by how much.
 
@@ -103,7 +97,7 @@ def explain(
     probes : sequence of str or Probe, optional
         Names such as ``"overlap"``, ``"perplexity:FOLDER(every=0)"`` or ``"spectrum(values=64)"``,
         those of installed packages, or probes themselves. By default all of RankTilt's own that can
-        run; none where `attribute` or `theorem` asks for something else.
+        run; none where `attribute` asks for something else.
     ranker : Ranker, optional
         Whose view is asked for; ``similarity``, ``spectrum`` and ``truncation`` need one with an
         encoder, such as ``ranker("dense:minilm")``.
@@ -119,10 +113,6 @@ def explain(
     attribute : sequence of Ranker or Run, optional
         Whose gaps between twins are attributed to the properties that `probes` measure, or to those
         that need no model.
-    theorem : sequence of str, optional
-        Two or three causal language models, folders or names on the hub, that stand for the
-        generator, the retriever's language model and the human reader: checks the conditions of
-        theorem 4.1 of Dai et al.
 
     Returns
     -------
@@ -135,8 +125,7 @@ def explain(
     ------
     UserError
         If a probe is unknown or named twice, cannot use the ranker, or the reference is no source;
-        if no other source has twins; if the theorem is given other than two or three models, or
-        models of different tokens.
+        if no other source has twins.
     """
     sourceless = collection.sourceless if by == "source" else 0
     if by != "source":
@@ -148,7 +137,7 @@ def explain(
         raise UserError(
             f"nothing to explain: no other source has twins of {first} (documents with the same origin)"
         )
-    by_default = probes is None and not attribute and not theorem
+    by_default = probes is None and not attribute
     asked = list[str | Probe[Any]]()
     for one in PROBES if by_default else probes or ():
         asked += [f'perplexity:"{model}"' for model in lm] if one == "perplexity" and lm else [one]
@@ -170,7 +159,6 @@ def explain(
             require_encoder(ranker, one.name)
     names = [one.name for one in chosen]
     refuse_twice(names, "probe")
-    models = _theorem_models(theorem)
     spec = {
         **{name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
         **({} if by == "source" else {"by": by}),
@@ -181,7 +169,6 @@ def explain(
             if attribute
             else {}
         ),
-        **({"theorem": list(theorem)} if theorem else {}),
         "ranktilt": __version__,
     }
     results = []
@@ -199,8 +186,6 @@ def explain(
         results.append(
             attributed(collection, attribute, properties, ranker=ranker, reference=first)
         )
-    if theorem:
-        results.append(check_theorem(collection, *models, names=theorem, reference=first))
     notes += _notes(collection, first)
     notes += [without_source(sourceless)] if sourceless else []
     return Explanation(spec, first, tuple(others(collection, first)), tuple(results), tuple(notes))
@@ -234,26 +219,18 @@ def _notes(collection: Collection, reference: str) -> list[str]:
     return notes
 
 
-def _theorem_models(names: Sequence[str]) -> list[Likelihood]:
-    if not names:
-        return []
-    if len(names) not in (2, 3):
-        raise UserError(
-            "theorem 4.1 needs two or three language models: the generator, the retriever's, and one that stands for "
-            f"human readers (--lm); got {len(names)}"
-        )
-    found = [PerplexityProbe(name, kind="causal").model() for name in names]
-    for name, model in zip(names, found, strict=True):
-        if model.vocabulary() != found[0].vocabulary():
-            raise UserError(
-                f"theorem 4.1 compares next tokens, and {name} has a different vocabulary from {names[0]}"
-            )
-    return found
-
-
 def probe_classes() -> dict[str, str]:
     """Where the class of each probe is defined, by name: ours, and those of installed packages (entry points)."""
-    return {**{one.name: one.value for one in entry_points(group=ENTRY_POINTS)}, **PROBES}
+    return _table().paths()
+
+
+def _table() -> ExtensionTable:
+    return ExtensionTable("probe", "ranktilt.probes", PROBES, _fault)
+
+
+def _fault(loaded: object, name: str) -> str:
+    is_probe = isinstance(loaded, type) and issubclass(loaded, Probe)
+    return "" if is_probe else "is no subclass of ranktilt's Probe"
 
 
 def probe(name: str | Probe[Any]) -> Probe[Any]:
@@ -266,18 +243,8 @@ def probe(name: str | Probe[Any]) -> Probe[Any]:
         stages = []
     if len(stages) != 1 or stages[0].k is not None:
         raise UserError(f"probe {name!r}: expected name[:argument][(option=value,…)]")
-    (stage,), known = stages, probe_classes()
-    if stage.name not in known:
-        raise unknown("probe", stage.name, known)
-    module, _, attribute = known[stage.name].partition(":")
-    try:
-        kind = getattr(import_module(module), attribute)
-    except Exception as error:  # a package of someone else's may fail to import in any way
-        raise UserError(
-            f"probe {name!r} ({known[stage.name]}) cannot be imported: {error}"
-        ) from error
-    if not (isinstance(kind, type) and issubclass(kind, Probe)):
-        raise UserError(f"probe {name!r}: expected a subclass of ranktilt's Probe, got {kind!r}")
+    (stage,) = stages
+    kind: type[Probe[Any]] = _table().load(stage.name)
     argument = [] if stage.argument is None else [stage.argument]
     options = {
         key: int(value) if re.fullmatch(r"-?\d+", value) else value

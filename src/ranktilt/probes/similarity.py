@@ -5,6 +5,7 @@ And what a picture cannot prove: whether the sources can be told apart.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -130,15 +131,14 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
             DocumentVectors.of(collection, ranker, self.name),
             collection.origin_codes(),
         )
+        twins = {
+            source: np.stack(twin_rows(collection, reference, source), axis=1)
+            for source in twin_sources(collection, reference)
+        }
+        maps = self._maps(collection, vectors, twins) if self.map_pairs else {}
         found = []
-        for source in twin_sources(collection, reference):
-            pairs = np.stack(twin_rows(collection, reference, source), axis=1)
+        for source, pairs in twins.items():
             first, second = other_pairs(pairs, origin, self.seed)
-            drawn = (
-                scatter(collection, vectors, pairs, most=self.map_pairs, seed=self.seed)
-                if self.map_pairs
-                else None
-            )
             found.append(
                 Similarity(
                     source,
@@ -147,10 +147,24 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
                     Cosines("twins", vectors.cosines(pairs[:, 0], pairs[:, 1])),
                     Cosines("other pairs", vectors.cosines(pairs[first, 0], pairs[second, 1])),
                     separation(vectors, pairs, origin, seed=self.seed),
-                    drawn,
+                    maps.get(source),
                 )
             )
         return tuple(found)
+
+    def _maps(
+        self, collection: Collection, vectors: DocumentVectors, twins: Mapping[str, Rows]
+    ) -> Mapping[str, Map | None]:
+        """Lay all sources out in one plane where they share enough texts, else each with the reference alone."""
+        together = shared_pairs(vectors, twins)
+        if len(twins) > 1 and len(next(iter(together.values()))) >= FEWEST:
+            return scatter_together(
+                collection, vectors, together, most=self.map_pairs, seed=self.seed
+            )
+        return {
+            source: scatter(collection, vectors, pairs, most=self.map_pairs, seed=self.seed)
+            for source, pairs in twins.items()
+        }
 
     def describe(
         self, collection: Collection, reference: str, measured: tuple[Similarity, ...]
@@ -218,6 +232,49 @@ def told_apart(a: Floats, b: Floats, origin: Rows | None = None, *, seed: int = 
     return found
 
 
+def shared_pairs(vectors: DocumentVectors, twins: Mapping[str, Rows]) -> dict[str, Rows]:
+    """Keep the pairs of each source whose text has a version with a vector in every source, in one order."""
+    known = {
+        source: pairs[~np.isnan(vectors.cosines(pairs[:, 0], pairs[:, 1]))]
+        for source, pairs in twins.items()
+    }
+    version = {source: dict(pairs.tolist()) for source, pairs in known.items()}
+    in_all = set.intersection(*(set(rows) for rows in version.values())) if version else set()
+    texts = sorted(in_all)
+    return {
+        source: np.array([(row, rows[row]) for row in texts], dtype=np.int64).reshape(-1, 2)
+        for source, rows in version.items()
+    }
+
+
+def scatter_together(
+    collection: Collection,
+    vectors: DocumentVectors,
+    twins: Mapping[str, Rows],
+    *,
+    most: int,
+    seed: int = 0,
+) -> dict[str, Map | None]:
+    """Lay the same texts of all sources out in one plane; each map holds the reference's points and one source's."""
+    shown = {source: sample(pairs, most, seed) for source, pairs in twins.items()}
+    count = len(next(iter(shown.values())))
+    of_reference = next(iter(shown.values()))[:, 0]
+    rows = np.concatenate([of_reference, *(pairs[:, 1] for pairs in shown.values())])
+    points, names = _plane(vectors, rows, seed), collection.docs[rows]
+    maps: dict[str, Map | None] = {}
+    for number, source in enumerate(shown, start=1):
+        chosen = np.r_[0:count, number * count : (number + 1) * count]
+        drawn, texts = points[chosen], names[chosen]
+        maps[source] = Map(
+            x=drawn[:, 0],
+            y=drawn[:, 1],
+            ids=tuple(texts["id"]),
+            sources=tuple(texts["source"]),
+            of=len(twins[source]),
+        )
+    return maps
+
+
 def scatter(
     collection: Collection, vectors: DocumentVectors, pairs: Rows, *, most: int, seed: int = 0
 ) -> Map | None:
@@ -230,15 +287,21 @@ def scatter(
     shown = sample(pairs[~np.isnan(vectors.cosines(pairs[:, 0], pairs[:, 1]))], most, seed)
     if len(shown) < FEWEST:
         return None
-    manifold = need("sklearn.manifold", extra="neural", for_="the map")
     rows = shown.T.ravel()
+    points = _plane(vectors, rows, seed)
+    names = collection.docs[rows]
+    return Map(points[:, 0], points[:, 1], tuple(names["id"]), tuple(names["source"]), len(pairs))
+
+
+def _plane(vectors: DocumentVectors, rows: Rows, seed: int) -> Floats:
+    """Lay texts out in the plane."""
+    manifold = need("sklearn.manifold", extra="neural", for_="the map")
     report(_LABEL, 0, 1)
     perplexity = min(_PERPLEXITY, (len(rows) - 1) / 3)
     made = manifold.TSNE(perplexity=perplexity, init="pca", random_state=seed)
     with one_thread():
-        points = np.asarray(
+        points: Floats = np.asarray(
             made.fit_transform(vectors.unit(rows).astype(np.float32)), dtype=np.float64
         )
     report(_LABEL, 1, 1)
-    names = collection.docs[rows]
-    return Map(points[:, 0], points[:, 1], tuple(names["id"]), tuple(names["source"]), len(pairs))
+    return points

@@ -46,8 +46,6 @@ class Ranker(ABC):
     name: ClassVar[str]
     argument: ClassVar[str | None] = None
     """Field that takes what stands behind the colon."""
-    presets: ClassVar[Mapping[str, Mapping[str, str]]] = {}
-    """What ``preset=NAME`` stands for: options as text. Options beside it come first; what it means is printed."""
     reranks: ClassVar[bool] = True
     """Whether it can rank the candidates of a run."""
     scores_given: ClassVar[bool] = True
@@ -75,17 +73,9 @@ class Ranker(ABC):
         options = {f.name: f for f in fields(cls) if f.name not in ("k", cls.argument)}  # type: ignore[arg-type]
         hints = get_type_hints(cls)
         given: dict[str, Any] = {}
-        written = dict(stage.options)
-        if cls.presets and "preset" in written:
-            preset = written.pop("preset")
-            if preset not in cls.presets:
-                raise unknown(f"preset of {cls.name}", preset, cls.presets)
-            written = {**cls.presets[preset], **written}
-        for name, value in written.items():
+        for name, value in stage.options.items():
             if name not in options:
-                raise unknown(
-                    f"option of {cls.name}", name, [*options, *(["preset"] if cls.presets else [])]
-                )
+                raise unknown(f"option of {cls.name}", name, list(options))
             given[name] = _convert(value, hints[name], f"option {name!r} of {cls.name}")
         if stage.argument is not None and cls.argument is None:
             raise UserError(f"{cls.name} takes no argument, got {stage.argument!r}")

@@ -8,10 +8,24 @@ from typing import Any
 import orjson
 import polars as pl
 
+from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.errors import unknown
 
-_NO_ROWS = ("spec", "limits", "top_results", "repeated", "verdicts", "next_steps", "effects")
+_NO_ROWS = (
+    "spec",
+    "limits",
+    "top_results",
+    "repeated",
+    "verdicts",
+    "next_steps",
+    "effects",
+    "audits",
+)
 """What a file says of the run, its ranked lists, and what it says once more for those who read it with other tools."""
+
+
+_QUARTILES = ("quartile_1", "median", "quartile_3")
+"""Columns of a distribution's quartiles, the only list of numbers that becomes columns."""
 
 
 def frames(result: Any) -> dict[str, pl.DataFrame]:
@@ -19,6 +33,23 @@ def frames(result: Any) -> dict[str, pl.DataFrame]:
 
     Columns of nested values have both names too (``share_low``); what is not known is null.
     """
+    if isinstance(result, SourceAudits):
+        return _frames_of_sources(result)
+    return _own_frames(result)
+
+
+def _frames_of_sources(result: SourceAudits) -> dict[str, pl.DataFrame]:
+    """Return the parts of all audits, each with a column that names the source, and the trends."""
+    tables: dict[str, list[pl.DataFrame]] = {}
+    for source, audited in zip(result.sources, result.audits, strict=True):
+        for name, rows in _own_frames(audited).items():
+            labelled = rows.with_columns(compared_source=pl.lit(source.source))
+            tables.setdefault(name, []).append(labelled)
+    joined = {name: pl.concat(parts, how="diagonal_relaxed") for name, parts in tables.items()}
+    return joined | _own_frames(result)
+
+
+def _own_frames(result: Any) -> dict[str, pl.DataFrame]:
     rows = dict(_parts(orjson.loads(result.to_json())))
     means = {"means": result.by_group().fill_nan(None)} if hasattr(result, "by_group") else {}
     return means | {
@@ -83,7 +114,7 @@ def _beside(row: Mapping[str, Any], below: Mapping[str, Any], name: str) -> dict
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """One level of columns: nested values have both names, texts are joined, and lists of numbers left out."""
+    """One level of columns: nested values have both names, texts are joined, other lists of numbers are left out."""
     flat: dict[str, Any] = {}
     for key, value in row.items():
         if isinstance(value, Mapping):
@@ -93,6 +124,8 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
             }
         elif not isinstance(value, list):
             flat[key] = value
+        elif key == "quartiles":
+            flat |= dict(zip(_QUARTILES, value, strict=True))
         elif value and all(isinstance(one, str) for one in value):
             flat[key] = "; ".join(value)
     return flat

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ranktilt.auditing.groups import Pair
     from ranktilt.auditing.pairwise.result import PairwiseAudit
     from ranktilt.auditing.result import Audit
-    from ranktilt.auditing.study import Study
+    from ranktilt.auditing.source_audits import SourceAudits
     from ranktilt.probes.base import EffectSize
     from ranktilt.probes.explain import Explanation
 
@@ -29,7 +29,7 @@ _OUTCOMES: dict[str, FindingKind] = {
     "within": "level",
     "level": "level",
 }
-_STUDY_KINDS: dict[str, FindingKind] = {"a": "favours", "b": "favours", "level": "level"}
+_KIND_WORDS = {singular: words[0] for singular, words in VERDICT_WORDS.items()}
 
 
 def headline(result: Any) -> str:
@@ -169,52 +169,49 @@ def _pairwise(audit: PairwiseAudit) -> Finding:
     return Finding(kind=findings[0].kind, size=findings[0].size, sentence=sentence)
 
 
-def _study(study: Study) -> Finding:
+def _source_audits(result: SourceAudits) -> Finding:
     """Say of each ranker what it does with the sources, the ranker with the largest finding first."""
-    summaries = study_summaries(study)
+    summaries = source_summaries(result)
     sentence = f"{'; '.join(finding.sentence for finding in summaries)}."
     return Finding(kind=summaries[0].kind, size=summaries[0].size, sentence=sentence)
 
 
-def study_summaries(study: Study) -> tuple[Finding, ...]:
-    """Return in one sentence what was found of each ranker on the primary measure."""
-    return ranked(_study_summary(run, study) for run in study.runs)
+def source_summaries(result: SourceAudits) -> tuple[Finding, ...]:
+    """Return what was found of each ranker on the primary question, in one sentence."""
+    return ranked(_source_summary(result, run) for run in result.runs)
 
 
-def _study_summary(run: str, study: Study) -> Finding:
-    tilts = [study.tilt(run, arm.source, study.primary) for arm in study.sources]
-    by_kind = defaultdict[str, list[float]](list)
-    for tilt in tilts:
-        by_kind[tilt.verdict(study.level)].append(margins(tilt, study.level))
-    words = {
-        "a": f"favours {study.reference} text",
-        "b": "favours the rewrites",
-        "level": "is level",
-    }
+def _source_summary(result: SourceAudits, run: str) -> Finding:
+    sizes = defaultdict[tuple[FindingKind, str], list[float]](list)
+    for compared in result.sources:
+        verdict = result.verdict(run, compared.source)
+        kind: FindingKind = verdict.kind
+        words = _source_words(result, verdict.side) if kind == "favours" else _KIND_WORDS[kind]
+        answer = result.answer(run, compared.source)
+        sizes[kind, words].append(margins(answer, result.margin))
     parts = ranked(
-        Finding(
-            kind=_STUDY_KINDS.get(kind, "inconclusive"),
-            sentence=words.get(kind, "is inconclusive"),
-            size=max(sizes),
-            run=kind,
-        )
-        for kind, sizes in by_kind.items()
+        Finding(kind=kind, sentence=words, size=max(members), run=words)
+        for (kind, words), members in sizes.items()
     )
+    counts = {words: len(members) for (_, words), members in sizes.items()}
     phrases = [
-        f"{part.sentence}{_share(len(by_kind[part.run]), study, first=not number)}"
+        f"{part.sentence}{_share(counts[part.sentence], result, first=not number)}"
         for number, part in enumerate(parts)
     ]
-    return Finding(
-        kind=parts[0].kind, size=parts[0].size, sentence=f"{run} {join_words(phrases)}", run=run
+    sentence = f"{run} {join_words(phrases)}"
+    return Finding(kind=parts[0].kind, size=parts[0].size, sentence=sentence, run=run)
+
+
+def _source_words(result: SourceAudits, side: str | None) -> str:
+    return (
+        f"favours {result.reference} text" if side == result.reference else "favours the rewrites"
     )
 
 
-def _share(count: int, study: Study, *, first: bool) -> str:
-    total = len(study.sources)
-    known = (
-        all(arm.temperature == arm.temperature for arm in study.sources) and len(study.series) == 1
-    )
-    where, noun = ("at", "temperature") if known else ("on", "source")
+def _share(count: int, result: SourceAudits, *, first: bool) -> str:
+    total = len(result.sources)
+    is_known = all(source.has_temperature for source in result.sources) and len(result.series) == 1
+    where, noun = ("at", "temperature") if is_known else ("on", "source")
     if total == 1:
         return ""
     if count == total:
@@ -250,5 +247,5 @@ _SUMMARIES: dict[str, Callable[[Any], Finding]] = {
     "Explanation": _explanation,
     "Bench": lambda bench: leading(bench.choose()),
     "PairwiseAudit": _pairwise,
-    "Study": _study,
+    "SourceAudits": _source_audits,
 }

@@ -20,7 +20,7 @@ def table(result: Any, format: str = "table", *, notes: bool = True) -> str:
 
     Parameters
     ----------
-    result : Audit, Check, Comparison, Gate, Study, Validation or Document
+    result : Audit, Check, Comparison, Gate, Validation, another result, or Document
         What to print.
     format : {"table", "markdown", "csv", "latex", "html"}, optional
         ``table``: plain text with verdicts and legend. ``markdown``, ``latex`` (booktabs): the

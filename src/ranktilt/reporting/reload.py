@@ -14,6 +14,8 @@ from ranktilt.auditing.groups import ALL, Groups, grouping
 from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
 from ranktilt.auditing.options import files_of_runs
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.source_audits import SourceAudits
+from ranktilt.auditing.sources_apart import COMPARED, again_apart
 from ranktilt.collection import Collection
 from ranktilt.datasets.labels import LabelFile
 from ranktilt.datasets.named import NO_QRELS
@@ -42,6 +44,49 @@ class LoadedAudit:
     """As far as the audit keeps them, or as they were given, in its order; told apart by `Run.name`."""
     notes: tuple[str, ...] = ()
     """Why a part is missing, in sentences for the reader of a report."""
+
+
+@dataclass(frozen=True)
+class LoadedSourceAudits:
+    """Audits of several sources, each with as much of its collection and runs as could be had."""
+
+    audit: SourceAudits
+    parts: tuple[LoadedAudit, ...]
+    """One per source, in the order of the result's."""
+
+    @property
+    def collection(self) -> Collection | None:
+        """That of the first source; None where the whole is gone or has changed."""
+        return self.parts[0].collection
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why a part is missing, each reason once."""
+        return tuple(dict.fromkeys(note for part in self.parts for note in part.notes))
+
+
+Loaded = LoadedAudit | LoadedSourceAudits
+
+
+def reload_sources(
+    result: SourceAudits, path: str | Path | None = None, *, collection: Collection | None = None
+) -> LoadedSourceAudits:
+    """Read the collection of several sources again, and take it apart as it was audited; see `reload`."""
+    is_given = collection is not None
+    try:
+        if collection is None:
+            with nothing_fetched():
+                first = result.audits[0]
+                collection = _whole_collection(first, InputFiles.of(first, path))
+        parts = tuple(
+            reload(audit, collection=_audited_part(audit, collection)) for audit in result.audits
+        )
+    except UserError as error:
+        if is_given:
+            raise
+        note = f"{NO_COLLECTION}{_reason(error)}."
+        parts = tuple(LoadedAudit(audit, notes=(note,)) for audit in result.audits)
+    return LoadedSourceAudits(result, parts)
 
 
 def reload(
@@ -144,6 +189,21 @@ def _reason(error: UserError) -> str:
 
 
 def _collection(audit: Audit, files: InputFiles) -> Collection:
+    return _audited_part(audit, _whole_collection(audit, files))
+
+
+def _audited_part(audit: Audit, collection: Collection) -> Collection:
+    """Leave out of a whole collection what the audit left out."""
+    spec = audit.spec.get("collection", {})
+    if COMPARED in spec:
+        reference, *_ = spec[COMPARED]
+        (source,) = (name for name in spec["only_sources"] if name != reference)
+        return again_apart(collection, source, spec[COMPARED])
+    left = spec.get("without_sources", ())
+    return collection.only_sources(name for name in collection.sources if name not in left)
+
+
+def _whole_collection(audit: Audit, files: InputFiles) -> Collection:
     from ranktilt.datasets.labels import with_labels, with_names
 
     spec = audit.spec.get("collection", {})
@@ -161,8 +221,7 @@ def _collection(audit: Audit, files: InputFiles) -> Collection:
         if labels is not None:
             beside = replace(labels, path=str(_beside(files, str(labels.path))))
             collection = with_labels(collection, beside, by=audit.spec.get("by") or "source")
-    left = spec.get("without_sources", ())
-    return collection.only_sources(name for name in collection.sources if name not in left)
+    return collection
 
 
 def _beside(files: InputFiles, name: str) -> Path:

@@ -15,7 +15,7 @@ from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.replay_log import ReplayedLog
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.sequential import SequentialAudit
-from ranktilt.auditing.study import Study
+from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted, join_words, shorten, unknown
 from ranktilt.experiments.tradeoff_result import Bench
@@ -29,18 +29,26 @@ from ranktilt.probes.factors.result import FactorEffects
 from ranktilt.reporting.document import SIDES, Document, Section, Sentence
 from ranktilt.reporting.explorer.section import BUDGET
 from ranktilt.reporting.headline import leading
-from ranktilt.reporting.papers.results import READERS
-from ranktilt.reporting.reload import LoadedAudit, reload
+from ranktilt.reporting.layouts.layout import Layout
+from ranktilt.reporting.layouts.results import result_types
+from ranktilt.reporting.reload import (
+    Loaded,
+    LoadedAudit,
+    LoadedSourceAudits,
+    reload,
+    reload_sources,
+)
 from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.audit import view as audit_view
+from ranktilt.reporting.views.source_audits import view as source_audits_view
 from ranktilt.run import Run
 
 Given = Result | str | Path
 
 RESULTS: tuple[type[Result], ...] = (
     Audit,
-    Study,
+    SourceAudits,
     Explanation,
     FactorEffects,
     PairwiseAudit,
@@ -54,8 +62,13 @@ RESULTS: tuple[type[Result], ...] = (
     ReplayedLog,
 )
 """Every kind of result that a page shows."""
-PAPER_RESULTS: tuple[type[Result], ...] = tuple(READERS)
-"""Those whose tables and figures papers print."""
+
+
+def laid_out() -> tuple[type[Result], ...]:
+    """Return the kinds of results that some layout of a paper shows."""
+    return tuple(kind for kind in RESULTS if kind in result_types())
+
+
 _LONGEST = 330
 """Characters of a headline that says what each result says; a longer one says what the first of them does."""
 
@@ -67,13 +80,13 @@ def report(
     collection: Collection | None = None,
     runs: Run | Iterable[Run] | None = None,
     texts: bool = True,
-    layout: str | None = None,
+    layout: str | Layout | None = None,
 ) -> Path:
     """Write results as one HTML page that opens anywhere, offline, or as a table or figure of a paper.
 
     Parameters
     ----------
-    results : Audit, Validation, Study or another result, str or Path, or a sequence of these
+    results : Audit, Validation or another result, str or Path, or a sequence of these
         Results, or the JSON files they were saved in. Several become the parts of one page, in the
         order given.
     path : str or Path
@@ -88,10 +101,10 @@ def report(
     texts : bool, optional
         Whether queries, ranked lists and documents can be looked through; False keeps them out of
         the page.
-    layout : str, optional
-        A table or figure as a paper prints it, such as ``dai-3`` or ``dai-fig7``, in place of the
-        page; the ending of `path` says its format: ``.tex``, ``.md``, ``.csv``, ``.svg``, ``.pdf``
-        or ``.png``.
+    layout : str or Layout, optional
+        A table or figure as a paper prints it, such as ``dai-3`` or ``dai-fig7``, or a layout of
+        your own, in place of the page; the ending of `path` says its format: ``.tex``, ``.md``,
+        ``.csv``, ``.svg``, ``.pdf`` or ``.png``.
 
     Returns
     -------
@@ -114,7 +127,7 @@ def report(
     ):
         raise UserError(f"{target}: this file is read too; choose another file for the page")
     chosen = [runs] if isinstance(runs, Run) else runs
-    kinds = RESULTS if layout is None else PAPER_RESULTS
+    kinds = RESULTS if layout is None else laid_out()
     loaded = opened(given, kinds, collection=collection, runs=chosen)
     content = (
         report_page(loaded, texts=texts).encode()
@@ -125,19 +138,23 @@ def report(
     return target
 
 
-def _laid_out(results: Sequence[Any], layout: str, path: Path) -> bytes:
+def _laid_out(results: Sequence[Any], layout: str | Layout, path: Path) -> bytes:
     """A table or figure of a paper, in the format that the file's ending says."""
-    from ranktilt.reporting.papers.figures import FORMATS, paper_figures
-    from ranktilt.reporting.papers.tables import paper_tables
+    from ranktilt.reporting.layouts.figures import FORMATS, paper_figures
+    from ranktilt.reporting.layouts.layout import PAPER, layout_named
+    from ranktilt.reporting.layouts.tables import paper_tables
 
+    if isinstance(layout, str) and layout != PAPER:
+        layout_named(layout)
+    name = layout if isinstance(layout, str) else layout.name
     tables = {".tex": "latex", ".md": "markdown", ".csv": "csv"}
     ending = path.suffix.lower()
     if ending.removeprefix(".") in FORMATS:
-        drawn = paper_figures(results, format=ending.removeprefix("."), layout=layout)
+        drawn = paper_figures(results, format=ending.removeprefix("."), layout=name)
         if len(drawn) > 1:
             raise UserError(
-                f"{layout} is {len(drawn)} figures of these results; write all of them: "
-                f"ranktilt report RESULT.json --layout {layout} --figures DIR"
+                f"{name} is {len(drawn)} figures of these results; write all of them: "
+                f"ranktilt report RESULT.json --layout {name} --figures DIR"
             )
         return next(iter(drawn.values()))
     if ending not in tables:
@@ -164,24 +181,39 @@ def opened(
     for one, _ in named.values():
         if not isinstance(one, tuple(kinds)):
             raise UserError(f"expected {_wanted(kinds)}, or its file, got {shorten(one)}")
-    audits = sum(isinstance(one, Audit) for one, _ in named.values())
+    audits = sum(isinstance(one, Audit | SourceAudits) for one, _ in named.values())
     if audits != 1 and not (collection is None and runs is None):
         raise UserError(f"a collection or runs belong to one audit, got {audits} audits")
+    if runs is not None and any(isinstance(one, SourceAudits) for one, _ in named.values()):
+        raise UserError("runs belong to an audit of one source, got an audit of several sources")
     with used_from_files(*(result for result, _ in named.values())):
         return [
-            reload(one, file, collection=collection, runs=runs) if isinstance(one, Audit) else one
-            for one, file in named.values()
+            _reloaded(result, file, collection=collection, runs=runs)
+            for result, file in named.values()
         ]
+
+
+def _reloaded(
+    result: Any, file: Path | None, *, collection: Collection | None, runs: Iterable[Run] | None
+) -> Any:
+    if isinstance(result, Audit):
+        return reload(result, file, collection=collection, runs=runs)
+    if isinstance(result, SourceAudits):
+        return reload_sources(result, file, collection=collection)
+    return result
 
 
 def read_result(path: str | Path, kinds: Sequence[type[Result]] = RESULTS) -> Any:
     """Read a result of one of these kinds, whichever a file holds; `DataError` says what it holds instead."""
     path, wanted = Path(path), _wanted(kinds)
-    verbs = join_words([kind.header.command.removeprefix("ranktilt ") for kind in kinds])
+    commands = dict.fromkeys(kind.header.command.removeprefix("ranktilt ") for kind in kinds)
+    verbs = join_words(list(commands))
     hint = f"ranktilt {verbs} write one with --json FILE"
     content = read_json(path, read_bytes(path), wanted, f"; {hint}")
     found = content.get("format") if isinstance(content, dict) else None
     kind = next((one for one in RESULTS if one.header.format == found), None)
+    if kind is SourceAudits and Audit in kinds and kind not in kinds:
+        hint = "audit its sources one at a time: ranktilt audit DIR --source A --source B"
     if kind is None or kind not in kinds:
         came = "JSON without a format" if found is None else f"format {shorten(found)}"
         raise DataError(
@@ -198,23 +230,32 @@ def _wanted(kinds: Sequence[type[Result]]) -> str:
 
 
 def report_page(
-    results: Sequence[LoadedAudit | Result], *, texts: bool = True, budget: int = BUDGET
+    results: Sequence[Loaded | Result], *, texts: bool = True, budget: int = BUDGET
 ) -> str:
     """Write results as the parts of one page; their explorers share `budget` characters."""
     if not results:
         raise UserError("a report needs a result, such as an audit")
-    share = budget // max(sum(isinstance(one, LoadedAudit) for one in results), 1) if texts else 0
+    share = budget // max(sum(map(_explorers, results)), 1) if texts else 0
     pages = [_page(result, share) for result in results]
     with used_from_files(*results):
         order = sorted(range(len(pages)), key=lambda place: leading(results[place]).order)
         return html_document(pages[0] if len(pages) == 1 else _joined(pages, order))
 
 
-def _page(result: LoadedAudit | Result, budget: int) -> Document:
+def _explorers(result: Any) -> int:
+    """Return how many audits of a result could be looked through on a page."""
+    if isinstance(result, LoadedSourceAudits):
+        return len(result.parts)
+    return int(isinstance(result, LoadedAudit))
+
+
+def _page(result: Loaded | Result, budget: int) -> Document:
     with used_from_files(result):
-        return (
-            audit_view(result, budget=budget) if isinstance(result, LoadedAudit) else view(result)
-        )
+        if isinstance(result, LoadedAudit):
+            return audit_view(result, budget=budget)
+        if isinstance(result, LoadedSourceAudits):
+            return source_audits_view(result, budget=budget)
+        return view(result)
 
 
 def _joined(pages: Sequence[Document], order: Sequence[int]) -> Document:
@@ -223,7 +264,12 @@ def _joined(pages: Sequence[Document], order: Sequence[int]) -> Document:
     sections, verdicts = list[Section](), list[Sentence]()
     for number, (title, page) in enumerate(zip(titles, pages, strict=True), start=1):
         sections += [
-            replace(part, name=f"part{number}-{part.name}", part=title) for part in page.sections
+            replace(
+                part,
+                name=f"part{number}-{part.name}",
+                part=f"{title}: {part.part}" if part.part else title,
+            )
+            for part in page.sections
         ]
         verdicts += [replace(line, text=f"{title}: {line.text}") for line in page.sentences]
     headline = " ".join(f"{titles[place]}: {pages[place].headline}" for place in order)

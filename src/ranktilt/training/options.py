@@ -7,43 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError
 from ranktilt.option import Option, check_fields
+from ranktilt.presets import preset
 
 NEGATIVES = ("bm25", "random")
 Negatives = Literal["in-batch", "bm25", "ann", "controlled"]
 """Of a retriever."""
-_TRIPLES: dict[str, Any] = {
-    "batch": 32,
-    "loss": "binary",
-    "negatives": "random:1000",
-    "negatives_per_positive": 4,
-    "positives": "all",
-    "positives_per_query": None,
-}
-PRESETS: dict[str, dict[str, Any]] = {
-    "paper": {
-        **_TRIPLES,
-        "rate": 7e-6,
-        "max_query_tokens": 30,
-        "max_document_tokens": 200,
-        "weight_decay": 0.0,
-    },
-    "notebook": {
-        **_TRIPLES,
-        "rate": 2e-5,
-        "max_query_tokens": 70,
-        "max_document_tokens": 350,
-        "weight_decay": 0.01,
-        "warmup_steps": 5000,
-        "dropout": True,
-        "epochs": 1000,
-    },
-}
-"""How Askari et al. (2023) train cross-encoders: as their paper says, and as the notebook that they published does.
-
-Weight decay 0 makes AdamW the paper's Adam. The notebook's 5 epochs of 1,000 triples a positive, of which each fifth
-shows the positive, are 1,000 of ours. docs/redo/askari.md says line by line what is theirs, ours, and not known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,17 +149,18 @@ class RerankerTraining(Training):
             )
 
     @classmethod
-    def of_preset(cls, name: str | None, **given: Any) -> Self:
-        """Return the options of a preset, of which those that are given take the place."""
-        if name is not None and name not in PRESETS:
-            raise unknown("preset", name, PRESETS)
-        replaced = {"negatives", "positives"} if given.get("triples") else set()
-        preset = {
-            name: value
-            for name, value in PRESETS.get(name or "", {}).items()
-            if name not in replaced
-        }
-        return cls(**{**preset, **given})
+    def from_preset(cls, name: str | None, **given: Any) -> Self:
+        """Return the options of a preset's training, of which those that are given take the place."""
+        chosen = {} if name is None else dict(preset(name).training)
+        if name is not None and not chosen:
+            raise UserError(f"preset {name!r} is about no training of a cross-encoder")
+        if given.get("triples"):
+            chosen = {
+                option: value
+                for option, value in chosen.items()
+                if option not in ("negatives", "positives")
+            }
+        return cls(**{**chosen, **given})
 
     @property
     def pool(self) -> tuple[str, int]:

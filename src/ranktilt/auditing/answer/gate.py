@@ -22,6 +22,7 @@ from ranktilt.auditing.notes import warnings_from, warnings_of
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import contrast_changes
+from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.datasets.group_names import name_among
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result, names_files
@@ -185,13 +186,13 @@ class Gate(
 
 @names_files
 def gate(
-    audit: Audit,
+    audit: Audit | SourceAudits,
     *,
     max_tilt: Margin | None = None,
     measures: Iterable[str | Estimand] | None = None,
     runs: Iterable[str] | None = None,
     pairs: Iterable[Pair] | None = None,
-    baseline: Audit | None = None,
+    baseline: Audit | SourceAudits | None = None,
     min_effect: float = 0.0,
     max_left_out: float | None = None,
     inconclusive: str = "fail",
@@ -214,15 +215,15 @@ def gate(
 
     Parameters
     ----------
-    audit : Audit
-        With groups.
+    audit : Audit or SourceAudits
+        With groups; of several sources each is judged by itself.
     max_tilt : float, str or None, optional
         Limit in points of percent, at least 0 and below 200, or with the unit of another estimand
         (``"2 ranks"``). None: 5 points, or no limit where a baseline is given.
     measures, runs, pairs : iterable, optional
         What must pass: measures (by their Relative Δ) and other estimands of the audit; by default
         its primary question, every run and every pair of groups.
-    baseline : Audit or None, optional
+    baseline : Audit, SourceAudits or None, optional
         An earlier audit that holds the same runs (or one run, as this one does), measures and
         pairs.
     min_effect : float, optional
@@ -235,6 +236,73 @@ def gate(
     resamples, seed : int, optional
         Of the growth's bootstrap; the tilt's interval is the audit's own.
     """
+    if baseline is not None and type(baseline) is not type(audit):
+        raise UserError("audit and baseline: one is of several sources, the other of one audit")
+    audits = {"": audit} if isinstance(audit, Audit) else _chosen_sources(audit, pairs)
+    decisions = []
+    for source, audited in audits.items():
+        earlier = baseline.audit_of(source) if isinstance(baseline, SourceAudits) else baseline
+        decision = _decide(
+            audited,
+            max_tilt=max_tilt,
+            measures=measures,
+            runs=runs,
+            pairs=None if source else pairs,
+            baseline=earlier,
+            min_effect=min_effect,
+            max_left_out=max_left_out,
+            inconclusive=inconclusive,
+            resamples=resamples,
+            seed=seed,
+        )
+        decisions.append(decision)
+    rows = [row for decision in decisions for row in decision.rows]
+    if not isinstance(audit, Audit):
+        rows.sort(key=lambda row: audit.runs.index(row.run))
+    notes = dict.fromkeys(note for decision in decisions for note in decision.notes)
+    spec = {**decisions[0].spec, "audit": audit.spec.get("command")}
+    return Gate(spec, tuple(rows), (*notes, *_growth_notes(spec, rows)))
+
+
+def _chosen_sources(audits: SourceAudits, pairs: Iterable[Pair] | None) -> dict[str, Audit]:
+    """Return the audits of all sources, or of those that pairs compare with the reference."""
+    known = {compared.source: {audits.reference, compared.source} for compared in audits.sources}
+    if pairs is None:
+        return {source: audits.audit_of(source) for source in known}
+    chosen = {}
+    for pair in pairs:
+        source = next((source for source, sides in known.items() if set(pair) == sides), None)
+        if source is None:
+            names = [f"{audits.reference},{source}" for source in known]
+            raise unknown("pair of groups", ",".join(pair), names)
+        chosen[source] = audits.audit_of(source)
+    return chosen
+
+
+def _growth_notes(spec: Mapping[str, Any], rows: Sequence[GateRow]) -> list[str]:
+    if not spec["baseline"] or len(rows) < 2:
+        return []
+    return [
+        f"each growth of the {len(rows)} comparisons is judged by its own 95 % interval; the more "
+        "there are, the more likely one of them stands out by chance"
+    ]
+
+
+def _decide(
+    audit: Audit,
+    *,
+    max_tilt: Margin | None,
+    measures: Iterable[str | Estimand] | None,
+    runs: Iterable[str] | None,
+    pairs: Iterable[Pair] | None,
+    baseline: Audit | None,
+    min_effect: float,
+    max_left_out: float | None,
+    inconclusive: str,
+    resamples: int,
+    seed: int,
+) -> Gate:
+    """Judge one audit; see `gate`."""
     max_tilt = None if max_tilt is None else read_margin(max_tilt, "--max-tilt")
     _check_options(max_tilt, min_effect, baseline is not None, inconclusive)
     if max_left_out is not None and baseline is None:
@@ -507,9 +575,4 @@ def _notes(
     if fewest < FEW_QUERIES and not any(note.endswith(told) for note in warned):
         yield too_narrow(
             f"{counted(fewest, 'query compares', 'queries compare')} the groups", fewest
-        )
-    if changes and len(effects) > 1:
-        yield (
-            f"each growth of the {len(effects)} comparisons is judged by its own 95 % interval; the more there are, "
-            "the more likely one of them stands out by chance"
         )

@@ -235,7 +235,7 @@ def _refuse_other_settings(new: Audit, old: Audit) -> None:
         one, two = (audit.spec[name] or "none" for audit in (new, old))
         if one != two:
             raise UserError(
-                f"the audits differ in --{name}: {one!r} (new) and {two!r} (old); make both with the same"
+                f"the audits differ in {name}: {one!r} (new) and {two!r} (old); make both with the same"
             )
 
 

@@ -212,26 +212,6 @@ class TFIDF(Lexical):
         return (1 + np.log(found.times)) * np.repeat(idf, found.sizes)
 
 
-@dataclass(frozen=True, kw_only=True)
-class DaiBM25(BM25):
-    """BM25 as Dai et al. (2024) use it: k1 2, b .75, idf ``ln(N/df)``, texts without titles, NLTK's words."""
-
-    name: ClassVar[str] = "bm25:dai"
-    text: str = "text"
-    analyzer: str = "paper"
-    k1: float = 2.0
-    method: str = "atire"
-
-
-@dataclass(frozen=True, kw_only=True)
-class DaiTFIDF(TFIDF):
-    """TF-IDF as Dai et al. (2024) use it: the formula of `TFIDF`, texts without titles, NLTK's words."""
-
-    name: ClassVar[str] = "tfidf:dai"
-    text: str = "text"
-    analyzer: str = "paper"
-
-
 def _idf_plain(n: float, df: Array) -> Array:
     return np.log(n / np.maximum(df, 1))
 

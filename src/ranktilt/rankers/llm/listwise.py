@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -22,14 +22,10 @@ class Listwise(LLMRanker):
     The last window always reaches the first candidate (Sun et al., EMNLP 2023). With `shuffles`,
     each window is asked so many times in different orders, and the mean place over the answers
     counts: Borda's order (permutation self-consistency; Tang et al., NAACL 2024, take Kemeny's).
-    ``preset=wang``: the setting of Wang et al., NAACL 2024.
     """
 
     name: ClassVar[str] = "listwise"
     prompts: ClassVar[tuple[str, ...]] = ("relevance", "neutral", "sensitive")
-    presets: ClassVar[Mapping[str, Mapping[str, str]]] = {
-        "wang": {"text": "title", "prompt": "neutral", "window": "5", "step": "1"}
-    }
 
     window: int = field(default=20, kw_only=True)
     step: int = field(default=10, kw_only=True)

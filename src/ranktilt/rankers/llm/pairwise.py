@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -24,15 +24,11 @@ class Pairwise(LLMRanker):
 
     A pair counts where both orders name the same passage, else as a tie, which leaves both where
     they are. With ``allpairs`` a passage's score is the pairs it wins, and half of its ties;
-    ``heapsort`` and ``sliding`` find the best `top`. ``preset=wang``: the setting of Wang et al.,
-    NAACL 2024; ``pairwise-sensitive`` is not theirs.
+    ``heapsort`` and ``sliding`` find the best `top`.
     """
 
     name: ClassVar[str] = "pairwise"
     prompts: ClassVar[tuple[str, ...]] = ("choice", "pairwise-neutral", "pairwise-sensitive")
-    presets: ClassVar[Mapping[str, Mapping[str, str]]] = {
-        "wang": {"text": "title", "prompt": "pairwise-neutral"}
-    }
     chooses: ClassVar[bool] = True
 
     method: str = field(default="heapsort", kw_only=True)

@@ -19,11 +19,12 @@ _VIEWS = {
     "Installation": "doctor",
     "JudgeAudit": "judge",
     "LoadedAudit": "audit",
+    "LoadedSourceAudits": "source_audits",
     "ManipulationChecks": "versions",
     "PairwiseAudit": "pairwise",
     "ReplayedLog": "replay_log",
     "SequentialAudit": "sequential",
-    "Study": "study",
+    "SourceAudits": "source_audits",
     "TrainingStudy": "experiments.training_study",
 }
 """The module of each result's view, by the result's class."""

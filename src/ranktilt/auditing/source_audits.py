@@ -1,0 +1,319 @@
+"""Audits of several sources, each with the reference alone, as one result with one family of p."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import polars as pl
+
+from ranktilt.auditing.answer.findings import Finding, margins, ranked
+from ranktilt.auditing.answer.next_steps import NextStep, next_steps
+from ranktilt.auditing.answer.verdict import Verdict, effect_row
+from ranktilt.auditing.audit import audit, audit_provenance
+from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.groups import grouped_pairs
+from ranktilt.auditing.notes import source_notes
+from ranktilt.auditing.result import Audit
+from ranktilt.auditing.significance import corrected
+from ranktilt.auditing.sources_apart import HUMAN, AuditedSource, SourcesApart, take_apart
+from ranktilt.auditing.temperature_trend import Trend, trend_notes, trend_sentence, trends
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError, unknown
+from ranktilt.io.artifact import Coded, Result, fields_for_file, register
+from ranktilt.measures.base import Estimand
+from ranktilt.measures.margin import Margin
+from ranktilt.progress import report
+from ranktilt.rankers.base import Ranker
+from ranktilt.rankers.candidates import check_reranked
+
+_OPTIONS = ("by", "level", "missing", "ties", "rounding", "test", "correction")
+_SAMPLING = ("resamples", "seed")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SourceAudits(
+    Result,
+    format="ranktilt-source-audits",
+    version=1,
+    noun="an audit of several sources",
+    command="ranktilt audit",
+):
+    """Several sources, each audited with the reference alone; immutable."""
+
+    spec: Mapping[str, Any]
+    """How it was made: options, collection, the number of tests in the family, versions."""
+    reference: str
+    """The source that each of the others is compared with; positive Relative Δ favours it."""
+    sources: tuple[AuditedSource, ...]
+    """By series and rising temperature; those without a temperature last in their series."""
+    audits: tuple[Coded[Audit], ...]
+    """One per source, in this order; corrected p are over all of them."""
+    trends: tuple[Trend, ...]
+    """Of every run, series with three temperatures or more, and measure."""
+    notes: tuple[str, ...]
+    """What a reader should know."""
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        return self.audits[0].runs
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Notations of the measures of relevance."""
+        return tuple(map(repr, self.audits[0].measures))
+
+    @property
+    def margin(self) -> Margin:
+        """Half-width of what counts as level: see `Audit.margin`."""
+        return self.audits[0].margin
+
+    @property
+    def level(self) -> float:
+        """The same in points, where answers in percent are drawn."""
+        return self.audits[0].level
+
+    @property
+    def primary(self) -> str:
+        """The question that verdicts answer: see `ranktilt.audit`."""
+        return repr(self.audits[0].primary)
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """Names of the series, in order."""
+        return tuple(dict.fromkeys(source.series for source in self.sources))
+
+    @cached_property
+    def tilts(self) -> tuple[Effect, ...]:
+        """Relative Δ of every run, source and measure, in this order."""
+        return tuple(
+            tilt for run in self.runs for audited in self.audits for tilt in _tilts_of(audited, run)
+        )
+
+    def audit_of(self, source: str) -> Audit:
+        """Return the whole audit of one source and the reference."""
+        names = [compared.source for compared in self.sources]
+        if source not in names:
+            raise unknown("source", source, names)
+        return self.audits[names.index(source)]
+
+    def tilt(self, run: str, source: str, measure: str) -> Effect:
+        """Return Relative Δ of one run, source and measure."""
+        for tilt in self.tilts:
+            if (tilt.run, tilt.b, tilt.measure) == (run, source, measure):
+                return tilt
+        names = [f"{tilt.run}, {tilt.b}, {tilt.measure}" for tilt in self.tilts]
+        raise unknown("run, source and measure", f"{run}, {source}, {measure}", names)
+
+    def answer(self, run: str, source: str) -> Effect:
+        """Return the answer to the primary question for one run and source."""
+        audited = self.audit_of(source)
+        effects = [*audited.tilts, *audited.estimates]
+        return next(
+            effect for effect in effects if effect.run == run and effect.measure == self.primary
+        )
+
+    def verdict(self, run: str, source: str) -> Verdict:
+        """Return the verdict on one run and source, on the primary question."""
+        return self.audit_of(source).verdict(run)
+
+    def points(self, run: str, measure: str, series: str) -> list[tuple[AuditedSource, Effect]]:
+        """Return a series' sources with a temperature, rising, each with its Relative Δ."""
+        return [
+            (source, self.tilt(run, source.source, measure))
+            for source in self.sources
+            if source.series == series and source.has_temperature
+        ]
+
+    @property
+    def next_steps(self) -> tuple[NextStep, ...]:
+        """What to do next, by the audit with the largest finding."""
+        findings = []
+        for run, compared in product(self.runs, self.sources):
+            verdict = self.verdict(run, compared.source)
+            findings.append(
+                Finding(
+                    kind=verdict.kind,
+                    sentence=verdict.sentence,
+                    size=margins(self.answer(run, compared.source), self.margin),
+                    run=compared.source,
+                )
+            )
+        return next_steps(self.audit_of(ranked(findings)[0].run))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What temperature does to the tilt on the primary measure, run by run and series by series."""
+        sentences = []
+        for first in self.trends:
+            if first.measure != self.primary:
+                continue
+            alike = [
+                trend
+                for trend in self.trends
+                if (trend.run, trend.series) == (first.run, first.series)
+            ]
+            agree = sum(trend.kind == first.kind for trend in alike)
+            sentences.append(trend_sentence(first, agree=agree, measures=len(alike)))
+        return tuple(sentences)
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The tidy table of every audit: see `Audit.table`, with a column ``compared_source``."""
+        tables = [
+            audited.table.with_columns(compared_source=pl.lit(compared.source))
+            for compared, audited in zip(self.sources, self.audits, strict=True)
+        ]
+        return pl.concat(tables).select("compared_source", pl.exclude("compared_source"))
+
+    def derived(self) -> dict[str, Any]:
+        verdicts = [
+            self.verdict(run, compared.source) for run in self.runs for compared in self.sources
+        ]
+        return {
+            "verdicts": verdicts,
+            "next_steps": self.next_steps,
+            "effects": [effect_row(tilt, self.level) for tilt in self.tilts],
+            "sentences": self.sentences,
+        }
+
+
+def audit_sources(
+    collection: Collection,
+    rankers: Sequence[Ranker],
+    measures: str | Estimand | Sequence[str | Estimand] | None = None,
+    *,
+    reference: str | None = None,
+    sources: Sequence[str] = (),
+    **options: Any,
+) -> SourceAudits:
+    """Audit each source with the reference alone, and ask whether temperature moves the tilt.
+
+    All sources are compared over the same documents, those that every one of them rewrote:
+    judgments of other documents do not count. Every document of the reference stays in, as a
+    competitor. See Dai et al., KDD 2024, sec. 3.5.
+
+    Parameters
+    ----------
+    collection : Collection
+        The reference and rewrites of it, by several models or at several temperatures, each a
+        source.
+    rankers : sequence of Ranker
+        Each ranks once for every source.
+    measures : str, Estimand or sequence of them, optional
+        As in `audit`.
+    reference : str, optional
+        What each source is compared with, favoured by positive values; ``human`` by default, or the
+        first source where there is none of this name.
+    sources : sequence of str, optional
+        What is compared with it; all other sources by default. Their temperatures stand in a column
+        ``temperature``, or are read from the ends of their names (``-tmp0.2``, ``_0.2``), with a
+        note.
+    **options
+        All other options of `audit`, such as ``card`` and ``correction``: every p on the primary
+        question (run × source) is corrected together, and every other one.
+
+    Returns
+    -------
+    SourceAudits
+        One audit per source, and a trend for every series of three temperatures or more.
+    """
+    rankers = list(rankers)
+    if not rankers:
+        raise UserError("an audit needs at least one run or ranker, such as -r bm25")
+    for ranker in rankers:
+        ranker.check()
+    if reference is None:
+        reference = HUMAN if HUMAN in collection.sources else next(iter(collection.sources), HUMAN)
+    apart = take_apart(collection, [reference, *sources] if sources else (), reference=reference)
+    audits = []
+    for number, (pair, collection_of_pair) in enumerate(
+        zip(apart.pairs, apart.collections, strict=True)
+    ):
+        report("auditing sources", number, len(apart.pairs))
+        runs = [check_reranked(ranker.rank(collection_of_pair), None, ranker) for ranker in rankers]
+        pairs = pairs_to_name(collection_of_pair, pair)
+        audits.append(audit(collection_of_pair, runs, measures, pairs=pairs, **options))
+    report("auditing sources", len(apart.pairs), len(apart.pairs))
+    return join_audits(apart, audits)
+
+
+def pairs_to_name(collection: Collection, pair: tuple[str, str]) -> list[tuple[str, str]] | None:
+    """Return the pair to compare; None where an audit compares just this one by default."""
+    _, usual = grouped_pairs(collection, "source", None, fewest=1)
+    return None if usual == (pair,) else [pair]
+
+
+def join_audits(apart: SourcesApart, audits: Sequence[Audit]) -> SourceAudits:
+    """Join the audits of all sources: correct their p together, and ask for trends."""
+    audits = _corrected_together(audits)
+    first = audits[0]
+    sampling = {name: first.spec[name] for name in _SAMPLING}
+    provenance = audit_provenance(apart.collection, first.spec["runs"])
+    spec = {
+        **{name: first.spec[name] for name in _OPTIONS},
+        **sampling,
+        "primary": repr(first.primary),
+        "reference": apart.reference,
+        "tests": sum(effect.p == effect.p for audited in audits for effect in audited.tilts),
+        **provenance,
+    }
+    notes = (*apart.notes, *_audit_notes(apart, audits), *trend_notes(apart.sources))
+    return SourceAudits(
+        spec=spec,
+        reference=apart.reference,
+        sources=apart.sources,
+        audits=tuple(audits),
+        trends=tuple(trends(audits, apart.sources, **sampling)),
+        notes=notes,
+    )
+
+
+def _corrected_together(audits: Sequence[Audit]) -> list[Audit]:
+    """Correct the p of all audits as one family: their tilts, and the rows of their cards."""
+    primary, correction = audits[0].primary, audits[0].spec["correction"]
+    tilts = iter(
+        corrected([tilt for audited in audits for tilt in audited.tilts], correction, primary)
+    )
+    estimates = iter(
+        corrected(
+            [estimate for audited in audits for estimate in audited.estimates],
+            correction,
+            primary,
+        )
+    )
+    return [
+        replace(
+            audited,
+            tilts=tuple(next(tilts) for _ in audited.tilts),
+            estimates=tuple(next(estimates) for _ in audited.estimates),
+        )
+        for audited in audits
+    ]
+
+
+def _tilts_of(audited: Audit, run: str) -> list[Effect]:
+    return [tilt for tilt in audited.tilts if tilt.run == run]
+
+
+def _audit_notes(apart: SourcesApart, audits: Sequence[Audit]) -> Iterator[str]:
+    """Yield the audits' notes, once where all of them say the same.
+
+    That a source was ranked with the reference alone goes without saying here.
+    """
+    shared = [note for note in audits[0].notes if all(note in audited.notes for audited in audits)]
+    usual = {note for pair in apart.collections for note in source_notes(pair, "source")}
+    yield from (note for note in shared if note not in usual)
+    for audited, compared in zip(audits, apart.sources, strict=True):
+        for note in audited.notes:
+            if note in shared or note in usual:
+                continue
+            text = note.removeprefix("warning: ")
+            warning = "warning: " if text != note else ""
+            yield f"{warning}{compared.source}: {text}"
+
+
+register(Audit, fields_for_file, Audit.of_file)

@@ -1,0 +1,265 @@
+"""Sources taken apart: each with the reference alone, over the documents that every source rewrote.
+
+Ranked together, the rewrites of one model would push down those of the others; Dai et al. (KDD
+2024) mix one model's with the originals. A source's temperature and model are read here too.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError, counted
+
+HUMAN = "human"
+TEMPERATURE, MODEL, PROMPT = "temperature", "model", "prompt"
+COMPARED = "compared_sources"
+"""Key in a collection's spec: the reference and the sources whose common documents are compared."""
+_HIGHEST = 2.0
+_NAMED = re.compile(r"(?<=.)(?:[-_](?:tmp|temp|temperature)(\d+(?:\.\d+)?)|_(\d+\.\d+))$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditedSource:
+    """One source that is compared with the reference."""
+
+    source: str
+    series: str
+    """Its model, and the prompt where the model was given several; one series is one line."""
+    temperature: float
+    """NaN where it is not known."""
+    documents: int
+    """Its documents that are compared."""
+
+    @property
+    def has_temperature(self) -> bool:
+        return not math.isnan(self.temperature)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourcesApart:
+    """Several sources, each in a collection of its own with the reference."""
+
+    collection: Collection
+    """The whole, which they were taken from."""
+    reference: str
+    sources: tuple[AuditedSource, ...]
+    """By series and rising temperature; those without a temperature last in their series."""
+    collections: tuple[Collection, ...]
+    """One per source, in this order."""
+    notes: tuple[str, ...]
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """What each collection compares."""
+        return [(self.reference, compared.source) for compared in self.sources]
+
+
+def take_apart(
+    collection: Collection, sources: Sequence[str] = (), *, reference: str | None = None
+) -> SourcesApart:
+    """Take each source apart with the reference, over the documents that every source rewrote.
+
+    The reference is ``human`` by default where that is one of the `sources`, else the first of
+    them; `sources` are all sources by default. Where no document was rewritten by every source, all
+    documents of each are compared, with a note.
+    """
+    names = list(dict.fromkeys(sources)) or list(collection.sources)
+    _require_known(collection, [*names, *([] if reference is None else [reference])])
+    if reference is None:
+        reference = HUMAN if HUMAN in names else next(iter(names), HUMAN)
+    others = [name for name in names if name != reference]
+    if not others:
+        raise UserError(f"nothing to compare: only source {reference!r}; name others (--source)")
+    collection.only_sources([reference, *others]).require_few_sources(
+        "choose some (--source), rank all as one (--mixed), or group otherwise (--by COLUMN)"
+    )
+    temperatures, temperature_notes = _temperatures(collection, others)
+    series = _series(collection, temperatures)
+    covered = _covered(collection, reference, others)
+    common = _common(covered)
+    collections = {
+        name: _with_reference(collection, [reference, *others], name, common) for name in others
+    }
+    audited = [
+        AuditedSource(
+            source=name,
+            series=series[name],
+            temperature=temperatures[name],
+            documents=_documents(collections[name], name),
+        )
+        for name in others
+    ]
+    audited.sort(key=lambda one: (one.series, math.isnan(one.temperature), one.temperature))
+    return SourcesApart(
+        collection=collection,
+        reference=reference,
+        sources=tuple(audited),
+        collections=tuple(collections[compared.source] for compared in audited),
+        notes=(*temperature_notes, *_coverage_notes(covered, common, collections)),
+    )
+
+
+def again_apart(collection: Collection, source: str, compared: Sequence[str]) -> Collection:
+    """Make the collection of one source again, from the whole and `COMPARED` of its spec."""
+    reference, *others = compared
+    common = _common(_covered(collection, reference, others))
+    return _with_reference(collection, compared, source, common)
+
+
+def _require_known(collection: Collection, names: Iterable[str]) -> None:
+    strange = next((name for name in names if name not in collection.sources), None)
+    if strange is not None:
+        raise UserError(
+            f"{collection.unknown_source(strange)}: they stand in the column 'source' of the "
+            "documents; choose with --source and --reference"
+        )
+
+
+def _with_reference(
+    collection: Collection, compared: Sequence[str], source: str, common: pl.Series
+) -> Collection:
+    """Return all documents of the reference, and those of a source that every source rewrote.
+
+    Only judgments of these documents and of their originals count; the other originals compete.
+    """
+    pair = collection.only_sources([compared[0], source])
+    if not len(common):
+        return pair
+    is_common = pl.col("origin").is_in(common.implode())
+    docs = pair.docs.filter(is_common | (pl.col("source") == compared[0]).fill_null(value=True))
+    is_judged = pl.col("doc_id").is_in(docs.filter(is_common)["id"].implode())
+    is_known = pl.col("doc_id").is_in(pair.ids.implode())
+    qrels = pair.qrels.filter(is_judged | ~is_known)
+    if (docs.height, qrels.height) == (pair.docs.height, pair.qrels.height):
+        return pair
+    return Collection(docs, pair.queries, qrels, {**pair.spec, COMPARED: list(compared)})
+
+
+def _documents(collection: Collection, source: str) -> int:
+    return collection.docs.filter(pl.col("source") == source).height
+
+
+def _covered(
+    collection: Collection, reference: str, sources: Sequence[str]
+) -> dict[str, pl.Series]:
+    """Return the documents of the reference that each source rewrote, by their origins."""
+    docs = collection.docs
+    originals = docs.filter(pl.col("source") == reference)["origin"].unique(maintain_order=True)
+    covered = {}
+    for name in sources:
+        origins = docs.filter(pl.col("source") == name)["origin"]
+        covered[name] = originals.filter(originals.is_in(origins.implode()))
+    return covered
+
+
+def _common(covered: dict[str, pl.Series]) -> pl.Series:
+    """Return the origins that every source rewrote."""
+    first, *others = covered.values()
+    for origins in others:
+        first = first.filter(first.is_in(origins.implode()))
+    return first
+
+
+def _coverage_notes(
+    covered: dict[str, pl.Series], common: pl.Series, collections: dict[str, Collection]
+) -> list[str]:
+    """Say which documents are compared, where not all are."""
+    if not len(common):
+        return [
+            "warning: no document was rewritten by every source: all documents of each source are "
+            "compared, so rows of different sources are about different documents"
+        ]
+    total = pl.concat(list(covered.values())).n_unique()
+    lacking = ", ".join(
+        f"{name} lacks {total - len(origins):,}"
+        for name, origins in covered.items()
+        if len(origins) < total
+    )
+    if lacking:
+        rewritten = counted(total, "rewritten document", "rewritten documents")
+        return [
+            "warning: the sources do not cover the same documents: "
+            f"{len(common):,} of {rewritten} are common to all ({lacking}); only these are "
+            "compared, and only their judgments count"
+        ]
+    if any(COMPARED in pair.spec for pair in collections.values()):
+        return [
+            f"only the {len(common):,} documents that every source rewrote are compared, and only "
+            "their judgments count; the other originals compete unjudged"
+        ]
+    return []
+
+
+def _temperatures(
+    collection: Collection, sources: Sequence[str]
+) -> tuple[dict[str, float], list[str]]:
+    """Return the temperature of each source, and notes on those that no column holds."""
+    temperatures, notes, from_names = dict[str, float](), [], []
+    stated = _by_source(collection, TEMPERATURE)
+    for name in sources:
+        column, ending = stated.get(name, []), split_temperature(name)[1]
+        temperatures[name] = math.nan if ending is None else ending
+        if len(column) == 1:
+            temperatures[name] = column[0]
+        elif len(column) > 1:
+            temperatures[name] = math.nan
+            notes.append(
+                f"source {name!r} holds documents of {len(column)} temperatures, "
+                f"{min(column):g} to {max(column):g}, so it is in no trend; give each temperature "
+                "a source of its own"
+            )
+        elif ending is not None:
+            from_names.append(f"{name} ({ending:g})")
+    if from_names:
+        notes.append(
+            "temperature read from the name of the source, for want of a column: "
+            f"{', '.join(from_names)}"
+        )
+    return temperatures, notes
+
+
+def _by_source(collection: Collection, column: str) -> dict[str, list[Any]]:
+    """Return the values of a column for each source: numbers of `TEMPERATURE`, else strings."""
+    docs = collection.docs
+    kind = docs.schema.get(column, pl.Null())
+    if not (kind.is_numeric() if column == TEMPERATURE else kind == pl.String):
+        return {}
+    return dict(docs.group_by("source").agg(pl.col(column).drop_nulls().unique()).iter_rows())
+
+
+def _series(collection: Collection, sources: Iterable[str]) -> dict[str, str]:
+    """Return each source's model, with its prompt where the model was given several."""
+    models, prompts = (
+        {
+            name: values[0]
+            for name, values in _by_source(collection, column).items()
+            if len(values) == 1 and values[0]
+        }
+        for column in (MODEL, PROMPT)
+    )
+    model_of = {name: models.get(name, split_temperature(name)[0]) for name in sources}
+    prompts_of: dict[str, set[str | None]] = {}
+    for name, model in model_of.items():
+        prompts_of.setdefault(model, set()).add(prompts.get(name))
+    series = {}
+    for name, model in model_of.items():
+        is_told_apart = len(prompts_of[model]) > 1
+        series[name] = f"{model}, {prompts.get(name, 'no prompt')}" if is_told_apart else model
+    return series
+
+
+def split_temperature(source: str) -> tuple[str, float | None]:
+    """Split a source's name into its model and the temperature at its end, None for none.
+
+    The ending is ``-tmp0.2`` or ``_0.2``.
+    """
+    ending = _NAMED.search(source)
+    value = float(ending[1] or ending[2]) if ending else math.inf
+    return (source[: ending.start()], value) if ending and value <= _HIGHEST else (source, None)

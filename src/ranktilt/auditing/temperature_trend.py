@@ -1,0 +1,274 @@
+"""Does temperature move the tilt: how Relative Δ of a series of sources changes with temperature.
+
+Dai et al. (KDD 2024, sec. 3.5) ask it of rewrites by one model. Queries are resampled once for all
+temperatures, and what documents add widens both intervals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ranktilt.auditing.answer.verdict import bounds
+from ranktilt.auditing.contributions import Key, common_places
+from ranktilt.auditing.result import Audit
+from ranktilt.auditing.significance import (
+    Columns,
+    influence_of_ratio,
+    numbers_of,
+    resampled,
+)
+from ranktilt.auditing.sources_apart import AuditedSource
+from ranktilt.errors import counted
+from ranktilt.measures.base import Measure
+from ranktilt.measures.contrast import RELATIVE_DELTA, RelativeDelta, relative_delta
+from ranktilt.measures.printing import signed
+from ranktilt.statistics.bootstrap import in_all
+from ranktilt.statistics.inversion import infer
+from ranktilt.statistics.trend import change_of_ends, rank_correlation
+from ranktilt.statistics.two_way import Clusters, TwoWayVariance, combined
+
+FEWEST = 3
+"""Different temperatures from which a trend is asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trend:
+    """How Relative Δ of one run, measure and series of sources moves with their temperature."""
+
+    run: str
+    measure: str
+    series: str
+    """The model behind the sources, and its prompt where there are several."""
+    a: str
+    """The reference; a rising Relative Δ moves toward it."""
+    temperatures: tuple[float, ...]
+    """One a source, in rising order."""
+    values: tuple[float, ...]
+    """Relative Δ in percent at each temperature, over the queries that all of them share."""
+    correlation: float
+    """Spearman's rank correlation of temperature and Relative Δ, in [−1, 1]; NaN where all values are equal."""
+    low: float
+    high: float
+    """Its 95 % interval: bootstrap over queries, the same resample at every temperature."""
+    change: float
+    """Relative Δ at the highest less that at the lowest temperature, in points (means where several share one)."""
+    change_low: float
+    change_high: float
+    """Its 95 % interval, from the same resamples."""
+    queries: int
+    """Queries with a relevant document on both sides at every temperature."""
+    dropped: int
+    """Resamples in which the correlation was undefined."""
+
+    @property
+    def kind(self) -> Literal["rises", "falls", "inconclusive"]:
+        """Which way Relative Δ goes as temperature rises, if both intervals lie on that side of 0."""
+        if self.low > 0 and self.change_low > 0:
+            return "rises"
+        if self.high < 0 and self.change_high < 0:
+            return "falls"
+        return "inconclusive"
+
+    def derived(self) -> dict[str, Any]:
+        return {"kind": self.kind}
+
+
+def trends(
+    audits: Sequence[Audit], sources: Sequence[AuditedSource], *, resamples: int, seed: int
+) -> Iterator[Trend]:
+    """Yield a trend of every run, series with enough temperatures, and measure of relevance."""
+    shared = set(audits[0].queries).intersection(*(audit.queries for audit in audits))
+    queries = [query for query in audits[0].queries if query in shared]
+    for run in audits[0].runs:
+        for series, members in by_series(sources).items():
+            temperatures = tuple(sources[member].temperature for member in members)
+            if len(set(temperatures)) < FEWEST:
+                continue
+            for measure in audits[0].measures:
+                series_audits = [audits[member] for member in members]
+                columns, clusters = _columns(series_audits, run, measure, queries)
+                yield trend(
+                    columns,
+                    clusters,
+                    temperatures,
+                    resamples=resamples,
+                    seed=seed,
+                    run=run,
+                    measure=repr(measure),
+                    series=series,
+                    a=audits[0].pairs[0][0],
+                )
+
+
+def by_series(sources: Sequence[AuditedSource]) -> dict[str, list[int]]:
+    """Return, for each series, the positions of its sources that have a temperature."""
+    positions: dict[str, list[int]] = {}
+    for position, source in enumerate(sources):
+        members = positions.setdefault(source.series, [])
+        if source.has_temperature:
+            members.append(position)
+    return positions
+
+
+def trend_notes(sources: Sequence[AuditedSource]) -> Iterator[str]:
+    """Say why a series has no trend, where one may be expected."""
+    counts = {
+        series: len({sources[member].temperature for member in members})
+        for series, members in by_series(sources).items()
+    }
+    for series, count in counts.items():
+        if 1 < count < FEWEST:
+            yield f"no trend of {series}: {count} temperatures; a trend needs {FEWEST}"
+    unknown = [source.source for source in sources if not source.has_temperature]
+    if unknown and max(counts.values()) >= FEWEST:
+        yield f"no temperature is known of {', '.join(unknown)}, in no trend"
+    known = {source.temperature for source in sources if source.has_temperature}
+    if len(known) >= FEWEST and max(counts.values()) == 1:
+        yield (
+            f"no trend: {counted(len(known), 'temperature', 'temperatures')}, each of a series of "
+            "its own; sources of one model share a column 'model'"
+        )
+
+
+def _columns(
+    audits: Sequence[Audit], run: str, measure: Measure, queries: Sequence[str]
+) -> tuple[Columns, list[Clusters | None]]:
+    """Return both sides' values at each temperature, and what documents add to its tilt."""
+    rows = [[audit.queries.index(query) for query in queries] for audit in audits]
+    pairs = [audit.pairs[0] for audit in audits]
+    values = [
+        _values(audit, run, measure, pair[0], row)
+        for audit, pair, row in zip(audits, pairs, rows, strict=True)
+    ]
+    values += [
+        _values(audit, run, measure, pair[1], row)
+        for audit, pair, row in zip(audits, pairs, rows, strict=True)
+    ]
+    distinct = []
+    for audit, row in zip(audits, rows, strict=True):
+        numbers = audit.distinct(run)
+        distinct.append(None if numbers is None else numbers[row])
+    keys = [(run, repr(RelativeDelta(of=measure)), *pair) for pair in pairs]
+    return Columns(np.array(values), in_all(distinct)), _clusters(audits, keys, queries)
+
+
+def _values(
+    audit: Audit, run: str, measure: Measure, group: str, rows: Sequence[int]
+) -> np.ndarray:
+    run_index, measure_index = audit.runs.index(run), audit.measures.index(measure)
+    return audit.values[run_index, measure_index, audit.groups.index(group), rows]
+
+
+def _clusters(
+    audits: Sequence[Audit], keys: Sequence[Key], queries: Sequence[str]
+) -> list[Clusters | None]:
+    """What documents add to the tilt at each temperature, with queries and origins numbered alike."""
+    contributions = [audit.contributions for audit in audits if audit.contributions is not None]
+    if len(contributions) < len(audits):
+        return [None for _ in audits]
+    alike = common_places(contributions, queries)
+    return [
+        kept.of(key, place) for kept, key, place in zip(contributions, keys, alike, strict=True)
+    ]
+
+
+def trend(
+    columns: Columns,
+    clusters: Sequence[Clusters | None],
+    temperatures: tuple[float, ...],
+    *,
+    resamples: int,
+    seed: int,
+    run: str,
+    measure: str,
+    series: str,
+    a: str,
+) -> Trend:
+    """Ask whether a series moves with its temperatures.
+
+    `columns` are the reference's values at each temperature in turn, then the rewrites'; `clusters`
+    what documents add to the tilt at each.
+    """
+    half = len(temperatures)
+    [means] = resampled([columns], resamples=resamples, seed=seed)
+    tilts = relative_delta(columns.means[:half], columns.means[half:])[:, None]
+    samples = relative_delta(means[:half], means[half:])
+    variance = _change_variance(columns, clusters, temperatures)
+    changes = change_of_ends(temperatures, samples)
+    change = float(change_of_ends(temperatures, tilts)[0])
+    moved = infer(changes, change, variance=variance, neutral=0.0, bounds=(-400.0, 400.0))
+    correlations = rank_correlation(temperatures, samples)
+    correlation = float(rank_correlation(temperatures, tilts)[0])
+    defined = correlations[~np.isnan(correlations)]
+    if len(np.unique(defined)) > 1:  # as much wider as the change is
+        bounds = (-1.0, 1.0)
+        spread = infer(correlations, correlation, variance=variance, neutral=0.0, bounds=bounds)
+        low, high = spread.low, spread.high
+    else:
+        low, high = (correlation, correlation) if len(defined) else (np.nan, np.nan)
+    return Trend(
+        run=run,
+        measure=measure,
+        series=series,
+        a=a,
+        temperatures=temperatures,
+        values=tuple(tilts[:, 0].tolist()),
+        correlation=correlation,
+        low=low,
+        high=high,
+        change=change,
+        change_low=moved.low,
+        change_high=moved.high,
+        queries=columns.queries,
+        dropped=len(correlations) - len(defined),
+    )
+
+
+def _change_variance(
+    columns: Columns, clusters: Sequence[Clusters | None], temperatures: tuple[float, ...]
+) -> TwoWayVariance:
+    """Return the variance of the mean tilt at the highest temperature less that at the lowest."""
+    half = len(temperatures)
+    degrees = np.array(temperatures)
+    is_highest, is_lowest = degrees == degrees.max(), degrees == degrees.min()
+    factors = is_highest / is_highest.sum() - is_lowest / is_lowest.sum()
+    ends = np.flatnonzero(factors).tolist()
+    numbers = numbers_of(columns.mask, columns.distinct)
+    influences = [
+        influence_of_ratio(
+            RELATIVE_DELTA,
+            (columns.sums[end], columns.sums[half + end]),
+            clusters[end],
+            numbers=numbers,
+            distinct=columns.distinct,
+            is_centred=False,
+        )
+        for end in ends
+    ]
+    return combined(influences, factors[ends].tolist()).variance()
+
+
+def trend_sentence(trend: Trend, *, agree: int = 1, measures: int = 1) -> str:
+    """Say whether a tilt moves with temperature, and on how many of the measures that is so."""
+    low, high = (f"{t:g}" for t in (min(trend.temperatures), max(trend.temperatures)))
+    front = f"{trend.run}, {trend.series}"
+    if trend.queries == 0:
+        return f"{front}: no trend to ask for: no query has a relevant document on both sides at every temperature"
+    if math.isnan(trend.correlation):
+        return f"{front}: no trend to ask for: {trend.measure} has the same Relative Δ at every temperature, or none"
+    numbers = (
+        f"rank correlation {signed(trend.correlation, 2)} [{signed(trend.low, 2)}, {signed(trend.high, 2)}], "
+        f"{signed(trend.change)} points {bounds(trend.change_low, trend.change_high)} from {low} to {high}"
+    )
+    if trend.kind == "inconclusive":
+        return (
+            f"{front}: inconclusive, no trend with temperature shown on {trend.measure}: {numbers}"
+        )
+    way = f"toward {trend.a}" if trend.kind == "rises" else f"away from {trend.a}"
+    agreed = f"; agrees on {agree} of {measures} measures" if measures > 1 else ""
+    return f"{front}: Relative Δ on {trend.measure} moves {way} as temperature rises: {numbers}{agreed}"

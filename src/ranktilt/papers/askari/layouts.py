@@ -1,0 +1,272 @@
+"""Tables of Askari et al."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from ranktilt.auditing.groups import ALL
+from ranktilt.auditing.result import Audit
+from ranktilt.experiments.training_result import BASELINE, Kind, TrainingStudy
+from ranktilt.probes.check import CheckResult
+from ranktilt.reporting.layouts.layout import Layout
+from ranktilt.reporting.layouts.selection import Selection
+
+SOURCE = "Askari et al., CIKM 2023"
+DAGGER = "†"
+_DOMAINS = {
+    "all": "All",
+    "medicine": "Medicine",
+    "finance": "Finance",
+    "reddit": "Reddit",
+    "reddit_eli5": "Reddit",
+    "open_qa": "OpenQA",
+    "wiki_csai": "Wiki (CSAI)",
+}
+_SPLITS = {"dev": "validation"}
+"""What the paper calls a split."""
+_IS_ALL = pl.col("group") == ALL
+_NOT_AT_HOME = pl.lit(False)
+_QUERIES = (
+    pl.when(pl.col("split").is_null())
+    .then(pl.lit("queries"))
+    .otherwise(pl.format("queries {}", "split"))
+)
+
+
+def tested(*kinds: Kind) -> Callable[[TrainingStudy], pl.DataFrame]:
+    """Return what makes the means of a training study's evaluations of these kinds, with † on the best ranker."""
+
+    def frame(study: TrainingStudy) -> pl.DataFrame:
+        return pl.DataFrame(list(_means(study, *kinds)), infer_schema_length=None)
+
+    return frame
+
+
+def _means(study: TrainingStudy, *kinds: Kind) -> Iterator[dict[str, Any]]:
+    for evaluation in study.of_kind(*kinds):
+        for mean in evaluation.means:
+            yield {
+                "dataset": evaluation.name,
+                "split": evaluation.split,
+                "group": mean.a,
+                "groups": len(evaluation.groups),
+                "system": mean.run,
+                "measure": mean.measure,
+                "value": mean.value,
+                "mark": DAGGER if evaluation.best(mean.run, mean.measure) else "",
+            }
+
+
+def trained_on(study: TrainingStudy) -> pl.DataFrame:
+    """Return the number of queries with an answer of the reference, by split and domain."""
+    rows = [
+        {
+            "group": group,
+            "measure": f"queries {_SPLITS.get(evaluation.split, evaluation.split)}",
+            "value": _query_count(evaluation, group),
+        }
+        for evaluation in study.of_kind("first stage")
+        if evaluation.side == study.reference
+        for group in evaluation.groups
+    ]
+    return pl.DataFrame(rows)
+
+
+def _query_count(evaluation: Any, group: str) -> float:
+    return float(evaluation.mean(evaluation.rankers[0], evaluation.measures[0], group).queries)
+
+
+def _of_study(kind: tuple[Kind, ...], where: pl.Expr, dataset: str = "dataset") -> Selection:
+    keys = {"dataset": dataset, "system": "system", "measure": "measure"}
+    return Selection(result=TrainingStudy, part=tested(*kind), keys=keys, where=where)
+
+
+_WHOLE = Selection(
+    result=Audit,
+    part="means",
+    keys={"dataset": "dataset", "system": "system", "measure": "measure"},
+    value="mean",
+    where=_IS_ALL,
+    home=pl.col("by").is_null(),
+)
+_NO_RECALL = ~pl.col("measure").str.contains(r"^R[@(]")
+_NO_RECIPROCAL_RANK = ~pl.col("measure").str.starts_with("RR")
+_TRAINED = pl.col("system") != BASELINE
+
+ASKARI_2 = Layout(
+    name="askari-2",
+    source=SOURCE,
+    title="Effectiveness of the rankers on each collection",
+    cells=(
+        _WHOLE,
+        replace(_of_study(("supervised", "zero-shot"), _IS_ALL & _NO_RECALL), mark="mark"),
+    ),
+    rows=("system",),
+    measures=("AP@1000", "nDCG@10", "RR@10"),
+    digits=3,
+    leading_zero=False,
+    mark=DAGGER,
+    mark_note="† significantly better than every other ranker and BM25 on the collection: paired t test, p < .05, "
+    "Bonferroni over all pairs of rankers and measures.",
+    shows="rankings measured without grouping (an audit)",
+    command="ranktilt audit DIR -r bm25 -m AP@1000 -m nDCG@10 -m RR@10 --by none --json FILE",
+)
+
+_BY_DOMAIN = pl.col("by").is_not_null() & (pl.col("by") != "source")
+_COUNTS = Selection(
+    result=Audit,
+    part="means",
+    keys={
+        "dataset": pl.when(_BY_DOMAIN).then(pl.col("group")).otherwise(pl.col("dataset")),
+        "collection": pl.when(_BY_DOMAIN).then(pl.col("dataset")).otherwise(pl.lit("")),
+        "system": pl.lit("-"),
+        "measure": _QUERIES,
+    },
+    value=pl.col("queries").max().over("group"),  # whichever of them a ranker lacks
+    where=_IS_ALL | _BY_DOMAIN,
+    home=_NOT_AT_HOME,
+    first=True,
+)
+ASKARI_1 = Layout(
+    name="askari-1",
+    source=SOURCE,
+    title="Number of queries",
+    cells=(
+        _COUNTS,
+        Selection(
+            result=CheckResult,
+            part="contents.queries",
+            keys={"dataset": "dataset", "system": pl.lit("-"), "measure": _QUERIES},
+            value="queries",
+            where=pl.int_range(pl.len()) == pl.len() - 1,
+            home=_NOT_AT_HOME,
+        ),
+        Selection(
+            result=TrainingStudy,
+            part=trained_on,
+            keys={"dataset": "group", "system": pl.lit("-"), "measure": "measure"},
+        ),
+    ),
+    rows=("dataset",),
+    columns=("measure",),
+    measures=("queries train", "queries validation", "queries test"),
+    digits=0,
+    titles={"dataset": "Domain"},
+    labels={
+        "queries train": "Train",
+        "queries validation": "CheckResult",
+        "queries test": "Test",
+        "queries": "Queries",
+        **_DOMAINS,
+    },
+    shows="judged queries (an audit or a check)",
+    command="ranktilt audit DIR -r bm25 --json FILE",
+)
+_DOMAIN_MEANS = Selection(
+    result=Audit,
+    part="means",
+    keys={
+        "dataset": "group",
+        "collection": "dataset",
+        "system": "system",
+        "measure": "measure",
+    },
+    value="mean",
+    where=pl.col("by").is_not_null(),
+    home=_NOT_AT_HOME,
+)
+ASKARI_3 = replace(
+    ASKARI_2,
+    name="askari-3",
+    title="Effectiveness in each domain",
+    cells=(
+        _DOMAIN_MEANS,
+        _of_study(("supervised",), _TRAINED & _NO_RECALL & (pl.col("groups") > 1), dataset="group"),
+    ),
+    rows=("dataset",),
+    columns=("system", "measure"),
+    mark="",
+    titles={"dataset": "Domain"},
+    labels=_DOMAINS,
+    shows="rankings measured in each domain (an audit by a column of the documents)",
+    command="ranktilt audit DIR -r bm25 -m AP@1000 -m nDCG@10 -m RR@10 --by domain --json FILE",
+)
+
+
+def _side_alone(source: str, mean: str) -> Selection:
+    """One side of a check as a collection of its own."""
+    return Selection(
+        result=CheckResult,
+        part="effectiveness",
+        keys={
+            "dataset": pl.format("{} ({})", "dataset", source),
+            "system": "system",
+            "measure": "measure",
+        },
+        value=mean,
+        home=_NOT_AT_HOME,
+    )
+
+
+ASKARI_4 = replace(
+    ASKARI_2,
+    name="askari-4",
+    title="Effectiveness on each collection",
+    cells=(
+        replace(_WHOLE, home=_NOT_AT_HOME),
+        _side_alone("reference", "mean_a"),
+        _side_alone("source", "mean_b"),
+        _of_study(("first stage",), _IS_ALL & _NO_RECIPROCAL_RANK & (pl.col("split") != "dev")),
+    ),
+    rows=("dataset",),
+    columns=("measure",),
+    measures=("AP@1000", "nDCG@10", "R@1000"),
+    mark="",
+    command="ranktilt audit DIR -r bm25 -m AP@1000 -m nDCG@10 -m R@1000 --by none --json FILE",
+)
+ASKARI_5 = replace(
+    ASKARI_2,
+    name="askari-5",
+    title="Effectiveness of the rankers",
+    cells=(
+        replace(_WHOLE, home=_NOT_AT_HOME),
+        _of_study(("seen",), _IS_ALL & _TRAINED & _NO_RECALL),
+    ),
+    columns=("measure",),
+    mark="",
+)
+_QUARTILES = {"mean": "mean", "25 %": "low", "median": "median", "75 %": "high"}
+
+
+def _shared_words(measure: str, value: pl.Expr) -> Selection:
+    return Selection(
+        result=TrainingStudy,
+        part="overlaps",
+        keys={"dataset": "dataset", "target": "source", "measure": pl.lit(measure)},
+        value=value,
+    )
+
+
+OVERLAP = Layout(
+    name="askari-overlap",
+    source=f"the text of {SOURCE}",
+    title="Words of a query that stand in an answer to it, in percent",
+    cells=(
+        _shared_words("pairs", pl.col("pairs")),
+        *(_shared_words(name, 100 * pl.col(column)) for name, column in _QUARTILES.items()),
+    ),
+    rows=("target",),
+    columns=("measure",),
+    measures=("pairs", *_QUARTILES),
+    digits=1,
+    digits_of={"pairs": 0},
+    titles={"target": "Answers"},
+    labels={"pairs": "Pairs", "mean": "Mean", "median": "Median", "human": "human"},
+    shows="answers of both sides to the same queries (a training study)",
+    command="ranktilt train study DIR --base-model MODEL --json FILE",
+)
+LAYOUTS = (ASKARI_1, ASKARI_2, ASKARI_3, ASKARI_4, ASKARI_5, OVERLAP)

@@ -1,0 +1,73 @@
+"""Rows that no frame of a result holds: the curves of a spectrum, and a bench by the strength of each method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from ranktilt.experiments.tradeoff_result import Bench
+from ranktilt.probes.explain import Explanation
+
+
+def spectra(explanation: Explanation) -> pl.DataFrame:
+    """Return each height of each spectrum: ``system``, ``source``, ``index``, ``height``, and how many ``sources``."""
+    curves = [
+        (source, heights)
+        for result in explanation.results
+        if result.probe.partition(":")[0] == "spectrum"
+        for figure in result.figures
+        for source, heights in figure.series.items()
+    ]
+    rows = [
+        {"source": source, "index": index, "height": height}
+        for source, heights in curves
+        for index, height in enumerate(heights, start=1)
+    ]
+    several = len(explanation.sources)
+    ranker = str(explanation.spec["ranker"])
+    return pl.DataFrame(rows).with_columns(system=pl.lit(ranker), sources=pl.lit(several))
+
+
+def bench_tilts(bench: Bench) -> pl.DataFrame:
+    """Return Relative Δ of each source by method and strength."""
+    return pl.DataFrame(list(_tilts(bench)))
+
+
+def bench_means(bench: Bench) -> pl.DataFrame:
+    """Return effectiveness on the reference's documents alone by method and strength; none where it was not ranked."""
+    return pl.DataFrame(list(_means(bench)))
+
+
+def _tilts(bench: Bench) -> Iterator[dict[str, Any]]:
+    for method, trial in _trials(bench):
+        for measure in bench.measures:
+            for pair in bench.pairs:
+                yield {
+                    "method": method,
+                    "strength": f"{trial.strength:g}",
+                    "measure": measure,
+                    "source": pair[1],
+                    "value": bench.tilt(trial.name, pair, measure).value,
+                }
+
+
+def _means(bench: Bench) -> Iterator[dict[str, Any]]:
+    reference = str(bench.spec.get("reference"))
+    if reference not in bench.over:
+        return
+    for method, trial in _trials(bench):
+        for measure in bench.measures:
+            yield {
+                "method": method,
+                "strength": f"{trial.strength:g}",
+                "measure": measure,
+                "value": bench.mean(trial.name, reference, measure).value,
+            }
+
+
+def _trials(bench: Bench) -> Iterator[tuple[str, Any]]:
+    for method in bench.methods:
+        for trial in bench.strengths(method):
+            yield method, trial

@@ -1,0 +1,375 @@
+"""Tables and figures of Dai et al., numbered as in version 2 of arXiv 2310.20501."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import polars as pl
+
+from ranktilt.auditing.result import Audit
+from ranktilt.auditing.source_audits import SourceAudits
+from ranktilt.experiments.tradeoff_result import Bench
+from ranktilt.papers.dai.curves import bench_means, bench_tilts, spectra
+from ranktilt.papers.dai.figures import draw_cosines, draw_map, texts_drawn
+from ranktilt.probes.check import CheckResult
+from ranktilt.probes.explain import Explanation
+from ranktilt.reporting.layouts.layout import Layout
+from ranktilt.reporting.layouts.selection import Column, Selection
+
+SOURCE = "Dai et al., arXiv 2310.20501 (numbered as before KDD 2024)"
+MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5")
+
+# Which table a rewrite is at home in: of the usual models, of GPT, and of other temperatures.
+_IS_USUAL = pl.col("temperature").is_in(["", "0.2"])
+_BY_GPT = pl.col("generator").str.to_lowercase().str.contains("gpt", literal=True)
+USUAL, GPT, OTHER = _IS_USUAL & ~_BY_GPT, _IS_USUAL & _BY_GPT, ~_IS_USUAL
+_KNOWN = pl.col("temperature").filter(pl.col("temperature") != "")
+_SPANS_TEMPERATURES = (_KNOWN.n_unique().over("generator") > 1).any()
+"""Whether a model has sources at several temperatures, which stand beside each other in Table 9."""
+
+# Which rankers a table is about.
+ONE_STAGE = ~pl.col("is_reranked") | pl.col("is_reranked").all()
+RERANKED = pl.col("is_reranked").any() & (
+    pl.col("is_reranked")
+    | pl.col("first_stage").is_in(pl.col("first_stage").filter(pl.col("is_reranked")).implode())
+)
+
+
+def _mixed(where: pl.Expr | None, home: pl.Expr, *, of_sources: pl.Expr) -> tuple[Selection, ...]:
+    """Both groups' means over the queries that count for Relative Δ; beside human text, the other is the LLM's."""
+    is_rewrite = (pl.col("by") == "source") & (pl.col("a") == "human")
+    told = {
+        name: pl.when(is_rewrite.fill_null(False)).then(pl.col(name)).otherwise(pl.lit(""))
+        for name in ("generator", "temperature")
+    }
+    pair = pl.format("{} against {}", "a", "b")
+    audited = {
+        **told,
+        "condition": pl.when(is_rewrite.fill_null(False)).then(pl.lit("")).otherwise(pair),
+    }
+    llm = pl.lit("llm")
+    other = pl.when(is_rewrite.fill_null(False)).then(llm).otherwise(pl.col("b"))
+    at_home = (pl.col("by") == "source") & home
+    return (
+        _side(Audit, audited, pl.col("a"), "mean_a", where=where, home=at_home),
+        _side(Audit, audited, other, "mean_b", where=where, home=at_home),
+        _side(SourceAudits, _STATED, pl.col("a"), "mean_a", where=where, home=of_sources),
+        _side(SourceAudits, _STATED, llm, "mean_b", where=where, home=of_sources),
+    )
+
+
+_STATED = {"generator": pl.col("generator"), "temperature": pl.col("temperature")}
+
+
+def _side(
+    result: type,
+    keys: Mapping[str, Column],
+    target: pl.Expr,
+    mean: str,
+    *,
+    where: pl.Expr | None,
+    home: pl.Expr,
+) -> Selection:
+    columns: dict[str, Column] = {
+        "dataset": "dataset",
+        "collection": pl.lit("mixed"),
+        "system": "system",
+        "target": target,
+        "measure": "measure",
+        **keys,
+    }
+    return Selection(result=result, part="tilts", keys=columns, value=mean, where=where, home=home)
+
+
+def _alone(home: pl.Expr) -> tuple[Selection, ...]:
+    """Both sources of a check, each ranked alone."""
+    keys: dict[str, Column] = {
+        "dataset": "dataset",
+        "collection": pl.lit("single-source"),
+        "system": "system",
+        "measure": "measure",
+        **_STATED,
+    }
+    sides: tuple[tuple[Column, str], ...] = (("reference", "mean_a"), (pl.lit("llm"), "mean_b"))
+    return tuple(
+        Selection(
+            result=CheckResult,
+            part="effectiveness",
+            keys={**keys, "target": target},
+            value=mean,
+            home=home,
+        )
+        for target, mean in sides
+    )
+
+
+def _statistic(measure: str, column: str, part: str, where: pl.Expr) -> Selection:
+    """A number of Table 1: of each source, or of the queries."""
+    keys: dict[str, Column] = {"dataset": "dataset", "measure": pl.lit(measure)}
+    if part == "contents.sources":
+        keys["target"] = "source"
+    return Selection(result=CheckResult, part=part, keys=keys, value=column, where=where)
+
+
+_IS_SOURCE = pl.col("source").is_not_null()
+_ROW = pl.int_range(pl.len())
+_STATISTICS = (
+    _statistic("queries", "queries", "contents.queries", pl.len() - 1 == _ROW),
+    _statistic("query words", "words", "contents.queries", _ROW == 0),
+    _statistic("documents", "documents", "contents.sources", _IS_SOURCE),
+    _statistic("document words", "words", "contents.sources", _IS_SOURCE),
+    _statistic(
+        "relevant per query", "relevant", "contents.sources", _IS_SOURCE & (pl.col("queries") > 0)
+    ),
+)
+DAI_1 = Layout(
+    name="dai-1",
+    source=SOURCE,
+    title="Statistics of the collections",
+    cells=_STATISTICS,
+    rows=("measure", "target"),
+    columns=("dataset",),
+    measures=("queries", "query words", "documents", "document words", "relevant per query"),
+    digits=0,
+    digits_of={"query words": 2, "document words": 2, "relevant per query": 2},
+    titles={"measure": "Statistic", "target": "Source"},
+    labels={
+        "queries": "Test queries",
+        "query words": "Mean length of a query, words",
+        "documents": "Documents",
+        "document words": "Mean length of a document, words",
+        "relevant per query": "Relevant documents per query",
+        "human": "human",
+    },
+    shows="what a collection consists of (a check)",
+    command="ranktilt check DIR --json FILE",
+)
+DAI_3 = Layout(
+    name="dai-3",
+    source=SOURCE,
+    title="Effectiveness of each ranker on human-written and LLM-generated documents of one mixed collection, in "
+    "percent, and Relative Δ (positive where human-written text ranks higher)",
+    title_of_groups="Effectiveness of each ranker on groups of documents of one collection, in percent, and Relative Δ",
+    cells=_mixed(ONE_STAGE, USUAL, of_sources=USUAL & ~_SPANS_TEMPERATURES),
+    left_out="re-rankers have a table of their own (dai-5, dai-6)",
+    measures=MEASURES,
+    scale=100.0,
+    derived="relative_delta",
+    shows="a mixed collection ranked as one (an audit)",
+    command="ranktilt audit DIR -r bm25 --json FILE",
+)
+DAI_2 = replace(
+    DAI_3,
+    name="dai-2",
+    title="Effectiveness of each ranker on the human-written and on the LLM-generated documents alone, in percent",
+    title_of_groups="",
+    cells=_alone(USUAL),
+    left_out="",
+    derived="",
+    shows="each source ranked alone (a check with rankers)",
+    command="ranktilt check DIR -r bm25 --json FILE",
+)
+DAI_5 = replace(
+    DAI_3,
+    name="dai-5",
+    title="Re-rankers: effectiveness of each ranker on human-written and LLM-generated documents of one mixed "
+    "collection, in percent, and Relative Δ (positive where human-written text ranks higher)",
+    cells=_mixed(RERANKED, USUAL, of_sources=USUAL & ~_SPANS_TEMPERATURES),
+    left_out="the table holds re-rankers and what they start from",
+    rows=("measure", "target"),
+    columns=("dataset", "system"),
+    titles={"measure": "Metrics"},
+    labels={"BM25+MiniLM": "+MiniLM", "BM25+monoT5": "+monoT5"},
+    shows="a mixed collection ranked by re-rankers (an audit)",
+    command="ranktilt audit DIR -r bm25 -r 'bm25@100>>cross-encoder:minilm' --json FILE",
+)
+DAI_10 = Layout(
+    name="dai-10",
+    source=SOURCE,
+    title="A human-written document and its LLM-generated version, for a query to which both are relevant",
+    texts=1,
+    shows="the texts of a collection (an audit by source, with its collection)",
+    command="ranktilt audit DIR -r bm25 --json FILE",
+)
+_OF_GPT = GPT & ~_SPANS_TEMPERATURES
+TABLES = (
+    DAI_1,
+    DAI_2,
+    DAI_3,
+    replace(DAI_3, name="dai-4", cells=_mixed(ONE_STAGE, GPT, of_sources=_OF_GPT)),
+    DAI_5,
+    replace(DAI_5, name="dai-6", cells=_mixed(RERANKED, GPT, of_sources=_OF_GPT)),
+    replace(DAI_2, name="dai-7", cells=_alone(GPT)),
+    replace(DAI_2, name="dai-8", cells=_alone(OTHER)),
+    replace(
+        DAI_3,
+        name="dai-9",
+        cells=_mixed(None, OTHER, of_sources=OTHER | _SPANS_TEMPERATURES),
+        left_out="",
+    ),
+    DAI_10,
+    replace(
+        DAI_10,
+        name="dai-11",
+        texts=2,
+        shows="the texts of a second collection (an audit by source, with its collection)",
+    ),
+)
+
+_QUARTILES = {"25 %": "quartile_1", "median": "median", "75 %": "quartile_3"}
+_OF_DISTRIBUTION = ("mean", *_QUARTILES)
+
+
+def _curve(home: pl.Expr) -> tuple[Selection, ...]:
+    keys: dict[str, Column] = {
+        "dataset": "dataset",
+        "system": "system",
+        "target": "source",
+        "measure": pl.lit("relative singular value"),
+        "condition": "index",
+    }
+    return (Selection(result=Explanation, part=spectra, keys=keys, value="height", home=home),)
+
+
+def _perplexity(measure: str, column: str) -> Selection:
+    model = pl.col("probe").str.strip_prefix("perplexity").str.strip_prefix(":")
+    return Selection(
+        result=Explanation,
+        part="results.rows",
+        keys={
+            "dataset": "dataset",
+            "system": pl.when(model == "").then(pl.lit("trigrams")).otherwise(model),
+            "target": "source",
+            "measure": pl.lit(measure),
+        },
+        value=column,
+        where=pl.col("probe").str.starts_with("perplexity"),
+    )
+
+
+def _cosine(measure: str, column: str) -> Selection:
+    return Selection(
+        result=CheckResult,
+        part="similarity",
+        keys={
+            "dataset": "dataset",
+            "system": "model",
+            "target": "source",
+            "measure": pl.lit(measure),
+        },
+        value=f"twins_{column}",
+        home=pl.len() > 1,
+    )
+
+
+def _by_strength(part: Callable[[Bench], pl.DataFrame], keys: dict[str, str]) -> Selection:
+    columns = {"dataset": "dataset", "system": "method", "condition": "strength", **keys}
+    return Selection(result=Bench, part=part, keys={**columns, "measure": "measure"})
+
+
+_MAPPED = Selection(
+    result=CheckResult,
+    part=texts_drawn,
+    keys={
+        "dataset": "dataset",
+        "system": "model",
+        "target": "source",
+        "measure": pl.lit("texts drawn"),
+    },
+    value="texts",
+)
+_SEVERAL = pl.col("sources") > 1
+FIGURE_7 = Layout(
+    name="dai-fig7",
+    source=SOURCE,
+    title="Relative singular values of the embeddings: each source's over the reference's of the same index",
+    cells=_curve(~_SEVERAL),
+    rows=("condition",),
+    columns=("target",),
+    digits=3,
+    titles={"condition": "Index", "target": "Source"},
+    labels={"human": "human"},
+    shows="a spectrum (an explanation)",
+    command="ranktilt explain DIR --probe spectrum --encoder dense:minilm --json FILE",
+    curve=True,
+)
+FIGURE_9 = Layout(
+    name="dai-fig9",
+    source=SOURCE,
+    title="Log perplexity of the documents of each source",
+    cells=tuple(
+        _perplexity(measure, "values" if measure == "documents" else measure)
+        for measure in ("documents", *_OF_DISTRIBUTION)
+    ),
+    rows=("target",),
+    columns=("measure",),
+    measures=("documents", *_OF_DISTRIBUTION),
+    digits=2,
+    digits_of={"documents": 0},
+    titles={"target": "Source"},
+    labels={"documents": "Documents", "mean": "Mean", "median": "Median", "human": "human"},
+    shows="perplexities (an explanation)",
+    command="ranktilt explain DIR --probe perplexity --json FILE",
+)
+FIGURE_10 = Layout(
+    name="dai-fig10",
+    source=SOURCE,
+    title="Relative Δ by the coefficient α of the debiased constraint (positive where human-written text ranks higher)",
+    cells=(_by_strength(bench_tilts, {"generator": "generator", "temperature": "temperature"}),),
+    rows=("condition",),
+    columns=("measure",),
+    measures=MEASURES,
+    titles={"condition": "α"},
+    shows="interventions of rising strength (a bench)",
+    command="ranktilt train retriever DIR --debias 0 --debias paper --json FILE",
+)
+FIGURES = (
+    FIGURE_7,
+    replace(
+        FIGURE_7,
+        name="dai-fig8",
+        cells=_curve(_SEVERAL),
+        shows="the spectra of several sources (an explanation)",
+    ),
+    FIGURE_9,
+    FIGURE_10,
+    replace(
+        FIGURE_10,
+        name="dai-fig11",
+        title="Effectiveness on the human-written documents alone by the coefficient α of the constraint, in percent",
+        cells=(_by_strength(bench_means, {}),),
+        scale=100.0,
+        shows="interventions of rising strength, ranked on human documents alone too (a bench)",
+    ),
+    Layout(
+        name="dai-fig13",
+        source=SOURCE,
+        title="Texts of all sources in an encoder's space: how many of each are drawn",
+        cells=(_MAPPED,),
+        draw=draw_map,
+        rows=("target",),
+        columns=("measure",),
+        digits=0,
+        titles={"target": "Source"},
+        labels={"human": "human", "texts drawn": "Texts"},
+        shows="a picture of the vectors of several sources (a check with an encoder)",
+        command="ranktilt check DIR --similarity dense:minilm --json FILE",
+    ),
+    replace(
+        FIGURE_9,
+        name="dai-fig14",
+        title="Cosine similarity of the rewrites of each source with the texts that they were made of",
+        cells=tuple(
+            _cosine(measure, _QUARTILES.get(measure, "count" if measure == "pairs" else measure))
+            for measure in ("pairs", *_OF_DISTRIBUTION)
+        ),
+        measures=("pairs", *_OF_DISTRIBUTION),
+        digits_of={"pairs": 0},
+        labels={"mean": "Mean", "median": "Median", "human": "human", "pairs": "Pairs"},
+        draw=draw_cosines,
+        shows="vectors of twins (a check with an encoder)",
+        command="ranktilt check DIR --similarity dense:minilm --json FILE",
+    ),
+)
+LAYOUTS = (*TABLES, *FIGURES)

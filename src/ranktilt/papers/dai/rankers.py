@@ -1,0 +1,28 @@
+"""TF-IDF and BM25 as Dai et al. use them: texts without titles, NLTK's words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
+
+
+@dataclass(frozen=True, kw_only=True)
+class DaiBM25(BM25):
+    """BM25 as Dai et al. (2024) use it: k1 2, b .75, idf ``ln(N/df)``, texts without titles, NLTK's words."""
+
+    name: ClassVar[str] = "bm25:dai"
+    text: str = "text"
+    analyzer: str = "paper"
+    k1: float = 2.0
+    method: str = "atire"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DaiTFIDF(TFIDF):
+    """TF-IDF as Dai et al. (2024) use it: the formula of `TFIDF`, texts without titles, NLTK's words."""
+
+    name: ClassVar[str] = "tfidf:dai"
+    text: str = "text"
+    analyzer: str = "paper"

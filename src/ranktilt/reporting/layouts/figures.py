@@ -1,0 +1,183 @@
+"""The figures of a page for a paper or a notebook: the same specifications in its size and letters."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from ranktilt.auditing.result import Audit
+from ranktilt.errors import UserError, unknown
+from ranktilt.io.artifact import names_files
+from ranktilt.io.files import write_bytes
+from ranktilt.optional import need
+from ranktilt.reporting.document import Figure
+from ranktilt.reporting.figures.drawing import Drawing
+from ranktilt.reporting.layouts.layout import layouts
+from ranktilt.reporting.provenance import folder
+from ranktilt.reporting.reload import Loaded, LoadedAudit, LoadedSourceAudits
+from ranktilt.reporting.views import view
+from ranktilt.reporting.views.audit import view as audit_view
+from ranktilt.reporting.views.source_audits import view as source_audits_view
+
+Result = Any
+"""A result, or one that was loaded with its collection."""
+FORMATS = ("svg", "pdf", "png")
+_COLUMN = 240
+"""Points: as wide as a column of a paper."""
+_NOTEBOOK = 520
+"""Pixels: as wide as a figure of a notebook."""
+_WORDS = {"labelFontSize": 7, "titleFontSize": 8, "titleFontWeight": "normal"}
+_CONFIG = {
+    "font": "sans-serif",
+    "background": "white",
+    "view": {"stroke": None},
+    "text": {"fontSize": 7},
+    "title": {"fontSize": 8, "fontWeight": "normal"},
+    "axis": {**_WORDS, "gridColor": "#e9ecf1"},
+    "legend": _WORDS,
+}
+
+
+@names_files
+def paper_figures(
+    results: Sequence[Result], *, format: str = "svg", layout: str = ""
+) -> dict[str, bytes]:
+    """Draw the figures of results, each by the name of its file; a `layout`, such as ``dai-fig7``, is drawn alone."""
+    if format not in FORMATS:
+        raise unknown("format of a figure", format, FORMATS)
+    need("vl_convert", extra="plots", for_="figures of papers")
+    found: dict[str, bytes] = {}
+    for result in results:
+        front = _front(result, results)
+        for _, figure in _figures(result):
+            # One source's spectrum is Figure 7, and those of several are Figure 8.
+            if layout in ("", figure.layout) or (layout, figure.layout) == ("dai-fig7", "dai-fig8"):
+                name = (layout or figure.layout).replace("-fig", "-figure-") or _slug(figure.title)
+                found[_free(f"{front}{name}", format, found)] = _picture(figure, format)
+    if not found:
+        raise UserError(_nothing(results, layout))
+    return found
+
+
+def _picture(figure: Figure, format: str) -> bytes:
+    convert = need("vl_convert", extra="plots", for_="figures of papers")
+    made = getattr(convert, f"vegalite_to_{format}")(for_paper(figure.drawing))
+    return made.encode() if isinstance(made, str) else bytes(made)
+
+
+@dataclass(frozen=True)
+class ResultFigure:
+    """A figure that shows itself in a notebook, by Vega-Lite or in words, and can be written for a paper."""
+
+    figure: Figure
+
+    def save(self, path: str | Path) -> Path:
+        """Write it as SVG, PDF or PNG, as the file's ending says; needs ``[plots]``."""
+        path = Path(path)
+        format = path.suffix.removeprefix(".").lower()
+        if format not in FORMATS:
+            raise unknown("format of a figure", format, FORMATS)
+        write_bytes(path, _picture(self.figure, format))
+        return path
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        said = {"description": f"{self.figure.title}. {self.figure.says}"}
+        drawing = {**self.figure.drawing, **said, "width": _NOTEBOOK}
+        return {
+            "application/vnd.vegalite.v5+json": json.loads(_coloured(drawing)),
+            "text/plain": repr(self),
+        }
+
+    def __repr__(self) -> str:
+        return f"{self.figure.title}\n{self.figure.says}"
+
+
+def result_figure(result: Any, name: str = "") -> ResultFigure:
+    """Return the figure of a result by the name of its section or layout; without a name the first."""
+    found = list(_figures(result))
+    if not found:
+        raise UserError(_nothing([result], ""))
+    chosen = [figure for known, figure in found if name in ("", known, figure.layout)]
+    if not chosen:
+        raise unknown("figure", name, [known for known, _ in found])
+    return ResultFigure(chosen[0])
+
+
+def _figures(result: Any) -> Iterator[tuple[str, Figure]]:
+    """Yield the figures of a result, each by its section's name, with a number where there are several."""
+    if isinstance(result, Audit | LoadedAudit):
+        document = audit_view(result, budget=0)
+    elif isinstance(result, LoadedSourceAudits):
+        document = source_audits_view(result, budget=0)
+    else:
+        document = view(result)
+    for section in document.sections:
+        figures = [block for block in section.blocks if isinstance(block, Figure)]
+        for number, figure in enumerate(figures, start=1):
+            yield section.name if len(figures) == 1 else f"{section.name}-{number}", figure
+    for layout in layouts().values():
+        kinds = [selection.result for selection in layout.cells]
+        if layout.draw is None or not any(isinstance(result, kind) for kind in kinds):
+            continue
+        if drawn := layout.draw(result):
+            yield layout.name, replace(drawn, layout=layout.name)
+
+
+def for_paper(drawing: Drawing) -> str:
+    """Return a specification with the size, the letters and the colours of print."""
+    height = min(drawing["height"], _COLUMN)
+    return _coloured({**drawing, "config": _CONFIG, "width": _COLUMN, "height": height})
+
+
+def _coloured(drawing: Drawing) -> str:
+    """A specification as JSON, with the colours of the page's light theme in the place of their names."""
+    style = (
+        resources.files("ranktilt.reporting")
+        .joinpath("templates", "page.css")
+        .read_text(encoding="utf-8")
+    )
+    palette = dict(
+        re.findall(r"(--[a-z-]+): (#[0-9a-f]+)", style.partition(":root {")[2].partition("}")[0])
+    )
+    return re.sub(r"var\((--[a-z]+)\)", lambda match: palette[match[1]], json.dumps(drawing))
+
+
+def _front(result: Result, results: Sequence[Result]) -> str:
+    """What the file names of a result begin with: nothing where it is the only one of its kind."""
+    same = [one for one in results if type(one) is type(result)]
+    if len(same) == 1:
+        return ""
+    spec = result.audit.spec if isinstance(result, Loaded) else result.spec
+    return f"{_slug(folder(spec)) or same.index(result) + 1}-"
+
+
+def _free(name: str, format: str, taken: dict[str, bytes]) -> str:
+    file, number = f"{name}.{format}", 2
+    while file in taken:
+        file, number = f"{name}-{number}.{format}", number + 1
+    return file
+
+
+def _slug(text: str) -> str:
+    plain = text.lower().replace("δ", "delta").replace("α", "alpha")
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:80]
+
+
+def _nothing(results: Sequence[Any], layout: str) -> str:
+    if layout in layouts():
+        one = layouts()[layout]
+        return f"{layout} shows {one.shows}; the results given hold none: {one.command} makes one"
+    if not results:
+        return "nothing to draw: no result was given"
+    kinds = dict.fromkeys(
+        type(one.audit if isinstance(one, Loaded) else one).__name__ for one in results
+    )
+    hint = (
+        "; an audit needs two groups with a defined Relative Δ" if Audit.__name__ in kinds else ""
+    )
+    return f"nothing to draw: {', '.join(kinds)} has no figures{hint}"

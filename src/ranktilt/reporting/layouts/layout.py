@@ -1,0 +1,154 @@
+"""What a table of a paper is without its numbers: rows, columns, order, names and how numbers are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ranktilt.errors import unknown
+from ranktilt.extensions import ExtensionTable
+from ranktilt.reporting.document import Figure
+from ranktilt.reporting.layouts.names import NAMES, dataset_name, measure_name
+from ranktilt.reporting.layouts.selection import Selection
+
+_CONTEXT = {"generator": "LLM text by {}", "temperature": "temperature {}"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """One table of a paper, without its numbers."""
+
+    name: str
+    """Such as ``dai-3``; figures are named ``dai-fig7``."""
+    source: str
+    """The paper, such as ``Wang et al., NAACL 2024``."""
+    title: str
+    """The caption."""
+    cells: tuple[Selection, ...] = ()
+    """Which rows of which results are its cells."""
+    draw: Callable[[Any], Figure | None] | None = None
+    """Of a figure that no page of a result has: what draws it of a result that `cells` are about."""
+    reads_collection: bool = False
+    """Whether an audit's collection and lists are read again for it."""
+    texts: int = 0
+    """Of a table of texts instead: which of the collections among the results it shows, 1 for the first."""
+    left_out: str = ""
+    """What is said of rankers that the table is not about."""
+    title_of_groups: str = ""
+    """The caption where the groups are not human and LLM; the same by default."""
+    rows: tuple[str, ...] = ("system", "target")
+    """Keys of a cell, the slowest first."""
+    columns: tuple[str, ...] = ("dataset", "measure")
+    """One key or two."""
+    panels: tuple[str, ...] = ()
+    """Keys of the blocks below each other; every key that is nowhere else and has several values joins them."""
+    measures: tuple[str, ...] = ()
+    """Those of the paper, in its order; others follow."""
+    digits: int = 1
+    """Decimals."""
+    digits_of: Mapping[str, int] = field(default_factory=dict)
+    """Decimals of single measures."""
+    leading_zero: bool = True
+    """Whether 0.5 is printed so, or .5."""
+    scale: float = 1.0
+    """What a value of 0 to 1 is multiplied by for the print: 100 for percent."""
+    derived: str = ""
+    """Which cells follow from others: ``relative_delta`` from two means, or a ``ratio`` from two shares."""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Titles of keys, where they are not the usual ones."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """How values are printed, where it is not the usual way."""
+    shows: str = ""
+    """What a result must hold for this table."""
+    command: str = ""
+    """What makes such a result."""
+    mark: str = ""
+    """What stands behind a number that is significantly better than others, such as ``†``."""
+    mark_note: str = ""
+    """What the mark says."""
+    curve: bool = False
+    """Whether its rows are the places of a curve, of which print shows a few and CSV all."""
+
+    @property
+    def is_figure(self) -> bool:
+        """Whether it is a figure, which is drawn too."""
+        return "-fig" in self.name
+
+    @property
+    def paper(self) -> str:
+        """Which table or figure of which paper it is."""
+        number = self.name.rpartition("-")[2]
+        if not (self.is_figure or number.isdecimal()):
+            return self.source
+        kind = "Figure" if self.is_figure else "Table"
+        return f"{kind} {number.removeprefix('fig')} of {self.source}"
+
+    def title_of(self, key: str) -> str:
+        return self.titles.get(key, NAMES["keys"][key])
+
+    def label(self, key: str, value: str) -> str:
+        if value in self.labels:
+            return self.labels[value]
+        if key == "measure":
+            return measure_name(value)
+        if key == "dataset":
+            return dataset_name(value)
+        return NAMES["targets"].get(value, value) if key == "target" else value
+
+    def said(self, key: str, value: str) -> str:
+        """Return a key's value as it stands in a caption; nothing where there is none."""
+        if not value:
+            return ""
+        return _CONTEXT.get(key, "{}").format(self.label(key, value))
+
+    def printed(self, value: float, measure: str) -> str:
+        """Print a number as the paper does; ``–`` where it is undefined."""
+        if value != value:
+            return "–"
+        digits = self.digits_of.get(measure, self.digits)
+        text = f"{np.round(value, digits) + 0.0:.{digits}f}"  # halves to even; −0 becomes 0
+        return (
+            text
+            if self.leading_zero
+            else text.replace("0.", ".", 1)
+            if text.lstrip("-")[0] == "0"
+            else text
+        )
+
+    def unit(self, measure: str) -> float:
+        """Return half of the last printed digit's worth: how far a print may lie from its number."""
+        return float(0.5 * 10.0 ** -self.digits_of.get(measure, self.digits))
+
+
+PAPER = "paper"
+"""The layout of every table that the results hold."""
+
+
+@cache
+def layouts() -> dict[str, Layout]:
+    """Return every layout by its name: the papers', and those of installed packages (``ranktilt.layouts``)."""
+    table = ExtensionTable("layout", "ranktilt.layouts", {}, _fault)
+    named: dict[str, Layout] = {}
+    for name in table.names():
+        loaded = table.load(name)
+        for layout in (loaded,) if isinstance(loaded, Layout) else loaded:
+            named[layout.name] = layout
+    return named
+
+
+def layout_named(name: str) -> Layout:
+    """Return a layout; `UserError` lists those there are."""
+    if name not in layouts():
+        raise unknown("layout", name, (PAPER, *layouts()))
+    return layouts()[name]
+
+
+def _fault(loaded: object, name: str) -> str:
+    """What keeps a package's object from being layouts; empty if nothing does."""
+    parts = loaded if isinstance(loaded, list | tuple) else (loaded,)
+    is_layout = all(isinstance(layout, Layout) for layout in parts)
+    return "" if is_layout else "is neither a Layout nor a tuple of Layouts"

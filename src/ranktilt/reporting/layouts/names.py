@@ -1,0 +1,86 @@
+"""What papers call rankers, measures, collections and the models that wrote texts."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from importlib import resources
+
+from ranktilt.auditing.sources_apart import split_temperature
+from ranktilt.errors import UserError
+from ranktilt.models.catalogue import model
+from ranktilt.rankers.spec import Stage, parse_stages
+
+NAMES: dict[str, dict[str, str]] = tomllib.loads(
+    resources.files("ranktilt.reporting.layouts").joinpath("names.toml").read_text(encoding="utf-8")
+)
+_DEFAULT = {"monot5": "base", "monobert": "large"}
+_MEASURE = re.compile(r"(nDCG|AP|RR|R)(?=[@(]|$)")
+_SAVED = re.compile(
+    r'(?:replay:)?"?(?:[^>"]*[/\\\\])?([^/\\\\>"]+?)(?:\.(?:trec|run|txt|tsv))(?:\.gz)?"?'
+)
+"""A file of a saved run, which is called what the file is."""
+
+
+def system_names(runs: Iterable[str]) -> dict[str, str]:
+    """Name rankers as the papers do."""
+    found = {run: _pipeline(run) for run in runs}
+    shared = Counter(found.values())
+    return {run: name if shared[name] == 1 else run for run, name in found.items()}
+
+
+def is_reranked(run: str) -> bool:
+    """Whether a ranker re-ranks what another one found."""
+    return ">>" in run
+
+
+def first_stage(run: str) -> str:
+    """What a pipeline starts with, as the papers call it; a ranker of one stage is its own."""
+    return _pipeline(run.partition(">>")[0].strip())
+
+
+def _pipeline(text: str) -> str:
+    if saved := _SAVED.fullmatch(text):
+        return saved[1]
+    try:
+        names = [_stage(stage) for stage in parse_stages(text)]
+    except UserError:  # a run of someone else's is called what its file says
+        return text
+    return "+".join(name for name in names if name) if all(names) else text
+
+
+def _stage(stage: Stage) -> str:
+    """The papers' name of one stage; empty where they have none."""
+    if stage.options:
+        return ""
+    if str(replace(stage, k=None)) in NAMES["rankers"]:
+        return NAMES["rankers"][str(replace(stage, k=None))]
+    argument = stage.argument or _DEFAULT.get(stage.name)
+    known = model(argument, stage.name) if argument else None
+    return NAMES["models"].get(known.spec, "") if known else ""
+
+
+def measure_name(measure: str) -> str:
+    """Name a measure as the papers do: ``nDCG@3`` is NDCG@3, ``AP@1`` is MAP@1, ``RR@10`` is MRR@10."""
+    return _MEASURE.sub(lambda found: NAMES["measures"][found[1]], measure, count=1)
+
+
+def dataset_name(dataset: str) -> str:
+    """Name a collection as the papers do; one that they do not have keeps its name."""
+    return NAMES["datasets"].get(dataset.casefold(), dataset)
+
+
+def generator(source: str) -> tuple[str, str]:
+    """Split the name of a source into its model and, where the name ends in one, its temperature."""
+    model_name, degree = split_temperature(source)
+    return model_name, "" if degree is None else temperature(degree)
+
+
+def temperature(value: float) -> str:
+    """Write a temperature as the papers do, with one decimal or as many as it needs; empty where it is unknown."""
+    if value != value:
+        return ""
+    return f"{value:.1f}" if round(value, 1) == value else f"{value:g}"

@@ -1,0 +1,212 @@
+"""Cells out of results: which rows of a result's frames a table shows, and where each stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ranktilt.reporting.frames import frames
+from ranktilt.reporting.layouts.names import (
+    first_stage,
+    generator,
+    is_reranked,
+    system_names,
+    temperature,
+)
+from ranktilt.reporting.provenance import folder
+
+KEYS = (
+    "dataset",
+    "generator",
+    "temperature",
+    "collection",
+    "system",
+    "condition",
+    "target",
+    "measure",
+)
+"""What says where in its table a cell stands."""
+Column = str | pl.Expr
+"""The name of a column, or an expression of several."""
+_CONSTANTS = ("reference", "model", "protected", "unprotected")
+"""Fields of a result that each of its rows has as columns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperCell:
+    """One number of one table; a key that a table does not have is empty."""
+
+    table: str
+    """Name of a layout, such as ``dai-3``."""
+    dataset: str = ""
+    generator: str = ""
+    """The model that wrote the LLM's side."""
+    temperature: str = ""
+    collection: str = ""
+    """``mixed`` or ``single-source``."""
+    system: str = ""
+    """The ranker, as the papers call it."""
+    condition: str = ""
+    """Of the queries or pairs, such as ``neutral`` or ``relevant``."""
+    target: str = ""
+    """The group whose documents count, or ``relative_delta``."""
+    measure: str = ""
+    value: float
+    """On the scale of the print: percent in Dai et al., 0 to 1 in the others; NaN where undefined."""
+    text: str = ""
+    """The number as it is printed."""
+    mark: str = ""
+    """What is printed behind it, such as ``†``."""
+    note: str = ""
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """Table and keys, which no two cells share."""
+        return (self.table, *self.at(KEYS))
+
+    def at(self, keys: Sequence[str]) -> tuple[str, ...]:
+        return tuple(str(getattr(self, key)) for key in keys)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which rows of one part of a result's frames are cells of a table.
+
+    A row is enriched by columns that follow from others: ``dataset``, ``by`` and ``split`` of the result; ``system``
+    (what papers call its ``run``), ``is_reranked`` and ``first_stage``; ``generator`` and ``temperature`` of the
+    model that wrote its ``source``, or else its group ``b``.
+    """
+
+    result: type[Any] | tuple[type[Any], ...]
+    """The kind of result, such as `ranktilt.Audit`."""
+    part: str | Callable[[Any], pl.DataFrame]
+    """The part of `result.frame`, such as ``means``, or a function that makes such a frame of the result."""
+    keys: Mapping[str, Column]
+    """Where a cell stands: a column for each key, such as ``{"system": "system", "measure": "measure"}``."""
+    value: Column = "value"
+    where: pl.Expr | None = None
+    """The rows that are cells; all by default. A row without one of its keys is none."""
+    home: pl.Expr | None = None
+    """The rows that are at home in this table, so that it is printed without being named; all by default."""
+    first: bool = False
+    """Whether the first of several rows of one place counts; several are refused otherwise."""
+    mark: Column | None = None
+    """A column of marks, such as ``†``."""
+
+    def frame(self, result: Any) -> pl.DataFrame:
+        """Return the enriched rows of a result; none where it is of another kind, or lacks the part."""
+        if not isinstance(result, self.result):
+            return pl.DataFrame()
+        if isinstance(self.part, str):
+            return part_of(result, self.part)
+        return enriched(self.part(result), result)
+
+    def rows(self, result: Any, *, at_home: bool) -> pl.DataFrame:
+        """Return the rows that are cells; `at_home` leaves out those that stand in other tables."""
+        frame = self.frame(result)
+        if frame.height and self.where is not None:
+            frame = frame.filter(self.where)
+        if frame.height and at_home and self.home is not None:
+            frame = frame.filter(self.home)
+        return frame
+
+    def cells(
+        self, result: Any, table: str, *, scale: float = 1.0, at_home: bool = False
+    ) -> Iterator[PaperCell]:
+        """Yield the cells of a result in a table, in the order of its rows; values are multiplied by `scale`."""
+        rows = self.rows(result, at_home=at_home)
+        if not rows.height:
+            return
+        columns = {key: _column(column).cast(pl.String) for key, column in self.keys.items()}
+        value = _column(self.value).cast(pl.Float64).alias("value")
+        mark = pl.lit("") if self.mark is None else _column(self.mark)
+        chosen = rows.select(value, mark.fill_null("").alias("mark"), **columns)
+        chosen = chosen.drop_nulls(list(columns))
+        if self.first:
+            chosen = chosen.unique(list(columns), keep="first", maintain_order=True)
+        for row in chosen.iter_rows(named=True):
+            number = row.pop("value")
+            yield PaperCell(
+                table=table, value=scale * (np.nan if number is None else number), **row
+            )
+
+
+_kept: list[tuple[Any, dict[str, pl.DataFrame]]] = []
+"""The last results that were laid out, and their frames: every table of a result reads them."""
+_MOST_KEPT = 8
+
+
+def _frames(result: Any) -> dict[str, pl.DataFrame]:
+    for kept, parts in _kept:
+        if kept is result:
+            return parts
+    parts = frames(result)
+    _kept[:] = [*_kept[1 - _MOST_KEPT :], (result, parts)]
+    return parts
+
+
+def part_of(result: Any, part: str) -> pl.DataFrame:
+    """Return an enriched part of a result; an empty frame where it has none."""
+    found = _frames(result).get(part)
+    return pl.DataFrame() if found is None else enriched(found, result)
+
+
+def enriched(frame: pl.DataFrame, result: Any) -> pl.DataFrame:
+    """Add the columns that follow from others, where a frame has not got them."""
+    if not frame.height:
+        return frame
+    added = _constants(result) | _of_rankers(frame) | _of_sources(frame, result)
+    return frame.with_columns(
+        *(values.alias(name) for name, values in added.items() if name not in frame.columns)
+    )
+
+
+def _constants(result: Any) -> dict[str, pl.Expr]:
+    spec = getattr(result, "audit", result).spec  # of one that was loaded with its collection
+    collection = spec.get("collection")
+    split = spec.get("split")
+    if isinstance(collection, Mapping):
+        split = collection.get("split", split)
+    values = {"dataset": folder(spec), "by": spec.get("by"), "split": split}
+    values |= {name: getattr(result, name, None) for name in _CONSTANTS}
+    return {
+        name: pl.lit(None if value is None else str(value), pl.String)
+        for name, value in values.items()
+    }
+
+
+def _of_rankers(frame: pl.DataFrame) -> dict[str, pl.Series]:
+    if "run" not in frame.columns:
+        return {}
+    runs = frame["run"].cast(pl.String)
+    names = system_names(run for run in dict.fromkeys(runs) if run is not None)
+    return {
+        "system": pl.Series([names.get(run, run) for run in runs], dtype=pl.String),
+        "is_reranked": pl.Series([is_reranked(run or "") for run in runs]),
+        "first_stage": pl.Series([first_stage(run or "") for run in runs]),
+    }
+
+
+def _of_sources(frame: pl.DataFrame, result: Any) -> dict[str, pl.Series]:
+    column = next((name for name in ("source", "b") if name in frame.columns), None)
+    if column is None:
+        return {}
+    stated = {
+        source.source: (source.series, temperature(source.temperature))
+        for source in getattr(result, "sources", ())
+        if hasattr(source, "series")
+    }
+    texts = [name or "" for name in frame[column].cast(pl.String)]
+    told = [stated.get(text) or generator(text) for text in texts]
+    return {
+        "generator": pl.Series([model for model, _ in told], dtype=pl.String),
+        "temperature": pl.Series([degree for _, degree in told], dtype=pl.String),
+    }
+
+
+def _column(column: Column) -> pl.Expr:
+    return pl.col(column) if isinstance(column, str) else column

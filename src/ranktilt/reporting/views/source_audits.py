@@ -1,0 +1,312 @@
+"""Several sources: per ranker a row a source, the trend over temperature, and each source's audit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import NamedTuple
+
+from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.result import Audit
+from ranktilt.auditing.source_audits import SourceAudits
+from ranktilt.auditing.sources_apart import AuditedSource
+from ranktilt.auditing.temperature_trend import Trend
+from ranktilt.reporting.document import (
+    Cell,
+    Column,
+    ColumnOf,
+    Document,
+    Figure,
+    Section,
+    Sentence,
+    Table,
+    named,
+    tabulated,
+    worded,
+)
+from ranktilt.reporting.explorer.section import BUDGET
+from ranktilt.reporting.figures.charts import Point, lines
+from ranktilt.reporting.headline import headline, source_summaries
+from ranktilt.reporting.numbers import (
+    DASH,
+    count,
+    ends,
+    estimate,
+    interval,
+    number,
+    p_value,
+    percent,
+    signed,
+)
+from ranktilt.reporting.provenance import provenance, titled
+from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits
+from ranktilt.reporting.tones import VERDICT_TONES
+from ranktilt.reporting.verdicts import mark, starred
+from ranktilt.reporting.views.audit_sections import audit_sections
+from ranktilt.reporting.views.audit_tables import card_table, control_table, tie_rule
+
+_MOST_FIGURES = 6
+_DODGE = 0.012
+
+
+class _Row(NamedTuple):
+    source: AuditedSource
+    effect: Effect
+
+
+def view(result: SourceAudits | LoadedSourceAudits, *, budget: int = BUDGET) -> Document:
+    """Lay out the sources beside each other, and then the audit of each where a page can hold it."""
+    audits = result.audit if isinstance(result, LoadedSourceAudits) else result
+    summaries = [finding.sentence for finding in source_summaries(audits)]
+    sections = [
+        _figures(audits),
+        *_tables(audits),
+        _trends(audits),
+        provenance(audits.spec, audits.notes),
+    ]
+    own = [section for section in sections if section is not None]
+    if isinstance(result, LoadedSourceAudits):
+        own += _whole_audits(audits, result.parts, budget)
+    else:
+        own[-1:-1] = _asked_tables(audits)
+    return Document(
+        kind=titled("Audit of the sources of", audits.spec),
+        headline=headline(audits),
+        sections=tuple(own),
+        sentences=tuple(
+            Sentence(text, emphasis="strong") for text in (*summaries, *audits.sentences)
+        ),
+        next_steps=audits.next_steps,
+        legend=tuple(_legend(audits)),
+        notes=audits.notes,
+        sides=(audits.reference, "the rewrites"),
+    )
+
+
+def _legend(audits: SourceAudits) -> Iterator[str]:
+    """Say what the numbers are, in a few lines."""
+    spec, reference = audits.spec, audits.reference
+    if audits.tilts:
+        verdict = f"Verdict on {audits.primary}; " if len(audits.measures) > 1 else ""
+        yield (
+            f"Relative Δ in %, each source with {reference} in a collection of these two: "
+            f"+ favours {reference}, − favours the rewrites. {verdict}{starred(spec)}"
+        )
+        yield (
+            f"95 % intervals: paired bootstrap over queries, {spec['resamples']:,} resamples, "
+            f"widened by what documents add. Ties: {tie_rule(spec)}."
+        )
+    if audits.trends:
+        yield (
+            "Trend: Spearman's rank correlation of temperature and Relative Δ, and the difference "
+            "between the ends, from the same resamples of queries at every temperature; shown only "
+            "where both intervals exclude 0. They are not corrected for the number of trends, and "
+            "few temperatures show an order, not a law."
+        )
+
+
+def _figures(audits: SourceAudits) -> Section | None:
+    is_every_measure = len(audits.series) * len(audits.measures) <= _MOST_FIGURES
+    measures = audits.measures if is_every_measure else audits.measures[:1]
+    figures = [
+        _figure(audits, series, measure)
+        for series in audits.series
+        for measure in measures
+        if audits.points(audits.runs[0], measure, series)
+    ]
+    if not figures:
+        return None
+    lead = [
+        f"Above 0 the ranker puts {audits.reference} text higher, below 0 the rewrites. An interval "
+        "that crosses 0 does not show a tilt."
+    ]
+    if not is_every_measure:
+        lead.append(f"Drawn for {measures[0]}; the table holds every measure.")
+    return Section("tilt", "Relative Δ by temperature", tuple(lead), tuple(figures))
+
+
+def _figure(audits: SourceAudits, series: str, measure: str) -> Figure:
+    points = {run: audits.points(run, measure, series) for run in audits.runs}
+    temperatures = sorted({source.temperature for source, _ in points[audits.runs[0]]})
+    span = temperatures[-1] - temperatures[0]
+    band = f" Shaded: ±{audits.level:g} points, which count as level." if audits.level else ""
+    return Figure(
+        f"Relative Δ of {measure}, {audits.reference} against {series}",
+        f"Bars: 95 % intervals.{band}",
+        lines(
+            {run: [_point(*point) for point in drawn] for run, drawn in points.items()},
+            x="temperature of the rewrites",
+            y=f"Relative Δ {measure}, %",
+            band=audits.level,
+            dodge=_DODGE * (span or 1.0),
+        ),
+    )
+
+
+def _point(source: AuditedSource, tilt: Effect) -> Point:
+    value = f"{signed(tilt.value)} % {interval(tilt.low, tilt.high)}"
+    label = f"{source.source} (temperature {source.temperature:g}): {value}"
+    return Point(source.temperature, tilt.value, tilt.low, tilt.high, label)
+
+
+def _tables(audits: SourceAudits) -> Iterator[Section]:
+    """Per ranker and series a row a source, by rising temperature; with several measures a group each."""
+    if audits.primary not in audits.measures:
+        yield Section("answers", "The primary question", (), (_answer_table(audits),))
+    if audits.tilts:
+        yield Section("table", "Every number", (), (_tilt_table(audits),))
+
+
+def _tilt_table(audits: SourceAudits) -> Table:
+    columns: list[ColumnOf] = [
+        *_source_columns(audits),
+        (audits.reference, lambda row: number(row.effect.mean_a, percent)),
+        ("rewrite", lambda row: number(row.effect.mean_b, percent)),
+        ("Relative Δ", lambda row: estimate(row.effect, signed, mark(row.effect))),
+        (Column("corrected p", spare=1), lambda row: number(row.effect.p_corrected, p_value)),
+        (Column("queries", spare=2), lambda row: number(row.effect.queries, count)),
+        (worded("verdict"), lambda row: _verdict(row.effect, audits)),
+    ]
+    rows = list(_tilt_rows(audits))
+    # Of models with one source each, the source says it all.
+    has_several_series = 1 < len(audits.series) < len(audits.sources)
+    has_several_measures = len(audits.measures) > 1
+
+    def group(row: _Row) -> tuple[str, ...]:
+        names = [row.effect.run]
+        names += [row.source.series] if has_several_series else []
+        names += [row.effect.measure] if has_several_measures else []
+        return tuple(names)
+
+    heads = ["ranker"]
+    heads += ["model"] if has_several_series else []
+    heads += ["measure"] if has_several_measures else []
+    note = (
+        f"Means and Relative Δ in %; + favours {audits.reference}, − the rewrites. "
+        f"{starred(audits.spec)}"
+    )
+    caption = f"{audits.reference} against each source"
+    return tabulated(caption, rows, columns, note=note, group=group, groups=tuple(heads))
+
+
+def _tilt_rows(audits: SourceAudits) -> Iterator[_Row]:
+    """Yield a row per run, series, measure and source; none where a side is never relevant."""
+    for run, series, measure in product(audits.runs, audits.series, audits.measures):
+        for source in audits.sources:
+            if source.series != series:
+                continue
+            for tilt in audits.audit_of(source.source).tilts:
+                if (tilt.run, tilt.measure) == (run, measure):
+                    yield _Row(source, tilt)
+
+
+def _answer_table(audits: SourceAudits) -> Table:
+    """Per ranker a row a source: the answer to a primary question that is no measure of relevance."""
+    rows = [
+        _Row(source, audits.answer(run, source.source))
+        for run in audits.runs
+        for source in audits.sources
+    ]
+    columns: list[ColumnOf] = [
+        *_source_columns(audits),
+        ("answer", lambda row: Cell(row.effect.estimand.answer(row.effect.value))),
+        ("95 % interval", lambda row: Cell(_interval(row.effect), emphasis="quiet")),
+        (Column("corrected p", spare=1), lambda row: number(row.effect.p_corrected, p_value)),
+        (worded("verdict"), lambda row: _verdict(row.effect, audits)),
+    ]
+    return tabulated(
+        f"{audits.primary}: {audits.reference} against each source",
+        rows,
+        columns,
+        group=lambda row: (row.effect.run,),
+        groups=("ranker",),
+    )
+
+
+def _interval(effect: Effect) -> str:
+    if not effect.has_interval:
+        return DASH
+    amount = effect.estimand.amount
+    return f"[{amount(effect.low)}, {amount(effect.high)}]"
+
+
+def _source_columns(audits: SourceAudits) -> list[ColumnOf]:
+    """Return the source, and its temperature where that of any is known."""
+    columns: list[ColumnOf] = [(named("source"), lambda row: row.source.source)]
+    if any(source.has_temperature for source in audits.sources):
+        columns.append(("temperature", lambda row: _temperature(row.source)))
+    return columns
+
+
+def _temperature(source: AuditedSource) -> Cell:
+    return number(source.temperature, lambda value: f"{value:g}" if value == value else DASH)
+
+
+def _verdict(effect: Effect, audits: SourceAudits) -> Cell:
+    kind = effect.verdict(audits.margin)
+    words = {"a": f"favours {audits.reference}", "b": "favours the rewrite"}.get(kind, kind)
+    return Cell(words, tone=VERDICT_TONES[kind])
+
+
+def _trends(audits: SourceAudits) -> Section | None:
+    if not audits.trends:
+        return None
+    columns: list[ColumnOf] = [
+        (named("ranker"), lambda trend: trend.run),
+        (worded("series"), lambda trend: trend.series),
+        (worded("measure"), lambda trend: trend.measure),
+        (worded("trend"), _direction),
+        ("rank correlation", _correlation),
+        ("change, points", _change),
+        ("queries", lambda trend: number(trend.queries, count)),
+    ]
+    note = "Change: Relative Δ at the highest temperature less that at the lowest."
+    table = tabulated("Does the tilt move with temperature?", audits.trends, columns, note=note)
+    return Section("trends", "Trend with temperature", (), (table,))
+
+
+def _direction(trend: Trend) -> str:
+    directions = {"rises": f"toward {trend.a}", "falls": f"away from {trend.a}"}
+    return directions.get(trend.kind, trend.kind)
+
+
+def _correlation(trend: Trend) -> Cell:
+    limits = ends(trend.low, trend.high, 2)
+    return Cell(signed(trend.correlation, 2), trend.correlation, ends=limits)
+
+
+def _change(trend: Trend) -> Cell:
+    limits = ends(trend.change_low, trend.change_high)
+    return Cell(signed(trend.change), trend.change, ends=limits)
+
+
+def _asked_tables(audits: SourceAudits) -> Iterator[Section]:
+    """Yield each source's card and controls, where they were asked for."""
+    for source, audit in zip(audits.sources, audits.audits, strict=True):
+        tables = _card_and_controls(audit)
+        if tables:
+            title = f"{audits.reference} against {source.source}"
+            yield Section(
+                f"{_anchor(source.source)}-card", title, blocks=tuple(tables), titled=True
+            )
+
+
+def _card_and_controls(audit: Audit) -> list[Table]:
+    tables = [card_table(audit)] if audit.estimates else []
+    return [*tables, control_table(audit)] if audit.controls else tables
+
+
+def _whole_audits(
+    audits: SourceAudits, parts: Sequence[LoadedAudit], budget: int
+) -> Iterator[Section]:
+    """Yield the sections of each source's own audit, under its name."""
+    for source, opened in zip(audits.sources, parts, strict=True):
+        for section in audit_sections(opened, budget=budget):
+            name = f"{_anchor(source.source)}-{section.name}"
+            yield replace(section, name=name, part=f"{audits.reference} | {source.source}")
+
+
+def _anchor(source: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-") or "source"

@@ -1,0 +1,79 @@
+"""Wang et al.'s Figures 3 and 4a: where a group stands in the lists, and exposures before and after."""
+
+import pytest
+
+from ranktilt import audit, compare
+from ranktilt.papers.wang.ranks import draw_ranks, ranks_of_protected
+from ranktilt.reporting.layouts.results import cells_of, tables_of
+from ranktilt.reporting.reload import LoadedAudit
+from tests.toy import collection_of, run_of
+
+ORDERS = {
+    "bm25": "fmmmmmmmmmmmmmmmmmmf",
+    "bm25(query_template={attribute} {query},attribute=female)": "ffmmmmmmmmmmmmmmmmmm",
+}
+"""Two women among twenty items: one in the first and one in the last tenth, or both in the first."""
+
+
+def loaded(*names: str) -> LoadedAudit:
+    """An audit of one list a ranker, with its collection and runs."""
+    docs = [
+        {
+            "id": f"{sex}{number}",
+            "text": "x",
+            "source": "s",
+            "origin": f"{sex}{number}",
+            "gender": {"f": "female", "m": "male"}[sex],
+        }
+        for sex, count in (("f", 2), ("m", 18))
+        for number in range(count)
+    ]
+    collection = collection_of(docs, {"q": "x"}, {"q": {"f0": 1, "m0": 1}})
+    runs = [run_of(collection, {"q": scores(ORDERS[name])}, ranker=name) for name in names]
+    measures = ["P@2", "ExposureRatio"]
+    audited = audit(
+        collection,
+        runs,
+        measures,
+        by="gender",
+        pairs=[("female", "rest")],
+        resamples=100,
+    )
+    return LoadedAudit(audited, collection, tuple(runs))
+
+
+def scores(order: str) -> dict[str, float]:
+    """Scores that put women and men in this order."""
+    count = {"f": 0, "m": 0}
+    found = {}
+    for rank, sex in enumerate(order):
+        found[f"{sex}{count[sex]}"] = float(len(order) - rank)
+        count[sex] += 1
+    return found
+
+
+def test_share_of_the_protected_group_in_each_tenth_of_the_lists() -> None:
+    rows = ranks_of_protected(loaded(*ORDERS)).select("system", "ranks", "share").rows()
+    assert rows == [("BM25", "1–2", 50.0), ("BM25", "19–20", 50.0), ("BM25, female", "1–2", 100.0)]
+
+
+def test_figure_and_table_need_the_collection() -> None:
+    whole = loaded("bm25")
+    figure = draw_ranks(whole)
+    assert figure is not None
+    assert figure.title == "Ranks of female in the lists of each ranker"
+    assert draw_ranks(LoadedAudit(whole.audit)) is None
+    assert cells_of(LoadedAudit(whole.audit), "wang-fig3") == []
+    assert [cell.condition for cell in cells_of(whole, "wang-fig3")] == ["1–2", "19–20"]
+
+
+def test_exposures_before_and_after_are_printed_only_by_name() -> None:
+    old, new = (loaded(name).audit for name in ORDERS)
+    comparison = compare(new, old)
+    cells = {cell.target: cell.value for cell in cells_of(comparison, "wang-fig4a")}
+    exposure = {
+        when: next(one.value for one in of.estimates if one.estimand.name == "ExposureRatio")
+        for when, of in (("before", old), ("after", new))
+    }
+    assert cells == pytest.approx(exposure)
+    assert tables_of(comparison) == []

@@ -1,0 +1,503 @@
+"""The papers' tables of any results: which there are, where each cell stands, which pairs of texts are chosen."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from ranktilt import Audit, Collection, Run, UserError, audit
+from ranktilt.auditing.sources_apart import take_apart
+from ranktilt.reporting.document import Panels, Table
+from ranktilt.reporting.layouts.cells import CellFile, read_cells
+from ranktilt.reporting.layouts.layout import layouts
+from ranktilt.reporting.layouts.selection import PaperCell
+from ranktilt.reporting.layouts.tables import Source, paper_document, paper_tables
+from ranktilt.reporting.layouts.texts import PAIRS, chosen_texts, of_collections
+from ranktilt.reporting.reload import LoadedAudit
+from tests.probes.checks import toy_check
+from tests.refusals import refused
+from tests.reporting.audits import (
+    RERANKED,
+    named,
+    ordered,
+    small,
+    sourced,
+    toy_source_audits,
+    twins,
+    uneven,
+)
+from tests.reporting.readers import read_tex
+from tests.toy import collection_of, run_of
+
+DAI = layouts()["dai-3"]
+DATASETS, SYSTEMS, MEASURES = ("nq", "sci"), ("BM25", "ANCE"), ("AP@1", "nDCG@1")
+
+
+def panels(results: Sequence[Source], layout: str, **options: Any) -> list[Panels]:
+    return [
+        block
+        for block in paper_document(results, layout, **options).blocks("latex")
+        if isinstance(block, Panels)
+    ]
+
+
+def names(*results: Source) -> list[str]:
+    return [block.name for block in panels(results, "paper")]
+
+
+def laid(cells: Sequence[PaperCell], name: str = "dai-3") -> Panels:
+    (block,) = panels([CellFile(tuple(cells))], name)
+    return block
+
+
+def rows(table: Table) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in table.rows]
+
+
+def titles(table: Table) -> list[str]:
+    return [column.title for column in table.columns]
+
+
+def of(audit: Audit, folder: str) -> Audit:
+    return replace(audit, spec={**audit.spec, "collection": {"path": folder}})
+
+
+def mixed(**fixed: str) -> list[PaperCell]:
+    """Two rankers, collections and measures; human 30, LLM 10 everywhere: Relative Δ is 100."""
+    keys = {"generator": "llama", "temperature": "0.2", "collection": "mixed", **fixed}
+    return [
+        PaperCell(table="dai-3", dataset=d, system=s, measure=m, target=t, value=v, **keys)
+        for d in DATASETS
+        for m in MEASURES
+        for s in SYSTEMS
+        for t, v in (("llm", 10.0), ("human", 30.0))
+    ]
+
+
+def measured(name: str, **values: Sequence[str]) -> list[PaperCell]:
+    return [
+        PaperCell(table=name, system=s, measure=m, value=0.5)
+        for s, found in values.items()
+        for m in found
+    ]
+
+
+class TestArrangement:
+    def test_rows_are_rankers_and_sides_and_columns_collections_and_measures(self) -> None:
+        block = laid(mixed())
+        (table,) = block.tables
+        assert titles(table) == ["Model", "Target corpus", "NDCG@1", "MAP@1", "NDCG@1", "MAP@1"]
+        assert table.spans == (("", 2), ("nq", 2), ("sci", 2))
+        assert rows(table) == [
+            ["BM25", "Human-Written", *["30.0"] * 4],
+            ["", "LLM-Generated", *["10.0"] * 4],
+            ["", "Relative Δ", *["100.0"] * 4],
+            ["ANCE", "Human-Written", *["30.0"] * 4],
+            ["", "LLM-Generated", *["10.0"] * 4],
+            ["", "Relative Δ", *["100.0"] * 4],
+        ]
+        assert [row.rule for row in table.rows] == [False, False, False, True, False, False]
+        assert block.caption == f"{DAI.title}. LLM text by llama, temperature 0.2."
+        assert block.notes == ()
+
+    def test_measures_stand_in_the_papers_order_and_a_level_with_one_value_in_the_caption(
+        self,
+    ) -> None:
+        block = laid(measured("askari-2", s=("P@5", "RR@10", "AP@1000")), "askari-2")
+        assert titles(block.tables[0])[1:] == ["MAP@1000", "MRR@10", "P@5"]
+        assert block.tables[0].spans == ()
+        assert block.remarks == ("The paper's table also has NDCG@10, not in these results.",)
+        assert (
+            laid(measured("askari-2", s=("AP@1000", "nDCG@10", "RR@10")), "askari-2").remarks == ()
+        )
+        cells = [
+            PaperCell(table="dai-3", system="s", measure="P@5", target=t, value=10.0)
+            for t in ("female", "male")
+        ]
+        assert laid(cells).caption == f"{DAI.title_of_groups}."
+        block = laid([cell for cell in mixed() if cell.dataset == "sci"])
+        assert (block.tables[0].spans, titles(block.tables[0])[2:]) == ((), ["NDCG@1", "MAP@1"])
+        assert block.caption == f"{DAI.title}. sci, LLM text by llama, temperature 0.2."
+
+    def test_what_stands_nowhere_and_varies_makes_panels_and_what_is_in_no_result_a_dash(
+        self,
+    ) -> None:
+        block = laid([*mixed(temperature="0.2"), *mixed(temperature="1.0")])
+        assert [table.caption for table in block.tables] == ["temperature 0.2", "temperature 1.0"]
+        assert [rows(table)[0][:2] for table in block.tables] == [["BM25", "Human-Written"]] * 2
+        assert not any(table.rows[0].rule for table in block.tables)
+        assert block.caption.endswith("LLM text by llama.")
+        block = laid([c for c in mixed() if (c.system, c.dataset) != ("ANCE", "sci")])
+        assert rows(block.tables[0])[3][2:] == ["30.0", "30.0", "–", "–"]
+        assert block.notes == ("–: not in these results.",)
+        nothing = [PaperCell(table="askari-2", system="s", measure="AP@1000", value=float("nan"))]
+        assert laid(nothing, "askari-2").notes == ("–: undefined.",)
+        both = [*nothing, *measured("askari-2", t=("RR@10",))]
+        assert laid(both, "askari-2").notes == ("–: not in these results or undefined.",)
+
+    def test_two_results_with_one_cell_are_refused_by_its_name(self) -> None:
+        where = "dataset nq, llm llama, temperature 0.2, collection mixed, model ANCE, target corpus human, metric AP@1"
+        with pytest.raises(
+            UserError,
+            match=rf"^dai-3: two results hold the same cell \({where}\); leave one of them o",
+        ):
+            laid([*mixed(), mixed()[3]])
+
+
+class TestWhich:
+    def test_every_table_that_the_results_hold_in_the_papers_order(self) -> None:
+        found = sourced("llama", runs=RERANKED)
+        assert names(toy_source_audits(), uneven(), found, toy_check()) == [
+            "dai-1",
+            "dai-2",
+            "dai-3",
+            "dai-5",
+            "dai-9",
+            "wang-1",
+        ]
+
+    def test_a_collection_without_a_relevant_pair_has_all_tables_but_the_one_of_texts(self) -> None:
+        # Each query's human and LLM text are two works: there are no twins to set side by side.
+        apart = twins(10).docs.with_columns(origin="id")
+        collection = Collection(apart, twins(10).queries, twins(10).qrels)
+        scores = {f"q{n}": {f"{n}-human": 2.0, f"{n}-llm": 1.0} for n in range(10)}
+        run = run_of(collection, scores, ranker="bm25")
+        alone = LoadedAudit(audit(collection, run, ["nDCG@1"], resamples=100), collection, (run,))
+        assert names(alone) == ["dai-3"]
+        paired = LoadedAudit(sourced("llama"), twins(40, ("human", "llama")))
+        (texts,) = (block for block in panels([alone, paired], "paper") if block.name == "dai-10")
+        assert texts.caption.endswith("LLM text by llama.")
+
+    def test_texts_come_with_a_collection(self) -> None:
+        collection = twins(40, ("human", "llama"))
+        found = sourced("llama")
+        assert names(LoadedAudit(found)) == ["dai-3"]
+        assert names(LoadedAudit(found, collection)) == ["dai-3", "dai-10"]
+        assert names(LoadedAudit(found, collection), LoadedAudit(of(found, "b"), collection)) == [
+            "dai-3",
+            "dai-10",
+            "dai-11",
+        ]
+
+    def test_several_audits_and_published_cells_stand_side_by_side_and_further_rankers_below(
+        self,
+    ) -> None:
+        (block,) = panels([of(small(), "/x/one"), of(small(), "/y/two")], "dai-3")
+        assert block.tables[0].spans[1:] == (("one", 3), ("two", 3))
+        (block,) = panels(
+            [of(small(), "/x/one"), of(named(small(), ("c", "d")), "/x/one")], "dai-3"
+        )
+        assert [row[0] for row in rows(block.tables[0]) if row[0]] == [
+            "first",
+            "second@5",
+            "c",
+            "d",
+        ]
+        cell = PaperCell(
+            table="dai-3",
+            collection="mixed",
+            system="ANCE",
+            target="human",
+            measure="nDCG@1",
+            value=1.0,
+        )
+        (block,) = panels([CellFile((cell,)), of(small(), "/x/one")], "dai-3")
+        assert [table.caption for table in block.tables] == ["", "LLM text by llm"]
+
+    def test_models_go_to_their_tables_and_two_results_of_one_collection_count_its_queries_once(
+        self,
+    ) -> None:
+        found = {block.name: block for block in panels([sourced("gpt-4", "llama")], "paper")}
+        assert found["dai-4"].caption.endswith("LLM text by gpt-4.")
+        assert [table.caption for table in found["dai-3"].tables] == [
+            "LLM text by llama",
+            "gpt-4 against llama",
+        ]
+        assert panels([sourced("gpt-4")], "dai-3")[0].caption.endswith("LLM text by gpt-4.")
+        (block,) = panels([of(small(), "/x/one"), of(small(), "/x/one")], "askari-1")
+        assert [rows(table) for table in block.tables] == [[["one", "3"]]]
+        with pytest.raises(UserError, match="askari-1: two results hold the same cell"):
+            paper_tables([of(small(), "/x/one"), of(sourced("llama"), "/y/one")], "askari-1", "csv")
+
+
+class TestNumbers:
+    def test_relative_delta_comes_from_the_printed_means_or_from_the_means_themselves(self) -> None:
+        found = list(
+            csv.DictReader(io.StringIO(paper_tables([toy_source_audits()], "dai-9", "csv")))
+        )
+        bm25 = [
+            row["value"] for row in found if (row["system"], row["temperature"]) == ("BM25", "0.2")
+        ]
+        # 31.86 and 28.14 are printed as 31.9 and 28.1: 100·3.8/30 = 12.67; the audit says 12.4
+        assert bm25 == ["31.9", "28.1", "12.7"]
+        assert "BM25,relative_delta,nDCG@3,12.4," in paper_tables(
+            [toy_source_audits()], "dai-9", "csv", rounding="none"
+        )
+
+    def test_groups_that_are_not_twins_and_a_relative_delta_of_rounded_means_are_said_to_be(
+        self,
+    ) -> None:
+        note = "Groups that are not twins: Relative Δ is level at what shuffled labels give, which need not be 0."
+        assert panels([uneven()], "dai-3")[0].notes[-1] == note
+        assert note not in panels([small()], "dai-3")[0].notes
+        said = "Relative Δ comes from the means as printed here"
+        assert [note for note in panels([small()], "dai-3")[0].notes if note.startswith(said)]
+        rounded = replace(small(), spec={**small().spec, "rounding": "paper"})
+        others = [*panels([rounded], "dai-3"), *panels([small()], "askari-2")]
+        others += panels([small()], "dai-3", rounding="none")
+        assert not [note for block in others for note in block.notes if note.startswith(said)]
+
+    def test_csv_is_read_back_into_the_same_table(self, tmp_path: Path) -> None:
+        text = paper_tables([toy_check(), toy_source_audits(), small()], "paper", "csv")
+        (tmp_path / "cells.csv").write_text(text, encoding="utf-8")
+        assert paper_tables([read_cells(tmp_path / "cells.csv")], "paper", "csv") == text
+
+
+class TestFormats:
+    def test_commands_and_files_of_cells_are_named_and_texts_are_a_table_of_their_own_in_csv(
+        self,
+    ) -> None:
+        found = replace(small(), spec={**small().spec, "command": "ranktilt audit X --json a.json"})
+        (table,) = read_tex(paper_tables([found], "dai-3", "latex"))
+        assert "Made by: ranktilt audit X --json a.json" in table.comments
+        cells = CellFile(tuple(measured("wang-2", s=("P@20",))), "folder/cells.csv")
+        assert "- Cells of folder/cells.csv\n" in paper_tables([cells], "paper", "markdown")
+        opened = LoadedAudit(sourced("llama"), twins(40, ("human", "llama")))
+        lines = paper_tables([opened], "dai-10", "csv").splitlines()
+        assert lines[:2] == [
+            "table,pair,Human-Written,LLM-Generated",
+            "dai-10,Query: x q0,text 0,text 0",
+        ]
+        assert "dai-10" not in paper_tables([opened], "paper", "csv")
+
+
+@pytest.mark.parametrize(
+    ("results", "layout", "options", "message"),
+    [
+        (
+            [small()],
+            "dai-2",
+            {},
+            "dai-2 shows each source ranked alone (a check with rankers); the results given "
+            "hold none: ranktilt check DIR -r bm25 --json FILE makes one",
+        ),
+        (
+            [small()],
+            "dai-11",
+            {},
+            "dai-11 shows the texts of a second collection (an audit by source, with its ",
+        ),
+        (
+            [LoadedAudit(small(), notes=("the collection X has changed since.",))],
+            "dai-10",
+            {},
+            "dai-10 shows the texts "
+            "of a collection (an audit by source, with its collection); the collection X has changed since.",
+        ),
+        (
+            [],
+            "paper",
+            {},
+            "these results hold no table of a paper; name a layout (--layout) to see which command",
+        ),
+        (
+            [small()],
+            "dia-3",
+            {},
+            "unknown layout 'dia-3'; did you mean 'dai-3'? (valid: paper, dai-1,",
+        ),
+        (
+            [small()],
+            "dai-3",
+            {"format": "tex"},
+            "unknown format 'tex'; did you mean 'latex'? (valid: latex, markdown,",
+        ),
+        ([small()], "dai-3", {"rounding": "half"}, "unknown rounding 'half' (valid: none, paper)"),
+    ],
+)
+def test_what_makes_no_table(
+    results: list[Source], layout: str, options: dict[str, Any], message: str
+) -> None:
+    with refused(f"{message}…"):
+        paper_tables(results, layout, **{"format": "latex", **options})
+
+
+def test_rankers_that_have_a_table_of_their_own_are_named_where_there_are_any() -> None:
+    audit = sourced("llama-2-7b-chat-tmp0.2", runs=RERANKED)
+    (first,), (again,) = (panels([audit], name) for name in ("dai-3", "dai-5"))
+    assert (
+        "Without BM25+MiniLM: re-rankers have a table of their own (dai-5, dai-6)." in first.notes
+    )
+    assert "Without TF-IDF: the table holds re-rankers and what they start from." in again.notes
+    (block,) = panels([sourced("llama-2-7b-chat-tmp0.2", runs=("bm25", "tfidf"))], "dai-3")
+    assert not [note for note in block.notes if note.startswith("Without ")]
+
+
+TWO = ("human", "llm")
+
+
+def bed() -> tuple[Collection, Audit, Run]:
+    """Ten queries with a twin each: q3 has human text first, q7 LLM text, the others' twins are tied."""
+    collection = twins(10)
+    collection = Collection(
+        collection.docs, collection.queries.with_columns(text=pl.col("id")), collection.qrels
+    )
+    scores = {
+        f"q{n}": {f"{n}-human": 1.0 + (n == 3), f"{n}-llm": 1.0 + (n == 7)} for n in range(10)
+    }
+    run = run_of(collection, scores, ranker="bm25")
+    return collection, audit(collection, run, ["nDCG@1"], resamples=100), run
+
+
+def graded(first: int, second: int) -> tuple[Collection, Audit, Run]:
+    docs = [
+        {"id": f"{d}-{s}", "text": f"{s} text {d}", "source": s, "origin": f"{d}-human"}
+        for d in "ab"
+        for s in TWO
+    ]
+    grades = {"q": {f"{d}-{s}": g for d, g in (("a", first), ("b", second)) for s in TWO}}
+    collection = collection_of(docs, {"q": "the question"}, grades)
+    run = run_of(
+        collection,
+        {"q": {"b-human": 4.0, "a-human": 3.0, "a-llm": 2.0, "b-llm": 1.0}},
+        ranker="bm25",
+    )
+    return collection, audit(collection, run, ["nDCG@1"], resamples=100), run
+
+
+def chosen(collection: Collection, found: Audit, *runs: Run, queries: Sequence[str] = ()) -> Panels:
+    return chosen_texts([LoadedAudit(found, collection, runs)], "dai-10", queries=queries)
+
+
+def captions(block: Panels) -> list[str]:
+    return [panel.caption for panel in block.tables]
+
+
+def test_queries_that_contribute_most_are_chosen_or_those_named_and_the_rule_is_stated() -> None:
+    # Means are .5 each; q3 gives 200·1/(10·1) = 20 points, q7 takes them.
+    collection, found, run = bed()
+    block = chosen(collection, found)
+    assert captions(block) == ["Query: q3", "Query: q7"]
+    assert found.tilts[0].value == pytest.approx(0.0)
+    front = f"Chosen: of 10 queries the {PAIRS} that contribute most to Relative Δ of nDCG@1, 1 ranker added up; "
+    assert block.notes == (
+        f"{front}of each the relevant pair of the highest grade.",
+        "Parts of Relative Δ in points, 1 ranker added up (+ favours human): q3 +20.0, q7 −20.0.",
+    )
+    block = chosen(collection, found, queries=["q5", "q0", "q5"])
+    assert captions(block) == ["Query: q5", "Query: q0"]
+    assert not any(note.startswith("Chosen") for note in block.notes)
+    # A ranker without a Relative Δ brings nothing.
+    found = audit(
+        collection, [run, run_of(collection, {}, ranker="none")], ["nDCG@1"], resamples=100
+    )
+    assert (
+        chosen(collection, found)
+        .notes[1]
+        .endswith("2 rankers added up (+ favours human): q3 +20.0, q7 −20.0.")
+    )
+
+
+def test_a_query_without_a_relevant_pair_is_refused() -> None:
+    collection, found, _ = bed()
+    for judged, queries, message in (
+        (pl.lit(True), ["q33"], "unknown query 'q33'; did you mean 'q3'"),
+        (
+            pl.col("doc_id") != "4-llm",
+            ["q4"],
+            "query 'q4' has no pair of texts that are both relevant to it",
+        ),
+        (pl.col("doc_id") == "4-llm", [], "dai-10: no query has a relevant pair of human and llm"),
+    ):
+        given = Collection(collection.docs, collection.queries, collection.qrels.filter(judged))
+        with pytest.raises(UserError, match=message):
+            chosen(given, found, queries=queries)
+
+
+def test_of_a_query_the_pair_of_the_highest_grade_counts_whose_texts_stand_below_it() -> None:
+    for grades, pair in (((1, 2), "b"), ((2, 1), "a"), ((1, 1), "a")):
+        collection, found, _ = graded(*grades)
+        (panel,) = chosen(collection, found).tables
+        assert [cell.text for cell in panel.rows[0]] == [f"human text {pair}", f"llm text {pair}"]
+    block = chosen(collection, replace(found, spec={**found.spec, "command": "ranktilt audit X"}))
+    assert captions(block) == ["Query: the question"]
+    assert [column.title for column in block.tables[0].columns] == [
+        "Human-Written",
+        "LLM-Generated",
+    ]
+    assert block.caption.endswith("to which both are relevant. LLM text by llm.")
+    assert block.made == ("Made by: ranktilt audit X",)
+
+
+MODELS = ("gpt_1.0", "llama")
+
+
+def versions(without: str = "") -> Collection:
+    """Two queries of one relevant document each, in three versions; one version of q1's may be missing."""
+    docs = [
+        {"id": f"{d}-{s}", "text": f"{s} text {d}", "source": s, "origin": f"{d}-human"}
+        for d in "ab"
+        for s in ("human", *MODELS)
+        if f"{d}-{s}" != without
+    ]
+    grades = {
+        f"q{n}": {doc["id"]: 1 for doc in docs if doc["id"].startswith(d)}
+        for n, d in enumerate("ab")
+    }
+    return collection_of(docs, {"q0": "first", "q1": "second"}, grades)
+
+
+def with_versions(collection: Collection) -> LoadedAudit:
+    """Human text first for q1, all tied for q0."""
+    level = dict.fromkeys(collection.ids, 1.0)
+    scores = {"q0": level, "q1": {**level, "b-human": 2.0}}
+    run = run_of(collection, scores, ranker="bm25")
+    return LoadedAudit(audit(collection, run, ["nDCG@1"], resamples=100), collection, (run,))
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["one audit", "an audit each"])
+def test_every_source_has_a_column_from_one_audit_or_from_one_each(apart: bool) -> None:
+    whole = Collection(
+        *(getattr(versions(), name) for name in ("docs", "queries", "qrels")), {"path": "bed"}
+    )
+    opened = [with_versions(one) for one in (take_apart(whole).collections if apart else [whole])]
+    (together,) = of_collections(opened)
+    assert len(of_collections([with_versions(versions()), *opened])) == 2
+    block = chosen_texts(together, "dai-10", queries=["q1"])
+    (panel,) = block.tables
+    titles = ["Human-Written", "LLM-Generated, gpt_1.0", "LLM-Generated, llama"]
+    assert [column.title for column in panel.columns] == titles
+    assert [cell.text for cell in panel.rows[0]] == [
+        "human text b",
+        "gpt_1.0 text b",
+        "llama text b",
+    ]
+    assert block.caption.endswith("bed, LLM text by gpt at temperature 1.0 and llama.")
+    assert "1 ranker and 2 sources added up" in block.notes[0]
+
+
+def test_a_missing_version_is_a_dash_and_texts_come_with_an_audit_by_source_and_its_collection() -> (
+    None
+):
+    opened = with_versions(versions(without="b-llama"))
+    assert [panel.caption for panel in chosen_texts([opened], "dai-10").tables] == ["Query: first"]
+    (panel,) = chosen_texts([opened], "dai-10", queries=["q1"]).tables
+    assert [cell.text for cell in panel.rows[0]] == ["human text b", "gpt_1.0 text b", "–"]
+    collection, found, _ = bed()
+    others = [LoadedAudit(uneven(), twins(40, ("human",))), LoadedAudit(found)]
+    assert of_collections([*others, LoadedAudit(found, collection)]) == [
+        [LoadedAudit(found, collection)]
+    ]
+    collection = twins(3, ("gpt", "llama"))
+    found = audit(
+        collection, ordered(collection, [("gpt", "llama")] * 3, "bm25"), ["nDCG@1"], resamples=100
+    )
+    assert [column.title for column in chosen(collection, found).tables[0].columns] == [
+        "gpt",
+        "llama",
+    ]
