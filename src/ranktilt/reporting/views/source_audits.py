@@ -169,8 +169,7 @@ def _tilt_table(audits: SourceAudits) -> Table:
         (worded("verdict"), lambda row: _verdict(row.effect, audits)),
     ]
     rows = list(_tilt_rows(audits))
-    # Of models with one source each, the source says it all.
-    has_several_series = 1 < len(audits.series) < len(audits.sources)
+    has_several_series = len(_series_groups(audits)) > 1
     has_several_measures = len(audits.measures) > 1
 
     def group(row: _SourceRow) -> tuple[str, ...]:
@@ -192,13 +191,20 @@ def _tilt_table(audits: SourceAudits) -> Table:
 
 def _tilt_rows(audits: SourceAudits) -> Iterator[_SourceRow]:
     """Yield a row per run, series, measure and source; none where a side is never relevant."""
-    for run, series, measure in product(audits.runs, audits.series, audits.measures):
+    for run, series, measure in product(audits.runs, _series_groups(audits), audits.measures):
         for source in audits.sources:
-            if source.series != series:
+            if source.series not in series:
                 continue
             for tilt in audits.audit_of(source.source).tilts:
                 if (tilt.run, tilt.measure) == (run, measure):
                     yield _SourceRow(source, tilt)
+
+
+def _series_groups(audits: SourceAudits) -> list[tuple[str, ...]]:
+    """Return the series that have rows of their own; of one source each, all are together."""
+    if len(audits.series) == len(audits.sources):
+        return [audits.series]
+    return [(series,) for series in audits.series]
 
 
 def _answer_table(audits: SourceAudits) -> Table:
