@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.errors import UserError, unknown
 from ranktilt.io.artifact import names_files
 from ranktilt.io.files import write_bytes
@@ -19,6 +20,7 @@ from ranktilt.probes.check import CheckResult
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.layouts.layout import layouts
+from ranktilt.reporting.layouts.temperature_figure import temperature_figures
 from ranktilt.reporting.provenance import folder
 from ranktilt.reporting.reload import Loaded, LoadedAudit, LoadedSourceAudits
 from ranktilt.reporting.views import view
@@ -122,6 +124,10 @@ def _figures(result: Any) -> Iterator[tuple[str, Figure]]:
         figures = [block for block in section.blocks if isinstance(block, Figure)]
         for number, figure in enumerate(figures, start=1):
             yield section.name if len(figures) == 1 else f"{section.name}-{number}", figure
+    audits = result.audit if isinstance(result, Loaded) else result
+    if isinstance(audits, SourceAudits):
+        for figure in temperature_figures(audits):
+            yield figure.layout, figure
     if isinstance(result, CheckResult):
         near = {one.source: one.cosine for one in result.similarity if one.cosine.count}
         if len(near) > 1:
