@@ -184,7 +184,10 @@ def test_refusals_before_any_training(
     run = write(tmp_path / "other.trec", f"q-{WORDS[-1]} Q0 nowhere 1 1.0 x\n")
     refusals: list[tuple[dict[str, Any], str]] = [
         ({"queries": 0}, "training study: expected queries of at least 1, got 0"),
-        ({"reference": "people"}, "unknown source 'people' (valid: human, llm)"),
+        (
+            {"reference": "people"},
+            "unknown source 'people' (valid: human, llm); name the source that people wrote: --reference SOURCE",
+        ),
         (
             {"curve": ((("human", 0),),)},
             "the curve: a ranker needs a document to learn from; got none of any source",

@@ -76,6 +76,17 @@ class TestSourceAudits:
         found = view(replace(SOURCES, sources=sources, trends=()))
         assert "; bm25 favours human text on 2 of 3 sources and" in found.headline
 
+    def test_models_of_one_source_each_stand_together_under_each_measure(self) -> None:
+        sources = tuple(
+            replace(source, series=f"model {n}", temperature=NAN)
+            for n, source in enumerate(SOURCES.sources)
+        )
+        audits = replace(self.measured("nDCG@3", "AP@5"), sources=sources)
+        (table,) = (table for table in view(audits).tables if table.caption.startswith("human"))
+        groups = [row.group for row in table.rows]
+        assert groups[:6] == [("bm25", "nDCG@3")] * 3 + [("bm25", "AP@5")] * 3
+        assert [column.title for column in table.columns][:2] == ["source", "human"]
+
     def test_the_figure_has_a_line_a_ranker_with_intervals(self) -> None:
         (figure,) = figures(SOURCES)["tilt"]
         assert by_name(figure.drawing) == {name: list(values) for name, values in VALUES.items()}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
+from itertools import chain, islice, product
+from math import isnan
 from typing import Any
 
 import polars as pl
@@ -59,6 +60,7 @@ class SourceAudits(
 
     @property
     def runs(self) -> tuple[str, ...]:
+        """Names of the runs; each ranked once for every source."""
         return self.audits[0].runs
 
     @property
@@ -89,9 +91,10 @@ class SourceAudits(
     @cached_property
     def tilts(self) -> tuple[Effect, ...]:
         """Relative Δ of every run, source and measure, in this order."""
-        return tuple(
-            tilt for run in self.runs for audited in self.audits for tilt in _tilts_of(audited, run)
-        )
+        tilts = list[Effect]()
+        for run, audited in product(self.runs, self.audits):
+            tilts += [tilt for tilt in audited.tilts if tilt.run == run]
+        return tuple(tilts)
 
     def audit_of(self, source: str) -> Audit:
         """Return the whole audit of one source and the reference."""
@@ -146,7 +149,7 @@ class SourceAudits(
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What temperature does to the tilt on the primary measure, run by run and series by series."""
+        """What temperature does to the tilt on the primary measure, for each run and series."""
         sentences = []
         for first in self.trends:
             if first.measure != self.primary:
@@ -171,7 +174,7 @@ class SourceAudits(
 
     def derived(self) -> dict[str, Any]:
         verdicts = [
-            self.verdict(run, compared.source) for run in self.runs for compared in self.sources
+            self.verdict(run, compared.source) for run, compared in product(self.runs, self.sources)
         ]
         return {
             "verdicts": verdicts,
@@ -229,14 +232,12 @@ def audit_sources(
     if reference is None:
         reference = HUMAN if HUMAN in collection.sources else next(iter(collection.sources), HUMAN)
     apart = take_apart(collection, [reference, *sources] if sources else (), reference=reference)
-    audits = []
-    for number, (pair, collection_of_pair) in enumerate(
-        zip(apart.pairs, apart.collections, strict=True)
-    ):
-        report("auditing sources", number, len(apart.pairs))
-        runs = [check_reranked(ranker.rank(collection_of_pair), None, ranker) for ranker in rankers]
-        pairs = pairs_to_name(collection_of_pair, pair)
-        audits.append(audit(collection_of_pair, runs, measures, pairs=pairs, **options))
+    audits = list[Audit]()
+    for pair, ranked_pair in zip(apart.pairs, apart.collections, strict=True):
+        report("auditing sources", len(audits), len(apart.pairs))
+        runs = [check_reranked(ranker.rank(ranked_pair), None, ranker) for ranker in rankers]
+        pairs = pairs_to_name(ranked_pair, pair)
+        audits.append(audit(ranked_pair, runs, measures, pairs=pairs, **options))
     report("auditing sources", len(apart.pairs), len(apart.pairs))
     return join_audits(apart, audits)
 
@@ -253,12 +254,13 @@ def join_audits(apart: SourcesApart, audits: Sequence[Audit]) -> SourceAudits:
     first = audits[0]
     sampling = {name: first.spec[name] for name in _SAMPLING}
     provenance = audit_provenance(apart.collection, first.spec["runs"])
+    tilts = [tilt for audited in audits for tilt in audited.tilts]
     spec = {
         **{name: first.spec[name] for name in _OPTIONS},
         **sampling,
         "primary": repr(first.primary),
         "reference": apart.reference,
-        "tests": sum(effect.p == effect.p for audited in audits for effect in audited.tilts),
+        "tests": sum(not isnan(tilt.p) for tilt in tilts),
         **provenance,
     }
     notes = (*apart.notes, *_audit_notes(apart, audits), *trend_notes(apart.sources))
@@ -275,28 +277,18 @@ def join_audits(apart: SourcesApart, audits: Sequence[Audit]) -> SourceAudits:
 def _corrected_together(audits: Sequence[Audit]) -> list[Audit]:
     """Correct the p of all audits as one family: their tilts, and the rows of their cards."""
     primary, correction = audits[0].primary, audits[0].spec["correction"]
-    tilts = iter(
-        corrected([tilt for audited in audits for tilt in audited.tilts], correction, primary)
-    )
-    estimates = iter(
-        corrected(
-            [estimate for audited in audits for estimate in audited.estimates],
-            correction,
-            primary,
-        )
-    )
+    all_tilts = chain.from_iterable(audited.tilts for audited in audits)
+    all_estimates = chain.from_iterable(audited.estimates for audited in audits)
+    tilts = iter(corrected(list(all_tilts), correction, primary))
+    estimates = iter(corrected(list(all_estimates), correction, primary))
     return [
         replace(
             audited,
-            tilts=tuple(next(tilts) for _ in audited.tilts),
-            estimates=tuple(next(estimates) for _ in audited.estimates),
+            tilts=tuple(islice(tilts, len(audited.tilts))),
+            estimates=tuple(islice(estimates, len(audited.estimates))),
         )
         for audited in audits
     ]
-
-
-def _tilts_of(audited: Audit, run: str) -> list[Effect]:
-    return [tilt for tilt in audited.tilts if tilt.run == run]
 
 
 def _audit_notes(apart: SourcesApart, audits: Sequence[Audit]) -> Iterator[str]:
@@ -304,16 +296,21 @@ def _audit_notes(apart: SourcesApart, audits: Sequence[Audit]) -> Iterator[str]:
 
     That a source was ranked with the reference alone goes without saying here.
     """
-    shared = [note for note in audits[0].notes if all(note in audited.notes for audited in audits)]
-    usual = {note for pair in apart.collections for note in source_notes(pair, "source")}
-    yield from (note for note in shared if note not in usual)
+    usual = set[str]()
+    for pair in apart.collections:
+        usual.update(source_notes(pair, "source"))
+    shared = set(audits[0].notes).intersection(*(audited.notes for audited in audits))
+    yield from (note for note in audits[0].notes if note in shared - usual)
     for audited, compared in zip(audits, apart.sources, strict=True):
         for note in audited.notes:
-            if note in shared or note in usual:
-                continue
-            text = note.removeprefix("warning: ")
-            warning = "warning: " if text != note else ""
-            yield f"{warning}{compared.source}: {text}"
+            if note not in shared | usual:
+                yield _note_of(compared.source, note)
+
+
+def _note_of(source: str, note: str) -> str:
+    """Say which source a note is about; a warning stays one."""
+    text = note.removeprefix("warning: ")
+    return f"{source}: {text}" if text == note else f"warning: {source}: {text}"
 
 
 register(Audit, fields_for_file, Audit.of_file)

@@ -39,6 +39,7 @@ class AuditedSource:
 
     @property
     def has_temperature(self) -> bool:
+        """Whether its temperature is known."""
         return not math.isnan(self.temperature)
 
 
@@ -96,7 +97,7 @@ def take_apart(
         )
         for name in others
     ]
-    audited.sort(key=lambda one: (one.series, math.isnan(one.temperature), one.temperature))
+    audited.sort(key=lambda source: (source.series, not source.has_temperature, source.temperature))
     return SourcesApart(
         collection=collection,
         reference=reference,
@@ -234,16 +235,19 @@ def _by_source(collection: Collection, column: str) -> dict[str, list[Any]]:
     return dict(docs.group_by("source").agg(pl.col(column).drop_nulls().unique()).iter_rows())
 
 
+def _single_values(collection: Collection, column: str) -> dict[str, str]:
+    """Return the value of a column for each source that has just one."""
+    return {
+        name: values[0]
+        for name, values in _by_source(collection, column).items()
+        if len(values) == 1 and values[0]
+    }
+
+
 def _series(collection: Collection, sources: Iterable[str]) -> dict[str, str]:
     """Return each source's model, with its prompt where the model was given several."""
-    models, prompts = (
-        {
-            name: values[0]
-            for name, values in _by_source(collection, column).items()
-            if len(values) == 1 and values[0]
-        }
-        for column in (MODEL, PROMPT)
-    )
+    models = _single_values(collection, MODEL)
+    prompts = _single_values(collection, PROMPT)
     model_of = {name: models.get(name, split_temperature(name)[0]) for name in sources}
     prompts_of: dict[str, set[str | None]] = {}
     for name, model in model_of.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +24,6 @@ from ranktilt.auditing.significance import (
     resampled,
 )
 from ranktilt.auditing.sources_apart import AuditedSource
-from ranktilt.errors import counted
 from ranktilt.measures.base import Measure
 from ranktilt.measures.contrast import RELATIVE_DELTA, RelativeDelta, relative_delta
 from ranktilt.measures.printing import signed
@@ -51,12 +51,15 @@ class Trend:
     values: tuple[float, ...]
     """Relative Δ in percent at each temperature, over the queries that all of them share."""
     correlation: float
-    """Spearman's rank correlation of temperature and Relative Δ, in [−1, 1]; NaN where all values are equal."""
+    """Spearman's rank correlation of temperature and Relative Δ; NaN where all values are equal."""
     low: float
     high: float
     """Its 95 % interval: bootstrap over queries, the same resample at every temperature."""
     change: float
-    """Relative Δ at the highest less that at the lowest temperature, in points (means where several share one)."""
+    """Relative Δ at the highest temperature less that at the lowest, in points.
+
+    The mean where several sources share a temperature.
+    """
     change_low: float
     change_high: float
     """Its 95 % interval, from the same resamples."""
@@ -84,25 +87,24 @@ def trends(
     """Yield a trend of every run, series with enough temperatures, and measure of relevance."""
     shared = set(audits[0].queries).intersection(*(audit.queries for audit in audits))
     queries = [query for query in audits[0].queries if query in shared]
-    for run in audits[0].runs:
-        for series, members in by_series(sources).items():
-            temperatures = tuple(sources[member].temperature for member in members)
-            if len(set(temperatures)) < FEWEST:
-                continue
-            for measure in audits[0].measures:
-                series_audits = [audits[member] for member in members]
-                columns, clusters = _columns(series_audits, run, measure, queries)
-                yield trend(
-                    columns,
-                    clusters,
-                    temperatures,
-                    resamples=resamples,
-                    seed=seed,
-                    run=run,
-                    measure=repr(measure),
-                    series=series,
-                    a=audits[0].pairs[0][0],
-                )
+    all_series = by_series(sources)
+    for run, series, measure in product(audits[0].runs, all_series, audits[0].measures):
+        members = all_series[series]
+        temperatures = tuple(sources[member].temperature for member in members)
+        if len(set(temperatures)) < FEWEST:
+            continue
+        columns, clusters = _columns([audits[member] for member in members], run, measure, queries)
+        yield trend(
+            columns,
+            clusters,
+            temperatures,
+            resamples=resamples,
+            seed=seed,
+            run=run,
+            measure=repr(measure),
+            series=series,
+            a=audits[0].pairs[0][0],
+        )
 
 
 def by_series(sources: Sequence[AuditedSource]) -> dict[str, list[int]]:
@@ -117,21 +119,22 @@ def by_series(sources: Sequence[AuditedSource]) -> dict[str, list[int]]:
 
 def trend_notes(sources: Sequence[AuditedSource]) -> Iterator[str]:
     """Say why a series has no trend, where one may be expected."""
-    counts = {
-        series: len({sources[member].temperature for member in members})
-        for series, members in by_series(sources).items()
-    }
+    temperatures = dict[str, set[float]]()
+    for source in sources:
+        known = temperatures.setdefault(source.series, set())
+        known.update([source.temperature] if source.has_temperature else [])
+    counts = {series: len(known) for series, known in temperatures.items()}
     for series, count in counts.items():
         if 1 < count < FEWEST:
             yield f"no trend of {series}: {count} temperatures; a trend needs {FEWEST}"
     unknown = [source.source for source in sources if not source.has_temperature]
     if unknown and max(counts.values()) >= FEWEST:
         yield f"no temperature is known of {', '.join(unknown)}, in no trend"
-    known = {source.temperature for source in sources if source.has_temperature}
-    if len(known) >= FEWEST and max(counts.values()) == 1:
+    different = set[float]().union(*temperatures.values())
+    if len(different) >= FEWEST and max(counts.values()) == 1:
         yield (
-            f"no trend: {counted(len(known), 'temperature', 'temperatures')}, each of a series of "
-            "its own; sources of one model share a column 'model'"
+            f"no trend: {len(different)} temperatures, each of a series of its own; sources of one "
+            "model share a column 'model'"
         )
 
 
@@ -139,41 +142,31 @@ def _columns(
     audits: Sequence[Audit], run: str, measure: Measure, queries: Sequence[str]
 ) -> tuple[Columns, list[Clusters | None]]:
     """Return both sides' values at each temperature, and what documents add to its tilt."""
-    rows = [[audit.queries.index(query) for query in queries] for audit in audits]
-    pairs = [audit.pairs[0] for audit in audits]
-    values = [
-        _values(audit, run, measure, pair[0], row)
-        for audit, pair, row in zip(audits, pairs, rows, strict=True)
-    ]
-    values += [
-        _values(audit, run, measure, pair[1], row)
-        for audit, pair, row in zip(audits, pairs, rows, strict=True)
-    ]
-    distinct = []
-    for audit, row in zip(audits, rows, strict=True):
+    references, rewrites, distinct, keys = [], [], [], []
+    for audit in audits:
+        rows = [audit.queries.index(query) for query in queries]
+        values = audit.values[audit.runs.index(run), audit.measures.index(measure)][:, rows]
+        reference, source = audit.pairs[0]
+        references.append(values[audit.groups.index(reference)])
+        rewrites.append(values[audit.groups.index(source)])
         numbers = audit.distinct(run)
-        distinct.append(None if numbers is None else numbers[row])
-    keys = [(run, repr(RelativeDelta(of=measure)), *pair) for pair in pairs]
-    return Columns(np.array(values), in_all(distinct)), _clusters(audits, keys, queries)
-
-
-def _values(
-    audit: Audit, run: str, measure: Measure, group: str, rows: Sequence[int]
-) -> np.ndarray:
-    run_index, measure_index = audit.runs.index(run), audit.measures.index(measure)
-    return audit.values[run_index, measure_index, audit.groups.index(group), rows]
+        distinct.append(None if numbers is None else numbers[rows])
+        keys.append((run, repr(RelativeDelta(of=measure)), reference, source))
+    columns = Columns(np.array([*references, *rewrites]), in_all(distinct))
+    return columns, _clusters(audits, keys, queries)
 
 
 def _clusters(
     audits: Sequence[Audit], keys: Sequence[Key], queries: Sequence[str]
 ) -> list[Clusters | None]:
-    """What documents add to the tilt at each temperature, with queries and origins numbered alike."""
+    """Return what documents add to the tilt at each temperature, numbered alike."""
     contributions = [audit.contributions for audit in audits if audit.contributions is not None]
     if len(contributions) < len(audits):
         return [None for _ in audits]
     alike = common_places(contributions, queries)
     return [
-        kept.of(key, place) for kept, key, place in zip(contributions, keys, alike, strict=True)
+        added.of(key, numbering)
+        for added, key, numbering in zip(contributions, keys, alike, strict=True)
     ]
 
 

@@ -156,6 +156,8 @@ class AuditInputs(options.LabelOptions):
             )
         if self.column is None and card:
             raise UserError("the card needs a column to group by; omit --by none")
+        if self.column is None and self.pairs is not None:
+            raise UserError("pairs of groups need a column to group by; omit --by none")
         if near_identical is not None and not controls:
             raise UserError("--near-identical needs --controls")
         replayed = self.run or any("replay:" in spec for spec in rankers)
@@ -214,6 +216,17 @@ class AuditInputs(options.LabelOptions):
             hint = f": name what it is compared with too, such as {other!r}" if other else ""
             raise UserError(f"only source {chosen[0]!r}{hint}")
         return alone
+
+    def pairs_to_compare(
+        self, collection: Collection, *, is_ranked: bool
+    ) -> list[tuple[str, str]] | None:
+        """Return the pairs to compare, the reference first; refuses those that cannot be compared.
+
+        They are checked before anything is ranked.
+        """
+        if self.reference is None and is_ranked:
+            return self.pairs
+        return self.reference_first(collection, self.column, self.pairs)
 
     def _labelled(self, max_failures: float | None) -> tuple[Collection, list[Run]]:
         from ranktilt.datasets.labels import labelled
@@ -504,7 +517,7 @@ def audit(
     from ranktilt.text.quality import NEAR_IDENTICAL
 
     output.check(*inputs.files)
-    pairs, how = inputs.pairs, statistics.keywords_of(preset)
+    how = statistics.keywords_of(preset)
     named = measure or (preset_named(preset).measures if preset else ())
     measures = [estimand(name) for name in named] or None
     rankers = search.rankers(
@@ -515,13 +528,10 @@ def audit(
         raise UserError("--card-depth needs --card")
     apart = inputs.apart(collection, rankers)
     collections = [inputs.together(collection)] if apart is None else apart.collections
-    # What cannot be compared need not be ranked.
-    if apart is not None:
-        pairs_to_compare = list(map(pairs_to_name, apart.collections, apart.pairs))
-    elif inputs.reference or not runs:
-        pairs_to_compare = [inputs.reference_first(collections[0], inputs.column, pairs)]
+    if apart is None:
+        pairs_to_compare = [inputs.pairs_to_compare(collections[0], is_ranked=bool(runs))]
     else:
-        pairs_to_compare = [pairs]
+        pairs_to_compare = list(map(pairs_to_name, apart.collections, apart.pairs))
     parts = []
     for ranked, chosen in zip(collections, pairs_to_compare, strict=True):
         ranked_runs = runs or options.rank_with(rankers, ranked)

@@ -45,7 +45,7 @@ _Encoder = Annotated[
 
 
 @dataclass(frozen=True)
-class Reading(options.Compute):
+class ReadingOptions(options.Compute):
     """What a model reads, and what it runs on."""
 
     text: Annotated[options.Fields | None, Option("Part of a document to learn from.")] = None
@@ -86,7 +86,7 @@ def cross_encoder(
     sources: _Sources = None,
     preset: options.Preset = None,
     learning: Annotated[dict[str, Any], options.FieldsOf(RerankerTraining)],
-    neural: Reading,
+    neural: ReadingOptions,
 ) -> None:
     """Fine-tune an encoder into a re-ranker on the train split; resumes what was interrupted."""
     from ranktilt.datasets.load import load
@@ -137,7 +137,7 @@ def retriever(
     learning: Annotated[
         dict[str, Any], options.FieldsOf(RetrieverTraining, without=("alpha", "negatives"))
     ],
-    neural: Reading,
+    neural: ReadingOptions,
     results: Output,
 ) -> None:
     """Fine-tune an encoder into a retriever on the train split, levelled by the debiased constraint where asked.
@@ -245,7 +245,7 @@ def lora(
     protected: options.Protected = None,
     split: options.Split = None,
     learning: Annotated[dict[str, Any], options.FieldsOf(LoraTraining)],
-    neural: Reading,
+    neural: ReadingOptions,
 ) -> None:
     """Fine-tune a chat model's attention on pairs of documents whose right answer is as often of either group."""
     from ranktilt.llm.transformers import HELD_OUT

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
-from ranktilt.cli.train import Reading, read_amounts
+from ranktilt.cli.train import ReadingOptions, read_amounts
 from ranktilt.errors import UserError
 from ranktilt.option import Option
 from ranktilt.training.options import RerankerTraining
@@ -88,7 +88,7 @@ def train_study(
     preset: options.Preset = None,
     learning: Annotated[dict[str, Any], _LEARNING],
     tests: _Tests,
-    neural: Reading,
+    neural: ReadingOptions,
     output: PageOutput,
 ) -> None:
     """Train each encoder on the human and on the LLM's documents, and compare the rankers.
@@ -130,7 +130,7 @@ def train_study(
 
 
 def read_zero_shot(text: str) -> ZeroShot:
-    """Read a collection and the options behind it: ``PATH,qrels=FILE,candidates=FILE,name=NAME``."""
+    """Read ``PATH,qrels=FILE,candidates=FILE,name=NAME``: a collection and its options."""
     from ranktilt.experiments.training_study import ZeroShot
 
     path, *parts = text.split(",")

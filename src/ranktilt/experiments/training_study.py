@@ -208,7 +208,8 @@ def _plans(
 ) -> list[TrainedRanker]:
     """Every training: each side, then the curve; each body and seed."""
     if options.reference not in train.sources:
-        raise train.unknown_source(options.reference)
+        fault = train.unknown_source(options.reference)
+        raise UserError(f"{fault}; name the source that people wrote: --reference SOURCE")
     if len(train.sources) < 2:
         raise UserError(
             f"a training study needs documents of two sides, got only source {options.reference!r}; "

@@ -42,11 +42,10 @@ def test_map_of_all_sources_is_drawn_where_they_share_the_reference() -> None:
         replace(one, map=laid_out(one.source, [number, 5.0, 6.0]))
         for number, one in enumerate(check.similarity)
     ]
-    figure = draw_map(replace(check, similarity=tuple(drawn)))
-    assert figure is not None
+    (figure,) = draw_map(replace(check, similarity=tuple(drawn)))
     assert "2 models" in figure.title
     rows = texts_drawn(replace(check, similarity=tuple(drawn))).rows()
     assert [(name, count) for name, _, count in rows] == [("human", 3), ("llm", 3), ("gpt", 3)]
     moved = replace(drawn[1], map=replace(drawn[1].map, x=drawn[1].map.x + 1))  # type: ignore[union-attr]
-    assert draw_map(replace(check, similarity=(drawn[0], moved))) is None
-    assert draw_map(replace(check, similarity=(drawn[0],))) is None
+    assert draw_map(replace(check, similarity=(drawn[0], moved))) == ()
+    assert draw_map(replace(check, similarity=(drawn[0],))) == ()

@@ -11,6 +11,7 @@ import pytest
 from ranktilt import MissingExtra, UserError
 from ranktilt.experiments.tradeoff import bench
 from ranktilt.experiments.tradeoff_result import Bench
+from ranktilt.papers.dai.temperature import temperature_figures
 from ranktilt.probes.explain import Explanation
 from ranktilt.reporting.layouts.figures import for_paper, paper_figures
 from ranktilt.reporting.layouts.results import cells_of, tables_of
@@ -21,7 +22,8 @@ from tests.probes.checks import toy_check
 from tests.refusals import refused
 from tests.reporting.audits import ENDS, explained, toy_source_audits
 from tests.reporting.openings import opened
-from tests.reporting.results import result
+from tests.reporting.readers import by_name
+from tests.reporting.results import result, temperatures
 
 pytest.importorskip("vl_convert")
 PAIR = ("human", "llm")
@@ -87,6 +89,37 @@ def test_a_check_of_several_sources_has_figure_14() -> None:
     drawn = paper_figures([many], layout="dai-fig14")
     assert list(drawn) == ["dai-figure-14.svg"]
     assert {"llm-0.2", "llm-0.6"} <= set(texts(drawn["dai-figure-14.svg"]))
+
+
+class TestTemperatureFigure:
+    """Figure 6 of Dai et al."""
+
+    def test_both_sides_and_relative_delta_at_each_temperature(self) -> None:
+        audits = temperatures(("nDCG@1", "RR"))
+        (figure,) = temperature_figures(audits)
+        assert figure.layout == "dai-fig6"
+        assert by_name(figure.drawing) == {
+            "human": [25.0, 50.0, 75.0],
+            "rewrites": [75.0, 50.0, 25.0],
+        }
+        ticks = figure.drawing["layer"][-1]["encoding"]["x"]["axis"]["labelExpr"]
+        assert "0.2 (Δ −100.0 %)" in ticks
+        drawn = paper_figures([audits], layout="dai-fig6")
+        assert list(drawn) == ["dai-figure-6.svg"]
+
+    def test_it_needs_the_measures_and_two_temperatures(self) -> None:
+        assert list(temperature_figures(toy_source_audits())) == []
+        one = temperatures(("nDCG@1",), sources=["llm-tmp0.2"])
+        assert list(temperature_figures(one)) == []
+        message = "dai-fig6 shows rewrites at several temperatures (an audit of several sources)"
+        with refused(f"{message}; the results given hold none: …"):
+            paper_figures([one], layout="dai-fig6")
+
+    def test_the_table_has_the_same_numbers(self) -> None:
+        text = paper_tables([temperatures(("nDCG@1", "RR"))], "dai-fig6", "csv")
+        rows = [line.split(",") for line in text.splitlines()[1:]]
+        assert {row[-3] for row in rows} == {"nDCG@1"}
+        assert [row[-2] for row in rows if "relative_delta" in row] == ["-100.0", "0.0", "100.0"]
 
 
 def test_what_cannot_be_drawn_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

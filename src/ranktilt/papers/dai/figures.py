@@ -11,18 +11,18 @@ from ranktilt.reporting.figures.charts import clouds
 from ranktilt.reporting.views.check_sections import distribution_figure
 
 
-def draw_cosines(check: CheckResult) -> Figure | None:
-    """Draw the cosines of all sources in one; None of one source."""
+def draw_cosines(check: CheckResult) -> tuple[Figure, ...]:
+    """Draw the cosines of all sources in one; nothing of one source."""
     cosines = {one.source: one.cosine for one in check.similarity if one.cosine.count}
     if len(cosines) < 2:
-        return None
+        return ()
     title = f"Cosine similarity of {check.reference} texts and rewrites"
-    return distribution_figure(title, cosines, "cosine similarity")
+    return (distribution_figure(title, cosines, "cosine similarity"),)
 
 
 def texts_drawn(check: CheckResult) -> pl.DataFrame:
     """Return how many texts of each source the map of all of them shows: ``source``, ``model``, ``texts``."""
-    if draw_map(check) is None:
+    if not draw_map(check):
         return pl.DataFrame()
     maps = {one.source: one for one in check.similarity if one.map is not None}
     model, drawn = next(iter(maps.values())).model, next(iter(maps.values())).map
@@ -32,11 +32,11 @@ def texts_drawn(check: CheckResult) -> pl.DataFrame:
     )
 
 
-def draw_map(check: CheckResult) -> Figure | None:
-    """Draw the texts of all sources in one plane; None where they were not laid out together, or are of one source."""
+def draw_map(check: CheckResult) -> tuple[Figure, ...]:
+    """Draw the texts of all sources in one plane; nothing where that is not one plane, or one source."""
     maps = {one.source: one.map for one in check.similarity if one.map is not None}
     if len(maps) < 2:
-        return None
+        return ()
     first = next(iter(maps.values()))
     half = first.pairs
     groups = {check.reference: (np.column_stack([first.x, first.y])[:half], first.ids[:half])}
@@ -45,10 +45,11 @@ def draw_map(check: CheckResult) -> Figure | None:
             drawn.x[:half], first.x[:half]
         )
         if not shares_reference:
-            return None
+            return ()
         groups[source] = np.column_stack([drawn.x, drawn.y])[half:], drawn.ids[half:]
-    return Figure(
+    figure = Figure(
         title=f"Texts of {check.reference} and of {len(maps)} models in an encoder's space",
         says=f"{half:,} texts and their rewrites by each model; near points have near vectors (t-SNE).",
         drawing=clouds(groups),
     )
+    return (figure,)

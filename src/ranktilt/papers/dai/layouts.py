@@ -12,6 +12,7 @@ from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.papers.dai.curves import bench_means, bench_tilts, spectra
 from ranktilt.papers.dai.figures import draw_cosines, draw_map, texts_drawn
+from ranktilt.papers.dai.temperature import temperature_figures
 from ranktilt.probes.check import CheckResult
 from ranktilt.probes.explain import Explanation
 from ranktilt.reporting.layouts.layout import Layout
@@ -280,6 +281,25 @@ _MAPPED = Selection(
     value="texts",
 )
 _SEVERAL = pl.col("sources") > 1
+_FIRST_RANK = ("nDCG@1", "AP@1")
+FIGURE_6 = replace(
+    DAI_3,
+    name="dai-fig6",
+    title="Effectiveness on human-written and LLM-generated documents of one mixed collection, in percent, and "
+    "Relative Δ (positive where human-written text ranks higher), by the temperature of the rewrites",
+    title_of_groups="",
+    cells=_mixed(
+        pl.col("measure").is_in(_FIRST_RANK) & (pl.col("temperature") != ""),
+        pl.lit(False),
+        of_sources=_SPANS_TEMPERATURES,
+    ),
+    left_out="",
+    columns=("measure", "temperature"),
+    measures=_FIRST_RANK,
+    shows="rewrites at several temperatures (an audit of several sources)",
+    command="ranktilt audit DIR -r bm25 -m nDCG@1 -m AP@1 --json FILE",
+    draw=temperature_figures,
+)
 FIGURE_7 = Layout(
     name="dai-fig7",
     source=SOURCE,
@@ -325,6 +345,7 @@ FIGURE_10 = Layout(
     command="ranktilt train retriever DIR --debias 0 --debias paper --json FILE",
 )
 FIGURES = (
+    FIGURE_6,
     FIGURE_7,
     replace(
         FIGURE_7,

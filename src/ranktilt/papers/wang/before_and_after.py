@@ -37,11 +37,11 @@ def exposures(comparison: Comparison) -> pl.DataFrame:
     )
 
 
-def draw_exposures(comparison: Comparison) -> Figure | None:
-    """Draw the exposure ratios of each ranker before and after; None where the audits have none."""
+def draw_exposures(comparison: Comparison) -> tuple[Figure, ...]:
+    """Draw the exposure ratios of each ranker before and after; nothing where the audits have none."""
     rows = exposures(comparison)
     if not rows.height:
-        return None
+        return ()
     systems = rows["system"].unique(maintain_order=True).to_list()
     points = {
         when: [
@@ -53,7 +53,7 @@ def draw_exposures(comparison: Comparison) -> Figure | None:
         for when in BEFORE_AND_AFTER
     }
     highest = max(rows["ratio"].to_list())
-    return Figure(
+    figure = Figure(
         title="Exposure of the protected group over that of the unprotected one, before and after",
         says="Ratio of both groups' exposure; 1 is level.",
         drawing=lines(
@@ -65,3 +65,4 @@ def draw_exposures(comparison: Comparison) -> Figure | None:
             names={float(number): system for number, system in enumerate(systems)},
         ),
     )
+    return (figure,)

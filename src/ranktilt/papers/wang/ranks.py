@@ -50,16 +50,16 @@ def ranks_of_protected(loaded: LoadedAudit) -> pl.DataFrame:
     )
 
 
-def draw_ranks(loaded: LoadedAudit) -> Figure | None:
+def draw_ranks(loaded: LoadedAudit) -> tuple[Figure, ...]:
     """Draw the distribution of each ranker; None where it cannot be known."""
     rows = ranks_of_protected(loaded)
     if not rows.height:
-        return None
+        return ()
     points: dict[str, list[Point]] = {}
     for system, middle, share in rows.select("system", "middle", "share").iter_rows():
         points.setdefault(system, []).append(Point(middle, share, share, share))
     group = rows["group"][0]
-    return Figure(
+    figure = Figure(
         title=f"Ranks of {group} in the lists of each ranker",
         says=f"Share of the items of {group} in each part of the lists; a ranker that favours neither side has one "
         "height everywhere.",
@@ -71,6 +71,7 @@ def draw_ranks(loaded: LoadedAudit) -> Figure | None:
             names=dict(rows.select("middle", "ranks").unique(maintain_order=True).iter_rows()),
         ),
     )
+    return (figure,)
 
 
 def _by(loaded: LoadedAudit) -> str | None:

@@ -120,12 +120,14 @@ def _figures(result: Any) -> Iterator[tuple[str, Figure]]:
         figures = [block for block in section.blocks if isinstance(block, Figure)]
         for number, figure in enumerate(figures, start=1):
             yield section.name if len(figures) == 1 else f"{section.name}-{number}", figure
+    # A layout is about audits, or about them together with the runs and texts that they were made of.
+    forms = [result, result.audit] if isinstance(result, Loaded) else [result]
     for layout in layouts().values():
-        kinds = [selection.result for selection in layout.cells]
-        if layout.draw is None or not any(isinstance(result, kind) for kind in kinds):
-            continue
-        if drawn := layout.draw(result):
-            yield layout.name, replace(drawn, layout=layout.name)
+        kinds = tuple(selection.result for selection in layout.cells)
+        for form in forms:
+            if layout.draw is not None and isinstance(form, kinds):
+                for figure in layout.draw(form):
+                    yield layout.name, replace(figure, layout=layout.name)
 
 
 def for_paper(drawing: Drawing) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -30,7 +30,7 @@ class Layout:
     """The caption."""
     cells: tuple[Selection, ...] = ()
     """Which rows of which results are its cells."""
-    draw: Callable[[Any], Figure | None] | None = None
+    draw: Callable[[Any], Iterable[Figure]] | None = None
     """Of a figure that no page of a result has: what draws it of a result that `cells` are about."""
     reads_collection: bool = False
     """Whether an audit's collection and lists are read again for it."""

@@ -1,4 +1,4 @@
-"""Several sources: per ranker a row a source, the trend over temperature, and each source's audit."""
+"""Several sources: per ranker a row a source, the trend over temperature, each source's audit."""
 
 from __future__ import annotations
 
@@ -51,30 +51,29 @@ _MOST_FIGURES = 6
 _DODGE = 0.012
 
 
-class _Row(NamedTuple):
+class _SourceRow(NamedTuple):
     source: AuditedSource
     effect: Effect
 
 
 def view(result: SourceAudits | LoadedSourceAudits, *, budget: int = BUDGET) -> Document:
-    """Lay out the sources beside each other, and then the audit of each where a page can hold it."""
+    """Lay out all sources in one table, and then the audit of each where a page can hold it."""
     audits = result.audit if isinstance(result, LoadedSourceAudits) else result
     summaries = [finding.sentence for finding in source_summaries(audits)]
-    sections = [
+    sections: list[Section | None] = [
         _figures(audits),
         *_tables(audits),
         _trends(audits),
         provenance(audits.spec, audits.notes),
     ]
-    own = [section for section in sections if section is not None]
     if isinstance(result, LoadedSourceAudits):
-        own += _whole_audits(audits, result.parts, budget)
+        sections += _whole_audits(audits, result.parts, budget)
     else:
-        own[-1:-1] = _asked_tables(audits)
+        sections[-1:-1] = _card_sections(audits)
     return Document(
         kind=titled("Audit of the sources of", audits.spec),
         headline=headline(audits),
-        sections=tuple(own),
+        sections=tuple(section for section in sections if section is not None),
         sentences=tuple(
             Sentence(text, emphasis="strong") for text in (*summaries, *audits.sentences)
         ),
@@ -148,11 +147,11 @@ def _figure(audits: SourceAudits, series: str, measure: str) -> Figure:
 def _point(source: AuditedSource, tilt: Effect) -> Point:
     value = f"{signed(tilt.value)} % {interval(tilt.low, tilt.high)}"
     label = f"{source.source} (temperature {source.temperature:g}): {value}"
-    return Point(source.temperature, tilt.value, tilt.low, tilt.high, label)
+    return Point(x=source.temperature, value=tilt.value, low=tilt.low, high=tilt.high, label=label)
 
 
 def _tables(audits: SourceAudits) -> Iterator[Section]:
-    """Per ranker and series a row a source, by rising temperature; with several measures a group each."""
+    """Yield a table of the primary question where it is no measure, and of every Relative Δ."""
     if audits.primary not in audits.measures:
         yield Section("answers", "The primary question", (), (_answer_table(audits),))
     if audits.tilts:
@@ -170,11 +169,10 @@ def _tilt_table(audits: SourceAudits) -> Table:
         (worded("verdict"), lambda row: _verdict(row.effect, audits)),
     ]
     rows = list(_tilt_rows(audits))
-    # Of models with one source each, the source says it all.
-    has_several_series = 1 < len(audits.series) < len(audits.sources)
+    has_several_series = len(_series_groups(audits)) > 1
     has_several_measures = len(audits.measures) > 1
 
-    def group(row: _Row) -> tuple[str, ...]:
+    def group(row: _SourceRow) -> tuple[str, ...]:
         names = [row.effect.run]
         names += [row.source.series] if has_several_series else []
         names += [row.effect.measure] if has_several_measures else []
@@ -191,21 +189,28 @@ def _tilt_table(audits: SourceAudits) -> Table:
     return tabulated(caption, rows, columns, note=note, group=group, groups=tuple(heads))
 
 
-def _tilt_rows(audits: SourceAudits) -> Iterator[_Row]:
+def _tilt_rows(audits: SourceAudits) -> Iterator[_SourceRow]:
     """Yield a row per run, series, measure and source; none where a side is never relevant."""
-    for run, series, measure in product(audits.runs, audits.series, audits.measures):
+    for run, series, measure in product(audits.runs, _series_groups(audits), audits.measures):
         for source in audits.sources:
-            if source.series != series:
+            if source.series not in series:
                 continue
             for tilt in audits.audit_of(source.source).tilts:
                 if (tilt.run, tilt.measure) == (run, measure):
-                    yield _Row(source, tilt)
+                    yield _SourceRow(source, tilt)
+
+
+def _series_groups(audits: SourceAudits) -> list[tuple[str, ...]]:
+    """Return the series that have rows of their own; of one source each, all are together."""
+    if len(audits.series) == len(audits.sources):
+        return [audits.series]
+    return [(series,) for series in audits.series]
 
 
 def _answer_table(audits: SourceAudits) -> Table:
-    """Per ranker a row a source: the answer to a primary question that is no measure of relevance."""
+    """Lay out a primary question that is no measure of relevance: per ranker a row a source."""
     rows = [
-        _Row(source, audits.answer(run, source.source))
+        _SourceRow(source, audits.answer(run, source.source))
         for run in audits.runs
         for source in audits.sources
     ]
@@ -282,7 +287,7 @@ def _change(trend: Trend) -> Cell:
     return Cell(signed(trend.change), trend.change, ends=limits)
 
 
-def _asked_tables(audits: SourceAudits) -> Iterator[Section]:
+def _card_sections(audits: SourceAudits) -> Iterator[Section]:
     """Yield each source's card and controls, where they were asked for."""
     for source, audit in zip(audits.sources, audits.audits, strict=True):
         tables = _card_and_controls(audit)
