@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.result import Audit
 from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.auditing.sources_apart import AuditedSource
 from ranktilt.reporting.document import Figure
@@ -16,12 +17,14 @@ from ranktilt.reporting.numbers import percent, signed
 MEASURES = ("nDCG@1", "AP@1")
 
 
-def temperature_figures(audits: SourceAudits) -> Iterator[Figure]:
+def temperature_figures(audits: SourceAudits | Audit) -> Iterator[Figure]:
     """Draw a figure for each series, ranker and measure of the paper.
 
     The tick of a temperature has the Relative Δ there. Means have no interval: that of Relative Δ
     is in the audit's own figure.
     """
+    if isinstance(audits, Audit):  # of one source: there is one temperature
+        return
     systems = system_names(audits.runs)
     measures = [name for name in MEASURES if name in audits.measures]
     for series, run, measure in product(audits.series, audits.runs, measures):
