@@ -358,3 +358,7 @@ def test_marks_of_a_file_are_printed(tmp_path: Path) -> None:
     printed = paper_tables([read_cells(tmp_path / "cells.csv")], "askari-2", "markdown")
     assert "| BM25 | .377 |" in printed
     assert "| s | .400† |" in printed
+
+
+def test_the_headings_of_splits_are_the_papers() -> None:
+    assert "| Domain | Train | Validation |" in paper_tables([STUDY], "askari-1", "markdown")

@@ -158,7 +158,7 @@ ASKARI_1 = Layout(
     titles={"dataset": "Domain"},
     labels={
         "queries train": "Train",
-        "queries validation": "CheckResult",
+        "queries validation": "Validation",
         "queries test": "Test",
         "queries": "Queries",
         **_DOMAINS,
