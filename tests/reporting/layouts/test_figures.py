@@ -214,7 +214,7 @@ class TestBench:
 
     def test_without_runs_of_human_documents_alone_there_is_no_figure_11(self) -> None:
         said = "dai-fig11 shows interventions of rising strength, ranked on human documents alone too (a bench)"
-        command = "ranktilt train retriever DIR --debias 0 --debias paper --json FILE"
+        command = "ranktilt train retriever DIR --debias 0 --debias paper -o FOLDER"
         with refused(f"{said}; the results given hold none: {command} makes one"):
             paper_figures([swept(alone=False)], layout="dai-fig11")
         assert (

@@ -342,7 +342,7 @@ FIGURE_10 = Layout(
     measures=MEASURES,
     titles={"condition": "α"},
     shows="interventions of rising strength (a bench)",
-    command="ranktilt train retriever DIR --debias 0 --debias paper --json FILE",
+    command="ranktilt train retriever DIR --debias 0 --debias paper -o FOLDER",
 )
 FIGURES = (
     FIGURE_6,
