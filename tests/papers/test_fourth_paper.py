@@ -14,7 +14,6 @@ from tests.toy import write
 
 __all__ = ["cli"]  # a fixture that runs the command
 PAGE = tree.ROOT / "docs" / "reference" / "extending.md"
-FORUM = "question,human,llm\nwhy is the sky blue?,Air scatters blue light most.,The sky is blue.\n"
 POINTS = """[ranktilt.builders]
 smith-forum = smith:forum
 [ranktilt.layouts]
@@ -24,12 +23,31 @@ smith = smith:SMITH
 """
 
 
+def blocks_of_the_page(kind: str) -> list[str]:
+    """Return the page's blocks of one kind."""
+    pattern = rf"^```{kind}\n(.*?)^```"
+    return re.findall(pattern, PAGE.read_text(encoding="utf-8"), re.M | re.S)
+
+
 def code_of_the_page() -> str:
-    """Put the page's blocks of the paper together: what stands before each is run."""
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
-    builder, _, layout, preset = blocks[:4]
-    parts = builder.split('Path("forum.csv")'), layout.split("audit = rt"), preset.split("print(")
-    return "\n".join(part[0] for part in parts)
+    """Put the page's blocks of smith.py together."""
+    return "\n".join(block for block in blocks_of_the_page("python") if block.startswith("# smith"))
+
+
+def csv_of_the_page() -> str:
+    return next(block for block in blocks_of_the_page("text") if block.startswith("question,"))
+
+
+def commands_of_the_page() -> list[tuple[str, list[str]]]:
+    """Return each command that needs the package, and the lines that it prints."""
+    commands = list[tuple[str, list[str]]]()
+    for block in blocks_of_the_page("console"):
+        for line in block.splitlines():
+            if line.startswith("$ ranktilt "):
+                commands.append((line.removeprefix("$ ranktilt "), []))
+            elif commands:
+                commands[-1][1].append(line)
+    return [command for command in commands if "smith" in command[0]]
 
 
 @pytest.fixture
@@ -40,7 +58,7 @@ def smith(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     write(site / "smith.py", code_of_the_page())
     write(info / "METADATA", "Metadata-Version: 2.1\nName: smith\nVersion: 1.0\n")
     write(info / "entry_points.txt", POINTS)
-    write(tmp_path / "forum.csv", FORUM)
+    write(tmp_path / "example.csv", csv_of_the_page())
     monkeypatch.syspath_prepend(site)
     monkeypatch.chdir(tmp_path)
     layouts.cache_clear()
@@ -49,16 +67,44 @@ def smith(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("smith", None)
 
 
-def test_builder_table_and_preset_of_the_page_are_found(smith: Path, cli: Cli) -> None:
-    built = cli("data", "build", "smith-forum", "forum.csv", "-o", "forum", "--least-words", "2")
-    assert (built.code, built.out) == (0, "answers  2\n")
-    assert built.err.splitlines()[-1] == "Next: ranktilt audit forum -r bm25"
-    audited = cli("audit", "forum", "--preset", "smith", "-r", "bm25", "--json", "audit.json")
-    assert audited.code == 0, audited.err
-    assert "bm25(text=text,k1=0.9,b=0.4)" in audited.out
-    printed = cli("report", "audit.json", "--layout", "smith-1").out
-    assert "*Layout: Table 1 of Smith et al. 2026.*" in printed
-    assert "| Model | Answers | NDCG@3 | Recall@5 |" in printed
+def test_commands_of_the_page_print_what_it_shows(smith: Path, cli: Cli) -> None:
+    commands = commands_of_the_page()
+    assert [line.split()[0] for line, _ in commands] == ["data", "audit", "report"]
+    for line, shown in commands:
+        code, out, err = cli(*line.split())
+        assert code == 0, err
+        assert [text for text in shown if text not in f"{out}{err}"] == []
+    assert "--preset smith --ties trec_eval" in cli(*commands[1][0].split()).out
+
+
+def test_questions_without_an_answer_that_is_long_enough_are_left_out(
+    smith: Path, cli: Cli
+) -> None:
+    built = cli("data", "build", "smith-forum", "example.csv", "-o", "x", "--least-words", "6")
+    assert built.out == "answers  2\n"
+    nothing = cli("data", "build", "smith-forum", "example.csv", "-o", "y", "--least-words", "60")
+    assert nothing.err == (
+        "ranktilt: example.csv: no question whose answers have 60 words or more\n"
+    )
+
+
+def test_a_layout_with_a_column_that_there_is_not_is_to_blame_itself(smith: Path, cli: Cli) -> None:
+    code = code_of_the_page().replace('"target": "group"', '"target": "side"')
+    write(smith / "site" / "smith.py", code)
+    cli("data", "build", "smith-forum", "example.csv", "-o", "forum")
+    cli("audit", "forum", "--preset", "smith", "-r", "bm25", "--json", "audit.json")
+    refused = cli("report", "audit.json", "--layout", "smith-1")
+    assert refused.err.startswith('ranktilt: layout smith-1: no column "side"; there are by, ')
+
+
+def test_a_parameter_that_does_not_say_what_it_is_is_named(smith: Path, cli: Cli) -> None:
+    code = code_of_the_page()
+    start = code.index("Annotated[int")
+    end = code.index(" = 0,", start)
+    write(smith / "site" / "smith.py", f"{code[:start]}int{code[end:]}")
+    refused = cli("data", "build", "smith-forum", "example.csv", "-o", "forum")
+    assert refused.code == 2
+    assert "builder 'smith-forum': expected least_words: Annotated[type, Option(" in refused.err
 
 
 def test_mistyped_names_list_those_there_are(smith: Path, cli: Cli) -> None:
@@ -67,7 +113,7 @@ def test_mistyped_names_list_those_there_are(smith: Path, cli: Cli) -> None:
         "report audit.json --layout smith-2": "unknown layout 'smith-2'; did you mean 'smith-1'?",
         "audit forum -r bm25 --preset smit": "unknown preset 'smit'; did you mean 'smith'?",
     }
-    cli("data", "build", "smith-forum", "forum.csv", "-o", "forum")
+    cli("data", "build", "smith-forum", "example.csv", "-o", "forum")
     for line, message in cases.items():
         refused = cli(*line.split())
         assert refused.code == 2
@@ -78,7 +124,7 @@ def test_objects_of_another_kind_are_refused_in_one_line(smith: Path, cli: Cli) 
     points = POINTS.replace("smith:LAYOUTS", "smith:SMITH").replace("smith:forum", "smith:SMITH")
     write(smith / "site" / "smith-1.0.dist-info" / "entry_points.txt", points)
     layouts.cache_clear()
-    refused = cli("data", "build", "smith-forum", "forum.csv", "-o", "forum")
+    refused = cli("data", "build", "smith-forum", "example.csv", "-o", "forum")
     message = "builder 'smith-forum' of smith 1.0 (smith:SMITH) is no function\n"
     assert (refused.code, refused.err) == (2, f"ranktilt: {message}")
     refused = cli("report", "audit.json", "--layout", "smith-1")

@@ -547,6 +547,8 @@ def audit(
             keep_top=keep_top,
             **how,
         )
+        if preset:
+            result = replace(result, spec={**result.spec, "preset": preset})
         if controls:
             result = with_controls(
                 ranked, rankers, ranked_runs, result, near=near_identical or NEAR_IDENTICAL

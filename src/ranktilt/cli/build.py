@@ -53,8 +53,10 @@ def _command(name: str, builder: Builder) -> Any:
     positional = [
         parameter for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY
     ]
+    for parameter in parameters:
+        _require_option(name, parameter.name, hints.get(parameter.name))
     for parameter in positional:
-        hints[parameter.name] = _argument(name, parameter.name, hints.get(parameter.name))
+        hints[parameter.name] = _argument(hints[parameter.name])
 
     def build(*, output: Path, **given: Any) -> None:
         _require_new(output)
@@ -82,12 +84,16 @@ def _command(name: str, builder: Builder) -> Any:
     return typer.main.get_command(app)
 
 
-def _argument(builder: str, name: str, hint: Any) -> Any:
-    """The type of a positional parameter, as typer declares an argument."""
+def _require_option(builder: str, name: str, hint: Any) -> None:
+    """Refuse a parameter that does not say what it is."""
     if get_origin(hint) is not Annotated or not isinstance(hint.__metadata__[0], Option):
         raise UserError(
             f'builder {builder!r}: expected {name}: Annotated[type, Option("What it is.", "FILE")]'
         )
+
+
+def _argument(hint: Any) -> Any:
+    """The type of a positional parameter, as typer declares an argument."""
     option = hint.__metadata__[0]
     return Annotated[hint.__origin__, typer.Argument(metavar=option.metavar, help=option.help)]
 

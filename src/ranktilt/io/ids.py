@@ -32,6 +32,8 @@ def require_frame(frame: Any, columns: Iterable[str], noun: str) -> pl.DataFrame
         raise UserError(f"{noun}: expected a polars frame, got {kind_of(frame)}{hint}")
     needed = list(columns)
     missing = [name for name in needed if name not in frame.columns]
+    if missing and not frame.width:
+        raise UserError(f"{noun}: expected columns {', '.join(needed)}, got an empty frame")
     if missing:
         came = ", ".join(frame.columns) or "none"
         raise UserError(

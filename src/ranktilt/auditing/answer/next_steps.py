@@ -61,7 +61,8 @@ def _audit_again(audit: Audit) -> list[str]:
     inputs = _inputs(audit, list(audit.runs))
     if not inputs:
         return []
-    return ["ranktilt", "audit", *inputs, *_sources(audit), *_pairs(audit), *_question(audit)]
+    words = [*inputs, *_sources(audit), *_pairs(audit), *_question(audit), *_computation(audit)]
+    return ["ranktilt", "audit", *words]
 
 
 def _level(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
@@ -189,6 +190,17 @@ def _question(audit: Audit) -> list[str]:
     )
     words = [] if repr(audit.primary) == usual else ["--primary", repr(audit.primary)]
     return words if audit.margin == LEVEL else [*words, "--level-margin", _margin(audit)]
+
+
+def _computation(audit: Audit) -> list[str]:
+    """Return the words that say how values are computed, where that is not as usual."""
+    spec = audit.spec
+    words = ["--preset", str(spec["preset"])] if spec.get("preset") else []
+    if words or spec["ties"] != "expected":
+        words += ["--ties", str(spec["ties"])]
+    if spec["correction"] != "holm":
+        words += ["--correction", str(spec["correction"])]
+    return words
 
 
 def _margin(audit: Audit) -> str:

@@ -18,7 +18,7 @@ NAMES: dict[str, dict[str, str]] = tomllib.loads(
     resources.files("ranktilt.reporting.layouts").joinpath("names.toml").read_text(encoding="utf-8")
 )
 _DEFAULT = {"monot5": "base", "monobert": "large"}
-_MEASURE = re.compile(r"(nDCG|AP|RR|R)(?=[@(]|$)")
+_MEASURE = re.compile(r"^(nDCG|AP|RR|R)(?=[@(]|$)")
 _SAVED = re.compile(
     r'(?:replay:)?"?(?:[^>"]*[/\\\\])?([^/\\\\>"]+?)(?:\.(?:trec|run|txt|tsv))(?:\.gz)?"?'
 )

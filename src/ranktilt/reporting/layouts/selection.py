@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from ranktilt.errors import UserError
 from ranktilt.reporting.frames import frames
 from ranktilt.reporting.layouts.names import (
     first_stage,
@@ -105,6 +107,10 @@ class Selection:
             return part_of(result, self.part)
         return enriched(self.part(result), result)
 
+    def _rows_of_table(self, result: Any, table: str, *, at_home: bool) -> pl.DataFrame:
+        with _named_columns(table, self.frame(result)):
+            return self.rows(result, at_home=at_home)
+
     def rows(self, result: Any, *, at_home: bool) -> pl.DataFrame:
         """Return the rows that are cells; `at_home` leaves out those that stand in other tables."""
         frame = self.frame(result)
@@ -118,13 +124,14 @@ class Selection:
         self, result: Any, table: str, *, scale: float = 1.0, at_home: bool = False
     ) -> Iterator[PaperCell]:
         """Yield the cells of a result in a table, in the order of its rows; values are multiplied by `scale`."""
-        rows = self.rows(result, at_home=at_home)
+        rows = self._rows_of_table(result, table, at_home=at_home)
         if not rows.height:
             return
         columns = {key: _column(column).cast(pl.String) for key, column in self.keys.items()}
         value = _column(self.value).cast(pl.Float64).alias("value")
         mark = pl.lit("") if self.mark is None else _column(self.mark)
-        chosen = rows.select(value, mark.fill_null("").alias("mark"), **columns)
+        with _named_columns(table, rows):
+            chosen = rows.select(value, mark.fill_null("").alias("mark"), **columns)
         chosen = chosen.drop_nulls(list(columns))
         if self.first:
             chosen = chosen.unique(list(columns), keep="first", maintain_order=True)
@@ -133,6 +140,17 @@ class Selection:
             yield PaperCell(
                 table=table, value=scale * (np.nan if number is None else number), **row
             )
+
+
+@contextmanager
+def _named_columns(table: str, frame: pl.DataFrame) -> Iterator[None]:
+    """Say that a layout, and not the result, names a column that there is not."""
+    try:
+        yield
+    except pl.exceptions.ColumnNotFoundError as error:
+        columns = ", ".join(sorted(frame.columns))
+        column = str(error).partition(";")[0].removeprefix("unable to find column ")
+        raise UserError(f"layout {table}: no column {column}; there are {columns}") from error
 
 
 _kept: list[tuple[Any, dict[str, pl.DataFrame]]] = []

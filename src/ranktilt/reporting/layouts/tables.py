@@ -158,8 +158,9 @@ def _numbers(
     caveats = [*_caveats(results, layout, rounding), *([_SOME] if layout.curve else [])]
     shown = _some(cells) if layout.curve else cells
     tables, order, keys = _pivot(shown, layout)
-    measured = {cell.measure for cell in shown}
-    lacking = [layout.label("measure", one) for one in layout.measures if one not in measured]
+    labels = [layout.label("measure", measure) for measure in layout.measures]
+    shown_labels = {layout.label("measure", cell.measure) for cell in shown}
+    lacking = [label for label in labels if label not in shown_labels]
     block = Panels(
         layout.name,
         _caption(shown, layout, keys),
