@@ -33,7 +33,6 @@ from functools import partial
 from pathlib import Path
 
 import polars as pl
-from ranktilt.datasets.check import check
 
 import ranktilt as rt
 from ranktilt.collection import Collection
@@ -52,6 +51,7 @@ from ranktilt.llm.journal import Journal, JournalRecord
 from ranktilt.llm.responses import classify_error, json_body, read_answer, read_vectors
 from ranktilt.llm.server import Server
 from ranktilt.papers.askari.triples import triples
+from ranktilt.probes.check import check
 from ranktilt.reporting.layouts.cells import read_cells
 from ranktilt.reporting.report import read_result
 from ranktilt.run import Run

@@ -437,11 +437,11 @@ class TestConfounds:
             "p": {"0-human": 1, "1-human": 1, "1-llm": 1},
         }
         confound = confounds_of(twins(human, llm, queries, qrels))["query words"]
-        # Human: all of q (title and text count), none of p in 0, p in 1; llm: one of three, p.
+        # Human: 0 has all of q (title and text count) and none of p, 1 has p; llm: one of three, p.
         assert (confound.value_a, confound.value_b) == pytest.approx(
-            ((1 + 0 + 1) / 3, (1 / 3 + 1) / 2)
+            (((1 + 0) / 2 + 1) / 2, (1 / 3 + 1) / 2)
         )
-        assert confound.number == 5
+        assert confound.number == 4
         silent = confounds_of(twins([("", "a")], [("", "b")], {"q0": "?!"}))["query words"]
         assert np.isnan([silent.value_a, silent.value_b]).all()
 
@@ -491,7 +491,7 @@ def test_a_check_an_audit_and_a_control_call_the_same_pairs_identical() -> None:
         ("f g", "f h"),
     ]
     collection = twins([("", human) for human, _ in texts], [("", llm) for _, llm in texts])
-    checked = {row.name: row.found for row in check(collection).rows}
+    checked = {row.name: row.count for row in check(collection).faults}
     told = confounds_of(collection)
     pairs = twin_rows(collection, grouping(collection, "source"), ("human", "llm"))
     likeness = twin_likeness(collection, pairs).tolist()

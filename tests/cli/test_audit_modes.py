@@ -340,7 +340,7 @@ def test_demo_takes_the_neural_retriever_where_it_is(
 ) -> None:
     asked: list[str] = []
 
-    def stop(specs: list[str], **options: object) -> None:
+    def stop(specs: list[str], preset: str | None, **options: object) -> None:
         asked.extend(specs)
         raise rt.UserError("stop")
 

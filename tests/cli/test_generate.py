@@ -324,7 +324,7 @@ def test_a_named_one_keeps_judgments(
     assert [path.name for path in (tmp_path / "out" / "qrels").iterdir()] == ["test.tsv"]
 
 
-@pytest.mark.parametrize("verb", [("check",), ("check", "--full", "--similarity", "none")])
+@pytest.mark.parametrize("verb", [("check",), ("check", "-r", "bm25")])
 def test_what_comes_next_needs_no_judgments(
     cli: Cli, server: Server, folder: Path, verb: tuple[str, ...]
 ) -> None:

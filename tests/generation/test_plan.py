@@ -167,8 +167,8 @@ def test_a_pooled_collection_keeps_all_human_documents_and_is_a_fair_comparison(
     assert found.spec["pool"]["of"] == "human"
     both = made({"q0": {"d0": 1, "d0-llm": 1}}, ("human", "llm"))
     save(pooled(both, pool(both, [])), tmp_path)
-    row = next(r for r in check(load(tmp_path)).rows if r.name == "pairs missing a side")
-    assert (row.found, row.total, row.verdict) == (0, 1, "ok")
+    row = next(r for r in check(load(tmp_path)).faults if r.name == "pairs missing a side")
+    assert (row.count, row.total, row.verdict) == (0, 1, "ok")
     assert row.note == "7 documents outside the pool have no twin by design"
 
 

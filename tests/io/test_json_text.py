@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ranktilt.rankers.llm.log import read_log
 
 from ranktilt.datasets.labels import read_labels
 from ranktilt.datasets.rank_llm import read_candidates
@@ -19,6 +18,7 @@ from ranktilt.io.artifact import read_json
 from ranktilt.io.json_text import key_count, require_single_keys
 from ranktilt.io.jsonl import read_jsonl
 from ranktilt.io.parquet import read_judgments
+from ranktilt.rankers.llm.stored_calls import read_log
 from ranktilt.run import Run
 from tests.toy import write
 

@@ -187,10 +187,10 @@ class TestRefused:
     def test_papers_take_some_kinds_of_results_only(self, tmp_path: Path) -> None:
         path = result("gate").save(tmp_path / "found.json")
         kinds = (
-            "an audit, a check, an audit of several sources, an explanation, a pairwise audit, a bench, "
-            "a training study or a comparison"
+            "an audit, an audit of several sources, an explanation, a pairwise audit, a bench, a training study, "
+            "a comparison or a check"
         )
-        verbs = "ranktilt audit, check, explain, pairwise, level, train study and compare"
+        verbs = "ranktilt audit, explain, pairwise, level, train study, compare and check"
         with refused(
             f"{path}: expected {kinds}, got a gate's report; {verbs} write one with --json FILE",
             DataError,

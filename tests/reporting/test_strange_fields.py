@@ -20,7 +20,6 @@ KINDS = (
     "bench",
     "check",
     "comparison",
-    "description",
     "factors",
     "gate",
     "judges",
