@@ -6,7 +6,7 @@ No model is looked for before a text is known to be possible.
 import re
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ranktilt import Ranker, UserError, ranker
@@ -133,6 +133,7 @@ rankers = st.one_of(
 
 
 @given(stages=st.lists(rankers, min_size=1, max_size=3))
+@settings(max_examples=40)
 def test_a_ranker_or_a_pipeline_reads_back_from_its_text(stages: list[Ranker]) -> None:
     made = stages[0] if len(stages) == 1 else Pipeline(tuple(stages))
     assert ranker(repr(made)) == made

@@ -71,10 +71,10 @@ def saved(name: str) -> tuple[type[Result], dict[str, Any]]:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_strange_fields_are_an_error_on_the_file(name: str, tmp_path: Path) -> None:
-    """A tenth of the places with two values each; the long test takes all."""
+    """Some of the places with a value each; the long test takes all."""
     kind, content = saved(name)
     cases = [(place, value) for place in places(content) for value in (*STRANGE, GONE)]
-    step = max(len(cases) // 40, 1)
+    step = max(len(cases) // 15, 1)
     for number, (place, value) in enumerate(cases[::step]):
         use(kind, tmp_path / f"{number}.json", changed(content, place, value))
 
@@ -135,8 +135,7 @@ def test_a_fault_of_a_result_that_was_in_no_file_passes() -> None:
 def test_every_kind_is_tried() -> None:
     kinds = {type(getattr(result(name), "audit", result(name))) for name in RESULTS}
     tried = {type(getattr(result(name), "audit", result(name))) for name in KINDS}
-    gone = {"CostPlan", "Calibration", "Spiral"}
-    assert {kind.__name__ for kind in kinds - tried if issubclass(kind, Result)} <= gone
+    assert not {kind.__name__ for kind in kinds - tried if issubclass(kind, Result)}
 
 
 def test_a_result_nested_too_deeply_was_changed(tmp_path: Path) -> None:
