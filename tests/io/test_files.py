@@ -5,6 +5,8 @@ import gzip
 import json
 import math
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -158,9 +160,7 @@ def test_what_to_do_depends_on_what_went_wrong(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def test_a_folder_is_replaced_whole_or_not_at_all_and_a_task_has_one_process(
-    tmp_path: Path,
-) -> None:
+def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     for text in ("old", "new"):
         with files.new_folder(tmp_path / "a" / "out") as made:
             (made / text).write_text(text)
@@ -171,13 +171,42 @@ def test_a_folder_is_replaced_whole_or_not_at_all_and_a_task_has_one_process(
     with pytest.raises(KeyboardInterrupt), files.new_folder(tmp_path / "a" / "out"):
         raise KeyboardInterrupt
     assert [p.name for p in tmp_path.rglob("*")] == ["a", "out", "new"]
-    with files.alone(str(tmp_path)):
-        with pytest.raises(BlockingIOError), files.alone(str(tmp_path)):
+
+
+def test_a_task_has_one_process_and_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    with files.alone("task"):
+        with pytest.raises(BlockingIOError), files.alone("task"):
             pass
-        with files.alone(str(tmp_path / "other")):
-            pass
-    with files.alone(str(tmp_path)):
-        pass
+        with files.alone("other task"):
+            assert len(list(tmp_path.iterdir())) == 2
+    with pytest.raises(KeyError), files.alone("task"):
+        raise KeyError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tasks_take_turns_where_many_processes_ask(tmp_path: Path) -> None:
+    """A lock that is removed while others wait for it is still one at a time."""
+    code = f"""
+import tempfile, time
+tempfile.gettempdir = lambda: {str(tmp_path)!r}
+from pathlib import Path
+from ranktilt.io.files import alone
+inside, turns = Path({str(tmp_path / "inside")!r}), 0
+while turns < 20:
+    try:
+        with alone("task"):
+            inside.touch(exist_ok=False)
+            inside.unlink()
+            turns += 1
+    except BlockingIOError:
+        time.sleep(0.001)
+"""
+    processes = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(4)]
+    assert [process.wait(timeout=120) for process in processes] == [0, 0, 0, 0]
+    assert list(tmp_path.iterdir()) == []
 
 
 class Unit:

@@ -202,9 +202,30 @@ def new_folder(folder: Path) -> Iterator[Path]:
 def alone(task: str) -> Iterator[None]:
     """Keep this user's other processes from the same task; `BlockingIOError` where one is at it."""
     name = hashlib.sha256(os.fsencode(f"{Path.home()} {task}")).hexdigest()[:32]
-    with (Path(tempfile.gettempdir()) / f"ranktilt-{name}.lock").open("wb") as stream:
-        lock(stream, wait=False)
-        yield
+    path = Path(tempfile.gettempdir()) / f"ranktilt-{name}.lock"
+    with _locked(path):
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # Windows removes no file that is open
+                path.unlink()
+
+
+def _locked(path: Path) -> IO[bytes]:
+    """Open and lock a file that is removed when it is let go; `BlockingIOError` where another process holds it."""
+    while True:
+        stream = path.open("wb")
+        try:
+            lock(stream, wait=False)
+            # Between opening and locking, another process may have let go of the file and removed it.
+            if os.fstat(stream.fileno()).st_ino == os.stat(path).st_ino:
+                return stream
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            stream.close()
+            raise
+        stream.close()
 
 
 def lock(stream: IO[bytes], *, wait: bool) -> None:
