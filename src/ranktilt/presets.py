@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ranktilt.errors import unknown
 from ranktilt.extensions import ExtensionTable
+
+_STATISTICS = ("ties", "rounding", "missing", "test")
+"""What a preset may set of an audit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +32,11 @@ class Preset:
     training: Mapping[str, Any] = field(default_factory=dict)
     """Options of the training of a cross-encoder."""
 
+    def __post_init__(self) -> None:
+        for name in self.statistics:
+            if name not in _STATISTICS:
+                raise unknown("statistic of a preset", name, _STATISTICS)
+
 
 def presets() -> ExtensionTable:
     """Return the table of presets: the papers', and those of installed packages (``ranktilt.presets``)."""
@@ -41,4 +50,4 @@ def preset(name: str) -> Preset:
 
 
 def _fault(loaded: object, name: str) -> str:
-    return "" if isinstance(loaded, Preset) else "is no Preset of ranktilt"
+    return "" if isinstance(loaded, Preset) else "is not a ranktilt.presets.Preset"

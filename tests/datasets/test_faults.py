@@ -165,7 +165,7 @@ def test_the_median_length_ratio_is_judged() -> None:
         found = row(check(made(docs)), "length ratio")
         assert found.value == pytest.approx(ratio)
         assert (found.verdict, found.limit) == (verdict, "0.67–1.5")
-        assert f"quartiles {ratio:.2f} and {ratio:.2f}" in found.note
+        assert f"lie between {ratio:.2f} and {ratio:.2f}" in found.note
         assert check(
             made(docs), limits=CheckLimits(shortest=min(ratio, 1), longest=max(ratio, 1.5))
         ).fair
@@ -193,7 +193,7 @@ def test_judgments_of_one_side_void_and_name_query_and_document() -> None:
 
 @pytest.mark.parametrize(
     ("reordered", "same", "empty", "limit"),
-    [(20, 0, 0, "< 100 %"), (19, 1, 0, "< 100 % with identical ones"), (18, 0, 2, "< 100 %")],
+    [(20, 0, 0, "not all"), (19, 1, 0, "not all"), (18, 0, 2, "not all")],
 )
 def test_nothing_left_to_compare_voids(reordered: int, same: int, empty: int, limit: str) -> None:
     docs = sound()
@@ -287,7 +287,10 @@ def test_shared_titles_are_a_warning_and_the_threshold_of_near_identical_pairs_i
     found = row(
         check(made(sound()), limits=CheckLimits(near_identical=0.87)), "near-identical pairs"
     )
-    assert (found.count, found.note) == (0, "Jaccard similarity of terms ≥ 0.87")
+    assert (found.count, found.note) == (
+        0,
+        "Jaccard similarity of terms of 0.87 or more; void where no pair differs more",
+    )
 
 
 def test_any_dangling_judgment_or_repeated_query_is_a_warning() -> None:
@@ -345,7 +348,8 @@ def test_every_other_source_is_held_against_the_reference_and_pairs_need_an_orig
         "shared titles",
         "one-sided judgments",
     }
-    assert {r.verdict for r in undefined} == {"warning"}
+    assert {r.verdict for r in undefined if r.name != "near-identical pairs"} == {"warning"}
+    assert row(check(made(docs)), "near-identical pairs").verdict == "void", "no pair is left"
 
 
 @pytest.mark.parametrize(
@@ -417,7 +421,13 @@ def test_nfcorpus_is_a_fair_comparison_with_known_blemishes(shared_data: Path) -
     assert result.fair
     assert {r.name: (r.count, r.total) for r in result.faults if r.name in expected} == expected
     assert row(result, "length ratio").value == pytest.approx(0.87, abs=0.01)
-    assert {r.name for r in result.of("warning")} == {"shared titles", "length ratio"}
+    # Some 1.6 % of the human texts break off, and 1.1 % come twice: that spoils the same pairs.
+    assert {r.name for r in result.of("warning")} == {
+        "shared titles",
+        "length ratio",
+        "cut-off endings",
+        "duplicate texts",
+    }
 
 
 POOLED = {name: grades for name, grades in judged().items() if int(name[1:]) < 7}
@@ -582,3 +592,24 @@ def test_every_cut_of_long_texts_is_found(limit: int, seed: int) -> None:
     came, mask = cut_at(pl.Series(np.minimum(drawn, limit)))
     assert came == limit
     assert mask.to_list() == (drawn >= limit).tolist()
+
+
+def test_a_fault_of_the_reference_spoils_the_same_pairs() -> None:
+    docs = [
+        {**doc, "text": ""} if doc["source"] == "human" and n < 12 else doc
+        for n, doc in enumerate(sound())
+    ]
+    found = row(check(made(docs)), "empty texts")
+    assert (found.count, found.reference, found.verdict) == (0, 60.0, "warning")
+
+
+def test_texts_that_stop_at_different_lengths_on_both_sides_are_a_warning() -> None:
+    found = row(checked(cut, lambda n: cut(n, 29)), "texts cut short")
+    assert (found.value, found.reference, found.verdict) == (100.0, 100.0, "warning")
+    assert found.note == "human at 50 words; llm at 30 words"
+
+
+def test_what_is_outside_of_a_bound_does_not_read_as_the_bound() -> None:
+    shown = row(check(made(sound())), "length ratio")
+    for value, text in ((0.8984, "0.8984"), (0.9, "0.90"), (0.67, "0.67"), (0.6681, "0.6681")):
+        assert replace(shown, value=value).shown_value == text

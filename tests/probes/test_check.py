@@ -132,11 +132,14 @@ def test_one_source_has_contents_and_without_judgments_effectiveness_is_left_out
         (),
     )
     assert (found.is_compared, found.fair, found.contents.sources[0].documents) == (False, False, 3)
-    assert found.notes == ("effectiveness is left out: there are no two sides to compare",)
+    assert found.notes == (
+        "effectiveness is left out: there are no two sides to compare",
+        "similarity is left out: there are no two sides to compare",
+    )
     for qrels in (toy().qrels.clear(), toy().qrels.with_columns(grade=pl.lit(0))):
         found = check(replace(toy(), qrels=qrels), [ranker("bm25")])
         assert (found.effectiveness, found.terms[0].jaccard.count) == ((), 3)
-        assert found.notes == ("no document is judged relevant: effectiveness is left out",)
+        assert found.notes == ("effectiveness is left out: no document is judged relevant",)
 
 
 def test_a_source_without_twins_is_left_out_and_the_check_voids_it() -> None:
@@ -156,7 +159,8 @@ def test_a_source_without_twins_is_left_out_and_the_check_voids_it() -> None:
         (row.pairs, row.left_out, row.queries, row.excluded) for row in found.effectiveness
     ] == [(11, 1, 11, 1)] * 2
     assert any(
-        "effectiveness of human and llm is that of a search among the 11 pairs" in note
+        "effectiveness of human and llm is that of a search among 11 pairs alone: 1 document"
+        in note
         for note in found.notes
     )
 
@@ -172,7 +176,7 @@ def test_a_source_without_twins_is_left_out_and_the_check_voids_it() -> None:
         ({"measures": ["nDCG@3", "nDCG@3"]}, r"^measure 'nDCG@3' is given twice$"),
         ({"measures": ["nDGC@3"]}, r"^unknown measure 'nDGC'"),
         ({"map_pairs": -1}, r"^expected 0 or more pairs in the map, got -1$"),
-        ({"equivalence": 0.0}, r"^expected a margin above 0 and below 1"),
+        ({"equivalence": 0.0}, r"^expected a margin of equivalence above 0 and below 1"),
         (
             {"similarity": "bm25"},
             r"^similarity needs the vectors of an encoder, such as dense:minilm; bm25 makes ",
@@ -212,7 +216,7 @@ def test_the_spec_says_how_it_was_made(tmp_path: Path) -> None:
 def test_excluded_and_few_queries_are_noted_and_a_file_comes_back_equal(tmp_path: Path) -> None:
     few = replace(toy_effectiveness()[0], left_out=0, excluded=5, queries=12)
     assert list(_effectiveness_notes((few,), "human")) == [
-        "up to 5 of 17 queries excluded: no relevant document on both sides",
+        "5 of 17 queries excluded: no relevant document on both sides",
         "warning: only 12 queries are compared; t tests of fewer than 30 are not to rely on",
     ]
     assert not list(
@@ -488,7 +492,9 @@ def test_holm_counts_every_row_and_each_comparison_has_its_own_reference_side() 
     ],
 )
 def test_a_margin_or_alpha_out_of_range_is_refused(option: str, value: float) -> None:
-    with pytest.raises(UserError, match=rf"^expected an? {option} above 0 and below .*, got "):
+    with pytest.raises(
+        UserError, match=rf"^expected an? {option}( of equivalence)? above 0 and below .*, got "
+    ):
         rows(bed(), ranks({"human": [1] * 4, "llm": [1] * 4}), **{option: value})
 
 

@@ -62,9 +62,9 @@ def confounds(
         for name, cut in run.truncated:
             share = cut["share"]
             if {a, b} <= set(share):
-                over = Confound(
-                    "truncated", a, b, float(share[a]), float(share[b]), collection.docs.height
-                )
+                members = [groups.code == groups.names.index(name) for name in twins.pair]
+                documents = int(sum(is_member.sum() for is_member in members))
+                over = Confound("truncated", a, b, float(share[a]), float(share[b]), documents)
                 found.append(over._replace(run=name, limit=int(cut["limit"])))
     return found
 

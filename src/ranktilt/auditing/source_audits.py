@@ -114,10 +114,10 @@ class SourceAudits(
     def answer(self, run: str, source: str) -> Effect:
         """Return the answer to the primary question for one run and source."""
         audited = self.audit_of(source)
-        effects = [*audited.tilts, *audited.estimates]
-        return next(
-            effect for effect in effects if effect.run == run and effect.measure == self.primary
-        )
+        for effect in (*audited.tilts, *audited.estimates):
+            if effect.run == run and effect.measure == self.primary:
+                return effect
+        raise unknown("run", run, self.runs)
 
     def verdict(self, run: str, source: str) -> Verdict:
         """Return the verdict on one run and source, on the primary question."""

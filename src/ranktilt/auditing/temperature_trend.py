@@ -144,7 +144,8 @@ def _columns(
     """Return both sides' values at each temperature, and what documents add to its tilt."""
     references, rewrites, distinct, keys = [], [], [], []
     for audit in audits:
-        rows = [audit.queries.index(query) for query in queries]
+        row_of_query = {query: row for row, query in enumerate(audit.queries)}
+        rows = [row_of_query[query] for query in queries]
         values = audit.values[audit.runs.index(run), audit.measures.index(measure)][:, rows]
         reference, source = audit.pairs[0]
         references.append(values[audit.groups.index(reference)])

@@ -30,7 +30,11 @@ class CheckQuestions(options.OptionGroup):
     ] = None
     measure: Annotated[
         list[str] | None,
-        Option("A measure of effectiveness (default: nDCG@10).", "MEASURE", short="-m"),
+        Option(
+            "A measure of effectiveness (default: nDCG@10), and of the audits of --instrument.",
+            "MEASURE",
+            short="-m",
+        ),
     ] = None
     equivalence: Annotated[
         float, Option("Largest difference in effectiveness that does not matter, 0 to 1.")
@@ -54,7 +58,8 @@ class CheckQuestions(options.OptionGroup):
             raise UserError(
                 f"{option} is about effectiveness: name a ranker with -r, such as -r bm25"
             )
-        if not (self.instrument or self.ranker or self.similarity) and search.changed():
+        has_model = self.instrument or self.ranker or self.similarity is not None
+        if search.changed() and not has_model:
             raise UserError(
                 f"{search.changed()[0]} is about rankers and encoders: name one with -r or --similarity"
             )
@@ -67,12 +72,14 @@ class CheckQuestions(options.OptionGroup):
     def keywords(self, search: options.SearchOptions) -> dict[str, Any]:
         """Return what the library's `check` is asked."""
         specs = self.ranker or ([_RANKER] if self.instrument else [])
-        encoders = search.rankers([self.similarity]) if self.similarity else [None]
+        encoder = None
+        if self.similarity is not None:
+            encoder = search.rankers([self.similarity])[0]
         return {
             "rankers": search.rankers(specs),
             "measures": self.measure,
             "equivalence": self.equivalence,
-            "similarity": encoders[0],
+            "similarity": encoder,
             "instrument": self.instrument,
             "seed": self.seed,
         }
@@ -89,7 +96,7 @@ def check(
     search: options.SearchOptions,
     output: PageOutput,
 ) -> int:
-    """Check whether a collection makes a fair comparison: exit 0 if so, 1 if a fault voids it, 3 without two sides.
+    """Check whether a collection makes a fair comparison: exit 0 if so, 1 if it is void, 3 without two sides.
 
     Shows what each source holds, how its texts differ from their twins, and what is at fault. With
     -r also whether a ranker finds either side easier to search; with --similarity how near twins lie

@@ -25,7 +25,7 @@ from typer.core import TyperCommand
 
 from ranktilt.cli import completion
 from ranktilt.cli.notes import reporting
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, unknown
 from ranktilt.option import Option, refuse_repeated
 
 if TYPE_CHECKING:
@@ -598,6 +598,9 @@ def read_rankers(specs: Sequence[str], preset: str | None = None, **defaults: An
 
     def equipped(stage: Stage) -> Stage:
         own = {f.name for f in fields(ranker_class(stage.name))}  # type: ignore[arg-type]
+        for option in chosen.options.get(stage.name, {}):
+            if option not in own:
+                raise unknown(f"option of {stage.name} in preset {preset!r}", option, sorted(own))
         from_preset = {"text": chosen.text} if chosen.text else {}
         usual = {**from_preset, **chosen.options.get(stage.name, {}), **given}
         more = {name: value for name, value in usual.items() if name in own}

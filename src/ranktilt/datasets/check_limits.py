@@ -33,7 +33,8 @@ class CheckLimits:
     one_sided: Annotated[
         float,
         Option(
-            "Maximum share of relevant judgments of one twin only, in %.", flag="--max-one-sided"
+            "Maximum share of relevant judgments whose twin has another grade or none, in %.",
+            flag="--max-one-sided",
         ),
     ] = 5.0
     shortest: Annotated[
@@ -48,7 +49,11 @@ class CheckLimits:
         float, Option("Jaccard similarity of terms from which twins are near-identical.")
     ] = 0.95
     notice: Annotated[
-        float, Option("Warn when any other fault exceeds this share, in %.", flag="--warn-above")
+        float,
+        Option(
+            "Warn when another fault exceeds this share, in %; for title prefixes and cuts, this gap.",
+            flag="--warn-above",
+        ),
     ] = 1.0
 
     def __post_init__(self) -> None:

@@ -59,7 +59,14 @@ class FaultRow:
         """The value with its unit; a dash where it is undefined."""
         if math.isnan(self.value):
             return "–"
-        return f"{self.value:.2f}" if self.name == LENGTH else percent(self.value)
+        if self.name != LENGTH:
+            return percent(self.value)
+        text = f"{self.value:.2f}"
+        # What is outside of a bound must not read as if it were the bound.
+        is_on_bound = float(text) != self.value and (
+            text in self.limit.split("–") or float(text) in LENGTH_NOTICE
+        )
+        return f"{self.value:.4f}" if is_on_bound else text
 
 
 def percent(share: float) -> str:
@@ -252,13 +259,24 @@ class _Twins:
         if self.reference.height:
             in_reference = 100 * int(self.reference[column].sum()) / self.reference.height
         ids = self.docs.filter(pl.col(column))["id"]
-        return self.row(name, ids, self.docs.height, limit=limit, reference=in_reference)
+        row = self.row(name, ids, self.docs.height, limit=limit, reference=in_reference)
+        # A fault of the reference spoils the same pairs.
+        worse = float(np.fmax(row.value, in_reference))
+        return replace(row, verdict=_verdict(worse, limit, self.limits.notice))
 
     def texts_apart(self, name: str, column: str, *, note: str = "") -> FaultRow:
         """Count documents with something that favours the side that has more of it, on either side."""
         row = self.texts_with(name, column)
         gap = abs(row.value - row.reference)
         return replace(row, verdict=_verdict(gap, None, self.limits.notice), note=note)
+
+    @property
+    def has_unequal_cuts(self) -> bool:
+        """Whether the texts of both sides stop, but not at the same length."""
+        lengths = [
+            side["limit"].drop_nulls().unique().to_list() for side in (self.reference, self.docs)
+        ]
+        return bool(lengths[0] and lengths[1] and lengths[0] != lengths[1])
 
     @property
     def cut_note(self) -> str:
@@ -280,7 +298,8 @@ def _faults_of_twins(twins: _Twins, collection: Collection) -> Iterator[FaultRow
     yield _length(twins)
     yield twins.pairs_with("script differs", pl.col("script") != pl.col("script_b"))
     yield twins.texts_apart("title prefixes", "prefixed")
-    yield twins.texts_apart("texts cut short", "cut", note=twins.cut_note)
+    cut = twins.texts_apart("texts cut short", "cut", note=twins.cut_note)
+    yield replace(cut, verdict="warning") if twins.has_unequal_cuts else cut
     has_title = pl.col("title").str.strip_chars() != ""
     yield twins.pairs_with("shared titles", (pl.col("title") == pl.col("title_b")) & has_title)
     relevant_pairs, one_sided = _one_sided(pairs, collection)
@@ -291,14 +310,15 @@ def _faults_of_likeness(twins: _Twins) -> Iterator[FaultRow]:
     """Count pairs that are one text, or nearly; void where no other pair is left."""
     pairs, limits = twins.pairs, twins.limits
     likeness = pl.Series(quality.likeness(pairs["given"], pairs["given_b"], limits.near_identical))
-    identical = twins.pairs_with("identical pairs", likeness == 2, limit=limits.identical)
-    yield identical
-    note = f"Jaccard similarity of terms ≥ {limits.near_identical:g}"
+    yield twins.pairs_with("identical pairs", likeness == 2, limit=limits.identical)
+    note = f"Jaccard similarity of terms of {limits.near_identical:g} or more; void where no pair differs more"
     near = twins.pairs_with("near-identical pairs", likeness == 1, note=note)
-    near = replace(near, limit=f"< 100 %{' with identical ones' if identical.count else ''}")
+    near = replace(near, limit="not all")
     is_like = likeness > 0
     none_differs = bool((is_like | (pairs["empty"] & pairs["empty_b"])).all())
-    yield replace(near, verdict="void") if is_like.any() and none_differs else near
+    # No pair at all is no comparison either.
+    is_void = none_differs and bool(is_like.any() or not pairs.height)
+    yield replace(near, verdict="void") if is_void else near
 
 
 def _faults_of_texts(twins: _Twins, limits: CheckLimits | None) -> Iterator[FaultRow]:
@@ -328,7 +348,7 @@ def _length(twins: _Twins) -> FaultRow:
     verdict: Verdict = "ok" if LENGTH_NOTICE[0] <= median <= LENGTH_NOTICE[1] else "warning"
     if median < limits.shortest or median > limits.longest:
         verdict = "void"
-    note = f"words for each word of the reference, median; quartiles {low:.2f} and {high:.2f}"
+    note = f"median of rewrite words per reference word; half of the pairs lie between {low:.2f} and {high:.2f}"
     ids = pairs["id_b"].filter(pl.Series(is_outside, dtype=pl.Boolean))
     return FaultRow(
         name=LENGTH,

@@ -1,4 +1,4 @@
-"""Texts in mapped files, which Polars reads where they are: the system brings in what is read, and takes it away."""
+"""Texts of large collections in memory-mapped files, so that only what is read takes up memory."""
 
 from __future__ import annotations
 

@@ -59,9 +59,10 @@ class CheckResult(
     spec : mapping
         How it was made: path, options, versions.
     reference : str
-        The source that each of the others is held against; empty where nothing is compared.
+        The source that all others are compared with; empty where nothing is compared.
     sources : tuple of str
-        The others; where one source is left, that one; empty where no document names a source.
+        All sources but the reference; the only one where there is one; empty where no document
+        names a source.
     contents : Contents
         Documents, words, queries and judgments of every source.
     faults : tuple of FaultRow
@@ -73,10 +74,10 @@ class CheckResult(
     terms : tuple of Overlap
         What twins share in words, a source each that has twins.
     similarity : tuple of Similarity
-        How near twins lie in an encoder's space, a source each; empty where none was asked for.
+        How near twins lie in an encoder's space, a source each; empty without an encoder or twins.
     effectiveness : tuple of Equivalence
-        Each ranker on each side alone: by source, ranker and measure; empty where none was asked
-        for.
+        Each ranker on each side alone: by source, ranker and measure; empty without rankers, twins
+        or judgments.
     instrument : tuple of InstrumentRow
         Audits with sources by a coin, ranker by ranker, where they were asked for.
     notes : tuple of str
@@ -118,9 +119,15 @@ class CheckResult(
     @property
     def sentence(self) -> str:
         """The verdict on the whole, in one sentence."""
-        faults, warnings = self.of("void"), self.of("warning")
-        if faults:
-            return f"Void because of {'; '.join(self._fault(row) for row in faults)}."
+        warnings = self.of("warning")
+        reasons = [self._fault(row) for row in self.of("void")]
+        reasons += [
+            f"audits of {row.ranker} that name a side too often ({row.named} of {row.tosses} tosses of a coin)"
+            for row in self.instrument
+            if not row.is_calibrated
+        ]
+        if reasons:
+            return f"Void because of {'; '.join(reasons)}."
         if not self.sources:
             text = "Nothing is compared: no document names its source"
         elif not self.is_compared:
@@ -228,21 +235,29 @@ def check(
         raise UserError(f"expected 0 or more pairs in the map, got {map_pairs}")
     first, others = _reference_and_others(collection, reference)
     stated = with_stated_sources(collection) if collection.sources else collection
-    twins = twin_sources(stated, first) if first else []
+    twinned = twin_sources(stated, first) if first else []
     is_judged = bool(collection.qrels.filter(pl.col("grade") > 0).height)
     rows = equivalences(
         stated,
         rankers if is_judged else (),
         chosen_measures,
         reference=first,
-        sources=twins,
+        sources=twinned,
         margin=equivalence,
         alpha=alpha,
     )
-    nearness: tuple[Similarity, ...] = ()
-    if similarity is not None and twins:
+    similarities: tuple[Similarity, ...] = ()
+    if similarity is not None and twinned:
         probe = SimilarityProbe(map_pairs=map_pairs, seed=seed)
-        nearness = probe.measure(stated, first, similarity)
+        similarities = probe.measure(stated, first, similarity)
+    sides = "no source has twins in the reference" if first else "there are no two sides to compare"
+    left_out = {
+        "effectiveness": "" if twinned or not rankers else sides,
+        "similarity": "" if twinned or similarity is None else sides,
+        "the instrument": "" if first or not instrument else sides,
+    }
+    if twinned and rankers and not is_judged:
+        left_out["effectiveness"] = "no document is judged relevant"
     options = {
         "reference": first,
         "rankers": [repr(ranker) for ranker in rankers],
@@ -260,12 +275,18 @@ def check(
         contents=contents_of(collection),
         faults=find_faults(collection, first, others, limits=limits, examples=examples),
         limits=limits,
-        features=tuple(_feature_effects(stated, first, twins)),
-        terms=OverlapProbe().measure(stated, first, None) if twins else (),
-        similarity=nearness,
+        features=tuple(_feature_effects(stated, first, twinned)),
+        terms=OverlapProbe().measure(stated, first, None) if twinned else (),
+        similarity=similarities,
         effectiveness=rows,
-        instrument=check_instrument(stated, rankers, measures, seed=seed) if instrument else (),
-        notes=(*_notes(collection, first, asked=bool(rankers)), *_effectiveness_notes(rows, first)),
+        instrument=(
+            check_instrument(stated, rankers, measures, seed=seed) if instrument and first else ()
+        ),
+        notes=(
+            *_source_notes(collection, first),
+            *_omission_notes(left_out),
+            *_effectiveness_notes(rows, first),
+        ),
     )
 
 
@@ -310,8 +331,8 @@ def _feature_effects(
             yield effect_size(source, name, value[reference_rows], value[source_rows])
 
 
-def _notes(collection: Collection, reference: str, *, asked: bool) -> Iterator[str]:
-    """Say how labels are written, and what a check leaves out."""
+def _source_notes(collection: Collection, reference: str) -> Iterator[str]:
+    """Say how labels are written, and which documents are compared with none."""
     for remark in label_remarks("source", collection.docs["source"]):
         yield remark.text
     if not collection.sources:
@@ -323,27 +344,35 @@ def _notes(collection: Collection, reference: str, *, asked: bool) -> Iterator[s
             yield (
                 f"{source} has no document of the same origin as one of {reference}: nothing of it can be compared"
             )
-    if asked and not reference:
-        yield "effectiveness is left out: there are no two sides to compare"
-    elif asked and not collection.qrels.filter(pl.col("grade") > 0).height:
-        yield "no document is judged relevant: effectiveness is left out"
+
+
+def _omission_notes(left_out: Mapping[str, str]) -> Iterator[str]:
+    """Say which parts were asked for and left out; `left_out` has the reason of each, empty for none."""
+    for part, reason in left_out.items():
+        if reason:
+            yield f"{part} is left out: {reason}"
 
 
 def _effectiveness_notes(rows: Sequence[Equivalence], reference: str) -> Iterator[str]:
     """Say on which documents and queries effectiveness stands."""
     for row in {row.source: row for row in rows if row.left_out}.values():
+        documents = counted(
+            row.left_out, "document without a twin is", "documents without a twin are"
+        )
         yield (
-            f"effectiveness of {reference} and {row.source} is that of a search among the {row.pairs:,} pairs: "
-            f"{counted(row.left_out, 'document', 'documents')} without a twin are on neither side"
+            f"effectiveness of {reference} and {row.source} is that of a search among "
+            f"{counted(row.pairs, 'pair', 'pairs')} alone: {documents} on neither side"
         )
     most_excluded = max(rows, key=lambda row: row.excluded, default=None)
     if most_excluded is not None and most_excluded.excluded:
         total = counted(most_excluded.queries + most_excluded.excluded, "query", "queries")
-        yield (
-            f"up to {most_excluded.excluded} of {total} excluded: no relevant document on both sides"
-        )
+        is_alike = len({row.excluded for row in rows}) == 1
+        number = f"{'' if is_alike else 'up to '}{most_excluded.excluded}"
+        yield f"{number} of {total} excluded: no relevant document on both sides"
     fewest = min((row.queries for row in rows), default=FEW_QUERIES)
-    if fewest < FEW_QUERIES:
+    if not fewest:
+        yield "effectiveness is not tested: no query has a relevant document on both sides"
+    elif fewest < FEW_QUERIES:
         yield (
             f"warning: only {counted(fewest, 'query is', 'queries are')} compared; t tests of fewer than "
             f"{FEW_QUERIES} are not to rely on"

@@ -62,7 +62,7 @@ def equivalences(
     """
     if not 0 < margin < 1:
         raise UserError(
-            f"expected a margin above 0 and below 1, such as {MARGIN:g}, got {margin:g}"
+            f"expected a margin of equivalence above 0 and below 1, such as {MARGIN:g}, got {margin:g}"
         )
     if not 0 < alpha < 0.5:
         raise UserError(

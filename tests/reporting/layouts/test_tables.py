@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +11,12 @@ from typing import Any
 import polars as pl
 import pytest
 
+import ranktilt as rt
 from ranktilt import Audit, Collection, Run, UserError, audit
 from ranktilt.auditing.sources_apart import take_apart
 from ranktilt.reporting.document import Panels, Table
 from ranktilt.reporting.layouts.cells import CellFile, read_cells
-from ranktilt.reporting.layouts.layout import layouts
+from ranktilt.reporting.layouts.layout import Layout, layouts
 from ranktilt.reporting.layouts.selection import PaperCell
 from ranktilt.reporting.layouts.tables import Source, paper_document, paper_tables
 from ranktilt.reporting.layouts.texts import PAIRS, chosen_texts, of_collections
@@ -501,3 +503,34 @@ def test_a_missing_version_is_a_dash_and_texts_come_with_an_audit_by_source_and_
         "gpt",
         "llama",
     ]
+
+
+def test_relative_delta_has_the_papers_sign_whichever_side_an_audit_puts_first() -> None:
+    audits = [
+        rt.audit(
+            rt.bundled(),
+            rt.ranker("bm25").rank(rt.bundled()),
+            ["nDCG@3"],
+            pairs=[pair],
+            resamples=100,
+        )
+        for pair in (("human", "claude"), ("claude", "human"))
+    ]
+    texts = [paper_tables([audit], "dai-3", "csv") for audit in audits]
+    deltas = [re.findall(r"relative_delta.*", text) for text in texts]
+    assert deltas[0] == deltas[1]
+    assert deltas[0]
+
+
+def test_layouts_are_checked_when_they_are_made() -> None:
+    parts = {"name": "x-1", "source": "X", "title": "T"}
+    cases = {
+        "unknown key of layout x-1 'ranker' (valid: dataset, …": {"rows": ("ranker",)},
+        "layout x-1: expected one key or two for columns, got 0": {"columns": ()},
+        "unknown derived cells of layout x-1 'relativ_delta'; did you mean 'relative_delta'?…": {
+            "derived": "relativ_delta"
+        },
+    }
+    for message, fields in cases.items():
+        with refused(message):
+            Layout(**parts, **fields)  # type: ignore[arg-type]

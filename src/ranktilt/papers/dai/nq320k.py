@@ -89,8 +89,9 @@ def _summary(counts: Mapping[str, float]) -> Iterator[tuple[str, str]]:
     """Yield each count beside the published one."""
     for name, published in PUBLISHED.items():
         digits = ",.2f" if name == "mean words" else ","
-        differs = "" if counts[name] == published else "   differs"
-        yield name, f"{counts[name]:>8{digits}}   {published:{digits}} published{differs}"
+        count, expected = f"{counts[name]:{digits}}", f"{published:{digits}}"
+        differs = "" if count == expected else "   differs"
+        yield name, f"{count:>8}   {expected} published{differs}"
 
 
 class _Pages:

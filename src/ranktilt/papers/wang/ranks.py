@@ -30,10 +30,18 @@ def ranks_of_protected(loaded: LoadedAudit) -> pl.DataFrame:
         run.frame().select("doc_id", "rank").with_columns(run=pl.lit(name))
         for name, run in zip(audit.runs, loaded.runs, strict=True)
     )
+    if not ranked.height:
+        return pl.DataFrame()
     width = -(-ranked.select(pl.col("rank").max()).item() // BINS)
     part = (pl.col("rank") - 1) // width
     of_group = ranked.filter(pl.col("doc_id").is_in(members.implode())).with_columns(part=part)
     counts = of_group.group_by("run", "part", maintain_order=True).agg(items=pl.len())
+    # A part of the list without any of them has the share 0, and is no gap in the line.
+    every_part = ranked.select("run", part=part).unique()
+    every_part = every_part.filter(pl.col("run").is_in(counts["run"].implode()))
+    counts = every_part.join(counts, on=["run", "part"], how="left").with_columns(
+        pl.col("items").fill_null(0)
+    )
     order = {run: number for number, run in enumerate(audit.runs)}
     sorted_counts = counts.sort(pl.col("run").replace_strict(order), "part")
     first, last = pl.col("part") * width + 1, (pl.col("part") + 1) * width

@@ -122,10 +122,12 @@ def _apart(cells: Sequence[PaperCell], key: str) -> list[dict[str, PaperCell]]:
 def _delta(
     targets: dict[str, PaperCell], layout: Layout, given: dict[tuple[str, ...], str], rounding: str
 ) -> PaperCell | None:
-    """Relative Δ of human and LLM wherever a file puts them, or of the two groups that there are, in order."""
+    """Relative Δ of human and LLM wherever a file puts them, or of the two groups that there are."""
     means = [targets[target] for target in ("human", "llm") if target in targets]
     if len(means) < 2:
         means = [cell for target, cell in targets.items() if target != DELTA]
+        # The papers' sign: human text first, whichever side an audit puts first.
+        means.sort(key=lambda cell: cell.target != "human")
     if len(means) != 2:
         return None
     a, b = (float(c.text) if rounding == "paper" and c.value == c.value else c.value for c in means)

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ranktilt.errors import unknown
+from ranktilt.errors import UserError, unknown
 from ranktilt.extensions import ExtensionTable
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.layouts.names import NAMES, dataset_name, measure_name
-from ranktilt.reporting.layouts.selection import Selection
+from ranktilt.reporting.layouts.selection import KEYS, Selection
 
+_DERIVED = ("", "relative_delta", "ratio")
 _CONTEXT = {"generator": "LLM text by {}", "temperature": "temperature {}"}
 
 
@@ -90,6 +91,18 @@ class Layout:
     def title_of(self, key: str) -> str:
         return self.titles.get(key, NAMES["keys"][key])
 
+    def __post_init__(self) -> None:
+        keys_of_cells = [key for selection in self.cells for key in selection.keys]
+        for key in (*self.rows, *self.columns, *self.panels, *keys_of_cells):
+            if key not in KEYS:
+                raise unknown(f"key of layout {self.name}", key, KEYS)
+        if len(self.columns) not in (1, 2):
+            raise UserError(
+                f"layout {self.name}: expected one key or two for columns, got {len(self.columns)}"
+            )
+        if self.derived not in _DERIVED:
+            raise unknown(f"derived cells of layout {self.name}", self.derived, _DERIVED[1:])
+
     def label(self, key: str, value: str) -> str:
         if value in self.labels:
             return self.labels[value]
@@ -136,6 +149,10 @@ def layouts() -> dict[str, Layout]:
     for name in table.names():
         loaded = table.load(name)
         for layout in (loaded,) if isinstance(loaded, Layout) else loaded:
+            if layout.name == PAPER or layout.name in named:
+                raise UserError(
+                    f"layout {layout.name!r} of {name!r} has the name of another layout; rename it"
+                )
             named[layout.name] = layout
     return named
 

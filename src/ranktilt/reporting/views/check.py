@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -35,21 +36,24 @@ def sentences(check: CheckResult) -> Iterator[Sentence]:
         yield Sentence(row.sentence, "good" if is_right else "bad", "" if is_right else "alarm")
     many = len(check.sources) > 1
     for comparison in check.effectiveness:
-        # Further measures stand in the table.
-        if comparison.measure != check.effectiveness[0].measure:
-            continue
-        name = f"{comparison.run} ({comparison.source})" if many else comparison.run
+        source = f" ({comparison.source})" if many else ""
+        name = f"{comparison.run}{source}, {comparison.measure}"
         tone = EQUIVALENCE_TONES[comparison.outcome]
         yield Sentence(f"{name}: {comparison.statement}.", tone, "strong")
     for fault in check.faults:
         name = f"{fault.source}, {fault.name}" if many and fault.source else fault.name
-        for text in (fault.meaning if fault.verdict != "ok" else "", fault.note):
-            if text:
-                yield Sentence(f"{name}: {text}", emphasis="quiet")
+        if math.isnan(fault.value):
+            yield Sentence(f"{name}: there is nothing to count", emphasis="quiet")
+        elif fault.verdict != "ok":
+            for text in (fault.meaning, fault.note):
+                if text:
+                    yield Sentence(f"{name}: {text}", emphasis="quiet")
+        elif fault.note and fault.count:
+            yield Sentence(f"{name}: {fault.note}", emphasis="quiet")
 
 
 def _verdict_look(check: CheckResult) -> tuple[Tone, Emphasis]:
-    if check.of("void"):
+    if check.is_void:
         return "bad", "alarm"
     if not check.is_compared or check.of("warning"):
         return "warning", "strong"
@@ -77,7 +81,7 @@ def legend(check: CheckResult) -> Iterator[str]:
         )
     if check.similarity:
         yield (
-            f"Twins: a text of {reference} and its rewrite; other pairs: a text of {reference} and the rewrite of "
+            f"Twins: a text of {reference} and its rewrite; unrelated pairs: a text of {reference} and the rewrite of "
             "another one, at random."
         )
     if check.effectiveness:
@@ -114,6 +118,7 @@ def fault_legend(check: CheckResult) -> Iterator[str]:
         f"{check.reference} itself. Length ratio: pairs outside of the limits, and the median."
     )
     yield (
-        f"Void: beyond the limit. Warning: a share over {notice:g} %, a median length ratio outside {low:g}–{high:g}, "
-        "any dangling judgment or repeated query, or nothing to count."
+        f"Void: beyond the limit, on either side. Warning: a share over {notice:g} % (for title prefixes and texts cut "
+        f"short, a gap of more than {notice:g} points between the sides), a median length ratio outside "
+        f"{low:g}–{high:g}, any dangling judgment or repeated query, or nothing to count."
     )

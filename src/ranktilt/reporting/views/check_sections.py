@@ -345,16 +345,15 @@ def fault_table(check: CheckResult) -> Table:
             lambda row: Cell(row.name, emphasis="" if row.verdict == "ok" else "strong"),
         ),
         ("found", lambda row: Cell(f"{row.count:,} of {row.total:,}", row.count)),
-        ("share", lambda row: Cell(row.shown_value, row.value)),
+        ("share", lambda row: Cell(_share_text(row), row.value)),
         *(beside if check.is_compared else ()),
         (worded("verdict"), _verdict),
         (worded("examples", spare=1), lambda row: ", ".join(row.examples)),
     )
-    caption = f"Faults that would void a comparison with {check.reference}"
+    caption = f"Faults of a comparison with {check.reference}: those with a limit can void it"
     if not check.is_compared:
-        caption = (
-            f"What stands out in the texts of {' and '.join(check.sources) or 'the collection'}"
-        )
+        texts = f"the texts of {' and '.join(check.sources)}"
+        caption = f"What stands out in {texts if check.sources else 'judgments and queries'}"
     if not many:
         return tabulated(caption, check.faults, columns)
     return tabulated(
@@ -364,6 +363,10 @@ def fault_table(check: CheckResult) -> Table:
         group=lambda row: (row.source or "judgments and queries",),
         groups=("source",),
     )
+
+
+def _share_text(row: FaultRow) -> str:
+    return f"× {row.shown_value}" if row.name == LENGTH else row.shown_value
 
 
 def _verdict(row: FaultRow) -> Cell:
