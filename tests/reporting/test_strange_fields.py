@@ -127,6 +127,16 @@ def test_functions_of_results_name_the_file(tmp_path: Path) -> None:
         assert function.__wrapped__
 
 
+def test_a_part_that_another_part_names_and_that_is_not_there_is_an_error_on_the_file(
+    tmp_path: Path,
+) -> None:
+    kind, content = saved("bench")
+    path = tmp_path / "bench.json"
+    path.write_text(json.dumps(changed(content, ("before", 0, "estimand"), "RR")))
+    with refused(f"{path}: …", DataError):
+        table(kind.load(path))
+
+
 def test_a_fault_of_a_result_that_was_in_no_file_passes() -> None:
     with pytest.raises(AttributeError):
         table(object.__new__(type(result("comparison"))))

@@ -47,7 +47,8 @@ _FAULTS = (
     ArithmeticError,
     AttributeError,
     LookupError,
-    RecursionError,
+    RuntimeError,  # too deep a recursion, or a `next` that found nothing within a generator
+    StopIteration,
     TypeError,
     ValueError,
     MemoryError,
