@@ -114,11 +114,11 @@ class Collection:
 
     def unknown_source(self, name: str) -> UserError:
         """Return the error of a source that no document has; it counts those that have none."""
-        error = unknown("source", name, self.sources)
-        if not self.sourceless:
-            return error
         documents = counted(self.sourceless, "document has", "documents have")
-        return UserError(f"{error}; {documents} no source")
+        if not self.sources:
+            return UserError(f"unknown source {name!r}: the {documents} no source")
+        error = unknown("source", name, self.sources)
+        return UserError(f"{error}; {documents} no source") if self.sourceless else error
 
     @property
     def judged(self) -> pl.DataFrame:

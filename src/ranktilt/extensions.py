@@ -2,7 +2,8 @@
 
 Each kind has one `ExtensionTable`, which says what RankTilt itself brings, as ``module:object``. Another package
 adds to it by an entry point of the table's group, such as ``ranktilt.builders``; a paper of RankTilt's own by the
-same group and the same form in its ``EXTENSIONS``. Nothing is imported before its name is asked for.
+same group and the same form in its ``EXTENSIONS``. Nothing is imported before its name, or all names of its kind, are
+asked for: of layouts, because one entry point may hold several, and of readers, because a folder names none.
 """
 
 from __future__ import annotations

@@ -355,14 +355,14 @@ def test_every_other_source_is_held_against_the_reference_and_pairs_need_an_orig
 @pytest.mark.parametrize(
     ("limits", "options", "message"),
     [
-        ({"missing": 101}, {}, "limit 'missing': expected 0 to 100 %, got 101"),
-        ({"cut_off": -1}, {}, "limit 'cut_off': expected 0 to 100 %, got -1"),
-        ({"notice": math.nan}, {}, "limit 'notice': expected 0 to 100 %, got nan"),
-        ({"near_identical": 95}, {}, "limit 'near_identical': expected 0 to 1, got 95"),
+        ({"missing": 101}, {}, "--max-missing (missing=): expected 0 to 100 %, got 101"),
+        ({"cut_off": -1}, {}, "--max-cut-off (cut_off=): expected 0 to 100 %, got -1"),
+        ({"notice": math.nan}, {}, "--warn-above (notice=): expected 0 to 100 %, got nan"),
+        ({"near_identical": 95}, {}, "--near-identical (near_identical=): expected 0 to 1, got 95"),
         (
             {"shortest": 2},
             {},
-            "limits of the length ratio: expected the lower below the upper, got 2 and 1.5",
+            "expected --min-length-ratio (shortest=) below --max-length-ratio (longest=), got 2 and 1.5",
         ),
         (
             {},

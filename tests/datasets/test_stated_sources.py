@@ -158,6 +158,7 @@ def test_columns_that_could_be_the_source() -> None:
     checked = rt.check(collection([None]))
     assert checked.notes == (
         "the 1 document has no source, and no column of few values could name it",
+        "texts are not examined: no document names its source",
     )
     assert not checked.fair
 
@@ -201,6 +202,7 @@ def test_contents_have_a_row_without_source() -> None:
     plain = rt.check(collection([None, None, None], is_ai=[True, False, True]))
     assert plain.notes == (
         "the 3 documents have no source; column 'is_ai' (false, true) could name it: ranktilt audit DIR --by is_ai",
+        "texts are not examined: no document names its source",
     )
 
 

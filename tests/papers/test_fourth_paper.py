@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.reporting.layouts.layout import layouts
+from ranktilt.reporting.layouts.layout import load_layouts
 from tests.cli.conftest import Cli, cli
 from tests.house import tree
 from tests.toy import write
@@ -61,9 +61,9 @@ def smith(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     write(tmp_path / "example.csv", csv_of_the_page())
     monkeypatch.syspath_prepend(site)
     monkeypatch.chdir(tmp_path)
-    layouts.cache_clear()
+    load_layouts.cache_clear()
     yield tmp_path
-    layouts.cache_clear()
+    load_layouts.cache_clear()
     sys.modules.pop("smith", None)
 
 
@@ -123,7 +123,7 @@ def test_mistyped_names_list_those_there_are(smith: Path, cli: Cli) -> None:
 def test_objects_of_another_kind_are_refused_in_one_line(smith: Path, cli: Cli) -> None:
     points = POINTS.replace("smith:LAYOUTS", "smith:SMITH").replace("smith:forum", "smith:SMITH")
     write(smith / "site" / "smith-1.0.dist-info" / "entry_points.txt", points)
-    layouts.cache_clear()
+    load_layouts.cache_clear()
     refused = cli("data", "build", "smith-forum", "example.csv", "-o", "forum")
     message = "builder 'smith-forum' of smith 1.0 (smith:SMITH) is no function\n"
     assert (refused.code, refused.err) == (2, f"ranktilt: {message}")
@@ -132,3 +132,37 @@ def test_objects_of_another_kind_are_refused_in_one_line(smith: Path, cli: Cli) 
         "layout 'smith' of smith 1.0 (smith:SMITH) is neither a Layout nor a tuple of Layouts\n"
     )
     assert (refused.code, refused.err) == (2, f"ranktilt: {message}")
+
+
+def test_a_broken_package_takes_no_table_of_others_away(smith: Path, cli: Cli) -> None:
+    cli("data", "build", "smith-forum", "example.csv", "-o", "forum")
+    cli("audit", "forum", "-r", "bm25", "-m", "nDCG@3", "--json", "audit.json")
+    write(smith / "site" / "smith.py", "import nothing_of_that_name\n")
+    sys.modules.pop("smith", None)
+    load_layouts.cache_clear()
+    assert cli("report", "audit.json", "--layout", "dai-3").code == 0
+    refused = cli("report", "audit.json", "--layout", "smith-1")
+    assert "layout 'smith' of smith 1.0 (smith:LAYOUTS) cannot be imported" in refused.err
+
+
+def test_no_package_takes_the_name_of_a_papers_table(smith: Path, cli: Cli) -> None:
+    write(smith / "site" / "smith.py", code_of_the_page().replace('"smith-1"', '"dai-1"'))
+    refused = cli("report", "audit.json", "--layout", "dai-1")
+    assert refused.err == (
+        "ranktilt: layout 'dai-1' of 'smith' has the name of another layout; rename it\n"
+    )
+
+
+def test_a_preset_with_what_there_is_not_is_refused(smith: Path, cli: Cli) -> None:
+    cli("data", "build", "smith-forum", "example.csv", "-o", "forum")
+    cases = {
+        '{"tie": "trec_eval"}': "unknown statistic of a preset 'tie'; did you mean 'ties'?",
+        '{}, options={"bm25": {"k9": "1"}}': "unknown option of bm25 in preset 'smith' 'k9'",
+    }
+    for statistics, message in cases.items():
+        code = code_of_the_page().replace('{"ties": "trec_eval", "test": "t"}', statistics)
+        write(smith / "site" / "smith.py", code)
+        sys.modules.pop("smith", None)
+        load_layouts.cache_clear()
+        refused = cli("audit", "forum", "-r", "bm25", "--preset", "smith")
+        assert message in refused.err

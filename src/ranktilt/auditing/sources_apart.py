@@ -173,9 +173,13 @@ def _coverage_notes(
 ) -> list[str]:
     """Say which documents are compared, where not all are."""
     if not len(common):
+        alone = [name for name, origins in covered.items() if not len(origins)]
+        cause = "no document was rewritten by every source"
+        if alone:
+            cause = f"{' and '.join(alone)}: no document is a rewrite of one of the reference"
         return [
-            "warning: no document was rewritten by every source: all documents of each source are "
-            "compared, so rows of different sources are about different documents"
+            f"warning: {cause}: all documents of each source are compared, so rows of different "
+            "sources are about different documents; choose sources that share some (--source)"
         ]
     total = pl.concat(list(covered.values())).n_unique()
     lacking = ", ".join(

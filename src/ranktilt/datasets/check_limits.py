@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Annotated
+from typing import Annotated, get_type_hints
 
 from ranktilt.errors import UserError
 from ranktilt.option import Option
@@ -62,12 +62,18 @@ class CheckLimits:
             top = tops.get(name, 100.0)
             if not 0 <= value <= top:
                 expected = {1.0: "0 to 1", 100.0: "0 to 100 %"}.get(top, "0 or more")
-                raise UserError(f"limit {name!r}: expected {expected}, got {value:g}")
+                raise UserError(f"{_flag(name)}: expected {expected}, got {value:g}")
         if not self.shortest < self.longest:
             raise UserError(
-                f"limits of the length ratio: expected the lower below the upper, got {self.shortest:g} and "
+                f"expected {_flag('shortest')} below {_flag('longest')}, got {self.shortest:g} and "
                 f"{self.longest:g}"
             )
+
+
+def _flag(name: str) -> str:
+    """Return a limit as it is typed on the command line and in Python."""
+    (option,) = get_type_hints(CheckLimits, include_extras=True)[name].__metadata__
+    return f"{option.names(name)[0]} ({name}=)"
 
 
 LIMITS = CheckLimits()

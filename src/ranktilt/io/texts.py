@@ -34,7 +34,7 @@ def aside(make: Callable[[], Parts]) -> dict[str, pl.Series]:
         ) as temporary:
             _write(Path(temporary), make())
             ends = sorted(Path(temporary).glob(f"*{_ENDS}"))
-            return {path.stem: _column(path.with_suffix("")) for path in ends}
+            return {path.stem: _column(Path(temporary) / path.stem) for path in ends}
     except OSError as error:
         raise UserError(
             f"{cannot_write(folder, error)} (RANKTILT_CACHE names the cache's folder)"
@@ -65,9 +65,9 @@ def _column(path: Path) -> pl.Series:
     # Only large collections need it.
     from nanoarrow import c_array_from_buffers, large_string
 
-    ends = np.memmap(path.with_suffix(_ENDS), dtype=np.int64, mode="r")
+    ends = np.memmap(f"{path}{_ENDS}", dtype=np.int64, mode="r")
     data = (
-        np.memmap(path.with_suffix(_BYTES), dtype=np.uint8, mode="r")
+        np.memmap(f"{path}{_BYTES}", dtype=np.uint8, mode="r")
         if ends[-1]
         else np.empty(0, dtype=np.uint8)
     )

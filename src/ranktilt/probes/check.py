@@ -337,6 +337,7 @@ def _source_notes(collection: Collection, reference: str) -> Iterator[str]:
         yield remark.text
     if not collection.sources:
         yield source_hint(collection)
+        yield "texts are not examined: no document names its source"
     elif collection.sourceless:
         yield without_source(collection.sourceless)
     for source in collection.sources if reference else ():

@@ -29,7 +29,8 @@ def exposures(comparison: Comparison) -> pl.DataFrame:
     rows = part_of(comparison, "estimates")
     if not rows.height or "old_run" not in rows.columns:
         return pl.DataFrame()
-    exposed = rows.filter(pl.col("kind") == EXPOSURE)
+    is_known = pl.all_horizontal(pl.col("old", "new").cast(pl.Float64).is_finite())
+    exposed = rows.filter((pl.col("kind") == EXPOSURE) & is_known)
     named = by_condition(exposed.with_columns(run=pl.col("old_run")), windows=False)
     ends = zip(BEFORE_AND_AFTER, ("old", "new"), strict=True)
     return pl.concat(

@@ -59,7 +59,7 @@ def ranks_of_protected(loaded: LoadedAudit) -> pl.DataFrame:
 
 
 def draw_ranks(loaded: LoadedAudit) -> tuple[Figure, ...]:
-    """Draw the distribution of each ranker; None where it cannot be known."""
+    """Draw the distribution of each ranker; nothing where the lists cannot be read."""
     rows = ranks_of_protected(loaded)
     if not rows.height:
         return ()

@@ -152,6 +152,8 @@ def _ratio(measures: dict[str, PaperCell], layout: Layout) -> PaperCell | None:
     )
     if before is None:
         return replace(cell, note="")
+    if math.isnan(value) or math.isnan(before.value):
+        return before  # there is nothing to hold it against
     half, last = layout.unit(SHARES[0]), layout.unit(RATIO)
     low = (protected - half) / (unprotected + half)
     high = (protected + half) / (unprotected - half) if unprotected > half else math.inf

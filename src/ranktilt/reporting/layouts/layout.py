@@ -141,27 +141,42 @@ PAPER = "paper"
 """The layout of every table that the results hold."""
 
 
-@cache
 def layouts() -> dict[str, Layout]:
     """Return every layout by its name: the papers', and those of installed packages (``ranktilt.layouts``)."""
+    return load_layouts()[0]
+
+
+@cache
+def load_layouts() -> tuple[dict[str, Layout], list[UserError]]:
+    """Return every layout by its name, and why those of some packages could not be loaded."""
     table = ExtensionTable("layout", "ranktilt.layouts", {}, _fault)
+    foreign = {name for name, _ in table.foreign()}
     named: dict[str, Layout] = {}
+    errors = list[UserError]()
     for name in table.names():
-        loaded = table.load(name)
+        try:
+            loaded = table.load(name)
+        except UserError as error:
+            # A package that is broken takes no table of others away.
+            if name not in foreign:
+                raise
+            errors.append(error)
+            continue
         for layout in (loaded,) if isinstance(loaded, Layout) else loaded:
             if layout.name == PAPER or layout.name in named:
                 raise UserError(
                     f"layout {layout.name!r} of {name!r} has the name of another layout; rename it"
                 )
             named[layout.name] = layout
-    return named
+    return named, errors
 
 
 def layout_named(name: str) -> Layout:
-    """Return a layout; `UserError` lists those there are."""
-    if name not in layouts():
-        raise unknown("layout", name, (PAPER, *layouts()))
-    return layouts()[name]
+    """Return a layout; `UserError` lists those there are, or says why a package's could not be loaded."""
+    named, errors = load_layouts()
+    if name in named:
+        return named[name]
+    raise errors[0] if errors else unknown("layout", name, (PAPER, *named))
 
 
 def _fault(loaded: object, name: str) -> str:

@@ -155,7 +155,7 @@ def _numbers(
     if not cells:
         raise UserError(_lacking(results, layout))
     cells = numbers.printed(cells, layout, rounding=rounding)
-    caveats = [*_caveats(results, layout, rounding), *([_SOME] if layout.curve else [])]
+    caveats = [*_caveats(results, cells, layout, rounding), *([_SOME] if layout.curve else [])]
     shown = _some(cells) if layout.curve else cells
     tables, order, keys = _pivot(shown, layout)
     labels = [layout.label("measure", measure) for measure in layout.measures]
@@ -189,7 +189,9 @@ def _some(cells: Sequence[PaperCell]) -> list[PaperCell]:
     ]
 
 
-def _caveats(results: Sequence[Bare], layout: Layout, rounding: str) -> list[str]:
+def _caveats(
+    results: Sequence[Bare], cells: Sequence[PaperCell], layout: Layout, rounding: str
+) -> list[str]:
     """What the numbers of a result must not be read without."""
     studies = [one for one in results if isinstance(one, TrainingStudy)]
     if studies and "system" in (*layout.rows, *layout.columns):
@@ -204,7 +206,9 @@ def _caveats(results: Sequence[Bare], layout: Layout, rounding: str) -> list[str
         return []
     others = dict.fromkeys(name for one in found for name in left_out(one, layout))
     notes = [f"Without {', '.join(others)}: {layout.left_out}."] if others else []
-    if rounding == "paper" and any(one.spec.get("rounding", "none") != "paper" for one in found):
+    if not any(cell.target == DELTA for cell in cells):
+        notes.append("No Relative Δ: it takes two groups; leave the others out by `where`.")
+    elif rounding == "paper" and any(one.spec.get("rounding", "none") != "paper" for one in found):
         notes.append(_ROUNDED)
     if not all(tilt.twins for one in found for tilt in one.tilts):
         notes.append(
