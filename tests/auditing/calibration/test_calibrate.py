@@ -129,7 +129,13 @@ class TestRightInstrument:
             Collection(whole.docs, whole.queries, whole.qrels.clear()), "bm25", measures=None
         )
         assert made.passed
-        names = ["ΔNDSR", "head-to-head", "pair rank gap, summed per query", "score gap"]
+        names = [
+            "ΔNDSR",
+            "head-to-head",
+            "head-to-head, pooled pairs",
+            "pair rank gap, summed per query",
+            "score gap",
+        ]
         assert [r.estimand for r in rows(made, "antisymmetry")] == names
 
     def test_groups_that_are_no_twins(self) -> None:

@@ -61,10 +61,11 @@ class GroupLists:
         by_key = np.lexsort(
             (rng.random(int(document.max(initial=-1)) + 1)[document], self.ranking.query)
         )
-        kind_order = rng.permutation(len(self.parts))
-        by_kind = np.lexsort(
-            (rng.random(len(self.kind)), kind_order[self.kind], self.ranking.query)
-        )
+        # Kinds are numbered as they first appear, so that their names decide nothing.
+        kinds, first, number = np.unique(self.kind, return_index=True, return_inverse=True)
+        appearance = np.argsort(np.argsort(first))
+        kind_order = rng.permutation(len(kinds))[appearance[number]]
+        by_kind = np.lexsort((rng.random(len(self.kind)), kind_order, self.ranking.query))
         order = np.empty(len(self.kind), dtype=np.int64)
         order[by_key] = by_kind
         return self._in_order(order)
