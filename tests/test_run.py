@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ranktilt.collection import Collection
@@ -253,6 +253,8 @@ SCORE = st.floats(allow_nan=False, allow_infinity=False)
     st.dictionaries(ID, st.dictionaries(ID, SCORE, min_size=1, max_size=5), min_size=1, max_size=4),
     st.booleans(),
 )
+@example({"[[": {"0": 0.0}}, False)  # an id that begins as JSON does
+@example({'{"': {"d": 1.5}, "q": {"d": 0.5}}, True)
 def test_what_is_saved_loads_equal_with_exact_scores(
     tmp_path_factory: pytest.TempPathFactory, scores: dict[str, dict[str, float]], packed: bool
 ) -> None:

@@ -82,8 +82,12 @@ def read_run_file(
                 continue
             texts = chain([text], (decode_lines(path, *chunk) for chunk in chunks))
             if _JSON.match(start):
-                text = "\n" * (first_line - 1) + "\n".join(texts)
-                return _read_json(path, text, score_order, queries, max_failures=max_failures)
+                text = "\n".join(texts)
+                if not _like_trec(start) or _is_json(text):
+                    text = "\n" * (first_line - 1) + text
+                    return _read_json(path, text, score_order, queries, max_failures=max_failures)
+                # The first query's id begins as JSON does.
+                texts, lines = chain([text]), text.encode().split(b"\n")
             if delimiter := "" if _like_trec(start) else lists.delimiter_of(text):
                 rows = (f"{line}\n" for part in texts for line in part.split("\n"))
                 return lists.table_lists(path, first_line, rows, delimiter, score_order)
@@ -94,6 +98,15 @@ def read_run_file(
     frame = pl.concat([part.drop("tag") for part in frames]).rechunk()
     every = frame["query_id"].unique(maintain_order=True)
     return RunFile(frame=frame, queries=every, has_lines=True, score_order=score_order, tag=tag)
+
+
+def _is_json(text: str) -> bool:
+    """Whether a text is one JSON value."""
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True
 
 
 def _like_trec(text: str) -> bool:
