@@ -191,16 +191,16 @@ def whole(given: argparse.Namespace) -> str:
 
             data, ranker, methods = folder / "data", "bm25", METHODS[2:]
             rt.save(generate.collection(generate.QUICK), data)
-        named = [part for method in methods for part in ("--method", method)]
+        texts = ["causal(force=true)" if method == "causal" else method for method in methods]
+        named = [part for text in texts for part in ("--method", text)]
         command = [
-            "level",
+            "mitigate",
             str(data),
             "-r",
             ranker,
             "-m",
             "nDCG@5",
             *named,
-            "--force",
             "--work-dir",
             str(folder / "fits"),
             "-o",

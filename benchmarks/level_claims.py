@@ -20,7 +20,7 @@ from common import arguments, machine, publish, say, table, target
 from simulated import Simulated
 
 from ranktilt.auditing.audit import audit
-from ranktilt.experiments.level import level
+from ranktilt.experiments.level import mitigate
 from ranktilt.experiments.level_options import Levelling
 from ranktilt.experiments.query_split import QuerySplit
 from ranktilt.experiments.tradeoff_result import Bench
@@ -49,7 +49,7 @@ def levelled(seed: int, folder: Path, *, tilted: bool = True) -> tuple[float, Be
         *(whole.collection.only_queries(side) for side in sides), drawn_from=whole.collection
     )
     options = Levelling(methods=METHODS, strengths=(0.25, 0.5, 0.75, 1.0), seed=seed % 1000)
-    found = level(
+    found = mitigate(
         split,
         whole.run,
         [MEASURE],

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import typer.main
 from docutils import nodes
 
-from ranktilt.cli.main import app
-from ranktilt.cli.options import PANELS
+from ranktilt.cli.tree import Command, commands
 
 PAGES = Path("reference") / "cli"
 
 
 def write_command_pages(docs: Path) -> None:
-    """Write one page a command from typer's own tree, and their list."""
+    """Write one page for each command, and their list."""
     folder = docs / PAGES
     folder.mkdir(parents=True, exist_ok=True)
-    commands = dict(_commands(typer.main.get_command(app)))
-    pages = {
-        f"{name.replace(' ', '-')}.md": _page(name, command) for name, command in commands.items()
-    }
+    pages = {f"{'-'.join(command.path)}.md": _page(command) for command in commands()}
     listed = "\n".join(name.removesuffix(".md") for name in pages)
     pages["index.md"] = (
         f"# The command line\n\nWhat `--help` says.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n"
@@ -37,34 +31,27 @@ def write_command_pages(docs: Path) -> None:
             (folder / name).write_text(text, encoding="utf-8")
 
 
-def _commands(group: Any, front: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every command that runs something, by what is typed."""
-    for name, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield from _commands(command, f"{front}{name} ")
-        else:
-            yield f"{front}{name}", command
-
-
-def _page(name: str, command: Any) -> str:
-    context = command.context_class(command, info_name=name)
+def _page(command: Command) -> str:
     examples = "\n".join(f"$ {example}" for example in command.examples)
-    parts = [f"# ranktilt {name}", inspect.cleandoc(command.help or ""), f"```sh\n{examples}\n```"]
-    panels: dict[str, list[str]] = {panel: [] for panel in PANELS}
-    for parameter in command.get_params(context):
-        if record := parameter.get_help_record(context):
-            argument = parameter.param_type_name == "argument"
-            panel = (
-                PANELS[0] if argument else getattr(parameter, "rich_help_panel", None) or PANELS[-1]
-            )
-            typed, meaning = (" ".join(text.split()) for text in record)
-            panels[panel].append(f"| `{typed.replace('|', chr(92) + '|')}` | {_plain(meaning)} |")
+    text = inspect.cleandoc(command.parser.help or "")
+    parts = [f"# ranktilt {command.name}", text, f"```sh\n{examples}\n```"]
+    panels: dict[str, list[str]] = {}
+    for argument in sorted([*command.arguments, *command.options], key=_panel_order):
+        (panel,) = argument.parameter.group
+        typed = " ".join([", ".join(argument.names), argument.parameter.metavar or ""]).strip()
+        shown = typed.replace("|", chr(92) + "|")
+        meaning = _plain(" ".join(str(argument.parameter.help or "").split()))
+        panels.setdefault(panel.name, []).append(f"| `{shown}` | {meaning} |")
     tables = (
         f"## {panel}\n\n| typed | meaning |\n|---|---|\n" + "\n".join(rows)
         for panel, rows in panels.items()
-        if rows
     )
     return "\n\n".join([*parts, *tables]) + "\n"
+
+
+def _panel_order(argument: Any) -> int:
+    (panel,) = argument.parameter.group
+    return int(panel.sort_key)
 
 
 def _plain(text: str) -> str:

@@ -399,20 +399,27 @@ def rooms(package: Path) -> int:
 
 def option_counts() -> dict[str, int]:
     """Return how many options each command has, by its name."""
-    import typer.main
+    from ranktilt.cli.tree import commands
 
-    from ranktilt.cli.main import app
+    return {command.name: len(command.options) for command in commands()}
 
-    counts = {}
-    waiting = [("", typer.main.get_command(app))]
-    while waiting:
-        name, command = waiting.pop()
-        members = getattr(command, "commands", {})
-        waiting += [(f"{name} {part}".strip(), member) for part, member in members.items()]
-        if not members:
-            options = [param for param in command.params if param.param_type_name == "option"]
-            counts[name] = len(options)
-    return counts
+
+def key_counts() -> tuple[int, int]:
+    """Return how many keys the texts of rankers, models, measures and probes take, and the configuration file."""
+    from dataclasses import fields
+
+    from ranktilt import config
+    from ranktilt.cli.help_spec import spec_help, spec_names
+    from ranktilt.datasets.check_limits import CheckLimits
+
+    in_texts = sum(len(entry.options) for name in spec_names() for entry in spec_help(name))
+    sections = (
+        config.MachineSettings,
+        config.StatisticsSettings,
+        config.LabelSettings,
+        CheckLimits,
+    )
+    return in_texts, sum(len(fields(section)) for section in sections)
 
 
 def main() -> int:
@@ -444,6 +451,9 @@ def print_counts() -> None:
     print(f"{'commands':22} {len(counts):9,}  {'25':>6}  leaves of the command line")
     print(f"{'options':22} {sum(counts.values()):9,}  {'360':>6}  of all commands")
     print(f"{'largest command':22} {counts[largest]:9,}  {'32':>6}  options of {largest}")
+    in_texts, in_file = key_counts()
+    print(f"{'keys of texts':22} {in_texts:9,}  {'':>6}  of rankers, models, measures and probes")
+    print(f"{'keys of the file':22} {in_file:9,}  {'':>6}  of ranktilt.toml, besides a model's own")
     print(f"{'rooms':22} {rooms(ROOT / 'src' / PACKAGE):9,}  {'16':>6}  of the package")
 
 

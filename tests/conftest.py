@@ -13,12 +13,10 @@ os.environ["OPENBLAS_NUM_THREADS"] = os.environ.get("OPENBLAS_NUM_THREADS", "1")
 import gc
 import sys
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import hypothesis
 import pytest
-import typer.main
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -72,14 +70,6 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RANKTILT_CACHE", str(folder))
         yield folder
-
-
-@pytest.fixture(scope="session", autouse=True)
-def commands_are_built_once() -> Iterator[None]:
-    """Keep the command line's parser: building it takes half the time of a command that runs in this process."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
-        yield
 
 
 @pytest.fixture(scope="session")

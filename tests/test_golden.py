@@ -3,14 +3,15 @@
 import json
 import re
 from collections.abc import Callable, Iterable
+from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.controls import controls
@@ -36,12 +37,13 @@ def means(audited: Audit, group: str = "all") -> list[float]:
 
 def command(folder: Path, *arguments: str | Path) -> tuple[Audit, str]:
     """Audit by the command line; return the audit and what it printed."""
-    from ranktilt.cli.main import app
+    from ranktilt.cli.main import run
 
     file = folder / "audit.json"
-    done = CliRunner().invoke(app, ["audit", *map(str, arguments), "--json", str(file)])
-    assert (done.exit_code, done.stderr) == (0, "")
-    return Audit.load(file), done.stdout
+    with redirect_stdout(StringIO()) as printed, redirect_stderr(StringIO()) as errors:
+        code = run(["audit", *map(str, arguments), "--json", str(file)])
+    assert (code, errors.getvalue()) == (0, "")
+    return Audit.load(file), printed.getvalue()
 
 
 def card_of(audited: Audit) -> dict[str, Effect]:

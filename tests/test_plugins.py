@@ -96,7 +96,7 @@ class Named(Plain):
     index: str
 '''
 __all__ = ["cli"]  # a fixture that runs the command
-QUICK = ("--resamples", "200")
+QUICK = ("--set", "statistics.resamples=200")
 Install = Callable[..., None]
 
 

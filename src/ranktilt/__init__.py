@@ -1,4 +1,4 @@
-"""RankTilt: what a ranker favours, how sure that is, why, and how to level it.
+"""RankTilt: what a ranker favours, how sure you can be, why, and how to correct it.
 
 Twelve functions to begin with::
 
@@ -8,7 +8,7 @@ Twelve functions to begin with::
     compare(new, old)            whether a tilt grew
     gate(audit, max_tilt=15)     pass or fail, for CI
     explain(collection)          how the texts of the sources differ
-    level(collection, ranker)    corrections, and what each costs
+    mitigate(collection, ranker) corrections, and what each costs
     audit_sources(collection, rankers)   several sources or temperatures, each with the reference
     pairwise(collection, model)  which of two documents a language model chooses
     check(collection)            whether the comparison is fair
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from ranktilt.errors import MissingExtra as MissingExtra
     from ranktilt.errors import UserError as UserError
     from ranktilt.executing.run_on import run_on as run_on
-    from ranktilt.experiments.level import level as level
+    from ranktilt.experiments.level import mitigate as mitigate
     from ranktilt.experiments.level_options import Levelling as Levelling
     from ranktilt.experiments.query_split import QuerySplit as QuerySplit
     from ranktilt.experiments.query_split import split_queries as split_queries
@@ -160,10 +160,10 @@ _NAMES = {
     "grade_versions": "judging.changed_facts",
     "judge": "judging.judge",
     "labelled": "datasets.labels",
-    "level": "experiments.level",
     "load": "datasets.load",
     "log_runs": "auditing.replay_log",
     "measure": "measures.base",
+    "mitigate": "experiments.level",
     "mix": "datasets.mix",
     "nDCG": "measures.ndcg",
     "pairwise": "auditing.pairwise.choices",

@@ -12,7 +12,7 @@ from typing import Any
 from ranktilt.errors import UserError, shorten, unknown
 from ranktilt.extensions import ExtensionTable
 from ranktilt.rankers.base import Pipeline, Ranker
-from ranktilt.rankers.spec import Stage, parse_stages
+from ranktilt.spec import Stage, parse_stages
 
 RANKERS = {
     "bm25": "ranktilt.rankers.lexical.bm25:BM25",

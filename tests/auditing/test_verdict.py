@@ -506,14 +506,14 @@ def commands(audit: Audit) -> list[str]:
 def test_a_tilt_is_explained_levelled_and_gated_with_the_options_that_were_given() -> None:
     assert commands(of(HUMAN)) == [
         "ranktilt explain data -r bm25 --attribution",
-        "ranktilt level data -r bm25 -o level.html",
+        "ranktilt mitigate data -r bm25 -o level.html",
         "ranktilt audit data -r bm25 --json audit.json && ranktilt gate audit.json --max-tilt 5",
     ]
     file = {"columns": {"doc_id": "url", "source": "is_ai"}, "names": {"1": "ai"}}
     told = {"labels": "pages.csv", "label_file": file}
     assert commands(of(HUMAN, ranker="replay:engine.trec", confounds=(), **told))[:2] == [
         "ranktilt audit --run engine.trec --groups pages.csv:id=url,source=is_ai --name 1=ai --card",
-        "ranktilt level --run engine.trec --groups pages.csv:id=url,source=is_ai --name 1=ai -o level.html",
+        "ranktilt mitigate --run engine.trec --groups pages.csv:id=url,source=is_ai --name 1=ai -o level.html",
     ]
 
 
@@ -529,7 +529,7 @@ def test_steps_name_all_that_was_read_and_how() -> None:
         HUMAN, path="data", layout="beir", only_sources=["human", "llm"], without_sources=["gpt"]
     )
     assert commands(chosen)[1:] == [
-        "ranktilt level data -r bm25 --pair human,llm -o level.html",
+        "ranktilt mitigate data -r bm25 --pair human,llm -o level.html",
         "ranktilt audit data -r bm25 --source human --source llm --json audit.json && "
         "ranktilt gate audit.json --max-tilt 5",
     ]
@@ -554,7 +554,7 @@ def test_what_cannot_be_done_is_no_step() -> None:
     verbs = [command.partition(" data")[0] for command in commands(twinless)]
     assert verbs == [
         "ranktilt check",
-        "ranktilt level",
+        "ranktilt mitigate",
         "ranktilt audit",
     ]  # neither explain nor twins
     assert commands(of(HUMAN, ranker="<my ranker>")) == []  # an object in memory

@@ -20,7 +20,7 @@ from tests.reporting.readers import explorers
 from tests.toy import raw_qrels, write, write_cocktail, write_run
 
 RANKERS = ("-r", "tfidf", "-r", "bm25(k1=0.9,b=0.4)@5")
-QUICK = ("--resamples", "200")
+QUICK = ("--set", "statistics.resamples=200")
 
 
 def library(
@@ -123,13 +123,20 @@ def test_statistics_card_and_controls_can_be_chosen(
         "level": 7.5,
         "seed": 3,
     }
-    options = [part for name, value in chosen.items() for part in (f"--{name}", str(value))]
-    options[options.index("--level")] = "--level-margin"
-    more = ("--card", "--card-depth", "2", "--controls", "--near-identical", "0.5")
+    options = [
+        "--ties",
+        "trec_eval",
+        "--margin",
+        "7.5",
+        "--set",
+        "statistics.correction=bonferroni",
+    ]
+    options += ["--set", "statistics.seed=3"]
+    more = ("--card", "--controls", "--set", "check.near_identical=0.5")
     found = saved(cli, tmp_path, toy_folder, *RANKERS, *options, *more)
     assert {name: found.spec[name] for name in chosen} == chosen
     collection, rankers = rt.load(toy_folder), [rt.ranker(text) for text in RANKERS[1::2]]
-    expected = library(toy_folder, card=True, depth=2, **chosen)
+    expected = library(toy_folder, card=True, **chosen)
     runs = [one.rank(collection) for one in rankers]
     assert same(found, rt.controls(collection, rankers, runs, expected, near=0.5))
     assert found.spec["near"] == 0.5
@@ -211,8 +218,8 @@ def test_without_judgments_the_card_answers(cli: Cli, tmp_path: Path) -> None:
 def test_judgments_can_be_left_out_or_replaced_and_labels_added(
     cli: Cli, toy_folder: Path, tmp_path: Path
 ) -> None:
-    none = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", "none", "--card-depth", "3")
-    assert "ΔNDSR@3" in {estimate.name for estimate in none.estimates}, (
+    none = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", "none")
+    assert "ΔNDSR@20" in {estimate.name for estimate in none.estimates}, (
         "without judgments the card comes by itself"
     )
     assert (none.measures, none.queries) == ((), ("q1", "q2", "q3"))

@@ -75,7 +75,9 @@ class TestSeveralModels:
         self, cli: Cli, tmp_path: Path
     ) -> None:
         folder = sided(tmp_path / "sided")
-        result = cli("audit", folder, "-r", "bm25", "--qrels", "none", "--resamples", "100")
+        result = cli(
+            "audit", folder, "-r", "bm25", "--qrels", "none", "--set", "statistics.resamples=100"
+        )
         assert result.code == 0
         assert "HeadToHead: human against each source" in result.out
 
@@ -183,7 +185,16 @@ def test_a_run_and_a_list_are_audited_and_read_again(
         "--rest",
         "human",
     )
-    more = ("-m", "Share@1", "--resamples", "100", "--name", "1=an AI", "--json", "a.json")
+    more = (
+        "-m",
+        "Share@1",
+        "--set",
+        "statistics.resamples=100",
+        "--name",
+        "1=an AI",
+        "--json",
+        "a.json",
+    )
     assert cli(*start, *more, "--reference", "an AI").code == 0
     turned = rt.Audit.load("a.json")
     code, out, _ = cli(*start, *more)
@@ -250,8 +261,8 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     lines = (f"{name}\t{text}\n" for name, text in collection.queries.select("id", "text").rows())
     Path("queries.tsv").write_text("".join(lines), "utf-8")
     return (
-        "--engine",
-        "asked_engine:search@30",
+        "-r",
+        "engine:asked_engine:search@30",
         "--groups",
         "labels.parquet",
         "--queries",
@@ -290,8 +301,8 @@ def test_a_live_engine_is_asked_until_a_tilt_is_decided(cli: Cli, engine: tuple[
         "1",
         "--max-queries",
         "20",
-        "--seed",
-        "3",
+        "--set",
+        "statistics.seed=3",
     )
     assert (code, "bm25 is not decided after 20 queries and " in out) == (0, True)
 
@@ -340,7 +351,7 @@ def test_demo_takes_the_neural_retriever_where_it_is(
 ) -> None:
     asked: list[str] = []
 
-    def stop(specs: list[str], preset: str | None, **options: object) -> None:
+    def stop(specs: list[str], **options: object) -> None:
         asked.extend(specs)
         raise rt.UserError("stop")
 

@@ -20,7 +20,7 @@ from ranktilt.probes.factors.result import FactorEffects
 from tests.cli.conftest import Cli
 from tests.probes.checks import exclaiming, install
 from tests.reporting.readers import Markup
-from tests.toy import Judgment, collection_of, write_cocktail
+from tests.toy import Judgment, collection_of, write, write_cocktail
 
 Docs = list[dict[str, Any]]
 COUNT = 40
@@ -64,35 +64,50 @@ def test_dangling_judgments_are_counted_not_refused(cli: Cli, tmp_path: Path) ->
     )
 
 
-def test_every_limit_is_an_option(cli: Cli, tmp_path: Path) -> None:
+def test_every_limit_is_a_key_of_check(cli: Cli, tmp_path: Path) -> None:
     limits = {
-        "--max-missing": 11,
-        "--max-identical": 12,
-        "--max-boilerplate": 13,
-        "--max-refusals": 14,
-        "--max-cut-off": 15,
-        "--max-one-sided": 16,
-        "--min-length-ratio": 0.5,
-        "--max-length-ratio": 1.9,
-        "--near-identical": 0.7,
-        "--warn-above": 2,
-    }
-    options = [part for option, value in limits.items() for part in (option, str(value))]
-    found = orjson.loads(cli("check", folder_of(tmp_path / "one"), "--json", "-", *options).out)[
-        "limits"
-    ]
-    assert found == {
-        "missing": 11,
-        "identical": 12,
-        "boilerplate": 13,
-        "refusals": 14,
-        "cut_off": 15,
-        "one_sided": 16,
-        "shortest": 0.5,
-        "longest": 1.9,
+        "max_missing": 11,
+        "max_identical": 12,
+        "max_boilerplate": 13,
+        "max_refusals": 14,
+        "max_cut_off": 15,
+        "max_one_sided": 16,
+        "min_length_ratio": 0.5,
+        "max_length_ratio": 1.9,
         "near_identical": 0.7,
-        "notice": 2,
+        "warn_above": 2,
     }
+    options = [part for key, value in limits.items() for part in ("--set", f"check.{key}={value}")]
+    saved = orjson.loads(cli("check", folder_of(tmp_path / "one"), "--json", "-", *options).out)
+    assert saved["limits"] == limits
+
+
+def test_limits_of_the_file_hold_and_set_wins_over_them(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "ranktilt.toml", "[check]\nmax_missing = 3\nwarn_above = 4\n")
+    check = ("check", folder_of(tmp_path / "one"), "--json", "-", "--set", "check.warn_above=2")
+    limits = orjson.loads(cli(*check).out)["limits"]
+    assert (limits["max_missing"], limits["warn_above"], limits["max_refusals"]) == (3, 2, 10)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("check.max_mising=1", "unknown key of [check] 'max_mising'; did you mean 'max_missing'?"),
+        ("check.max_missing=ten", "[check] max_missing: expected a number, got a text"),
+        ("check.max_missing=101", "[check] max_missing: expected a number <= 100"),
+        ("check.equivalence=-1", "[check] equivalence: expected a number >= 0"),
+        ("check.min_length_ratio=2", "expected min_length_ratio below max_length_ratio, got 2"),
+    ],
+)
+def test_what_cannot_be_a_limit_is_refused(
+    cli: Cli, bed: Path, assignment: str, message: str
+) -> None:
+    refusal = cli("check", bed, "--set", assignment)
+    assert (refusal.code, refusal.out) == (2, "")
+    assert refusal.err.startswith(f"ranktilt: {message}")
 
 
 def test_another_reference_and_split_can_be_chosen(cli: Cli, tmp_path: Path) -> None:
@@ -164,7 +179,6 @@ def test_options_that_nothing_reads_are_refused(cli: Cli, bed: Path) -> None:
     assert measure.err == (
         "ranktilt: --measure is about effectiveness: name a ranker with -r, such as -r bm25\n"
     )
-    assert "--equivalence is about effectiveness" in cli("check", bed, "--equivalence", "0.1").err
     assert cli("check", bed, "--text", "text").err == (
         "ranktilt: --text is about rankers and encoders: name one with -r or --similarity\n"
     )
@@ -186,7 +200,7 @@ def test_a_fault_that_voids_ends_with_1_and_everything_is_printed_and_written(
 
 def test_rankers_measures_and_the_difference_that_does_not_matter(cli: Cli, bed: Path) -> None:
     rankers, measures = ("tfidf", "bm25(k1=0.9,b=0.4)"), ("nDCG@1", "AP@5")
-    options = ["--equivalence", "0.1", "--format", "csv"]
+    options = ["--set", "check.equivalence=0.1", "--format", "csv"]
     for ranker in rankers:
         options += ["-r", ranker]
     for measure in measures:

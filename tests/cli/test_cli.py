@@ -7,20 +7,18 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
-import typer
 
 import ranktilt as rt
-from ranktilt.cli.main import app, main
-from ranktilt.cli.options import PANELS, Verb
+from ranktilt.cli.main import main
+from ranktilt.cli.tree import Command, commands, parse
 from tests.cli.conftest import Cli, refused
 from tests.reporting.readers import Terminal
 from tests.toy import raw_docs, raw_qrels, raw_queries, write, write_beir
 
-BM25 = ("-r", "bm25", "--resamples", "100")
+BM25 = ("-r", "bm25", "--set", "statistics.resamples=100")
 
 
 BAD = "\x1b]0;title\x07\x9b2J\u202e"
@@ -181,7 +179,6 @@ def test_what_gate_says_is_never_said_by_a_crash(
             "ranktilt: [Errno 13] Permission denied: 'x'\n",
         ),
         (BrokenPipeError(32, "Broken pipe"), 141, ""),
-        (EOFError(), 130, "ranktilt: interrupted; what was cached is kept\n"),
         (KeyboardInterrupt(), 130, "ranktilt: interrupted; what was cached is kept\n"),
     ]
     for error, code, end in cases:
@@ -204,72 +201,54 @@ def test_notes_that_nobody_reads_end_no_work(
     assert (tmp_path / "made").stat().st_size
 
 
-def test_help_names_the_verbs(cli: Cli) -> None:
+def test_help_names_the_verbs_in_five_panels_of_one_line_each(cli: Cli) -> None:
     assert cli("--version") == (0, f"ranktilt {rt.__version__}\n", "")
     bare = cli()
     assert (bare.code, bare.out) == (2, "")
-    assert bare.err.startswith("Usage: ranktilt [OPTIONS] COMMAND [ARGS]...")
-    code, out, err = cli("--help")
+    assert bare.err.startswith("Usage: ranktilt COMMAND [OPTIONS]")
+    code, out, err = cli("-h")
     assert (code, err) == (0, "")
-    lines = out.partition("\nCommands:\n")[2].splitlines()
-    verbs = [line.split()[0] for line in lines if line[:2] == "  " and line[2:3].strip()]
-    assert verbs == [
-        "demo",
-        "audit",
-        "rank",
-        "compare",
-        "gate",
-        "explain",
-        "level",
-        "train",
-        "pairwise",
-        "judge",
-        "report",
-        "check",
-        "data",
-        "generate",
-        "tools",
+    panels: dict[str, list[str]] = {}
+    for line in out.splitlines():
+        if heading := re.match(r" ─ ([^─]+) ─", line):
+            names = panels.setdefault(heading[1], [])
+        elif re.match(r"  [a-z]", line):
+            names.append(line.split()[0])
+            assert len(line.rstrip()) <= 80
+    assert list(panels.items())[:5] == [
+        ("Start", ["demo", "check", "audit", "report"]),
+        ("Decide", ["compare", "gate"]),
+        ("Understand", ["explain", "judge", "pairwise"]),
+        ("Correct", ["mitigate", "train"]),
+        ("More", ["data", "generate", "rank", "tools"]),
     ]
 
 
-def _verbs(group: Any, before: str = "") -> dict[str, Verb]:
-    found: dict[str, Verb] = {}
-    for name, command in group.commands.items():
-        found |= (
-            _verbs(command, f"{before}{name} ")
-            if hasattr(command, "commands")
-            else {before + name: command}
-        )
-    return found
+COMMANDS = list(commands())
+NAMES = [command.name for command in COMMANDS]
 
 
-VERBS = _verbs(typer.main.get_command(app))
-
-
-@pytest.mark.parametrize(("name", "verb"), VERBS.items(), ids=VERBS)
-def test_help_opens_with_commands_that_can_be_typed_and_has_a_heading_for_every_option(
-    name: str, verb: Verb
-) -> None:
-    assert len(verb.examples) in (2, 3)
-    for example in verb.examples:
+@pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
+def test_help_opens_with_commands_that_can_be_typed(command: Command, cli: Cli) -> None:
+    assert len(command.examples) in (1, 2, 3)
+    for example in command.examples:
         words = shlex.split(example)
-        named = ["ranktilt", *name.split()]
+        named = ["ranktilt", *command.path]
         assert words[: len(named)] == named
-        verb.make_context(name, words[len(named) :])
-    *panels, common = PANELS
-    own = [
-        one
-        for one in verb.params
-        if one.param_type_name == "option" and one.name not in ("quiet", "debug")
-    ]
-    assert {one.rich_help_panel for one in own} <= set(panels)
-    assert common in verb.get_help(verb.make_context(name, [], resilient_parsing=True))
+        parse(words[1:])
+    code, out, _ = cli(*command.path, "--help-all")
+    assert code == 0
+    for option in command.options:
+        assert option.names[0] in out
+        assert option.parameter.help, f"{option.names[0]} says nothing"
+    assert not re.search(r"\[\[|<list|Parameter|typing|NONE", out), "nothing of the parser leaks"
 
 
-def test_shells_can_complete(process: Cli) -> None:
-    assert "--show-completion" in process("--help").out
-    words = {"COMP_WORDS": "ranktilt au", "COMP_CWORD": "1", "_RANKTILT_COMPLETE": "complete_bash"}
-    assert process(env=words).out.split() == ["audit"]
+def test_shells_can_complete(process: Cli, tmp_path: Path) -> None:
+    home = {"HOME": str(tmp_path), "SHELL": "/bin/bash"}
+    assert process("--install-completion", "--shell", "bash", env=home).code == 0
+    script = next(tmp_path.rglob("ranktilt"))
+    assert "audit" in script.read_text("utf-8")
 
 
 def test_threads_reach_the_libraries(process: Cli, toy_folder: Path, tmp_path: Path) -> None:
@@ -294,55 +273,39 @@ def test_threads_reach_the_libraries(process: Cli, toy_folder: Path, tmp_path: P
     [
         ("audit -r bm", "bm25"),
         ("audit -r bm25@100>>monot5", "bm25@100>>monot5:base"),
+        ("audit -r bm25(k1=0.9,b", "bm25(k1=0.9,b="),
         ("audit -m nD", "nDCG"),
         ("report --layout dai-fig1", "dai-fig10"),
         ("explain --probe over", "overlap"),
-        ("level --method fair-rerank:f", "fair-rerank:fa-ir"),
+        ("explain --probe perplexity(ev", "perplexity(every="),
+        ("mitigate --method fair-rerank:f", "fair-rerank:fa-ir"),
+        ("judge --llm open", "openai:"),
+        ("judge --llm openai:m(temp", "openai:m(temperature="),
     ],
 )
-def test_a_shell_completes_names(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, typed: str, offered: str
-) -> None:
-    monkeypatch.setenv("_RANKTILT_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", f"ranktilt {typed}")
-    monkeypatch.setenv("COMP_CWORD", "3")
-    names = cli().out.split()
+def test_a_shell_completes_names(cli: Cli, typed: str, offered: str) -> None:
+    _, *records = cli("__complete", *typed.split()).out.split("\x1fbegin\n")
+    names = records[0].split()
     assert offered in names
     assert all(name.startswith(typed.split()[-1]) for name in names)
 
 
-def leaves(command: Any, *path: str) -> list[tuple[tuple[str, ...], Any]]:
-    """Every verb with the words that call it."""
-    children = getattr(command, "commands", None)
-    if children is None:
-        return [(path, command)]
-    return [leaf for name, child in children.items() for leaf in leaves(child, *path, name)]
-
-
-VERBS = leaves(typer.main.get_command(app))
-
-
-@pytest.mark.parametrize(("path", "command"), VERBS, ids=[" ".join(path) for path, _ in VERBS])
-def test_an_option_of_one_value_is_refused_twice(
-    path: tuple[str, ...], command: Any, cli: Cli
-) -> None:
-    for option in command.params:
-        if option.param_type_name != "option" or option.multiple or option.is_eager:
+@pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
+def test_an_option_of_one_value_is_refused_twice(command: Command, cli: Cli) -> None:
+    for option in command.options:
+        is_list = option.token_count()[1]
+        if is_list:
             continue
-        if option.is_flag and not option.secondary_opts:
-            continue
-        first, last = option.opts[0], (option.secondary_opts or option.opts)[-1]
-        value = [] if option.is_flag else ["1"]
-        names = "/".join([*option.opts, *option.secondary_opts])
-        said = refused(cli, *path, first, *value, last, *value)
-        assert said == f"{names} is given twice, but takes one value: keep one of them"
+        first, last = option.names[0], option.names[-1]
+        value = [] if option.hint is bool else ["1"]
+        said = refused(cli, *command.path, first, *value, last, *value)
+        assert said == f"{last} is given twice, but takes one value: keep one of them"
 
 
 def test_what_may_be_repeated_still_may(cli: Cli, toy_folder: Path) -> None:
-    assert cli("audit", toy_folder, *BM25, "-r", "tfidf", "--quiet", "--quiet").code == 0
-    assert cli("audit", "--seed", "1", "--seed", "2", "--help").code == 0
+    assert cli("audit", toy_folder, *BM25, "-r", "tfidf").code == 0
     said = refused(cli, "audit", toy_folder, "--groups", "a", "--groups", "b", "--groups", "c")
-    assert said == "--groups is given 3 times, but takes one value: keep one of them"
+    assert said == "--groups is given twice, but takes one value: keep one of them"
 
 
 def test_python_m_ranktilt_is_the_command_line() -> None:

@@ -14,7 +14,7 @@ from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
 from tests.cli.conftest import Cli
 
 TILE = np.tile([0.9, 0.7, 0.8], 12)
-QUICK = ("--resamples", "200")
+QUICK = ("--set", "statistics.resamples=200")
 
 
 def test_the_first_file_is_the_new_one(cli: Cli, tmp_path: Path) -> None:

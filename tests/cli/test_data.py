@@ -25,6 +25,8 @@ from tests.datasets.hub_cache import COMMIT, cached, cocktail_zip, mteb, point_t
 from tests.papers.dai.test_nq320k import files as nq_files
 from tests.toy import no_permission, raw_docs, toy, write, write_beir, write_cocktail, write_paper
 
+QUICK = ("--set", "statistics.resamples=100")
+
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -195,7 +197,7 @@ def test_a_folder_is_built_and_every_verb_reads_it(cli: Cli, tmp_path: Path) -> 
     assert about["triples"] == {"negatives": 3, "seed": 0}
     assert (about["shares"], about["fields"]["llm"]) == ([69, 2.5, 28.5], "chatgpt_answers")
     for by in ("source", "domain"):
-        shown = cli("audit", place, "--by", by, "-r", "bm25", "-m", "nDCG@10", "--resamples", 100)
+        shown = cli("audit", place, "--by", by, "-r", "bm25", "-m", "nDCG@10", *QUICK)
         assert shown.code == 0
         assert "Groups are not twins" in shown.out
     assert (
@@ -230,8 +232,6 @@ def test_options_say_fields_sizes_and_names(cli: Cli, tmp_path: Path) -> None:
     more = [
         "--shares",
         "50,10,40",
-        "--human-name",
-        "people",
         "--llm-name",
         "gpt-4",
         "--run-depth",
@@ -245,7 +245,7 @@ def test_options_say_fields_sizes_and_names(cli: Cli, tmp_path: Path) -> None:
         "a            10 questions: train 5, dev 1, test 4",
         "b            10 questions: train 5, dev 1, test 4",
     ]
-    assert load(place).sources == ("people", "gpt-4")
+    assert load(place).sources == ("human", "gpt-4")
 
 
 HEAD = "q_id,q_text,doc_id,gender,doc_title,first sentence\n"
@@ -327,7 +327,7 @@ def test_every_verb_reads_a_union_of_groups(cli: Cli, tmp_path: Path) -> None:
     )
     assert code == 0
     pasted = shlex.split(err.splitlines()[-1].removeprefix("Next: ranktilt "))
-    assert cli(*pasted, "--resamples", 100, "--json", audited).code == 0
+    assert cli(*pasted, *QUICK, "--json", audited).code == 0
     assert Audit.load(audited).pairs[0][0] == side
     gated = cli(
         "gate",
@@ -359,7 +359,7 @@ def test_every_verb_reads_a_union_of_groups(cli: Cli, tmp_path: Path) -> None:
         for first, second in ((one, two), (two, one))
     ]
     stored = write(tmp_path / "choices.jsonl", "".join(f"{json.dumps(one)}\n" for one in choices))
-    by = ("--by", "region", "--protected", protected, "--resamples", 100, "--json", chosen)
+    by = ("--by", "region", "--protected", protected, *QUICK, "--json", chosen)
     assert cli("pairwise", place, "--decisions", stored, *by).code == 0
     found = PairwiseAudit.load(chosen)
     assert found.protected == side

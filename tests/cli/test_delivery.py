@@ -32,7 +32,7 @@ from tests.reporting.readers import Terminal
 from tests.toy import full_device, no_permission, raw_docs, write_cocktail
 
 TILE = np.tile([0.9, 0.7, 0.8], 12)
-QUICK = ("-r", "bm25", "--resamples", "100")
+QUICK = ("-r", "bm25", "--set", "statistics.resamples=100")
 
 
 class Verb(NamedTuple):
@@ -46,7 +46,7 @@ class Verb(NamedTuple):
 VERBS = {
     "audit": Verb(("{toy}", *QUICK, "-m", "nDCG@3"), Audit),
     "check": Verb(("{toy}",), CheckResult, 1),
-    "compare": Verb(("{new}", "{old}", "--resamples", "100"), Comparison),
+    "compare": Verb(("{new}", "{old}", "--set", "statistics.resamples=100"), Comparison),
     "explain": Verb(("{toy}", "--probe", "overlap"), Explanation),
     "gate": Verb(("{new}",), Gate, 1),
     "audit of sources": Verb(("{hot}", *QUICK, "-m", "nDCG@3"), SourceAudits),

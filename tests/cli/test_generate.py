@@ -76,15 +76,20 @@ def queries(tmp_path: Path) -> Path:
 def rewrite(cli: Cli, server: Server, folder: Path, *arguments: str | Path) -> tuple[int, str, str]:
     """Rewrite with a client that is quick to give up, unless told otherwise."""
     output = [] if "-o" in arguments else ["-o", folder.parent / "out"]
-    return cli("generate", "rewrite", folder, *engine(server), *output, *arguments)
+    model = [] if "--llm" in arguments else engine(server)
+    return cli("generate", "rewrite", folder, *model, *output, *arguments)
 
 
 def answer(cli: Cli, server: Server, given: Path, *arguments: str | Path) -> tuple[int, str, str]:
-    return cli("generate", "answer", given, *engine(server), "-o", given.parent / "out", *arguments)
+    model = [] if "--llm" in arguments else engine(server)
+    return cli("generate", "answer", given, *model, "-o", given.parent / "out", *arguments)
 
 
-def engine(server: Server) -> list[str]:
-    return ["--llm", "openai:tiny", "--base-url", server.url, "--timeout", "1"]
+def engine(server: Server, **options: float) -> list[str]:
+    """Name the server's model, with options in its text."""
+    options = {"timeout": 1, **options}
+    text = ",".join(f"{name}={value}" for name, value in options.items())
+    return ["--llm", f"openai:tiny(base_url={server.url},{text})"]
 
 
 def messages(bodies: list[dict[str, object]]) -> Counter[str]:
@@ -119,19 +124,8 @@ def test_a_collection_and_its_rewrites_are_written(cli: Cli, server: Server, fol
 
 
 def test_the_server_gets_model_prompt_and_sampling(cli: Cli, server: Server, folder: Path) -> None:
-    options = [
-        "--temperature",
-        "0.7",
-        "--top-p",
-        "0.9",
-        "--max-tokens",
-        "200",
-        "--seed",
-        "3",
-        "--limit",
-        "1",
-    ]
-    rewrite(cli, server, folder, *options)
+    model = engine(server, temperature=0.7, top_p=0.9, max_tokens=200, seed=3)
+    rewrite(cli, server, folder, *model, "--limit", "1")
     body = server.requests[0][1]
     assert body["messages"] == [
         {"role": "user", "content": f"Please rewrite the following text: {text(0)}"}
@@ -143,6 +137,31 @@ def test_the_server_gets_model_prompt_and_sampling(cli: Cli, server: Server, fol
         3,
     )
     assert (body.get("max_tokens") or body.get("max_completion_tokens")) == 200
+
+
+def test_temperatures_are_options_or_one_in_the_text(
+    cli: Cli, server: Server, folder: Path
+) -> None:
+    several = ["--temperature", "0.2", "--temperature", "1", "--limit", "1"]
+    assert rewrite(cli, server, folder, *several)[0] == 0
+    assert rt.load(folder.parent / "out").sources == ("human", SOURCE, "tiny-tmp1.0")
+    said = refused(
+        cli, "generate", "rewrite", folder, *several, *engine(server, temperature=0), "-o", "x"
+    )
+    assert said == "--temperature and temperature=0 of openai:tiny: keep one of them"
+
+
+@pytest.mark.parametrize("verb", [("rewrite", "in"), ("answer", "queries.tsv")])
+def test_a_missing_place_is_named_before_a_missing_model(
+    cli: Cli, tmp_path: Path, verb: tuple[str, str]
+) -> None:
+    name, file = verb
+    path = tmp_path / file
+    output = ("-o", tmp_path / "out")
+    assert refused(cli, "generate", name, path, *output).startswith(f"{path}: no such f")
+    path.mkdir()
+    said = refused(cli, "generate", name, path, *output)
+    assert said == "no model: name one, such as --llm openai:MODEL"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +181,7 @@ def test_a_rerun_after_any_fault_has_each_once(
 ) -> None:
     """Exit code 2 where no other prompt would survive the fault, 1 where a document is left without an answer."""
     server.script = [None] * 4 + [fault] * 2
-    assert rewrite(cli, server, folder, "--concurrency", "2", "--retries", "0")[0] == first
+    assert rewrite(cli, server, folder, *engine(server, concurrency=2, retries=0))[0] == first
     server.script = []
     answered, before = messages(server.answered), len(server.requests)
     code, _, err = rewrite(cli, server, folder)
@@ -188,7 +207,7 @@ def test_a_fault_that_ends_all_says_so_in_one_line_and_writes_nothing(
 
 def test_documents_without_an_answer_give_exit_1_and_are_listed(cli: Cli, folder: Path) -> None:
     with Server(script=["500"]) as server:
-        code, _, err = rewrite(cli, server, folder, "--retries", "0", "--concurrency", "1")
+        code, _, err = rewrite(cli, server, folder, *engine(server, retries=0, concurrency=1))
     assert code == 1
     assert f"{SOURCE}: 11 of 12 documents rewritten; left out: 1 unanswered" in err
     assert err.splitlines()[-1].startswith("1 document got no answer (")
@@ -291,9 +310,8 @@ def test_a_dry_run_asks_nothing_and_knows_what_was_answered(
         "time",
     }
     rewrite(cli, server, folder, "--limit", "5")
-    code, out, _ = cli(
-        *estimate, "--base-url", server.url, "--json", "-", "--requests-per-minute", "60"
-    )
+    model = engine(server, requests_per_minute=60)
+    code, out, _ = cli("generate", "rewrite", folder, *model, "--dry-run", "--json", "-")
     content = json.loads(out)
     assert (code, content["requests"], content["journalled"], len(server.requests)) == (0, 12, 5, 5)
     assert (content["seconds"], content["pace"]) == (7, ", by 60 requests a minute")
@@ -388,7 +406,7 @@ def test_the_train_side_of_a_collection_mixes_with_it(
         tmp_path / "out",
     )
     write(qa / "qrels" / "train.tsv", tsv([("q1", "d0", 1), ("q2", "d1", 1)]))
-    code, _, err = answer(cli, server, qa, "--split", "train", "-n", "2", "--seed", "7")
+    code, _, err = answer(cli, server, qa, "--split", "train", "-n", "2", *engine(server, seed=7))
     assert code == 0
     assert err.splitlines()[-1] == f"Next: ranktilt data mix {qa} {answers} --split train -o mixed"
     texts = {body["messages"][0]["content"].removeprefix(ASKED) for body in server.bodies}
@@ -411,9 +429,8 @@ def test_the_train_side_of_a_collection_mixes_with_it(
 def test_failures_may_be_allowed(cli: Cli, queries: Path, most: str | None, code: int) -> None:
     allowed = [] if most is None else ["--max-failures", most]
     with Server(script=["500"]) as server:
-        found, _, err = answer(
-            cli, server, queries, "--retries", "0", "--concurrency", "1", *allowed
-        )
+        model = engine(server, retries=0, concurrency=1)
+        found, _, err = answer(cli, server, queries, *model, *allowed)
     assert found == code
     assert "1 document got no answer (" in err
     assert rt.load(queries.parent / "out").ids.to_list() == ["q2-tiny-1", "q3-tiny-1"]

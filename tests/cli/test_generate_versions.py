@@ -78,15 +78,7 @@ def test_each_text_is_asked_for_once_and_resumed(
         "--factors",
         f"{prompt},facts",
         "--llm",
-        "openai:tiny",
-        "--base-url",
-        server.url,
-        "--timeout",
-        "1",
-        "--retries",
-        "0",
-        "--concurrency",
-        "2",
+        f"openai:tiny(base_url={server.url},timeout=1,retries=0,concurrency=2)",
         "-o",
         made,
     )
@@ -116,9 +108,7 @@ def test_a_dry_run_prices_each_prompt_and_sends_nothing(
         "--factors",
         "source,style,words",
         "--llm",
-        "openai:tiny",
-        "--base-url",
-        server.url,
+        f"openai:tiny(base_url={server.url})",
     )
     code, out, err = cli(*call, "--dry-run", "--price", "1,2")
     assert (code, err, len(server.requests)) == (0, "", 0)
@@ -158,13 +148,7 @@ def test_a_judge_grades_false_versions_and_faults_are_resumed(
             "facts",
             "--by-rule",
             "--judge",
-            "openai:tiny",
-            "--base-url",
-            server.url,
-            "--retries",
-            "0",
-            "--concurrency",
-            "1",
+            f"openai:tiny(base_url={server.url},retries=0,concurrency=1)",
         )
         dry = cli(*call, "--dry-run", "--price", "1000000,0")
         assert (dry.code, dry.err, len(server.requests)) == (0, "", 0)

@@ -33,7 +33,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_judge_is_audited_from_files_and_gated(files: Path, cli: Cli) -> None:
-    given = "--human human.qrels --judge fond.qrels --runs runs --systems systems.tsv -m nDCG@3 --resamples 200"
+    given = "--human human.qrels --judge fond.qrels --runs runs --systems systems.tsv -m nDCG@3"
+    given += " --set statistics.resamples=200"
     done = cli("judge", *shlex.split(given), "--json", "judge.json", "-o", "judge.html")
     assert done.code == 0
     assert re.search(r"fond favours llm systems: \+\d+\.\d points", " ".join(done.out.split()))
@@ -56,8 +57,8 @@ def test_a_judge_of_a_collection_is_asked_about_its_sources(files: Path, cli: Cl
         "fond.qrels",
         "-r",
         "bm25",
-        "--resamples",
-        "200",
+        "--set",
+        "statistics.resamples=200",
         "--json",
         "j.json",
     )
@@ -85,18 +86,24 @@ def test_a_model_grades_and_is_audited(
             "judge",
             "bed",
             "--llm",
-            "openai:tiny",
-            "--base-url",
-            server.url,
+            f"openai:tiny(base_url={server.url})",
             "--prompt",
             "umbrela",
         ]
         dry = cli(*given, "--dry-run", "--price", "1,2")
         assert (dry.code, server.requests) == (0, [])
         assert re.search(r"pairs +480 pairs", dry.out)
-        done = cli(*given, "--save-grades", "m.qrels", "--resamples", "200", "--probe-pairs", "20")
+        done = cli(
+            *given,
+            "--save-grades",
+            "m.qrels",
+            "--set",
+            "statistics.resamples=200",
+            "--probe-pairs",
+            "20",
+        )
         asked = len(server.requests)
-        again = cli(*given, "--resamples", "200", "--probe-pairs", "20")
+        again = cli(*given, "--set", "statistics.resamples=200", "--probe-pairs", "20")
         assert len(server.requests) == asked
     assert (done.code, again.code) == (0, 0)
     found = read_qrels(files / "m.qrels")
@@ -170,8 +177,8 @@ def test_a_limit_that_an_audit_of_judges_cannot_hold_is_refused(files: Path, cli
         "human.qrels",
         "--judge",
         "fond.qrels",
-        "--resamples",
-        "100",
+        "--set",
+        "statistics.resamples=100",
         "--json",
         "j.json",
     )
@@ -199,7 +206,17 @@ def test_published_values_of_systems_are_compared_without_grades(
     judged = HUMAN_VALUES.replace("b,1,0.40", "b,1,0.99").replace("b,2,0.60", "b,2,0.99")
     Path("judge.ndcgeval").write_text(judged)
     given = ["judge", "--scores", "human.ndcgeval", "--scores", "judge.ndcgeval"]
-    done = cli(*given, "-m", "ndcg@20", "--json", "j.json", "-o", "j.html", "--resamples", "100")
+    done = cli(
+        *given,
+        "-m",
+        "ndcg@20",
+        "--json",
+        "j.json",
+        "-o",
+        "j.html",
+        "--set",
+        "statistics.resamples=100",
+    )
     assert done.code == 0
     assert "judge orders 3 systems by nDCG@20 with Kendall's τ-b .33" in done.out
     assert "judge, nDCG@20: 2 queries, so no intervals, which need 6 queries" in done.out

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 import ranktilt
-from ranktilt.cli.main import app
+from ranktilt.cli.tree import Command, commands, parse
 from tests.cli.conftest import Cli
 from tests.toy import write, write_beir, write_run
 
@@ -99,13 +98,13 @@ def suggested(printed: str) -> list[list[str]]:
     return commands
 
 
-QUICK = "--resamples 100"
+QUICK = "--set statistics.resamples=100"
 CASES = [
-    ("audit twins -r bm25 -m nDCG@10", ["explain", "level", "audit", "gate"]),
-    ("audit sparse -r bm25 -m nDCG@10", ["audit", "level", "audit", "gate"]),
-    ("audit 'two splits' -r bm25 --split dev", ["explain", "level", "audit", "gate"]),
-    ("audit unknown -r bm25 --ignore-unknown", ["explain", "level", "audit", "gate"]),
-    ("audit alone -r bm25 -m nDCG@10", ["check", "level", "audit", "gate"]),
+    ("audit twins -r bm25 -m nDCG@10", ["explain", "mitigate", "audit", "gate"]),
+    ("audit sparse -r bm25 -m nDCG@10", ["audit", "mitigate", "audit", "gate"]),
+    ("audit 'two splits' -r bm25 --split dev", ["explain", "mitigate", "audit", "gate"]),
+    ("audit unknown -r bm25 --ignore-unknown", ["explain", "mitigate", "audit", "gate"]),
+    ("audit alone -r bm25 -m nDCG@10", ["check", "mitigate", "audit", "gate"]),
     ("audit alone -r bm25 --by gender", None),
     ("audit three -r bm25 -m nDCG@10", None),
     ("audit three -r bm25 --mixed", None),
@@ -113,23 +112,23 @@ CASES = [
     ("audit three --run run.trec --pair human,ai", None),
     ("audit lone -r bm25 --by none", []),
     ("audit lone -r bm25 --by gender", None),
-    ("audit twins --groups labels.csv -r bm25", ["audit", "level", "audit", "gate"]),
+    ("audit twins --groups labels.csv -r bm25", ["audit", "mitigate", "audit", "gate"]),
     (
-        "audit twins -r bm25 --card --primary RankGap --level-margin '0.5 ranks'",
+        "audit twins -r bm25 --card --primary RankGap --margin '0.5 ranks'",
         ["explain", "audit", "gate"],
     ),
     ("audit twins --run even.trec -m nDCG@10", None),
-    ("audit --run run.trec --score-order rank --groups labels.csv", ["level", "audit", "gate"]),
+    ("audit --run run.trec --score-order rank --groups labels.csv", ["mitigate", "audit", "gate"]),
     ("audit lone --groups bare.csv --by gender -r bm25", None),
     (
         "audit --run run.trec --groups labels.csv --qrels qrels.txt",
-        ["audit", "level", "audit", "gate"],
+        ["audit", "mitigate", "audit", "gate"],
     ),
     ("audit --run run.trec --groups bare.csv --qrels qrels.txt", None),
     ("audit --run even.trec --groups bare.csv --qrels qrels.txt", None),
     ("audit --run even.trec --groups bare.csv --by gender", None),
     ("audit --run run.trec --groups bare.csv", None),
-    ("level twins -r bm25 --method offset --strength 1", None),
+    ("mitigate twins -r bm25 --method offset --strength 1", None),
     ("explain twins --probe overlap", []),
     ("check twins", []),
 ]
@@ -158,13 +157,13 @@ def test_every_step_runs_as_printed(
     cli: Cli, here: Path, command: str, verbs: list[str] | None
 ) -> None:
     words = shlex.split(command)
-    quick = shlex.split(QUICK) if words[0] in ("audit", "level") else []
+    quick = shlex.split(QUICK) if words[0] in ("audit", "mitigate") else []
     code, out, err = cli(*words, *quick)
     assert code in (0, 1), err
     steps = suggested(out + "\n" + err)
     assert verbs is None or [step[1] for step in steps] == verbs
     for step in steps:
-        more = quick if step[1] in ("audit", "level", "gate") and "--resamples" not in step else []
+        more = quick if step[1] in ("audit", "mitigate", "gate") and "--set" not in step else []
         code, _, err = cli(*step[1:], *more)
         assert code in (0, 1, 3), f"{shlex.join(step)}: {err}"
 
@@ -190,7 +189,9 @@ def test_what_was_ranked_or_loaded_is_audited_or_checked(
 
 # Commands in messages
 
-ROOT = typer.main.get_command(app)
+COMMANDS = {command.path: command for command in commands()}
+GROUPS = {path[:-1] for path in COMMANDS}
+MACHINE = {"--device", "--executor", "--help", "--memory", "--quiet", "--set", "--threads"}
 
 
 def messages() -> Iterator[tuple[str, str]]:
@@ -206,34 +207,37 @@ def messages() -> Iterator[tuple[str, str]]:
                 yield f"{path.name}:{node.lineno}", node.value
 
 
-def command_words(text: str) -> tuple[Any, list[str]]:
-    """Return the verb that a text begins with, and the arguments and options behind it that belong to it."""
-    verb, words, ended = ROOT, text.split(), False
-    while words and hasattr(verb, "commands") and not ended:
+def command_words(text: str) -> tuple[Command | None, list[str]]:
+    """Return the command that a text begins with, and the arguments and options behind it that belong to it."""
+    path, words = (), text.split()
+    while words and path in GROUPS:
         word = words.pop(0)
         name = re.sub(r"[^\w-].*", "", word)
         if name == "X":
-            return verb, []  # which of them is computed
-        verb, ended = verb.commands.get(name), name != word
-    taken, wanted = list[str](), False
-    words = [] if ended else words
+            return None, []  # which of them is computed
+        path = (*path, name)
+        if name != word:
+            words = []
+    if path in GROUPS:
+        return None, []
+    command, taken, takes_value = COMMANDS[path], list[str](), False
+    flags = {name for option in command.options for name in option.names if option.hint is bool}
     for word in words:
         bare = word.rstrip(",.;:)`")
-        if not (wanted or bare.startswith("-") or re.fullmatch(r"[A-Z]+(\.\w+)?", bare)):
+        if not (takes_value or bare.startswith("-") or re.fullmatch(r"[A-Z]+(\.\w+)?", bare)):
             break
         taken.append(bare)
-        option = next((one for one in getattr(verb, "params", ()) if bare in one.opts), None)
-        wanted = option is not None and not option.is_flag
+        takes_value = bare.startswith("-") and bare not in flags
         if bare != word:
             break
-    return verb, taken
+    return command, taken
 
 
 NAMED = [
     (place, found[1])
     for place, text in messages()
     for found in re.finditer(
-        r"\branktilt ((?:audit|check|compare|gate|data|explain|generate|judge|level|pairwise|rank"
+        r"\branktilt ((?:audit|check|compare|gate|data|explain|generate|judge|mitigate|pairwise|rank"
         r"|report|study|tools|train)\b[^\n]*)",
         text,
     )
@@ -243,17 +247,13 @@ NAMED = [
 def test_commands_in_messages_can_be_read() -> None:
     assert len(NAMED) > 40
     for place, text in NAMED:
-        verb, words = command_words(text)
-        assert verb is not None, f"{place}: no such command: ranktilt {text}"
+        command, words = command_words(text)
         options = [word for word in words if word.startswith("-")]
-        known = {
-            name
-            for parameter in getattr(verb, "params", ())
-            for name in (*parameter.opts, *parameter.secondary_opts)
-        }
+        own = command.options if command else []
+        known = MACHINE | {name for option in own for name in option.names}
         assert set(options) <= known, f"{place}: {sorted(set(options) - known)} of ranktilt {text}"
         # One that names what it reads is whole, and can be typed once its capitals are filled in.
         # X, what is computed, may be any number of words.
         if any(word.isupper() and not word.startswith("-") for word in words) and "X" not in words:
-            whole = verb.make_context("verb", list(words))
-            assert whole is not None
+            assert command is not None
+            parse([*command.path, *words])

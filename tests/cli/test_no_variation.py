@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Cli
 
 QUERIES = 40
-QUICK = ("--resamples", "300")
+QUICK = ("--set", "statistics.resamples=300")
 SCORES = {"d1": 3.0, "d2": 2.0, "d3": 1.0}
 """Of the documents of every query; both twins of a document share its score."""
 Scores = Callable[[int], dict[str, float]]

@@ -13,7 +13,7 @@ from tests.llm.server import Server
 from tests.rankers.llm.judge import Judge
 from tests.toy import run_of
 
-QUICK = ("--resamples", "200")
+QUICK = ("--set", "statistics.resamples=200")
 BY = ("--by", "gender", "--protected", "female")
 
 

@@ -17,7 +17,7 @@ from tests.llm.server import Server
 from tests.rankers.llm.judge import Judge
 from tests.toy import raw_docs, raw_queries, tsv, write, write_beir, write_cocktail, write_run
 
-QUICK = ("--resamples", "200")
+QUICK = ("--set", "statistics.resamples=200")
 MATCHES = {
     "q1": {"d1-human", "d1-llm"},
     "q2": {"d2-human", "d2-llm"},
@@ -147,7 +147,7 @@ def test_a_name_fits_every_file_system(
             "-r",
             f"replay:{saved}",
             *place,
-            *(["--resamples", "100"] if verb == "audit" else []),
+            *(["--set", "statistics.resamples=100"] if verb == "audit" else []),
         ]
         assert cli(verb, toy_folder, *given).code == 0
     names = [
@@ -182,10 +182,10 @@ def test_options_that_an_audit_needs_too_stand_in_the_next_command(
     judged = [("d1", "d2", 1), ("d2", "d3", 1), ("d1", "gone", 1)]
     folder, run = write_beir(tmp_path / "c", queries=queries, qrels=judged), tmp_path / "a.trec"
     err = cli("rank", folder, "-r", "bm25", "-o", run, "--ignore-unknown").err
-    assert "bm25: own documents of 2 queries left out (--no-exclude-self)" in err
+    assert "bm25: own documents of 2 queries left out (exclude_self=false keeps them)" in err
     assert err.endswith(f"--run {run} --ignore-unknown --by none\n")
-    err = cli("rank", folder, "-r", "bm25", "-o", run, "--ignore-unknown", "--no-exclude-self").err
-    assert err.endswith(f"--run {run} --no-exclude-self --ignore-unknown --by none\n")
+    err = cli("rank", folder, "-r", "bm25(exclude_self=false)", "-o", run, "--ignore-unknown").err
+    assert err.endswith(f"-r 'replay:{run}(exclude_self=false)' --ignore-unknown --by none\n")
 
 
 def test_queries_without_a_document_and_texts_cut_are_said(
@@ -248,10 +248,10 @@ def test_more_failures_than_allowed_end_each_verb_that_meets_them(cli: Cli, tmp_
 
 
 def test_the_limit_reaches_every_ranker_that_has_one_and_sets_none() -> None:
-    from ranktilt.cli.options import EngineOptions
+    from ranktilt.cli.options import read_rankers
 
     specs = ["bm25@5>>setwise:openai:m", "engine:my_engine:search(max_failures=0.5)", "tfidf"]
-    found = EngineOptions(max_failures=0.025).rankers(specs)
+    found = read_rankers(specs, max_failures=0.025)
     assert list(map(repr, found)) == [
         "bm25@5>>setwise:openai:m(max_failures=0.025)",
         "engine:my_engine:search(max_failures=0.5)",

@@ -27,7 +27,7 @@ AUDIT = [
         "--protected GROUP means --pair GROUP,rest; give only one of",
     ),
     ("toy -r bm25 --protected ' '", "--protected expects a group, such as female"),
-    ("toy -r bm25 --level-margin=-1", "--level-margin: expected a margin of at least 0"),
+    ("toy -r bm25 --margin=-1", "--margin: expected a margin of at least 0"),
     (
         "--run run.trec",
         "the documents' sources are unknown: name a collection DIR, or a label file (--groups FILE)",
@@ -58,8 +58,6 @@ AUDIT = [
         "run.trec --groups labels.tsv",
         "run.trec: expected a collection DIR, this is a file; a run: --run run.trec",
     ),
-    ("toy -r bm25 --card-depth 5", "--card-depth needs --card"),
-    ("gone -r bm25 --near-identical 0.9", "--near-identical needs --controls"),
     ("gone -r bm25 --score-order rank", "--score-order needs a run"),
     ("toy -r bm25 --queries q.tsv", "--queries needs a run"),
     ("toy -r bm25 --rest human", "--rest needs a label file: --groups FILE"),
@@ -86,9 +84,9 @@ AUDIT = [
         "toy -r bm25 --stop-at-tilt 9 -m P@1 -m P@2",
         "a sequential audit takes one measure and one pair",
     ),
-    ("--engine a:b --stop-at-tilt 9", "name --queries FILE and --groups FILE, or a collection"),
+    ("-r engine:a:b --stop-at-tilt 9", "name --queries FILE and --groups FILE, or a collection"),
     (
-        "--engine a:b --stop-at-tilt 9 --queries q.tsv --groups labels.tsv --rest ai",
+        "-r engine:a:b --stop-at-tilt 9 --queries q.tsv --groups labels.tsv --rest ai",
         "--rest needs to know all",
     ),
 ]
@@ -143,16 +141,13 @@ RANK = [
 ]
 CHECK = [
     ("toy --split dev", "toy/qrels: unknown split 'dev' (valid: test); choose one with --split"),
-    ("toy --equivalence 0.1", "--equivalence is about effectiveness: name a ranker with -r"),
-    (
-        "toy --memory 1GB",
-        "--memory is about rankers and encoders: name one with -r or --similarity",
-    ),
+    ("toy -m nDCG@3", "--measure is about effectiveness: name a ranker with -r"),
+    ("toy --text text", "--text is about rankers and encoders: name one with -r or --similarity"),
+    ("toy --set check.equivalence=2", "[check] equivalence: expected a number <= 1"),
     ("toy --similarity bm25", "similarity needs the vectors of an encoder, such as dense:minilm"),
     ("toy --similarity dense:nowhere/at-all", "'nowhere/at-all'"),
 ]
 EXPLAIN = [
-    ("toy --probe overlap --lm gpt2", "--lm needs --probe perplexity"),
     ("toy --attribution", "--attribution needs rankers: name one or more with -r"),
     ("toy --by-factor", "--by-factor needs rankers: name one or more with -r"),
     ("toy --by-factor -r bm25 --attribution", "--by-factor examines no texts: omit --probe,"),
@@ -161,22 +156,30 @@ EXPLAIN = [
         "toy --by-factor -r bm25 --adopters 0,half",
         "--adopters expects shares from 0 to 1, such as 0,0.1,0.5,1",
     ),
-    ("toy --adopters 0,1", "--adopters and --failed-too need --by-factor"),
+    ("toy --adopters 0,1", "--adopters needs --by-factor"),
     ("toy --probe theorem", "theorem 4.1 needs two or three language models"),
 ]
-LEVEL_ROWS = [
+MITIGATE = [
+    (
+        "toy -r bm25 --method offset(instrument=fluency)",
+        "unknown option of offset 'instrument' (valid: none)",
+    ),
+    (
+        "toy -r bm25 --method fair-rerank(targt=3)",
+        "unknown option of fair-rerank 'targt'; did you mean 'target'?",
+    ),
+    (
+        "toy -r bm25 --method fair-rerank(target=far)",
+        "option 'target' of fair-rerank: expected a number, got 'far'",
+    ),
     ("toy -r bm25 --by none", "levelling needs a column of groups (by)"),
-    ("toy -r bm25 -r tfidf", "level takes one ranker or run; got 2"),
+    ("toy -r bm25 -r tfidf", "mitigate takes one ranker or run; got 2"),
     (
         "toy --run run.trec --fit lone",
         "--fit needs a ranker (-r): a saved run cannot rank another collection",
     ),
-    (
-        "toy -r bm25 --instrument fluency",
-        "an instrument is for the causal correction: name the method causal",
-    ),
     ("toy -r bm25 --fit toy", "no query of toy is left to fit on"),
-    ("toy -r bm25 --pair human,llm --pair llm,human", "level takes one pair of groups; got 2"),
+    ("toy -r bm25 --pair human,llm --pair llm,human", "mitigate takes one pair of groups; got 2"),
 ]
 PAIRWISE = [
     ("people", "name either a model (--llm openai:MODEL) or stored choices (--decisions FILE)"),
@@ -239,9 +242,12 @@ GENERATE = [
     ),
     ("rewrite toy --llm openai:m --dry-run --prompt q.txt", "q.txt: {query} cannot be filled in"),
     (
-        "rewrite toy --llm transformers:m --dry-run --base-url http://x",
+        "rewrite toy --llm 'transformers:m(base_url=http://x)' --dry-run",
         "unknown option of transformers 'base_url'",
     ),
+    ("rewrite toy -o x", "no model: name one, such as --llm openai:MODEL"),
+    ("rewrite gone -o x", "gone: no such folder"),
+    ("answer gone.tsv -o x", "gone.tsv: no such file or folder"),
     (
         "answer q.tsv --llm openai:m",
         "no output: name a folder (-o DIR), or ask for the cost (--dry-run)",
@@ -351,7 +357,7 @@ SOURCES = (
 )
 TRAIN = [
     (
-        "cross-encoder toy -o m --base-model x --steps 3 --minutes 2",
+        "cross-encoder toy -o m --base-model x --set steps=3 --minutes 2",
         "choose a number of steps or of minutes, not both",
     ),
     ("cross-encoder toy -o m --base-model x --sources human=²", f"{SOURCES}'human=²'"),
@@ -398,7 +404,7 @@ REFUSALS = {
     "rank": RANK,
     "check": CHECK,
     "explain": EXPLAIN,
-    "level": LEVEL_ROWS,
+    "mitigate": MITIGATE,
     "pairwise": PAIRWISE,
     "report": REPORT,
     "data": DATA,
@@ -476,33 +482,35 @@ def test_it_is_one_line(
 @pytest.mark.parametrize(
     ("command", "line"),
     [
-        ("adit", "ranktilt: No such command 'adit'."),
-        ("audit x --measur P@1", "ranktilt audit: No such option: --measur"),
-        ("audit x --resamples 99", "ranktilt audit: Invalid value for '--resamples': "),
-        ("audit x --json", "ranktilt: Option '--json' requires an argument."),
-        ("audit x y", "ranktilt audit: Got unexpected extra argument"),
+        ("adit", "ranktilt: no such command 'adit'; did you mean 'audit'?"),
+        (
+            "audit x --measur P@1",
+            "ranktilt audit: Unknown option: --measur. Did you mean --measure?",
+        ),
+        (
+            "audit x --set statistics.resamples=99",
+            "ranktilt: [statistics] resamples: expected a whole number >= 100",
+        ),
+        ("audit x --json", "ranktilt audit: --json needs a value"),
+        ("audit x y", "ranktilt audit: got unexpected words: y"),
         (
             "audit x --format htm",
-            "ranktilt audit: Invalid value for '--format': 'htm' is not one of 'table', ",
+            'ranktilt audit: Invalid value "htm" for --format. Choose from: "table", ',
         ),
-        ("data mix x", "ranktilt data mix: Missing option '--output' / '-o'."),
+        ("data mix x", "ranktilt data mix: --output is missing"),
         (
             "data build nq320k x -o y --words 0",
-            "ranktilt data build nq320k: Invalid value for '--words': ",
-        ),
-        (
-            "train cross-encoder x -o y --steps 0",
-            "ranktilt train cross-encoder: Invalid value for '--steps': ",
+            "ranktilt: expected at least 1 word a text, got 0",
         ),
         (
             "generate rewrite x --llm y --temperature -1",
-            "ranktilt generate rewrite: Invalid value for '--temperature'",
+            'ranktilt generate rewrite: Invalid value "-1.0" for --temperature',
         ),
         (
             "generate answer x --llm y -n 0",
-            "ranktilt generate answer: Invalid value for '--documents-per-query'",
+            'ranktilt generate answer: Invalid value "0" for -n',
         ),
-        ("doctor x", "ranktilt: No such command 'doctor'. It is in a group: ranktilt tools doctor"),
+        ("doctor x", "ranktilt: no such command 'doctor'; it is in a group: ranktilt tools doctor"),
     ],
 )
 def test_wrong_usage_is_one_line_too(cli: Cli, command: str, line: str) -> None:

@@ -101,7 +101,7 @@ def test_rewrite_names_the_side_that_it_was_told(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     plain = write_beir(tmp_path / "plain")
-    model = ("--llm", "openai:echo", "--base-url", server.url)
+    model = ("--llm", f"openai:echo(base_url={server.url})")
     for option, name in (((), "human"), (("--source-to-rewrite", "people"), "people")):
         code, _, err = cli("generate", "rewrite", plain, *model, *option, "--dry-run")
         assert code == 0

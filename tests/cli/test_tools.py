@@ -27,7 +27,7 @@ from tests.cli.conftest import Cli, refused
 from tests.rankers.llm.judge import logged, rank_llm_text
 from tests.toy import write
 
-DEPTHS = ("-m", "nDCG@3", "--depth", "1", "--depth", "3")
+QUICK = ("--set", "statistics.resamples=100")
 
 
 # The cache
@@ -149,6 +149,95 @@ def test_what_was_paid_for_is_pruned_by_name_only(cli: Cli, filled_cache: Path) 
         assert cli("tools", "doctor", name, "--prune").code == 0
         assert name not in entries(cli)
     assert not (filled_cache / "llm").exists()
+
+
+# What is in force
+
+FILE = """
+[llm.judge]
+model = "openai:gpt-x"
+base_url = "http://localhost:8000/v1"
+temperature = 0
+[labels.team]
+file = "labels.csv"
+[machine]
+threads = 1
+[statistics]
+resamples = 500
+seed = 3
+[check]
+max_missing = 5
+"""
+
+
+def settings_in_force(cli: Cli, *options: str) -> dict[str, tuple[str | None, str]]:
+    """Return value and source of each setting."""
+    shown = json.loads(cli("tools", "doctor", "--format", "json", *options).out)
+    rows = shown["configuration"]["settings"]
+    return {row["key"]: (row["value"], row["source"]) for row in rows}
+
+
+def test_without_a_file_everything_is_as_by_default(
+    cli: Cli, no_key: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "Configuration: no ranktilt.toml in this folder or above" in cli("tools", "doctor").out
+    settings = settings_in_force(cli)
+    assert {source for _, source in settings.values()} == {"default"}
+    assert settings["statistics.seed"] == ("0", "default")
+    assert settings["check.equivalence"] == ("0.02", "default")
+    assert settings["OPENAI_API_KEY"] == (None, "default")
+
+
+def test_each_setting_says_where_it_comes_from(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-to-be-seen")
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://me:secret@example.org/v1")
+    file = write(tmp_path / "ranktilt.toml", FILE)
+    options = ("--device", "cpu", "--set", "statistics.seed=4", "--set", "check.warn_above=2")
+    settings = settings_in_force(cli, *options)
+    expected = {
+        "machine.device": ("cpu", "--device"),
+        "machine.threads": ("1", "file"),
+        "statistics.resamples": ("500", "file"),
+        "statistics.seed": ("4", "--set"),
+        "statistics.correction": ("holm", "default"),
+        "check.max_missing": ("5", "file"),
+        "check.warn_above": ("2", "--set"),
+        "check.max_refusals": ("10", "default"),
+        "llm.judge": ("openai:gpt-x at http://localhost:8000/v1", "file"),
+        "labels.team": (str(tmp_path / "labels.csv"), "file"),
+        "OPENAI_BASE_URL": ("https://…@example.org/v1", "environment"),
+        "OPENAI_API_KEY": ("set, not shown", "environment"),
+    }
+    assert {key: settings[key] for key in expected} == expected
+    shown = cli("tools", "doctor", *options).out
+    assert f"Configuration: {file}" in shown
+    assert "secret" not in shown
+    assert "sk-not" not in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[statistics]\nsed = 1\n", "[statistics] 'sed'; did you mean 'seed'?"),
+        ('[llm.a]\nmodel = "openai:m"\napi_key = "x"\n', "llm.a.api_key looks like a secret"),
+        ("[check]\nmax_missing = 500\n", "[check] max_missing: expected a number <= 100"),
+    ],
+)
+def test_a_file_at_fault_is_told_and_the_rest_is_shown(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, fault: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "ranktilt.toml", text)
+    code, out, _ = cli("tools", "doctor")
+    assert code == 0
+    assert "The configuration cannot be used: " in out
+    assert fault in out
+    assert "Extras" in out
+    assert "Models" in out
 
 
 # What is installed
@@ -294,8 +383,7 @@ def test_a_log_is_replayed_from_candidates_with_texts(log_folder: Path, cli: Cli
         "texts.json",
         "--qrels",
         "qrels.txt",
-        "--resamples",
-        200,
+        *QUICK,
         "-m",
         "nDCG@5",
         "--save",
@@ -339,12 +427,10 @@ def test_a_log_is_replayed_from_candidates_with_texts(log_folder: Path, cli: Cli
     ],
 )
 def test_texts_and_judgments_may_lie_anywhere(log_folder: Path, cli: Cli, arguments: str) -> None:
-    code, out, err = cli(
-        "tools", "replay-log", *arguments.split(), "--resamples", 100, "--format", "csv"
-    )
+    code, out, err = cli("tools", "replay-log", *arguments.split(), *QUICK, "--format", "csv")
     assert (code, err) == (0, "")
     usual = ("both.json", "--candidates", "texts.json", "--qrels", "qrels.txt")
-    assert out == cli("tools", "replay-log", *usual, "--resamples", 100, "--format", "csv").out
+    assert out == cli("tools", "replay-log", *usual, *QUICK, "--format", "csv").out
     assert out.splitlines()[1].startswith("kinds,48,48,")
 
 
@@ -368,9 +454,7 @@ def test_tilts_are_split_where_there_are_sources(log_folder: Path, cli: Cli) -> 
         "--reference",
         "long",
     )
-    code, out, _ = cli(
-        *replay, "texts.json", "--groups", "labels.tsv", *options, "--resamples", 100
-    )
+    code, out, _ = cli(*replay, "texts.json", "--groups", "labels.tsv", *options, *QUICK)
     assert (code, "ExposureRatio, long | short" in out) == (0, True)
 
 

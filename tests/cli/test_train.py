@@ -3,15 +3,20 @@
 import json
 import shlex
 import shutil
+from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ranktilt as rt
+from ranktilt.cli.train import OPTIONS, cross_encoder, lora, retriever
+from ranktilt.cli.train_study import train_study
 from ranktilt.datasets.load import load
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.training.cross_encoder import train_cross_encoder
+from ranktilt.training.options import LoraTraining, RerankerTraining, RetrieverTraining, Schedule
 from tests.auditing.test_pairwise import people
 from tests.cli.conftest import Cli, refused
 from tests.llm.stories import make_stories
@@ -20,18 +25,18 @@ from tests.training.material import QUICK, marked, marked_folder, marked_mix
 
 pytestmark = pytest.mark.neural
 FEW = (
-    "--steps",
-    "6",
-    "--batch",
-    "8",
-    "--max-query-tokens",
-    "6",
-    "--max-document-tokens",
-    "16",
-    "--learning-rate",
-    "3e-3",
-    "--precision",
-    "float32",
+    "--set",
+    "steps=6",
+    "--set",
+    "batch=8",
+    "--set",
+    "max_query_tokens=6",
+    "--set",
+    "max_document_tokens=16",
+    "--set",
+    "rate=3e-3",
+    "--set",
+    "precision=float32",
 )
 FLATTERED = (
     "warning: the model learned from the judgments that this audit would use, so its figures would flatter it; "
@@ -63,7 +68,7 @@ def test_a_cross_encoder_is_trained_as_by_the_library(
 ) -> None:
     model = tmp_path / "my (first)"
     command = ("train", "cross-encoder", folder, "-o", model, "--base-model", tiny, *FEW)
-    code, out, err = cli(*command, "--negatives-per-positive", "3")
+    code, out, err = cli(*command, "--set", "negatives_per_positive=3")
     assert (code, out) == (0, "")
     first, following, warned = err.splitlines()
     assert first.startswith(
@@ -76,7 +81,7 @@ def test_a_cross_encoder_is_trained_as_by_the_library(
     )
     weights = [path / "model.safetensors" for path in (model, trained.folder)]
     assert weights[0].read_bytes() == weights[1].read_bytes()
-    code, _, err = cli(*command, "--negatives-per-positive", "3")
+    code, _, err = cli(*command, "--set", "negatives_per_positive=3")
     assert code == 0
     assert err.startswith(
         f"{model} is there already, trained as asked: 6 steps; its loss went from "
@@ -91,8 +96,8 @@ def test_flattery_is_warned_of(
     options = (
         "--sources",
         "human",
-        "--seed",
-        "3",
+        "--set",
+        "seed=3",
         "--negatives",
         "bm25:50",
         "--text",
@@ -136,12 +141,12 @@ def test_a_preset_and_what_is_named_beside_it(
         folder,
         "--base-model",
         tiny,
-        "--steps",
-        "1",
-        "--precision",
-        "float32",
+        "--set",
+        "steps=1",
+        "--set",
+        "precision=float32",
     )
-    beside = ("--max-document-tokens", "16", "--negatives", "random:50")
+    beside = ("--set", "max_document_tokens=16", "--negatives", "random:50")
     assert cli(*command, *beside, "-o", tmp_path / "p", "--preset", "askari").code == 0
     spec = spec_of(tmp_path / "p")
     names = (
@@ -163,7 +168,16 @@ def test_triples_and_documents_of_sources_in_numbers(
         tmp_path / "t.tsv",
         "".join(f"q-wab\twab0-human\twcd{number}-human\n" for number in range(5)),
     )
-    command = ("train", "cross-encoder", folder, "--base-model", tiny, *FEW, "--triples", triples)
+    command = (
+        "train",
+        "cross-encoder",
+        folder,
+        "--base-model",
+        tiny,
+        *FEW,
+        "--set",
+        f"triples={triples}",
+    )
     code, _, err = cli(*command, "-o", tmp_path / "t")
     assert code == 0
     assert "that 1 queries allow in 6 steps" in err
@@ -190,20 +204,20 @@ def test_a_retriever_is_trained_and_audited(
     options = (
         "--negatives",
         "bm25",
-        "--negatives-per-positive",
-        "1",
-        "--loss",
-        "TripletLoss(triplet_margin=1)",
+        "--set",
+        "negatives_per_positive=1",
+        "--set",
+        "loss=TripletLoss(triplet_margin=1)",
         "--dev",
         "dev",
-        "--patience",
-        "3",
-        "--twins",
-        "llm",
+        "--set",
+        "patience=3",
+        "--set",
+        "twins=llm",
         "--sources",
         "human",
-        "--seed",
-        "4",
+        "--set",
+        "seed=4",
         "--text",
         "text",
         "--debias",
@@ -230,7 +244,9 @@ def test_a_retriever_is_trained_and_audited(
         "alpha": 0.5,
     }
     assert {name: spec_of(model)[name] for name in expected} == expected
-    code, out, _ = cli("audit", mixed, "-r", f"dense:{model}", "-m", "nDCG@3", "--resamples", "200")
+    code, out, _ = cli(
+        "audit", mixed, "-r", f"dense:{model}", "-m", "nDCG@3", "--set", "statistics.resamples=200"
+    )
     assert code == 0
     assert "Relative Δ" in out
 
@@ -246,8 +262,8 @@ def test_a_sweep(cli: Cli, mixed: Path, tiny: Path, tmp_path: Path) -> None:
         "--base-model",
         tiny,
         *FEW[2:],
-        "--steps",
-        "1",
+        "--set",
+        "steps=1",
     )
     code, out, err = cli(*command, "--debias", "0", "--debias", "paper", "--budget", "0.02")
     assert code == 0
@@ -269,6 +285,72 @@ def test_a_sweep(cli: Cli, mixed: Path, tiny: Path, tmp_path: Path) -> None:
     page = models / "bench.html"
     assert cli("report", models / "bench.json", "-o", page).code == 0
     assert "α = 0" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("verb", "assignment", "message"),
+    [
+        (
+            "cross-encoder",
+            "epoch=3",
+            "unknown argument of this training 'epoch'; did you mean 'epochs'? ",
+        ),
+        ("cross-encoder", "epochs=many", "--set epochs: expected a whole number, got 'many'"),
+        ("cross-encoder", "epochs=0", "training: expected epochs of at least 1, got 0"),
+        ("cross-encoder", "rate=0", "training: expected rate of more than 0, got 0"),
+        (
+            "cross-encoder",
+            "loss=hinge",
+            "unknown loss of training 'hinge' (valid: softmax, binary)",
+        ),
+        ("cross-encoder", "dropout=maybe", "--set dropout: expected true or false, got 'maybe'"),
+        (
+            "cross-encoder",
+            "minutes=5",
+            "--set minutes: --minutes is an option, so type --minutes 5",
+        ),
+        ("retriever", "alpha=1", "--set alpha: --debias is an option, so type --debias 1"),
+        ("retriever", "debias=1", "--set debias: --debias is an option, so type --debias 1"),
+        ("retriever", "positives=all", "unknown argument of this training 'positives'"),
+        ("study", "twins=llm", "unknown argument of this training 'twins'"),
+    ],
+)
+def test_arguments_of_a_training_are_checked(
+    cli: Cli, folder: Path, tmp_path: Path, verb: str, assignment: str, message: str
+) -> None:
+    output = () if verb == "study" else ("-o", tmp_path / "m")
+    said = refused(cli, "train", verb, folder, *output, "--set", assignment)
+    assert said.startswith(message)
+    assert not (tmp_path / "m").exists()
+
+
+def test_none_lifts_a_limit_of_a_training(
+    cli: Cli, folder: Path, tiny: Path, tmp_path: Path
+) -> None:
+    command = ("train", "cross-encoder", folder, "-o", tmp_path / "m", "--base-model", tiny, *FEW)
+    assert cli(*command, "--set", "positives-per-query=none").code == 0
+    assert spec_of(tmp_path / "m")["positives_per_query"] is None
+
+
+@pytest.mark.parametrize(
+    ("verb", "kind", "options"),
+    [
+        (cross_encoder, RerankerTraining, {*OPTIONS}),
+        (retriever, RetrieverTraining, {*OPTIONS}),
+        (lora, LoraTraining, {"attribute", "device", "minutes", "prompt", "text"}),
+        (
+            train_study,
+            RerankerTraining,
+            {*OPTIONS, "alpha", "limits", "sources", "triples", "twins"},
+        ),
+    ],
+)
+def test_help_lists_every_argument_of_the_training(
+    verb: Callable[..., None], kind: type[Schedule], options: set[str]
+) -> None:
+    listed = str(verb.__doc__).rpartition("epochs=3: ")[2].split(".\n")[0].rstrip(". \n")
+    names = [name.strip() for name in listed.split(",")]
+    assert sorted(names) == sorted({field.name for field in fields(kind)} - options)
 
 
 def test_no_twins_names_the_command_that_writes_them(
@@ -305,16 +387,16 @@ def test_held_out_ones_are_next(
     (lists / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq0\tmale-0-0\t1\n")
     folder = tmp_path / "my adapter(1)"
     quick = (
-        "--pairs-per-epoch",
-        8,
-        "--steps",
-        1,
+        "--set",
+        "pairs_per_epoch=8",
+        "--set",
+        "steps=1",
         "--text",
         "text",
         "--prompt",
         "choice",
-        "--passage-tokens",
-        9,
+        "--set",
+        "passage_tokens=9",
     )
     start = ("train", "lora", lists, "--base-model", model, "--by", "gender", "-o", folder)
     call = (*start, *quick, "--split", "train", "--protected")
@@ -340,10 +422,12 @@ def test_held_out_ones_are_next(
         "--queries",
         str(folder / "held-out.txt"),
     ]
-    code, out, err = cli(*last, "--pairs", 1, "--resamples", 100)
+    code, out, err = cli(*last, "--pairs", 1, "--set", "statistics.resamples=100")
     assert (code, out.splitlines()[0]) == (0, "Choices, in %")
     assert "2 pairs of 1 query: 4 prompts" in err
-    code, out, _ = cli(*last[: last.index("--queries")], "--pairs", 1, "--resamples", 100)
+    code, out, _ = cli(
+        *last[: last.index("--queries")], "--pairs", 1, "--set", "statistics.resamples=100"
+    )
     assert code == 0
     assert out.splitlines()[0] == (
         f"transformers:{model}(adapter={folder}) was trained on 4 of 5 queries asked about, so that its choices say "

@@ -102,23 +102,29 @@ def test_a_sound_collection_and_the_bundled_one_are_a_fair_comparison() -> None:
     [
         (
             "identical pairs",
-            "identical",
+            "max_identical",
             change(2, text(lambda t: t.replace("llm", "human"))),
             10.0,
             math.nan,
         ),
         (
             "refusals",
-            "refusals",
+            "max_refusals",
             change(3, text(lambda _: "I'm sorry, but I cannot rewrite this text.")),
             15.0,
             0.0,
         ),
-        ("boilerplate openings", "boilerplate", change(3, text(announce)), 15.0, 0.0),
-        ("cut-off endings", "cut_off", change(3, text(lambda t: t.removesuffix("."))), 15.0, 0.0),
+        ("boilerplate openings", "max_boilerplate", change(3, text(announce)), 15.0, 0.0),
+        (
+            "cut-off endings",
+            "max_cut_off",
+            change(3, text(lambda t: t.removesuffix("."))),
+            15.0,
+            0.0,
+        ),
         (
             "pairs missing a side",
-            "missing",
+            "max_missing",
             without("p0-llm", "p1-llm", "p2-human"),
             15.0,
             math.nan,
@@ -167,9 +173,12 @@ def test_the_median_length_ratio_is_judged() -> None:
         assert (found.verdict, found.limit) == (verdict, "0.67–1.5")
         assert f"lie between {ratio:.2f} and {ratio:.2f}" in found.note
         assert check(
-            made(docs), limits=CheckLimits(shortest=min(ratio, 1), longest=max(ratio, 1.5))
+            made(docs),
+            limits=CheckLimits(min_length_ratio=min(ratio, 1), max_length_ratio=max(ratio, 1.5)),
         ).fair
-        assert not check(made(docs), limits=CheckLimits(shortest=1.15, longest=1.16)).fair
+        assert not check(
+            made(docs), limits=CheckLimits(min_length_ratio=1.15, max_length_ratio=1.16)
+        ).fair
 
 
 def test_judgments_of_one_side_void_and_name_query_and_document() -> None:
@@ -187,7 +196,7 @@ def test_judgments_of_one_side_void_and_name_query_and_document() -> None:
     found = row(check(made(sound(), qrels)), "one-sided judgments")
     assert found.examples == ("q3 p3-llm", "q5 p5-human")
     assert (found.count, found.total, found.value, found.verdict) == (2, 20, 10.0, "void")
-    allowed = check(made(sound(), qrels), limits=CheckLimits(one_sided=10))
+    allowed = check(made(sound(), qrels), limits=CheckLimits(max_one_sided=10))
     assert row(allowed, "one-sided judgments").verdict == "warning"
 
 
@@ -301,7 +310,7 @@ def test_any_dangling_judgment_or_repeated_query_is_a_warning() -> None:
     assert found.examples == ("q0 lost", "q99 p0-human")
     assert (
         row(
-            check(made(sound(), qrels), limits=CheckLimits(notice=50)), "dangling judgments"
+            check(made(sound(), qrels), limits=CheckLimits(warn_above=50)), "dangling judgments"
         ).verdict
         == "warning"
     )
@@ -355,14 +364,30 @@ def test_every_other_source_is_held_against_the_reference_and_pairs_need_an_orig
 @pytest.mark.parametrize(
     ("limits", "options", "message"),
     [
-        ({"missing": 101}, {}, "--max-missing (missing=): expected 0 to 100 %, got 101"),
-        ({"cut_off": -1}, {}, "--max-cut-off (cut_off=): expected 0 to 100 %, got -1"),
-        ({"notice": math.nan}, {}, "--warn-above (notice=): expected 0 to 100 %, got nan"),
-        ({"near_identical": 95}, {}, "--near-identical (near_identical=): expected 0 to 1, got 95"),
         (
-            {"shortest": 2},
+            {"max_missing": 101},
             {},
-            "expected --min-length-ratio (shortest=) below --max-length-ratio (longest=), got 2 and 1.5",
+            "limits of a check: expected max_missing of at least 0 and at most 100, got 101",
+        ),
+        (
+            {"max_cut_off": -1},
+            {},
+            "limits of a check: expected max_cut_off of at least 0 and at most 100, got -1",
+        ),
+        (
+            {"warn_above": math.nan},
+            {},
+            "limits of a check: expected warn_above of at least 0 and at most 100, got nan",
+        ),
+        (
+            {"near_identical": 95},
+            {},
+            "limits of a check: expected near_identical of at least 0 and at most 1, got 95",
+        ),
+        (
+            {"min_length_ratio": 2},
+            {},
+            "expected min_length_ratio below max_length_ratio, got 2 and 1.5",
         ),
         (
             {},

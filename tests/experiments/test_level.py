@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from benchmarks.simulated import Simulated
 from ranktilt import Bench, Collection, Levelling, Run, UserError, audit, bundled, ranker, table
-from ranktilt.experiments.level import at_depth, choose_strengths, level
+from ranktilt.experiments.level import at_depth, choose_strengths, mitigate
 from ranktilt.experiments.query_split import QuerySplit, at_most, split_queries
 from tests.experiments.planted import swept
 from tests.refusals import refused
@@ -39,7 +39,7 @@ def levelled(folder: Path, *methods: str, found: Simulated | None = None, **opti
     measures = options.pop("measures", ["nDCG@10", "Share@10", "ExposureRatio"])
     how = {name: options.pop(name) for name in ("level", "budget") if name in options}
     chosen = Levelling(methods=methods or ("offset",), **{"strengths": (0.5, 1.0), **options})
-    return level(
+    return mitigate(
         split(found), found.run, measures, folder=folder, options=chosen, resamples=200, **how
     )
 
@@ -92,7 +92,7 @@ def test_the_chosen_one_is_told_as_it_is_typed(tmp_path: Path) -> None:
 
 def test_a_collection_is_split_or_a_run_with_labels_and_without_judgments(tmp_path: Path) -> None:
     collection, options = bundled(), Levelling(methods=("offset",), strengths=(1.0,))
-    found = level(collection, ranker("bm25"), ["nDCG@10"], options=options, resamples=200)
+    found = mitigate(collection, ranker("bm25"), ["nDCG@10"], options=options, resamples=200)
     assert found.interventions[1].ranker == "bm25@100>>offset(fit=bm25-100-offset.json)"
     drawn = split_queries(collection)
     assert found.spec["queries"] == {
@@ -226,7 +226,7 @@ def test_more_than_two_groups_are_not_guessed_among_and_a_run_lacks_no_side(tmp_
         simulated().run.frame().filter(pl.col("query_id") == "q0"), spec={"ranker": "short"}
     )
     with refused("short has none of the 50 queries of a side to rank"):
-        level(sides, short, ["nDCG@10"], folder=tmp_path)
+        mitigate(sides, short, ["nDCG@10"], folder=tmp_path)
 
 
 def test_a_method_that_is_refused_leaves_the_others_also_one_without_scores_or_vectors(
@@ -265,7 +265,7 @@ def test_a_method_that_is_refused_leaves_the_others_also_one_without_scores_or_v
     with refused(
         "projection takes a direction out of vectors, and bm25@100 has none; it is for dense rankers"
     ):
-        level(
+        mitigate(
             QuerySplit(*sides),
             ranker("bm25"),
             folder=tmp_path,

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt import Bench, Collection, Levelling, Run, audit, level, ranker, table
+from ranktilt import Bench, Collection, Levelling, Run, audit, mitigate, ranker, table
 from ranktilt.experiments.query_split import QuerySplit, split_across
 from ranktilt.mitigation.offset import fit_offset
 from ranktilt.rankers.dense.direction import Direction
@@ -77,7 +77,7 @@ def dense(monkeypatch: pytest.MonkeyPatch) -> Dense:
 
 def levelled(collection: Collection, ranked: Any, *methods: str, **more: Any) -> Bench:
     chosen = Levelling(methods=methods or ("offset",), strengths=(0.5, 1.0))
-    return level(collection, ranked, ["nDCG@1"], options=chosen, resamples=200, level=25, **more)
+    return mitigate(collection, ranked, ["nDCG@1"], options=chosen, resamples=200, level=25, **more)
 
 
 @pytest.mark.parametrize("prefix", ["", "other-"], ids=["the same ids", "other ids"])

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
+from cyclopts import CycloptsError
 
+from ranktilt.cli.tree import parse
 from ranktilt.datasets.bundled.reader import bundled
 from ranktilt.measures.base import Measure, every_estimand
 from scripts import refresh_docs
@@ -76,8 +77,6 @@ def test_a_page_runs_and_shows_what_is_printed(page: Path, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("page", LINKED, ids=named)
 def test_links_lead_to_pages_and_headings_and_command_lines_parse(page: Path) -> None:
-    from ranktilt.cli.main import app
-
     text = page.read_text(encoding="utf-8")
     for target in LINK.findall(text):
         file, _, anchor = target.partition("#")
@@ -85,11 +84,10 @@ def test_links_lead_to_pages_and_headings_and_command_lines_parse(page: Path) ->
             other = page.parent / file if file else page
             assert other.exists(), target
             assert not anchor or anchor in anchors(other), target
-    command = typer.main.get_command(app)
     for block in blocks(text, page.name):
         # What an imagined package adds is tried where it is put together (tests/papers).
         if block.language == "console" and block.untested != NEEDS_PACKAGE:
-            wrong = {" ".join(words): mistake(command, words) for words in commands(block.text)}
+            wrong = {" ".join(words): mistake(words) for words in commands(block.text)}
             assert not {line: problem for line, problem in wrong.items() if problem}, block.place
 
 
@@ -245,27 +243,14 @@ def commands(text: str) -> list[list[str]]:
     return [command[1:] for command in found if command[:1] == ["ranktilt"]]
 
 
-def mistake(command: Any, words: list[str]) -> str:
-    """Return what is wrong with the subcommand or the options of a command line; "" if nothing is."""
-    rest = iter(words)
-    for word in rest:
-        subcommands = getattr(command, "commands", {})
-        if word.startswith("-") and word != "-":
-            name = word.split("=")[0]
-            option = next((p for p in command.params if name in [*p.opts, *p.secondary_opts]), None)
-            if option is None and name != "--help":
-                return f"{command.name} has no option {name}"
-            if (
-                option is not None
-                and not option.is_flag
-                and not getattr(option, "count", False)
-                and "=" not in word
-            ):
-                next(rest, None)
-        elif subcommands:
-            if word not in subcommands:
-                return f"{command.name} has no subcommand {word!r}"
-            command = subcommands[word]
+def mistake(words: list[str]) -> str:
+    """Return what is wrong with a command line; "" if nothing is."""
+    if not words or words[-1] in ("--help", "--help-all"):
+        return ""
+    try:
+        parse(words)
+    except CycloptsError as error:
+        return str(error)
     return ""
 
 

@@ -162,7 +162,7 @@ def test_the_steps_of_the_action_audit_gate_and_tell(
     steps = action_steps()
     prepare(tmp_path)
     summary = tmp_path / "summary"
-    audited = act(steps["audit"], tmp_path, AUDITED="toy -r bm25 --resamples 200")
+    audited = act(steps["audit"], tmp_path, AUDITED="toy -r bm25 --set statistics.resamples=200")
     assert audited.returncode == 0, audited.stderr
     gated = act(steps["gate"], tmp_path, OPTIONS=options, GITHUB_STEP_SUMMARY=str(summary))
     assert gated.returncode == code, gated.stderr
@@ -253,11 +253,11 @@ _SHOWN = [
     "import time, polars as pl, ranktilt as rt\nfrom ranktilt.progress import report\ncollection = rt.bundled()\n"
     "run = rt.ranker('bm25').rank(collection)\naudit = rt.audit(collection, run, 'nDCG@3', resamples=100); audit",
     "audit.plot()",
-    "rt.explain(collection, ['statistics'])",
+    "rt.explain(collection, ['overlap'])",
     "docs = collection.docs.with_columns(temperature=pl.lit(0.7))\n"
     "warm = rt.Collection(docs, collection.queries, collection.qrels)\n"
     "rt.audit_sources(warm, [rt.ranker('bm25')], 'nDCG@3', resamples=100)",
-    "rt.level(collection, rt.ranker('bm25'), ['nDCG@3'])",
+    "rt.mitigate(collection, rt.ranker('bm25'), ['nDCG@3'])",
     "audit.frame('tilts').to_pandas()",
     "for n in range(301):\n    report('encoding', n, 300); report('asking', n, 300); time.sleep(0.004)",
     "for n in range(200):\n    report('broken off', n, 300); time.sleep(0.004)\nraise ValueError",

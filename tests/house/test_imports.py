@@ -12,7 +12,7 @@ from tests.house import tree
 
 LEVELS = [
     ["errors", "_version", "presenter"],
-    ["extensions", "option", "optional", "progress"],
+    ["extensions", "field_checks", "optional", "progress", "spec", "config"],
     ["presets"],
     ["io", "text"],
     ["executing", "statistics"],
@@ -172,7 +172,7 @@ HEAVY = [
     "vl_convert",
     "numpy",
 ]
-TABLES = ["polars", "typer", "rich"]
+TABLES = ["polars", "cyclopts", "rich"]
 # Extras: not every install has them, so that no module may import them at its top.
 EXTRAS = {
     "aiolimiter",
@@ -237,5 +237,5 @@ except SystemExit as end:
 
 def test_neither_the_package_nor_its_help_load_a_heavy_package_and_no_module_an_extra() -> None:
     assert loaded("import ranktilt") == set()
-    assert loaded(HELP) <= loaded("import polars, typer, rich") | set(TABLES)
+    assert loaded(HELP) <= loaded("import polars, cyclopts, rich") | set(TABLES)
     assert not early(tree.read())

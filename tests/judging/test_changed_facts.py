@@ -12,6 +12,7 @@ from ranktilt.generation.versions.make import versions
 from ranktilt.generation.versions.options import Crossing
 from ranktilt.generation.versions.prices import price_versions
 from ranktilt.judging.changed_facts import grade_versions, price_grades, scale_of
+from ranktilt.judging.grading_settings import Grading
 from tests.generation.scripted import Scripted
 from tests.toy import collection_of
 
@@ -92,7 +93,7 @@ def test_a_prompt_of_a_factor_is_answered_before_its_texts_are_judged(tmp_path: 
     request = (alone, factors, Crossing())
     rows = [
         *price_versions(*request, model, price=(1.0, 1.0)),
-        price_grades(*request, judge, prompt="basic", price=(1.0, 1.0)),
+        price_grades(*request, judge, Grading(prompt="basic"), price=(1.0, 1.0)),
     ]
     assert [(row.name, row.prompt, row.texts) for row in rows] == [
         ("so", str(tmp_path / "so.txt"), 1),
@@ -101,7 +102,8 @@ def test_a_prompt_of_a_factor_is_answered_before_its_texts_are_judged(tmp_path: 
     assert rows[1].tokens_in == 2 * rows[1].estimate.tokens_in
     assert rows[1].tokens_out == 2 * rows[1].estimate.tokens_out
     assert (model.prompts, judge.prompts) == ([], [])
-    found = grade_versions(versions(alone, factors, llm=model), judge, prompt="basic").versions
+    made = versions(alone, factors, llm=model)
+    found = grade_versions(made, judge, Grading(prompt="basic")).versions
     assert sorted("a dozen" in prompt for prompt in judge.prompts) == [False, True]
     assert not any("40" in prompt for prompt in judge.prompts)
     assert (found.spec["judge"]["prompt"]["name"], found.spec["judge"]["counts"]["graded"]) == (
@@ -158,6 +160,6 @@ def test_what_cannot_be_judged_is_refused_and_nothing_is_asked(
     whole = Collection(whole.docs, whole.queries, pl.DataFrame(rows, schema=types, orient="row"))
     designed = versions(whole, [names], by_rule=True)
     with pytest.raises(UserError) as caught:
-        grade_versions(designed, judge, prompt=prompt)
+        grade_versions(designed, judge, Grading(prompt=prompt))
     assert str(caught.value).startswith(message)
     assert judge.prompts == []

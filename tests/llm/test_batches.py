@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from ranktilt.cli.generate import ModelOptions
 from ranktilt.errors import UserError
 from ranktilt.generation.answer.answer import answer, plan_answers
 from ranktilt.generation.estimate import CostEstimate, estimate
@@ -25,6 +24,7 @@ from ranktilt.llm import batches
 from ranktilt.llm.base import Prompt, Reply, llm
 from ranktilt.llm.batches import in_batches
 from ranktilt.llm.journal import Journal, journalled, request_key
+from ranktilt.llm.spec import read_model
 from tests.llm.batch_server import BatchServer
 from tests.llm.echo import COLD, contents, requests
 from tests.llm.server import Raw, Server
@@ -211,21 +211,23 @@ def test_all_writers_take_batches(serve: Serve, tmp_path: Path) -> None:
 
 
 def test_the_dry_run_of_a_batch_costs_half(tmp_path: Path) -> None:
-    def found(**options: object) -> CostEstimate:
-        model = ModelOptions(llm="openai:tiny", **options).client(None)  # type: ignore[arg-type]
+    def cost(text: str, *, batch: bool) -> CostEstimate:
+        model = read_model(text).connect(batch=batch)
         planned = plan_answers(toy(), model, Answering())
         return estimate(
             planned, model, price=(1000.0, 2000.0), journal=Journal(tmp_path / "journal")
         )
 
-    batch, single = dict(found(batch=True).lines), found()
-    assert found(batch=True, poll_interval=9.0).price == pytest.approx((single.price or 0) / 2)
+    batch = dict(cost("openai:tiny", batch=True).lines)
+    single = cost("openai:tiny", batch=False)
+    patient = cost("openai:tiny(poll_interval=9)", batch=True)
+    assert patient.price == pytest.approx((single.price or 0) / 2)
     assert (batch["price"], batch["time"]) == (
         "0.64, at half price, as a batch",
         "within 24 hours, as a batch",
     )
-    with pytest.raises(UserError, match=r"^--poll-interval needs --batch$"):
-        found(poll_interval=9.0)
+    with pytest.raises(UserError, match=r"^poll_interval of openai:tiny needs --batch$"):
+        cost("openai:tiny(poll_interval=9)", batch=False)
 
 
 COMMAND = [
@@ -244,12 +246,8 @@ def test_a_killed_command_submits_nothing_twice(serve: Serve, tmp_path: Path) ->
     folder = write_beir(tmp_path / "in", docs=docs, qrels=[("q1", "d0", 1)])
     options = [
         "--llm",
-        "openai:tiny",
-        "--base-url",
-        server.url,
+        f"openai:tiny(base_url={server.url},poll_interval=0.05)",
         "--batch",
-        "--poll-interval",
-        "0.05",
     ]
     command = [*COMMAND, str(folder), *options, "-o", str(tmp_path / "out")]
     environment = {**os.environ, "RANKTILT_CACHE": str(tmp_path / "cache")}

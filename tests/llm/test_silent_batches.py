@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from ranktilt.cli.generate import ModelOptions
 from ranktilt.errors import UserError
 from ranktilt.llm.base import Reply, llm
 from ranktilt.llm.batch_files import read_lines, read_status
 from ranktilt.llm.batches import BatchOpenAI, in_batches
 from ranktilt.llm.journal import Journal, journalled
 from ranktilt.llm.server import Server as Asked
+from ranktilt.llm.spec import read_model
 from tests.llm.batch_server import BatchServer, Body
 from tests.llm.echo import COLD, contents, requests
 from tests.llm.server import Raw
@@ -129,7 +129,7 @@ def test_a_silent_batch_is_kept_and_paid_once(
     setattr(server, what, twist)
     for _ in range(3):
         with pytest.raises(
-            UserError, match=r"says nothing of batch batch-0: .*--give-up-batch batch-0, "
+            UserError, match=r"says nothing of batch batch-0: .*give_up_batch=batch-0"
         ) as caught:
             ask()
         assert "in 8 looks over 0.008 s" in str(caught.value)
@@ -162,7 +162,7 @@ def test_a_batch_that_the_server_lost_is_named_at_once(
     for _ in range(2):
         with pytest.raises(
             UserError,
-            match=r"nothing of batch batch-0: error 404: No such batch; .*--give-up-batch",
+            match=r"nothing of batch batch-0: error 404: No such batch; .*give_up_batch",
         ):
             ask()
     looks = [path for path, _, _ in server.requests if path == "/v1/batches/batch-0"]
@@ -335,10 +335,10 @@ def test_a_list_without_an_end_is_left(
     assert all(reply.answer for reply in ask())
 
 
-def test_a_batch_is_given_up_by_an_option_of_batch_alone(server: TwistedServer) -> None:
-    options = {"llm": "openai:tiny", "base_url": server.url, "give_up_batch": ["batch-0"]}
-    with pytest.raises(UserError, match=r"^--give-up-batch needs --batch$"):
-        ModelOptions(**options).client(None)  # type: ignore[arg-type]
-    model = ModelOptions(**options, batch=True).client(None)  # type: ignore[arg-type]
+def test_only_batches_are_given_up(server: TwistedServer) -> None:
+    model_spec = read_model(f"openai:tiny(base_url={server.url},give_up_batch=batch-0)")
+    with pytest.raises(UserError, match=r"^give_up_batch of openai:tiny needs --batch$"):
+        model_spec.connect()
+    model = model_spec.connect(batch=True)
     assert isinstance(model, BatchOpenAI)
     assert model.give_up == ("batch-0",)

@@ -245,7 +245,7 @@ def test_what_cannot_be_corrected_is_refused(texts: Collection, file: str, tmp_p
     ):
         with pytest.raises(UserError, match="^" + re.escape(message)):
             correction.rank(texts, candidates)
-    with refused("causal needs a fit: causal(fit=FILE), a file that ranktilt level writes"):
+    with refused("causal needs a fit: causal(fit=FILE), a file that ranktilt mitigate writes"):
         Causal().check()
     with refused("causal: expected a strength between 0 and 1, got 1.5"):
         Causal(fit=file, strength=1.5)

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt import Collection, Levelling, UserError, level
+from ranktilt import Collection, Levelling, UserError, mitigate
 from ranktilt.mitigation.causal import CausalFit, fit_causal
 from ranktilt.mitigation.factor_instrument import factor_instrument
 from ranktilt.statistics.regression import ratio_difference
@@ -140,7 +140,7 @@ def test_a_difference_of_ratios_by_hand() -> None:
 
 def test_a_designed_collection_levels_another(tmp_path: Path) -> None:
     options = Levelling(methods=("causal",), strengths=(0.5, 1.0), instrument="fluency")
-    found = level(
+    found = mitigate(
         worded(),
         Planted(),
         ["Share@5"],

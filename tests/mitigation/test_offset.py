@@ -123,7 +123,7 @@ def test_what_cannot_be_fitted_and_a_fit_that_does_not_belong_are_refused(tmp_pa
         fit_offset(collection, replace(run, spec=LISTED))
     collection, run = labelled(["hhll", "hlhl"], [[4.0, 3.5, 2.0, 1.0]] * 2)
     path = fit_offset(collection, run).save(tmp_path / "offset.json")
-    with refused("offset needs a fit: offset(fit=FILE), a file that ranktilt level writes"):
+    with refused("offset needs a fit: offset(fit=FILE), a file that ranktilt mitigate writes"):
         Offset().rank(collection, run)
     for strength in ("2.5", "-1.0", "nan"):
         with refused(f"offset: expected a strength from 0 to 2, got {strength}"):

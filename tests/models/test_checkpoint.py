@@ -13,7 +13,7 @@ from ranktilt.models import checkpoint as module
 from ranktilt.models.catalogue import MODELS, model
 from ranktilt.models.checkpoint import fingerprint
 from ranktilt.models.encoder import Encoder, encoder
-from ranktilt.rankers.spec import parse_stages
+from ranktilt.spec import parse_stages
 from tests.house import tree
 from tests.rankers.tiny import write_json
 from tests.refusals import refused

@@ -97,19 +97,29 @@ def test_a_layout_with_a_column_that_there_is_not_is_to_blame_itself(smith: Path
     assert refused.err.startswith('ranktilt: layout smith-1: no column "side"; there are by, ')
 
 
-def test_a_parameter_that_does_not_say_what_it_is_is_named(smith: Path, cli: Cli) -> None:
+def test_a_parameter_that_the_docstring_does_not_describe_is_named(smith: Path, cli: Cli) -> None:
     code = code_of_the_page()
-    start = code.index("Annotated[int")
-    end = code.index(" = 0,", start)
-    write(smith / "site" / "smith.py", f"{code[:start]}int{code[end:]}")
+    description = "    least_words : int\n        Leave out shorter answers.\n"
+    assert description in code
+    write(smith / "site" / "smith.py", code.replace(description, ""))
     refused = cli("data", "build", "smith-forum", "example.csv", "-o", "forum")
     assert refused.code == 2
-    assert "builder 'smith-forum': expected least_words: Annotated[type, Option(" in refused.err
+    assert refused.err == (
+        "ranktilt: builder 'smith-forum': its docstring does not say what least_words is; "
+        "describe it under Parameters, as numpydoc does\n"
+    )
+
+
+def test_help_shows_parameters_with_their_types_and_defaults(smith: Path, cli: Cli) -> None:
+    page = " ".join(cli("data", "build", "smith-forum", "--help").out.split())
+    assert "Build the forum of Smith et al.: questions answered by people and by a model." in page
+    assert "FILE Questions with both answers (.csv). [required]" in page
+    assert "--least-words N Leave out shorter answers. [default: 0]" in page
 
 
 def test_mistyped_names_list_those_there_are(smith: Path, cli: Cli) -> None:
     cases = {
-        "data build smith-forun": "unknown builder 'smith-forun'; did you mean 'smith-forum'?",
+        "data build smith-forun": "no such command 'smith-forun'; did you mean 'smith-forum'?",
         "report audit.json --layout smith-2": "unknown layout 'smith-2'; did you mean 'smith-1'?",
         "audit forum -r bm25 --preset smit": "unknown preset 'smit'; did you mean 'smith'?",
     }
@@ -143,6 +153,20 @@ def test_a_broken_package_takes_no_table_of_others_away(smith: Path, cli: Cli) -
     assert cli("report", "audit.json", "--layout", "dai-3").code == 0
     refused = cli("report", "audit.json", "--layout", "smith-1")
     assert "layout 'smith' of smith 1.0 (smith:LAYOUTS) cannot be imported" in refused.err
+
+
+def test_a_broken_package_takes_no_builder_of_others_away(smith: Path, cli: Cli) -> None:
+    write(smith / "site" / "smith.py", "import nothing_of_that_name\n")
+    sys.modules.pop("smith", None)
+    message = "builder 'smith-forum' of smith 1.0 (smith:forum) cannot be imported: "
+    page = cli("data", "build", "--help")
+    text = " ".join(page.out.split())
+    assert page.code == 0
+    assert "nq320k Build NQ320K from Natural Questions" in text
+    assert f"smith-forum {message}" in text
+    refused = cli("data", "build", "smith-forum", "example.csv", "-o", "forum")
+    assert refused.code == 2
+    assert refused.err.startswith(f"ranktilt: {message}")
 
 
 def test_no_package_takes_the_name_of_a_papers_table(smith: Path, cli: Cli) -> None:

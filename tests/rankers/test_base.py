@@ -280,7 +280,9 @@ def test_which_documents_a_query_may_not_find_in_all_their_versions() -> None:
         )
         notes = list(exclusion_notes(exclusion_spec(self_documents(collection, None))))
         assert notes == (
-            ["own documents of 2 queries left out (--no-exclude-self)"] if len(out) == 2 else []
+            ["own documents of 2 queries left out (exclude_self=false keeps them)"]
+            if len(out) == 2
+            else []
         )
     texts = {
         source: [f"{source} words {n}" for n in range(3)] for source in ("human", "llm", "other")

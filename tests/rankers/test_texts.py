@@ -18,8 +18,8 @@ from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.rankers.replay import Replay
 from ranktilt.rankers.rerank.cross_encoder import CrossEncoder, MonoBERT
 from ranktilt.rankers.rerank.monot5 import MonoT5
-from ranktilt.rankers.spec import Stage, parse_stages
 from ranktilt.registry import ranker_names
+from ranktilt.spec import Stage, parse_stages
 from ranktilt.text.analyzers import analyzers
 
 NASTY = [

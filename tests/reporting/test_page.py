@@ -453,7 +453,7 @@ def test_a_term_is_marked_once_a_section_with_its_definition_and_a_link_to_it() 
         ("tied twins and a tie", ["tied twins", "tie"]),
         ("bm25@100>>dense:level: level", ["level"]),
         ("ΔNDSR@20 and pair rank gap point to x", ["ΔNDSR@20", "pair rank gap"]),
-        ("tie.trec, a/tie, tie=1 and --level-margin", []),
+        ("tie.trec, a/tie, tie=1 and --margin", []),
     ],
 )
 def test_terms_of_the_pages_are_found_but_not_as_parts_of_names(

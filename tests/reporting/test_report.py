@@ -190,7 +190,7 @@ class TestRefused:
             "an audit, an audit of several sources, an explanation, a pairwise audit, a bench, a training study, "
             "a comparison or a check"
         )
-        verbs = "ranktilt audit, explain, pairwise, level, train study, compare and check"
+        verbs = "ranktilt audit, explain, pairwise, mitigate, train study, compare and check"
         with refused(
             f"{path}: expected {kinds}, got a gate's report; {verbs} write one with --json FILE",
             DataError,

@@ -239,7 +239,7 @@ def test_a_batch_that_does_not_fit_is_made_smaller(
     most = 0
     with pytest.raises(
         UserError,
-        match=r"not even a batch of one row fits into memory; .* \(--max-document-tokens\)",
+        match=r"not even a batch of one row fits into memory; .* \(--set max_document_tokens=N\)",
     ):
         train(tiny, tmp_path / "other", device="cpu", batch=2)
 

@@ -437,8 +437,8 @@ def test_the_clock_rules_a_training_by_minutes(monkeypatch: pytest.MonkeyPatch) 
     ("options", "message"),
     [
         ({"steps": 0}, "training: expected steps of at least 1, got 0"),
-        ({"rate": 0.0}, "training: expected rate above 0, got 0.0"),
-        ({"minutes": float("inf")}, "training: expected minutes above 0, got inf"),
+        ({"rate": 0.0}, "training: expected rate of more than 0, got 0.0"),
+        ({"minutes": float("inf")}, "training: expected minutes of more than 0, got inf"),
         (
             {"steps": 5, "minutes": 5.0},
             "training: choose a number of steps or of minutes, not both",

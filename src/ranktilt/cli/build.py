@@ -4,64 +4,78 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Callable
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_origin, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
-import typer
-from typer.core import TyperGroup
+from cyclopts import App, Group, Parameter
+from cyclopts.command_spec import CommandSpec
 
 from ranktilt.cli import options
+from ranktilt.cli.app import EXAMPLE
+from ranktilt.cli.data import data
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import check_paths, print_lines
 from ranktilt.errors import UserError
-from ranktilt.option import Option
 
 Builder = Callable[..., Any]
+_USAGE = "Usage: ranktilt data build"
+_OPTIONS = Group("Options", sort_key=11)
+_PLACEHOLDERS = {int: "N", float: "X", Path: "FILE"}
 
 
-class _Builders(TyperGroup):
-    """Has a command for each builder in the table, which is imported when it is asked for."""
+class _BuilderCommand(CommandSpec):
+    """The command of a builder, which is imported when the command is typed, or listed."""
 
-    @property  # type: ignore[override]  # typer has an attribute
-    def commands(self) -> dict[str, Any]:
-        """The command of every builder by its name."""
-        return {name: self.get_command(None, name) for name in self.list_commands(None)}
+    is_resolved = True  # A list shows the first line of each; those of a mere path would be empty.
 
-    @commands.setter
-    def commands(self, declared: dict[str, Any]) -> None:
-        """Take no others."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the builders."""
+    def resolve(self, parent_app: App) -> App:
+        """Make the command; where the builder cannot be imported, one that says why."""
         from ranktilt.datasets.builders import builders
 
-        return builders().names()
+        name = str(self.name)
+        try:
+            return _command(name, builders().load(name), parent_app)
+        except UserError as error:
+            return _fault(name, error, parent_app)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command of a builder; `UserError` names those there are."""
+
+class _BuilderCommands(Mapping[str, _BuilderCommand]):
+    """A command for each builder in the table, looked up anew: reading it takes longer than most commands."""
+
+    def __getitem__(self, name: str) -> _BuilderCommand:
+        if name not in iter(self):
+            raise KeyError(name)
+        return _BuilderCommand(import_path="", name=name)
+
+    def __iter__(self) -> Iterator[str]:
         from ranktilt.datasets.builders import builders
 
-        return _command(cmd_name, builders().load(cmd_name))
+        return iter(builders().names())
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
 
 
-def _command(name: str, builder: Builder) -> Any:
+build = App(
+    name="build",
+    help="Make a published collection from its original files.",
+    usage=f"{_USAGE} NAME FILE… -o DIR [OPTIONS]",
+    group_commands=Group("Collections", sort_key=1),
+)
+data.command(build)
+build._commands = ChainMap(build._commands, _BuilderCommands())  # type: ignore[arg-type,assignment]  # reads as a dict
+
+
+def _command(name: str, builder: Builder, parent: App) -> App:
     """Make a command of a builder: its parameters as arguments and options, and ``-o``."""
-    hints = get_type_hints(builder, include_extras=True)
-    hints.pop("return", None)
-    parameters = list(inspect.signature(builder).parameters.values())
-    positional = [
-        parameter for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY
-    ]
-    for parameter in parameters:
-        _require_option(name, parameter.name, hints.get(parameter.name))
-    for parameter in positional:
-        hints[parameter.name] = _argument(hints[parameter.name])
+    form = _BuilderForm.from_function(name, builder)
 
-    def build(*, output: Path, **given: Any) -> None:
+    def run(*arguments: Any, output: Path, **settings: Any) -> None:
         _require_new(output)
-        arguments = [given.pop(parameter.name) for parameter in positional]
-        built = builder(*arguments, **given)
+        built = builder(*arguments, **settings)
         built.save(output)
         if built.summary:
             print_lines(built.summary)
@@ -72,48 +86,84 @@ def _command(name: str, builder: Builder) -> Any:
             words = [word.replace("{folder}", str(output)) for word in built.next_command]
             note(f"Next: {shlex.join(['ranktilt', *words])}")
 
-    folder = inspect.Parameter("output", inspect.Parameter.KEYWORD_ONLY)
-    keyword_only = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters
-    ]
-    build.__signature__ = inspect.Signature([*keyword_only, folder])  # type: ignore[attr-defined]
-    build.__annotations__ = {**hints, "output": options.Destination}
-    build.__doc__ = builder.__doc__
-    app = typer.Typer(rich_markup_mode=None, add_completion=False)
-    app.command(name, cls=options.Verb)(options.verb(*_examples(name, parameters, hints))(build))
-    return typer.main.get_command(app)
+    run.__doc__ = builder.__doc__
+    run.__annotations__ = {}
+    run.__signature__ = form.signature  # type: ignore[attr-defined]
+    command = _app(name, parent, usage=form.usage)
+    command.default(run)
+    for argument in command.assemble_argument_collection(parse_docstring=True):
+        if not argument.parameter.help:
+            raise UserError(
+                f"builder {name!r}: its docstring does not say what {argument.field_info.name} is; "
+                "describe it under Parameters, as numpydoc does"
+            )
+    return command
 
 
-def _require_option(builder: str, name: str, hint: Any) -> None:
-    """Refuse a parameter that does not say what it is."""
-    if get_origin(hint) is not Annotated or not isinstance(hint.__metadata__[0], Option):
-        raise UserError(
-            f'builder {builder!r}: expected {name}: Annotated[type, Option("What it is.", "FILE")]'
+def _fault(name: str, error: UserError, parent: App) -> App:
+    """Make a command that says why there is no other."""
+
+    def refuse(*words: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)]) -> None:
+        raise error
+
+    command = _app(name, parent, usage=f"{_USAGE} {name}", help=str(error))
+    command.default(refuse)
+    return command
+
+
+def _app(name: str, parent: App, **settings: Any) -> App:
+    """Return a command of the group, with the panels of the others."""
+    command = App(
+        name=name,
+        help_flags=parent.help_flags,
+        version_flags=(),
+        group_arguments=parent.group_arguments,
+        group_parameters=_OPTIONS,
+        default_parameter=Parameter(negative=(), show_default=_shown_default),
+        **settings,
+    )
+    for flag in command.help_flags:
+        command[flag].show = False
+    return command
+
+
+def _shown_default(value: object) -> str | None:
+    """Show defaults that say something."""
+    return None if value is None or value is False else str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _BuilderForm:
+    """How a builder's command is typed."""
+
+    signature: inspect.Signature
+    usage: str
+
+    @classmethod
+    def from_function(cls, name: str, builder: Builder) -> _BuilderForm:
+        """Read a builder's parameters: those before ``*`` are arguments, the others options."""
+        hints = get_type_hints(builder, include_extras=True)
+        parameters = list[inspect.Parameter]()
+        arguments, required = [name], list[str]()
+        for parameter in inspect.signature(builder).parameters.values():
+            hint = hints.get(parameter.name, str)
+            is_option = parameter.kind is parameter.KEYWORD_ONLY
+            placeholder = _PLACEHOLDERS.get(hint, "TEXT") if is_option else parameter.name.upper()
+            typed = Parameter(metavar=placeholder) if is_option else Parameter(name=placeholder)
+            kind = parameter.KEYWORD_ONLY if is_option else parameter.POSITIONAL_ONLY
+            parameters.append(parameter.replace(kind=kind, annotation=Annotated[hint, typed]))
+            if not is_option:
+                arguments.append(placeholder)
+            elif parameter.default is parameter.empty:
+                required += [f"--{parameter.name.replace('_', '-')}", placeholder]
+        output = inspect.Parameter(
+            "output", inspect.Parameter.KEYWORD_ONLY, annotation=options.Destination
         )
-
-
-def _argument(hint: Any) -> Any:
-    """The type of a positional parameter, as typer declares an argument."""
-    option = hint.__metadata__[0]
-    return Annotated[hint.__origin__, typer.Argument(metavar=option.metavar, help=option.help)]
-
-
-def _examples(
-    name: str, parameters: list[inspect.Parameter], hints: dict[str, Any]
-) -> tuple[str, str]:
-    """The shortest command of a builder, and one with its first option as it is by default."""
-    words, option = ["data", "build", name], list[str]()
-    for parameter in parameters:
-        declared = hints[parameter.name].__metadata__[0]
-        if parameter.kind is not parameter.KEYWORD_ONLY:
-            words.append(declared.metavar or parameter.name.upper())
-            continue
-        flag = declared.names(parameter.name)[0]
-        if parameter.default is parameter.empty:
-            words += [flag, declared.metavar or "X"]
-        elif not option and parameter.default is not None and parameter.default is not False:
-            option = [flag, str(parameter.default)]
-    return " ".join([*words, "-o", "DIR"]), " ".join([*words, *option, "-o", "DIR"])
+        example = " ".join(["data build", *arguments, *required, "-o", "DIR"])
+        return cls(
+            signature=inspect.Signature([*parameters, output]),
+            usage=f"{_USAGE} {' '.join(arguments)} [OPTIONS]\n\n{EXAMPLE}{example}",
+        )
 
 
 def _require_new(folder: Path) -> None:
@@ -121,16 +171,3 @@ def _require_new(folder: Path) -> None:
     check_paths({"--output": folder / "corpus.jsonl"})
     if folder.exists() and any(folder.iterdir()):
         raise UserError(f"{folder}: holds files already; name a new folder")
-
-
-build = typer.Typer(
-    cls=_Builders,
-    help="Make a published collection from its original files.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-
-
-@build.callback()
-def _group() -> None:
-    pass

@@ -2,116 +2,158 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
-from ranktilt.cli import options
+import msgspec
+from cyclopts import Parameter
+
+from ranktilt.cli import completion, options
+from ranktilt.cli.app import INPUT, MODEL, QUESTION, START, verb
 from ranktilt.cli.output import PageOutput, collection_files
+from ranktilt.cli.settings import settings
+from ranktilt.config import read_section
 from ranktilt.datasets.check_limits import CheckLimits
 from ranktilt.errors import UserError
-from ranktilt.option import Option
 
 UNFAIR, NOTHING_COMPARED = 1, 3
 """Exit codes where a fault voids the comparison, and where there are no two sides."""
 _RANKER = "bm25"
 
 
-@dataclass(frozen=True)
-class CheckQuestions(options.OptionGroup):
-    """What is looked at beyond texts and judgments."""
+@dataclass(frozen=True, kw_only=True)
+class CheckSection(CheckLimits):
+    """The section [check] of ranktilt.toml."""
 
-    panel = "Question"
+    equivalence: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.02
+    """Largest difference in effectiveness that does not matter."""
+
+    @classmethod
+    def in_force(cls) -> CheckSection:
+        """Return the section as the file and ``--set`` have it."""
+        return read_section("[check]", settings().configuration.check, cls)
+
+    @property
+    def limits(self) -> CheckLimits:
+        """The limits of faults alone."""
+        values = {field.name: getattr(self, field.name) for field in fields(CheckLimits)}
+        return CheckLimits(**values)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class CheckQuestions:
+    """What is looked at beyond texts and judgments."""
 
     ranker: Annotated[
         list[str] | None,
-        Option(
-            "Rankers to run on each side alone: is either easier to search?", "SPEC", short="-r"
+        Parameter(
+            alias="-r",
+            help="Rankers to run on each side alone: is either easier to search?",
+            metavar="SPEC",
+            group=INPUT,
+            completer=completion.rankers,
         ),
     ] = None
     measure: Annotated[
         list[str] | None,
-        Option(
-            "A measure of effectiveness (default: nDCG@10), and of the audits of --instrument.",
-            "MEASURE",
-            short="-m",
+        Parameter(
+            alias="-m",
+            help="A measure of effectiveness (default: nDCG@10), and of the audits of "
+            "--instrument.",
+            metavar="MEASURE",
+            group=QUESTION,
+            completer=completion.measures,
         ),
     ] = None
-    equivalence: Annotated[
-        float, Option("Largest difference in effectiveness that does not matter, 0 to 1.")
-    ] = 0.02
     similarity: Annotated[
         str | None,
-        Option("Encoder that compares meanings and draws a map, such as dense:minilm.", "SPEC"),
+        Parameter(
+            help="Encoder that compares meanings and draws a map, such as dense:minilm.",
+            metavar="SPEC",
+            group=MODEL,
+        ),
     ] = None
     instrument: Annotated[
         bool,
-        Option(
-            "Also toss coins for the sources: how often does an audit of the rankers (-r; default: bm25) name a side?"
+        Parameter(
+            help="Also toss coins for the sources: how often does an audit of the rankers (-r; "
+            "default: bm25) name a side?",
+            group=QUESTION,
         ),
     ] = False
-    seed: Annotated[int, Option("Random seed.", min=0)] = 0
+    text: options.Text = None
 
-    def require_used(self, search: options.SearchOptions) -> None:
+    def require_used(self) -> None:
         """Refuse options that nothing reads."""
-        if not self.instrument and not self.ranker and (self.measure or self.has_equivalence):
-            option = "--measure" if self.measure else "--equivalence"
+        if self.measure and not self.instrument and not self.ranker:
             raise UserError(
-                f"{option} is about effectiveness: name a ranker with -r, such as -r bm25"
+                "--measure is about effectiveness: name a ranker with -r, such as -r bm25"
             )
         has_model = self.instrument or self.ranker or self.similarity is not None
-        if search.changed() and not has_model:
+        if self.text is not None and not has_model:
             raise UserError(
-                f"{search.changed()[0]} is about rankers and encoders: name one with -r or --similarity"
+                "--text is about rankers and encoders: name one with -r or --similarity"
             )
 
-    @property
-    def has_equivalence(self) -> bool:
-        """Whether a difference that does not matter was named."""
-        return "--equivalence" in self.changed()
-
-    def keywords(self, search: options.SearchOptions) -> dict[str, Any]:
+    def keywords(self) -> dict[str, Any]:
         """Return what the library's `check` is asked."""
         specs = self.ranker or ([_RANKER] if self.instrument else [])
         encoder = None
         if self.similarity is not None:
-            encoder = search.rankers([self.similarity])[0]
+            encoder = options.read_rankers([self.similarity], text=self.text)[0]
         return {
-            "rankers": search.rankers(specs),
+            "rankers": options.read_rankers(specs, text=self.text),
             "measures": self.measure,
-            "equivalence": self.equivalence,
             "similarity": encoder,
             "instrument": self.instrument,
-            "seed": self.seed,
         }
 
 
-@options.verb("check DIR", "check DIR -r bm25 --instrument", "check DIR -r bm25 -o check.html")
+@verb(
+    "check",
+    "check DIR",
+    "check DIR -r bm25 --instrument",
+    "check DIR -r bm25 -o check.html",
+    arguments="DIR",
+    panel=START,
+    order=2,
+)
 def check(
     folder: options.AnyCollection,
+    /,
     *,
+    questions: CheckQuestions = CheckQuestions(),
     reference: options.Reference = None,
     split: options.Split = None,
-    limits: Annotated[dict[str, Any], options.FieldsOf(CheckLimits, panel="Question")],
-    questions: CheckQuestions,
-    search: options.SearchOptions,
-    output: PageOutput,
+    output: PageOutput = PageOutput(),
 ) -> int:
-    """Check whether a collection makes a fair comparison: exit 0 if so, 1 if it is void, 3 without two sides.
+    """Check that the comparison is fair.
+
+    Exit 0: it is; 1: a fault makes it void; 3: there are no two sides.
 
     Shows what each source holds, how its texts differ from their twins, and what is at fault. With
     -r also whether a ranker finds either side easier to search; with --similarity how near twins lie
     in meaning; with --instrument whether an audit of a ranker is right here: a coin decides for each
     document and its twin who wrote which, 200 times, and a side should be named in 5 % of these
     audits at most.
+
+    Limits are keys of [check] in ranktilt.toml; for one command: --set check.max_missing=5.
     """
     from ranktilt.probes.check import check as check_collection
 
-    questions.require_used(search)
+    questions.require_used()
+    section = CheckSection.in_force()
     output.check(*collection_files(folder))
-    keywords = questions.keywords(search)
+    keywords = questions.keywords()
     collection = options.load_texts(folder, split)
     result = check_collection(
-        collection, reference=reference, limits=CheckLimits(**limits), **keywords
+        collection,
+        reference=reference,
+        limits=section.limits,
+        equivalence=section.equivalence,
+        seed=settings().configuration.statistics.seed,
+        **keywords,
     )
     output.deliver(result)
     if not result.is_compared:

@@ -7,43 +7,51 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from ranktilt.cli import options
-from ranktilt.cli.output import Output, check_paths, text_of, with_command
+from ranktilt.cli.app import DECIDE, INPUT, OUTPUT, QUESTION, SELDOM, verb
+from ranktilt.cli.output import FILE_OR_STDOUT, Output, check_paths, text_of, with_command
 from ranktilt.errors import UserError
-from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.auditing.answer.gate import Gate
 
-_LEFT_OUT = "Percent of all queries that only one audit may hold."
+LEFT_OUT = "Percent of all queries that only one audit may hold."
 
 
-@options.verb("compare new.json old.json", "compare audit.json --baseline-run bm25", panel="Input")
+@verb(
+    "compare",
+    "compare new.json old.json",
+    "compare audit.json --baseline-run bm25",
+    arguments="NEW.json [OLD.json]",
+    panel=DECIDE,
+)
 def compare(
-    new: Annotated[
-        Path, typer.Argument(metavar="NEW.json", help="The new audit, or pairwise audit (--json).")
-    ],
-    old: Annotated[Path | None, typer.Argument(metavar="OLD.json", help="The old audit.")] = None,
+    new: Annotated[Path, Parameter(help="The new audit, or pairwise audit (--json).", name="NEW")],
+    old: Annotated[Path | None, Parameter(help="The old audit.", name="OLD")] = None,
+    /,
     *,
     baseline_run: Annotated[
         str | None,
-        Option("Compare the audit's other runs with this one, instead of OLD.json.", "RUN"),
+        Parameter(
+            help="Compare the audit's other runs with this one, instead of OLD.json.",
+            metavar="RUN",
+            group=INPUT,
+        ),
     ] = None,
-    correction: options.Correction = "holm",
-    resamples: options.Resamples = 10_000,
-    seed: options.Seed = 0,
     max_left_out: Annotated[
-        float, Option(_LEFT_OUT, "X", min=0, max=100, panel="Statistics")
+        float,
+        Parameter(help=LEFT_OUT, metavar="X", group=SELDOM, validator=Number(gte=0, lte=100)),
     ] = 10.0,
     max_failures: options.MaxFailures = None,
-    output: Output,
+    output: Output = Output(),
 ) -> None:
-    """Say whether the new ranker tilts more than the old one, from two audits or from the runs of one.
+    """Compare the tilts of two audits, or of the runs of one.
 
-    Of two pairwise audits (ranktilt pairwise --json), whether the new model prefers a group more
-    than the old one.
+    Does the new ranker tilt more than the old one? Of two pairwise audits (ranktilt pairwise
+    --json): does the new model prefer a group more?
 
     Differences are new - old, in points or in an estimand's own unit, with paired intervals and
     tests. One run on each side are compared whatever they are called, otherwise runs of one name.
@@ -69,77 +77,125 @@ def compare(
         compare_audits(
             *audits,
             baseline_run=baseline_run,
-            correction=correction,
-            resamples=resamples,
-            seed=seed,
             max_left_out=max_left_out,
+            **options.sampling_of_tests(),
         )
     )
 
 
-@options.verb("gate audit.json --max-tilt 10", "gate new.json --baseline old.json --junit gate.xml")
+@verb(
+    "gate",
+    "gate audit.json --max-tilt 10",
+    "gate new.json --baseline old.json --junit gate.xml",
+    arguments="AUDIT.json",
+    panel=DECIDE,
+)
 def gate(
     audit: Annotated[
         Path,
-        typer.Argument(
-            metavar="AUDIT.json", help="An audit (ranktilt audit --json, or judge --json)."
-        ),
+        Parameter(help="An audit (ranktilt audit --json, or judge --json).", name="AUDIT"),
     ],
+    /,
     *,
     max_tilt: Annotated[
         str | None,
-        Option(
-            "Maximum tilt, either way: points, or '2 ranks' (default: 5; with --baseline none).",
-            "X",
+        Parameter(
+            help="Maximum tilt, either way: points, or '2 ranks' (default: 5; with --baseline none).",
+            metavar="X",
+            group=QUESTION,
         ),
     ] = None,
     baseline: Annotated[
         Path | None,
-        Option("An earlier audit; the tilt may not have grown since.", "OLD.json", panel="Input"),
+        Parameter(
+            help="An earlier audit; the tilt may not have grown since.",
+            metavar="OLD.json",
+            group=INPUT,
+        ),
     ] = None,
     min_effect: Annotated[
-        float, Option("Growth of the tilt to tolerate, in points.", "X", min=0)
+        float,
+        Parameter(
+            help="Growth of the tilt to tolerate, in points.",
+            metavar="X",
+            group=QUESTION,
+            validator=options.NOT_NEGATIVE,
+        ),
     ] = 0.0,
     max_left_out: Annotated[
         float | None,
-        Option(f"{_LEFT_OUT[:-1]} (default: 10).", "X", min=0, max=100, panel="Statistics"),
+        Parameter(
+            help=f"{LEFT_OUT[:-1]} (default: 10).",
+            metavar="X",
+            group=SELDOM,
+            validator=Number(gte=0, lte=100),
+        ),
     ] = None,
     measure: Annotated[
         list[str] | None,
-        Option(
-            "Question of the audit to gate on (default: its primary one).", "MEASURE", short="-m"
+        Parameter(
+            alias="-m",
+            help="Question of the audit to gate on (default: its primary one).",
+            metavar="MEASURE",
+            group=QUESTION,
         ),
     ] = None,
     run_name: Annotated[
-        list[str] | None, Option("Run of the audit to gate on (default: all).", "NAME")
+        list[str] | None,
+        Parameter(
+            help="Run of the audit to gate on (default: all).", metavar="NAME", group=QUESTION
+        ),
     ] = None,
     pair: Annotated[
-        list[str] | None, Option("Groups of the audit to gate on (default: all pairs).", "A,B")
+        list[str] | None,
+        Parameter(
+            help="Groups of the audit to gate on (default: all pairs).",
+            metavar="A,B",
+            group=QUESTION,
+        ),
     ] = None,
     max_gap: Annotated[
         float | None,
-        Option("Of judges: maximum grade gap between twins, either way, in grades.", "X", min=0),
+        Parameter(
+            help="Of judges: maximum grade gap between twins, either way, in grades.",
+            metavar="X",
+            group=QUESTION,
+            validator=options.NOT_NEGATIVE,
+        ),
     ] = None,
     min_tau: Annotated[
         float | None,
-        Option(
-            "Of judges: minimum Kendall's τ-b of systems with the human order.", "X", min=-1, max=1
+        Parameter(
+            help="Of judges: minimum Kendall's τ-b of systems with the human order.",
+            metavar="X",
+            group=QUESTION,
+            validator=Number(gte=-1, lte=1),
         ),
     ] = None,
     inconclusive: Annotated[
-        Literal["fail", "pass"], Option("Exit code when inconclusive: fail (3) or pass (0).")
+        Literal["fail", "pass"],
+        Parameter(help="Exit code when inconclusive: fail (3) or pass (0).", group=QUESTION),
     ] = "fail",
-    resamples: options.Resamples = 10_000,
-    seed: options.Seed = 0,
     max_failures: options.MaxFailures = None,
-    junit: Annotated[Path | None, Option("Save JUnit XML.", "FILE.xml", panel="Output")] = None,
+    junit: Annotated[
+        Path | None,
+        FILE_OR_STDOUT,
+        Parameter(help="Save JUnit XML.", metavar="FILE.xml", group=OUTPUT),
+    ] = None,
     markdown: Annotated[
         str | None,
-        Option("Save a summary for a pull request; - for stdout.", "FILE.md", panel="Output"),
+        FILE_OR_STDOUT,
+        Parameter(
+            help="Save a summary for a pull request; - for stdout.",
+            metavar="FILE.md",
+            group=OUTPUT,
+        ),
     ] = None,
-    output: Output,
+    output: Output = Output(),
 ) -> int:
-    """Pass or fail an audit: exit 0 level or within the limit, 1 tilted, 3 inconclusive (2 is an error).
+    """Pass or fail an audit, for continuous integration.
+
+    Exit 0: level or within the limit; 1: tilted; 3: inconclusive; 2: an error.
 
     Level: the 95 % interval lies inside the limit, and no side is favoured; within: one is, however slightly. Tilted:
     one is favoured, and the interval lies wholly beyond. Inconclusive: anything else. With --baseline, of the growth of
@@ -193,8 +249,7 @@ def gate(
         min_effect=min_effect,
         max_left_out=max_left_out,
         inconclusive=inconclusive,
-        resamples=resamples,
-        seed=seed,
+        **options.resampling(),
     )
     return _deliver_gate(with_command(found), output, junit, markdown)
 

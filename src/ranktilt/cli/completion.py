@@ -1,45 +1,112 @@
-"""What a shell completes: names that an option takes, looked up when the shell asks."""
+"""What a shell completes: names that an option takes, and options inside parentheses, looked up when the shell asks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from inspect import signature
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cyclopts.completion import CompletionContext
 
 
-def rankers(incomplete: str) -> list[str]:
-    """Rankers and models that are known by a short name, for the last stage that is typed."""
+def rankers(context: CompletionContext) -> list[str]:
+    """Offer rankers and models that are known by a short name, for the last stage that is typed."""
     from ranktilt.models.catalogue import MODELS
     from ranktilt.registry import ranker_names
 
-    before, arrow, stage = incomplete.rpartition(">>")
-    return [f"{before}{arrow}{name}" for name in _beginning(stage, (*ranker_names(), *MODELS))]
+    before, arrow, stage = context.incomplete.rpartition(">>")
+    names = within_parentheses(stage, (*ranker_names(), *MODELS), ranker_options)
+    return [f"{before}{arrow}{name}" for name in names]
 
 
-def measures(incomplete: str) -> list[str]:
-    """Measures and other estimands, without their cutoffs."""
+def ranker_options(name: str) -> list[str]:
+    """Return the options of a ranker by its name, such as ``bm25`` or ``dense:minilm``."""
+    from ranktilt.registry import ranker_class, ranker_names
+
+    kind = ranker_class(name if name in ranker_names() else name.partition(":")[0])
+    return [item.name for item in fields(kind) if item.name not in ("k", kind.argument)]  # type: ignore[arg-type]
+
+
+def language_models(context: CompletionContext) -> list[str]:
+    """Offer kinds of models, models of ranktilt.toml, and the options of a model inside its parentheses."""
+    from pathlib import Path
+
+    from ranktilt.config import find_configuration, read_configuration
+    from ranktilt.llm.base import KINDS
+    from ranktilt.llm.spec import option_names
+
+    configured = read_configuration(find_configuration(Path.cwd())).llm
+    names = (*configured, *(f"{kind}:" for kind in KINDS))
+    return within_parentheses(
+        context.incomplete, names, lambda name: option_names(name.partition(":")[0])
+    )
+
+
+def measures(context: CompletionContext) -> list[str]:
+    """Offer measures and other estimands, without their cutoffs."""
     from ranktilt.measures.base import estimands
 
-    return _beginning(incomplete, estimands())
+    return _beginning(context.incomplete, estimands())
 
 
-def layout_names(incomplete: str) -> list[str]:
-    """Tables and figures of the papers."""
+def layout_names(context: CompletionContext) -> list[str]:
+    """Offer tables and figures of the papers."""
     from ranktilt.reporting.layouts.layout import PAPER, layouts
 
-    return _beginning(incomplete, (PAPER, *layouts()))
+    return _beginning(context.incomplete, (PAPER, *layouts()))
 
 
-def presets(incomplete: str) -> list[str]:
-    """Presets of the papers, and those of other packages."""
+def presets(context: CompletionContext) -> list[str]:
+    """Offer presets of the papers, and those of other packages."""
     from ranktilt.presets import presets as table
 
-    return _beginning(incomplete, table().names())
+    return _beginning(context.incomplete, table().names())
 
 
-def probes(incomplete: str) -> list[str]:
-    """Probes, those of other packages too."""
-    from ranktilt.probes.explain import probe_classes
+def probes(context: CompletionContext) -> list[str]:
+    """Offer probes, those of other packages too, and the options of a probe inside its parentheses."""
+    from ranktilt.probes.explain import probe_classes, probe_table
 
-    return _beginning(incomplete, probe_classes())
+    def options(name: str) -> list[str]:
+        parameters = signature(probe_table().load(name.partition(":")[0])).parameters.values()
+        return [item.name for item in parameters if item.kind is item.KEYWORD_ONLY]
+
+    return within_parentheses(context.incomplete, probe_classes(), options)
+
+
+def methods(context: CompletionContext) -> list[str]:
+    """Offer methods of correction."""
+    from ranktilt.experiments.level_methods import METHODS
+    from ranktilt.mitigation.fair_rerank import METHODS as FAIR_METHODS
+
+    names = (*METHODS, *(f"fair-rerank:{name}" for name in FAIR_METHODS))
+    return within_parentheses(context.incomplete, names, method_options)
+
+
+def method_options(name: str) -> list[str]:
+    """Return the options of a method of correction by its name."""
+    from ranktilt.cli.mitigate import METHOD_OPTIONS
+
+    return list(METHOD_OPTIONS.get(name.partition(":")[0], {}))
+
+
+def within_parentheses(
+    typed: str, names: Iterable[str], options_of: Callable[[str], Iterable[str]]
+) -> list[str]:
+    """Return what may follow in ``name(option=value,…)``: names, or options behind an open parenthesis.
+
+    `options_of` gives the options of a name; nothing is offered behind an equals sign.
+    """
+    name, parenthesis, inside = typed.partition("(")
+    if not parenthesis:
+        return _beginning(typed, names)
+    before, comma, option = inside.rpartition(",")
+    if ")" in inside or "=" in option:
+        return []
+    start = f"{name}({before}{comma}"
+    return [f"{start}{candidate}=" for candidate in _beginning(option, options_of(name))]
 
 
 def _beginning(typed: str, names: Iterable[str]) -> list[str]:

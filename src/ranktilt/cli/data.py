@@ -9,43 +9,53 @@ from contextlib import nullcontext, redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from cyclopts import Parameter
 
 from ranktilt.cli import options
+from ranktilt.cli.app import INPUT, MORE, OUTPUT, command_group, verb
 from ranktilt.cli.notes import is_quiet, note
 from ranktilt.cli.output import check_paths
 from ranktilt.errors import UserError
-from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
 
 
 ABOUT = "loaded.json"
+data = command_group("data", "Load, mix and build collections.", MORE)
 
 
-@options.verb(
+@verb(
+    "load",
     "data load hub:OWNER/NAME -o DIR",
     "data load irds:beir/scifact/test -o DIR --docs judged",
-    panel="Input",
+    arguments="NAME",
+    parent=data,
 )
 def load(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME",
+        Parameter(
+            name="NAME",
             help="hub:OWNER/NAME[@REVISION] (Hugging Face), irds:ID (ir_datasets), or a folder.",
         ),
     ],
-    output: options.Destination,
+    /,
     *,
+    output: options.Destination,
     split: options.Split = None,
     qrels: options.Qrels = None,
     docs: Annotated[
-        Literal["all", "judged"], Option("judged: keep only documents that a judgment names.")
+        Literal["all", "judged"],
+        Parameter(help="judged: keep only documents that a judgment names.", group=INPUT),
     ] = "all",
     source: Annotated[
-        str | None, Option("Source of the documents that name none, such as human.", "SOURCE")
+        str | None,
+        Parameter(
+            help="Source of the documents that name none, such as human.",
+            metavar="SOURCE",
+            group=INPUT,
+        ),
     ] = None,
     rows_per_file: options.RowsPerFile = None,
     ignore_unknown: options.IgnoreUnknown = False,
@@ -104,21 +114,29 @@ def _write_origin(collection: Collection, output: Path) -> None:
     )
 
 
-@options.verb(
-    "data mix human llm -o mixed", "data mix DIR -o smaller --rows-per-file 100000", panel="Input"
+@verb(
+    "mix",
+    "data mix human llm -o mixed",
+    "data mix DIR -o smaller --rows-per-file 100000",
+    arguments="DIR…",
+    parent=data,
 )
 def mix(
     folders: Annotated[
-        list[Path],
-        typer.Argument(metavar="DIR...", help="Collections; a single one is only rewritten."),
+        list[Path], Parameter(name="DIR", help="Collections; a single one is only rewritten.")
     ],
-    output: Annotated[
-        Path, Option("Folder for the new collection.", "DIR", short="-o", panel="Output")
-    ],
+    /,
     *,
+    output: Annotated[
+        Path,
+        Parameter(alias="-o", help="Folder for the new collection.", metavar="DIR", group=OUTPUT),
+    ],
     rows_per_file: options.RowsPerFile = None,
     split: Annotated[
-        str | None, Option("Judgments in qrels/<split>.tsv (default: test).", "SPLIT")
+        str | None,
+        Parameter(
+            help="Judgments in qrels/<split>.tsv (default: test).", metavar="SPLIT", group=INPUT
+        ),
     ] = None,
 ) -> None:
     """Unite collections: sources side by side, twins sharing judgments."""

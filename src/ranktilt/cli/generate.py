@@ -6,19 +6,26 @@ import json as json_
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from cyclopts import Parameter
 
 from ranktilt.cli import options
+from ranktilt.cli.app import INPUT, MODEL, MORE, OUTPUT, SELDOM, command_group, verb
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import check_paths, collection_files, print_lines, print_result
+from ranktilt.cli.output import (
+    FILE_OR_STDOUT,
+    check_paths,
+    collection_files,
+    print_lines,
+    print_result,
+)
+from ranktilt.cli.settings import settings
 from ranktilt.errors import UserError, counted
 from ranktilt.generation.settings import Answering, Rewriting
-from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
@@ -27,77 +34,92 @@ if TYPE_CHECKING:
     from ranktilt.generation.output_folder import SavedFolder
     from ranktilt.generation.pooling import Pool
     from ranktilt.llm.base import LLM
+    from ranktilt.llm.spec import ModelSpec
 
+generate = command_group("generate", "Let a language model write documents.", MORE)
 
 INCOMPLETE = 1
 """How a command ends that has to be repeated, or that made nothing."""
 _SHOWN = 3
 
-DryRun = Annotated[
-    bool, Option("Send nothing; show documents, tokens, price and time.", panel="Model")
+Made = Annotated[
+    Path | None,
+    Parameter(
+        name="--output",
+        alias="-o",
+        help="Folder for the collection that is made.",
+        metavar="DIR",
+        group=OUTPUT,
+    ),
 ]
 Summary = Annotated[
-    str | None, Option("Save a summary as JSON; - for stdout.", "FILE", panel="Output")
+    str | None,
+    FILE_OR_STDOUT,
+    Parameter(help="Save a summary as JSON; - for stdout.", metavar="FILE", group=OUTPUT),
 ]
+SourceName = Annotated[
+    str | None,
+    Parameter(
+        help="Name of the new source (default: the model's; of a rewrite with -tmpT).",
+        metavar="NAME",
+        group=OUTPUT,
+    ),
+]
+Side = Annotated[
+    str | None,
+    Parameter(
+        help="Rewrite documents of this source (default: human); names it where none has one.",
+        metavar="SOURCE",
+        group=INPUT,
+    ),
+]
+Limit = Annotated[
+    int | None,
+    Parameter(
+        help="Take only the first N, for a trial.",
+        metavar="N",
+        group=INPUT,
+        validator=options.AT_LEAST_ONE,
+    ),
+]
+Attempts = Annotated[
+    int,
+    Parameter(
+        help="Maximum attempts until an answer passes the checks (default: 3).",
+        metavar="N",
+        group=SELDOM,
+        validator=options.AT_LEAST_ONE,
+    ),
+]
+Truncate = Annotated[
+    bool,
+    Parameter(help="Truncate texts that are too long, instead of leaving them out.", group=SELDOM),
+]
+_Ratio = Parameter(metavar="X", group=SELDOM, validator=options.NOT_NEGATIVE)
 
 
-@dataclass(frozen=True)
-class ModelOptions(options.OptionGroup):
-    """The language model, and how it is asked."""
-
-    panel = "Model"
-
-    llm: Annotated[str, Option("Model: openai:NAME or transformers:FOLDER.", "MODEL")]
-    base_url: Annotated[
-        str | None,
-        Option("Address of a compatible server, such as http://localhost:8000/v1.", "URL"),
-    ] = None
-    concurrency: Annotated[int | None, Option("Concurrent requests (default: 8).", "N", min=1)] = (
-        None
-    )
-    batch_size: Annotated[
-        int | None, Option("Batch size of a transformers: model.", "N", min=1)
-    ] = None
-    batch: Annotated[
-        bool, Option("Ask through the server's batches: within 24 hours, at half the price.")
-    ] = False
-    poll_interval: Annotated[
-        float | None, Option("Seconds between looks at a batch (default: 30).", "S")
-    ] = None
-    give_up_batch: Annotated[
-        list[str] | None,
-        Option("Submit anew what this batch, which is lost, has not answered.", "ID"),
-    ] = None
-    requests_per_minute: Annotated[
-        int | None, Option("Maximum requests per minute.", "N", min=1)
-    ] = None
-    timeout: Annotated[float | None, Option("Seconds to wait for an answer.", "S")] = None
-    retries: Annotated[int | None, Option("Retries of a failed request.", "N", min=0)] = None
-
-    def client(self, device: str | None) -> LLM:
-        """The model, ready to be asked."""
-        from ranktilt.llm.base import llm
-        from ranktilt.llm.batches import in_batches
-
-        given = dict(vars(self))
-        batch, interval, give_up = (
-            given.pop("batch"),
-            given.pop("poll_interval"),
-            given.pop("give_up_batch"),
-        )
-        for option, value in (("--poll-interval", interval), ("--give-up-batch", give_up)):
-            if value and not batch:
-                raise UserError(f"{option} needs --batch")
-        model = llm(given.pop("llm"), batch=given.pop("batch_size"), **given, device=device)
-        return in_batches(model, interval, give_up=give_up or ()) if batch else model
+def read_model(text: str | None) -> ModelSpec:
+    """Read the text of the model, which is not optional; `UserError` says how one is named."""
+    if text is None:
+        raise UserError("no model: name one, such as --llm openai:MODEL")
+    return options.language_model(text)
 
 
 def check_request(
-    given: Path, output: Path | None, json: str | None, *, kind: str, dry_run: bool
+    given: Path,
+    output: Path | None,
+    json: str | None,
+    *,
+    kind: str,
+    dry_run: bool,
+    source_type: str = "folder",
 ) -> None:
-    """Refuse places that cannot be written before anything is read or asked."""
+    """Refuse places that cannot be read or written, before anything is read or asked."""
     from ranktilt.generation.manifest import require_ours
 
+    is_public = ":" in str(given)  # hub:OWNER/NAME, or a mistake that is named where it is loaded
+    if not is_public and not os.path.exists(given):
+        raise UserError(f"{given}: no such {source_type}")
     if output is None and not dry_run:
         raise UserError("no output: name a folder (-o DIR), or ask for the cost (--dry-run)")
     if output is not None and os.path.realpath(output) == os.path.realpath(given):
@@ -115,16 +137,21 @@ def show_estimate(
     planned: GenerationPlan,
     llm: LLM,
     price: tuple[float, float] | None,
-    model: ModelOptions,
-    json: str | None,
+    json: str | None = None,
 ) -> None:
     """Show what the rest of a plan would cost."""
     from ranktilt.generation.estimate import estimate
 
-    found = estimate(planned, llm, price=price, requests_per_minute=model.requests_per_minute)
-    write_summary(found.to_dict(), json)
+    cost = estimate(planned, llm, price=price, requests_per_minute=requests_per_minute(llm))
+    write_summary(cost.to_dict(), json)
     if json != "-":
-        print_lines(found.lines)
+        print_lines(cost.lines)
+
+
+def requests_per_minute(llm: LLM) -> int | None:
+    """Return how many requests a model takes in a minute, as its text says; None where it does not."""
+    limit: int | None = getattr(llm, "requests_per_minute", None)
+    return limit
 
 
 def write_summary(content: dict[str, Any], json: str | None) -> None:
@@ -212,71 +239,143 @@ def _reasons(what: str, counts: Mapping[str, int]) -> str:
     return f"{what}: {', '.join(f'{n:,} {reason}' for reason, n in counts.items())}"
 
 
-@options.verb(
-    "generate rewrite DIR --llm openai:MODEL --dry-run --price 0.15,0.60",
+@verb(
+    "rewrite",
+    "generate rewrite DIR --llm openai:MODEL --dry-run",
     "generate rewrite DIR --llm openai:MODEL -o rewritten",
-    panel="Input",
+    arguments="DIR",
+    parent=generate,
 )
 def rewrite(
     folder: options.Folder,
+    /,
     *,
-    model: ModelOptions,
-    output: Annotated[
-        Path | None,
-        Option("Folder for the collection with its rewrites.", "DIR", short="-o", panel="Output"),
+    llm: options.LanguageModel = None,
+    prompt: Annotated[
+        str,
+        Parameter(
+            help="paper (default), paraphrase, summarise, polish, shorten, informal, or a file "
+            "with {text}.",
+            metavar="NAME|FILE",
+            group=MODEL,
+        ),
+    ] = "paper",
+    temperature: Annotated[
+        list[Annotated[float, Parameter(validator=options.NOT_NEGATIVE)]] | None,
+        Parameter(
+            help="Sampling temperature (default: 0.2); several make one source each.",
+            metavar="T",
+            group=MODEL,
+        ),
     ] = None,
-    rewriting: Annotated[dict[str, Any], options.FieldsOf(Rewriting, panel="Model")],
+    titles: Annotated[
+        Literal["keep", "rewrite", "drop"],
+        Parameter(help="Keep titles (default), rewrite them or drop them.", group=MODEL),
+    ] = "keep",
+    batch: options.Batch = False,
+    dry_run: options.DryRun = False,
+    price: options.Price = None,
+    split: options.Split = None,
+    source_to_rewrite: Side = None,
+    limit: Limit = None,
     pool: Annotated[
         str | None,
-        Option(
-            "Rewrite only documents that are judged or retrieved by these rankers, such as bm25,dense:minilm.",
-            "SPEC,...",
+        Parameter(
+            help="Rewrite only documents that are judged or retrieved by these rankers, such as "
+            "bm25,dense:minilm.",
+            metavar="SPEC,...",
+            group=INPUT,
         ),
     ] = None,
     pool_depth: Annotated[
-        int | None, Option("Pool depth: documents per query and ranker (default: 100).", "K", min=1)
+        int | None,
+        Parameter(
+            help="Documents per query and ranker of the pool (default: 100).",
+            metavar="K",
+            group=INPUT,
+            validator=options.AT_LEAST_ONE,
+        ),
     ] = None,
-    split: options.Split = None,
-    rows_per_file: options.RowsPerFile = None,
-    dry_run: DryRun = False,
-    price: options.Price = None,
-    compute: options.Compute,
+    output: Made = None,
+    source_name: SourceName = None,
     json: Summary = None,
+    rows_per_file: options.RowsPerFile = None,
+    attempts: Attempts = 3,
+    truncate: Truncate = False,
+    min_length_ratio: Annotated[
+        float | None,
+        _Ratio,
+        Parameter(help="Flag answers below this ratio of words, rewrite to text."),
+    ] = None,
+    max_length_ratio: Annotated[
+        float | None,
+        _Ratio,
+        Parameter(help="Flag answers above this ratio of words, rewrite to text."),
+    ] = None,
 ) -> int:
-    """Rewrite documents with a language model; resumes what was interrupted. Exit 1 if some got no answer."""
+    """Rewrite documents with a language model.
+
+    Exit 1 if some got no answer. The same command again resumes what was interrupted, and asks only
+    for what is missing.
+    """
     prices = options.read_price(price, dry_run=dry_run)
     check_request(folder, output, json, kind="rewrites", dry_run=dry_run)
     if pool_depth is not None and pool is None:
         raise UserError("--pool-depth needs a pool, such as --pool bm25")
-    how = Rewriting(**rewriting)
-    device = compute.device
-    client = model.client(device if model.llm.startswith("transformers:") or pool is None else None)
+    model = read_model(llm)
+    rewriting = Rewriting(
+        prompt=prompt,
+        titles=titles,
+        of=source_to_rewrite or Rewriting.of,
+        source=source_name,
+        first=limit,
+        attempts=attempts,
+        truncate=truncate,
+        shortest=min_length_ratio,
+        longest=max_length_ratio,
+    )
+    rewriting = _with_temperatures(rewriting.with_sampling(model.sampling), model, temperature)
+    client = model.connect(batch=batch, device=settings().machine.device)
     if not dry_run:
         client.check()
     from ranktilt.datasets.stated_sources import with_named_side
 
-    collection = with_named_side(options.load_texts(folder, split), how.of)
-    chosen = None if pool is None else _pool(collection, pool, pool_depth, how, device)
+    collection = with_named_side(options.load_texts(folder, split), rewriting.of)
+    chosen = None if pool is None else _pool(collection, pool, pool_depth, rewriting)
     if output is None or dry_run:
         from ranktilt.generation.rewrite.plan import plan
 
-        show_estimate(plan(collection, client, how, only=chosen), client, prices, model, json)
-        note_side(collection, how.of)
+        show_estimate(plan(collection, client, rewriting, only=chosen), client, prices, json)
+        note_side(collection, rewriting.of)
         return 0
     from ranktilt.generation.output_folder import one_writer
     from ranktilt.generation.rewrite.rewrite import rewrite as run_rewrite
     from ranktilt.generation.rewrite.save import save_rewritten
 
     with one_writer(output):
-        rewritten = run_rewrite(collection, client, how, only=chosen)
+        rewritten = run_rewrite(collection, client, rewriting, only=chosen)
         saved = save_rewritten(rewritten, output, rows_per_file=rows_per_file)
     is_complete = conclude(rewritten, saved, "rewritten", json)
-    note_side(collection, how.of)
+    note_side(collection, rewriting.of)
     if not is_complete:
         return INCOMPLETE
     named = ["--split", str(split)] if split is not None and len(saved.splits) > 1 else []
     note(f"Next: {shlex.join(['ranktilt', 'check', str(output), *named])}")
     return 0
+
+
+def _with_temperatures(
+    rewriting: Rewriting, model: ModelSpec, temperatures: Sequence[float] | None
+) -> Rewriting:
+    """Return the settings with the temperatures of the option, which the model's text may not name too."""
+    if not temperatures:
+        return rewriting
+    if "temperature" in model.sampling:
+        raise UserError(
+            f"--temperature and temperature={model.sampling['temperature']:g} of {model.name}: "
+            "keep one of them"
+        )
+    return replace(rewriting, temperatures=tuple(temperatures))
 
 
 def note_side(collection: Collection, of: str) -> None:
@@ -292,65 +391,98 @@ def note_side(collection: Collection, of: str) -> None:
         )
 
 
-def _pool(
-    collection: Collection, specs: str, depth: int | None, how: Rewriting, device: str | None
-) -> Pool:
+def _pool(collection: Collection, specs: str, depth: int | None, rewriting: Rewriting) -> Pool:
     from ranktilt.generation.pooling import USUAL_DEPTH, pool
 
-    rankers = options.read_rankers(
-        [one.strip() for one in _COMMA.split(specs) if one.strip()], device=device
-    )
-    found = pool(collection, rankers, depth=depth or USUAL_DEPTH, of=how.of)
-    for sentence in found.sentences:
+    rankers = options.read_rankers([spec.strip() for spec in _COMMA.split(specs) if spec.strip()])
+    pooled = pool(collection, rankers, depth=depth or USUAL_DEPTH, of=rewriting.of)
+    for sentence in pooled.sentences:
         note(sentence)
-    return found
+    return pooled
 
 
-@options.verb(
+@verb(
+    "answer",
     "generate answer queries.tsv --llm openai:MODEL --dry-run",
     "generate answer queries.tsv --llm openai:MODEL -o answered",
-    panel="Input",
+    arguments="QUERIES",
+    parent=generate,
 )
 def answer(
     queries: Annotated[
         Path,
-        typer.Argument(
-            metavar="QUERIES", help="A file (TSV: id, text; or JSONL: _id, text), or a collection."
+        Parameter(
+            name="QUERIES",
+            help="A file (TSV: id, text; or JSONL: _id, text), or a collection.",
         ),
     ],
+    /,
     *,
-    model: ModelOptions,
-    output: Annotated[
-        Path | None,
-        Option("Folder for the documents, as a collection.", "DIR", short="-o", panel="Output"),
-    ] = None,
-    answering: Annotated[dict[str, Any], options.FieldsOf(Answering, panel="Model")],
+    llm: options.LanguageModel = None,
+    prompt: Annotated[
+        str,
+        Parameter(
+            help="passage (default), question, or a file with {query}.",
+            metavar="NAME|FILE",
+            group=MODEL,
+        ),
+    ] = "passage",
+    documents_per_query: Annotated[
+        int,
+        Parameter(
+            alias="-n",
+            help="Documents per query (default: 1).",
+            metavar="N",
+            group=MODEL,
+            validator=options.AT_LEAST_ONE,
+        ),
+    ] = 1,
+    batch: options.Batch = False,
+    dry_run: options.DryRun = False,
+    price: options.Price = None,
+    max_failures: options.MaxFailures = None,
     split: Annotated[
         str | None,
-        Option("Queries judged in qrels/<split>.tsv; for a file, the split's name.", "SPLIT"),
+        Parameter(
+            help="Queries judged in qrels/<split>.tsv; for a file, the split's name.",
+            metavar="SPLIT",
+            group=INPUT,
+        ),
     ] = None,
-    max_failures: options.MaxFailures = None,
-    dry_run: DryRun = False,
-    price: options.Price = None,
-    compute: options.Compute,
+    limit: Limit = None,
+    output: Made = None,
+    source_name: SourceName = None,
     json: Summary = None,
+    attempts: Attempts = 3,
 ) -> int:
-    """Write documents from queries with a language model; resumes what was interrupted. Exit 1 if some are missing."""
+    """Write documents from queries with a language model.
+
+    Exit 1 if some are missing. The same command again resumes what was interrupted, and asks only
+    for what is missing.
+    """
     from ranktilt.generation.answer.answer import answer, plan_answers
     from ranktilt.generation.answer.save import KIND, save_answered
     from ranktilt.generation.output_folder import one_writer
 
     prices = options.read_price(price, dry_run=dry_run)
-    check_request(queries, output, json, kind=KIND, dry_run=dry_run)
-    how = Answering(**answering)
-    client = model.client(compute.device)
+    check_request(queries, output, json, kind=KIND, dry_run=dry_run, source_type="file or folder")
+    model = read_model(llm)
+    # With several documents a query, a temperature of 0 in the model's text is refused.
+    answering = Answering(
+        prompt=prompt,
+        n=documents_per_query,
+        source=source_name,
+        first=limit,
+        attempts=attempts,
+    ).with_sampling(model.sampling)
+    client = model.connect(batch=batch, device=settings().machine.device)
     collection = _load(queries, split)
-    planned = plan_answers(collection, client, how)
+    planned = plan_answers(collection, client, answering)
     if output is None or dry_run:
-        show_estimate(planned, client, prices, model, json)
+        show_estimate(planned, client, prices, json)
         return 0
     with one_writer(output):
-        answered = answer(collection, client, how)
+        answered = answer(collection, client, answering)
         saved = save_answered(answered, output)
     if not conclude(answered, saved, "written", json, max_failures=max_failures or 0.0):
         return INCOMPLETE

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from ranktilt.cli import options
+from ranktilt.cli.app import INPUT, MODEL, QUESTION, SELDOM, verb
 from ranktilt.cli.generate import (
     INCOMPLETE,
-    DryRun,
-    ModelOptions,
+    Attempts,
+    Limit,
+    Made,
+    Side,
     check_request,
+    generate,
     generation_notes,
     note_side,
+    requests_per_minute,
     write_summary,
 )
 from ranktilt.cli.judge import note_grades
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, print_lines
+from ranktilt.cli.settings import settings
 from ranktilt.errors import UserError, counted
 from ranktilt.generation.versions.options import Crossing
-from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
@@ -33,110 +39,137 @@ if TYPE_CHECKING:
     from ranktilt.generation.versions.make import DesignedVersions
     from ranktilt.generation.versions.prices import PromptPrice
     from ranktilt.judging.grading import Grades
+    from ranktilt.judging.grading_settings import Grading
     from ranktilt.llm.base import LLM
+    from ranktilt.llm.spec import ModelSpec
 
 
-_LLM = Option("Model: openai:NAME or transformers:FOLDER.", "MODEL")
-
-
-@dataclass(frozen=True)
-class OptionalModel(ModelOptions):
-    """The same, where rules may do without a model."""
-
-    llm: Annotated[str | None, _LLM] = None  # type: ignore[assignment]
-
-
-@dataclass(frozen=True)
-class JudgeOptions(options.OptionGroup):
-    """The model that grades versions which say something else."""
-
-    panel = "Model"
-
-    judge: Annotated[
-        str | None,
-        Option("Model that grades versions whose facts are changed: openai:NAME.", "MODEL"),
-    ] = None
-    judge_prompt: Annotated[
-        str,
-        Option(
-            "Prompt of --judge: umbrela, basic, rubric, or a file with {query} and {passage}.",
-            "NAME|FILE",
-        ),
-    ] = "umbrela"
-
-    def client(self, model: ModelOptions, device: str | None) -> LLM | None:
-        """Return the judge, which is asked as the model is."""
-        if self.judge is None and self.changed():
-            raise UserError("--judge-prompt needs a judge: --judge openai:MODEL")
-        return None if self.judge is None else replace(model, llm=self.judge).client(device)
-
-
-@options.verb(
-    "generate versions DIR --factors length,words,facts --by-rule -o DIR-rule",
-    "generate versions DIR --factors source,length,words,facts --design 8 --llm openai:MODEL -o "
-    "DIR-designed --dry-run",
+@verb(
+    "versions",
+    "generate versions DIR --factors length,words --by-rule -o DIR-rule",
+    "generate versions DIR --factors source --llm openai:MODEL --dry-run",
+    arguments="[DIR]",
+    parent=generate,
 )
 def versions(
     folder: Annotated[
         Path | None,
-        typer.Argument(metavar="DIR", help="A collection: BEIR, Cocktail or the papers' layout."),
+        Parameter(name="DIR", help="A collection: BEIR, Cocktail or the papers' layout."),
     ] = None,
+    /,
     *,
     factors: Annotated[
         str,
-        Option(
-            "source, facts, words, gender, length, query-words, fluency, style; your own: "
-            "MODULE:FUNCTION or a prompt "
-            "file. With --table, its columns.",
-            "NAME,...",
+        Parameter(
+            help="source, facts, words, gender, length, query-words, fluency, style; your own: "
+            "MODULE:FUNCTION or a prompt file. With --table, its columns.",
+            metavar="NAME,...",
+            group=QUESTION,
         ),
     ],
-    crossing: Annotated[dict[str, Any], options.FieldsOf(Crossing, panel="Question")],
-    by_rule: Annotated[bool, Option("Use rules only, and no language model.")] = False,
+    design: Annotated[
+        Literal["8", "16", "32", "full"],
+        Parameter(
+            help="Runs of the design: all combinations (default), or a fraction of resolution IV "
+            "or more.",
+            group=QUESTION,
+        ),
+    ] = "full",
+    cells: Annotated[
+        int | None,
+        Parameter(
+            help="Draw K runs per document, each as often as the others (default: all).",
+            metavar="K",
+            group=QUESTION,
+            validator=Number(gte=2),
+        ),
+    ] = None,
+    by_rule: Annotated[
+        bool, Parameter(help="Use rules only, and no language model.", group=QUESTION)
+    ] = False,
     table: Annotated[
         Path | None,
-        Option("Read versions that exist already: origin, text, a column a factor.", panel="Input"),
+        Parameter(
+            help="Read versions that exist already: origin, text, a column a factor.",
+            metavar="FILE",
+            group=INPUT,
+        ),
     ] = None,
     factor: Annotated[
         list[str] | None,
-        Option(
-            "Low and high value of a column of --table, such as gender=M,F.",
-            "NAME=LOW,HIGH",
-            panel="Input",
+        Parameter(
+            help="Low and high value of a column of --table, such as gender=M,F.",
+            metavar="NAME=LOW,HIGH",
+            group=INPUT,
         ),
     ] = None,
+    source_to_rewrite: Side = None,
+    limit: Limit = None,
     split: options.Split = None,
-    model: OptionalModel,
-    judging: JudgeOptions,
-    dry_run: DryRun = False,
-    price: options.Price = None,
-    compute: options.Compute,
-    folder_out: Annotated[
-        Path | None,
-        Option(
-            "Folder for the designed collection.",
-            "DIR",
-            short="-o",
-            flag="--output",
-            panel="Output",
+    llm: options.LanguageModel = None,
+    batch: options.Batch = False,
+    judge: Annotated[
+        str | None,
+        Parameter(
+            help="Model that grades versions whose facts are changed, named as for --llm.",
+            metavar="MODEL",
+            group=MODEL,
         ),
     ] = None,
-    rows_per_file: options.RowsPerFile = None,
-    output: Output,
+    judge_prompt: Annotated[
+        str | None,
+        Parameter(
+            help="Prompt of --judge: umbrela (default), basic, rubric, or a file with {query} and "
+            "{passage}.",
+            metavar="NAME|FILE",
+            group=MODEL,
+        ),
+    ] = None,
+    dry_run: options.DryRun = False,
+    price: options.Price = None,
+    made: Made = None,
+    seed: Annotated[
+        int,
+        Parameter(
+            help="Random seed of rules and drawn runs (default: 0).",
+            metavar="N",
+            group=SELDOM,
+            validator=options.NOT_NEGATIVE,
+        ),
+    ] = 0,
+    attempts: Attempts = 3,
+    output: Output = Output(),
 ) -> int:
-    """Write documents in combinations of factors, and check what each factor did.
+    """Write documents in versions that differ by design.
 
-    Exit 1 if answers are missing.
+    Every version is a combination of factors, and what each factor did to the texts is checked.
+    Exit 1 if answers are missing; the same command again asks only for these.
     """
     prices = options.read_price(price, dry_run=dry_run)
     source = table or folder
     if source is None:
         raise UserError("nothing to read: name a collection, or versions (--table FILE)")
-    check_request(source, folder_out, output.json, kind="versions", dry_run=dry_run)
+    check_request(
+        source,
+        made,
+        output.json,
+        kind="versions",
+        dry_run=dry_run,
+        source_type="folder" if table is None else "file",
+    )
     names = [name.strip() for name in factors.split(",") if name.strip()]
-    target = _Target(folder=folder_out, rows_per_file=rows_per_file, output=output)
+    target = _Target(folder=made, output=output)
+    crossing = Crossing(
+        design=design,
+        cells=cells,
+        seed=seed,
+        of=source_to_rewrite,
+        first=limit,
+        attempts=attempts,
+    )
     if table is not None:
-        if crossing or by_rule or model.changed() or judging.changed():
+        asked = options.first_given(llm=llm, batch=batch, judge=judge, judge_prompt=judge_prompt)
+        if crossing != Crossing() or by_rule or asked is not None:
             raise UserError(
                 "--table has its versions already: only --factors, --factor and a collection go "
                 "with it"
@@ -145,30 +178,60 @@ def versions(
         return target.write(_from_table(table, names, factor or (), collection))
     if factor:
         raise UserError("--factor needs versions: --table FILE")
+    if judge is None and judge_prompt is not None:
+        raise UserError("--judge-prompt needs a judge: --judge openai:MODEL")
     from ranktilt.datasets.stated_sources import ORIGINALS, with_named_side
     from ranktilt.generation.versions.factors import read_factors, require_model
 
-    read = read_factors(names, by_rule=by_rule)
-    require_model(read, has_model=model.llm is not None)
-    settings = Crossing(**crossing)
-    side = settings.of or ORIGINALS
+    factors_read = read_factors(names, by_rule=by_rule)
+    require_model(factors_read, has_model=llm is not None)
+    writer = _Model.read(llm, batch=batch)
+    grader = _Model.read(judge, batch=batch)
+    if batch and writer is None and grader is None:
+        raise UserError("--batch needs a model: --llm openai:MODEL, or --judge openai:MODEL")
+    side = crossing.of or ORIGINALS
     request = _Request(
         collection=with_named_side(options.load_texts(Path(str(folder)), split), side),
-        factors=read,
-        crossing=settings,
-        llm=None if model.llm is None else model.client(compute.device),
-        judge=judging.client(model, compute.device),
-        judge_prompt=judging.judge_prompt,
+        factors=factors_read,
+        crossing=crossing if writer is None else crossing.with_sampling(writer.spec.sampling),
+        llm=None if writer is None else writer.client,
+        judge=None if grader is None else grader.client,
+        grading=_grading(judge_prompt, grader),
     )
     if dry_run:
-        request.show_prices(prices, model.requests_per_minute, output.json)
+        request.show_prices(prices, output.json)
         return 0
     from ranktilt.generation.output_folder import one_writer
 
-    with one_writer(str(folder_out)):
+    with one_writer(str(made)):
         designed, grades = request.make()
         note_side(request.collection, side)
         return target.write(designed, grades)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Model:
+    """A language model, ready to be asked, and the text that names it."""
+
+    spec: ModelSpec
+    client: LLM
+
+    @classmethod
+    def read(cls, text: str | None, *, batch: bool) -> _Model | None:
+        """Read a model's text; None where none is named."""
+        if text is None:
+            return None
+        spec = options.language_model(text)
+        device = settings().machine.device
+        return cls(spec=spec, client=spec.connect(batch=batch, device=device))
+
+
+def _grading(prompt: str | None, judge: _Model | None) -> Grading:
+    """Return how the judge is asked."""
+    from ranktilt.judging.grading_settings import Grading
+
+    grading = Grading(prompt=prompt or Grading.prompt)
+    return grading if judge is None else grading.with_sampling(judge.spec.sampling)
 
 
 def _from_table(
@@ -198,44 +261,44 @@ class _Request:
     crossing: Crossing
     llm: LLM | None
     judge: LLM | None
-    judge_prompt: str
+    grading: Grading
 
     def make(self) -> tuple[DesignedVersions, Grades | None]:
         """Write the versions, and let the judge grade those whose facts are changed."""
         from ranktilt.generation.versions.make import versions as make_versions
-        from ranktilt.judging.changed_facts import grade_versions, grading_settings
+        from ranktilt.judging.changed_facts import grade_versions, require_gradable
 
         if self.judge is not None:
             # Refused before a model is paid for: what no judge could grade.
             names = [factor.name for factor in self.factors]
-            grading_settings(names, self.collection.qrels, self.judge_prompt, seed=0)
+            require_gradable(names, self.collection.qrels, self.grading)
             self.judge.check()
         if self.llm is not None:
             self.llm.check()
         designed = make_versions(self.collection, self.factors, self.crossing, llm=self.llm)
         if self.judge is None:
             return designed, None
-        graded = grade_versions(designed, self.judge, prompt=self.judge_prompt)
+        graded = grade_versions(designed, self.judge, self.grading)
         return graded.versions, graded.grades
 
-    def show_prices(
-        self,
-        price: tuple[float, float] | None,
-        requests_per_minute: int | None,
-        json: str | None,
-    ) -> None:
+    def show_prices(self, price: tuple[float, float] | None, json: str | None) -> None:
         """Show what each prompt would cost, and all of them."""
         from ranktilt.generation.versions.prices import price_versions
         from ranktilt.judging.changed_facts import price_grades
 
         if self.llm is None and self.judge is None:
             raise UserError("nothing to price: every factor is made by rule")
-        pace: dict[str, Any] = {"price": price, "requests_per_minute": requests_per_minute}
         work = (self.collection, self.factors, self.crossing)
-        prompts = [] if self.llm is None else price_versions(*work, self.llm, **pace)
+        prompts: list[PromptPrice] = []
+        if self.llm is not None:
+            pace = requests_per_minute(self.llm)
+            prompts = price_versions(*work, self.llm, price=price, requests_per_minute=pace)
         grades = None
         if self.judge is not None:
-            grades = price_grades(*work, self.judge, prompt=self.judge_prompt, **pace)
+            pace = requests_per_minute(self.judge)
+            grades = price_grades(
+                *work, self.judge, self.grading, price=price, requests_per_minute=pace
+            )
         rows = prompts if grades is None else [*prompts, grades]
         prices = [row.price for row in rows if row.price is not None]
         total = sum(prices) if prices else None
@@ -275,14 +338,13 @@ class _Target:
     """Where a designed collection goes, and how its checks are shown."""
 
     folder: Path | None
-    rows_per_file: int | None
     output: Output
 
     def write(self, designed: DesignedVersions, grades: Grades | None = None) -> int:
         """Write the collection, print what its factors did, and say what comes next."""
         from ranktilt.generation.versions.save import save_versions
 
-        saved = save_versions(designed, str(self.folder), rows_per_file=self.rows_per_file)
+        saved = save_versions(designed, str(self.folder))
         self.output.deliver(designed.checks)
         if designed.made:
             for line in generation_notes(designed, saved, "rewritten"):

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from cyclopts import Parameter
 
 from ranktilt.cli import options
-from ranktilt.cli.generate import INCOMPLETE, ModelOptions, show_estimate
+from ranktilt.cli.app import INPUT, MODEL, OUTPUT, QUESTION, SELDOM, UNDERSTAND, verb
+from ranktilt.cli.generate import INCOMPLETE, Truncate, show_estimate
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files, with_sidecars
+from ranktilt.cli.settings import settings
 from ranktilt.errors import UserError, counted
 from ranktilt.judging.grading_settings import Grading
-from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
@@ -26,67 +27,127 @@ if TYPE_CHECKING:
     from ranktilt.run import Run
 
 
-_SHARED = ("seed", "text")
-"""What grading has in common with ranking and statistics."""
+@Parameter(name="*", group=MODEL)
+@dataclass(frozen=True, kw_only=True)
+class GradingOptions:
+    """A language model that grades, and what it is asked."""
 
+    llm: options.LanguageModel = None
+    prompt: Annotated[
+        str | None,
+        Parameter(
+            help="umbrela (default), basic, rubric, or a file with {query} and {passage}.",
+            metavar="NAME|FILE",
+        ),
+    ] = None
+    pool: Annotated[
+        int | None,
+        Parameter(
+            help="Grade the top K documents of each run (default: 20).",
+            metavar="K",
+            validator=options.AT_LEAST_ONE,
+        ),
+    ] = None
+    limit: Annotated[
+        int | None,
+        Parameter(
+            help="Grade only the first N pairs, for a trial.",
+            metavar="N",
+            validator=options.AT_LEAST_ONE,
+        ),
+    ] = None
+    probe_pairs: Annotated[
+        int | None,
+        Parameter(
+            help="Also let the model grade N passages of grade 0 with query words, padding or an "
+            "instruction in them.",
+            metavar="N",
+            validator=options.AT_LEAST_ONE,
+        ),
+    ] = None
+    save_grades: Annotated[
+        Path | None,
+        Parameter(help="Save the model's grades as qrels.", metavar="FILE", group=OUTPUT),
+    ] = None
+    batch: options.Batch = False
+    dry_run: options.DryRun = False
+    price: options.Price = None
+    repeats: Annotated[
+        int | None,
+        Parameter(
+            help="Grade each pair this often; the median counts (default: 1).",
+            metavar="N",
+            group=SELDOM,
+            validator=options.AT_LEAST_ONE,
+        ),
+    ] = None
+    truncate: Truncate = False
 
-@dataclass(frozen=True)
-class JudgeModel(ModelOptions):
-    """A language model that grades, where one is asked."""
-
-    llm: Annotated[
-        str | None, Option("Model that grades: openai:NAME or transformers:FOLDER.", "MODEL")
-    ] = None  # type: ignore[assignment]
-
-    def check(self, grading: Mapping[str, Any], **unread: object) -> None:
+    def check(self) -> None:
         """Refuse options of a model where none is asked."""
         if self.llm is not None:
             return
-        flags = options.FieldsOf(Grading, _SHARED).flags(grading)
-        named = [f"--{name.replace('_', '-')}" for name, value in unread.items() if value]
-        if alone := [*self.changed(), *flags, *named]:
-            raise UserError(f"{alone[0]} needs a model: --llm openai:MODEL")
+        flag = options.first_given(**{**vars(self), "llm": None})
+        if flag is not None:
+            raise UserError(f"{flag} needs a model: --llm openai:MODEL")
+
+    def grading(self, sampling: Mapping[str, Any], text: options.Fields | None) -> Grading:
+        """Return how the model is asked.
+
+        `sampling` is what its text says about how answers are drawn, `text` the part of a document
+        that it reads.
+        """
+        grading = Grading(
+            prompt=self.prompt or Grading.prompt,
+            pool=self.pool or Grading.pool,
+            repeats=self.repeats or Grading.repeats,
+            text=text or Grading.text,
+            truncate=self.truncate,
+            first=self.limit,
+        )
+        return grading.with_sampling(sampling)
 
 
-@dataclass(frozen=True)
-class JudgeInputs(options.OptionGroup):
+@Parameter(name="*", group=INPUT)
+@dataclass(frozen=True, kw_only=True)
+class JudgeInputs:
     """Grades of humans and judges, and the systems that both evaluate."""
 
-    panel = "Input"
-
-    folder: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="DIR", help="A collection, for its sources and judgments (optional)."
-        ),
-    ] = None
+    folder: Annotated[Path | None, Parameter(parse=False)] = None
+    """The verb's positional argument."""
     judge: Annotated[
-        list[Path] | None, Option("A judge's grades, as qrels; several may be given.", "FILE")
+        list[Path] | None,
+        Parameter(help="A judge's grades, as qrels; several may be given.", metavar="FILE"),
     ] = None
     human: Annotated[
-        Path | None, Option("Human grades, as qrels (default: the collection's).", "FILE")
+        Path | None,
+        Parameter(help="Human grades, as qrels (default: the collection's).", metavar="FILE"),
     ] = None
     runs: Annotated[
         list[Path] | None,
-        Option("Runs that both judges evaluate: files, or folders of them.", "FILE|DIR"),
-    ] = None
-    score_order: options.ScoreOrder = None
-    ranker: options.Rankers = None
-    scores: Annotated[
-        list[Path] | None,
-        Option(
-            "Values of systems per query (trec_eval -q, gdeval, ndeval), in place of grades and runs: "
-            "first under human grades, then under each judge's; a file, or a folder with a file a system.",
-            "FILE|DIR",
+        Parameter(
+            help="Runs that both judges evaluate: files, or folders of them.", metavar="FILE|DIR"
         ),
     ] = None
+    ranker: options.Rankers = None
     systems: Annotated[
         Path | None,
-        Option(
-            "Family of each run: two columns, run and family. Asks whom a judge favours.", "FILE"
+        Parameter(
+            help="Family of each run: two columns, run and family. Asks whom a judge favours.",
+            metavar="FILE",
+        ),
+    ] = None
+    scores: Annotated[
+        list[Path] | None,
+        Parameter(
+            help="Values of systems per query (trec_eval -q, gdeval, ndeval), in place of grades "
+            "and runs: first under human grades, then under each judge's; a file, or a folder "
+            "with a file a system.",
+            metavar="FILE|DIR",
         ),
     ] = None
     split: options.Split = None
+    score_order: options.ScoreOrder = None
 
     @property
     def run_files(self) -> list[Path]:
@@ -165,82 +226,87 @@ def _is_run(path: Path) -> bool:
     )
 
 
-ProbePairs = Annotated[
-    int | None,
-    Option(
-        "Also let the model grade N passages of grade 0 with query words, padding or an instruction in them.",
-        "N",
-        min=1,
-        panel="Model",
-    ),
-]
-
-
-@options.verb(
-    "judge --human human.qrels --judge judge.qrels --runs runs/ --systems systems.tsv",
+@verb(
+    "judge",
+    "judge --human human.qrels --judge judge.qrels --runs runs/",
     "judge --scores human.ndcgeval --scores judge.ndcgeval",
     "judge DIR --llm openai:MODEL --runs runs/ --dry-run",
+    arguments="[DIR]",
+    panel=UNDERSTAND,
 )
 def judge(
-    *,
-    inputs: JudgeInputs,
-    model: JudgeModel,
-    grading: Annotated[dict[str, Any], options.FieldsOf(Grading, _SHARED, "Model")],
-    save_grades: Annotated[
-        Path | None, Option("Save the model's grades as qrels.", "FILE", panel="Output")
+    folder: Annotated[
+        Path | None,
+        Parameter(name="DIR", help="A collection, for its sources and judgments (optional)."),
     ] = None,
-    probe_pairs: ProbePairs = None,
-    dry_run: options.DryRun = False,
-    price: options.Price = None,
+    /,
+    *,
+    inputs: JudgeInputs = JudgeInputs(),
+    model: GradingOptions = GradingOptions(),
+    text: options.Text = None,
     measure: options.Measures = None,
     pair: Annotated[
-        str | None, Option("Sources of twins; positive gaps favour the first.", "A,B")
+        str | None,
+        Parameter(
+            help="Sources of twins; positive gaps favour the first.",
+            metavar="A,B",
+            group=QUESTION,
+        ),
     ] = None,
     relevant_from: Annotated[
-        int, Option("Smallest grade that counts as relevant, for binary κ.", "N", min=1)
-    ] = 1,
+        int | None,
+        Parameter(
+            help="Smallest grade that counts as relevant, for binary κ (default: 1).",
+            metavar="N",
+            group=QUESTION,
+            validator=options.AT_LEAST_ONE,
+        ),
+    ] = None,
     top_grade: Annotated[
         int | None,
-        Option(
-            "Highest grade of the scale from 0 (default: the highest human grade; 3 with --llm).",
-            "N",
-            min=1,
+        Parameter(
+            help="Highest grade of the scale from 0 (default: the highest human grade; 3 with "
+            "--llm).",
+            metavar="N",
+            group=QUESTION,
+            validator=options.AT_LEAST_ONE,
         ),
     ] = None,
     human_sample: Annotated[
         int | None,
-        Option("Show what N human labels would repair of the judge's numbers.", "N", min=1),
+        Parameter(
+            help="Show what N human labels would repair of the judge's numbers.",
+            metavar="N",
+            group=QUESTION,
+            validator=options.AT_LEAST_ONE,
+        ),
     ] = None,
-    correction: options.Correction = "holm",
-    resamples: options.Resamples = 10_000,
-    seed: options.Seed = 0,
-    neural: options.SearchOptions,
-    output: PageOutput,
+    output: PageOutput = PageOutput(),
 ) -> int:
-    """Say whom a judge's grades favour: a source on twins, a family of systems, and whether systems change places.
+    """Show whom a judge's grades favour.
 
-    With --llm a language model grades first: the top of each run, or what the collection judges.
-    Exit 1 if some pairs got no answer; the same command again asks only for these.
+    It also shows whether systems change places under the judge. A judge may favour a source, on
+    twins, or a family of systems. With --llm a language model grades first: the top of each run, or
+    what the collection judges. Exit 1 if some pairs got no answer; the same command again asks only
+    for these.
     """
-    model.check(
-        grading, dry_run=dry_run, price=price, save_grades=save_grades, probe_pairs=probe_pairs
-    )
+    inputs = replace(inputs, folder=folder)
+    model.check()
     if inputs.scores:
-        relevant = relevant_from if relevant_from != 1 else None
-        unread = {
-            "human_sample": human_sample,
-            "pair": pair,
-            "top_grade": top_grade,
-            "relevant_from": relevant,
-        }
-        inputs.check_scores(llm=model.llm, **unread)
+        inputs.check_scores(
+            llm=model.llm,
+            human_sample=human_sample,
+            pair=pair,
+            top_grade=top_grade,
+            relevant_from=relevant_from,
+        )
         output.check(*inputs.files)
-        output.deliver(_judge_scores(inputs, measure, resamples=resamples, seed=seed))
+        output.deliver(_judge_scores(inputs, measure))
         return 0
     inputs.check(asks=model.llm is not None)
-    prices = options.read_price(price, dry_run=dry_run)
+    prices = options.read_price(model.price, dry_run=model.dry_run)
     pairs = options.read_pairs(None if pair is None else [pair])
-    output.check(*inputs.files, also=with_sidecars({"--save-grades": save_grades}))
+    output.check(*inputs.files, also=with_sidecars({"--save-grades": model.save_grades}))
     from ranktilt.judging.family_preference import read_families
     from ranktilt.judging.judge import MEASURES, named_judges
     from ranktilt.judging.judge import judge as run_judge
@@ -248,28 +314,31 @@ def judge(
 
     families = None if inputs.systems is None else read_families(inputs.systems)
     collection = inputs.load()
-    runs = named_apart(_runs(inputs, collection, neural))
+    runs = named_apart(_runs(inputs, collection, text))
     judges: dict[str, Any] = named_judges(inputs.judge or [])
     grades: Grades | None = None
     probed: list[JudgeProbes] = []
     if model.llm is not None and collection is not None:
-        how = Grading(**grading, seed=seed, text=neural.text or Grading.text)
-        client = model.client(neural.device)
-        if dry_run:
+        spec = options.language_model(model.llm)
+        grading = model.grading(spec.sampling, text)
+        client = spec.connect(batch=model.batch, device=settings().machine.device)
+        if model.dry_run:
             from ranktilt.judging.grading_plan import plan_grades
 
-            show_estimate(
-                plan_grades(collection, client, how, runs=runs), client, prices, model, None
-            )
+            show_estimate(plan_grades(collection, client, grading, runs=runs), client, prices)
             return 0
-        grades = _graded(collection, client, how, runs, save_grades)
+        grades = _graded(collection, client, grading, runs, model.save_grades)
         judges[grades.judge] = grades
-        if probe_pairs is not None:
+        if model.probe_pairs is not None:
             from ranktilt.judging.probes import probe_judge
 
             probed = [
                 probe_judge(
-                    collection, client, how, pairs=probe_pairs, seed=seed, resamples=resamples
+                    collection,
+                    client,
+                    grading,
+                    pairs=model.probe_pairs,
+                    **options.resampling(),
                 )
             ]
         if inputs.human is None and not collection.qrels.height:
@@ -284,21 +353,17 @@ def judge(
             families=families,
             measures=measure or MEASURES,
             pair=None if pairs is None else pairs[0],
-            relevant=relevant_from,
+            relevant=relevant_from or 1,
             top_grade=top_grade,
             human_sample=human_sample,
             probed=probed,
-            correction=correction,
-            resamples=resamples,
-            seed=seed,
+            **options.sampling_of_tests(),
         )
     )
     return INCOMPLETE if grades is not None and grades.unanswered else 0
 
 
-def _judge_scores(
-    inputs: JudgeInputs, measures: list[str] | None, *, resamples: int, seed: int
-) -> JudgeAudit:
+def _judge_scores(inputs: JudgeInputs, measures: list[str] | None) -> JudgeAudit:
     """Compare systems from their values per query, the first file under human grades."""
     from ranktilt.judging.family_preference import read_families
     from ranktilt.judging.judge_scores import judge_scores
@@ -309,18 +374,17 @@ def _judge_scores(
         judges,
         measures=measures,
         families=None if inputs.systems is None else read_families(inputs.systems),
-        resamples=resamples,
-        seed=seed,
+        **options.resampling(),
     )
 
 
 def _graded(
-    collection: Collection, client: LLM, how: Grading, runs: list[Run], target: Path | None
+    collection: Collection, client: LLM, grading: Grading, runs: list[Run], target: Path | None
 ) -> Grades:
     """Let the model grade, keep the grades, and say what became of the requests."""
     from ranktilt.judging.grading import grade, save_grades
 
-    grades = grade(collection, client, how, runs=runs)
+    grades = grade(collection, client, grading, runs=runs)
     note_grades(grades)
     if target is not None:
         save_grades(grades, target)
@@ -341,7 +405,7 @@ def note_grades(grades: Grades) -> None:
 
 
 def _runs(
-    inputs: JudgeInputs, collection: Collection | None, neural: options.SearchOptions
+    inputs: JudgeInputs, collection: Collection | None, text: options.Fields | None
 ) -> list[Run]:
     """Runs from files, and those of rankers."""
     from ranktilt.run import Run
@@ -349,9 +413,5 @@ def _runs(
     stored = [Run.load(path, score_order=inputs.score_order) for path in inputs.run_files]
     if collection is None or not inputs.ranker:
         return stored
-    return [
-        *stored,
-        *options.rank_with(
-            neural.rankers(inputs.ranker, score_order=inputs.score_order), collection
-        ),
-    ]
+    rankers = options.read_rankers(inputs.ranker, text=text, score_order=inputs.score_order)
+    return [*stored, *options.rank_with(rankers, collection)]

@@ -5,116 +5,42 @@ from __future__ import annotations
 import io
 import sys
 import traceback
+from collections.abc import Sequence
 from typing import Annotated, Any
 
-import typer
-from typer.core import TyperGroup
-
-from ranktilt._version import __version__
-from ranktilt.cli import train
-from ranktilt.cli.audit import audit, demo
-from ranktilt.cli.build import build
-from ranktilt.cli.check import check
-from ranktilt.cli.compare import compare, gate
-from ranktilt.cli.data import load, mix
-from ranktilt.cli.explain import explain
-from ranktilt.cli.generate import answer, rewrite
-from ranktilt.cli.generate_versions import versions
-from ranktilt.cli.judge import judge
-from ranktilt.cli.level import level
-from ranktilt.cli.notes import say
-from ranktilt.cli.options import Verb
-from ranktilt.cli.pairwise import pairwise
-from ranktilt.cli.rank import rank
-from ranktilt.cli.replay_log import replay_log
-from ranktilt.cli.report import report
-from ranktilt.cli.tools import doctor
-from ranktilt.cli.train_study import train_study
-from ranktilt.errors import UserError
-
-_VERBS: dict[str, Any] = {
-    "demo": demo,
-    "audit": audit,
-    "rank": rank,
-    "compare": compare,
-    "gate": gate,
-    "explain": explain,
-    "level": level,
-    "train": train.train,
-    "pairwise": pairwise,
-    "judge": judge,
-    "report": report,
-    "check": check,
-}
-_GROUPS: dict[str, tuple[str, dict[str, Any]]] = {
-    "data": (
-        "Load, mix and build collections.",
-        {"load": load, "mix": mix, "build": build},
-    ),
-    "generate": (
-        "Let a language model rewrite documents or answer queries, or write versions by design.",
-        {"rewrite": rewrite, "answer": answer, "versions": versions},
-    ),
-    "tools": (
-        "Read stored answers, and look after the installation and the cache.",
-        {
-            "replay-log": replay_log,
-            "doctor": doctor,
-        },
-    ),
-}
-
-
-class _FirstScreen(TyperGroup):
-    """Lists the verbs, then the groups of the others."""
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        for heading, names in {
-            "Commands": list(_VERBS),
-            "Groups of commands": list(_GROUPS),
-        }.items():
-            with formatter.section(heading):
-                formatter.write_dl(
-                    [(name, self.commands[name].get_short_help_str(96)) for name in names]
-                )
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Say in which group a verb is that is typed without it."""
-        for group, (_, verbs) in _GROUPS.items():
-            if args[0] in verbs:
-                ctx.fail(
-                    f"No such command {args[0]!r}. It is in a group: ranktilt {group} {args[0]}"
-                )
-        return super().resolve_command(ctx, args)
-
-
-def _add(group: typer.Typer, verbs: dict[str, Any]) -> typer.Typer:
-    """Give a group its verbs; one with kinds of its own is a group too."""
-    for name, verb in verbs.items():
-        if isinstance(verb, typer.Typer):
-            group.add_typer(verb, name=name)
-        else:
-            group.command(name, cls=Verb)(verb)
-    return group
-
-
-app = typer.Typer(
-    cls=_FirstScreen,
-    name="ranktilt",
-    help="What your ranker favours, how sure that is, why, and how to level it.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+from cyclopts import CycloptsError, Parameter
+from cyclopts.exceptions import (
+    MissingArgumentError,
+    RepeatArgumentError,
+    UnknownCommandError,
+    UnusedCliTokensError,
 )
-_add(app, _VERBS)
-_add(train.train, {"study": train_study})
-for _name, (_help, _verbs) in _GROUPS.items():
-    app.add_typer(
-        _add(typer.Typer(help=_help, no_args_is_help=True, rich_markup_mode=None), _verbs),
-        name=_name,
-    )
 
-_USAGE: Any = typer.BadParameter.__base__  # click's UsageError, wherever this typer keeps it
+from ranktilt.cli import (  # noqa: F401 - each verb joins the root where it is imported
+    audit,
+    build,
+    check,
+    compare,
+    data,
+    explain,
+    generate,
+    generate_versions,
+    help_spec,
+    judge,
+    mitigate,
+    pairwise,
+    rank,
+    replay_log,
+    report,
+    tools,
+    train,
+    train_study,
+)
+from ranktilt.cli.app import HELP_ALL, HELP_PAGE, OTHER, app
+from ranktilt.cli.notes import say
+from ranktilt.cli.settings import MachineOptions, in_force
+from ranktilt.errors import UserError, nearest
+
 # How every command ends. 0: done, and what it asks holds. 1: done, and it does not hold, as each
 # verb's help says (tilted, unfair, failed, incomplete). 3: gate cannot tell. Nothing else may ever
 # end in one of these:
@@ -128,51 +54,63 @@ _READER_GONE = (
     141  # whoever read the output went away, as `| head` does; there is nobody left to tell
 )
 
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"ranktilt {__version__}")
-        raise typer.Exit
+EXIT_QUIETLY: dict[str, Any] = {"exit_on_error": False, "print_error": False}
+"""The parser's errors are raised, and become one line here."""
+app.register_install_completion_command(name="--install-completion", group=OTHER)
 
 
-@app.callback()
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_version, is_eager=True, help="Show the version and stop."
-        ),
-    ] = False,
-) -> None:
-    pass
+@app.meta.default
+def _launch(
+    *words: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
+    machine: MachineOptions = MachineOptions(),
+) -> Any:
+    """Take the options of the machine off, wherever they stand, and run the command."""
+    path, parsers, rest = app.parse_commands(words)
+    if parsers[-1].default_command is None and not rest:
+        from rich.console import Console
+
+        app.help_print(words, console=Console(stderr=True))
+        return _REFUSED
+    # Doctor says what is wrong with a configuration that every other command refuses.
+    needs_file, is_training = "doctor" not in path, "train" in path
+    with in_force(machine, needs_file=needs_file, is_training=is_training):
+        return _call(app, words)
+
+
+def _call(called: Any, words: Any) -> Any:
+    return called(words, **EXIT_QUIETLY, result_action="return_value")
 
 
 def main() -> None:
     """Run the command line; mistakes of the user end in one line on stderr and exit code 2."""
     _speak_utf8()
-    sys.exit(_run())
+    sys.exit(run(sys.argv[1:]))
 
 
-def _run() -> int:
+def run(words: Sequence[str]) -> int:
     """Run the command; returns its exit code, whatever happens."""
+    HELP_PAGE.shows_all = HELP_ALL in words
+    words = ["--help" if word == HELP_ALL else word for word in words]
+    path, _, _ = app.parse_commands(words)
+    HELP_PAGE.shows_machine = not path or path[0].startswith("-")
     try:
-        code = app(prog_name=app.info.name, standalone_mode=False) or 0
+        code = int(_call(app.meta, words) or 0)
     except BrokenPipeError:
         code = _READER_GONE
-    except (UserError, OSError, _USAGE) as error:
-        if "--debug" in sys.argv:
+    except (UserError, OSError, CycloptsError) as error:
+        if "--debug" in words:
             say(traceback.format_exc().rstrip())
         else:
-            _refuse(error)
+            say(_refusal(error))
         code = _REFUSED
     except SystemExit as end:
         if not isinstance(end.__context__, BrokenPipeError):
             raise
-        code = _READER_GONE  # typer ends with 1 where a pipe closes
-    except (KeyboardInterrupt, typer.Abort):
+        code = _READER_GONE  # rich ends with 1 where a pipe closes
+    except KeyboardInterrupt:
         code = _INTERRUPTED
     except MemoryError:
-        say(f"{app.info.name}: out of memory: lower --memory or close other programs")
+        say("ranktilt: out of memory: lower --memory or close other programs")
         code = _NO_MEMORY
     except BaseException:  # a library's panic is no Exception
         say(traceback.format_exc().rstrip())
@@ -182,17 +120,47 @@ def _run() -> int:
     return code
 
 
-def _refuse(error: Any) -> None:
-    if type(error).__name__ == "NoArgsIsHelpError":
-        error.show()  # nothing after a verb that has verbs of its own: the help page
-        return
-    where = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
-    message = (
-        error.format_message().replace("Value error, ", "")
-        if isinstance(error, _USAGE)
-        else str(error)
-    )
-    say(f"{where}: {' '.join(message.splitlines())}")
+def _refusal(error: Exception) -> str:
+    """Return the line that says what is wrong: the command, and the message without line breaks."""
+    chain = getattr(error, "command_chain", None) or ()
+    message = _parser_message(error) if isinstance(error, CycloptsError) else str(error)
+    return f"{' '.join(['ranktilt', *chain])}: {' '.join(message.splitlines())}"
+
+
+def _parser_message(error: CycloptsError) -> str:
+    """Return the parser's message in our words, where its own are about its inside."""
+    if isinstance(error, UnknownCommandError):
+        return _unknown_command(error)
+    if isinstance(error, UnusedCliTokensError):
+        return f"got unexpected words: {' '.join(error.unused_tokens or ())}"
+    if isinstance(error, RepeatArgumentError):
+        return f"{error.token.keyword} is given twice, but takes one value: keep one of them"
+    if isinstance(error, MissingArgumentError):
+        return _missing(error)
+    return str(error)
+
+
+def _missing(error: MissingArgumentError) -> str:
+    """Say which argument is missing, or which option lacks its value; a lone hyphen is none to the parser."""
+    option, words = error.keyword, list(error.root_input_tokens or ())
+    if option is None:
+        return f"{error.argument.name if error.argument else 'an argument'} is missing"
+    if option in words[:-1] and words[words.index(option) + 1] == "-":
+        return f"{option} writes a file, not to standard output (-)"
+    return f"{option} needs a value"
+
+
+def _unknown_command(error: UnknownCommandError) -> str:
+    """Name the nearest command, or the group that a command belongs to."""
+    word = (error.unused_tokens or [""])[0]
+    parent = error.app if error.app is not None else app
+    names = [name for name in parent if not name.startswith("-")]
+    for group in () if error.command_chain else names:
+        if word in app[group] and not word.startswith("-"):
+            return f"no such command {word!r}; it is in a group: ranktilt {group} {word}"
+    near = nearest(word, names)
+    hint = f"; did you mean {near[0]!r}?" if near else f" (commands: {', '.join(names)})"
+    return f"no such command {word!r}{hint}"
 
 
 def _speak_utf8() -> None:

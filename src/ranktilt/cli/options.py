@@ -1,324 +1,289 @@
-"""Options that several verbs share, and how a function with options becomes a verb."""
+"""Options that several verbs share, and how their texts become rankers, models and labels."""
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import MISSING, dataclass, fields, replace
-from functools import partial, wraps
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-from typer.core import TyperCommand
+from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from ranktilt.cli import completion
-from ranktilt.cli.notes import reporting
+from ranktilt.cli.app import INPUT, MODEL, OUTPUT, QUESTION, SELDOM, STATISTICS
+from ranktilt.cli.notes import note, say
+from ranktilt.cli.settings import settings
 from ranktilt.errors import UserError, unknown
-from ranktilt.option import Option, refuse_repeated
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
     from ranktilt.datasets.labels import LabelFile
+    from ranktilt.llm.spec import ModelSpec
     from ranktilt.rankers.base import Ranker
     from ranktilt.run import Run
 
 Formats = Literal["table", "markdown", "csv", "latex", "html", "json"]
 """How a result is printed, the same for every verb."""
-Corrections = Literal["holm", "bonferroni"]
 Fields = Literal["title+text", "text", "title"]
-
-PANELS = (
-    "Arguments",
-    "Input",
-    "Question",
-    "With --full",
-    "Model",
-    "Training",
-    "Statistics",
-    "Output",
-    "Other options",
-)
-"""Headings of ``--help``, in order; what is of none of them stands under the last."""
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
-
 Pairs = list[tuple[str, str]]
+
+AT_LEAST_ONE = Number(gte=1)
+SHARE = Number(gte=0, lte=1)
+NOT_NEGATIVE = Number(gte=0)
+
 Rankers = Annotated[
     list[str] | None,
-    Option(
-        'A ranker, such as bm25, "bm25(k1=0.9,b=0.4)@100", dense:minilm.',
-        "SPEC",
-        short="-r",
-        panel="Input",
-        complete=completion.rankers,
+    Parameter(
+        alias="-r",
+        help='A ranker, such as bm25, "bm25(k1=0.9,b=0.4)@100", dense:minilm.',
+        metavar="SPEC",
+        group=INPUT,
+        completer=completion.rankers,
     ),
 ]
 Measures = Annotated[
     list[str] | None,
-    Option(
-        "A measure, such as nDCG@3; several may be given.",
-        "MEASURE",
-        short="-m",
-        panel="Question",
-        complete=completion.measures,
+    Parameter(
+        alias="-m",
+        help="A measure, such as nDCG@3; several may be given.",
+        metavar="MEASURE",
+        group=QUESTION,
+        completer=completion.measures,
     ),
 ]
 Preset = Annotated[
     str | None,
-    Option(
-        "Compute as a paper did: dai, wang or askari; explicit options override it.",
-        "NAME",
-        complete=completion.presets,
+    Parameter(
+        help="Compute as a paper did: dai, wang or askari; explicit options override it.",
+        metavar="NAME",
+        group=QUESTION,
+        completer=completion.presets,
     ),
 ]
 Card = Annotated[
-    bool, Option("Add the question card: five questions side by side.", panel="Question")
+    bool,
+    Parameter(help="Add the question card: five questions side by side.", group=QUESTION),
 ]
 Controls = Annotated[
-    bool, Option("Add controls, such as matched lengths and boilerplate removed.", panel="Question")
+    bool,
+    Parameter(
+        help="Add controls, such as matched lengths and boilerplate removed.", group=QUESTION
+    ),
 ]
 Reference = Annotated[
     str | None,
-    Option("The group that others are compared with (default: human).", "GROUP", panel="Question"),
+    Parameter(
+        help="The group that others are compared with (default: human).",
+        metavar="GROUP",
+        group=QUESTION,
+    ),
 ]
 Folder = Annotated[
-    Path, typer.Argument(metavar="DIR", help="A collection: BEIR, Cocktail or the papers' layout.")
+    Path, Parameter(name="DIR", help="A collection: BEIR, Cocktail or the papers' layout.")
 ]
 AnyCollection = Annotated[
-    Path, typer.Argument(metavar="DIR", help="A collection: a folder, hub:OWNER/NAME or irds:ID.")
+    Path,
+    Parameter(name="DIR", help="A collection: a folder, hub:OWNER/NAME or irds:ID."),
 ]
 Destination = Annotated[
-    Path, Option("Folder for the collection.", "DIR", short="-o", panel="Output")
+    Path,
+    Parameter(
+        name="--output",
+        alias="-o",
+        help="Folder for the collection.",
+        metavar="DIR",
+        group=OUTPUT,
+    ),
 ]
 Qrels = Annotated[
     str | None,
-    Option("Judgment file to use instead; none for no judgments.", "FILE", panel="Input"),
+    Parameter(
+        help="Judgment file to use instead; none for no judgments.", metavar="FILE", group=INPUT
+    ),
 ]
 Split = Annotated[
     str | None,
-    Option(
-        "Judgments in qrels/<split>.tsv (default: test, or the only one).", "SPLIT", panel="Input"
+    Parameter(
+        help="Judgments in qrels/<split>.tsv (default: test, or the only one).",
+        metavar="SPLIT",
+        group=INPUT,
     ),
 ]
 IgnoreUnknown = Annotated[
     bool,
-    Option(
-        "Allow judgments of documents that the collection lacks; they count in no group.",
-        panel="Input",
+    Parameter(
+        help="Allow judgments of documents that the collection lacks; they count in no group.",
+        group=SELDOM,
     ),
 ]
-Correction = Annotated[
-    Corrections, Option("Correction of p values for multiple tests.", panel="Statistics")
+LanguageModel = Annotated[
+    str | None,
+    Parameter(
+        help='Model: openai:NAME, "openai:NAME(temperature=0,concurrency=16)", '
+        "transformers:FOLDER, or a name of ranktilt.toml.",
+        metavar="MODEL",
+        group=MODEL,
+        completer=completion.language_models,
+    ),
+]
+Batch = Annotated[
+    bool,
+    Parameter(
+        help="Ask through the server's batches: within 24 hours, at half the price.", group=MODEL
+    ),
 ]
 Price = Annotated[
     str | None,
-    Option("Price per million input and output tokens, for --dry-run.", "IN,OUT", panel="Model"),
+    Parameter(
+        help="Price per million input and output tokens, for --dry-run.",
+        metavar="IN,OUT",
+        group=MODEL,
+    ),
 ]
 DryRun = Annotated[
-    bool, Option("Send nothing; show requests, tokens, price and time.", panel="Model")
+    bool,
+    Parameter(help="Send nothing; show requests, tokens, price and time.", group=MODEL),
 ]
 MaxFailures = Annotated[
     float | None,
-    Option(
-        "Share of queries or answers allowed to fail, 0 to 1.", "X", min=0, max=1, panel="Model"
+    Parameter(
+        help="Share of queries or answers allowed to fail, 0 to 1.",
+        metavar="X",
+        validator=SHARE,
+        group=SELDOM,
     ),
 ]
+Text = Annotated[Fields | None, Parameter(help="Part of a document to read.", group=MODEL)]
 ScoreOrder = Annotated[
     Literal["score", "ascending", "rank"] | None,
-    Option(
-        "Order runs by falling scores (default), by rising scores (distances), or by ranks.",
-        panel="Input",
+    Parameter(
+        help="Order runs by falling scores (default), by rising scores (distances), or by ranks.",
+        group=SELDOM,
     ),
 ]
 RowsPerFile = Annotated[
     int | None,
-    Option("Save documents as Parquet files of N rows each.", "N", min=1, panel="Output"),
+    Parameter(
+        help="Save documents as Parquet files of N rows each.",
+        metavar="N",
+        validator=AT_LEAST_ONE,
+        group=SELDOM,
+    ),
 ]
-Seed = Annotated[int, Option("Random seed.", "N", min=0, panel="Statistics")]
-Resamples = Annotated[int, Option("Bootstrap resamples.", "N", min=100, panel="Statistics")]
 Protected = Annotated[
     str | None,
-    Option(
-        "Protected group, A|B or non-A (default: the smaller of two).", "GROUP", panel="Question"
+    Parameter(
+        help="Protected group, A|B or non-A (default: the smaller of two).",
+        metavar="GROUP",
+        group=QUESTION,
     ),
 ]
 
 
-@dataclass(frozen=True)
-class OptionGroup:
-    """Options that belong together; a verb with a parameter of such a type takes each field as an option."""
-
-    panel: ClassVar[str | None] = None
-    """The heading of ``--help`` under which they stand."""
-
-    def in_force(self) -> AbstractContextManager[None]:
-        """What holds while the verb runs."""
-        return nullcontext()
-
-    def changed(self) -> list[str]:
-        """Name the options that differ from their defaults."""
-        return [
-            _flag(one) for one in _options_of(type(self)) if getattr(self, one.name) != one.default
-        ]
-
-
-@dataclass(frozen=True)
-class Compute(OptionGroup):
-    """What models run on."""
-
-    panel = "Model"
-
-    device: Annotated[str | None, Option("Device for models, such as cpu or cuda:0.", "DEVICE")] = (
-        None
-    )
-    threads: Annotated[int | None, Option("Processor threads to use.", "N", min=1)] = None
-    executor: Annotated[
-        str | None,
-        Option("Where to compute: local, ray (this machine), ray:ADDRESS (a cluster).", "PLACE"),
-    ] = None
-
-    @contextmanager
-    def in_force(self) -> Iterator[None]:
-        """Let what is computed be computed there; libraries read their thread counts when they are imported."""
-        if self.threads is not None:
-            os.environ.update(dict.fromkeys(_THREADS, str(self.threads)))
-        if self.executor is None:
-            yield
-            return
-        from ranktilt.executing.run_on import run_on
-
-        with run_on(self.executor):
-            yield
-
-
-@dataclass(frozen=True)
-class RankerOptions(Compute):
-    """What rankers have in common."""
-
-    text: Annotated[Fields | None, Option("Part of a document to rank.")] = None
-
-    def rankers(self, specs: Sequence[str], preset: str | None = None, **more: Any) -> list[Ranker]:
-        """Read rankers and give each these options and `more`, where it has them and does not set them itself."""
-        own = {
-            name: getattr(self, name, None)
-            for name in ("text", "device", "max_failures", "exclude_self")
-        }
-        return read_rankers(specs, preset, **(own | more))
-
-
-@dataclass(frozen=True)
-class SearchOptions(RankerOptions):
-    """The same, with what a whole search needs."""
-
-    exclude_self: Annotated[
-        bool | None,
-        Option(
-            "Drop a query's own document from its results, where queries are documents.",
-            flag="--exclude-self/--no-exclude-self",
-        ),
-    ] = None
-    memory: Annotated[
-        str | None,
-        Option(
-            "Memory limit of exact search and random labels, such as 1GB (default: a quarter of the memory).",
-            "SIZE",
-        ),
-    ] = None
-
-    @contextmanager
-    def in_force(self) -> Iterator[None]:
-        """Let search hold no more memory; the usual share where nothing is named."""
-        with super().in_force():
-            from ranktilt.executing.memory_limits import MemoryLimits, limited, read_size
-
-            most = None if self.memory is None else read_size(self.memory)
-            with limited(MemoryLimits(memory=most)):
-                yield
-
-
-@dataclass(frozen=True)
-class EngineOptions(SearchOptions):
-    """The same, where an engine or a language model may be asked."""
-
-    max_failures: MaxFailures = None
-
-    def require_answers(self, runs: Sequence[Run]) -> None:
-        """Refuse runs, wherever they come from, whose language models failed more often than allowed."""
-        require_answers((run.spec for run in runs), self.max_failures)
-
-
-@dataclass(frozen=True)
-class StatisticsOptions(OptionGroup):
-    """How tilts are tested."""
-
-    panel = "Statistics"
+@Parameter(name="*", group=STATISTICS)
+@dataclass(frozen=True, kw_only=True)
+class StatisticsOptions:
+    """How tilts are tested; resamples, seed and correction are keys of [statistics] in ranktilt.toml."""
 
     ties: Annotated[
         Literal["expected", "trec_eval"] | None,
-        Option("Ties: expected value over all orders (default), or trec_eval's order by id."),
-    ] = None
-    correction: Correction = "holm"
-    primary: Annotated[
-        str | None,
-        Option(
-            "The question that verdicts answer (default: the deepest nDCG, or else the first -m; without "
-            "judgments HeadToHead of twins, or Share@10).",
-            "MEASURE",
+        Parameter(
+            help="Ties: expected value over all orders (default), or trec_eval's order by id."
         ),
     ] = None
-    level_margin: Annotated[
-        str, Option("Tilts within this margin count as level: points, or '0.5 ranks'.", "X")
-    ] = "5"
-    resamples: Resamples = 10_000
-    seed: Seed = 0
+    primary: Annotated[
+        str | None,
+        Parameter(
+            help="The question that verdicts answer (default: the deepest nDCG, or else the first "
+            "-m; without judgments HeadToHead of twins, or Share@10).",
+            metavar="MEASURE",
+            group=SELDOM,
+        ),
+    ] = None
+    margin: Annotated[
+        str | None,
+        Parameter(
+            help="Tilts within this margin count as level: points, or '0.5 ranks' (default: 5).",
+            metavar="X",
+        ),
+    ] = None
 
-    @property
-    def keywords(self) -> dict[str, Any]:
-        """As the functions take them."""
-        return self.keywords_of(None)
-
-    def keywords_of(self, preset: str | None) -> dict[str, Any]:
-        """The same, with what a preset sets and no option overrides."""
-        from ranktilt.measures.margin import read_margin
+    def keywords(self, preset: str | None = None) -> dict[str, Any]:
+        """Return the keywords of an audit: options win over ``--set``, a preset and the file, in this order."""
+        from ranktilt.measures.margin import LEVEL, read_margin
         from ranktilt.presets import preset as preset_named
 
-        given = dict(vars(self))
-        level = read_margin(given.pop("level_margin"), "--level-margin")
-        chosen = {} if preset is None else preset_named(preset).statistics
-        ties = self.ties or chosen.get("ties", "expected")
-        return {**chosen, **given, "ties": ties, "level": level}
+        statistics = settings().configuration.statistics
+        assigned = settings().assigned_statistics
+        typed = {} if self.ties is None else {"ties": self.ties}
+        margin = self.margin or statistics.margin
+        return {
+            **sampling_of_tests(),
+            **statistics.of_audits,
+            **({} if preset is None else preset_named(preset).statistics),
+            **{name: value for name, value in statistics.of_audits.items() if name in assigned},
+            **typed,
+            "primary": self.primary,
+            "level": LEVEL if margin is None else read_margin(margin, "--margin"),
+        }
+
+    def preset_changes(self, preset: str) -> list[str]:
+        """Return what was asked for otherwise than a preset has it, such as ``ties = expected``."""
+        from ranktilt.presets import preset as preset_named
+
+        keywords = self.keywords(preset)
+        usual = preset_named(preset).statistics
+        return [
+            f"{name} = {keywords[name]}" for name, value in usual.items() if keywords[name] != value
+        ]
 
 
-@dataclass(frozen=True)
-class LabelOptions(OptionGroup):
+def sampling_of_tests() -> dict[str, Any]:
+    """Return resamples, seed and correction, as ranktilt.toml or ``--set`` has them."""
+    statistics = settings().configuration.statistics
+    return {
+        "resamples": statistics.resamples,
+        "seed": statistics.seed,
+        "correction": statistics.correction,
+    }
+
+
+def resampling() -> dict[str, Any]:
+    """Return resamples and seed, for what has no p values to correct."""
+    statistics = settings().configuration.statistics
+    return {"resamples": statistics.resamples, "seed": statistics.seed}
+
+
+@Parameter(name="*", group=INPUT)
+@dataclass(frozen=True, kw_only=True)
+class LabelOptions:
     """Labels of documents, how their file is read, and which group comes first."""
-
-    panel = "Input"
 
     groups: Annotated[
         str | None,
-        Option(
-            "Labels of documents: doc_id, source[, origin]; other columns as FILE:id=url,source=is_ai.",
-            "FILE",
+        Parameter(
+            help="Labels of documents: doc_id, source[, origin]; other columns as "
+            "FILE:id=url,source=is_ai; or a name of ranktilt.toml.",
+            metavar="FILE",
         ),
     ] = None
     rest: Annotated[
-        str | None, Option("Label of every document that --groups does not name.", "LABEL")
+        str | None,
+        Parameter(
+            help="Label of every document that --groups does not name.",
+            metavar="LABEL",
+            group=SELDOM,
+        ),
     ] = None
     name: Annotated[
         list[str] | None,
-        Option("Name for a value of the labels, such as 1=ai or AI=ai.", "VALUE=NAME"),
+        Parameter(
+            help="Name for a value of the labels, such as 1=ai or AI=ai.",
+            metavar="VALUE=NAME",
+            group=SELDOM,
+        ),
     ] = None
     reference: Reference = None
 
@@ -331,7 +296,10 @@ class LabelOptions(OptionGroup):
             if self.rest:
                 raise UserError("--rest needs a label file: --groups FILE")
             return None
-        return replace(LabelFile.of(self.groups), names=self.label_names, rest=self.rest)
+        configured = _configured_labels(self.groups)
+        labels = LabelFile.of(self.groups) if configured is None else configured
+        names = {**labels.names, **self.label_names}
+        return replace(labels, names=names, rest=self.rest or labels.rest)
 
     @property
     def label_names(self) -> dict[str, str]:
@@ -365,176 +333,66 @@ class LabelOptions(OptionGroup):
         return [(b, a) if b == name else (a, b) for a, b in chosen]
 
 
-@dataclass(frozen=True)
-class FieldsOf:
-    """The fields of a dataclass as options: a verb takes those that were given, by the fields' names."""
+def _configured_labels(name: str) -> LabelFile | None:
+    """Return the label file of that name in ranktilt.toml; None where it has none, or a file is called so."""
+    from ranktilt.datasets.labels import LabelFile
 
-    kind: type
-    without: tuple[str, ...] = ()
-    panel: str = "Training"
-
-    def parameters(self) -> list[inspect.Parameter]:
-        """Every field with an option, None where it is not given; its help names the dataclass's default."""
-        return [
-            parameter.replace(annotation=_optional(parameter), default=None)
-            for parameter in _options_of(self.kind, self.panel)
-            if parameter.name not in self.without and hasattr(parameter.annotation, "__metadata__")
-        ]
-
-    def flags(self, given: Mapping[str, Any]) -> list[str]:
-        """Name the options that were given."""
-        return [_flag(one) for one in self.parameters() if one.name in given]
+    configuration = settings().configuration
+    entry = configuration.labels.get(name)
+    if entry is None:
+        return None
+    if os.path.exists(name):
+        note(f"--groups {name}: the file is read, not [labels.{name}] of {configuration.path}")
+        return None
+    columns = {"doc_id" if key == "id" else key: column for key, column in entry.columns.items()}
+    return LabelFile(path=entry.file, columns=columns, names=dict(entry.names), rest=entry.rest)
 
 
-def _flag(parameter: inspect.Parameter) -> str:
-    name: str = parameter.annotation.__metadata__[0].names(parameter.name)[0]
-    return name
+def language_model(text: str) -> ModelSpec:
+    """Read a model's text, or its name in ranktilt.toml, and say where texts go if a file decides that."""
+    from ranktilt.llm.spec import read_model
+
+    return read_model(language_model_text(text))
 
 
-def _optional(parameter: inspect.Parameter) -> Any:
-    kind, default = parameter.annotation.__origin__, parameter.default
-    (option,) = parameter.annotation.__metadata__
-    usual = f"{default:g}" if isinstance(default, float) else default
-    if get_origin(kind) is tuple:
-        kind, usual = list[get_args(kind)[0]], ", ".join(map(str, default))  # type: ignore[misc]  # typer has no such
-    kind = str if kind == str | Path else kind
-    if default not in (None, False):
-        option = replace(option, help=f"{option.help.rstrip('.')} (default: {usual}).")
-    return Annotated[kind | None, option]
+def language_model_text(name: str) -> str:
+    """Return the text of a model that ranktilt.toml names; any other text as it is.
 
-
-def verb(
-    *examples: str, panel: str = "Question"
-) -> Callable[[Callable[..., int | None]], Callable[..., None]]:
-    """Make a verb of a function: with ``--quiet``, ``--debug`` and the fields of its option groups as options.
-
-    Its help opens with the examples, commands without ``ranktilt``, and shows its own options under
-    `panel`. It runs with progress and notes on stderr; an exit code that it returns other than 0
-    ends the process.
+    An address that a file names is printed before anything is sent there, with the file and with
+    the variable whose key goes along: the file may be somebody else's.
     """
-    return partial(_verb, examples=examples, panel=panel)
+    from ranktilt.llm.base import KINDS
+    from ranktilt.llm.server import VARIABLE
+    from ranktilt.spec import Stage
 
-
-def _verb(
-    function: Callable[..., int | None], examples: tuple[str, ...], panel: str
-) -> Callable[..., None]:
-    hints = get_type_hints(function, include_extras=True)
-    groups = {
-        name: kind
-        for name, kind in hints.items()
-        if isinstance(kind, type) and issubclass(kind, OptionGroup)
+    configuration = settings().configuration
+    entry = configuration.llm.get(name)
+    if entry is None:
+        if ":" not in name and configuration.llm:
+            raise unknown(
+                "language model", name, [*configuration.llm, *(f"{kind}:…" for kind in KINDS)]
+            )
+        return name
+    if name.partition("(")[0].partition(":")[0] in KINDS:
+        note(f"--llm {name}: the model is asked, not [llm.{name}] of {configuration.path}")
+        return name
+    kind, _, model = str(entry["model"]).partition(":")
+    options = {
+        option: str(value).lower() if isinstance(value, bool) else str(value)
+        for option, value in entry.items()
+        if option != "model"
     }
-    more = {name: _options_of(kind, kind.panel) for name, kind in groups.items()}
-    chosen = {
-        name: kind.__metadata__[0] for name, kind in hints.items() if hasattr(kind, "__metadata__")
-    }
-    fields_of = {
-        name: one.parameters() for name, one in chosen.items() if isinstance(one, FieldsOf)
-    }
-    more |= fields_of
-    parameters: list[inspect.Parameter] = []
-    for parameter in inspect.signature(function).parameters.values():
-        own = [parameter.replace(annotation=_under(panel, hints[parameter.name]))]
-        parameters += more.get(parameter.name, own)
-    parameters += _options_of(_Common)
-    parameters = [parameter.replace(annotation=_for_typer(parameter)) for parameter in parameters]
-
-    @wraps(function)
-    def run(**given: Any) -> None:
-        common = _Common(given.pop("quiet"), given.pop("debug"))
-        made = {
-            name: kind(**{f.name: given.pop(f.name) for f in fields(kind)})
-            for name, kind in groups.items()
-        }
-        for name, named in fields_of.items():
-            values = {one.name: given.pop(one.name) for one in named}
-            told = {key: value for key, value in values.items() if value not in (None, [])}
-            given[name] = {
-                key: tuple(value) if isinstance(value, list) else value
-                for key, value in told.items()
-            }
-        with reporting(quiet=common.quiet), ExitStack() as stack:
-            for group in made.values():
-                stack.enter_context(group.in_force())
-            code = function(**given, **made)
-        if code:
-            raise typer.Exit(code)
-
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    run.examples = examples  # type: ignore[attr-defined]
-    return run
+    address = options.get("base_url")
+    if address is not None:
+        key = f", with the key in {VARIABLE}" if os.environ.get(VARIABLE) else ""
+        say(f"asks {address}{key} (base_url of [llm.{name}] in {configuration.path})")
+    return str(Stage(kind, model, options))
 
 
-class Verb(TyperCommand):
-    """A verb whose help opens with examples and shows options under headings; an option of one value is given once."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse an option that takes one value and is given several."""
-        if not ctx.resilient_parsing:  # as shells parse for completion
-            refuse_repeated(ctx, self.make_parser(ctx).parse_args(args=list(args))[2])
-        return super().parse_args(ctx, args)
-
-    @property
-    def examples(self) -> list[str]:
-        """Whole commands, as they are typed."""
-        return [f"ranktilt {example}" for example in self.callback.examples]  # type: ignore[union-attr]
-
-    def format_usage(self, ctx: Any, formatter: Any) -> None:
-        super().format_usage(ctx, formatter)
-        formatter.write_paragraph()
-        with formatter.indentation():
-            for example in self.examples:
-                formatter.write_text(f"$ {example}")
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        rows: dict[str, list[tuple[str, str]]] = {panel: [] for panel in PANELS}
-        for parameter in self.get_params(ctx):
-            if record := parameter.get_help_record(ctx):
-                own = getattr(parameter, "rich_help_panel", None) or PANELS[-1]
-                rows[PANELS[0] if parameter.param_type_name == "argument" else own].append(record)
-        for panel, records in rows.items():
-            if records:
-                with formatter.section(panel):
-                    formatter.write_dl(records)
-
-
-@dataclass(frozen=True)
-class _Common(OptionGroup):
-    quiet: Annotated[bool, Option("Print no progress and no notes.")] = False
-    debug: Annotated[bool, Option("Show the traceback of errors.")] = False
-    """Read when an error ends the program."""
-
-
-def _options_of(group: type, panel: str | None = None) -> list[inspect.Parameter]:
-    hints, kind = get_type_hints(group, include_extras=True), inspect.Parameter.KEYWORD_ONLY
-    empty = inspect.Parameter.empty
-    defaults = {f.name: empty if f.default is MISSING else f.default for f in fields(group)}
-    return [
-        inspect.Parameter(name, kind, annotation=_under(panel, hints[name]), default=value)
-        for name, value in defaults.items()
-    ]
-
-
-def _under(panel: str | None, kind: Any) -> Any:
-    """The type of a field whose option stands under a heading, unless it names its own."""
-    option = kind.__metadata__[0] if hasattr(kind, "__metadata__") else None
-    if not isinstance(option, Option) or option.panel is not None:
-        return kind
-    return Annotated[kind.__origin__, replace(option, panel=panel)]
-
-
-def _for_typer(parameter: inspect.Parameter) -> Any:
-    """The type of a parameter with its option as typer declares it."""
-    kind = parameter.annotation
-    (option,) = kind.__metadata__
-    if not isinstance(option, Option):
-        return kind
-    told = {name: getattr(option, name) for name in ("help", "min", "max")}
-    number = (get_args(kind.__origin__) or (kind.__origin__,))[0]
-    told["metavar"] = option.metavar or {int: "N", float: "X"}.get(number)
-    told |= {"rich_help_panel": option.panel, "autocompletion": option.complete}
-    return Annotated[kind.__origin__, typer.Option(*option.names(parameter.name), **told)]
+def first_given(**values: Any) -> str | None:
+    """Return the flag of the first option that has a value, such as ``--max-tilt``; None where none has."""
+    name = next((name for name, value in values.items() if value not in (None, False, [])), None)
+    return None if name is None else f"--{name.replace('_', '-')}"
 
 
 def require_answers(specs: Iterable[Any], max_failures: float | None) -> None:
@@ -585,11 +443,12 @@ def read_rankers(specs: Sequence[str], preset: str | None = None, **defaults: An
     """
     from ranktilt.presets import Preset as Presets
     from ranktilt.presets import preset as preset_named
-    from ranktilt.rankers.spec import Stage, parse_stages
     from ranktilt.registry import ranker, ranker_class
+    from ranktilt.spec import Stage, parse_stages
 
     chosen = Presets(source="") if preset is None else preset_named(preset)
 
+    defaults.setdefault("device", settings().machine.device)
     named = {name: value for name, value in defaults.items() if value is not None}
     given = {
         name: str(value).lower() if isinstance(value, bool) else str(value)

@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, TextIO, TypeVar, cast
 
+from cyclopts import Parameter
+
+from ranktilt.cli.app import OUTPUT
 from ranktilt.cli.notes import end_progress, is_quiet, silence
-from ranktilt.cli.options import Formats, OptionGroup
+from ranktilt.cli.options import Formats
 from ranktilt.errors import UserError, visible
 from ranktilt.io.files import cannot_write, require_place, sidecar, write_bytes
-from ranktilt.option import Option
 
 ENDINGS = {"html": (".html", ".htm"), "latex": (".tex",), "markdown": (".md",), "csv": (".csv",)}
 """How a file of each format ends."""
@@ -27,14 +29,27 @@ _COLLECTION = ("*.jsonl", "*.jsonl.gz", "*/*.jsonl", "*/*.jsonl.gz", "qrels/*")
 _LONGEST = 80
 
 
-@dataclass(frozen=True)
-class Output(OptionGroup):
+def _require_file_name(_kind: object, value: object) -> None:
+    """Refuse an option in the place of a file: a lone hyphen is allowed there, which is stdout."""
+    if isinstance(value, str | Path) and str(value).startswith("--"):
+        raise UserError(f"expected a file or -, got the option {value}")
+
+
+FILE_OR_STDOUT = Parameter(allow_leading_hyphen=True, validator=_require_file_name)
+"""For options that take a file, or - for stdout."""
+
+
+@Parameter(name="*", group=OUTPUT)
+@dataclass(frozen=True, kw_only=True)
+class Output:
     """How a result is shown and kept, the same for every verb."""
 
-    panel = "Output"
-
-    format: Annotated[Formats, Option("Format of the printed result.")] = "table"
-    json: Annotated[str | None, Option("Save the result as JSON; - for stdout.", "FILE")] = None
+    format: Annotated[Formats, Parameter(help="Format of the printed result.")] = "table"
+    json: Annotated[
+        str | None,
+        FILE_OR_STDOUT,
+        Parameter(help="Save the result as JSON; - for stdout.", metavar="FILE"),
+    ] = None
 
     @property
     def paths(self) -> dict[str, Path | str | None]:
@@ -58,17 +73,19 @@ class Output(OptionGroup):
         return text_of(result, self.format, notes=not is_quiet())
 
 
-@dataclass(frozen=True)
+@Parameter(name="*", group=OUTPUT)
+@dataclass(frozen=True, kw_only=True)
 class PageOutput(Output):
     """The same, with a page."""
 
     page: Annotated[
         Path | None,
-        Option(
-            "Save the result as an HTML page with figures.",
-            "FILE.html",
-            short="-o",
-            flag="--output",
+        FILE_OR_STDOUT,
+        Parameter(
+            name="--output",
+            alias="-o",
+            help="Save the result as an HTML page with figures.",
+            metavar="FILE.html",
         ),
     ] = None
 

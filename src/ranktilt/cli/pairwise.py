@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
 from ranktilt.cli import options
+from ranktilt.cli.app import INPUT, MODEL, OUTPUT, QUESTION, SELDOM, STATISTICS, UNDERSTAND, verb
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files, print_lines
+from ranktilt.cli.settings import settings
 from ranktilt.errors import UserError, counted
-from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.rankers.llm.pairwise import Pairwise
@@ -20,57 +24,68 @@ PROMPT = "pairwise-neutral"
 PAIRS = 20
 
 
-@dataclass(frozen=True)
-class Questions(options.OptionGroup):
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Questions:
     """Who is asked about which pairs, and how."""
 
-    panel = "Input"
-
-    llm: Annotated[
-        str | None,
-        Option(
-            'Model to ask: openai:NAME or transformers:FOLDER, such as "openai:m(requests_per_minute=60)".',
-            "MODEL",
-            panel="Model",
-        ),
-    ] = None
-    pairs: Annotated[int | None, Option("Pairs per query and kind (default: 20).", "N", min=1)] = (
-        None
-    )
+    llm: options.LanguageModel = None
     prompt: Annotated[
         str | None,
-        Option(
-            "pairwise-neutral, pairwise-sensitive, choice, or a file (default: the first).",
-            "NAME|FILE",
-            panel="Model",
+        Parameter(
+            help="pairwise-neutral, pairwise-sensitive, choice, or a file (default: the first).",
+            metavar="NAME|FILE",
+            group=MODEL,
         ),
     ] = None
     attribute: Annotated[
         str | None,
-        Option("Text for {attribute} in the prompt, such as female.", "X", panel="Model"),
+        Parameter(
+            help="Text for {attribute} in the prompt, such as female.", metavar="TEXT", group=MODEL
+        ),
+    ] = None
+    text: options.Text = None
+    max_failures: options.MaxFailures = None
+    dry_run: options.DryRun = False
+    price: options.Price = None
+    pairs: Annotated[
+        int | None,
+        Parameter(
+            help="Pairs per query and kind (default: 20).",
+            metavar="N",
+            group=INPUT,
+            validator=options.AT_LEAST_ONE,
+        ),
+    ] = None
+    queries: Annotated[
+        Path | None,
+        Parameter(
+            help="File of query ids to ask about, such as ADAPTER/held-out.txt (default: all).",
+            metavar="FILE",
+            group=INPUT,
+        ),
     ] = None
     candidates: Annotated[
         Path | None,
-        Option(
-            "Run whose documents are paired (default: DIR/candidates.trec, or all documents).",
-            "RUN",
+        Parameter(
+            help="Run whose documents are paired (default: DIR/candidates.trec, or all documents).",
+            metavar="RUN",
+            group=INPUT,
         ),
     ] = None
     score_order: options.ScoreOrder = None
-    queries: Annotated[
+    decisions: Annotated[
         Path | None,
-        Option(
-            "File of query ids to ask about, such as ADAPTER/held-out.txt (default: all).", "FILE"
+        Parameter(
+            help="Stored choices (JSON lines), instead of asking a model.",
+            metavar="FILE",
+            group=INPUT,
         ),
     ] = None
-    decisions: Annotated[
-        Path | None, Option("Stored choices (JSON lines), instead of asking a model.", "FILE")
-    ] = None
     save_decisions: Annotated[
-        Path | None, Option("Save all choices as JSON lines.", "FILE", panel="Output")
+        Path | None,
+        Parameter(help="Save all choices as JSON lines.", metavar="FILE", group=OUTPUT),
     ] = None
-    dry_run: options.DryRun = False
-    price: options.Price = None
 
     def check(self) -> None:
         """Refuse options that do not go together."""
@@ -78,20 +93,25 @@ class Questions(options.OptionGroup):
             raise UserError(
                 "name either a model (--llm openai:MODEL) or stored choices (--decisions FILE)"
             )
-        strange = next(
-            (option for option in self.changed() if option not in ("--decisions", "--queries")),
-            None,
+        asking = options.first_given(
+            pairs=self.pairs,
+            prompt=self.prompt,
+            attribute=self.attribute,
+            text=self.text,
+            candidates=self.candidates,
+            score_order=self.score_order,
+            save_decisions=self.save_decisions,
+            dry_run=self.dry_run,
+            price=self.price,
         )
-        if self.decisions is not None and strange is not None:
-            raise UserError(f"{strange} asks a model; omit it with --decisions")
+        if self.decisions is not None and asking is not None:
+            raise UserError(f"{asking} asks a model; omit it with --decisions")
         if self.prompt == "pairwise-sensitive" and not self.attribute:
             raise UserError(
                 "--prompt pairwise-sensitive needs an attribute, such as --attribute female"
             )
 
-    def asker(
-        self, neural: options.RankerOptions, preset: str | None, max_failures: float | None
-    ) -> Pairwise | None:
+    def asker(self, preset: str | None) -> Pairwise | None:
         """The ranker that asks; None where choices are stored."""
         from ranktilt.presets import preset as preset_named
         from ranktilt.rankers.llm.pairwise import Pairwise
@@ -99,17 +119,19 @@ class Questions(options.OptionGroup):
         if self.llm is None:
             return None
         usual = preset_named(preset).options.get("pairwise", {}) if preset else {}
-        how = {
-            "prompt": self.prompt or usual.get("prompt", PROMPT),
-            "attribute": self.attribute,
-            "max_failures": max_failures,
-        }
-        found = neural.rankers([f"pairwise:{self.llm}"], preset, **how)[0]
-        if not isinstance(found, Pairwise) or found.k is not None:
+        ranker = options.read_rankers(
+            [f"pairwise:{options.language_model_text(self.llm)}"],
+            preset,
+            prompt=self.prompt or usual.get("prompt", PROMPT),
+            attribute=self.attribute,
+            text=self.text,
+            max_failures=self.max_failures,
+        )[0]
+        if not isinstance(ranker, Pairwise) or ranker.k is not None:
             raise UserError(f"--llm expects one model, such as openai:MODEL, got {self.llm!r}")
         if not self.dry_run:
-            found.check()
-        return found
+            ranker.check()
+        return ranker
 
     def run(self, folder: Path) -> Run | None:
         """The candidates, where there are any."""
@@ -123,40 +145,50 @@ class Questions(options.OptionGroup):
         return None if chosen is None else Run.load(chosen, score_order=self.score_order)
 
 
-@options.verb(
+@verb(
+    "pairwise",
     "pairwise DIR --llm openai:MODEL --save-decisions choices.jsonl",
     "pairwise DIR --decisions choices.jsonl --by group --protected female",
+    arguments="DIR",
+    panel=UNDERSTAND,
 )
 def pairwise(
     folder: options.Folder,
+    /,
     *,
-    questions: Questions,
-    by: Annotated[str, Option("Column that groups documents.", "COLUMN")] = "source",
+    questions: Questions = Questions(),
+    by: Annotated[
+        str,
+        Parameter(
+            help="Column that groups documents (default: source).",
+            metavar="COLUMN",
+            group=QUESTION,
+        ),
+    ] = "source",
     protected: options.Protected = None,
     count_rule: Annotated[
         Literal["both-agree", "each"],
-        Option("Count pairs on which both orders agree, or each answer."),
-    ] = "both-agree",
-    correction: options.Correction = "holm",
-    level_margin: Annotated[
-        float,
-        Option(
-            "Shares within this many points of 50 % count as level.",
-            "X",
-            min=0,
-            max=50,
-            panel="Statistics",
+        Parameter(
+            help="Count pairs on which both orders agree (default), or each answer.", group=SELDOM
         ),
-    ] = 5.0,
-    resamples: options.Resamples = 10_000,
-    seed: options.Seed = 0,
+    ] = "both-agree",
+    margin: Annotated[
+        float | None,
+        Parameter(
+            help="Shares within this many points of 50 % count as level (default: 5).",
+            metavar="X",
+            group=STATISTICS,
+            validator=Number(gte=0, lte=50),
+        ),
+    ] = None,
     split: options.Split = None,
-    max_failures: options.MaxFailures = None,
     preset: options.Preset = None,
-    neural: options.RankerOptions,
-    output: PageOutput,
+    output: PageOutput = PageOutput(),
 ) -> None:
-    """Ask a language model which of two documents is more relevant, in both orders, and say which group it favours."""
+    """Ask a language model which of two documents is more relevant.
+
+    Each pair is asked about in both orders; the answer says which group the model favours.
+    """
     from ranktilt.auditing.pairwise.choices import ask_pairs, read_decisions
     from ranktilt.auditing.pairwise.choices import pairwise as run_pairwise
     from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
@@ -170,16 +202,20 @@ def pairwise(
     output.check(
         *collection_files(folder), *read, also={"--save-decisions": questions.save_decisions}
     )
-    asker = questions.asker(neural, preset, max_failures)
+    asker = questions.asker(preset)
     collection = options.load_texts(folder, split)
     sides = two_groups(collection, by, protected)
     asked = None if questions.queries is None else read_query_ids(questions.queries, collection)
     if asker is None:
         decided = read_decisions(str(questions.decisions), collection, sides)
     else:
-        number, run = questions.pairs or PAIRS, questions.run(folder)
         drawn = draw_pairs(
-            collection, sides, pairs=number, seed=seed, candidates=run, queries=asked
+            collection,
+            sides,
+            pairs=questions.pairs or PAIRS,
+            seed=settings().configuration.statistics.seed,
+            candidates=questions.run(folder),
+            queries=asked,
         )
         if questions.dry_run:
             rehearsal = Rehearsal(asker.model())
@@ -191,14 +227,23 @@ def pairwise(
             f"{counted(drawn.frame.height, 'pair', 'pairs')} of {queries}: {2 * drawn.frame.height:,} prompts"
         )
         decided = ask_pairs(collection, drawn, asker)
-    found = run_pairwise(
+    result = run_pairwise(
         collection,
         decided,
         queries=asked,
         count_rule=count_rule,
-        level=level_margin,
-        correction=correction,
-        resamples=resamples,
-        seed=seed,
+        level=_margin(margin),
+        **options.sampling_of_tests(),
     )
-    output.deliver(found, {questions.save_decisions: decided.contents})
+    output.deliver(result, {questions.save_decisions: decided.contents})
+
+
+def _margin(typed: float | None) -> float:
+    """Return the points within which a share counts as level: of ``--margin``, or of [statistics]."""
+    from ranktilt.measures.margin import LEVEL, read_margin
+
+    if typed is not None:
+        return typed
+    margin = settings().configuration.statistics.margin
+    points = LEVEL if margin is None else read_margin(margin, "[statistics] margin")
+    return LEVEL if isinstance(points, str) else points  # ranks say nothing of shares

@@ -10,9 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from cyclopts import Parameter
+
 from ranktilt.cli import options
+from ranktilt.cli.app import INPUT, MORE, OUTPUT, verb
 from ranktilt.cli.notes import groups_to_audit, note
 from ranktilt.cli.output import (
+    FILE_OR_STDOUT,
     check_paths,
     collection_files,
     deliver,
@@ -23,7 +27,7 @@ from ranktilt.cli.output import (
 )
 from ranktilt.errors import UserError, counted
 from ranktilt.io.files import write_files
-from ranktilt.option import Option
+from ranktilt.spec import Stage
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
@@ -33,41 +37,60 @@ if TYPE_CHECKING:
 _STDOUT = Path("stdout")
 
 
-@options.verb(
-    "rank DIR -r bm25 -o bm25.trec", 'rank DIR -r "bm25@100>>monobert:base" -o runs/', panel="Input"
+@verb(
+    "rank",
+    "rank DIR -r bm25 -o bm25.trec",
+    'rank DIR -r "bm25@100>>monobert:base" -o runs/',
+    arguments="DIR",
+    panel=MORE,
 )
 def rank(
     folder: options.Folder,
+    /,
     *,
     ranker: options.Rankers = None,
     output: Annotated[
         str | None,
-        Option(
-            "File for the run; a folder (DIR/) for several; - for stdout.",
-            "FILE",
-            short="-o",
-            panel="Output",
+        FILE_OR_STDOUT,
+        Parameter(
+            alias="-o",
+            help="File for the run; a folder (DIR/) for several; - for stdout.",
+            metavar="FILE",
+            group=OUTPUT,
         ),
     ] = None,
     qrels: Annotated[
-        str | None, Option("Judgments that name the queries to rank; none for all queries.", "FILE")
+        str | None,
+        Parameter(
+            help="Judgments that name the queries to rank; none for all queries.",
+            metavar="FILE",
+            group=INPUT,
+        ),
     ] = None,
     split: options.Split = None,
     ignore_unknown: Annotated[
-        bool, Option("Allow judgments of documents and queries that the collection lacks.")
+        bool,
+        Parameter(
+            help="Allow judgments of documents and queries that the collection lacks.",
+            group=INPUT,
+        ),
     ] = False,
     preset: options.Preset = None,
     dry_run: options.DryRun = False,
     price: options.Price = None,
-    search: options.EngineOptions,
+    text: options.Text = None,
+    max_failures: options.MaxFailures = None,
 ) -> None:
-    """Rank the judged queries (all where nothing is judged) and keep the run, in TREC format, to audit it later."""
+    """Rank, and save the run to audit it later.
+
+    Ranks the judged queries, or all where nothing is judged; runs are written in TREC format.
+    """
     if not ranker:
         raise UserError("nothing to rank with: name a ranker, such as -r bm25")
     prices = options.read_price(price, dry_run=dry_run)
     from ranktilt.datasets.load import load
 
-    rankers = search.rankers(ranker, preset)
+    rankers = options.read_rankers(ranker, preset, text=text, max_failures=max_failures)
     if dry_run:
         collection = load(folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
         estimates = "\n".join(_estimates(rankers, collection, prices))
@@ -100,11 +123,22 @@ def rank(
         how = [
             part for option, value in named.items() if value is not None for part in (option, value)
         ]
-        if search.exclude_self is not None:
-            how.append("--exclude-self" if search.exclude_self else "--no-exclude-self")
         how += ["--ignore-unknown"] if ignore_unknown else []
-        runs_of = [part for file in files for part in ("--run", str(file))]
+        runs_of = [
+            word
+            for file, ranked_by in zip(files, rankers, strict=True)
+            for word in _run_words(file, ranked_by)
+        ]
         note(f"Audit it: {shlex.join(['ranktilt', 'audit', str(folder), *runs_of, *how, *groups])}")
+
+
+def _run_words(file: Path, ranker: Ranker) -> list[str]:
+    """Return the words that name a run for an audit, with what its ranker did about queries that are documents."""
+    choices = [getattr(stage, "exclude_self", None) for stage in options.stages_of(ranker)]
+    chosen = [choice for choice in choices if choice is not None]
+    if not chosen:
+        return ["--run", str(file)]
+    return ["-r", str(Stage("replay", str(file), {"exclude_self": str(chosen[0]).lower()}))]
 
 
 def _estimates(

@@ -7,12 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from cyclopts import Parameter
 
 from ranktilt.cli import options
+from ranktilt.cli.app import INPUT, OUTPUT, QUESTION, verb
 from ranktilt.cli.output import PageOutput, collection_files
+from ranktilt.cli.tools import tools
 from ranktilt.errors import UserError
-from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
@@ -23,59 +24,70 @@ SAVED = ("published", "strict")
 """The runs that ``--save`` writes."""
 
 
-@options.verb(
+@verb(
+    "replay-log",
     "tools replay-log calls.json --candidates bm25.trec --collection DIR",
     "tools replay-log calls.json --candidates requests.json --groups labels.csv",
+    arguments="LOG",
+    parent=tools,
 )
 def replay_log(
     log: Annotated[
         Path,
-        typer.Argument(
-            metavar="LOG", help="Stored calls: rank_llm's JSON, or lines of query, ids and answer."
+        Parameter(
+            name="LOG", help="Stored calls: rank_llm's JSON, or lines of query, ids and answer."
         ),
     ],
+    /,
     *,
     candidates: Annotated[
         Path,
-        Option("First-stage lists: a run, or rank_llm's JSON with texts.", "RUN", panel="Input"),
+        Parameter(
+            help="First-stage lists: a run, or rank_llm's JSON with texts.",
+            metavar="RUN",
+            group=INPUT,
+        ),
     ],
     folder: Annotated[
         Path | None,
-        Option(
-            "Collection with texts, judgments and groups; optional if --candidates has texts.",
-            "DIR",
-            flag="--collection",
-            panel="Input",
+        Parameter(
+            name="--collection",
+            help="Collection with texts, judgments and groups; optional if --candidates has texts.",
+            metavar="DIR",
+            group=INPUT,
         ),
     ] = None,
     score_order: options.ScoreOrder = None,
     qrels: options.Qrels = None,
     split: options.Split = None,
+    labels: options.LabelOptions = options.LabelOptions(),
     by: Annotated[
-        str | None, Option("Column whose groups are compared; none for no groups.", "COLUMN")
+        str | None,
+        Parameter(
+            help="Column whose groups are compared (default: several sources); none for no groups.",
+            metavar="COLUMN",
+            group=QUESTION,
+        ),
     ] = None,
     pair: Annotated[
-        list[str] | None, Option("Groups to compare (default: all pairs).", "A,B")
+        list[str] | None,
+        Parameter(help="Groups to compare (default: all pairs).", metavar="A,B", group=QUESTION),
     ] = None,
     measure: options.Measures = None,
     max_failures: options.MaxFailures = None,
     save: Annotated[
         Path | None,
-        Option(
-            "Save the published and the strict runs in this folder, in TREC format.",
-            "DIR",
-            panel="Output",
+        Parameter(
+            help="Save the published and the strict runs in this folder, in TREC format.",
+            metavar="DIR",
+            group=OUTPUT,
         ),
     ] = None,
-    correction: options.Correction = "holm",
-    resamples: options.Resamples = 10_000,
-    seed: options.Seed = 0,
-    labels: options.LabelOptions,
-    output: PageOutput,
+    output: PageOutput = PageOutput(),
 ) -> int:
-    """Tell what an LLM ranker ranked from what its parser did, by its stored answers.
+    """Tell what an LLM ranker ranked from what its parser did.
 
-    Every answer is typed; the published run is made again as RankGPT and rank_llm read answers, and
+    Every stored answer is typed; the published run is made again as RankGPT and rank_llm read answers, and
     split into the input order, the model's part and the parser's. No model is needed.
     """
     from ranktilt.auditing.replay_log import log_runs
@@ -98,7 +110,7 @@ def replay_log(
     column = _column(by, collection)
     if labels.reference:
         pairs = labels.reference_first(collection, column, pairs)
-    replayed = log_runs(log, run, collection, seed=seed)
+    replayed = log_runs(log, run, collection, seed=options.resampling()["seed"])
     result = replay(
         replayed,
         collection,
@@ -106,9 +118,7 @@ def replay_log(
         by=column,
         pairs=pairs,
         max_failures=max_failures,
-        correction=correction,
-        resamples=resamples,
-        seed=seed,
+        **options.sampling_of_tests(),
     )
     files: dict[Path | str | None, Callable[[], bytes]] = {}
     for name, path in run_paths.items():

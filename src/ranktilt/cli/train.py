@@ -3,65 +3,152 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-import typer
+from cyclopts import Parameter
 
 from ranktilt.cli import options
+from ranktilt.cli.app import CORRECT, INPUT, MODEL, OUTPUT, QUESTION, TRAINING, command_group, verb
 from ranktilt.cli.notes import groups_to_audit, note
 from ranktilt.cli.output import Output, with_command
-from ranktilt.errors import UserError, counted
+from ranktilt.cli.settings import settings
+from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.printing import signed
-from ranktilt.option import Option
+from ranktilt.spec import read_value
 from ranktilt.training.options import LoraTraining, Negatives, RerankerTraining, RetrieverTraining
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
-    from ranktilt.training.options import Trained
+    from ranktilt.training.options import Schedule, Trained
 
-train = typer.Typer(
-    help="Train a ranker on a collection's judgments.", no_args_is_help=True, rich_markup_mode=None
-)
+train = command_group("train", "Train a ranker on a collection's judgments.", CORRECT)
 
-
-_Folder = Annotated[
+Model = Annotated[
     Path,
-    Option(
-        "Folder for the model; an interrupted training there is resumed.",
-        "FOLDER",
-        short="-o",
-        panel="Output",
+    Parameter(
+        name="--output",
+        alias="-o",
+        help="Folder for the model; an interrupted training there is resumed.",
+        metavar="FOLDER",
+        group=OUTPUT,
     ),
 ]
-_Split = Annotated[
-    str, Option("Judgments to learn from, qrels/<split>.tsv.", "SPLIT", panel="Input")
+LearningSplit = Annotated[
+    str,
+    Parameter(
+        help="Judgments to learn from, qrels/<split>.tsv (default: train).",
+        metavar="SPLIT",
+        group=INPUT,
+    ),
 ]
-_Encoder = Annotated[
-    str, Option("Encoder to start from: minilm, a folder or a hub name.", "MODEL", panel="Model")
+Encoder = Annotated[
+    str,
+    Parameter(
+        help="Encoder to start from: minilm (default), a folder or a hub name.",
+        metavar="MODEL",
+        group=MODEL,
+    ),
 ]
-
-
-@dataclass(frozen=True)
-class ReadingOptions(options.Compute):
-    """What a model reads, and what it runs on."""
-
-    text: Annotated[options.Fields | None, Option("Part of a document to learn from.")] = None
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """As options of a training have them."""
-        return {"text": self.text or "title+text", "device": self.device}
-
-
-_Sources = Annotated[
+Text = Annotated[
+    options.Fields | None, Parameter(help="Part of a document to learn from.", group=MODEL)
+]
+Sources = Annotated[
     list[str] | None,
-    Option(
-        "Sources to learn from, or N relevant documents of each.", "SOURCE[=N],…", panel="Input"
+    Parameter(
+        help="Sources to learn from, or N relevant documents of each.",
+        metavar="SOURCE[=N],…",
+        group=INPUT,
     ),
 ]
+Minutes = Annotated[
+    float | None,
+    Parameter(
+        help="Train for about M minutes, with the learning rate scheduled by time (default: one "
+        "epoch).",
+        metavar="M",
+        group=TRAINING,
+        validator=options.NOT_NEGATIVE,
+    ),
+]
+RerankerNegatives = Annotated[
+    str | None,
+    Parameter(
+        help="Negatives from BM25's top K, or from N random documents (default: bm25:100).",
+        metavar="bm25:K|random:N",
+        group=TRAINING,
+    ),
+]
+OPTIONS = {
+    "alpha": "--debias",
+    "device": "--device",
+    "limits": "--sources",
+    "minutes": "--minutes",
+    "negatives": "--negatives",
+    "sources": "--sources",
+    "text": "--text",
+}
+"""Arguments of a training that are options, by field."""
+_LORA_OPTIONS = {
+    "attribute": "--attribute",
+    "device": "--device",
+    "minutes": "--minutes",
+    "prompt": "--prompt",
+    "text": "--text",
+}
+
+
+def training_arguments(
+    kind: type[Schedule], flags: Mapping[str, str], without: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return the arguments that ``--set`` gives a training, as the types of its fields.
+
+    Parameters
+    ----------
+    kind : type
+        The dataclass of the training.
+    flags : mapping of str to str
+        Fields that options of the verb fill, with the option.
+    without : iterable of str
+        Fields that the verb fills by itself.
+
+    Raises
+    ------
+    UserError
+        For an unknown name, which comes with the nearest known one, for the name of an option, and
+        for a value of a wrong type.
+    """
+    types = get_type_hints(kind)
+    names = [name for name in types if name not in flags and name not in without]
+    options_by_name = {flag.removeprefix("--"): flag for flag in flags.values()} | dict(flags)
+    arguments = {}
+    for name, text in settings().training.items():
+        if name in options_by_name:
+            flag = options_by_name[name]
+            raise UserError(f"--set {name}: {flag} is an option, so type {flag} {text}")
+        if name not in names:
+            raise unknown("argument of this training", name, names)
+        arguments[name] = _read_argument(text, types[name], f"--set {name}")
+    return arguments
+
+
+def _read_argument(text: str, hint: Any, what: str) -> Any:
+    """Read the text of an argument; choices and bounds are checked where the dataclass is made."""
+    parts = (hint, *get_args(hint))
+    if NoneType in parts and text.lower() == "none":
+        return None
+    if any(get_origin(part) is Literal for part in parts):
+        return text
+    return read_value(text, hint, what)
+
+
+def typed_options(**values: Any) -> dict[str, Any]:
+    """Return the arguments of a training that its options give: those that were typed."""
+    typed = {name: value for name, value in values.items() if value is not None}
+    return {**typed, "device": settings().machine.device}
 
 
 def _amounts(sources: list[str] | None) -> dict[str, Any]:
@@ -71,93 +158,144 @@ def _amounts(sources: list[str] | None) -> dict[str, Any]:
     return {"sources": tuple(amounts), "limits": limits} if amounts else {}
 
 
-@train.command("cross-encoder", cls=options.Verb)
-@options.verb(
+@verb(
+    "cross-encoder",
     "train cross-encoder DIR -o model",
-    "train cross-encoder DIR --sources human=500 --preset askari -o model",
-    panel="Training",
+    "train cross-encoder DIR --preset askari --set epochs=3 -o model",
+    arguments="DIR",
+    parent=train,
 )
 def cross_encoder(
     collection: options.Folder,
+    /,
     *,
-    output: _Folder,
-    base_model: _Encoder = "minilm",
-    split: _Split = "train",
-    sources: _Sources = None,
+    output: Model,
+    base_model: Encoder = "minilm",
+    text: Text = None,
+    split: LearningSplit = "train",
+    sources: Sources = None,
+    negatives: RerankerNegatives = None,
+    debias: Annotated[
+        float | None,
+        Parameter(
+            help="Weight of the debiased constraint on the logits (default: 0).",
+            metavar="α",
+            group=TRAINING,
+            validator=options.NOT_NEGATIVE,
+        ),
+    ] = None,
+    minutes: Minutes = None,
     preset: options.Preset = None,
-    learning: Annotated[dict[str, Any], options.FieldsOf(RerankerTraining)],
-    neural: ReadingOptions,
 ) -> None:
-    """Fine-tune an encoder into a re-ranker on the train split; resumes what was interrupted."""
+    """Fine-tune an encoder into a re-ranker, on the train split.
+
+    An interrupted training is resumed. Other arguments are given by --set KEY=VALUE, such as
+    --set epochs=3: steps, epochs, batch, rate, warmup_steps, weight_decay, seed, precision,
+    negatives_per_positive, positives_per_query, max_query_tokens, max_document_tokens, twins,
+    positives, triples, loss, dropout.
+    """
     from ranktilt.datasets.load import load
     from ranktilt.training.cross_encoder import train_cross_encoder
 
-    chosen = RerankerTraining.from_preset(preset, **learning, **_amounts(sources), **neural.fields)
+    typed = typed_options(text=text, negatives=negatives, alpha=debias, minutes=minutes)
+    arguments = training_arguments(RerankerTraining, OPTIONS)
+    chosen = RerankerTraining.from_preset(preset, **arguments, **typed, **_amounts(sources))
     loaded = load(collection, split=split, ignore_unknown=True)
     trained = train_cross_encoder(loaded, base_model, output, options=chosen)
     note(_summary(trained, collection, loaded, "bm25@100>>cross-encoder"))
     _warn_of_seen_judgments(collection, split)
 
 
-@train.command("retriever", cls=options.Verb)
-@options.verb(
+@verb(
+    "retriever",
     "train retriever DIR -o model",
     "train retriever DIR --debias 0 --debias 0.1 --debias 1 -o sweep",
-    panel="Training",
+    arguments="DIR",
+    parent=train,
 )
 def retriever(
     collection: options.Folder,
+    /,
     *,
-    output: _Folder,
-    base_model: _Encoder = "minilm",
-    debias: Annotated[
-        list[str] | None,
-        Option("Weight of the debiased constraint; several values, or paper, make a sweep.", "α"),
-    ] = None,
-    negatives: Annotated[
-        list[str] | None,
-        Option(
-            "The batch's alone (default), BM25's, the model's own (anew each epoch), or those of BM25's that are like "
-            "the positive in perplexity and specificity; several make a sweep.",
-            "|".join(get_args(Negatives)),
-        ),
-    ] = None,
-    split: _Split = "train",
+    output: Model,
+    base_model: Encoder = "minilm",
+    text: Text = None,
+    split: LearningSplit = "train",
     dev: Annotated[
         str | None,
-        Option("Split on which to audit the model after each epoch.", "SPLIT", panel="Input"),
+        Parameter(
+            help="Split on which to audit the model after each epoch.",
+            metavar="SPLIT",
+            group=INPUT,
+        ),
     ] = None,
     test_split: Annotated[
-        str, Option("Split on which a sweep's models are compared.", "SPLIT", panel="Input")
+        str,
+        Parameter(
+            help="Split on which a sweep's models are compared (default: test).",
+            metavar="SPLIT",
+            group=INPUT,
+        ),
     ] = "test",
+    sources: Sources = None,
+    debias: Annotated[
+        list[str] | None,
+        Parameter(
+            help="Weight of the debiased constraint (default: 0); several values, or paper, make a "
+            "sweep.",
+            metavar="α",
+            group=TRAINING,
+        ),
+    ] = None,
+    negatives: Annotated[
+        list[Negatives] | None,
+        Parameter(
+            help="The batch's alone (default), BM25's, the model's own (ann, anew each epoch), or "
+            "those of BM25's that are like the positive in perplexity and specificity "
+            "(controlled); several make a sweep.",
+            metavar="KIND",
+            group=TRAINING,
+        ),
+    ] = None,
+    minutes: Minutes = None,
     budget: Annotated[
-        float, Option("nDCG@10 that levelling may cost in a sweep, 0 to 1.", "X")
+        float,
+        Parameter(
+            help="nDCG@10 that levelling may cost in a sweep, 0 to 1 (default: 0.01).",
+            metavar="X",
+            group=TRAINING,
+        ),
     ] = 0.01,
-    sources: _Sources = None,
-    learning: Annotated[
-        dict[str, Any], options.FieldsOf(RetrieverTraining, without=("alpha", "negatives"))
-    ],
-    neural: ReadingOptions,
-    results: Output,
+    results: Output = Output(),
 ) -> None:
-    """Fine-tune an encoder into a retriever on the train split, levelled by the debiased constraint where asked.
+    """Fine-tune an encoder into a retriever, on the train split.
+
+    With --debias it learns under the debiased constraint: an LLM's version of a relevant document
+    may not score above it.
 
     Several --debias or --negatives make one model each in subfolders, and compare them on the test
     split: Relative Δ, effectiveness, and the smallest that is level within the budget.
+
+    An interrupted training is resumed. Other arguments are given by --set KEY=VALUE, such as
+    --set epochs=3: steps, epochs, batch, rate, warmup_steps, weight_decay, seed, precision,
+    negatives_per_positive, positives_per_query, max_query_tokens, max_document_tokens, twins,
+    depth, loss, variant, patience.
     """
     from ranktilt.datasets.load import load
     from ranktilt.experiments.retriever_sweep import PAPER
     from ranktilt.training.retriever import train_retriever
 
-    asked, kinds = debias or ["0"], list[Any](dict.fromkeys(negatives or ["in-batch"]))
+    strengths, kinds = debias or ["0"], list[Any](dict.fromkeys(negatives or ["in-batch"]))
     results.check(collection)
     chosen = RetrieverTraining(
-        **{**learning, "negatives": kinds[0]}, **_amounts(sources), **neural.fields
+        **training_arguments(RetrieverTraining, OPTIONS),
+        **typed_options(text=text, negatives=kinds[0], minutes=minutes),
+        **_amounts(sources),
     )
     loaded = load(collection, split=split, ignore_unknown=True)
     judged = None if dev is None else load(collection, split=dev, ignore_unknown=True)
-    alphas = _alphas(asked, loaded, base_model, chosen)
-    if len(alphas) == len(kinds) == 1 and PAPER not in asked:
+    alphas = _alphas(strengths, loaded, base_model, chosen)
+    if len(alphas) == len(kinds) == 1 and PAPER not in strengths:
         chosen = replace(chosen, alpha=alphas[0])
         trained = train_retriever(loaded, base_model, output, options=chosen, dev=judged)
         note(_summary(trained, collection, loaded, "dense"))
@@ -166,7 +304,7 @@ def retriever(
     from ranktilt.experiments.retriever_sweep import retriever_sweep
 
     tested = load(collection, split=test_split, ignore_unknown=True)
-    found, _ = retriever_sweep(
+    bench, _ = retriever_sweep(
         loaded,
         tested,
         base_model,
@@ -177,12 +315,10 @@ def retriever(
         dev=judged,
         budget=budget,
     )
-    found = with_command(found)
-    place = output / "bench.json"
-    results.deliver(found, {place: found.to_json})
-    note(
-        f"Next: {shlex.join(['ranktilt', 'report', str(place), '-o', str(output / 'bench.html')])}"
-    )
+    bench = with_command(bench)
+    path = output / "bench.json"
+    results.deliver(bench, {path: bench.to_json})
+    note(f"Next: {shlex.join(['ranktilt', 'report', str(path), '-o', str(output / 'bench.html')])}")
 
 
 def read_amounts(texts: Sequence[str], option: str, *, whole: bool = False) -> dict[str, int]:
@@ -226,32 +362,61 @@ def _warn_of_seen_judgments(collection: Path, split: str) -> None:
         )
 
 
-@train.command("lora", cls=options.Verb)
-@options.verb(
+@verb(
+    "lora",
     "train lora DIR --base-model FOLDER -o adapter",
-    "train lora DIR --base-model FOLDER --by gender --protected female -o adapter",
-    panel="Training",
+    "train lora DIR --base-model FOLDER --by gender -o adapter",
+    arguments="DIR",
+    parent=train,
 )
 def lora(
     collection: options.Folder,
+    /,
     *,
-    output: _Folder,
+    output: Model,
     base_model: Annotated[
-        str, Option("Chat model: a folder saved by transformers.", "MODEL", panel="Model")
+        str,
+        Parameter(help="Chat model: a folder saved by transformers.", metavar="MODEL", group=MODEL),
     ],
+    prompt: Annotated[
+        str | None,
+        Parameter(
+            help="pairwise-neutral (default), pairwise-sensitive or a file.",
+            metavar="NAME|FILE",
+            group=MODEL,
+        ),
+    ] = None,
+    attribute: Annotated[
+        str | None,
+        Parameter(help="Text for {attribute} in the prompt.", metavar="X", group=MODEL),
+    ] = None,
+    text: Text = None,
+    split: options.Split = None,
     by: Annotated[
-        str, Option("Column that groups documents.", "COLUMN", panel="Question")
+        str,
+        Parameter(
+            help="Column that groups documents (default: source).",
+            metavar="COLUMN",
+            group=QUESTION,
+        ),
     ] = "source",
     protected: options.Protected = None,
-    split: options.Split = None,
-    learning: Annotated[dict[str, Any], options.FieldsOf(LoraTraining)],
-    neural: ReadingOptions,
+    minutes: Minutes = None,
 ) -> None:
-    """Fine-tune a chat model's attention on pairs of documents whose right answer is as often of either group."""
+    """Fine-tune a chat model to choose either group as often.
+
+    It learns from pairs of documents whose right answer is as often of either group; its attention
+    alone is adapted. An interrupted training is resumed. Other arguments are given by
+    --set KEY=VALUE, such as --set epochs=3: steps, epochs, batch, rate, warmup_steps, weight_decay,
+    seed, precision, pairs_per_epoch, rank, share, passage_tokens.
+    """
     from ranktilt.llm.transformers import HELD_OUT
     from ranktilt.training.lora import train_lora
 
-    chosen = LoraTraining(**learning, **neural.fields)
+    chosen = LoraTraining(
+        **training_arguments(LoraTraining, _LORA_OPTIONS),
+        **typed_options(prompt=prompt, attribute=attribute, text=text, minutes=minutes),
+    )
     loaded = options.load_texts(collection, split)
     trained = train_lora(loaded, base_model, output, by=by, protected=protected, options=chosen)
     found = trained.figures
@@ -275,7 +440,7 @@ def _next_pairwise(
 ) -> str:
     """The command that asks the adapted model about the queries that were held out, as it was trained."""
     from ranktilt.llm.transformers import HELD_OUT
-    from ranktilt.rankers.spec import Stage
+    from ranktilt.spec import Stage
 
     usual, told = asdict(LoraTraining()), asdict(chosen)
     other = {

@@ -2,113 +2,166 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
 
 from ranktilt.cli import options
+from ranktilt.cli.app import INPUT, MODEL, OUTPUT, QUESTION, STATISTICS, TRAINING, verb
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
-from ranktilt.cli.train import ReadingOptions, read_amounts
+from ranktilt.cli.settings import settings
+from ranktilt.cli.train import (
+    OPTIONS,
+    Minutes,
+    RerankerNegatives,
+    Text,
+    read_amounts,
+    train,
+    training_arguments,
+    typed_options,
+)
 from ranktilt.errors import UserError
-from ranktilt.option import Option
 from ranktilt.training.options import RerankerTraining
 
 if TYPE_CHECKING:
     from ranktilt.experiments.training_study import ZeroShot
 
-_LEARNING = options.FieldsOf(RerankerTraining, without=("seed", "alpha", "twins", "triples"))
+_FROM_STUDY = ("alpha", "limits", "sources", "twins", "triples")
+"""Arguments of a training that the study decides."""
+_OPTIONS = {name: flag for name, flag in OPTIONS.items() if name not in _FROM_STUDY}
 
 
-@dataclass(frozen=True)
-class _Tests(options.OptionGroup):
-    """What the trained rankers are tested on, and how they are compared."""
-
-    panel = "Statistics"
-
-    zero_shot: Annotated[
-        list[str] | None,
-        Option(
-            "Another test collection; its qrels=, candidates= (a run) and name= may follow.",
-            "NAME[,qrels=FILE,…]",
-            panel="Input",
-        ),
-    ] = None
-    test_split: Annotated[
-        str, Option("Judgments to test on, qrels/<split>.tsv.", "SPLIT", panel="Input")
-    ] = "test"
-    test_queries: Annotated[
-        int | None,
-        Option("Test queries per domain, drawn by --seed (default: all).", "N", panel="Input"),
-    ] = None
-    disjoint: Annotated[
-        bool,
-        Option("Leave training documents out of the test collection.", panel="Input"),
-    ] = False
-    reference: Annotated[
-        str,
-        Option("The human source, whose documents count in the test.", "SOURCE", panel="Question"),
-    ] = "human"
-    depth: Annotated[
-        int,
-        Option("Documents of BM25 to re-rank.", "K", flag="--rerank-depth", panel="Question"),
-    ] = 1000
-    ties: Annotated[
-        Literal["expected", "trec_eval"],
-        Option("Ties: expected value over all orders, or trec_eval's order by id."),
-    ] = "expected"
-    resamples: options.Resamples = 10_000
-    seed: options.Seed = 0
-
-
-@options.verb(
-    "train study DIR --base-model minilm --zero-shot OTHER -o study.html",
-    "train study DIR --base-model MODEL --preset askari --json study.json",
-    panel="Training",
+@verb(
+    "study",
+    "train study DIR --base-model minilm --zero-shot DIR -o out.html",
+    "train study DIR --base-model minilm --preset askari --seeds 3",
+    arguments="DIR",
+    parent=train,
 )
 def train_study(
     folder: options.Folder,
+    /,
     *,
     base_model: Annotated[
         list[str] | None,
-        Option("Encoder to start from; several may be given.", "MODEL", panel="Model"),
+        Parameter(
+            help="Encoder to start from; several may be given.", metavar="MODEL", group=MODEL
+        ),
+    ] = None,
+    text: Text = None,
+    zero_shot: Annotated[
+        list[str] | None,
+        Parameter(
+            help="Another test collection; its qrels=, candidates= (a run) and name= may follow.",
+            metavar="NAME[,qrels=FILE,…]",
+            group=INPUT,
+        ),
+    ] = None,
+    test_split: Annotated[
+        str,
+        Parameter(
+            help="Judgments to test on, qrels/<split>.tsv (default: test).",
+            metavar="SPLIT",
+            group=INPUT,
+        ),
+    ] = "test",
+    test_queries: Annotated[
+        int | None,
+        Parameter(
+            help="Test queries per domain, drawn at random (default: all).",
+            metavar="N",
+            group=INPUT,
+            validator=options.AT_LEAST_ONE,
+        ),
+    ] = None,
+    disjoint: Annotated[
+        bool,
+        Parameter(help="Leave training documents out of the test collection.", group=INPUT),
+    ] = False,
+    reference: Annotated[
+        str,
+        Parameter(
+            help="The human source, whose documents count in the test (default: human).",
+            metavar="SOURCE",
+            group=QUESTION,
+        ),
+    ] = "human",
+    rerank_depth: Annotated[
+        int,
+        Parameter(
+            help="Documents of BM25 to re-rank (default: 1000).",
+            metavar="K",
+            group=QUESTION,
+            validator=options.AT_LEAST_ONE,
+        ),
+    ] = 1000,
+    seeds: Annotated[
+        int,
+        Parameter(
+            help="Trainings per ranker, each with its own seed (default: 1).",
+            metavar="N",
+            group=TRAINING,
+            validator=options.AT_LEAST_ONE,
+        ),
+    ] = 1,
+    curve: Annotated[
+        list[str] | None,
+        Parameter(
+            help="Also train on N documents of each named source.",
+            metavar="SOURCE=N,…",
+            group=TRAINING,
+        ),
+    ] = None,
+    negatives: RerankerNegatives = None,
+    minutes: Minutes = None,
+    preset: options.Preset = None,
+    ties: Annotated[
+        Literal["expected", "trec_eval"] | None,
+        Parameter(
+            help="Ties: expected value over all orders (default), or trec_eval's order by id.",
+            group=STATISTICS,
+        ),
     ] = None,
     work_dir: Annotated[
         Path | None,
-        Option(
-            "Folder for models and runs (default: DIR's name with -training).",
-            "FOLDER",
-            panel="Output",
+        Parameter(
+            help="Folder for models and runs (default: DIR's name with -training).",
+            metavar="FOLDER",
+            group=OUTPUT,
         ),
     ] = None,
-    seeds: Annotated[int, Option("Trainings per ranker, each with its own seed.", "N")] = 1,
-    curve: Annotated[
-        list[str] | None, Option("Also train on N documents of each named source.", "SOURCE=N,…")
-    ] = None,
-    preset: options.Preset = None,
-    learning: Annotated[dict[str, Any], _LEARNING],
-    tests: _Tests,
-    neural: ReadingOptions,
-    output: PageOutput,
+    output: PageOutput = PageOutput(),
 ) -> None:
-    """Train each encoder on the human and on the LLM's documents, and compare the rankers.
+    """Compare rankers that learned from human and from LLM documents.
 
-    They re-rank BM25's documents on the test split and on other collections; effectiveness and tilt
-    are compared. An interrupted study is resumed.
+    Each encoder is trained on the human and on the LLM's documents. The rankers re-rank BM25's
+    documents on the test split and on other collections; effectiveness and tilt are compared. An
+    interrupted study is resumed.
+
+    Other arguments of the trainings are given by --set KEY=VALUE, such as --set epochs=3: steps,
+    epochs, batch, rate, warmup_steps, weight_decay, seed, precision, negatives_per_positive,
+    positives_per_query, max_query_tokens, max_document_tokens, positives, loss, dropout.
     """
     from ranktilt.experiments.training_study import StudyOptions, training_study
 
+    training = RerankerTraining.from_preset(
+        preset,
+        **training_arguments(RerankerTraining, _OPTIONS, _FROM_STUDY),
+        **typed_options(text=text, negatives=negatives, minutes=minutes),
+    )
     study_options = StudyOptions(
-        training=RerankerTraining.from_preset(preset, **{**neural.fields, **learning}),
+        training=training,
         seeds=seeds,
-        depth=tests.depth,
-        queries=tests.test_queries,
-        disjoint=tests.disjoint,
+        depth=rerank_depth,
+        queries=test_queries,
+        disjoint=disjoint,
         curve=tuple(tuple(read_amounts([text], "--curve").items()) for text in curve or ()),
-        zero_shot=tuple(read_zero_shot(text) for text in tests.zero_shot or ()),
-        test=tests.test_split,
-        reference=tests.reference,
-        seed=tests.seed,
+        zero_shot=tuple(read_zero_shot(text) for text in zero_shot or ()),
+        test=test_split,
+        reference=reference,
+        seed=training.seed,
     )
     if not base_model:
         raise UserError(
@@ -121,9 +174,8 @@ def train_study(
         base_model,
         work,
         options=study_options,
-        ties=tests.ties,
-        resamples=tests.resamples,
-        seed=tests.seed,
+        ties=ties or settings().configuration.statistics.ties or "expected",
+        **options.resampling(),
     )
     output.deliver(study)
     note(f"{work}: the trained models and their runs")

@@ -1,8 +1,8 @@
 """Builders, each a command of ``ranktilt data build``: they make a published collection from its original files.
 
-A builder is a function that returns a `BuiltCollection`. Its parameters become the arguments and options of the
-command: a parameter before ``*`` is an argument, one behind it an option, and both say what they are by
-``Annotated[type, Option("What it is.")]``. Every builder belongs to a paper or to another package; RankTilt's
+A builder is a plain function that returns a `BuiltCollection`. Its parameters become the arguments and options of
+the command: a parameter before ``*`` is an argument, one behind it an option; their types are read, and the docstring
+says what each is (numpydoc, ``Parameters``). Every builder belongs to a paper or to another package; RankTilt's
 core has none.
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.save import save
+from ranktilt.errors import UserError
 from ranktilt.extensions import ExtensionTable
 
 CANDIDATES = "candidates.trec"
@@ -39,6 +40,12 @@ class BuiltCollection:
     def save(self, folder: Path) -> None:
         """Write the collection and its further files as a folder that `load` reads."""
         save(self.collection, folder, beside=self.files)
+
+
+def require_seed(seed: int) -> None:
+    """Refuse a random seed below 0."""
+    if seed < 0:
+        raise UserError(f"expected a seed of at least 0, got {seed}")
 
 
 def builders() -> ExtensionTable:

@@ -1,79 +1,51 @@
-"""From where on a fault of a collection voids a comparison; the command line reads its options here."""
+"""From where on a fault of a collection voids a comparison: keys of ``[check]`` in ranktilt.toml, by name."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass
-from typing import Annotated, get_type_hints
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
 
 from ranktilt.errors import UserError
-from ranktilt.option import Option
+from ranktilt.field_checks import check_fields
+
+Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
+Ratio = Annotated[float, msgspec.Meta(ge=0)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CheckLimits:
     """From where on a fault voids a comparison; shares in %. `UserError` for a limit outside its range."""
 
-    missing: Annotated[
-        float, Option("Maximum share of documents without a twin, in %.", flag="--max-missing")
-    ] = 10.0
-    identical: Annotated[
-        float,
-        Option("Maximum share of pairs with the same text twice, in %.", flag="--max-identical"),
-    ] = 5.0
-    boilerplate: Annotated[
-        float, Option("Maximum share of boilerplate openings, in %.", flag="--max-boilerplate")
-    ] = 10.0
-    refusals: Annotated[
-        float, Option("Maximum share of refusals, in %.", flag="--max-refusals")
-    ] = 10.0
-    cut_off: Annotated[
-        float, Option("Maximum share of cut-off endings, in %.", flag="--max-cut-off")
-    ] = 10.0
-    one_sided: Annotated[
-        float,
-        Option(
-            "Maximum share of relevant judgments whose twin has another grade or none, in %.",
-            flag="--max-one-sided",
-        ),
-    ] = 5.0
-    shortest: Annotated[
-        float,
-        Option("Minimum median length ratio, rewrite to reference.", flag="--min-length-ratio"),
-    ] = 0.67
-    longest: Annotated[
-        float,
-        Option("Maximum median length ratio, rewrite to reference.", flag="--max-length-ratio"),
-    ] = 1.5
-    near_identical: Annotated[
-        float, Option("Jaccard similarity of terms from which twins are near-identical.")
-    ] = 0.95
-    notice: Annotated[
-        float,
-        Option(
-            "Warn when another fault exceeds this share, in %; for title prefixes and cuts, this gap.",
-            flag="--warn-above",
-        ),
-    ] = 1.0
+    max_missing: Percent = 10.0
+    """Maximum share of documents without a twin."""
+    max_identical: Percent = 5.0
+    """Maximum share of pairs with the same text twice."""
+    max_boilerplate: Percent = 10.0
+    """Maximum share of boilerplate openings."""
+    max_refusals: Percent = 10.0
+    """Maximum share of refusals."""
+    max_cut_off: Percent = 10.0
+    """Maximum share of cut-off endings."""
+    max_one_sided: Percent = 5.0
+    """Maximum share of relevant judgments whose twin has another grade or none."""
+    min_length_ratio: Ratio = 0.67
+    """Minimum median length ratio, rewrite to reference."""
+    max_length_ratio: Ratio = 1.5
+    """Maximum median length ratio, rewrite to reference."""
+    near_identical: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.95
+    """Jaccard similarity of terms from which twins are near-identical."""
+    warn_above: Percent = 1.0
+    """Warn when another fault exceeds this share; for title prefixes and cuts, this gap."""
 
     def __post_init__(self) -> None:
-        tops = {"shortest": math.inf, "longest": math.inf, "near_identical": 1.0}
-        for name, value in asdict(self).items():
-            top = tops.get(name, 100.0)
-            if not 0 <= value <= top:
-                expected = {1.0: "0 to 1", 100.0: "0 to 100 %"}.get(top, "0 or more")
-                raise UserError(f"{_flag(name)}: expected {expected}, got {value:g}")
-        if not self.shortest < self.longest:
+        check_fields(self, "limits of a check")
+        if not self.min_length_ratio < self.max_length_ratio:
             raise UserError(
-                f"expected {_flag('shortest')} below {_flag('longest')}, got {self.shortest:g} and "
-                f"{self.longest:g}"
+                "expected min_length_ratio below max_length_ratio, got "
+                f"{self.min_length_ratio:g} and {self.max_length_ratio:g}"
             )
-
-
-def _flag(name: str) -> str:
-    """Return a limit as it is typed on the command line and in Python."""
-    (option,) = get_type_hints(CheckLimits, include_extras=True)[name].__metadata__
-    return f"{option.names(name)[0]} ({name}=)"
 
 
 LIMITS = CheckLimits()

@@ -131,7 +131,7 @@ def find_faults(
     tuple of FaultRow
         By source, and those on the whole collection last. Pairs are documents with one origin.
         ``void``: beyond the limit, or no pair is left that differs; ``warning``: over
-        ``limits.notice`` % (for title prefixes and cuts, so many points between the sides), a
+        ``limits.warn_above`` % (for title prefixes and cuts, so many points between the sides), a
         median length ratio outside 0.9–1.1, any unknown judgment, or nothing to count. Documents
         outside of a pool (column ``pool``) miss no twin, unless they are relevant to a query.
     """
@@ -240,7 +240,7 @@ class _Twins:
             count=len(ids),
             total=total,
             value=value,
-            verdict=_verdict(value, limit, self.limits.notice),
+            verdict=_verdict(value, limit, self.limits.warn_above),
             limit="" if limit is None else f"≤ {limit:g} %",
             examples=tuple(ids.head(self.examples)),
             **details,
@@ -262,13 +262,13 @@ class _Twins:
         row = self.row(name, ids, self.docs.height, limit=limit, reference=in_reference)
         # A fault of the reference spoils the same pairs.
         worse = float(np.fmax(row.value, in_reference))
-        return replace(row, verdict=_verdict(worse, limit, self.limits.notice))
+        return replace(row, verdict=_verdict(worse, limit, self.limits.warn_above))
 
     def texts_apart(self, name: str, column: str, *, note: str = "") -> FaultRow:
         """Count documents with something that favours the side that has more of it, on either side."""
         row = self.texts_with(name, column)
         gap = abs(row.value - row.reference)
-        return replace(row, verdict=_verdict(gap, None, self.limits.notice), note=note)
+        return replace(row, verdict=_verdict(gap, None, self.limits.warn_above), note=note)
 
     @property
     def has_unequal_cuts(self) -> bool:
@@ -291,7 +291,7 @@ def _faults_of_twins(twins: _Twins, collection: Collection) -> Iterator[FaultRow
     if not pairs.height:
         note = "no origin is shared: twins need one origin, or one _id in two files"
     yield twins.row(
-        MISSING, lone, len(lone) + pairs["origin"].n_unique(), limit=limits.missing, note=note
+        MISSING, lone, len(lone) + pairs["origin"].n_unique(), limit=limits.max_missing, note=note
     )
     yield from _faults_of_likeness(twins)
     yield from _faults_of_texts(twins, limits)
@@ -303,14 +303,14 @@ def _faults_of_twins(twins: _Twins, collection: Collection) -> Iterator[FaultRow
     has_title = pl.col("title").str.strip_chars() != ""
     yield twins.pairs_with("shared titles", (pl.col("title") == pl.col("title_b")) & has_title)
     relevant_pairs, one_sided = _one_sided(pairs, collection)
-    yield twins.row(ONE_SIDED, one_sided, relevant_pairs, limit=limits.one_sided)
+    yield twins.row(ONE_SIDED, one_sided, relevant_pairs, limit=limits.max_one_sided)
 
 
 def _faults_of_likeness(twins: _Twins) -> Iterator[FaultRow]:
     """Count pairs that are one text, or nearly; void where no other pair is left."""
     pairs, limits = twins.pairs, twins.limits
     likeness = pl.Series(quality.likeness(pairs["given"], pairs["given_b"], limits.near_identical))
-    yield twins.pairs_with("identical pairs", likeness == 2, limit=limits.identical)
+    yield twins.pairs_with("identical pairs", likeness == 2, limit=limits.max_identical)
     note = f"Jaccard similarity of terms of {limits.near_identical:g} or more; void where no pair differs more"
     near = twins.pairs_with("near-identical pairs", likeness == 1, note=note)
     near = replace(near, limit="not all")
@@ -323,11 +323,13 @@ def _faults_of_likeness(twins: _Twins) -> Iterator[FaultRow]:
 
 def _faults_of_texts(twins: _Twins, limits: CheckLimits | None) -> Iterator[FaultRow]:
     """Examine the texts of a source, without their twins; within `limits` where they void a comparison."""
-    yield twins.texts_with("refusals", "refusal", limit=limits.refusals if limits else None)
+    yield twins.texts_with("refusals", "refusal", limit=limits.max_refusals if limits else None)
     yield twins.texts_with(
-        "boilerplate openings", "opening", limit=limits.boilerplate if limits else None
+        "boilerplate openings", "opening", limit=limits.max_boilerplate if limits else None
     )
-    yield twins.texts_with("cut-off endings", "cut_off", limit=limits.cut_off if limits else None)
+    yield twins.texts_with(
+        "cut-off endings", "cut_off", limit=limits.max_cut_off if limits else None
+    )
     yield twins.texts_with("empty texts", "empty")
     yield twins.texts_with("duplicate texts", "copy")
 
@@ -343,10 +345,10 @@ def _length(twins: _Twins) -> FaultRow:
     """Divide words of the rewrite by words of the reference; pairs without words in the reference are left out."""
     limits, pairs = twins.limits, twins.pairs.filter(pl.col("words") > 0)
     ratio = pairs["words_b"].to_numpy() / pairs["words"].to_numpy()
-    is_outside = (ratio < limits.shortest) | (ratio > limits.longest)
+    is_outside = (ratio < limits.min_length_ratio) | (ratio > limits.max_length_ratio)
     low, median, high = np.quantile(ratio, (0.25, 0.5, 0.75)) if len(ratio) else (math.nan,) * 3
     verdict: Verdict = "ok" if LENGTH_NOTICE[0] <= median <= LENGTH_NOTICE[1] else "warning"
-    if median < limits.shortest or median > limits.longest:
+    if median < limits.min_length_ratio or median > limits.max_length_ratio:
         verdict = "void"
     note = f"median of rewrite words per reference word; half of the pairs lie between {low:.2f} and {high:.2f}"
     ids = pairs["id_b"].filter(pl.Series(is_outside, dtype=pl.Boolean))
@@ -358,7 +360,7 @@ def _length(twins: _Twins) -> FaultRow:
         total=len(ratio),
         value=float(median),
         verdict=verdict,
-        limit=f"{limits.shortest:g}–{limits.longest:g}",
+        limit=f"{limits.min_length_ratio:g}–{limits.max_length_ratio:g}",
         note=note if len(ratio) else "",
         examples=tuple(ids.head(twins.examples)),
     )

@@ -44,7 +44,7 @@ _QUERIES_ALONE = (
 )
 
 
-def level(
+def mitigate(
     collection: QuerySplit | Collection,
     ranker: Ranker | Run,
     measures: Sequence[str | Estimand] | None = None,

@@ -5,69 +5,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+import msgspec
+
 from ranktilt.errors import UserError
-from ranktilt.option import Option, check_fields
-
-
-def _methods(incomplete: str) -> list[str]:
-    """Methods that a shell offers."""
-    from ranktilt.experiments.level_methods import METHODS
-    from ranktilt.mitigation.fair_rerank import METHODS as FAIR_METHODS
-
-    names = (*METHODS, *(f"fair-rerank:{name}" for name in FAIR_METHODS))
-    return sorted(name for name in names if name.startswith(incomplete))
+from ranktilt.field_checks import check_fields
 
 
 @dataclass(frozen=True, kw_only=True)
 class Levelling:
     """How a ranker is levelled; the methods that are tried by default need nothing but a run with scores."""
 
-    methods: Annotated[
-        tuple[str, ...],
-        Option(
-            "causal, projection, fair-rerank[:METHOD], interleave, offset; several may be given.",
-            "NAME",
-            flag="--method",
-            complete=_methods,
-        ),
-    ] = ("offset", "interleave", "fair-rerank")
-    strengths: Annotated[
-        tuple[float, ...],
-        Option(
-            "Correction strength to try; 1 applies the full correction.", "S", flag="--strength"
-        ),
-    ] = (0.2, 0.4, 0.6, 0.8, 1.0)
+    methods: tuple[str, ...] = ("offset", "interleave", "fair-rerank")
+    """``causal``, ``projection``, ``fair-rerank[:METHOD]``, ``interleave`` and ``offset``."""
+    strengths: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8, 1.0)
+    """Strengths to try; 1 applies the full correction."""
     by: str = "source"
     """Column that groups documents."""
     pair: tuple[str, str] | None = None
     """The reference and the other group; needed where there are more than two."""
-    depth: Annotated[int, Option("Top results to correct.", "K", flag="--rerank-depth", min=1)] = (
-        100
-    )
-    """Of a run, or of a ranker that names no depth or 1,000, which is the default."""
-    target: Annotated[
-        float | None, Option("Tilt that fair-rerank aims at with strength 1 (default: level).")
-    ] = None
-    """In the unit of its estimand: points of the share of the first ranks above that of the candidates (0 by default),
-    or the ratio of exposures (1)."""
-    lm: Annotated[
-        str,
-        Option("Language model for the causal correction's perplexity.", "MODEL", panel="Model"),
-    ] = "ngram"
-    instrument: Annotated[
-        str | None,
-        Option(
-            "Factor of a designed collection (generate versions) for the causal correction, not the source.",
-            "FACTOR",
-        ),
-    ] = None
-    """Of what is fitted on: pairs of versions that differ in it alone say what perplexity does to scores."""
-    force: Annotated[
-        bool,
-        Option(
-            "Continue with a weak instrument (first-stage F below 10), or a factor that failed its check."
-        ),
-    ] = False
+    depth: Annotated[int, msgspec.Meta(ge=1)] = 100
+    """Top results to correct of a run, or of a ranker that names no depth or 1,000, which is the default."""
+    target: float | None = None
+    """Tilt that fair-rerank aims at with strength 1, in the unit of its estimand: points of the share of the first
+    ranks above that of the candidates (0 by default), or the ratio of exposures (1)."""
+    lm: str = "ngram"
+    """Language model for the causal correction's perplexity."""
+    instrument: str | None = None
+    """Factor of a designed collection for the causal correction, not the source: pairs of versions, of what is fitted
+    on, that differ in it alone say what perplexity does to scores."""
+    force: bool = False
+    """Continue with a weak instrument (first-stage F below 10), or a factor that failed its check."""
     seed: int = 0
     """Of everything that is drawn."""
 

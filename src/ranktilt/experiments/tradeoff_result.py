@@ -55,7 +55,9 @@ class RefusedMethod(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command="ranktilt level"):
+class Bench(
+    Result, format="ranktilt-bench", version=1, noun="a bench", command="ranktilt mitigate"
+):
     """What `bench` found; immutable.
 
     Parameters

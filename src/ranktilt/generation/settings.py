@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+import msgspec
 
 from ranktilt.errors import UserError
-from ranktilt.option import Option, check_fields
+from ranktilt.field_checks import check_fields
 
 if TYPE_CHECKING:
     from ranktilt.llm.base import Sampling
@@ -21,30 +24,21 @@ class GenerationSettings:
     """How texts are drawn, whatever they are made of."""
 
     prompt: str | Path
-    temperatures: Annotated[
-        tuple[float, ...],
-        Option(
-            "Sampling temperature; several make one source each.", "T", flag="--temperature", min=0
-        ),
-    ] = (0.2,)
-    top_p: Annotated[float, Option("Nucleus sampling: probability mass to draw from.", "P")] = 1.0
-    max_tokens: Annotated[int | None, Option("Maximum tokens of an answer.", min=1)] = None
-    seed: Annotated[int | None, Option("Random seed, for models that honour one.", min=0)] = None
-    attempts: Annotated[
-        int, Option("Maximum attempts until an answer passes the checks.", min=1, max=DRAWS_APART)
-    ] = 3
-    source: Annotated[
-        str | None,
-        Option(
-            "Name of the new source (default: the model's, and -tmpT).",
-            "NAME",
-            flag="--source-name",
-        ),
-    ] = None
-    first: Annotated[
-        int | None,
-        Option("Take only the first N, for a trial.", flag="--limit", min=1, panel="Input"),
-    ] = None
+    """A prompt by name, or a file."""
+    temperatures: tuple[Annotated[float, msgspec.Meta(ge=0)], ...] = (0.2,)
+    """Sampling temperatures; several make one source each."""
+    top_p: float = 1.0
+    """Nucleus sampling: probability mass to draw from."""
+    max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Maximum tokens of an answer."""
+    seed: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """Random seed, for models that honour one."""
+    attempts: Annotated[int, msgspec.Meta(ge=1, le=DRAWS_APART)] = 3
+    """Maximum attempts until an answer passes the checks."""
+    source: str | None = None
+    """Name of the new source; the model's by default, with ``-tmpT`` of a rewrite."""
+    first: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Take only so many, for a trial."""
 
     def __post_init__(self) -> None:
         check_fields(self, "generation")
@@ -63,6 +57,19 @@ class GenerationSettings:
         if self.source is not None and not self.source.strip():
             raise UserError("expected a name for the source, got an empty one")
 
+    def with_sampling(self, sampling: Mapping[str, Any]) -> Self:
+        """Return the same settings, with what a model's text says about how answers are drawn.
+
+        Parameters
+        ----------
+        sampling : mapping of str to value
+            ``temperature``, ``top_p``, ``max_tokens`` and ``seed``, as far as they are given.
+        """
+        values = dict(sampling)
+        if "temperature" in values:
+            values["temperatures"] = (values.pop("temperature"),)
+        return replace(self, **values)
+
     def sampling(self, temperature: float) -> Sampling:
         """Return how answers are drawn at a temperature."""
         from ranktilt.llm.base import Sampling
@@ -80,60 +87,30 @@ class Rewriting(GenerationSettings):
     (`ranktilt.generation.checks.RewriteLimits`).
     """
 
-    prompt: Annotated[
-        str | Path,
-        Option(
-            "paper, paraphrase, summarise, polish, shorten, informal, or a file with {text}.",
-            "NAME|FILE",
-        ),
-    ] = "paper"
-    titles: Annotated[
-        Literal["keep", "rewrite", "drop"], Option("Titles: keep, rewrite or drop them.")
-    ] = "keep"
-    of: Annotated[
-        str,
-        Option(
-            "Rewrite the documents of this source; names it where no document has one.",
-            "SOURCE",
-            flag="--source-to-rewrite",
-            panel="Input",
-        ),
-    ] = "human"
-    truncate: Annotated[
-        bool,
-        Option("Truncate texts that are too long, instead of leaving them out.", panel="Input"),
-    ] = False
-    shortest: Annotated[
-        float | None,
-        Option(
-            "Flag answers below this ratio of words, rewrite to text.", flag="--min-length-ratio"
-        ),
-    ] = None
-    longest: Annotated[
-        float | None,
-        Option(
-            "Flag answers above this ratio of words, rewrite to text.", flag="--max-length-ratio"
-        ),
-    ] = None
-    copied: Annotated[
-        float | None,
-        Option(
-            "Flag as copies answers that hold this share of the words in the same order.",
-            flag="--max-copied",
-        ),
-    ] = None
+    prompt: str | Path = "paper"
+    """``paper``, ``paraphrase``, ``summarise``, ``polish``, ``shorten``, ``informal``, or a file with ``{text}``."""
+    titles: Literal["keep", "rewrite", "drop"] = "keep"
+    """Keep titles, rewrite them or drop them."""
+    of: str = "human"
+    """Rewrite the documents of this source; where no document has a source, all are called so."""
+    truncate: bool = False
+    """Truncate texts that are too long, instead of leaving them out."""
+    shortest: float | None = None
+    """Flag answers below this ratio of words, rewrite to text."""
+    longest: float | None = None
+    """Flag answers above this ratio of words, rewrite to text."""
+    copied: float | None = None
+    """Flag as copies answers that hold this share of the words in the same order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answering(GenerationSettings):
     """How documents are written from queries; several of one query need a temperature above 0."""
 
-    prompt: Annotated[
-        str | Path, Option("passage, question, or a file with {query}.", "NAME|FILE")
-    ] = "passage"
-    n: Annotated[
-        int, Option("Documents per query.", short="-n", flag="--documents-per-query", min=1)
-    ] = 1
+    prompt: str | Path = "passage"
+    """``passage``, ``question``, or a file with ``{query}``."""
+    n: Annotated[int, msgspec.Meta(ge=1)] = 1
+    """Documents per query."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

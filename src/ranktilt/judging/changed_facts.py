@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -37,7 +36,7 @@ class GradedVersions:
 
 
 def grade_versions(
-    versions: DesignedVersions, judge: LLM, *, prompt: str | Path = "umbrela"
+    versions: DesignedVersions, judge: LLM, grading: Grading | None = None
 ) -> GradedVersions:
     """Ask a model for the grade of each version with changed facts whose original is judged.
 
@@ -51,8 +50,8 @@ def grade_versions(
         What `versions` made, with a factor ``facts``.
     judge : LLM
         The model that grades: ``ranktilt.llm.base.llm("openai:NAME")``.
-    prompt : str or path, optional
-        How it is asked: ``umbrela``, ``basic``, ``rubric``, or a file.
+    grading : Grading, optional
+        How it is asked: prompt, temperature, ….
 
     Returns
     -------
@@ -67,7 +66,8 @@ def grade_versions(
     """
     designed, originals = versions.collection, versions.given
     design = designed.spec["design"]
-    grading = grading_settings(design["factors"], originals.qrels, prompt, seed=design["seed"])
+    grading = grading or Grading()
+    require_gradable(design["factors"], originals.qrels, grading)
     scale = scale_of(originals.qrels)
     to_grade = versions_to_grade(designed, originals)
     grades = grade(to_grade, judge, grading)
@@ -112,8 +112,7 @@ def price_grades(
     factors: Sequence[Factor],
     crossing: Crossing,
     judge: LLM,
-    *,
-    prompt: str | Path = "umbrela",
+    grading: Grading | None = None,
     **options: Any,
 ) -> PromptPrice:
     """Estimate what grading would cost; nothing is asked.
@@ -123,7 +122,8 @@ def price_grades(
     """
     writer = VersionWriter.from_collection(collection, factors, crossing)
     names = [factor.name for factor in factors]
-    grading = grading_settings(names, writer.originals.qrels, prompt, seed=crossing.seed)
+    grading = grading or Grading()
+    require_gradable(names, writer.originals.qrels, grading)
     for step in range(len(writer.order)):
         writer.apply(step, None)
     to_grade = versions_to_grade(writer.collection(""), writer.originals)
@@ -132,20 +132,18 @@ def price_grades(
     has_prompts = any(factor.by == "model" for factor in factors)
     return PromptPrice(
         name="judge",
-        prompt=str(prompt),
+        prompt=str(grading.prompt),
         texts=pair_count,
         estimate=cost,
         times=pair_count / max(cost.requests, 1) if has_prompts else 1.0,
     )
 
 
-def grading_settings(
-    factors: Iterable[str], qrels: pl.DataFrame, prompt: str | Path, *, seed: int
-) -> Grading:
-    """Return how the judge is asked.
+def require_gradable(factors: Iterable[str], qrels: pl.DataFrame, grading: Grading) -> None:
+    """Refuse, before anything is paid for, what no judge could grade.
 
-    `UserError`, before anything is paid for, where every version keeps the judgments of its
-    original, grades are of no scale, or the prompt is none.
+    `UserError` where every version keeps the judgments of its original, grades are of no scale, or
+    the prompt is none.
     """
     if FACTS not in factors:
         raise UserError(
@@ -153,8 +151,7 @@ def grading_settings(
             f"name the factor {FACTS!r}, too"
         )
     scale_of(qrels)
-    grade_template(prompt)
-    return Grading(prompt=prompt, seed=seed)
+    grade_template(grading.prompt)
 
 
 def versions_to_grade(designed: Collection, originals: Collection) -> Collection:

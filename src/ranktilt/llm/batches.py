@@ -328,7 +328,7 @@ class _Submission:
         self._lost.append(
             f"{self._server.where} says nothing of batch {name}: {message}{long}; nothing of it is submitted again, "
             "because it may be paid for: run this again later, with the key that submitted it, or give it up by "
-            f"--give-up-batch {name}, and its requests are submitted anew"
+            f'--llm "openai:{self._model.name}(give_up_batch={name})", and its requests are submitted anew'
         )
 
     def _settled(self, submitted: _Submitted, lines: BatchLines, *, tried: bool) -> list[Reply]:

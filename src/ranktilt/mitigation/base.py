@@ -22,8 +22,8 @@ from ranktilt.io.artifact import Result
 from ranktilt.rankers.base import Ranker, cut, entries, require_depth
 from ranktilt.rankers.candidates import FITTED, reranked_spec
 from ranktilt.rankers.learned_from import learned_queries
-from ranktilt.rankers.spec import parse_stages
 from ranktilt.run import Run, collection_rows
+from ranktilt.spec import parse_stages
 
 Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
@@ -177,7 +177,7 @@ def read_fit(kind: type[F_], file: str, ranker: str) -> F_:
     """Read what a correction was fitted to; refuses an empty name."""
     if not file:
         raise UserError(
-            f"{ranker} needs a fit: {ranker}(fit=FILE), a file that ranktilt level writes"
+            f"{ranker} needs a fit: {ranker}(fit=FILE), a file that ranktilt mitigate writes"
         )
     return kind.load(Path(file))
 

@@ -102,7 +102,7 @@ class CausalFit(
     format="ranktilt-causal-fit",
     version=1,
     noun="a fit of the causal correction",
-    command="ranktilt level",
+    command="ranktilt mitigate",
 ):
     """How much a score rises with perplexity, by two-stage regression with the source, or a factor, as instrument."""
 

@@ -53,7 +53,7 @@ def _extent(offset: GroupOffset) -> str:
 
 @dataclass(frozen=True, eq=False)
 class OffsetFit(
-    Fit, format="ranktilt-offset", version=1, noun="an offset fit", command="ranktilt level"
+    Fit, format="ranktilt-offset", version=1, noun="an offset fit", command="ranktilt mitigate"
 ):
     """The constants that `fit_offset` found; immutable."""
 

@@ -29,8 +29,8 @@ from ranktilt.probes.base import (
 from ranktilt.probes.vectors import require_encoder
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
-from ranktilt.rankers.spec import parse_stages
 from ranktilt.run import Run
+from ranktilt.spec import parse_stages
 
 PROBES = {
     "words": "ranktilt.probes.text_probes:WordsProbe",
@@ -221,10 +221,11 @@ def _notes(collection: Collection, reference: str) -> list[str]:
 
 def probe_classes() -> dict[str, str]:
     """Where the class of each probe is defined, by name: ours, and those of installed packages (entry points)."""
-    return _table().paths()
+    return probe_table().paths()
 
 
-def _table() -> ExtensionTable:
+def probe_table() -> ExtensionTable:
+    """Return the table of probes: ours, and those of installed packages (``ranktilt.probes``)."""
     return ExtensionTable("probe", "ranktilt.probes", PROBES, _fault)
 
 
@@ -244,7 +245,7 @@ def probe(name: str | Probe[Any]) -> Probe[Any]:
     if len(stages) != 1 or stages[0].k is not None:
         raise UserError(f"probe {name!r}: expected name[:argument][(option=value,…)]")
     (stage,) = stages
-    kind: type[Probe[Any]] = _table().load(stage.name)
+    kind: type[Probe[Any]] = probe_table().load(stage.name)
     argument = [] if stage.argument is None else [stage.argument]
     options = {
         key: int(value) if re.fullmatch(r"-?\d+", value) else value

@@ -23,8 +23,8 @@ from ranktilt.models.encoder import Encoder
 from ranktilt.progress import report
 from ranktilt.rankers.candidates import Candidates, check_reranked, reranked_spec, same_entries
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
-from ranktilt.rankers.spec import Stage
 from ranktilt.run import Run
+from ranktilt.spec import Stage, read_value
 
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
@@ -76,7 +76,7 @@ class Ranker(ABC):
         for name, value in stage.options.items():
             if name not in options:
                 raise unknown(f"option of {cls.name}", name, list(options))
-            given[name] = _convert(value, hints[name], f"option {name!r} of {cls.name}")
+            given[name] = read_value(value, hints[name], f"option {name!r} of {cls.name}")
         if stage.argument is not None and cls.argument is None:
             raise UserError(f"{cls.name} takes no argument, got {stage.argument!r}")
         if cls.argument is not None:
@@ -414,14 +414,3 @@ def prefilter(scores: Scores, k: int) -> Rows:
         if threshold > 0 and np.count_nonzero(above) >= k:
             return np.flatnonzero(above)
     return np.flatnonzero(scores > 0)
-
-
-def _convert(value: str, hint: Any, what: str) -> Any:
-    kind = next(k for k in getattr(hint, "__args__", (hint,)) if k is not type(None))
-    nouns = {bool: "true or false", int: "a whole number", float: "a number"}
-    try:
-        return {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
-    except (KeyError, ValueError) as error:
-        raise UserError(
-            f"{what}: expected {nouns.get(kind, kind.__name__)}, got {value!r}"
-        ) from error

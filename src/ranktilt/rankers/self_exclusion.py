@@ -82,4 +82,4 @@ def exclusion_notes(spec: Mapping[str, Any]) -> Iterator[str]:
     """Say what a run's spec says of own documents."""
     if spec.get("own_documents_dropped"):
         queries = counted(int(spec["own_documents_dropped"]), "query", "queries")
-        yield f"own documents of {queries} left out (--no-exclude-self)"
+        yield f"own documents of {queries} left out (exclude_self=false keeps them)"

@@ -25,7 +25,7 @@ from ranktilt.optional import nothing_fetched
 from ranktilt.run import Run, named_apart
 
 NO_COLLECTION = "The collection could not be opened again: "
-NO_LISTS = "The ranked lists are left out: the audit keeps none (--keep-top 0)."
+NO_LISTS = "The ranked lists are left out: the audit keeps none (keep_top=0)."
 NAMED = ("hub:", "irds:")
 """How a collection begins that a library keeps."""
 _LONGEST = 120

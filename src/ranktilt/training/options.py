@@ -2,54 +2,51 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+import msgspec
+
 from ranktilt.errors import UserError
-from ranktilt.option import Option, check_fields
+from ranktilt.field_checks import check_fields
 from ranktilt.presets import preset
 
 NEGATIVES = ("bm25", "random")
 Negatives = Literal["in-batch", "bm25", "ann", "controlled"]
 """Of a retriever."""
+AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
+NotNegative = Annotated[int, msgspec.Meta(ge=0)]
+AboveZero = Annotated[float, msgspec.Meta(gt=0)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
     """How long a training goes on, and how fast it learns: what becomes arguments of a trainer of transformers."""
 
-    steps: Annotated[int | None, Option("Training steps (default: one epoch).", min=1)] = None
-    minutes: Annotated[
-        float | None,
-        Option("Train for about M minutes, with the learning rate scheduled by time.", "M"),
-    ] = None
-    epochs: Annotated[int, Option("Epochs, without --steps or --minutes.", min=1)] = 1
-    batch: Annotated[
-        int,
-        Option("Batch size: pairs, or queries of a retriever; smaller if memory is short.", min=1),
-    ] = 32
-    rate: Annotated[float, Option("Peak learning rate.", flag="--learning-rate")] = 1e-4
-    warmup_steps: Annotated[
-        int | None, Option("Warm-up steps (default: a tenth of all).", min=0)
-    ] = None
-    weight_decay: Annotated[
-        float, Option("Weight decay of AdamW, on matrices; 0 is Adam.", min=0)
-    ] = 0.01
-    seed: Annotated[int, Option("Random seed of weights and draws.", min=0)] = 0
-    precision: Annotated[
-        Literal["float32", "bfloat16"], Option("Arithmetic precision; weights stay float32.")
-    ] = "float32"
+    steps: AtLeastOne | None = None
+    """Training steps; one epoch by default."""
+    minutes: AboveZero | None = None
+    """Train for about so many minutes, with the learning rate scheduled by time."""
+    epochs: AtLeastOne = 1
+    """Epochs, where neither steps nor minutes are named."""
+    batch: AtLeastOne = 32
+    """Batch size: pairs, or queries of a retriever; smaller if memory is short."""
+    rate: AboveZero = 1e-4
+    """Peak learning rate."""
+    warmup_steps: NotNegative | None = None
+    """Warm-up steps; a tenth of all by default."""
+    weight_decay: Annotated[float, msgspec.Meta(ge=0)] = 0.01
+    """Weight decay of AdamW, on matrices; 0 is Adam."""
+    seed: NotNegative = 0
+    """Random seed of weights and draws."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Arithmetic precision; weights stay float32."""
     device: Literal["cpu", "cuda"] | None = None
     """The GPU where there is one, else the processor; ``CUDA_VISIBLE_DEVICES`` says which GPU."""
 
     def __post_init__(self) -> None:
         check_fields(self, "training")
-        for name in ("rate", "minutes"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise UserError(f"training: expected {name} above 0, got {value}")
         if self.steps is not None and self.minutes is not None:
             raise UserError("training: choose a number of steps or of minutes, not both")
 
@@ -60,28 +57,23 @@ class Training(Schedule):
 
     sources: tuple[str, ...] | None = None
     """Learn from documents of these sources only, such as ``("human",)``; from all by default."""
-    negatives_per_positive: Annotated[int, Option("Negatives per positive and epoch.", min=1)] = 4
-    positives_per_query: Annotated[
-        int | None,
-        Option("Maximum positives per query and epoch; the rest come in the next.", min=1),
-    ] = 8
+    negatives_per_positive: AtLeastOne = 4
+    """Negatives per positive and epoch."""
+    positives_per_query: AtLeastOne | None = 8
+    """Maximum positives per query and epoch; the rest come in the next. All where None."""
     text: str = "title+text"
     """What of a document is read: ``title+text``, ``text`` or ``title``."""
-    max_query_tokens: Annotated[int, Option("Truncate queries to this many tokens.", min=1)] = 30
-    max_document_tokens: Annotated[
-        int, Option("Truncate documents to this many tokens.", min=1)
-    ] = 200
-    alpha: Annotated[
-        float,
-        Option("Weight of the debiased constraint on the logits.", "α", flag="--debias", min=0),
-    ] = 0.0
-    """On the scale of the model's own scores: an LLM's version of a relevant document may not score above it
-    (`ranktilt.training.DebiasedLoss`). Summed over a batch: it weighs more in larger ones."""
-    twins: Annotated[
-        str | None,
-        Option("Source that the constraint compares (default: the first with rewrites).", "SOURCE"),
-    ] = None
-    """Sources that are not named are not learned from."""
+    max_query_tokens: AtLeastOne = 30
+    """Truncate queries to this many tokens."""
+    max_document_tokens: AtLeastOne = 200
+    """Truncate documents to this many tokens."""
+    alpha: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    """Weight of the debiased constraint, on the scale of the model's own scores: an LLM's version of a relevant
+    document may not score above it (`ranktilt.training.DebiasedLoss`). Summed over a batch: it weighs more in larger
+    ones."""
+    twins: str | None = None
+    """Source that the constraint compares, the first with rewrites by default. Sources that are not named are not
+    learned from."""
     limits: tuple[tuple[str, int], ...] = ()
     """How many relevant documents of a source are learned from, drawn by the seed: ``(("human", 500), …)``."""
 
@@ -106,28 +98,16 @@ class RerankerTraining(Training):
     binary loss, whose pairs are mixed.
     """
 
-    negatives: Annotated[
-        str | None,
-        Option(
-            "Negatives from BM25's top K, or from N random documents (default: bm25:100).",
-            "bm25:K|random:N",
-        ),
-    ] = None
-    """Never a version or copy of what is relevant to the query."""
-    positives: Annotated[
-        Literal["retrieved", "all"] | None,
-        Option(
-            "Positives: relevant documents among BM25's top K, or all (default with random negatives)."
-        ),
-    ] = None
-    triples: Annotated[
-        str | None,
-        Option("Triples to learn from: ids of query, positive, negative (.tsv).", "FILE"),
-    ] = None
-    """In place of both; as ``ranktilt data build retrieval-qa`` writes it."""
-    loss: Annotated[
-        Literal["softmax", "binary"], Option("Softmax over a group, or binary for each pair.")
-    ] = "softmax"
+    negatives: str | None = None
+    """Negatives from BM25's top K, ``bm25:K``, or from N random documents, ``random:N``; ``bm25:100`` by default.
+    Never a version or copy of what is relevant to the query."""
+    positives: Literal["retrieved", "all"] | None = None
+    """Relevant documents among BM25's top K, or all of them, which is the default with random negatives."""
+    triples: str | None = None
+    """File of triples to learn from, in place of both: ids of query, positive and negative (.tsv), as
+    ``ranktilt data build retrieval-qa`` writes it."""
+    loss: Literal["softmax", "binary"] = "softmax"
+    """Softmax over a group, or binary for each pair."""
     dropout: bool = False
     """Whether the encoder's own dropout is on."""
 
@@ -196,29 +176,21 @@ class RetrieverTraining(Training):
     special ones included.
     """
 
-    negatives_per_positive: Annotated[int, Option("Mined negatives per positive.", min=1)] = 1
-    depth: Annotated[
-        int, Option("Mine negatives from the top K documents.", "K", flag="--mining-depth", min=1)
-    ] = 100
-    rate: Annotated[float, Option("Peak learning rate.", flag="--learning-rate")] = 2e-5
-    negatives: Annotated[
-        Negatives,
-        Option(
-            "The batch's alone, BM25's, the model's own (anew each epoch), or those of BM25's that are like the "
-            "positive in perplexity and specificity."
-        ),
-    ] = "in-batch"
-    loss: Annotated[
-        str, Option("A loss of sentence-transformers, as Name(option=value,…).", "LOSS")
-    ] = "MultipleNegativesRankingLoss"
-    variant: Annotated[
-        Literal["paper", "code"],
-        Option("The constraint as in the paper, or as in the released code."),
-    ] = "paper"
-    patience: Annotated[
-        int | None,
-        Option("Stop after N epochs without improvement and keep the best; needs --dev.", min=1),
-    ] = None
+    negatives_per_positive: AtLeastOne = 1
+    """Mined negatives per positive."""
+    depth: AtLeastOne = 100
+    """Mine negatives from so many of the top documents."""
+    rate: AboveZero = 2e-5
+    """Peak learning rate."""
+    negatives: Negatives = "in-batch"
+    """The batch's alone, BM25's, the model's own (``ann``, anew each epoch), or those of BM25's that are like the
+    positive in perplexity and specificity (``controlled``)."""
+    loss: str = "MultipleNegativesRankingLoss"
+    """A loss of sentence-transformers, as ``Name(option=value,…)``."""
+    variant: Literal["paper", "code"] = "paper"
+    """The constraint as in the paper, or as in the released code."""
+    patience: AtLeastOne | None = None
+    """Stop after so many epochs without improvement on the development split, and keep the best."""
 
     @property
     def mined_negatives(self) -> int:
@@ -241,24 +213,24 @@ class LoraTraining(Schedule):
     adapted model with the same prompt, attribute, text and passage tokens.
     """
 
-    pairs_per_epoch: Annotated[int, Option("Pairs per epoch, about.", min=1)] = 140_000
-    rank: Annotated[int, Option("LoRA rank.", "R", min=1)] = 1
-    rate: Annotated[float, Option("Peak learning rate.", flag="--learning-rate")] = 3e-3
-    batch: Annotated[int, Option("Batch size in pairs.", min=1)] = 4
-    share: Annotated[
-        float,
-        Option("Share of the queries to learn from; the rest are held out.", flag="--train-share"),
-    ] = 0.8
-    prompt: Annotated[
-        str, Option("pairwise-neutral, pairwise-sensitive or a file.", "NAME|FILE", panel="Model")
-    ] = "pairwise-neutral"
-    attribute: Annotated[
-        str | None, Option("Text for {attribute} in the prompt.", "X", panel="Model")
-    ] = None
+    pairs_per_epoch: AtLeastOne = 140_000
+    """Pairs per epoch, about."""
+    rank: AtLeastOne = 1
+    """Rank of the adapter."""
+    rate: AboveZero = 3e-3
+    """Peak learning rate."""
+    batch: AtLeastOne = 4
+    """Batch size in pairs."""
+    share: float = 0.8
+    """Share of the queries to learn from; the rest are held out."""
+    prompt: str = "pairwise-neutral"
+    """``pairwise-neutral``, ``pairwise-sensitive``, another prompt by name, or a file."""
+    attribute: str | None = None
+    """Text for ``{attribute}`` in the prompt."""
     text: str = "title+text"
-    passage_tokens: Annotated[
-        int, Option("Truncate documents to this many tokens.", panel="Model")
-    ] = 300
+    """What of a document is read: ``title+text``, ``text`` or ``title``."""
+    passage_tokens: int = 300
+    """Truncate documents to this many tokens."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -22,8 +22,8 @@ from ranktilt.optional import need
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.dense.search import search
 from ranktilt.rankers.lexical.bm25 import BM25
-from ranktilt.rankers.spec import parse_stages
 from ranktilt.run import collection_rows
+from ranktilt.spec import parse_stages
 from ranktilt.training.batches import EpochRows, Ints, Rows, draw_rows
 from ranktilt.training.matched_negatives import TextProperties
 from ranktilt.training.model import cut_texts, without_dropout

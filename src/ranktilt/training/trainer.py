@@ -142,7 +142,7 @@ class TrainingRun:
                     raise
                 raise UserError(
                     f"{self.label}: not even a batch of one row fits into memory; cut documents earlier "
-                    "(--max-document-tokens)"
+                    "(--set max_document_tokens=N)"
                 ) from error
             except UserError:
                 if _clock_of(trainer).has_diverged:

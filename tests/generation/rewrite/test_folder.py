@@ -290,7 +290,7 @@ def test_a_folder_that_another_command_writes_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     given, out = write_beir(tmp_path / "in"), tmp_path / "out"
-    options = ["--llm", "openai:tiny", "--base-url", "http://127.0.0.1:9/v1", "-o", str(out)]
+    options = ["--llm", "openai:tiny(base_url=http://127.0.0.1:9/v1)", "-o", str(out)]
     monkeypatch.setattr(sys, "argv", ["ranktilt", "generate", "rewrite", str(given), *options])
     with one_writer(out), pytest.raises(SystemExit, match="2"):
         main()

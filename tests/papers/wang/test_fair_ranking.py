@@ -193,7 +193,7 @@ ODD = {"a": ["male"], "b": ["female"], "c": ["male"], "d": ["female"]}
 BOTH = {"q1": ["a", "b"], "q2": ["c", "d"]}
 
 
-MORE = "no query has enough documents of known groups (the most has 2 relevant documents): ask for fewer --items, lower"
+MORE = "no query has enough documents of known groups (the most has 2 relevant documents): ask for fewer --items, or"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from ranktilt.datasets.group_names import OTHERS, REST
 from ranktilt.datasets.labels import SEVERAL, LabelFile
 from ranktilt.errors import UserError
 from ranktilt.measures.margin import LEVEL
-from ranktilt.rankers.spec import Stage, parse_stages
+from ranktilt.spec import Stage, parse_stages
 
 Audit = Any
 """A `ranktilt.auditing.result.Audit`, whose JSON lists what to do next."""
@@ -79,7 +79,7 @@ def _level(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
         or "pairs" in audit.spec
     )
     sides = ["--pair", ",".join(pair)] if several else []
-    return ["ranktilt", "level", *_inputs(audit, [run]), *sides, *_question(audit)]
+    return ["ranktilt", "mitigate", *_inputs(audit, [run]), *sides, *_question(audit)]
 
 
 def _explain(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
@@ -189,7 +189,7 @@ def _question(audit: Audit) -> list[str]:
         else "Share@10"
     )
     words = [] if repr(audit.primary) == usual else ["--primary", repr(audit.primary)]
-    return words if audit.margin == LEVEL else [*words, "--level-margin", _margin(audit)]
+    return words if audit.margin == LEVEL else [*words, "--margin", _margin(audit)]
 
 
 def _computation(audit: Audit) -> list[str]:
@@ -199,7 +199,7 @@ def _computation(audit: Audit) -> list[str]:
     if words or spec["ties"] != "expected":
         words += ["--ties", str(spec["ties"])]
     if spec["correction"] != "holm":
-        words += ["--correction", str(spec["correction"])]
+        words += ["--set", f"statistics.correction={spec['correction']}"]
     return words
 
 

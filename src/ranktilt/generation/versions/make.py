@@ -130,5 +130,5 @@ def _model_spec(writer: VersionWriter, llm: LLM | None) -> dict[str, Any]:
         return {"collection": collection_paths(writer.originals)}
     requests = plan(bare_texts(["text"]), llm, rewriting(prompted[0], writer.crossing))
     spec = spec_of(llm, requests, writer.originals)
-    names = ("llm", "top_p", "attempts", "inputs", "collection", "ranktilt")
+    names = ("llm", "top_p", "max_tokens", "attempts", "inputs", "collection", "ranktilt")
     return {name: spec[name] for name in names}

@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, Self
 
-from ranktilt.option import Option, check_fields
+import msgspec
+
+from ranktilt.field_checks import check_fields
 
 
 @dataclass(frozen=True, kw_only=True)
 class Crossing:
     """Which combinations of factors documents are written in, and of which documents."""
 
-    design: Annotated[
-        Literal["8", "16", "32", "full"],
-        Option("Runs of the design: a fraction of resolution IV or more, or all combinations."),
-    ] = "full"
-    cells: Annotated[
-        int | None,
-        Option("Draw K runs per document, each as often as the others (default: all).", "K", min=2),
-    ] = None
-    seed: Annotated[int, Option("Random seed of rules and drawn runs.", min=0)] = 0
-    of: Annotated[
-        str | None,
-        Option(
-            "Documents to write versions of, by source (default: human).",
-            "SOURCE",
-            flag="--source-to-rewrite",
-            panel="Input",
-        ),
-    ] = None
-    first: Annotated[
-        int | None,
-        Option(
-            "Take only the first N documents, for a trial.", flag="--limit", min=1, panel="Input"
-        ),
-    ] = None
-    temperature: Annotated[
-        float, Option("Sampling temperature of a model.", "T", min=0, panel="Model")
-    ] = 0.2
-    attempts: Annotated[
-        int, Option("Maximum attempts until an answer passes the checks.", min=1, panel="Model")
-    ] = 3
+    design: Literal["8", "16", "32", "full"] = "full"
+    """Runs of the design: a fraction of resolution IV or more, or all combinations."""
+    cells: Annotated[int, msgspec.Meta(ge=2)] | None = None
+    """Draw so many runs per document, each as often as the others; all by default."""
+    seed: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Random seed of rules and drawn runs."""
+    of: str | None = None
+    """Source of the documents to write versions of; ``human`` by default."""
+    first: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Take only the first documents, for a trial."""
+    temperature: Annotated[float, msgspec.Meta(ge=0)] = 0.2
+    """Sampling temperature of a model."""
+    top_p: float = 1.0
+    """Nucleus sampling of a model: probability mass to draw from."""
+    max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Maximum tokens of an answer."""
+    model_seed: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """Random seed, for models that honour one."""
+    attempts: Annotated[int, msgspec.Meta(ge=1)] = 3
+    """Maximum attempts until an answer passes the checks."""
 
     def __post_init__(self) -> None:
         check_fields(self, "versions")
+
+    def with_sampling(self, sampling: Mapping[str, Any]) -> Self:
+        """Return the same options, with what a model's text says about how answers are drawn."""
+        values = dict(sampling)
+        if "seed" in values:
+            values["model_seed"] = values.pop("seed")
+        return replace(self, **values)

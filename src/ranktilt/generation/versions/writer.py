@@ -243,6 +243,9 @@ def rewriting(factor: Factor, crossing: Crossing) -> Rewriting:
     return Rewriting(
         prompt=factor.prompt,
         temperatures=(crossing.temperature,),
+        top_p=crossing.top_p,
+        max_tokens=crossing.max_tokens,
+        seed=crossing.model_seed,
         attempts=crossing.attempts,
         source=factor.name,
     )

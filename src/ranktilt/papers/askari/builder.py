@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-from ranktilt.datasets.builders import FOLDER, BuiltCollection
+from ranktilt.datasets.builders import FOLDER, BuiltCollection, require_seed
 from ranktilt.errors import UserError
-from ranktilt.option import Option
 from ranktilt.papers.askari.answered_questions import QuestionFields, read_answered
 from ranktilt.papers.askari.retrieval_qa import QARules, RetrievalQA, build_retrieval_qa, summary
 from ranktilt.papers.askari.retrieval_qa_files import QAFiles, save_retrieval_qa
+
+HUMAN = "human"
+"""The source of people's answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,59 +28,47 @@ class BuiltAnswers(BuiltCollection):
 
 
 def retrieval_qa(
-    files: Annotated[
-        list[Path],
-        Option("Questions with answers of both sides (.jsonl, .gz), as HC3.", "FILE..."),
-    ],
+    files: list[Path],
     *,
-    question: Annotated[str, Option("Field of the question.", "FIELD", panel="Input")] = "question",
-    human_answers: Annotated[
-        str, Option("Field of people's answers.", "FIELD", panel="Input")
-    ] = "human_answers",
-    llm_answers: Annotated[
-        str, Option("Field of the language model's answers.", "FIELD", panel="Input")
-    ] = "chatgpt_answers",
-    domain: Annotated[
-        str | None,
-        Option("Field of the domain (default: the file's name).", "FIELD", panel="Input"),
-    ] = None,
-    shares: Annotated[
-        str,
-        Option(
-            "Shares of train, dev and test, in %; the default gives the published sizes.", "X,X,X"
-        ),
-    ] = "69,2.5,28.5",
-    human_name: Annotated[
-        str, Option("Name of the source of people's answers.", "SOURCE")
-    ] = "human",
-    llm_name: Annotated[
-        str, Option("Name of the source of the language model's answers.", "SOURCE")
-    ] = "chatgpt",
-    drop_errors: Annotated[
-        bool, Option("Leave out answers that are error messages (the paper keeps them).")
-    ] = False,
-    seed: Annotated[int, Option("Random seed.", "N", min=0, panel="Statistics")] = 0,
-    depth: Annotated[
-        int,
-        Option(
-            "Documents per query in BM25's runs; 0 for no runs.",
-            "K",
-            flag="--run-depth",
-            min=0,
-            panel="Output",
-        ),
-    ] = 1_000,
-    triples: Annotated[
-        int,
-        Option(
-            "Save training triples, with N random negatives per relevant answer.",
-            "N",
-            min=0,
-            panel="Output",
-        ),
-    ] = 0,
+    question: str = "question",
+    human_answers: str = "human_answers",
+    llm_answers: str = "chatgpt_answers",
+    llm_name: str = "chatgpt",
+    domain: str | None = None,
+    shares: str = "69,2.5,28.5",
+    drop_errors: bool = False,
+    run_depth: int = 1_000,
+    triples: int = 0,
+    seed: int = 0,
 ) -> BuiltAnswers:
-    """Build a collection of answers by people and by a language model: ChatGPT-RetrievalQA, or one like it."""
+    """Build a collection of answers by people and by a language model: ChatGPT-RetrievalQA, or one like it.
+
+    Parameters
+    ----------
+    files : list of Path
+        Questions with answers of both sides (.jsonl, .gz), as HC3.
+    question : str
+        Field of the question.
+    human_answers : str
+        Field of people's answers.
+    llm_answers : str
+        Field of the language model's answers.
+    llm_name : str
+        Name of the source of the language model's answers.
+    domain : str, optional
+        Field of the domain (default: the file's name).
+    shares : str
+        Shares of train, dev and test, in %; the default gives the published sizes.
+    drop_errors : bool
+        Leave out answers that are error messages (the paper keeps them).
+    run_depth : int
+        Documents per query in BM25's runs; 0 for no runs.
+    triples : int
+        Save training triples, with so many random negatives per relevant answer.
+    seed : int
+        Random seed of the splits and of the negatives.
+    """
+    require_seed(seed)
     try:
         train, dev, test = map(float, shares.split(","))
     except ValueError as error:
@@ -88,7 +77,7 @@ def retrieval_qa(
         ) from error
     rules = QARules(
         shares=(train, dev, test),
-        sources=(human_name, llm_name),
+        sources=(HUMAN, llm_name),
         seed=seed,
         drop_errors=drop_errors,
     )
@@ -97,7 +86,7 @@ def retrieval_qa(
     return BuiltAnswers(
         collection=built.collection,
         answers=built,
-        wanted=QAFiles(depth=depth, triples=triples, seed=seed),
+        wanted=QAFiles(depth=run_depth, triples=triples, seed=seed),
         summary=tuple(summary(built)),
         next_command=("audit", FOLDER, "--by", "source", "-r", "bm25", "-m", "nDCG@10"),
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import polars as pl
@@ -21,7 +21,6 @@ from ranktilt.datasets.builders import FOLDER, BuiltCollection
 from ranktilt.datasets.trimmed_texts import PAGE_TITLE
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.io.jsonl import json_objects
-from ranktilt.option import Option
 from ranktilt.progress import report
 from ranktilt.text.quality import words as count_words
 
@@ -59,14 +58,16 @@ class NQ320K(BuiltCollection):
         return all(self.counts[name] == PUBLISHED[name] for name in ("documents", "test queries"))
 
 
-def nq320k(
-    files: Annotated[
-        list[Path], Option("Natural Questions: its train and dev files (.jsonl, .gz).", "FILE...")
-    ],
-    *,
-    words: Annotated[int, Option("Cut texts to so many words.", "N", min=1)] = WORDS,
-) -> NQ320K:
-    """Build NQ320K from Natural Questions: each page once, cut short, with the development set's questions."""
+def nq320k(files: list[Path], *, words: int = WORDS) -> NQ320K:
+    """Build NQ320K from Natural Questions: each page once, cut short, with the development set's questions.
+
+    Parameters
+    ----------
+    files : list of Path
+        Natural Questions: its train and dev files (.jsonl, .gz).
+    words : int
+        Cut texts to so many words.
+    """
     built = build_nq320k(files, words=words)
     notes = [
         "Texts begin with their title and are truncated; rewrites may not be: `ranktilt check` tells."

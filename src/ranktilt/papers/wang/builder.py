@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
 import orjson
 
-from ranktilt.datasets.builders import CANDIDATES, FOLDER, BuiltCollection
+from ranktilt.datasets.builders import CANDIDATES, FOLDER, BuiltCollection, require_seed
 from ranktilt.errors import UserError
 from ranktilt.io.files import sha256
-from ranktilt.option import Option
 from ranktilt.papers.wang.fair_ranking import FairRanking, ListRules, build_fair_ranking, summary
 from ranktilt.papers.wang.trec_fair import read_labelled
 
@@ -20,31 +18,34 @@ _NATURAL = "natural"
 
 
 def fair_ranking(
-    source: Annotated[
-        str, Option("A CSV of TREC Fair, or irds:ID, such as irds:trec-fair/2022/train.", "FILE")
-    ],
+    source: str,
     *,
-    protected: Annotated[
-        str, Option("Protected group: female, Europe|Asia, or non-Europe.", "GROUP")
-    ],
-    by: Annotated[
-        str | None, Option("Column that groups documents (default: the only one left).", "COLUMN")
-    ] = None,
-    items: Annotated[int, Option("Items per query.", "N", min=2)] = 200,
-    blocks: Annotated[
-        str,
-        Option(
-            "Items that are relevant (unprotected, protected) and irrelevant (the same); or natural shares.",
-            "N,N,N,N",
-        ),
-    ] = _NATURAL,
-    min_judged: Annotated[
-        int | None, Option("Minimum relevant documents per query (default: --items).", "N", min=1)
-    ] = None,
-    seed: Annotated[int, Option("Random seed.", "N", min=0, panel="Statistics")] = 0,
+    protected: str,
+    by: str | None = None,
+    items: int = 200,
+    blocks: str = _NATURAL,
+    seed: int = 0,
 ) -> BuiltCollection:
-    """Build lists of relevant and irrelevant items of two groups, for every ranker to order."""
-    rules = ListRules(items=items, blocks=_read_blocks(blocks), min_judged=min_judged, seed=seed)
+    """Build lists of relevant and irrelevant items of two groups, for every ranker to order.
+
+    Parameters
+    ----------
+    source : str
+        A CSV of TREC Fair, or irds:ID, such as irds:trec-fair/2022/train.
+    protected : str
+        Protected group: female, Europe|Asia, or non-Europe.
+    by : str, optional
+        Column that groups documents (default: the only one left).
+    items : int
+        Items per query.
+    blocks : str
+        Items that are relevant (unprotected, protected) and irrelevant (the same), such as
+        50,50,50,50; or natural shares.
+    seed : int
+        Random seed of the items.
+    """
+    require_seed(seed)
+    rules = ListRules(items=items, blocks=_read_blocks(blocks), seed=seed)
     group = protected.strip()
     built = build_fair_ranking(read_labelled(source, by), group, rules)
     candidates = f"replay:{FOLDER}/{CANDIDATES}"

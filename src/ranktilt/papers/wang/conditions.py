@@ -8,8 +8,8 @@ from dataclasses import replace
 import polars as pl
 
 from ranktilt.errors import UserError
-from ranktilt.rankers.spec import Stage, parse_stages
 from ranktilt.reporting.layouts.names import system_names
+from ranktilt.spec import Stage, parse_stages
 
 _PROMPT = ("attribute", "prompt", "query_template")
 """Options of a stage that say what it is asked for: conditions of one system."""

@@ -103,7 +103,7 @@ def build_fair_ranking(source: LabelledDocuments, protected: str, lists: ListRul
         most = counted(
             max(map(len, relevant.values()), default=0), "relevant document", "relevant documents"
         )
-        hint = "ask for fewer --items, lower --min-judged, or name other --blocks"
+        hint = "ask for fewer --items, or name other --blocks"
         raise UserError(
             f"no query has enough documents of known groups (the most has {most}): {hint}"
         )

@@ -107,7 +107,7 @@ class FactorDesign:
             )
         levels = np.stack([_levels(collection, name) for name in names], axis=1)
         if failed and set(failed) >= set(names):
-            failures = f"{join_words(names)} failed their checks (--failed-too analyses them)"
+            failures = f"{join_words(names)} failed their checks (in Python, failed_too=True analyses them)"
             raise UserError(f"no factor is left: {failures}")
         low_high = collection.spec.get("design", {}).get("low_high", {})
         factors = []

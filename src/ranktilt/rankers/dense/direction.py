@@ -21,7 +21,7 @@ Vectors = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Direction(
-    Result, format="ranktilt-direction", version=1, noun="a direction", command="ranktilt level"
+    Result, format="ranktilt-direction", version=1, noun="a direction", command="ranktilt mitigate"
 ):
     """A vector of length 1: where the vectors of one source lie, seen from their twins of another."""
 

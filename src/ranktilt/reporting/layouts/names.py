@@ -12,7 +12,7 @@ from importlib import resources
 from ranktilt.auditing.sources_apart import split_temperature
 from ranktilt.errors import UserError
 from ranktilt.models.catalogue import model
-from ranktilt.rankers.spec import Stage, parse_stages
+from ranktilt.spec import Stage, parse_stages
 
 NAMES: dict[str, dict[str, str]] = tomllib.loads(
     resources.files("ranktilt.reporting.layouts").joinpath("names.toml").read_text(encoding="utf-8")

@@ -294,7 +294,17 @@ def _kind(tilt: Effect, kind: str) -> str:
 
 def legend(audit: Audit) -> list[str]:
     """Say what the numbers are, in a few lines."""
-    return [*table_legend(audit), *card_legend(audit), *control_legend(audit)]
+    lines = [*table_legend(audit), *card_legend(audit), *control_legend(audit)]
+    return [*lines, *preset_legend(audit.spec)]
+
+
+def preset_legend(spec: Mapping[str, Any]) -> list[str]:
+    """Name the preset of an audit, and what was asked for otherwise."""
+    if not spec.get("preset"):
+        return []
+    changes = spec.get("preset_changes") or ()
+    otherwise = f", but for {', '.join(changes)}, which you chose" if changes else ""
+    return [f"Computed by the preset {spec['preset']}{otherwise}."]
 
 
 def table_legend(audit: Audit) -> list[str]:

@@ -109,7 +109,7 @@ def _effectiveness_legend(check: CheckResult) -> Iterator[str]:
 def fault_legend(check: CheckResult) -> Iterator[str]:
     """Say how the table of faults is read."""
     low, high = LENGTH_NOTICE
-    notice = check.limits.notice
+    notice = check.limits.warn_above
     if not check.is_compared:
         yield f"Warning: a share over {notice:g} %, or any dangling judgment or repeated query."
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from ranktilt.errors import counted
@@ -14,6 +15,7 @@ from ranktilt.reporting.document import (
     Cell,
     Column,
     Document,
+    Emphasis,
     Lines,
     Pairs,
     Row,
@@ -27,6 +29,8 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.numbers import DASH
 from ranktilt.reporting.views.cache import CacheInventory, cache_blocks
 
+DEFAULT = "default"
+"""The source of a setting that nobody set."""
 _LEGEND = (
     'Re-rankers stand behind a first stage: -r "bm25@100>>monot5:base". Any other model: a folder, or its name on '
     "the hub, in the place of the short name: -r dense:FOLDER.",
@@ -50,6 +54,29 @@ class Extra:
         return "" if all(self.versions.values()) else f'pip install "ranktilt[{self.name}]"'
 
 
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """A value that commands use, and where it comes from."""
+
+    key: str
+    """As it is typed, such as ``statistics.seed``, or the name of an environment variable."""
+    value: str | None
+    """None where nothing is set."""
+    source: str
+    """``default``, ``file``, ``--set``, an option such as ``--device``, or ``environment``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingsInForce:
+    """What commands in this folder use that is not typed."""
+
+    file: str | None
+    """The configuration file; None where there is none."""
+    fault: str = ""
+    """Why the file cannot be used; every other command refuses it."""
+    settings: Sequence[Setting] = ()
+
+
 @dataclass(frozen=True)
 class Installation:
     """The machine, the extras, and models, kind after kind; or models in full alone."""
@@ -65,6 +92,7 @@ class Installation:
     """Whether each is shown in full."""
     cache: CacheInventory | None = None
     """What the cache keeps: everything, or what is of the model that is shown."""
+    configuration: SettingsInForce | None = None
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -79,6 +107,8 @@ class Installation:
         if self.machine:
             extras = [{**asdict(extra), "install": extra.install} for extra in self.extras]
             content = {"machine": dict(self.machine), "extras": extras, **content}
+        if self.configuration is not None:
+            content["configuration"] = asdict(self.configuration)
         if self.cache is not None:
             content["cache"] = {"folder": str(self.cache.folder), "entries": self.cache.records}
         return f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode()
@@ -97,6 +127,7 @@ def view(installed: Installation) -> Document:
             Pairs(tuple(installed.machine.items()), only=""),
             space,
             _extras(installed),
+            *_configuration(installed.configuration),
             *blocks,
         ]
     if installed.full:
@@ -124,6 +155,27 @@ def _extras(installed: Installation) -> Table:
         (worded("to install"), lambda extra: Cell(extra.install, tone="warning")),
     )
     return tabulated("Extras", installed.extras, columns)
+
+
+def _configuration(configuration: SettingsInForce | None) -> list[Block]:
+    """Return the settings in force, a row each, and what is wrong with the file."""
+    if configuration is None:
+        return []
+    file = configuration.file or "no ranktilt.toml in this folder or above"
+    columns = (
+        (named("setting"), attrgetter("key")),
+        (worded("value"), lambda setting: DASH if setting.value is None else setting.value),
+        (worded("from"), lambda setting: Cell(setting.source, emphasis=_emphasis(setting))),
+    )
+    table = tabulated(f"Configuration: {file}", configuration.settings, columns)
+    if not configuration.fault:
+        return [table]
+    fault = Sentence(f"The configuration cannot be used: {configuration.fault}", tone="warning")
+    return [Lines((Sentence(""), fault)), table]
+
+
+def _emphasis(setting: Setting) -> Emphasis:
+    return "quiet" if setting.source == DEFAULT else ""
 
 
 def _table(installed: Installation) -> Table:

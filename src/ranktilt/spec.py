@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from ranktilt.errors import UserError
 
@@ -36,6 +37,18 @@ class Stage:
         argument = "" if self.argument is None else f":{_quote(self.argument)}"
         options = ",".join(f"{name}={_quote(value)}" for name, value in self.options.items())
         return f"{self.name}{argument}{f'({options})' if options else ''}{'' if self.k is None else f'@{self.k}'}"
+
+
+def read_value(text: str, hint: Any, what: str) -> Any:
+    """Read the text of an option as the type that its field has; `UserError` says what was expected."""
+    kind = next(kind for kind in getattr(hint, "__args__", (hint,)) if kind is not type(None))
+    nouns = {bool: "true or false", int: "a whole number", float: "a number"}
+    try:
+        return {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
+    except (KeyError, ValueError) as error:
+        raise UserError(
+            f"{what}: expected {nouns.get(kind, kind.__name__)}, got {text!r}"
+        ) from error
 
 
 def parse_stages(text: str) -> list[Stage]:

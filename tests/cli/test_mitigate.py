@@ -1,4 +1,4 @@
-"""ranktilt level and train study: corrections and what they cost; trainings against the human side."""
+"""ranktilt mitigate and train study: corrections and what they cost; trainings against the human side."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,16 @@ from tests.cli.conftest import Cli
 from tests.experiments.planted import answered_folder
 from tests.experiments.test_level_fit import written
 
-QUICK = ("-m", "nDCG@3", "--resamples", "200", "--strength", "0.5", "--strength", "1")
+QUICK = (
+    "-m",
+    "nDCG@3",
+    "--set",
+    "statistics.resamples=200",
+    "--strength",
+    "0.5",
+    "--strength",
+    "1",
+)
 
 
 @pytest.fixture
@@ -29,19 +38,19 @@ def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
     options = (
-        "--level-margin",
+        "--margin",
         "30",
         "--budget",
         "0.1",
-        "--seed",
-        "1",
+        "--set",
+        "statistics.seed=1",
         "-o",
         "level.html",
         "--json",
         "level.json",
     )
     options += ("--work-dir", "fits")
-    code, out, _ = cli("level", bundled, "-r", "bm25", "--method", "offset", *QUICK, *options)
+    code, out, _ = cli("mitigate", bundled, "-r", "bm25", "--method", "offset", *QUICK, *options)
     assert code == 0
     assert "is level" in out
     found = rt.Bench.load("level.json")
@@ -50,7 +59,16 @@ def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
     typed = next(one.ranker for one in found.interventions if one.name == "offset 1")
     assert typed == "bm25@100>>offset(fit=fits/bm25-100-offset.json)"
     code, out, _ = cli(
-        "audit", bundled, "-r", typed, "-m", "nDCG@3", "--resamples", "200", "--json", "-"
+        "audit",
+        bundled,
+        "-r",
+        typed,
+        "-m",
+        "nDCG@3",
+        "--set",
+        "statistics.resamples=200",
+        "--json",
+        "-",
     )
     assert code == 0
     assert len(json.loads(out)["queries"]) == 216 - 87
@@ -72,7 +90,7 @@ def test_own_splits_are_fitted_on_less_what_they_share_and_selected_by(
         part = qrels.filter(pl.col("query-id").is_in(some.to_list()))
         part.write_csv(test.with_name(f"{name}.tsv"), separator="\t")
     code, _, _ = cli(
-        "level", bundled, "-r", "bm25", "--method", "interleave", *QUICK, "--json", "level.json"
+        "mitigate", bundled, "-r", "bm25", "--method", "interleave", *QUICK, "--json", "level.json"
     )
     assert code == 0
     assert rt.Bench.load("level.json").spec["queries"] == {"fit": 71, "select": 50, "test": 66}
@@ -91,7 +109,7 @@ def test_another_collection_is_fitted_on(cli: Cli, bundled: Path) -> None:
         "-o",
         "level.html",
     )
-    code, out, _ = cli("level", bundled, "-r", "bm25", "--fit", "bells", *options)
+    code, out, _ = cli("mitigate", bundled, "-r", "bm25", "--fit", "bells", *options)
     assert code == 0
     found = rt.Bench.load("level.json")
     assert found.spec["queries"] == {"fit": 12, "select": 72, "test": 144}
@@ -103,7 +121,7 @@ def test_another_collection_is_fitted_on(cli: Cli, bundled: Path) -> None:
     dev = pl.col("query-id").is_in(grades["query-id"].unique(maintain_order=True)[:50].to_list())
     grades.filter(dev).write_csv(qrels.with_name("dev.tsv"), separator="\t")
     grades.filter(~dev).write_csv(qrels, separator="\t")
-    assert cli("level", bundled, "-r", "bm25", "--fit", "bells", *options[:-2]).code == 0
+    assert cli("mitigate", bundled, "-r", "bm25", "--fit", "bells", *options[:-2]).code == 0
     assert rt.Bench.load("level.json").spec["queries"] == {"fit": 12, "select": 50, "test": 166}
 
 
@@ -117,20 +135,25 @@ def test_a_run_and_labels_are_enough_and_audit_gate_and_level_say_the_same(
         "--groups",
         "labels.tsv",
         "--method",
-        "fair-rerank",
-        "--target",
-        "0",
+        "fair-rerank(target=0)",
     )
     code, out, _ = cli(
-        "level", *arguments, "--rerank-depth", "10", "--resamples", "200", "--strength", "1"
+        "mitigate",
+        *arguments,
+        "--rerank-depth",
+        "10",
+        "--set",
+        "statistics.resamples=200",
+        "--strength",
+        "1",
     )
     assert code == 0
     assert "replay:" not in out
     assert "Share@10" in out
     assert sorted(path.name for path in Path().iterdir()) == before
     rt.ranker("bm25").rank(rt.bundled()).save("bm25.trec")  # as deep as it goes
-    inputs = ("--run", "bm25.trec", "--groups", "labels.tsv", "--resamples", "1000")
-    inputs += ("--level-margin", "6")
+    inputs = ("--run", "bm25.trec", "--groups", "labels.tsv", "--set", "statistics.resamples=1000")
+    inputs += ("--margin", "6")
     assert cli("audit", *inputs, "--json", "audit.json").code == 0
     (verdict,) = json.loads(Path("audit.json").read_text("utf-8"))["verdicts"]
     assert (verdict["kind"], verdict["side"], verdict["slight"]) == ("favours", "human", True)
@@ -138,15 +161,13 @@ def test_a_run_and_labels_are_enough_and_audit_gate_and_level_say_the_same(
     assert "✓ within the limit (asked: tilt within ±6 points of level)" in out
     options = (
         "--method",
-        "fair-rerank",
-        "--target",
-        "0",
+        "fair-rerank(target=0)",
         "--strength",
         "1",
         "--json",
         "level.json",
     )
-    code, out, _ = cli("level", *inputs, *options)
+    code, out, _ = cli("mitigate", *inputs, *options)
     assert code == 0
     assert (
         "Nothing to level: bm25 favours human text slightly, within ±6 points: human text fills "
@@ -167,15 +188,15 @@ def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:
         *QUICK[:4],
         "--strength",
         "1",
-        "--level-margin",
+        "--margin",
         "25",
-        "--seed",
-        "1",
+        "--set",
+        "statistics.seed=1",
     )
     options += ("--json", "l.json")
     results = []
     for _ in range(2):
-        code, out, err = cli("level", bundled, "-r", "bm25", *options)
+        code, out, err = cli("mitigate", bundled, "-r", "bm25", *options)
         results.append((code, out, err, Path("l.json").read_bytes()))
         Path("l.json").unlink()
     assert results[0] == results[1]
@@ -185,7 +206,7 @@ def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:
         "bundled",
         "labels.tsv",
     ]
-    again = " ".join(["ranktilt level bundled -r bm25", *options, "--work-dir levelled"])
+    again = " ".join(["ranktilt mitigate bundled -r bm25", *options, "--work-dir levelled"])
     assert f"Next: Keep what was fitted, to rank with it: {again}\n" in err
     assert b'"bm25@100>>offset(fit=bm25-100-offset.json)"' in results[0][3]
     assert b"/tmp" not in results[0][3]
@@ -197,7 +218,9 @@ def test_a_study_of_training_is_written(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     answered_folder(tmp_path / "qa")
-    few = ("--steps", "2", "--batch", "8", "--max-query-tokens", "6", "--max-document-tokens", "16")
+    values = "steps=2 batch=8 max_query_tokens=6 max_document_tokens=16 seed=4 positives=all"
+    values += " warmup_steps=1 statistics.resamples=100"
+    few = [part for value in values.split() for part in ("--set", value)]
     code, out, err = cli(
         "train",
         "study",
@@ -211,19 +234,13 @@ def test_a_study_of_training_is_written(
         "3",
         "--seeds",
         "2",
-        "--seed",
-        "4",
+        "--set",
+        "statistics.seed=4",
         "--disjoint",
         "--preset",
         "askari",
         "--negatives",
         "random:20",
-        "--positives",
-        "all",
-        "--warmup-steps",
-        "1",
-        "--resamples",
-        "100",
         "-o",
         "s.html",
         "--json",

@@ -1,0 +1,168 @@
+"""The root of the command line: its panels, its help page, and how a verb joins it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+
+from cyclopts import App, Group, Parameter
+from cyclopts.help import DefaultFormatter, PanelSpec
+from rich.box import Box
+from rich.text import Text
+
+from ranktilt._version import __version__
+
+if TYPE_CHECKING:
+    from cyclopts.help import HelpPanel
+    from rich.console import Console, ConsoleOptions
+
+# Panels of the first screen, in order.
+START = Group("Start", sort_key=1)
+DECIDE = Group("Decide", sort_key=2)
+UNDERSTAND = Group("Understand", sort_key=3)
+CORRECT = Group("Correct", sort_key=4)
+MORE = Group("More", sort_key=5)
+
+# Panels of a verb's help, in order.
+ARGUMENTS = Group("Arguments", sort_key=10)
+INPUT = Group("Input", sort_key=11)
+QUESTION = Group("Question", sort_key=12)
+MODEL = Group("Model", sort_key=13)
+TRAINING = Group("Training", sort_key=14)
+STATISTICS = Group("Statistics", sort_key=15)
+OUTPUT = Group("Output", sort_key=16)
+SELDOM = Group("More options", sort_key=17)
+"""Options that few need: ``--help`` leaves them out, ``--help-all`` shows them."""
+MACHINE = Group("Machine options, before or after any command", sort_key=18)
+OTHER = Group("Help", sort_key=19)
+
+HELP_ALL = "--help-all"
+EXAMPLE = "  $ ranktilt "
+"""How a line of a usage begins that shows a whole command."""
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+Options = TypeVar("Options")
+
+
+class HelpPage(DefaultFormatter):
+    """Panels with a rule above each; seldom used options and those of the machine only where they belong."""
+
+    shows_all = False
+    """Whether ``--help-all`` was typed."""
+    shows_machine = False
+    """Whether this is the page of ``ranktilt`` itself."""
+
+    def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
+        """Print a panel, unless this page leaves it out."""
+        if panel.title == MACHINE.name and not self.shows_machine:
+            return
+        if panel.title == SELDOM.name and not self.shows_all:
+            count = len(panel.entries)
+            options_noun = "option" if count == 1 else "options"
+            console.print(Text(f"{HELP_ALL} shows {count} more {options_noun}."))
+            return
+        super().__call__(console, options, panel)
+
+    def render_usage(self, console: Console, options: ConsoleOptions, usage: Any) -> None:
+        """Print the usage and its examples as they are typed."""
+        console.print(Text(f"{str(usage).strip()}\n"))
+
+    def render_description(
+        self, console: Console, options: ConsoleOptions, description: Any
+    ) -> None:
+        """Print the paragraphs, each filled to the width: a docstring's own line breaks are the source's."""
+        with console.capture() as capture:
+            console.print(description, soft_wrap=True)
+        for paragraph in capture.get().strip().split("\n\n"):
+            console.print(Text(" ".join(paragraph.split()) + "\n"))
+
+
+_RULE_ABOVE = Box(" ── \n" + "    \n" * 7)
+HELP_PAGE = HelpPage(panel_spec=PanelSpec(box=_RULE_ABOVE, padding=(0, 1)))
+
+
+def _app(name: str, summary: str, **settings: Any) -> App:
+    """Return a command that has commands of its own."""
+    return App(
+        name=name,
+        help=summary,
+        help_flags=["--help", "-h"],
+        help_format="plaintext",
+        help_formatter=HELP_PAGE,
+        group_arguments=ARGUMENTS,
+        suppress_keyboard_interrupt=False,  # the end says what is kept
+        group_parameters=OTHER,
+        group_commands=Group("Commands", sort_key=9),
+        default_parameter=Parameter(negative=(), show_default=False, show_choices=True),
+        **settings,
+    )
+
+
+app = _app(
+    "ranktilt",
+    "What your ranker favours, how sure you can be, why, and how to correct it.",
+    version=f"ranktilt {__version__}",
+    usage="Usage: ranktilt COMMAND [OPTIONS]",
+)
+app.meta.suppress_keyboard_interrupt = False
+app["--help"].group = OTHER
+app["--version"].group = OTHER
+
+
+def resolve_types(kind: type[Options]) -> type[Options]:
+    """Let a dataclass of options inherit from one of another module.
+
+    The parser reads the types of ``__init__``, whose texts it looks up in the module of the
+    subclass alone; here they are looked up where each field stands.
+    """
+    kind.__init__.__annotations__.update(get_type_hints(kind, include_extras=True))
+    return kind
+
+
+def command_group(name: str, summary: str, panel: Group) -> App:
+    """Add a command that holds other commands, such as ``data``, and return it."""
+    group = _app(name, summary, usage=f"Usage: ranktilt {name} COMMAND [OPTIONS]", group=panel)
+    app.command(group)
+    return group
+
+
+def verb(
+    name: str,
+    *examples: str,
+    arguments: str = "",
+    panel: Group | None = None,
+    order: int | None = None,
+    parent: App = app,
+) -> Callable[[Verb], Verb]:
+    """Make a function a command.
+
+    Its docstring is the description, its parameters the options; an exit code that it returns ends
+    the process.
+
+    Parameters
+    ----------
+    name : str
+        What is typed after the parent's name.
+    *examples : str
+        Whole commands without ``ranktilt``, shown under the usage.
+    arguments : str
+        The positional arguments as the usage shows them, such as ``NEW.json [OLD.json]``.
+    panel : Group, optional
+        The panel of the parent's help page under which it is listed.
+    order : int, optional
+        Its place among the commands of the panel; alphabetical by default.
+    parent : App
+        What it is a command of.
+    """
+    words = [word for word in ("ranktilt", *_path(parent), name, arguments, "[OPTIONS]") if word]
+    usage = "\n".join(["Usage: " + " ".join(words), "", *(EXAMPLE + line for line in examples)])
+    settings: dict[str, Any] = {} if panel is None else {"group": panel}
+
+    def register(function: Verb) -> Verb:
+        parent.command(function, name=name, usage=usage, sort_key=order, **settings)
+        return function
+
+    return register
+
+
+def _path(parent: App) -> tuple[str, ...]:
+    return () if parent is app else parent.name

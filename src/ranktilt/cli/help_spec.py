@@ -1,0 +1,139 @@
+"""``ranktilt --help-spec NAME``: the options in the parentheses of a ranker, a model, a measure or a probe."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from ranktilt.cli.app import OTHER, app
+from ranktilt.cli.output import print_result
+from ranktilt.errors import unknown
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpecHelp:
+    """What can be typed of one ranker, model, measure or probe."""
+
+    kind: str
+    """``ranker``, ``language model``, ``measure`` or ``probe``."""
+    form: str
+    """How it is typed, such as ``bm25(option=value,…)@k``."""
+    about: str
+    """Its documentation."""
+    options: tuple[tuple[str, str], ...]
+    """Each option with its default, as texts."""
+
+    def __str__(self) -> str:
+        lines = [f"{self.form}: a {self.kind}", "", self.about, ""]
+        width = max((len(name) for name, _ in self.options), default=0)
+        if self.options:
+            lines += ["Options and defaults:"]
+            lines += [f"  {name:<{width}}  {default}" for name, default in self.options]
+        else:
+            lines += ["It has no options."]
+        return "\n".join(lines) + "\n"
+
+
+@app.command(name="--help-spec", group=OTHER)
+def help_spec(name: Annotated[str, Parameter(name="NAME")], /) -> None:
+    """Show the options of a ranker, language model, measure or probe, and stop."""
+    entries = list(spec_help(name))
+    if not entries:
+        raise unknown("ranker, language model, measure or probe", name, spec_names())
+    print_result("\n".join(map(str, entries)))
+
+
+def spec_names() -> list[str]:
+    """Return every name that `spec_help` knows."""
+    from ranktilt.llm.base import KINDS
+    from ranktilt.measures.base import estimands
+    from ranktilt.probes.explain import probe_classes
+    from ranktilt.registry import ranker_names
+
+    return sorted({*ranker_names(), *KINDS, *estimands(), *probe_classes()})
+
+
+def spec_help(name: str) -> Iterator[SpecHelp]:
+    """Describe everything of that name: ``pairwise`` is a ranker alone, ``perplexity`` a probe."""
+    from ranktilt.llm.base import KINDS
+    from ranktilt.measures.base import estimands
+    from ranktilt.probes.explain import probe_classes
+    from ranktilt.registry import ranker_class, ranker_names
+
+    if name in ranker_names():
+        yield _ranker_help(name, ranker_class(name))
+    if name in KINDS:
+        yield _model_help(name)
+    if name in estimands():
+        yield _measure_help(name)
+    if name in probe_classes():
+        yield _probe_help(name)
+
+
+def _ranker_help(name: str, kind: type[Any]) -> SpecHelp:
+    options = {item.name: _default(item.default) for item in fields(kind)}
+    depth = "@k" if options.pop("k", None) is not None else ""
+    argument = f":{kind.argument.upper()}" if kind.argument else ""
+    options.pop(str(kind.argument), None)
+    return _help("ranker", f"{name}{argument}", depth, kind, options)
+
+
+def _model_help(name: str) -> SpecHelp:
+    import pkgutil
+
+    from ranktilt.llm.base import KINDS
+    from ranktilt.llm.spec import model_options, sampling_options
+
+    options = {option: _default(item.default) for option, item in model_options(name).items()}
+    options |= {option: _default(value) for option, value in sampling_options().items()}
+    return _help("language model", f"{name}:MODEL", "", pkgutil.resolve_name(KINDS[name]), options)
+
+
+def _measure_help(name: str) -> SpecHelp:
+    from ranktilt.measures.base import every_estimand
+
+    measure = next(item for item in every_estimand() if item.name == name)
+    hidden = {"cutoff"}
+    if not getattr(measure, "binary", True):
+        hidden |= {"rel"}  # it uses the grades themselves
+    options = {
+        item.name: _default(item.default)
+        for item in fields(measure)
+        if item.init and item.name not in hidden and item.default is not MISSING
+    }
+    help_page = _help("measure", name, "[@cutoff]", type(measure), options)
+    question = type(measure).question
+    return replace(help_page, about=f"{question}\n\n{help_page.about}".strip())
+
+
+def _probe_help(name: str) -> SpecHelp:
+    from ranktilt.probes.explain import probe_table
+
+    kind = probe_table().load(name)
+    parameters = list(inspect.signature(kind).parameters.values())
+    named = [item for item in parameters if item.kind is item.KEYWORD_ONLY]
+    argument = next((item.name for item in parameters if item.kind is not item.KEYWORD_ONLY), "")
+    form = f"{name}[:{argument.upper()}]" if argument else name
+    return _help("probe", form, "", kind, {item.name: _default(item.default) for item in named})
+
+
+def _help(kind: str, name: str, depth: str, source: type[Any], options: dict[str, str]) -> SpecHelp:
+    parentheses = "(option=value,…)" if options else ""
+    return SpecHelp(
+        kind=kind,
+        form=f"{name}{parentheses}{depth}",
+        about=inspect.getdoc(source) or "",
+        options=tuple(options.items()),
+    )
+
+
+def _default(value: Any) -> str:
+    if value is MISSING or value is inspect.Parameter.empty:
+        return "required"
+    if value is None:
+        return "(chosen for you)"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,177 @@
+"""What is in force for a command: the configuration file, ``--set``, and the options of the machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from ranktilt.cli.app import MACHINE
+from ranktilt.cli.notes import reporting, say
+from ranktilt.config import Configuration, MachineSettings, find_configuration, read_configuration
+from ranktilt.errors import UserError
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
+
+
+@Parameter(name="*", group=MACHINE)
+@dataclass(frozen=True, kw_only=True)
+class MachineOptions:
+    """What work runs on, and what is said of it; the same for every command."""
+
+    device: Annotated[
+        str | None, Parameter(help="Device for models, such as cpu or cuda:0.", metavar="DEVICE")
+    ] = None
+    threads: Annotated[
+        int | None,
+        Parameter(help="Processor threads to use.", metavar="N", validator=Number(gte=1)),
+    ] = None
+    memory: Annotated[
+        str | None,
+        Parameter(
+            help="Memory limit of exact search and random labels, such as 1GB "
+            "(default: a quarter of the memory).",
+            metavar="SIZE",
+        ),
+    ] = None
+    executor: Annotated[
+        str | None,
+        Parameter(
+            help="Where to compute: local, ray (this machine), ray:ADDRESS (a cluster).",
+            metavar="PLACE",
+        ),
+    ] = None
+    assignments: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--set",
+            help="A key of ranktilt.toml for this command, such as statistics.seed=1, "
+            "or an argument of a training, such as epochs=3.",
+            metavar="KEY=VALUE",
+        ),
+    ] = None
+    quiet: Annotated[bool, Parameter(help="Print no progress and no notes.")] = False
+    debug: Annotated[bool, Parameter(help="Show the traceback of errors.")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a verb may ask of the configuration and of the machine."""
+
+    configuration: Configuration = field(default_factory=Configuration)
+    machine: MachineSettings = field(default_factory=MachineSettings)
+    training: Mapping[str, str] = field(default_factory=dict)
+    """Arguments of a training, by name, as they were typed: keys of ``--set`` without a section."""
+    assigned_statistics: frozenset[str] = frozenset()
+    """Keys of [statistics] that ``--set`` gives, which win over a preset."""
+
+
+_settings: ContextVar[Settings] = ContextVar("settings", default=Settings())  # noqa: B039 - frozen
+
+
+def settings() -> Settings:
+    """Return what is in force."""
+    return _settings.get()
+
+
+@contextmanager
+def in_force(
+    options: MachineOptions, *, needs_file: bool = True, is_training: bool = False
+) -> Iterator[None]:
+    """Let a command run with the options of the machine and the configuration of the working folder.
+
+    A configuration that cannot be used is refused, unless the command does not need it; so is a key
+    of ``--set`` without a section, unless the command is a training.
+    """
+    with reporting(quiet=options.quiet):
+        try:
+            current = _read(options)
+        except UserError:
+            if needs_file or _is_file_sound():
+                raise
+            current = Settings()
+        if current.training and not is_training:
+            key = next(iter(current.training))
+            raise UserError(
+                f"--set {key}: expected a section too, such as statistics.seed; "
+                "a key alone is an argument of a training (ranktilt train)"
+            )
+        token = _settings.set(current)
+        try:
+            with _machine(current):
+                yield
+        finally:
+            _settings.reset(token)
+
+
+def _is_file_sound() -> bool:
+    """Tell whether the configuration file can be used by itself, so that a fault is one of ``--set``."""
+    try:
+        read_configuration(find_configuration(Path.cwd()))
+    except UserError:
+        return False
+    return True
+
+
+def _read(options: MachineOptions) -> Settings:
+    keys = _assignments(options.assignments or ())
+    training = {name: text for name, text in keys.items() if "." not in name}
+    others = {name: text for name, text in keys.items() if "." in name}
+    configuration = read_configuration(find_configuration(Path.cwd()), others)
+    machine = configuration.machine
+    for name in ("device", "threads", "memory", "executor"):
+        value = getattr(options, name)
+        if value is not None:
+            machine = replace(machine, **{name: value})
+    section = "statistics."
+    assigned = {name.removeprefix(section) for name in others if name.startswith(section)}
+    return Settings(
+        configuration=configuration,
+        machine=machine,
+        training=training,
+        assigned_statistics=frozenset(assigned),
+    )
+
+
+def _assignments(texts: Sequence[str]) -> dict[str, str]:
+    """Read ``KEY=VALUE`` texts; a key is given once."""
+    values: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        name = key.strip().replace("-", "_")
+        if not name or not equals:
+            raise UserError(f"--set expects KEY=VALUE, such as statistics.seed=1; got {text!r}")
+        if name in values:
+            raise UserError(f"--set {name} is given twice: keep one of them")
+        values[name] = value.strip()
+    return values
+
+
+@contextmanager
+def _machine(current: Settings) -> Iterator[None]:
+    """Let what is computed be computed there; libraries read their thread counts when they are imported."""
+    from ranktilt.executing.memory_limits import MemoryLimits, limited, read_size
+
+    machine = current.machine
+    if machine.threads is not None:
+        os.environ.update(dict.fromkeys(_THREADS, str(machine.threads)))
+    memory = None if machine.memory is None else read_size(machine.memory)
+    with limited(MemoryLimits(memory=memory)):
+        if machine.executor is None:
+            yield
+            return
+        from ranktilt.executing.run_on import run_on
+
+        if machine.executor == current.configuration.machine.executor and ":" in machine.executor:
+            say(
+                f"computes on {machine.executor} ([machine] executor in {current.configuration.path})"
+            )
+        with run_on(machine.executor):
+            yield

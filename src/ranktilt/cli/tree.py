@@ -1,0 +1,75 @@
+"""All commands as data: for the documentation, for counts, and for whoever checks that a command line parses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from inspect import BoundArguments
+from typing import TYPE_CHECKING, Any
+
+from cyclopts import App
+
+from ranktilt.cli.app import EXAMPLE, app
+from ranktilt.cli.main import EXIT_QUIETLY
+
+if TYPE_CHECKING:
+    from cyclopts import Argument
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A command that runs something."""
+
+    path: tuple[str, ...]
+    """What is typed, such as ``("data", "load")``."""
+    parser: App
+
+    @property
+    def name(self) -> str:
+        """The words of its path."""
+        return " ".join(self.path)
+
+    @property
+    def examples(self) -> list[str]:
+        """Whole commands, as they are typed."""
+        lines = (self.parser.usage or "").splitlines()
+        return [line.removeprefix("  $ ") for line in lines if line.startswith(EXAMPLE)]
+
+    @property
+    def arguments(self) -> list[Argument]:
+        """Its positional arguments."""
+        return [argument for argument in self._collected() if argument.index is not None]
+
+    @property
+    def options(self) -> list[Argument]:
+        """Its options, without those of the machine and ``--help``."""
+        return [argument for argument in self._collected() if argument.index is None]
+
+    def _collected(self) -> list[Argument]:
+        collection = self.parser.assemble_argument_collection(
+            default_parameter=app.default_parameter, parse_docstring=True
+        )
+        return [
+            argument
+            for argument in collection
+            if argument.parse and argument.names and not argument.children
+        ]
+
+
+def commands(parent: App = app, path: tuple[str, ...] = ()) -> Iterator[Command]:
+    """Yield every command that runs something."""
+    for name in parent:
+        if name.startswith("-"):
+            continue
+        child = parent[name]
+        if child.default_command is None:
+            yield from commands(child, (*path, name))
+        else:
+            yield Command(path=(*path, name), parser=child)
+
+
+def parse(words: Sequence[str]) -> tuple[Any, BoundArguments]:
+    """Parse a command line without running it; `CycloptsError` where it does not parse."""
+    _, launched, _ = app.meta.parse_args(words, **EXIT_QUIETLY)
+    command, bound, _ = app.parse_args(launched.args, **EXIT_QUIETLY)
+    return command, bound

@@ -1,0 +1,290 @@
+"""The configuration file, ``ranktilt.toml``: models, labels, machine and statistics by name.
+
+Only the command line reads it; a library that reads files of the working folder would surprise.
+A file may lie in a folder of somebody else, so it never names code, never holds a key, and is
+refused where another user owns it or everybody may write it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+
+from ranktilt.errors import UserError, unknown
+
+FILE, PROJECT_FILE = "ranktilt.toml", "pyproject.toml"
+_SECTION = "tool.ranktilt"
+_KEY_NAMES = re.compile(r"(api|access|secret|private)?[_-]?(key|token|password|secret)s?", re.I)
+_KEY_VALUES = re.compile(
+    r"(sk|pk|hf|ghp|gho|xox[abp]|AKIA|AIza|glpat|Bearer)[-_ ]?[A-Za-z0-9_\-]{8,}"
+    # No word of people: small and capital letters and digits, and long.
+    r"|(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^0-9]*[0-9])[A-Za-z0-9_\-+=]{28,}"
+)
+_TYPE_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a section",
+}
+_CODE = re.compile(r"engine:.*|[A-Za-z_][\w.]*\.[\w.]*:[A-Za-z_]\w*")
+"""``engine:MODULE:FUNCTION``, and ``package.module:function``."""
+Section = TypeVar("Section")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineSettings:
+    """What work runs on."""
+
+    device: str | None = None
+    """Device of models, such as ``cpu`` or ``cuda:0``."""
+    threads: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Processor threads."""
+    memory: str | None = None
+    """Memory limit of exact search and random labels, such as ``1GB``."""
+    executor: str | None = None
+    """Where to compute: ``local``, ``ray`` or ``ray:ADDRESS``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatisticsSettings:
+    """How tilts are measured and tested."""
+
+    resamples: Annotated[int, msgspec.Meta(ge=100)] = 10_000
+    """Bootstrap resamples."""
+    seed: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Random seed."""
+    correction: Literal["holm", "bonferroni"] = "holm"
+    """Correction of p values for multiple tests."""
+    margin: str | None = None
+    """Tilts within this margin count as level: points, or ``0.5 ranks``."""
+    ties: Literal["expected", "trec_eval"] | None = None
+    """Expected value over all orders of ties, or trec_eval's order by id."""
+    rounding: str | None = None
+    """How scores are rounded before ties are looked for."""
+    missing: str | None = None
+    """What queries without results count as."""
+    test: str | None = None
+    """The test of a tilt."""
+
+    @property
+    def of_audits(self) -> dict[str, Any]:
+        """Keywords of an audit that were set, without those that every verb has."""
+        chosen = {"ties": self.ties, "rounding": self.rounding, "missing": self.missing}
+        chosen["test"] = self.test
+        return {name: value for name, value in chosen.items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelSettings:
+    """A label file by name: ``--groups NAME``."""
+
+    file: str
+    """Path of the file, from the configuration's folder."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Its columns where they are called otherwise, such as ``id = "url"``."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Names of its values, such as ``1 = "ai"``."""
+    rest: str | None = None
+    """Label of every document that the file does not name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """What a configuration file says; without a file, the defaults."""
+
+    path: Path | None = None
+    """The file; None where there is none."""
+    llm: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Language models by name: ``model`` and the options of its text."""
+    labels: Mapping[str, LabelSettings] = field(default_factory=dict)
+    """Label files by name."""
+    machine: MachineSettings = field(default_factory=MachineSettings)
+    """What work runs on."""
+    statistics: StatisticsSettings = field(default_factory=StatisticsSettings)
+    """How tilts are measured and tested."""
+    check: Mapping[str, Any] = field(default_factory=dict)
+    """Limits of ``ranktilt check``, by name."""
+    set_keys: tuple[str, ...] = ()
+    """Keys that the file, or ``--set``, sets, such as ``statistics.seed``."""
+
+
+def find_configuration(folder: Path) -> Path | None:
+    """Return the configuration file of a folder or of the nearest folder above; None where there is none.
+
+    `UserError` where a folder has two.
+    """
+    for parent in (folder, *folder.parents):
+        own, project = parent / FILE, parent / PROJECT_FILE
+        has_own, has_section = own.is_file(), _has_section(project)
+        if has_own and has_section:
+            raise UserError(f"{own} and [{_SECTION}] of {project} both configure: keep one of them")
+        if has_own or has_section:
+            return own if has_own else project
+    return None
+
+
+def _has_section(path: Path) -> bool:
+    """Return whether a pyproject.toml, if it is one, has a section of ours."""
+    try:
+        return f"[{_SECTION}" in path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+
+
+def read_configuration(
+    path: Path | None, assignments: Mapping[str, str] | None = None
+) -> Configuration:
+    """Read a configuration file, and set single keys over it.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file; None for the defaults.
+    assignments : mapping of str to str, optional
+        Values by key, such as ``{"statistics.seed": "1"}``, which win over the file.
+
+    Raises
+    ------
+    UserError
+        If the file cannot be read, belongs to another user, may be written by everybody, names
+        code, holds what looks like a key, or has an unknown key or a value of a wrong type.
+    """
+    table: dict[str, Any] = {}
+    if path is not None:
+        _require_own(path)
+        table = _read_toml(path)
+        _require_harmless(path, table)
+    where = "" if path is None else f"{path}: "
+    _require_known(
+        f"section in {path}" if path else "section",
+        table,
+        ("llm", "labels", "machine", "statistics", "check"),
+    )
+    for name, section in table.items():
+        if not isinstance(section, dict):
+            raise UserError(f"{where}expected a section [{name}], got {name} = {section!r}")
+    for key, text in (assignments or {}).items():
+        section, _, name = key.partition(".")
+        if section not in ("machine", "statistics", "check") or not name:
+            raise UserError(
+                f"--set {key}: expected a key of [machine], [statistics] or [check], such as statistics.seed=1"
+            )
+        table.setdefault(section, {})[name] = text
+    llm = table.get("llm", {})
+    for name, entry in llm.items():
+        if not isinstance(entry, dict) or not isinstance(entry.get("model"), str):
+            raise UserError(f'{where}[llm.{name}] needs a model, such as model = "openai:MODEL"')
+    labels = {
+        name: read_section(f"{where}[labels.{name}]", entry, LabelSettings)
+        for name, entry in table.get("labels", {}).items()
+    }
+    if path is not None:
+        labels = {name: _from_folder(entry, path.parent) for name, entry in labels.items()}
+    return Configuration(
+        path=path,
+        llm=llm,
+        labels=labels,
+        machine=read_section(f"{where}[machine]", table.get("machine", {}), MachineSettings),
+        statistics=read_section(
+            f"{where}[statistics]", table.get("statistics", {}), StatisticsSettings
+        ),
+        check=table.get("check", {}),
+        set_keys=tuple(_keys(table)),
+    )
+
+
+def read_section(name: str, table: Any, kind: type[Section]) -> Section:
+    """Make a dataclass of a section's keys, texts read as the types that it wants.
+
+    `UserError` names an unknown key with the nearest known one, and a value of a wrong type.
+    """
+    if not isinstance(table, Mapping):
+        raise UserError(f"{name}: expected a section, got {table!r}")
+    _require_known(f"key of {name}", table, [f.name for f in fields(kind)])  # type: ignore[arg-type]
+    try:
+        return msgspec.convert(table, kind, strict=False)
+    except msgspec.ValidationError as error:
+        message, _, place = str(error).partition(" - at `$.")
+        key = f" {place.rstrip('`')}" if place else ""
+        raise UserError(f"{name}{key}: {_plain(message)}") from error
+
+
+def _plain(message: str) -> str:
+    """Return a message about types in words: ``Expected `int | null`, got `str` `` is of the library."""
+    message = message.replace(" | null`", "`")
+    for kind, words in _TYPE_WORDS.items():
+        message = message.replace(f"`{kind}`", words)
+    return message[:1].lower() + message[1:]
+
+
+def _require_known(what: str, names: Mapping[str, Any], known: Any) -> None:
+    for name in names:
+        if name not in known:
+            raise unknown(what, name, known)
+
+
+def _keys(table: Mapping[str, Any]) -> Iterator[str]:
+    for section, entries in table.items():
+        yield from (f"{section}.{name}" for name in entries)
+
+
+def _from_folder(entry: LabelSettings, folder: Path) -> LabelSettings:
+    """Return a label file with its path from the configuration's folder."""
+    return replace(entry, file=str(folder / entry.file))
+
+
+def _require_own(path: Path) -> None:
+    """Refuse a file of another user, and one that everybody may write: it may send texts elsewhere."""
+    if os.name != "posix":
+        return
+    status = path.stat()
+    if status.st_uid != os.getuid():
+        raise UserError(f"{path}: belongs to another user, so it is not read; copy it to use it")
+    if status.st_mode & stat.S_IWOTH:
+        raise UserError(f"{path}: everybody may write it, so it is not read: chmod o-w {path}")
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read: {' '.join(str(error).split())}") from error
+    if path.name == PROJECT_FILE:
+        table = table.get("tool", {}).get("ranktilt", {})
+    return dict(table)
+
+
+def _require_harmless(path: Path, table: Any, key: str = "") -> None:
+    """Refuse keys and passwords, and names of code, anywhere in a file."""
+    if isinstance(table, Mapping):
+        for name, value in table.items():
+            if isinstance(value, str) and _KEY_NAMES.fullmatch(name):
+                raise _secret(path, f"{key}{name}")
+            _require_harmless(path, value, f"{key}{name}.")
+    elif isinstance(table, list):
+        for value in table:
+            _require_harmless(path, value, key)
+    elif isinstance(table, str):
+        if _KEY_VALUES.fullmatch(table.strip()) or re.search(r"://[^/\s]*@", table):
+            raise _secret(path, key.rstrip("."))
+        if _CODE.fullmatch(table.strip()):
+            raise UserError(
+                f"{path}: {key.rstrip('.')} names code, which a configuration file may not: type it"
+            )
+
+
+def _secret(path: Path, key: str) -> UserError:
+    """The value is not shown."""
+    return UserError(
+        f"{path}: {key} looks like a secret: keys belong in the environment, such as OPENAI_API_KEY"
+    )

@@ -1,0 +1,116 @@
+"""The text of a language model: ``openai:MODEL(temperature=0,concurrency=16)``, in the grammar of rankers."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_type_hints
+
+from ranktilt.errors import UserError, unknown
+from ranktilt.llm.base import KINDS, LLM, Sampling, llm
+from ranktilt.llm.batches import in_batches
+from ranktilt.spec import parse_stages, read_value
+
+_SAMPLING = ("temperature", "top_p", "max_tokens", "seed")
+_BATCHES = {"poll_interval": float, "give_up_batch": str}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSpec:
+    """A language model as one types it: which one, how its client asks, and how answers are drawn."""
+
+    name: str
+    """Kind and model, such as ``openai:MODEL``."""
+    client: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the client, such as ``concurrency``."""
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    """How answers are drawn: ``temperature``, ``top_p``, ``max_tokens``, ``seed``; those that were given."""
+    batches: Mapping[str, Any] = field(default_factory=dict)
+    """How batches are looked after: ``poll_interval`` in seconds, ``give_up_batch`` by its id."""
+
+    def connect(self, *, batch: bool = False, device: str | None = None) -> LLM:
+        """Make the model, ready to be asked; asks and loads nothing.
+
+        Parameters
+        ----------
+        batch : bool
+            Ask through the server's batches, at half the price.
+        device : str, optional
+            Where a local model computes, if its text does not say.
+        """
+        options = dict(self.client)
+        if device is not None and "device" in model_options(self.name.partition(":")[0]):
+            options.setdefault("device", device)
+        model = llm(self.name, **options)
+        if batch:
+            give_up = self.batches.get("give_up_batch", "")
+            names = [name.strip() for name in give_up.split("|") if name.strip()]
+            return in_batches(model, self.batches.get("poll_interval"), give_up=names)
+        if self.batches:
+            raise UserError(f"{next(iter(self.batches))} of {self.name} needs --batch")
+        return model
+
+
+def model_options(kind: str) -> dict[str, inspect.Parameter]:
+    """Return the options of a kind's client by name, with their defaults; `UserError` for an unknown kind."""
+    if kind not in KINDS:
+        raise unknown("language model", kind, (f"{name}:…" for name in KINDS))
+    parameters = list(inspect.signature(pkgutil.resolve_name(KINDS[kind])).parameters.values())[1:]
+    return {parameter.name: parameter for parameter in parameters}
+
+
+def sampling_options() -> dict[str, Any]:
+    """Return the options of sampling by name, with their defaults."""
+    return {name: getattr(Sampling(), name) for name in _SAMPLING}
+
+
+def read_model(text: str) -> ModelSpec:
+    """Read the text of a language model.
+
+    Parameters
+    ----------
+    text : str
+        ``openai:MODEL`` or ``transformers:FOLDER``, with options in parentheses; values that hold
+        ``(``, ``)``, ``@`` or ``,`` stand in double quotes.
+
+    Raises
+    ------
+    UserError
+        If the text does not follow the grammar, or names an unknown kind or option, or gives a
+        value of a wrong type.
+    """
+    stages = parse_stages(text)
+    stage = stages[0]
+    if len(stages) > 1 or stage.k is not None:
+        raise UserError(f"expected one language model, such as openai:MODEL, got {text!r}")
+    if stage.argument is None:
+        llm(stage.name)  # names the kinds there are, or says that no model is named
+        raise UserError(f"{stage.name}: no model is named; expected {stage.name}:MODEL")
+    client, sampling, batches = dict[str, Any](), dict[str, Any](), dict[str, Any]()
+    known = model_options(stage.name)
+    types = _option_types(stage.name)
+    for name, value in stage.options.items():
+        what = f"option {name!r} of {stage.name}"
+        if name in known:
+            client[name] = read_value(value, types[name], what)
+        elif name in _SAMPLING:
+            sampling[name] = read_value(value, get_type_hints(Sampling)[name], what)
+        elif stage.name == "openai" and name in _BATCHES:
+            batches[name] = read_value(value, _BATCHES[name], what)
+        else:
+            raise unknown(f"option of {stage.name}", name, option_names(stage.name))
+    Sampling(**sampling)  # refuses what is out of range
+    return ModelSpec(
+        name=f"{stage.name}:{stage.argument}", client=client, sampling=sampling, batches=batches
+    )
+
+
+def option_names(kind: str) -> list[str]:
+    """Return the names of all options that the text of a kind of model may hold."""
+    return [*model_options(kind), *_SAMPLING, *(_BATCHES if kind == "openai" else ())]
+
+
+def _option_types(kind: str) -> dict[str, Any]:
+    return get_type_hints(pkgutil.resolve_name(KINDS[kind]))
