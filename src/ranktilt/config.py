@@ -20,6 +20,22 @@ import msgspec
 
 from ranktilt.errors import UserError, unknown
 
+EXAMPLE = """\
+[llm.judge]                        # ranktilt judge DIR --llm judge
+model = "openai:MODEL"
+temperature = 0
+base_url = "http://localhost:8000/v1"
+
+[labels.team]                      # ranktilt audit --run run.trec --groups team
+file = "labels.csv"                # from the file's own folder
+columns = {id = "url", source = "is_ai"}
+names = {1 = "ai", 0 = "human"}
+
+[statistics]
+resamples = 10000
+margin = "5"
+"""
+"""A configuration file, as help shows it."""
 FILE, PROJECT_FILE = "ranktilt.toml", "pyproject.toml"
 _SECTION = "tool.ranktilt"
 _KEY_NAMES = re.compile(r"(api|access|secret|private)?[_-]?(key|token|password|secret)s?", re.I)

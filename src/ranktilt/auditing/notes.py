@@ -116,6 +116,16 @@ def warnings_from(where: str, notes: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{WARNING}{where}: {note.removeprefix(WARNING)}" for note in warnings_of(notes))
 
 
+def notes_from(where: str, notes: Iterable[str]) -> tuple[str, ...]:
+    """Return notes, each with where it comes from; a warning stays one."""
+    return tuple(
+        f"{WARNING}{where}: {note.removeprefix(WARNING)}"
+        if note.startswith(WARNING)
+        else f"{where}: {note}"
+        for note in notes
+    )
+
+
 def few_names(names: Sequence[str]) -> str:
     """Name a few runs, and count the others."""
     more = len(names) - _MOST_NAMED

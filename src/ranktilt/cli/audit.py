@@ -66,7 +66,7 @@ class AuditInputs(options.LabelOptions):
     queries: Annotated[
         Path | None,
         Parameter(
-            help="Queries of an _msearch run, in its order, or to ask: id, tab, text.",
+            help="Queries (id, tab, text) of an _msearch run, in its order, or for a live engine.",
             metavar="FILE",
             group=SELDOM,
         ),
@@ -226,8 +226,8 @@ class SourceOptions:
     source: Annotated[
         list[str] | None,
         Parameter(
-            help="Source to audit; several may be given (default: all). Of more than two each is "
-            "ranked with the reference alone.",
+            help="Source to audit; several may be given (default: all). With more than two, each is "
+            "ranked together with the reference alone.",
             metavar="SOURCE",
         ),
     ] = None
@@ -506,7 +506,8 @@ def audit(
         Path | None,
         Parameter(
             name="DIR",
-            help="A collection: a folder, hub:OWNER/NAME or irds:ID, unless --groups.",
+            help="A collection: a folder, hub:OWNER/NAME or irds:ID. Not needed with --run and "
+            "--groups.",
         ),
     ] = None,
     /,

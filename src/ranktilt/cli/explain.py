@@ -100,8 +100,12 @@ def explain(
         raise UserError("--attribution needs rankers: name one or more with -r")
     from ranktilt.probes.explain import explain as run_probes
 
-    named = encoder if encoder is not None or attribution or not ranker else ranker[0]
-    examined = options.read_rankers([named], text=text)[0] if named else None
+    if ranker and not attribution:
+        raise UserError(
+            "-r needs a question: --attribution (which properties of the texts go with the ranker's "
+            "gap) or --by-factor; to examine an encoder's vectors: --encoder SPEC"
+        )
+    examined = options.read_rankers([encoder], text=text)[0] if encoder else None
     collection = options.load_texts(folder, split)
     attributed = options.read_rankers(ranker, text=text) if attribution and ranker else ()
     output.deliver(

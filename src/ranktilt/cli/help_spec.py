@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import textwrap
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from ranktilt import config
 from ranktilt.cli.app import OTHER, app
 from ranktilt.cli.output import print_result
 from ranktilt.errors import unknown
@@ -40,11 +42,48 @@ class SpecHelp:
 
 @app.command(name="--help-spec", group=OTHER)
 def help_spec(name: Annotated[str, Parameter(name="NAME")], /) -> None:
-    """Show the options of a ranker, language model, measure or probe, and stop."""
+    """With a NAME: options of a ranker, model, measure or probe; keys of ranktilt.toml."""
+    if name == config.FILE:
+        print_result(configuration_help())
+        return
     entries = list(spec_help(name))
     if not entries:
         raise unknown("ranker, language model, measure or probe", name, spec_names())
     print_result("\n".join(map(str, entries)))
+
+
+@app.command(name="--help-all", group=OTHER)
+def help_all() -> None:
+    """After a command: all its options, also those that few need."""
+
+
+def configuration_help() -> str:
+    """Show a configuration file, and the keys of each section."""
+    from ranktilt.datasets.check_limits import CheckLimits
+
+    sections = {
+        "[labels.NAME]": config.LabelSettings,
+        "[machine]": config.MachineSettings,
+        "[statistics]": config.StatisticsSettings,
+        "[check]": CheckLimits,
+    }
+    lines = [
+        f"{config.FILE}, in the working folder or above it:",
+        "",
+        config.EXAMPLE,
+        "Keys of each section (for one command: --set SECTION.KEY=VALUE):",
+        "  [llm.NAME]     model, and every option of its text (--help-spec openai)",
+    ]
+    for section, kind in sections.items():
+        names = ", ".join(item.name for item in fields(kind))
+        more = ", equivalence" if section == "[check]" else ""
+        lines += textwrap.wrap(
+            f"{section:<14} {names}{more}",
+            width=79,
+            initial_indent="  ",
+            subsequent_indent=" " * 17,
+        )
+    return "\n".join([*lines, ""])
 
 
 def spec_names() -> list[str]:
@@ -86,10 +125,11 @@ def _model_help(name: str) -> SpecHelp:
     import pkgutil
 
     from ranktilt.llm.base import KINDS
-    from ranktilt.llm.spec import model_options, sampling_options
+    from ranktilt.llm.spec import batch_options, model_options, sampling_options
 
     options = {option: _default(item.default) for option, item in model_options(name).items()}
     options |= {option: _default(value) for option, value in sampling_options().items()}
+    options |= dict.fromkeys(batch_options(name), "only with --batch")
     return _help("language model", f"{name}:MODEL", "", pkgutil.resolve_name(KINDS[name]), options)
 
 
@@ -101,7 +141,7 @@ def _measure_help(name: str) -> SpecHelp:
     if not getattr(measure, "binary", True):
         hidden |= {"rel"}  # it uses the grades themselves
     options = {
-        item.name: _default(item.default)
+        item.name: _default(getattr(measure, item.name))
         for item in fields(measure)
         if item.init and item.name not in hidden and item.default is not MISSING
     }

@@ -13,6 +13,7 @@ from cyclopts.exceptions import (
     MissingArgumentError,
     RepeatArgumentError,
     UnknownCommandError,
+    UnknownOptionError,
     UnusedCliTokensError,
 )
 
@@ -38,7 +39,7 @@ from ranktilt.cli import (  # noqa: F401 - each verb joins the root where it is 
 )
 from ranktilt.cli.app import HELP_ALL, HELP_PAGE, OTHER, app
 from ranktilt.cli.notes import say
-from ranktilt.cli.settings import MachineOptions, in_force
+from ranktilt.cli.settings import MachineOptions, assignable_keys, in_force, model_keys
 from ranktilt.errors import UserError, nearest
 
 # How every command ends. 0: done, and what it asks holds. 1: done, and it does not hold, as each
@@ -137,7 +138,24 @@ def _parser_message(error: CycloptsError) -> str:
         return f"{error.token.keyword} is given twice, but takes one value: keep one of them"
     if isinstance(error, MissingArgumentError):
         return _missing(error)
+    if isinstance(error, UnknownOptionError):
+        return _unknown_option(error)
     return str(error)
+
+
+def _unknown_option(error: UnknownOptionError) -> str:
+    """Name the nearest option, or the key that is set in its place."""
+    word = (error.token.keyword or error.token.value).partition("=")[0]
+    name = word.lstrip("-").replace("-", "_")
+    is_training = "train" in (error.command_chain or ())
+    ways = [f"--set {key}=VALUE" for key in assignable_keys(name, is_training=is_training)]
+    if name in model_keys():
+        ways += [f'an option in the text of a model: --llm "openai:MODEL({name}=VALUE)"']
+    if ways:
+        return f"unknown option {word}; it is {' or '.join(ways)}"
+    names = [name for option in error.argument_collection for name in option.names if option.parse]
+    near = nearest(word, names)
+    return f"unknown option {word}{f'; did you mean {near[0]}?' if near else ''}"
 
 
 def _missing(error: MissingArgumentError) -> str:

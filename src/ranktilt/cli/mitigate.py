@@ -72,7 +72,7 @@ class Corrections:
     budget: Annotated[
         float,
         Parameter(
-            help="Effectiveness that a correction may cost, 0 to 1 (default: 0.01).", metavar="X"
+            help="Loss of --effectiveness to accept: 0.01, the default, is 1 point.", metavar="X"
         ),
     ] = 0.01
 
@@ -137,7 +137,7 @@ def mitigate(
     fit: Annotated[
         Path | None,
         Parameter(
-            help="Another collection to fit corrections on; DIR chooses strengths and tests.",
+            help="Another collection to fit corrections on; DIR only chooses strengths and tests.",
             metavar="OTHER",
             group=INPUT,
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -280,9 +281,7 @@ class LabelOptions:
     name: Annotated[
         list[str] | None,
         Parameter(
-            help="Name for a value of the labels, such as 1=ai or AI=ai.",
-            metavar="VALUE=NAME",
-            group=SELDOM,
+            help="Names for values of the labels, such as 1=ai,0=human.", metavar="VALUE=NAME"
         ),
     ] = None
     reference: Reference = None
@@ -304,7 +303,8 @@ class LabelOptions:
     @property
     def label_names(self) -> dict[str, str]:
         """What values of the labels are called."""
-        pairs = [text.partition("=") for text in self.name or ()]
+        texts = [part for text in self.name or () for part in _several_names(text)]
+        pairs = [text.partition("=") for text in texts]
         names = {value: name.strip() for value, _, name in pairs}
         if not all(map(str.strip, names)) or not all(names.values()) or len(names) < len(pairs):
             raise UserError(
@@ -333,6 +333,12 @@ class LabelOptions:
         return [(b, a) if b == name else (a, b) for a, b in chosen]
 
 
+def _several_names(text: str) -> list[str]:
+    """Take ``0=human,1=ai`` apart; a name with a comma stays whole."""
+    parts = text.split(",")
+    return parts if all("=" in part for part in parts) else [text]
+
+
 def _configured_labels(name: str) -> LabelFile | None:
     """Return the label file of that name in ranktilt.toml; None where it has none, or a file is called so."""
     from ranktilt.datasets.labels import LabelFile
@@ -340,6 +346,11 @@ def _configured_labels(name: str) -> LabelFile | None:
     configuration = settings().configuration
     entry = configuration.labels.get(name)
     if entry is None:
+        is_plain = not os.path.exists(name) and not re.search(r"[./:\\]", name)
+        if is_plain and configuration.labels:
+            raise unknown(
+                f"label file, and name in {configuration.path},", name, configuration.labels
+            )
         return None
     if os.path.exists(name):
         note(f"--groups {name}: the file is read, not [labels.{name}] of {configuration.path}")
@@ -363,30 +374,38 @@ def language_model_text(name: str) -> str:
     """
     from ranktilt.llm.base import KINDS
     from ranktilt.llm.server import VARIABLE
-    from ranktilt.spec import Stage
+    from ranktilt.spec import Stage, parse_stages
 
     configuration = settings().configuration
-    entry = configuration.llm.get(name)
+    is_file_read = bool(configuration.llm)
+    typed = parse_stages(name)[0] if is_file_read else Stage(name)
+    entry = configuration.llm.get(name) or configuration.llm.get(typed.name)
     if entry is None:
-        if ":" not in name and configuration.llm:
+        if is_file_read and typed.argument is None:
             raise unknown(
                 "language model", name, [*configuration.llm, *(f"{kind}:…" for kind in KINDS)]
             )
         return name
-    if name.partition("(")[0].partition(":")[0] in KINDS:
+    if typed.name in KINDS:
         note(f"--llm {name}: the model is asked, not [llm.{name}] of {configuration.path}")
         return name
-    kind, _, model = str(entry["model"]).partition(":")
-    options = {
+    model = parse_stages(str(entry["model"]))[0]
+    configured = {
         option: str(value).lower() if isinstance(value, bool) else str(value)
         for option, value in entry.items()
         if option != "model"
     }
-    address = options.get("base_url")
-    if address is not None:
+    for option in configured:
+        if option in model.options:
+            raise UserError(
+                f"{configuration.path}: [llm.{typed.name}] gives {option} twice, as a key and in model"
+            )
+    options = {**model.options, **configured, **typed.options}
+    address = {**model.options, **configured}.get("base_url")
+    if address is not None and "base_url" not in typed.options:
         key = f", with the key in {VARIABLE}" if os.environ.get(VARIABLE) else ""
-        say(f"asks {address}{key} (base_url of [llm.{name}] in {configuration.path})")
-    return str(Stage(kind, model, options))
+        say(f"asks {address}{key} (base_url of [llm.{typed.name}] in {configuration.path})")
+    return str(replace(model, options=options))
 
 
 def first_given(**values: Any) -> str | None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +15,13 @@ from cyclopts.validators import Number
 
 from ranktilt.cli.app import MACHINE
 from ranktilt.cli.notes import reporting, say
-from ranktilt.config import Configuration, MachineSettings, find_configuration, read_configuration
+from ranktilt.config import (
+    Configuration,
+    MachineSettings,
+    StatisticsSettings,
+    find_configuration,
+    read_configuration,
+)
 from ranktilt.errors import UserError
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
@@ -152,6 +158,30 @@ def _assignments(texts: Sequence[str]) -> dict[str, str]:
             raise UserError(f"--set {name} is given twice: keep one of them")
         values[name] = value.strip()
     return values
+
+
+def assignable_keys(name: str, *, is_training: bool) -> list[str]:
+    """Return the keys of ``--set`` that end in a name, such as ``statistics.seed``; of a training its arguments too."""
+    from ranktilt.datasets.check_limits import CheckLimits
+    from ranktilt.training.options import LoraTraining, RerankerTraining, RetrieverTraining
+
+    if is_training:
+        kinds = (RerankerTraining, RetrieverTraining, LoraTraining)
+        return [name] if any(name in _names(kind) for kind in kinds) else []
+    sections = {"statistics": StatisticsSettings, "check": CheckLimits}
+    return [f"{section}.{name}" for section, kind in sections.items() if name in _names(kind)]
+
+
+def model_keys() -> list[str]:
+    """Return the options that the text of some language model takes."""
+    from ranktilt.llm.base import KINDS
+    from ranktilt.llm.spec import option_names
+
+    return [name for kind in KINDS for name in option_names(kind)]
+
+
+def _names(kind: type) -> list[str]:
+    return [item.name for item in fields(kind)]
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
 from ranktilt.auditing.comparison.match import change_tasks, estimand_tasks, match
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair, grouping
+from ranktilt.auditing.notes import notes_from
 from ranktilt.auditing.options import usual_primary
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import (
@@ -162,7 +163,10 @@ def bench(
         _means(one, over, options) for one, over in zip(audited, (ALL, reference), strict=False)
     ]
     chosen = tuple(selected)
-    notes = dict.fromkeys(note for one in audited for note in one.notes)
+    notes = list(audited[0].notes)
+    for of_reference in audited[1:]:
+        others = [note for note in of_reference.notes if note not in notes]
+        notes += notes_from(f"{reference} documents alone", others)
     tilts = _tilts(audited[0], asked, correction)
     return Bench(
         spec,

@@ -66,6 +66,11 @@ def sampling_options() -> dict[str, Any]:
     return {name: getattr(Sampling(), name) for name in _SAMPLING}
 
 
+def batch_options(kind: str) -> list[str]:
+    """Return the options of batches that a kind of model takes."""
+    return list(_BATCHES) if kind == "openai" else []
+
+
 def read_model(text: str) -> ModelSpec:
     """Read the text of a language model.
 
@@ -97,7 +102,7 @@ def read_model(text: str) -> ModelSpec:
             client[name] = read_value(value, types[name], what)
         elif name in _SAMPLING:
             sampling[name] = read_value(value, get_type_hints(Sampling)[name], what)
-        elif stage.name == "openai" and name in _BATCHES:
+        elif name in batch_options(stage.name):
             batches[name] = read_value(value, _BATCHES[name], what)
         else:
             raise unknown(f"option of {stage.name}", name, option_names(stage.name))
@@ -109,7 +114,7 @@ def read_model(text: str) -> ModelSpec:
 
 def option_names(kind: str) -> list[str]:
     """Return the names of all options that the text of a kind of model may hold."""
-    return [*model_options(kind), *_SAMPLING, *(_BATCHES if kind == "openai" else ())]
+    return [*model_options(kind), *_SAMPLING, *batch_options(kind)]
 
 
 def _option_types(kind: str) -> dict[str, Any]:
