@@ -485,7 +485,7 @@ def test_it_is_one_line(
         ("adit", "ranktilt: no such command 'adit'; did you mean 'audit'?"),
         (
             "audit x --measur P@1",
-            "ranktilt audit: Unknown option: --measur. Did you mean --measure?",
+            "ranktilt audit: unknown option --measur; did you mean --measure?",
         ),
         (
             "audit x --set statistics.resamples=99",

@@ -87,7 +87,7 @@ def methods(context: CompletionContext) -> list[str]:
 
 def method_options(name: str) -> list[str]:
     """Return the options of a method of correction by its name."""
-    from ranktilt.cli.mitigate import METHOD_OPTIONS
+    from ranktilt.experiments.level_options import METHOD_OPTIONS
 
     return list(METHOD_OPTIONS.get(name.partition(":")[0], {}))
 

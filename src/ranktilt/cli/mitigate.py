@@ -16,9 +16,8 @@ from ranktilt.cli.app import CORRECT, INPUT, OUTPUT, QUESTION, verb
 from ranktilt.cli.audit import AuditInputs
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
-from ranktilt.errors import UserError, unknown
-from ranktilt.experiments.level_options import Levelling
-from ranktilt.spec import parse_stages, read_value
+from ranktilt.errors import UserError
+from ranktilt.experiments.level_options import Levelling, read_method
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
@@ -93,28 +92,6 @@ class Corrections:
             seed=seed,
             **chosen,
         )
-
-
-METHOD_OPTIONS: dict[str, dict[str, type]] = {
-    "causal": {"lm": str, "instrument": str, "force": bool},
-    "fair-rerank": {"target": float},
-}
-"""Options of a method's text, with their types."""
-
-
-def read_method(text: str) -> tuple[str, dict[str, Any]]:
-    """Read ``fair-rerank:exposure(target=1)``: the method's name, and its options by name."""
-    stages = parse_stages(text)
-    stage = stages[0]
-    if len(stages) > 1 or stage.k is not None:
-        raise UserError(f"--method expects one method, such as offset; got {text!r}")
-    types = METHOD_OPTIONS.get(stage.name, {})
-    values = {}
-    for name, value in stage.options.items():
-        if name not in types:
-            raise unknown(f"option of {stage.name}", name, types)
-        values[name] = read_value(value, types[name], f"option {name!r} of {stage.name}")
-    return stage.name if stage.argument is None else f"{stage.name}:{stage.argument}", values
 
 
 @verb(

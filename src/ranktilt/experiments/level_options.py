@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, unknown
 from ranktilt.field_checks import check_fields
+from ranktilt.spec import parse_stages, read_value
+
+METHOD_OPTIONS: dict[str, dict[str, type]] = {
+    "causal": {"lm": str, "instrument": str, "force": bool},
+    "fair-rerank": {"target": float},
+}
+"""Options of a method's text, with their types."""
+
+
+def read_method(text: str) -> tuple[str, dict[str, Any]]:
+    """Read ``fair-rerank:exposure(target=1)``: the method's name, and its options by name."""
+    stages = parse_stages(text)
+    stage = stages[0]
+    if len(stages) > 1 or stage.k is not None:
+        raise UserError(f"expected one method, such as offset; got {text!r}")
+    types = METHOD_OPTIONS.get(stage.name, {})
+    values = {}
+    for name, value in stage.options.items():
+        if name not in types:
+            raise unknown(f"option of {stage.name}", name, types)
+        values[name] = read_value(value, types[name], f"option {name!r} of {stage.name}")
+    return stage.name if stage.argument is None else f"{stage.name}:{stage.argument}", values
 
 
 @dataclass(frozen=True, kw_only=True)
